@@ -1,0 +1,198 @@
+//! Owned, reference-counted pieces of pooled blocks: what travels through the data plane instead of copies.
+//!
+//! A driver fills a [`Buf`], hands it over, and from then on pieces are split off, skipped and sent; the block goes back
+//! to its pool with the last piece. One worker owns a pool and all its pieces: nothing here is `Send`.
+
+use std::{
+    cell::RefCell,
+    ops::Deref,
+    rc::{Rc, Weak},
+};
+
+/// Blocks of one length. Keeps at most `idle_max` of them for reuse; what is in use is bounded by whoever asks.
+#[derive(Clone)]
+pub struct BufPool(Rc<Shelf>);
+
+struct Shelf {
+    block_bytes: usize,
+    idle_max: usize,
+    idle: RefCell<Vec<Rc<Block>>>,
+    /// Blocks handed out and not yet back.
+    out: std::cell::Cell<usize>,
+}
+
+struct Block {
+    bytes: Vec<u8>,
+    home: Weak<Shelf>,
+}
+
+impl BufPool {
+    pub fn new(block_bytes: usize, idle_max: usize) -> Self {
+        Self(Rc::new(Shelf { block_bytes, idle_max, idle: RefCell::default(), out: Default::default() }))
+    }
+
+    /// An empty piece with room for `block_bytes`.
+    pub fn take(&self) -> Buf {
+        self.0.out.set(self.0.out.get() + 1);
+        let block = self.0.idle.borrow_mut().pop().unwrap_or_else(|| {
+            Rc::new(Block { bytes: vec![0; self.0.block_bytes], home: Rc::downgrade(&self.0) })
+        });
+        Buf { block: Some(block), start: 0, end: 0 }
+    }
+
+    /// How many blocks are in use; 0 once every piece is dropped.
+    pub fn in_use(&self) -> usize {
+        self.0.out.get()
+    }
+
+    pub fn block_bytes(&self) -> usize {
+        self.0.block_bytes
+    }
+}
+
+impl Shelf {
+    fn put_back(&self, block: Rc<Block>) {
+        self.out.set(self.out.get() - 1);
+        let mut idle = self.idle.borrow_mut();
+        if idle.len() < self.idle_max {
+            idle.push(block);
+        }
+    }
+}
+
+/// A piece of a block. Dereferences to its bytes.
+pub struct Buf {
+    /// `None` only while being dropped.
+    block: Option<Rc<Block>>,
+    start: usize,
+    end: usize,
+}
+
+impl Buf {
+    /// A piece outside any pool, for what is made once or does not fit a block.
+    pub fn from_vec(bytes: Vec<u8>) -> Self {
+        let end = bytes.len();
+        Self { block: Some(Rc::new(Block { bytes, home: Weak::new() })), start: 0, end }
+    }
+
+    /// The room behind this piece; empty when another piece shares the block.
+    pub fn room(&mut self) -> &mut [u8] {
+        let end = self.end;
+        match self.block.as_mut().and_then(Rc::get_mut) {
+            Some(block) => &mut block.bytes[end..],
+            None => &mut [],
+        }
+    }
+
+    /// Says that `len` bytes of [`room`](Self::room) have been written.
+    pub fn filled(&mut self, len: usize) {
+        self.end += len;
+        debug_assert!(self.end <= self.capacity());
+    }
+
+    /// Appends as much of `bytes` as there is room for; returns how much.
+    pub fn append(&mut self, bytes: &[u8]) -> usize {
+        let room = self.room();
+        let len = bytes.len().min(room.len());
+        room[..len].copy_from_slice(&bytes[..len]);
+        self.filled(len);
+        len
+    }
+
+    /// This piece's bytes, writable; `None` when another piece shares the block.
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        let range = self.start..self.end;
+        self.block.as_mut().and_then(Rc::get_mut).map(|block| &mut block.bytes[range])
+    }
+
+    /// Drops the first `len` bytes.
+    pub fn advance(&mut self, len: usize) {
+        debug_assert!(len <= self.len());
+        self.start += len;
+    }
+
+    /// Keeps only the first `len` bytes.
+    pub fn truncate(&mut self, len: usize) {
+        self.end = self.end.min(self.start + len);
+    }
+
+    /// Takes the first `len` bytes off as a piece of their own; shares the block.
+    pub fn split_to(&mut self, len: usize) -> Buf {
+        debug_assert!(len <= self.len());
+        let head = Buf { block: self.block.clone(), start: self.start, end: self.start + len };
+        self.start += len;
+        head
+    }
+
+    fn capacity(&self) -> usize {
+        self.block.as_ref().map_or(0, |block| block.bytes.len())
+    }
+}
+
+impl Deref for Buf {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.block {
+            Some(block) => &block.bytes[self.start..self.end],
+            None => &[],
+        }
+    }
+}
+
+impl Drop for Buf {
+    fn drop(&mut self) {
+        let Some(block) = self.block.take() else { return };
+        if Rc::strong_count(&block) == 1
+            && let Some(home) = block.home.upgrade()
+        {
+            home.put_back(block);
+        }
+    }
+}
+
+impl std::fmt::Debug for Buf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Buf({})", self.escape_ascii())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn block_returns_to_its_pool_with_the_last_piece() {
+        let pool = BufPool::new(8, 4);
+        let mut whole = pool.take();
+        assert_eq!(whole.append(b"0123456789"), 8);
+        let head = whole.split_to(3);
+        assert_eq!((&*head, &*whole), (&b"012"[..], &b"34567"[..]));
+        drop(whole);
+        assert_eq!(pool.in_use(), 1);
+        drop(head);
+        assert_eq!(pool.in_use(), 0);
+    }
+
+    #[test]
+    fn shared_block_is_not_writable() {
+        let pool = BufPool::new(8, 4);
+        let mut whole = pool.take();
+        whole.append(b"abcd");
+        let head = whole.split_to(1);
+        assert!(whole.bytes_mut().is_none());
+        assert!(whole.room().is_empty());
+        drop(head);
+        assert_eq!(whole.bytes_mut().map(|b| b.len()), Some(3));
+        assert_eq!(whole.room().len(), 4);
+    }
+
+    #[test]
+    fn piece_outlives_its_pool() {
+        let pool = BufPool::new(8, 4);
+        let mut piece = pool.take();
+        drop(pool);
+        piece.append(b"x");
+        assert_eq!(&*piece, b"x");
+    }
+}
