@@ -1,0 +1,71 @@
+# The one front door. `make` alone says what there is.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+GO_PACKAGES := ./...
+BIN := bin
+
+# Debian packages, installed only where missing.
+BUILD_PACKAGES := build-essential protobuf-compiler
+TEST_PACKAGES  := nginx-light openssl curl iproute2 python3-venv
+DEMO_PACKAGES  := nginx-light
+
+.PHONY: help
+help: ## this list
+	@printf 'Weir. Try: make demo\n\n'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '\nSet ONCE=1 (stop after the load), JSON=1 (one JSON object last) for demo; SEED=n COUNT=n for sim; TARGET=name SECONDS=n for fuzz.\n'
+
+.PHONY: demo
+demo: packages-demo build ## build, then serve the seed's HTTPS virtual service and load it
+	@exec $(BIN)/weir demo $(if $(ONCE),--once) $(if $(JSON),--json)
+
+.PHONY: test
+test: packages-test build ## set up and run every test
+	go test $(GO_PACKAGES)
+	cargo test --workspace --quiet
+
+.PHONY: check
+check: packages-build ## what must hold before the tests: format, vet, lints
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go' | grep -v '^api/gen/')); \
+	  if [ -n "$$unformatted" ]; then printf 'gofmt: run make fix\n%s\n' "$$unformatted"; exit 1; fi
+	go vet $(GO_PACKAGES)
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+.PHONY: fix
+fix: ## repair what check finds, where a tool can
+	gofmt -w $$(git ls-files '*.go' | grep -v '^api/gen/')
+	cargo fmt --all
+	cargo clippy --workspace --all-targets --quiet --fix --allow-dirty --allow-staged
+
+.PHONY: gen
+gen: packages-build ## generate code from the contracts in api/
+	api/gen.sh
+	WEIR_GEN=write cargo test --quiet -p weir-api
+
+.PHONY: build
+build: packages-build ## release binaries into bin/
+	cargo build --release --quiet -p weir-dataplane -p weir-load -p weir-sim
+	go build -o $(BIN)/weir ./cmd/weir
+	@install -m 755 target/release/weir-dataplane target/release/weir-load target/release/weir-sim $(BIN)/
+
+.PHONY: sim
+sim: packages-build ## simulate the data plane from SEED (default 1), COUNT seeds on
+	cargo run --release --quiet -p weir-sim -- --seed $(or $(SEED),1) --count $(or $(COUNT),1) $(if $(COUNT),,--verbose)
+
+.PHONY: fuzz
+fuzz: packages-build ## fuzz TARGET (default http1_request) for SECONDS (default 60); needs a nightly Rust
+	@cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz@0.13.2
+	cd dataplane && cargo +nightly fuzz run --fuzz-dir fuzz $(or $(TARGET),http1_request) -- -max_total_time=$(or $(SECONDS),60)
+
+.PHONY: packages-build packages-test packages-demo
+packages-build:
+	@tools/debian-packages $(BUILD_PACKAGES)
+packages-test: packages-build
+	@tools/debian-packages $(TEST_PACKAGES)
+packages-demo: packages-build
+	@tools/debian-packages $(DEMO_PACKAGES)

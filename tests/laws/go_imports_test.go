@@ -1,0 +1,146 @@
+package laws
+
+import (
+	"go/parser"
+	"go/token"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/weir-lb/weir/"
+
+// doesNoIO are the packages that turn values into values: no files, no network, no clock, no logger.
+var doesNoIO = []string{"controller/schema", "controller/model", "controller/plan", "controller/place"}
+
+// worldly is what such a package may not import. "time" stays out of the list because durations and formats are values;
+// the clock itself is caught by TestPurePackagesReadNoClock.
+var worldly = []string{"net", "net/http", "os", "os/exec", "io/fs", "syscall", "log", "log/slog", "math/rand", "math/rand/v2",
+	"google.golang.org/grpc", "go.etcd.io/", "golang.org/x/sys/"}
+
+// onlyImporter names for a library the packages that may know it.
+var onlyImporter = map[string][]string{
+	"go.etcd.io/":                {"controller/store"},
+	"google.golang.org/grpc":     {"controller/link", "agent/link", "agent", "controller"},
+	"github.com/spf13/cobra":     {"cmd/weir"},
+	"golang.org/x/net/icmp":      {"agent/monitor"},
+	"golang.org/x/crypto/":       {"controller/pki", "controller/admit"},
+	module + "api/gen/go/engine": {"controller/plan", "controller/link", "controller/fleet", "controller", "agent"},
+}
+
+// mayImport says which of our own packages each room may know, by prefix; what is not listed may not be imported.
+var mayImport = map[string][]string{
+	"api":               {},
+	"controller/schema": {},
+	"controller/model":  {"controller/schema"},
+	"controller/place":  {"controller/schema", "controller/model"},
+	"controller/plan":   {"api", "controller/schema", "controller/model", "controller/place"},
+	"controller/store":  {"controller/schema"},
+	"controller/pki":    {"controller/schema", "controller/store"},
+	"controller/fleet":  {"api", "controller/schema", "controller/store", "controller/model", "controller/place", "controller/plan"},
+	"controller/link":   {"api", "controller/plan", "controller/pki", "controller/fleet"},
+	"controller/admit":  {"controller/schema", "controller/store", "controller/pki"},
+	"controller/rest":   {"controller/schema", "controller/store", "controller/admit"},
+	"controller":        {"api", "controller"},
+	"agent":             {"api", "agent"},
+	"client":            {},
+	"demo":              {"client"},
+	"cmd/weir":          {"controller", "agent", "client", "demo"},
+	"tests":             {"api", "controller", "agent", "client", "demo"},
+}
+
+type goImport struct{ file, pkg, imports string }
+
+func goImports(t *testing.T) []goImport {
+	t.Helper()
+	var all []goImport
+	for _, file := range sources(t, ".go") {
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range parsed.Imports {
+			name, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, goImport{file, path.Dir(file), name})
+		}
+	}
+	return all
+}
+
+func isTest(file string) bool { return strings.HasSuffix(file, "_test.go") }
+
+// below tells whether pkg is one of the rooms or inside one.
+func below(pkg string, rooms ...string) bool {
+	for _, room := range rooms {
+		if pkg == room || strings.HasPrefix(pkg, strings.TrimSuffix(room, "/")+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestPurePackagesDoNoIO(t *testing.T) {
+	for _, i := range goImports(t) {
+		if !isTest(i.file) && below(i.pkg, doesNoIO...) {
+			for _, lib := range worldly {
+				if i.imports == lib || strings.HasSuffix(lib, "/") && strings.HasPrefix(i.imports, lib) {
+					t.Errorf("%s imports %s: %s does no I/O", i.file, i.imports, i.pkg)
+				}
+			}
+		}
+	}
+}
+
+func TestPurePackagesReadNoClock(t *testing.T) {
+	for _, file := range sources(t, ".go") {
+		if isTest(file) || !below(path.Dir(file), doesNoIO...) {
+			continue
+		}
+		for _, clock := range []string{"time.Now(", "time.Since(", "time.After(", "time.Sleep("} {
+			if strings.Contains(string(read(t, file)), clock) {
+				t.Errorf("%s calls %s…): a pure package is given the time", file, clock)
+			}
+		}
+	}
+}
+
+func TestOnlyTheOwnerKnowsItsLibrary(t *testing.T) {
+	for _, i := range goImports(t) {
+		for lib, owners := range onlyImporter {
+			known := i.imports == lib || strings.HasPrefix(i.imports, strings.TrimSuffix(lib, "/")+"/")
+			if known && !isTest(i.file) && !below(i.pkg, owners...) && !below(i.pkg, "api") {
+				t.Errorf("%s imports %s, which only %v may know", i.file, i.imports, owners)
+			}
+		}
+	}
+}
+
+func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
+	for _, i := range goImports(t) {
+		ours, isOurs := strings.CutPrefix(i.imports, module)
+		if !isOurs || isTest(i.file) {
+			continue
+		}
+		room, allowed := roomOf(i.pkg)
+		if room == "" {
+			t.Errorf("%s: package %s has no row in mayImport", i.file, i.pkg)
+		} else if !below(ours, append(allowed, room)...) {
+			t.Errorf("%s imports %s; %s may know %v", i.file, ours, room, allowed)
+		}
+	}
+}
+
+// roomOf finds the longest row of mayImport that holds pkg.
+func roomOf(pkg string) (room string, allowed []string) {
+	for name, list := range mayImport {
+		if below(pkg, name) && len(name) > len(room) {
+			room, allowed = name, list
+		}
+	}
+	return room, allowed
+}
