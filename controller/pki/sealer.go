@@ -1,0 +1,91 @@
+// Package pki is the trust of the fleet: the certificate authority, the identities it gives to engines and to the
+// controller, one-time join tokens, and the sealing of secrets at rest.
+//
+// It sits beside store (which keeps what it seals) and under link (which serves what it signs). Keys never leave it in
+// the clear, except into a tls.Certificate.
+package pki
+
+import (
+	"crypto/cipher"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+const sealVersion = 1
+
+// ErrSealed says that a sealed value was made with another key, for another purpose, or was altered.
+var ErrSealed = errors.New("secret cannot be opened: it was sealed with another key file, or is damaged")
+
+// Sealer encrypts what the store keeps but nobody may read from its files.
+type Sealer struct {
+	aead cipher.AEAD
+}
+
+// OpenSealer reads the 32-byte key in path, and makes one (mode 0600, on disk before it returns) at first start.
+func OpenSealer(path string) (*Sealer, error) {
+	key, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = createKey(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("secrets key file: %w", err)
+	}
+	if len(key) != chacha20poly1305.KeySize {
+		return nil, fmt.Errorf("secrets key file %s: has %d bytes, want %d: restore it from a backup",
+			path, len(key), chacha20poly1305.KeySize)
+	}
+	aead, err := chacha20poly1305.NewX(key)
+	if err != nil {
+		return nil, fmt.Errorf("secrets key file %s: %w", path, err)
+	}
+	return &Sealer{aead: aead}, nil
+}
+
+// Seal encrypts plain. What opens it must name the same purpose, so that one secret cannot be put in another's place.
+func (s *Sealer) Seal(plain []byte, purpose string) []byte {
+	sealed := make([]byte, 1+s.aead.NonceSize(), 1+s.aead.NonceSize()+len(plain)+s.aead.Overhead())
+	sealed[0] = sealVersion
+	nonce := sealed[1:]
+	rand.Read(nonce)
+	return s.aead.Seal(sealed, nonce, plain, []byte(purpose))
+}
+
+// Open is the inverse of Seal; it fails with ErrSealed.
+func (s *Sealer) Open(sealed []byte, purpose string) ([]byte, error) {
+	head := 1 + s.aead.NonceSize()
+	if len(sealed) < head || sealed[0] != sealVersion {
+		return nil, ErrSealed
+	}
+	plain, err := s.aead.Open(nil, sealed[1:head], sealed[head:], []byte(purpose))
+	if err != nil {
+		return nil, ErrSealed
+	}
+	return plain, nil
+}
+
+func createKey(path string) ([]byte, error) {
+	key := make([]byte, chacha20poly1305.KeySize)
+	rand.Read(key)
+	return key, WriteFile(path, key)
+}
+
+// WriteFile writes a file that only its owner may read: whole and on disk, or not at all.
+func WriteFile(path string, data []byte) error {
+	part, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(part.Name())
+	_, err = part.Write(data)
+	err = errors.Join(err, part.Sync(), part.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(part.Name(), path)
+}

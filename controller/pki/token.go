@@ -1,0 +1,110 @@
+package pki
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// TokenLifetime is how long an operator has to start the agent.
+	TokenLifetime = 10 * time.Minute
+
+	tokenPrefix      = "weir1"
+	tokenSecretBytes = 32
+	tokenKeys        = "join-token/"
+)
+
+var (
+	// ErrTokenFormat says that a string is no join token.
+	ErrTokenFormat = errors.New("not a join token: want weir1.<fingerprint>.<secret>, as `weir token create` prints it")
+	// ErrTokenRefused says that a token is unknown, already used or expired; the caller is not told which.
+	ErrTokenRefused = errors.New("join token refused: unknown, already used or older than 10 minutes; create a new one")
+)
+
+// JoinToken is what an operator carries from the controller to a new engine.
+type JoinToken struct {
+	Fingerprint [sha256.Size]byte // of the authority's certificate: how the agent knows the controller
+	Secret      []byte            // how the controller knows the agent
+}
+
+func (t JoinToken) String() string {
+	encode := base64.RawURLEncoding.EncodeToString
+	return tokenPrefix + "." + encode(t.Fingerprint[:]) + "." + encode(t.Secret)
+}
+
+// ParseJoinToken reads what String wrote; errors: ErrTokenFormat.
+func ParseJoinToken(text string) (JoinToken, error) {
+	parts := strings.Split(strings.TrimSpace(text), ".")
+	if len(parts) != 3 || parts[0] != tokenPrefix {
+		return JoinToken{}, ErrTokenFormat
+	}
+	fingerprint, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || len(fingerprint) != sha256.Size {
+		return JoinToken{}, ErrTokenFormat
+	}
+	secret, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || len(secret) != tokenSecretBytes {
+		return JoinToken{}, ErrTokenFormat
+	}
+	return JoinToken{Fingerprint: [sha256.Size]byte(fingerprint), Secret: secret}, nil
+}
+
+// Tokens issues join tokens and takes each back once. The vault keeps only hashes of secrets.
+type Tokens struct {
+	vault       Vault
+	fingerprint [sha256.Size]byte
+	now         func() time.Time
+}
+
+// NewTokens hands out tokens that lead to this authority.
+func NewTokens(vault Vault, authority *Authority, now func() time.Time) *Tokens {
+	return &Tokens{vault: vault, fingerprint: authority.Fingerprint(), now: now}
+}
+
+// Issue makes a token that is good for one Join within TokenLifetime.
+func (t *Tokens) Issue(ctx context.Context) (string, error) {
+	secret := make([]byte, tokenSecretBytes)
+	rand.Read(secret)
+	expiry := binary.BigEndian.AppendUint64(nil, uint64(t.now().Add(TokenLifetime).UnixMilli()))
+	if err := t.vault.Put(ctx, secretKey(secret), expiry); err != nil {
+		return "", fmt.Errorf("create join token: %w", err)
+	}
+	return JoinToken{Fingerprint: t.fingerprint, Secret: secret}.String(), nil
+}
+
+// Redeem uses a token up. Errors: ErrTokenFormat, ErrTokenRefused, or the vault's.
+func (t *Tokens) Redeem(ctx context.Context, text string) error {
+	token, err := ParseJoinToken(text)
+	if err != nil {
+		return err
+	}
+	key := secretKey(token.Secret)
+	expiry, err := t.vault.Get(ctx, key)
+	if err != nil {
+		return fmt.Errorf("look up join token: %w", err)
+	}
+	if len(expiry) != 8 {
+		return ErrTokenRefused
+	}
+	// Deleting decides: of two that come with the same token, one finds it gone.
+	deleted, err := t.vault.CompareAndDelete(ctx, key, expiry)
+	if err != nil {
+		return fmt.Errorf("use join token: %w", err)
+	}
+	if !deleted || t.now().UnixMilli() > int64(binary.BigEndian.Uint64(expiry)) {
+		return ErrTokenRefused
+	}
+	return nil
+}
+
+func secretKey(secret []byte) string {
+	hash := sha256.Sum256(secret)
+	return tokenKeys + base64.RawURLEncoding.EncodeToString(hash[:])
+}
