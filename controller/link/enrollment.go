@@ -1,0 +1,85 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/pki"
+)
+
+// ErrNameTaken says that a connected engine has the name that another wants to join under.
+var ErrNameTaken = errors.New("engine name is taken")
+
+// engineName is a host name, or what an operator gives in its place.
+var engineName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$`)
+
+// Join trades a token for an identity. The token is used up before anything else happens, so it cannot be tried twice.
+func (s *Server) Join(ctx context.Context, request *enginev1.JoinRequest) (*enginev1.JoinResponse, error) {
+	if !engineName.MatchString(request.GetName()) {
+		return nil, status.Errorf(codes.InvalidArgument,
+			"name %q: want a host name of 1 to 128 letters, digits, dots and dashes", request.GetName())
+	}
+	if err := s.tokens.Redeem(ctx, request.GetToken()); err != nil {
+		return nil, status.Error(redeemCode(err), err.Error())
+	}
+	uuid, err := s.engines.Join(ctx, request.GetName())
+	if errors.Is(err, ErrNameTaken) {
+		return nil, status.Error(codes.AlreadyExists, err.Error())
+	}
+	if err != nil {
+		return nil, status.Error(codes.Unavailable, err.Error())
+	}
+	certificate, err := s.authority.IssueEngine(request.GetCsrDer(), uuid, time.Now())
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	s.log.Info("engine joined", "engine", uuid, "name", request.GetName())
+	return &enginev1.JoinResponse{
+		EngineUuid:     uuid,
+		CertificateDer: certificate,
+		CaDer:          [][]byte{s.authority.CertificateDER()},
+	}, nil
+}
+
+// Renew gives the engine that asks a new certificate.
+func (s *Server) Renew(ctx context.Context, request *enginev1.RenewRequest) (*enginev1.RenewResponse, error) {
+	uuid, err := s.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := s.authority.IssueEngine(request.GetCsrDer(), uuid, time.Now())
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	s.log.Info("engine certificate renewed", "engine", uuid)
+	return &enginev1.RenewResponse{CertificateDer: certificate, CaDer: [][]byte{s.authority.CertificateDER()}}, nil
+}
+
+// caller is the engine that the client's certificate names.
+func (s *Server) caller(ctx context.Context) (uuid string, err error) {
+	from, _ := peer.FromContext(ctx)
+	info, _ := from.AuthInfo.(credentials.TLSInfo)
+	if len(info.State.VerifiedChains) == 0 {
+		return "", status.Error(codes.Unauthenticated, "no engine certificate: join first, with a token")
+	}
+	uuid = info.State.VerifiedChains[0][0].Subject.CommonName
+	if !s.engines.Exists(uuid) {
+		return "", status.Error(codes.PermissionDenied, errDeleted.Error())
+	}
+	return uuid, nil
+}
+
+func redeemCode(err error) codes.Code {
+	if errors.Is(err, pki.ErrTokenFormat) || errors.Is(err, pki.ErrTokenRefused) {
+		return codes.Unauthenticated
+	}
+	return codes.Unavailable
+}

@@ -1,0 +1,281 @@
+// Package link keeps the stream with the agent of each engine: Plans down, Reports up, over mutual TLS.
+//
+// session.go decides and is pure; desk.go is what stays of an engine between sessions; server.go is the socket around
+// them; enrollment.go gives identities. One engine that is slow or gone never delays another.
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/pki"
+)
+
+const (
+	// connectionsMax is how many agents may be connected; more wait in the backlog.
+	connectionsMax = 4096
+	// directivesMax are a Welcome and one Plan: a session never has more unsent.
+	directivesMax = 2
+	// reportBytesMax fits the samples of some thousand virtual services.
+	reportBytesMax = 16 << 20
+)
+
+var (
+	errOverdue    = errors.New("no heartbeat from the agent")
+	errSuperseded = errors.New("another session of this engine has begun")
+	errDeleted    = errors.New("engine is deleted: join it again with a new token")
+)
+
+// Engines is told what agents say. Calls for one engine come one at a time; none may block but Join.
+type Engines interface {
+	// Join registers an engine under a name that no connected engine has, and returns its uuid.
+	Join(ctx context.Context, name string) (uuid string, err error)
+	// Exists is false once an operator has deleted the engine: its certificate opens nothing any more.
+	Exists(uuid string) bool
+	Connected(uuid string, hello *enginev1.Hello)
+	Reported(uuid string, report *enginev1.Report)
+	Applied(uuid string, plan *enginev1.Plan, warnings []*dataplanev1.Finding)
+	Refused(uuid string, plan *enginev1.Plan, errors []*dataplanev1.Finding)
+	Disconnected(uuid string, reason string)
+}
+
+// Server is the controller's end of the link.
+type Server struct {
+	enginev1.UnimplementedEnrollmentServer
+	enginev1.UnimplementedFleetServer
+
+	authority *pki.Authority
+	tokens    *pki.Tokens
+	engines   Engines
+	log       *slog.Logger
+
+	mu    sync.Mutex
+	desks map[string]*desk // by engine uuid; no more than there are engines
+}
+
+// NewServer makes a link that serves nothing before Serve.
+func NewServer(authority *pki.Authority, tokens *pki.Tokens, engines Engines, log *slog.Logger) *Server {
+	return &Server{authority: authority, tokens: tokens, engines: engines, log: log, desks: map[string]*desk{}}
+}
+
+// Serve answers agents on listener until ctx ends.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	certificate, err := s.authority.ServerCertificate(time.Now())
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer(
+		grpc.Creds(credentials.NewTLS(&tls.Config{
+			MinVersion:   tls.VersionTLS13,
+			Certificates: []tls.Certificate{certificate},
+			ClientCAs:    s.authority.Pool(),
+			ClientAuth:   tls.VerifyClientCertIfGiven, // Join comes without one; every other call asks for it
+		})),
+		grpc.MaxRecvMsgSize(reportBytesMax),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 5 * time.Second, Timeout: 5 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+	)
+	enginev1.RegisterEnrollmentServer(server, s)
+	enginev1.RegisterFleetServer(server, s)
+	// Not a graceful stop: sessions never end by themselves, and agents dial again.
+	defer context.AfterFunc(ctx, server.Stop)()
+	if err := server.Serve(netutil.LimitListener(listener, connectionsMax)); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("engine link on %s: %w", listener.Addr(), err)
+	}
+	return nil
+}
+
+// Publish says which Plan each engine shall have. A session of an engine that exists no more ends.
+func (s *Server) Publish(plans map[string]*enginev1.Plan) {
+	for uuid, plan := range plans {
+		s.desk(uuid).retarget(plan)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uuid, desk := range s.desks {
+		// An engine that joined after these plans were made exists already, and gets its Plan next time.
+		if _, planned := plans[uuid]; !planned && !s.engines.Exists(uuid) {
+			desk.end(errDeleted)
+			delete(s.desks, uuid)
+		}
+	}
+}
+
+func (s *Server) desk(uuid string) *desk {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.desks[uuid] == nil {
+		s.desks[uuid] = &desk{}
+	}
+	return s.desks[uuid]
+}
+
+// Session serves one agent until either side ends it.
+func (s *Server) Session(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive]) error {
+	uuid, err := s.caller(stream.Context())
+	if err != nil {
+		return err
+	}
+	desk := s.desk(uuid)
+	conversation := &conversation{server: s, engine: uuid, desk: desk, visit: desk.enter()}
+	err = conversation.run(stream)
+	desk.leave(conversation.visit, func() {
+		s.engines.Disconnected(uuid, reasonOf(err))
+		s.log.Info("engine disconnected", "engine", uuid, "reason", reasonOf(err))
+	})
+	return statusOf(err)
+}
+
+// conversation drives one session with the events of one stream.
+type conversation struct {
+	server  *Server
+	engine  string
+	desk    *desk
+	visit   *visit
+	session *session
+	out     chan *enginev1.Directive
+}
+
+// run returns when the stream, the agent or the controller has had enough. Its return is also what releases a receive
+// or a send that hangs: gRPC then ends the stream.
+func (c *conversation) run(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive]) error {
+	in := make(chan *enginev1.Report)
+	c.out = make(chan *enginev1.Directive, directivesMax)
+	defer close(c.out)
+	failed := make(chan error, 2)
+	go func() { failed <- receive(stream, in) }()
+	go func() { failed <- transmit(stream, c.out) }()
+	ticker := time.NewTicker(HeartbeatInterval)
+	defer ticker.Stop()
+
+	held, target := c.desk.plans()
+	c.session = newSession(held, target, time.Now())
+	for {
+		var err error
+		select {
+		case report := <-in:
+			err = c.hear(report)
+		case <-c.visit.retargeted:
+			_, target := c.desk.plans()
+			err = c.pass(c.session.retarget(target))
+		case now := <-ticker.C:
+			if c.session.overdue(now) {
+				err = errOverdue
+			}
+		case <-c.visit.ended:
+			err = c.visit.cause
+		case err = <-failed:
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (c *conversation) hear(report *enginev1.Report) error {
+	step, err := c.session.report(report, time.Now())
+	if err != nil {
+		return err
+	}
+	current := c.desk.tell(c.visit, func() {
+		if hello := report.GetHello(); hello != nil {
+			c.server.engines.Connected(c.engine, hello)
+			c.server.log.Info("engine connected", "engine", c.engine, "host", hello.GetResources().GetHostname(),
+				"version", hello.GetVersion(), "revision", hello.GetRevision())
+			return
+		}
+		c.server.engines.Reported(c.engine, report)
+	})
+	if !current {
+		return errSuperseded
+	}
+	return c.pass(step)
+}
+
+// pass hands on what the session decided.
+func (c *conversation) pass(step step) error {
+	if outcome := step.outcome; outcome != nil && outcome.applied {
+		c.desk.tell(c.visit, func() {
+			c.desk.held = outcome.plan
+			c.server.engines.Applied(c.engine, outcome.plan, outcome.findings)
+		})
+	} else if outcome != nil {
+		c.desk.tell(c.visit, func() { c.server.engines.Refused(c.engine, outcome.plan, outcome.findings) })
+	}
+	for _, directive := range step.directives {
+		select {
+		case c.out <- directive:
+		default:
+			return fmt.Errorf("%w: answers came before their Plan was sent", ErrProtocol)
+		}
+	}
+	return nil
+}
+
+func receive(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive], in chan<- *enginev1.Report) error {
+	for {
+		report, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		select {
+		case in <- report:
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		}
+	}
+}
+
+// transmit is the only one that waits for a slow engine.
+func transmit(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive], out <-chan *enginev1.Directive) error {
+	for directive := range out {
+		if err := stream.Send(directive); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func reasonOf(err error) string {
+	switch {
+	case errors.Is(err, io.EOF):
+		return "agent closed the session"
+	case status.Code(err) == codes.Canceled || errors.Is(err, context.Canceled):
+		return "connection to the agent lost"
+	default:
+		return err.Error()
+	}
+}
+
+func statusOf(err error) error {
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case errors.Is(err, errOverdue):
+		return status.Error(codes.DeadlineExceeded, err.Error())
+	case errors.Is(err, errSuperseded):
+		return status.Error(codes.Aborted, err.Error())
+	case errors.Is(err, errDeleted):
+		return status.Error(codes.PermissionDenied, err.Error())
+	case errors.Is(err, ErrProtocol):
+		return status.Error(codes.InvalidArgument, err.Error())
+	default:
+		return err
+	}
+}

@@ -1,0 +1,150 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/plan"
+)
+
+const (
+	// HeartbeatInterval is how often an agent reports at least.
+	HeartbeatInterval = 2 * time.Second
+	// heartbeatsMissed ends a session: the agent is away, or frozen.
+	heartbeatsMissed = 5
+)
+
+// ErrProtocol says that an agent broke the contract of engine.proto; its session ends and it may dial again.
+var ErrProtocol = errors.New("protocol violation")
+
+// session is the conversation with one agent as a pure state machine: reports and Plans in, directives and outcomes
+// out. One Plan is in flight at a time; Plans that come meanwhile replace each other, so the newest wins and an engine
+// that is slow costs one Plan of memory.
+type session struct {
+	greeted bool
+	heard   time.Time
+	target  *enginev1.Plan // what the engine shall have
+	held    *enginev1.Plan // what it is known to have; nil: unknown
+	flight  *enginev1.Plan // sent and not answered
+	whole   bool           // the flight replaces everything
+	refused *enginev1.Plan // a target that was refused is not sent again in this session
+	nonce   uint64         // of the flight
+}
+
+// step is what one event leads to.
+type step struct {
+	directives []*enginev1.Directive
+	outcome    *outcome
+}
+
+// outcome is the engine's answer to a Plan.
+type outcome struct {
+	plan     *enginev1.Plan
+	applied  bool
+	findings []*dataplanev1.Finding // warnings when applied, else errors
+}
+
+// newSession starts from the Plan that the engine held when its last session ended, if that is known.
+func newSession(held, target *enginev1.Plan, now time.Time) *session {
+	return &session{held: held, target: target, heard: now}
+}
+
+// retarget takes a newer Plan.
+func (s *session) retarget(target *enginev1.Plan) step {
+	s.target = target
+	return step{directives: s.send()}
+}
+
+// report takes what the agent says. Errors: ErrProtocol.
+func (s *session) report(report *enginev1.Report, now time.Time) (step, error) {
+	s.heard = now
+	if hello := report.GetHello(); hello != nil {
+		return s.hello(hello)
+	}
+	if !s.greeted {
+		return step{}, fmt.Errorf("%w: report before Hello", ErrProtocol)
+	}
+	switch body := report.GetBody().(type) {
+	case *enginev1.Report_Ack:
+		return s.ack(body.Ack)
+	case *enginev1.Report_Nack:
+		return s.nack(body.Nack)
+	default:
+		return step{}, nil
+	}
+}
+
+// overdue says that the agent has been silent for too long.
+func (s *session) overdue(now time.Time) bool {
+	return now.Sub(s.heard) > heartbeatsMissed*HeartbeatInterval
+}
+
+func (s *session) hello(hello *enginev1.Hello) (step, error) {
+	if s.greeted {
+		return step{}, fmt.Errorf("%w: second Hello", ErrProtocol)
+	}
+	s.greeted = true
+	if s.held.GetRevision() != hello.GetRevision() {
+		s.held = nil
+	}
+	welcome := &enginev1.Directive{Body: &enginev1.Directive_Welcome{
+		Welcome: &enginev1.Welcome{HeartbeatIntervalMs: uint32(HeartbeatInterval.Milliseconds())},
+	}}
+	return step{directives: append([]*enginev1.Directive{welcome}, s.send()...)}, nil
+}
+
+func (s *session) ack(ack *enginev1.Ack) (step, error) {
+	if !s.answers(ack.GetNonce()) {
+		return step{}, nil
+	}
+	landed := s.flight
+	if ack.GetRevision() != landed.GetRevision() {
+		return step{}, fmt.Errorf("%w: Ack of revision %d, sent was %d", ErrProtocol, ack.GetRevision(), landed.GetRevision())
+	}
+	s.held, s.flight = landed, nil
+	return step{
+		directives: s.send(),
+		outcome:    &outcome{plan: landed, applied: true, findings: ack.GetWarnings()},
+	}, nil
+}
+
+func (s *session) nack(nack *enginev1.Nack) (step, error) {
+	if !s.answers(nack.GetNonce()) {
+		return step{}, nil
+	}
+	lost := s.flight
+	s.flight = nil
+	if nack.GetCause() == enginev1.NackCause_NACK_CAUSE_RESYNC {
+		if s.whole {
+			return step{}, fmt.Errorf("%w: resync asked for after a whole Plan", ErrProtocol)
+		}
+		s.held = nil
+		return step{directives: s.send()}, nil
+	}
+	s.refused = lost
+	return step{
+		directives: s.send(),
+		outcome:    &outcome{plan: lost, findings: nack.GetErrors()},
+	}, nil
+}
+
+// answers tells the answer to the flight from one that comes late.
+func (s *session) answers(nonce string) bool {
+	return s.flight != nil && nonce == strconv.FormatUint(s.nonce, 10)
+}
+
+// send starts a flight when there is something to say and nobody is in the air.
+func (s *session) send() []*enginev1.Directive {
+	if !s.greeted || s.flight != nil || s.target == nil || s.target == s.held || s.target == s.refused {
+		return nil
+	}
+	delta := plan.Delta(s.held, s.target)
+	s.flight, s.whole = s.target, s.held == nil
+	s.nonce++
+	delta.Nonce = strconv.FormatUint(s.nonce, 10)
+	return []*enginev1.Directive{{Body: &enginev1.Directive_Plan{Plan: delta}}}
+}
