@@ -1,0 +1,187 @@
+//! The fields of a head as spans of the bytes they were read from. A table of spans belongs to a worker and is used for
+//! one head at a time, so that parsing fills nothing it does not need and allocates nothing.
+
+use std::ops::BitOr;
+
+/// The most fields a head may have, whatever an operator allows.
+pub const MAX_FIELDS: usize = 256;
+
+/// The fields that Weir itself reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Name {
+    Other,
+    Connection,
+    ContentLength,
+    Expect,
+    Host,
+    KeepAlive,
+    Location,
+    ProxyConnection,
+    SetCookie,
+    StrictTransportSecurity,
+    Te,
+    TransferEncoding,
+    Upgrade,
+    XForwardedFor,
+    XForwardedProto,
+}
+
+impl Name {
+    pub fn of(name: &[u8]) -> Name {
+        let candidates: &[(&[u8], Name)] = match name.len() {
+            2 => &[(b"te", Name::Te)],
+            4 => &[(b"host", Name::Host)],
+            6 => &[(b"expect", Name::Expect)],
+            7 => &[(b"upgrade", Name::Upgrade)],
+            8 => &[(b"location", Name::Location)],
+            10 => {
+                &[(b"connection", Name::Connection), (b"set-cookie", Name::SetCookie), (b"keep-alive", Name::KeepAlive)]
+            }
+            14 => &[(b"content-length", Name::ContentLength)],
+            15 => &[(b"x-forwarded-for", Name::XForwardedFor)],
+            16 => &[(b"proxy-connection", Name::ProxyConnection)],
+            17 => &[(b"transfer-encoding", Name::TransferEncoding), (b"x-forwarded-proto", Name::XForwardedProto)],
+            25 => &[(b"strict-transport-security", Name::StrictTransportSecurity)],
+            _ => &[],
+        };
+        candidates.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map_or(Name::Other, |&(_, name)| name)
+    }
+}
+
+/// Some of the known names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NameSet(u32);
+
+impl NameSet {
+    pub const fn of(names: &[Name]) -> Self {
+        let mut bits = 0;
+        let mut i = 0;
+        while i < names.len() {
+            bits |= 1 << names[i] as u32;
+            i += 1;
+        }
+        Self(bits)
+    }
+
+    pub const fn has(self, name: Name) -> bool {
+        self.0 & (1 << name as u32) != 0
+    }
+}
+
+impl BitOr for NameSet {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Where a field lies in its head. The line runs to the start of the next one.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    pub line: u32,
+    pub name_bytes: u32,
+    pub value: u32,
+    pub value_bytes: u32,
+    pub name: Name,
+}
+
+/// Room for the spans of one head; about 5 KiB, so keep one per worker.
+pub struct FieldTable(pub(super) Box<[Span]>);
+
+impl FieldTable {
+    pub fn new() -> Self {
+        let unused = Span { line: 0, name_bytes: 0, value: 0, value_bytes: 0, name: Name::Other };
+        Self(vec![unused; MAX_FIELDS].into_boxed_slice())
+    }
+}
+
+impl Default for FieldTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Field<'b> {
+    pub name: Name,
+    pub name_text: &'b [u8],
+    /// Without the white space around it.
+    pub value: &'b [u8],
+}
+
+/// The fields of one head, in order.
+#[derive(Clone, Copy)]
+pub struct Fields<'b> {
+    /// The head up to, and without, the empty line that ends it.
+    pub(super) head: &'b [u8],
+    pub(super) spans: &'b [Span],
+    pub(super) seen: NameSet,
+}
+
+impl<'b> Fields<'b> {
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Field<'b>> + use<'b> {
+        let head = self.head;
+        self.spans.iter().map(move |span| span.field(head))
+    }
+
+    /// Whether a known field is there.
+    pub fn has(&self, name: Name) -> bool {
+        self.seen.has(name)
+    }
+
+    pub fn has_any(&self, names: NameSet) -> bool {
+        self.seen.0 & names.0 != 0
+    }
+
+    /// The value of the first field of this name.
+    pub fn first(&self, name: Name) -> Option<&'b [u8]> {
+        if !self.has(name) {
+            return None;
+        }
+        self.spans.iter().find(|span| span.name == name).map(|span| span.field(self.head).value)
+    }
+
+    /// The value of the first field of this name, known or not, in any case of letters.
+    pub fn find(&self, name: &[u8]) -> Option<&'b [u8]> {
+        self.iter().find(|field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
+    }
+
+    /// Hands over the lines of the fields to keep, as they came, CRLF included, neighbours in one piece.
+    pub fn kept_lines(&self, mut keep: impl FnMut(Field<'b>) -> bool, mut emit: impl FnMut(&'b [u8])) {
+        let mut run_start = self.spans.first().map_or(self.head.len(), |span| span.line as usize);
+        for (i, span) in self.spans.iter().enumerate() {
+            if keep(span.field(self.head)) {
+                continue;
+            }
+            let line = span.line as usize;
+            if run_start < line {
+                emit(&self.head[run_start..line]);
+            }
+            run_start = self.spans.get(i + 1).map_or(self.head.len(), |next| next.line as usize);
+        }
+        if run_start < self.head.len() {
+            emit(&self.head[run_start..]);
+        }
+    }
+}
+
+impl Span {
+    fn field<'b>(&self, head: &'b [u8]) -> Field<'b> {
+        let (line, value) = (self.line as usize, self.value as usize);
+        Field {
+            name: self.name,
+            name_text: &head[line..line + self.name_bytes as usize],
+            value: &head[value..value + self.value_bytes as usize],
+        }
+    }
+}

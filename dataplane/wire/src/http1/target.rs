@@ -1,0 +1,1 @@
+//! The forms of a request target (RFC 9112 §3.2).
