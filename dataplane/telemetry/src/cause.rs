@@ -1,0 +1,75 @@
+//! Why an exchange or a connection failed: one name per cause, as it stands in a Sample and in the API.
+
+macro_rules! causes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// Who is to blame comes first in the name: the client, the server, or this machine.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Cause {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Cause {
+            pub const ALL: [Cause; [$($name),*].len()] = [$(Cause::$variant),*];
+
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Cause::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+causes! {
+    /// The TLS handshake failed or broke off.
+    ClientTls = "client_tls",
+    /// Nothing, or no whole TLS handshake, came in time after the accept.
+    ClientAcceptTimeout = "client_accept_timeout",
+    ClientHeadTimeout = "client_head_timeout",
+    ClientBodyTimeout = "client_body_timeout",
+    /// The client takes no more of its response.
+    ClientStalled = "client_stalled",
+    /// The client went away before its response was complete.
+    ClientAborted = "client_aborted",
+    ClientBadRequest = "client_bad_request",
+    ClientUriTooLong = "client_uri_too_long",
+    ClientHeadTooLarge = "client_head_too_large",
+    ClientBodyTooLarge = "client_body_too_large",
+    /// A method, version or transfer coding that is not implemented.
+    ClientUnsupported = "client_unsupported",
+    ServerRefused = "server_refused",
+    ServerUnreachable = "server_unreachable",
+    ServerConnectTimeout = "server_connect_timeout",
+    ServerReset = "server_reset",
+    /// The server closed before its response was complete.
+    ServerClosed = "server_closed",
+    ServerResponseTimeout = "server_response_timeout",
+    ServerBadResponse = "server_bad_response",
+    ServerHeadTooLarge = "server_head_too_large",
+    NoPool = "no_pool",
+    /// Every server is down, disabled, full or already tried.
+    NoServer = "no_server",
+    /// This machine's doing: no descriptor, no port, no memory, a limit of the engine.
+    LocalResources = "local_resources",
+    /// A defect of ours; the connection ended, the process went on.
+    Internal = "internal",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_cause_has_a_name_of_its_own() {
+        let names: HashSet<_> = Cause::ALL.iter().map(|cause| cause.name()).collect();
+        assert_eq!(names.len(), Cause::ALL.len());
+    }
+
+    #[test]
+    fn causes_are_listed_in_the_order_of_their_numbers() {
+        for (number, cause) in Cause::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, number);
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! The numbers of one worker, and which of them each happening moves.
+
+use crate::Cause;
+
+/// Ids above this are a defect of whoever hands them out and are not counted; it keeps a table under 256 MiB.
+const IDS_MAX: u32 = 1 << 18;
+
+/// Something the data plane did or saw. `service` and `server` are dense ids of the snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Happening {
+    ClientConnected {
+        service: u32,
+    },
+    ClientGone {
+        service: u32,
+    },
+    /// A TLS handshake is complete.
+    Handshake {
+        service: u32,
+        resumed: bool,
+    },
+    HandshakeFailed {
+        service: u32,
+    },
+    /// A whole request head has arrived.
+    Request {
+        service: u32,
+    },
+    /// A response head has gone to the client; `local`: made here, not by a server.
+    Response {
+        service: u32,
+        status: u16,
+        local: bool,
+    },
+    /// An exchange or a connection has failed; a [`Cause::ClientAborted`] is counted as abort too.
+    Failed {
+        service: u32,
+        cause: Cause,
+    },
+    /// Bytes from and to the client, as the network carries them (TLS included).
+    ClientBytes {
+        service: u32,
+        received: u64,
+        sent: u64,
+    },
+    ServerConnected {
+        server: u32,
+    },
+    /// A connection that stood is over.
+    ServerGone {
+        server: u32,
+    },
+    /// A request was given to a connection; `reused`: one that had served a request before.
+    ServerRequest {
+        server: u32,
+        reused: bool,
+    },
+    /// A connect failed, or an exchange failed by the server's doing.
+    ServerFailed {
+        server: u32,
+    },
+}
+
+/// Cumulative, but for `open_connections`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ServiceCounters {
+    pub connections: u64,
+    pub open_connections: u64,
+    pub handshakes: u64,
+    pub resumptions: u64,
+    pub handshake_failures: u64,
+    pub requests: u64,
+    /// By status class: index 0 is 1xx, index 4 is 5xx.
+    pub responses: [u64; 5],
+    pub local_responses: u64,
+    pub client_aborts: u64,
+    pub received_bytes: u64,
+    pub sent_bytes: u64,
+    failures: [u64; Cause::ALL.len()],
+}
+
+/// Cumulative, but for `open_connections`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ServerCounters {
+    pub connections: u64,
+    pub open_connections: u64,
+    pub requests: u64,
+    pub failures: u64,
+    pub reused: u64,
+}
+
+/// All counters of a worker, or of several once [added](Counters::add) up.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    services: Table<ServiceCounters>,
+    servers: Table<ServerCounters>,
+}
+
+impl Counters {
+    pub fn note(&mut self, happening: Happening) {
+        use Happening::*;
+        match happening {
+            ClientConnected { service } => {
+                let row = self.services.row(service);
+                row.connections += 1;
+                row.open_connections += 1;
+            }
+            ClientGone { service } => leave(&mut self.services.row(service).open_connections),
+            Handshake { service, resumed } => {
+                let row = self.services.row(service);
+                row.handshakes += 1;
+                row.resumptions += u64::from(resumed);
+            }
+            HandshakeFailed { service } => self.services.row(service).handshake_failures += 1,
+            Request { service } => self.services.row(service).requests += 1,
+            Response { service, status, local } => self.services.row(service).answered(status, local),
+            Failed { service, cause } => self.services.row(service).failed(cause),
+            ClientBytes { service, received, sent } => {
+                let row = self.services.row(service);
+                row.received_bytes += received;
+                row.sent_bytes += sent;
+            }
+            ServerConnected { server } => {
+                let row = self.servers.row(server);
+                row.connections += 1;
+                row.open_connections += 1;
+            }
+            ServerGone { server } => leave(&mut self.servers.row(server).open_connections),
+            ServerRequest { server, reused } => {
+                let row = self.servers.row(server);
+                row.requests += 1;
+                row.reused += u64::from(reused);
+            }
+            ServerFailed { server } => self.servers.row(server).failures += 1,
+        }
+    }
+
+    /// The counters of a service; `None` when nothing happened to it yet.
+    pub fn service(&self, id: u32) -> Option<&ServiceCounters> {
+        self.services.rows.get(id as usize)
+    }
+
+    pub fn server(&self, id: u32) -> Option<&ServerCounters> {
+        self.servers.rows.get(id as usize)
+    }
+
+    /// Starts a service at 0: its id named another one before.
+    pub fn restart_service(&mut self, id: u32) {
+        *self.services.row(id) = ServiceCounters::default();
+    }
+
+    pub fn restart_server(&mut self, id: u32) {
+        *self.servers.row(id) = ServerCounters::default();
+    }
+
+    /// Adds the counters of another worker.
+    pub fn add(&mut self, other: &Counters) {
+        self.services.add(&other.services, ServiceCounters::add);
+        self.servers.add(&other.servers, ServerCounters::add);
+    }
+}
+
+/// Rows by id. An id that is not dense counts into `stray`, which nobody reads, instead of costing memory.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Table<T> {
+    rows: Vec<T>,
+    stray: T,
+}
+
+impl<T: Default> Table<T> {
+    fn row(&mut self, id: u32) -> &mut T {
+        debug_assert!(id < IDS_MAX, "id {id} is not dense");
+        if id >= IDS_MAX {
+            return &mut self.stray;
+        }
+        self.reach(id as usize + 1);
+        &mut self.rows[id as usize]
+    }
+
+    fn reach(&mut self, len: usize) {
+        if self.rows.len() < len {
+            self.rows.resize_with(len, T::default);
+        }
+    }
+
+    fn add(&mut self, other: &Self, add: impl Fn(&mut T, &T)) {
+        self.reach(other.rows.len());
+        self.rows.iter_mut().zip(&other.rows).for_each(|(mine, theirs)| add(mine, theirs));
+    }
+}
+
+impl ServiceCounters {
+    /// Every cause that occurred, with its count.
+    pub fn failures(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
+        Cause::ALL.into_iter().zip(self.failures).filter(|(_, total)| *total > 0)
+    }
+
+    fn answered(&mut self, status: u16, local: bool) {
+        if let Some(class) = self.responses.get_mut(usize::from(status / 100).wrapping_sub(1)) {
+            *class += 1;
+        }
+        self.local_responses += u64::from(local);
+    }
+
+    fn failed(&mut self, cause: Cause) {
+        self.failures[cause as usize] += 1;
+        self.client_aborts += u64::from(cause == Cause::ClientAborted);
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.open_connections += other.open_connections;
+        self.handshakes += other.handshakes;
+        self.resumptions += other.resumptions;
+        self.handshake_failures += other.handshake_failures;
+        self.requests += other.requests;
+        self.local_responses += other.local_responses;
+        self.client_aborts += other.client_aborts;
+        self.received_bytes += other.received_bytes;
+        self.sent_bytes += other.sent_bytes;
+        add_each(&mut self.responses, &other.responses);
+        add_each(&mut self.failures, &other.failures);
+    }
+}
+
+impl ServerCounters {
+    fn add(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.open_connections += other.open_connections;
+        self.requests += other.requests;
+        self.failures += other.failures;
+        self.reused += other.reused;
+    }
+}
+
+/// A gauge goes down; a goodbye after a restart of the row does not wrap it.
+fn leave(open_connections: &mut u64) {
+    *open_connections = open_connections.saturating_sub(1);
+}
+
+fn add_each(mine: &mut [u64], theirs: &[u64]) {
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        *mine += theirs;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(happenings: &[Happening]) -> Counters {
+        let mut counters = Counters::default();
+        happenings.iter().for_each(|happening| counters.note(*happening));
+        counters
+    }
+
+    #[test]
+    fn counts_one_whole_transaction() {
+        let counters = counted(&[
+            Happening::ClientConnected { service: 2 },
+            Happening::Handshake { service: 2, resumed: false },
+            Happening::Request { service: 2 },
+            Happening::ServerConnected { server: 5 },
+            Happening::ServerRequest { server: 5, reused: false },
+            Happening::Response { service: 2, status: 204, local: false },
+            Happening::ClientBytes { service: 2, received: 700, sent: 1300 },
+            Happening::ClientGone { service: 2 },
+        ]);
+        let expected = ServiceCounters {
+            connections: 1,
+            handshakes: 1,
+            requests: 1,
+            responses: [0, 1, 0, 0, 0],
+            received_bytes: 700,
+            sent_bytes: 1300,
+            ..Default::default()
+        };
+        assert_eq!(counters.service(2), Some(&expected));
+        assert_eq!(counters.service(0), Some(&ServiceCounters::default()));
+        let server = ServerCounters { connections: 1, open_connections: 1, requests: 1, ..Default::default() };
+        assert_eq!(counters.server(5), Some(&server));
+    }
+
+    #[test]
+    fn counts_failures_by_cause_and_an_abort_twice() {
+        let counters = counted(&[
+            Happening::Failed { service: 0, cause: Cause::ServerRefused },
+            Happening::Failed { service: 0, cause: Cause::ServerRefused },
+            Happening::Failed { service: 0, cause: Cause::ClientAborted },
+        ]);
+        let service = counters.service(0).unwrap();
+        let failures: Vec<_> = service.failures().collect();
+        assert_eq!(failures, [(Cause::ClientAborted, 1), (Cause::ServerRefused, 2)]);
+        assert_eq!(service.client_aborts, 1);
+    }
+
+    #[test]
+    fn status_outside_the_five_classes_counts_in_none() {
+        let counters = counted(&[
+            Happening::Response { service: 0, status: 99, local: false },
+            Happening::Response { service: 0, status: 600, local: true },
+        ]);
+        let service = counters.service(0).unwrap();
+        assert_eq!((service.responses, service.local_responses), ([0; 5], 1));
+    }
+
+    #[test]
+    fn adding_workers_equals_counting_everything_in_one() {
+        let first = [
+            Happening::ClientConnected { service: 0 },
+            Happening::Handshake { service: 0, resumed: true },
+            Happening::Failed { service: 0, cause: Cause::ClientTls },
+            Happening::HandshakeFailed { service: 0 },
+            Happening::ServerConnected { server: 0 },
+        ];
+        let second = [
+            Happening::Request { service: 3 },
+            Happening::Response { service: 3, status: 503, local: true },
+            Happening::ClientBytes { service: 0, received: 1, sent: 2 },
+            Happening::ServerRequest { server: 4, reused: true },
+            Happening::ServerFailed { server: 4 },
+        ];
+        let mut sum = counted(&first);
+        sum.add(&counted(&second));
+        assert_eq!(sum, counted(&[&first[..], &second[..]].concat()));
+    }
+
+    #[test]
+    fn reused_id_starts_at_zero_and_a_late_goodbye_does_not_wrap() {
+        let mut counters =
+            counted(&[Happening::ClientConnected { service: 1 }, Happening::ServerConnected { server: 1 }]);
+        counters.restart_service(1);
+        counters.restart_server(1);
+        counters.note(Happening::ClientGone { service: 1 });
+        counters.note(Happening::ServerGone { server: 1 });
+        assert_eq!(counters.service(1), Some(&ServiceCounters::default()));
+        assert_eq!(counters.server(1), Some(&ServerCounters::default()));
+    }
+}
