@@ -1,1 +1,19 @@
+//! What an application profile does to the heads that pass: compiled once from its settings, then applied without
+//! allocation. Pure: heads in, heads out; who sends them, and when, is `proxy`'s.
+#![forbid(unsafe_code)]
 
+mod client;
+mod cookie;
+mod forwarded;
+mod location;
+mod profile;
+mod redirect;
+mod request;
+mod response;
+mod settings;
+
+pub use client::ClientFacts;
+pub use profile::{HttpProfile, Timeouts};
+pub use redirect::Redirect;
+pub use response::{Outgoing, OutgoingBody, Reply};
+pub use settings::{Error, HttpSettings, XffUpdate};

@@ -1,0 +1,1 @@
+//! X-Forwarded-For and X-Forwarded-Proto.

@@ -1,0 +1,1 @@
+//! Redirects of servers that believe the client came without TLS.
