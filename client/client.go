@@ -1,0 +1,199 @@
+// Package client speaks the controller's REST API: what the CLI, the demo and the end-to-end tests are built on.
+// It knows sessions, objects and problems as they are on the wire and nothing of what is behind them.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// APIVersion is the Avi API version this client asks for.
+const APIVersion = "30.2.1"
+
+const answerBytesMax = 64 << 20
+
+// Object is one object as JSON.
+type Object map[string]any
+
+// Session is a logged-in client. Safe for concurrent use.
+type Session struct {
+	base   *url.URL
+	http   *http.Client
+	saved  Saved
+	tenant string
+}
+
+// Problem is an answer that says no.
+type Problem struct {
+	Method, Path string
+	Status       int
+	Message      string // what the controller said, for people
+}
+
+func (p *Problem) Error() string {
+	return fmt.Sprintf("%s (%s %s: %d)", p.Message, p.Method, p.Path, p.Status)
+}
+
+// IsStatus tells whether err is a Problem with this HTTP status.
+func IsStatus(err error, status int) bool {
+	var problem *Problem
+	return errors.As(err, &problem) && problem.Status == status
+}
+
+// ErrNotFound says that a name has no object.
+var ErrNotFound = errors.New("not found")
+
+// InTenant returns a session of the same login that acts in another tenant.
+func (s *Session) InTenant(tenant string) *Session {
+	other := *s
+	other.tenant = tenant
+	return &other
+}
+
+// URL is where the controller answers.
+func (s *Session) URL() string { return s.base.String() }
+
+// Get reads /api/<path> into out.
+func (s *Session) Get(ctx context.Context, path string, out any) error {
+	return s.call(ctx, http.MethodGet, "/api/"+path, nil, out)
+}
+
+// List reads all objects of a kind, over all pages. Query may be nil.
+func (s *Session) List(ctx context.Context, kind string, query url.Values) ([]Object, error) {
+	asked := url.Values{"page_size": {"200"}, "include_name": {"true"}}
+	for name, values := range query {
+		asked[name] = values
+	}
+	var all []Object
+	for page := 1; ; page++ {
+		asked.Set("page", fmt.Sprint(page))
+		var answer struct {
+			Results []Object `json:"results"`
+			Next    string   `json:"next"`
+		}
+		if err := s.Get(ctx, kind+"?"+asked.Encode(), &answer); err != nil {
+			return nil, err
+		}
+		all = append(all, answer.Results...)
+		if answer.Next == "" {
+			return all, nil
+		}
+	}
+}
+
+// ByName reads the object of a kind that has this name or uuid.
+func (s *Session) ByName(ctx context.Context, kind, name string) (Object, error) {
+	for _, field := range []string{"name", "uuid"} {
+		found, err := s.List(ctx, kind, url.Values{field: {name}})
+		if err != nil {
+			return nil, err
+		}
+		if len(found) > 0 {
+			return found[0], nil
+		}
+	}
+	return nil, fmt.Errorf("%s %q: %w", kind, name, ErrNotFound)
+}
+
+// Create posts an object and returns it with its defaults.
+func (s *Session) Create(ctx context.Context, kind string, object Object) (Object, error) {
+	var created Object
+	return created, s.call(ctx, http.MethodPost, "/api/"+kind, object, &created)
+}
+
+// Replace puts an object in the place of the one with its uuid.
+func (s *Session) Replace(ctx context.Context, kind string, object Object) (Object, error) {
+	var stored Object
+	return stored, s.call(ctx, http.MethodPut, fmt.Sprintf("/api/%s/%v", kind, object["uuid"]), object, &stored)
+}
+
+// Delete removes the object of a kind with this uuid.
+func (s *Session) Delete(ctx context.Context, kind, uuid string) error {
+	return s.call(ctx, http.MethodDelete, "/api/"+kind+"/"+uuid, nil, nil)
+}
+
+// Post calls an action that is not an object.
+func (s *Session) Post(ctx context.Context, path string, in, out any) error {
+	return s.call(ctx, http.MethodPost, "/api/"+path, in, out)
+}
+
+func (s *Session) call(ctx context.Context, method, path string, in, out any) error {
+	request, err := s.request(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	answer, err := s.http.Do(request)
+	if err != nil {
+		return fmt.Errorf("controller %s: %w", s.base.Host, cause(err))
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax))
+	if err != nil {
+		return fmt.Errorf("read answer of %s %s: %w", method, path, err)
+	}
+	if answer.StatusCode >= 300 {
+		return problemOf(request, answer.StatusCode, body)
+	}
+	if out == nil || len(body) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("answer of %s %s is not what was asked for: %w", method, path, err)
+	}
+	return nil
+}
+
+func (s *Session) request(ctx context.Context, method, path string, in any) (*http.Request, error) {
+	var body io.Reader
+	if in != nil {
+		encoded, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, s.base.String()+path, body)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("X-Avi-Version", APIVersion)
+	request.Header.Set("X-Avi-Tenant", s.tenant)
+	request.Header.Set("Referer", s.base.String()+"/")
+	s.saved.sign(request)
+	return request, nil
+}
+
+// problemOf reads {"error": "text"} and its relatives.
+func problemOf(request *http.Request, status int, body []byte) *Problem {
+	message := strings.TrimSpace(string(body))
+	var said struct {
+		Error any `json:"error"`
+	}
+	if json.Unmarshal(body, &said) == nil && said.Error != nil {
+		message = fmt.Sprint(said.Error)
+	}
+	if message == "" {
+		message = http.StatusText(status)
+	}
+	return &Problem{Method: request.Method, Path: request.URL.Path, Status: status, Message: message}
+}
+
+// cause drops the method and URL that net/http puts in front of an error.
+func cause(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+const callTimeout = 30 * time.Second

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/weir-lb/weir/client"
+)
+
+// errNotLoggedIn is what every command that needs a controller says before `weir login`.
+var errNotLoggedIn = errors.New("not logged in: run `weir login https://CONTROLLER:9443` first")
+
+func loginCommand() *cobra.Command {
+	var credentials client.Credentials
+	var passwordFile string
+	var trustNew bool
+	command := &cobra.Command{
+		Use:   "login URL",
+		Short: "Log in to a controller; the other commands then talk to it",
+		Long: `Log in to a controller and keep the session for the commands that follow.
+
+The password is asked for, or read from --password-file, or taken from WEIR_PASSWORD. A controller that signs its own
+certificate is recognised by the certificate's SHA-256 fingerprint: the first login shows it and asks, --fingerprint
+states it, --trust-on-first-use takes whatever is there. The controller prints its fingerprint when it starts.`,
+		Example: `  weir login https://127.0.0.1:9443
+  weir login lb.example.net:9443 --user alice --password-file ~/.lb-password`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			credentials.URL = args[0]
+			password, err := passwordFor(credentials.Username, passwordFile)
+			if err != nil {
+				return err
+			}
+			credentials.Password = password
+			session, err := client.Login(command.Context(), credentials)
+			var unknown *client.UnknownCertificate
+			if errors.As(err, &unknown) && (trustNew || agrees(unknown)) {
+				credentials.Fingerprint = unknown.Fingerprint
+				session, err = client.Login(command.Context(), credentials)
+			}
+			if err != nil {
+				return err
+			}
+			if err := saveSession(session.Saved()); err != nil {
+				return err
+			}
+			fmt.Printf("Logged in to %s as %s.\n", session.URL(), credentials.Username)
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.StringVarP(&credentials.Username, "user", "u", "admin", "user name")
+	flags.StringVar(&credentials.Tenant, "tenant", "admin", "tenant to act in")
+	flags.StringVar(&passwordFile, "password-file", "", "file that holds the password")
+	flags.StringVar(&credentials.Fingerprint, "fingerprint", "", "SHA-256 fingerprint of the controller's certificate")
+	flags.BoolVar(&trustNew, "trust-on-first-use", false, "take the controller's certificate without asking")
+	return command
+}
+
+func passwordFor(user, file string) (string, error) {
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read the password: %w", err)
+		}
+		return strings.TrimSpace(string(text)), nil
+	}
+	if password := os.Getenv("WEIR_PASSWORD"); password != "" {
+		return password, nil
+	}
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return "", errors.New("no terminal to ask for the password on: use --password-file or WEIR_PASSWORD")
+	}
+	fmt.Fprintf(os.Stderr, "Password of %s: ", user)
+	password, err := term.ReadPassword(int(os.Stdin.Fd()))
+	fmt.Fprintln(os.Stderr)
+	return string(password), err
+}
+
+// agrees asks whether a certificate that no CA vouches for is the right one.
+func agrees(unknown *client.UnknownCertificate) bool {
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return false
+	}
+	fmt.Fprintf(os.Stderr, "%s.\nIs this your controller? [y/N] ", unknown)
+	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	return err == nil && strings.HasPrefix(strings.ToLower(answer), "y")
+}
+
+func sessionFile() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("no place to keep the session: %w", err)
+	}
+	return filepath.Join(dir, "weir", "session.json"), nil
+}
+
+func saveSession(saved client.Saved) error {
+	file, err := sessionFile()
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(saved, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("keep the session: %w", err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return fmt.Errorf("keep the session: %w", err)
+	}
+	return nil
+}
+
+// openSession goes on with the session that `weir login` kept.
+func openSession() (*client.Session, error) {
+	file, err := sessionFile()
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNotLoggedIn
+	} else if err != nil {
+		return nil, err
+	}
+	var saved client.Saved
+	if err := json.Unmarshal(text, &saved); err != nil {
+		return nil, fmt.Errorf("%s is damaged; log in again: %w", file, err)
+	}
+	return client.Resume(saved)
+}

@@ -1,0 +1,171 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/client"
+)
+
+// vip stands in for the seed's 3.3.3.3, with 8443 and 8080 for 443 and 80, so that nobody needs to be root.
+const (
+	vip          = "127.3.3.3"
+	vipTLSPort   = 8443
+	vipPlainPort = 8080
+)
+
+// seedCiphers is the seed's list, by OpenSSL's names and in the seed's order.
+var seedCiphers = []string{
+	"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA", "ECDHE-ECDSA-AES256-GCM-SHA384",
+	"ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA384", "ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES256-GCM-SHA384",
+	"ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES128-SHA256", "ECDHE-RSA-AES256-SHA", "ECDHE-RSA-AES256-SHA384",
+}
+
+// service is the virtual service of the seed, as the controller knows it.
+type service struct {
+	uuid               string
+	tlsPort, plainPort int
+}
+
+func (s service) url() string { return fmt.Sprintf("https://%s:%d/index.html", vip, s.tlsPort) }
+
+// configureProfiles does the seed's "Configuring the … profiles for testing".
+func configureProfiles(ctx context.Context, session *client.Session) error {
+	steps := []struct {
+		kind, name string
+		change     func(client.Object)
+	}{
+		{"applicationprofile", "System-Secure-HTTP", secureHTTP},
+		{"networkprofile", "System-TCP-Proxy", tcpProxy},
+		{"sslprofile", "System-Standard", onlyTLS12},
+	}
+	for _, step := range steps {
+		object, err := session.ByName(ctx, step.kind, step.name)
+		if err != nil {
+			return err
+		}
+		step.change(object)
+		if _, err := session.Replace(ctx, step.kind, object); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return nil
+}
+
+func secureHTTP(object client.Object) {
+	lay(object, "http_profile", map[string]any{
+		"connection_multiplexing_enabled": true, "xff_enabled": true, "websockets_enabled": true,
+		"ssl_everywhere_enabled": true, "http_to_https": true, "secure_cookie_enabled": true, "httponly_enabled": true,
+		"server_side_redirect_to_https": true, "x_forwarded_proto_enabled": true,
+		"hsts_enabled": true, "hsts_max_age": 365, "hsts_subdomains_enabled": true,
+		"client_header_timeout": 10000, "client_body_timeout": 30000, "keepalive_timeout": 30000,
+		"post_accept_timeout":  30000,
+		"client_max_body_size": 0, "client_max_header_size": 12, "client_max_request_size": 48,
+	})
+}
+
+func tcpProxy(object client.Object) {
+	profile, _ := object["profile"].(map[string]any)
+	lay(profile, "tcp_proxy_profile", map[string]any{
+		"automatic": false, "idle_connection_type": "KEEP_ALIVE", "idle_connection_timeout": 60, "ignore_time_wait": true,
+		"max_retransmissions": 8, "max_syn_retransmissions": 8, "receive_window": 64, "use_interface_mtu": true,
+	})
+}
+
+func onlyTLS12(object client.Object) {
+	object["accepted_versions"] = []any{map[string]any{"type": "SSL_VERSION_TLS1_2"}}
+	object["accepted_ciphers"] = strings.Join(seedCiphers, ":")
+}
+
+// lay puts fields over the sub-object at name.
+func lay(object map[string]any, name string, fields map[string]any) {
+	inner, isObject := object[name].(map[string]any)
+	if !isObject {
+		inner = map[string]any{}
+	}
+	for field, value := range fields {
+		inner[field] = value
+	}
+	object[name] = inner
+}
+
+// createService does the seed's "Creating a new application pool" and "Creating a new Virtual Service".
+func createService(ctx context.Context, session *client.Session, origins []origin) (service, error) {
+	s, err := choosePorts()
+	if err != nil {
+		return s, err
+	}
+	var servers []any
+	for _, o := range origins {
+		servers = append(servers, map[string]any{"ip": map[string]any{"addr": o.host, "type": "V4"}, "port": o.port})
+	}
+	if _, err := session.Create(ctx, "pool", client.Object{
+		"name": "VS-Pool", "servers": servers, "health_monitor_refs": []any{byName("healthmonitor", "System-HTTP")},
+	}); err != nil {
+		return s, err
+	}
+	if _, err := session.Create(ctx, "vsvip", client.Object{
+		"name": "VS-VIP",
+		"vip":  []any{map[string]any{"vip_id": "1", "ip_address": map[string]any{"addr": vip, "type": "V4"}}},
+	}); err != nil {
+		return s, err
+	}
+	created, err := session.Create(ctx, "virtualservice", client.Object{
+		"name":                         "VS",
+		"services":                     []any{map[string]any{"port": s.tlsPort, "enable_ssl": true}, map[string]any{"port": s.plainPort}},
+		"vsvip_ref":                    byName("vsvip", "VS-VIP"),
+		"pool_ref":                     byName("pool", "VS-Pool"),
+		"application_profile_ref":      byName("applicationprofile", "System-Secure-HTTP"),
+		"network_profile_ref":          byName("networkprofile", "System-TCP-Proxy"),
+		"ssl_profile_ref":              byName("sslprofile", "System-Standard"),
+		"ssl_key_and_certificate_refs": []any{byName("sslkeyandcertificate", "System-Default-Cert-EC")},
+		"se_group_ref":                 byName("serviceenginegroup", "Default-Group"),
+	})
+	s.uuid = fmt.Sprint(created["uuid"])
+	return s, err
+}
+
+func choosePorts() (s service, err error) {
+	if s.tlsPort, err = freePort(vip, vipTLSPort); err != nil {
+		return s, err
+	}
+	s.plainPort, err = freePort(vip, vipPlainPort)
+	return s, err
+}
+
+func byName(kind, name string) string { return "/api/" + kind + "?name=" + url.QueryEscape(name) }
+
+// waitUp waits until every engine serves the virtual service and a server is up; says which state that is.
+func (s service) waitUp(ctx context.Context, session *client.Session) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, upTimeout)
+	defer cancel()
+	poll := time.NewTicker(100 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		var runtime struct {
+			OperStatus struct {
+				State  string `json:"state"`
+				Reason []any  `json:"reason"`
+			} `json:"oper_status"`
+			Applied struct {
+				Text string `json:"text"`
+			} `json:"applied"`
+		}
+		if err := session.Get(ctx, "virtualservice/"+s.uuid+"/runtime", &runtime); err != nil {
+			return "", err
+		}
+		if runtime.OperStatus.State == "OPER_UP" {
+			return runtime.Applied.Text, nil
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("it is still %s after %v: %v", runtime.OperStatus.State, upTimeout, runtime.OperStatus.Reason)
+		case <-poll.C:
+		}
+	}
+}
+
+const upTimeout = 30 * time.Second
