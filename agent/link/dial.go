@@ -1,0 +1,129 @@
+package link
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-lb/weir/agent/state"
+)
+
+const (
+	dialTimeout = 5 * time.Second
+	callTimeout = 10 * time.Second
+	// A frozen controller is noticed within the sum of these; 10 s is the shortest that grpc-go allows.
+	keepaliveTime    = 10 * time.Second
+	keepaliveTimeout = 5 * time.Second
+	// directiveBytesMax holds a whole Plan of the length that the data plane takes.
+	directiveBytesMax = 64<<20 + 1<<20
+
+	// controllerName is in every controller's certificate, whatever address it is reached at.
+	controllerName = "weir-controller"
+)
+
+// errStranger says that a controller is not the one that a token came from.
+var errStranger = errors.New("it is not the controller that made this token (another CA); check --controller and --token")
+
+// dial connects, does TLS and gives the result to gRPC as its only connection. Doing both here keeps the errors plain
+// and the pace of retries ours.
+func dial(ctx context.Context, address string, config *tls.Config) (*grpc.ClientConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	dialer := &tls.Dialer{NetDialer: &net.Dialer{KeepAlive: -1}, Config: config}
+	socket, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the controller: %w", err)
+	}
+	var used atomic.Bool
+	once := func(context.Context, string) (net.Conn, error) {
+		if used.Swap(true) {
+			return nil, net.ErrClosed
+		}
+		return socket, nil
+	}
+	connection, err := grpc.NewClient("passthrough:///"+controllerName,
+		grpc.WithContextDialer(once),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // TLS is done already, below gRPC
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(directiveBytesMax)),
+		grpc.WithDisableRetry(),
+		grpc.WithDisableServiceConfig(),
+	)
+	if err != nil {
+		socket.Close()
+		return nil, fmt.Errorf("cannot speak gRPC: %w", err)
+	}
+	connection.Connect()
+	return connection, nil
+}
+
+// joinTLS trusts whoever shows a chain that ends in the CA with this fingerprint.
+func joinTLS(fingerprint [sha256.Size]byte) *tls.Config {
+	config := baseTLS()
+	config.InsecureSkipVerify = true // VerifyConnection is stricter
+	config.VerifyConnection = func(shown tls.ConnectionState) error {
+		for _, certificate := range shown.PeerCertificates {
+			if sha256.Sum256(certificate.Raw) == fingerprint {
+				return verify(shown.PeerCertificates[0], certificate)
+			}
+		}
+		return errStranger
+	}
+	return config
+}
+
+func verify(leaf, authority *x509.Certificate) error {
+	roots := x509.NewCertPool()
+	roots.AddCert(authority)
+	_, err := leaf.Verify(x509.VerifyOptions{
+		Roots: roots, DNSName: controllerName, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	return err
+}
+
+// mutualTLS shows who we are and trusts our own fleet's CA only.
+func mutualTLS(identity *state.Identity) *tls.Config {
+	config := baseTLS()
+	config.RootCAs = x509.NewCertPool()
+	for _, authority := range identity.Authorities {
+		config.RootCAs.AddCert(authority)
+	}
+	config.Certificates = []tls.Certificate{{
+		Certificate: [][]byte{identity.Certificate.Raw}, PrivateKey: identity.Key, Leaf: identity.Certificate,
+	}}
+	return config
+}
+
+func baseTLS() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS13, ServerName: controllerName, NextProtos: []string{"h2"}}
+}
+
+// plain says what gRPC says in the words of an operator's line.
+func plain(err error) error {
+	told := status.Convert(err)
+	// With TLS 1.3 the controller judges our certificate after the handshake has succeeded on this side.
+	if _, alert, found := strings.Cut(told.Message(), "remote error: "); found {
+		return fmt.Errorf("the controller does not accept this engine's certificate: %s", strings.TrimRight(alert, `"`))
+	}
+	switch told.Code() {
+	case codes.Unavailable:
+		return errors.New("the controller went away")
+	case codes.DeadlineExceeded:
+		return errors.New("the controller does not answer")
+	default:
+		return fmt.Errorf("controller: %s", told.Message())
+	}
+}

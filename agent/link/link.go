@@ -1,0 +1,267 @@
+// Package link is the agent's end of the line to its controller: it joins once with a token, then keeps one Session
+// open over mutual TLS. Session (session.go) decides, without a socket; Link carries. Nothing here ever makes the engine
+// wait: with the controller away or frozen reports are dropped, and the next Hello says everything again.
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/weir-lb/weir/agent/backoff"
+	"github.com/weir-lb/weir/agent/state"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+const (
+	welcomeTimeout = 10 * time.Second
+	// heartbeatMin keeps a controller's mistake from becoming a flood.
+	heartbeatMin = 100 * time.Millisecond
+	// renewalCheck is how often the clock is read for renewal, so that a clock that jumps does no lasting harm.
+	renewalCheck = time.Hour
+	renewalRetry = time.Minute
+)
+
+// Engine is whom the link speaks for. None of its methods may block.
+type Engine interface {
+	Joined(*state.Identity)      // with this controller, for the first time
+	Renewed(*state.Identity)     // another certificate of the same engine
+	Hello() *enginev1.Hello      // a stream begins
+	Receive(*enginev1.PlanDelta) // a change of Plan
+	Heartbeat() *enginev1.Status // the controller wants to hear that we live
+}
+
+// Config says where the controller is and who we are to it.
+type Config struct {
+	Address  string
+	Name     string          // of the engine, proposed when it joins
+	Token    *Token          // nil: none was given
+	Identity *state.Identity // nil: this engine has to join
+	Engine   Engine
+	Log      *slog.Logger
+}
+
+// Link is the line to one controller.
+type Link struct {
+	Config
+	mu     sync.Mutex
+	outbox *outbox // of the stream that stands; nil: none
+}
+
+// New makes a link that is idle until Run.
+func New(config Config) *Link {
+	return &Link{Config: config}
+}
+
+// Send hands a report to the stream that stands; without one it is dropped, because Hello tells all. It never blocks.
+func (l *Link) Send(report *enginev1.Report) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.outbox != nil {
+		l.outbox.put(report)
+	}
+}
+
+// Run keeps a session open until ctx ends. It returns early only with a RefusedError: an engine that has no identity
+// and cannot get one.
+func (l *Link) Run(ctx context.Context) error {
+	pause := backoff.Backoff{First: 100 * time.Millisecond, Most: 5 * time.Second}
+	var said string
+	for ctx.Err() == nil {
+		welcomed, err := l.visit(ctx)
+		if refused := (*RefusedError)(nil); l.Identity == nil && errors.As(err, &refused) {
+			return err
+		}
+		if welcomed {
+			pause.Reset()
+			said = ""
+		}
+		if ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			l.Log.Warn("no session with the controller; the engine goes on with the Plan it has", "controller", l.Address, "reason", said)
+		}
+		select {
+		case <-time.After(pause.Next()):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// visit joins if it must and holds one session until it breaks, which is always an error.
+func (l *Link) visit(ctx context.Context) (welcomed bool, err error) {
+	if err := l.identify(ctx); err != nil {
+		return false, err
+	}
+	connection, err := dial(ctx, l.Address, mutualTLS(l.Identity))
+	if err != nil {
+		return false, err
+	}
+	defer connection.Close()
+	ctx, hangUp := context.WithCancelCause(ctx)
+	defer hangUp(nil)
+	patience := time.AfterFunc(welcomeTimeout, func() { hangUp(errors.New("the controller does not answer")) })
+	defer patience.Stop()
+	stream, err := enginev1.NewFleetClient(connection).Session(ctx)
+	if err != nil {
+		return false, plain(err)
+	}
+	talk := conversation{
+		link: l, stream: stream, outbox: newOutbox(), heartbeat: make(chan time.Duration, 1), patience: patience,
+	}
+	var work errgroup.Group
+	end := func(task func(context.Context) error) {
+		work.Go(func() error {
+			err := task(ctx)
+			hangUp(err)
+			return err
+		})
+	}
+	end(talk.receive)
+	end(talk.send)
+	end(func(ctx context.Context) error { return l.keepRenewed(ctx, connection) })
+	work.Wait()
+	return talk.greeted, context.Cause(ctx)
+}
+
+// identify leaves an identity that this controller will know, joining when there is none.
+func (l *Link) identify(ctx context.Context) error {
+	why := ""
+	switch {
+	case l.Identity == nil:
+		why = "this engine has not joined yet"
+	case l.Token != nil && !l.Identity.HasAuthority(l.Token.Fingerprint):
+		why = "the token is of another controller"
+	case time.Now().After(l.Identity.Certificate.NotAfter):
+		why = "the engine's certificate expired at " + l.Identity.Certificate.NotAfter.Format(time.RFC3339)
+	default:
+		return nil
+	}
+	if l.Token == nil {
+		return &RefusedError{l.Address, why + "; give it a new join token with --token"}
+	}
+	identity, err := join(ctx, l.Address, *l.Token, l.Name)
+	if err != nil {
+		return err
+	}
+	l.Identity = identity
+	l.Engine.Joined(identity)
+	l.Log.Info("joined", "controller", l.Address, "engine", identity.EngineUUID, "because", why)
+	return nil
+}
+
+// keepRenewed replaces the certificate in time, for as long as the session lasts.
+func (l *Link) keepRenewed(ctx context.Context, connection grpc.ClientConnInterface) error {
+	for {
+		wait := min(time.Until(renewal(l.Identity.Certificate)), renewalCheck)
+		if wait <= 0 {
+			wait = renewalRetry
+			if identity, err := renew(ctx, connection, l.Identity); err == nil {
+				l.Identity = identity
+				l.Engine.Renewed(identity)
+				continue
+			} else if ctx.Err() == nil {
+				l.Log.Warn("cannot renew the engine's certificate; trying again", "expires", l.Identity.Certificate.NotAfter, "reason", err)
+			}
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// conversation is one stream: what comes, what goes.
+type conversation struct {
+	link      *Link
+	stream    grpc.BidiStreamingClient[enginev1.Report, enginev1.Directive]
+	outbox    *outbox
+	heartbeat chan time.Duration // capacity 1: the interval that Welcome asks for
+	patience  *time.Timer        // ends the stream when no Welcome comes
+	greeted   bool
+}
+
+func (c *conversation) receive(context.Context) error {
+	for {
+		directive, err := c.stream.Recv()
+		if err != nil {
+			return plain(err)
+		}
+		switch body := directive.GetBody().(type) {
+		case *enginev1.Directive_Welcome:
+			if err := c.welcome(body.Welcome); err != nil {
+				return err
+			}
+		case *enginev1.Directive_Plan:
+			c.link.Engine.Receive(body.Plan)
+		}
+	}
+}
+
+func (c *conversation) welcome(welcome *enginev1.Welcome) error {
+	if c.greeted {
+		return errors.New("the controller said Welcome twice")
+	}
+	c.greeted = true
+	c.patience.Stop()
+	c.heartbeat <- max(time.Duration(welcome.GetHeartbeatIntervalMs())*time.Millisecond, heartbeatMin)
+	c.link.Log.Info("session with the controller", "controller", c.link.Address)
+	return nil
+}
+
+// send says Hello and then whatever the outbox holds, and a heartbeat when that was nothing for long.
+func (c *conversation) send(ctx context.Context) error {
+	c.link.open(c.outbox)
+	defer c.link.open(nil)
+	if err := c.stream.Send(&enginev1.Report{Body: &enginev1.Report_Hello{Hello: c.link.Engine.Hello()}}); err != nil {
+		return broken(ctx)
+	}
+	beat := time.NewTicker(time.Hour)
+	defer beat.Stop()
+	for {
+		select {
+		case interval := <-c.heartbeat:
+			beat.Reset(interval)
+		case <-beat.C:
+			c.outbox.put(&enginev1.Report{Body: &enginev1.Report_Status{Status: c.link.Engine.Heartbeat()}})
+		case <-c.outbox.ready:
+			if err := c.flush(ctx); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (c *conversation) flush(ctx context.Context) error {
+	reports, ok := c.outbox.take()
+	if !ok {
+		return fmt.Errorf("the controller asked for more than %d answers without reading them", answersMax)
+	}
+	for _, report := range reports {
+		if err := c.stream.Send(report); err != nil {
+			return broken(ctx)
+		}
+	}
+	return nil
+}
+
+// broken waits for the receiver to say why: the error of Send is only an io.EOF.
+func broken(ctx context.Context) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func (l *Link) open(outbox *outbox) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.outbox = outbox
+}

@@ -1,0 +1,75 @@
+package link
+
+import (
+	"sync"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// answersMax is far above what a controller has under way at once; one that asks more without listening is broken.
+const answersMax = 64
+
+// outbox holds what one stream has yet to send. Putting never blocks, whatever the controller does: of a status or a
+// sample only the newest is kept, of a server only its newest verdict, and too many answers end the stream.
+type outbox struct {
+	mu       sync.Mutex
+	ready    chan struct{} // capacity 1: there may be something to take
+	overflow bool
+	answers  []*enginev1.Report
+	status   *enginev1.Report
+	sample   *enginev1.Report
+	verdicts map[serverKey]*enginev1.ServerVerdict // no more than the Plan has servers
+}
+
+type serverKey struct{ pool, server string }
+
+func newOutbox() *outbox {
+	return &outbox{ready: make(chan struct{}, 1), verdicts: map[serverKey]*enginev1.ServerVerdict{}}
+}
+
+func (o *outbox) put(report *enginev1.Report) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch body := report.GetBody().(type) {
+	case *enginev1.Report_Status:
+		o.status = report
+	case *enginev1.Report_Sample:
+		o.sample = report
+	case *enginev1.Report_Verdicts:
+		for _, verdict := range body.Verdicts.GetVerdicts() {
+			o.verdicts[serverKey{verdict.GetPoolUuid(), verdict.GetServerId()}] = verdict
+		}
+	default:
+		if len(o.answers) == answersMax {
+			o.overflow = true
+		} else {
+			o.answers = append(o.answers, report)
+		}
+	}
+	select {
+	case o.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the outbox, the urgent first. It is false when the outbox has overflowed.
+func (o *outbox) take() ([]*enginev1.Report, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	reports := o.answers
+	if len(o.verdicts) > 0 {
+		verdicts := new(enginev1.ServerVerdicts)
+		for _, verdict := range o.verdicts {
+			verdicts.Verdicts = append(verdicts.Verdicts, verdict)
+		}
+		reports = append(reports, &enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: verdicts}})
+	}
+	for _, latest := range []*enginev1.Report{o.status, o.sample} {
+		if latest != nil {
+			reports = append(reports, latest)
+		}
+	}
+	o.answers, o.status, o.sample = nil, nil, nil
+	clear(o.verdicts)
+	return reports, !o.overflow
+}
