@@ -106,13 +106,15 @@ func (s *Session) ByName(ctx context.Context, kind, name string) (Object, error)
 // Create posts an object and returns it with its defaults.
 func (s *Session) Create(ctx context.Context, kind string, object Object) (Object, error) {
 	var created Object
-	return created, s.call(ctx, http.MethodPost, "/api/"+kind, object, &created)
+	err := s.call(ctx, http.MethodPost, "/api/"+kind, object, &created)
+	return created, err
 }
 
 // Replace puts an object in the place of the one with its uuid.
 func (s *Session) Replace(ctx context.Context, kind string, object Object) (Object, error) {
 	var stored Object
-	return stored, s.call(ctx, http.MethodPut, fmt.Sprintf("/api/%s/%v", kind, object["uuid"]), object, &stored)
+	err := s.call(ctx, http.MethodPut, fmt.Sprintf("/api/%s/%v", kind, object["uuid"]), object, &stored)
+	return stored, err
 }
 
 // Delete removes the object of a kind with this uuid.

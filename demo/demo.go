@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 
-	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab"
 )
 
 // Options say how a demo runs.
@@ -35,25 +33,32 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err != nil {
 		return err
 	}
-	h, err := newHousehold(dir)
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	l, err := lab.New(dir, filepath.Dir(self))
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, h.stop())
+		err = errors.Join(err, l.Stop())
 		if err == nil || errors.Is(err, ErrFellShort) {
 			err = errors.Join(err, os.RemoveAll(dir))
 		} else {
 			err = fmt.Errorf("%w\n(logs are in %s)", err, dir)
 		}
 	}()
-	s := stage{household: h, told: teller{options.Progress}}
+	return untilInterrupted(ctx, play(ctx, options, &stage{lab: l, told: teller{options.Progress}}))
+}
+
+func play(ctx context.Context, options Options, s *stage) error {
 	if err := s.build(ctx); err != nil {
-		return untilInterrupted(ctx, err)
+		return err
 	}
 	f, err := s.load(ctx)
 	if err != nil {
-		return untilInterrupted(ctx, err)
+		return err
 	}
 	if err := report(options, s, f); err != nil {
 		return err
@@ -76,18 +81,19 @@ func untilInterrupted(ctx context.Context, err error) error {
 	return err
 }
 
+// page is what the seed's backend servers hold.
+const page = "<head>\ntest\n</head>\n"
+
+const serversCount = 3
+
 // stage is the demo while it runs.
 type stage struct {
-	household *household
-	told      teller
-
-	session       *client.Session
-	controllerURL string
-	engineAddress string
-	passwordFile  string
-	origins       []origin
-	service       service
-	dataplanePID  int
+	lab        *lab.Lab
+	told       teller
+	servers    []*lab.Nginx
+	controller *lab.Controller
+	engine     *lab.Engine
+	service    service
 }
 
 func (s *stage) build(ctx context.Context) error {
@@ -95,7 +101,7 @@ func (s *stage) build(ctx context.Context) error {
 		doing string
 		do    func(context.Context) (string, error)
 	}{
-		{"start three nginx servers", s.startOrigins},
+		{"start three nginx servers", s.startServers},
 		{"start the controller", s.startController},
 		{"start one engine", s.startEngine},
 		{"configure System-Secure-HTTP, System-TCP-Proxy, System-Standard", s.configure},
@@ -114,145 +120,63 @@ func (s *stage) build(ctx context.Context) error {
 	return nil
 }
 
-func (s *stage) startOrigins(ctx context.Context) (string, error) {
-	origins, err := startOrigins(ctx, s.household)
+func (s *stage) startServers(ctx context.Context) (string, error) {
 	var ids []string
-	for _, o := range origins {
-		ids = append(ids, o.id())
+	for i := range serversCount {
+		server, err := s.lab.Nginx(ctx, fmt.Sprintf("nginx-%d", i+1), 18081+i, map[string]string{"index.html": page})
+		if err != nil {
+			return "", err
+		}
+		s.servers = append(s.servers, server)
+		ids = append(ids, server.ID())
 	}
-	s.origins = origins
-	return strings.Join(ids, ", "), err
+	return strings.Join(ids, ", "), nil
 }
 
 func (s *stage) startController(ctx context.Context) (string, error) {
-	rest, err := freePort("127.0.0.1", 9443)
+	controller, err := s.lab.Controller(ctx)
 	if err != nil {
 		return "", err
 	}
-	engines, err := freePort("127.0.0.1", 9444)
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(s.household.dir, "controller")
-	s.controllerURL = "https://127.0.0.1:" + strconv.Itoa(rest)
-	s.engineAddress = "127.0.0.1:" + strconv.Itoa(engines)
-	s.passwordFile = filepath.Join(dir, "admin-password")
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	process, err := s.household.start("controller", self, "controller",
-		"--data-dir", dir, "--listen", "127.0.0.1:"+strconv.Itoa(rest), "--engine-listen", s.engineAddress)
-	if err != nil {
-		return "", err
-	}
-	return s.controllerURL, process.untilReady(ctx, func() error { return s.login(ctx) })
-}
-
-// login trusts whatever certificate this machine's own new controller shows.
-func (s *stage) login(ctx context.Context) error {
-	password, err := s.password()
-	if err != nil {
-		return err
-	}
-	credentials := client.Credentials{URL: s.controllerURL, Username: "admin", Password: password}
-	s.session, err = client.Login(ctx, credentials)
-	var unknown *client.UnknownCertificate
-	if errors.As(err, &unknown) {
-		credentials.Fingerprint = unknown.Fingerprint
-		s.session, err = client.Login(ctx, credentials)
-	}
-	return err
-}
-
-func (s *stage) password() (string, error) {
-	text, err := os.ReadFile(s.passwordFile)
-	return strings.TrimSpace(string(text)), err
+	s.controller = controller
+	return controller.URL, nil
 }
 
 func (s *stage) startEngine(ctx context.Context) (string, error) {
-	var token struct {
-		AuthToken string `json:"auth_token"`
-	}
-	if err := s.session.Post(ctx, "securetoken-generate", client.Object{}, &token); err != nil {
-		return "", err
-	}
-	self, err := os.Executable()
+	engine, err := s.lab.Engine(ctx, s.controller, "engine-1")
 	if err != nil {
 		return "", err
 	}
-	process, err := s.household.start("agent", self, "agent", "--state-dir", filepath.Join(s.household.dir, "engine-1"),
-		"--controller", s.engineAddress, "--token", token.AuthToken, "--name", "engine-1")
-	if err != nil {
-		return "", err
-	}
-	err = process.untilReady(ctx, func() error { return s.findEngine(ctx) })
-	return fmt.Sprintf("engine-1, data plane is process %d", s.dataplanePID), err
-}
-
-// findEngine looks for the engine's running data plane.
-func (s *stage) findEngine(ctx context.Context) error {
-	engine, err := s.session.ByName(ctx, "serviceengine", "engine-1")
-	if err != nil {
-		return err
-	}
-	var runtime struct {
-		Dataplane struct {
-			State string `json:"state"`
-			PID   int    `json:"pid"`
-		} `json:"dataplane"`
-	}
-	if err := s.session.Get(ctx, fmt.Sprintf("serviceengine/%v/runtime", engine["uuid"]), &runtime); err != nil {
-		return err
-	}
-	if runtime.Dataplane.PID == 0 {
-		return fmt.Errorf("its data plane is %s", runtime.Dataplane.State)
-	}
-	s.dataplanePID = runtime.Dataplane.PID
-	return nil
+	s.engine = engine
+	pid, err := engine.DataplanePID(ctx)
+	return fmt.Sprintf("engine-1, data plane is process %d", pid), err
 }
 
 func (s *stage) configure(ctx context.Context) (string, error) {
-	return "done", configureProfiles(ctx, s.session)
+	return "done", configureProfiles(ctx, s.controller.Session)
 }
 
 func (s *stage) create(ctx context.Context) (string, error) {
-	created, err := createService(ctx, s.session, s.origins)
+	created, err := createService(ctx, s.controller.Session, s.servers)
 	s.service = created
 	return created.url(), err
 }
 
 func (s *stage) waitServed(ctx context.Context) (string, error) {
-	return s.service.waitUp(ctx, s.session)
+	return s.service.waitUp(ctx, s.controller.Session)
 }
 
 func (s *stage) load(ctx context.Context) (figures, error) {
-	program, err := sibling("weir-load")
+	s.told.begin(fmt.Sprintf("drive TLS transactions for %d s", loadSeconds))
+	pid, err := s.engine.DataplanePID(ctx)
 	if err != nil {
 		return figures{}, err
 	}
-	s.told.begin(fmt.Sprintf("drive TLS transactions for %d s", loadSeconds))
-	f, err := driveLoad(ctx, program, s.service, s.dataplanePID)
+	f, err := driveLoad(ctx, s.lab, s.service, pid)
 	if err != nil {
 		s.told.line("failed")
 		return f, err
 	}
 	s.told.line(fmt.Sprintf("%d transactions", f.transactions))
 	return f, nil
-}
-
-// sibling finds a program beside this one, or else on the PATH.
-func sibling(name string) (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	if beside := filepath.Join(filepath.Dir(self), name); exec.Command(beside, "--version").Run() == nil {
-		return beside, nil
-	}
-	found, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("%s is neither beside %s nor on the PATH; `make build` makes it", name, self)
-	}
-	return found, nil
 }

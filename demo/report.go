@@ -14,11 +14,11 @@ type teller struct{ out io.Writer }
 func (t teller) begin(doing string) { fmt.Fprintf(t.out, "  %-66s ", doing+" …") }
 func (t teller) line(text string)   { fmt.Fprintln(t.out, text) }
 
-func report(options Options, s stage, f figures) error {
+func report(options Options, s *stage, f figures) error {
 	if options.JSON {
 		return json.NewEncoder(options.Out).Encode(f)
 	}
-	password, err := s.password()
+	password, err := s.controller.Password()
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func report(options Options, s stage, f figures) error {
   Try               weir login %s --trust-on-first-use && weir status
 
 `, f.TPS, f.P50us, f.P99us, f.P999us, f.CPUMicrosPerTransaction, f.Errors, causes(f.errorsBy), f.handshake,
-		shares(f.PerServer), s.service.url(), s.controllerURL, password, s.controllerURL)
+		shares(f.PerServer), s.service.url(), s.controller.URL, password, s.controller.URL)
 	return nil
 }
 

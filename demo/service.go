@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab"
 )
 
 // vip stands in for the seed's 3.3.3.3, with 8443 and 8080 for 443 and 80, so that nobody needs to be root.
@@ -93,14 +94,14 @@ func lay(object map[string]any, name string, fields map[string]any) {
 }
 
 // createService does the seed's "Creating a new application pool" and "Creating a new Virtual Service".
-func createService(ctx context.Context, session *client.Session, origins []origin) (service, error) {
+func createService(ctx context.Context, session *client.Session, origins []*lab.Nginx) (service, error) {
 	s, err := choosePorts()
 	if err != nil {
 		return s, err
 	}
 	var servers []any
 	for _, o := range origins {
-		servers = append(servers, map[string]any{"ip": map[string]any{"addr": o.host, "type": "V4"}, "port": o.port})
+		servers = append(servers, map[string]any{"ip": map[string]any{"addr": o.Host, "type": "V4"}, "port": o.Port})
 	}
 	if _, err := session.Create(ctx, "pool", client.Object{
 		"name": "VS-Pool", "servers": servers, "health_monitor_refs": []any{byName("healthmonitor", "System-HTTP")},
@@ -129,10 +130,10 @@ func createService(ctx context.Context, session *client.Session, origins []origi
 }
 
 func choosePorts() (s service, err error) {
-	if s.tlsPort, err = freePort(vip, vipTLSPort); err != nil {
+	if s.tlsPort, err = lab.FreePort(vip, vipTLSPort); err != nil {
 		return s, err
 	}
-	s.plainPort, err = freePort(vip, vipPlainPort)
+	s.plainPort, err = lab.FreePort(vip, vipPlainPort)
 	return s, err
 }
 

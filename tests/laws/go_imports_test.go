@@ -46,9 +46,10 @@ var mayImport = map[string][]string{
 	"controller":        {"api", "controller"},
 	"agent":             {"api", "agent"},
 	"client":            {},
-	"demo":              {"client"},
+	"lab":               {"client"},
+	"demo":              {"client", "lab"},
 	"cmd/weir":          {"controller", "agent", "client", "demo"},
-	"tests":             {"api", "controller", "agent", "client", "demo"},
+	"tests":             {"api", "controller", "agent", "client", "lab"},
 }
 
 type goImport struct{ file, pkg, imports string }

@@ -1,0 +1,43 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+)
+
+// LoadReport is what weir-load prints with --json. Times in microseconds.
+type LoadReport struct {
+	Requests   int64            `json:"requests"`
+	TPS        float64          `json:"tps"`
+	ErrorTotal int64            `json:"error_total"`
+	Errors     map[string]int64 `json:"errors"`
+	P50us      float64          `json:"p50_us"`
+	P99us      float64          `json:"p99_us"`
+	P999us     float64          `json:"p999_us"`
+	TLS        struct {
+		Version        string `json:"version"`
+		Cipher         string `json:"cipher"`
+		FullHandshakes int64  `json:"full_handshakes"`
+		Resumed        int64  `json:"resumed"`
+	} `json:"tls"`
+	PerValue map[string]int64 `json:"per_value"`
+}
+
+// Load runs the load generator to its end. Failed requests are in the report, not in the error.
+func (l *Lab) Load(ctx context.Context, flags ...string) (LoadReport, error) {
+	var out, said bytes.Buffer
+	load := exec.CommandContext(ctx, l.program("weir-load"), append(flags, "--json")...)
+	load.Stdout, load.Stderr = &out, &said
+	if err := load.Run(); err != nil && out.Len() == 0 {
+		return LoadReport{}, fmt.Errorf("weir-load: %w: %s", err, bytes.TrimSpace(said.Bytes()))
+	}
+	text := bytes.TrimSpace(out.Bytes())
+	var report LoadReport
+	if err := json.Unmarshal(text[bytes.LastIndexByte(text, '\n')+1:], &report); err != nil {
+		return LoadReport{}, fmt.Errorf("weir-load printed no report: %w", err)
+	}
+	return report, nil
+}

@@ -1,0 +1,106 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// Nginx is one real nginx that serves files.
+type Nginx struct {
+	*Process
+	Host string
+	Port int
+	root string
+}
+
+// ID is how a load balancer names the server: "127.0.0.1:18081".
+func (n *Nginx) ID() string { return fmt.Sprintf("%s:%d", n.Host, n.Port) }
+
+// nginxConfig keeps connections open: how often a load balancer's pool is used again is the load balancer's business.
+// X-Origin tells the load generator which server answered.
+const nginxConfig = `%[4]sdaemon off;
+worker_processes 1;
+pid %[1]s/nginx.pid;
+error_log stderr error;
+events { worker_connections 4096; }
+http {
+  access_log off;
+  keepalive_requests 1000000;
+  client_max_body_size 0;
+  client_body_temp_path %[1]s/body;
+  proxy_temp_path %[1]s/proxy;
+  fastcgi_temp_path %[1]s/fastcgi;
+  uwsgi_temp_path %[1]s/uwsgi;
+  scgi_temp_path %[1]s/scgi;
+  server {
+    listen %[2]s:%[3]d;
+    root %[1]s/html;
+    add_header X-Origin %[2]s:%[3]d;
+  }
+}
+`
+
+// Nginx starts one on wantedPort or another free port, with files (name → text) to serve.
+func (l *Lab) Nginx(ctx context.Context, name string, wantedPort int, files map[string]string) (*Nginx, error) {
+	program, err := nginxProgram()
+	if err != nil {
+		return nil, err
+	}
+	n := &Nginx{Host: "127.0.0.1", root: filepath.Join(l.dir, name)}
+	if n.Port, err = FreePort(n.Host, wantedPort); err != nil {
+		return nil, err
+	}
+	config, err := n.furnish(files)
+	if err != nil {
+		return nil, err
+	}
+	n.Process, err = l.Start(name, program, "-e", "stderr", "-p", n.root, "-c", config)
+	if err != nil {
+		return nil, err
+	}
+	return n, n.UntilReady(ctx, n.answers)
+}
+
+// furnish writes the configuration and the files.
+func (n *Nginx) furnish(files map[string]string) (config string, err error) {
+	html := filepath.Join(n.root, "html")
+	if err := os.MkdirAll(html, 0o755); err != nil {
+		return "", err
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(html, name), []byte(text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	user := ""
+	if os.Getuid() == 0 {
+		user = "user root;\n" // the lab's directory is its owner's alone
+	}
+	config = filepath.Join(n.root, "nginx.conf")
+	return config, os.WriteFile(config, fmt.Appendf(nil, nginxConfig, n.root, n.Host, n.Port, user), 0o644)
+}
+
+func (n *Nginx) answers(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.ID()+"/", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}
+
+func nginxProgram() (string, error) {
+	for _, name := range []string{"nginx", "/usr/sbin/nginx"} {
+		if program, err := exec.LookPath(name); err == nil {
+			return program, nil
+		}
+	}
+	return "", fmt.Errorf("nginx is not installed; run `apt-get install nginx-light`, or `make demo`, which does")
+}

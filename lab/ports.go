@@ -1,0 +1,20 @@
+package lab
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// FreePort returns wanted if nobody listens there, else one that is free now. 0 wants any.
+func FreePort(host string, wanted int) (int, error) {
+	for _, port := range []int{wanted, 0} {
+		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		if err != nil {
+			continue
+		}
+		free := listener.Addr().(*net.TCPAddr).Port
+		return free, listener.Close()
+	}
+	return 0, fmt.Errorf("no free port on %s", host)
+}

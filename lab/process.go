@@ -1,0 +1,201 @@
+// Package lab runs Weir and its peers as real processes on one machine: controllers, engines, nginx servers, the load
+// generator. The demo and the end-to-end tests are played in it. When a lab is stopped, no process of it is left.
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	readyTimeout = 30 * time.Second
+	stopTimeout  = 10 * time.Second
+	logTailBytes = 4096
+)
+
+// Lab is a set of processes and the directory they live in. It adopts orphans: a data plane outlives its agent by design.
+type Lab struct {
+	dir      string
+	programs string
+	forks    chan func()
+	all      []*Process
+}
+
+// Process is one process and its log.
+type Process struct {
+	Name    string
+	command *exec.Cmd
+	logFile string
+	ended   chan struct{}
+	err     error // why it ended; read after ended is closed
+}
+
+// New opens a lab in dir. Weir's own programs are taken from the directory programs.
+func New(dir, programs string) (*Lab, error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("adopt orphans: %w", err)
+	}
+	l := &Lab{dir: dir, programs: programs, forks: make(chan func())}
+	go l.forkFromOneThread()
+	return l, nil
+}
+
+// forkFromOneThread starts every process of the lab: PR_SET_PDEATHSIG follows the thread that forks, so that thread must
+// be one that stays as long as the lab.
+func (l *Lab) forkFromOneThread() {
+	runtime.LockOSThread()
+	for fork := range l.forks {
+		fork()
+	}
+	runtime.UnlockOSThread()
+}
+
+// Start runs a program with its output in <dir>/<name>.log. It gets SIGTERM when this process dies.
+func (l *Lab) Start(name, program string, args ...string) (*Process, error) {
+	logFile := filepath.Join(l.dir, name+".log")
+	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	command := exec.Command(program, args...)
+	command.Stdout, command.Stderr = log, log
+	// A group of its own: Ctrl-C in the terminal must reach the one that runs the lab alone, which then stops it in order.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	started := make(chan error)
+	l.forks <- func() { started <- command.Start() }
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	p := &Process{Name: name, command: command, logFile: logFile, ended: make(chan struct{})}
+	go func() {
+		p.err = command.Wait()
+		close(p.ended)
+	}()
+	l.all = append(l.all, p)
+	return p, nil
+}
+
+// Stop ends the processes, the last started first, and then whatever else this process has adopted.
+func (l *Lab) Stop() error {
+	var errs []error
+	for _, p := range slices.Backward(l.all) {
+		errs = append(errs, p.Stop())
+	}
+	l.all = nil
+	for _, pid := range childrenOf(os.Getpid()) {
+		errs = append(errs, fmt.Errorf("process %d (%s) was left behind and killed", pid, programOf(pid)))
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		_, _ = syscall.Wait4(pid, nil, 0, nil)
+	}
+	close(l.forks)
+	return errors.Join(errs...)
+}
+
+// PID is the process's number.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
+// Stop asks a process to end, and kills it when it does not.
+func (p *Process) Stop() error {
+	_ = p.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(stopTimeout):
+		_ = p.Kill()
+		return fmt.Errorf("%s did not stop within %v and was killed", p.Name, stopTimeout)
+	}
+}
+
+// Kill ends a process as kill -9 does, and waits until it is gone.
+func (p *Process) Kill() error {
+	err := p.command.Process.Kill()
+	<-p.ended
+	return err
+}
+
+// Freeze stops a process from running; Thaw lets it go on.
+func (p *Process) Freeze() error { return p.command.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (p *Process) Thaw() error { return p.command.Process.Signal(syscall.SIGCONT) }
+
+// UntilReady calls ready until it succeeds; gives up when the process ends or the time is over, and then shows its log.
+func (p *Process) UntilReady(ctx context.Context, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("%s ended: %v\n%s", p.Name, p.err, p.LogTail())
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready: %w\n%s", p.Name, err, p.LogTail())
+		case <-poll.C:
+		}
+	}
+}
+
+// Ended is closed when the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// LogTail is the end of what the process has written.
+func (p *Process) LogTail() string {
+	text, err := os.ReadFile(p.logFile)
+	if err != nil {
+		return err.Error()
+	}
+	if len(text) > logTailBytes {
+		text = text[len(text)-logTailBytes:]
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// childrenOf lists the processes whose parent is pid.
+func childrenOf(pid int) []int {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, stat := range stats {
+		text, err := os.ReadFile(stat)
+		if err != nil {
+			continue
+		}
+		// pid (program) state parent …; the program may hold anything, so count from the last parenthesis.
+		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+		if len(fields) > 1 && string(fields[0]) != "Z" && string(fields[1]) == strconv.Itoa(pid) {
+			if found, err := strconv.Atoi(filepath.Base(filepath.Dir(stat))); err == nil {
+				pids = append(pids, found)
+			}
+		}
+	}
+	return pids
+}
+
+func programOf(pid int) string {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(name))
+}

@@ -1,0 +1,138 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/weir-lb/weir/client"
+)
+
+// Controller is a running controller and a session of its administrator.
+type Controller struct {
+	*Process
+	URL           string
+	Session       *client.Session
+	lab           *Lab
+	dir           string
+	restAddress   string
+	engineAddress string
+}
+
+// Engine is a running agent; its data plane is a process of its own.
+type Engine struct {
+	*Process
+	EngineName string
+	StateDir   string
+	lab        *Lab
+	controller *Controller
+}
+
+// Controller starts one on its usual ports or other free ones, and logs in.
+func (l *Lab) Controller(ctx context.Context) (*Controller, error) {
+	rest, err := FreePort("127.0.0.1", 9443)
+	if err != nil {
+		return nil, err
+	}
+	engines, err := FreePort("127.0.0.1", 9444)
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{
+		lab: l, dir: filepath.Join(l.dir, "controller"), URL: "https://127.0.0.1:" + strconv.Itoa(rest),
+		restAddress: "127.0.0.1:" + strconv.Itoa(rest), engineAddress: "127.0.0.1:" + strconv.Itoa(engines),
+	}
+	return c, c.Restart(ctx)
+}
+
+// Restart starts the controller again where it was, after it was stopped or killed.
+func (c *Controller) Restart(ctx context.Context) (err error) {
+	c.Process, err = c.lab.Start("controller", c.lab.program("weir"), "controller",
+		"--data-dir", c.dir, "--listen", c.restAddress, "--engine-listen", c.engineAddress)
+	if err != nil {
+		return err
+	}
+	return c.UntilReady(ctx, c.login)
+}
+
+// Password is the administrator's.
+func (c *Controller) Password() (string, error) {
+	text, err := os.ReadFile(filepath.Join(c.dir, "admin-password"))
+	return strings.TrimSpace(string(text)), err
+}
+
+// login trusts whatever certificate this machine's own new controller shows.
+func (c *Controller) login(ctx context.Context) error {
+	password, err := c.Password()
+	if err != nil {
+		return err
+	}
+	credentials := client.Credentials{URL: c.URL, Username: "admin", Password: password}
+	c.Session, err = client.Login(ctx, credentials)
+	var unknown *client.UnknownCertificate
+	if errors.As(err, &unknown) {
+		credentials.Fingerprint = unknown.Fingerprint
+		c.Session, err = client.Login(ctx, credentials)
+	}
+	return err
+}
+
+// Engine joins a new engine to the controller and waits until its data plane runs.
+func (l *Lab) Engine(ctx context.Context, c *Controller, name string, flags ...string) (*Engine, error) {
+	var token struct {
+		AuthToken string `json:"auth_token"`
+	}
+	if err := c.Session.Post(ctx, "securetoken-generate", client.Object{}, &token); err != nil {
+		return nil, err
+	}
+	e := &Engine{EngineName: name, StateDir: filepath.Join(l.dir, name), lab: l, controller: c}
+	if err := e.Restart(append([]string{"--token", token.AuthToken}, flags...)...); err != nil {
+		return nil, err
+	}
+	return e, e.UntilReady(ctx, func(ctx context.Context) error {
+		_, err := e.DataplanePID(ctx)
+		return err
+	})
+}
+
+// Restart starts the agent again where it was, after it was stopped or killed.
+func (e *Engine) Restart(flags ...string) (err error) {
+	args := []string{"agent", "--state-dir", e.StateDir, "--controller", e.controller.engineAddress, "--name", e.EngineName}
+	e.Process, err = e.lab.Start(e.EngineName, e.lab.program("weir"), append(args, flags...)...)
+	return err
+}
+
+// DataplaneRuntime is what the API says of an engine's data plane.
+type DataplaneRuntime struct {
+	State    string `json:"state"`
+	PID      int    `json:"pid"`
+	Restarts int    `json:"restarts"`
+}
+
+// Dataplane asks the API for the engine's data plane.
+func (e *Engine) Dataplane(ctx context.Context) (DataplaneRuntime, error) {
+	engine, err := e.controller.Session.ByName(ctx, "serviceengine", e.EngineName)
+	if err != nil {
+		return DataplaneRuntime{}, err
+	}
+	var runtime struct {
+		Dataplane DataplaneRuntime `json:"dataplane"`
+	}
+	err = e.controller.Session.Get(ctx, fmt.Sprintf("serviceengine/%v/runtime", engine["uuid"]), &runtime)
+	return runtime.Dataplane, err
+}
+
+// DataplanePID is the process that moves the bytes.
+func (e *Engine) DataplanePID(ctx context.Context) (int, error) {
+	dataplane, err := e.Dataplane(ctx)
+	if err == nil && dataplane.PID == 0 {
+		err = fmt.Errorf("its data plane is %s", dataplane.State)
+	}
+	return dataplane.PID, err
+}
+
+func (l *Lab) program(name string) string { return filepath.Join(l.programs, name) }
