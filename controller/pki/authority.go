@@ -39,8 +39,6 @@ type Vault interface {
 	// Get returns nil for a key that is not there.
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, value []byte) error
-	// CompareAndDelete reports whether the key had this value, and if so it is gone.
-	CompareAndDelete(ctx context.Context, key string, value []byte) (bool, error)
 }
 
 // Authority is the certificate authority of one fleet. Engines trust it and nothing else.

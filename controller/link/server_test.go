@@ -1,0 +1,363 @@
+package link
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/pki/pkitest"
+)
+
+const patience = 20 * time.Second
+
+// register is an Engines that remembers what it was told.
+type register struct {
+	mu    sync.Mutex
+	gone  map[string]bool
+	names map[string]string
+	told  chan string
+}
+
+func (r *register) Join(_ context.Context, name string) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, taken := r.names[name]; taken {
+		return "", fmt.Errorf("%w: %s", ErrNameTaken, name)
+	}
+	r.names[name] = "se-" + name
+	return "se-" + name, nil
+}
+
+func (r *register) Exists(uuid string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.gone[uuid]
+}
+
+func (r *register) Connected(uuid string, hello *enginev1.Hello) {
+	r.told <- fmt.Sprintf("%s connected with %d", uuid, hello.GetRevision())
+}
+func (r *register) Reported(uuid string, report *enginev1.Report) {
+	if report.GetStatus() != nil {
+		r.told <- uuid + " reported"
+	}
+}
+func (r *register) Applied(uuid string, plan *enginev1.Plan, _ []*dataplanev1.Finding) {
+	r.told <- fmt.Sprintf("%s applied %d", uuid, plan.GetRevision())
+}
+func (r *register) Refused(uuid string, plan *enginev1.Plan, errors []*dataplanev1.Finding) {
+	r.told <- fmt.Sprintf("%s refused %d: %s", uuid, plan.GetRevision(), errors[0].GetMessage())
+}
+func (r *register) Disconnected(uuid string, reason string) {
+	r.told <- uuid + " disconnected: " + reason
+}
+
+// rig is a link with a real authority on a real socket.
+type rig struct {
+	*testing.T
+	server    *Server
+	register  *register
+	authority *pki.Authority
+	tokens    *pki.Tokens
+	address   string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	sealer, err := pki.OpenSealer(filepath.Join(t.TempDir(), "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := pki.OpenAuthority(t.Context(), pkitest.NewVault(), sealer, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rig := &rig{
+		T: t, authority: authority, address: listener.Addr().String(),
+		tokens:   pki.NewTokens(pkitest.NewVault(), authority, time.Now),
+		register: &register{gone: map[string]bool{}, names: map[string]string{}, told: make(chan string, 100)},
+	}
+	rig.server = NewServer(authority, rig.tokens, rig.register, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- rig.server.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return rig
+}
+
+func (r *rig) expect(want string) {
+	r.Helper()
+	select {
+	case got := <-r.register.told:
+		if !strings.HasPrefix(got, want) {
+			r.Fatalf("want %q, got %q", want, got)
+		}
+	case <-time.After(patience):
+		r.Fatalf("never heard %q", want)
+	}
+}
+
+func (r *rig) dial(certificates ...tls.Certificate) *grpc.ClientConn {
+	r.Helper()
+	connection, err := grpc.NewClient(r.address, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
+		RootCAs: r.authority.Pool(), ServerName: pki.ControllerName, Certificates: certificates,
+	})))
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { connection.Close() })
+	return connection
+}
+
+func (r *rig) joinWith(token, name string) (tls.Certificate, error) {
+	r.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		r.Fatal(err)
+	}
+	csr, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	if err != nil {
+		r.Fatal(err)
+	}
+	reply, err := enginev1.NewEnrollmentClient(r.dial()).Join(r.Context(), &enginev1.JoinRequest{Token: token, CsrDer: csr, Name: name})
+	return tls.Certificate{Certificate: [][]byte{reply.GetCertificateDer()}, PrivateKey: key}, err
+}
+
+func (r *rig) join(name string) tls.Certificate {
+	r.Helper()
+	token, err := r.tokens.Issue(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	identity, err := r.joinWith(token, name)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return identity
+}
+
+type agent struct {
+	*rig
+	stream grpc.BidiStreamingClient[enginev1.Report, enginev1.Directive]
+}
+
+// session dials and says Hello.
+func (r *rig) session(identity tls.Certificate, revision uint64) *agent {
+	r.Helper()
+	stream, err := enginev1.NewFleetClient(r.dial(identity)).Session(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	agent := &agent{r, stream}
+	agent.say(&enginev1.Report{Body: &enginev1.Report_Hello{Hello: &enginev1.Hello{Revision: revision}}})
+	return agent
+}
+
+func (a *agent) say(report *enginev1.Report) {
+	a.Helper()
+	if err := a.stream.Send(report); err != nil {
+		a.Fatal(err)
+	}
+}
+
+func (a *agent) hear() *enginev1.Directive {
+	a.Helper()
+	directive, err := a.stream.Recv()
+	if err != nil {
+		a.Fatal(err)
+	}
+	return directive
+}
+
+func (a *agent) ack(delta *enginev1.PlanDelta) {
+	a.Helper()
+	a.say(&enginev1.Report{Body: &enginev1.Report_Ack{Ack: &enginev1.Ack{Revision: delta.GetRevision(), Nonce: delta.GetNonce()}}})
+}
+
+// ended waits for the session's end and says why.
+func (a *agent) ended() *status.Status {
+	a.Helper()
+	for {
+		if _, err := a.stream.Recv(); err != nil {
+			return status.Convert(err)
+		}
+	}
+}
+
+func TestEngineJoinsGetsPlanAndAnswers(t *testing.T) {
+	rig := newRig(t)
+	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"10", "x=1"})})
+	agent := rig.session(rig.join("a"), 0)
+	rig.expect("se-a connected with 0")
+	if agent.hear().GetWelcome() == nil {
+		t.Fatal("no welcome")
+	}
+	delta := agent.hear().GetPlan()
+	if delta.GetRevision() != 10 || len(delta.GetChanged()) != 1 {
+		t.Fatalf("got %v", delta)
+	}
+	agent.ack(delta)
+	rig.expect("se-a applied 10")
+}
+
+func TestRefusesTokenThatWasUsed(t *testing.T) {
+	rig := newRig(t)
+	token, err := rig.tokens.Issue(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rig.joinWith(token, "a"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = rig.joinWith(token, "b")
+	if status.Code(err) != codes.Unauthenticated || !strings.Contains(err.Error(), "already used") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRefusesNameThatIsTakenOrNoHostName(t *testing.T) {
+	rig := newRig(t)
+	rig.join("a")
+	for name, want := range map[string]codes.Code{"a": codes.AlreadyExists, "": codes.InvalidArgument, "a b": codes.InvalidArgument} {
+		token, err := rig.tokens.Issue(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rig.joinWith(token, name); status.Code(err) != want {
+			t.Errorf("%q: want %v, got %v", name, want, err)
+		}
+	}
+}
+
+func TestRefusesSessionWithoutCertificate(t *testing.T) {
+	rig := newRig(t)
+	stream, err := enginev1.NewFleetClient(rig.dial()).Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := (&agent{rig, stream}).ended(); got.Code() != codes.Unauthenticated {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestSecondSessionEndsTheFirst(t *testing.T) {
+	rig := newRig(t)
+	identity := rig.join("a")
+	first := rig.session(identity, 0)
+	rig.expect("se-a connected")
+	second := rig.session(identity, 0)
+	if got := first.ended(); got.Code() != codes.Aborted {
+		t.Errorf("first ended with %v", got)
+	}
+	rig.expect("se-a connected")
+	second.say(&enginev1.Report{Body: &enginev1.Report_Status{Status: &enginev1.Status{}}})
+	rig.expect("se-a reported") // and nothing of the first one's end
+}
+
+func TestDeletedEngineIsCutOffAndStaysOut(t *testing.T) {
+	rig := newRig(t)
+	identity := rig.join("a")
+	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"10"})})
+	connected := rig.session(identity, 0)
+	rig.expect("se-a connected")
+	rig.register.mu.Lock()
+	rig.register.gone["se-a"] = true
+	rig.register.mu.Unlock()
+	rig.server.Publish(map[string]*enginev1.Plan{})
+	if got := connected.ended(); got.Code() != codes.PermissionDenied {
+		t.Errorf("session ended with %v", got)
+	}
+	stream, err := enginev1.NewFleetClient(rig.dial(identity)).Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := (&agent{rig, stream}).ended(); got.Code() != codes.PermissionDenied {
+		t.Errorf("new session ended with %v", got)
+	}
+}
+
+func TestReconnectTellsAndContinues(t *testing.T) {
+	rig := newRig(t)
+	identity := rig.join("a")
+	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"10", "x=1", "y=1"})})
+	first := rig.session(identity, 0)
+	first.hear()
+	first.ack(first.hear().GetPlan())
+	rig.expect("se-a connected")
+	rig.expect("se-a applied 10")
+	if err := first.stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	rig.expect("se-a disconnected: agent closed the session")
+	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"11", "x=2", "y=1"})})
+	second := rig.session(identity, 10)
+	second.hear()
+	if delta := second.hear().GetPlan(); delta.GetBaseRevision() != 10 || len(delta.GetChanged()) != 1 {
+		t.Errorf("got %v", delta)
+	}
+}
+
+func TestEngineThatReadsNothingDelaysNobody(t *testing.T) {
+	rig := newRig(t)
+	stuck, quick := rig.join("stuck"), rig.join("quick")
+	// More than the flow-control window of a stream, so that a send to an agent that does not read hangs.
+	huge := "x=" + strings.Repeat("x", 8<<20)
+	rig.server.Publish(map[string]*enginev1.Plan{"se-stuck": planOf([]string{"10", huge})})
+	rig.session(stuck, 0)
+	rig.expect("se-stuck connected")
+	agent := rig.session(quick, 0)
+	rig.expect("se-quick connected")
+	agent.hear()
+	for revision := range 20 {
+		rig.server.Publish(map[string]*enginev1.Plan{
+			"se-stuck": planOf([]string{fmt.Sprint(11 + revision), huge, fmt.Sprint("y=", revision)}),
+			"se-quick": planOf([]string{fmt.Sprint(11 + revision), fmt.Sprint("y=", revision)}),
+		})
+		agent.ack(agent.hear().GetPlan())
+		rig.expect(fmt.Sprintf("se-quick applied %d", 11+revision))
+	}
+}
+
+func TestRenewsTheCertificateOfTheEngineThatAsks(t *testing.T) {
+	rig := newRig(t)
+	identity := rig.join("a")
+	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	csr, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := enginev1.NewFleetClient(rig.dial(identity)).Renew(t.Context(), &enginev1.RenewRequest{CsrDer: csr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rig.session(tls.Certificate{Certificate: [][]byte{reply.GetCertificateDer()}, PrivateKey: key}, 0)
+	rig.expect("se-a connected")
+}
