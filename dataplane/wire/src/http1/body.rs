@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Error, Framing};
+use super::{Error, Framing, chunked::Chunked};
 
 /// How far a read came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,23 +17,38 @@ pub struct Piece {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Body {
-    framing: Framing,
+pub struct Body(State);
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Bytes still to come.
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
 }
 
 impl Body {
     pub fn new(framing: Framing) -> Self {
-        Self { framing }
+        Self(match framing {
+            Framing::None => State::Length(0),
+            Framing::Length(bytes) => State::Length(bytes),
+            Framing::Chunked => State::Chunked(Chunked::new()),
+            Framing::UntilClose => State::UntilClose,
+        })
     }
 
     /// Whether the body is whole; at once when there is none.
     pub fn is_done(&self) -> bool {
-        todo!()
+        match &self.0 {
+            State::Length(left) => *left == 0,
+            State::Chunked(chunked) => chunked.is_done(),
+            State::UntilClose => false,
+        }
     }
 
     /// Whether the end of the connection, now, is the end of the body and not a cut.
     pub fn cut_is_end(&self) -> bool {
-        todo!()
+        matches!(self.0, State::UntilClose)
     }
 
     /// Reads on. Takes all of `input` unless the body ends in it.
@@ -42,8 +57,19 @@ impl Body {
     }
 
     /// [`read`](Self::read) that also tells where in `input` the content lies, for who must send it without its framing.
-    pub fn read_payload(&mut self, input: &[u8], payload: impl FnMut(Range<usize>)) -> Result<Piece, Error> {
-        let _ = (input, payload, self.framing);
-        todo!()
+    pub fn read_payload(&mut self, input: &[u8], mut payload: impl FnMut(Range<usize>)) -> Result<Piece, Error> {
+        let taken = match &mut self.0 {
+            State::Chunked(chunked) => return chunked.read(input, payload),
+            State::UntilClose => input.len(),
+            State::Length(left) => {
+                let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                *left -= taken as u64;
+                taken
+            }
+        };
+        if taken > 0 {
+            payload(0..taken);
+        }
+        Ok(Piece { taken, payload: taken, done: self.is_done() })
     }
 }

@@ -1,7 +1,7 @@
 //! The fields of a head as spans of the bytes they were read from. A table of spans belongs to a worker and is used for
 //! one head at a time, so that parsing fills nothing it does not need and allocates nothing.
 
-use std::ops::BitOr;
+use std::{fmt, ops::BitOr};
 
 /// The most fields a head may have, whatever an operator allows.
 pub const MAX_FIELDS: usize = 256;
@@ -74,6 +74,12 @@ impl BitOr for NameSet {
 
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+}
+
+impl fmt::Debug for Fields<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
     }
 }
 

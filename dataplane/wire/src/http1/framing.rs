@@ -1,4 +1,10 @@
-//! Where a body ends (RFC 9112 §6).
+//! The fields that the protocol itself obeys: where a body ends (RFC 9112 §6), and what becomes of the connection behind
+//! it (§9). Read in one pass; whatever could be read in two ways is refused.
+
+use super::{
+    Error, Fields, Version,
+    field::{Name, NameSet},
+};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
@@ -7,4 +13,141 @@ pub enum Framing {
     Chunked,
     /// Of responses only: the body ends with the connection.
     UntilClose,
+}
+
+/// Options that one head may list in Connection; more would make looking up each field among them expensive.
+const CONNECTION_OPTIONS_MAX: usize = 32;
+
+const OBEYED: NameSet =
+    NameSet::of(&[Name::Connection, Name::ContentLength, Name::Expect, Name::Host, Name::TransferEncoding]);
+
+/// What these fields say, before anyone asks what message they stand in.
+#[derive(Default)]
+pub(super) struct Control<'b> {
+    pub host: Option<&'b [u8]>,
+    pub expect_continue: bool,
+    pub names_hop_fields: bool,
+    length: Option<u64>,
+    chunked: bool,
+    unknown_coding: bool,
+    close: bool,
+    keep_alive: bool,
+    connection_options: usize,
+}
+
+impl<'b> Control<'b> {
+    pub fn of(fields: &Fields<'b>, version: Version) -> Result<Self, Error> {
+        let mut control = Control::default();
+        if !fields.has_any(OBEYED) {
+            return Ok(control);
+        }
+        for field in fields.iter() {
+            match field.name {
+                Name::Connection => control.connection(field.value)?,
+                Name::ContentLength => control.content_length(field.value)?,
+                Name::Expect => control.expect_continue |= field.value.eq_ignore_ascii_case(b"100-continue"),
+                Name::Host => control.host(field.value)?,
+                Name::TransferEncoding => control.transfer_encoding(field.value)?,
+                _ => {}
+            }
+        }
+        control.agree(fields.has(Name::TransferEncoding), version)?;
+        Ok(control)
+    }
+
+    /// A declared body, if any.
+    pub fn framing(&self) -> Option<Framing> {
+        if self.chunked { Some(Framing::Chunked) } else { self.length.map(Framing::Length) }
+    }
+
+    /// RFC 9112 §9.3.
+    pub fn persists(&self, version: Version) -> bool {
+        !self.close && (version == Version::Http11 || self.keep_alive)
+    }
+
+    fn agree(&self, has_coding: bool, version: Version) -> Result<(), Error> {
+        match has_coding {
+            false => Ok(()),
+            // Also when it is no valid coding: what matters is that somebody else may take it for one.
+            true if self.length.is_some() => Err(Error::TwoFramings),
+            true if !self.chunked || version == Version::Http10 => Err(Error::TransferEncoding),
+            true if self.unknown_coding => Err(Error::UnknownCoding),
+            true => Ok(()),
+        }
+    }
+
+    fn host(&mut self, value: &'b [u8]) -> Result<(), Error> {
+        match self.host.replace(value) {
+            None => Ok(()),
+            Some(_) => Err(Error::Host),
+        }
+    }
+
+    fn content_length(&mut self, value: &[u8]) -> Result<(), Error> {
+        let length = decimal(value).ok_or(Error::ContentLength)?;
+        match self.length.replace(length) {
+            None => Ok(()),
+            Some(_) => Err(Error::ContentLength),
+        }
+    }
+
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Error> {
+        for coding in list(value) {
+            // Nothing follows `chunked`, not even itself (RFC 9112 §6.1).
+            if self.chunked || coding.is_empty() {
+                return Err(Error::TransferEncoding);
+            }
+            match coding.eq_ignore_ascii_case(b"chunked") {
+                true => self.chunked = true,
+                false => self.unknown_coding = true,
+            }
+        }
+        Ok(())
+    }
+
+    fn connection(&mut self, value: &[u8]) -> Result<(), Error> {
+        for option in list(value).filter(|option| !option.is_empty()) {
+            self.connection_options += 1;
+            if self.connection_options > CONNECTION_OPTIONS_MAX {
+                return Err(Error::Field);
+            }
+            if option.eq_ignore_ascii_case(b"close") {
+                self.close = true;
+            } else if option.eq_ignore_ascii_case(b"keep-alive") {
+                self.keep_alive = true;
+            } else if Name::of(option) == Name::Other || !USUAL_OPTIONS.has(Name::of(option)) {
+                self.names_hop_fields = true;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Hop-by-hop whether Connection names them or not.
+const USUAL_OPTIONS: NameSet =
+    NameSet::of(&[Name::KeepAlive, Name::ProxyConnection, Name::Te, Name::TransferEncoding, Name::Upgrade]);
+
+impl Fields<'_> {
+    /// Whether Connection names this field, which then goes no further than one hop (RFC 9110 §7.6.1).
+    pub fn connection_names(&self, name: &[u8]) -> bool {
+        self.iter()
+            .filter(|field| field.name == Name::Connection)
+            .any(|field| list(field.value).any(|option| option.eq_ignore_ascii_case(name)))
+    }
+}
+
+/// The elements of a comma-separated list, trimmed.
+fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&b| b == b',').map(|element| element.trim_ascii())
+}
+
+/// 1*DIGIT that fits; no sign, no white space, no list.
+fn decimal(value: &[u8]) -> Option<u64> {
+    if value.is_empty() {
+        return None;
+    }
+    value.iter().try_fold(0_u64, |number, digit| {
+        let digit = char::from(*digit).to_digit(10)?;
+        number.checked_mul(10)?.checked_add(digit.into())
+    })
 }

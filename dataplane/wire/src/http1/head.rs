@@ -1,6 +1,13 @@
-//! What request and response heads share: limits, versions, and turning httparse's fields into spans under our rules.
+//! What request and response heads share: limits, versions, and httparse's fields turned into spans under our rules.
 
-use super::field::MAX_FIELDS;
+use std::mem::MaybeUninit;
+
+use httparse::Header;
+
+use super::{
+    Error, FieldTable, Fields,
+    field::{MAX_FIELDS, Name, NameSet, Span},
+};
 
 /// The largest head, whatever an operator allows.
 pub const HEAD_BYTES_CEILING: usize = 256 * 1024;
@@ -32,6 +39,12 @@ pub enum Version {
     Http11,
 }
 
+impl Version {
+    pub(super) fn of_minor(minor: Option<u8>) -> Self {
+        if minor == Some(1) { Version::Http11 } else { Version::Http10 }
+    }
+}
+
 /// Not wrong so far, or all there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parsed<T> {
@@ -43,4 +56,61 @@ pub enum Parsed<T> {
 /// a field, so the count of tries stays below that of fields however slowly the bytes drip in.
 pub fn may_complete(new: &[u8]) -> bool {
     memchr::memchr(b'\n', new).is_some()
+}
+
+/// Where httparse puts fields; costs nothing until they come.
+pub(super) fn no_headers<'b>() -> [MaybeUninit<Header<'b>>; MAX_FIELDS] {
+    [const { MaybeUninit::uninit() }; MAX_FIELDS]
+}
+
+/// The part of the input that a head may take: parsing only this makes the verdict independent of what lies behind.
+pub(super) fn within<'b>(input: &'b [u8], limits: &Limits) -> &'b [u8] {
+    &input[..input.len().min(limits.head_bytes)]
+}
+
+/// The verdict on a head that is not whole yet.
+pub(super) fn incomplete<T>(input: &[u8], limits: &Limits) -> Result<Parsed<T>, Error> {
+    if input.len() < limits.head_bytes {
+        return Ok(Parsed::Partial);
+    }
+    Err(if may_complete(input) { Error::HeadTooLarge } else { Error::TargetTooLong })
+}
+
+/// Checks what httparse is lenient about, and keeps where the fields lie.
+pub(super) fn fields<'b>(
+    head: &'b [u8],
+    headers: &[Header<'_>],
+    limits: &Limits,
+    table: &'b mut FieldTable,
+) -> Result<Fields<'b>, Error> {
+    let offset = |part: &[u8]| part.as_ptr() as usize - head.as_ptr() as usize;
+    let end = head.len() - 2;
+    let mut seen = NameSet::default();
+    ends_in_crlf(head, head.len())?;
+    ends_in_crlf(head, headers.first().map_or(end, |first| offset(first.name.as_bytes())))?;
+    for (i, (header, span)) in headers.iter().zip(table.0.iter_mut()).enumerate() {
+        let line = offset(header.name.as_bytes());
+        let line_end = headers.get(i + 1).map_or(end, |next| offset(next.name.as_bytes()));
+        ends_in_crlf(head, line_end)?;
+        if line_end - line > limits.field_bytes {
+            return Err(Error::FieldTooLarge);
+        }
+        let name = Name::of(header.name.as_bytes());
+        seen = seen | NameSet::of(&[name]);
+        *span = Span {
+            line: line as u32,
+            name_bytes: header.name.len() as u32,
+            value: offset(header.value) as u32,
+            value_bytes: header.value.len() as u32,
+            name,
+        };
+    }
+    Ok(Fields { head: &head[..end], spans: &table.0[..headers.len()], seen })
+}
+
+/// httparse takes a bare LF for the end of a line (RFC 9112 §2.2 allows to; two parsers then see two messages). It has
+/// seen the LF at `line_end - 1` and refused a CR anywhere but before an LF.
+#[inline]
+fn ends_in_crlf(head: &[u8], line_end: usize) -> Result<(), Error> {
+    if line_end >= 2 && head[line_end - 2] == b'\r' { Ok(()) } else { Err(Error::LineEnding) }
 }

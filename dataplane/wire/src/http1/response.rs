@@ -1,8 +1,10 @@
 //! A server's response head.
 
-use super::{Error, FieldTable, Fields, Framing, Limits, Method, Parsed, Version};
+use httparse::{Error as Lenient, ParserConfig, Status};
 
-#[derive(Clone, Copy)]
+use super::{Error, FieldTable, Fields, Framing, Limits, Method, Parsed, Version, framing::Control, head};
+
+#[derive(Clone, Copy, Debug)]
 pub struct ResponseHead<'b> {
     /// 100–599 without 101. A 1xx head is followed by another head.
     pub status: u16,
@@ -12,8 +14,9 @@ pub struct ResponseHead<'b> {
     pub body: Framing,
     /// The server allows another exchange on its connection.
     pub keep_alive: bool,
-    /// Connection names fields beyond the usual hop-by-hop ones.
+    /// Connection names fields beyond the usual hop-by-hop ones; see [`Fields::connection_names`].
     pub names_hop_fields: bool,
+    /// Bytes of the input that the head takes.
     pub len: usize,
 }
 
@@ -24,6 +27,58 @@ pub fn response<'b>(
     limits: &Limits,
     table: &'b mut FieldTable,
 ) -> Result<Parsed<ResponseHead<'b>>, Error> {
-    let _ = (input, method, limits, table);
-    todo!()
+    let input = head::within(input, limits);
+    // httparse would skip empty lines.
+    if matches!(input, [b'\r' | b'\n', ..]) {
+        return Err(Error::StartLine);
+    }
+    let mut headers = head::no_headers();
+    let mut raw = httparse::Response::new(&mut []);
+    let config = ParserConfig::default();
+    let room = &mut headers[..limits.fields];
+    let end = match config.parse_response_with_uninit_headers(&mut raw, input, room) {
+        Ok(Status::Complete(bytes)) => bytes,
+        Ok(Status::Partial) => return head::incomplete(input, limits),
+        Err(error) => return Err(strict(error)),
+    };
+    let (Some(status), Some(reason)) = (raw.code, raw.reason) else { return Err(Error::StartLine) };
+    let version = Version::of_minor(raw.version);
+    let fields = head::fields(&input[..end], raw.headers, limits, table)?;
+    check_status(status)?;
+    let control = Control::of(&fields, version)?;
+    let body = body(&control, status, method);
+    Ok(Parsed::Whole(ResponseHead {
+        status,
+        reason: reason.as_bytes(),
+        version,
+        fields,
+        body,
+        keep_alive: control.persists(version) && body != Framing::UntilClose,
+        names_hop_fields: control.names_hop_fields,
+        len: end,
+    }))
+}
+
+fn check_status(status: u16) -> Result<(), Error> {
+    match status {
+        // We never ask for an upgrade; going along would hand the client a connection we no longer understand.
+        101 => Err(Error::SwitchedProtocols),
+        100..=599 => Ok(()),
+        _ => Err(Error::Status),
+    }
+}
+
+/// RFC 9112 §6.3.
+fn body(control: &Control<'_>, status: u16, method: Method) -> Framing {
+    let never = method == Method::Head || matches!(status, 100..=199 | 204 | 304);
+    if never { Framing::None } else { control.framing().unwrap_or(Framing::UntilClose) }
+}
+
+fn strict(error: Lenient) -> Error {
+    match error {
+        Lenient::HeaderName | Lenient::HeaderValue => Error::Field,
+        Lenient::NewLine => Error::LineEnding,
+        Lenient::TooManyHeaders => Error::TooManyFields,
+        Lenient::Version | Lenient::Token | Lenient::Status => Error::StartLine,
+    }
 }

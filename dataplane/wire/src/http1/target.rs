@@ -1,1 +1,69 @@
-//! The forms of a request target (RFC 9112 §3.2).
+//! The forms of a request target (RFC 9112 §3.2) and of a host.
+
+use super::{Error, Method};
+
+/// A target taken apart.
+pub(super) struct Target<'b> {
+    /// Of the absolute form.
+    pub authority: Option<&'b [u8]>,
+    /// What a server gets: path and query, or `*`.
+    pub path: &'b [u8],
+}
+
+impl<'b> Target<'b> {
+    /// `text` has no white space and no control characters.
+    pub fn of(text: &'b [u8], method: Method) -> Result<Self, Error> {
+        // A fragment never belongs here; bytes outside ASCII are read as UTF-8 by some and as Latin-1 by others.
+        if !text.is_ascii() || text.contains(&b'#') {
+            return Err(Error::Target);
+        }
+        match text.first() {
+            Some(b'/') => Ok(Target { authority: None, path: text }),
+            _ if text == b"*" && method == Method::Options => Ok(Target { authority: None, path: text }),
+            _ => Self::absolute(text, method),
+        }
+    }
+
+    fn absolute(text: &'b [u8], method: Method) -> Result<Self, Error> {
+        let rest = strip_scheme(text, b"http://").or_else(|| strip_scheme(text, b"https://")).ok_or(Error::Target)?;
+        let authority_bytes = rest.iter().position(|&b| b == b'/' || b == b'?').unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(authority_bytes);
+        if authority.is_empty() || !is_host(authority) {
+            return Err(Error::Target);
+        }
+        // Without a path, OPTIONS asks about the server as a whole (RFC 9112 §3.2.4).
+        let path: &[u8] = match path {
+            [] if method == Method::Options => b"*",
+            [] => b"/",
+            path => path,
+        };
+        Ok(Target { authority: Some(authority), path })
+    }
+}
+
+fn strip_scheme<'b>(text: &'b [u8], scheme: &[u8]) -> Option<&'b [u8]> {
+    let (start, rest) = text.split_at_checked(scheme.len())?;
+    start.eq_ignore_ascii_case(scheme).then_some(rest)
+}
+
+/// uri-host [ ":" port ] (RFC 9110 §7.2), without user information. An empty host is one by the grammar.
+pub(super) fn is_host(text: &[u8]) -> bool {
+    let (host, rest) = match text.first() {
+        Some(b'[') => match text.iter().position(|&b| b == b']') {
+            Some(close) => (&text[1..close], &text[close + 1..]),
+            None => return false,
+        },
+        _ => text.split_at(text.iter().position(|&b| b == b':').unwrap_or(text.len())),
+    };
+    let host_fits = match text.first() {
+        Some(b'[') => !host.is_empty() && host.iter().all(|&b| b.is_ascii_hexdigit() || b == b':' || b == b'.'),
+        _ => host.iter().all(|&b| is_name_byte(b)),
+    };
+    host_fits && (rest.is_empty() || (rest[0] == b':' && rest[1..].iter().all(u8::is_ascii_digit)))
+}
+
+/// unreserved / sub-delims / the percent of pct-encoded (RFC 3986 §3.2.2).
+#[inline]
+fn is_name_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&b)
+}

@@ -45,8 +45,10 @@ impl<'o> HeadWriter<'o> {
         }
     }
 
-    pub fn request_line(&mut self, method: &[u8], target: &[u8]) -> &mut Self {
-        self.text(method).text(b" ").text(target).text(b" HTTP/1.1\r\n")
+    /// `path` as in [`RequestHead`](super::RequestHead).
+    pub fn request_line(&mut self, method: &[u8], path: &[u8]) -> &mut Self {
+        let missing: &[u8] = if path.starts_with(b"?") { b"/" } else { b"" };
+        self.text(method).text(b" ").text(missing).text(path).text(b" HTTP/1.1\r\n")
     }
 
     /// The version is ours, not the server's (RFC 9110 §2.5).
