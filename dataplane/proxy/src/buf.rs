@@ -75,6 +75,13 @@ impl Buf {
         Self { block: Some(Rc::new(Block { bytes, home: Weak::new() })), start: 0, end }
     }
 
+    /// An empty piece outside any pool with room for `capacity` bytes, for a head that does not fit a block.
+    pub fn with_room(capacity: usize) -> Self {
+        let mut buf = Self::from_vec(vec![0; capacity]);
+        buf.end = 0;
+        buf
+    }
+
     /// The room behind this piece; empty when another piece shares the block.
     pub fn room(&mut self) -> &mut [u8] {
         let end = self.end;
@@ -122,6 +129,11 @@ impl Buf {
         let head = Buf { block: self.block.clone(), start: self.start, end: self.start + len };
         self.start += len;
         head
+    }
+
+    /// The same bytes once more; shares the block.
+    pub fn share(&self) -> Buf {
+        Buf { block: self.block.clone(), start: self.start, end: self.end }
     }
 
     fn capacity(&self) -> usize {

@@ -9,7 +9,8 @@ use std::{net::SocketAddr, time::Duration};
 
 use crate::buf::Buf;
 
-/// A connection: a slot and the generation of its use, so that a handle kept too long names nothing.
+/// A connection: a slot and the generation of its use, so that a handle kept too long names nothing. A driver uses a
+/// slot again from the next batch on, never in the one in which its connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Conn {
     pub slot: u32,

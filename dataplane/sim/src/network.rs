@@ -1,0 +1,507 @@
+//! The simulated network: the `Io` that the proxy runs on here, and what peers use on the other side of it.
+//!
+//! Reads come in pieces cut at any byte, writes leave as a window allows, connections fail at any moment, and handles
+//! are reused at once, so that one kept too long meets its successor. Time moves only in [`Network::step`].
+
+use std::{collections::VecDeque, net::SocketAddr, time::Duration};
+
+use weir_proxy::{
+    buf::{Buf, BufPool},
+    io::{Close, Conn, Event, Gone, Io, Time},
+};
+
+use crate::{
+    agenda::{Act, Agenda, LinkId},
+    link::{Appetite, Link, Quality},
+    rng::Rng,
+};
+
+pub const BLOCK_BYTES: usize = 16 * 1024;
+/// Bytes on their way to the engine or unread by it, a connection.
+const ENGINE_WINDOW_BYTES: usize = 64 * 1024;
+/// How long a closed connection may take to flush.
+const FLUSH_TIME: Duration = Duration::from_secs(30);
+
+/// What reaches a peer.
+#[derive(Debug)]
+pub enum Wake {
+    Connected,
+    Bytes(Vec<u8>),
+    Fin,
+    Reset,
+    Timer,
+}
+
+/// What a step was about, apart from events for the engine.
+pub enum Step {
+    Engine,
+    Peer(LinkId, Wake),
+    World(u32),
+}
+
+pub struct Network {
+    now: Time,
+    agenda: Agenda,
+    rng: Rng,
+    links: Vec<Link>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Freed in this batch: used again from the next one on.
+    freed: Vec<u32>,
+    dirty: Vec<LinkId>,
+    dials: VecDeque<(LinkId, SocketAddr)>,
+    buffers: BufPool,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    generation: u32,
+    link: Option<LinkId>,
+}
+
+impl Network {
+    pub fn new(rng: Rng) -> Self {
+        Self {
+            now: Time { nanos: 1_000_000_000 },
+            agenda: Agenda::default(),
+            rng,
+            links: Vec::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            freed: Vec::new(),
+            dirty: Vec::new(),
+            dials: VecDeque::new(),
+            buffers: BufPool::new(BLOCK_BYTES, 64),
+        }
+    }
+
+    pub fn at(&mut self, after: Duration, act: Act) {
+        self.agenda.add(self.now + after, act);
+    }
+
+    pub fn next_at(&self) -> Option<Time> {
+        self.agenda.next_at()
+    }
+
+    /// A client's connection to `listener`.
+    pub fn dial_engine(&mut self, listener: SocketAddr, peer: SocketAddr, quality: Quality) -> LinkId {
+        let latency = quality.latency;
+        self.links.push(Link::new(quality, None));
+        let link = self.links.len() - 1;
+        self.at(latency, Act::Accept { link, listener, peer });
+        link
+    }
+
+    /// A connection that the engine has begun and nobody has answered yet.
+    pub fn next_dial(&mut self) -> Option<(LinkId, SocketAddr)> {
+        self.dials.pop_front()
+    }
+
+    pub fn answer_dial(&mut self, link: LinkId, quality: Quality, outcome: Dial) {
+        let latency = quality.latency;
+        self.links[link].quality = quality;
+        match outcome {
+            Dial::Accepted => self.at(latency * 2, Act::Connected(link)),
+            Dial::Failed(why) => self.at(latency * 2, Act::ConnectFailed(link, why)),
+            Dial::Ignored => {}
+        }
+    }
+
+    /// Lets the next thing happen; events for the engine go to `batch`.
+    pub fn step(&mut self, batch: &mut Vec<Event>) -> Option<Step> {
+        let (at, act) = self.agenda.take()?;
+        self.now = self.now.max(at);
+        match act {
+            Act::World(what) => return Some(Step::World(what)),
+            Act::Accept { link, listener, peer } => return Some(self.accept(link, listener, peer, batch)),
+            Act::Connected(link) => return Some(self.connected(link, batch)),
+            Act::ConnectFailed(link, why) => self.gone(link, why, batch),
+            Act::EngineBytes(link, bytes) => self.engine_bytes(link, bytes, batch),
+            Act::EngineFin(link) => {
+                self.links[link].received_fin = true;
+                self.pump(link, batch);
+            }
+            Act::EngineReset(link) => self.gone(link, Gone::Reset, batch),
+            Act::Pump(link) => {
+                self.links[link].pump_due = false;
+                self.pump(link, batch);
+            }
+            Act::Deadline(conn, at) => self.deadline_passed(conn, at, batch),
+            Act::Forget(link) => self.links[link].drop_outgoing(),
+            Act::PeerBytes(link, bytes) => return Some(self.peer_bytes(link, bytes, batch)),
+            Act::PeerFin(link) => return Some(self.peer_fin(link)),
+            Act::PeerReset(link) => return Some(self.peer_reset(link)),
+            Act::PeerReads(link) => return Some(self.peer_reads(link, batch)),
+            Act::PeerTimer(link) if !self.links[link].peer_closed => return Some(Step::Peer(link, Wake::Timer)),
+            Act::PeerTimer(_) => {}
+        }
+        Some(Step::Engine)
+    }
+
+    /// The end of a batch: what was queued leaves.
+    pub fn flush(&mut self) {
+        for link in std::mem::take(&mut self.dirty) {
+            self.links[link].dirty = false;
+            self.transmit(link);
+            self.links[link].owes_drained = self.links[link].queued_bytes > 0 && self.links[link].conn.is_some();
+        }
+        self.free.append(&mut self.freed);
+    }
+
+    /// What should not be there once everything is over.
+    pub fn leaks(&self) -> Vec<String> {
+        let open = self.links.iter().enumerate().filter(|(_, link)| link.conn.is_some());
+        let mut leaks: Vec<String> = open.map(|(id, _)| format!("connection {id} was never closed")).collect();
+        let deadlines = self.links.iter().filter(|link| link.deadline.is_some()).count();
+        if deadlines > 0 {
+            leaks.push(format!("{deadlines} deadlines are still set"));
+        }
+        if self.buffers.in_use() > 0 {
+            leaks.push(format!("{} buffers are still in use", self.buffers.in_use()));
+        }
+        leaks
+    }
+
+    pub fn most_queued_bytes(&self) -> usize {
+        self.links.iter().map(|link| link.queued_bytes_most).max().unwrap_or(0)
+    }
+
+    pub fn buffers_in_use(&self) -> usize {
+        self.buffers.in_use()
+    }
+}
+
+/// What becomes of a connect.
+#[derive(Clone, Copy, Debug)]
+pub enum Dial {
+    Accepted,
+    Failed(Gone),
+    /// Nothing comes back.
+    Ignored,
+}
+
+// The engine's side.
+impl Network {
+    fn link_of(&self, conn: Conn) -> Option<LinkId> {
+        let slot = self.slots.get(conn.slot as usize)?;
+        slot.link.filter(|_| slot.generation == conn.generation)
+    }
+
+    fn open(&mut self, link: LinkId) -> Conn {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, link: None });
+            self.slots.len() as u32 - 1
+        });
+        let entry = &mut self.slots[slot as usize];
+        *entry = Slot { generation: entry.generation + 1, link: Some(link) };
+        let conn = Conn { slot, generation: entry.generation };
+        self.links[link].conn = Some(conn);
+        conn
+    }
+
+    /// Makes the handle dead.
+    fn release(&mut self, link: LinkId) -> Option<Conn> {
+        let conn = self.links[link].conn.take()?;
+        self.slots[conn.slot as usize].link = None;
+        self.freed.push(conn.slot);
+        self.links[link].deadline = None;
+        self.links[link].owes_drained = false;
+        Some(conn)
+    }
+
+    fn accept(&mut self, link: LinkId, listener: SocketAddr, peer: SocketAddr, batch: &mut Vec<Event>) -> Step {
+        let conn = self.open(link);
+        self.links[link].connected = true;
+        batch.push(Event::Accepted { conn, listener, peer });
+        Step::Peer(link, Wake::Connected)
+    }
+
+    fn connected(&mut self, link: LinkId, batch: &mut Vec<Event>) -> Step {
+        self.links[link].connected = true;
+        match self.links[link].conn {
+            Some(conn) => {
+                batch.push(Event::Connected { conn });
+                self.mark_dirty(link);
+            }
+            None => self.at(self.links[link].quality.latency, Act::PeerReset(link)),
+        }
+        Step::Peer(link, Wake::Connected)
+    }
+
+    fn gone(&mut self, link: LinkId, why: Gone, batch: &mut Vec<Event>) {
+        self.links[link].drop_outgoing();
+        self.links[link].received.clear();
+        if let Some(conn) = self.release(link) {
+            batch.push(Event::Gone { conn, why });
+        }
+    }
+
+    fn engine_bytes(&mut self, link: LinkId, bytes: Vec<u8>, batch: &mut Vec<Event>) {
+        let state = &mut self.links[link];
+        state.on_its_way -= bytes.len();
+        match (state.conn, state.closed) {
+            (Some(_), _) => {
+                state.received.extend(bytes);
+                self.pump(link, batch);
+            }
+            (None, Some(Close::Linger)) => self.push_to_engine(link),
+            (None, Some(Close::Flush)) => self.answer_with_reset(link),
+            (None, _) => {}
+        }
+    }
+
+    /// Bytes have come to a connection that is closed: the rest of the answer is lost to a reset.
+    fn answer_with_reset(&mut self, link: LinkId) {
+        self.links[link].drop_outgoing();
+        self.links[link].closed = Some(Close::Abort);
+        let at = self.links[link].arrival_at_peer(self.now);
+        self.agenda.add(at, Act::PeerReset(link));
+    }
+
+    /// Hands the engine some of what has arrived for it.
+    fn pump(&mut self, link: LinkId, batch: &mut Vec<Event>) {
+        let Some(conn) = self.links[link].conn.filter(|_| self.links[link].reading) else { return };
+        let rounds = self.rng.between(1, 2);
+        for _ in 0..rounds {
+            let state = &mut self.links[link];
+            if state.received.is_empty() {
+                break;
+            }
+            let most = if state.quality.shredded { self.rng.between(1, 7) as usize } else { BLOCK_BYTES };
+            let len = most.min(state.received.len());
+            let mut buf = self.buffers.take();
+            let bytes: Vec<u8> = state.received.drain(..len).collect();
+            buf.append(&bytes);
+            batch.push(Event::Data { conn, buf });
+        }
+        let state = &mut self.links[link];
+        if !state.received.is_empty() {
+            self.pump_later(link);
+        } else if state.received_fin && !state.eof_told {
+            state.eof_told = true;
+            batch.push(Event::Eof { conn });
+        }
+        self.push_to_engine(link);
+    }
+
+    fn pump_later(&mut self, link: LinkId) {
+        if !std::mem::replace(&mut self.links[link].pump_due, true) {
+            self.at(Duration::from_micros(5), Act::Pump(link));
+        }
+    }
+
+    fn deadline_passed(&mut self, conn: Conn, at: Time, batch: &mut Vec<Event>) {
+        let Some(link) = self.link_of(conn) else { return };
+        if self.links[link].deadline == Some(at) {
+            self.links[link].deadline = None;
+            batch.push(Event::Deadline { conn });
+        }
+    }
+
+    fn mark_dirty(&mut self, link: LinkId) {
+        if !std::mem::replace(&mut self.links[link].dirty, true) {
+            self.dirty.push(link);
+        }
+    }
+
+    /// Puts on the way what the peer's window takes of what is queued.
+    fn transmit(&mut self, link: LinkId) {
+        if !self.links[link].connected {
+            return;
+        }
+        while let Some(bytes) = self.links[link].take_outgoing() {
+            let at = self.links[link].arrival_at_peer(self.now);
+            self.agenda.add(at, Act::PeerBytes(link, bytes));
+        }
+        let state = &mut self.links[link];
+        if state.queued_bytes == 0 && state.finish && !state.fin_sent {
+            state.fin_sent = true;
+            let at = state.arrival_at_peer(self.now);
+            self.agenda.add(at, Act::PeerFin(link));
+        }
+    }
+}
+
+impl Io for Network {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn buffer(&mut self) -> Buf {
+        self.buffers.take()
+    }
+
+    fn connect(&mut self, to: SocketAddr) -> Conn {
+        let quality = Quality {
+            latency: Duration::ZERO,
+            shredded: false,
+            window_bytes: usize::MAX,
+            appetite: Appetite::AtOnce,
+        };
+        self.links.push(Link::new(quality, None));
+        let link = self.links.len() - 1;
+        self.dials.push_back((link, to));
+        self.open(link)
+    }
+
+    fn send(&mut self, conn: Conn, buf: Buf) {
+        let Some(link) = self.link_of(conn) else { return };
+        assert!(!self.links[link].finish, "sends after it has finished");
+        self.links[link].queue(buf);
+        self.mark_dirty(link);
+    }
+
+    fn queued(&self, conn: Conn) -> usize {
+        self.link_of(conn).map_or(0, |link| self.links[link].queued_bytes)
+    }
+
+    fn reading(&mut self, conn: Conn, on: bool) {
+        let Some(link) = self.link_of(conn) else { return };
+        self.links[link].reading = on;
+        if on && (!self.links[link].received.is_empty() || self.links[link].received_fin) {
+            self.pump_later(link);
+        }
+    }
+
+    fn deadline(&mut self, conn: Conn, at: Option<Time>) {
+        let Some(link) = self.link_of(conn) else { return };
+        self.links[link].deadline = at;
+        if let Some(at) = at {
+            self.agenda.add(at, Act::Deadline(conn, at));
+        }
+    }
+
+    fn finish(&mut self, conn: Conn) {
+        let Some(link) = self.link_of(conn) else { return };
+        self.links[link].finish = true;
+        self.mark_dirty(link);
+    }
+
+    fn close(&mut self, conn: Conn, how: Close) {
+        let Some(link) = self.link_of(conn) else { return };
+        self.release(link);
+        let unread = !self.links[link].received.is_empty();
+        self.links[link].closed = Some(how);
+        self.links[link].received.clear();
+        match how {
+            Close::Abort => self.answer_with_reset(link),
+            Close::Flush if unread => self.answer_with_reset(link),
+            Close::Flush | Close::Linger => {
+                self.links[link].finish = true;
+                self.mark_dirty(link);
+                self.at(FLUSH_TIME, Act::Forget(link));
+                self.push_to_engine(link);
+            }
+        }
+    }
+}
+
+// The peer's side.
+impl Network {
+    pub fn peer_sends(&mut self, link: LinkId, bytes: &[u8]) {
+        let state = &mut self.links[link];
+        if state.peer_closed || state.peer_finish {
+            return;
+        }
+        state.peer_outgoing.extend(bytes);
+        self.push_to_engine(link);
+    }
+
+    /// The peer sends no more after what it has sent; it still reads.
+    pub fn peer_finishes(&mut self, link: LinkId) {
+        self.links[link].peer_finish = true;
+        self.push_to_engine(link);
+    }
+
+    /// Like a process that calls close(2): what comes from now on is answered with a reset.
+    pub fn peer_closes(&mut self, link: LinkId) {
+        self.peer_finishes(link);
+        self.links[link].peer_closed = true;
+        self.links[link].peer_backlog.clear();
+    }
+
+    pub fn peer_resets(&mut self, link: LinkId) {
+        if std::mem::replace(&mut self.links[link].peer_closed, true) {
+            return;
+        }
+        self.links[link].peer_outgoing.clear();
+        let at = self.links[link].arrival_at_engine(self.now);
+        self.agenda.add(at, Act::EngineReset(link));
+    }
+
+    /// Puts on the way what the engine's window takes of what the peer has sent.
+    fn push_to_engine(&mut self, link: LinkId) {
+        loop {
+            let state = &mut self.links[link];
+            let room = ENGINE_WINDOW_BYTES.saturating_sub(state.on_its_way + state.received.len());
+            let len = state.peer_outgoing.len().min(room).min(self.rng.between(1, 20_000) as usize);
+            if len == 0 {
+                break;
+            }
+            let bytes: Vec<u8> = state.peer_outgoing.drain(..len).collect();
+            state.on_its_way += len;
+            let at = state.arrival_at_engine(self.now);
+            self.agenda.add(at, Act::EngineBytes(link, bytes));
+        }
+        let state = &mut self.links[link];
+        if state.peer_finish && state.peer_outgoing.is_empty() && !state.peer_fin_sent {
+            state.peer_fin_sent = true;
+            let at = state.arrival_at_engine(self.now);
+            self.agenda.add(at, Act::EngineFin(link));
+        }
+    }
+
+    fn peer_bytes(&mut self, link: LinkId, bytes: Vec<u8>, batch: &mut Vec<Event>) -> Step {
+        let state = &mut self.links[link];
+        if state.peer_closed {
+            state.unread_by_peer -= bytes.len();
+            let at = state.arrival_at_engine(self.now);
+            self.agenda.add(at, Act::EngineReset(link));
+            return Step::Engine;
+        }
+        state.peer_backlog.extend(bytes);
+        match state.quality.appetite {
+            Appetite::AtOnce => self.peer_reads(link, batch),
+            Appetite::Slowly { every, .. } => {
+                self.at(every, Act::PeerReads(link));
+                Step::Engine
+            }
+            Appetite::Never => Step::Engine,
+        }
+    }
+
+    fn peer_reads(&mut self, link: LinkId, batch: &mut Vec<Event>) -> Step {
+        let bytes = self.links[link].peer_reads();
+        self.transmit(link);
+        let state = &mut self.links[link];
+        if state.owes_drained && state.queued_bytes == 0 {
+            state.owes_drained = false;
+            batch.extend(state.conn.map(|conn| Event::Drained { conn }));
+        }
+        if !bytes.is_empty() {
+            if let Appetite::Slowly { every, .. } = self.links[link].quality.appetite {
+                self.at(every, Act::PeerReads(link));
+            }
+            return Step::Peer(link, Wake::Bytes(bytes));
+        }
+        if std::mem::take(&mut self.links[link].peer_backlog_fin) {
+            return Step::Peer(link, Wake::Fin);
+        }
+        Step::Engine
+    }
+
+    fn peer_fin(&mut self, link: LinkId) -> Step {
+        let state = &mut self.links[link];
+        if !state.peer_backlog.is_empty() {
+            state.peer_backlog_fin = true;
+            return Step::Engine;
+        }
+        if state.peer_closed { Step::Engine } else { Step::Peer(link, Wake::Fin) }
+    }
+
+    fn peer_reset(&mut self, link: LinkId) -> Step {
+        let state = &mut self.links[link];
+        state.peer_backlog.clear();
+        if std::mem::replace(&mut state.peer_closed, true) { Step::Engine } else { Step::Peer(link, Wake::Reset) }
+    }
+}

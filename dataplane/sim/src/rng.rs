@@ -1,0 +1,73 @@
+//! Randomness of a simulation: splitmix64, so that a seed means the same on every machine and in every version.
+
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A generator of its own, which later draws from this one do not disturb.
+    pub fn fork(&mut self) -> Rng {
+        Rng(self.next())
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Evenly from `low` to `high`, both included.
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
+        debug_assert!(low <= high);
+        low + self.next() % (high - low + 1)
+    }
+
+    /// True `percent` times out of a hundred.
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.next() % 100 < percent
+    }
+
+    /// A length that is often small and now and then near `most`.
+    pub fn length(&mut self, most: u64) -> u64 {
+        let bits = 64 - most.leading_zeros() as u64;
+        let magnitude = self.between(0, bits);
+        (self.next() & ((1u128 << magnitude) as u64).wrapping_sub(1)).min(most)
+    }
+
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[(self.next() % from.len() as u64) as usize]
+    }
+}
+
+/// The body that belongs to `id`: the same bytes wherever they are made or checked, and another's nowhere.
+pub fn body_of(id: u64, len: usize) -> Vec<u8> {
+    let mut rng = Rng::new(id);
+    let mut bytes = Vec::with_capacity(len + 8);
+    while bytes.len() < len {
+        bytes.extend_from_slice(&rng.next().to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn body_of_one_id_is_a_prefix_of_its_longer_body_and_of_no_other() {
+        assert!(body_of(7, 100).starts_with(&body_of(7, 33)));
+        assert_ne!(body_of(7, 16), body_of(8, 16));
+    }
+
+    #[test]
+    fn length_stays_within_its_bound() {
+        let mut rng = Rng::new(1);
+        assert!((0..10_000).all(|_| rng.length(1000) <= 1000));
+    }
+}
