@@ -1,1 +1,24 @@
+//! TLS 1.2 and 1.3 by rustls and aws-lc-rs, behind one [`TlsSession`]: bytes in, bytes and plaintext out, no socket.
+//!
+//! Flow: `snapshot` builds a [`ServerConfig`] per virtual service from [`Certificate`]s and [`TlsSettings`]; `proxy` opens
+//! a [`TlsSession`] per client connection; `weir-load` uses the client side. No type of rustls leaves this crate.
+//! It uses rustls' unbuffered API: a connection with nothing in flight keeps no buffer. What a peer sends can end its own
+//! session and nothing else.
+#![forbid(unsafe_code)]
 
+mod certificate;
+mod client;
+mod error;
+mod provider;
+mod server;
+mod session;
+mod sni;
+mod suites;
+
+pub use certificate::{Certificate, KeyType};
+pub use client::{ClientConfig, ClientSettings};
+pub use error::Error;
+pub use provider::{Group, Provider};
+pub use server::{ServerConfig, TlsSettings, Warning};
+pub use session::{Handshaken, Progress, RECORD_OVERHEAD_MAX, Sent, TlsSession};
+pub use suites::Version;

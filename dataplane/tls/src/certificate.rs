@@ -1,0 +1,92 @@
+//! One certificate chain with its private key, read and checked once, shared by every configuration that uses it.
+
+use std::sync::Arc;
+
+use rustls::{
+    Error as RustlsError, InconsistentKeys, SignatureAlgorithm,
+    pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer},
+    sign::CertifiedKey,
+};
+use webpki::EndEntityCert;
+
+use crate::{Error, Provider};
+
+/// What the key can sign with; a client says which of them it accepts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum KeyType {
+    /// ECDSA and EdDSA. Preferred: a signature costs a tenth of RSA's.
+    Ec,
+    Rsa,
+}
+
+/// Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Certificate {
+    pub(crate) certified: Arc<CertifiedKey>,
+    key_type: KeyType,
+    dns_names: Arc<[String]>,
+}
+
+impl Certificate {
+    /// `chain` is DER, leaf first; `key` is PKCS#8 DER.
+    pub fn read(chain: &[Vec<u8>], key: &[u8], provider: &Provider) -> Result<Self, Error> {
+        let chain: Vec<_> = chain.iter().map(|der| CertificateDer::from(der.clone())).collect();
+        let dns_names = dns_names(chain.first().ok_or(Error::CertificateMissing)?)?;
+        for issuer in &chain[1..] {
+            check_issuer(issuer)?;
+        }
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.to_vec()));
+        let certified = certify(chain, key, provider)?;
+        let key_type = match certified.key.algorithm() {
+            SignatureAlgorithm::RSA => KeyType::Rsa,
+            _ => KeyType::Ec,
+        };
+        Ok(Self { certified: Arc::new(certified), key_type, dns_names: dns_names.into() })
+    }
+
+    pub fn key_type(&self) -> KeyType {
+        self.key_type
+    }
+
+    /// The DNS names of subjectAltName, in lower case, wildcards included. The common name is not one (RFC 9525 §2).
+    pub fn dns_names(&self) -> &[String] {
+        &self.dns_names
+    }
+
+    /// Whether it is the very certificate that `other` is a clone of.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.certified, &other.certified)
+    }
+}
+
+fn dns_names(leaf: &CertificateDer<'_>) -> Result<Vec<String>, Error> {
+    let leaf = EndEntityCert::try_from(leaf).map_err(unreadable)?;
+    Ok(leaf.valid_dns_names().map(str::to_ascii_lowercase).collect())
+}
+
+/// An old root may be of X.509 version 1, which webpki does not read and we need not.
+fn check_issuer(issuer: &CertificateDer<'_>) -> Result<(), Error> {
+    match EndEntityCert::try_from(issuer) {
+        Ok(_) | Err(webpki::Error::UnsupportedCertVersion) => Ok(()),
+        Err(error) => Err(unreadable(error)),
+    }
+}
+
+fn unreadable(error: webpki::Error) -> Error {
+    Error::CertificateUnreadable(error.to_string())
+}
+
+fn certify(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    provider: &Provider,
+) -> Result<CertifiedKey, Error> {
+    let key =
+        provider.crypto.key_provider.load_private_key(key).map_err(|error| Error::KeyUnreadable(error.to_string()))?;
+    let certified = CertifiedKey::new(chain, key);
+    match certified.keys_match() {
+        Ok(()) => Ok(certified),
+        Err(RustlsError::InconsistentKeys(InconsistentKeys::KeyMismatch)) => Err(Error::KeyMismatch),
+        Err(error) => Err(Error::KeyUnreadable(error.to_string())),
+    }
+}

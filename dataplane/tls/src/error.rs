@@ -1,0 +1,57 @@
+//! What can go wrong in TLS, by whose doing.
+
+use std::fmt;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Error {
+    // The operator's.
+    CertificateMissing,
+    CertificateUnreadable(String),
+    KeyUnreadable(String),
+    KeyMismatch,
+    NoCertificate,
+    NoVersion,
+    NoCipherSuite,
+    /// Only TLS 1.2, and no suite fits the key type of any certificate.
+    NoCipherSuiteForCertificates,
+    UnknownCipherSuite(String),
+    UnknownGroup(String),
+    BadServerName(String),
+    /// rustls refuses the configuration for another reason.
+    Refused(String),
+    // The peer's. The alert that answers it has been handed to the caller.
+    Peer(String),
+    HandshakeTooLong,
+    // The caller's.
+    NotHandshaken,
+    Closed,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::CertificateMissing => write!(f, "holds no certificate"),
+            Error::CertificateUnreadable(why) => write!(f, "certificate cannot be read: {why}"),
+            Error::KeyUnreadable(why) => write!(f, "private key cannot be read: {why}"),
+            Error::KeyMismatch => write!(f, "private key does not belong to the certificate"),
+            Error::NoCertificate => write!(f, "TLS needs at least one certificate"),
+            Error::NoVersion => write!(f, "no TLS version that is implemented; allow TLS 1.2 or 1.3"),
+            Error::NoCipherSuite => write!(f, "no cipher suite that is implemented for the TLS versions allowed"),
+            Error::NoCipherSuiteForCertificates => {
+                write!(f, "no cipher suite fits the key type of a certificate; add an ECDHE_ECDSA or ECDHE_RSA suite")
+            }
+            Error::UnknownCipherSuite(name) => write!(f, "cipher suite {name} is not implemented"),
+            Error::UnknownGroup(name) => {
+                write!(f, "key exchange group {name} is not one of {}", crate::Group::NAMES.join(", "))
+            }
+            Error::BadServerName(name) => write!(f, "{name:?} is neither a host name nor an IP address"),
+            Error::Refused(why) => write!(f, "configuration refused: {why}"),
+            Error::Peer(why) => write!(f, "{why}"),
+            Error::HandshakeTooLong => write!(f, "handshake too long"),
+            Error::NotHandshaken => write!(f, "nothing can be sent before the handshake is complete"),
+            Error::Closed => write!(f, "nothing can be sent after close_notify"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

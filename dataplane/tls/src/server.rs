@@ -1,0 +1,152 @@
+//! The TLS side of a virtual service: versions, cipher suites, certificates and resumption, as the operator set them.
+
+use std::{fmt, sync::Arc};
+
+use rustls::{SupportedCipherSuite, crypto::CryptoProvider, server::NoServerSessionStorage};
+
+use crate::{Certificate, Error, Group, KeyType, Provider, Version, sni::CertificatesByName, suites};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TlsSettings {
+    /// Of the service, unique and lasting: configurations of one name honour each other's session tickets.
+    pub name: String,
+    pub versions: Vec<Version>,
+    /// IANA names, in order of preference.
+    pub cipher_suites: Vec<String>,
+    pub prefer_client_order: bool,
+    pub session_resumption: bool,
+    pub send_close_notify: bool,
+}
+
+/// What was asked for and is not offered; the rest works.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Warning {
+    VersionNotImplemented(Version),
+    CipherSuiteNotImplemented(String),
+    /// The version is allowed, but none of its cipher suites is.
+    VersionWithoutCipherSuite(Version),
+    /// The certificate at this position has no DNS name and is no default: no client ever gets it.
+    CertificateNeverChosen {
+        position: usize,
+    },
+    /// Only TLS 1.2, and no suite fits the key type of the certificate at this position.
+    CertificateWithoutCipherSuite {
+        position: usize,
+    },
+}
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct ServerConfig {
+    pub(crate) rustls: Arc<rustls::ServerConfig>,
+    pub(crate) send_close_notify: bool,
+}
+
+impl ServerConfig {
+    pub fn build(
+        settings: &TlsSettings,
+        certificates: &[Certificate],
+        provider: &Provider,
+    ) -> Result<(Self, Vec<Warning>), Error> {
+        if certificates.is_empty() {
+            return Err(Error::NoCertificate);
+        }
+        let (offer, mut warnings) = Offer::new(settings, &provider.crypto)?;
+        let fitting = certificates.iter().map(|certificate| offer.fits(certificate.key_type()));
+        warnings.extend(positions(fitting.map(|fits| !fits), |position| Warning::CertificateWithoutCipherSuite {
+            position,
+        }));
+        if certificates.iter().all(|certificate| !offer.fits(certificate.key_type())) {
+            return Err(Error::NoCipherSuiteForCertificates);
+        }
+        let by_name = CertificatesByName::new(certificates);
+        let hidden = certificates.iter().map(|certificate| by_name.never_chooses(certificate));
+        warnings.extend(positions(hidden, |position| Warning::CertificateNeverChosen { position }));
+
+        let mut rustls = offer.config(provider)?.with_no_client_auth().with_cert_resolver(Arc::new(by_name));
+        rustls.ignore_client_order = !settings.prefer_client_order;
+        // Tickets carry the whole session: no table of sessions here, and none to keep equal over workers.
+        rustls.session_storage = Arc::new(NoServerSessionStorage {});
+        if settings.session_resumption {
+            rustls.ticketer = provider.ticketer(&settings.name)?;
+        } else {
+            rustls.send_tls13_tickets = 0;
+        }
+        Ok((Self { rustls: Arc::new(rustls), send_close_notify: settings.send_close_notify }, warnings))
+    }
+
+    /// Whether it is the very configuration that `other` is a clone of.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.rustls, &other.rustls)
+    }
+}
+
+impl fmt::Debug for ServerConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suites =
+            self.rustls.crypto_provider().cipher_suites.iter().filter_map(|suite| suites::iana_name(suite.suite()));
+        f.debug_tuple("ServerConfig").field(&suites.collect::<Vec<_>>()).finish()
+    }
+}
+
+fn positions(flags: impl Iterator<Item = bool>, warning: impl Fn(usize) -> Warning) -> Vec<Warning> {
+    flags.enumerate().filter(|(_, flag)| *flag).map(|(position, _)| warning(position)).collect()
+}
+
+/// The versions and suites that are asked for and implemented.
+struct Offer {
+    versions: Vec<Version>,
+    suites: Vec<SupportedCipherSuite>,
+}
+
+impl Offer {
+    fn new(settings: &TlsSettings, crypto: &CryptoProvider) -> Result<(Self, Vec<Warning>), Error> {
+        let mut warnings = Vec::new();
+        let (mut versions, unknown): (Vec<_>, Vec<_>) =
+            settings.versions.iter().partition::<Vec<Version>, _>(|version| version.implemented().is_some());
+        warnings.extend(unknown.into_iter().map(Warning::VersionNotImplemented));
+        if versions.is_empty() {
+            return Err(Error::NoVersion);
+        }
+        let mut suites = Vec::new();
+        for name in &settings.cipher_suites {
+            match suites::named(name, crypto) {
+                Some(suite) => suites.push(suite),
+                None => warnings.push(Warning::CipherSuiteNotImplemented(name.clone())),
+            }
+        }
+        suites.retain(|suite| versions.contains(&suites::version_of(*suite)));
+        versions.retain(|version| {
+            let usable = suites.iter().any(|suite| suites::version_of(*suite) == *version);
+            if !usable {
+                warnings.push(Warning::VersionWithoutCipherSuite(*version));
+            }
+            usable
+        });
+        if versions.is_empty() {
+            return Err(Error::NoCipherSuite);
+        }
+        Ok((Self { versions, suites }, warnings))
+    }
+
+    /// In TLS 1.3 a suite says nothing about the certificate.
+    fn fits(&self, key_type: KeyType) -> bool {
+        let signs = |suite: &SupportedCipherSuite| suites::key_type_of(*suite).is_none_or(|other| other == key_type);
+        self.suites.iter().any(signs)
+    }
+
+    fn config(
+        self,
+        provider: &Provider,
+    ) -> Result<rustls::ConfigBuilder<rustls::ServerConfig, rustls::WantsVerifier>, Error> {
+        let crypto = CryptoProvider {
+            cipher_suites: self.suites,
+            kx_groups: Group::ALL.map(Group::supported).to_vec(),
+            ..CryptoProvider::clone(&provider.crypto)
+        };
+        let versions: Vec<_> = self.versions.iter().filter_map(|version| version.implemented()).collect();
+        rustls::ServerConfig::builder_with_provider(Arc::new(crypto))
+            .with_protocol_versions(&versions)
+            .map_err(|error| Error::Refused(error.to_string()))
+    }
+}

@@ -1,0 +1,68 @@
+//! Which certificate a client gets: by the name it asks for, then by the signatures it can check.
+//!
+//! A name nobody has gets the default certificate: the client decides what a wrong name is worth, as with any product
+//! that this one replaces.
+
+use std::{collections::HashMap, sync::Arc};
+
+use rustls::{
+    SignatureScheme,
+    server::{ClientHello, ResolvesServerCert},
+    sign::CertifiedKey,
+};
+
+use crate::Certificate;
+
+#[derive(Debug, Default)]
+pub(crate) struct CertificatesByName {
+    exact: HashMap<String, Candidates>,
+    /// By what follows `*.`; a wildcard stands for one label (RFC 9525 §6.3).
+    wildcard: HashMap<String, Candidates>,
+    /// The first of each key type.
+    default: Candidates,
+}
+
+/// In order of preference: by key type, then as configured.
+type Candidates = Vec<Certificate>;
+
+impl CertificatesByName {
+    pub(crate) fn new(certificates: &[Certificate]) -> Self {
+        let mut by_name = Self::default();
+        for certificate in certificates {
+            if by_name.default.iter().all(|other| other.key_type() != certificate.key_type()) {
+                by_name.default.push(certificate.clone());
+            }
+            for name in certificate.dns_names() {
+                let candidates = match name.strip_prefix("*.") {
+                    Some(parent) => by_name.wildcard.entry(parent.to_owned()),
+                    None => by_name.exact.entry(name.clone()),
+                };
+                candidates.or_default().push(certificate.clone());
+            }
+        }
+        for candidates in by_name.exact.values_mut().chain(by_name.wildcard.values_mut()).chain([&mut by_name.default])
+        {
+            candidates.sort_by_key(Certificate::key_type);
+        }
+        by_name
+    }
+
+    /// Whether no name leads to `certificate` and it is no default either.
+    pub(crate) fn never_chooses(&self, certificate: &Certificate) -> bool {
+        certificate.dns_names().is_empty() && self.default.iter().all(|other| !other.is(certificate))
+    }
+
+    fn choose(&self, name: Option<&str>, schemes: &[SignatureScheme]) -> Option<&Certificate> {
+        let exact = name.and_then(|name| self.exact.get(name));
+        let wildcard = name.and_then(|name| name.split_once('.')).and_then(|(_, parent)| self.wildcard.get(parent));
+        let candidates = [exact, wildcard, Some(&self.default)].into_iter().flatten().flatten();
+        candidates.into_iter().find(|certificate| certificate.certified.key.choose_scheme(schemes).is_some())
+    }
+}
+
+impl ResolvesServerCert for CertificatesByName {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let name = hello.server_name().map(str::to_ascii_lowercase);
+        self.choose(name.as_deref(), hello.signature_schemes()).map(|certificate| certificate.certified.clone())
+    }
+}
