@@ -1,1 +1,25 @@
+//! The epoll driver: the one place of the data plane that makes system calls. It implements `weir_proxy::io::Io` over
+//! TCP sockets for one worker thread, and holds the few calls that other crates need of the kernel (descriptor
+//! passing in [`unix`], the process itself in [`process`]).
+//!
+//! Driven in a loop: [`Reactor::poll`], then the handler, then [`Reactor::flush`]. It knows nothing of HTTP or TLS and
+//! never decides; it must never block outside `poll` and never let one connection keep the others waiting.
 
+mod accept;
+mod driver;
+mod input;
+mod listener;
+mod output;
+mod poller;
+pub mod process;
+mod socket;
+mod table;
+mod timers;
+pub mod unix;
+
+pub use driver::{Limits, Reactor};
+pub use listener::SocketOptions;
+pub use poller::Waker;
+
+/// What one read takes at most; the block length of the buffer pool.
+pub const BLOCK_BYTES: usize = 16 * 1024;

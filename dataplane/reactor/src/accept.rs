@@ -1,0 +1,134 @@
+//! Accepting: listeners come and go at run time; connections are taken in small numbers, read at once when their first
+//! bytes are known to be there, and left in the backlog while this process has no room for them.
+
+use std::{
+    io::{self, ErrorKind},
+    net::SocketAddr,
+    os::fd::{AsFd, OwnedFd},
+    time::Duration,
+};
+
+use weir_proxy::io::{Conn, Event};
+
+use crate::{
+    driver::{LISTENER_TOKEN, Reactor},
+    listener::{Listener, SocketOptions},
+    poller::READABLE,
+    socket,
+    table::{Input, Phase},
+};
+
+/// How long the backlog waits when there is no descriptor, no memory or no room in the table.
+const PAUSE: Duration = Duration::from_millis(50);
+
+impl Reactor {
+    /// Accepts on a listening socket from now on, in place of one with the same address. Returns that address.
+    ///
+    /// # Errors
+    /// `fd` is no listening TCP socket, or epoll takes no more.
+    pub fn listen(&mut self, fd: OwnedFd, options: SocketOptions) -> io::Result<SocketAddr> {
+        let listener = Listener::new(fd, options)?;
+        let address = listener.address;
+        self.unlisten(address)?;
+        let index = self.listeners.iter().position(Option::is_none).unwrap_or(self.listeners.len());
+        let what = if self.accept_again.is_some() { 0 } else { READABLE };
+        self.poller.add(listener.socket.as_fd(), what, LISTENER_TOKEN | index as u64)?;
+        if index == self.listeners.len() {
+            self.listeners.push(None);
+        }
+        self.listeners[index] = Some(listener);
+        Ok(address)
+    }
+
+    /// Changes what connections accepted from now on inherit; false when nobody listens there.
+    ///
+    /// # Errors
+    /// The kernel refuses an option.
+    pub fn tune(&mut self, address: SocketAddr, options: SocketOptions) -> io::Result<bool> {
+        match self.listeners.iter().flatten().find(|l| l.address == address) {
+            Some(listener) => listener.tune(options).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Accepts no more at `address`; what waits in the backlog is for whoever else holds the socket.
+    ///
+    /// # Errors
+    /// Only when epoll itself fails.
+    pub fn unlisten(&mut self, address: SocketAddr) -> io::Result<()> {
+        let place = self.listeners.iter_mut().find(|l| l.as_ref().is_some_and(|l| l.address == address));
+        match place.and_then(Option::take) {
+            // Others may hold the socket, so that closing our descriptor would leave it in the set.
+            Some(listener) => self.poller.remove(listener.socket.as_fd()),
+            None => Ok(()),
+        }
+    }
+
+    pub fn listeners(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().flatten().map(|l| l.address).collect()
+    }
+
+    pub(crate) fn accept(&mut self, index: usize, events: &mut Vec<Event>) {
+        let batch = self.batch;
+        let Some(Some(listener)) = self.listeners.get_mut(index) else { return };
+        let (take, address, read_at_once) = (listener.take(batch), listener.address, listener.read_at_once);
+        for _ in 0..take {
+            if self.table.len() >= self.limits.connections / 2 {
+                return self.pause_accepting();
+            }
+            let Some(Some(listener)) = self.listeners.get(index) else { return };
+            match socket::accept(&listener.socket) {
+                Ok((stream, peer)) => {
+                    let conn = self.table.insert(Phase::Open, Some(stream));
+                    events.push(Event::Accepted { conn, listener: address, peer });
+                    self.begin_reading(conn, read_at_once, events);
+                }
+                Err(err) => match err.kind() {
+                    ErrorKind::WouldBlock => return,
+                    // The peer left while it waited, or a signal came: the next may be fine.
+                    ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {}
+                    _ => return self.pause_accepting(),
+                },
+            }
+        }
+        if let Some(Some(listener)) = self.listeners.get_mut(index) {
+            listener.used_up(batch);
+        }
+    }
+
+    /// Reads what is there already, then registers: what comes in between, registering reports.
+    fn begin_reading(&mut self, conn: Conn, read_at_once: bool, events: &mut Vec<Event>) {
+        if read_at_once {
+            if let Some(slot) = self.table.at(conn) {
+                slot.input = Input::Waiting;
+            }
+            self.read(conn, events);
+        }
+        let registered = self.table.peek(conn).map_or(Ok(()), |slot| self.register(conn, slot));
+        if let Err(err) = registered {
+            self.free(conn.slot);
+            self.pending.push(Event::Gone { conn, why: crate::driver::gone(&err) });
+        }
+    }
+
+    fn pause_accepting(&mut self) {
+        self.accept_again = Some(self.now + PAUSE);
+        self.watch_listeners(0);
+    }
+
+    pub(crate) fn accept_after_pause(&mut self) {
+        if self.accept_again.is_some_and(|at| at <= self.now) {
+            self.accept_again = None;
+            self.watch_listeners(READABLE);
+        }
+    }
+
+    fn watch_listeners(&self, what: u32) {
+        for (index, listener) in self.listeners.iter().enumerate() {
+            if let Some(listener) = listener {
+                // The descriptor is open and in the set: epoll has no reason to refuse.
+                let _ = self.poller.change(listener.socket.as_fd(), what, LISTENER_TOKEN | index as u64);
+            }
+        }
+    }
+}

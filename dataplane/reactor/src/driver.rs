@@ -1,0 +1,333 @@
+//! The reactor itself: one batch is `poll` (what happened), the handler, `flush` (what it wants sent). Reading is in
+//! `input`, sending and closing in `output`, accepting in `accept`.
+//!
+//! A connection is registered with epoll once, edge-triggered, and never spends a call on learning that there is
+//! nothing: a read that comes back short has drained the socket.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    os::fd::AsFd,
+    time::{Duration, Instant},
+};
+
+use weir_proxy::{
+    buf::{Buf, BufPool},
+    io::{Close, Conn, Event, Gone, Io, Time},
+};
+
+use crate::{
+    BLOCK_BYTES,
+    listener::Listener,
+    poller::{EDGE, FAILED, OVER, PEER_DONE, Poller, READABLE, Report, Reports, WRITABLE, Waker},
+    socket,
+    table::{Finish, Input, Output, Phase, Slot, Table, Then},
+    timers::Timers,
+};
+
+/// What a reactor holds at most.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections of both sides. Accepting stops at half, so that each client can have a server; a connect beyond all
+    /// fails with [`Gone::Local`].
+    pub connections: usize,
+    /// Blocks kept for reuse.
+    pub idle_blocks: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 500_000, idle_blocks: 2048 }
+    }
+}
+
+/// How long a connection that was given up may take to send its rest, and a lingering one to end.
+pub(crate) const FLUSH_MAX: Duration = Duration::from_secs(30);
+pub(crate) const LINGER_MAX: Duration = Duration::from_secs(5);
+pub(crate) const LINGER_BYTES_MAX: usize = 1024 * 1024;
+
+/// Tokens of listeners have this bit; those of connections hold slot and generation.
+pub(crate) const LISTENER_TOKEN: u64 = 1 << 63;
+
+pub struct Reactor {
+    pub(crate) poller: Poller,
+    pub(crate) table: Table,
+    pub(crate) timers: Timers,
+    pub(crate) pool: BufPool,
+    pub(crate) listeners: Vec<Option<Listener>>,
+    /// Until when no connection is accepted, because the last try found no descriptor or no room.
+    pub(crate) accept_again: Option<Time>,
+    /// Connections with something to send; a slot is in it once.
+    pub(crate) dirty: Vec<Conn>,
+    /// Connections whose read budget was used up; a slot is in it once.
+    pub(crate) listed: Vec<Conn>,
+    /// What happened outside `poll`, for the next.
+    pub(crate) pending: Vec<Event>,
+    pub(crate) limits: Limits,
+    pub(crate) batch: u64,
+    pub(crate) now: Time,
+    begun: Instant,
+    reports: Reports,
+    sources: Vec<IpAddr>,
+    connects: usize,
+}
+
+impl Reactor {
+    pub fn new(limits: Limits) -> io::Result<Self> {
+        Ok(Self {
+            poller: Poller::new()?,
+            table: Table::default(),
+            timers: Timers::new(),
+            pool: BufPool::new(BLOCK_BYTES, limits.idle_blocks),
+            listeners: Vec::new(),
+            accept_again: None,
+            dirty: Vec::new(),
+            listed: Vec::new(),
+            pending: Vec::new(),
+            limits,
+            batch: 0,
+            now: Time::default(),
+            begun: Instant::now(),
+            reports: Reports::default(),
+            sources: Vec::new(),
+            connects: 0,
+        })
+    }
+
+    /// What another thread wakes this reactor with.
+    pub fn waker(&self) -> Waker {
+        self.poller.waker()
+    }
+
+    /// Connections from now on come from these addresses in turn; from none: the kernel's choice.
+    pub fn connect_from(&mut self, sources: Vec<IpAddr>) {
+        self.sources = sources;
+    }
+
+    /// Connections of any phase, those included that only send their rest.
+    pub fn connections(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Waits for something to happen, at most `wait`, and appends it to `events`. True when a [`Waker`] was used.
+    ///
+    /// # Errors
+    /// Only when epoll itself fails, which no peer can cause.
+    pub fn poll(&mut self, wait: Option<Duration>, events: &mut Vec<Event>) -> io::Result<bool> {
+        self.batch += 1;
+        let mut reports = std::mem::take(&mut self.reports);
+        let outcome = self.poller.wait(self.wait(wait), &mut reports);
+        self.now = Time { nanos: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX) };
+        events.append(&mut self.pending);
+        if outcome.is_ok() {
+            let listed = std::mem::take(&mut self.listed);
+            reports.each().for_each(|report| self.report(report, events));
+            listed.iter().for_each(|&conn| self.read_on(conn, events));
+        }
+        self.accept_after_pause();
+        self.expire(events);
+        events.append(&mut self.pending);
+        let woken = reports.woken();
+        self.reports = reports;
+        outcome.map(|()| woken)
+    }
+
+    fn wait(&self, wait: Option<Duration>) -> Option<Duration> {
+        if !self.pending.is_empty() || !self.listed.is_empty() || !self.dirty.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let next = [self.timers.next(), self.accept_again].into_iter().flatten().min();
+        let elapsed = || Time { nanos: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX) };
+        let until_next = next.map(|next| next.since(elapsed()));
+        [wait, until_next].into_iter().flatten().min()
+    }
+
+    fn report(&mut self, report: Report, events: &mut Vec<Event>) {
+        if report.token & LISTENER_TOKEN != 0 {
+            return self.accept((report.token & !LISTENER_TOKEN) as usize, events);
+        }
+        let conn = conn_of(report.token);
+        let Some(slot) = self.table.at(conn) else { return };
+        slot.peer_done |= report.has(PEER_DONE | OVER | FAILED);
+        match slot.phase {
+            Phase::Free => {}
+            Phase::Connecting => self.connect_answered(conn, report, events),
+            Phase::Open => self.open_ready(conn, report, events),
+            Phase::Flushing { .. } if report.has(FAILED | OVER) => self.free(conn.slot),
+            Phase::Flushing { .. } => self.write_on(conn, report),
+            Phase::Lingering { .. } => self.drop_input(conn),
+        }
+    }
+
+    fn connect_answered(&mut self, conn: Conn, report: Report, events: &mut Vec<Event>) {
+        let Some(slot) = self.table.at(conn) else { return };
+        if report.has(FAILED) {
+            let err = slot.stream.as_ref().and_then(|s| s.take_error().ok().flatten());
+            let why = err.map_or(Gone::Unreachable, |err| gone(&err));
+            self.free(conn.slot);
+            return events.push(Event::Gone { conn, why });
+        }
+        if !report.has(WRITABLE) {
+            return;
+        }
+        (slot.phase, slot.output) = (Phase::Open, Output::Clear);
+        events.push(Event::Connected { conn });
+        self.write(conn);
+        self.open_ready(conn, Report { what: report.what & !WRITABLE, ..report }, events);
+    }
+
+    fn open_ready(&mut self, conn: Conn, report: Report, events: &mut Vec<Event>) {
+        if report.has(WRITABLE) {
+            self.write_on(conn, report);
+        }
+        if report.has(READABLE | PEER_DONE | OVER | FAILED) {
+            self.input_ready(conn, report.has(FAILED), events);
+        }
+    }
+
+    fn expire(&mut self, events: &mut Vec<Event>) {
+        let (table, mut overdue) = (&mut self.table, Vec::new());
+        self.timers.expire(self.now, |index| {
+            let conn = table.conn(index);
+            match table.owned(conn) {
+                Some(_) => events.push(Event::Deadline { conn }),
+                None => overdue.push(index),
+            }
+        });
+        overdue.into_iter().for_each(|index| self.abort(index));
+    }
+
+    /// Gives up a connection whose end the handler does not wait for any more.
+    fn abort(&mut self, index: u32) {
+        if let Some(stream) = self.table.remove(index) {
+            self.timers.set(index, None);
+            // Without the reset the kernel would go on sending by itself, which is no harm.
+            let _ = socket::reset_on_close(&stream);
+        }
+    }
+
+    pub(crate) fn free(&mut self, index: u32) {
+        self.timers.set(index, None);
+        // Closing also takes the socket out of the epoll set: connections have a single descriptor.
+        drop(self.table.remove(index));
+    }
+
+    pub(crate) fn register(&self, conn: Conn, slot: &Slot) -> io::Result<()> {
+        let writable = if slot.watches_writable { WRITABLE } else { 0 };
+        match &slot.stream {
+            Some(stream) => self.poller.add(stream.as_fd(), READABLE | PEER_DONE | EDGE | writable, token_of(conn)),
+            None => Ok(()),
+        }
+    }
+
+    fn begin_connect(&mut self, conn: Conn, to: &SocketAddr) -> io::Result<()> {
+        let source = match self.sources.len() {
+            0 => None,
+            len => Some(self.sources[self.connects % len]),
+        };
+        self.connects += 1;
+        let stream = socket::open(to, source)?;
+        socket::connect(&stream, to)?;
+        let Some(slot) = self.table.at(conn) else { return Ok(()) };
+        (slot.stream, slot.watches_writable, slot.output) = (Some(stream), true, Output::Blocked);
+        match self.table.peek(conn) {
+            Some(slot) => self.register(conn, slot),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Io for Reactor {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn buffer(&mut self) -> Buf {
+        self.pool.take()
+    }
+
+    fn connect(&mut self, to: SocketAddr) -> Conn {
+        let full = self.table.len() >= self.limits.connections;
+        let conn = self.table.insert(Phase::Connecting, None);
+        let begun = if full { Err(io::Error::from_raw_os_error(libc::EMFILE)) } else { self.begin_connect(conn, &to) };
+        if let Err(err) = begun {
+            self.free(conn.slot);
+            self.pending.push(Event::Gone { conn, why: gone(&err) });
+        }
+        conn
+    }
+
+    fn send(&mut self, conn: Conn, buf: Buf) {
+        let Some(slot) = self.table.owned(conn) else { return };
+        if buf.is_empty() || slot.output == Output::Broken || slot.finish != Finish::No {
+            return;
+        }
+        slot.queued_bytes += buf.len();
+        slot.queue.push_back(buf);
+        self.mark_dirty(conn);
+    }
+
+    fn queued(&self, conn: Conn) -> usize {
+        let Some(slot) = self.table.peek(conn) else { return 0 };
+        slot.watched.set(slot.watched.get() || slot.queued_bytes > 0);
+        slot.queued_bytes
+    }
+
+    fn reading(&mut self, conn: Conn, on: bool) {
+        let Some(slot) = self.table.owned(conn) else { return };
+        slot.reading = on;
+        if on && slot.input == Input::Waiting && !slot.listed {
+            slot.listed = true;
+            self.listed.push(conn);
+        }
+    }
+
+    fn deadline(&mut self, conn: Conn, at: Option<Time>) {
+        if self.table.owned(conn).is_some() {
+            self.timers.set(conn.slot, at);
+        }
+    }
+
+    fn finish(&mut self, conn: Conn) {
+        let Some(slot) = self.table.owned(conn) else { return };
+        if slot.finish == Finish::No {
+            slot.finish = Finish::Asked;
+            self.mark_dirty(conn);
+        }
+    }
+
+    fn close(&mut self, conn: Conn, how: Close) {
+        let now = self.now;
+        let Some(slot) = self.table.owned(conn) else { return };
+        let then = match how {
+            Close::Abort => return self.abort(conn.slot),
+            _ if slot.output == Output::Broken => return self.free(conn.slot),
+            // Whoever has not answered yet gets nothing: there is no connection to send on.
+            _ if slot.phase == Phase::Connecting => return self.free(conn.slot),
+            Close::Flush => Then::Close,
+            Close::Linger => Then::Linger,
+        };
+        slot.phase = Phase::Flushing { then };
+        self.timers.set(conn.slot, Some(now + FLUSH_MAX));
+        self.mark_dirty(conn);
+    }
+}
+
+pub(crate) fn token_of(conn: Conn) -> u64 {
+    (u64::from(conn.slot) << 32) | u64::from(conn.generation)
+}
+
+fn conn_of(token: u64) -> Conn {
+    Conn { slot: (token >> 32) as u32, generation: token as u32 }
+}
+
+pub(crate) fn gone(err: &io::Error) -> Gone {
+    match err.raw_os_error() {
+        Some(libc::ECONNREFUSED) => Gone::Refused,
+        Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED) => Gone::Reset,
+        Some(libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EHOSTDOWN | libc::ENETDOWN) => {
+            Gone::Unreachable
+        }
+        _ => Gone::Local,
+    }
+}

@@ -1,0 +1,140 @@
+//! Reading: what arrived becomes `Data` and `Eof`, within a budget for each connection and batch, so that a fast peer
+//! does not keep the others waiting.
+
+use std::io::{self, ErrorKind, IoSliceMut, Read};
+
+use weir_proxy::{
+    buf::Buf,
+    io::{Conn, Event, Gone},
+};
+
+use crate::{
+    BLOCK_BYTES,
+    driver::{LINGER_BYTES_MAX, Reactor, gone},
+    table::{Input, Output, Phase},
+};
+
+/// Blocks of the second read of a connection in a batch, made when the first was filled: bulk moves in large calls.
+const BULK_BLOCKS: usize = 15;
+
+impl Reactor {
+    /// There is input, an end or a failure to learn of.
+    pub(crate) fn input_ready(&mut self, conn: Conn, failed: bool, events: &mut Vec<Event>) {
+        let Some(slot) = self.table.at(conn) else { return };
+        if slot.input != Input::Ended {
+            slot.input = Input::Waiting;
+        }
+        if slot.reading && slot.input == Input::Waiting {
+            self.read(conn, events);
+        } else if failed {
+            self.failed_unread(conn, events);
+        }
+    }
+
+    /// Goes on with a connection whose budget was used up in the last batch, or whose reading was turned on.
+    pub(crate) fn read_on(&mut self, conn: Conn, events: &mut Vec<Event>) {
+        let Some(slot) = self.table.at(conn) else { return };
+        slot.listed = false;
+        if slot.phase == Phase::Open && slot.reading && slot.input == Input::Waiting {
+            self.read(conn, events);
+        }
+    }
+
+    pub(crate) fn read(&mut self, conn: Conn, events: &mut Vec<Event>) {
+        let mut buf = self.pool.take();
+        let Some(slot) = self.table.at(conn) else { return };
+        let Some(stream) = &slot.stream else { return };
+        let got = (&mut &*stream).read(buf.room());
+        match got {
+            Ok(len @ 1..) => {
+                buf.filled(len);
+                events.push(Event::Data { conn, buf });
+                if len == BLOCK_BYTES { self.read_bulk(conn, events) } else { self.drained(conn, events) }
+            }
+            end => self.read_ended(conn, end, events),
+        }
+    }
+
+    fn read_bulk(&mut self, conn: Conn, events: &mut Vec<Event>) {
+        let mut blocks: [Buf; BULK_BLOCKS] = std::array::from_fn(|_| self.pool.take());
+        let Some(slot) = self.table.at(conn) else { return };
+        let Some(stream) = &slot.stream else { return };
+        let mut rooms = blocks.each_mut().map(|block| IoSliceMut::new(block.room()));
+        let got = (&mut &*stream).read_vectored(&mut rooms);
+        let Ok(len @ 1..) = got else { return self.read_ended(conn, got, events) };
+        let mut left = len;
+        for mut buf in blocks {
+            let filled = left.min(BLOCK_BYTES);
+            if filled == 0 {
+                break;
+            }
+            buf.filled(filled);
+            left -= filled;
+            events.push(Event::Data { conn, buf });
+        }
+        if len < BULK_BLOCKS * BLOCK_BYTES {
+            self.drained(conn, events);
+        } else if !slot.listed {
+            slot.listed = true;
+            self.listed.push(conn);
+        }
+    }
+
+    /// A short read: nothing is left, and if the peer had ended before, this was the last.
+    fn drained(&mut self, conn: Conn, events: &mut Vec<Event>) {
+        let Some(slot) = self.table.at(conn) else { return };
+        slot.input = Input::Drained;
+        if slot.peer_done {
+            // The end may have been a reset: only another read tells.
+            self.read(conn, events);
+        }
+    }
+
+    fn read_ended(&mut self, conn: Conn, end: io::Result<usize>, events: &mut Vec<Event>) {
+        let Some(slot) = self.table.at(conn) else { return };
+        match end {
+            Err(err) if err.kind() == ErrorKind::Interrupted => self.read(conn, events),
+            Err(err) if err.kind() == ErrorKind::WouldBlock => slot.input = Input::Drained,
+            // After a failed write the end is the peer's reset, whatever the kernel calls it.
+            Ok(_) if slot.output != Output::Broken => {
+                slot.input = Input::Ended;
+                events.push(Event::Eof { conn });
+            }
+            end => {
+                let why = end.map_or_else(|err| gone(&err), |_| Gone::Reset);
+                self.free(conn.slot);
+                events.push(Event::Gone { conn, why });
+            }
+        }
+    }
+
+    /// The connection failed while nobody reads it. If nothing lies unread it is gone now; otherwise what the peer sent
+    /// before comes first, when reading is turned on.
+    fn failed_unread(&mut self, conn: Conn, events: &mut Vec<Event>) {
+        let Some(slot) = self.table.at(conn) else { return };
+        let Some(stream) = &slot.stream else { return };
+        let why = match stream.peek(&mut [0]) {
+            Ok(1..) => return,
+            Ok(_) => Gone::Reset,
+            Err(err) if err.kind() == ErrorKind::WouldBlock => return,
+            Err(err) => gone(&err),
+        };
+        self.free(conn.slot);
+        events.push(Event::Gone { conn, why });
+    }
+
+    /// Reads and drops what a lingering peer still sends; ends with the peer, an error, or the bound on bytes.
+    pub(crate) fn drop_input(&mut self, conn: Conn) {
+        let mut sink = self.pool.take();
+        for _ in 0..LINGER_BYTES_MAX.div_ceil(BLOCK_BYTES) {
+            let Some(slot) = self.table.at(conn) else { return };
+            let (Some(stream), Phase::Lingering { bytes_left }) = (&slot.stream, slot.phase) else { return };
+            match (&mut &*stream).read(sink.room()) {
+                Ok(len @ 1..) if len <= bytes_left => slot.phase = Phase::Lingering { bytes_left: bytes_left - len },
+                Err(err) if err.kind() == ErrorKind::WouldBlock => return,
+                Err(err) if err.kind() == ErrorKind::Interrupted => {}
+                _ => return self.free(conn.slot),
+            }
+        }
+    }
+}

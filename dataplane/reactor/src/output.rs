@@ -1,0 +1,169 @@
+//! Sending: everything queued on a connection leaves at the end of the batch in one call, and then come the ends:
+//! finish, flush-and-close, linger.
+
+use std::{
+    io::{self, ErrorKind, IoSlice, Write},
+    net::Shutdown,
+    os::fd::AsFd,
+};
+
+use weir_proxy::io::{Conn, Event, Gone};
+
+use crate::{
+    driver::{LINGER_BYTES_MAX, LINGER_MAX, Reactor, token_of},
+    poller::{EDGE, PEER_DONE, READABLE, Report, WRITABLE},
+    table::{Finish, Input, Output, Phase, Slot, Then},
+};
+
+/// Pieces in one call.
+const PIECES_MAX: usize = 64;
+
+impl Reactor {
+    /// Sends what the handler queued in this batch.
+    pub fn flush(&mut self) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for &conn in &dirty {
+            if let Some(slot) = self.table.at(conn) {
+                slot.dirty = false;
+                self.write(conn);
+            }
+        }
+        dirty.clear();
+        dirty.append(&mut self.dirty);
+        self.dirty = dirty;
+    }
+
+    pub(crate) fn mark_dirty(&mut self, conn: Conn) {
+        if let Some(slot) = self.table.at(conn)
+            && !slot.dirty
+        {
+            slot.dirty = true;
+            self.dirty.push(conn);
+        }
+    }
+
+    /// The kernel takes more again.
+    pub(crate) fn write_on(&mut self, conn: Conn, report: Report) {
+        if report.has(WRITABLE)
+            && let Some(slot) = self.table.at(conn)
+            && slot.output == Output::Blocked
+        {
+            slot.output = Output::Clear;
+            self.write(conn);
+        }
+    }
+
+    pub(crate) fn write(&mut self, conn: Conn) {
+        let Some(slot) = self.table.at(conn) else { return };
+        while slot.output == Output::Clear && !slot.queue.is_empty() {
+            match write_once(slot) {
+                Ok(sent) => took(slot, sent),
+                Err(err) if err.kind() == ErrorKind::Interrupted => {}
+                Err(err) if err.kind() == ErrorKind::WouldBlock => slot.output = Output::Blocked,
+                Err(_) => return self.broken(conn),
+            }
+        }
+        match slot.output {
+            Output::Blocked => self.watch_writable(conn),
+            Output::Clear => self.all_sent(conn),
+            Output::Broken => {}
+        }
+    }
+
+    /// Asks to be told when the kernel takes more: a second call of epoll only for peers slower than we are.
+    fn watch_writable(&mut self, conn: Conn) {
+        let Some(slot) = self.table.at(conn) else { return };
+        slot.watched.set(true);
+        if slot.watches_writable {
+            return;
+        }
+        slot.watches_writable = true;
+        let Some(stream) = &slot.stream else { return };
+        let all = READABLE | PEER_DONE | WRITABLE | EDGE;
+        if self.poller.change(stream.as_fd(), all, token_of(conn)).is_err() {
+            self.broken(conn);
+        }
+    }
+
+    fn all_sent(&mut self, conn: Conn) {
+        let now = self.now;
+        let Some(slot) = self.table.at(conn) else { return };
+        if let Phase::Flushing { then } = slot.phase {
+            return match then {
+                Then::Close => self.free(conn.slot),
+                Then::Linger if slot.input == Input::Ended => self.free(conn.slot),
+                Then::Linger => {
+                    shut_down(slot);
+                    slot.phase = Phase::Lingering { bytes_left: LINGER_BYTES_MAX };
+                    self.timers.set(conn.slot, Some(now + LINGER_MAX));
+                    self.drop_input(conn);
+                }
+            };
+        }
+        if slot.finish == Finish::Asked {
+            slot.finish = Finish::Done;
+            shut_down(slot);
+        }
+        if slot.watched.replace(false) {
+            self.pending.push(Event::Drained { conn });
+        }
+    }
+
+    /// Nothing more can be sent. What the peer sent before may still be unread and comes first.
+    fn broken(&mut self, conn: Conn) {
+        let Some(slot) = self.table.at(conn) else { return };
+        if !matches!(slot.phase, Phase::Open | Phase::Connecting) {
+            return self.free(conn.slot);
+        }
+        slot.queue.clear();
+        (slot.queued_bytes, slot.output, slot.peer_done) = (0, Output::Broken, true);
+        let unread = slot.stream.as_ref().is_some_and(|stream| matches!(stream.peek(&mut [0]), Ok(1..)));
+        if !unread {
+            self.free(conn.slot);
+            return self.pending.push(Event::Gone { conn, why: Gone::Reset });
+        }
+        slot.input = Input::Waiting;
+        if slot.reading && !slot.listed {
+            slot.listed = true;
+            self.listed.push(conn);
+        }
+    }
+}
+
+fn write_once(slot: &Slot) -> io::Result<usize> {
+    let Some(mut stream) = slot.stream.as_ref() else { return Err(ErrorKind::WouldBlock.into()) };
+    if let (1, Some(only)) = (slot.queue.len(), slot.queue.front()) {
+        return stream.write(only);
+    }
+    let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
+    let filled = pieces.iter_mut().zip(&slot.queue).map(|(piece, buf)| *piece = IoSlice::new(buf)).count();
+    stream.write_vectored(&pieces[..filled])
+}
+
+/// Drops `sent` bytes off the queue; if the kernel took less than it was offered, it takes no more for now.
+fn took(slot: &mut Slot, sent: usize) {
+    slot.queued_bytes -= sent;
+    let offered: usize = slot.queue.iter().take(PIECES_MAX).map(|buf| buf.len()).sum();
+    let mut left = sent;
+    while let Some(front) = slot.queue.front_mut() {
+        if front.len() > left {
+            front.advance(left);
+            break;
+        }
+        left -= front.len();
+        slot.queue.pop_front();
+        if left == 0 {
+            break;
+        }
+    }
+    if sent < offered {
+        slot.output = Output::Blocked;
+    }
+}
+
+fn shut_down(slot: &Slot) {
+    if let Some(stream) = &slot.stream {
+        // Fails only when the connection is already over, which the next read reports.
+        let _ = stream.shutdown(Shutdown::Write);
+    }
+}

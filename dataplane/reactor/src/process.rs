@@ -1,0 +1,129 @@
+//! What the binaries ask of the kernel about themselves: cores, descriptor limit, processor time, memory, signals.
+
+use std::{fs, io, mem::size_of, time::Duration};
+
+/// The cores this process may run on.
+pub fn cores() -> io::Result<Vec<usize>> {
+    // SAFETY: all zeroes is an empty set; the kernel writes at most `size_of` bytes into it.
+    let (asked, set) = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        (libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set), set)
+    };
+    check(asked)?;
+    // SAFETY: each index is below the set's size.
+    Ok((0..libc::CPU_SETSIZE as usize).filter(|&core| unsafe { libc::CPU_ISSET(core, &set) }).collect())
+}
+
+/// Keeps the calling thread on one core.
+pub fn pin_to_core(core: usize) -> io::Result<()> {
+    if core >= libc::CPU_SETSIZE as usize {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: all zeroes is an empty set, `core` is below its size, and the kernel only reads it.
+    check(unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(core, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
+    })
+}
+
+/// Raises the soft limit of open descriptors to the hard one; returns it.
+pub fn raise_descriptor_limit() -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` outlives both calls.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) })?;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: as above.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) })?;
+    Ok(limit.rlim_cur)
+}
+
+/// Processor time of all threads so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuTime {
+    pub user: Duration,
+    pub system: Duration,
+}
+
+pub fn cpu_time() -> io::Result<CpuTime> {
+    // SAFETY: all zeroes is a valid `rusage`, which the kernel fills.
+    let (asked, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        (libc::getrusage(libc::RUSAGE_SELF, &mut usage), usage)
+    };
+    check(asked)?;
+    let span =
+        |time: libc::timeval| Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64);
+    Ok(CpuTime { user: span(usage.ru_utime), system: span(usage.ru_stime) })
+}
+
+/// Memory in use, as the kernel counts it.
+pub fn resident_bytes() -> io::Result<u64> {
+    let statm = fs::read_to_string("/proc/self/statm")?;
+    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    // SAFETY: no pointers.
+    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
+    pages.map(|pages| pages * page_bytes).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+/// SIGTERM and SIGINT, taken synchronously by one thread instead of interrupting any.
+pub struct Termination(libc::sigset_t);
+
+impl Termination {
+    /// To be called before any other thread starts: threads inherit what is blocked.
+    pub fn block() -> io::Result<Self> {
+        // SAFETY: `sigemptyset` initialises the set before any other use; the kernel reads it.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            check(libc::sigemptyset(&mut set))?;
+            check(libc::sigaddset(&mut set, libc::SIGTERM))?;
+            check(libc::sigaddset(&mut set, libc::SIGINT))?;
+            match libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) {
+                0 => Ok(Self(set)),
+                code => Err(io::Error::from_raw_os_error(code)),
+            }
+        }
+    }
+
+    /// Waits for one of the signals.
+    pub fn wait(&self) -> io::Result<()> {
+        let mut signal = 0;
+        // SAFETY: the set is initialised and `signal` outlives the call.
+        match unsafe { libc::sigwait(&self.0, &mut signal) } {
+            0 => Ok(()),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+}
+
+fn check(outcome: i32) -> io::Result<()> {
+    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_to_a_core_it_may_use() {
+        let core = *cores().unwrap().last().unwrap();
+        std::thread::spawn(move || {
+            pin_to_core(core).unwrap();
+            assert_eq!(cores().unwrap(), [core]);
+        })
+        .join()
+        .unwrap();
+        assert!(pin_to_core(1_000_000).is_err());
+    }
+
+    #[test]
+    fn counts_own_time_and_memory() {
+        let before = cpu_time().unwrap();
+        let busy = (0..20_000_000u64).fold(0u64, |sum, n| std::hint::black_box(sum ^ n.wrapping_mul(sum | 1)));
+        std::hint::black_box(busy);
+        let after = cpu_time().unwrap();
+        assert!(after.user + after.system > before.user + before.system);
+        assert!(resident_bytes().unwrap() > 100_000);
+        assert!(raise_descriptor_limit().unwrap() > 0);
+    }
+}

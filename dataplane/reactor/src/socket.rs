@@ -1,0 +1,188 @@
+//! Single system calls on TCP sockets that the standard library lacks or makes dearer: non-blocking accept and
+//! connect, options, reset on close. Decides nothing and keeps nothing.
+
+use std::{
+    io,
+    mem::{MaybeUninit, size_of},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpListener, TcpStream},
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+};
+
+/// Takes one connection off the backlog, non-blocking from the start.
+pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    let mut storage = MaybeUninit::<libc::sockaddr_storage>::zeroed();
+    let mut len = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: `storage` has room for `len` bytes, and both outlive the call.
+    let fd = unsafe { libc::accept4(listener.as_raw_fd(), storage.as_mut_ptr().cast(), &mut len, flags) };
+    let stream = TcpStream::from(owned(fd)?);
+    // SAFETY: zeroed above, so initialised whatever the kernel wrote.
+    let peer = address(unsafe { storage.assume_init_ref() })?;
+    Ok((stream, peer))
+}
+
+/// A non-blocking TCP socket for a connection to `to`, from `source` if one is named. Sends small writes at once.
+pub fn open(to: &SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
+    let family = if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    // SAFETY: no pointers.
+    let fd = unsafe { libc::socket(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) };
+    let stream = TcpStream::from(owned(fd)?);
+    stream.set_nodelay(true)?;
+    if let Some(source) = source {
+        // The port is chosen at connect, so that one port can serve several destinations.
+        set(&stream, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1i32)?;
+        let (storage, len) = raw(&SocketAddr::new(source, 0));
+        // SAFETY: `storage` holds an address of `len` bytes.
+        check(unsafe { libc::bind(stream.as_raw_fd(), (&raw const storage).cast(), len) })?;
+    }
+    Ok(stream)
+}
+
+/// Begins to connect; the outcome shows when the socket becomes writable or fails.
+pub fn connect(stream: &TcpStream, to: &SocketAddr) -> io::Result<()> {
+    let (storage, len) = raw(to);
+    // SAFETY: `storage` holds an address of `len` bytes.
+    let begun = check(unsafe { libc::connect(stream.as_raw_fd(), (&raw const storage).cast(), len) });
+    match begun {
+        Err(err) if err.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Makes the next close a reset.
+pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
+    set(stream, libc::SOL_SOCKET, libc::SO_LINGER, &libc::linger { l_onoff: 1, l_linger: 0 })
+}
+
+/// Seconds for which the kernel keeps a silent new connection from [`accept`]; 0 when it does not.
+pub fn defer_accept_s(listener: &TcpListener) -> io::Result<i32> {
+    let mut value = 0i32;
+    let mut len = size_of::<i32>() as libc::socklen_t;
+    let fd = listener.as_raw_fd();
+    let at = (&raw mut value).cast();
+    // SAFETY: `value` has room for `len` bytes, and both outlive the call.
+    check(unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, at, &mut len) })?;
+    Ok(value)
+}
+
+pub fn set_nodelay(socket: &impl AsRawFd, on: bool) -> io::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, &i32::from(on))
+}
+
+/// Probes a peer that has been silent for `idle_s` seconds; 0 turns probing off.
+pub fn set_keepalive(socket: &impl AsRawFd, idle_s: u32) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, &i32::from(idle_s > 0))?;
+    if idle_s > 0 {
+        // The kernel's own bound on TCP_KEEPIDLE is 32767.
+        set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, &(idle_s.min(32_767) as i32))?;
+    }
+    Ok(())
+}
+
+fn set<T>(socket: &impl AsRawFd, level: i32, name: i32, value: &T) -> io::Result<()> {
+    let len = size_of::<T>() as libc::socklen_t;
+    // SAFETY: `value` is `len` bytes long, and the kernel only reads it.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), len) })
+}
+
+fn check(outcome: i32) -> io::Result<()> {
+    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn owned(fd: i32) -> io::Result<OwnedFd> {
+    check(fd)?;
+    // SAFETY: `fd` was just returned by the kernel, is open, and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Whether `fd` is a listening socket; anything else handed over as one would make the driver spin.
+pub fn is_listening(fd: BorrowedFd<'_>) -> bool {
+    let mut value = 0i32;
+    let mut len = size_of::<i32>() as libc::socklen_t;
+    let at = (&raw mut value).cast();
+    // SAFETY: `value` has room for `len` bytes, and both outlive the call.
+    let asked = unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ACCEPTCONN, at, &mut len) };
+    asked == 0 && value == 1
+}
+
+fn address(storage: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
+    match i32::from(storage.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says that the storage holds a `sockaddr_in`, which is smaller and no stricter aligned.
+            let v4 = unsafe { &*(&raw const *storage).cast::<libc::sockaddr_in>() };
+            let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
+            Ok(SocketAddrV4::new(ip, u16::from_be(v4.sin_port)).into())
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above, for `sockaddr_in6`.
+            let v6 = unsafe { &*(&raw const *storage).cast::<libc::sockaddr_in6>() };
+            let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
+            Ok(SocketAddrV6::new(ip, u16::from_be(v6.sin6_port), v6.sin6_flowinfo, v6.sin6_scope_id).into())
+        }
+        _ => Err(io::Error::from_raw_os_error(libc::EAFNOSUPPORT)),
+    }
+}
+
+fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: all zeroes is a valid `sockaddr_storage`.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let at = &raw mut storage;
+    let len = match address {
+        SocketAddr::V4(v4) => {
+            let value = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: v4.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from(*v4.ip()).to_be() },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: a `sockaddr_storage` has room and alignment for every kind of address.
+            unsafe { at.cast::<libc::sockaddr_in>().write(value) };
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(v6) => {
+            let value = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: v6.port().to_be(),
+                sin6_flowinfo: v6.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
+                sin6_scope_id: v6.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe { at.cast::<libc::sockaddr_in6>().write(value) };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, len as libc::socklen_t)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_address_reads_back() {
+        for text in ["127.0.0.1:80", "[2001:db8::7]:8443", "255.1.2.3:65535"] {
+            let address: SocketAddr = text.parse().unwrap();
+            assert_eq!(self::address(&raw(&address).0).unwrap(), address);
+        }
+    }
+
+    #[test]
+    fn tells_listening_socket_from_others() {
+        use std::os::fd::AsFd;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = open(&listener.local_addr().unwrap(), None).unwrap();
+        assert!(is_listening(listener.as_fd()));
+        assert!(!is_listening(stream.as_fd()));
+    }
+
+    #[test]
+    fn connects_from_named_source_address() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        let stream = open(&to, Some("127.0.0.9".parse().unwrap())).unwrap();
+        connect(&stream, &to).unwrap();
+        let (_, peer) = accept(&listener).unwrap();
+        assert_eq!(peer.ip().to_string(), "127.0.0.9");
+    }
+}

@@ -1,0 +1,182 @@
+//! The connections of one worker: a slot each, found by index, guarded by generation. Free slots are reused, last freed
+//! first. Makes no system call; what a slot goes through is told in `driver`.
+
+use std::{cell::Cell, collections::VecDeque, net::TcpStream};
+
+use weir_proxy::{buf::Buf, io::Conn};
+
+/// Where a connection is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    Free,
+    /// Begun by us, no answer yet.
+    Connecting,
+    Open,
+    /// Given up by the handler; what is queued still leaves.
+    Flushing {
+        then: Then,
+    },
+    /// Our side is closed; at most so many more bytes of the peer are read and dropped.
+    Lingering {
+        bytes_left: usize,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Then {
+    Close,
+    Linger,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// Read until nothing was left; the kernel reports when there is more.
+    Drained,
+    /// There may be something to read.
+    Waiting,
+    /// The peer's end has been handed over.
+    Ended,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+    Clear,
+    /// The kernel took no more; it reports when it does.
+    Blocked,
+    /// A write failed: nothing more is sent, what the peer sent before is still read.
+    Broken,
+}
+
+/// How far [`weir_proxy::io::Io::finish`] has got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finish {
+    No,
+    Asked,
+    Done,
+}
+
+pub struct Slot {
+    pub generation: u32,
+    pub phase: Phase,
+    pub stream: Option<TcpStream>,
+    pub input: Input,
+    pub output: Output,
+    pub finish: Finish,
+    /// Whether the handler wants to be given what arrives.
+    pub reading: bool,
+    /// The kernel has seen the peer's end: a short read is the last.
+    pub peer_done: bool,
+    /// In the driver's list of connections with something to send.
+    pub dirty: bool,
+    /// In the driver's list of connections whose read budget was used up.
+    pub listed: bool,
+    /// Whether the kernel reports when the socket becomes writable.
+    pub watches_writable: bool,
+    /// The handler has seen bytes queued and is told when they are gone.
+    pub watched: Cell<bool>,
+    pub queue: VecDeque<Buf>,
+    pub queued_bytes: usize,
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self {
+            generation: 0,
+            phase: Phase::Free,
+            stream: None,
+            input: Input::Drained,
+            output: Output::Clear,
+            finish: Finish::No,
+            reading: true,
+            peer_done: false,
+            dirty: false,
+            listed: false,
+            watches_writable: false,
+            watched: Cell::new(false),
+            queue: VecDeque::new(),
+            queued_bytes: 0,
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct Table {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Table {
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    pub fn insert(&mut self, phase: Phase, stream: Option<TcpStream>) -> Conn {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::new());
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        (slot.phase, slot.stream) = (phase, stream);
+        Conn { slot: index, generation: slot.generation }
+    }
+
+    /// Frees a slot; its handles are dead from now on. Returns the socket, which the caller closes by dropping it.
+    pub fn remove(&mut self, index: u32) -> Option<TcpStream> {
+        let slot = &mut self.slots[index as usize];
+        if slot.phase == Phase::Free {
+            return None;
+        }
+        let stream = slot.stream.take();
+        let mut queue = std::mem::take(&mut slot.queue);
+        queue.clear();
+        // The queue's memory is kept for the next use unless it has grown far beyond the usual.
+        queue.shrink_to(32);
+        *slot = Slot { generation: slot.generation.wrapping_add(1), queue, ..Slot::new() };
+        self.free.push(index);
+        stream
+    }
+
+    /// The slot of a connection, in whatever phase, unless the handle is dead.
+    pub fn at(&mut self, conn: Conn) -> Option<&mut Slot> {
+        self.slots.get_mut(conn.slot as usize).filter(|s| s.generation == conn.generation && s.phase != Phase::Free)
+    }
+
+    /// The slot of a connection that is still the handler's.
+    pub fn owned(&mut self, conn: Conn) -> Option<&mut Slot> {
+        self.at(conn).filter(|s| matches!(s.phase, Phase::Open | Phase::Connecting))
+    }
+
+    pub fn peek(&self, conn: Conn) -> Option<&Slot> {
+        self.slots.get(conn.slot as usize).filter(|s| s.generation == conn.generation)
+    }
+
+    /// The connection that a slot holds now.
+    pub fn conn(&self, index: u32) -> Conn {
+        Conn { slot: index, generation: self.slots[index as usize].generation }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handle_is_dead_after_its_slot_was_reused() {
+        let mut table = Table::default();
+        let first = table.insert(Phase::Open, None);
+        assert!(table.owned(first).is_some());
+        table.remove(first.slot);
+        assert!(table.at(first).is_none());
+        let second = table.insert(Phase::Open, None);
+        assert_eq!(second.slot, first.slot);
+        assert!(table.owned(first).is_none() && table.owned(second).is_some());
+        assert_eq!(table.len(), 1);
+    }
+
+    #[test]
+    fn closing_connection_is_no_longer_the_handlers() {
+        let mut table = Table::default();
+        let conn = table.insert(Phase::Flushing { then: Then::Close }, None);
+        assert!(table.owned(conn).is_none() && table.at(conn).is_some());
+    }
+}
