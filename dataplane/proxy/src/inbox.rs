@@ -1,0 +1,151 @@
+//! Bytes that have come from a peer and are not read yet, in order, as the pieces they came in. A head must lie in one
+//! piece to be parsed, so pieces are joined while one is incomplete; a body never is. Holds no buffer when empty.
+
+use std::collections::VecDeque;
+
+use weir_wire::http1::may_complete;
+
+use crate::buf::Buf;
+
+#[derive(Default)]
+pub(crate) struct Inbox {
+    first: Option<Buf>,
+    rest: VecDeque<Buf>,
+    /// Bytes of `first` in which a parser found the start of a head and not its end.
+    incomplete: usize,
+}
+
+impl Inbox {
+    pub fn push(&mut self, buf: Buf) {
+        if buf.is_empty() {
+            return;
+        }
+        match self.first {
+            None => self.first = Some(buf),
+            Some(_) => self.rest.push_back(buf),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// The next piece, for a body.
+    pub fn pop(&mut self) -> Option<Buf> {
+        let next = std::mem::replace(&mut self.first, self.rest.pop_front());
+        self.incomplete = 0;
+        next
+    }
+
+    /// Puts back what was left of a piece.
+    pub fn put_back(&mut self, buf: Buf) {
+        if let Some(first) = self.first.take() {
+            self.rest.push_front(first);
+        }
+        self.first = (!buf.is_empty()).then_some(buf).or_else(|| self.rest.pop_front());
+        self.incomplete = 0;
+    }
+
+    /// The bytes in which the next head starts, if there is reason to look at them: something new that may end it, or
+    /// more than `head_bytes`, which the parser then refuses.
+    pub fn head(&mut self, head_bytes: usize) -> Option<&[u8]> {
+        while self.incomplete > 0
+            && let Some(next) = self.rest.pop_front()
+        {
+            self.join(&next);
+        }
+        let first = self.first.as_deref()?;
+        let fresh = &first[self.incomplete.min(first.len())..];
+        let worth = self.incomplete == 0 || may_complete(fresh) || (first.len() > head_bytes && !fresh.is_empty());
+        worth.then_some(first)
+    }
+
+    /// Says that [`head`](Self::head) gave only the start of one. True when a second look, at more bytes, is due now.
+    pub fn keep_for_more(&mut self) -> bool {
+        self.incomplete = self.first.as_deref().map_or(0, <[u8]>::len);
+        !self.rest.is_empty()
+    }
+
+    /// Says that [`head`](Self::head) gave a whole one of `len` bytes.
+    pub fn head_read(&mut self, len: usize) {
+        if let Some(mut first) = self.pop() {
+            first.advance(len);
+            self.put_back(first);
+        }
+    }
+
+    fn join(&mut self, next: &Buf) {
+        let Some(first) = self.first.as_mut() else { return };
+        if first.room().len() < next.len() {
+            let mut larger = Buf::with_room((first.len() + next.len()) * 2);
+            larger.append(first);
+            *first = larger;
+        }
+        first.append(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buf::BufPool;
+
+    fn inbox(pieces: &[&[u8]]) -> Inbox {
+        let mut inbox = Inbox::default();
+        pieces.iter().for_each(|piece| inbox.push(Buf::from_vec(piece.to_vec())));
+        inbox
+    }
+
+    #[test]
+    fn joins_pieces_only_while_a_head_is_incomplete() {
+        let mut inbox = inbox(&[b"GET / ", b"HTTP/1.1\r\n", b"\r\nbody"]);
+        assert_eq!(inbox.head(100), Some(&b"GET / "[..]));
+        assert!(inbox.keep_for_more());
+        assert_eq!(inbox.head(100), Some(&b"GET / HTTP/1.1\r\n\r\nbody"[..]));
+        inbox.head_read(18);
+        assert_eq!(inbox.pop().as_deref(), Some(&b"body"[..]));
+        assert!(inbox.is_empty());
+    }
+
+    #[test]
+    fn does_not_look_again_before_a_line_ends_or_the_limit_is_passed() {
+        let mut inbox = inbox(&[b"GET"]);
+        assert!(inbox.head(8).is_some());
+        assert!(!inbox.keep_for_more());
+        inbox.push(Buf::from_vec(b" /".to_vec()));
+        assert_eq!(inbox.head(8), None);
+        inbox.keep_for_more();
+        inbox.push(Buf::from_vec(b"long".to_vec()));
+        assert_eq!(inbox.head(8), Some(&b"GET /long"[..]));
+    }
+
+    #[test]
+    fn head_that_drips_in_stays_in_its_block() {
+        let pool = BufPool::new(64, 8);
+        let mut inbox = Inbox::default();
+        for byte in b"GET / HTTP/1.1\r\n" {
+            let mut piece = pool.take();
+            piece.append(&[*byte]);
+            inbox.push(piece);
+            inbox.head(64);
+            inbox.keep_for_more();
+        }
+        assert_eq!(pool.in_use(), 1);
+        assert_eq!(inbox.pop().as_deref(), Some(&b"GET / HTTP/1.1\r\n"[..]));
+    }
+
+    #[test]
+    fn head_larger_than_a_block_moves_to_a_larger_one() {
+        let pool = BufPool::new(4, 8);
+        let mut inbox = Inbox::default();
+        for _ in 0..10 {
+            let mut piece = pool.take();
+            piece.append(b"abcd");
+            inbox.push(piece);
+            inbox.head(0);
+            inbox.keep_for_more();
+        }
+        assert_eq!(pool.in_use(), 0);
+        assert_eq!(inbox.pop().map(|whole| whole.len()), Some(40));
+    }
+}

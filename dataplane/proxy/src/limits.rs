@@ -1,0 +1,32 @@
+//! What one worker bounds by itself, whatever operators allow.
+
+use std::time::Duration;
+
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Client connections; one more is closed at once.
+    pub clients: usize,
+    /// Bytes queued for a peer beyond which the other side is not read. What one batch has brought comes on top.
+    pub queued_bytes: usize,
+    /// The same in pieces, because each small piece may hold a block.
+    pub queued_pieces: u32,
+    /// Servers tried for one request before any byte of it was sent.
+    pub server_tries: usize,
+    /// Idle connections to one server, where the operator sets no limit.
+    pub idle_connections: usize,
+    /// How long a client may take nothing of what is queued for it.
+    pub stalled_client: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            clients: 1 << 16,
+            queued_bytes: 256 * 1024,
+            queued_pieces: 64,
+            server_tries: 3,
+            idle_connections: 1024,
+            stalled_client: Duration::from_secs(60),
+        }
+    }
+}
