@@ -1,0 +1,139 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// cipherList reads an OpenSSL cipher string (ciphers(1)): names of OpenSSL or IANA, keywords, + ! - and @STRENGTH.
+// It returns IANA names in order of preference and what it did not understand; like OpenSSL it goes on without those.
+// TLS 1.3 suites are never matched by a keyword, only by name.
+func cipherList(text string) (iana []string, unknown []string) {
+	list := &selection{}
+	for i := range suites {
+		list.order = append(list.order, &choice{suite: &suites[i]})
+	}
+	for _, rule := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(":, ;", r) }) {
+		if !list.apply(rule) {
+			unknown = append(unknown, rule)
+		}
+	}
+	for _, choice := range list.order {
+		if choice.active {
+			iana = append(iana, choice.suite.iana)
+		}
+	}
+	return iana, unknown
+}
+
+// selection is OpenSSL's linked list: every rule moves what it matches to the end.
+type selection struct {
+	order []*choice
+}
+
+type choice struct {
+	suite  *suite
+	active bool
+	killed bool
+}
+
+// apply reports whether it understood the rule.
+func (l *selection) apply(rule string) bool {
+	switch {
+	case rule == "@STRENGTH":
+		slices.SortStableFunc(l.order, func(a, b *choice) int { return cmp.Compare(b.suite.bits, a.suite.bits) })
+		return true
+	case strings.HasPrefix(rule, "@SECLEVEL="):
+		return true
+	case rule == "DEFAULT":
+		return l.apply("ALL") && l.apply("-RC4") && l.apply("-3DES")
+	}
+	operator := rule[0]
+	if strings.ContainsRune("!-+", rune(operator)) {
+		rule = rule[1:]
+	}
+	matches, known := matcher(rule)
+	if known {
+		l.move(operator, matches)
+	}
+	return known
+}
+
+func (l *selection) move(operator byte, matches func(*suite) bool) {
+	var kept, moved []*choice
+	for _, choice := range l.order {
+		if matches(choice.suite) && !choice.killed && choice.affected(operator) {
+			moved = append(moved, choice)
+		} else {
+			kept = append(kept, choice)
+		}
+	}
+	for _, choice := range moved {
+		choice.active = operator != '!' && operator != '-'
+		choice.killed = operator == '!'
+	}
+	if operator == '-' {
+		l.order = append(moved, kept...) // as OpenSSL does: when added again, they keep their order among themselves
+		return
+	}
+	l.order = append(kept, moved...)
+}
+
+// affected: plain rules add what is not active yet, the others act on what is.
+func (c *choice) affected(operator byte) bool {
+	switch operator {
+	case '!':
+		return true
+	case '-', '+':
+		return c.active
+	default:
+		return !c.active
+	}
+}
+
+// matcher reads one name, one keyword, or several keywords joined by + that must all match.
+func matcher(rule string) (matches func(*suite) bool, known bool) {
+	for i := range suites {
+		if rule == suites[i].openssl || rule == suites[i].iana {
+			return func(s *suite) bool { return s == &suites[i] }, true
+		}
+	}
+	keywords := strings.Split(rule, "+")
+	for _, keyword := range keywords {
+		if !isKeyword(keyword) {
+			return nil, false
+		}
+	}
+	return func(s *suite) bool {
+		return !slices.ContainsFunc(keywords, func(keyword string) bool { return !s.is(keyword) })
+	}, true
+}
+
+func isKeyword(word string) bool {
+	return slices.Contains(barren, word) || slices.ContainsFunc(suites, func(s suite) bool { return s.is(word) })
+}
+
+func (s *suite) is(keyword string) bool {
+	if s.version == tls13 {
+		return false
+	}
+	switch keyword {
+	case "ALL":
+		return true
+	case "HIGH":
+		return s.bits >= 128
+	case "MEDIUM":
+		return s.bits < 128
+	case "TLSv1.2", "TLSv1", "TLSv1.0", "SSLv3":
+		return s.version == strings.TrimSuffix(keyword, ".0")
+	default:
+		return slices.Contains(s.words, keyword)
+	}
+}
+
+// unknownCiphers is the warning about what cipherList did not understand.
+func unknownCiphers(unknown []string) string {
+	return fmt.Sprintf("not a cipher suite or keyword: %s; left out", strings.Join(unknown, ", "))
+}
