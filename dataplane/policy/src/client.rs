@@ -1,21 +1,28 @@
 //! What is known of a client from its connection alone; made once per connection.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-use crate::profile::Text;
+use crate::text::Text;
 
 #[derive(Clone, Debug)]
 pub struct ClientFacts {
     /// The client's address as X-Forwarded-For says it.
     pub(crate) address: Text<46>,
-    /// Where the client connected to, as a Host field would say it.
+    /// Where the client connected to.
     pub(crate) listener: SocketAddr,
     pub(crate) tls: bool,
 }
 
 impl ClientFacts {
     pub fn new(peer: SocketAddr, listener: SocketAddr, tls: bool) -> Self {
-        let address: IpAddr = peer.ip().to_canonical();
-        Self { address: Text::of(&address), listener, tls }
+        Self { address: Text::of(format_args!("{}", peer.ip().to_canonical())), listener, tls }
+    }
+
+    /// The address the client connected to, as the host of a URL: for a request that names none.
+    pub(crate) fn listener_host(&self) -> Text<48> {
+        match self.listener {
+            SocketAddr::V4(listener) => Text::of(format_args!("{}", listener.ip())),
+            SocketAddr::V6(listener) => Text::of(format_args!("[{}]", listener.ip())),
+        }
     }
 }

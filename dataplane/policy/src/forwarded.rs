@@ -1,1 +1,89 @@
-//! X-Forwarded-For and X-Forwarded-Proto.
+//! X-Forwarded-For and X-Forwarded-Proto: who the client is and how it came, told to the server.
+
+use weir_wire::http1::{Field, Fields, HeadWriter, Name, NameSet};
+
+use crate::{
+    ClientFacts,
+    settings::{Error, HttpSettings, XffUpdate},
+};
+
+const XFF: &str = "X-Forwarded-For";
+
+/// Bounds what a profile adds to each head.
+pub(crate) const XFF_NAME_BYTES_MAX: usize = 128;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Forwarded {
+    xff: Option<Xff>,
+    proto: bool,
+    /// Fields of the client that we write anew.
+    pub replaced: NameSet,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Xff {
+    name_text: Box<[u8]>,
+    /// `XForwardedFor`, or `Other` under another name.
+    name: Name,
+    update: XffUpdate,
+}
+
+impl Forwarded {
+    pub fn compile(settings: &HttpSettings) -> Result<Self, Error> {
+        let xff = if settings.xff { Some(Xff::compile(settings)?) } else { None };
+        let replaces_xff = xff.as_ref().is_some_and(|xff| xff.name == Name::XForwardedFor && xff.replaces());
+        let replaced_xff = if replaces_xff { NameSet::of(&[Name::XForwardedFor]) } else { NameSet::default() };
+        let replaced_proto =
+            if settings.x_forwarded_proto { NameSet::of(&[Name::XForwardedProto]) } else { NameSet::default() };
+        Ok(Self { xff, proto: settings.x_forwarded_proto, replaced: replaced_xff | replaced_proto })
+    }
+
+    /// Whether the operator's own name for X-Forwarded-For is this field's, and the field is written anew.
+    pub fn replaces_renamed(&self, field: Field<'_>) -> bool {
+        match &self.xff {
+            Some(xff) if xff.name == Name::Other => xff.replaces() && xff.is(field),
+            _ => false,
+        }
+    }
+
+    pub fn write(&self, fields: &Fields<'_>, client: &ClientFacts, out: &mut HeadWriter<'_>) {
+        if let Some(xff) = &self.xff {
+            xff.write(fields, client, out);
+        }
+        if self.proto {
+            let proto: &[u8] = if client.tls { b"https" } else { b"http" };
+            out.field(b"X-Forwarded-Proto", proto);
+        }
+    }
+}
+
+impl Xff {
+    fn compile(settings: &HttpSettings) -> Result<Self, Error> {
+        let name_text = if settings.xff_name.is_empty() { XFF } else { &settings.xff_name };
+        let name = Name::of(name_text.as_bytes());
+        let is_token = name_text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
+        let is_free = matches!(name, Name::Other | Name::XForwardedFor);
+        if !is_token || !is_free || name_text.len() > XFF_NAME_BYTES_MAX {
+            return Err(Error::XffName);
+        }
+        Ok(Self { name_text: name_text.as_bytes().into(), name, update: settings.xff_update })
+    }
+
+    fn replaces(&self) -> bool {
+        self.update != XffUpdate::AddNew
+    }
+
+    fn is(&self, field: Field<'_>) -> bool {
+        field.name == self.name && field.name_text.eq_ignore_ascii_case(&self.name_text)
+    }
+
+    fn write(&self, fields: &Fields<'_>, client: &ClientFacts, out: &mut HeadWriter<'_>) {
+        out.text(&self.name_text).text(b": ");
+        if self.update == XffUpdate::Append && (self.name == Name::Other || fields.has(self.name)) {
+            for earlier in fields.iter().filter(|&field| self.is(field) && !field.value.is_empty()) {
+                out.text(earlier.value).text(b", ");
+            }
+        }
+        out.text(client.address.bytes()).text(b"\r\n");
+    }
+}

@@ -5,12 +5,14 @@
 mod client;
 mod cookie;
 mod forwarded;
+mod hop;
 mod location;
 mod profile;
 mod redirect;
 mod request;
 mod response;
 mod settings;
+mod text;
 
 pub use client::ClientFacts;
 pub use profile::{HttpProfile, Timeouts};

@@ -1,13 +1,15 @@
 //! The compiled profile: what `proxy` reads of it, and what the edits of heads have ready.
 
-use std::{
-    fmt::{self, Display, Write},
-    time::Duration,
-};
+use std::time::Duration;
 
 use weir_wire::http1::Limits;
 
-use crate::settings::{Error, HttpSettings};
+use crate::{
+    cookie::CookieFlags,
+    forwarded::Forwarded,
+    settings::{Error, HttpSettings},
+    text::Text,
+};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HttpProfile {
@@ -20,6 +22,14 @@ pub struct HttpProfile {
     pub max_body_bytes: Option<u64>,
     pub request_limits: Limits,
     pub response_limits: Limits,
+    pub(crate) forwarded: Forwarded,
+    pub(crate) cookies: CookieFlags,
+    pub(crate) http_to_https: bool,
+    pub(crate) location_to_https: bool,
+    /// What follows the host of an https URL: `:8443`, or nothing for 443.
+    pub(crate) https_port_suffix: Text<6>,
+    /// A whole line, or empty.
+    pub(crate) hsts_line: Text<80>,
 }
 
 /// `None`: no limit.
@@ -37,44 +47,52 @@ pub struct Timeouts {
 
 impl HttpProfile {
     pub fn compile(settings: &HttpSettings) -> Result<Self, Error> {
-        let _ = settings;
-        todo!()
+        let limits = |head_bytes: u32| {
+            Limits::new(head_bytes as usize, settings.max_header_bytes as usize, settings.max_header_count as usize)
+        };
+        Ok(Self {
+            connection_multiplexing: settings.connection_multiplexing,
+            respond_with_100_continue: settings.respond_with_100_continue,
+            timeouts: timeouts(settings),
+            max_keepalive_requests: (settings.max_keepalive_requests > 0).then_some(settings.max_keepalive_requests),
+            max_body_bytes: (settings.max_body_bytes > 0).then_some(settings.max_body_bytes),
+            request_limits: limits(settings.max_request_head_bytes),
+            response_limits: limits(settings.max_response_head_bytes),
+            forwarded: Forwarded::compile(settings)?,
+            cookies: CookieFlags { secure: settings.secure_cookies, http_only: settings.httponly_cookies },
+            http_to_https: settings.http_to_https,
+            location_to_https: settings.server_side_redirect_to_https,
+            https_port_suffix: https_port_suffix(settings.https_port)?,
+            hsts_line: hsts_line(settings),
+        })
     }
 }
 
-/// A short text of bounded length, kept in place.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Text<const N: usize> {
-    bytes: [u8; N],
-    len: u8,
-}
-
-impl<const N: usize> Text<N> {
-    /// What does not fit is left out; callers choose `N` so that all does.
-    pub fn of(value: &impl Display) -> Self {
-        let mut text = Self { bytes: [0; N], len: 0 };
-        let fitted = write!(text, "{value}");
-        debug_assert!(fitted.is_ok());
-        text
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len as usize]
+fn timeouts(settings: &HttpSettings) -> Timeouts {
+    let span = |ms: u32| (ms > 0).then(|| Duration::from_millis(ms.into()));
+    Timeouts {
+        post_accept: span(settings.post_accept_timeout_ms),
+        client_header: span(settings.client_header_timeout_ms),
+        client_body: span(settings.client_body_timeout_ms),
+        keepalive: span(settings.keepalive_timeout_ms),
     }
 }
 
-impl<const N: usize> Write for Text<N> {
-    fn write_str(&mut self, s: &str) -> fmt::Result {
-        let start = self.len as usize;
-        let room = self.bytes.get_mut(start..start + s.len()).ok_or(fmt::Error)?;
-        room.copy_from_slice(s.as_bytes());
-        self.len += s.len() as u8;
-        Ok(())
+fn https_port_suffix(port: u32) -> Result<Text<6>, Error> {
+    match port {
+        0 | 443 => Ok(Text::default()),
+        1..=65535 => Ok(Text::of(format_args!(":{port}"))),
+        _ => Err(Error::HttpsPort),
     }
 }
 
-impl<const N: usize> fmt::Debug for Text<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.bytes().escape_ascii())
+/// RFC 6797 §6.1.
+fn hsts_line(settings: &HttpSettings) -> Text<80> {
+    let subdomains = if settings.hsts_include_subdomains { "; includeSubDomains" } else { "" };
+    match settings.hsts {
+        true => {
+            Text::of(format_args!("Strict-Transport-Security: max-age={}{subdomains}\r\n", settings.hsts_max_age_s))
+        }
+        false => Text::default(),
     }
 }

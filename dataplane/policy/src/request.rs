@@ -1,14 +1,20 @@
 //! The head a server gets for the head a client sent.
 
-use weir_wire::http1::{Overflow, RequestHead};
+use weir_wire::http1::{Framing, HeadWriter, Name, NameSet, Overflow, RequestHead, Version};
 
-use crate::{ClientFacts, HttpProfile};
+use crate::{
+    ClientFacts, HttpProfile,
+    forwarded::XFF_NAME_BYTES_MAX,
+    hop::{HOP_BY_HOP, is_named_away},
+};
+
+/// Host, X-Forwarded-For, X-Forwarded-Proto, Transfer-Encoding and Connection at their longest.
+const ADDED_BYTES_MAX: usize = XFF_NAME_BYTES_MAX + 256;
 
 impl HttpProfile {
     /// Whether the proxy answers `Expect: 100-continue` itself; the field is then not passed on.
     pub fn answers_continue(&self, head: &RequestHead<'_>) -> bool {
-        let _ = head;
-        todo!()
+        self.respond_with_100_continue && head.expect_continue
     }
 
     /// Writes the request for the server, as HTTP/1.1, its body framed as it came. Without `keep_alive` the server is
@@ -20,13 +26,44 @@ impl HttpProfile {
         keep_alive: bool,
         out: &mut [u8],
     ) -> Result<usize, Overflow> {
-        let _ = (head, client, keep_alive, out);
-        todo!()
+        let mut out = HeadWriter::new(out);
+        out.request_line(head.method_text, head.path);
+        write_host(head, client, &mut out);
+        let dropped = HOP_BY_HOP | self.forwarded.replaced | self.dropped_for(head);
+        out.fields(&head.fields, |field| {
+            !(dropped.has(field.name)
+                || self.forwarded.replaces_renamed(field)
+                || head.names_hop_fields && is_named_away(&head.fields, field))
+        });
+        self.forwarded.write(&head.fields, client, &mut out);
+        if head.body == Framing::Chunked {
+            out.text(b"Transfer-Encoding: chunked\r\n");
+        }
+        if !keep_alive {
+            out.text(b"Connection: close\r\n");
+        }
+        out.end()
     }
 
     /// Room that is enough for [`write_request`](Self::write_request).
     pub fn request_bytes_max(&self, head: &RequestHead<'_>) -> usize {
-        let _ = head;
-        todo!()
+        head.len + ADDED_BYTES_MAX
+    }
+
+    fn dropped_for(&self, head: &RequestHead<'_>) -> NameSet {
+        let host = if head.absolute { NameSet::of(&[Name::Host]) } else { NameSet::default() };
+        // HTTP/1.0 cannot wait for a 100, and must not make the server send one.
+        let expectation_ends_here = self.answers_continue(head) || head.version == Version::Http10;
+        let expect = if expectation_ends_here { NameSet::of(&[Name::Expect]) } else { NameSet::default() };
+        host | expect
+    }
+}
+
+/// The Host that the client's own field does not give: of an absolute target (RFC 9112 §3.2.2), or none at all.
+fn write_host(head: &RequestHead<'_>, client: &ClientFacts, out: &mut HeadWriter<'_>) {
+    match head.host {
+        Some(host) if head.absolute => _ = out.field(b"Host", host),
+        Some(_) => {}
+        None => _ = out.field(b"Host", client.listener_host().bytes()),
     }
 }

@@ -1,8 +1,19 @@
 //! The head a client gets for the head a server sent.
 
-use weir_wire::http1::{Overflow, ResponseHead, Version};
+use weir_wire::http1::{Framing, HeadWriter, Name, NameSet, Overflow, ResponseHead, Version};
 
-use crate::{ClientFacts, HttpProfile};
+use crate::{
+    ClientFacts, HttpProfile,
+    cookie::CookieFlags,
+    hop::{HOP_BY_HOP, is_named_away},
+    location,
+};
+
+/// Status line, Strict-Transport-Security, Transfer-Encoding and Connection at their longest.
+const ADDED_BYTES_MAX: usize = 192;
+
+/// What a Set-Cookie or a Location gains at most.
+const ADDED_TO_FIELD_BYTES_MAX: usize = 20;
 
 /// What the response depends on besides the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,19 +51,88 @@ impl HttpProfile {
         reply: Reply,
         out: &mut [u8],
     ) -> Result<Outgoing, Overflow> {
-        let _ = (head, client, reply, out);
-        todo!()
+        let interim = head.status < 200;
+        let unchunked = head.body == Framing::Chunked && reply.version == Version::Http10;
+        let keep_alive = reply.keep_alive && !unchunked && head.body != Framing::UntilClose;
+        let mut out = HeadWriter::new(out);
+        out.status_line(head.status, head.reason);
+        self.write_passed(head, client, &mut out);
+        if !interim {
+            self.write_rewritten(head, client, &mut out);
+            out.text(self.security_lines(client));
+            out.text(connection_line(keep_alive, reply.version));
+        }
+        if head.body == Framing::Chunked && !unchunked {
+            out.text(b"Transfer-Encoding: chunked\r\n");
+        }
+        Ok(Outgoing {
+            head_bytes: out.end()?,
+            body: if unchunked { OutgoingBody::Unchunked } else { OutgoingBody::AsReceived },
+            keep_alive,
+        })
     }
 
     /// Room that is enough for [`write_response`](Self::write_response).
     pub fn response_bytes_max(&self, head: &ResponseHead<'_>) -> usize {
-        let _ = head;
-        todo!()
+        head.len + ADDED_BYTES_MAX + ADDED_TO_FIELD_BYTES_MAX * head.fields.len()
     }
 
     /// The lines that each final response to this client carries, for the pages the proxy writes itself.
     pub fn security_lines(&self, client: &ClientFacts) -> &[u8] {
-        let _ = client;
-        todo!()
+        if client.tls { self.hsts_line.bytes() } else { b"" }
+    }
+
+    /// The fields that go out as they came.
+    fn write_passed(&self, head: &ResponseHead<'_>, client: &ClientFacts, out: &mut HeadWriter<'_>) {
+        let mut dropped = HOP_BY_HOP;
+        if head.status < 200 || head.status == 204 {
+            // Neither has content, so neither may say how long it is (RFC 9110 §8.6).
+            dropped = dropped | NameSet::of(&[Name::ContentLength]);
+        }
+        if head.status >= 200 {
+            dropped = dropped | self.rewritten(client);
+        }
+        out.fields(&head.fields, |field| {
+            !(dropped.has(field.name) || head.names_hop_fields && is_named_away(&head.fields, field))
+        });
+    }
+
+    /// The fields that are written anew for this client.
+    fn rewritten(&self, client: &ClientFacts) -> NameSet {
+        let none = NameSet::default();
+        let cookies = if self.cookies.for_client(client).any() { NameSet::of(&[Name::SetCookie]) } else { none };
+        let location = if self.rewrites_location(client) { NameSet::of(&[Name::Location]) } else { none };
+        // One policy for the host, the operator's: more than one field must not be sent (RFC 6797 §7.1).
+        let hsts_is_ours = !self.security_lines(client).is_empty();
+        let hsts = if hsts_is_ours { NameSet::of(&[Name::StrictTransportSecurity]) } else { none };
+        cookies | location | hsts
+    }
+
+    fn write_rewritten(&self, head: &ResponseHead<'_>, client: &ClientFacts, out: &mut HeadWriter<'_>) {
+        if !head.fields.has_any(NameSet::of(&[Name::SetCookie, Name::Location])) {
+            return;
+        }
+        let rewritten = self.rewritten(client);
+        let flags: CookieFlags = self.cookies.for_client(client);
+        for field in head.fields.iter().filter(|field| rewritten.has(field.name)) {
+            match field.name {
+                Name::SetCookie => flags.write(field, out),
+                Name::Location => location::write_as_https(field, self.https_port_suffix.bytes(), out),
+                _ => {}
+            }
+        }
+    }
+
+    fn rewrites_location(&self, client: &ClientFacts) -> bool {
+        self.location_to_https && client.tls
+    }
+}
+
+/// What a client of this version must be told, because it would not assume it (RFC 9112 §9.3).
+pub(crate) fn connection_line(keep_alive: bool, version: Version) -> &'static [u8] {
+    match (keep_alive, version) {
+        (true, Version::Http11) => b"",
+        (true, Version::Http10) => b"Connection: keep-alive\r\n",
+        (false, _) => b"Connection: close\r\n",
     }
 }

@@ -1,0 +1,21 @@
+//! What concerns one hop only, and so never passes (RFC 9110 §7.6.1).
+
+use weir_wire::http1::{Field, Fields, Name, NameSet};
+
+/// Transfer-Encoding is among them: whoever writes the next head says how that one's body is framed.
+pub(crate) const HOP_BY_HOP: NameSet = NameSet::of(&[
+    Name::Connection,
+    Name::KeepAlive,
+    Name::ProxyConnection,
+    Name::Te,
+    Name::TransferEncoding,
+    Name::Upgrade,
+]);
+
+/// Not for a peer to take away by naming them in Connection: without these the next reader sees another message.
+const NEEDED: NameSet = NameSet::of(&[Name::ContentLength, Name::Host]);
+
+/// Whether Connection asks for the field to be dropped.
+pub(crate) fn is_named_away(fields: &Fields<'_>, field: Field<'_>) -> bool {
+    !NEEDED.has(field.name) && fields.connection_names(field.name_text)
+}

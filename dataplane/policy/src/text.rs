@@ -1,0 +1,44 @@
+//! A short text of bounded length, kept in place: rendered once, then copied into each head that needs it.
+
+use std::fmt::{self, Write};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Text<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> Text<N> {
+    /// `N` must be enough for whatever `value` may be; a part that does not fit is left out.
+    pub fn of(value: fmt::Arguments<'_>) -> Self {
+        let mut text = Self::default();
+        let fitted = text.write_fmt(value);
+        debug_assert!(fitted.is_ok(), "{value} exceeds {N} bytes");
+        text
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl<const N: usize> Default for Text<N> {
+    fn default() -> Self {
+        Self { bytes: [0; N], len: 0 }
+    }
+}
+
+impl<const N: usize> Write for Text<N> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let room = self.bytes.get_mut(self.len..self.len + part.len()).ok_or(fmt::Error)?;
+        room.copy_from_slice(part.as_bytes());
+        self.len += part.len();
+        Ok(())
+    }
+}
+
+impl<const N: usize> fmt::Debug for Text<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.bytes().escape_ascii())
+    }
+}
