@@ -1,0 +1,177 @@
+package schema
+
+import "strings"
+
+// ApplicationProfile is how a virtual service treats what clients say.
+type ApplicationProfile struct {
+	Identity
+	Named
+	Owned
+	Description        string             `json:"description"`
+	Markers            []Marker           `json:"markers"`
+	CreatedBy          string             `json:"created_by"`
+	Type               string             `json:"type" enum:"ApplicationProfileType" required:"true"`
+	PreserveClientIP   bool               `json:"preserve_client_ip" default:"false"`
+	PreserveClientPort bool               `json:"preserve_client_port" default:"false"`
+	PreserveDestIPPort bool               `json:"preserve_dest_ip_port" default:"false"`
+	AppServiceType     string             `json:"app_service_type" enum:"AppServiceType"`
+	HTTP               *HTTPProfile       `json:"http_profile"`
+	TCP                *TCPAppProfile     `json:"tcp_app_profile"`
+	DNSService         *DNSServiceProfile `json:"dns_service_profile"`
+	DosRateLimit       *DosRateLimit      `json:"dos_rl_profile"`
+}
+
+// HTTPProfile is the treatment of HTTP. Times are in milliseconds and sizes in KiB, as their names in JSON do not say.
+type HTTPProfile struct {
+	ConnectionMultiplexing bool `json:"connection_multiplexing_enabled" default:"true"`
+	WebsocketsEnabled      bool `json:"websockets_enabled" default:"true"`
+	RespondWith100Continue bool `json:"respond_with_100_continue" default:"true"`
+	KeepaliveHeader        bool `json:"keepalive_header" default:"false"`
+	UseAppKeepaliveTimeout bool `json:"use_app_keepalive_timeout" default:"false"`
+	DetectNTLM             bool `json:"detect_ntlm_app" default:"true"`
+	AllowDotsInHeaderName  bool `json:"allow_dots_in_header_name" default:"false"`
+	EnableChunkMerge       bool `json:"enable_chunk_merge" default:"true"`
+	EnableFireAndForget    bool `json:"enable_fire_and_forget" default:"false"`
+	EnableRequestBodyStats bool `json:"enable_request_body_metrics" default:"false"`
+	PassThroughHeaders     bool `json:"pass_through_x_accel_headers" default:"false"`
+
+	ClientHeaderTimeoutMs uint32 `json:"client_header_timeout" min:"500" max:"2147483647" default:"10000"`
+	ClientBodyTimeoutMs   uint32 `json:"client_body_timeout" max:"100000000" default:"30000"`
+	KeepaliveTimeoutMs    uint32 `json:"keepalive_timeout" min:"10" max:"100000000" default:"30000"`
+	PostAcceptTimeoutMs   uint32 `json:"post_accept_timeout" min:"10" max:"100000000" default:"30000"`
+	MaxKeepaliveRequests  uint32 `json:"max_keepalive_requests" max:"1000000" default:"100"`
+
+	ClientMaxHeaderKiB  uint32 `json:"client_max_header_size" min:"1" max:"64" default:"12"`
+	ClientMaxRequestKiB uint32 `json:"client_max_request_size" min:"1" max:"256" default:"48"`
+	ClientMaxBodyKiB    int64  `json:"client_max_body_size" min:"0" max:"2147483647" default:"0"`
+	MaxResponseHeadKiB  uint32 `json:"max_response_headers_size" min:"1" max:"256" default:"48"`
+	MaxHeaderCount      uint32 `json:"max_header_count" max:"4096" default:"256"`
+	UpstreamBufferKiB   uint32 `json:"http_upstream_buffer_size" max:"1024" default:"0"`
+
+	XFFEnabled            bool   `json:"xff_enabled" default:"true"`
+	XFFName               string `json:"xff_alternate_name" default:"X-Forwarded-For"`
+	XFFUpdate             string `json:"xff_update" enum:"XFFUpdate" default:"REPLACE_XFF_HEADERS"`
+	XForwardedProto       bool   `json:"x_forwarded_proto_enabled" default:"false"`
+	UseTrueClientIP       bool   `json:"use_true_client_ip" default:"false"`
+	SSLEverywhere         bool   `json:"ssl_everywhere_enabled" default:"false"`
+	HTTPToHTTPS           bool   `json:"http_to_https" default:"false"`
+	ServerRedirectToHTTPS bool   `json:"server_side_redirect_to_https" default:"false"`
+	SecureCookies         bool   `json:"secure_cookie_enabled" default:"false"`
+	HTTPOnlyCookies       bool   `json:"httponly_enabled" default:"false"`
+	HSTSEnabled           bool   `json:"hsts_enabled" default:"false"`
+	HSTSMaxAgeDays        uint64 `json:"hsts_max_age" max:"10000" default:"365"`
+	HSTSSubdomains        bool   `json:"hsts_subdomains_enabled" default:"true"`
+	ResetOnHTTPOnSSLPort  bool   `json:"reset_conn_http_on_ssl_port" default:"false"`
+	ClientCertificateMode string `json:"ssl_client_certificate_mode" enum:"ClientCertificateMode" default:"SSL_CLIENT_CERTIFICATE_NONE"`
+	MaxBadRPSPerCIP       uint32 `json:"max_bad_rps_cip" min:"10" max:"1000" also:"0" default:"0"`
+	MaxBadRPSPerCIPURI    uint32 `json:"max_bad_rps_cip_uri" min:"10" max:"1000" also:"0" default:"0"`
+	MaxBadRPSPerURI       uint32 `json:"max_bad_rps_uri" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSPerCIP          uint32 `json:"max_rps_cip" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSPerCIPURI       uint32 `json:"max_rps_cip_uri" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSPerURI          uint32 `json:"max_rps_uri" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSUnknownCIP      uint32 `json:"max_rps_unknown_cip" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSUnknownURI      uint32 `json:"max_rps_unknown_uri" min:"10" max:"1000" also:"0" default:"0"`
+
+	Compression *CompressionProfile `json:"compression_profile"`
+	Cache       *CacheConfig        `json:"cache_config"`
+	HTTP2       *HTTP2Profile       `json:"http2_profile"`
+}
+
+// CompressionProfile compresses responses.
+type CompressionProfile struct {
+	Enabled              bool   `json:"compression" default:"false" required:"true"`
+	Type                 string `json:"type" enum:"CompressionType" default:"AUTO_COMPRESSION" required:"true"`
+	RemoveAcceptEncoding bool   `json:"remove_accept_encoding_header" default:"true" required:"true"`
+	MinLength            uint32 `json:"min_length" default:"128"`
+	LevelNormal          uint32 `json:"level_normal" min:"1" max:"9" default:"1"`
+	LevelAggressive      uint32 `json:"level_aggressive" min:"1" max:"9" default:"5"`
+}
+
+// CacheConfig keeps responses.
+type CacheConfig struct {
+	Enabled        bool     `json:"enabled" default:"false"`
+	MaxCacheBytes  uint64   `json:"max_cache_size" default:"0"`
+	MinObjectBytes uint32   `json:"min_object_size" default:"100"`
+	MaxObjectBytes uint32   `json:"max_object_size" default:"4194304"`
+	DefaultExpireS uint32   `json:"default_expire" default:"600"`
+	HeuristicAge   bool     `json:"heuristic_expire" default:"false"`
+	XCacheHeader   bool     `json:"xcache_header" default:"true"`
+	AgeHeader      bool     `json:"age_header" default:"true"`
+	DateHeader     bool     `json:"date_header" default:"true"`
+	Aggressive     bool     `json:"aggressive" default:"false"`
+	QueryCacheable bool     `json:"query_cacheable" default:"false"`
+	MimeTypes      []string `json:"mime_types_list"`
+}
+
+// HTTP2Profile bounds HTTP/2 of clients.
+type HTTP2Profile struct {
+	MaxStreams          uint32 `json:"max_http2_concurrent_streams_per_connection" min:"1" max:"256" default:"128"`
+	InitialWindowKiB    uint32 `json:"http2_initial_window_size" min:"64" max:"32768" default:"64"`
+	MaxRequests         uint32 `json:"max_http2_requests_per_connection" default:"1000"`
+	MaxControlFrames    uint32 `json:"max_http2_control_frames_per_connection" max:"10000" default:"1000"`
+	MaxQueuedFrames     uint32 `json:"max_http2_queued_frames_to_client_per_connection" max:"10000" default:"1000"`
+	MaxEmptyDataFrames  uint32 `json:"max_http2_empty_data_frames_per_connection" max:"10000" default:"1000"`
+	MaxHeaderFieldBytes uint32 `json:"max_http2_header_field_size" min:"1" max:"8192" default:"4096"`
+	UpgradeHTTP2        bool   `json:"enable_http2_upgrade" default:"false"`
+}
+
+// TCPAppProfile is the treatment of bytes that are not HTTP.
+type TCPAppProfile struct {
+	ProxyProtocolEnabled bool   `json:"proxy_protocol_enabled" default:"false"`
+	ProxyProtocolVersion string `json:"proxy_protocol_version" enum:"ProxyProtocolVersion" default:"PROXY_PROTOCOL_VERSION_1"`
+}
+
+// DNSServiceProfile is the treatment of DNS.
+type DNSServiceProfile struct {
+	DomainNames         []string `json:"domain_names"`
+	EDNS                bool     `json:"edns" default:"true"`
+	NumDNSIP            uint32   `json:"num_dns_ip" max:"20" default:"1"`
+	TTL                 uint32   `json:"ttl" min:"1" max:"86400" default:"30"`
+	DNSOverTCP          bool     `json:"dns_over_tcp_enabled" default:"true"`
+	AAAAEmptyResponse   bool     `json:"aaaa_empty_response" default:"true"`
+	NegativeCachingTTL  uint32   `json:"negative_caching_ttl" min:"60" max:"86400" default:"60"`
+	ErrorResponse       string   `json:"error_response" enum:"DNSErrorResponse" default:"DNS_ERROR_RESPONSE_NONE"`
+	ClientIPPassthrough bool     `json:"ecs_stripping_enabled" default:"true"`
+}
+
+// DosRateLimit bounds what one client, or all, may do.
+type DosRateLimit struct {
+	DosProfile       *DosThreshold     `json:"dos_profile"`
+	RateLimitProfile *RateLimitProfile `json:"rl_profile"`
+}
+
+// DosThreshold is when an attack is one.
+type DosThreshold struct {
+	PeriodS uint32 `json:"thresh_period" default:"5" required:"true"`
+}
+
+// RateLimitProfile bounds one client.
+type RateLimitProfile struct {
+	ClientIPConnections *RateProfile `json:"client_ip_connections_rate_limit"`
+	ClientIPRequests    *RateProfile `json:"client_ip_requests_rate_limit"`
+	URIRequests         *RateProfile `json:"uri_requests_rate_limit"`
+}
+
+func (p *ApplicationProfile) check() *FieldError {
+	if p.HTTP != nil && p.HTTP.XFFEnabled && !headerName(p.HTTP.XFFName) {
+		return &FieldError{Field: "http_profile.xff_alternate_name", Problem: show(p.HTTP.XFFName) + " is not a header name"}
+	}
+	if p.HTTP != nil && p.HTTP.ClientMaxHeaderKiB > p.HTTP.ClientMaxRequestKiB {
+		return &FieldError{
+			Field:   "http_profile.client_max_header_size",
+			Problem: "is more than client_max_request_size, which holds all headers; give at most that",
+		}
+	}
+	return nil
+}
+
+// headerName tells whether text is a token of RFC 9110 §5.6.2.
+func headerName(text string) bool {
+	for _, c := range []byte(text) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return text != ""
+}

@@ -1,0 +1,226 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Decode reads the body of a write. Types are taken loosely ("80", "true"), unknown and computed fields are dropped,
+// null is absent. The error is a *FieldError that names the first field at fault.
+func (k *Kind) Decode(body []byte) (Object, error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var raw any
+	if err := decoder.Decode(&raw); err != nil {
+		return nil, &FieldError{Kind: k.Name, Problem: fmt.Sprintf("the body is not JSON: %v", err)}
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, &FieldError{Kind: k.Name, Problem: "the body goes on after its JSON object"}
+	}
+	sent, ok := raw.(Object)
+	if !ok {
+		return nil, &FieldError{Kind: k.Name, Problem: "the body is not a JSON object"}
+	}
+	return k.Normalise(sent)
+}
+
+// Normalise is Decode for what is parsed already, such as a stored object with a patch applied.
+func (k *Kind) Normalise(sent Object) (Object, error) {
+	o, problem := k.record.accept(sent, nil)
+	if problem != nil {
+		problem.Kind = k.Name
+		return nil, problem
+	}
+	return o, nil
+}
+
+func (r *record) accept(sent Object, at *place) (Object, *FieldError) {
+	o := make(Object, len(sent))
+	for _, f := range r.fields {
+		raw, ok := sent[f.name]
+		here := &place{within: at, name: f.name}
+		switch {
+		case f.computed:
+		case !ok || raw == nil:
+			if f.required {
+				return nil, refuse(here, "is required")
+			}
+		default:
+			value, problem := f.accept(raw, here)
+			if problem != nil {
+				return nil, problem
+			}
+			o[f.name] = value
+		}
+	}
+	return o, nil
+}
+
+func (f *field) accept(raw any, at *place) (any, *FieldError) {
+	switch f.shape {
+	case boolean:
+		return acceptBoolean(raw, at)
+	case whole:
+		return f.acceptWhole(raw, at)
+	case real:
+		return acceptReal(raw, at)
+	case text:
+		return f.acceptText(raw, at)
+	case list:
+		return f.acceptList(raw, at)
+	}
+	sent, ok := raw.(Object)
+	if !ok {
+		return nil, refuse(at, "must be an object, not %s", show(raw))
+	}
+	return f.record.accept(sent, at)
+}
+
+func acceptBoolean(raw any, at *place) (any, *FieldError) {
+	switch v := raw.(type) {
+	case bool:
+		return v, nil
+	case string:
+		switch strings.ToLower(v) {
+		case "true":
+			return true, nil
+		case "false":
+			return false, nil
+		}
+	}
+	return nil, refuse(at, "%s is not true or false", show(raw))
+}
+
+func (f *field) acceptWhole(raw any, at *place) (any, *FieldError) {
+	value, ok := toWhole(raw)
+	if !ok {
+		return nil, refuse(at, "%s is not a whole number", show(raw))
+	}
+	if (value < f.low || value > f.high) && (f.also == nil || *f.also != value) {
+		return nil, refuse(at, "%d is out of range; give %s", value, f.rangeText())
+	}
+	return value, nil
+}
+
+func (f *field) rangeText() string {
+	bounds := fmt.Sprintf("%d to %d", f.low, f.high)
+	if f.also == nil {
+		return bounds
+	}
+	return fmt.Sprintf("%d, or %s", *f.also, bounds)
+}
+
+func toWhole(raw any) (int64, bool) {
+	var digits string
+	switch v := raw.(type) {
+	case int64:
+		return v, true
+	case float64:
+		digits = strconv.FormatFloat(v, 'f', -1, 64)
+	case json.Number:
+		digits = v.String()
+	case string:
+		digits = strings.TrimSpace(v)
+	default:
+		return 0, false
+	}
+	if value, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return value, true
+	}
+	value, err := strconv.ParseFloat(digits, 64)
+	if err != nil || value != math.Trunc(value) || math.Abs(value) >= 1<<53 {
+		return 0, false
+	}
+	return int64(value), true
+}
+
+func acceptReal(raw any, at *place) (any, *FieldError) {
+	var digits string
+	switch v := raw.(type) {
+	case float64:
+		return v, nil
+	case int64:
+		return float64(v), nil
+	case json.Number:
+		digits = v.String()
+	case string:
+		digits = strings.TrimSpace(v)
+	}
+	value, err := strconv.ParseFloat(digits, 64)
+	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
+		return nil, refuse(at, "%s is not a number", show(raw))
+	}
+	return value, nil
+}
+
+func (f *field) acceptText(raw any, at *place) (any, *FieldError) {
+	var value string
+	switch v := raw.(type) {
+	case string:
+		value = v
+	case json.Number:
+		value = v.String()
+	case int64:
+		value = strconv.FormatInt(v, 10)
+	case bool:
+		value = strconv.FormatBool(v)
+	default:
+		return nil, refuse(at, "must be a text, not %s", show(raw))
+	}
+	if f.enum != nil && !slices.Contains(f.enum, value) {
+		return nil, refuse(at, "%q is unknown; give one of %s", value, strings.Join(f.enum, ", "))
+	}
+	if f.ref != "" && value != "" {
+		if _, err := ParseRef(f.ref, value); err != nil {
+			return nil, refuse(at, "%v", err)
+		}
+	}
+	return value, nil
+}
+
+func (f *field) acceptList(raw any, at *place) (any, *FieldError) {
+	sent, ok := raw.([]any)
+	if !ok {
+		return nil, refuse(at, "must be a list, not %s", show(raw))
+	}
+	if len(sent) > f.items {
+		return nil, refuse(at, "has %d items; give at most %d", len(sent), f.items)
+	}
+	values := make([]any, len(sent))
+	for i := range sent {
+		value, problem := f.element.accept(sent[i], &place{within: at, index: i})
+		if problem != nil {
+			return nil, problem
+		}
+		values[i] = value
+	}
+	return values, nil
+}
+
+func refuse(at *place, problem string, args ...any) *FieldError {
+	return &FieldError{Field: at.String(), Problem: fmt.Sprintf(problem, args...)}
+}
+
+// show prints a foreign value in a message: what kind of thing it is, and itself when it is short.
+func show(raw any) string {
+	switch v := raw.(type) {
+	case nil:
+		return "null"
+	case Object:
+		return "an object"
+	case []any:
+		return "a list"
+	case string:
+		if len(v) > 60 {
+			v = v[:60] + "…"
+		}
+		return strconv.Quote(v)
+	}
+	return fmt.Sprint(raw)
+}

@@ -1,0 +1,174 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// The tags of a field:
+//
+//	json:"port"        its name
+//	default:"80"       its value when absent; lists and objects are written as JSON; a reference by name
+//	min:"1" max:"64"   its range, beside the one of its Go type;  also:"0" one value outside of it
+//	items:"50"         the longest list
+//	enum:"PoolType"    its values, listed in enums.go
+//	ref:"pool"         it is a reference to that kind, or a list of them
+//	required:"true"    it must be sent
+//	secret:"true"      it is written and never read back
+//	computed:"true"    it is read and never written: dropped from what is sent
+const (
+	maxItems = 5000 // of a list that does not say
+	maxDepth = 12   // of structs in structs; a deeper one is a loop
+)
+
+// record is a struct as its tags describe it: a kind, or an object within one.
+type record struct {
+	fields []*field
+	byName map[string]*field
+	goType reflect.Type
+}
+
+// field is one field of a record, or what each element of a list is.
+type field struct {
+	name     string
+	shape    shape
+	index    []int   // in the Go struct
+	element  *field  // of a list
+	record   *record // of an object
+	fallback any     // nil: absent stays absent
+	low      int64
+	high     int64
+	also     *int64
+	items    int
+	enum     []string
+	ref      string
+	required bool
+	secret   bool
+	computed bool
+}
+
+type shape int
+
+const (
+	boolean shape = iota
+	whole
+	real
+	text
+	list
+	object
+)
+
+// records remembers each struct described so far. It is written while the package starts and only read after that.
+var records = map[reflect.Type]*record{}
+
+func describe(t reflect.Type, depth int) *record {
+	if known, ok := records[t]; ok {
+		return known
+	}
+	if depth > maxDepth {
+		panic(fmt.Sprintf("schema: %s contains itself", t))
+	}
+	r := &record{byName: map[string]*field{}, goType: t}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Anonymous {
+			continue
+		}
+		described := describeField(f, depth)
+		r.fields = append(r.fields, described)
+		r.byName[described.name] = described
+	}
+	records[t] = r
+	return r
+}
+
+func describeField(f reflect.StructField, depth int) *field {
+	d := typed(f.Type, depth)
+	d.name = f.Tag.Get("json")
+	d.index = f.Index
+	d.required = f.Tag.Get("required") == "true"
+	d.secret = f.Tag.Get("secret") == "true"
+	d.computed = f.Tag.Get("computed") == "true"
+	leaf := d
+	if d.shape == list {
+		leaf = d.element
+		d.items = number(f.Tag, "items", maxItems)
+	}
+	leaf.ref = f.Tag.Get("ref")
+	leaf.low = int64(number(f.Tag, "min", int(leaf.low)))
+	leaf.high = int64(number(f.Tag, "max", int(leaf.high)))
+	if also, ok := f.Tag.Lookup("also"); ok {
+		value, err := strconv.ParseInt(also, 10, 64)
+		must(f.Name, err)
+		leaf.also = &value
+	}
+	if name := f.Tag.Get("enum"); name != "" {
+		leaf.enum = enums[name]
+	}
+	if tag, ok := f.Tag.Lookup("default"); ok {
+		d.fallback = parseDefault(d, tag)
+	}
+	return d
+}
+
+// typed says what the Go type alone tells.
+func typed(t reflect.Type, depth int) *field {
+	switch t.Kind() {
+	case reflect.Bool:
+		return &field{shape: boolean}
+	case reflect.Int32:
+		return &field{shape: whole, low: math.MinInt32, high: math.MaxInt32}
+	case reflect.Uint32:
+		return &field{shape: whole, low: 0, high: math.MaxUint32}
+	case reflect.Int64:
+		return &field{shape: whole, low: math.MinInt64, high: math.MaxInt64}
+	case reflect.Float64:
+		return &field{shape: real}
+	case reflect.String:
+		return &field{shape: text}
+	case reflect.Slice:
+		return &field{shape: list, element: typed(t.Elem(), depth)}
+	case reflect.Pointer:
+		return typed(t.Elem(), depth)
+	case reflect.Struct:
+		return &field{shape: object, record: describe(t, depth+1)}
+	}
+	panic(fmt.Sprintf("schema: no field can be a %s", t))
+}
+
+func number(tag reflect.StructTag, name string, otherwise int) int {
+	value, ok := tag.Lookup(name)
+	if !ok {
+		return otherwise
+	}
+	parsed, err := strconv.Atoi(value)
+	must(name, err)
+	return parsed
+}
+
+// parseDefault reads a default as if it had been sent, so that it obeys the field's own rules.
+func parseDefault(f *field, tag string) any {
+	var raw any = tag
+	if f.shape == list || f.shape == object {
+		decoder := json.NewDecoder(strings.NewReader(tag))
+		decoder.UseNumber()
+		must(f.name, decoder.Decode(&raw))
+	}
+	if f.ref != "" {
+		return "/api/" + f.ref + "?name=" + tag
+	}
+	value, problem := f.accept(raw, &place{name: f.name})
+	if problem != nil {
+		panic(fmt.Sprintf("schema: default of %s: %s", problem.Field, problem.Problem))
+	}
+	return value
+}
+
+func must(what string, err error) {
+	if err != nil {
+		panic(fmt.Sprintf("schema: %s: %v", what, err))
+	}
+}

@@ -1,0 +1,93 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// Into turns an object into the struct of its kind: Into[Pool](o). Fields that are absent are zero, objects that are
+// absent are nil. It fails only if the object was not decoded by its kind.
+func Into[T any](o Object) (*T, error) {
+	t := reflect.TypeFor[T]()
+	r, ok := records[t]
+	if !ok {
+		return nil, fmt.Errorf("schema: %s describes no kind", t)
+	}
+	result := new(T)
+	if err := r.assign(reflect.ValueOf(result).Elem(), o, nil); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// Defaults is what an object would be if it were sent empty: Defaults[HTTPProfile]().
+func Defaults[T any]() *T {
+	o := Object{}
+	records[reflect.TypeFor[T]()].fill(o)
+	result, err := Into[T](o)
+	must("defaults", err)
+	return result
+}
+
+func (r *record) assign(target reflect.Value, o Object, at *place) error {
+	for _, f := range r.fields {
+		value, ok := o[f.name]
+		if !ok {
+			continue
+		}
+		if err := f.assign(target.FieldByIndex(f.index), value, &place{within: at, name: f.name}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *field) assign(target reflect.Value, value any, at *place) error {
+	switch v := value.(type) {
+	case Object:
+		if f.shape != object {
+			break
+		}
+		if target.Kind() == reflect.Pointer {
+			target.Set(reflect.New(target.Type().Elem()))
+			target = target.Elem()
+		}
+		return f.record.assign(target, v, at)
+	case []any:
+		if f.shape == list {
+			return f.assignList(target, v, at)
+		}
+	case int64:
+		if f.shape == whole {
+			return assignWhole(target, v, at)
+		}
+	case bool, string, float64:
+		if source := reflect.ValueOf(v); source.Kind() == target.Kind() {
+			target.Set(source)
+			return nil
+		}
+	}
+	return fmt.Errorf("schema: %s cannot be %s", at, show(value))
+}
+
+func (f *field) assignList(target reflect.Value, values []any, at *place) error {
+	target.Set(reflect.MakeSlice(target.Type(), len(values), len(values)))
+	for i := range values {
+		if err := f.element.assign(target.Index(i), values[i], &place{within: at, index: i}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func assignWhole(target reflect.Value, value int64, at *place) error {
+	switch {
+	case target.CanInt() && !target.OverflowInt(value):
+		target.SetInt(value)
+	case target.CanUint() && value >= 0 && !target.OverflowUint(uint64(value)):
+		target.SetUint(uint64(value))
+	default:
+		return fmt.Errorf("schema: %s cannot be %d", at, value)
+	}
+	return nil
+}

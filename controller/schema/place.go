@@ -1,0 +1,87 @@
+package schema
+
+import "strconv"
+
+// place is where a value stands in its object. Its text, "servers[0].port", is only made when somebody asks.
+type place struct {
+	within *place
+	name   string
+	index  int // within a list: name is empty
+}
+
+func (p *place) String() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.name == "":
+		return p.within.String() + "[" + strconv.Itoa(p.index) + "]"
+	case p.within == nil:
+		return p.name
+	}
+	return p.within.String() + "." + p.name
+}
+
+// slot is one present value that is neither an object nor a list, and how to replace it.
+type slot struct {
+	field *field
+	place *place
+	value any
+	set   func(any) // nil removes it
+}
+
+// eachSlot visits every scalar of an object that its kind knows, those in lists too, in the order of the struct.
+func (r *record) eachSlot(o Object, at *place, visit func(slot)) {
+	for _, f := range r.fields {
+		value, ok := o[f.name]
+		if !ok {
+			continue
+		}
+		f.eachSlot(value, &place{within: at, name: f.name}, visit, func(v any) {
+			if v == nil {
+				delete(o, f.name)
+				return
+			}
+			o[f.name] = v
+		})
+	}
+}
+
+func (f *field) eachSlot(value any, at *place, visit func(slot), set func(any)) {
+	switch v := value.(type) {
+	case Object:
+		if f.shape == object {
+			f.record.eachSlot(v, at, visit)
+		}
+	case []any:
+		if f.shape != list {
+			return
+		}
+		for i := range v {
+			f.element.eachSlot(v[i], &place{within: at, index: i}, visit, func(replaced any) { v[i] = replaced })
+		}
+	default:
+		visit(slot{field: f, place: at, value: value, set: set})
+	}
+}
+
+// eachRecord visits an object and all objects within it, the outer one first.
+func (r *record) eachRecord(o Object, visit func(*record, Object)) {
+	visit(r, o)
+	for _, f := range r.fields {
+		switch v := o[f.name].(type) {
+		case Object:
+			if f.shape == object {
+				f.record.eachRecord(v, visit)
+			}
+		case []any:
+			if f.shape != list || f.element.shape != object {
+				continue
+			}
+			for _, item := range v {
+				if inner, ok := item.(Object); ok {
+					f.element.record.eachRecord(inner, visit)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,17 @@
+package schema
+
+import "fmt"
+
+// FieldError says what is wrong with one field of an object that somebody sent. It is always the sender's fault.
+type FieldError struct {
+	Kind    string // "pool"
+	Field   string // "servers[0].port"; empty: the object as a whole
+	Problem string // "70000 is out of range; give 1 to 65535"
+}
+
+func (e *FieldError) Error() string {
+	if e.Field == "" {
+		return fmt.Sprintf("%s: %s", e.Kind, e.Problem)
+	}
+	return fmt.Sprintf("%s: %s: %s", e.Kind, e.Field, e.Problem)
+}

@@ -1,0 +1,115 @@
+package schema
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// Reference is one field, or list element, that names another object.
+type Reference struct {
+	Field string // "health_monitor_refs[0]"
+	Kind  string // of the object it names: "healthmonitor"
+	Value string // as sent, or "/api/healthmonitor/<uuid>" when stored
+	Set   func(value string)
+}
+
+// References lists what an object refers to, in the order of its fields; empty references are left out.
+// Set writes into the object itself.
+func (k *Kind) References(o Object) []Reference {
+	var found []Reference
+	k.record.eachSlot(o, nil, func(s slot) {
+		value, _ := s.value.(string)
+		if s.field.ref == "" || value == "" {
+			return
+		}
+		found = append(found, Reference{
+			Field: s.place.String(), Kind: s.field.ref, Value: value, Set: func(value string) { s.set(value) },
+		})
+	})
+	return found
+}
+
+// RefTarget is what a reference names: an object by its uuid, or by its name, perhaps within a cloud or tenant.
+type RefTarget struct {
+	Kind   string
+	UUID   string // empty: by name
+	Name   string
+	Cloud  string // its name; empty: that of the object that refers
+	Tenant string // its name; empty: that of the object that refers, then admin
+}
+
+// Path is how a resolved reference is stored.
+func (t RefTarget) Path() string { return RefPath(t.Kind, t.UUID) }
+
+// RefPath is the stored form of a reference to an object.
+func RefPath(kind, uuid string) string { return "/api/" + kind + "/" + uuid }
+
+// ParseRef reads a reference to an object of a kind in any of the forms that clients send: an absolute URL or a path,
+// to a uuid or with a query (?name=X&cloud=Y), with or without "#name" behind it, or a bare uuid.
+func ParseRef(kind, value string) (RefTarget, error) {
+	target := RefTarget{Kind: kind}
+	u, err := url.Parse(strings.ReplaceAll(strings.TrimSpace(value), " ", "%20"))
+	if err != nil {
+		return target, fmt.Errorf("%s is not a reference", show(value))
+	}
+	if !strings.Contains(u.Path, "/") {
+		return bareRef(target, u, value)
+	}
+	named, rest, ok := splitRefPath(u.Path)
+	if !ok {
+		return target, fmt.Errorf("%s is not a reference; give /api/%s/<uuid> or /api/%s?name=<name>", show(value), kind, kind)
+	}
+	if named != kind {
+		return target, fmt.Errorf("%s refers to a %s; give a %s", show(value), named, kind)
+	}
+	if rest != "" {
+		target.UUID = rest
+		return target, nil
+	}
+	return queryRef(target, u.Query(), value)
+}
+
+func bareRef(target RefTarget, u *url.URL, value string) (RefTarget, error) {
+	if u.Scheme != "" || u.Host != "" || !plainUUID(u.Path) {
+		return target, fmt.Errorf("%s is not a uuid of a %s", show(value), target.Kind)
+	}
+	target.UUID = u.Path
+	return target, nil
+}
+
+func queryRef(target RefTarget, query url.Values, value string) (RefTarget, error) {
+	target.Name = query.Get("name")
+	if target.Name == "" {
+		return target, fmt.Errorf("%s names no %s; give a uuid or ?name=", show(value), target.Kind)
+	}
+	target.Cloud = first(query, "cloud", "cloud_ref.name")
+	target.Tenant = first(query, "tenant", "tenant_ref.name")
+	return target, nil
+}
+
+// splitRefPath takes "/api/pool/pool-1" apart. A path has one "/api/", a kind, and at most one uuid after it.
+func splitRefPath(path string) (kind, uuid string, ok bool) {
+	trimmed := strings.Trim(path, "/")
+	parts := strings.Split(trimmed, "/")
+	if len(parts) < 2 || len(parts) > 3 || parts[0] != "api" || parts[1] == "" {
+		return "", "", false
+	}
+	if len(parts) == 2 {
+		return parts[1], "", true
+	}
+	return parts[1], parts[2], plainUUID(parts[2])
+}
+
+func plainUUID(text string) bool {
+	return text != "" && len(text) <= 128 && strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz0123456789-_.:") == ""
+}
+
+func first(query url.Values, names ...string) string {
+	for _, name := range names {
+		if value := query.Get(name); value != "" {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,91 @@
+package schema
+
+// SSLKeyAndCertificate is a certificate with its chain and private key, as PEM, or the order to make one.
+type SSLKeyAndCertificate struct {
+	Identity
+	Named
+	Owned
+	Markers            []Marker        `json:"markers"`
+	CreatedBy          string          `json:"created_by"`
+	Type               string          `json:"type" enum:"CertificateType" default:"SSL_CERTIFICATE_TYPE_VIRTUALSERVICE"`
+	Certificate        *Certificate    `json:"certificate" required:"true"`
+	Key                string          `json:"key" secret:"true"`
+	KeyPassphrase      string          `json:"key_passphrase" secret:"true" default:""`
+	KeyParams          *KeyParams      `json:"key_params"`
+	CACerts            []CACertificate `json:"ca_certs" items:"20"`
+	Format             string          `json:"format" enum:"CertificateFormat" default:"SSL_PEM"`
+	Status             string          `json:"status" enum:"CertificateStatus" default:"SSL_CERTIFICATE_FINISHED"`
+	CertificateBase64  bool            `json:"certificate_base64" default:"false"`
+	KeyBase64          bool            `json:"key_base64" default:"false"`
+	EnableOCSPStapling bool            `json:"enable_ocsp_stapling" default:"false"`
+	IsFederated        bool            `json:"is_federated" default:"false"`
+}
+
+// Certificate is a PEM and what it says. Without a PEM, self_signed orders one for the subject.
+type Certificate struct {
+	PEM             string             `json:"certificate"`
+	SelfSigned      bool               `json:"self_signed" default:"false"`
+	Subject         *DistinguishedName `json:"subject"`
+	SubjectAltNames []string           `json:"subject_alt_names" items:"100"`
+	DaysUntilExpire uint32             `json:"days_until_expire" min:"1" max:"36500" default:"365"`
+
+	Issuer             *DistinguishedName `json:"issuer" computed:"true"`
+	Version            string             `json:"version" computed:"true"`
+	SerialNumber       string             `json:"serial_number" computed:"true"`
+	SignatureAlgorithm string             `json:"signature_algorithm" computed:"true"`
+	NotBefore          string             `json:"not_before" computed:"true"` // "2017-06-11 04:44:28", UTC
+	NotAfter           string             `json:"not_after" computed:"true"`
+	Fingerprint        string             `json:"fingerprint" computed:"true"`
+	ExpiryStatus       string             `json:"expiry_status" enum:"CertificateExpiry" computed:"true"`
+	PublicKey          string             `json:"public_key" computed:"true"`
+	KeyParams          *KeyParams         `json:"key_params" computed:"true"`
+}
+
+// DistinguishedName names a subject or issuer.
+type DistinguishedName struct {
+	CommonName        string `json:"common_name"`
+	Organization      string `json:"organization"`
+	OrganizationUnit  string `json:"organization_unit"`
+	Locality          string `json:"locality"`
+	State             string `json:"state"`
+	Country           string `json:"country"`
+	EmailAddress      string `json:"email_address"`
+	DistinguishedName string `json:"distinguished_name"`
+}
+
+// KeyParams is what kind of key it is, or shall be.
+type KeyParams struct {
+	Algorithm string     `json:"algorithm" enum:"KeyAlgorithm" default:"SSL_KEY_ALGORITHM_RSA" required:"true"`
+	RSA       *RSAParams `json:"rsa_params"`
+	EC        *ECParams  `json:"ec_params"`
+}
+
+// RSAParams sizes an RSA key.
+type RSAParams struct {
+	KeySize  string `json:"key_size" enum:"RSAKeySize" default:"SSL_KEY_2048_BITS"`
+	Exponent uint32 `json:"exponent" default:"65537"`
+}
+
+// ECParams chooses a curve.
+type ECParams struct {
+	Curve string `json:"curve" enum:"ECCurve" default:"SSL_KEY_EC_CURVE_SECP256R1"`
+}
+
+// CACertificate is one link of the chain behind a certificate.
+type CACertificate struct {
+	Name string `json:"name"`
+	Ref  string `json:"ca_ref" ref:"sslkeyandcertificate"`
+}
+
+// Ordered tells whether this is the order to make a key and a self-signed certificate: pki makes them and puts them
+// into the object with SetKeyPair.
+func (c *SSLKeyAndCertificate) Ordered() bool {
+	return c.Certificate.PEM == "" && c.Certificate.SelfSigned
+}
+
+// SetKeyPair puts a certificate and its key, both PEM, into an object of this kind.
+func SetKeyPair(o Object, certificatePEM, keyPEM string) {
+	certificate, _ := o["certificate"].(Object)
+	certificate["certificate"] = certificatePEM
+	o["key"] = keyPEM
+}

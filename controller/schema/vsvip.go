@@ -1,0 +1,102 @@
+package schema
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// VsVip is a set of addresses that virtual services share.
+type VsVip struct {
+	Identity
+	Named
+	Owned
+	Clouded
+	Markers            []Marker  `json:"markers"`
+	CreatedBy          string    `json:"created_by"`
+	CloudChecksum      string    `json:"vsvip_cloud_config_cksum"`
+	Vips               []Vip     `json:"vip"`
+	DNSInfo            []DNSInfo `json:"dns_info" items:"1000"`
+	VrfContextRef      string    `json:"vrf_context_ref" ref:"vrfcontext" default:"global"`
+	EastWestPlacement  bool      `json:"east_west_placement" default:"false"`
+	UseStandardALB     bool      `json:"use_standard_alb"`
+	BGPPeerLabels      []string  `json:"bgp_peer_labels" items:"128"`
+	BGPLocalPreference uint32    `json:"bgp_local_preference"`
+}
+
+// Vip is one address, IPv4 or IPv6 or one of each.
+type Vip struct {
+	VipID                  string        `json:"vip_id"`
+	Enabled                bool          `json:"enabled" default:"true"`
+	IPAddress              *IPAddr       `json:"ip_address"`
+	IP6Address             *IPAddr       `json:"ip6_address"`
+	FloatingIP             *IPAddr       `json:"floating_ip"`
+	Subnet                 *IPAddrPrefix `json:"subnet"`
+	AutoAllocateIP         bool          `json:"auto_allocate_ip" default:"false"`
+	AutoAllocateIPType     string        `json:"auto_allocate_ip_type" enum:"AutoAllocateIPType" default:"V4_ONLY"`
+	AutoAllocateFloatingIP bool          `json:"auto_allocate_floating_ip" default:"false"`
+	AviAllocatedVip        bool          `json:"avi_allocated_vip" default:"false"`
+	AviAllocatedFip        bool          `json:"avi_allocated_fip" default:"false"`
+	AvailabilityZone       string        `json:"availability_zone"`
+	PrefixLength           uint32        `json:"prefix_length" max:"128" default:"32"`
+}
+
+// DNSInfo is a name under which an address is known.
+type DNSInfo struct {
+	FQDN string `json:"fqdn"`
+	Type string `json:"type" enum:"DNSRecordType" default:"DNS_RECORD_A"`
+	TTL  uint32 `json:"ttl" min:"1" max:"86400"`
+}
+
+// fillVips numbers the addresses that have no id, around the ids that are taken.
+func fillVips(vips any) {
+	taken := map[any]bool{}
+	for _, vip := range objects(vips) {
+		taken[vip["vip_id"]] = true
+	}
+	next := 0
+	for _, vip := range objects(vips) {
+		if _, ok := vip["vip_id"]; ok {
+			continue
+		}
+		for taken[strconv.Itoa(next)] {
+			next++
+		}
+		vip["vip_id"] = strconv.Itoa(next)
+		next++
+	}
+}
+
+func (v *VsVip) check() *FieldError { return checkVips(v.Vips) }
+
+func checkVips(vips []Vip) *FieldError {
+	owner := map[string]int{}
+	for i, vip := range vips {
+		here := fmt.Sprintf("vip[%d]", i)
+		if earlier, taken := owner[vip.VipID]; taken {
+			return &FieldError{
+				Field:   here + ".vip_id",
+				Problem: fmt.Sprintf("%q is already the id of vip[%d]", vip.VipID, earlier),
+			}
+		}
+		owner[vip.VipID] = i
+		if problem := vip.check(here); problem != nil {
+			return problem
+		}
+	}
+	return nil
+}
+
+func (v *Vip) check(here string) *FieldError {
+	if v.IPAddress == nil && v.IP6Address == nil && !v.AutoAllocateIP {
+		return &FieldError{Field: here + ".ip_address", Problem: "is required"}
+	}
+	if v.IPAddress != nil {
+		if problem := v.IPAddress.problem(here + ".ip_address"); problem != nil {
+			return problem
+		}
+	}
+	if v.IP6Address != nil {
+		return v.IP6Address.problem(here + ".ip6_address")
+	}
+	return nil
+}
