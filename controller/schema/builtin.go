@@ -67,3 +67,13 @@ func build(k *Kind, source Object) Builtin {
 	}
 	return b
 }
+
+// BuiltIn tells whether an object is built in: it can be changed and not deleted.
+func BuiltIn(kind, name string) bool {
+	for _, source := range builtinSources[kind] {
+		if source["name"] == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,156 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// Build makes the model of all objects, by kind. It never fails: what cannot be read or resolved is left out, and the
+// findings say so, in the order of kind and uuid.
+func Build(revision int64, objects map[string][]schema.Object) (*Model, []Finding) {
+	b := builder{objects: objects}
+	b.read()
+	b.link()
+	return b.model(revision), b.findings
+}
+
+type builder struct {
+	objects  map[string][]schema.Object
+	findings []Finding
+
+	applicationProfiles table[schema.ApplicationProfile]
+	networkProfiles     table[schema.NetworkProfile]
+	sslProfiles         table[schema.SSLProfile]
+	vsVips              table[schema.VsVip]
+	certificates        table[Certificate]
+	monitors            table[HealthMonitor]
+	pools               table[Pool]
+	groups              table[Group]
+	engines             table[Engine]
+	virtualServices     table[VirtualService]
+}
+
+// table is the objects of one kind by uuid.
+type table[T any] map[string]*T
+
+func (b *builder) read() {
+	b.applicationProfiles = read(b, "applicationprofile", func(p schema.ApplicationProfile) *schema.ApplicationProfile { return &p })
+	b.networkProfiles = read(b, "networkprofile", func(p schema.NetworkProfile) *schema.NetworkProfile { return &p })
+	b.sslProfiles = read(b, "sslprofile", func(p schema.SSLProfile) *schema.SSLProfile { return &p })
+	b.vsVips = read(b, "vsvip", func(v schema.VsVip) *schema.VsVip { return &v })
+	b.certificates = read(b, "sslkeyandcertificate", b.certificate)
+	b.monitors = read(b, "healthmonitor", b.monitor)
+	b.pools = read(b, "pool", b.pool)
+	b.groups = read(b, "serviceenginegroup", func(g schema.ServiceEngineGroup) *Group { return &Group{ServiceEngineGroup: g} })
+	b.engines = read(b, "serviceengine", func(e schema.ServiceEngine) *Engine { return &Engine{ServiceEngine: e} })
+	b.virtualServices = read(b, "virtualservice", b.virtualService)
+}
+
+// read turns the objects of one kind into S, as the schema has it, and then into T; nil leaves it out.
+func read[S, T any](b *builder, kind string, wrap func(S) *T) table[T] {
+	all := table[T]{}
+	for _, o := range b.objects[kind] {
+		uuid, _ := o["uuid"].(string)
+		name, _ := o["name"].(string)
+		typed, err := schema.Into[S](o)
+		if err != nil {
+			b.find(kind, uuid, name, "", "%v", err)
+			continue
+		}
+		if wrapped := wrap(*typed); wrapped != nil {
+			all[uuid] = wrapped
+		}
+	}
+	return all
+}
+
+func (b *builder) find(kind, uuid, name, field, message string, args ...any) {
+	b.findings = append(b.findings, Finding{
+		Kind: kind, UUID: uuid, Name: name, Field: field, Message: fmt.Sprintf(message, args...),
+	})
+}
+
+func (b *builder) model(revision int64) *Model {
+	slices.SortFunc(b.findings, func(x, y Finding) int {
+		return cmp.Or(strings.Compare(x.Kind, y.Kind), strings.Compare(x.UUID, y.UUID), strings.Compare(x.Field, y.Field))
+	})
+	return &Model{
+		Revision:        revision,
+		VirtualServices: sorted(b.virtualServices),
+		Pools:           sorted(b.pools),
+		HealthMonitors:  sorted(b.monitors),
+		Certificates:    sorted(b.certificates),
+		Groups:          sorted(b.groups),
+		Engines:         sorted(b.engines),
+	}
+}
+
+func sorted[T any](all table[T]) []*T {
+	list := make([]*T, 0, len(all))
+	for _, uuid := range uuids(all) {
+		list = append(list, all[uuid])
+	}
+	return list
+}
+
+func uuids[T any](all table[T]) []string {
+	list := make([]string, 0, len(all))
+	for uuid := range all {
+		list = append(list, uuid)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (b *builder) certificate(c schema.SSLKeyAndCertificate) *Certificate {
+	wrapped := &Certificate{SSLKeyAndCertificate: c}
+	if c.Type == "SSL_CERTIFICATE_TYPE_CA" {
+		return nil
+	}
+	pair, err := schema.ParseKeyPair(c.Certificate.PEM, c.Key)
+	if err != nil {
+		b.find("sslkeyandcertificate", c.UUID, c.Name, "certificate", "%v", err)
+		return nil
+	}
+	wrapped.KeyPair = *pair
+	return wrapped
+}
+
+func (b *builder) monitor(m schema.HealthMonitor) *HealthMonitor {
+	wrapped := &HealthMonitor{HealthMonitor: m}
+	switch m.Type {
+	case "HEALTH_MONITOR_HTTP":
+		wrapped.Check = m.HTTP
+	case "HEALTH_MONITOR_HTTPS":
+		wrapped.Check = m.HTTPS
+	}
+	return wrapped
+}
+
+func (b *builder) pool(p schema.Pool) *Pool {
+	wrapped := &Pool{Pool: p, Conn: p.ConnPool}
+	if wrapped.Conn == nil {
+		wrapped.Conn = schema.Defaults[schema.ConnPool]()
+	}
+	for i, server := range p.Servers {
+		address := server.IP.Address()
+		if !address.IsValid() {
+			b.find("pool", p.UUID, p.Name, fmt.Sprintf("servers[%d].ip", i), "%q is a name; give an address", server.IP.Addr)
+			continue
+		}
+		port := uint16(server.PortOr(p.DefaultServerPort))
+		wrapped.Members = append(wrapped.Members, Member{
+			Server: server, ID: server.ID(p.DefaultServerPort), Address: netip.AddrPortFrom(address, port),
+		})
+	}
+	return wrapped
+}
+
+func (b *builder) virtualService(vs schema.VirtualService) *VirtualService {
+	return &VirtualService{VirtualService: vs}
+}

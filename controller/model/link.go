@@ -1,0 +1,114 @@
+package model
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// link turns references into pointers, the referred before those who refer.
+func (b *builder) link() {
+	for _, engine := range sorted(b.engines) {
+		at := source{b, "serviceengine", &engine.Identity, engine.Name}
+		if engine.Group = follow(at, b.groups, "se_group_ref", engine.SEGroupRef); engine.Group != nil {
+			engine.Group.Engines = append(engine.Group.Engines, engine)
+		}
+	}
+	for _, pool := range sorted(b.pools) {
+		b.linkPool(pool)
+	}
+	for _, vs := range sorted(b.virtualServices) {
+		b.linkVirtualService(vs)
+	}
+}
+
+// source is the object that refers.
+type source struct {
+	builder *builder
+	kind    string
+	id      *schema.Identity
+	name    string
+}
+
+// follow finds what a reference points to; nil if it is empty, or if there is nothing, which is a finding.
+func follow[T any](from source, to table[T], field, reference string) *T {
+	if reference == "" {
+		return nil
+	}
+	found, ok := to[reference[strings.LastIndexByte(reference, '/')+1:]]
+	if !ok {
+		from.find(field, "%s is not there or cannot be used", reference)
+	}
+	return found
+}
+
+func (s source) find(field, message string, args ...any) {
+	s.builder.find(s.kind, s.id.UUID, s.name, field, message, args...)
+}
+
+func followAll[T any](from source, to table[T], field string, references []string) []*T {
+	var found []*T
+	for i, reference := range references {
+		if target := follow(from, to, fmt.Sprintf("%s[%d]", field, i), reference); target != nil {
+			found = append(found, target)
+		}
+	}
+	return found
+}
+
+func (b *builder) linkPool(pool *Pool) {
+	from := source{b, "pool", &pool.Identity, pool.Name}
+	pool.HealthMonitors = followAll(from, b.monitors, "health_monitor_refs", pool.HealthMonitorRefs)
+	pool.SSLProfile = follow(from, b.sslProfiles, "ssl_profile_ref", pool.SSLProfileRef)
+}
+
+func (b *builder) linkVirtualService(vs *VirtualService) {
+	from := source{b, "virtualservice", &vs.Identity, vs.Name}
+	vs.Pool = follow(from, b.pools, "pool_ref", vs.PoolRef)
+	vs.Certificates = followAll(from, b.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
+	vs.SSLProfile = follow(from, b.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)
+	if vs.Group = follow(from, b.groups, "se_group_ref", vs.SEGroupRef); vs.Group != nil {
+		vs.Group.VirtualServices = append(vs.Group.VirtualServices, vs)
+	}
+	b.linkProfiles(from, vs)
+	vips := vs.Vips
+	if shared := follow(from, b.vsVips, "vsvip_ref", vs.VsVipRef); shared != nil {
+		vips = shared.Vips
+	}
+	vs.Addresses = addresses(vips)
+}
+
+func (b *builder) linkProfiles(from source, vs *VirtualService) {
+	vs.ApplicationProfile = follow(from, b.applicationProfiles, "application_profile_ref", vs.ApplicationProfileRef)
+	if profile := vs.ApplicationProfile; profile != nil && profile.Type == "APPLICATION_PROFILE_TYPE_HTTP" {
+		vs.HTTP = orDefaults(profile.HTTP)
+	}
+	vs.NetworkProfile = follow(from, b.networkProfiles, "network_profile_ref", vs.NetworkProfileRef)
+	if profile := vs.NetworkProfile; profile != nil && profile.Profile.Type == "PROTOCOL_TYPE_TCP_PROXY" {
+		vs.TCP = orDefaults(profile.Profile.TCPProxy)
+	}
+}
+
+func orDefaults[T any](given *T) *T {
+	if given != nil {
+		return given
+	}
+	return schema.Defaults[T]()
+}
+
+func addresses(vips []schema.Vip) []netip.Addr {
+	var found []netip.Addr
+	for _, vip := range vips {
+		for _, ip := range []*schema.IPAddr{vip.IPAddress, vip.IP6Address} {
+			if ip == nil || !vip.Enabled {
+				continue
+			}
+			if address := ip.Address(); address.IsValid() {
+				found = append(found, address)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,85 @@
+// Package model turns all objects at one revision into typed structs whose references are pointers. It is the stage
+// between store and place and plan: a pure function of what operators wrote, built whole for each revision and never
+// changed after. Nothing here may do I/O, read a clock or write a log.
+package model
+
+import (
+	"net/netip"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// Model is every object that placing and planning look at, each list sorted by uuid.
+type Model struct {
+	Revision        int64
+	VirtualServices []*VirtualService
+	Pools           []*Pool
+	HealthMonitors  []*HealthMonitor
+	Certificates    []*Certificate
+	Groups          []*Group
+	Engines         []*Engine
+}
+
+// VirtualService is a virtual service with all that it needs to serve. What could not be found is nil, and a Finding.
+type VirtualService struct {
+	schema.VirtualService
+	Addresses          []netip.Addr // of its VsVip, or its own; those that are enabled
+	ApplicationProfile *schema.ApplicationProfile
+	HTTP               *schema.HTTPProfile // nil: its application profile is not one of HTTP
+	NetworkProfile     *schema.NetworkProfile
+	TCP                *schema.TCPProxy // nil: its network profile is not one of a TCP proxy
+	SSLProfile         *schema.SSLProfile
+	Certificates       []*Certificate
+	Pool               *Pool
+	Group              *Group
+}
+
+// Pool is a pool with its monitors.
+type Pool struct {
+	schema.Pool
+	Members        []Member
+	Conn           *schema.ConnPool
+	HealthMonitors []*HealthMonitor
+	SSLProfile     *schema.SSLProfile // nil: its servers are spoken to in plain
+}
+
+// Member is a server that has an address.
+type Member struct {
+	schema.Server
+	ID      string // "10.0.0.1:80"
+	Address netip.AddrPort
+}
+
+// HealthMonitor is a health monitor; HTTP and HTTPS have their check at hand.
+type HealthMonitor struct {
+	schema.HealthMonitor
+	Check *schema.HTTPMonitor // of its type; nil: neither HTTP nor HTTPS
+}
+
+// Certificate is a certificate that a TLS server can use.
+type Certificate struct {
+	schema.SSLKeyAndCertificate
+	schema.KeyPair
+}
+
+// Group is a group of engines, and the virtual services to be placed on them.
+type Group struct {
+	schema.ServiceEngineGroup
+	Engines         []*Engine
+	VirtualServices []*VirtualService
+}
+
+// Engine is an engine that has joined.
+type Engine struct {
+	schema.ServiceEngine
+	Group *Group
+}
+
+// Finding is what keeps an object from taking effect as it was written.
+type Finding struct {
+	Kind    string // "virtualservice"
+	UUID    string
+	Name    string
+	Field   string // "ssl_key_and_certificate_refs[0]"; empty: the object as a whole
+	Message string
+}
