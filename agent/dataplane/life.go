@@ -1,0 +1,206 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+)
+
+const (
+	// helloTimeout is how long a data plane that listens may take to greet; one that takes longer is stuck.
+	helloTimeout = 2 * time.Second
+	// startTimeout is how long a new process may take to listen.
+	startTimeout = 10 * time.Second
+	// dialPause is the pace of asking a starting process for its socket: well below what a client would notice.
+	dialPause = 5 * time.Millisecond
+	// framesMax wait for the supervisor; then the data plane waits for us.
+	framesMax = 16
+)
+
+// life is one connection to one data plane's process, from Hello to the end of either.
+type life struct {
+	process *process
+	hello   *dataplanev1.Hello
+	wire    wire
+	frames  chan frame    // closed when the connection is over
+	closed  chan struct{} // we hung up: nobody takes frames any more
+	reason  error         // why the connection is over; valid once frames is closed
+	handed  map[slot]bool // sockets that the process has
+	states  map[server]bool
+}
+
+type server struct{ pool, id string }
+
+// greet dials the data plane at this socket and hears its Hello and which sockets it holds already. The process is
+// returned even when it does not greet; it is nil when nobody listens.
+func greet(ctx context.Context, path string, known *process) (*life, sockets, *process, error) {
+	dialer := net.Dialer{Timeout: helloTimeout}
+	connection, err := dialer.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	socket := connection.(*net.UnixConn)
+	process, err := peer(socket, known)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, socket.Close())
+	}
+	l := &life{
+		process: process, wire: wire{socket}, frames: make(chan frame, framesMax), closed: make(chan struct{}),
+		handed: map[slot]bool{}, states: map[server]bool{},
+	}
+	held, err := l.hear()
+	if err != nil {
+		held.closeAll()
+		return nil, nil, process, errors.Join(fmt.Errorf("it does not greet as a data plane does: %w", err), socket.Close())
+	}
+	go l.listen()
+	return l, held, process, nil
+}
+
+// peer finds out which process listens at the other end.
+func peer(socket *net.UnixConn, known *process) (*process, error) {
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var credentials *unix.Ucred
+	var failed error
+	err = raw.Control(func(descriptor uintptr) {
+		credentials, failed = unix.GetsockoptUcred(int(descriptor), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	if known != nil && known.pid == int(credentials.Pid) && !known.hasEnded() {
+		return known, nil
+	}
+	return adopt(int(credentials.Pid))
+}
+
+// hear takes Hello and the Sockets after it.
+func (l *life) hear() (sockets, error) {
+	held := sockets{}
+	if err := l.wire.socket.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
+		return held, err
+	}
+	first, err := l.wire.read()
+	if err != nil {
+		return held, err
+	}
+	if l.hello = first.message.GetHello(); l.hello == nil {
+		closeAll(first.descriptors)
+		return held, errors.New("its first frame is no Hello")
+	}
+	for last := false; !last; {
+		next, err := l.wire.read()
+		if err != nil {
+			return held, err
+		}
+		if last, err = l.take(held, next); err != nil {
+			return held, err
+		}
+	}
+	return held, l.wire.socket.SetReadDeadline(time.Time{})
+}
+
+// take adds the sockets of one frame to held, which owns them from then on.
+func (l *life) take(held sockets, in frame) (last bool, err error) {
+	batch := in.message.GetSockets()
+	if batch == nil {
+		closeAll(in.descriptors)
+		return false, errors.New("no Sockets follow its Hello")
+	}
+	for i, socket := range batch.GetSockets() {
+		address, err := netip.ParseAddr(socket.GetAddress())
+		place := slot{netip.AddrPortFrom(address, uint16(socket.GetPort())), socket.GetWorker()}
+		if _, twice := held[place]; err != nil || twice {
+			closeAll(in.descriptors[i:])
+			return false, fmt.Errorf("it holds a socket at %q twice or nowhere", socket.GetAddress())
+		}
+		held[place] = in.descriptors[i]
+		l.handed[place] = true
+	}
+	return batch.GetLast(), nil
+}
+
+// listen brings frames until the connection is over.
+func (l *life) listen() {
+	defer close(l.frames)
+	for {
+		in, err := l.wire.read()
+		if err != nil {
+			l.reason = err
+			return
+		}
+		closeAll(in.descriptors) // sockets come only after Hello
+		select {
+		case l.frames <- in:
+		case <-l.closed:
+			return
+		}
+	}
+}
+
+func (l *life) hangUp() {
+	close(l.closed)
+	l.wire.socket.Close()
+	for range l.frames { // until listen has ended
+	}
+}
+
+// give hands over the sockets of these places that the process does not have yet.
+func (l *life) give(owned sockets, places places) error {
+	var missing []slot
+	for place := range places {
+		if !l.handed[place] {
+			missing = append(missing, place)
+		}
+	}
+	slices.SortFunc(missing, compareSlots)
+	for batch := range slices.Chunk(missing, descriptorsMax) {
+		message := &dataplanev1.Sockets{Last: batch[len(batch)-1] == missing[len(missing)-1]}
+		var descriptors []int
+		for _, place := range batch {
+			message.Sockets = append(message.Sockets, &dataplanev1.Socket{
+				Address: place.at.Addr().String(), Port: uint32(place.at.Port()), Worker: place.worker,
+			})
+			descriptors = append(descriptors, owned[place])
+			l.handed[place] = true
+		}
+		frame := &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Sockets{Sockets: message}}
+		if err := l.wire.write(frame, descriptors...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget drops what the agent closed: a later socket of the same place is another one.
+func (l *life) forget(owned sockets) {
+	maps.DeleteFunc(l.handed, func(place slot, _ bool) bool { _, kept := owned[place]; return !kept })
+}
+
+// tell sends the states that the process does not have yet.
+func (l *life) tell(states []*dataplanev1.ServerState) error {
+	news := new(dataplanev1.ServerStates)
+	for _, state := range states {
+		key := server{state.GetPoolUuid(), state.GetServerId()}
+		if up, told := l.states[key]; !told || up != state.GetUp() {
+			l.states[key] = state.GetUp()
+			news.States = append(news.States, state)
+		}
+	}
+	if len(news.States) == 0 {
+		return nil
+	}
+	return l.wire.write(&dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_ServerStates{ServerStates: news}})
+}

@@ -1,0 +1,91 @@
+package dataplane
+
+import (
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+)
+
+// deathsMax is how many data planes may die over one Plan before the Plan is blamed.
+const deathsMax = 2
+
+// rollout decides which Plan a data plane gets next. One is in flight at a time, of those that wait only the newest
+// counts, and a new process first gets the Plan that served before, so that a Plan it dies of costs the least.
+type rollout struct {
+	applied  *attempt // acknowledged; what a new process is given back
+	pending  *attempt // asked for and not decided; nil: none
+	flight   *attempt // sent to this process, unanswered; one of the two above, or a pending one that was overtaken
+	restored bool     // this process has what was applied, or there was nothing
+}
+
+type attempt struct {
+	plan   *dataplanev1.Plan
+	deaths int
+}
+
+// verdict is the outcome of a Plan that was submitted.
+type verdict struct {
+	plan    *dataplanev1.Plan
+	applied bool
+}
+
+func (r *rollout) submit(plan *dataplanev1.Plan) {
+	r.pending = &attempt{plan: plan}
+}
+
+// begin is told of each connection to a data plane: what was in flight is not any more.
+func (r *rollout) begin() {
+	r.flight = nil
+	hopeless := r.pending != nil && r.applied != nil && r.applied.deaths >= deathsMax
+	r.restored = r.applied == nil || hopeless
+}
+
+// next returns the Plan to send now; nil: none.
+func (r *rollout) next() *dataplanev1.Plan {
+	switch {
+	case r.flight != nil:
+		return nil
+	case !r.restored:
+		r.flight = r.applied
+	case r.pending != nil:
+		r.flight = r.pending
+	default:
+		return nil
+	}
+	return r.flight.plan
+}
+
+// restoring tells whether the Plan in flight is one that served already.
+func (r *rollout) restoring() bool {
+	return r.flight != nil && r.flight == r.applied
+}
+
+// answered ends the flight. It returns the verdict when somebody waits for one.
+func (r *rollout) answered(applied bool) *verdict {
+	landed := r.flight
+	restoring := r.restoring()
+	r.flight, r.restored = nil, true
+	landed.deaths = 0
+	if r.pending == landed {
+		r.pending = nil
+	}
+	if applied {
+		r.applied = landed
+	}
+	if restoring {
+		return nil
+	}
+	return &verdict{plan: landed.plan, applied: applied}
+}
+
+// died is told of the end of a process. It returns a verdict when that was the fault of the Plan in flight.
+func (r *rollout) died() *verdict {
+	if r.flight == nil {
+		return nil
+	}
+	guilty := r.flight
+	guilty.deaths++
+	if guilty == r.applied || guilty.deaths < deathsMax {
+		r.flight = nil
+		return nil
+	}
+	return r.answered(false)
+}

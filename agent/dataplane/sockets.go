@@ -1,0 +1,175 @@
+package dataplane
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+)
+
+const (
+	// backlog asks for the most; the kernel takes net.core.somaxconn when that is less.
+	backlog = 65535
+	// deferAcceptS keeps a connection that sends nothing from waking the data plane; HTTP and TLS clients speak first.
+	deferAcceptS = 1
+)
+
+// slot is the place of one listening socket: each worker has its own at every address.
+type slot struct {
+	at     netip.AddrPort
+	worker uint32
+}
+
+// sockets are the listening sockets that the agent owns. They are bare descriptors because an os.File would put them into
+// the Go runtime's poller, which would then wake for every connection that a client makes.
+type sockets map[slot]int
+
+// places are where a Plan listens, each with the virtual service that wants it.
+type places map[slot]*dataplanev1.VirtualService
+
+// listenError says which virtual service cannot be listened for.
+type listenError struct {
+	service *dataplanev1.VirtualService
+	at      string
+	cause   error
+}
+
+func (e *listenError) Error() string {
+	return fmt.Sprintf("cannot listen on %s: %s", e.at, explain(e.cause))
+}
+
+func (e *listenError) finding() *dataplanev1.Finding {
+	return &dataplanev1.Finding{
+		Kind: "virtualservice", Uuid: e.service.GetUuid(), Name: e.service.GetName(), Field: "services", Message: e.Error(),
+	}
+}
+
+// explain adds what to do to what the kernel says.
+func explain(cause error) string {
+	switch {
+	case errors.Is(cause, unix.EADDRINUSE):
+		return "another program on this engine listens there; stop it or choose another port"
+	case errors.Is(cause, unix.EACCES):
+		return "no permission for a port this low; give the agent CAP_NET_BIND_SERVICE or choose another port"
+	case errors.Is(cause, unix.EMFILE), errors.Is(cause, unix.ENFILE):
+		return "no file descriptors left; raise the agent's limit (LimitNOFILE)"
+	case errors.Is(cause, unix.EAFNOSUPPORT), errors.Is(cause, unix.EADDRNOTAVAIL):
+		return "this engine has no such kind of address (is IPv6 disabled?)"
+	default:
+		return cause.Error()
+	}
+}
+
+// placesOf lists where a Plan listens with so many workers.
+func placesOf(plan *dataplanev1.Plan, workers uint32) (places, error) {
+	all := places{}
+	for _, service := range plan.GetVirtualServices() {
+		for _, listener := range service.GetListeners() {
+			address, err := netip.ParseAddr(listener.GetAddress())
+			if err != nil || listener.GetPort() == 0 || listener.GetPort() > 65535 {
+				at := fmt.Sprintf("%s:%d", listener.GetAddress(), listener.GetPort())
+				return nil, &listenError{service, at, errors.New("not an address and port")}
+			}
+			for worker := range workers {
+				all[slot{netip.AddrPortFrom(address, uint16(listener.GetPort())), worker}] = service
+			}
+		}
+	}
+	return all, nil
+}
+
+// open adds the sockets that are missing. When one cannot be had, none is added.
+func (s sockets) open(places places) error {
+	var opened []slot
+	for _, place := range slices.SortedFunc(maps.Keys(places), compareSlots) {
+		if _, have := s[place]; have {
+			continue
+		}
+		descriptor, err := listen(place.at)
+		if err != nil {
+			s.close(opened)
+			return &listenError{places[place], place.at.String(), err}
+		}
+		s[place] = descriptor
+		opened = append(opened, place)
+	}
+	return nil
+}
+
+// compareSlots orders by worker within an address, so that the kernel's reuseport group has worker n at index n.
+func compareSlots(a, b slot) int {
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.worker, b.worker))
+}
+
+func (s sockets) close(places []slot) {
+	for _, place := range places {
+		if descriptor, have := s[place]; have {
+			unix.Close(descriptor)
+			delete(s, place)
+		}
+	}
+}
+
+// retain closes the sockets of every other place.
+func (s sockets) retain(places places) {
+	for place := range s {
+		if _, wanted := places[place]; !wanted {
+			s.close([]slot{place})
+		}
+	}
+}
+
+func (s sockets) closeAll() {
+	s.close(slices.Collect(maps.Keys(s)))
+}
+
+// listen makes one of the sockets of an address. What it sets here every accepted connection inherits.
+func listen(at netip.AddrPort) (descriptor int, err error) {
+	family := unix.AF_INET
+	if at.Addr().Is6() {
+		family = unix.AF_INET6
+	}
+	descriptor, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return 0, err
+	}
+	if err = errors.Join(setOptions(descriptor, family)...); err == nil {
+		err = unix.Bind(descriptor, address(at))
+	}
+	if err == nil {
+		err = unix.Listen(descriptor, backlog)
+	}
+	if err != nil {
+		unix.Close(descriptor)
+		return 0, err
+	}
+	return descriptor, nil
+}
+
+func setOptions(descriptor, family int) []error {
+	set := func(level, option, value int) error { return unix.SetsockoptInt(descriptor, level, option, value) }
+	errs := []error{
+		set(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+		set(unix.SOL_SOCKET, unix.SO_REUSEPORT, 1),
+		set(unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
+		set(unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, deferAcceptS),
+	}
+	// A VIP may come to this engine after its Plan does, or live on the router only.
+	if family == unix.AF_INET6 {
+		return append(errs, set(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1), set(unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1))
+	}
+	return append(errs, set(unix.IPPROTO_IP, unix.IP_FREEBIND, 1))
+}
+
+func address(at netip.AddrPort) unix.Sockaddr {
+	if at.Addr().Is6() {
+		return &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
+	}
+	return &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
+}

@@ -1,0 +1,409 @@
+// Package dataplane keeps one data plane serving: it starts it or takes over one that runs, owns the listening sockets,
+// gives it Plans and server states, and restarts it when it dies. All of that happens in one goroutine (Run); the
+// decisions are in rollout.go. Clients never see a refused connection, because the sockets outlive the process.
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/weir-lb/weir/agent/backoff"
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+const (
+	// stableAfter is how long a data plane must live for its end to count as the first again.
+	stableAfter = 30 * time.Second
+	// exitPatience is how long the end of a process may take to follow the end of its connection.
+	exitPatience = time.Second
+	// drainTimeout is how long requests in flight may take when the engine stops.
+	drainTimeout = 5 * time.Second
+)
+
+// Observer is told what happens. Its methods are called one at a time and may not block.
+type Observer interface {
+	Applied(plan *dataplanev1.Plan, warnings []*dataplanev1.Finding)
+	Refused(plan *dataplanev1.Plan, errors []*dataplanev1.Finding)
+	Changed(status *enginev1.Status)
+	Sampled(sample *dataplanev1.Sample)
+}
+
+// Config says what to run and whom to tell.
+type Config struct {
+	Binary   string
+	Socket   string                            // path of the unix socket that the data plane listens on
+	Output   string                            // path of the file that takes its output
+	Workers  int                               // 0: one for each core
+	Version  string                            // of this agent; a data plane of another one is remarked on
+	Keep     bool                              // at the end, leave it running for the next agent
+	States   func() []*dataplanev1.ServerState // all that are known
+	Observer Observer
+	Log      *slog.Logger
+}
+
+// Supervisor keeps one data plane serving.
+type Supervisor struct {
+	Config
+	asked         chan struct{} // capacity 1: wanted has been set
+	statesChanged chan struct{} // capacity 1
+
+	mu     sync.Mutex
+	wanted *dataplanev1.Plan // not yet taken by Run; nil: none
+
+	// Of Run alone.
+	rollout rollout
+	sockets sockets
+	places  places   // where the Plan in flight listens
+	serving places   // where what serves listens: a Plan of ours, or what a data plane brought along
+	process *process // nil: none runs
+	status  *enginev1.Status
+}
+
+// New makes a supervisor that does nothing before Run.
+func New(config Config) *Supervisor {
+	return &Supervisor{
+		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1), sockets: sockets{},
+		serving: places{}, status: new(enginev1.Status),
+	}
+}
+
+// Apply asks for a Plan. Of Plans that wait, only the newest is answered.
+func (s *Supervisor) Apply(plan *dataplanev1.Plan) {
+	s.mu.Lock()
+	s.wanted = plan
+	s.mu.Unlock()
+	wake(s.asked)
+}
+
+// StatesChanged says that States has news.
+func (s *Supervisor) StatesChanged() {
+	wake(s.statesChanged)
+}
+
+func wake(waiter chan struct{}) {
+	select {
+	case waiter <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps a data plane serving until ctx ends, then drains and stops it, or leaves it running if Keep.
+func (s *Supervisor) Run(ctx context.Context) {
+	defer s.sockets.closeAll()
+	pause := backoff.Backoff{Free: 1, First: 200 * time.Millisecond, Most: 5 * time.Second}
+	life := s.takeOver(ctx)
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := s.live(ctx, life)
+		if ctx.Err() != nil {
+			break
+		}
+		if time.Since(began) > stableAfter {
+			pause.Reset()
+		}
+		if life = s.takeOver(ctx); life == nil {
+			s.bury(ctx, err, pause.Next())
+		}
+	}
+	s.stop()
+}
+
+// live starts a data plane unless one was taken over, and serves until it is lost, which is always an error.
+func (s *Supervisor) live(ctx context.Context, taken *life) error {
+	life := taken
+	if life == nil {
+		var err error
+		if life, err = s.launch(ctx); err != nil {
+			return err
+		}
+	}
+	defer life.hangUp()
+	s.greeted(life)
+	err := s.serve(ctx, life)
+	if ctx.Err() != nil && !s.Keep {
+		s.drain(life)
+	}
+	return err
+}
+
+// bury is what follows a death: say so, blame a Plan if it was the second, wait.
+func (s *Supervisor) bury(ctx context.Context, cause error, pause time.Duration) {
+	s.Log.Error("the data plane ended; starting it again", "reason", cause, "after", pause)
+	s.status.DataplaneRestarts++
+	s.become(enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF, cause.Error())
+	if verdict := s.rollout.died(); verdict != nil {
+		s.closeUnused()
+		s.Observer.Refused(verdict.plan, []*dataplanev1.Finding{{
+			Message: fmt.Sprintf("the data plane died %d times while taking this Plan: %v", deathsMax, cause),
+		}})
+	}
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+	}
+}
+
+// takeOver returns the data plane that runs already, if it answers. One that runs and does not answer is killed.
+func (s *Supervisor) takeOver(ctx context.Context) *life {
+	life, held, process, err := greet(ctx, s.Socket, s.process)
+	if err == nil {
+		s.own(held)
+		return life
+	}
+	if process == nil {
+		process = s.process
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if process != nil && !process.hasEnded() {
+		s.Log.Error("the data plane that runs does not answer; killing it", "pid", process.pid, "reason", err)
+		if err := process.kill(); err != nil {
+			s.Log.Error("the data plane cannot be replaced", "reason", err)
+		}
+	}
+	s.process = nil
+	return nil
+}
+
+// own keeps the sockets that a data plane held for us, unless we have our own of them.
+func (s *Supervisor) own(held sockets) {
+	for place, descriptor := range held {
+		if _, have := s.sockets[place]; !have {
+			s.sockets[place] = descriptor
+			s.serving[place] = nil
+			delete(held, place)
+		}
+	}
+	held.closeAll()
+}
+
+// launch starts a process and waits until it greets.
+func (s *Supervisor) launch(ctx context.Context) (*life, error) {
+	s.become(enginev1.DataplaneState_DATAPLANE_STATE_STARTING, "")
+	if err := os.Remove(s.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot start the data plane: %w", err)
+	}
+	arguments := []string{"--socket", s.Socket}
+	if s.Workers > 0 {
+		arguments = append(arguments, "--workers", strconv.Itoa(s.Workers))
+	}
+	process, err := start(s.Binary, arguments, s.Output)
+	if err != nil {
+		return nil, fmt.Errorf("cannot start the data plane: %w", err)
+	}
+	s.process = process
+	life, err := s.await(ctx, process)
+	if err != nil {
+		return nil, errors.Join(err, process.kill())
+	}
+	return life, nil
+}
+
+// await dials a process that has just been started until it listens.
+func (s *Supervisor) await(ctx context.Context, process *process) (*life, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the data plane did not listen within %v", startTimeout))
+	defer cancel()
+	for {
+		life, held, _, err := greet(ctx, s.Socket, process)
+		held.closeAll()
+		if err == nil {
+			return life, nil
+		}
+		if !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, err
+		}
+		select {
+		case <-time.After(dialPause):
+		case <-process.exited:
+			return nil, errors.New(process.ending)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// greeted is told of each life that begins.
+func (s *Supervisor) greeted(life *life) {
+	s.process = life.process
+	s.rollout.begin()
+	if version := life.hello.GetVersion(); version != s.Version {
+		s.Log.Warn("the data plane is of another version than this agent", "dataplane", version, "agent", s.Version)
+	}
+	s.status.DataplanePid = uint32(life.process.pid)
+	s.status.ServingRevision = life.hello.GetAppliedRevision()
+	s.become(enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, "")
+	s.Log.Info("the data plane runs", "pid", life.process.pid, "workers", life.hello.GetWorkers(), "revision", life.hello.GetAppliedRevision())
+}
+
+// serve is the loop of one life. It returns nil only when ctx ends.
+func (s *Supervisor) serve(ctx context.Context, life *life) error {
+	for {
+		if err := errors.Join(life.tell(s.States()), s.advance(life)); err != nil {
+			return s.lost(life, err)
+		}
+		select {
+		case in, open := <-life.frames:
+			if !open {
+				return s.lost(life, life.reason)
+			}
+			s.hear(life, in.message)
+		case <-life.process.exited:
+			return errors.New(life.process.ending)
+		case <-s.asked:
+			s.take()
+		case <-s.statesChanged:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// lost says why a life ended: the end of the process explains more than the end of its connection.
+func (s *Supervisor) lost(life *life, cause error) error {
+	select {
+	case <-life.process.exited:
+		return errors.New(life.process.ending)
+	case <-time.After(exitPatience):
+		return fmt.Errorf("lost the connection to it: %w", cause)
+	}
+}
+
+func (s *Supervisor) take() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wanted != nil {
+		s.rollout.submit(s.wanted)
+		s.wanted = nil
+	}
+}
+
+// advance sends the next Plan that is due, with its sockets before it. A Plan whose sockets cannot be had is refused
+// here, and the next is tried.
+func (s *Supervisor) advance(life *life) error {
+	for plan := s.rollout.next(); plan != nil; plan = s.rollout.next() {
+		var err error
+		if s.places, err = placesOf(plan, life.hello.GetWorkers()); err == nil {
+			err = s.sockets.open(s.places)
+		}
+		if failed := (*listenError)(nil); errors.As(err, &failed) {
+			s.conclude(life, false, []*dataplanev1.Finding{failed.finding()})
+			continue
+		}
+		if err := life.give(s.sockets, s.places); err != nil {
+			return err
+		}
+		return life.wire.write(&dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Plan{Plan: plan}})
+	}
+	return nil
+}
+
+// hear takes one frame of the data plane.
+func (s *Supervisor) hear(life *life, message *dataplanev1.FromDataplane) {
+	switch frame := message.GetFrame().(type) {
+	case *dataplanev1.FromDataplane_Ack:
+		if s.expects(frame.Ack.GetRevision()) {
+			s.conclude(life, true, frame.Ack.GetWarnings())
+		}
+	case *dataplanev1.FromDataplane_Nack:
+		if s.expects(frame.Nack.GetRevision()) {
+			s.conclude(life, false, frame.Nack.GetErrors())
+		}
+	case *dataplanev1.FromDataplane_Sample:
+		s.Observer.Sampled(frame.Sample)
+	default:
+		s.Log.Warn("the data plane sent a frame that has no place here", "frame", fmt.Sprintf("%T", frame))
+	}
+}
+
+func (s *Supervisor) expects(revision uint64) bool {
+	flight := s.rollout.flight
+	if flight != nil && flight.plan.GetRevision() == revision {
+		return true
+	}
+	s.Log.Warn("the data plane answered for a Plan that it was not given", "revision", revision)
+	return false
+}
+
+// conclude ends the Plan in flight and tells who asked for it.
+func (s *Supervisor) conclude(life *life, applied bool, findings []*dataplanev1.Finding) {
+	plan := s.rollout.flight.plan
+	verdict := s.rollout.answered(applied)
+	if applied {
+		s.serving = s.places
+		clear(life.states) // the Plan may bring servers whose states the data plane did not know or keep: tell all again
+		s.status.ServingRevision = plan.GetRevision()
+		s.become(enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, "")
+	}
+	s.closeUnused()
+	life.forget(s.sockets)
+	switch {
+	case verdict == nil && !applied:
+		s.Log.Error("the data plane refuses the Plan that served before", "revision", plan.GetRevision(), "errors", findings)
+	case verdict == nil:
+	case verdict.applied:
+		s.Observer.Applied(plan, findings)
+	default:
+		s.Observer.Refused(plan, findings)
+	}
+}
+
+// closeUnused closes the sockets that what serves does not use. Only now: had they been closed before the answer, a
+// refused Plan would have cost the connections that wait in them.
+func (s *Supervisor) closeUnused() {
+	s.sockets.retain(s.serving)
+}
+
+// become reports a state; the same state again is reported for what else has changed in the status.
+func (s *Supervisor) become(state enginev1.DataplaneState, reason string) {
+	if s.status.Dataplane != state || s.status.Reason != reason {
+		s.status.SinceUnixMs = uint64(time.Now().UnixMilli())
+	}
+	s.status.Dataplane, s.status.Reason = state, reason
+	if state != enginev1.DataplaneState_DATAPLANE_STATE_RUNNING {
+		s.status.DataplanePid, s.status.ServingRevision = 0, 0
+	}
+	s.Observer.Changed(&enginev1.Status{
+		Dataplane: state, Reason: reason, DataplanePid: s.status.DataplanePid, ServingRevision: s.status.ServingRevision,
+		DataplaneRestarts: s.status.DataplaneRestarts, SinceUnixMs: s.status.SinceUnixMs,
+	})
+}
+
+// drain lets the requests in flight finish for a while and waits for the end of the process. Our own sockets close first,
+// so that nobody waits in them for a data plane that accepts no more.
+func (s *Supervisor) drain(life *life) {
+	s.sockets.closeAll()
+	drain := &dataplanev1.Drain{TimeoutMs: uint32(drainTimeout.Milliseconds())}
+	if err := life.wire.write(&dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Drain{Drain: drain}}); err != nil {
+		return
+	}
+	select {
+	case <-life.process.exited:
+	case <-time.After(drainTimeout + exitPatience):
+		s.Log.Warn("the data plane did not drain in time; killing it", "pid", life.process.pid)
+	}
+}
+
+// stop leaves no process behind, except with Keep the one that serves.
+func (s *Supervisor) stop() {
+	if s.process != nil && !s.process.hasEnded() {
+		if s.Keep {
+			s.Log.Info("leaving the data plane running for the next agent", "pid", s.process.pid)
+			return
+		}
+		if err := s.process.kill(); err != nil {
+			s.Log.Error("the data plane still runs", "reason", err)
+			return
+		}
+	}
+	s.become(enginev1.DataplaneState_DATAPLANE_STATE_STOPPED, "the agent stops")
+}
