@@ -56,7 +56,7 @@ func (c *Controller) Restart(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.UntilReady(ctx, c.login)
+	return c.UntilReady(ctx, c.Login)
 }
 
 // Password is the administrator's.
@@ -65,8 +65,8 @@ func (c *Controller) Password() (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// login trusts whatever certificate this machine's own new controller shows.
-func (c *Controller) login(ctx context.Context) error {
+// Login opens a new session; it trusts whatever certificate this machine's own new controller shows.
+func (c *Controller) Login(ctx context.Context) error {
 	password, err := c.Password()
 	if err != nil {
 		return err
@@ -93,10 +93,7 @@ func (l *Lab) Engine(ctx context.Context, c *Controller, name string, flags ...s
 	if err := e.Restart(append([]string{"--token", token.AuthToken}, flags...)...); err != nil {
 		return nil, err
 	}
-	return e, e.UntilReady(ctx, func(ctx context.Context) error {
-		_, err := e.DataplanePID(ctx)
-		return err
-	})
+	return e, e.UntilReady(ctx, e.Connected)
 }
 
 // Restart starts the agent again where it was, after it was stopped or killed.
@@ -115,15 +112,23 @@ type DataplaneRuntime struct {
 
 // Dataplane asks the API for the engine's data plane.
 func (e *Engine) Dataplane(ctx context.Context) (DataplaneRuntime, error) {
+	runtime, err := e.runtime(ctx)
+	return runtime.Dataplane, err
+}
+
+// engineRuntime is what the API says of an engine.
+type engineRuntime struct {
+	Connected bool             `json:"se_connected"`
+	Dataplane DataplaneRuntime `json:"dataplane"`
+}
+
+func (e *Engine) runtime(ctx context.Context) (runtime engineRuntime, err error) {
 	engine, err := e.controller.Session.ByName(ctx, "serviceengine", e.EngineName)
 	if err != nil {
-		return DataplaneRuntime{}, err
-	}
-	var runtime struct {
-		Dataplane DataplaneRuntime `json:"dataplane"`
+		return runtime, err
 	}
 	err = e.controller.Session.Get(ctx, fmt.Sprintf("serviceengine/%v/runtime", engine["uuid"]), &runtime)
-	return runtime.Dataplane, err
+	return runtime, err
 }
 
 // DataplanePID is the process that moves the bytes.
@@ -133,6 +138,15 @@ func (e *Engine) DataplanePID(ctx context.Context) (int, error) {
 		err = fmt.Errorf("its data plane is %s", dataplane.State)
 	}
 	return dataplane.PID, err
+}
+
+// Connected tells whether the controller hears from the engine and its data plane runs.
+func (e *Engine) Connected(ctx context.Context) error {
+	runtime, err := e.runtime(ctx)
+	if err == nil && (!runtime.Connected || runtime.Dataplane.PID == 0) {
+		err = fmt.Errorf("the controller says %+v", runtime)
+	}
+	return err
 }
 
 func (l *Lab) program(name string) string { return filepath.Join(l.programs, name) }

@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/client"
+)
+
+// steadyLoad opens a new connection for each request, so that a refused connection shows as an error of its own.
+var steadyLoad = []string{"--url", plainURL("/index.html"), "--connections", "8", "--requests-per-connection", "1", "--rate", "400"}
+
+func TestKilledDataPlaneIsBackWithinASecondAndRefusesNobody(t *testing.T) {
+	s := bareStage(t)
+	s.serveNginx()
+	before := s.dataplane()
+	var took time.Duration
+	report := s.underLoad(func() {
+		s.must(syscall.Kill(before, syscall.SIGKILL))
+		killed := time.Now()
+		s.eventually("a request is answered again", func() error {
+			_, err := getOnce(plainURL("/index.html"))
+			return err
+		})
+		took = time.Since(killed)
+	}, append(steadyLoad, "--duration", "6s")...)
+	if took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if refused := report.Errors["connect"]; refused != 0 {
+		t.Errorf("%d connections were refused; errors: %v", refused, report.Errors)
+	}
+	if report.ErrorTotal > 16 {
+		t.Errorf("more than what was in flight failed: %v", report.Errors)
+	}
+	s.eventually("the status tells of the restart", func() error {
+		dataplane, err := s.engine.Dataplane(s.ctx)
+		if err == nil && (dataplane.Restarts != 1 || dataplane.PID == before) {
+			err = fmt.Errorf("it says %+v", dataplane)
+		}
+		return err
+	})
+	t.Logf("served again after %v; errors %v", took, report.Errors)
+}
+
+func TestTrafficMonitorsAndRestartsGoOnWithoutTheController(t *testing.T) {
+	for name, fault := range map[string]struct{ begin, end func(*stage) }{
+		"killed": {
+			func(s *stage) { s.must(s.controller.Kill()) },
+			func(s *stage) { s.must(s.controller.Restart(s.ctx)) },
+		},
+		"frozen": {
+			func(s *stage) { s.must(s.controller.Freeze()) },
+			func(s *stage) { s.must(s.controller.Thaw()) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := bareStage(t)
+			s.serveNginx()
+			dataplane := s.dataplane()
+			report := s.underLoad(func() { fault.begin(s) }, append(steadyLoad, "--duration", "4s")...)
+			if report.ErrorTotal != 0 {
+				t.Errorf("requests failed: %v", report.Errors)
+			}
+			s.must(syscall.Kill(dataplane, syscall.SIGKILL))
+			s.eventually("the data plane serves again", s.served)
+			fault.end(s)
+			s.must(s.controller.UntilReady(s.ctx, s.controller.Login))
+			s.createVirtualService("later", "web", "127.3.3.4", tlsPort, plainPort)
+			s.waitUp("later")
+		})
+	}
+}
+
+func TestNewAgentTakesOverTheRunningDataPlane(t *testing.T) {
+	s := bareStage(t)
+	s.serveNginx()
+	before := s.dataplane()
+	report := s.underLoad(func() {
+		s.must(s.engine.Kill())
+		s.must(s.engine.Restart("--workers", "2"))
+		s.must(s.engine.UntilReady(s.ctx, s.engine.Connected))
+	}, append(steadyLoad, "--duration", "4s")...)
+	if report.ErrorTotal != 0 {
+		t.Errorf("requests failed: %v", report.Errors)
+	}
+	if after := s.dataplane(); after != before {
+		t.Errorf("data plane %d was replaced by %d", before, after)
+	}
+	s.createVirtualService("later", "web", "127.3.3.4", tlsPort, plainPort)
+	s.waitUp("later")
+	s.must(syscall.Kill(before, syscall.SIGKILL))
+	s.eventually("the new agent restarts what it took over", s.served)
+}
+
+func TestAgentServesThePlanOnDiskBeforeItFindsAController(t *testing.T) {
+	s := bareStage(t)
+	s.serveNginx()
+	s.must(s.controller.Stop())
+	s.must(s.engine.Stop())
+	if err := s.served(); err == nil {
+		t.Fatal("the data plane outlived a graceful stop of its agent")
+	}
+	s.must(s.engine.Restart("--workers", "2"))
+	s.eventually("the last good Plan is served", s.served)
+}
+
+func TestCorruptStateIsSetAsideAndFetchedAgain(t *testing.T) {
+	s := bareStage(t)
+	s.serveNginx()
+	s.must(s.engine.Stop())
+	plans, err := filepath.Glob(filepath.Join(s.engine.StateDir, "plan*"))
+	s.must(err)
+	if len(plans) == 0 {
+		t.Fatalf("no Plan is kept in %s", s.engine.StateDir)
+	}
+	for _, plan := range plans {
+		text, err := os.ReadFile(plan)
+		s.must(err)
+		text[len(text)/2] ^= 0xff
+		s.must(os.WriteFile(plan, text, 0o600))
+	}
+	s.must(s.engine.Restart("--workers", "2"))
+	s.eventually("it is served again", s.served)
+	contains(t, s.engine.LogTail(), "corrupt")
+}
+
+func TestRefusedPlanShowsWhichObjectOnWhichEngineAndTheOldOneServes(t *testing.T) {
+	s := bareStage(t)
+	s.serveNginx()
+	squatter, err := net.Listen("tcp", "127.3.3.9:8089")
+	s.must(err)
+	defer squatter.Close()
+	s.createVirtualService("squatted", "web", "127.3.3.9", 8449, 8089)
+	s.eventually("the runtime names the object, the field and the engine", func() error {
+		text := fmt.Sprint(s.runtime("virtualservice", "squatted"))
+		for _, want := range []string{"services", "127.3.3.9:8089", "engine-1", "in use"} {
+			if !strings.Contains(text, want) {
+				return fmt.Errorf("%q is missing in %s", want, text)
+			}
+		}
+		return nil
+	})
+	s.must(s.served())
+	s.must(squatter.Close())
+	s.change("virtualservice", "squatted", func(o client.Object) { o["description"] = "try again" })
+	s.waitUp("squatted")
+}
+
+// serveNginx is setUp with three real servers.
+func (s *stage) serveNginx() {
+	s.Helper()
+	servers := nginx(s.T, s.lab, 3)
+	s.must(s.startController())
+	s.must(s.startEngine())
+	s.create("pool", client.Object{"name": "web", "servers": serverList(servers), "health_monitor_refs": []any{byName("healthmonitor", "System-TCP")}})
+	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
+	s.waitUp("web")
+}
+
+func (s *stage) dataplane() int {
+	s.Helper()
+	pid, err := s.engine.DataplanePID(s.ctx)
+	s.must(err)
+	return pid
+}
+
+func (s *stage) served() error {
+	status, err := getOnce(plainURL("/index.html"))
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("status %d", status)
+	}
+	return err
+}
