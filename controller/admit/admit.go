@@ -1,0 +1,188 @@
+// Package admit is what every write passes before it reaches the store, one file per step: session (who is it), tenant
+// (in which tenant), role (may they), schema (is the object sound), references (does it fit the other objects), audit
+// (who did what).
+//
+// rest calls it, store commits what it lets through. Each step is a decision on one view of the objects; the steps run
+// inside the store's transaction, so nothing changes between a check and the write.
+package admit
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// Gate is the one way to change an object on behalf of somebody.
+type Gate struct {
+	Sessions *Sessions
+	Tokens   *UserTokens
+	Audit    *Audit
+
+	store    *store.Store
+	throttle *throttle
+	now      func() time.Time
+}
+
+// Open loads the sessions and tokens that the store keeps.
+func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *slog.Logger) (*Gate, error) {
+	sessions, err := OpenSessions(ctx, objects.Vault("session"), now, log)
+	if err != nil {
+		return nil, err
+	}
+	return &Gate{
+		Sessions: sessions,
+		Tokens:   NewUserTokens(objects.Vault("user-token"), now),
+		Audit:    NewAudit(log, now),
+		store:    objects,
+		throttle: newThrottle(),
+		now:      now,
+	}, nil
+}
+
+// Write is who wants to change an object of which kind, in which tenant.
+type Write struct {
+	Who    Principal
+	Tenant Tenant
+	Kind   *schema.Kind
+}
+
+// Edit turns a copy of the stored object into what it should become. It may run more than once.
+type Edit func(stored schema.Object) (schema.Object, error)
+
+// Create admits a new object. chosen is the uuid that the client wants, or empty.
+func (g *Gate) Create(ctx context.Context, w Write, sent schema.Object, chosen string) (*store.Record, error) {
+	var made *store.Record
+	err := w.mayCreate()
+	if err == nil {
+		err = g.store.Update(ctx, func(tx *store.Tx) (err error) {
+			made, err = g.create(tx, w, schema.Clone(sent), chosen)
+			return err
+		})
+	}
+	g.Audit.note(w, "create", textOf(sent, "name"), err)
+	if err != nil {
+		return nil, err
+	}
+	return g.written(w.Kind, made.UUID)
+}
+
+func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) (*store.Record, error) {
+	id, err := newUUID(tx.View(), w.Kind, chosen)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := ownerOf(tx.View(), w, sent)
+	if err != nil {
+		return nil, err
+	}
+	stamp(w.Kind, sent, id, tenant)
+	return g.put(tx, w, sent, nil, tenant)
+}
+
+// Change admits a new state of an object.
+func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*store.Record, error) {
+	var made *store.Record
+	err := w.mayWrite("change")
+	if err == nil {
+		err = g.store.Update(ctx, func(tx *store.Tx) (err error) {
+			made, err = g.change(tx, w, id, edit)
+			return err
+		})
+	}
+	g.Audit.note(w, "change", id, err)
+	if err != nil {
+		return nil, err
+	}
+	return g.written(w.Kind, made.UUID)
+}
+
+func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (*store.Record, error) {
+	stored, err := Find(tx.View(), w.Tenant, w.Kind, id)
+	if err != nil {
+		return nil, err
+	}
+	next, err := edit(schema.Clone(stored.Object))
+	if err != nil {
+		return nil, err
+	}
+	if err := fresh(next, stored); err != nil {
+		return nil, err
+	}
+	if err := keepIdentity(w.Kind, next, stored); err != nil {
+		return nil, err
+	}
+	return g.put(tx, w, next, stored, stored.Tenant)
+}
+
+// put is the part of the chain that a new object and a changed one share.
+func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Record, tenant string) (*store.Record, error) {
+	object, err := g.shape(w.Kind, sent, stored, func(o schema.Object) error {
+		return resolve(tx.View(), w.Kind, o, tenant)
+	})
+	if err != nil {
+		return nil, err
+	}
+	record := &store.Record{Kind: w.Kind.Name, UUID: textOf(object, "uuid"), Tenant: tenant,
+		Name: textOf(object, "name"), Object: object}
+	if err := nameIsFree(tx.View(), w.Kind, record); err != nil {
+		return nil, err
+	}
+	tx.Put(record)
+	return record, nil
+}
+
+// Delete admits the end of an object.
+func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
+	err := w.mayDelete()
+	if err == nil {
+		err = g.store.Update(ctx, func(tx *store.Tx) error {
+			stored, err := Find(tx.View(), w.Tenant, w.Kind, id)
+			if err != nil {
+				return err
+			}
+			if err := notReferred(tx.View(), stored); err != nil {
+				return err
+			}
+			tx.Delete(stored.Kind, stored.UUID)
+			return nil
+		})
+	}
+	g.Audit.note(w, "delete", id, err)
+	if err == nil && w.Kind.Name == userKind {
+		g.Sessions.EndAll(ctx, id)
+	}
+	return err
+}
+
+// written reads an object back with the stamps that the store gave it.
+func (g *Gate) written(kind *schema.Kind, id string) (*store.Record, error) {
+	record, ok := g.store.View().Get(kind.Name, id)
+	if !ok {
+		return nil, &NotFound{kind.Title} // deleted by somebody else just now
+	}
+	return record, nil
+}
+
+func newUUID(view *store.View, kind *schema.Kind, chosen string) (string, error) {
+	if chosen == "" {
+		return kind.Prefix + "-" + uuid.NewString(), nil
+	}
+	if _, err := schema.ParseRef(kind.Name, schema.RefPath(kind.Name, chosen)); err != nil {
+		return "", &schema.FieldError{Kind: kind.Name, Field: "uuid",
+			Problem: "a chosen uuid is made of letters, digits, '-', '_', '.' and ':', at most 128"}
+	}
+	if _, taken := view.Get(kind.Name, chosen); taken {
+		return "", &Duplicate{kind.Title, "uuid", chosen}
+	}
+	return chosen, nil
+}
+
+func textOf(o schema.Object, field string) string {
+	text, _ := o[field].(string)
+	return text
+}

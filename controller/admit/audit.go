@@ -1,0 +1,73 @@
+package admit
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+const maxEntries = 4096 // kept in memory; the oldest goes first. The log has them all
+
+// Entry is one thing that somebody did or tried.
+type Entry struct {
+	Time    time.Time `json:"time"`
+	User    string    `json:"user"`
+	Address string    `json:"address"`
+	Tenant  string    `json:"tenant"`
+	Action  string    `json:"action"`
+	Kind    string    `json:"kind"`
+	Object  string    `json:"object"` // name of a new object, uuid of another
+	Refused string    `json:"refused,omitempty"`
+}
+
+// Audit records who did what.
+type Audit struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mutex   sync.Mutex
+	entries []Entry
+	next    int // where the oldest is, once entries is full
+}
+
+// NewAudit keeps nothing yet.
+func NewAudit(log *slog.Logger, now func() time.Time) *Audit { return &Audit{log: log, now: now} }
+
+// Entries gives what is kept, newest first.
+func (a *Audit) Entries() []Entry {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	oldestFirst := append(slices.Clone(a.entries[a.next:]), a.entries[:a.next]...)
+	slices.Reverse(oldestFirst)
+	return oldestFirst
+}
+
+// Note records something done that is no change of an object.
+func (a *Audit) Note(who Principal, action, kind, object string) {
+	a.add(Entry{User: who.Name, Address: who.Address, Action: action, Kind: kind, Object: object}, nil)
+}
+
+func (a *Audit) note(w Write, action, object string, err error) {
+	a.add(Entry{User: w.Who.Name, Address: w.Who.Address, Tenant: w.Tenant.Name, Action: action,
+		Kind: w.Kind.Name, Object: object}, err)
+}
+
+func (a *Audit) add(entry Entry, err error) {
+	entry.Time = a.now()
+	level := slog.LevelInfo
+	if err != nil {
+		entry.Refused, level = err.Error(), slog.LevelWarn
+	}
+	a.log.Log(context.Background(), level, "audit", "user", entry.User, "address", entry.Address, "tenant", entry.Tenant,
+		"action", entry.Action, "kind", entry.Kind, "object", entry.Object, "refused", entry.Refused)
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if len(a.entries) < maxEntries {
+		a.entries = append(a.entries, entry)
+		return
+	}
+	a.entries[a.next] = entry
+	a.next = (a.next + 1) % maxEntries
+}

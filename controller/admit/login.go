@@ -1,0 +1,198 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// Credentials are what somebody logs in with: a password or a user token.
+type Credentials struct{ Username, Password, Token string }
+
+// Login opens a session. Errors: ErrInvalidCredentials, *Throttled.
+func (g *Gate) Login(ctx context.Context, c Credentials, address string) (Session, Principal, error) {
+	who, err := g.prove(ctx, c, address)
+	if err != nil {
+		g.Audit.add(Entry{User: c.Username, Address: address, Action: "login", Kind: userKind}, err)
+		return Session{}, Principal{}, err
+	}
+	session, err := g.Sessions.Start(ctx, who.UUID)
+	g.Audit.add(Entry{User: who.Name, Address: address, Action: "login", Kind: userKind, Object: who.UUID}, err)
+	who.SessionID = session.ID
+	return session, who, err
+}
+
+// Basic recognises a request that carries its password, where the system configuration allows that.
+func (g *Gate) Basic(ctx context.Context, username, password, address string) (Principal, error) {
+	if !basicAllowed(g.store.View()) {
+		return Principal{}, ErrNotLoggedIn
+	}
+	return g.prove(ctx, Credentials{Username: username, Password: password}, address)
+}
+
+// Resume recognises a request by its session.
+func (g *Gate) Resume(ctx context.Context, sessionID, address string) (Session, Principal, error) {
+	session, err := g.Sessions.Resume(ctx, sessionID)
+	if err != nil {
+		return Session{}, Principal{}, err
+	}
+	who, ok := principalOf(g.store.View(), session.UserUUID, address)
+	if !ok {
+		return Session{}, Principal{}, ErrNotLoggedIn
+	}
+	who.SessionID = sessionID
+	return session, who, nil
+}
+
+// Logout ends the session of a request.
+func (g *Gate) Logout(ctx context.Context, who Principal) {
+	g.Sessions.End(ctx, who.SessionID)
+	g.Audit.add(Entry{User: who.Name, Address: who.Address, Action: "logout", Kind: userKind, Object: who.UUID}, nil)
+}
+
+// Account is what users may change of themselves.
+type Account struct {
+	FullName    string
+	OldPassword string
+	Password    string
+}
+
+// ChangeAccount sets a new password and ends the sessions that the old one opened.
+func (g *Gate) ChangeAccount(ctx context.Context, who Principal, account Account) error {
+	err := g.changeAccount(ctx, who, account)
+	g.Audit.add(Entry{User: who.Name, Address: who.Address, Action: "change", Kind: "useraccount", Object: who.UUID}, err)
+	if err == nil {
+		g.Sessions.EndAll(ctx, who.UUID)
+	}
+	return err
+}
+
+func (g *Gate) changeAccount(ctx context.Context, who Principal, account Account) error {
+	if _, err := g.prove(ctx, Credentials{Username: who.Name, Password: account.OldPassword}, who.Address); err != nil {
+		if errors.Is(err, ErrInvalidCredentials) {
+			return &schema.FieldError{Kind: "useraccount", Field: "old_password", Problem: "is wrong"}
+		}
+		return err
+	}
+	if problem := weakPassword(account.Password, shortestPassword(g.store.View())); problem != "" {
+		return &schema.FieldError{Kind: "useraccount", Field: "password", Problem: problem}
+	}
+	hash := HashPassword(account.Password)
+	return g.store.Update(ctx, func(tx *store.Tx) error {
+		stored, ok := tx.View().Get(userKind, who.UUID)
+		if !ok {
+			return &NotFound{"User"}
+		}
+		next := *stored
+		next.Object = schema.Clone(stored.Object)
+		next.Object["password"] = hash
+		if account.FullName != "" {
+			next.Object["full_name"] = account.FullName
+		}
+		tx.Put(&next)
+		return nil
+	})
+}
+
+// prove finds out whether credentials are good, no faster for a guesser than for a user.
+func (g *Gate) prove(ctx context.Context, c Credentials, address string) (Principal, error) {
+	who := attempt{c.Username, address}
+	if wait := g.throttle.pause(who, g.now()); wait > 0 {
+		return Principal{}, &Throttled{wait}
+	}
+	principal, err := g.match(ctx, c, address)
+	switch {
+	case err == nil:
+		g.throttle.succeeded(who)
+	case errors.Is(err, ErrInvalidCredentials):
+		g.throttle.failed(who, g.now())
+	}
+	return principal, err
+}
+
+func (g *Gate) match(ctx context.Context, c Credentials, address string) (Principal, error) {
+	view := g.store.View()
+	user, known := userNamed(view, c.Username)
+	if c.Token != "" {
+		owner, err := g.Tokens.Owner(ctx, c.Token)
+		if err != nil {
+			return Principal{}, err
+		}
+		if !known || owner != user.UUID {
+			return Principal{}, ErrInvalidCredentials
+		}
+	} else {
+		hash := ""
+		if known {
+			hash = textOf(user.Object, "password")
+		}
+		if !passwordMatches(hash, c.Password) {
+			return Principal{}, ErrInvalidCredentials
+		}
+	}
+	principal, active := principalOf(view, user.UUID, address)
+	if !active {
+		return Principal{}, ErrInvalidCredentials
+	}
+	return principal, nil
+}
+
+func userNamed(view *store.View, username string) (*store.Record, bool) {
+	for _, record := range view.List(userKind) {
+		if textOf(record.Object, "username") == username {
+			return record, true
+		}
+	}
+	return nil, false
+}
+
+// hidePassword replaces a password that was sent by its hash; one that was kept is a hash already.
+func (g *Gate) hidePassword(next, stored schema.Object) error {
+	sent := textOf(next, "password")
+	if sent == "" || sent == textOf(stored, "password") {
+		return nil
+	}
+	if problem := weakPassword(sent, shortestPassword(g.store.View())); problem != "" {
+		return &schema.FieldError{Kind: userKind, Field: "password", Problem: problem}
+	}
+	next["password"] = HashPassword(sent)
+	return nil
+}
+
+func basicAllowed(view *store.View) bool {
+	allowed, _ := portalOf(view)["allow_basic_authentication"].(bool)
+	return allowed
+}
+
+func shortestPassword(view *store.View) int64 {
+	if length, ok := portalOf(view)["minimum_password_length"].(int64); ok {
+		return length
+	}
+	return minPasswordRunes
+}
+
+// portalOf is how the system configuration wants logins to be.
+func portalOf(view *store.View) schema.Object {
+	record, ok := view.Get("systemconfiguration", "default")
+	if !ok {
+		return nil
+	}
+	portal, _ := record.Object["portal_configuration"].(schema.Object)
+	return portal
+}
+
+const minPasswordRunes = 8
+
+func weakPassword(password string, shortest int64) string {
+	switch {
+	case int64(utf8.RuneCountInString(password)) < shortest:
+		return fmt.Sprintf("is too short; give at least %d characters", shortest)
+	case len(password) > maxPasswordBytes:
+		return fmt.Sprintf("is too long; give at most %d bytes", maxPasswordBytes)
+	}
+	return ""
+}

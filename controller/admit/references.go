@@ -1,0 +1,101 @@
+package admit
+
+import (
+	"fmt"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// resolve turns every reference of an object into "/api/<kind>/<uuid>" of an object that is there.
+func resolve(view *store.View, kind *schema.Kind, object schema.Object, tenant string) error {
+	for _, reference := range kind.References(object) {
+		target, err := schema.ParseRef(reference.Kind, reference.Value)
+		if err != nil {
+			return &schema.FieldError{Kind: kind.Name, Field: reference.Field, Problem: err.Error()}
+		}
+		found, err := lookUp(view, target, tenant)
+		if err != nil {
+			return &schema.FieldError{Kind: kind.Name, Field: reference.Field, Problem: err.Error()}
+		}
+		reference.Set(schema.RefPath(found.Kind, found.UUID))
+	}
+	return nil
+}
+
+// lookUp finds what a reference names: by uuid, or by name in its tenant, the referring object's, or admin.
+func lookUp(view *store.View, target schema.RefTarget, tenant string) (*store.Record, error) {
+	if target.UUID != "" {
+		found, ok := view.Get(target.Kind, target.UUID)
+		if ok && (usableFrom(found, tenant)) {
+			return found, nil
+		}
+		return nil, fmt.Errorf("%s not found: there is none with uuid %s", titleOf(target.Kind), target.UUID)
+	}
+	owners := []string{tenant, AdminTenant}
+	if target.Tenant != "" {
+		named, ok := tenantNamed(view, target.Tenant)
+		if !ok {
+			return nil, fmt.Errorf("Tenant %q not found", target.Tenant)
+		}
+		owners = []string{named.UUID}
+	}
+	for _, owner := range owners {
+		found, ok := view.ByName(target.Kind, owner, target.Name)
+		if ok && inCloud(view, found, target.Cloud) && usableFrom(found, tenant) {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("%s not found: there is none named %q", titleOf(target.Kind), target.Name)
+}
+
+// usableFrom tells whether an object of a tenant may refer to this one: its own tenant's, or admin's.
+func usableFrom(record *store.Record, tenant string) bool {
+	return record.Tenant == tenant || record.Tenant == AdminTenant
+}
+
+func inCloud(view *store.View, record *store.Record, cloud string) bool {
+	if cloud == "" {
+		return true
+	}
+	target, err := schema.ParseRef("cloud", textOf(record.Object, "cloud_ref"))
+	if err != nil {
+		return false
+	}
+	found, ok := view.Get("cloud", target.UUID)
+	return ok && found.Name == cloud
+}
+
+// notReferred refuses to delete what others point to, and what every controller has.
+func notReferred(view *store.View, record *store.Record) error {
+	if schema.BuiltIn(record.Kind, record.Name) {
+		return &schema.FieldError{Kind: record.Kind, Field: "name",
+			Problem: fmt.Sprintf("%s is a system default object and cannot be deleted", record.Name)}
+	}
+	var referrers []string
+	for _, other := range view.Referrers(record.Kind, record.UUID) {
+		if other != record {
+			referrers = append(referrers, titleOf(other.Kind)+" "+other.Name)
+		}
+	}
+	if len(referrers) > 0 {
+		return &InUse{referrers}
+	}
+	return nil
+}
+
+// nameIsFree keeps names unique within tenant and kind.
+func nameIsFree(view *store.View, kind *schema.Kind, record *store.Record) error {
+	other, taken := view.ByName(record.Kind, record.Tenant, record.Name)
+	if taken && other.UUID != record.UUID {
+		return &Duplicate{kind.Title, "name", record.Name}
+	}
+	return nil
+}
+
+func titleOf(kind string) string {
+	if k, ok := schema.Lookup(kind); ok {
+		return k.Title
+	}
+	return kind
+}

@@ -1,0 +1,57 @@
+package admit
+
+import (
+	"fmt"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+const userKind = "user"
+
+// Principal is who a request comes from.
+type Principal struct {
+	UUID, Name string
+	Superuser  bool
+	Address    string // where the request came from
+	SessionID  string // empty: basic authentication
+}
+
+// MayRead refuses a kind that tells about other people to who is no superuser.
+func (p Principal) MayRead(kind *schema.Kind) error {
+	if p.Superuser || kind.Name != userKind {
+		return nil
+	}
+	return &Forbidden{fmt.Sprintf("User %s may not read %s", p.Name, kind.Name)}
+}
+
+func (w Write) mayCreate() error {
+	if !w.Kind.Creatable() {
+		return &NotAllowed{"Method 'POST' not allowed"}
+	}
+	return w.mayWrite("create")
+}
+
+func (w Write) mayDelete() error {
+	if w.Kind.Only != "" {
+		return &NotAllowed{"Method 'DELETE' not allowed"}
+	}
+	return w.mayWrite("delete")
+}
+
+// mayWrite is for superusers only, until roles are objects.
+func (w Write) mayWrite(action string) error {
+	if w.Who.Superuser {
+		return nil
+	}
+	return &Forbidden{fmt.Sprintf("User %s may not %s a %s", w.Who.Name, action, w.Kind.Name)}
+}
+
+func principalOf(view *store.View, userUUID, address string) (Principal, bool) {
+	record, ok := view.Get(userKind, userUUID)
+	if !ok || record.Object["is_active"] == false {
+		return Principal{}, false
+	}
+	superuser, _ := record.Object["is_superuser"].(bool)
+	return Principal{UUID: record.UUID, Name: textOf(record.Object, "username"), Superuser: superuser, Address: address}, true
+}

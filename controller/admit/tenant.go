@@ -1,0 +1,79 @@
+package admit
+
+import (
+	"fmt"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// AdminTenant owns the built-in objects, and what belongs to no tenant.
+const AdminTenant = "admin"
+
+// Tenant is the one that a request works in.
+type Tenant struct {
+	UUID, Name string
+	All        bool // "*": reads see all tenants, writes go to admin
+}
+
+// private kinds are seen in their own tenant only; of all others a tenant sees those of admin too.
+var private = map[string]bool{"virtualservice": true, "vsvip": true, "pool": true, "poolgroup": true}
+
+// TenantOf finds the tenant that a request names, by name or uuid; naming none means admin.
+func TenantOf(view *store.View, name, uuid string) (Tenant, error) {
+	if name == "*" {
+		return Tenant{UUID: AdminTenant, Name: AdminTenant, All: true}, nil
+	}
+	if name == "" && uuid == "" {
+		name = AdminTenant
+	}
+	if name != "" {
+		if tenant, ok := tenantNamed(view, name); ok {
+			return tenant, nil
+		}
+	} else if record, ok := view.Get("tenant", uuid); ok {
+		return Tenant{UUID: record.UUID, Name: record.Name}, nil
+	}
+	return Tenant{}, &Forbidden{fmt.Sprintf("Tenant '%s' does not exist!", name+uuid)}
+}
+
+func tenantNamed(view *store.View, name string) (Tenant, bool) {
+	record, ok := view.ByName("tenant", AdminTenant, name)
+	if !ok {
+		return Tenant{}, false
+	}
+	return Tenant{UUID: record.UUID, Name: record.Name}, true
+}
+
+// Sees tells whether an object shows in a tenant.
+func (t Tenant) Sees(record *store.Record) bool {
+	return t.All || record.Tenant == t.UUID || record.Tenant == AdminTenant && !private[record.Kind]
+}
+
+// Find reads one object as a tenant sees it; error: NotFound.
+func Find(view *store.View, tenant Tenant, kind *schema.Kind, uuid string) (*store.Record, error) {
+	record, ok := view.Get(kind.Name, uuid)
+	if !ok || !tenant.Sees(record) {
+		return nil, &NotFound{kind.Title}
+	}
+	return record, nil
+}
+
+// ownerOf says which tenant a new object goes to: the one its tenant_ref names, or that of the request.
+func ownerOf(view *store.View, w Write, sent schema.Object) (string, error) {
+	if !w.Kind.PerTenant() {
+		return AdminTenant, nil
+	}
+	named := textOf(sent, "tenant_ref")
+	if named == "" {
+		return w.Tenant.UUID, nil
+	}
+	target, err := schema.ParseRef("tenant", named)
+	if err == nil {
+		var found *store.Record
+		if found, err = lookUp(view, target, AdminTenant); err == nil {
+			return found.UUID, nil
+		}
+	}
+	return "", &schema.FieldError{Kind: w.Kind.Name, Field: "tenant_ref", Problem: err.Error()}
+}

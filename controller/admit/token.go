@@ -1,0 +1,117 @@
+package admit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+const (
+	maxTokens     = 1000 // of all users
+	maxTokenHours = 24 * 365
+)
+
+// Token lets a program log in as a user without the password.
+type Token struct {
+	ID       string    `json:"id"`
+	UserUUID string    `json:"user_uuid"`
+	Expires  time.Time `json:"expires"`
+}
+
+// UserTokens are the tokens of all users; the vault keeps hashes of them.
+type UserTokens struct {
+	vault Vault
+	now   func() time.Time
+}
+
+// NewUserTokens keeps tokens in a vault of their own.
+func NewUserTokens(vault Vault, now func() time.Time) *UserTokens {
+	return &UserTokens{vault: vault, now: now}
+}
+
+// Issue returns the token itself, which is never shown again.
+func (t *UserTokens) Issue(ctx context.Context, userUUID string, hours int64) (string, Token, error) {
+	if hours < 1 || hours > maxTokenHours {
+		return "", Token{}, &schema.FieldError{Kind: "user-token", Field: "hours", Problem: fmt.Sprintf("%d is out of range; give 1 to %d", hours, maxTokenHours)}
+	}
+	known, err := t.all(ctx)
+	if err != nil {
+		return "", Token{}, err
+	}
+	if len(known) >= maxTokens {
+		return "", Token{}, &NotAllowed{fmt.Sprintf("There are %d user tokens already: delete some", maxTokens)}
+	}
+	secret := randomText()
+	token := Token{ID: tokenID(secret), UserUUID: userUUID, Expires: t.now().Add(time.Duration(hours) * time.Hour)}
+	value, err := json.Marshal(token)
+	if err != nil {
+		return "", Token{}, err
+	}
+	if err := t.vault.Put(ctx, token.ID, value); err != nil {
+		return "", Token{}, fmt.Errorf("save user token: %w", err)
+	}
+	return secret, token, nil
+}
+
+// Owner finds whose token this is; error: ErrInvalidCredentials.
+func (t *UserTokens) Owner(ctx context.Context, secret string) (userUUID string, err error) {
+	value, err := t.vault.Get(ctx, tokenID(secret))
+	if err != nil {
+		return "", fmt.Errorf("look up user token: %w", err)
+	}
+	var token Token
+	if value == nil || json.Unmarshal(value, &token) != nil || t.now().After(token.Expires) {
+		return "", ErrInvalidCredentials
+	}
+	return token.UserUUID, nil
+}
+
+// List gives the tokens of a user that are still good, oldest first.
+func (t *UserTokens) List(ctx context.Context, userUUID string) ([]Token, error) {
+	all, err := t.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := slices.DeleteFunc(all, func(token Token) bool { return token.UserUUID != userUUID })
+	slices.SortFunc(own, func(a, b Token) int { return a.Expires.Compare(b.Expires) })
+	return own, nil
+}
+
+// Revoke ends a token of a user; error: NotFound.
+func (t *UserTokens) Revoke(ctx context.Context, userUUID, id string) error {
+	own, err := t.List(ctx, userUUID)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(own, func(token Token) bool { return token.ID == id }) {
+		return &NotFound{"UserToken"}
+	}
+	return t.vault.Delete(ctx, id)
+}
+
+// all returns the good tokens and removes the expired ones.
+func (t *UserTokens) all(ctx context.Context) ([]Token, error) {
+	values, err := t.vault.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("load user tokens: %w", err)
+	}
+	var good []Token
+	for id, value := range values {
+		var token Token
+		if json.Unmarshal(value, &token) == nil && t.now().Before(token.Expires) {
+			good = append(good, token)
+			continue
+		}
+		if err := t.vault.Delete(ctx, id); err != nil {
+			return nil, fmt.Errorf("remove expired user token: %w", err)
+		}
+	}
+	return good, nil
+}
+
+func tokenID(secret string) string { return "usertoken-" + strings.ToLower(hashOf(secret)[:32]) }

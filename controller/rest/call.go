@@ -1,0 +1,114 @@
+package rest
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// maxBodyBytes bounds what a request may send: far above any object, far below what hurts.
+const maxBodyBytes = 1 << 20
+
+// call is one request and what is known of it so far.
+type call struct {
+	api    *API
+	w      http.ResponseWriter
+	r      *http.Request
+	view   *store.View // all reads of a request see one state
+	path   []string    // segments, without empty ones
+	query  url.Values
+	who    admit.Principal
+	tenant admit.Tenant
+}
+
+// serve runs the stages of a request; what it returns becomes a status in problem.go.
+func (c *call) serve() error {
+	c.path = segments(c.r.URL.Path)
+	query, err := parseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	c.query = query
+	if err := c.negotiate(); err != nil {
+		return err
+	}
+	handle, public, err := c.route()
+	if err != nil {
+		return err
+	}
+	if !public {
+		if err := c.authenticate(); err != nil {
+			return err
+		}
+	}
+	return handle(c)
+}
+
+func segments(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+}
+
+// body reads what was sent; it is a schema.FieldError's twin when that is too much.
+func (c *call) body() ([]byte, error) {
+	return io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBodyBytes))
+}
+
+// object reads a body that is one JSON object.
+func (c *call) object(kind string) (schema.Object, error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	return parseObject(kind, body)
+}
+
+// reply sends JSON.
+func (c *call) reply(status int, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	header := c.w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	c.w.WriteHeader(status)
+	_, err = c.w.Write(append(body, '\n'))
+	c.broken(err)
+	return nil
+}
+
+// broken notes that the client went away before its answer; there is nobody left to tell.
+func (c *call) broken(err error) {
+	if err != nil {
+		c.api.log.Debug("answer not delivered", "path", c.r.URL.Path, "error", err)
+	}
+}
+
+// origin is how the client reached us, as URLs in answers begin.
+func (c *call) origin() string {
+	scheme := "https"
+	if c.r.TLS == nil {
+		scheme = "http"
+	}
+	return scheme + "://" + c.r.Host
+}
+
+// address is where the request came from.
+func (c *call) address() string {
+	host, _, err := net.SplitHostPort(c.r.RemoteAddr)
+	if err != nil {
+		return c.r.RemoteAddr
+	}
+	return host
+}
+
+func (c *call) write(kind *schema.Kind) admit.Write {
+	return admit.Write{Who: c.who, Tenant: c.tenant, Kind: kind}
+}

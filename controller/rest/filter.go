@@ -1,0 +1,212 @@
+package rest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// filter tells whether an object is wanted.
+type filter func(*store.Record) bool
+
+// notFilters are the parameters of a list that choose its form, not its objects.
+var notFilters = []string{"fields", "include_name", "include_refs", "skip_default", "join_subresources", "sort", "page",
+	"page_size", "limit_by", "export_key", "tenant", "tenant_ref.name", "include", "detail"}
+
+// aliases are other names of filters.
+var aliases = map[string]string{"cloud": "cloud_ref.name", "cloud_uuid": "cloud_ref.uuid", "tenant_uuid": "tenant_ref.uuid"}
+
+// parseFilters makes one filter of all parameters. A field that no object has matches nothing.
+func parseFilters(view *store.View, kind *schema.Kind, query url.Values) (filter, error) {
+	var all []filter
+	for name, values := range query {
+		if slices.Contains(notFilters, name) {
+			continue
+		}
+		if alias, ok := aliases[name]; ok {
+			name = alias
+		}
+		one, err := parseFilter(view, kind, name, values[0])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return func(record *store.Record) bool {
+		for _, matches := range all {
+			if !matches(record) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+func parseFilter(view *store.View, kind *schema.Kind, name, value string) (filter, error) {
+	switch name {
+	case "uuid":
+		return func(r *store.Record) bool { return r.UUID == value }, nil
+	case "uuid.in":
+		wanted := strings.Split(value, ",")
+		return func(r *store.Record) bool { return slices.Contains(wanted, r.UUID) }, nil
+	case "exclude":
+		unwanted := strings.Split(value, ",")
+		return func(r *store.Record) bool { return !slices.Contains(unwanted, r.UUID) }, nil
+	case "search":
+		return searching(kind, value, func(text string) string { return text })
+	case "isearch":
+		return searching(kind, value, strings.ToLower)
+	case "refers_to":
+		return refersTo(value)
+	case "referred_by":
+		return referredBy(view, value)
+	}
+	return comparing(view, name, value), nil
+}
+
+// searching finds a text anywhere in what a client could read of an object. The form "(name,x)" asks for one field.
+func searching(kind *schema.Kind, value string, fold func(string) string) (filter, error) {
+	field := ""
+	if inner, ok := strings.CutPrefix(strings.TrimSuffix(value, ")"), "("); ok {
+		var found bool
+		if field, value, found = strings.Cut(inner, ","); !found {
+			return nil, &badQuery{"search", "give a text, or (field,text)"}
+		}
+	}
+	wanted := fold(value)
+	return func(r *store.Record) bool {
+		if field != "" {
+			return strings.Contains(fold(text(r.Object[field])), wanted)
+		}
+		body, err := json.Marshal(kind.Redact(r.Object))
+		return err == nil && strings.Contains(fold(string(body)), wanted)
+	}, nil
+}
+
+func refersTo(value string) (filter, error) {
+	kind, uuid, ok := strings.Cut(value, ":")
+	if !ok {
+		return nil, &badQuery{"refers_to", "give <kind>:<uuid>"}
+	}
+	return func(r *store.Record) bool { return r.RefersTo(kind, uuid) }, nil
+}
+
+func referredBy(view *store.View, value string) (filter, error) {
+	kind, uuid, ok := strings.Cut(value, ":")
+	if !ok {
+		return nil, &badQuery{"referred_by", "give <kind>:<uuid>"}
+	}
+	referrer, known := view.Get(kind, uuid)
+	return func(r *store.Record) bool { return known && referrer.RefersTo(r.Kind, r.UUID) }, nil
+}
+
+// comparing filters by a field: "name", "name.contains", "services.port", "cloud_ref.name".
+func comparing(view *store.View, name, value string) filter {
+	field, compare := operator(name, value)
+	path := strings.Split(field, ".")
+	return func(r *store.Record) bool {
+		for _, found := range valuesAt(view, r.Object, path) {
+			if compare(text(found)) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func operator(name, value string) (field string, compare func(string) bool) {
+	lower := strings.ToLower(value)
+	switch {
+	case strings.HasSuffix(name, ".contains"):
+		return strings.TrimSuffix(name, ".contains"), func(text string) bool { return strings.Contains(text, value) }
+	case strings.HasSuffix(name, ".icontains"):
+		return strings.TrimSuffix(name, ".icontains"),
+			func(text string) bool { return strings.Contains(strings.ToLower(text), lower) }
+	case strings.HasSuffix(name, ".in"):
+		wanted := strings.Split(value, ",")
+		return strings.TrimSuffix(name, ".in"), func(text string) bool { return slices.Contains(wanted, text) }
+	}
+	return name, func(text string) bool { return text == value }
+}
+
+// valuesAt finds what lies at a path: through lists, and through references to the name and uuid behind them.
+func valuesAt(view *store.View, value any, path []string) []any {
+	if items, ok := value.([]any); ok {
+		var found []any
+		for _, item := range items {
+			found = append(found, valuesAt(view, item, path)...)
+		}
+		return found
+	}
+	if len(path) == 0 {
+		return []any{value}
+	}
+	switch v := value.(type) {
+	case schema.Object:
+		if inner, ok := v[path[0]]; ok {
+			return valuesAt(view, inner, path[1:])
+		}
+	case string:
+		return behind(view, v, path)
+	}
+	return nil
+}
+
+func behind(view *store.View, reference string, path []string) []any {
+	kind, uuid, ok := strings.Cut(strings.TrimPrefix(reference, "/api/"), "/")
+	if !ok || len(path) != 1 {
+		return nil
+	}
+	switch record, found := view.Get(kind, uuid); {
+	case path[0] == "uuid":
+		return []any{uuid}
+	case path[0] == "name" && found:
+		return []any{record.Name}
+	}
+	return nil
+}
+
+func text(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	return fmt.Sprint(value)
+}
+
+// sortRecords orders by a field of the objects, "-field" the other way round; ties stay in order of name.
+func sortRecords(records []*store.Record, by string) {
+	field, descending := strings.CutPrefix(by, "-")
+	if field == "" {
+		return
+	}
+	slices.SortStableFunc(records, func(a, b *store.Record) int {
+		order := compareValues(a.Object[field], b.Object[field])
+		if descending {
+			return -order
+		}
+		return order
+	})
+}
+
+func compareValues(a, b any) int {
+	x, xWhole := a.(int64)
+	y, yWhole := b.(int64)
+	if xWhole && yWhole {
+		return cmp.Compare(x, y)
+	}
+	return strings.Compare(text(a), text(b))
+}
+
+func (p page) of(records []*store.Record) []*store.Record {
+	from, to := p.bounds(len(records))
+	return records[from:to]
+}

@@ -1,0 +1,118 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// login takes a form (Python) or JSON (Go, Java).
+func login(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	credentials, err := parseCredentials(c.r.Header.Get("Content-Type"), body)
+	if err != nil {
+		return err
+	}
+	session, who, err := c.api.gate.Login(c.r.Context(), credentials, c.address())
+	if err != nil {
+		return err
+	}
+	c.who = who
+	c.view = c.api.store.View()
+	c.setCSRFCookie(session.CSRF)
+	c.setSessionCookies(session.ID)
+	return c.reply(http.StatusOK, c.welcome())
+}
+
+func parseCredentials(contentType string, body []byte) (admit.Credentials, error) {
+	if !strings.HasPrefix(contentType, "application/x-www-form-urlencoded") {
+		var sent struct{ Username, Password, Token string }
+		if err := json.Unmarshal(body, &sent); err != nil {
+			return admit.Credentials{}, badBody("login", "is neither a form nor JSON: %v", err)
+		}
+		return admit.Credentials(sent), nil
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return admit.Credentials{}, badBody("login", "is not a form: %v", err)
+	}
+	return admit.Credentials{Username: form.Get("username"), Password: form.Get("password"), Token: form.Get("token")}, nil
+}
+
+func (c *call) welcome() schema.Object {
+	return schema.Object{
+		"user_initialized":    true,
+		"version":             c.api.cluster.product(),
+		"user":                c.account(),
+		"tenants":             c.tenants(),
+		"system_config":       c.systemConfiguration(),
+		"controller":          schema.Object{"api_idle_timeout": int(admit.IdleTimeout.Minutes())},
+		"session_cookie_name": sessionCookie,
+	}
+}
+
+func (c *call) account() schema.Object {
+	account := schema.Object{"is_superuser": c.who.Superuser, "username": c.who.Name, "name": c.who.Name,
+		"full_name": "", "email": "", "local": true, "uuid": c.who.UUID, "ui_property": "",
+		"default_tenant_ref": c.origin() + schema.RefPath("tenant", admit.AdminTenant)}
+	if record, ok := c.view.Get("user", c.who.UUID); ok {
+		for _, field := range []string{"name", "full_name", "email", "ui_property"} {
+			if value, ok := record.Object[field]; ok {
+				account[field] = value
+			}
+		}
+	}
+	return account
+}
+
+func (c *call) tenants() []schema.Object {
+	tenants := []schema.Object{}
+	for _, record := range c.view.List("tenant") {
+		tenants = append(tenants, schema.Object{"uuid": record.UUID, "name": record.Name, "local": true,
+			"url": c.origin() + schema.RefPath("tenant", record.UUID)})
+	}
+	return tenants
+}
+
+func (c *call) systemConfiguration() schema.Object {
+	kind, known := schema.Lookup("systemconfiguration")
+	record, ok := c.view.Get("systemconfiguration", "default")
+	if !known || !ok {
+		return schema.Object{}
+	}
+	return c.render(kind, record, rendering{})
+}
+
+func logout(c *call) error {
+	c.api.gate.Logout(c.r.Context(), c.who)
+	c.w.Header().Del("Set-Cookie")
+	return c.reply(http.StatusOK, schema.Object{})
+}
+
+func showAccount(c *call) error { return c.reply(http.StatusOK, c.account()) }
+
+func changeAccount(c *call) error {
+	sent, err := c.object("useraccount")
+	if err != nil {
+		return err
+	}
+	text := func(field string) string { value, _ := sent[field].(string); return value }
+	if name := text("username"); name != "" && name != c.who.Name {
+		return &schema.FieldError{Kind: "useraccount", Field: "username", Problem: "cannot change; only your own account can"}
+	}
+	err = c.api.gate.ChangeAccount(c.r.Context(), c.who, admit.Account{
+		FullName: text("full_name"), OldPassword: text("old_password"), Password: text("password")})
+	if err != nil {
+		return err
+	}
+	c.w.Header().Del("Set-Cookie")
+	c.w.WriteHeader(http.StatusOK)
+	return nil
+}

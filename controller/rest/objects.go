@@ -1,0 +1,137 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// list answers a page of the objects of a kind that match the query.
+func list(c *call, kind *schema.Kind) error {
+	if err := c.who.MayRead(kind); err != nil {
+		return err
+	}
+	tenant, err := c.listedTenant()
+	if err != nil {
+		return err
+	}
+	page, err := parsePage(c.query)
+	if err != nil {
+		return err
+	}
+	match, err := parseFilters(c.view, kind, c.query)
+	if err != nil {
+		return err
+	}
+	var found []*store.Record
+	for _, record := range c.view.List(kind.Name) {
+		if tenant.Sees(record) && match(record) {
+			found = append(found, record)
+		}
+	}
+	sortRecords(found, c.query.Get("sort"))
+	style := c.rendering()
+	results := []schema.Object{}
+	for _, record := range page.of(found) {
+		results = append(results, c.render(kind, record, style))
+	}
+	answer := schema.Object{"count": len(found), "results": results}
+	if page.hasNext(len(found)) {
+		answer["next"] = c.origin() + "/api/" + kind.Name + "?" + page.next(c.query).Encode()
+	}
+	return c.reply(http.StatusOK, answer)
+}
+
+// listedTenant is that of the request, or the one that the query names.
+func (c *call) listedTenant() (admit.Tenant, error) {
+	for _, name := range []string{"tenant", "tenant_ref.name"} {
+		if named := c.query.Get(name); named != "" {
+			return admit.TenantOf(c.view, named, "")
+		}
+	}
+	return c.tenant, nil
+}
+
+func show(c *call, kind *schema.Kind) error {
+	if err := c.who.MayRead(kind); err != nil {
+		return err
+	}
+	record, err := admit.Find(c.view, c.tenant, kind, c.id(kind))
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, c.render(kind, record, c.rendering()))
+}
+
+func create(c *call, kind *schema.Kind) error {
+	sent, err := c.object(kind.Name)
+	if err != nil {
+		return err
+	}
+	record, err := c.api.gate.Create(c.r.Context(), c.write(kind), sent, c.r.Header.Get("Slug"))
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Location", c.origin()+schema.RefPath(kind.Name, record.UUID))
+	return c.written(http.StatusCreated, kind, record)
+}
+
+// replace puts a new state in place of the stored one. An empty body changes nothing, as the real controller has it.
+func replace(c *call, kind *schema.Kind) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
+		if len(body) == 0 {
+			return stored, nil
+		}
+		return parseObject(kind.Name, body)
+	})
+}
+
+func patch(c *call, kind *schema.Kind) error {
+	sent, err := c.object(kind.Name)
+	if err != nil {
+		return err
+	}
+	edits, err := parsePatch(kind.Name, sent)
+	if err != nil {
+		return err
+	}
+	return c.change(kind, edits.apply)
+}
+
+func (c *call) change(kind *schema.Kind, edit admit.Edit) error {
+	record, err := c.api.gate.Change(c.r.Context(), c.write(kind), c.id(kind), edit)
+	if err != nil {
+		return err
+	}
+	return c.written(http.StatusOK, kind, record)
+}
+
+func remove(c *call, kind *schema.Kind) error {
+	if err := c.api.gate.Delete(c.r.Context(), c.write(kind), c.id(kind)); err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// id is the uuid in the path; the one object of a kind needs none.
+func (c *call) id(kind *schema.Kind) string {
+	if len(c.path) < 3 {
+		return kind.Only
+	}
+	return c.path[2]
+}
+
+// written answers a write: the whole object, with the names of what it refers to.
+func (c *call) written(status int, kind *schema.Kind, record *store.Record) error {
+	c.view = c.api.store.View()
+	style := c.rendering()
+	style.names = true
+	return c.reply(status, c.render(kind, record, style))
+}

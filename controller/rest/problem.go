@@ -1,0 +1,88 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// This file is the only map from an error to a status.
+
+type noSuchPath struct{ path string }
+
+func (e *noSuchPath) Error() string { return fmt.Sprintf("There is nothing at %s", e.path) }
+
+const statusSessionExpired = 419 // not registered; clients log in again and repeat the request
+
+// refuse answers with what went wrong.
+func (c *call) refuse(err error) {
+	status := statusOf(err)
+	text := err.Error()
+	if status == http.StatusInternalServerError {
+		c.api.log.Error("request failed", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
+		text = "The controller failed to answer; its log says why"
+	}
+	if wait, ok := errors.AsType[*admit.Throttled](err); ok {
+		c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Wait.Seconds()))))
+	}
+	if errors.Is(err, admit.ErrForged) { // plain text: clients compare it
+		c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		c.w.WriteHeader(status)
+		_, err = c.w.Write([]byte(text))
+		c.broken(err)
+		return
+	}
+	c.broken(c.reply(status, schema.Object{"error": text}))
+}
+
+func statusOf(err error) int {
+	for _, known := range sentinels {
+		if errors.Is(err, known.err) {
+			return known.status
+		}
+	}
+	switch cause := err.(type) {
+	case *schema.FieldError, *unsupportedVersion, *badQuery:
+		return http.StatusBadRequest
+	case *admit.Forbidden:
+		return http.StatusForbidden
+	case *admit.NotFound, *noSuchPath:
+		return http.StatusNotFound
+	case *admit.NotAllowed:
+		return http.StatusMethodNotAllowed
+	case *admit.Duplicate:
+		return http.StatusConflict
+	case *admit.InUse:
+		return http.StatusPreconditionFailed
+	case *admit.Throttled:
+		return http.StatusTooManyRequests
+	case *http.MaxBytesError:
+		return http.StatusRequestEntityTooLarge
+	case interface{ Unwrap() error }:
+		return statusOf(cause.Unwrap())
+	}
+	return http.StatusInternalServerError
+}
+
+var sentinels = []struct {
+	err    error
+	status int
+}{
+	{admit.ErrNotLoggedIn, http.StatusUnauthorized},
+	{admit.ErrInvalidCredentials, http.StatusUnauthorized},
+	{admit.ErrForged, http.StatusUnauthorized},
+	{admit.ErrSessionExpired, statusSessionExpired},
+	{admit.ErrStale, http.StatusPreconditionFailed},
+	{store.ErrTooLarge, http.StatusRequestEntityTooLarge},
+	{store.ErrDiskFull, http.StatusInsufficientStorage},
+	{store.ErrClosed, http.StatusServiceUnavailable},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable},
+	{context.Canceled, http.StatusServiceUnavailable},
+}

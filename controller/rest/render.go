@@ -1,0 +1,82 @@
+package rest
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// rendering is how a client wants its objects.
+type rendering struct {
+	names        bool     // "#name" behind the url and every reference
+	skipDefaults bool     // without what the schema would fill in
+	secrets      bool     // with private keys
+	runtime      bool     // with what the engines report
+	fields       []string // only these; empty: all
+}
+
+func (c *call) rendering() rendering {
+	style := rendering{
+		names:        flag(c.query, "include_name"),
+		skipDefaults: flag(c.query, "skip_default"),
+		secrets:      flag(c.query, "export_key") && c.who.Superuser,
+		runtime:      strings.Contains(c.query.Get("join_subresources"), "runtime"),
+	}
+	if wanted := c.query.Get("fields"); wanted != "" {
+		style.fields = strings.Split(wanted, ",")
+	}
+	return style
+}
+
+// render makes of a record what a client reads.
+func (c *call) render(kind *schema.Kind, record *store.Record, style rendering) schema.Object {
+	shown := schema.Clone(record.Object)
+	if !style.secrets || kind.Name == "user" {
+		shown = kind.Redact(record.Object)
+	}
+	if style.skipDefaults {
+		shown = kind.SkipDefaults(shown)
+	}
+	c.absolute(kind.References(shown), style.names)
+	shown["url"] = c.url(record.Kind, record.UUID, style.names)
+	shown["uuid"] = record.UUID
+	shown["_last_modified"] = strconv.FormatInt(record.Modified, 10)
+	if style.runtime {
+		c.joinRuntime(shown, record)
+	}
+	return only(shown, style.fields)
+}
+
+// absolute turns stored references into URLs of this host.
+func (c *call) absolute(references []schema.Reference, names bool) {
+	for _, reference := range references {
+		uuid := reference.Value[strings.LastIndexByte(reference.Value, '/')+1:]
+		reference.Set(c.url(reference.Kind, uuid, names))
+	}
+}
+
+func (c *call) url(kind, uuid string, named bool) string {
+	url := c.origin() + schema.RefPath(kind, uuid)
+	if !named {
+		return url
+	}
+	if record, ok := c.view.Get(kind, uuid); ok && record.Name != "" {
+		url += "#" + record.Name
+	}
+	return url
+}
+
+func only(object schema.Object, fields []string) schema.Object {
+	if len(fields) == 0 {
+		return object
+	}
+	kept := schema.Object{}
+	for _, field := range append(fields, "url", "uuid", "name") {
+		if value, ok := object[field]; ok {
+			kept[field] = value
+		}
+	}
+	return kept
+}

@@ -1,0 +1,110 @@
+// Package rest is the HTTP surface of the controller: the API that existing clients of Avi speak, over admit (writes),
+// store (reads) and the runtime of the fleet.
+//
+// A request goes: server → route → session → handler → admit or a view of the store → render. Handlers are generic over
+// kinds; what is wrong becomes a status in problem.go and nowhere else. It never decides whether a change is sound.
+package rest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// APIVersion is the newest version of the API that is understood; what asks for a newer one is refused.
+const APIVersion = "30.2.1"
+
+// Runtime tells what the engines report of an object. Objects are JSON-ready; refs in them have the stored form
+// "/api/<kind>/<uuid>". The object named exists.
+type Runtime interface {
+	VirtualService(uuid string) schema.Object
+	Pool(uuid string) schema.Object
+	PoolServers(uuid string) []schema.Object
+	Engine(uuid string) schema.Object
+}
+
+// JoinTokens makes the one-time tokens with which engines join.
+type JoinTokens interface {
+	Issue(ctx context.Context) (string, error)
+}
+
+// Config is what the API stands on.
+type Config struct {
+	Store   *store.Store
+	Gate    *admit.Gate
+	Runtime Runtime
+	Tokens  JoinTokens
+	Version string           // of this build
+	Logger  *slog.Logger     // nil: slog.Default()
+	Now     func() time.Time // nil: time.Now
+}
+
+// API answers requests.
+type API struct {
+	store   *store.Store
+	gate    *admit.Gate
+	runtime Runtime
+	tokens  JoinTokens
+	log     *slog.Logger
+	now     func() time.Time
+	cluster cluster
+}
+
+// Open makes the API. It reads, or at the first start writes, the uuid of the cluster.
+func Open(ctx context.Context, config Config) (*API, error) {
+	a := &API{store: config.Store, gate: config.Gate, runtime: config.Runtime, tokens: config.Tokens,
+		log: config.Logger, now: config.Now}
+	if a.log == nil {
+		a.log = slog.Default()
+	}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	id, err := clusterUUID(ctx, config.Store.Vault("cluster"))
+	if err != nil {
+		return nil, fmt.Errorf("cluster identity: %w", err)
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("host name: %w", err)
+	}
+	a.cluster = cluster{uuid: id, node: name, version: config.Version, since: a.now()}
+	return a, nil
+}
+
+func clusterUUID(ctx context.Context, vault *store.Vault) (string, error) {
+	known, err := vault.Get(ctx, "uuid")
+	if err != nil || known != nil {
+		return string(known), err
+	}
+	made := "cluster-" + uuid.NewString()
+	return made, vault.Put(ctx, "uuid", []byte(made))
+}
+
+// ServeHTTP answers one request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{api: a, w: w, r: r, view: a.store.View()}
+	defer a.survive(c)
+	if err := c.serve(); err != nil {
+		c.refuse(err)
+	}
+}
+
+// survive keeps a defect in one handler from ending the controller.
+func (a *API) survive(c *call) {
+	if cause := recover(); cause != nil {
+		if cause == http.ErrAbortHandler {
+			panic(cause)
+		}
+		c.refuse(fmt.Errorf("defect while answering %s %s: %v", c.r.Method, c.r.URL.Path, cause))
+	}
+}

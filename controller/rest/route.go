@@ -1,0 +1,123 @@
+package rest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+type handler func(*call) error
+
+// methods are the handlers of one path.
+type methods map[string]handler
+
+// endpoint is a path that is no kind of object.
+type endpoint struct {
+	public bool // answered without a login
+	methods
+}
+
+// endpoints by path; "*" stands for one segment.
+var endpoints = map[string]endpoint{
+	"healthz":                             {true, methods{"GET": health}},
+	"login":                               {true, methods{"POST": login}},
+	"logout":                              {false, methods{"POST": logout}},
+	"api/initial-data":                    {true, methods{"GET": initialData}},
+	"api/cluster":                         {false, methods{"GET": showCluster}},
+	"api/cluster/status":                  {true, methods{"GET": clusterStatus}},
+	"api/cluster/runtime":                 {true, methods{"GET": clusterRuntime}},
+	"api/cluster/version":                 {true, methods{"GET": clusterVersion}},
+	"api/user-token":                      {false, methods{"GET": listTokens, "POST": createToken}},
+	"api/user-token/*":                    {false, methods{"DELETE": revokeToken}},
+	"api/useraccount":                     {false, methods{"GET": showAccount, "PUT": changeAccount}},
+	"api/securetoken-generate":            {false, methods{"POST": createJoinToken}},
+	"api/audit":                           {false, methods{"GET": showAudit}},
+	"api/virtualservice/*/runtime":        {false, methods{"GET": virtualServiceRuntime}},
+	"api/virtualservice/*/runtime/detail": {false, methods{"GET": virtualServiceRuntime}},
+	"api/pool/*/runtime":                  {false, methods{"GET": poolRuntime}},
+	"api/pool/*/runtime/detail":           {false, methods{"GET": poolRuntime}},
+	"api/pool/*/runtime/server":           {false, methods{"GET": poolServers}},
+	"api/pool/*/runtime/server/detail":    {false, methods{"GET": poolServers}},
+	"api/serviceengine/*/runtime":         {false, methods{"GET": engineRuntime}},
+}
+
+// route finds the handler of a request. Errors: *admit.NotAllowed, *noSuchPath.
+func (c *call) route() (handle handler, public bool, err error) {
+	found, ok := c.endpoint()
+	if !ok {
+		kind, known := c.kind()
+		if !known {
+			return nil, false, &noSuchPath{c.r.URL.Path}
+		}
+		found = endpoint{methods: generic(kind, len(c.path) == 3)}
+	}
+	method := c.r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	allowed := append([]string{"HEAD", "OPTIONS"}, mapKeys(found.methods)...)
+	slices.Sort(allowed)
+	c.w.Header().Set("Allow", strings.Join(allowed, ", "))
+	if method == http.MethodOptions {
+		return options, true, nil
+	}
+	handle, ok = found.methods[method]
+	if !ok {
+		return nil, false, &admit.NotAllowed{Reason: "Method '" + c.r.Method + "' not allowed"}
+	}
+	return handle, found.public, nil
+}
+
+func (c *call) endpoint() (endpoint, bool) {
+	if found, ok := endpoints[strings.Join(c.path, "/")]; ok {
+		return found, true
+	}
+	if len(c.path) < 3 {
+		return endpoint{}, false
+	}
+	pattern := slices.Clone(c.path)
+	pattern[2] = "*"
+	found, ok := endpoints[strings.Join(pattern, "/")]
+	return found, ok
+}
+
+// kind finds the kind of "/api/<kind>" and "/api/<kind>/<uuid>".
+func (c *call) kind() (*schema.Kind, bool) {
+	if len(c.path) < 2 || len(c.path) > 3 || c.path[0] != "api" {
+		return nil, false
+	}
+	return schema.Lookup(c.path[1])
+}
+
+// generic lists what can be done with objects of a kind, or with one of them.
+func generic(kind *schema.Kind, one bool) methods {
+	bind := func(handle func(*call, *schema.Kind) error) handler {
+		return func(c *call) error { return handle(c, kind) }
+	}
+	switch {
+	case kind.Only != "":
+		return methods{"GET": bind(show), "PUT": bind(replace), "PATCH": bind(patch)}
+	case one:
+		return methods{"GET": bind(show), "PUT": bind(replace), "PATCH": bind(patch), "DELETE": bind(remove)}
+	case kind.Creatable():
+		return methods{"GET": bind(list), "POST": bind(create)}
+	default:
+		return methods{"GET": bind(list)}
+	}
+}
+
+func options(c *call) error {
+	c.w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func mapKeys(m methods) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	return keys
+}

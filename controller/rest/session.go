@@ -1,0 +1,87 @@
+package rest
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/weir-lb/weir/controller/admit"
+)
+
+const (
+	csrfCookie    = "csrftoken"
+	sessionCookie = "avi-sessionid"
+	legacyCookie  = "sessionid"
+	csrfMaxAgeS   = 364 * 24 * 3600
+)
+
+// authenticate finds who asks, and in which tenant.
+func (c *call) authenticate() error {
+	err := c.recognise()
+	if err != nil {
+		return err
+	}
+	c.tenant, err = admit.TenantOf(c.view, c.r.Header.Get("X-Avi-Tenant"), c.r.Header.Get("X-Avi-Tenant-UUID"))
+	return err
+}
+
+func (c *call) recognise() (err error) {
+	if username, password, ok := c.r.BasicAuth(); ok {
+		c.who, err = c.api.gate.Basic(c.r.Context(), username, password, c.address())
+		return err
+	}
+	id := c.sessionID()
+	if id == "" {
+		return admit.ErrNotLoggedIn
+	}
+	session, who, err := c.api.gate.Resume(c.r.Context(), id, c.address())
+	if err != nil {
+		return err
+	}
+	if c.changes() && !(session.Vouches(c.r.Header.Get("X-CSRFToken")) && c.ownReferer()) {
+		return admit.ErrForged
+	}
+	c.who = who
+	c.setSessionCookies(id)
+	return nil
+}
+
+func (c *call) sessionID() string {
+	for _, name := range []string{sessionCookie, legacyCookie} {
+		if cookie, err := c.r.Cookie(name); err == nil && cookie.Value != "" {
+			return cookie.Value
+		}
+	}
+	return ""
+}
+
+func (c *call) changes() bool {
+	switch c.r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	}
+	return true
+}
+
+// ownReferer refuses a write that another site's page sent. A client that names no page is no browser.
+func (c *call) ownReferer() bool {
+	referer := c.r.Referer()
+	if referer == "" {
+		return true
+	}
+	page, err := url.Parse(referer)
+	own := url.URL{Host: c.r.Host}
+	return err == nil && page.Hostname() == own.Hostname()
+}
+
+// setSessionCookies goes with every answer, so that a session in use does not end in the client.
+func (c *call) setSessionCookies(id string) {
+	for _, name := range []string{sessionCookie, legacyCookie} {
+		http.SetCookie(c.w, &http.Cookie{Name: name, Value: id, Path: "/", Secure: true, HttpOnly: true,
+			MaxAge: int(admit.SessionLifetime.Seconds()), SameSite: http.SameSiteLaxMode})
+	}
+}
+
+func (c *call) setCSRFCookie(token string) {
+	http.SetCookie(c.w, &http.Cookie{Name: csrfCookie, Value: token, Path: "/", Secure: true,
+		MaxAge: csrfMaxAgeS, SameSite: http.SameSiteLaxMode})
+}

@@ -1,0 +1,13 @@
+package store
+
+import "errors"
+
+// The causes a caller can tell apart. Each is wrapped in a line that names the directory or object and what to do.
+var (
+	ErrInUse      = errors.New("data directory is in use")
+	ErrPermission = errors.New("data directory is not accessible")
+	ErrDiskFull   = errors.New("disk is full")
+	ErrCorrupt    = errors.New("data directory is damaged")
+	ErrClosed     = errors.New("store is closed")
+	ErrTooLarge   = errors.New("change is too large for one transaction")
+)

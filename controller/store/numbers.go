@@ -1,0 +1,53 @@
+package store
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// markReals copies a value so that JSON keeps apart what schema keeps apart: a float64 is written with an exponent,
+// an int64 without.
+func markReals(value any) any {
+	switch v := value.(type) {
+	case float64:
+		return json.Number(strconv.FormatFloat(v, 'e', -1, 64))
+	case map[string]any:
+		marked := make(map[string]any, len(v))
+		for name := range v {
+			marked[name] = markReals(v[name])
+		}
+		return marked
+	case []any:
+		marked := make([]any, len(v))
+		for i := range v {
+			marked[i] = markReals(v[i])
+		}
+		return marked
+	}
+	return value
+}
+
+// plainNumbers undoes markReals in place: digits alone become an int64, all else a float64.
+func plainNumbers(value any) (any, error) {
+	var err error
+	switch v := value.(type) {
+	case json.Number:
+		if whole, err := v.Int64(); err == nil {
+			return whole, nil
+		}
+		return v.Float64()
+	case map[string]any:
+		for name := range v {
+			if v[name], err = plainNumbers(v[name]); err != nil {
+				return nil, err
+			}
+		}
+	case []any:
+		for i := range v {
+			if v[i], err = plainNumbers(v[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return value, nil
+}

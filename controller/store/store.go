@@ -1,0 +1,176 @@
+// Package store keeps every object of the controller in an embedded etcd and shows them as immutable views.
+//
+// It sits between admit, which decides what may be written, and everything that reads: rest, model, fleet. One etcd
+// transaction carries one Update; one watch feeds the View. It is the only importer of etcd, and it never decides
+// whether an object is valid.
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Config says where the store lives.
+type Config struct {
+	Dir    string           // created with mode 0700 when missing
+	Logger *slog.Logger     // nil: slog.Default()
+	Sealer Sealer           // of the objects on disk
+	Now    func() time.Time // nil: time.Now; gives _last_modified
+}
+
+// Store is an open data directory. All methods are safe for concurrent use.
+type Store struct {
+	log    *slog.Logger
+	now    func() time.Time
+	sealer Sealer
+	disk   *disk
+	lock   *os.File
+	member *member
+	client *clientv3.Client
+
+	writing sync.Mutex // one Update of this process at a time; other processes are kept out by the head key
+	stamped int64      // newest _last_modified given out; guarded by writing
+
+	view   atomic.Pointer[View]
+	news   sync.Mutex
+	moved  chan struct{} // closed and replaced when the view moves; guarded by news
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Open starts the database in the directory and returns when the first view is complete.
+//
+// Errors: ErrInUse, ErrPermission, ErrDiskFull, ErrCorrupt, each wrapped in one line for the operator.
+func Open(ctx context.Context, config Config) (*Store, error) {
+	s := &Store{
+		log:    config.Logger,
+		now:    config.Now,
+		sealer: config.Sealer,
+		disk:   &disk{dir: config.Dir, free: freeBytes},
+		moved:  make(chan struct{}),
+		done:   make(chan struct{}),
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if err := s.open(ctx, config.Dir); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, dir string) (err error) {
+	if s.lock, err = claim(dir); err != nil {
+		return err
+	}
+	if err = s.disk.check(); err == nil {
+		s.member, err = startMember(ctx, dir, s.log)
+	}
+	if err != nil {
+		return closeAfter(err, s.lock)
+	}
+	s.client = s.member.client()
+	if err = s.follow(ctx); err != nil {
+		s.Close()
+		return err
+	}
+	return nil
+}
+
+func closeAfter(err error, lock *os.File) error {
+	if closing := lock.Close(); closing != nil {
+		return fmt.Errorf("%w (and the lock file did not close: %v)", err, closing)
+	}
+	return err
+}
+
+// Close stops the watch and the database. Views already handed out stay readable.
+func (s *Store) Close() {
+	if s.cancel != nil {
+		s.cancel()
+		<-s.done
+	}
+	s.member.stop()
+	if err := s.lock.Close(); err != nil {
+		s.log.Warn("the lock of the data directory did not close", "error", err)
+	}
+}
+
+// Failed tells why the database died under a running store: the process should say so and end.
+func (s *Store) Failed() <-chan error { return s.member.failed }
+
+// View returns all objects at the newest revision this process has seen.
+func (s *Store) View() *View { return s.view.Load() }
+
+// Changes sends the newest view now and after each change, until ctx ends. A slow reader misses views in between,
+// never the newest one.
+func (s *Store) Changes(ctx context.Context) <-chan *View {
+	views := make(chan *View)
+	go func() {
+		defer close(views)
+		for sent := (*View)(nil); ; {
+			view, moved := s.newest()
+			if view != sent {
+				select {
+				case views <- view:
+					sent = view
+					continue
+				case <-moved:
+					continue
+				case <-ctx.Done():
+					return
+				}
+			}
+			select {
+			case <-moved:
+			case <-s.done:
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return views
+}
+
+// newest returns the view and a channel that closes when it is no longer the newest.
+func (s *Store) newest() (*View, <-chan struct{}) {
+	s.news.Lock()
+	defer s.news.Unlock()
+	return s.view.Load(), s.moved
+}
+
+func (s *Store) publish(view *View) {
+	s.news.Lock()
+	defer s.news.Unlock()
+	s.view.Store(view)
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+// caughtUp waits until the view has reached a revision.
+func (s *Store) caughtUp(ctx context.Context, revision int64) error {
+	for {
+		view, moved := s.newest()
+		if view.Revision() >= revision {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-s.done:
+			return ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

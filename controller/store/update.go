@@ -1,0 +1,144 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Tx collects the writes of one Update and shows them in its own view before anyone else sees them.
+type Tx struct {
+	view    *View
+	stamp   int64
+	changes []change
+}
+
+// View is what the Update started from plus its own writes so far.
+func (tx *Tx) View() *View { return tx.view }
+
+// Put creates or replaces an object and gives it its Modified stamp. The record belongs to the store from here on.
+func (tx *Tx) Put(record *Record) {
+	record.Modified = tx.stamp
+	record.targets = targetsOf(record)
+	tx.apply(change{record.Kind, record.UUID, record})
+}
+
+// Delete removes an object.
+func (tx *Tx) Delete(kind, uuid string) { tx.apply(change{kind: kind, uuid: uuid}) }
+
+func (tx *Tx) apply(c change) {
+	tx.changes = append(tx.changes, c)
+	tx.view = tx.view.with(tx.view.revision, tx.changes[len(tx.changes)-1:])
+}
+
+// Update runs decide on the newest view and commits what it wrote, all or nothing, on disk when it returns. When
+// another process wrote in between, decide runs again on what that one left: it must have no other effect than on tx.
+// Update returns after View shows the change. An error of decide is returned as it is, and nothing is written.
+func (s *Store) Update(ctx context.Context, decide func(tx *Tx) error) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	for {
+		base := s.View()
+		tx := &Tx{view: base, stamp: s.stamp()}
+		if err := decide(tx); err != nil {
+			return err
+		}
+		if len(tx.changes) == 0 {
+			return nil
+		}
+		won, revision, err := s.commit(ctx, base.Revision(), tx.changes)
+		if err != nil {
+			return err
+		}
+		if err := s.caughtUp(ctx, revision); err != nil {
+			return err
+		}
+		if won {
+			return nil
+		}
+	}
+}
+
+// stamp is the time in µs, but never the same twice nor backwards, whatever the clock does.
+func (s *Store) stamp() int64 {
+	s.stamped = max(s.now().UnixMicro(), s.stamped+1)
+	return s.stamped
+}
+
+// commit writes the changes if nobody wrote since base. It returns the revision that the view must reach: of this
+// write, or of the one that came in between.
+func (s *Store) commit(ctx context.Context, base int64, changes []change) (won bool, revision int64, err error) {
+	if err := s.disk.check(); err != nil {
+		return false, 0, err
+	}
+	puts, err := s.operations(changes)
+	if err != nil {
+		return false, 0, err
+	}
+	reply, err := s.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(headKey), "=", base)).
+		Then(append(puts, clientv3.OpPut(headKey, ""))...).
+		Else(clientv3.OpGet(headKey)).
+		Commit()
+	if err != nil {
+		return false, 0, s.explain(err)
+	}
+	if reply.Succeeded {
+		return true, reply.Header.Revision, nil
+	}
+	head := reply.Responses[0].GetResponseRange().Kvs
+	return false, head[0].ModRevision, nil
+}
+
+// operations keeps the last change of each key: etcd refuses two writes of one key in a transaction.
+func (s *Store) operations(changes []change) ([]clientv3.Op, error) {
+	last := map[string]int{}
+	for i, c := range changes {
+		last[objectKey(c.kind, c.uuid)] = i
+	}
+	if len(last) >= maxTxnOps {
+		return nil, fmt.Errorf("%w: %d objects, at most %d", ErrTooLarge, len(last), maxTxnOps-1)
+	}
+	var ops []clientv3.Op
+	for i, c := range changes {
+		key := objectKey(c.kind, c.uuid)
+		if last[key] != i {
+			continue
+		}
+		if c.record == nil {
+			ops = append(ops, clientv3.OpDelete(key))
+			continue
+		}
+		value, err := s.encode(c.record)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, clientv3.OpPut(key, string(value)))
+	}
+	return ops, nil
+}
+
+// explain turns etcd's answer into one of our causes.
+func (s *Store) explain(err error) error {
+	switch {
+	case s.ended():
+		return fmt.Errorf("%w: %v", ErrClosed, err)
+	case err == rpctypes.ErrRequestTooLarge || err == rpctypes.ErrTooManyOps:
+		return fmt.Errorf("%w: at most %d MiB", ErrTooLarge, maxRequestBytes>>20)
+	case err == rpctypes.ErrNoSpace:
+		return fmt.Errorf("%w: the database has reached its quota; delete objects and restart the controller", ErrDiskFull)
+	default:
+		return fmt.Errorf("the database did not take the change: %w", err)
+	}
+}
+
+func (s *Store) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
