@@ -25,6 +25,8 @@ pub enum Error {
     // The caller's.
     NotHandshaken,
     Closed,
+    /// The session has failed in an earlier call.
+    Failed,
 }
 
 impl fmt::Display for Error {
@@ -50,6 +52,7 @@ impl fmt::Display for Error {
             Error::HandshakeTooLong => write!(f, "handshake too long"),
             Error::NotHandshaken => write!(f, "nothing can be sent before the handshake is complete"),
             Error::Closed => write!(f, "nothing can be sent after close_notify"),
+            Error::Failed => write!(f, "the session has failed"),
         }
     }
 }

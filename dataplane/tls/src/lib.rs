@@ -14,11 +14,13 @@ mod server;
 mod session;
 mod sni;
 mod suites;
+mod unbuffered;
 
 pub use certificate::{Certificate, KeyType};
 pub use client::{ClientConfig, ClientSettings};
 pub use error::Error;
 pub use provider::{Group, Provider};
 pub use server::{ServerConfig, TlsSettings, Warning};
-pub use session::{Handshaken, Progress, RECORD_OVERHEAD_MAX, Sent, TlsSession};
+pub use session::{Handshaken, Progress, TlsSession};
 pub use suites::Version;
+pub use unbuffered::{RECORD_OVERHEAD_MAX, Sent};

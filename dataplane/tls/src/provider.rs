@@ -75,7 +75,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// A server's order of preference: X25519 is the cheapest for it.
+    /// What a server agrees to, cheapest first. Which of them it takes is the client's order (rustls asks no server).
     pub const ALL: [Group; 3] = [Group::X25519, Group::P256, Group::P384];
     pub const NAMES: [&'static str; 3] = ["X25519", "P-256", "P-384"];
 

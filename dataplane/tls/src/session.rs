@@ -4,20 +4,16 @@
 //! up again as soon as the record is complete, so an idle session holds keys and no buffer.
 
 use rustls::{
-    CommonState, HandshakeKind,
-    client::{ClientConnectionData, UnbufferedClientConnection},
-    pki_types::ServerName,
-    server::{ServerConnectionData, UnbufferedServerConnection},
-    unbuffered::{ConnectionState, EncodeError, EncryptError, InsufficientSizeError, UnbufferedStatus},
+    CommonState, HandshakeKind, client::UnbufferedClientConnection, pki_types::ServerName,
+    server::UnbufferedServerConnection,
 };
 
-use crate::{ClientConfig, Error, ServerConfig, Version, suites};
-
-/// What a record needs beside its plaintext, at most: 29 with TLS 1.2 and AES-GCM.
-pub const RECORD_OVERHEAD_MAX: usize = 32;
+use crate::{
+    ClientConfig, Error, ServerConfig, Version, suites,
+    unbuffered::{Sent, Unbuffered},
+};
 
 const RECORD_HEADER_BYTES: usize = 5;
-const RECORD_PLAINTEXT_MAX: usize = 16 * 1024;
 /// Kept of a peer: a record in part, or the records of a handshake message in part. Beyond it the session fails.
 const PARTIAL_BYTES_MAX: usize = 32 * 1024;
 /// Taken from a peer before its handshake is complete. Beyond it the session fails.
@@ -41,15 +37,6 @@ pub struct Progress {
     pub closed: bool,
 }
 
-/// What a call of [`TlsSession::send`] did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sent {
-    /// Bytes of plaintext taken.
-    pub taken: usize,
-    /// Bytes of room written.
-    pub written: usize,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Handshaken {
     pub version: Version,
@@ -64,8 +51,10 @@ enum Phase {
         received_bytes: usize,
     },
     Traffic,
-    /// We said close_notify, or the session failed: nothing more is sent.
+    /// We said close_notify: nothing more is sent.
     Closed,
+    /// Nothing is sent or received.
+    Failed,
 }
 
 enum End {
@@ -97,27 +86,133 @@ impl TlsSession {
     /// peer must be sent is appended to `to_peer`, also when this fails: then it is the alert that says why.
     pub fn receive(
         &mut self,
-        input: &mut [u8],
+        mut input: &mut [u8],
         plaintext: &mut impl FnMut(&[u8]),
         to_peer: &mut Vec<u8>,
     ) -> Result<Progress, Error> {
-        unimplemented!()
+        if self.phase == Phase::Failed {
+            return Err(Error::Failed);
+        }
+        let mut progress = Progress::default();
+        while !self.partial.is_empty() && !input.is_empty() {
+            let (completing, rest) = input.split_at_mut(missing_bytes(&self.partial).min(input.len()));
+            self.keep(completing)?;
+            let mut partial = std::mem::take(&mut self.partial);
+            let used = self.consume(&mut partial, plaintext, to_peer, &mut progress)?;
+            if used < partial.len() {
+                partial.drain(..used);
+                self.partial = partial;
+            }
+            input = rest;
+        }
+        // A client's first flight comes of no input at all.
+        if self.partial.is_empty() {
+            let used = self.consume(input, plaintext, to_peer, &mut progress)?;
+            self.keep(&input[used..])?;
+        }
+        Ok(progress)
     }
 
     /// Encrypts as much of `plaintext` as fits `room`, in whole records. Takes nothing when `room` is not longer than
-    /// [`RECORD_OVERHEAD_MAX`].
+    /// [`crate::RECORD_OVERHEAD_MAX`].
     pub fn send(&mut self, plaintext: &[u8], room: &mut [u8]) -> Result<Sent, Error> {
-        unimplemented!()
+        match self.phase {
+            Phase::Handshake { .. } => return Err(Error::NotHandshaken),
+            Phase::Closed => return Err(Error::Closed),
+            Phase::Failed => return Err(Error::Failed),
+            Phase::Traffic => {}
+        }
+        match &mut self.end {
+            End::Server(connection) => connection.encrypt(&mut self.partial, plaintext, room),
+            End::Client(connection) => connection.encrypt(&mut self.partial, plaintext, room),
+        }
     }
 
     /// Appends the close_notify that ends our side, if the configuration wants one and none has been sent.
     pub fn close(&mut self, to_peer: &mut Vec<u8>) {
-        unimplemented!()
+        if self.phase != Phase::Traffic {
+            return;
+        }
+        self.phase = Phase::Closed;
+        if self.send_close_notify {
+            match &mut self.end {
+                End::Server(connection) => connection.say_goodbye(&mut self.partial, to_peer),
+                End::Client(connection) => connection.say_goodbye(&mut self.partial, to_peer),
+            }
+        }
     }
 
     /// `None` until the handshake is complete.
     pub fn handshaken(&self) -> Option<Handshaken> {
-        unimplemented!()
+        let state = self.state();
+        if state.is_handshaking() {
+            return None;
+        }
+        let suite = state.negotiated_cipher_suite()?;
+        Some(Handshaken {
+            version: suites::version_of(suite),
+            cipher_suite: suites::iana_name(suite.suite())?,
+            resumed: state.handshake_kind() == Some(HandshakeKind::Resumed),
+        })
+    }
+
+    fn state(&self) -> &CommonState {
+        match &self.end {
+            End::Server(connection) => connection,
+            End::Client(connection) => connection,
+        }
+    }
+
+    /// Gives whole records to rustls; returns how much of `input` it has done with.
+    fn consume(
+        &mut self,
+        input: &mut [u8],
+        plaintext: &mut impl FnMut(&[u8]),
+        to_peer: &mut Vec<u8>,
+        progress: &mut Progress,
+    ) -> Result<usize, Error> {
+        let outcome = match &mut self.end {
+            End::Server(connection) => connection.pump(input, plaintext, to_peer),
+            End::Client(connection) => connection.pump(input, plaintext, to_peer),
+        };
+        let pumped = outcome.map_err(|error| self.failed(Error::Peer(error.to_string())))?;
+        progress.closed |= pumped.closed;
+        if let Phase::Handshake { received_bytes } = &mut self.phase {
+            *received_bytes += pumped.used;
+            if *received_bytes > HANDSHAKE_BYTES_MAX {
+                return Err(self.failed(Error::HandshakeTooLong));
+            }
+            if !self.state().is_handshaking() {
+                self.phase = Phase::Traffic;
+                progress.handshaken = true;
+            }
+        }
+        Ok(pumped.used)
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if self.partial.len() + bytes.len() > PARTIAL_BYTES_MAX {
+            return Err(self.failed(Error::HandshakeTooLong));
+        }
+        self.partial.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn failed(&mut self, error: Error) -> Error {
+        self.phase = Phase::Failed;
+        self.partial = Vec::new();
+        error
+    }
+}
+
+/// How many more bytes complete the record that `partial` begins with. When it is complete already and yet still here,
+/// it holds part of a handshake message, and how much more that needs is rustls' secret: as much as there is.
+fn missing_bytes(partial: &[u8]) -> usize {
+    let &[_, _, _, high, low, ..] = partial else { return RECORD_HEADER_BYTES - partial.len() };
+    let record_bytes = RECORD_HEADER_BYTES + usize::from(u16::from_be_bytes([high, low]));
+    match record_bytes.saturating_sub(partial.len()) {
+        0 => usize::MAX,
+        missing => missing,
     }
 }
 
