@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -131,9 +130,4 @@ func (s *suite) is(keyword string) bool {
 	default:
 		return slices.Contains(s.words, keyword)
 	}
-}
-
-// unknownCiphers is the warning about what cipherList did not understand.
-func unknownCiphers(unknown []string) string {
-	return fmt.Sprintf("not a cipher suite or keyword: %s; left out", strings.Join(unknown, ", "))
 }

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+const (
+	bytesPerKiB   = 1024
+	secondsPerDay = 24 * 60 * 60
+)
+
+var xffUpdates = map[string]dataplanev1.XffUpdate{
+	"REPLACE_XFF_HEADERS":      dataplanev1.XffUpdate_XFF_UPDATE_REPLACE,
+	"APPEND_TO_THE_XFF_HEADER": dataplanev1.XffUpdate_XFF_UPDATE_APPEND,
+	"ADD_NEW_XFF_HEADER":       dataplanev1.XffUpdate_XFF_UPDATE_ADD_NEW,
+}
+
+// httpProfile converts the treatment of HTTP. Redirects go to httpsPort; without one, 0, there are none.
+func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *dataplanev1.HttpProfile {
+	http := vs.HTTP
+	noteUnsupported(about("applicationprofile", vs.ApplicationProfile.Identity, vs.ApplicationProfile.Named), http, report)
+	everywhere := http.SSLEverywhere
+	return &dataplanev1.HttpProfile{
+		ConnectionMultiplexing:  http.ConnectionMultiplexing,
+		RespondWith_100Continue: http.RespondWith100Continue,
+
+		PostAcceptTimeoutMs:   http.PostAcceptTimeoutMs,
+		ClientHeaderTimeoutMs: http.ClientHeaderTimeoutMs,
+		ClientBodyTimeoutMs:   http.ClientBodyTimeoutMs,
+		KeepaliveTimeoutMs:    http.KeepaliveTimeoutMs,
+		MaxKeepaliveRequests:  http.MaxKeepaliveRequests,
+
+		MaxHeaderBytes:       http.ClientMaxHeaderKiB * bytesPerKiB,
+		MaxRequestHeadBytes:  http.ClientMaxRequestKiB * bytesPerKiB,
+		MaxResponseHeadBytes: http.MaxResponseHeadKiB * bytesPerKiB,
+		MaxHeaderCount:       http.MaxHeaderCount,
+		MaxBodyBytes:         uint64(http.ClientMaxBodyKiB) * bytesPerKiB,
+
+		Xff:                       http.XFFEnabled,
+		XffName:                   http.XFFName,
+		XffUpdate:                 xffUpdates[http.XFFUpdate],
+		XForwardedProto:           http.XForwardedProto || everywhere,
+		HttpToHttps:               (http.HTTPToHTTPS || everywhere) && httpsPort != 0,
+		HttpsPort:                 httpsPort,
+		ServerSideRedirectToHttps: (http.ServerRedirectToHTTPS || everywhere) && httpsPort != 0,
+		SecureCookies:             http.SecureCookies || everywhere,
+		HttponlyCookies:           http.HTTPOnlyCookies || everywhere,
+		Hsts:                      http.HSTSEnabled || everywhere,
+		HstsMaxAgeS:               http.HSTSMaxAgeDays * secondsPerDay,
+		HstsIncludeSubdomains:     http.HSTSSubdomains,
+	}
+}
+
+// noteUnsupported blocks what would let in clients that the operator keeps out, and warns of what is merely absent.
+func noteUnsupported(profile subject, http *schema.HTTPProfile, report *report) {
+	if http.ClientCertificateMode == "SSL_CLIENT_CERTIFICATE_REQUIRE" {
+		report.block(profile, "http_profile.ssl_client_certificate_mode",
+			"engines cannot check client certificates yet: set SSL_CLIENT_CERTIFICATE_NONE")
+	}
+	limits := map[string]uint32{
+		"max_rps_cip": http.MaxRPSPerCIP, "max_rps_cip_uri": http.MaxRPSPerCIPURI, "max_rps_uri": http.MaxRPSPerURI,
+		"max_rps_unknown_cip": http.MaxRPSUnknownCIP, "max_rps_unknown_uri": http.MaxRPSUnknownURI,
+		"max_bad_rps_cip": http.MaxBadRPSPerCIP, "max_bad_rps_cip_uri": http.MaxBadRPSPerCIPURI,
+		"max_bad_rps_uri": http.MaxBadRPSPerURI,
+	}
+	for _, field := range slices.Sorted(maps.Keys(limits)) {
+		if limits[field] != 0 {
+			report.warn(profile, "http_profile."+field, "engines do not limit rates yet: has no effect")
+		}
+	}
+	if http.Compression != nil && http.Compression.Enabled {
+		report.warn(profile, "http_profile.compression_profile", "engines do not compress yet: has no effect")
+	}
+	if http.Cache != nil && http.Cache.Enabled {
+		report.warn(profile, "http_profile.cache_config", "engines do not cache yet: has no effect")
+	}
+}

@@ -1,0 +1,121 @@
+package plan
+
+import (
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
+)
+
+const (
+	// connectTimeoutMs: a server that does not take a connection within five seconds is passed over. Avi's one hour is
+	// the kernel's patience, not a choice.
+	connectTimeoutMs = 5_000
+	// defaultServerTimeoutMs is what server_timeout 0 means.
+	defaultServerTimeoutMs = 60 * 60 * 1000
+)
+
+var algorithms = map[string]dataplanev1.Algorithm{
+	"LB_ALGORITHM_LEAST_CONNECTIONS": dataplanev1.Algorithm_ALGORITHM_LEAST_CONNECTIONS,
+	"LB_ALGORITHM_ROUND_ROBIN":       dataplanev1.Algorithm_ALGORITHM_ROUND_ROBIN,
+	"LB_ALGORITHM_CONSISTENT_HASH":   dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH,
+}
+
+var hashInputs = map[string]dataplanev1.HashInput{
+	"LB_ALGORITHM_CONSISTENT_HASH_SOURCE_IP_ADDRESS":          dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS,
+	"LB_ALGORITHM_CONSISTENT_HASH_SOURCE_IP_ADDRESS_AND_PORT": dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS_AND_PORT,
+	"LB_ALGORITHM_CONSISTENT_HASH_URI":                        dataplanev1.HashInput_HASH_INPUT_URI,
+	"LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER":              dataplanev1.HashInput_HASH_INPUT_HEADER,
+}
+
+// pool converts a pool and those of its monitors that engines can run.
+func pool(from *model.Pool, report *report) []*enginev1.Resource {
+	var parts []*enginev1.Resource
+	var monitors []string
+	for _, monitor := range from.HealthMonitors {
+		if compiled := healthMonitor(monitor, report); compiled != nil {
+			monitors = append(monitors, monitor.UUID)
+			parts = append(parts, &enginev1.Resource{
+				Uuid: monitor.UUID,
+				Body: &enginev1.Resource_HealthMonitor{HealthMonitor: compiled},
+			})
+		}
+	}
+	compiled := &enginev1.Pool{Pool: poolOf(from, report), HealthMonitorUuids: monitors}
+	compiled.Pool.Monitored = len(monitors) > 0
+	return append(parts, &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_Pool{Pool: compiled}})
+}
+
+func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
+	subject := about("pool", from.Identity, from.Named)
+	if from.SSLProfile != nil {
+		report.block(subject, "ssl_profile_ref", "engines cannot encrypt to servers yet: remove it, and give plain ports")
+	}
+	timeoutMs := from.ServerTimeoutMs
+	if timeoutMs == 0 {
+		timeoutMs = defaultServerTimeoutMs
+	}
+	compiled := &dataplanev1.Pool{
+		Uuid:                    from.UUID,
+		Name:                    from.Name,
+		Servers:                 servers(from),
+		ConnectTimeoutMs:        min(connectTimeoutMs, timeoutMs),
+		ResponseTimeoutMs:       timeoutMs,
+		IdleConnectionTimeoutMs: from.Conn.IdleTimeoutMs,
+		ConnectionLifetimeMs:    from.Conn.LifetimeMs,
+		MaxConnectionReuse:      from.Conn.MaxReuse,
+		MaxIdleConnections:      from.Conn.MaxPerServer,
+		FailAction:              failAction(subject, from, report),
+	}
+	balance(subject, from, compiled, report)
+	return compiled
+}
+
+func servers(from *model.Pool) []*dataplanev1.Server {
+	compiled := make([]*dataplanev1.Server, 0, len(from.Members))
+	for _, member := range from.Members {
+		compiled = append(compiled, &dataplanev1.Server{
+			Id:             member.ID,
+			Address:        member.Address.Addr().String(),
+			Port:           uint32(member.Address.Port()),
+			Ratio:          member.Ratio,
+			Enabled:        from.Enabled && member.Enabled,
+			Hostname:       member.Hostname,
+			MaxConnections: uint32(from.MaxConnectionsPerServer),
+		})
+	}
+	return compiled
+}
+
+func balance(subject subject, from *model.Pool, into *dataplanev1.Pool, report *report) {
+	algorithm, known := algorithms[from.Algorithm]
+	if !known {
+		report.warn(subject, "lb_algorithm", "engines do not know %s yet: servers with least connections are chosen", from.Algorithm)
+	}
+	into.Algorithm = algorithm
+	if algorithm != dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH {
+		return
+	}
+	input, known := hashInputs[from.Hash]
+	if !known {
+		report.warn(subject, "lb_algorithm_hash", "engines do not know %s yet: the client's address is hashed", from.Hash)
+	}
+	into.HashInput = input
+	if input == dataplanev1.HashInput_HASH_INPUT_HEADER {
+		into.HashHeader = from.HashHeader
+	}
+}
+
+func failAction(subject subject, from *model.Pool, report *report) dataplanev1.FailAction {
+	if from.FailAction == nil {
+		return dataplanev1.FailAction_FAIL_ACTION_CLOSE_CONNECTION
+	}
+	switch kind := from.FailAction.Type; kind {
+	case "FAIL_ACTION_CLOSE_CONN":
+		return dataplanev1.FailAction_FAIL_ACTION_CLOSE_CONNECTION
+	case "FAIL_ACTION_HTTP_LOCAL_RSP":
+		return dataplanev1.FailAction_FAIL_ACTION_LOCAL_RESPONSE
+	default:
+		report.warn(subject, "fail_action.type", "engines do not know %s yet: clients get a 503 page", kind)
+		return dataplanev1.FailAction_FAIL_ACTION_LOCAL_RESPONSE
+	}
+}

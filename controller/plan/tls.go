@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+var tlsVersions = map[string]dataplanev1.TlsVersion{
+	"SSL_VERSION_TLS1":   dataplanev1.TlsVersion_TLS_VERSION_1_0,
+	"SSL_VERSION_TLS1_1": dataplanev1.TlsVersion_TLS_VERSION_1_1,
+	"SSL_VERSION_TLS1_2": dataplanev1.TlsVersion_TLS_VERSION_1_2,
+	"SSL_VERSION_TLS1_3": dataplanev1.TlsVersion_TLS_VERSION_1_3,
+}
+
+func tlsProfile(profile *schema.SSLProfile, report *report) *dataplanev1.TlsProfile {
+	subject := about("sslprofile", profile.Identity, profile.Named)
+	compiled := &dataplanev1.TlsProfile{
+		Uuid:              profile.UUID,
+		Name:              profile.Name,
+		Versions:          versionsOf(subject, profile, report),
+		PreferClientOrder: profile.PreferClientCipherOrder,
+		SessionResumption: profile.EnableSSLSessionReuse,
+		SendCloseNotify:   profile.SendCloseNotify,
+	}
+	compiled.CipherSuites = suitesOf(subject, profile, compiled.GetVersions(), report)
+	if len(compiled.GetVersions()) == 0 {
+		report.block(subject, "accepted_versions", "no version is left: add SSL_VERSION_TLS1_2 or SSL_VERSION_TLS1_3")
+	} else if len(compiled.GetCipherSuites()) == 0 {
+		report.block(subject, "accepted_ciphers", "no cipher suite is left for the accepted versions")
+	}
+	return compiled
+}
+
+func versionsOf(subject subject, profile *schema.SSLProfile, report *report) []dataplanev1.TlsVersion {
+	var versions []dataplanev1.TlsVersion
+	for _, accepted := range profile.AcceptedVersions {
+		if version, known := tlsVersions[accepted.Type]; known {
+			versions = append(versions, version)
+		} else {
+			report.warn(subject, "accepted_versions", "%s is not offered: it is broken", accepted.Type)
+		}
+	}
+	slices.Sort(versions)
+	return versions
+}
+
+// suitesOf puts together what Avi keeps in three fields: cipher_enums, or else accepted_ciphers, for TLS 1.2 and
+// before, and ciphersuites for TLS 1.3. Suites of versions that are not accepted are left out.
+func suitesOf(subject subject, profile *schema.SSLProfile, versions []dataplanev1.TlsVersion, report *report) []string {
+	field, text := "accepted_ciphers", profile.AcceptedCiphers
+	if len(profile.CipherEnums) > 0 {
+		field, text = "cipher_enums", strings.Join(profile.CipherEnums, ":")
+	}
+	newer := readCiphers(subject, "ciphersuites", profile.Ciphersuites, report)
+	older := readCiphers(subject, field, text, report)
+
+	speaks13 := slices.Contains(versions, dataplanev1.TlsVersion_TLS_VERSION_1_3)
+	speaksOlder := len(versions) > 1 || !speaks13
+	var chosen []string
+	for _, name := range append(newer, older...) {
+		wanted := speaksOlder
+		if isTLS13(name) {
+			wanted = speaks13
+		}
+		if wanted && !slices.Contains(chosen, name) {
+			chosen = append(chosen, name)
+		}
+	}
+	return chosen
+}
+
+func readCiphers(subject subject, field, text string, report *report) []string {
+	names, unknown := cipherList(text)
+	if len(unknown) > 0 {
+		report.warn(subject, field, "no cipher suite or keyword: %s; left out", strings.Join(unknown, ", "))
+	}
+	return names
+}
+
+func isTLS13(iana string) bool {
+	return slices.ContainsFunc(suites, func(s suite) bool { return s.iana == iana && s.version == tls13 })
+}
