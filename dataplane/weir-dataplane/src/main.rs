@@ -1,1 +1,96 @@
-fn main() {}
+//! The data plane of an engine: one worker per core, a control thread, and nothing shared between them but messages.
+//! Composes; every decision lives in another crate.
+#![forbid(unsafe_code)]
+
+mod flags;
+mod worker;
+
+use std::{process::ExitCode, sync::mpsc, thread};
+
+use weir_control::{Control, Server, WorkerLink, log};
+use weir_reactor::{Limits, Reactor, process};
+
+use crate::{flags::Flags, worker::Worker};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Descriptors that are no connection: epoll sets, wakers, control links, listening sockets and their twins.
+const OTHER_DESCRIPTORS: u64 = 1024;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let flags = match flags::parse(std::env::args_os()) {
+        Ok(Some(flags)) => flags,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("weir-dataplane: {why}\nTry --help.");
+            return ExitCode::from(2);
+        }
+    };
+    log::set_level(flags.log_level);
+    match run(&flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            log::error(why);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(flags: &Flags) -> Result<(), Failure> {
+    let termination = process::Termination::block()?;
+    let descriptors = process::raise_descriptor_limit()?;
+    let cores = process::cores()?;
+    let workers = flags.workers.unwrap_or(cores.len());
+    let server = Server::bind(&flags.socket)?;
+    let control = Control::new(VERSION);
+
+    let limits = limits(descriptors, workers);
+    let mut links = Vec::new();
+    for index in 0..workers {
+        let core = flags.pin.then(|| cores[index % cores.len()]);
+        links.push(start_worker(index as u32, core, &limits, &control)?);
+    }
+    let inbox = control.inbox();
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        while termination.wait().is_ok() {
+            inbox.terminate();
+        }
+    })?;
+    log::info(format!("{workers} workers, control socket {}", flags.socket.display()));
+    Ok(control.run(server, links)?)
+}
+
+fn limits(descriptors: u64, workers: usize) -> Limits {
+    let default = Limits::default();
+    let share = descriptors.saturating_sub(OTHER_DESCRIPTORS).max(64) as usize / workers;
+    Limits { connections: share.min(default.connections), ..default }
+}
+
+fn start_worker(index: u32, core: Option<usize>, limits: &Limits, control: &Control) -> Result<WorkerLink, Failure> {
+    let (limits, inbox) = (limits.clone(), control.inbox());
+    let (orders, mailbox) = mpsc::sync_channel(weir_control::ORDERS_MAX);
+    let (ready, waker) = mpsc::sync_channel(1);
+    thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
+        // A reactor lives and dies on its worker's thread: its buffers are not shared.
+        let reactor = match core.map_or(Ok(()), process::pin_to_core).and_then(|()| Reactor::new(limits.clone())) {
+            Ok(reactor) => reactor,
+            Err(why) => return drop(ready.send(Err(why))),
+        };
+        let waker = reactor.waker();
+        if ready.send(Ok(waker)).is_err() {
+            return;
+        }
+        if let Err(why) = Worker::new(index, reactor, &limits, mailbox, inbox).run() {
+            log::error(format!("worker {index} ended: {why}"));
+            // Whoever supervises this process starts another; with a worker missing it would serve a part only.
+            std::process::exit(1);
+        }
+    })?;
+    let waker = waker.recv()?.map_err(|why| format!("worker {index} cannot start: {why}; --no-pin may help"))?;
+    Ok(WorkerLink { orders, waker })
+}

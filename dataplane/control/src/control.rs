@@ -1,0 +1,306 @@
+//! The control thread: takes what agents send and workers answer, one message at a time, and decides what follows.
+
+use std::{
+    collections::VecDeque,
+    net::Shutdown,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
+    time::{Duration, Instant},
+};
+
+use weir_api::dataplane::v1::{
+    Ack, FromDataplane, Hello, Nack, Plan, Sockets, from_dataplane::Frame as Reply, to_dataplane::Frame,
+};
+
+use crate::{
+    Error, Server,
+    applying::{Applying, Served},
+    frame,
+    held::Held,
+    log,
+    order::{Answer, Counted, Order, WorkerLink},
+    sample::Collecting,
+    server::Received,
+};
+
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// How long connections may take to end after SIGTERM.
+const TERMINATE_MAX: Duration = Duration::from_secs(30);
+
+pub enum Message {
+    AgentCame { agent: u64, stream: Arc<UnixStream> },
+    Frame(Received),
+    AgentGone { agent: u64, why: Error },
+    Answer(Answer),
+    Terminate,
+}
+
+/// Where the control thread is told things, from any thread.
+///
+/// What waits in it is bounded by who may tell: an agent's next frame is read when the one before has been dealt with,
+/// and a worker owes at most one answer of a kind.
+#[derive(Clone)]
+pub struct Inbox(mpsc::Sender<Message>);
+
+impl Inbox {
+    /// A worker's answer. After the control thread's end nobody needs it.
+    pub fn answer(&self, answer: Answer) {
+        let _ = self.0.send(Message::Answer(answer));
+    }
+
+    /// Drain and end, as on SIGTERM; the second time: end at once.
+    pub fn terminate(&self) {
+        let _ = self.0.send(Message::Terminate);
+    }
+}
+
+pub struct Control {
+    inbox: Inbox,
+    messages: mpsc::Receiver<Message>,
+    version: &'static str,
+    workers: Vec<WorkerLink>,
+    held: Held,
+    served: Served,
+    agent: Option<(u64, Arc<UnixStream>)>,
+    applying: Option<Applying>,
+    /// Frames that came while a Plan was being applied: at most one of each live agent.
+    deferred: VecDeque<Received>,
+    collecting: Option<Collecting>,
+    ending: Option<Ending>,
+}
+
+struct Ending {
+    at: Instant,
+    /// Workers that still have connections.
+    waiting: usize,
+}
+
+impl Control {
+    pub fn new(version: &'static str) -> Self {
+        let (sender, messages) = mpsc::channel();
+        Self {
+            inbox: Inbox(sender),
+            messages,
+            version,
+            workers: Vec::new(),
+            held: Held::new(0),
+            served: Served::new(0),
+            agent: None,
+            applying: None,
+            deferred: VecDeque::new(),
+            collecting: None,
+            ending: None,
+        }
+    }
+
+    pub fn inbox(&self) -> Inbox {
+        self.inbox.clone()
+    }
+
+    /// Serves agents at `server` and commands `workers`, until drained.
+    pub fn run(mut self, server: Server, workers: Vec<WorkerLink>) -> Result<(), Error> {
+        let count = workers.len() as u32;
+        (self.workers, self.held, self.served) = (workers, Held::new(count), Served::new(count));
+        let _served = server.start(self.inbox.0.clone())?;
+        let mut next_sample = Instant::now() + SAMPLE_EVERY;
+        while !self.ended() {
+            let until = self.ending.as_ref().map_or(next_sample, |ending| ending.at.min(next_sample));
+            match self.messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(message) => self.take(message),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            let now = Instant::now();
+            if next_sample <= now {
+                next_sample = now + SAMPLE_EVERY;
+                self.count();
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&self) -> bool {
+        self.ending.as_ref().is_some_and(|ending| ending.waiting == 0 || ending.at <= Instant::now())
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::AgentCame { agent, stream } => self.agent_came(agent, stream),
+            Message::AgentGone { agent, why } => self.agent_gone(agent, &why),
+            Message::Frame(received) if self.applying.is_some() => self.deferred.push_back(received),
+            Message::Frame(received) => self.frame(received),
+            Message::Answer(Answer::Applied { revision }) => self.applied(revision),
+            Message::Answer(Answer::Counted(counted)) => self.counted(*counted),
+            Message::Answer(Answer::Drained) => {
+                if let Some(ending) = &mut self.ending {
+                    ending.waiting = ending.waiting.saturating_sub(1);
+                }
+            }
+            Message::Terminate if self.ending.is_some() => self.end_within(Duration::ZERO),
+            Message::Terminate => self.end_within(TERMINATE_MAX),
+        }
+    }
+
+    fn agent_came(&mut self, agent: u64, stream: Arc<UnixStream>) {
+        log::info("agent connected");
+        if let Some((_, older)) = self.agent.replace((agent, stream)) {
+            log::info("it takes over from the agent before");
+            shut_down(&older);
+        }
+        let applied_revision = self.served.snapshots.first().map_or(0, |snapshot| snapshot.revision());
+        let workers = self.workers.len() as u32;
+        self.tell(Reply::Hello(Hello {
+            pid: std::process::id(),
+            version: self.version.into(),
+            workers,
+            applied_revision,
+        }));
+        self.hand_back();
+    }
+
+    fn hand_back(&mut self) {
+        let Some((_, stream)) = self.agent.clone() else { return };
+        let handed = self.held.hand_back().into_iter().try_for_each(|(sockets, fds)| {
+            frame::write(&stream, &FromDataplane { frame: Some(Reply::Sockets(sockets)) }, &fds)
+        });
+        self.lose_agent_if(handed);
+    }
+
+    fn agent_gone(&mut self, agent: u64, why: &Error) {
+        self.deferred.retain(|received| received.agent != agent);
+        if self.agent.as_ref().is_some_and(|(current, _)| *current == agent) {
+            log::warn(format!("agent gone: {why}; traffic goes on with the Plan in force"));
+            self.agent = None;
+        }
+    }
+
+    fn frame(&mut self, mut received: Received) {
+        if self.agent.as_ref().is_none_or(|(current, _)| *current != received.agent) {
+            return;
+        }
+        match &mut received.frame {
+            Frame::Sockets(sockets) => {
+                let (sockets, fds) = (std::mem::take(sockets), std::mem::take(&mut received.fds));
+                self.sockets(&sockets, fds);
+            }
+            Frame::Plan(plan) => {
+                let plan = std::mem::take(plan);
+                self.plan(&plan, received);
+            }
+            Frame::ServerStates(states) => {
+                let states = std::mem::take(&mut states.states).into();
+                self.order(std::iter::repeat_with(|| Order::ServerStates(Arc::clone(&states))));
+            }
+            Frame::Drain(drain) => self.end_within(Duration::from_millis(drain.timeout_ms.into())),
+        }
+    }
+
+    fn sockets(&mut self, frame: &Sockets, fds: Vec<OwnedFd>) {
+        match self.held.take(frame, fds) {
+            // What is another socket now has to be listened on anew, with the next Plan.
+            Ok(changed) => self.served.listening.retain(|address| !changed.contains(address)),
+            Err(why) => {
+                log::error(&why);
+                self.lose_agent_if(Err(why));
+            }
+        }
+    }
+
+    fn plan(&mut self, plan: &Plan, received: Received) {
+        let revision = plan.revision;
+        match self.served.change(plan, &self.held) {
+            Err(errors) => {
+                log::warn(format!("Plan {revision} refused: {}", errors[0].message));
+                self.tell(Reply::Nack(Nack { revision, errors }));
+            }
+            Ok(change) => {
+                log::info(format!("Plan {revision} is being applied"));
+                let parts = change.snapshots.iter().cloned().zip(change.sockets);
+                self.order(parts.map(|(snapshot, sockets)| Order::Apply { snapshot, sockets }));
+                (self.served.snapshots, self.served.listening) = (change.snapshots, change.listening);
+                let waiting = self.workers.len();
+                self.applying = Some(Applying { revision, warnings: change.warnings, waiting, _received: received });
+            }
+        }
+    }
+
+    /// A worker has swapped its snapshot; the last one makes the Plan applied.
+    fn applied(&mut self, revision: u64) {
+        let Some(applying) = self.applying.as_mut().filter(|applying| applying.revision == revision) else { return };
+        applying.waiting -= 1;
+        if applying.waiting > 0 {
+            return;
+        }
+        let warnings = std::mem::take(&mut applying.warnings);
+        self.applying = None;
+        self.held.keep_only(&self.served.listening);
+        log::info(format!("Plan {revision} serves, {} warnings", warnings.len()));
+        self.tell(Reply::Ack(Ack { revision, warnings }));
+        while self.applying.is_none()
+            && let Some(received) = self.deferred.pop_front()
+        {
+            self.frame(received);
+        }
+    }
+
+    fn count(&mut self) {
+        if self.agent.is_some() && self.collecting.is_none() {
+            self.collecting = Some(Collecting::new(self.workers.len()));
+            self.order(std::iter::repeat_with(|| Order::Count));
+        }
+    }
+
+    fn counted(&mut self, counted: Counted) {
+        let Some(collecting) = &mut self.collecting else { return };
+        if collecting.add(counted) {
+            let sample = match self.served.snapshots.first() {
+                Some(snapshot) => collecting.sample(snapshot, self.workers.len() as u32),
+                None => return,
+            };
+            self.collecting = None;
+            self.tell(Reply::Sample(sample));
+        }
+    }
+
+    fn end_within(&mut self, span: Duration) {
+        let at = Instant::now() + span;
+        match &mut self.ending {
+            Some(ending) => ending.at = ending.at.min(at),
+            None => {
+                log::info(format!("draining for at most {} ms", span.as_millis()));
+                self.ending = Some(Ending { at, waiting: self.workers.len() });
+                self.order(std::iter::repeat_with(|| Order::Drain));
+            }
+        }
+    }
+
+    /// Gives each worker its order.
+    fn order(&self, orders: impl Iterator<Item = Order>) {
+        for (index, (worker, order)) in self.workers.iter().zip(orders).enumerate() {
+            if !worker.give(order) {
+                log::error(format!("worker {index} is no more"));
+            }
+        }
+    }
+
+    fn tell(&mut self, reply: Reply) {
+        let Some((_, stream)) = self.agent.clone() else { return };
+        let told = frame::write(&stream, &FromDataplane { frame: Some(reply) }, &[]);
+        self.lose_agent_if(told);
+    }
+
+    fn lose_agent_if(&mut self, outcome: Result<(), Error>) {
+        let Err(why) = outcome else { return };
+        if let Some((_, stream)) = self.agent.take() {
+            log::warn(format!("link to the agent closed: {why}"));
+            shut_down(&stream);
+        }
+    }
+}
+
+fn shut_down(stream: &UnixStream) {
+    // Fails only when the link is over already.
+    let _ = stream.shutdown(Shutdown::Both);
+}

@@ -1,0 +1,98 @@
+//! Frames on the unix socket: a 4-byte big-endian length, one protobuf message, descriptors beside it.
+
+use std::os::{
+    fd::{BorrowedFd, OwnedFd},
+    unix::net::UnixStream,
+};
+
+use prost::Message;
+use weir_reactor::unix;
+
+use crate::Error;
+
+/// A longer frame is refused before memory is taken for it.
+pub const BYTES_MAX: usize = 64 * 1024 * 1024;
+
+const HEADER_BYTES: usize = 4;
+
+/// Reads one frame; blocks until it is whole.
+pub fn read<M: Message + Default>(stream: &UnixStream) -> Result<(M, Vec<OwnedFd>), Error> {
+    let mut fds = Vec::new();
+    let mut header = [0; HEADER_BYTES];
+    fill(stream, &mut header, &mut fds)?;
+    let bytes = u32::from_be_bytes(header) as usize;
+    if bytes > BYTES_MAX {
+        return Err(Error::FrameTooLong { bytes });
+    }
+    let mut body = vec![0; bytes];
+    fill(stream, &mut body, &mut fds)?;
+    let message = M::decode(&*body).map_err(|why| Error::BadFrame(why.to_string()))?;
+    Ok((message, fds))
+}
+
+fn fill(stream: &UnixStream, mut room: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result<(), Error> {
+    while !room.is_empty() {
+        match unix::receive(stream, room, fds) {
+            Ok(0) => return Err(Error::Closed),
+            Ok(len) => room = &mut room[len..],
+            Err(err) if err.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(err) => return Err(err.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Writes one frame with `fds` beside it (at most [`unix::FDS_MAX`]).
+pub fn write(stream: &UnixStream, message: &impl Message, fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
+    let bytes = message.encoded_len();
+    if bytes > BYTES_MAX {
+        return Err(Error::FrameTooLong { bytes });
+    }
+    let mut frame = Vec::with_capacity(HEADER_BYTES + bytes);
+    frame.extend_from_slice(&(bytes as u32).to_be_bytes());
+    message.encode_raw(&mut frame);
+    let mut sent = unix::send(stream, &frame, fds)?;
+    while sent < frame.len() {
+        sent += unix::send(stream, &frame[sent..], &[])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write, os::fd::AsFd};
+
+    use weir_api::dataplane::v1::{Drain, ToDataplane, to_dataplane::Frame};
+
+    use super::*;
+
+    fn drain(timeout_ms: u32) -> ToDataplane {
+        ToDataplane { frame: Some(Frame::Drain(Drain { timeout_ms })) }
+    }
+
+    #[test]
+    fn each_frame_comes_with_its_own_descriptors() {
+        let (here, there) = UnixStream::pair().unwrap();
+        write(&here, &drain(1), &[here.as_fd(), there.as_fd()]).unwrap();
+        write(&here, &drain(2), &[here.as_fd()]).unwrap();
+        write(&here, &drain(3), &[]).unwrap();
+        let read = || read::<ToDataplane>(&there).map(|(message, fds)| (message, fds.len())).unwrap();
+        assert_eq!([read(), read(), read()], [(drain(1), 2), (drain(2), 1), (drain(3), 0)]);
+    }
+
+    #[test]
+    fn refuses_frame_that_is_too_long_before_reading_it() {
+        let (mut here, there) = UnixStream::pair().unwrap();
+        here.write_all(&u32::MAX.to_be_bytes()).unwrap();
+        assert!(matches!(read::<ToDataplane>(&there), Err(Error::FrameTooLong { .. })));
+    }
+
+    #[test]
+    fn refuses_garbage_and_tells_a_cut_frame() {
+        let (mut here, there) = UnixStream::pair().unwrap();
+        here.write_all(b"\0\0\0\x03\xff\xff\xff\0\0\0\x09cut").unwrap();
+        drop(here);
+        assert!(matches!(read::<ToDataplane>(&there), Err(Error::BadFrame(_))));
+        assert!(matches!(read::<ToDataplane>(&there), Err(Error::Closed)));
+    }
+}

@@ -1,0 +1,202 @@
+//! The listening sockets this process holds: given by an agent, listened on by workers, handed back to the next agent.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io,
+    net::{IpAddr, SocketAddr, TcpListener},
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::fs::MetadataExt,
+    },
+};
+
+use weir_api::dataplane::v1::{Finding, Plan, Socket, Sockets, VirtualService};
+use weir_reactor::unix::FDS_MAX;
+
+use crate::Error;
+
+/// One more is refused, with the frame it comes in.
+const SOCKETS_MAX: usize = 65_536;
+
+pub struct Held {
+    sockets: BTreeMap<(SocketAddr, u32), TcpListener>,
+    workers: u32,
+}
+
+impl Held {
+    pub fn new(workers: u32) -> Self {
+        Self { sockets: BTreeMap::new(), workers }
+    }
+
+    /// Takes what came with one frame; returns the addresses at which there is now another socket than before.
+    pub fn take(&mut self, frame: &Sockets, fds: Vec<OwnedFd>) -> Result<BTreeSet<SocketAddr>, Error> {
+        if frame.sockets.len() != fds.len() {
+            let why = format!("{} named, {} descriptors came", frame.sockets.len(), fds.len());
+            return Err(Error::BadSockets(why));
+        }
+        if self.sockets.len() + fds.len() > SOCKETS_MAX {
+            return Err(Error::BadSockets(format!("more than {SOCKETS_MAX} would be held")));
+        }
+        let mut changed = BTreeSet::new();
+        for (named, fd) in frame.sockets.iter().zip(fds) {
+            let address = address_of(named)?;
+            if named.worker >= self.workers {
+                return Err(Error::BadSockets(format!("{address} is for worker {}, there is none", named.worker)));
+            }
+            let socket = TcpListener::from(fd);
+            let bound = socket.local_addr()?;
+            if bound != address {
+                return Err(Error::BadSockets(format!("{address} is bound to {bound}")));
+            }
+            let known = self.sockets.get(&(address, named.worker));
+            if known.map(inode).transpose()? != Some(inode(&socket)?) {
+                self.sockets.insert((address, named.worker), socket);
+                changed.insert(address);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// A descriptor for `worker` of its own.
+    pub fn share(&self, address: SocketAddr, worker: u32) -> io::Result<Option<OwnedFd>> {
+        self.sockets.get(&(address, worker)).map(|socket| Ok(socket.try_clone()?.into())).transpose()
+    }
+
+    /// What is missing for `plan`: each listener needs a socket for each worker.
+    pub fn missing(&self, plan: &Plan) -> Vec<Finding> {
+        plan.virtual_services.iter().flat_map(|service| self.missing_for(service)).collect()
+    }
+
+    fn missing_for(&self, service: &VirtualService) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (index, listener) in service.listeners.iter().enumerate() {
+            // What is no address is a finding of the snapshot.
+            let Ok(ip) = listener.address.parse::<IpAddr>() else { continue };
+            let address = SocketAddr::new(ip, listener.port as u16);
+            let lacking = (0..self.workers).filter(|worker| !self.sockets.contains_key(&(address, *worker))).count();
+            if lacking > 0 {
+                findings.push(Finding {
+                    kind: "virtualservice".into(),
+                    uuid: service.uuid.clone(),
+                    name: service.name.clone(),
+                    field: format!("services[{index}]"),
+                    message: format!(
+                        "the engine holds no listening socket on {address} for {lacking} of {} workers; see the agent's \
+                         log for why it could not open it (port in use, address not on this host, no permission)",
+                        self.workers
+                    ),
+                });
+            }
+        }
+        findings
+    }
+
+    /// Drops the sockets that nothing listens on any more.
+    pub fn keep_only(&mut self, wanted: &BTreeSet<SocketAddr>) {
+        self.sockets.retain(|(address, _), _| wanted.contains(address));
+    }
+
+    /// Everything held, in frames for a new agent; at least one, the last says so.
+    pub fn hand_back(&self) -> Vec<(Sockets, Vec<BorrowedFd<'_>>)> {
+        let mut frames: Vec<(Sockets, Vec<BorrowedFd<'_>>)> = Vec::new();
+        for (index, ((address, worker), socket)) in self.sockets.iter().enumerate() {
+            if index % FDS_MAX == 0 {
+                frames.push(Default::default());
+            }
+            if let Some((frame, fds)) = frames.last_mut() {
+                frame.sockets.push(named(*address, *worker));
+                fds.push(socket.as_fd());
+            }
+        }
+        match frames.last_mut() {
+            Some((frame, _)) => frame.last = true,
+            None => frames.push((Sockets { sockets: Vec::new(), last: true }, Vec::new())),
+        }
+        frames
+    }
+}
+
+fn named(address: SocketAddr, worker: u32) -> Socket {
+    Socket { address: address.ip().to_string(), port: u32::from(address.port()), worker }
+}
+
+fn address_of(named: &Socket) -> Result<SocketAddr, Error> {
+    let ip = named.address.parse::<IpAddr>();
+    let port = u16::try_from(named.port);
+    match (ip, port) {
+        (Ok(ip), Ok(port)) => Ok(SocketAddr::new(ip, port)),
+        _ => Err(Error::BadSockets(format!("{}:{} is no address", named.address, named.port))),
+    }
+}
+
+/// What tells one socket from another, however many descriptors each has.
+fn inode(socket: &TcpListener) -> io::Result<u64> {
+    Ok(File::from(OwnedFd::from(socket.try_clone()?)).metadata()?.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_api::dataplane::v1::Listener;
+
+    use super::*;
+
+    fn listener() -> (TcpListener, SocketAddr) {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        (socket, address)
+    }
+
+    fn give(held: &mut Held, socket: &TcpListener, named: Socket) -> Result<BTreeSet<SocketAddr>, Error> {
+        held.take(&Sockets { sockets: vec![named], last: true }, vec![socket.try_clone().unwrap().into()])
+    }
+
+    fn plan(address: SocketAddr) -> Plan {
+        let (address, port) = (address.ip().to_string(), address.port().into());
+        let listeners = vec![Listener { address, port, tls: false }];
+        let service = VirtualService { name: "shop".into(), listeners, ..Default::default() };
+        Plan { virtual_services: vec![service], ..Default::default() }
+    }
+
+    #[test]
+    fn same_socket_given_twice_changes_nothing() {
+        let (mut held, (socket, address)) = (Held::new(2), listener());
+        assert_eq!(give(&mut held, &socket, named(address, 0)).unwrap(), BTreeSet::from([address]));
+        assert_eq!(give(&mut held, &socket, named(address, 0)).unwrap(), BTreeSet::new());
+    }
+
+    #[test]
+    fn refuses_socket_bound_elsewhere_and_worker_that_is_not_there() {
+        let (mut held, (socket, address), (_, other)) = (Held::new(2), listener(), listener());
+        assert!(give(&mut held, &socket, named(other, 0)).unwrap_err().to_string().contains("is bound to"));
+        assert!(give(&mut held, &socket, named(address, 2)).unwrap_err().to_string().contains("worker 2"));
+        let unnamed = Sockets::default();
+        assert!(held.take(&unnamed, vec![socket.into()]).unwrap_err().to_string().contains("0 named, 1"));
+    }
+
+    #[test]
+    fn names_listener_without_a_socket_for_each_worker() {
+        let (mut held, (socket, address)) = (Held::new(2), listener());
+        give(&mut held, &socket, named(address, 1)).unwrap();
+        let missing = held.missing(&plan(address));
+        assert_eq!((missing.len(), &*missing[0].name, &*missing[0].field), (1, "shop", "services[0]"));
+        assert!(missing[0].message.contains("1 of 2 workers"), "{}", missing[0].message);
+        give(&mut held, &socket, named(address, 0)).unwrap();
+        assert_eq!(held.missing(&plan(address)), []);
+    }
+
+    #[test]
+    fn hands_back_in_frames_of_which_the_last_says_so() {
+        let lens = |held: &Held| -> Vec<_> {
+            held.hand_back().iter().map(|(frame, fds)| (frame.sockets.len(), fds.len(), frame.last)).collect()
+        };
+        let (mut held, (socket, address)) = (Held::new(600), listener());
+        assert_eq!(lens(&held), [(0, 0, true)]);
+        for worker in 0..FDS_MAX as u32 + 3 {
+            give(&mut held, &socket, named(address, worker)).unwrap();
+        }
+        assert_eq!(lens(&held), [(FDS_MAX, FDS_MAX, false), (3, 3, true)]);
+        held.keep_only(&BTreeSet::new());
+        assert_eq!(lens(&held), [(0, 0, true)]);
+    }
+}

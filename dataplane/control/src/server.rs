@@ -1,0 +1,129 @@
+//! The unix socket itself: accepts agents and reads their frames, each on a thread of its own, into the control
+//! thread's inbox. One frame of an agent is dealt with before its next is read.
+
+use std::{
+    fs, io,
+    os::{
+        fd::OwnedFd,
+        unix::{
+            fs::PermissionsExt,
+            net::{UnixListener, UnixStream},
+        },
+    },
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
+
+use weir_api::dataplane::v1::{ToDataplane, to_dataplane};
+
+use crate::{Error, control::Message, frame, log};
+
+/// An agent that takes nothing for so long has lost the link.
+const WRITE_MAX: Duration = Duration::from_secs(5);
+
+pub struct Server {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+/// A frame of an agent. While `_busy` lives, the agent's next frame is not read.
+pub struct Received {
+    pub agent: u64,
+    pub frame: to_dataplane::Frame,
+    pub fds: Vec<OwnedFd>,
+    pub _busy: mpsc::Sender<()>,
+}
+
+impl Server {
+    /// Serves at `path`, for this user only. A socket left by a dead process is replaced, a live one is not.
+    pub fn bind(path: &Path) -> Result<Self, Error> {
+        let failed = |why| Error::Bind { path: path.to_owned(), why };
+        if path.exists() {
+            if UnixStream::connect(path).is_ok() {
+                return Err(Error::InUse { path: path.to_owned() });
+            }
+            fs::remove_file(path).map_err(failed)?;
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        Ok(Self { listener, path: path.to_owned() })
+    }
+
+    /// Takes agents from now on, on threads of its own.
+    pub(crate) fn start(self, inbox: mpsc::Sender<Message>) -> io::Result<Served> {
+        let path = self.path;
+        thread::Builder::new().name("control-accept".into()).spawn(move || accept(&self.listener, &inbox))?;
+        Ok(Served { path })
+    }
+}
+
+/// Removes the socket's name at the end.
+pub struct Served {
+    path: PathBuf,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // A name that stays is replaced by the next process.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn accept(listener: &UnixListener, inbox: &mpsc::Sender<Message>) {
+    for agent in 1.. {
+        let begun = listener.accept().and_then(|(stream, _)| {
+            stream.set_write_timeout(Some(WRITE_MAX))?;
+            let stream = Arc::new(stream);
+            // The control thread hears of the agent before it hears of a frame.
+            if inbox.send(Message::AgentCame { agent, stream: stream.clone() }).is_err() {
+                return Ok(());
+            }
+            let inbox = inbox.clone();
+            thread::Builder::new().name("control-read".into()).spawn(move || read(agent, &stream, &inbox)).map(drop)
+        });
+        if let Err(why) = begun {
+            log::error(format!("an agent could not be accepted: {why}"));
+            // Without a pause a process out of descriptors would spin here.
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+fn read(agent: u64, stream: &UnixStream, inbox: &mpsc::Sender<Message>) {
+    let why = loop {
+        let (busy, done) = mpsc::channel();
+        let received = match frame::read::<ToDataplane>(stream) {
+            Ok((ToDataplane { frame: Some(frame) }, fds)) => Received { agent, frame, fds, _busy: busy },
+            // A frame of a newer agent, of a kind unknown here.
+            Ok((ToDataplane { frame: None }, _)) => continue,
+            Err(why) => break why,
+        };
+        if inbox.send(Message::Frame(received)).is_err() {
+            return;
+        }
+        // Returns when the control thread has dropped its end.
+        let _ = done.recv();
+    };
+    // Nobody is left to tell when the control thread is gone.
+    let _ = inbox.send(Message::AgentGone { agent, why });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_socket_of_a_dead_process_but_not_a_live_one() {
+        let dir = std::env::temp_dir().join(format!("weir-control-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let path = dir.join("socket");
+        drop(UnixListener::bind(&path).unwrap());
+        let server = Server::bind(&path).unwrap();
+        assert!(matches!(Server::bind(&path), Err(Error::InUse { .. })));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        drop(server);
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,173 @@
+//! One worker's loop: what happened, what is ordered, what the proxy does about it, what is to be sent.
+
+use std::{
+    io,
+    net::SocketAddr,
+    os::fd::OwnedFd,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, mpsc},
+};
+
+use weir_control::{Answer, Counted, Inbox, Order, log};
+use weir_proxy::{
+    Proxy,
+    io::{Close, Conn, Event, Gone, Handler, Io},
+};
+use weir_reactor::{Limits, Reactor, SocketOptions};
+use weir_snapshot::{Snapshot, Tcp};
+
+pub struct Worker {
+    index: u32,
+    reactor: Reactor,
+    proxy: Proxy,
+    snapshot: Arc<Snapshot>,
+    orders: mpsc::Receiver<Order>,
+    inbox: Inbox,
+    events: Vec<Event>,
+    /// Whose events are being handled, should the handling panic.
+    batch: Vec<Conn>,
+    draining: Draining,
+}
+
+#[derive(PartialEq, Eq)]
+enum Draining {
+    No,
+    Begun,
+    Done,
+}
+
+impl Worker {
+    pub fn new(index: u32, reactor: Reactor, limits: &Limits, orders: mpsc::Receiver<Order>, inbox: Inbox) -> Self {
+        let snapshot = Arc::new(Snapshot::empty());
+        let limits = weir_proxy::Limits { clients: limits.connections / 2, ..Default::default() };
+        Self {
+            index,
+            reactor,
+            proxy: Proxy::new(snapshot.clone(), limits),
+            snapshot,
+            orders,
+            inbox,
+            events: Vec::new(),
+            batch: Vec::new(),
+            draining: Draining::No,
+        }
+    }
+
+    /// Works until the process ends.
+    pub fn run(mut self) -> io::Result<()> {
+        loop {
+            if self.reactor.poll(None, &mut self.events)? {
+                while let Ok(order) = self.orders.try_recv() {
+                    self.obey(order);
+                }
+            }
+            self.handle()?;
+            self.reactor.flush();
+            if self.draining == Draining::Begun && self.proxy.is_idle() && self.reactor.connections() == 0 {
+                self.draining = Draining::Done;
+                self.inbox.answer(Answer::Drained);
+            }
+        }
+    }
+
+    /// A defect that shows as a panic costs the connections of one batch, not the process. A second one, while these
+    /// are being given up, means that nothing here can be trusted any more.
+    fn handle(&mut self) -> io::Result<()> {
+        self.batch.clear();
+        self.batch.extend(self.events.iter().map(conn_of));
+        if self.handled() {
+            return Ok(());
+        }
+        log::error(format!("worker {}: a panic ended {} connections", self.index, self.batch.len()));
+        self.events.clear();
+        for &conn in &self.batch {
+            self.reactor.close(conn, Close::Abort);
+            self.events.push(Event::Gone { conn, why: Gone::Local });
+        }
+        if self.handled() { Ok(()) } else { Err(io::Error::other("a panic followed a panic")) }
+    }
+
+    fn handled(&mut self) -> bool {
+        let handle = AssertUnwindSafe(|| self.proxy.handle(&mut self.reactor, &mut self.events));
+        catch_unwind(handle).is_ok()
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Apply { snapshot, sockets } => self.apply(snapshot, sockets),
+            Order::ServerStates(states) => {
+                for state in states.iter() {
+                    self.proxy.set_server_up(&mut self.reactor, &state.pool_uuid, &state.server_id, state.up);
+                }
+            }
+            Order::Count => self.inbox.answer(Answer::Counted(Box::new(self.counted()))),
+            Order::Drain => {
+                self.reactor.listeners().into_iter().for_each(|address| self.unlisten(address));
+                self.proxy.drain(&mut self.reactor);
+                self.draining = Draining::Begun;
+            }
+        }
+    }
+
+    fn apply(&mut self, snapshot: Arc<Snapshot>, sockets: Vec<OwnedFd>) {
+        for address in self.reactor.listeners() {
+            if snapshot.listener(address).is_none() {
+                self.unlisten(address);
+            }
+        }
+        // Before the first connection comes in, the proxy knows whose it is.
+        self.proxy.replace(&mut self.reactor, snapshot.clone());
+        if self.draining == Draining::No {
+            sockets.into_iter().for_each(|socket| self.listen(socket));
+        }
+        for (address, listener) in snapshot.listeners() {
+            if let Err(why) = self.reactor.tune(address, options(&listener.service.tcp)) {
+                log::warn(format!("worker {}: options of {address} not set: {why}", self.index));
+            }
+        }
+        let revision = snapshot.revision();
+        self.snapshot = snapshot;
+        self.inbox.answer(Answer::Applied { revision });
+    }
+
+    fn listen(&mut self, socket: OwnedFd) {
+        match self.reactor.listen(socket, SocketOptions::default()) {
+            Ok(address) => log::debug(format!("worker {} listens on {address}", self.index)),
+            Err(why) => log::error(format!("worker {} cannot use a listening socket: {why}", self.index)),
+        }
+    }
+
+    fn unlisten(&mut self, address: SocketAddr) {
+        if let Err(why) = self.reactor.unlisten(address) {
+            log::error(format!("worker {} cannot leave {address}: {why}", self.index));
+        }
+    }
+
+    fn counted(&self) -> Counted {
+        let servers = self.snapshot.pools().flat_map(|pool| pool.servers.iter().map(|server| (pool.id, server.id)));
+        let mut up: Vec<_> =
+            servers.filter(|&(pool, server)| self.proxy.server_is_up(pool, server)).map(|(_, server)| server).collect();
+        up.sort_unstable();
+        Counted { worker: self.index, counters: self.proxy.counters().clone(), up }
+    }
+}
+
+fn options(tcp: &Tcp) -> SocketOptions {
+    let idle = tcp.idle_timeout.filter(|_| tcp.keepalive_probes);
+    SocketOptions {
+        nodelay: !tcp.nagle,
+        keepalive_idle_s: idle.map_or(0, |idle| u32::try_from(idle.as_secs()).unwrap_or(u32::MAX)),
+    }
+}
+
+fn conn_of(event: &Event) -> Conn {
+    match *event {
+        Event::Accepted { conn, .. }
+        | Event::Connected { conn }
+        | Event::Data { conn, .. }
+        | Event::Eof { conn }
+        | Event::Drained { conn }
+        | Event::Deadline { conn }
+        | Event::Gone { conn, .. } => conn,
+    }
+}
