@@ -8,12 +8,12 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/controller/pki/pkitest"
+	"github.com/weir-lb/weir/controller/schema"
 )
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -271,18 +272,45 @@ func TestKeepsNoMoreUnusedTokensThanItsLimitAndForgetsExpiredOnes(t *testing.T) 
 	}
 }
 
-func TestSelfSignedPairsBelongTogether(t *testing.T) {
-	for name, keyType := range map[string]KeyType{"RSA": RSA2048, "ECDSA": ECP256} {
-		certificatePEM, keyPEM, err := SelfSigned("weir.test", keyType, start)
+func order(t *testing.T, body string) schema.Object {
+	t.Helper()
+	kind, _ := schema.Lookup("sslkeyandcertificate")
+	object, err := kind.Decode([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind.Fill(object)
+	return object
+}
+
+func TestFulfilsOrdersOfSelfSignedCertificates(t *testing.T) {
+	for params, algorithm := range map[string]string{
+		`{"algorithm": "SSL_KEY_ALGORITHM_RSA", "rsa_params": {"key_size": "SSL_KEY_3072_BITS"}}`:      "RSA",
+		`{"algorithm": "SSL_KEY_ALGORITHM_EC", "ec_params": {"curve": "SSL_KEY_EC_CURVE_SECP384R1"}}`: "ECDSA",
+	} {
+		object := order(t, `{"name": "c", "key_params": `+params+`, "certificate": {"self_signed": true, "days_until_expire": 7,
+			"subject": {"common_name": "weir.test", "organization": "Weir"}, "subject_alt_names": ["weir.test", "10.0.0.1"]}}`)
+		if err := Fulfil(object, start); err != nil {
+			t.Fatal(err)
+		}
+		pair, err := schema.ParseKeyPair(object["certificate"].(schema.Object)["certificate"].(string), object["key"].(string))
 		if err != nil {
 			t.Fatal(err)
 		}
-		pair, err := tls.X509KeyPair(certificatePEM, keyPEM)
-		if err != nil {
-			t.Fatal(err)
+		leaf := pair.Leaf
+		if leaf.PublicKeyAlgorithm.String() != algorithm || leaf.Subject.String() != "CN=weir.test,O=Weir" {
+			t.Errorf("got %v of %v", leaf.PublicKeyAlgorithm, leaf.Subject)
 		}
-		if got := pair.Leaf.PublicKeyAlgorithm.String(); got != name {
-			t.Errorf("want %s, got %s", name, got)
+		if !leaf.NotAfter.Equal(start.AddDate(0, 0, 7)) || leaf.VerifyHostname("10.0.0.1") != nil || leaf.VerifyHostname("weir.test") != nil {
+			t.Errorf("until %v for %v %v", leaf.NotAfter, leaf.DNSNames, leaf.IPAddresses)
 		}
+	}
+}
+
+func TestLeavesCertificateThatIsNoOrderAlone(t *testing.T) {
+	object := order(t, `{"name": "c", "certificate": {"certificate": "PEM of somebody"}, "key": "k"}`)
+	before := schema.Clone(object)
+	if err := Fulfil(object, start); err != nil || !reflect.DeepEqual(object, before) {
+		t.Errorf("%v became %v, %v", before, object, err)
 	}
 }
