@@ -73,3 +73,47 @@ impl Body {
         Ok(Piece { taken, payload: taken, done: self.is_done() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn body_of_a_length_ends_at_it() {
+        let mut body = Body::new(Framing::Length(5));
+        assert_eq!(body.read(b"hel"), Ok(Piece { taken: 3, payload: 3, done: false }));
+        assert!(!body.is_done() && !body.cut_is_end());
+        assert_eq!(body.read(b"lo, and the next message"), Ok(Piece { taken: 2, payload: 2, done: true }));
+        assert_eq!(body.read(b"more"), Ok(Piece { taken: 0, payload: 0, done: true }));
+    }
+
+    #[test]
+    fn no_body_is_done_at_once() {
+        for framing in [Framing::None, Framing::Length(0)] {
+            assert!(Body::new(framing).is_done());
+        }
+    }
+
+    #[test]
+    fn body_until_close_ends_with_the_connection_only() {
+        let mut body = Body::new(Framing::UntilClose);
+        assert_eq!(body.read(b"hello"), Ok(Piece { taken: 5, payload: 5, done: false }));
+        assert!(body.cut_is_end());
+    }
+
+    #[test]
+    fn connection_that_ends_in_a_chunked_body_cuts_it() {
+        let mut body = Body::new(Framing::Chunked);
+        assert_eq!(body.read(b"5\r\nhello\r\n"), Ok(Piece { taken: 10, payload: 5, done: false }));
+        assert!(!body.cut_is_end());
+    }
+
+    #[test]
+    fn tells_where_the_content_of_chunks_lies() {
+        let input = b"5\r\nhello\r\n2;x\r\n, \r\n0\r\nX: y\r\n\r\nrest";
+        let mut content = Vec::new();
+        let piece = Body::new(Framing::Chunked).read_payload(input, |range| content.extend_from_slice(&input[range]));
+        assert_eq!(piece, Ok(Piece { taken: input.len() - 4, payload: 7, done: true }));
+        assert_eq!(content, b"hello, ");
+    }
+}

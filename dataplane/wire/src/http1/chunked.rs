@@ -159,3 +159,89 @@ fn is_token(byte: u8) -> bool {
 fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(input: &[u8]) -> Result<bool, Error> {
+        Chunked::new().read(input, |_| {}).map(|piece| piece.done)
+    }
+
+    #[test]
+    fn accepts_what_the_grammar_allows() {
+        let bodies: [&[u8]; 6] = [
+            b"0\r\n\r\n",
+            b"5\r\nhello\r\n0\r\n\r\n",
+            b"0005\r\nhello\r\n00\r\n\r\n",
+            b"A\r\n0123456789\r\n0\r\n\r\n",
+            b"1;name=\"a b\";c\r\nx\r\n0;d\r\n\r\n",
+            b"0\r\nX-A: b\r\nHosts: c\r\nHos: d\r\nX-Host: e\r\nEmpty:\r\n\r\n",
+        ];
+        for body in bodies {
+            assert_eq!(read(body), Ok(true), "{}", body.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn refuses_what_readers_disagree_about() {
+        let bodies: [(&[u8], Error); 22] = [
+            (b"\r\n", Error::ChunkSize),
+            (b";a\r\n", Error::ChunkSize),
+            (b" 5\r\n", Error::ChunkSize),
+            (b"5 \r\n", Error::ChunkSize),
+            (b"5 ;a\r\n", Error::ChunkSize),
+            (b"-5\r\n", Error::ChunkSize),
+            (b"0x5\r\n", Error::ChunkSize),
+            (b"5g\r\n", Error::ChunkSize),
+            (b"5\n", Error::ChunkSize),
+            (b"00000000000000005\r\n", Error::ChunkSize),
+            (b"5;a\n", Error::ChunkFraming),
+            (b"5;a\0\r\n", Error::ChunkFraming),
+            (b"5;a\rb", Error::ChunkFraming),
+            (b"5\r\rhello", Error::ChunkFraming),
+            (b"5\r\nhello\n", Error::ChunkFraming),
+            (b"5\r\nhello0\r\n", Error::ChunkFraming),
+            (b"0\r\n\n", Error::Trailer),
+            (b"0\r\n\r\r", Error::Trailer),
+            (b"0\r\n a: b\r\n", Error::Trailer),
+            (b"0\r\na : b\r\n", Error::Trailer),
+            (b"0\r\na: b\n", Error::Trailer),
+            (b"0\r\nTransfer-Encoding: chunked\r\n", Error::Trailer),
+        ];
+        for (body, error) in bodies {
+            assert_eq!(read(body), Err(error), "{}", body.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn refuses_each_trailer_that_belongs_into_the_head() {
+        for name in FORBIDDEN_TRAILERS {
+            let body = [b"0\r\nX: y\r\n", name.to_ascii_uppercase().as_slice(), b": 1\r\n\r\n"].concat();
+            assert_eq!(read(&body), Err(Error::Trailer));
+        }
+    }
+
+    #[test]
+    fn refuses_extensions_without_end() {
+        let chunk = [b"1;", "e".repeat(1000).as_bytes(), b"\r\nx\r\n"].concat();
+        assert_eq!(read(&chunk.repeat(4)), Ok(false));
+        assert_eq!(read(&chunk.repeat(5)), Err(Error::ChunkFraming));
+    }
+
+    #[test]
+    fn refuses_trailers_without_end() {
+        let trailer = [b"X: ", "t".repeat(1000).as_bytes(), b"\r\n"].concat();
+        let body = |trailers| [b"0\r\n", trailer.repeat(trailers).as_slice(), b"\r\n"].concat();
+        assert_eq!(read(&body(8)), Ok(true));
+        assert_eq!(read(&body(9)), Err(Error::Trailer));
+    }
+
+    #[test]
+    fn takes_the_largest_chunk_for_what_it_is() {
+        let mut chunked = Chunked::new();
+        let piece = chunked.read(b"ffffffffffffffff\r\nhello", |_| {});
+        assert_eq!(piece, Ok(Piece { taken: 23, payload: 5, done: false }));
+        assert_eq!(chunked.left, u64::MAX - 5);
+    }
+}

@@ -191,3 +191,72 @@ impl Span {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http1::{Limits, Parsed, request};
+
+    const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nX-One:  1 \r\nTE: x\r\nX-Two:\r\nx-one: 2\r\n\r\n";
+
+    fn with_fields<T>(look: impl Fn(Fields<'_>) -> T) -> T {
+        match request(HEAD, &Limits::new(0, 0, 0), &mut FieldTable::new()) {
+            Ok(Parsed::Whole(head)) => look(head.fields),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn kept(keep: impl Fn(Field<'_>) -> bool) -> Vec<String> {
+        with_fields(|fields| {
+            let mut runs = Vec::new();
+            fields.kept_lines(&keep, |run| runs.push(String::from_utf8_lossy(run).into_owned()));
+            runs
+        })
+    }
+
+    #[test]
+    fn finds_fields_by_name_in_any_case() {
+        with_fields(|fields| {
+            assert_eq!((fields.len(), fields.is_empty()), (5, false));
+            assert_eq!(fields.first(Name::Host), Some(&b"a"[..]));
+            assert_eq!(fields.first(Name::Te), Some(&b"x"[..]));
+            assert_eq!(fields.first(Name::Expect), None);
+            assert_eq!(fields.find(b"X-ONE"), Some(&b"1"[..]));
+            assert_eq!(fields.find(b"X-Two"), Some(&b""[..]));
+            assert_eq!(fields.find(b"X-Three"), None);
+        });
+    }
+
+    #[test]
+    fn knows_each_known_name() {
+        for (text, name) in [
+            ("Connection", Name::Connection),
+            ("Content-Length", Name::ContentLength),
+            ("Expect", Name::Expect),
+            ("HOST", Name::Host),
+            ("keep-alive", Name::KeepAlive),
+            ("Location", Name::Location),
+            ("Proxy-Connection", Name::ProxyConnection),
+            ("Set-Cookie", Name::SetCookie),
+            ("Strict-Transport-Security", Name::StrictTransportSecurity),
+            ("TE", Name::Te),
+            ("Transfer-Encoding", Name::TransferEncoding),
+            ("Upgrade", Name::Upgrade),
+            ("X-Forwarded-For", Name::XForwardedFor),
+            ("X-Forwarded-Proto", Name::XForwardedProto),
+            ("Accept", Name::Other),
+            ("Allow", Name::Other),
+        ] {
+            assert_eq!(Name::of(text.as_bytes()), name);
+        }
+    }
+
+    #[test]
+    fn keeps_neighbours_in_one_piece() {
+        assert_eq!(kept(|_| true), ["Host: a\r\nX-One:  1 \r\nTE: x\r\nX-Two:\r\nx-one: 2\r\n"]);
+        assert_eq!(kept(|field| field.name != Name::Te), ["Host: a\r\nX-One:  1 \r\n", "X-Two:\r\nx-one: 2\r\n"]);
+        assert_eq!(kept(|field| field.name == Name::Te), ["TE: x\r\n"]);
+        assert_eq!(kept(|field| field.value == b"2"), ["x-one: 2\r\n"]);
+        assert!(kept(|_| false).is_empty());
+    }
+}

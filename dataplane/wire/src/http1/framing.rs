@@ -151,3 +151,89 @@ fn decimal(value: &[u8]) -> Option<u64> {
         number.checked_mul(10)?.checked_add(digit.into())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::http1::{FieldTable, Limits, Method, Parsed, RequestHead, ResponseHead, request, response};
+
+    fn with_request<T>(lines: &str, look: impl Fn(RequestHead<'_>) -> T) -> T {
+        let input = format!("{}\r\n\r\n", lines.replace('|', "\r\n"));
+        match request(input.as_bytes(), &Limits::new(0, 0, 0), &mut FieldTable::new()) {
+            Ok(Parsed::Whole(head)) => look(head),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn with_response<T>(lines: &str, look: impl Fn(ResponseHead<'_>) -> T) -> T {
+        let input = format!("{}\r\n\r\n", lines.replace('|', "\r\n"));
+        match response(input.as_bytes(), Method::Get, &Limits::new(0, 0, 0), &mut FieldTable::new()) {
+            Ok(Parsed::Whole(head)) => look(head),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn connection_persists_by_version_and_options() {
+        for (lines, persists) in [
+            ("GET / HTTP/1.1|Host: a", true),
+            ("GET / HTTP/1.1|Host: a|Connection: close", false),
+            ("GET / HTTP/1.1|Host: a|Connection: x|Connection: y, CLOSE", false),
+            ("GET / HTTP/1.1|Host: a|Connection: closed", true),
+            ("GET / HTTP/1.0|Host: a", false),
+            ("GET / HTTP/1.0|Host: a|Connection: Keep-Alive", true),
+            ("GET / HTTP/1.0|Host: a|Connection: keep-alive, close", false),
+        ] {
+            assert_eq!(with_request(lines, |head| head.keep_alive), persists, "{lines}");
+        }
+    }
+
+    #[test]
+    fn response_until_close_does_not_persist() {
+        for (lines, persists) in [
+            ("HTTP/1.1 200 OK|Content-Length: 1", true),
+            ("HTTP/1.1 200 OK|Content-Length: 1|Connection: close", false),
+            ("HTTP/1.1 200 OK", false),
+            ("HTTP/1.1 304 OK", true),
+            ("HTTP/1.0 200 OK|Content-Length: 1|Connection: keep-alive", true),
+        ] {
+            assert_eq!(with_response(lines, |head| head.keep_alive), persists, "{lines}");
+        }
+    }
+
+    #[test]
+    fn unusual_connection_options_are_noticed() {
+        for (option, noticed) in [
+            ("close", false),
+            ("keep-alive, Upgrade, TE", false),
+            ("X-Hop", true),
+            ("close, x-hop", true),
+            ("Host", true),
+        ] {
+            let lines = format!("GET / HTTP/1.1|Host: a|Connection: {option}");
+            assert_eq!(with_request(&lines, |head| head.names_hop_fields), noticed, "{option}");
+        }
+    }
+
+    #[test]
+    fn fields_that_connection_names_are_told() {
+        with_request("GET / HTTP/1.1|Host: a|Connection: close, X-Hop|Connection: Other", |head| {
+            assert!(head.fields.connection_names(b"x-hop"));
+            assert!(head.fields.connection_names(b"OTHER"));
+            assert!(!head.fields.connection_names(b"X-Ho"));
+        });
+    }
+
+    #[test]
+    fn client_waits_for_100_only_with_a_body_in_http_1_1() {
+        for (lines, waits) in [
+            ("POST / HTTP/1.1|Host: a|Expect: 100-continue|Content-Length: 1", true),
+            ("POST / HTTP/1.1|Host: a|Expect: 100-Continue|Transfer-Encoding: chunked", true),
+            ("POST / HTTP/1.1|Host: a|Expect: 100-continue|Content-Length: 0", false),
+            ("POST / HTTP/1.1|Host: a|Expect: 100-continue", false),
+            ("POST / HTTP/1.1|Host: a|Expect: else|Content-Length: 1", false),
+            ("POST / HTTP/1.0|Host: a|Expect: 100-continue|Content-Length: 1", false),
+        ] {
+            assert_eq!(with_request(lines, |head| head.expect_continue), waits, "{lines}");
+        }
+    }
+}

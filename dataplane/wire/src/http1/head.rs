@@ -114,3 +114,58 @@ pub(super) fn fields<'b>(
 fn ends_in_crlf(head: &[u8], line_end: usize) -> Result<(), Error> {
     if line_end >= 2 && head[line_end - 2] == b'\r' { Ok(()) } else { Err(Error::LineEnding) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http1::request;
+
+    const HEAD: &[u8] = b"GET /0123456789 HTTP/1.1\r\nHost: a\r\nX-A: 0123456789\r\n\r\n";
+
+    fn verdict(input: &[u8], limits: Limits) -> Result<Parsed<usize>, Error> {
+        request(input, &limits, &mut FieldTable::new()).map(|parsed| match parsed {
+            Parsed::Partial => Parsed::Partial,
+            Parsed::Whole(head) => Parsed::Whole(head.len),
+        })
+    }
+
+    #[test]
+    fn zero_stands_for_the_ceiling() {
+        let ceiling = Limits { head_bytes: HEAD_BYTES_CEILING, field_bytes: HEAD_BYTES_CEILING, fields: MAX_FIELDS };
+        assert_eq!(Limits::new(0, 0, 0), ceiling);
+        assert_eq!(Limits::new(usize::MAX, usize::MAX, usize::MAX), ceiling);
+        assert_eq!(Limits::new(1, 2, 3), Limits { head_bytes: 1, field_bytes: 2, fields: 3 });
+    }
+
+    #[test]
+    fn head_may_be_as_long_as_its_limit() {
+        assert_eq!(verdict(HEAD, Limits::new(HEAD.len(), 0, 0)), Ok(Parsed::Whole(HEAD.len())));
+        assert_eq!(verdict(HEAD, Limits::new(HEAD.len() - 1, 0, 0)), Err(Error::HeadTooLarge));
+    }
+
+    #[test]
+    fn head_that_outgrows_its_limit_is_refused_before_it_ends() {
+        assert_eq!(verdict(&HEAD[..40], Limits::new(41, 0, 0)), Ok(Parsed::Partial));
+        assert_eq!(verdict(&HEAD[..40], Limits::new(40, 0, 0)), Err(Error::HeadTooLarge));
+        assert_eq!(verdict(&HEAD[..20], Limits::new(20, 0, 0)), Err(Error::TargetTooLong));
+    }
+
+    #[test]
+    fn field_may_be_as_long_as_its_limit() {
+        let line = b"X-A: 0123456789\r\n".len();
+        assert_eq!(verdict(HEAD, Limits::new(0, line, 0)), Ok(Parsed::Whole(HEAD.len())));
+        assert_eq!(verdict(HEAD, Limits::new(0, line - 1, 0)), Err(Error::FieldTooLarge));
+    }
+
+    #[test]
+    fn fields_may_be_as_many_as_their_limit() {
+        assert_eq!(verdict(HEAD, Limits::new(0, 0, 2)), Ok(Parsed::Whole(HEAD.len())));
+        assert_eq!(verdict(HEAD, Limits::new(0, 0, 1)), Err(Error::TooManyFields));
+    }
+
+    #[test]
+    fn only_a_line_feed_makes_another_try_worth_it() {
+        assert!(may_complete(b"a: b\r\n"));
+        assert!(!may_complete(b"a: b\r"));
+    }
+}

@@ -152,3 +152,57 @@ fn names_other_version(input: &[u8]) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_head<T>(input: &str, look: impl Fn(RequestHead<'_>) -> T) -> T {
+        match request(input.as_bytes(), &Limits::new(0, 0, 0), &mut FieldTable::new()) {
+            Ok(Parsed::Whole(head)) => look(head),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn reads_a_request() {
+        let input = "POST /a?b HTTP/1.1\r\nHost: c:80\r\nContent-Length: 3\r\n\r\nabcGET";
+        with_head(input, |head| {
+            assert_eq!((head.method, head.method_text), (Method::Post, &b"POST"[..]));
+            assert_eq!((head.target, head.path), (&b"/a?b"[..], &b"/a?b"[..]));
+            assert_eq!((head.version, head.keep_alive), (Version::Http11, true));
+            assert_eq!((head.host, head.absolute), (Some(&b"c:80"[..]), false));
+            assert_eq!((head.body, head.len), (Framing::Length(3), input.len() - "abcGET".len()));
+        });
+    }
+
+    #[test]
+    fn absolute_target_overrules_host() {
+        with_head("GET http://b:81/x HTTP/1.1\r\nHost: a\r\n\r\n", |head| {
+            assert_eq!((head.host, head.absolute, head.path), (Some(&b"b:81"[..]), true, &b"/x"[..]));
+        });
+    }
+
+    #[test]
+    fn forgiven_empty_line_belongs_to_the_head() {
+        let input = "\r\nGET / HTTP/1.0\r\n\r\n";
+        with_head(input, |head| assert_eq!((head.len, head.host), (input.len(), None)));
+    }
+
+    #[test]
+    fn methods_are_case_sensitive() {
+        for (text, method) in [
+            ("GET", Method::Get),
+            ("HEAD", Method::Head),
+            ("POST", Method::Post),
+            ("PUT", Method::Put),
+            ("DELETE", Method::Delete),
+            ("OPTIONS", Method::Options),
+            ("TRACE", Method::Trace),
+            ("PATCH", Method::Patch),
+            ("get", Method::Other),
+        ] {
+            assert_eq!(Method::of(text.as_bytes()), method);
+        }
+    }
+}

@@ -82,3 +82,32 @@ fn strict(error: Lenient) -> Error {
         Lenient::Version | Lenient::Token | Lenient::Status => Error::StartLine,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_head<T>(input: &str, method: Method, look: impl Fn(ResponseHead<'_>) -> T) -> T {
+        match response(input.as_bytes(), method, &Limits::new(0, 0, 0), &mut FieldTable::new()) {
+            Ok(Parsed::Whole(head)) => look(head),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn reads_a_response() {
+        with_head("HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\n\r\nabc", Method::Get, |head| {
+            assert_eq!((head.status, head.reason), (404, &b"Not Found"[..]));
+            assert_eq!((head.version, head.keep_alive), (Version::Http11, true));
+            assert_eq!((head.body, head.len), (Framing::Length(3), 45));
+        });
+    }
+
+    #[test]
+    fn answer_to_head_has_no_body_whatever_it_says() {
+        for field in ["Content-Length: 3", "Transfer-Encoding: chunked", "X: y"] {
+            let input = format!("HTTP/1.1 200 OK\r\n{field}\r\n\r\n");
+            with_head(&input, Method::Head, |head| assert_eq!((head.body, head.keep_alive), (Framing::None, true)));
+        }
+    }
+}

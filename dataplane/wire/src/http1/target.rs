@@ -67,3 +67,39 @@ pub(super) fn is_host(text: &[u8]) -> bool {
 fn is_name_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&b)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(text: &str, method: Method) -> Result<(Option<&str>, &str), Error> {
+        let utf8 = |bytes| std::str::from_utf8(bytes).unwrap();
+        Target::of(text.as_bytes(), method).map(|target| (target.authority.map(utf8), utf8(target.path)))
+    }
+
+    #[test]
+    fn takes_targets_apart() {
+        for (text, method, authority, path) in [
+            ("/", Method::Get, None, "/"),
+            ("/a?b=http://c/", Method::Get, None, "/a?b=http://c/"),
+            ("//a/b", Method::Get, None, "//a/b"),
+            ("*", Method::Options, None, "*"),
+            ("http://a:81/b", Method::Get, Some("a:81"), "/b"),
+            ("HTTPS://[::1]:81", Method::Get, Some("[::1]:81"), "/"),
+            ("http://a?b", Method::Get, Some("a"), "?b"),
+            ("http://a", Method::Options, Some("a"), "*"),
+        ] {
+            assert_eq!(parts(text, method), Ok((authority, path)), "{text}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_told_from_what_is_none() {
+        for host in ["", "a", "a.b-c_d", "a:80", "a:", "1.2.3.4:80", "[::1]", "[::ffff:1.2.3.4]:80", "x%2dy"] {
+            assert!(is_host(host.as_bytes()), "{host}");
+        }
+        for other in ["a/b", "a b", "u@a", "a:b", "a:1:2", "::1", "[]", "[a", "[g]", "[::1]a", "a\"", "a\\b", "a]"] {
+            assert!(!is_host(other.as_bytes()), "{other}");
+        }
+    }
+}

@@ -74,3 +74,44 @@ impl<'o> HeadWriter<'o> {
         if self.overflowed { Err(Overflow) } else { Ok(self.len) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(room: usize, write: impl Fn(&mut HeadWriter<'_>)) -> Result<String, Overflow> {
+        let mut bytes = vec![0; room];
+        let mut out = HeadWriter::new(&mut bytes);
+        write(&mut out);
+        let len = out.end()?;
+        Ok(String::from_utf8_lossy(&bytes[..len]).into_owned())
+    }
+
+    #[test]
+    fn writes_a_request_and_a_response() {
+        let request = written(100, |out| _ = out.request_line(b"GET", b"/a").field(b"Host", b"b"));
+        assert_eq!(request.as_deref(), Ok("GET /a HTTP/1.1\r\nHost: b\r\n\r\n"));
+        let response = written(100, |out| _ = out.status_line(503, b"Busy").text(b"Age: ").number(0).text(b"\r\n"));
+        assert_eq!(response.as_deref(), Ok("HTTP/1.1 503 Busy\r\nAge: 0\r\n\r\n"));
+    }
+
+    #[test]
+    fn gives_a_bare_query_the_path_it_lacks() {
+        let request = written(100, |out| _ = out.request_line(b"GET", b"?a"));
+        assert_eq!(request.as_deref(), Ok("GET /?a HTTP/1.1\r\n\r\n"));
+    }
+
+    #[test]
+    fn writes_the_largest_number() {
+        assert_eq!(written(22, |out| _ = out.number(u64::MAX)).as_deref(), Ok("18446744073709551615\r\n"));
+    }
+
+    #[test]
+    fn reports_overflow_even_if_what_follows_would_fit() {
+        let whole = |out: &mut HeadWriter<'_>| _ = out.text(b"abcdef").text(b"g");
+        assert_eq!(written(9, whole).as_deref(), Ok("abcdefg\r\n"));
+        for room in 0..9 {
+            assert_eq!(written(room, whole), Err(Overflow));
+        }
+    }
+}
