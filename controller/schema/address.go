@@ -39,3 +39,11 @@ func (a *IPAddr) problem(field string) *FieldError {
 	}
 	return nil
 }
+
+// literal is problem for where a DNS name cannot stand.
+func (a *IPAddr) literal(field string) *FieldError {
+	if a.Type == "DNS" {
+		return &FieldError{Field: field + ".type", Problem: "DNS is not an address; give V4 or V6"}
+	}
+	return a.problem(field)
+}

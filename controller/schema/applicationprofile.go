@@ -59,7 +59,7 @@ type HTTPProfile struct {
 	SecureCookies         bool   `json:"secure_cookie_enabled" default:"false"`
 	HTTPOnlyCookies       bool   `json:"httponly_enabled" default:"false"`
 	HSTSEnabled           bool   `json:"hsts_enabled" default:"false"`
-	HSTSMaxAgeDays        uint64 `json:"hsts_max_age" max:"10000" default:"365"`
+	HSTSMaxAgeDays        uint32 `json:"hsts_max_age" max:"10000" default:"365"`
 	HSTSSubdomains        bool   `json:"hsts_subdomains_enabled" default:"true"`
 	ResetOnHTTPOnSSLPort  bool   `json:"reset_conn_http_on_ssl_port" default:"false"`
 	ClientCertificateMode string `json:"ssl_client_certificate_mode" enum:"ClientCertificateMode" default:"SSL_CLIENT_CERTIFICATE_NONE"`
@@ -90,7 +90,7 @@ type CompressionProfile struct {
 // CacheConfig keeps responses.
 type CacheConfig struct {
 	Enabled        bool     `json:"enabled" default:"false"`
-	MaxCacheBytes  uint64   `json:"max_cache_size" default:"0"`
+	MaxCacheBytes  int64    `json:"max_cache_size" min:"0" default:"0"`
 	MinObjectBytes uint32   `json:"min_object_size" default:"100"`
 	MaxObjectBytes uint32   `json:"max_object_size" default:"4194304"`
 	DefaultExpireS uint32   `json:"default_expire" default:"600"`

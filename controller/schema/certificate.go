@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -108,8 +109,11 @@ func deriveCertificate(o Object, now time.Time) *FieldError {
 }
 
 func (c *SSLKeyAndCertificate) checkOrder() *FieldError {
-	if c.Certificate.Subject == nil || c.Certificate.Subject.CommonName == "" {
+	switch {
+	case c.Certificate.Subject == nil || c.Certificate.Subject.CommonName == "":
 		return &FieldError{Field: "certificate.subject.common_name", Problem: "is required to make a self-signed certificate"}
+	case c.Certificate.DaysUntilExpire == 0:
+		return &FieldError{Field: "certificate.days_until_expire", Problem: "0 is out of range; give 1 to 36500"}
 	}
 	return nil
 }
@@ -232,10 +236,12 @@ func describeKey(leaf *x509.Certificate) (Object, *FieldError) {
 	switch key := leaf.PublicKey.(type) {
 	case *rsa.PublicKey:
 		size := fmt.Sprintf("SSL_KEY_%d_BITS", key.N.BitLen())
-		return Object{
-			"algorithm":  "SSL_KEY_ALGORITHM_RSA",
-			"rsa_params": Object{"key_size": size, "exponent": int64(key.E)},
-		}, nil
+		if slices.Contains(enums["RSAKeySize"], size) {
+			return Object{
+				"algorithm":  "SSL_KEY_ALGORITHM_RSA",
+				"rsa_params": Object{"key_size": size, "exponent": int64(key.E)},
+			}, nil
+		}
 	case *ecdsa.PublicKey:
 		curve, ok := map[elliptic.Curve]string{
 			elliptic.P256(): "SSL_KEY_EC_CURVE_SECP256R1",
@@ -246,5 +252,8 @@ func describeKey(leaf *x509.Certificate) (Object, *FieldError) {
 			return Object{"algorithm": "SSL_KEY_ALGORITHM_EC", "ec_params": Object{"curve": curve}}, nil
 		}
 	}
-	return nil, &FieldError{Field: "certificate.certificate", Problem: "has a key that is neither RSA nor on P-256, P-384 or P-521"}
+	return nil, &FieldError{
+		Field:   "certificate.certificate",
+		Problem: "has a key that is neither RSA of 1024, 2048, 3072 or 4096 bits nor on P-256, P-384 or P-521",
+	}
 }

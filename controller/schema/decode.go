@@ -166,10 +166,8 @@ func (f *field) acceptText(raw any, at *place) (any, *FieldError) {
 		value = v
 	case json.Number:
 		value = v.String()
-	case int64:
-		value = strconv.FormatInt(v, 10)
-	case bool:
-		value = strconv.FormatBool(v)
+	case int64, float64, bool:
+		value = fmt.Sprint(v)
 	default:
 		return nil, refuse(at, "must be a text, not %s", show(raw))
 	}

@@ -24,17 +24,49 @@ func (r *record) fill(o Object) {
 	})
 }
 
-// SkipDefaults is the object without what Fill would set by itself, at every depth.
-func (k *Kind) SkipDefaults(o Object) Object {
-	lean := Clone(o)
-	k.record.eachRecord(lean, func(r *record, o Object) {
-		for _, f := range r.fields {
-			if f.fallback != nil && f.shape != object && reflect.DeepEqual(o[f.name], f.fallback) {
-				delete(o, f.name)
+// SkipDefaults is the object without what Fill would set by itself, at every depth. What must be sent stays.
+func (k *Kind) SkipDefaults(o Object) Object { return k.record.skipDefaults(o) }
+
+func (r *record) skipDefaults(o Object) Object {
+	lean := make(Object, len(o))
+	for name, value := range o {
+		f, known := r.byName[name]
+		switch {
+		case !known:
+			lean[name] = clone(value)
+		case f.isDefault(value):
+		default:
+			if value = f.skipDefaults(value); !f.isDefault(value) {
+				lean[name] = value
 			}
 		}
-	})
+	}
 	return lean
+}
+
+func (f *field) skipDefaults(value any) any {
+	switch v := value.(type) {
+	case Object:
+		if f.shape == object {
+			return f.record.skipDefaults(v)
+		}
+	case []any:
+		if f.shape == list {
+			lean := make([]any, len(v))
+			for i := range v {
+				lean[i] = f.element.skipDefaults(v[i])
+			}
+			return lean
+		}
+	}
+	return clone(value)
+}
+
+func (f *field) isDefault(value any) bool {
+	if whole, ok := value.(int64); ok && f.shape == real {
+		value = float64(whole)
+	}
+	return f.fallback != nil && !f.required && reflect.DeepEqual(value, f.fallback)
 }
 
 // Check finds what no single field can say: a monitor without its request, a hash on a header without its name.

@@ -58,8 +58,12 @@ func (f *field) assign(target reflect.Value, value any, at *place) error {
 			return f.assignList(target, v, at)
 		}
 	case int64:
-		if f.shape == whole {
+		switch f.shape {
+		case whole:
 			return assignWhole(target, v, at)
+		case real: // a store that writes 4.0 as 4
+			target.SetFloat(float64(v))
+			return nil
 		}
 	case bool, string, float64:
 		if source := reflect.ValueOf(v); source.Kind() == target.Kind() {

@@ -49,33 +49,30 @@ func RefPath(kind, uuid string) string { return "/api/" + kind + "/" + uuid }
 // to a uuid or with a query (?name=X&cloud=Y), with or without "#name" behind it, or a bare uuid.
 func ParseRef(kind, value string) (RefTarget, error) {
 	target := RefTarget{Kind: kind}
-	u, err := url.Parse(strings.ReplaceAll(strings.TrimSpace(value), " ", "%20"))
+	address, _, _ := strings.Cut(strings.TrimSpace(value), "#")
+	if plainUUID(address) {
+		target.UUID = address
+		return target, nil
+	}
+	u, err := url.Parse(strings.ReplaceAll(address, " ", "%20"))
 	if err != nil {
-		return target, fmt.Errorf("%s is not a reference", show(value))
+		return target, notRef(kind, value)
 	}
-	if !strings.Contains(u.Path, "/") {
-		return bareRef(target, u, value)
-	}
-	named, rest, ok := splitRefPath(u.Path)
-	if !ok {
-		return target, fmt.Errorf("%s is not a reference; give /api/%s/<uuid> or /api/%s?name=<name>", show(value), kind, kind)
-	}
-	if named != kind {
+	named, uuid, ok := splitRefPath(u.Path)
+	switch {
+	case !ok:
+		return target, notRef(kind, value)
+	case named != kind:
 		return target, fmt.Errorf("%s refers to a %s; give a %s", show(value), named, kind)
-	}
-	if rest != "" {
-		target.UUID = rest
+	case uuid != "":
+		target.UUID = uuid
 		return target, nil
 	}
 	return queryRef(target, u.Query(), value)
 }
 
-func bareRef(target RefTarget, u *url.URL, value string) (RefTarget, error) {
-	if u.Scheme != "" || u.Host != "" || !plainUUID(u.Path) {
-		return target, fmt.Errorf("%s is not a uuid of a %s", show(value), target.Kind)
-	}
-	target.UUID = u.Path
-	return target, nil
+func notRef(kind, value string) error {
+	return fmt.Errorf("%s is not a reference; give /api/%s/<uuid> or /api/%s?name=<name>", show(value), kind, kind)
 }
 
 func queryRef(target RefTarget, query url.Values, value string) (RefTarget, error) {

@@ -27,7 +27,7 @@ type Certificate struct {
 	SelfSigned      bool               `json:"self_signed" default:"false"`
 	Subject         *DistinguishedName `json:"subject"`
 	SubjectAltNames []string           `json:"subject_alt_names" items:"100"`
-	DaysUntilExpire uint32             `json:"days_until_expire" min:"1" max:"36500" default:"365"`
+	DaysUntilExpire uint32             `json:"days_until_expire" max:"36500" default:"365"` // 0 of one that is over
 
 	Issuer             *DistinguishedName `json:"issuer" computed:"true"`
 	Version            string             `json:"version" computed:"true"`

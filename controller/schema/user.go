@@ -3,7 +3,7 @@ package schema
 // User may log in.
 type User struct {
 	Identity
-	Named
+	Name             string       `json:"name"`
 	Username         string       `json:"username"`
 	FullName         string       `json:"full_name"`
 	Email            string       `json:"email"`
@@ -22,9 +22,21 @@ type UserAccess struct {
 	AllTenants bool   `json:"all_tenants" default:"false"`
 }
 
-// fillUser takes the name of the user as the name to log in with.
+// fillUser takes the name of a user as the name to log in with, or the other way round.
 func fillUser(o Object) {
-	if _, ok := o["username"]; !ok {
-		o["username"] = o["name"]
+	for _, pair := range [][2]string{{"username", "name"}, {"name", "username"}} {
+		if _, ok := o[pair[0]]; ok {
+			continue
+		}
+		if other, ok := o[pair[1]]; ok {
+			o[pair[0]] = other
+		}
 	}
+}
+
+func (u *User) check() *FieldError {
+	if u.Username == "" {
+		return &FieldError{Field: "username", Problem: "is required"}
+	}
+	return nil
 }

@@ -154,7 +154,21 @@ func fillVirtualService(o Object) {
 }
 
 func (vs *VirtualService) check() *FieldError {
-	owner := map[uint32]int{}
+	if vs.Type != "VS_TYPE_VH_CHILD" { // those are reached through their parent
+		switch {
+		case len(vs.Services) == 0:
+			return &FieldError{Field: "services", Problem: "is empty; give at least one port"}
+		case vs.VsVipRef == "" && len(vs.Vips) == 0:
+			return &FieldError{Field: "vsvip_ref", Problem: "is required"}
+		}
+	}
+	if problem := vs.checkPorts(); problem != nil {
+		return problem
+	}
+	return checkVips(vs.Vips)
+}
+
+func (vs *VirtualService) checkPorts() *FieldError {
 	for i, service := range vs.Services {
 		if service.PortRangeEnd < service.Port {
 			return &FieldError{
@@ -162,17 +176,16 @@ func (vs *VirtualService) check() *FieldError {
 				Problem: fmt.Sprintf("%d is before port %d", service.PortRangeEnd, service.Port),
 			}
 		}
-		for port := service.Port; port <= service.PortRangeEnd; port++ {
-			if earlier, taken := owner[port]; taken {
+		for j, earlier := range vs.Services[:i] {
+			if service.Port <= earlier.PortRangeEnd && earlier.Port <= service.PortRangeEnd {
 				return &FieldError{
 					Field:   fmt.Sprintf("services[%d].port", i),
-					Problem: fmt.Sprintf("port %d is already in services[%d]", port, earlier),
+					Problem: fmt.Sprintf("%d is already in services[%d]", max(service.Port, earlier.Port), j),
 				}
 			}
-			owner[port] = i
 		}
 	}
-	return checkVips(vs.Vips)
+	return nil
 }
 
 // objects lists the objects of a list; it is empty for anything else.

@@ -91,12 +91,15 @@ func (v *Vip) check(here string) *FieldError {
 		return &FieldError{Field: here + ".ip_address", Problem: "is required"}
 	}
 	if v.IPAddress != nil {
-		if problem := v.IPAddress.problem(here + ".ip_address"); problem != nil {
+		if problem := v.IPAddress.literal(here + ".ip_address"); problem != nil {
 			return problem
 		}
 	}
-	if v.IP6Address != nil {
-		return v.IP6Address.problem(here + ".ip6_address")
+	if v.IP6Address == nil {
+		return nil
 	}
-	return nil
+	if v.IP6Address.Type != "V6" {
+		return &FieldError{Field: here + ".ip6_address.type", Problem: v.IP6Address.Type + " is not an IPv6 address; give V6"}
+	}
+	return v.IP6Address.literal(here + ".ip6_address")
 }

@@ -1,0 +1,103 @@
+package schema
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
+	server := func(rest string) string {
+		return `{"name":"p","servers":[{"ip":{"addr":"10.0.0.1","type":"V4"}},` + rest + `]}`
+	}
+	for _, c := range []struct{ kind, body, want string }{
+		{"pool", `{`, `pool: the body is not JSON: unexpected EOF`},
+		{"pool", `[]`, `pool: the body is not a JSON object`},
+		{"pool", `{"name":"p"} {}`, `pool: the body goes on after its JSON object`},
+		{"pool", `{}`, `pool: name: is required`},
+		{"pool", `{"name":null}`, `pool: name: is required`},
+		{"pool", `{"name":{}}`, `pool: name: must be a text, not an object`},
+		{"pool", `{"name":"p","enabled":"maybe"}`, `pool: enabled: "maybe" is not true or false`},
+		{"pool", `{"name":"p","enabled":1}`, `pool: enabled: 1 is not true or false`},
+		{"pool", `{"name":"p","default_server_port":"http"}`, `pool: default_server_port: "http" is not a whole number`},
+		{"pool", `{"name":"p","default_server_port":80.5}`, `pool: default_server_port: 80.5 is not a whole number`},
+		{"pool", `{"name":"p","default_server_port":1e99}`, `pool: default_server_port: 1e99 is not a whole number`},
+		{"pool", `{"name":"p","default_server_port":70000}`, `pool: default_server_port: 70000 is out of range; give 1 to 65535`},
+		{"pool", `{"name":"p","request_queue_depth":-1}`, `pool: request_queue_depth: -1 is out of range; give 0 to 4294967295`},
+		{"pool", `{"name":"p","lb_algorithm":"ROUND"}`, `pool: lb_algorithm: "ROUND" is unknown; give one of ` +
+			`LB_ALGORITHM_LEAST_CONNECTIONS, LB_ALGORITHM_ROUND_ROBIN, LB_ALGORITHM_FASTEST_RESPONSE, LB_ALGORITHM_CONSISTENT_HASH, ` +
+			`LB_ALGORITHM_LEAST_LOAD, LB_ALGORITHM_FEWEST_SERVERS, LB_ALGORITHM_RANDOM, LB_ALGORITHM_FEWEST_TASKS, ` +
+			`LB_ALGORITHM_NEAREST_SERVER, LB_ALGORITHM_CORE_AFFINITY, LB_ALGORITHM_TOPOLOGY`},
+		{"pool", `{"name":"p","servers":{}}`, `pool: servers: must be a list, not an object`},
+		{"pool", `{"name":"p","servers":[80]}`, `pool: servers[0]: must be an object, not 80`},
+		{"pool", server(`null`), `pool: servers[1]: must be an object, not null`},
+		{"pool", server(`{}`), `pool: servers[1].ip: is required`},
+		{"pool", server(`{"ip":{"addr":"10.0.0.2"}}`), `pool: servers[1].ip.type: is required`},
+		{"pool", server(`{"ip":{"addr":"10.0.0.2","type":"V4"},"port":0}`), `pool: servers[1].port: 0 is out of range; give 1 to 65535`},
+		{"pool", server(`{"ip":{"addr":"10.0.0.2","type":"V6"}}`), `pool: servers[1].ip.addr: "10.0.0.2" is not an IPv6 address`},
+		{"pool", server(`{"ip":{"addr":"origin","type":"V4"}}`), `pool: servers[1].ip.addr: "origin" is not an IPv4 address`},
+		{"pool", server(`{"ip":{"addr":"10.0.0.1","type":"V4"},"port":80}`), `pool: servers[1]: 10.0.0.1:80 is already servers[0]`},
+		{"pool", `{"name":"p","health_monitor_refs":["/api/pool/pool-1"]}`,
+			`pool: health_monitor_refs[0]: "/api/pool/pool-1" refers to a pool; give a healthmonitor`},
+		{"pool", `{"name":"p","health_monitor_refs":["https://"]}`,
+			`pool: health_monitor_refs[0]: "https://" is not a reference; give /api/healthmonitor/<uuid> or /api/healthmonitor?name=<name>`},
+		{"pool", `{"name":"p","lb_algorithm":"LB_ALGORITHM_CONSISTENT_HASH","lb_algorithm_hash":"LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER"}`,
+			`pool: lb_algorithm_consistent_hash_hdr: is required by lb_algorithm_hash LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER`},
+
+		{"healthmonitor", `{"name":"m"}`, `healthmonitor: type: is required`},
+		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_HTTP","https_monitor":{}}`, `healthmonitor: http_monitor: is required by type HEALTH_MONITOR_HTTP`},
+		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_DNS"}`, `healthmonitor: dns_monitor: is required by type HEALTH_MONITOR_DNS`},
+		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_TCP","send_interval":3}`, `healthmonitor: receive_timeout: is longer than send_interval; give at most that`},
+		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_HTTP","http_monitor":{"http_response_code":["200"]}}`,
+			`healthmonitor: http_monitor.http_response_code[0]: "200" is unknown; give one of HTTP_ANY, HTTP_1XX, HTTP_2XX, HTTP_3XX, HTTP_4XX, HTTP_5XX`},
+		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_HTTP","http_monitor":{"maintenance_code":[500,501,502,503,504]}}`,
+			`healthmonitor: http_monitor.maintenance_code: has 5 items; give at most 4`},
+		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_HTTP","http_monitor":{"maintenance_code":[99]}}`,
+			`healthmonitor: http_monitor.maintenance_code[0]: 99 is out of range; give 101 to 599`},
+
+		{"virtualservice", `{"name":"v","vsvip_ref":"vsvip-1"}`, `virtualservice: services: is empty; give at least one port`},
+		{"virtualservice", `{"name":"v","services":[{"port":80}]}`, `virtualservice: vsvip_ref: is required`},
+		{"virtualservice", `{"name":"v","max_cps_per_client":5}`, `virtualservice: max_cps_per_client: 5 is out of range; give 0, or 10 to 1000`},
+		{"virtualservice", `{"name":"v","vsvip_ref":"vsvip-1","services":[{"port":90,"port_range_end":80}]}`,
+			`virtualservice: services[0].port_range_end: 80 is before port 90`},
+		{"virtualservice", `{"name":"v","vsvip_ref":"vsvip-1","services":[{"port":80,"port_range_end":90},{"port":85}]}`,
+			`virtualservice: services[1].port: 85 is already in services[0]`},
+
+		{"vsvip", `{"name":"v","vip":[{}]}`, `vsvip: vip[0].ip_address: is required`},
+		{"vsvip", `{"name":"v","vip":[{"ip_address":{"addr":"a.example","type":"DNS"}}]}`,
+			`vsvip: vip[0].ip_address.type: DNS is not an address; give V4 or V6`},
+		{"vsvip", `{"name":"v","vip":[{"ip6_address":{"addr":"10.0.0.1","type":"V4"}}]}`,
+			`vsvip: vip[0].ip6_address.type: V4 is not an IPv6 address; give V6`},
+		{"vsvip", `{"name":"v","vip":[{"vip_id":1,"ip_address":{"addr":"10.0.0.1","type":"V4"}},{"vip_id":"1","ip_address":{"addr":"10.0.0.2","type":"V4"}}]}`,
+			`vsvip: vip[1].vip_id: "1" is already the id of vip[0]`},
+
+		{"applicationprofile", `{"name":"a","type":"APPLICATION_PROFILE_TYPE_HTTP","http_profile":{"xff_alternate_name":"X Forwarded"}}`,
+			`applicationprofile: http_profile.xff_alternate_name: "X Forwarded" is not a header name`},
+		{"applicationprofile", `{"name":"a","type":"APPLICATION_PROFILE_TYPE_HTTP","http_profile":{"client_max_header_size":64}}`,
+			`applicationprofile: http_profile.client_max_header_size: is more than client_max_request_size, which holds all headers; give at most that`},
+		{"networkprofile", `{"name":"n"}`, `networkprofile: profile: is required`},
+		{"networkprofile", `{"name":"n","profile":{"type":"PROTOCOL_TYPE_TCP_PROXY","tcp_proxy_profile":{"idle_connection_timeout":4}}}`,
+			`networkprofile: profile.tcp_proxy_profile.idle_connection_timeout: 4 is out of range; give 0, or 5 to 14400`},
+		{"sslprofile", `{"name":"s","accepted_versions":[]}`, `sslprofile: accepted_versions: is empty; give at least one version`},
+		{"sslprofile", `{"name":"s","accepted_versions":[{"type":"SSL_VERSION_TLS1_2"},{"type":"SSL_VERSION_TLS1_2"}]}`,
+			`sslprofile: accepted_versions[1]: SSL_VERSION_TLS1_2 is there twice`},
+		{"sslprofile", `{"name":"s","accepted_ciphers":"","ciphersuites":""}`,
+			`sslprofile: accepted_ciphers: is empty, as are cipher_enums and ciphersuites; give at least one cipher`},
+		{"serviceenginegroup", `{"name":"g","min_scaleout_per_vs":5}`, `serviceenginegroup: min_scaleout_per_vs: is more than max_scaleout_per_vs`},
+		{"serviceenginegroup", `{"name":"g","min_se":11}`, `serviceenginegroup: min_se: is more than max_se`},
+		{"serviceenginegroup", `{"name":"g","min_cpu_usage":60,"max_cpu_usage":60}`, `serviceenginegroup: min_cpu_usage: is not less than max_cpu_usage`},
+		{"analyticsprofile", `{"name":"a","apdex_rtt_tolerated_factor":"much"}`, `analyticsprofile: apdex_rtt_tolerated_factor: "much" is not a number`},
+		{"analyticsprofile", `{"name":"a","apdex_rtt_tolerated_factor":"NaN"}`, `analyticsprofile: apdex_rtt_tolerated_factor: "NaN" is not a number`},
+		{"user", `{"full_name":"Bob"}`, `user: username: is required`},
+	} {
+		k := kindByName[c.kind]
+		o, err := k.Decode([]byte(c.body))
+		if err == nil {
+			k.Fill(o)
+			err = k.Check(o)
+		}
+		var problem *FieldError
+		if !errors.As(err, &problem) || err.Error() != c.want {
+			t.Errorf("%s %s\n got %v\nwant %s", c.kind, c.body, err, c.want)
+		}
+	}
+}
