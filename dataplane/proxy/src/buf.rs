@@ -34,9 +34,12 @@ impl BufPool {
     /// An empty piece with room for `block_bytes`.
     pub fn take(&self) -> Buf {
         self.0.out.set(self.0.out.get() + 1);
-        let block = self.0.idle.borrow_mut().pop().unwrap_or_else(|| {
-            Rc::new(Block { bytes: vec![0; self.0.block_bytes], home: Rc::downgrade(&self.0) })
-        });
+        let block = self
+            .0
+            .idle
+            .borrow_mut()
+            .pop()
+            .unwrap_or_else(|| Rc::new(Block { bytes: vec![0; self.0.block_bytes], home: Rc::downgrade(&self.0) }));
         Buf { block: Some(block), start: 0, end: 0 }
     }
 

@@ -40,18 +40,36 @@ impl std::ops::Add<Duration> for Time {
 #[derive(Debug)]
 pub enum Event {
     /// A client has connected to the listener at `listener`.
-    Accepted { conn: Conn, listener: SocketAddr, peer: SocketAddr },
+    Accepted {
+        conn: Conn,
+        listener: SocketAddr,
+        peer: SocketAddr,
+    },
     /// A connection begun with [`Io::connect`] stands.
-    Connected { conn: Conn },
-    Data { conn: Conn, buf: Buf },
+    Connected {
+        conn: Conn,
+    },
+    Data {
+        conn: Conn,
+        buf: Buf,
+    },
     /// The peer sends no more; it may still read.
-    Eof { conn: Conn },
+    Eof {
+        conn: Conn,
+    },
     /// What was queued has left. Comes once after each time [`Io::queued`] was seen above 0 at the end of a batch.
-    Drained { conn: Conn },
+    Drained {
+        conn: Conn,
+    },
     /// The deadline set last has passed; it is not set any more.
-    Deadline { conn: Conn },
+    Deadline {
+        conn: Conn,
+    },
     /// The connection is over and its handle dead: the peer's or the network's doing, never ours.
-    Gone { conn: Conn, why: Gone },
+    Gone {
+        conn: Conn,
+        why: Gone,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +99,12 @@ pub trait Io {
 
     /// An empty buffer of the driver's block length.
     fn buffer(&mut self) -> Buf;
+
+    /// An empty buffer with room for `bytes`: a block where one suffices.
+    fn buffer_for(&mut self, bytes: usize) -> Buf {
+        let mut block = self.buffer();
+        if block.room().len() >= bytes { block } else { Buf::with_room(bytes) }
+    }
 
     /// Begins a connection. `send` and `deadline` are legal at once; the outcome comes as `Connected` or `Gone`.
     fn connect(&mut self, to: SocketAddr) -> Conn;

@@ -1,26 +1,348 @@
-use std::sync::Arc;
+//! The proxy of one worker: owns every session, and hands each event of a batch to the session it is for.
+//!
+//! Nothing here decides anything about HTTP. What can wait for the end of the batch does: a request on an idle server
+//! connection, in case its end is in the same batch, and sealing, so that a batch costs one record.
+
+use std::{net::SocketAddr, sync::Arc};
+
 use weir_snapshot::Snapshot;
-use weir_telemetry::Counters;
-use crate::{io::{Event, Handler, Io}, limits::Limits};
+use weir_telemetry::{Counters, Happening};
+use weir_wire::http1::FieldTable;
+
+use crate::{
+    buf::Buf,
+    client::{Client, Expiry},
+    io::{Close, Conn, Event, Gone, Handler, Io},
+    limits::Limits,
+    pool::Pools,
+    rescue::Error,
+    server::{Server, State},
+    table::Table,
+};
 
 /// One worker's proxy.
-pub struct Proxy {}
+pub struct Proxy {
+    pub(crate) clients: Table<Client>,
+    pub(crate) servers: Table<Server>,
+    pub(crate) core: Core,
+}
+
+/// What all sessions of a worker share.
+pub(crate) struct Core {
+    pub snapshot: Arc<Snapshot>,
+    /// Counts snapshots.
+    pub epoch: u64,
+    pub pools: Pools,
+    pub counters: Counters,
+    pub limits: Limits,
+    pub draining: bool,
+    pub fields: FieldTable,
+    /// What TLS wants to send; empty between uses.
+    pub scratch: Vec<u8>,
+    /// Clients whose request goes out on an idle connection at the end of the batch.
+    pub starting: Vec<Conn>,
+    /// Clients with plaintext that is not sealed yet.
+    pub unflushed: Vec<Conn>,
+}
 
 impl Proxy {
-    pub fn new(_snapshot: Arc<Snapshot>, _limits: Limits) -> Self { todo!() }
-    /// Serves by `snapshot` from the next request of each client on.
-    pub fn replace<I: Io>(&mut self, _io: &mut I, _snapshot: Arc<Snapshot>) { todo!() }
+    pub fn new(snapshot: Arc<Snapshot>, limits: Limits) -> Self {
+        let mut pools = Pools::default();
+        pools.replace(&snapshot);
+        let core = Core {
+            snapshot,
+            epoch: 0,
+            pools,
+            counters: Counters::default(),
+            limits,
+            draining: false,
+            fields: FieldTable::new(),
+            scratch: Vec::new(),
+            starting: Vec::new(),
+            unflushed: Vec::new(),
+        };
+        Self { clients: Table::default(), servers: Table::default(), core }
+    }
+
+    /// Serves by `snapshot` from the next request of each client on. Clients of listeners that are gone are closed as
+    /// soon as they are idle.
+    pub fn replace<I: Io>(&mut self, io: &mut I, snapshot: Arc<Snapshot>) {
+        let recycled = snapshot.recycled();
+        recycled.services.iter().for_each(|id| self.core.counters.restart_service(*id));
+        recycled.servers.iter().for_each(|id| self.core.counters.restart_server(*id));
+        for orphan in self.core.pools.replace(&snapshot) {
+            self.close_server(io, orphan, Close::Flush);
+        }
+        self.core.snapshot = snapshot;
+        self.core.epoch += 1;
+        for conn in self.clients.conns() {
+            if self.clients.find(conn).is_some_and(|client| client.is_idle() && !client.is_served(&self.core)) {
+                self.close_client(io, conn, Close::Flush);
+            }
+        }
+    }
+
     /// The verdict of the health monitors. Unknown names are ignored: the Plan may be ahead of the monitors or behind.
-    pub fn set_server_up<I: Io>(&mut self, _io: &mut I, _pool_uuid: &str, _server_name: &str, _up: bool) { todo!() }
-    /// By the dense id of the snapshot.
-    pub fn server_is_up(&self, _pool_id: u32, _server_id: u32) -> bool { todo!() }
-    /// Ends each client connection with its response; the driver stops accepting.
-    pub fn drain<I: Io>(&mut self, _io: &mut I) { todo!() }
+    pub fn set_server_up<I: Io>(&mut self, io: &mut I, pool_uuid: &str, server_name: &str, up: bool) {
+        let Some(pool) = self.core.snapshot.pool(pool_uuid).cloned() else { return };
+        for idle in self.core.pools.set_up(&pool, server_name, up) {
+            self.close_server(io, idle, Close::Flush);
+        }
+    }
+
+    /// By the dense ids of the snapshot.
+    pub fn server_is_up(&self, pool: u32, server: u32) -> bool {
+        self.core.pools.is_up(pool, server)
+    }
+
+    /// Ends each client's connection with the response to its request, or now when it has none. The driver stops
+    /// accepting; [`is_idle`](Self::is_idle) tells when all are gone.
+    pub fn drain<I: Io>(&mut self, io: &mut I) {
+        self.core.draining = true;
+        for idle in self.core.pools.drain() {
+            self.close_server(io, idle, Close::Flush);
+        }
+        for conn in self.clients.conns() {
+            if self.clients.find(conn).is_some_and(|client| client.is_idle()) {
+                self.close_client(io, conn, Close::Flush);
+            }
+        }
+    }
+
     /// No connection is left.
-    pub fn is_idle(&self) -> bool { todo!() }
-    pub fn counters(&self) -> &Counters { todo!() }
+    pub fn is_idle(&self) -> bool {
+        self.clients.len() == 0 && self.servers.len() == 0
+    }
+
+    pub fn counters(&self) -> &Counters {
+        &self.core.counters
+    }
 }
 
 impl Handler for Proxy {
-    fn handle<I: Io>(&mut self, _io: &mut I, _events: &mut Vec<Event>) { todo!() }
+    fn handle<I: Io>(&mut self, io: &mut I, events: &mut Vec<Event>) {
+        for event in events.drain(..) {
+            match event {
+                Event::Accepted { conn, listener, peer } => self.accepted(io, conn, listener, peer),
+                Event::Connected { conn } => self.connected(io, conn),
+                Event::Data { conn, buf } if self.servers.contains(conn) => self.server_data(io, conn, buf),
+                Event::Data { conn, buf } => self.client_data(io, conn, buf),
+                Event::Eof { conn } if self.servers.contains(conn) => self.server_eof(io, conn),
+                Event::Eof { conn } => self.client_eof(io, conn),
+                Event::Drained { conn } if self.servers.contains(conn) => self.server_drained(io, conn),
+                Event::Drained { conn } => self.client_drained(io, conn),
+                Event::Deadline { conn } if self.servers.contains(conn) => self.server_deadline(io, conn),
+                Event::Deadline { conn } => self.client_deadline(io, conn),
+                Event::Gone { conn, why } if self.servers.contains(conn) => self.server_gone(io, conn, why),
+                Event::Gone { conn, .. } => self.client_gone(io, conn),
+            }
+        }
+        self.end_batch(io);
+    }
+}
+
+impl Proxy {
+    fn end_batch<I: Io>(&mut self, io: &mut I) {
+        while !self.core.starting.is_empty() {
+            let mut starting = std::mem::take(&mut self.core.starting);
+            starting.drain(..).for_each(|conn| self.send_request(io, conn));
+            if self.core.starting.is_empty() {
+                self.core.starting = starting;
+            }
+        }
+        let mut unflushed = std::mem::take(&mut self.core.unflushed);
+        for conn in unflushed.drain(..) {
+            if let Some(client) = self.clients.find(conn) {
+                client.flush(io);
+            }
+        }
+        self.core.unflushed = unflushed;
+    }
+}
+
+// Clients' events.
+impl Proxy {
+    fn accepted<I: Io>(&mut self, io: &mut I, conn: Conn, listener: SocketAddr, peer: SocketAddr) {
+        let full = self.clients.len() >= self.core.limits.clients;
+        let client = if full { None } else { Client::accept(io, &mut self.core, conn, listener, peer) };
+        match client {
+            Some(client) => {
+                self.clients.insert(conn, client);
+            }
+            None => io.close(conn, Close::Abort),
+        }
+    }
+
+    fn client_data<I: Io>(&mut self, io: &mut I, conn: Conn, buf: Buf) {
+        let Some(client) = self.clients.find(conn) else { return };
+        match client.receive(io, &mut self.core, buf) {
+            Ok(()) => {}
+            Err(error) => {
+                if client.is_handshaking() {
+                    self.core.counters.note(Happening::HandshakeFailed { service: client.service.id });
+                }
+                return self.fail(io, conn, error);
+            }
+        }
+        self.proceed(io, conn);
+    }
+
+    fn client_eof<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(client) = self.clients.find(conn) else { return };
+        client.ended = true;
+        if client.is_handshaking() && client.has_spoken() {
+            self.core.counters.note(Happening::HandshakeFailed { service: client.service.id });
+            return self.fail(io, conn, Error::ClientTls);
+        }
+        self.proceed(io, conn);
+    }
+
+    fn client_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(client) = self.clients.find(conn) else { return };
+        client.drained(io);
+        if let Some(server) = client.exchange().and_then(|exchange| exchange.server()) {
+            self.download(io, server);
+        }
+    }
+
+    fn client_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(client) = self.clients.find(conn) else { return };
+        match client.expired(io, &self.core) {
+            Expiry::Slow => {}
+            Expiry::Idle => self.close_client(io, conn, Close::Flush),
+            Expiry::Failed(error) => self.fail(io, conn, error),
+        }
+    }
+
+    fn client_gone<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        if self.clients.find(conn).is_some_and(|client| client.exchange().is_some()) {
+            self.fail(io, conn, Error::ClientAborted);
+        } else {
+            self.close_client(io, conn, Close::Abort);
+        }
+    }
+
+    /// Ends a client's session and its connection.
+    pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
+        let Some(mut client) = self.clients.remove(conn) else { return };
+        if how != Close::Abort {
+            client.say_goodbye(io, &mut self.core);
+        }
+        client.report_bytes(&mut self.core);
+        self.core.counters.note(Happening::ClientGone { service: client.service.id });
+        if let Some(kept) = client.kept {
+            self.close_server(io, kept, Close::Flush);
+        }
+        io.close(conn, how);
+    }
+}
+
+// Servers' events.
+impl Proxy {
+    fn connected<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(server) = self.servers.find(conn) else { return };
+        let State::Connecting { client } = server.state else { return };
+        self.core.counters.note(Happening::ServerConnected { server: server.place.server });
+        server.state = State::Busy { client };
+        server.line.expect(io, None);
+        self.send_request(io, client);
+    }
+
+    fn server_data<I: Io>(&mut self, io: &mut I, conn: Conn, buf: Buf) {
+        // Nobody has asked for anything: what comes belongs to nobody.
+        if self.lose_if_unused(io, conn, Error::ServerReset) {
+            return;
+        }
+        let Some(server) = self.servers.find(conn) else { return };
+        match server.state {
+            State::Idle | State::Kept { .. } => self.close_server(io, conn, Close::Abort),
+            State::Connecting { .. } | State::Busy { .. } => {
+                server.inbox.push(buf);
+                self.download(io, conn);
+            }
+        }
+    }
+
+    fn server_eof<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(server) = self.servers.find(conn) else { return };
+        server.ended = true;
+        match server.state {
+            State::Idle | State::Kept { .. } => self.close_server(io, conn, Close::Flush),
+            State::Connecting { .. } | State::Busy { .. } => {
+                if !self.lose_if_unused(io, conn, Error::ServerClosed) {
+                    self.download(io, conn);
+                }
+            }
+        }
+    }
+
+    fn server_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        if let Some(State::Busy { client }) = self.servers.find(conn).map(|server| server.state) {
+            self.proceed(io, client);
+        }
+    }
+
+    fn server_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(server) = self.servers.find(conn) else { return };
+        server.line.expired();
+        match server.state {
+            State::Idle | State::Kept { .. } => self.close_server(io, conn, Close::Flush),
+            State::Connecting { client } => self.connect_failed(io, conn, client, Error::ConnectTimeout),
+            State::Busy { client } => {
+                self.fail(io, client, Error::ResponseTimeout);
+                self.proceed(io, client);
+            }
+        }
+    }
+
+    fn server_gone<I: Io>(&mut self, io: &mut I, conn: Conn, why: Gone) {
+        let Some(server) = self.servers.find(conn) else { return };
+        match server.state {
+            State::Idle | State::Kept { .. } => self.close_server(io, conn, Close::Abort),
+            State::Connecting { client } => self.connect_failed(io, conn, client, Error::Connect(why)),
+            State::Busy { client } => {
+                if !self.lose_if_unused(io, conn, Error::ServerReset) {
+                    self.fail(io, client, Error::ServerReset);
+                    self.proceed(io, client);
+                }
+            }
+        }
+    }
+
+    fn connect_failed<I: Io>(&mut self, io: &mut I, conn: Conn, client: Conn, error: Error) {
+        let Some(place) = self.servers.find(conn).map(|server| server.place) else { return };
+        self.close_server(io, conn, Close::Abort);
+        self.try_another(io, client, place, error, true);
+    }
+
+    /// A connection that turns out to be over, or out of step, before its request was sent: another one gets it.
+    fn lose_if_unused<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) -> bool {
+        let Some(server) = self.servers.find(conn) else { return false };
+        let (State::Busy { client } | State::Connecting { client }) = server.state else { return false };
+        let place = server.place;
+        let waits = self.clients.find(client).and_then(Client::exchange).is_some_and(|e| e.is_waiting());
+        if waits {
+            self.close_server(io, conn, Close::Abort);
+            self.try_another(io, client, place, error, false);
+        }
+        waits
+    }
+
+    /// Ends a connection to a server and whatever the pools know of it.
+    pub(crate) fn close_server<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
+        let Some(server) = self.servers.remove(conn) else { return };
+        match server.state {
+            State::Connecting { .. } | State::Busy { .. } => self.core.pools.end(server.place),
+            State::Idle => self.core.pools.forget_idle(server.place, conn),
+            State::Kept { client } => {
+                if let Some(client) = self.clients.find(client).filter(|client| client.kept == Some(conn)) {
+                    client.kept = None;
+                }
+            }
+        }
+        if server.is_connected() {
+            self.core.counters.note(Happening::ServerGone { server: server.place.server });
+        }
+        io.close(conn, how);
+    }
 }

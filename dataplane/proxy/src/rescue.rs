@@ -5,7 +5,10 @@ use weir_policy::{ClientFacts, HttpProfile};
 use weir_telemetry::Cause;
 use weir_wire::http1::{self, HeadWriter, Overflow};
 
-use crate::{buf::Buf, io::Gone};
+use crate::{
+    buf::Buf,
+    io::{Close, Gone, Io},
+};
 
 /// Everything that can end an exchange or a client's connection before its time, by who did it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,21 +39,24 @@ pub enum Error {
 /// What follows for the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Remedy {
-    /// Of the page; `None`: nobody is there to read one, or no request has begun.
-    pub status: Option<u16>,
+    /// Of the page, where a response is owed and has not begun.
+    pub page: Option<u16>,
+    /// How the connection ends where there is no page.
+    pub close: Close,
     pub cause: Cause,
 }
 
 pub(crate) fn remedy(error: Error) -> Remedy {
-    let (status, cause) = match error {
+    let (page, cause) = match error {
         Error::Request(wrong) => request_remedy(wrong),
-        Error::AcceptTimeout => (0, Cause::ClientAcceptTimeout),
+        Error::AcceptTimeout => return without_page(Close::Flush, Cause::ClientAcceptTimeout),
+        // The alert that says why is on its way.
+        Error::ClientTls => return without_page(Close::Linger, Cause::ClientTls),
+        Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
+        Error::ClientAborted => return without_page(Close::Abort, Cause::ClientAborted),
         Error::HeadTimeout => (408, Cause::ClientHeadTimeout),
         Error::BodyTimeout => (408, Cause::ClientBodyTimeout),
         Error::BodyTooLarge => (413, Cause::ClientBodyTooLarge),
-        Error::ClientTls => (0, Cause::ClientTls),
-        Error::ClientStalled => (0, Cause::ClientStalled),
-        Error::ClientAborted => (0, Cause::ClientAborted),
         Error::Connect(Gone::Refused) => (502, Cause::ServerRefused),
         Error::Connect(Gone::Unreachable) => (502, Cause::ServerUnreachable),
         Error::Connect(Gone::Reset) | Error::ServerReset => (502, Cause::ServerReset),
@@ -66,7 +72,8 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::NoServer => (503, Cause::NoServer),
         Error::HeadOverflow => (502, Cause::Internal),
     };
-    Remedy { status: (status != 0).then_some(status), cause }
+    // A response that is cut must be seen to be cut, whatever its framing.
+    Remedy { page: Some(page), close: Close::Abort, cause }
 }
 
 fn request_remedy(wrong: http1::Error) -> (u16, Cause) {
@@ -80,13 +87,24 @@ fn request_remedy(wrong: http1::Error) -> (u16, Cause) {
     }
 }
 
-/// Whose doing it was that an exchange failed, for the server's record.
-pub(crate) fn blames_server(error: Error) -> bool {
-    use Error::*;
-    match error {
-        Connect(why) => why != Gone::Local,
-        ConnectTimeout | ServerReset | ServerClosed | ResponseTimeout | Response(_) => true,
-        _ => false,
+fn without_page(close: Close, cause: Cause) -> Remedy {
+    Remedy { page: None, close, cause }
+}
+
+impl Error {
+    /// Whose doing it was, for the server's record.
+    pub(crate) fn blames_server(self) -> bool {
+        use Error::*;
+        match self {
+            Connect(why) => why != Gone::Local,
+            ConnectTimeout | ServerReset | ServerClosed | ResponseTimeout | Response(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the client's bytes can still be told apart after it.
+    pub(crate) fn leaves_client_readable(self) -> bool {
+        !matches!(self, Error::Request(_) | Error::HeadTimeout | Error::BodyTimeout | Error::BodyTooLarge)
     }
 }
 
@@ -98,41 +116,34 @@ pub(crate) struct Page {
     pub keep_alive: bool,
 }
 
+/// More than a page with every security line has.
+const PAGE_BYTES_MAX: usize = 1024;
+
 impl Page {
-    /// Writes the page behind what `out` holds.
-    pub fn write(&self, profile: &HttpProfile, client: &ClientFacts, out: &mut Buf) -> Result<(), Overflow> {
+    pub fn write<I: Io>(&self, io: &mut I, profile: &HttpProfile, client: &ClientFacts) -> Result<Buf, Overflow> {
         let reason = reason(self.status);
-        let body_bytes = PAGE.iter().map(|part| part.len()).sum::<usize>() + 2 * (4 + reason.len());
+        let code = [self.status / 100, self.status / 10 % 10, self.status % 10].map(|digit| b'0' + digit as u8);
+        let body = [b"<!doctype html>\n<title>", &code[..], b" ", reason, b"</title>\n<h1>", reason, b"</h1>\n"];
+        let mut out = io.buffer_for(PAGE_BYTES_MAX);
         let mut head = HeadWriter::new(out.room());
         head.status_line(self.status, reason)
             .field(b"Content-Type", b"text/html")
             .text(b"Content-Length: ")
-            .number(body_bytes as u64)
+            .number(body.iter().map(|part| part.len() as u64).sum())
             .text(b"\r\n")
             .field(b"Cache-Control", b"no-store")
             .text(profile.security_lines(client))
             .field(b"Connection", if self.keep_alive { b"keep-alive" } else { b"close" });
         let head_bytes = head.end()?;
         out.filled(head_bytes);
-        if self.head_only { Ok(()) } else { self.write_body(reason, out) }
-    }
-
-    fn write_body(&self, reason: &[u8], out: &mut Buf) -> Result<(), Overflow> {
-        let mut body = HeadWriter::new(out.room());
-        for part in &PAGE[..PAGE.len() - 1] {
-            body.text(part).number(self.status.into()).text(b" ").text(reason);
+        if !self.head_only {
+            for part in body {
+                out.append(part);
+            }
         }
-        // The last part ends in the CRLF that `end` writes.
-        body.text(PAGE[PAGE.len() - 1].trim_ascii_end());
-        let body_bytes = body.end()?;
-        out.filled(body_bytes);
-        Ok(())
+        Ok(out)
     }
 }
-
-/// The title stands between these.
-const PAGE: [&[u8]; 3] =
-    [b"<!doctype html>\n<title>", b"</title>\n<h1>", b"</h1>\n<p>This is Weir; no server has answered.</p>\r\n"];
 
 fn reason(status: u16) -> &'static [u8] {
     match status {

@@ -1,0 +1,349 @@
+//! A client's connection: TLS or plain bytes in, one request after another out of them, in order; a later one waits in
+//! the inbox, unread, until the one before is answered. Between requests it holds no buffer.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use weir_policy::{ClientFacts, HttpProfile};
+use weir_snapshot::VirtualService;
+use weir_telemetry::Happening;
+use weir_wire::http1::{self, Framing, Parsed, RequestHead};
+
+use crate::{
+    buf::Buf,
+    exchange::{Exchange, balance_key},
+    inbox::Inbox,
+    io::{Close, Conn, Io},
+    line::Line,
+    proxy::Core,
+    rescue::Error,
+    secure::Secure,
+};
+
+pub(crate) struct Client {
+    pub line: Line,
+    /// Of the request in flight, or of the one before; looked up again for the next one after a new snapshot.
+    pub service: Arc<VirtualService>,
+    pub facts: ClientFacts,
+    pub inbox: Inbox,
+    pub stage: Stage,
+    /// The client sends no more.
+    pub ended: bool,
+    /// A server connection of this client's own, where they are not shared.
+    pub kept: Option<Conn>,
+    listener: SocketAddr,
+    peer: SocketAddr,
+    /// The snapshot that `service` was looked up in.
+    epoch: u64,
+    secure: Option<Secure>,
+    requests: u32,
+    received: u64,
+    /// Bytes queued when we last looked whether the client takes any.
+    stalled_at: usize,
+}
+
+pub(crate) enum Stage {
+    Handshake,
+    /// Between two requests, or before the first.
+    Idle,
+    /// Part of a request head has come.
+    Head,
+    Exchange(Exchange),
+}
+
+/// What the bytes in the inbox come to.
+pub(crate) enum Next {
+    /// More must come.
+    More,
+    /// A request for a server; `answer_continue`: its client waits for a 100 that is ours to give.
+    Exchange {
+        answer_continue: bool,
+    },
+    /// A request that policy answers.
+    Local {
+        status: u16,
+        response: Buf,
+        keep_alive: bool,
+    },
+    Refused(Error),
+    /// The listener serves nothing any more.
+    Unserved,
+}
+
+/// What a passed deadline means.
+pub(crate) enum Expiry {
+    /// The client is slow, and still there.
+    Slow,
+    /// Nobody asks for anything.
+    Idle,
+    Failed(Error),
+}
+
+impl Client {
+    pub fn accept<I: Io>(
+        io: &mut I,
+        core: &mut Core,
+        conn: Conn,
+        listener: SocketAddr,
+        peer: SocketAddr,
+    ) -> Option<Self> {
+        let found = core.snapshot.listener(listener)?;
+        let service = found.service.clone();
+        let secure = match &service.tls {
+            Some(config) if found.tls => Some(Secure::new(config).ok()?),
+            _ => None,
+        };
+        let mut line = Line::new(conn, io.now());
+        line.expect(io, service.http.timeouts.post_accept);
+        core.counters.note(Happening::ClientConnected { service: service.id });
+        Some(Self {
+            line,
+            facts: ClientFacts::new(peer, listener, secure.is_some()),
+            inbox: Inbox::default(),
+            stage: if secure.is_some() { Stage::Handshake } else { Stage::Idle },
+            ended: false,
+            kept: None,
+            listener,
+            peer,
+            epoch: core.epoch,
+            service,
+            secure,
+            requests: 0,
+            received: 0,
+            stalled_at: usize::MAX,
+        })
+    }
+
+    pub fn exchange(&mut self) -> Option<&mut Exchange> {
+        match &mut self.stage {
+            Stage::Exchange(exchange) => Some(exchange),
+            _ => None,
+        }
+    }
+
+    pub fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Idle | Stage::Handshake) && self.inbox.is_empty()
+    }
+
+    pub fn is_handshaking(&self) -> bool {
+        matches!(self.stage, Stage::Handshake)
+    }
+
+    /// Whether anything has come yet: a probe that only connects is no failed handshake.
+    pub fn has_spoken(&self) -> bool {
+        self.received > 0
+    }
+
+    /// Takes what has come.
+    pub fn receive<I: Io>(&mut self, io: &mut I, core: &mut Core, buf: Buf) -> Result<(), Error> {
+        self.received += buf.len() as u64;
+        let Some(secure) = &mut self.secure else {
+            self.inbox.push(buf);
+            return Ok(());
+        };
+        let opened = secure.open(io, &mut self.line, buf, &mut self.inbox, &mut core.scratch);
+        let progress = opened.map_err(|_| Error::ClientTls)?;
+        if progress.handshaken {
+            let resumed = secure.handshaken().is_some_and(|handshaken| handshaken.resumed);
+            core.counters.note(Happening::Handshake { service: self.service.id, resumed });
+            self.stage = Stage::Idle;
+        }
+        self.ended |= progress.closed;
+        Ok(())
+    }
+
+    /// Queues plaintext for the client.
+    pub fn deliver<I: Io>(&mut self, io: &mut I, unflushed: &mut Vec<Conn>, plain: Buf) {
+        match &mut self.secure {
+            None => self.line.send(io, plain),
+            Some(secure) => {
+                if secure.push(io, &mut self.line, plain) {
+                    unflushed.push(self.line.conn);
+                }
+            }
+        }
+    }
+
+    /// The end of a batch.
+    pub fn flush<I: Io>(&mut self, io: &mut I) {
+        if let Some(secure) = &mut self.secure {
+            secure.flush(io, &mut self.line);
+        }
+    }
+
+    /// What TLS says last.
+    pub fn say_goodbye<I: Io>(&mut self, io: &mut I, core: &mut Core) {
+        if let Some(secure) = &mut self.secure {
+            secure.close(io, &mut self.line, &mut core.scratch);
+        }
+    }
+
+    /// Whether what the listener serves now is served to this client: false once its virtual service is gone.
+    pub fn is_served(&self, core: &Core) -> bool {
+        self.epoch == core.epoch
+            || core.snapshot.listener(self.listener).is_some_and(|l| l.tls == self.secure.is_some())
+    }
+
+    fn look_up_service(&mut self, core: &Core) -> bool {
+        if self.epoch != core.epoch {
+            let Some(found) = core.snapshot.listener(self.listener).filter(|_| self.is_served(core)) else {
+                return false;
+            };
+            self.service = found.service.clone();
+            self.epoch = core.epoch;
+        }
+        true
+    }
+
+    /// How to end the connection behind a complete answer.
+    pub fn farewell(&self) -> Close {
+        let unread = !self.inbox.is_empty() || !self.line.is_reading();
+        if unread && !self.ended { Close::Linger } else { Close::Flush }
+    }
+
+    pub fn report_bytes(&mut self, core: &mut Core) {
+        let (service, sent) = (self.service.id, self.line.take_sent());
+        let received = std::mem::take(&mut self.received);
+        if received + sent > 0 {
+            core.counters.note(Happening::ClientBytes { service, received, sent });
+        }
+    }
+}
+
+// Requests.
+impl Client {
+    /// Reads the next request out of the inbox.
+    pub fn next_request<I: Io>(&mut self, io: &mut I, core: &mut Core) -> Next {
+        if self.inbox.is_empty() || matches!(self.stage, Stage::Handshake) {
+            return Next::More;
+        }
+        if !self.look_up_service(core) {
+            return Next::Unserved;
+        }
+        let service = self.service.clone();
+        let mut inbox = std::mem::take(&mut self.inbox);
+        let next = self.read_head(io, core, &service, &mut inbox);
+        self.inbox = inbox;
+        next
+    }
+
+    fn read_head<I: Io>(&mut self, io: &mut I, core: &mut Core, service: &VirtualService, inbox: &mut Inbox) -> Next {
+        let limits = &service.http.request_limits;
+        while let Some(bytes) = inbox.head(limits.head_bytes) {
+            match http1::request(bytes, limits, &mut core.fields) {
+                Err(wrong) => return Next::Refused(Error::Request(wrong)),
+                Ok(Parsed::Partial) => {
+                    if !inbox.keep_for_more() {
+                        break;
+                    }
+                }
+                Ok(Parsed::Whole(head)) => {
+                    core.counters.note(Happening::Request { service: service.id });
+                    let (len, more) = (head.len, bytes.len() > head.len);
+                    let next = self.take_request(io, service, &head, !core.draining, more);
+                    inbox.head_read(len);
+                    return next;
+                }
+            }
+        }
+        Next::More
+    }
+
+    fn take_request<I: Io>(
+        &mut self,
+        io: &mut I,
+        service: &VirtualService,
+        head: &RequestHead<'_>,
+        may_go_on: bool,
+        more_has_come: bool,
+    ) -> Next {
+        let http = &service.http;
+        self.requests += 1;
+        let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
+        let keep_alive = head.keep_alive && may_go_on && more_allowed;
+        if let Some(redirect) = http.redirect_to_https(head, &self.facts) {
+            let keep_alive = keep_alive && matches!(head.body, Framing::None | Framing::Length(0));
+            let mut response = io.buffer_for(redirect.bytes_max());
+            return match redirect.write(keep_alive, response.room()) {
+                Ok(bytes) => {
+                    response.filled(bytes);
+                    Next::Local { status: redirect.status(), response, keep_alive }
+                }
+                Err(_) => Next::Refused(Error::HeadOverflow),
+            };
+        }
+        if is_too_large(head.body, http) {
+            return Next::Refused(Error::BodyTooLarge);
+        }
+        let mut request = io.buffer_for(http.request_bytes_max(head));
+        match http.write_request(head, &self.facts, true, request.room()) {
+            Ok(bytes) => request.filled(bytes),
+            Err(_) => return Next::Refused(Error::HeadOverflow),
+        }
+        let answers_continue = http.answers_continue(head);
+        let key = service.pool.as_ref().map(|pool| balance_key(pool, head, self.peer)).unwrap_or_default();
+        self.stage = Stage::Exchange(Exchange::new(head, keep_alive, answers_continue, key, request));
+        Next::Exchange { answer_continue: answers_continue && !more_has_come }
+    }
+
+    /// Waits for the rest of a head, or for the next request.
+    pub fn await_request<I: Io>(&mut self, io: &mut I) {
+        self.line.read(io, true);
+        if self.inbox.is_empty() {
+            return;
+        }
+        if matches!(self.stage, Stage::Idle) {
+            self.stage = Stage::Head;
+            self.line.expect(io, self.service.http.timeouts.client_header);
+        }
+    }
+
+    /// The request has been answered, and the connection goes on.
+    pub fn finish_request<I: Io>(&mut self, io: &mut I) {
+        self.stage = Stage::Idle;
+        self.stalled_at = usize::MAX;
+        self.line.expect(io, self.service.http.timeouts.keepalive);
+    }
+
+    /// Waits for the client to take what is queued for it.
+    pub fn watch_stall<I: Io>(&mut self, io: &mut I, core: &Core) {
+        self.stalled_at = io.queued(self.line.conn);
+        self.line.expect(io, Some(core.limits.stalled_client));
+    }
+
+    /// Everything queued has left.
+    pub fn drained<I: Io>(&mut self, io: &mut I) {
+        let timeouts = &self.service.http.timeouts;
+        match &self.stage {
+            Stage::Idle if self.requests > 0 => self.line.expect(io, timeouts.keepalive),
+            Stage::Exchange(exchange) if exchange.awaits_body() && self.line.is_reading() => {
+                self.line.expect(io, timeouts.client_body);
+            }
+            Stage::Exchange(_) => self.line.expect(io, None),
+            _ => {}
+        }
+    }
+
+    pub fn expired<I: Io>(&mut self, io: &mut I, core: &Core) -> Expiry {
+        self.line.expired();
+        let queued = io.queued(self.line.conn);
+        match &self.stage {
+            Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),
+            Stage::Head => Expiry::Failed(Error::HeadTimeout),
+            Stage::Exchange(exchange) if exchange.awaits_body() && self.line.is_reading() => {
+                Expiry::Failed(Error::BodyTimeout)
+            }
+            Stage::Idle | Stage::Exchange(_) if queued > 0 => {
+                let takes_some = queued < self.stalled_at;
+                self.watch_stall(io, core);
+                if takes_some { Expiry::Slow } else { Expiry::Failed(Error::ClientStalled) }
+            }
+            Stage::Idle if self.requests == 0 => Expiry::Failed(Error::AcceptTimeout),
+            Stage::Idle => Expiry::Idle,
+            Stage::Exchange(_) => Expiry::Slow,
+        }
+    }
+}
+
+fn is_too_large(body: Framing, http: &HttpProfile) -> bool {
+    matches!((body, http.max_body_bytes), (Framing::Length(bytes), Some(most)) if bytes > most)
+}

@@ -1,0 +1,72 @@
+//! Our end of a connection: remembers what the driver has been told, so that nothing is told twice, and knows when the
+//! peer takes too little.
+
+use std::time::Duration;
+
+use crate::{
+    buf::Buf,
+    io::{Conn, Io, Time},
+    limits::Limits,
+};
+
+pub(crate) struct Line {
+    pub conn: Conn,
+    /// When the connection began.
+    pub since: Time,
+    deadline: Option<Time>,
+    reading: bool,
+    /// Sent since the queue was last seen empty.
+    pieces: u32,
+    /// Bytes sent since [`take_sent`](Self::take_sent).
+    sent: u64,
+}
+
+impl Line {
+    pub fn new(conn: Conn, since: Time) -> Self {
+        Self { conn, since, deadline: None, reading: true, pieces: 0, sent: 0 }
+    }
+
+    pub fn send<I: Io>(&mut self, io: &mut I, buf: Buf) {
+        if buf.is_empty() {
+            return;
+        }
+        self.pieces = if io.queued(self.conn) == 0 { 1 } else { self.pieces + 1 };
+        self.sent += buf.len() as u64;
+        io.send(self.conn, buf);
+    }
+
+    pub fn take_sent(&mut self) -> u64 {
+        std::mem::take(&mut self.sent)
+    }
+
+    /// Whether the peer must take what is queued before it gets more.
+    pub fn is_full<I: Io>(&self, io: &I, limits: &Limits) -> bool {
+        let queued = io.queued(self.conn);
+        queued >= limits.queued_bytes || (queued > 0 && self.pieces >= limits.queued_pieces)
+    }
+
+    pub fn is_reading(&self) -> bool {
+        self.reading
+    }
+
+    pub fn read<I: Io>(&mut self, io: &mut I, on: bool) {
+        if self.reading != on {
+            self.reading = on;
+            io.reading(self.conn, on);
+        }
+    }
+
+    /// Expects something within `span` from now; `None`: at any time.
+    pub fn expect<I: Io>(&mut self, io: &mut I, span: Option<Duration>) {
+        let at = span.map(|span| io.now() + span);
+        if self.deadline != at {
+            self.deadline = at;
+            io.deadline(self.conn, at);
+        }
+    }
+
+    /// The deadline has passed and is not set any more.
+    pub fn expired(&mut self) {
+        self.deadline = None;
+    }
+}

@@ -1,0 +1,178 @@
+//! The pools of a worker: which server takes a request, and the connections that stand idle, the latest first, so that
+//! the others can time out. Only connections without anything unread or unfinished come here.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use weir_balance::{Balancer, HashKey};
+use weir_snapshot::{Pool, Snapshot};
+
+use crate::{io::Conn, limits::Limits};
+
+#[derive(Default)]
+pub(crate) struct Pools {
+    /// By the dense id of the snapshot.
+    rows: Vec<Option<Row>>,
+}
+
+struct Row {
+    pool: Arc<Pool>,
+    balancer: Balancer,
+    /// By position in the pool.
+    idle: Vec<Vec<Conn>>,
+}
+
+/// A server in its pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub pool: u32,
+    /// Dense id.
+    pub server: u32,
+    pub address: SocketAddr,
+    /// In the pool as it was when the place was picked; id and address tell whether it still holds.
+    pub position: usize,
+}
+
+impl Pools {
+    /// Follows a new snapshot. Returns the idle connections of servers that are in it no more, or are disabled.
+    pub fn replace(&mut self, snapshot: &Snapshot) -> Vec<Conn> {
+        let mut before = std::mem::take(&mut self.rows);
+        let mut orphans = Vec::new();
+        for pool in snapshot.pools() {
+            let id = pool.id as usize;
+            if self.rows.len() <= id {
+                self.rows.resize_with(id + 1, || None);
+            }
+            let known = before.get_mut(id).and_then(Option::take).filter(|row| row.pool.uuid == pool.uuid);
+            self.rows[id] = Some(match known {
+                Some(row) => row.reconcile(pool, &mut orphans),
+                None => Row::new(pool),
+            });
+        }
+        orphans.extend(before.into_iter().flatten().flat_map(|row| row.idle).flatten());
+        orphans
+    }
+
+    pub fn pick(&mut self, pool: &Pool, key: HashKey, tried: &[usize]) -> Option<Place> {
+        let row = self.row(pool.id).filter(|row| row.pool.uuid == pool.uuid)?;
+        let position = row.balancer.pick(key, tried)?;
+        let server = row.pool.servers.get(position)?;
+        Some(Place { pool: pool.id, server: server.id, address: server.address, position })
+    }
+
+    /// A request is at the server from now on.
+    pub fn begin(&mut self, at: Place) {
+        if let Some(row) = self.row(at.pool) {
+            row.balancer.opened(at.server);
+        }
+    }
+
+    pub fn end(&mut self, at: Place) {
+        if let Some(row) = self.row(at.pool) {
+            row.balancer.closed(at.server);
+        }
+    }
+
+    pub fn take_idle(&mut self, at: Place) -> Option<Conn> {
+        self.idle(at)?.pop()
+    }
+
+    /// Whether this server takes requests, in the pool as it is now.
+    pub fn takes(&mut self, at: Place) -> bool {
+        let row = self.row(at.pool);
+        row.is_some_and(|row| row.balancer.is_up(at.server) && row.position(at).is_some_and(|p| row.usable(p)))
+    }
+
+    /// Whether a connection to this server may be kept for a later request.
+    pub fn keeps(&mut self, at: Place, limits: &Limits) -> bool {
+        let Some(row) = self.row(at.pool) else { return false };
+        let most = row.pool.max_idle_connections.map_or(limits.idle_connections, |most| most as usize);
+        let full = row.position(at).is_none_or(|position| row.idle[position].len() >= most);
+        !full && self.takes(at)
+    }
+
+    pub fn put_idle(&mut self, at: Place, conn: Conn) {
+        if let Some(idle) = self.idle(at) {
+            idle.push(conn);
+        }
+    }
+
+    pub fn forget_idle(&mut self, at: Place, conn: Conn) {
+        if let Some(idle) = self.idle(at) {
+            // What times out is the oldest, what a server closes may be any.
+            if let Some(index) = idle.iter().position(|other| *other == conn) {
+                idle.remove(index);
+            }
+        }
+    }
+
+    /// The verdict of the health monitors. Returns the idle connections to a server that went down.
+    pub fn set_up(&mut self, pool: &Pool, server_name: &str, up: bool) -> Vec<Conn> {
+        let Some(row) = self.row(pool.id) else { return Vec::new() };
+        let Some(position) = row.pool.servers.iter().position(|server| server.name == server_name) else {
+            return Vec::new();
+        };
+        let server = row.pool.servers[position].id;
+        row.balancer.set_up(server, up);
+        if row.balancer.is_up(server) { Vec::new() } else { std::mem::take(&mut row.idle[position]) }
+    }
+
+    pub fn is_up(&self, pool: u32, server: u32) -> bool {
+        let row = self.rows.get(pool as usize).and_then(Option::as_ref);
+        row.is_some_and(|row| row.balancer.is_up(server))
+    }
+
+    /// Every idle connection; none is kept.
+    pub fn drain(&mut self) -> Vec<Conn> {
+        let idle = self.rows.iter_mut().flatten().flat_map(|row| &mut row.idle);
+        idle.flat_map(std::mem::take).collect()
+    }
+
+    fn row(&mut self, pool: u32) -> Option<&mut Row> {
+        self.rows.get_mut(pool as usize)?.as_mut()
+    }
+
+    fn idle(&mut self, at: Place) -> Option<&mut Vec<Conn>> {
+        let row = self.row(at.pool)?;
+        let position = row.position(at)?;
+        row.idle.get_mut(position)
+    }
+}
+
+impl Row {
+    fn new(pool: &Arc<Pool>) -> Self {
+        let idle = pool.servers.iter().map(|_| Vec::new()).collect();
+        Self { pool: pool.clone(), balancer: Balancer::new(&pool.balance), idle }
+    }
+
+    fn reconcile(mut self, pool: &Arc<Pool>, orphans: &mut Vec<Conn>) -> Self {
+        if Arc::ptr_eq(&self.pool, pool) {
+            return self;
+        }
+        let mut next =
+            Row { pool: pool.clone(), balancer: self.balancer, idle: Vec::with_capacity(pool.servers.len()) };
+        next.balancer.reconcile(&pool.balance);
+        for (position, server) in pool.servers.iter().enumerate() {
+            let same = |old: &weir_snapshot::Server| old.id == server.id && old.address == server.address;
+            let before = self.pool.servers.iter().position(same);
+            let kept = before.filter(|_| next.usable(position)).map(|before| std::mem::take(&mut self.idle[before]));
+            next.idle.push(kept.unwrap_or_default());
+        }
+        orphans.extend(self.idle.into_iter().flatten());
+        next
+    }
+
+    fn usable(&self, position: usize) -> bool {
+        self.pool.balance.servers.get(position).is_some_and(|server| server.enabled)
+    }
+
+    /// Where the server of `at` is now.
+    fn position(&self, at: Place) -> Option<usize> {
+        let is = |position: &usize| {
+            self.pool
+                .servers
+                .get(*position)
+                .is_some_and(|server| (server.id, server.address) == (at.server, at.address))
+        };
+        Some(at.position).filter(is).or_else(|| (0..self.pool.servers.len()).find(is))
+    }
+}

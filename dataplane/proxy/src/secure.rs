@@ -1,0 +1,120 @@
+//! The TLS of a client connection: ciphertext in, plaintext into the inbox; plaintext out, joined over a batch into as
+//! few records as it fits, because each record costs a seal and each send a system call.
+//!
+//! Between batches it holds no buffer of its own.
+
+use weir_tls::{Error, Handshaken, Progress, RECORD_OVERHEAD_MAX, ServerConfig, TlsSession};
+
+use crate::{buf::Buf, inbox::Inbox, io::Io, line::Line};
+
+pub(crate) struct Secure {
+    session: TlsSession,
+    /// Plaintext that waits for more of it or for the end of the batch.
+    joined: Option<Buf>,
+}
+
+impl Secure {
+    pub fn new(config: &ServerConfig) -> Result<Self, Error> {
+        Ok(Self { session: TlsSession::server(config)?, joined: None })
+    }
+
+    pub fn handshaken(&self) -> Option<Handshaken> {
+        self.session.handshaken()
+    }
+
+    /// Opens what has come from the client. What TLS itself has to say, alerts of an error included, is sent.
+    pub fn open<I: Io>(
+        &mut self,
+        io: &mut I,
+        line: &mut Line,
+        mut sealed: Buf,
+        inbox: &mut Inbox,
+        scratch: &mut Vec<u8>,
+    ) -> Result<Progress, Error> {
+        let mut opened = Opened { io, inbox, current: None };
+        let progress = match sealed.bytes_mut() {
+            Some(bytes) => self.session.receive(bytes, &mut |plain| opened.take(plain), scratch),
+            None => self.session.receive(&mut sealed.to_vec(), &mut |plain| opened.take(plain), scratch),
+        };
+        opened.end();
+        send_all(io, line, scratch);
+        progress
+    }
+
+    /// Takes plaintext for the client; true when a [`flush`](Self::flush) is due that was not before.
+    pub fn push<I: Io>(&mut self, io: &mut I, line: &mut Line, plain: Buf) -> bool {
+        let Some(mut joined) = self.joined.replace(plain) else { return true };
+        if let Some(plain) = self.joined.take_if(|plain| joined.room().len() >= plain.len()) {
+            joined.append(&plain);
+            self.joined = Some(joined);
+        } else {
+            self.seal(io, line, joined);
+        }
+        false
+    }
+
+    pub fn flush<I: Io>(&mut self, io: &mut I, line: &mut Line) {
+        if let Some(joined) = self.joined.take() {
+            self.seal(io, line, joined);
+        }
+    }
+
+    /// Says close_notify behind everything else, if the operator wants that.
+    pub fn close<I: Io>(&mut self, io: &mut I, line: &mut Line, scratch: &mut Vec<u8>) {
+        self.flush(io, line);
+        self.session.close(scratch);
+        send_all(io, line, scratch);
+    }
+
+    fn seal<I: Io>(&mut self, io: &mut I, line: &mut Line, mut plain: Buf) {
+        while !plain.is_empty() {
+            let mut sealed = io.buffer();
+            while !plain.is_empty() && sealed.room().len() > RECORD_OVERHEAD_MAX {
+                // Fails only once the session is closed, and nothing is delivered to a client then.
+                let Ok(sent) = self.session.send(&plain, sealed.room()) else { return };
+                sealed.filled(sent.written);
+                plain.advance(sent.taken);
+            }
+            line.send(io, sealed);
+        }
+    }
+}
+
+/// Plaintext on its way into the inbox, in as few blocks as it fits.
+struct Opened<'a, I> {
+    io: &'a mut I,
+    inbox: &'a mut Inbox,
+    current: Option<Buf>,
+}
+
+impl<I: Io> Opened<'_, I> {
+    fn take(&mut self, mut plain: &[u8]) {
+        while !plain.is_empty() {
+            let mut current = self.current.take().unwrap_or_else(|| self.io.buffer());
+            let taken = current.append(plain);
+            plain = &plain[taken..];
+            if plain.is_empty() {
+                self.current = Some(current);
+            } else {
+                self.inbox.push(current);
+            }
+        }
+    }
+
+    fn end(self) {
+        if let Some(last) = self.current {
+            self.inbox.push(last);
+        }
+    }
+}
+
+fn send_all<I: Io>(io: &mut I, line: &mut Line, scratch: &mut Vec<u8>) {
+    let mut rest = &scratch[..];
+    while !rest.is_empty() {
+        let mut buf = io.buffer();
+        let taken = buf.append(rest);
+        rest = &rest[taken..];
+        line.send(io, buf);
+    }
+    scratch.clear();
+}
