@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
 // deathsMax is how many data planes may die over one Plan before the Plan is blamed.
@@ -17,18 +18,19 @@ type rollout struct {
 }
 
 type attempt struct {
-	plan   *dataplanev1.Plan
+	plan   *enginev1.Plan
+	part   *dataplanev1.Plan // of plan
 	deaths int
 }
 
 // verdict is the outcome of a Plan that was submitted.
 type verdict struct {
-	plan    *dataplanev1.Plan
+	plan    *enginev1.Plan
 	applied bool
 }
 
-func (r *rollout) submit(plan *dataplanev1.Plan) {
-	r.pending = &attempt{plan: plan}
+func (r *rollout) submit(plan *enginev1.Plan) {
+	r.pending = &attempt{plan: plan, part: partOf(plan)}
 }
 
 // begin is told of each connection to a data plane: what was in flight is not any more.
@@ -50,7 +52,7 @@ func (r *rollout) next() *dataplanev1.Plan {
 	default:
 		return nil
 	}
-	return r.flight.plan
+	return r.flight.part
 }
 
 // restoring tells whether the Plan in flight is one that served already.

@@ -30,14 +30,19 @@ type slot struct {
 // the Go runtime's poller, which would then wake for every connection that a client makes.
 type sockets map[slot]int
 
-// places are where a Plan listens, each with the virtual service that wants it.
-type places map[slot]*dataplanev1.VirtualService
+// places are where a Plan listens, each with who wants it.
+type places map[slot]wish
+
+type wish struct {
+	service  *dataplanev1.VirtualService
+	listener int // index in the service
+}
 
 // listenError says which virtual service cannot be listened for.
 type listenError struct {
-	service *dataplanev1.VirtualService
-	at      string
-	cause   error
+	wish
+	at    string
+	cause error
 }
 
 func (e *listenError) Error() string {
@@ -46,7 +51,8 @@ func (e *listenError) Error() string {
 
 func (e *listenError) finding() *dataplanev1.Finding {
 	return &dataplanev1.Finding{
-		Kind: "virtualservice", Uuid: e.service.GetUuid(), Name: e.service.GetName(), Field: "services", Message: e.Error(),
+		Kind: "virtualservice", Uuid: e.service.GetUuid(), Name: e.service.GetName(),
+		Field: fmt.Sprintf("services[%d]", e.listener), Message: e.Error(),
 	}
 }
 
@@ -70,14 +76,15 @@ func explain(cause error) string {
 func placesOf(plan *dataplanev1.Plan, workers uint32) (places, error) {
 	all := places{}
 	for _, service := range plan.GetVirtualServices() {
-		for _, listener := range service.GetListeners() {
+		for index, listener := range service.GetListeners() {
+			wish := wish{service, index}
 			address, err := netip.ParseAddr(listener.GetAddress())
 			if err != nil || listener.GetPort() == 0 || listener.GetPort() > 65535 {
 				at := fmt.Sprintf("%s:%d", listener.GetAddress(), listener.GetPort())
-				return nil, &listenError{service, at, errors.New("not an address and port")}
+				return nil, &listenError{wish, at, errors.New("not an address and port")}
 			}
 			for worker := range workers {
-				all[slot{netip.AddrPortFrom(address, uint16(listener.GetPort())), worker}] = service
+				all[slot{netip.AddrPortFrom(address, uint16(listener.GetPort())), worker}] = wish
 			}
 		}
 	}

@@ -31,8 +31,8 @@ const (
 
 // Observer is told what happens. Its methods are called one at a time and may not block.
 type Observer interface {
-	Applied(plan *dataplanev1.Plan, warnings []*dataplanev1.Finding)
-	Refused(plan *dataplanev1.Plan, errors []*dataplanev1.Finding)
+	Applied(plan *enginev1.Plan, warnings []*dataplanev1.Finding)
+	Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding)
 	Changed(status *enginev1.Status)
 	Sampled(sample *dataplanev1.Sample)
 }
@@ -57,7 +57,7 @@ type Supervisor struct {
 	statesChanged chan struct{} // capacity 1
 
 	mu     sync.Mutex
-	wanted *dataplanev1.Plan // not yet taken by Run; nil: none
+	wanted *enginev1.Plan // not yet taken by Run; nil: none
 
 	// Of Run alone.
 	rollout rollout
@@ -77,7 +77,7 @@ func New(config Config) *Supervisor {
 }
 
 // Apply asks for a Plan. Of Plans that wait, only the newest is answered.
-func (s *Supervisor) Apply(plan *dataplanev1.Plan) {
+func (s *Supervisor) Apply(plan *enginev1.Plan) {
 	s.mu.Lock()
 	s.wanted = plan
 	s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *Supervisor) own(held sockets) {
 	for place, descriptor := range held {
 		if _, have := s.sockets[place]; !have {
 			s.sockets[place] = descriptor
-			s.serving[place] = nil
+			s.serving[place] = wish{}
 			delete(held, place)
 		}
 	}

@@ -6,9 +6,10 @@ import (
 )
 
 // Session is what the agent and its controller have agreed on, as a pure state machine: deltas and the data plane's
-// verdicts in, Plans and answers out. It outlives the streams that carry it. Not for concurrent use.
+// verdicts in, Plans and answers out. It outlives the streams that carry it. Its zero value holds no Plan. Not for
+// concurrent use.
 type Session struct {
-	held    *enginev1.Plan // the data plane acknowledged it, or it comes from disk
+	held    *enginev1.Plan // the data plane serves it; nil: none yet
 	foreign bool           // held comes from another controller: its revision means nothing to this one
 	flight  *flight        // given to the data plane, and its answer is awaited
 }
@@ -17,16 +18,6 @@ type Session struct {
 type flight struct {
 	plan  *enginev1.Plan
 	nonce string
-}
-
-// NewSession starts from the Plan that was kept on disk; nil: none.
-func NewSession(held *enginev1.Plan) *Session {
-	return &Session{held: held}
-}
-
-// Held is the Plan that serves; nil: none yet.
-func (s *Session) Held() *enginev1.Plan {
-	return s.held
 }
 
 // Revision is what Hello says about the Plan held.

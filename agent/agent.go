@@ -1,0 +1,175 @@
+// Package agent composes the agent of one engine: state on disk, link to the controller, data plane, monitors. It serves
+// the last good Plan before it dials anybody, and goes on serving it whatever happens to the controller.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/weir-lb/weir/agent/dataplane"
+	"github.com/weir-lb/weir/agent/link"
+	"github.com/weir-lb/weir/agent/monitor"
+	"github.com/weir-lb/weir/agent/state"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// socketPathMax is how long the path of a unix socket may be (unix(7)).
+const socketPathMax = 107
+
+// Config is what an operator says about an engine.
+type Config struct {
+	StateDir      string
+	Controller    string // host:port
+	Token         string // one-time join token; may be empty once the engine has joined
+	Name          string // of the engine; empty: the host's
+	Dataplane     string // path of the data plane's binary; empty: found beside this program or in PATH
+	Workers       int    // of the data plane; 0: one for each core
+	KeepDataplane bool   // leave the data plane running at the end, for the next agent
+	Version       string
+	Log           *slog.Logger
+}
+
+// Run serves until ctx ends. It fails when it cannot begin, or when it has nothing to serve and may not join.
+func Run(ctx context.Context, config Config) error {
+	token, err := config.check()
+	if err != nil {
+		return err
+	}
+	binary, err := dataplane.Find(config.Dataplane)
+	if err != nil {
+		return err
+	}
+	dir, err := state.Open(config.StateDir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	identity, err := remembered(dir.Identity, config.Log, "this engine has to join again")
+	if err != nil {
+		return err
+	}
+	if identity == nil && token == nil {
+		return fmt.Errorf("this engine has not joined %s yet: give it a join token with --token", config.Controller)
+	}
+	plan, err := remembered(dir.Plan, config.Log, "the controller will send the Plan again")
+	if err != nil {
+		return err
+	}
+	return newAgent(config, dir, binary, token, identity, plan).run(ctx)
+}
+
+// check returns the parsed token; nil: none was given.
+func (c *Config) check() (*link.Token, error) {
+	if c.Controller == "" {
+		return nil, errors.New("say where the controller is with --controller host:port")
+	}
+	if c.Name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("name this engine with --name: %w", err)
+		}
+		c.Name = host
+	}
+	if path := filepath.Join(c.StateDir, socketName); len(path) > socketPathMax {
+		return nil, fmt.Errorf("--state-dir %s is too long for the socket in it: %d characters at most", c.StateDir, socketPathMax-len(socketName)-1)
+	}
+	if c.Token == "" {
+		return nil, nil
+	}
+	token, err := link.ParseToken(c.Token)
+	if err != nil {
+		return nil, fmt.Errorf("--token: %w", err)
+	}
+	return &token, nil
+}
+
+// remembered reads something kept; nil when there is nothing or it is corrupt, which is said and then made good.
+func remembered[T any](read func() (*T, error), log *slog.Logger, remedy string) (*T, error) {
+	kept, err := read()
+	var corrupt *state.CorruptError
+	switch {
+	case errors.Is(err, state.ErrAbsent):
+		return nil, nil
+	case errors.As(err, &corrupt):
+		log.Error(corrupt.Error() + "; " + remedy)
+		return nil, nil
+	default:
+		return kept, err
+	}
+}
+
+const (
+	socketName = "dataplane.sock"
+	outputName = "dataplane.log"
+)
+
+// agent is the parts, wired to each other.
+type agent struct {
+	log        *slog.Logger
+	serves     bool // there is a Plan to serve without the controller
+	link       *link.Link
+	supervisor *dataplane.Supervisor
+	monitors   *monitor.Set
+	keeper     *keeper
+}
+
+func newAgent(config Config, dir *state.Dir, binary string, token *link.Token, identity *state.Identity, plan *enginev1.Plan) *agent {
+	core := &engine{
+		version: config.Version, log: config.Log, dir: dir, session: new(link.Session), status: new(enginev1.Status),
+	}
+	a := &agent{log: config.Log, serves: plan != nil}
+	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict})
+	a.supervisor = dataplane.New(dataplane.Config{
+		Binary: binary, Socket: dir.File(socketName), Output: dir.File(outputName), Workers: config.Workers,
+		Version: config.Version, Keep: config.KeepDataplane, States: a.monitors.States, Observer: core, Log: config.Log,
+	})
+	a.link = link.New(link.Config{
+		Address: config.Controller, Name: config.Name, Token: token, Identity: identity, Engine: core, Log: config.Log,
+	})
+	a.keeper = newKeeper(dir.SavePlan, config.Log)
+	core.apply, core.statesChanged = a.supervisor.Apply, a.supervisor.StatesChanged
+	core.watch, core.verdicts = a.monitors.Watch, a.monitors.Verdicts
+	core.send, core.keep = a.link.Send, a.keeper.keep
+	if plan != nil {
+		a.supervisor.Apply(plan)
+	}
+	return a
+}
+
+// run ends in two steps: when ctx ends the data plane drains, and the controller hears of it until it has.
+func (a *agent) run(ctx context.Context) error {
+	serving, stopServing := context.WithCancelCause(ctx)
+	defer stopServing(nil)
+	telling, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopTelling()
+	var serves, tells sync.WaitGroup
+	serves.Go(func() { a.supervisor.Run(serving) })
+	serves.Go(func() { a.monitors.Run(serving) })
+	tells.Go(func() { a.keeper.run(telling) })
+	tells.Go(func() {
+		if err := a.link.Run(telling); err != nil {
+			a.excluded(err, stopServing)
+		}
+	})
+	serves.Wait()
+	stopTelling()
+	tells.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return context.Cause(serving)
+}
+
+// excluded is what follows when the controller will not have us: an engine that serves goes on, one that does not ends.
+func (a *agent) excluded(err error, stop context.CancelCauseFunc) {
+	if a.serves {
+		a.log.Error("this engine serves its last Plan and gets no other", "reason", err)
+		return
+	}
+	stop(err)
+}

@@ -1,0 +1,22 @@
+package dataplane
+
+import (
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// partOf is the data plane's part of a Plan; health monitors are the agent's own business.
+func partOf(plan *enginev1.Plan) *dataplanev1.Plan {
+	part := &dataplanev1.Plan{Revision: plan.GetRevision()}
+	for _, resource := range plan.GetResources() {
+		switch body := resource.GetBody().(type) {
+		case *enginev1.Resource_VirtualService:
+			part.VirtualServices = append(part.VirtualServices, body.VirtualService)
+		case *enginev1.Resource_Pool:
+			part.Pools = append(part.Pools, body.Pool.GetPool())
+		case *enginev1.Resource_Certificate:
+			part.Certificates = append(part.Certificates, body.Certificate)
+		}
+	}
+	return part
+}

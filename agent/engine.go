@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"log/slog"
+	"sync"
+
+	"github.com/weir-lb/weir/agent/link"
+	"github.com/weir-lb/weir/agent/state"
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// engine is where the parts of an agent meet: it hears each of them and tells the others. It is the Engine of the link
+// and the Observer of the data plane. Nothing it calls blocks, so none of them ever waits for another.
+type engine struct {
+	version string
+	log     *slog.Logger
+	dir     interface{ SaveIdentity(*state.Identity) error }
+
+	// What it tells; set before anything runs.
+	apply         func(*enginev1.Plan)
+	statesChanged func()
+	watch         func(*enginev1.Plan)
+	verdicts      func() []*enginev1.ServerVerdict
+	send          func(*enginev1.Report)
+	keep          func(*enginev1.Plan)
+
+	mu      sync.Mutex
+	session *link.Session
+	status  *enginev1.Status
+}
+
+// ---- What the link says
+
+func (e *engine) Joined(identity *state.Identity) {
+	e.mu.Lock()
+	e.session.Rejoined()
+	e.mu.Unlock()
+	e.Renewed(identity)
+}
+
+func (e *engine) Renewed(identity *state.Identity) {
+	if err := e.dir.SaveIdentity(identity); err != nil {
+		e.log.Error("the engine's identity is not on disk; a restarted agent would need a new token", "reason", err)
+	}
+}
+
+func (e *engine) Hello() *enginev1.Hello {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.session.Opened()
+	return &enginev1.Hello{
+		Version: e.version, Revision: e.session.Revision(), Resources: resources(), Status: e.status,
+		Verdicts: &enginev1.ServerVerdicts{Verdicts: e.verdicts()},
+	}
+}
+
+func (e *engine) Receive(delta *enginev1.PlanDelta) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	plan, answer := e.session.Receive(delta)
+	if answer != nil {
+		e.log.Info("asking the controller for a whole Plan", "revision", delta.GetRevision(), "base", delta.GetBaseRevision())
+		e.send(answer)
+		return
+	}
+	e.apply(plan)
+}
+
+func (e *engine) Heartbeat() *enginev1.Status {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.status
+}
+
+// ---- What the data plane says
+
+func (e *engine) Applied(plan *enginev1.Plan, warnings []*dataplanev1.Finding) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.log.Info("a Plan serves", "revision", plan.GetRevision(), "warnings", len(warnings))
+	e.answer(e.session.Applied(plan, warnings))
+	e.watch(plan)
+	e.keep(plan)
+}
+
+func (e *engine) Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, finding := range errors {
+		e.log.Error("the engine refuses a Plan", "revision", plan.GetRevision(), "kind", finding.GetKind(),
+			"name", finding.GetName(), "field", finding.GetField(), "reason", finding.GetMessage())
+	}
+	e.answer(e.session.Refused(plan, errors))
+}
+
+func (e *engine) answer(report *enginev1.Report) {
+	if report != nil {
+		e.send(report)
+	}
+}
+
+func (e *engine) Changed(status *enginev1.Status) {
+	e.mu.Lock()
+	e.status = status
+	e.mu.Unlock()
+	e.send(&enginev1.Report{Body: &enginev1.Report_Status{Status: status}})
+}
+
+func (e *engine) Sampled(sample *dataplanev1.Sample) {
+	e.send(&enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}})
+}
+
+// ---- What the monitors say
+
+func (e *engine) verdict(verdict *enginev1.ServerVerdict) {
+	e.log.Info("server verdict", "pool", verdict.GetPoolUuid(), "server", verdict.GetServerId(), "up", verdict.GetUp(), "reason", verdict.GetReason())
+	e.statesChanged()
+	e.send(&enginev1.Report{Body: &enginev1.Report_Verdicts{
+		Verdicts: &enginev1.ServerVerdicts{Verdicts: []*enginev1.ServerVerdict{verdict}},
+	}})
+}

@@ -1,0 +1,154 @@
+package monitor
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// probeHTTP sends the request as the operator wrote it and judges the status and the beginning of the answer.
+func probeHTTP(ctx context.Context, target Target) Outcome {
+	connection, err := connect(ctx, target)
+	if err != nil {
+		return failed(target, err)
+	}
+	defer connection.Close()
+	var stream io.ReadWriter = connection
+	if target.Monitor.GetType() == enginev1.MonitorType_MONITOR_TYPE_HTTPS {
+		secure := tls.Client(connection, clientTLS(target))
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return failed(target, err)
+		}
+		stream = secure
+	}
+	if _, err := stream.Write(request(target)); err != nil {
+		return failed(target, err)
+	}
+	check := target.Monitor.GetHttp()
+	answer, err := read(stream, func(answer []byte) bool { return decided(check, answer) })
+	if status, whole := statusOf(answer); whole {
+		return judge(check, status, answer)
+	}
+	if len(answer) > 0 {
+		return Outcome{Reason: "its answer is not HTTP"}
+	}
+	return failed(target, err)
+}
+
+// clientTLS does not verify: a monitor asks whether a server works, and takes the oldest one that speaks TLS.
+func clientTLS(target Target) *tls.Config {
+	name := target.Monitor.GetHttp().GetServerName()
+	if _, err := netip.ParseAddr(target.Hostname); name == "" && err != nil {
+		name = target.Hostname
+	}
+	return &tls.Config{ServerName: name, InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}
+}
+
+// request is the operator's text with the headers that it lacks, unless that is to be sent as it is.
+func request(target Target) []byte {
+	check := target.Monitor.GetHttp()
+	if check.GetExactRequest() {
+		return []byte(check.GetRequest() + check.GetBody())
+	}
+	lines := strings.FieldsFunc(check.GetRequest(), func(r rune) bool { return r == '\r' || r == '\n' })
+	if len(lines) == 0 {
+		lines = []string{"GET / HTTP/1.0"}
+	}
+	present := func(name string) bool {
+		return slices.ContainsFunc(lines[1:], func(line string) bool {
+			field, _, _ := strings.Cut(line, ":")
+			return strings.EqualFold(field, name)
+		})
+	}
+	added := [][2]string{{"Host", host(target)}, {"User-Agent", "weir-monitor/1"}, {"Accept", "*/*"}, {"Connection", "close"}}
+	if check.GetBody() != "" {
+		added = append(added, [2]string{"Content-Length", strconv.Itoa(len(check.GetBody()))})
+	}
+	for _, field := range added {
+		if !present(field[0]) {
+			lines = append(lines, field[0]+": "+field[1])
+		}
+	}
+	return []byte(strings.Join(lines, "\r\n") + "\r\n\r\n" + check.GetBody())
+}
+
+// host is the server's name, with the port where that is not the scheme's.
+func host(target Target) string {
+	name := target.Hostname
+	if name == "" {
+		name = target.Address
+	}
+	usual := uint32(80)
+	if target.Monitor.GetType() == enginev1.MonitorType_MONITOR_TYPE_HTTPS {
+		usual = 443
+	}
+	if target.Port != usual {
+		return net.JoinHostPort(name, strconv.Itoa(int(target.Port)))
+	}
+	if strings.Contains(name, ":") {
+		return "[" + name + "]"
+	}
+	return name
+}
+
+// statusOf reads the status of an answer whose first line is there (RFC 9112 §4).
+func statusOf(answer []byte) (status uint32, whole bool) {
+	line, _, whole := bytes.Cut(answer, []byte("\n"))
+	version, rest, _ := strings.Cut(strings.TrimRight(string(line), "\r"), " ")
+	digits, _, _ := strings.Cut(rest, " ")
+	code, err := strconv.ParseUint(digits, 10, 32)
+	if !whole || !strings.HasPrefix(version, "HTTP/") || err != nil || code < 100 || code > 999 {
+		return 0, false
+	}
+	return uint32(code), true
+}
+
+// decided tells whether more of the answer could change the judgement.
+func decided(check *enginev1.HttpCheck, answer []byte) bool {
+	status, whole := statusOf(answer)
+	if !whole {
+		return false
+	}
+	if slices.Contains(check.GetMaintenanceCodes(), status) || holds(answer, check.GetMaintenanceContains()) {
+		return true
+	}
+	awaited := check.GetMaintenanceContains() != "" ||
+		wanted(check, status) && check.GetResponseContains() != "" && !holds(answer, check.GetResponseContains())
+	return !awaited
+}
+
+func judge(check *enginev1.HttpCheck, status uint32, answer []byte) Outcome {
+	line, _, _ := strings.Cut(check.GetRequest(), " HTTP/")
+	got := fmt.Sprintf("HTTP %d from %s", status, line)
+	switch {
+	case slices.Contains(check.GetMaintenanceCodes(), status), holds(answer, check.GetMaintenanceContains()):
+		return Outcome{Maintenance: true, Reason: got + ", it is in maintenance"}
+	case !wanted(check, status):
+		return Outcome{Reason: got + ", want " + classes(check)}
+	case check.GetResponseContains() != "" && !holds(answer, check.GetResponseContains()):
+		return Outcome{Reason: fmt.Sprintf("%s, without %q in its first %d bytes", got, check.GetResponseContains(), answerBytesMax)}
+	default:
+		return Outcome{Up: true}
+	}
+}
+
+func wanted(check *enginev1.HttpCheck, status uint32) bool {
+	return len(check.GetResponseClasses()) == 0 || slices.Contains(check.GetResponseClasses(), status/100)
+}
+
+func classes(check *enginev1.HttpCheck) string {
+	var names []string
+	for _, class := range check.GetResponseClasses() {
+		names = append(names, fmt.Sprintf("%dxx", class))
+	}
+	return strings.Join(names, " or ")
+}

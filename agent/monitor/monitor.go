@@ -1,0 +1,132 @@
+// Package monitor finds out which servers are fit to serve. table.go and verdict.go decide, without a clock or a socket;
+// Set runs the checks, so many at a time, and tells of each change; the probes are one file a protocol. A check never
+// sees a server's certificate or answer as anything but a sign of life.
+package monitor
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// runningMax bounds the checks at one time, and so the descriptors; those that are due wait in the order they are due.
+const runningMax = 256
+
+// Config says how to check and whom to tell.
+type Config struct {
+	Probe   func(ctx context.Context, target Target) Outcome
+	Changed func(*enginev1.ServerVerdict) // one at a time, in order; may not block
+}
+
+// Set is all the monitors of an engine.
+type Set struct {
+	Config
+	woken    chan struct{} // capacity 1: the agenda has changed
+	outcomes chan finished
+
+	mu    sync.Mutex
+	table *table
+}
+
+type finished struct {
+	check   *check
+	outcome Outcome
+}
+
+// New makes a set that checks nothing before Run.
+func New(config Config) *Set {
+	return &Set{
+		Config: config, woken: make(chan struct{}, 1), outcomes: make(chan finished), table: newTable(rand.Float64),
+	}
+}
+
+// Watch takes the servers and monitors of a Plan; what stays keeps its state.
+func (s *Set) Watch(plan *enginev1.Plan) {
+	s.mu.Lock()
+	s.table.reconcile(plan, time.Now())
+	s.mu.Unlock()
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+}
+
+// Verdicts are those that have been reached.
+func (s *Set) Verdicts() []*enginev1.ServerVerdict {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.table.reports()
+}
+
+// States are the same for the data plane.
+func (s *Set) States() []*dataplanev1.ServerState {
+	var states []*dataplanev1.ServerState
+	for _, verdict := range s.Verdicts() {
+		states = append(states, &dataplanev1.ServerState{
+			PoolUuid: verdict.GetPoolUuid(), ServerId: verdict.GetServerId(), Up: verdict.GetUp(),
+		})
+	}
+	return states
+}
+
+// Run makes the checks until ctx ends, and returns when the last has.
+func (s *Set) Run(ctx context.Context) {
+	running := 0
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		var wait <-chan time.Time
+		if running += s.startDue(ctx, runningMax-running); running < runningMax && s.arm(timer) {
+			wait = timer.C
+		}
+		select {
+		case done := <-s.outcomes:
+			running--
+			s.finish(done)
+		case <-wait:
+		case <-s.woken:
+		case <-ctx.Done():
+		}
+	}
+	for ; running > 0; running-- {
+		<-s.outcomes
+	}
+}
+
+// startDue begins at most so many checks and returns how many.
+func (s *Set) startDue(ctx context.Context, most int) (started int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ; started < most; started++ {
+		check, target := s.table.begin(time.Now())
+		if check == nil {
+			break
+		}
+		go func() { s.outcomes <- finished{check, s.Probe(ctx, target)} }()
+	}
+	return started
+}
+
+// arm sets the timer to the next check; false: there is none.
+func (s *Set) arm(timer *time.Timer) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due, any := s.table.next()
+	if any {
+		timer.Reset(time.Until(due))
+	}
+	return any
+}
+
+func (s *Set) finish(done finished) {
+	s.mu.Lock()
+	news := s.table.note(done.check, done.outcome, time.Now())
+	s.mu.Unlock()
+	if news != nil {
+		s.Changed(news)
+	}
+}

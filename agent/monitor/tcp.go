@@ -1,0 +1,42 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// probeTCP connects and, if the monitor says so, sends something and looks for something in the answer.
+func probeTCP(ctx context.Context, target Target) Outcome {
+	connection, err := connect(ctx, target)
+	if err != nil {
+		return failed(target, err)
+	}
+	defer connection.Close()
+	check := target.Monitor.GetTcp()
+	if check.GetHalfOpen() {
+		connection.SetLinger(0) // a reset instead of the end of a conversation that never was
+		return Outcome{Up: true}
+	}
+	if _, err := io.WriteString(connection, check.GetRequest()); err != nil {
+		return failed(target, err)
+	}
+	want, maintenance := check.GetResponseContains(), check.GetMaintenanceContains()
+	if want == "" && maintenance == "" {
+		return Outcome{Up: true}
+	}
+	answer, err := read(connection, func(answer []byte) bool {
+		return holds(answer, maintenance) || maintenance == "" && holds(answer, want)
+	})
+	switch {
+	case holds(answer, maintenance):
+		return Outcome{Maintenance: true, Reason: fmt.Sprintf("it answers %q, it is in maintenance", maintenance)}
+	case want == "" || holds(answer, want):
+		return Outcome{Up: true}
+	case err != nil && (len(answer) == 0 || !errors.Is(err, io.EOF)):
+		return failed(target, err)
+	default:
+		return Outcome{Reason: fmt.Sprintf("no %q in the first %d bytes of its answer", want, answerBytesMax)}
+	}
+}

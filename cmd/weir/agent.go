@@ -1,0 +1,45 @@
+package main
+
+import (
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-lb/weir/agent"
+)
+
+func agentCommand() *cobra.Command {
+	config := agent.Config{Version: version}
+	command := &cobra.Command{
+		Use:   "agent --controller HOST:PORT [--token TOKEN]",
+		Short: "Run an engine: the agent and the data plane under it",
+		Long: `Run an engine on this machine: the agent, and the data plane that it starts and watches.
+
+The first time, the engine joins its controller with a one-time token, which the controller makes
+(POST /api/securetoken-generate) and which is good for 10 minutes. From then on it has a certificate
+of its own in the state directory, and needs no token any more.
+
+The agent keeps the last Plan that served. It serves that Plan before it reaches the controller, and
+goes on with it while the controller is away.
+
+At the end (SIGTERM, Ctrl-C) requests in flight may finish for some seconds, and the data plane stops.
+With --keep-dataplane it goes on serving, and the next agent on the same state directory takes it over:
+that is how an agent is upgraded without a client noticing.`,
+		Example: `  weir agent --controller 10.0.0.1:9444 --token weir1.…      the first time
+  weir agent --controller 10.0.0.1:9444                      ever after`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			config.Log = slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
+			return agent.Run(command.Context(), config)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&config.Controller, "controller", "", "where the controller takes engines, host:port")
+	flags.StringVar(&config.Token, "token", "", "one-time join token; only needed to join")
+	flags.StringVar(&config.Name, "name", "", "name of the engine (default: of the host)")
+	flags.StringVar(&config.StateDir, "state-dir", "/var/lib/weir/agent", "where the certificate and the last Plan are kept")
+	flags.StringVar(&config.Dataplane, "dataplane", "", "path of weir-dataplane (default: beside this program, or in PATH)")
+	flags.IntVar(&config.Workers, "workers", 0, "workers of the data plane (default: one for each core)")
+	flags.BoolVar(&config.KeepDataplane, "keep-dataplane", false, "leave the data plane running when the agent ends")
+	return command
+}
