@@ -2,10 +2,14 @@ package admit
 
 import (
 	"strconv"
+	"time"
 
+	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
+
+const certificateKind = "sslkeyandcertificate"
 
 // shape makes a sound object of what was sent: types, defaults, secrets, references, and what is computed from them.
 func (g *Gate) shape(kind *schema.Kind, sent schema.Object, stored *store.Record, resolve func(schema.Object) error) (schema.Object, error) {
@@ -35,6 +39,17 @@ func (g *Gate) shape(kind *schema.Kind, sent schema.Object, stored *store.Record
 	}
 	delete(object, "_last_modified") // the record has it
 	return object, kind.Derive(object, g.now())
+}
+
+// fulfil makes the certificate that an object orders. What stops it can only be in the order.
+func fulfil(kind *schema.Kind, object schema.Object, now time.Time) error {
+	if kind.Name != certificateKind {
+		return nil
+	}
+	if err := pki.Fulfil(object, now); err != nil {
+		return &schema.FieldError{Kind: kind.Name, Field: "certificate", Problem: "cannot be made: " + err.Error()}
+	}
+	return nil
 }
 
 // stamp gives a new object its identity.

@@ -47,6 +47,12 @@ func startMember(ctx context.Context, dir string, log *slog.Logger) (*member, er
 	}
 	started := make(chan error, 1)
 	go func() {
+		// A log that was cut short takes etcd to a nil pointer, and so may its clean-up after it gave up.
+		defer func() {
+			if cause := recover(); cause != nil {
+				m.fail(fmt.Errorf("its log does not fit its database (%v)", cause))
+			}
+		}()
 		etcd, err := embed.StartEtcd(memberConfig(dir, m.logger(log)))
 		m.etcd = etcd
 		started <- err

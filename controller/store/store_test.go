@@ -1,0 +1,392 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// plain seals nothing but the purpose, so that a value in the wrong place is noticed.
+type plain struct{}
+
+func (plain) Seal(value []byte, purpose string) []byte { return append([]byte(purpose+"\n"), value...) }
+
+func (plain) Open(sealed []byte, purpose string) ([]byte, error) {
+	value, ok := strings.CutPrefix(string(sealed), purpose+"\n")
+	if !ok {
+		return nil, errors.New("sealed for another purpose")
+	}
+	return []byte(value), nil
+}
+
+func config(dir string) Config {
+	return Config{Dir: dir, Sealer: plain{}, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+}
+
+func open(t *testing.T, dir string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), config(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func pool(name string) *Record {
+	return &Record{Kind: "pool", UUID: "pool-" + name, Tenant: "admin", Name: name, Object: schema.Object{"name": name}}
+}
+
+func put(t *testing.T, s *Store, records ...*Record) {
+	t.Helper()
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		for _, record := range records {
+			tx.Put(record)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReopenedStoreHasAllThatWasWritten(t *testing.T) {
+	dir := t.TempDir()
+	first, err := Open(t.Context(), config(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := pool("a")
+	record.Object["ratio"], record.Object["count"] = 4.0, int64(4)
+	put(t, first, record, pool("b"))
+	if err := first.Update(t.Context(), func(tx *Tx) error { tx.Delete("pool", "pool-b"); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := first.View().Get("pool", "pool-a")
+	first.Close()
+
+	second := open(t, dir)
+	after, ok := second.View().Get("pool", "pool-a")
+	if !ok || after.Name != "a" || after.Tenant != "admin" || after.Modified != before.Modified || after.Revision != before.Revision {
+		t.Errorf("after reopening: %+v, before: %+v", after, before)
+	}
+	if after.Object["ratio"] != 4.0 || after.Object["count"] != int64(4) {
+		t.Errorf("numbers changed their types: %#v", after.Object)
+	}
+	if n := len(second.View().List("pool")); n != 1 {
+		t.Errorf("%d pools after reopening, want 1", n)
+	}
+	if second.View().Revision() != first.View().Revision() {
+		t.Errorf("revision %d after reopening, %d before", second.View().Revision(), first.View().Revision())
+	}
+}
+
+func TestFiftyParallelWritersLoseNoUpdate(t *testing.T) {
+	s := open(t, t.TempDir())
+	counter := pool("counter")
+	counter.Object["count"] = int64(0)
+	put(t, s, counter)
+	const writers, each = 50, 4
+	var group sync.WaitGroup
+	for range writers {
+		group.Go(func() {
+			for range each {
+				if err := s.Update(t.Context(), increment); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	record, _ := s.View().Get("pool", "pool-counter")
+	if record.Object["count"] != int64(writers*each) {
+		t.Errorf("counted %v of %d increments", record.Object["count"], writers*each)
+	}
+}
+
+func increment(tx *Tx) error {
+	stored, _ := tx.View().Get("pool", "pool-counter")
+	next := *stored
+	next.Object = schema.Clone(stored.Object)
+	next.Object["count"] = stored.Object["count"].(int64) + 1
+	tx.Put(&next)
+	return nil
+}
+
+func TestUpdateRunsAgainAfterAnotherProcessWrote(t *testing.T) {
+	s := open(t, t.TempDir())
+	counter := pool("counter")
+	counter.Object["count"] = int64(0)
+	put(t, s, counter)
+	runs := 0
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		if runs++; runs == 1 {
+			interfere(t, s)
+		}
+		return increment(tx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, _ := s.View().Get("pool", "pool-counter")
+	if runs != 2 || record.Object["count"] != int64(101) {
+		t.Errorf("decided %d times, count %v; want 2 times and 101", runs, record.Object["count"])
+	}
+}
+
+// interfere writes as another member of the cluster would.
+func interfere(t *testing.T, s *Store) {
+	other := pool("counter")
+	other.Object["count"] = int64(100)
+	value, err := s.encode(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := objectKey("pool", "pool-counter")
+	_, err = s.client.Txn(t.Context()).Then(clientv3.OpPut(key, string(value)), clientv3.OpPut(headKey, "")).Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRefusedUpdateWritesNothing(t *testing.T) {
+	s := open(t, t.TempDir())
+	refused := errors.New("no")
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		tx.Put(pool("a"))
+		if _, ok := tx.View().Get("pool", "pool-a"); !ok {
+			t.Error("an update does not see its own write")
+		}
+		return refused
+	})
+	if !errors.Is(err, refused) {
+		t.Errorf("got %v, want the refusal", err)
+	}
+	if n := len(s.View().List("pool")); n != 0 {
+		t.Errorf("%d pools were written", n)
+	}
+}
+
+func TestLastWriteOfOneKeyInAnUpdateWins(t *testing.T) {
+	s := open(t, t.TempDir())
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		tx.Put(pool("a"))
+		tx.Delete("pool", "pool-a")
+		tx.Put(pool("b"))
+		second := pool("b")
+		second.Name = "renamed"
+		tx.Put(second)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.View().ByName("pool", "admin", "b"); ok || len(s.View().List("pool")) != 1 {
+		t.Errorf("pools: %v", s.View().List("pool"))
+	}
+	if _, ok := s.View().ByName("pool", "admin", "renamed"); !ok {
+		t.Error("the last write was lost")
+	}
+}
+
+func TestModifiedNeverRepeatsWhenTheClockStandsStillOrJumpsBack(t *testing.T) {
+	now := time.UnixMicro(1_000_000)
+	c := config(t.TempDir())
+	c.Now = func() time.Time { return now }
+	s, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	last := int64(0)
+	for _, at := range []int64{1_000_000, 1_000_000, 400, 2_000_000} {
+		now = time.UnixMicro(at)
+		put(t, s, pool("a"))
+		record, _ := s.View().Get("pool", "pool-a")
+		if record.Modified <= last {
+			t.Errorf("modified %d after %d", record.Modified, last)
+		}
+		last = record.Modified
+	}
+}
+
+func TestChangesSkipsViewsButNeverTheNewest(t *testing.T) {
+	s := open(t, t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	changes := s.Changes(ctx)
+	for i := range 20 {
+		put(t, s, pool(fmt.Sprint("p", i)))
+	}
+	want := s.View().Revision()
+	for view := range changes {
+		if view.Revision() == want {
+			break
+		}
+	}
+	cancel()
+	for range changes { // ends when ctx does
+	}
+}
+
+func TestViewHandedOutNeverChanges(t *testing.T) {
+	s := open(t, t.TempDir())
+	put(t, s, pool("a"))
+	before := s.View()
+	put(t, s, pool("b"))
+	if n := len(before.List("pool")); n != 1 {
+		t.Errorf("an old view now lists %d pools", n)
+	}
+}
+
+func TestReferrersAreThoseThatPointToAnObject(t *testing.T) {
+	s := open(t, t.TempDir())
+	vs := &Record{Kind: "virtualservice", UUID: "virtualservice-1", Tenant: "admin", Name: "vs",
+		Object: schema.Object{"name": "vs", "pool_ref": "/api/pool/pool-a"}}
+	put(t, s, pool("a"), pool("b"), vs)
+	if found := s.View().Referrers("pool", "pool-a"); len(found) != 1 || found[0].Name != "vs" {
+		t.Errorf("referrers of a: %v", found)
+	}
+	if found := s.View().Referrers("pool", "pool-b"); len(found) != 0 {
+		t.Errorf("referrers of b: %v", found)
+	}
+}
+
+func TestDirectoryInUseIsOneClearLine(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir)
+	_, err := Open(t.Context(), config(dir))
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnusableDirectoryIsOneClearLine(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), config(filepath.Join(file, "data")))
+	if !errors.Is(err, ErrPermission) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFullDiskRefusesWritesAndKeepsReads(t *testing.T) {
+	s := open(t, t.TempDir())
+	put(t, s, pool("a"))
+	s.disk.free = func(string) (uint64, error) { return reserveBytes - 1, nil }
+	err := s.Update(t.Context(), func(tx *Tx) error { tx.Put(pool("b")); return nil })
+	if !errors.Is(err, ErrDiskFull) {
+		t.Errorf("got %v", err)
+	}
+	if _, ok := s.View().Get("pool", "pool-a"); !ok {
+		t.Error("what was written before cannot be read")
+	}
+	if err := s.Vault("v").Put(t.Context(), "k", nil); !errors.Is(err, ErrDiskFull) {
+		t.Errorf("the vault answers %v", err)
+	}
+}
+
+func TestDamagedFilesAreOneClearLine(t *testing.T) {
+	for _, damaged := range []string{"member/snap/db", "member/wal/*.wal"} {
+		t.Run(damaged, func(t *testing.T) {
+			dir := t.TempDir()
+			s, err := Open(t.Context(), config(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, s, pool("a"))
+			s.Close()
+			files, err := filepath.Glob(filepath.Join(dir, damaged))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("no %s to damage: %v", damaged, err)
+			}
+			overwrite(t, files[0])
+			_, err = Open(t.Context(), config(dir))
+			t.Log(err)
+			if !errors.Is(err, ErrCorrupt) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func overwrite(t *testing.T, path string) {
+	t.Helper()
+	body, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range body[:min(len(body), 16<<10)] {
+		body[i] ^= 0x5a
+	}
+	if err := os.WriteFile(path, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestObjectSealedWithAnotherKeyIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), config(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, pool("a"))
+	if _, err := s.client.Put(t.Context(), objectKey("pool", "pool-x"), "sealed for something else"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	_, err = Open(t.Context(), config(dir))
+	if err == nil || !strings.Contains(err.Error(), "pool pool-x") {
+		t.Errorf("got %v, want the object named", err)
+	}
+}
+
+func TestTooManyObjectsInOneUpdateAreRefused(t *testing.T) {
+	s := open(t, t.TempDir())
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		for i := range maxTxnOps {
+			tx.changes = append(tx.changes, change{"pool", fmt.Sprint(i), pool(fmt.Sprint(i))})
+		}
+		return nil
+	})
+	if !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTooManyBytesInOneUpdateAreRefused(t *testing.T) {
+	s := open(t, t.TempDir())
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		big := pool("big")
+		big.Object["description"] = strings.Repeat("x", maxRequestBytes)
+		tx.Put(big)
+		return nil
+	})
+	if !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestClosedStoreRefusesWrites(t *testing.T) {
+	s, err := Open(t.Context(), config(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if err := s.Update(t.Context(), func(tx *Tx) error { tx.Put(pool("a")); return nil }); !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
