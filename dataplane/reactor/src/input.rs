@@ -25,7 +25,10 @@ impl Reactor {
             slot.input = Input::Waiting;
         }
         if slot.reading && slot.input == Input::Waiting {
-            self.read(conn, events);
+            // What is in the list is read once in this batch, when its turn comes.
+            if !slot.listed {
+                self.read(conn, events);
+            }
         } else if failed {
             self.failed_unread(conn, events);
         }

@@ -106,18 +106,24 @@ impl Poller {
 
     /// Waits until something is ready or `wait` is over (`None`: for ever), never less than asked for.
     pub fn wait(&self, wait: Option<Duration>, reports: &mut Reports) -> io::Result<()> {
-        let wait_ms = wait.map_or(-1, |w| i32::try_from(w.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX));
+        let wait = wait.map(|wait| libc::timespec {
+            tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: wait.subsec_nanos().into(),
+        });
+        let wait = wait.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         reports.0.clear();
         let room = reports.0.spare_capacity_mut();
-        let len = i32::try_from(room.len()).unwrap_or(i32::MAX);
-        // SAFETY: the kernel writes at most `len` events into `room`, which has space for as many.
-        let found = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), room.as_mut_ptr().cast(), len, wait_ms) };
-        if found < 0 {
+        let (epoll, at, len) = (self.epoll.as_raw_fd(), room.as_mut_ptr(), room.len());
+        let mask = std::ptr::null::<libc::sigset_t>();
+        // epoll_wait counts in milliseconds, too coarse for who starts requests at a fixed rate.
+        // SAFETY: the kernel writes at most `len` events into `room`, which has space for as many, and reads `wait`.
+        let found = unsafe { libc::syscall(libc::SYS_epoll_pwait2, epoll, at, len, wait, mask, 0usize) };
+        let Ok(found) = usize::try_from(found) else {
             let err = io::Error::last_os_error();
             return if err.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(err) };
-        }
+        };
         // SAFETY: the kernel has written `found` events, and `found` is within the capacity.
-        unsafe { reports.0.set_len(found as usize) };
+        unsafe { reports.0.set_len(found) };
         Ok(())
     }
 }

@@ -1,0 +1,366 @@
+//! The reactor over real loopback sockets: what a handler is told, and what a peer sees.
+
+#![allow(clippy::unwrap_used)]
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    thread,
+    time::{Duration, Instant},
+};
+
+use weir_proxy::io::{Close, Conn, Event, Gone, Io};
+use weir_reactor::{Limits, Reactor, SocketOptions};
+
+/// Longer than anything here takes; a test that waits for it has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Bench {
+    reactor: Reactor,
+    events: Vec<Event>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::with(Limits::default())
+    }
+
+    fn with(limits: Limits) -> Self {
+        Self { reactor: Reactor::new(limits).unwrap(), events: Vec::new() }
+    }
+
+    fn listen(&mut self) -> SocketAddr {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        self.reactor.listen(socket.into(), SocketOptions::default()).unwrap()
+    }
+
+    /// Runs batches, giving each event to `handle`, until that returns something.
+    fn until<T>(&mut self, mut handle: impl FnMut(&mut Reactor, Event) -> Option<T>) -> T {
+        let begun = Instant::now();
+        loop {
+            while !self.events.is_empty() {
+                let event = self.events.remove(0);
+                if let Some(found) = handle(&mut self.reactor, event) {
+                    self.reactor.flush();
+                    return found;
+                }
+            }
+            assert!(begun.elapsed() < PATIENCE, "nothing happened");
+            self.batch(Duration::from_secs(1));
+        }
+    }
+
+    fn batch(&mut self, wait: Duration) {
+        self.reactor.flush();
+        self.reactor.poll(Some(wait), &mut self.events).unwrap();
+    }
+
+    fn accepted(&mut self) -> Conn {
+        self.until(|_, event| match event {
+            Event::Accepted { conn, .. } => Some(conn),
+            _ => None,
+        })
+    }
+
+    fn send(&mut self, conn: Conn, bytes: &[u8]) {
+        for piece in bytes.chunks(16 * 1024) {
+            let mut buf = self.reactor.buffer();
+            assert_eq!(buf.append(piece), piece.len());
+            self.reactor.send(conn, buf);
+        }
+    }
+
+    /// Bytes of `conn` up to its end, and how it ended.
+    fn read_to_end(&mut self, wanted: Conn) -> (Vec<u8>, Event) {
+        let mut bytes = Vec::new();
+        let end = self.until(|_, event| match event {
+            Event::Data { conn, buf } if conn == wanted => {
+                bytes.extend_from_slice(&buf);
+                None
+            }
+            Event::Eof { conn } | Event::Gone { conn, .. } if conn == wanted => Some(event),
+            _ => None,
+        });
+        (bytes, end)
+    }
+}
+
+fn noise(len: usize) -> Vec<u8> {
+    (0..len as u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
+}
+
+fn read_all(mut stream: &TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn echoes_and_survives_half_close() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let client = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(b"hello").unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        read_all(&stream)
+    });
+    let conn = bench.accepted();
+    let (bytes, end) = bench.read_to_end(conn);
+    assert!(matches!(end, Event::Eof { .. }));
+    bench.send(conn, &bytes);
+    bench.reactor.close(conn, Close::Flush);
+    bench.reactor.flush();
+    assert_eq!(client.join().unwrap(), b"hello");
+    assert_eq!(bench.reactor.connections(), 0);
+}
+
+#[test]
+fn tells_peers_of_both_sides_and_the_listener() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let client = TcpStream::connect(address).unwrap();
+    let (listener, peer) = bench.until(|_, event| match event {
+        Event::Accepted { listener, peer, .. } => Some((listener, peer)),
+        _ => None,
+    });
+    assert_eq!((listener, peer), (address, client.local_addr().unwrap()));
+}
+
+#[test]
+fn bytes_queued_before_the_connection_stands_arrive_and_our_end_is_seen() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut bench = Bench::new();
+    let conn = bench.reactor.connect(listener.local_addr().unwrap());
+    bench.send(conn, b"early");
+    bench.reactor.finish(conn);
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let bytes = read_all(&stream);
+        stream.write_all(b"late").unwrap();
+        bytes
+    });
+    let (bytes, _) = bench.read_to_end(conn);
+    assert_eq!((&*bytes, &*server.join().unwrap()), (&b"late"[..], &b"early"[..]));
+}
+
+#[test]
+fn large_transfer_arrives_whole_while_the_sender_waits_for_drained() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let sent = noise(30_000_000);
+    let expected = sent.clone();
+    let client = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(b"go").unwrap();
+        let bytes = read_all(&stream);
+        assert!(bytes == expected, "the bytes differ");
+    });
+    let conn = bench.accepted();
+    let mut peak = 0;
+    for piece in sent.chunks(1_000_000) {
+        bench.send(conn, piece);
+        peak = peak.max(bench.reactor.queued(conn));
+        bench.until(|_, event| matches!(event, Event::Drained { .. }).then_some(()));
+        assert_eq!(bench.reactor.queued(conn), 0);
+    }
+    bench.reactor.close(conn, Close::Flush);
+    bench.reactor.flush();
+    client.join().unwrap();
+    assert_eq!(peak, 1_000_000);
+}
+
+#[test]
+fn paused_reading_holds_the_peer_back_and_loses_nothing() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let sent = noise(20_000_000);
+    let expected = sent.clone();
+    let client = thread::spawn(move || TcpStream::connect(address).unwrap().write_all(&sent).unwrap());
+    let conn = bench.accepted();
+    let (mut got, mut batches, mut ended) = (Vec::new(), 0, false);
+    while !ended {
+        let before = got.len();
+        bench.reactor.reading(conn, true);
+        bench.batch(Duration::from_secs(1));
+        for event in bench.events.drain(..) {
+            match event {
+                Event::Data { buf, .. } => got.extend_from_slice(&buf),
+                Event::Eof { .. } => ended = true,
+                other => panic!("{other:?}"),
+            }
+        }
+        bench.reactor.reading(conn, false);
+        assert!(got.len() - before <= 16 * 16 * 1024, "one batch brought {}", got.len() - before);
+        bench.batch(Duration::ZERO);
+        assert!(bench.events.is_empty(), "{:?} while reading was off", bench.events);
+        batches += 1;
+    }
+    client.join().unwrap();
+    assert!(got == expected && batches > 20);
+}
+
+#[test]
+fn fast_peer_does_not_keep_the_others_waiting() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let flood = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let bytes = vec![0; 1 << 20];
+        while stream.write_all(&bytes).is_ok() {}
+    });
+    let flooding = bench.accepted();
+    let mut quiet = TcpStream::connect(address).unwrap();
+    quiet.write_all(b"x").unwrap();
+    let mut most = 0;
+    bench.until(|_, event| match event {
+        Event::Data { conn, .. } if conn == flooding => {
+            most += 1;
+            None
+        }
+        Event::Data { .. } => Some(()),
+        _ => None,
+    });
+    assert!(most < 10_000);
+    bench.reactor.close(flooding, Close::Abort);
+    flood.join().unwrap();
+}
+
+#[test]
+fn refused_connect_is_told_as_refused() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut bench = Bench::new();
+    let begun = bench.reactor.connect(address);
+    bench.send(begun, b"in vain");
+    let gone = bench.until(|_, event| match event {
+        Event::Gone { conn, why } if conn == begun => Some(why),
+        _ => None,
+    });
+    assert_eq!(gone, Gone::Refused);
+    assert_eq!((bench.reactor.connections(), bench.reactor.queued(begun)), (0, 0));
+}
+
+#[test]
+fn abort_resets_the_peer_and_kills_the_handle() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let mut client = TcpStream::connect(address).unwrap();
+    let conn = bench.accepted();
+    bench.send(conn, b"never sent");
+    bench.reactor.close(conn, Close::Abort);
+    bench.send(conn, b"to nobody");
+    bench.reactor.flush();
+    let err = client.read(&mut [0; 16]).unwrap_err();
+    assert_eq!(err.kind(), std::io::ErrorKind::ConnectionReset);
+    assert_eq!(bench.reactor.connections(), 0);
+}
+
+#[test]
+fn reset_of_the_peer_is_told_even_while_reading_is_off() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut bench = Bench::new();
+    let begun = bench.reactor.connect(listener.local_addr().unwrap());
+    bench.send(begun, b"unread bytes make the close a reset");
+    bench.until(|_, event| matches!(event, Event::Connected { .. }).then_some(()));
+    bench.reactor.reading(begun, false);
+    let (stream, _) = listener.accept().unwrap();
+    stream.peek(&mut [0]).unwrap();
+    drop(stream);
+    let gone = bench.until(|_, event| match event {
+        Event::Gone { why, .. } => Some(why),
+        _ => None,
+    });
+    assert_eq!(gone, Gone::Reset);
+}
+
+#[test]
+fn answer_sent_before_a_reset_is_read_before_the_reset_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut bench = Bench::new();
+    let conn = bench.reactor.connect(listener.local_addr().unwrap());
+    bench.send(conn, b"request");
+    bench.until(|_, event| matches!(event, Event::Connected { .. }).then_some(()));
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.write_all(b"413").unwrap();
+    drop(stream);
+    let (bytes, end) = bench.read_to_end(conn);
+    assert_eq!(bytes, b"413");
+    assert!(matches!(end, Event::Gone { why: Gone::Reset, .. }), "{end:?}");
+}
+
+#[test]
+fn lingering_close_lets_the_answer_through_to_a_peer_that_still_sends() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let client = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(&vec![b'x'; 600_000]).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        read_all(&stream)
+    });
+    let conn = bench.accepted();
+    bench.send(conn, b"too large");
+    bench.reactor.close(conn, Close::Linger);
+    while bench.reactor.connections() > 0 {
+        bench.batch(Duration::from_secs(1));
+    }
+    assert!(bench.events.is_empty(), "a closed connection told {:?}", bench.events);
+    assert_eq!(client.join().unwrap(), b"too large");
+}
+
+#[test]
+fn deadlines_come_in_order_and_only_while_they_stand() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let clients: Vec<_> = (0..4).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let conns: Vec<_> = clients.iter().map(|_| bench.accepted()).collect();
+    let now = bench.reactor.now();
+    for (conn, ms) in conns.iter().zip([60, 20, 40, 10]) {
+        bench.reactor.deadline(*conn, Some(now + Duration::from_millis(ms)));
+    }
+    bench.reactor.deadline(conns[3], None);
+    let mut order = Vec::new();
+    bench.until(|io, event| {
+        if let Event::Deadline { conn } = event {
+            order.push((conn, io.now().since(now)));
+        }
+        (order.len() == 3).then_some(())
+    });
+    assert_eq!(order.iter().map(|(conn, _)| *conn).collect::<Vec<_>>(), [conns[1], conns[2], conns[0]]);
+    assert!(order[0].1 >= Duration::from_millis(20) && order[2].1 >= Duration::from_millis(60));
+}
+
+#[test]
+fn backlog_waits_while_the_table_is_full() {
+    let mut bench = Bench::with(Limits { connections: 4, idle_blocks: 4 });
+    let address = bench.listen();
+    let clients: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let first = bench.accepted();
+    bench.accepted();
+    bench.batch(Duration::ZERO);
+    assert!(bench.events.is_empty());
+    bench.reactor.close(first, Close::Abort);
+    bench.accepted();
+    drop(clients);
+}
+
+#[test]
+fn connection_reaches_whoever_else_holds_a_socket_that_was_given_up() {
+    let mut bench = Bench::new();
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = bench.reactor.listen(socket.try_clone().unwrap().into(), SocketOptions::default()).unwrap();
+    bench.reactor.unlisten(address).unwrap();
+    let client = TcpStream::connect(address).unwrap();
+    bench.batch(Duration::ZERO);
+    assert!(bench.events.is_empty() && bench.reactor.listeners().is_empty());
+    socket.set_nonblocking(false).unwrap();
+    assert_eq!(socket.accept().unwrap().1, client.local_addr().unwrap());
+}
+
+#[test]
+fn waker_ends_the_wait_of_another_thread() {
+    let mut bench = Bench::new();
+    let waker = bench.reactor.waker();
+    let other = thread::spawn(move || waker.wake());
+    assert!(bench.reactor.poll(Some(PATIENCE), &mut bench.events).unwrap());
+    other.join().unwrap();
+}
