@@ -112,7 +112,7 @@ func (b *builder) certificate(c schema.SSLKeyAndCertificate) *Certificate {
 	if c.Type == "SSL_CERTIFICATE_TYPE_CA" {
 		return nil
 	}
-	pair, err := schema.ParseKeyPair(c.Certificate.PEM, c.Key)
+	pair, err := schema.DecodeKeyPair(c.Certificate.PEM, c.Key)
 	if err != nil {
 		b.find("sslkeyandcertificate", c.UUID, c.Name, "certificate", "%v", err)
 		return nil

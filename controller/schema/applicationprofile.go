@@ -59,7 +59,7 @@ type HTTPProfile struct {
 	SecureCookies         bool   `json:"secure_cookie_enabled" default:"false"`
 	HTTPOnlyCookies       bool   `json:"httponly_enabled" default:"false"`
 	HSTSEnabled           bool   `json:"hsts_enabled" default:"false"`
-	HSTSMaxAgeDays        uint32 `json:"hsts_max_age" max:"10000" default:"365"`
+	HSTSMaxAgeDays        uint64 `json:"hsts_max_age" max:"10000" default:"365"`
 	HSTSSubdomains        bool   `json:"hsts_subdomains_enabled" default:"true"`
 	ResetOnHTTPOnSSLPort  bool   `json:"reset_conn_http_on_ssl_port" default:"false"`
 	ClientCertificateMode string `json:"ssl_client_certificate_mode" enum:"ClientCertificateMode" default:"SSL_CLIENT_CERTIFICATE_NONE"`

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,22 +25,58 @@ const (
 type KeyPair struct {
 	ChainDER [][]byte // leaf first
 	KeyDER   []byte   // PKCS #8
-	Leaf     *x509.Certificate
 }
 
-// ParseKeyPair reads PEM. The error is a *FieldError that says which half is wrong, or that they are not one pair.
-func ParseKeyPair(certificatePEM, keyPEM string) (*KeyPair, error) {
-	pair, problem := parseKeyPair(certificatePEM, keyPEM)
-	if problem != nil {
-		problem.Kind = "sslkeyandcertificate"
-		return nil, problem
+// DecodeKeyPair turns the PEM of an object that was checked when it was written into DER. It does not check again that
+// the two belong together, which would cost half a millisecond for each certificate at each revision.
+func DecodeKeyPair(certificatePEM, keyPEM string) (*KeyPair, error) {
+	chain := blocks(certificatePEM, "CERTIFICATE")
+	if len(chain) == 0 {
+		return nil, errors.New("holds no certificate")
 	}
-	return pair, nil
+	key, err := keyDER(keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("key: %w", err)
+	}
+	return &KeyPair{ChainDER: chain, KeyDER: key}, nil
 }
 
-func parseKeyPair(certificatePEM, keyPEM string) (*KeyPair, *FieldError) {
-	chain, leaf, problem := parseChain(certificatePEM)
-	if problem != nil {
+// blocks are the PEM blocks of a type, in order.
+func blocks(text, kind string) [][]byte {
+	var found [][]byte
+	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == kind {
+			found = append(found, block.Bytes)
+		}
+	}
+	return found
+}
+
+// keyDER brings the older forms of a private key into PKCS #8.
+func keyDER(text string) ([]byte, error) {
+	if plain := blocks(text, "PRIVATE KEY"); len(plain) > 0 {
+		return plain[0], nil
+	}
+	if rsa := blocks(text, "RSA PRIVATE KEY"); len(rsa) > 0 {
+		key, err := x509.ParsePKCS1PrivateKey(rsa[0])
+		if err != nil {
+			return nil, err
+		}
+		return x509.MarshalPKCS8PrivateKey(key)
+	}
+	if ec := blocks(text, "EC PRIVATE KEY"); len(ec) > 0 {
+		key, err := x509.ParseECPrivateKey(ec[0])
+		if err != nil {
+			return nil, err
+		}
+		return x509.MarshalPKCS8PrivateKey(key)
+	}
+	return nil, errors.New("is no PEM of a private key")
+}
+
+// checkKeyPair finds what would keep a TLS server from using the two, and gives the leaf.
+func checkKeyPair(certificatePEM, keyPEM string) (*x509.Certificate, *FieldError) {
+	if _, problem := parseLeaf(certificatePEM); problem != nil {
 		return nil, problem
 	}
 	if block, _ := pem.Decode([]byte(keyPEM)); block == nil {
@@ -51,91 +88,47 @@ func parseKeyPair(certificatePEM, keyPEM string) (*KeyPair, *FieldError) {
 	if err != nil {
 		return nil, &FieldError{Field: "key", Problem: strings.TrimPrefix(err.Error(), "tls: ")}
 	}
-	key, err := x509.MarshalPKCS8PrivateKey(loaded.PrivateKey)
-	if err != nil {
+	if _, err := keyDER(keyPEM); err != nil {
 		return nil, &FieldError{Field: "key", Problem: err.Error()}
 	}
-	return &KeyPair{ChainDER: chain, KeyDER: key, Leaf: leaf}, nil
+	return loaded.Leaf, nil
 }
 
-func parseChain(text string) ([][]byte, *x509.Certificate, *FieldError) {
-	var chain [][]byte
+// parseLeaf reads the whole chain and gives its first certificate.
+func parseLeaf(text string) (*x509.Certificate, *FieldError) {
 	var leaf *x509.Certificate
-	for rest := []byte(text); ; {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			break
-		}
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		parsed, err := x509.ParseCertificate(block.Bytes)
+	for i, der := range blocks(text, "CERTIFICATE") {
+		parsed, err := x509.ParseCertificate(der)
 		if err != nil {
-			problem := fmt.Sprintf("certificate %d of the PEM: %v", len(chain)+1, err)
-			return nil, nil, &FieldError{Field: "certificate.certificate", Problem: problem}
+			problem := fmt.Sprintf("certificate %d of the PEM: %v", i+1, err)
+			return nil, &FieldError{Field: "certificate.certificate", Problem: problem}
 		}
 		if leaf == nil {
 			leaf = parsed
 		}
-		chain = append(chain, block.Bytes)
 	}
 	if leaf == nil {
-		return nil, nil, &FieldError{Field: "certificate.certificate", Problem: "holds no certificate; give PEM"}
+		return nil, &FieldError{Field: "certificate.certificate", Problem: "holds no certificate; give PEM"}
 	}
-	return chain, leaf, nil
+	return leaf, nil
 }
 
-// deriveCertificate reads out of the PEM what clients like to see. An order has no PEM yet and derives nothing; a CA
-// certificate needs no key.
+// deriveCertificate reads out of the PEM what clients like to see. An order has no PEM yet and derives nothing.
 func deriveCertificate(o Object, now time.Time) *FieldError {
-	c, err := Into[SSLKeyAndCertificate](o)
-	if err != nil {
-		return &FieldError{Problem: err.Error()}
+	certificate, _ := o["certificate"].(Object)
+	text, _ := certificate["certificate"].(string)
+	if text == "" {
+		return nil
 	}
-	if c.Ordered() {
-		return c.checkOrder()
-	}
-	leaf, problem := c.leaf()
+	leaf, problem := parseLeaf(text)
 	if problem != nil {
 		return problem
 	}
-	keyParams, problem := describeKey(leaf)
-	if problem != nil {
-		return problem
+	if params, ok := describeKey(leaf); ok {
+		o["key_params"] = params
 	}
-	o["key_params"] = keyParams
-	describeCertificate(o["certificate"].(Object), leaf, now)
+	describeCertificate(certificate, leaf, now)
 	return nil
-}
-
-func (c *SSLKeyAndCertificate) checkOrder() *FieldError {
-	switch {
-	case c.Certificate.Subject == nil || c.Certificate.Subject.CommonName == "":
-		return &FieldError{Field: "certificate.subject.common_name", Problem: "is required to make a self-signed certificate"}
-	case c.Certificate.DaysUntilExpire == 0:
-		return &FieldError{Field: "certificate.days_until_expire", Problem: "0 is out of range; give 1 to 36500"}
-	}
-	return nil
-}
-
-func (c *SSLKeyAndCertificate) leaf() (*x509.Certificate, *FieldError) {
-	switch {
-	case c.Certificate.PEM == "":
-		return nil, &FieldError{
-			Field:   "certificate.certificate",
-			Problem: "is required; give PEM, or self_signed true and a subject to have one made",
-		}
-	case c.Type == "SSL_CERTIFICATE_TYPE_CA" && c.Key == "":
-		_, leaf, problem := parseChain(c.Certificate.PEM)
-		return leaf, problem
-	case c.Key == "":
-		return nil, &FieldError{Field: "key", Problem: "is required; give the private key as PEM"}
-	}
-	pair, problem := parseKeyPair(c.Certificate.PEM, c.Key)
-	if problem != nil {
-		return nil, problem
-	}
-	return pair.Leaf, nil
 }
 
 func describeCertificate(o Object, leaf *x509.Certificate, now time.Time) {
@@ -232,28 +225,22 @@ func altNames(leaf *x509.Certificate) []any {
 	return names
 }
 
-func describeKey(leaf *x509.Certificate) (Object, *FieldError) {
+// describeKey knows RSA and EC keys of the sizes and curves that have a name.
+func describeKey(leaf *x509.Certificate) (Object, bool) {
 	switch key := leaf.PublicKey.(type) {
 	case *rsa.PublicKey:
 		size := fmt.Sprintf("SSL_KEY_%d_BITS", key.N.BitLen())
-		if slices.Contains(enums["RSAKeySize"], size) {
-			return Object{
-				"algorithm":  "SSL_KEY_ALGORITHM_RSA",
-				"rsa_params": Object{"key_size": size, "exponent": int64(key.E)},
-			}, nil
-		}
+		params := Object{"key_size": size, "exponent": int64(key.E)}
+		return Object{"algorithm": "SSL_KEY_ALGORITHM_RSA", "rsa_params": params}, slices.Contains(enums["RSAKeySize"], size)
 	case *ecdsa.PublicKey:
-		curve, ok := map[elliptic.Curve]string{
-			elliptic.P256(): "SSL_KEY_EC_CURVE_SECP256R1",
-			elliptic.P384(): "SSL_KEY_EC_CURVE_SECP384R1",
-			elliptic.P521(): "SSL_KEY_EC_CURVE_SECP521R1",
-		}[key.Curve]
-		if ok {
-			return Object{"algorithm": "SSL_KEY_ALGORITHM_EC", "ec_params": Object{"curve": curve}}, nil
-		}
+		curve, ok := curves[key.Curve]
+		return Object{"algorithm": "SSL_KEY_ALGORITHM_EC", "ec_params": Object{"curve": curve}}, ok
 	}
-	return nil, &FieldError{
-		Field:   "certificate.certificate",
-		Problem: "has a key that is neither RSA of 1024, 2048, 3072 or 4096 bits nor on P-256, P-384 or P-521",
-	}
+	return nil, false
+}
+
+var curves = map[elliptic.Curve]string{
+	elliptic.P256(): "SSL_KEY_EC_CURVE_SECP256R1",
+	elliptic.P384(): "SSL_KEY_EC_CURVE_SECP384R1",
+	elliptic.P521(): "SSL_KEY_EC_CURVE_SECP521R1",
 }

@@ -82,8 +82,8 @@ func (k *Kind) Check(o Object) error {
 	return nil
 }
 
-// Derive sets the computed fields of an object, such as the subject and the days left of a certificate. It is called
-// when an object is written, where the *FieldError says what is wrong with it, and each time it is read.
+// Derive sets the computed fields of an object, such as the subject and the days left of a certificate. It is for each
+// time an object is read as well as for when it is written; secrets may be hidden.
 func (k *Kind) Derive(o Object, now time.Time) error {
 	if k.derive == nil {
 		return nil

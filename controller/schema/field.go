@@ -123,6 +123,8 @@ func typed(t reflect.Type, depth int) *field {
 		return &field{shape: whole, low: math.MinInt32, high: math.MaxInt32}
 	case reflect.Uint32:
 		return &field{shape: whole, low: 0, high: math.MaxUint32}
+	case reflect.Uint64:
+		return &field{shape: whole, low: 0, high: math.MaxInt64}
 	case reflect.Int64:
 		return &field{shape: whole, low: math.MinInt64, high: math.MaxInt64}
 	case reflect.Float64:

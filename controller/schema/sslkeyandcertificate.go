@@ -89,3 +89,42 @@ func SetKeyPair(o Object, certificatePEM, keyPEM string) {
 	certificate["certificate"] = certificatePEM
 	o["key"] = keyPEM
 }
+
+// check holds the certificate against its key. A CA certificate needs none.
+func (c *SSLKeyAndCertificate) check() *FieldError {
+	switch {
+	case c.Ordered():
+		return c.checkOrder()
+	case c.Certificate.PEM == "":
+		return &FieldError{
+			Field:   "certificate.certificate",
+			Problem: "is required; give PEM, or self_signed true and a subject to have one made",
+		}
+	case c.Type == "SSL_CERTIFICATE_TYPE_CA" && c.Key == "":
+		_, problem := parseLeaf(c.Certificate.PEM)
+		return problem
+	case c.Key == "":
+		return &FieldError{Field: "key", Problem: "is required; give the private key as PEM"}
+	}
+	leaf, problem := checkKeyPair(c.Certificate.PEM, c.Key)
+	if problem != nil {
+		return problem
+	}
+	if _, ok := describeKey(leaf); !ok {
+		return &FieldError{
+			Field:   "certificate.certificate",
+			Problem: "has a key that is neither RSA of 1024, 2048, 3072 or 4096 bits nor on P-256, P-384 or P-521",
+		}
+	}
+	return nil
+}
+
+func (c *SSLKeyAndCertificate) checkOrder() *FieldError {
+	switch {
+	case c.Certificate.Subject == nil || c.Certificate.Subject.CommonName == "":
+		return &FieldError{Field: "certificate.subject.common_name", Problem: "is required to make a self-signed certificate"}
+	case c.Certificate.DaysUntilExpire == 0:
+		return &FieldError{Field: "certificate.days_until_expire", Problem: "0 is out of range; give 1 to 36500"}
+	}
+	return nil
+}

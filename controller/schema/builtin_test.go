@@ -1,0 +1,86 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestBuiltinsAreWhatClientsExpect(t *testing.T) {
+	var got []string
+	for _, b := range Builtins() {
+		name, _ := b.Object["name"].(string)
+		got = append(got, b.Kind.Name+" "+name)
+	}
+	want := strings.Split(strings.TrimSpace(file(t, "builtins.txt")), "\n")
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestBuiltinsPassTheirOwnChecksAndReferToOneAnother(t *testing.T) {
+	there := map[string]bool{}
+	for _, b := range Builtins() {
+		there[RefPath(b.Kind.Name, b.UUID)] = true
+	}
+	for _, b := range Builtins() {
+		if err := b.Kind.Check(b.Object); err != nil {
+			t.Error(err)
+		}
+		if again, err := b.Kind.Normalise(b.Object); err != nil || len(again) != len(b.Object) {
+			t.Errorf("%s: sent back, it became %v, %v", b.UUID, again, err)
+		}
+		for _, reference := range b.Kind.References(b.Object) {
+			if !there[reference.Value] {
+				t.Errorf("%s: %s is %s, which is not built in", b.UUID, reference.Field, reference.Value)
+			}
+		}
+	}
+}
+
+func TestBuiltinsReferOnlyToThoseBefore(t *testing.T) {
+	seen := map[string]bool{}
+	for _, b := range Builtins() {
+		for _, reference := range b.Kind.References(b.Object) {
+			if !seen[reference.Value] {
+				t.Errorf("%s comes before %s", b.UUID, reference.Value)
+			}
+		}
+		seen[RefPath(b.Kind.Name, b.UUID)] = true
+	}
+}
+
+func TestBuiltinUUIDsNeverChange(t *testing.T) {
+	for _, c := range [][3]string{
+		{"tenant", "admin", "admin"}, {"user", "admin", "user-1"}, {"systemconfiguration", "", "default"},
+		{"cloud", "Default-Cloud", "cloud-609db267-f158-5f66-a0ab-513c9ff76380"},
+	} {
+		if got := BuiltinUUID(c[0], c[1]); got != c[2] {
+			t.Errorf("%s %s: got %s, want %s", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+func TestBuiltinCertificatesAreOrders(t *testing.T) {
+	algorithms := map[string]int{}
+	for _, b := range Builtins() {
+		if b.Kind.Name != "sslkeyandcertificate" {
+			continue
+		}
+		c, err := Into[SSLKeyAndCertificate](b.Object)
+		if err != nil || !c.Ordered() || c.KeyParams == nil {
+			t.Fatalf("%s: %+v, %v", b.UUID, c, err)
+		}
+		algorithms[c.KeyParams.Algorithm]++
+	}
+	if algorithms["SSL_KEY_ALGORITHM_RSA"] != 3 || algorithms["SSL_KEY_ALGORITHM_EC"] != 2 {
+		t.Errorf("got %v", algorithms)
+	}
+}
+
+func TestKnowsWhatIsBuiltIn(t *testing.T) {
+	if !BuiltIn("pool", "x") && BuiltIn("sslprofile", "System-Standard") && !BuiltIn("sslprofile", "mine") {
+		return
+	}
+	t.Error("a pool is built in, or System-Standard is not")
+}
