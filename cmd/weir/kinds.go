@@ -35,13 +35,20 @@ func kindCommands() []*cobra.Command {
 		command := &cobra.Command{
 			Use:     kind.Name,
 			Aliases: shortNames[kind.Name],
-			Short:   "List, show, create and delete objects of kind " + kind.Title,
-			GroupID: "objects",
+			Short:   kind.Title + also(shortNames[kind.Name]),
+			Long:    "List, show, create and delete objects of kind " + kind.Title + ".",
 		}
 		command.AddCommand(listCommand(kind), showCommand(kind), createCommand(kind), deleteCommand(kind))
 		all = append(all, command)
 	}
 	return all
+}
+
+func also(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return " (also: " + strings.Join(names, ", ") + ")"
 }
 
 func listCommand(kind *schema.Kind) *cobra.Command {

@@ -24,13 +24,32 @@ func main() {
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "weir",
-		Short:         "A software load-balancing platform",
+		Use:   "weir",
+		Short: "A software load-balancing platform",
+		Long: `Weir is a software load-balancing platform: one controller, any number of engines behind one address.
+
+To see it work on this machine, run "weir demo". To operate one, log in ("weir login URL") and then use the other
+commands; every kind of object has list, show, create and delete, for example "weir pool list".`,
+		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(controllerCommand())
+	root.AddGroup(
+		&cobra.Group{ID: "processes", Title: "Processes:"},
+		&cobra.Group{ID: "operate", Title: "Operate:"},
+		&cobra.Group{ID: "objects", Title: "Objects (list, show, create, delete):"},
+	)
+	add(root, "processes", controllerCommand(), agentCommand(), demoCommand())
+	add(root, "operate", loginCommand(), statusCommand(), tokenCommand())
+	add(root, "objects", kindCommands()...)
 	return root
+}
+
+func add(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, command := range commands {
+		command.GroupID = group
+	}
+	root.AddCommand(commands...)
 }
 
 // version is set at link time: -ldflags "-X main.version=1.2.3".
