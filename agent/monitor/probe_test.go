@@ -1,0 +1,222 @@
+package monitor
+
+import (
+	"bufio"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+func targetAt(address net.Addr, monitor *enginev1.HealthMonitor) Target {
+	at := netip.MustParseAddrPort(address.String())
+	if monitor.ReceiveTimeoutMs == 0 {
+		monitor.ReceiveTimeoutMs = 4000
+	}
+	return Target{Address: at.Addr().String(), Port: uint32(at.Port()), Monitor: monitor}
+}
+
+func httpMonitor(check *enginev1.HttpCheck) *enginev1.HealthMonitor {
+	if check.Request == "" {
+		check.Request = "GET /health HTTP/1.0"
+	}
+	return &enginev1.HealthMonitor{Type: enginev1.MonitorType_MONITOR_TYPE_HTTP, Http: check}
+}
+
+// peer gives every connection to answer.
+func peer(t *testing.T, answer func(net.Conn)) net.Addr {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { defer connection.Close(); answer(connection) }()
+		}
+	}()
+	return listener.Addr()
+}
+
+// says answers a request head with this text.
+func says(text string) func(net.Conn) {
+	return func(connection net.Conn) {
+		for lines := bufio.NewScanner(connection); lines.Scan() && lines.Text() != ""; {
+		}
+		io.WriteString(connection, text)
+	}
+}
+
+func TestHTTPMonitorJudgesStatusAndContent(t *testing.T) {
+	ok := "HTTP/1.1 200 OK\r\n\r\nall is well"
+	long := "HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("x", answerBytesMax) + "late"
+	for name, c := range map[string]struct {
+		check  *enginev1.HttpCheck
+		answer string
+		reason string // empty: up
+	}{
+		"200 is 2xx":                   {&enginev1.HttpCheck{ResponseClasses: []uint32{2}}, ok, ""},
+		"any status will do":           {&enginev1.HttpCheck{}, "HTTP/1.0 500 No\r\n\r\n", ""},
+		"500 is not 2xx":               {&enginev1.HttpCheck{ResponseClasses: []uint32{2}}, "HTTP/1.1 500 No\r\n\r\n", "HTTP 500 from GET /health, want 2xx"},
+		"301 is one of several":        {&enginev1.HttpCheck{ResponseClasses: []uint32{2, 3}}, "HTTP/1.1 301 Moved\r\n\r\n", ""},
+		"404 is none of several":       {&enginev1.HttpCheck{ResponseClasses: []uint32{2, 3}}, "HTTP/1.1 404 No\r\n\r\n", "HTTP 404 from GET /health, want 2xx or 3xx"},
+		"the text is there":            {&enginev1.HttpCheck{ResponseContains: "well"}, ok, ""},
+		"the text is not there":        {&enginev1.HttpCheck{ResponseContains: "bad"}, ok, `HTTP 200 from GET /health, without "bad" in its first 2048 bytes`},
+		"the text comes too late":      {&enginev1.HttpCheck{ResponseContains: "late"}, long, `HTTP 200 from GET /health, without "late" in its first 2048 bytes`},
+		"the code says maintenance":    {&enginev1.HttpCheck{MaintenanceCodes: []uint32{503}}, "HTTP/1.1 503 Soon\r\n\r\n", "HTTP 503 from GET /health, it is in maintenance"},
+		"the content says maintenance": {&enginev1.HttpCheck{MaintenanceContains: "all is"}, ok, "HTTP 200 from GET /health, it is in maintenance"},
+		"it is not HTTP":               {&enginev1.HttpCheck{}, "SSH-2.0-OpenSSH\r\n", "its answer is not HTTP"},
+		"a status that is no number":   {&enginev1.HttpCheck{}, "HTTP/1.1 abc\r\n\r\n", "its answer is not HTTP"},
+		"nothing at all":               {&enginev1.HttpCheck{}, "", "it closed the connection without an answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outcome := Probe(t.Context(), targetAt(peer(t, says(c.answer)), httpMonitor(c.check)))
+			if outcome.Up != (c.reason == "") || outcome.Reason != c.reason {
+				t.Errorf("got %+v, want %q", outcome, c.reason)
+			}
+			if outcome.Maintenance != strings.HasPrefix(name, "the co") {
+				t.Errorf("maintenance %v", outcome.Maintenance)
+			}
+		})
+	}
+}
+
+func TestHTTPMonitorAddsTheHeadersThatAreMissing(t *testing.T) {
+	for name, c := range map[string]struct {
+		check *enginev1.HttpCheck
+		want  string
+	}{
+		"none are there": {
+			&enginev1.HttpCheck{Request: "GET / HTTP/1.0"},
+			"GET / HTTP/1.0\r\nHost: web:8080\r\nUser-Agent: weir-monitor/1\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+		},
+		"some are there, and a body": {
+			&enginev1.HttpCheck{Request: "POST /x HTTP/1.1\r\nhost: shop\nAccept: text/html\r\n\r\n", Body: "ping"},
+			"POST /x HTTP/1.1\r\nhost: shop\r\nAccept: text/html\r\nUser-Agent: weir-monitor/1\r\nConnection: close\r\n" +
+				"Content-Length: 4\r\n\r\nping",
+		},
+		"an exact request is left alone": {
+			&enginev1.HttpCheck{Request: "GET / HTTP/1.0\r\n\r\n", ExactRequest: true},
+			"GET / HTTP/1.0\r\n\r\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := request(Target{Hostname: "web", Address: "192.0.2.1", Port: 8080, Monitor: httpMonitor(c.check)})
+			if string(got) != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestHTTPMonitorTakesARealServer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/health" || r.Method != http.MethodHead {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
+	defer server.Close()
+	check := &enginev1.HttpCheck{Request: "HEAD /health HTTP/1.1", ResponseClasses: []uint32{2}}
+	if outcome := Probe(t.Context(), targetAt(server.Listener.Addr(), httpMonitor(check))); !outcome.Up || outcome.Took <= 0 {
+		t.Errorf("got %+v", outcome)
+	}
+}
+
+func TestHTTPSMonitorSendsTheServerNameAndVerifiesNothing(t *testing.T) {
+	asked := make(chan string, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.TLS = &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		asked <- hello.ServerName
+		return nil, nil
+	}}
+	server.StartTLS()
+	defer server.Close()
+	monitor := httpMonitor(&enginev1.HttpCheck{ResponseClasses: []uint32{2}, ServerName: "shop.example"})
+	monitor.Type = enginev1.MonitorType_MONITOR_TYPE_HTTPS
+	if outcome := Probe(t.Context(), targetAt(server.Listener.Addr(), monitor)); !outcome.Up {
+		t.Errorf("got %+v", outcome)
+	}
+	if name := <-asked; name != "shop.example" {
+		t.Errorf("asked for %q", name)
+	}
+}
+
+func TestHTTPSMonitorSaysWhenTheServerSpeaksNoTLS(t *testing.T) {
+	monitor := httpMonitor(&enginev1.HttpCheck{})
+	monitor.Type = enginev1.MonitorType_MONITOR_TYPE_HTTPS
+	plain := peer(t, func(connection net.Conn) { io.WriteString(connection, "HTTP/1.1 400 Bad Request\r\n\r\n") })
+	if outcome := Probe(t.Context(), targetAt(plain, monitor)); outcome.Up || outcome.Reason != "its answer is not TLS" {
+		t.Errorf("got %+v", outcome)
+	}
+}
+
+func TestMonitorsSayWhyAServerCannotBeReached(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := listener.Addr()
+	listener.Close()
+	if outcome := Probe(t.Context(), targetAt(closed, httpMonitor(&enginev1.HttpCheck{}))); outcome.Reason != "connection refused" {
+		t.Errorf("got %+v", outcome)
+	}
+	silent := httpMonitor(&enginev1.HttpCheck{})
+	silent.ReceiveTimeoutMs = 30
+	forever := peer(t, func(connection net.Conn) { io.Copy(io.Discard, connection) })
+	if outcome := Probe(t.Context(), targetAt(forever, silent)); outcome.Reason != "no answer within 30 ms" {
+		t.Errorf("got %+v", outcome)
+	}
+}
+
+func TestTCPMonitorTalksAsItIsTold(t *testing.T) {
+	echo := func(connection net.Conn) {
+		line, _ := bufio.NewReader(connection).ReadString('\n')
+		io.WriteString(connection, "you said "+line)
+	}
+	for name, c := range map[string]struct {
+		check  *enginev1.TcpCheck
+		answer func(net.Conn)
+		reason string
+	}{
+		"a connection is enough":         {nil, func(net.Conn) {}, ""},
+		"half a connection is enough":    {&enginev1.TcpCheck{HalfOpen: true}, func(net.Conn) {}, ""},
+		"the answer holds the text":      {&enginev1.TcpCheck{Request: "hi\n", ResponseContains: "said hi"}, echo, ""},
+		"the answer lacks the text":      {&enginev1.TcpCheck{Request: "hi\n", ResponseContains: "ho"}, echo, `no "ho" in the first 2048 bytes of its answer`},
+		"the answer says maintenance":    {&enginev1.TcpCheck{Request: "hi\n", ResponseContains: "said", MaintenanceContains: "hi"}, echo, `it answers "hi", it is in maintenance`},
+		"the answer says no maintenance": {&enginev1.TcpCheck{Request: "hi\n", ResponseContains: "said", MaintenanceContains: "away"}, echo, ""},
+		"there is no answer":             {&enginev1.TcpCheck{ResponseContains: "x"}, func(net.Conn) {}, "it closed the connection without an answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			monitor := &enginev1.HealthMonitor{Type: enginev1.MonitorType_MONITOR_TYPE_TCP, Tcp: c.check}
+			outcome := Probe(t.Context(), targetAt(peer(t, c.answer), monitor))
+			if outcome.Up != (c.reason == "") || outcome.Reason != c.reason {
+				t.Errorf("got %+v, want %q", outcome, c.reason)
+			}
+		})
+	}
+}
+
+func TestPingReachesThisHostOrSaysWhatItMayNot(t *testing.T) {
+	monitor := &enginev1.HealthMonitor{Type: enginev1.MonitorType_MONITOR_TYPE_PING, ReceiveTimeoutMs: 2000}
+	outcome := Probe(t.Context(), Target{Address: "127.0.0.1", Monitor: monitor})
+	if !outcome.Up && outcome.Reason != errPingPermission.Error() {
+		t.Errorf("got %+v", outcome)
+	}
+}
+
+func TestUnknownMonitorIsSaidToBe(t *testing.T) {
+	if outcome := Probe(t.Context(), Target{Monitor: &enginev1.HealthMonitor{}}); outcome.Up || outcome.Reason == "" {
+		t.Errorf("got %+v", outcome)
+	}
+}

@@ -1,0 +1,222 @@
+package monitor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+func monitorResource(uuid string) *enginev1.Resource {
+	return &enginev1.Resource{Uuid: uuid, Body: &enginev1.Resource_HealthMonitor{HealthMonitor: &enginev1.HealthMonitor{
+		Uuid: uuid, Name: uuid, SendIntervalMs: 10_000, SuccessfulChecks: 2, FailedChecks: 2, Quickstart: true,
+	}}}
+}
+
+func poolResource(uuid string, monitors []string, servers ...string) *enginev1.Resource {
+	pool := &dataplanev1.Pool{Uuid: uuid}
+	for _, id := range servers {
+		pool.Servers = append(pool.Servers, &dataplanev1.Server{Id: id, Address: "192.0.2.1", Port: 80, Enabled: true})
+	}
+	return &enginev1.Resource{Uuid: uuid, Body: &enginev1.Resource_Pool{
+		Pool: &enginev1.Pool{Pool: pool, HealthMonitorUuids: monitors},
+	}}
+}
+
+func planOf(resources ...*enginev1.Resource) *enginev1.Plan {
+	return &enginev1.Plan{Resources: resources}
+}
+
+// lab is a table with a clock of its own; there is no jitter unless a test sets random.
+type lab struct {
+	*table
+	now time.Time
+}
+
+func newLab() *lab {
+	return &lab{newTable(func() float64 { return 0.5 }), time.Unix(1_000_000, 0)}
+}
+
+// run makes every check that is due within span, in order, and returns the news.
+func (l *lab) run(span time.Duration, outcome func(server, monitor string) Outcome) (news []string) {
+	for end := l.now.Add(span); ; {
+		due, any := l.next()
+		if !any || due.After(end) {
+			l.now = end
+			return news
+		}
+		l.now = due
+		check, _ := l.begin(l.now)
+		result := outcome(check.subject.key.id, check.monitor.GetUuid())
+		if verdict := l.note(check, result, l.now); verdict != nil {
+			news = append(news, fmt.Sprintf("%s %v %s", verdict.GetServerId(), verdict.GetUp(), verdict.GetReason()))
+		}
+	}
+}
+
+func passes(string, string) Outcome { return Outcome{Up: true} }
+
+func fails(reason string) func(string, string) Outcome {
+	return func(string, string) Outcome { return Outcome{Reason: reason} }
+}
+
+func TestNewServersAreUpAfterTheFirstRoundOfChecks(t *testing.T) {
+	l := newLab()
+	l.reconcile(planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one", "two")), l.now)
+	if news := l.run(20*time.Millisecond, passes); !slices.Equal(news, []string{"one true ", "two true "}) {
+		t.Errorf("got %q", news)
+	}
+	if news := l.run(time.Minute, passes); len(news) != 0 {
+		t.Errorf("news without news: %q", news)
+	}
+}
+
+func TestTellsWhyAServerIsDownAndWhenTheReasonChanges(t *testing.T) {
+	l := newLab()
+	l.reconcile(planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one")), l.now)
+	l.run(time.Second, passes)
+	news := l.run(30*time.Second, fails("connection refused"))
+	news = append(news, l.run(10*time.Second, fails("no answer"))...)
+	news = append(news, l.run(30*time.Second, passes)...)
+	if want := []string{"one false connection refused", "one false no answer", "one true "}; !slices.Equal(news, want) {
+		t.Errorf("got %q, want %q", news, want)
+	}
+}
+
+func TestServerIsDownForTheMonitorThatFails(t *testing.T) {
+	l := newLab()
+	l.reconcile(planOf(monitorResource("m1"), monitorResource("m2"), poolResource("p", []string{"m1", "m2"}, "one")), l.now)
+	news := l.run(time.Minute, func(_, monitor string) Outcome {
+		return Outcome{Up: monitor == "m1", Reason: "not " + monitor}
+	})
+	if !slices.Equal(news, []string{"one false not m2"}) {
+		t.Errorf("got %q", news)
+	}
+	report := l.reports()[0]
+	if m := report.GetMonitors(); !m[0].GetUp() || m[1].GetUp() || m[1].GetReason() != "not m2" {
+		t.Errorf("got %v", report)
+	}
+}
+
+func TestChangeOfPlanKeepsTheStateOfWhatStays(t *testing.T) {
+	l := newLab()
+	l.reconcile(planOf(monitorResource("m"), poolResource("p", []string{"m"}, "stays", "goes")), l.now)
+	l.run(time.Second, passes)
+	before, _ := l.next()
+	next := planOf(monitorResource("m"), poolResource("p", []string{"m"}, "stays", "comes"), poolResource("q", nil, "unmonitored"))
+	next.Resources[1].GetPool().GetPool().Servers[0].Ratio = 7
+	l.reconcile(next, l.now)
+	var held []string
+	for _, verdict := range l.reports() {
+		held = append(held, verdict.GetServerId())
+	}
+	if !slices.Equal(held, []string{"stays"}) {
+		t.Errorf("verdicts held: %q", held)
+	}
+	if news := l.run(time.Second, passes); !slices.Equal(news, []string{"comes true "}) {
+		t.Errorf("got %q", news)
+	}
+	if after, _ := l.next(); !after.Equal(before) {
+		t.Errorf("the check of what stays moved from %v to %v", before, after)
+	}
+}
+
+func TestServerOnAnotherAddressIsAnotherServer(t *testing.T) {
+	l := newLab()
+	plan := planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one"))
+	l.reconcile(plan, l.now)
+	l.run(time.Second, passes)
+	moved := planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one"))
+	moved.Resources[1].GetPool().GetPool().Servers[0].Address = "192.0.2.2"
+	l.reconcile(moved, l.now)
+	if reports := l.reports(); len(reports) != 0 {
+		t.Errorf("has the verdict of the server before: %v", reports)
+	}
+}
+
+func TestNewMonitorDoesNotTakeAServerDownBeforeItHasDecided(t *testing.T) {
+	l := newLab()
+	l.reconcile(planOf(monitorResource("m1"), poolResource("p", []string{"m1"}, "one")), l.now)
+	l.run(time.Second, passes)
+	l.reconcile(planOf(monitorResource("m1"), monitorResource("m2"), poolResource("p", []string{"m1", "m2"}, "one")), l.now)
+	if !l.reports()[0].GetUp() {
+		t.Error("down because a monitor was added")
+	}
+	news := l.run(3*time.Second, func(_, monitor string) Outcome { return Outcome{Up: monitor == "m1", Reason: monitor} })
+	if !slices.Equal(news, []string{"one false m2"}) {
+		t.Errorf("got %q", news)
+	}
+}
+
+func TestOutcomeOfACheckThatIsGoneChangesNothing(t *testing.T) {
+	l := newLab()
+	l.reconcile(planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one")), l.now)
+	l.now = l.now.Add(time.Second)
+	running, _ := l.begin(l.now)
+	l.reconcile(planOf(), l.now)
+	if verdict := l.note(running, Outcome{Up: true}, l.now); verdict != nil || len(l.agenda) != 0 {
+		t.Errorf("got %v, agenda of %d", verdict, len(l.agenda))
+	}
+}
+
+func TestDisabledServersAreNotChecked(t *testing.T) {
+	l := newLab()
+	plan := planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one"))
+	plan.Resources[1].GetPool().GetPool().Servers[0].Enabled = false
+	l.reconcile(plan, l.now)
+	if _, any := l.next(); any {
+		t.Error("a disabled server is checked")
+	}
+}
+
+func TestChecksComeApartAndStayWithinTheirInterval(t *testing.T) {
+	l := newLab()
+	seed := 0.0
+	l.random = func() float64 { seed += 0.618; return seed - float64(int(seed)) }
+	names := strings.Fields(strings.Repeat("s ", 200))
+	for i := range names {
+		names[i] = fmt.Sprint(i)
+	}
+	l.reconcile(planOf(monitorResource("m"), poolResource("p", []string{"m"}, names...)), l.now)
+	last, seen := map[string]time.Time{}, map[time.Duration]int{}
+	l.run(2*time.Minute, func(server, _ string) Outcome {
+		if before, any := last[server]; any {
+			if gap := l.now.Sub(before); gap < 9*time.Second || gap > 11*time.Second {
+				t.Fatalf("server %s checked after %v", server, gap)
+			}
+		}
+		last[server] = l.now
+		seen[l.now.Sub(time.Unix(1_000_000, 0)).Truncate(100*time.Millisecond)]++
+		return Outcome{Up: true}
+	})
+	if len(last) != 200 {
+		t.Errorf("%d servers checked", len(last))
+	}
+	for at, count := range seen {
+		if at > 2*time.Second && count > 30 {
+			t.Errorf("%d checks of 200 within 100 ms at %v", count, at)
+		}
+	}
+}
+
+func TestNewServerThatFailsIsCheckedAgainSoonUnderQuickstart(t *testing.T) {
+	l := newLab()
+	l.reconcile(planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one")), l.now)
+	if news := l.run(3*time.Second, fails("refused")); !slices.Equal(news, []string{"one false refused"}) {
+		t.Errorf("got %q", news)
+	}
+}
+
+func TestMonitorPortStandsInForTheServersPort(t *testing.T) {
+	l := newLab()
+	plan := planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one"))
+	plan.Resources[0].GetHealthMonitor().MonitorPort = 8080
+	l.reconcile(plan, l.now)
+	if _, target := l.begin(l.now.Add(time.Second)); target.Port != 8080 || target.Address != "192.0.2.1" {
+		t.Errorf("got %+v", target)
+	}
+}

@@ -1,0 +1,62 @@
+package monitor
+
+import (
+	"testing"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// outcomes: "+" success, "-" failure, "m" maintenance. verdicts: "?" unknown, "+" up, "-" down.
+func TestVerdictFollowsChecksInARow(t *testing.T) {
+	quick := &enginev1.HealthMonitor{SuccessfulChecks: 2, FailedChecks: 3, Quickstart: true}
+	slow := &enginev1.HealthMonitor{SuccessfulChecks: 2, FailedChecks: 2}
+	for name, c := range map[string]struct {
+		monitor            *enginev1.HealthMonitor
+		outcomes, verdicts string
+	}{
+		"with quickstart one success brings a new server up":  {quick, "+", "+"},
+		"without quickstart it takes as many as ever":         {slow, "++", "?+"},
+		"quickstart is for the first time only":               {quick, "+---+-++", "+++-" + "---+"},
+		"a single failure does not bring a server down":       {slow, "++-+-+", "?+++++"},
+		"a new server that fails is down after enough checks": {quick, "---", "??-"},
+		"a success between failures begins the count anew":    {quick, "+--+---", "++++++-"},
+		"maintenance counts at once":                          {quick, "+m+", "+--"},
+		"no thresholds are one":                               {&enginev1.HealthMonitor{}, "+-+", "+-+"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var tally tally
+			got := ""
+			for _, outcome := range c.outcomes {
+				tally.note(c.monitor, Outcome{Up: outcome == '+', Maintenance: outcome == 'm'})
+				got += string("?+-"[tally.verdict])
+			}
+			if got != c.verdicts {
+				t.Errorf("after %s: got %s, want %s", c.outcomes, got, c.verdicts)
+			}
+		})
+	}
+}
+
+func TestAllMonitorsOfAServerMustPass(t *testing.T) {
+	for _, c := range []struct {
+		before   verdict
+		monitors []verdict
+		want     verdict
+	}{
+		{unknown, []verdict{up, up}, up},
+		{up, []verdict{up, down}, down},
+		{up, []verdict{unknown, down}, down},
+		{unknown, []verdict{up, unknown}, unknown},
+		{up, []verdict{up, unknown}, up},
+		{down, []verdict{up, unknown}, down},
+		{down, []verdict{up}, up},
+	} {
+		var tallies []tally
+		for _, verdict := range c.monitors {
+			tallies = append(tallies, tally{verdict: verdict})
+		}
+		if got := together(c.before, tallies); got != c.want {
+			t.Errorf("before %v, monitors %v: got %v, want %v", c.before, c.monitors, got, c.want)
+		}
+	}
+}
