@@ -12,11 +12,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/pki"
 )
-
-// ErrNameTaken says that a connected engine has the name that another wants to join under.
-var ErrNameTaken = errors.New("engine name is taken")
 
 // engineName is a host name, or what an operator gives in its place.
 var engineName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$`)
@@ -31,7 +29,7 @@ func (s *Server) Join(ctx context.Context, request *enginev1.JoinRequest) (*engi
 		return nil, status.Error(redeemCode(err), err.Error())
 	}
 	uuid, err := s.engines.Join(ctx, request.GetName())
-	if errors.Is(err, ErrNameTaken) {
+	if errors.Is(err, fleet.ErrNameTaken) {
 		return nil, status.Error(codes.AlreadyExists, err.Error())
 	}
 	if err != nil {

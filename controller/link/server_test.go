@@ -23,6 +23,7 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/pki/pkitest"
 )
@@ -41,7 +42,7 @@ func (r *register) Join(_ context.Context, name string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, taken := r.names[name]; taken {
-		return "", fmt.Errorf("%w: %s", ErrNameTaken, name)
+		return "", fmt.Errorf("%w: %s", fleet.ErrNameTaken, name)
 	}
 	r.names[name] = "se-" + name
 	return "se-" + name, nil

@@ -285,7 +285,7 @@ func order(t *testing.T, body string) schema.Object {
 
 func TestFulfilsOrdersOfSelfSignedCertificates(t *testing.T) {
 	for params, algorithm := range map[string]string{
-		`{"algorithm": "SSL_KEY_ALGORITHM_RSA", "rsa_params": {"key_size": "SSL_KEY_3072_BITS"}}`:      "RSA",
+		`{"algorithm": "SSL_KEY_ALGORITHM_RSA", "rsa_params": {"key_size": "SSL_KEY_3072_BITS"}}`:     "RSA",
 		`{"algorithm": "SSL_KEY_ALGORITHM_EC", "ec_params": {"curve": "SSL_KEY_EC_CURVE_SECP384R1"}}`: "ECDSA",
 	} {
 		object := order(t, `{"name": "c", "key_params": `+params+`, "certificate": {"self_signed": true, "days_until_expire": 7,

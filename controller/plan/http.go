@@ -51,7 +51,7 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 		SecureCookies:             http.SecureCookies || everywhere,
 		HttponlyCookies:           http.HTTPOnlyCookies || everywhere,
 		Hsts:                      http.HSTSEnabled || everywhere,
-		HstsMaxAgeS:               http.HSTSMaxAgeDays * secondsPerDay,
+		HstsMaxAgeS:               uint64(http.HSTSMaxAgeDays) * secondsPerDay,
 		HstsIncludeSubdomains:     http.HSTSSubdomains,
 	}
 }

@@ -1,0 +1,174 @@
+// Package fleet knows the engines: which there are, which are connected, what each serves and what it reports. It is
+// where link puts what agents say, and where rest asks for the runtime of an object.
+//
+// Engines are objects in the store; all else is in memory and comes again when agents connect. It decides nothing about
+// configuration.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+const (
+	engineKind  = "serviceengine"
+	adminTenant = "admin"
+	// enginesMax may join one controller.
+	enginesMax = 1000
+)
+
+var (
+	// ErrNameTaken says that a connected engine has the name that another wants to join under.
+	ErrNameTaken = errors.New("engine name is taken")
+	// ErrFleetFull says that no more engines may join.
+	ErrFleetFull = fmt.Errorf("there are %d engines already, which is the most: delete one", enginesMax)
+)
+
+// Fleet is all engines of this controller.
+type Fleet struct {
+	store *store.Store
+	log   *slog.Logger
+	now   func() time.Time
+
+	mu       sync.RWMutex
+	engines  map[string]*engine // those that joined or reported; deleted ones leave at the next Observe
+	state    State
+	services map[string]*model.VirtualService
+	pools    map[string]*model.Pool
+}
+
+// State is what the controller wants at one revision.
+type State struct {
+	Model     *model.Model
+	Placement place.Placement
+	Plans     map[string]*enginev1.Plan // by engine uuid
+	Findings  []model.Finding           // of the model and of the Plans
+}
+
+// New is a fleet of which nothing has been heard yet.
+func New(objects *store.Store, log *slog.Logger, now func() time.Time) *Fleet {
+	return &Fleet{
+		store: objects, log: log, now: now,
+		engines: map[string]*engine{},
+		state:   State{Model: &model.Model{}},
+	}
+}
+
+// Join registers an engine. One that comes again under the name of an engine that is away takes its place: the token
+// speaks for it. Errors: ErrNameTaken, ErrFleetFull, or the store's.
+func (f *Fleet) Join(ctx context.Context, name string) (engineUUID string, err error) {
+	err = f.store.Update(ctx, func(tx *store.Tx) error {
+		if known, ok := tx.View().ByName(engineKind, adminTenant, name); ok {
+			engineUUID = known.UUID
+			return f.mayReplace(known)
+		}
+		if len(tx.View().List(engineKind)) >= enginesMax {
+			return ErrFleetFull
+		}
+		record, err := newEngine(tx.View(), name)
+		if err != nil {
+			return err
+		}
+		engineUUID = record.UUID
+		tx.Put(record)
+		return nil
+	})
+	return engineUUID, err
+}
+
+func (f *Fleet) mayReplace(known *store.Record) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if engine := f.engines[known.UUID]; engine != nil && engine.connected {
+		return fmt.Errorf("%w: an engine named %s is connected; give this one another name", ErrNameTaken, known.Name)
+	}
+	return nil
+}
+
+func newEngine(view *store.View, name string) (*store.Record, error) {
+	kind, _ := schema.Lookup(engineKind)
+	id := kind.Prefix + "-" + uuid.NewString()
+	object, err := kind.Normalise(schema.Object{
+		"uuid": id, "name": name, "tenant_ref": schema.RefPath("tenant", adminTenant),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("register engine %s: %w", name, err)
+	}
+	kind.Fill(object)
+	for _, reference := range kind.References(object) {
+		target, err := schema.ParseRef(reference.Kind, reference.Value)
+		if err != nil {
+			return nil, fmt.Errorf("register engine %s: %s: %w", name, reference.Field, err)
+		}
+		if target.UUID == "" {
+			found, ok := view.ByName(target.Kind, adminTenant, target.Name)
+			if !ok {
+				return nil, fmt.Errorf("register engine %s: %s: there is no %s named %s", name, reference.Field, target.Kind, target.Name)
+			}
+			target.UUID = found.UUID
+		}
+		reference.Set(target.Path())
+	}
+	return &store.Record{Kind: engineKind, UUID: id, Tenant: adminTenant, Name: name, Object: object}, nil
+}
+
+// Exists tells whether an engine has joined and is not deleted.
+func (f *Fleet) Exists(engineUUID string) bool {
+	_, ok := f.store.View().Get(engineKind, engineUUID)
+	return ok
+}
+
+// Observe takes what the controller wants from now on, and forgets engines that are deleted.
+func (f *Fleet) Observe(state State) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state = state
+	f.services = byUUID(state.Model.VirtualServices, func(vs *model.VirtualService) string { return vs.UUID })
+	f.pools = byUUID(state.Model.Pools, func(pool *model.Pool) string { return pool.UUID })
+	for uuid, plan := range state.Plans {
+		f.engine(uuid).expect(plan)
+	}
+	for uuid, engine := range f.engines {
+		if _, planned := state.Plans[uuid]; !planned && !f.Exists(uuid) {
+			delete(f.engines, uuid)
+			continue
+		}
+		engine.forgetPools(f.pools)
+	}
+}
+
+func byUUID[T any](list []*T, uuid func(*T) string) map[string]*T {
+	index := make(map[string]*T, len(list))
+	for _, item := range list {
+		index[uuid(item)] = item
+	}
+	return index
+}
+
+// engine is the record of an engine; the caller holds the lock.
+func (f *Fleet) engine(uuid string) *engine {
+	if f.engines[uuid] == nil {
+		f.engines[uuid] = newRecord(f.now())
+	}
+	return f.engines[uuid]
+}
+
+// name is what operators call an engine.
+func (f *Fleet) name(engineUUID string) string {
+	if record, ok := f.store.View().Get(engineKind, engineUUID); ok {
+		return record.Name
+	}
+	return engineUUID
+}

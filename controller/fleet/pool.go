@@ -1,0 +1,181 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// Pool is the runtime of a pool: its state and why, and how many of its servers are up.
+func (f *Fleet) Pool(uuid string) schema.Object {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	pool := f.pools[uuid]
+	if pool == nil {
+		return schema.Object{"oper_status": operStatus("OPER_INITIALIZING", "its configuration is being read")}
+	}
+	state := f.poolState(pool)
+	return schema.Object{
+		"oper_status":                operStatus(state.state, state.reasons...),
+		"num_servers":                int64(len(pool.Servers)),
+		"num_servers_enabled":        int64(state.enabled),
+		"num_servers_up":             int64(state.up),
+		"percent_servers_up_enabled": percentOf(state.up, state.enabled),
+		"percent_servers_up_total":   percentOf(state.up, len(pool.Servers)),
+		"servers":                    toList(f.servers(pool)),
+	}
+}
+
+// PoolServers is the runtime of each server of a pool, in the order of the object.
+func (f *Fleet) PoolServers(uuid string) []schema.Object {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if pool := f.pools[uuid]; pool != nil {
+		return f.servers(pool)
+	}
+	return nil
+}
+
+func toList(objects []schema.Object) []any {
+	list := make([]any, len(objects))
+	for i, object := range objects {
+		list[i] = object
+	}
+	return list
+}
+
+type poolState struct {
+	state       string
+	reasons     []string
+	enabled, up int
+}
+
+// poolState: up when as many servers are up as the operator asks for, one if not said.
+func (f *Fleet) poolState(pool *model.Pool) poolState {
+	engines := f.poolEngines(pool)
+	var result poolState
+	for _, member := range pool.Members {
+		if !pool.Enabled || !member.Enabled {
+			continue
+		}
+		result.enabled++
+		switch server := f.serverState(pool, member, engines); server.state {
+		case "OPER_UP":
+			result.up++
+		default:
+			result.reasons = append(result.reasons, fmt.Sprintf("server %s: %s", member.ID, server.reason))
+		}
+	}
+	need := max(1, int(pool.MinServersUp))
+	switch {
+	case !pool.Enabled:
+		result.state, result.reasons = "OPER_DISABLED", []string{"enabled is false"}
+	case len(engines) == 0:
+		result.state, result.reasons = "OPER_UNUSED", []string{"no virtual service that is served uses it"}
+	case result.up >= need:
+		result.state = "OPER_UP"
+	case len(pool.Servers) == 0:
+		result.state, result.reasons = "OPER_DOWN", []string{"it has no server"}
+	default:
+		result.state = "OPER_DOWN"
+	}
+	return result
+}
+
+// poolEngines are the uuids of the engines that work and serve a virtual service with this pool, sorted.
+func (f *Fleet) poolEngines(pool *model.Pool) []string {
+	var engines []string
+	for _, vs := range f.state.Model.VirtualServices {
+		if vs.Pool == pool {
+			engines = append(engines, f.serving(vs.UUID, f.state.Placement.Engines(vs.UUID))...)
+		}
+	}
+	slices.Sort(engines)
+	return slices.Compact(engines)
+}
+
+// serverState is what the engines together say of a server: up if one of them can reach it.
+type serverState struct {
+	state   string
+	reason  string // of one that is not up, or why it counts as up
+	engines []any  // what each says
+	since   time.Time
+}
+
+func (f *Fleet) serverState(pool *model.Pool, member model.Member, engines []string) serverState {
+	switch {
+	case !pool.Enabled || !member.Enabled:
+		return serverState{state: "OPER_DISABLED", reason: "enabled is false"}
+	case len(engines) == 0:
+		return serverState{state: "OPER_UNKNOWN", reason: "no engine uses it"}
+	case len(pool.HealthMonitors) == 0:
+		return serverState{state: "OPER_UP", reason: "not monitored"}
+	}
+	result := serverState{state: "OPER_INITIALIZING", reason: "no engine has checked it yet"}
+	for _, id := range engines {
+		verdict := f.engines[id].verdicts[serverKey{pool.UUID, member.ID}]
+		if verdict == nil {
+			continue
+		}
+		result.engines = append(result.engines, f.shownVerdict(id, verdict))
+		if verdict.GetUp() {
+			result.state, result.reason = "OPER_UP", ""
+		} else if result.state != "OPER_UP" {
+			result.state, result.reason = "OPER_DOWN", verdict.GetReason()
+		}
+		if since := time.UnixMilli(int64(verdict.GetSinceUnixMs())); since.After(result.since) {
+			result.since = since
+		}
+	}
+	return result
+}
+
+func (f *Fleet) shownVerdict(engineUUID string, verdict *enginev1.ServerVerdict) schema.Object {
+	state := "OPER_DOWN"
+	if verdict.GetUp() {
+		state = "OPER_UP"
+	}
+	monitors := []any{}
+	for _, monitor := range verdict.GetMonitors() {
+		monitors = append(monitors, schema.Object{
+			"health_monitor_ref": schema.RefPath("healthmonitor", monitor.GetHealthMonitorUuid()), "up": monitor.GetUp(),
+			"reason": monitor.GetReason(), "response_time_us": int64(monitor.GetResponseTimeUs()),
+		})
+	}
+	return schema.Object{
+		"engine": f.name(engineUUID), "se_ref": schema.RefPath(engineKind, engineUUID),
+		"oper_status": operStatus(state, nonEmpty(verdict.GetReason())...), "monitors": monitors,
+	}
+}
+
+func nonEmpty(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+func (f *Fleet) servers(pool *model.Pool) []schema.Object {
+	engines := f.poolEngines(pool)
+	list := make([]schema.Object, 0, len(pool.Members))
+	for _, member := range pool.Members {
+		state := f.serverState(pool, member, engines)
+		status := operStatus(state.state, nonEmpty(state.reason)...)
+		if !state.since.IsZero() {
+			status["last_changed_time"] = state.since.UTC().Format(time.RFC3339)
+		}
+		server := schema.Object{
+			"ip_addr": schema.Object{"addr": member.IP.Addr, "type": member.IP.Type}, "port": int64(member.Address.Port()),
+			"hostname": member.Hostname, "server_id": member.ID, "oper_status": status, "engines": append([]any{}, state.engines...),
+		}
+		if counters := f.serverCounters(pool.UUID, member.ID, engines); counters != nil {
+			server["counters"] = counters
+		}
+		list = append(list, server)
+	}
+	return list
+}

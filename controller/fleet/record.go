@@ -1,0 +1,113 @@
+package fleet
+
+import (
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/plan"
+)
+
+// verdictsMax servers of one engine are remembered; what comes above is dropped.
+const verdictsMax = 50_000
+
+// engine is all that is known of an engine beside its object. The lock of Fleet guards it.
+type engine struct {
+	connected bool
+	since     time.Time // of connected
+	reason    string    // of not connected
+	reported  time.Time
+	version   string
+	resources *enginev1.Resources
+	status    *enginev1.Status
+
+	wanted   *enginev1.Plan
+	due      map[string]uint64 // resource uuid → revision in which it last changed
+	held     *enginev1.Plan    // the last that it applied
+	serves   map[string]bool   // uuids of the virtual services in held
+	warnings []*dataplanev1.Finding
+	refusal  *refusal // of wanted
+
+	verdicts map[serverKey]*enginev1.ServerVerdict
+	sample   *dataplanev1.Sample
+	earlier  *dataplanev1.Sample // the one before, for rates
+}
+
+// refusal is a Plan that the engine did not take.
+type refusal struct {
+	revision uint64
+	errors   []*dataplanev1.Finding
+}
+
+type serverKey struct{ pool, server string }
+
+func newRecord(now time.Time) *engine {
+	return &engine{
+		since: now, reason: "has not connected yet",
+		due: map[string]uint64{}, serves: map[string]bool{}, verdicts: map[serverKey]*enginev1.ServerVerdict{},
+		status: &enginev1.Status{},
+	}
+}
+
+// expect notes what the engine shall have, and what of it is new.
+func (e *engine) expect(wanted *enginev1.Plan) {
+	if e.wanted == wanted {
+		return
+	}
+	delta := plan.Delta(e.wanted, wanted)
+	for _, resource := range delta.GetChanged() {
+		e.due[resource.GetUuid()] = wanted.GetRevision()
+	}
+	for _, uuid := range delta.GetRemoved() {
+		delete(e.due, uuid)
+	}
+	e.wanted, e.refusal = wanted, nil
+}
+
+func (e *engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding) {
+	e.held, e.warnings = held, warnings
+	e.serves = map[string]bool{}
+	for _, resource := range held.GetResources() {
+		if resource.GetVirtualService() != nil {
+			e.serves[resource.GetUuid()] = true
+		}
+	}
+}
+
+// hasApplied tells whether the newest state of a resource is in force.
+func (e *engine) hasApplied(uuid string) bool {
+	due, wanted := e.due[uuid]
+	return wanted && e.held.GetRevision() >= due
+}
+
+// works tells whether traffic to the engine is served.
+func (e *engine) works() bool {
+	return e.connected && e.status.GetDataplane() == enginev1.DataplaneState_DATAPLANE_STATE_RUNNING
+}
+
+func (e *engine) judge(verdicts *enginev1.ServerVerdicts) {
+	for _, verdict := range verdicts.GetVerdicts() {
+		key := serverKey{verdict.GetPoolUuid(), verdict.GetServerId()}
+		if _, known := e.verdicts[key]; known || len(e.verdicts) < verdictsMax {
+			e.verdicts[key] = verdict
+		}
+	}
+}
+
+func (e *engine) forgetPools(pools map[string]*model.Pool) {
+	for key := range e.verdicts {
+		if pools[key.pool] == nil {
+			delete(e.verdicts, key)
+		}
+	}
+}
+
+// take keeps the last two samples of one process.
+func (e *engine) take(sample *dataplanev1.Sample) {
+	e.earlier = e.sample
+	if e.earlier.GetPid() != sample.GetPid() {
+		e.earlier = nil
+	}
+	e.sample = sample
+}

@@ -1,0 +1,67 @@
+package fleet
+
+import (
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// Connected begins a session; what its Hello does not repeat is forgotten.
+func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	engine := f.engine(engineUUID)
+	engine.connected, engine.reason = true, ""
+	engine.since, engine.reported = f.now(), f.now()
+	engine.version, engine.resources = hello.GetVersion(), hello.GetResources()
+	engine.status = hello.GetStatus()
+	clear(engine.verdicts)
+	engine.judge(hello.GetVerdicts())
+}
+
+// Reported takes what an agent says between Hello and the end.
+func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	engine := f.engine(engineUUID)
+	engine.reported = f.now()
+	switch body := report.GetBody().(type) {
+	case *enginev1.Report_Status:
+		engine.status = body.Status
+	case *enginev1.Report_Verdicts:
+		engine.judge(body.Verdicts)
+	case *enginev1.Report_Sample:
+		engine.take(body.Sample)
+	case *enginev1.Report_Event:
+		f.log.Info("engine event", "engine", engineUUID, "event", body.Event.GetId(),
+			"object", body.Event.GetObjectUuid(), "message", body.Event.GetMessage())
+	}
+}
+
+// Applied says that an engine serves a Plan.
+func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*dataplanev1.Finding) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.engine(engineUUID).apply(plan, warnings)
+}
+
+// Refused says that an engine keeps the Plan it had, and why.
+func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*dataplanev1.Finding) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	engine := f.engine(engineUUID)
+	if engine.wanted == plan { // a newer one may be on its way already
+		engine.refusal = &refusal{revision: plan.GetRevision(), errors: errors}
+	}
+	for _, finding := range errors {
+		f.log.Warn("engine refused a change", "engine", engineUUID, "revision", plan.GetRevision(),
+			"object", finding.GetKind()+" "+finding.GetName(), "field", finding.GetField(), "message", finding.GetMessage())
+	}
+}
+
+// Disconnected ends a session.
+func (f *Fleet) Disconnected(engineUUID, reason string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	engine := f.engine(engineUUID)
+	engine.connected, engine.reason, engine.since = false, reason, f.now()
+}

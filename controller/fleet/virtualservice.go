@@ -1,0 +1,182 @@
+package fleet
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// VirtualService is the runtime of a virtual service: its state and why, the engines that serve it, on how many of them
+// its newest configuration is in force, what was found wrong, and what it has counted.
+func (f *Fleet) VirtualService(uuid string) schema.Object {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	vs := f.services[uuid]
+	if vs == nil {
+		return schema.Object{"oper_status": operStatus("OPER_INITIALIZING", "its configuration is being read")}
+	}
+	assigned := f.state.Placement.Engines(uuid)
+	serving := f.serving(uuid, assigned)
+	status := f.serviceStatus(vs, assigned, serving)
+	percent := percentOf(len(serving), len(assigned))
+	vips := f.vips(vs, assigned, percent)
+	runtime := schema.Object{
+		"oper_status":        status,
+		"percent_ses_up":     percent,
+		"service_engine":     f.serviceEngines(uuid, assigned),
+		"vip_runtime":        vips.runtime,
+		"vip_summary":        vips.summary,
+		"applied":            f.applied(vs, assigned),
+		"warnings":           f.warnings(vs, assigned),
+		"virtualservice_ref": schema.RefPath("virtualservice", uuid),
+	}
+	if counters := f.serviceCounters(uuid, assigned); counters != nil {
+		runtime["counters"] = counters
+	}
+	return runtime
+}
+
+func operStatus(state string, reasons ...string) schema.Object {
+	list := make([]any, len(reasons))
+	for i, reason := range reasons {
+		list[i] = reason
+	}
+	return schema.Object{"state": state, "reason": list}
+}
+
+func percentOf(part, whole int) int64 {
+	if whole == 0 {
+		return 0
+	}
+	return int64(100 * part / whole)
+}
+
+// serving are those of the assigned engines that answer clients of a virtual service now.
+func (f *Fleet) serving(uuid string, assigned []string) []string {
+	var serving []string
+	for _, id := range assigned {
+		if engine := f.engines[id]; engine != nil && engine.works() && engine.serves[uuid] {
+			serving = append(serving, id)
+		}
+	}
+	return serving
+}
+
+// serviceStatus: up when an engine serves it and its pool, if it has one, has a server.
+func (f *Fleet) serviceStatus(vs *model.VirtualService, assigned, serving []string) schema.Object {
+	switch {
+	case !vs.Enabled:
+		return operStatus("OPER_DISABLED", "enabled is false")
+	case !vs.TrafficEnabled:
+		return operStatus("OPER_DISABLED", "traffic_enabled is false")
+	case len(assigned) == 0:
+		return operStatus("OPER_RESOURCES", fmt.Sprintf("group %s has no engine that may serve: let one join", groupName(vs)))
+	case !f.planned(vs.UUID, assigned):
+		return operStatus("OPER_DOWN", append([]string{"cannot be served as it is configured"}, f.ownFindings(vs)...)...)
+	case len(serving) == 0:
+		return operStatus("OPER_DOWN", f.whyNotServed(vs.UUID, assigned)...)
+	}
+	if vs.Pool == nil {
+		return operStatus("OPER_UP")
+	}
+	if pool := f.poolState(vs.Pool); pool.state != "OPER_UP" {
+		return operStatus("OPER_DOWN", append([]string{fmt.Sprintf("pool %s is not up", vs.Pool.Name)}, pool.reasons...)...)
+	}
+	return operStatus("OPER_UP")
+}
+
+func groupName(vs *model.VirtualService) string {
+	if vs.Group == nil {
+		return vs.SEGroupRef
+	}
+	return vs.Group.Name
+}
+
+// planned tells whether the virtual service is in the Plan of an engine; if not, it was left out for a finding.
+func (f *Fleet) planned(uuid string, assigned []string) bool {
+	for _, id := range assigned {
+		if engine := f.engines[id]; engine != nil && engine.due[uuid] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Fleet) ownFindings(vs *model.VirtualService) []string {
+	concerns := concernsOf(vs)
+	var texts []string
+	for _, finding := range f.state.Findings {
+		if concerns[finding.UUID] {
+			texts = append(texts, fmt.Sprintf("%s %s: %s: %s", finding.Kind, finding.Name, finding.Field, finding.Message))
+		}
+	}
+	return texts
+}
+
+func (f *Fleet) whyNotServed(uuid string, assigned []string) []string {
+	var reasons []string
+	for _, id := range assigned {
+		reasons = append(reasons, fmt.Sprintf("engine %s %s", f.name(id), f.engines[id].whyNot(uuid)))
+	}
+	return reasons
+}
+
+func (e *engine) whyNot(uuid string) string {
+	switch {
+	case e == nil:
+		return "has not connected yet"
+	case !e.connected:
+		return "is not connected: " + e.reason
+	case !e.works():
+		return strings.TrimSuffix("has a data plane that is "+dataplaneState(e.status)+": "+e.status.GetReason(), ": ")
+	case e.refusal != nil:
+		return fmt.Sprintf("refused revision %d", e.refusal.revision)
+	default:
+		return "is applying the configuration"
+	}
+}
+
+// serviceEngines lists the engines of a virtual service in the shape of Avi's inventory.
+func (f *Fleet) serviceEngines(uuid string, assigned []string) []any {
+	list := []any{}
+	for i, id := range assigned {
+		engine := f.engines[id]
+		status := operStatus("OPER_UP")
+		if engine == nil || !engine.works() || !engine.serves[uuid] {
+			status = operStatus("OPER_DOWN", engine.whyNot(uuid))
+		}
+		list = append(list, schema.Object{
+			"name": f.name(id), "uuid": id, "url": schema.RefPath(engineKind, id), "se_ref": schema.RefPath(engineKind, id),
+			"primary": i == 0, "standby": false, "is_primary": i == 0, "is_standby": false, "sec_idx": int64(i),
+			"connected": engine != nil && engine.connected, "active_on_se": status["state"] == "OPER_UP",
+			"applied": engine != nil && engine.hasApplied(uuid), "oper_status": status,
+			"scaleout_in_progress": false, "scalein_in_progress": false,
+		})
+	}
+	return list
+}
+
+type vipViews struct{ runtime, summary []any }
+
+// vips repeats the engines for each address, as Avi does.
+func (f *Fleet) vips(vs *model.VirtualService, assigned []string, percent int64) vipViews {
+	views := vipViews{runtime: []any{}, summary: []any{}}
+	for i, address := range vs.Addresses {
+		id, engines := fmt.Sprint(i), f.serviceEngines(vs.UUID, assigned)
+		views.runtime = append(views.runtime, schema.Object{
+			"vip_id": id, "address": address.String(), "se_list": engines, "num_additional_se": int64(0),
+			"requested_resource": schema.Object{"num_se": int64(len(assigned)), "num_standby_se": int64(0)},
+		})
+		state := "OPER_UP"
+		if percent == 0 {
+			state = "OPER_DOWN"
+		}
+		views.summary = append(views.summary, schema.Object{
+			"vip_id": id, "oper_status": operStatus(state), "percent_ses_up": percent,
+			"num_se_assigned": int64(len(assigned)), "num_se_requested": int64(len(assigned)), "service_engine": engines,
+		})
+	}
+	return views
+}
