@@ -1,0 +1,164 @@
+package dataplane
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// Each line of a transcript is an event; what is sent or decided follows, indented.
+func play(transcript string) string {
+	var r rollout
+	var out strings.Builder
+	alive := false
+	decided := func(verdict *verdict) {
+		if verdict != nil {
+			fmt.Fprintf(&out, "  plan %d applied: %v\n", verdict.plan.GetRevision(), verdict.applied)
+		}
+	}
+	for line := range strings.Lines(transcript) {
+		event := strings.TrimSpace(line)
+		if strings.HasPrefix(line, " ") || event == "" {
+			continue
+		}
+		fmt.Fprintln(&out, event)
+		var revision uint64
+		switch fmt.Sscanf(event, "want %d", &revision); {
+		case revision > 0:
+			r.submit(&enginev1.Plan{Revision: revision})
+		case event == "hello":
+			alive = true
+			r.begin()
+		case event == "ack":
+			decided(r.answered(true))
+		case event == "nack":
+			decided(r.answered(false))
+		case event == "death":
+			alive = false
+			decided(r.died())
+		}
+		if alive {
+			if plan := r.next(); plan != nil {
+				fmt.Fprintf(&out, "  send %d\n", plan.GetRevision())
+			}
+		}
+	}
+	return out.String()
+}
+
+func TestRolloutTranscripts(t *testing.T) {
+	for name, want := range map[string]string{
+		"one Plan after the other": `
+hello
+want 1
+  send 1
+ack
+  plan 1 applied: true
+want 2
+  send 2
+nack
+  plan 2 applied: false
+`,
+		"of Plans that wait only the newest is sent": `
+hello
+want 1
+  send 1
+want 2
+want 3
+ack
+  plan 1 applied: true
+  send 3
+ack
+  plan 3 applied: true
+`,
+		"a new process gets what served before it gets what is new": `
+hello
+want 1
+  send 1
+ack
+  plan 1 applied: true
+want 2
+  send 2
+death
+hello
+  send 1
+ack
+  send 2
+ack
+  plan 2 applied: true
+`,
+		"a Plan that two processes died of is refused": `
+hello
+want 1
+  send 1
+ack
+  plan 1 applied: true
+want 2
+  send 2
+death
+hello
+  send 1
+ack
+  send 2
+death
+  plan 2 applied: false
+hello
+  send 1
+ack
+`,
+		"a Plan is not blamed for deaths that come after it serves": `
+hello
+want 1
+  send 1
+death
+hello
+  send 1
+ack
+  plan 1 applied: true
+death
+hello
+  send 1
+ack
+`,
+		"a new Plan gets its chance when the old one kills": `
+hello
+want 1
+  send 1
+ack
+  plan 1 applied: true
+death
+hello
+  send 1
+death
+hello
+  send 1
+death
+want 2
+hello
+  send 2
+ack
+  plan 2 applied: true
+`,
+		"a Plan that a new process refuses though it served is not sent for ever": `
+hello
+want 1
+  send 1
+ack
+  plan 1 applied: true
+death
+hello
+  send 1
+nack
+want 2
+  send 2
+`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := "\n" + play(want); got != want {
+				t.Errorf("got:%swant:%s", got, want)
+			}
+		})
+	}
+}
