@@ -6,10 +6,15 @@
 //! Past this crate no wire type: nothing in a snapshot must be checked again. Pure: no clock, no socket, no thread.
 #![forbid(unsafe_code)]
 
+mod address;
+mod build;
+mod certificate;
 mod finding;
+mod ids;
 mod pool;
 mod service;
 mod snapshot;
+mod tls;
 
 pub use finding::Finding;
 pub use pool::{FailAction, HashInput, Pool, PoolTimeouts, Server};

@@ -1,8 +1,23 @@
-//! A pool as a worker uses it.
+//! A pool as a worker uses it, made from a pool of the Plan.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    collections::HashSet,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
-use weir_balance::PoolSpec;
+use weir_api::dataplane::v1;
+use weir_balance::{Algorithm, HashKey, PoolSpec, SERVERS_MAX, ServerSpec};
+
+use crate::{
+    address,
+    finding::{Findings, Subject},
+    ids::Ids,
+    snapshot::Kept,
+};
+
+const RATIOS: std::ops::RangeInclusive<u32> = 1..=20;
 
 #[derive(Debug)]
 pub struct Pool {
@@ -59,4 +74,192 @@ pub enum FailAction {
     CloseConnection,
     /// A 503 page.
     LocalResponse,
+}
+
+pub(crate) type KeptPool = Kept<v1::Pool, Arc<Pool>>;
+
+/// What the pools of one snapshot have in common.
+pub(crate) struct PoolReader<'s> {
+    pub pool_ids: &'s Ids,
+    pub server_ids: &'s Ids,
+    pub workers: u32,
+}
+
+/// Server names are unique in their pool only.
+pub(crate) fn server_key(pool_uuid: &str, server_name: &str) -> String {
+    format!("{pool_uuid}/{server_name}")
+}
+
+pub(crate) fn subject(source: &v1::Pool) -> Subject<'_> {
+    Subject { kind: "pool", uuid: &source.uuid, name: &source.name }
+}
+
+impl PoolReader<'_> {
+    /// `None` when it cannot be used; the findings say why.
+    pub fn read(&self, source: &v1::Pool, before: Option<&KeptPool>, findings: &mut Findings) -> Option<KeptPool> {
+        if let Some(kept) = before.filter(|kept| kept.source == *source) {
+            return Some(kept.clone());
+        }
+        let subject = subject(source);
+        let found = findings.errors.len();
+        let algorithm = algorithm(source, subject, findings);
+        let hash_input = hash_input(source, subject, findings);
+        let fail_action = fail_action(source, subject, findings);
+        let servers = self.servers(source, subject, findings);
+        let specs = self.specs(source, &servers);
+        if findings.errors.len() > found {
+            return None;
+        }
+        let pool = Pool {
+            id: self.pool_ids.of(&source.uuid),
+            uuid: source.uuid.clone(),
+            name: source.name.clone(),
+            servers,
+            balance: PoolSpec { algorithm: algorithm?, servers: specs, monitored: source.monitored },
+            hash_input: hash_input?,
+            timeouts: timeouts(source),
+            max_connection_reuse: limit(source.max_connection_reuse),
+            max_idle_connections: limit(source.max_idle_connections),
+            fail_action: fail_action?,
+        };
+        Some(Kept { source: source.clone(), object: Arc::new(pool) })
+    }
+
+    fn servers(&self, source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Vec<Server> {
+        if source.servers.len() > SERVERS_MAX {
+            let len = source.servers.len();
+            findings.error(
+                pool,
+                "servers",
+                format!("{len} servers, at most {SERVERS_MAX} are possible; split the pool"),
+            );
+            return Vec::new();
+        }
+        let mut names = HashSet::new();
+        let servers = source.servers.iter().enumerate();
+        servers
+            .filter_map(|(position, server)| {
+                check_server(pool, position, server, findings);
+                if !names.insert(server.id.as_str()) {
+                    let message = format!("server {:?} is in the pool twice; remove one", server.id);
+                    findings.error(pool, format!("servers[{position}]"), message);
+                }
+                let id = self.server_ids.of(&server_key(&source.uuid, &server.id));
+                let address = server_address(pool, position, server, findings)?;
+                Some(Server { id, name: server.id.clone(), address, hostname: server.hostname.clone() })
+            })
+            .collect()
+    }
+
+    /// Limits on connections hold for an engine, so each worker has its share, and at least one.
+    fn specs(&self, source: &v1::Pool, servers: &[Server]) -> Vec<ServerSpec> {
+        let spec = |(server, source): (&Server, &v1::Server)| ServerSpec {
+            id: server.id,
+            key: HashKey::of(server.name.as_bytes()),
+            ratio: source.ratio,
+            enabled: source.enabled,
+            max_connections: source.max_connections.div_ceil(self.workers.max(1)),
+        };
+        servers.iter().zip(&source.servers).map(spec).collect()
+    }
+}
+
+fn check_server(pool: Subject<'_>, position: usize, server: &v1::Server, findings: &mut Findings) {
+    if server.id.is_empty() {
+        findings.error(pool, format!("servers[{position}]"), "a server has no name");
+    }
+    if !RATIOS.contains(&server.ratio) {
+        let message = format!(
+            "server {:?}: ratio is {}, must be {} to {}",
+            server.id,
+            server.ratio,
+            RATIOS.start(),
+            RATIOS.end()
+        );
+        findings.error(pool, format!("servers[{position}].ratio"), message);
+    }
+}
+
+fn server_address(
+    pool: Subject<'_>,
+    position: usize,
+    server: &v1::Server,
+    findings: &mut Findings,
+) -> Option<SocketAddr> {
+    let mut refuse = |field: &str, why: String| {
+        findings.error(pool, format!("servers[{position}].{field}"), format!("server {:?}: {why}", server.id));
+    };
+    let address = address::ip(&server.address).filter(|address: &IpAddr| !address.is_unspecified());
+    if address.is_none() {
+        refuse("ip", format!("{:?} is not the IP address of a server", server.address));
+    }
+    let port = address::port(server.port);
+    if port.is_none() {
+        refuse("port", format!("{} is not a port; choose 1 to 65535", server.port));
+    }
+    Some(SocketAddr::new(address?, port?))
+}
+
+fn algorithm(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option<Algorithm> {
+    match v1::Algorithm::try_from(source.algorithm) {
+        Ok(v1::Algorithm::LeastConnections) => Some(Algorithm::LeastConnections),
+        Ok(v1::Algorithm::RoundRobin) => Some(Algorithm::RoundRobin),
+        Ok(v1::Algorithm::ConsistentHash) => Some(Algorithm::ConsistentHash),
+        Err(_) => {
+            findings.error(pool, "lb_algorithm", "is one that this engine does not know; upgrade it");
+            None
+        }
+    }
+}
+
+fn hash_input(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option<HashInput> {
+    match v1::HashInput::try_from(source.hash_input) {
+        Ok(v1::HashInput::SourceAddress) => Some(HashInput::SourceAddress),
+        Ok(v1::HashInput::SourceAddressAndPort) => Some(HashInput::SourceAddressAndPort),
+        Ok(v1::HashInput::Uri) => Some(HashInput::Uri),
+        Ok(v1::HashInput::Header) if is_token(&source.hash_header) => {
+            Some(HashInput::Header(source.hash_header.clone()))
+        }
+        Ok(v1::HashInput::Header) => {
+            let message = format!("{:?} is not the name of a header field", source.hash_header);
+            findings.error(pool, "lb_algorithm_consistent_hash_hdr", message);
+            None
+        }
+        Err(_) => {
+            findings.error(pool, "lb_algorithm_hash", "is one that this engine does not know; upgrade it");
+            None
+        }
+    }
+}
+
+fn fail_action(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option<FailAction> {
+    match v1::FailAction::try_from(source.fail_action) {
+        Ok(v1::FailAction::CloseConnection) => Some(FailAction::CloseConnection),
+        Ok(v1::FailAction::LocalResponse) => Some(FailAction::LocalResponse),
+        Err(_) => {
+            findings.error(pool, "fail_action", "is one that this engine does not know; upgrade it");
+            None
+        }
+    }
+}
+
+/// RFC 9110 §5.6.2.
+fn is_token(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(allowed)
+}
+
+fn timeouts(source: &v1::Pool) -> PoolTimeouts {
+    let span = |ms: u32| limit(ms).map(|ms| Duration::from_millis(ms.into()));
+    PoolTimeouts {
+        connect: span(source.connect_timeout_ms),
+        response: span(source.response_timeout_ms),
+        idle_connection: span(source.idle_connection_timeout_ms),
+        connection_lifetime: span(source.connection_lifetime_ms),
+    }
+}
+
+/// On the wire 0 is "no limit".
+fn limit(number: u32) -> Option<u32> {
+    (number > 0).then_some(number)
 }

@@ -1,10 +1,21 @@
-//! A virtual service as a worker uses it.
+//! A virtual service as a worker uses it, made from a virtual service of the Plan.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use weir_policy::HttpProfile;
+use foldhash::HashMap;
+use weir_api::dataplane::v1;
+use weir_policy::{HttpProfile, HttpSettings, XffUpdate};
+use weir_tls::Certificate;
 
-use crate::Pool;
+use crate::{
+    Pool, address,
+    certificate::KeptCertificate,
+    finding::{Findings, Subject},
+    ids::Ids,
+    pool::KeptPool,
+    snapshot::Worker,
+    tls::{self, KeptTls},
+};
 
 #[derive(Debug)]
 pub struct VirtualService {
@@ -27,4 +38,195 @@ pub struct Tcp {
     /// Whether an idle peer is probed after `idle_timeout`, or closed.
     pub keepalive_probes: bool,
     pub nagle: bool,
+}
+
+/// A service with what it is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptService {
+    source: v1::VirtualService,
+    tls: Option<KeptTls>,
+    pub object: Arc<VirtualService>,
+}
+
+/// What the services of one snapshot are made from.
+pub(crate) struct ServiceReader<'s> {
+    pub ids: &'s Ids,
+    /// `None`: there is such an object and it cannot be used, as has been said.
+    pub pools: &'s HashMap<String, Option<KeptPool>>,
+    pub certificates: &'s HashMap<String, Option<KeptCertificate>>,
+    pub worker: &'s Worker,
+}
+
+pub(crate) fn subject(source: &v1::VirtualService) -> Subject<'_> {
+    Subject { kind: "virtualservice", uuid: &source.uuid, name: &source.name }
+}
+
+/// The address of a listener; `None` when it has none, as the findings say.
+pub(crate) fn listener_address(
+    service: Subject<'_>,
+    listener: &v1::Listener,
+    findings: &mut Findings,
+) -> Option<SocketAddr> {
+    let address = address::ip(&listener.address);
+    if address.is_none() {
+        findings.error(service, "vsvip_ref", format!("{:?} is not an IP address to listen on", listener.address));
+    }
+    let port = address::port(listener.port);
+    if port.is_none() {
+        findings.error(service, "services", format!("{} is not a port to listen on; choose 1 to 65535", listener.port));
+    }
+    Some(SocketAddr::new(address?, port?))
+}
+
+impl ServiceReader<'_> {
+    /// `None` when it cannot be used; the findings say why.
+    pub fn read(
+        &self,
+        source: &v1::VirtualService,
+        before: Option<&KeptService>,
+        findings: &mut Findings,
+    ) -> Option<KeptService> {
+        let subject = subject(source);
+        let found = findings.errors.len();
+        let http = http(subject, source.http.as_ref(), findings);
+        let tcp = tcp(subject, source.tcp.as_ref(), findings);
+        let pool = self.pool(source, findings);
+        let tls = self.tls(source, before.and_then(|kept| kept.tls.as_ref()), findings);
+        if findings.errors.len() > found {
+            return None;
+        }
+        let unchanged = |kept: &&KeptService| kept.source == *source && kept.is_made_of(pool.as_ref(), tls.as_ref());
+        if let Some(kept) = before.filter(unchanged) {
+            return Some(kept.clone());
+        }
+        let object = Arc::new(VirtualService {
+            id: self.ids.of(&source.uuid),
+            uuid: source.uuid.clone(),
+            name: source.name.clone(),
+            http: http?,
+            tcp: tcp?,
+            tls: tls.as_ref().map(|tls| tls.config.clone()),
+            pool,
+        });
+        Some(KeptService { source: source.clone(), tls, object })
+    }
+
+    fn pool(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Arc<Pool>> {
+        if source.pool_uuid.is_empty() {
+            return None;
+        }
+        let Some(pool) = self.pools.get(&source.pool_uuid) else {
+            findings.error(subject(source), "pool_ref", format!("there is no pool {}", source.pool_uuid));
+            return None;
+        };
+        pool.as_ref().map(|kept| kept.object.clone())
+    }
+
+    fn tls(&self, source: &v1::VirtualService, before: Option<&KeptTls>, findings: &mut Findings) -> Option<KeptTls> {
+        let listener = source.listeners.iter().find(|listener| listener.tls)?;
+        let subject = subject(source);
+        let mut needs = |field: &str, what: &str| {
+            findings.error(subject, field, format!("port {} speaks TLS, which needs {what}", listener.port));
+        };
+        if source.tls.is_none() {
+            needs("ssl_profile_ref", "an SSL profile");
+        }
+        if source.certificate_uuids.is_empty() {
+            needs("ssl_key_and_certificate_refs", "a certificate");
+        }
+        let certificates = self.certificates(source, findings)?;
+        tls::build(subject, source.tls.as_ref()?, certificates, before, &self.worker.provider, findings)
+    }
+
+    fn certificates(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Vec<Certificate>> {
+        let uuids = source.certificate_uuids.iter().enumerate();
+        let certificates: Vec<_> = uuids
+            .filter_map(|(position, uuid)| {
+                let certificate = self.certificates.get(uuid);
+                if certificate.is_none() {
+                    let field = format!("ssl_key_and_certificate_refs[{position}]");
+                    findings.error(subject(source), field, format!("there is no certificate {uuid}"));
+                }
+                certificate?.as_ref().map(|kept| kept.object.clone())
+            })
+            .collect();
+        (certificates.len() == source.certificate_uuids.len()).then_some(certificates)
+    }
+}
+
+impl KeptService {
+    fn is_made_of(&self, pool: Option<&Arc<Pool>>, tls: Option<&KeptTls>) -> bool {
+        let same_pool = match (&self.object.pool, pool) {
+            (Some(mine), Some(other)) => Arc::ptr_eq(mine, other),
+            (mine, other) => mine.is_none() && other.is_none(),
+        };
+        let same_tls = match (&self.object.tls, tls) {
+            (Some(mine), Some(other)) => mine.is(&other.config),
+            (mine, other) => mine.is_none() && other.is_none(),
+        };
+        same_pool && same_tls
+    }
+}
+
+fn tcp(service: Subject<'_>, profile: Option<&v1::TcpProfile>, findings: &mut Findings) -> Option<Tcp> {
+    let Some(profile) = profile else {
+        findings.error(service, "network_profile_ref", "has no network profile");
+        return None;
+    };
+    Some(Tcp {
+        idle_timeout: (profile.idle_timeout_s > 0).then(|| Duration::from_secs(profile.idle_timeout_s.into())),
+        keepalive_probes: profile.keepalive_probes,
+        nagle: profile.nagle,
+    })
+}
+
+fn http(service: Subject<'_>, profile: Option<&v1::HttpProfile>, findings: &mut Findings) -> Option<HttpProfile> {
+    const FIELD: &str = "application_profile_ref";
+    let Some(profile) = profile else {
+        findings.error(service, FIELD, "has no application profile");
+        return None;
+    };
+    let Some(xff_update) = xff_update(profile.xff_update) else {
+        findings.error(service, format!("{FIELD}.xff_update"), "is one that this engine does not know; upgrade it");
+        return None;
+    };
+    let compiled = HttpProfile::compile(&http_settings(profile, xff_update));
+    compiled.map_err(|error| findings.error(service, format!("{FIELD}.{}", error.field()), error.to_string())).ok()
+}
+
+fn xff_update(number: i32) -> Option<XffUpdate> {
+    match v1::XffUpdate::try_from(number).ok()? {
+        v1::XffUpdate::Replace => Some(XffUpdate::Replace),
+        v1::XffUpdate::Append => Some(XffUpdate::Append),
+        v1::XffUpdate::AddNew => Some(XffUpdate::AddNew),
+    }
+}
+
+fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettings {
+    HttpSettings {
+        connection_multiplexing: profile.connection_multiplexing,
+        respond_with_100_continue: profile.respond_with_100_continue,
+        post_accept_timeout_ms: profile.post_accept_timeout_ms,
+        client_header_timeout_ms: profile.client_header_timeout_ms,
+        client_body_timeout_ms: profile.client_body_timeout_ms,
+        keepalive_timeout_ms: profile.keepalive_timeout_ms,
+        max_keepalive_requests: profile.max_keepalive_requests,
+        max_header_bytes: profile.max_header_bytes,
+        max_request_head_bytes: profile.max_request_head_bytes,
+        max_response_head_bytes: profile.max_response_head_bytes,
+        max_header_count: profile.max_header_count,
+        max_body_bytes: profile.max_body_bytes,
+        xff: profile.xff,
+        xff_name: profile.xff_name.clone(),
+        xff_update,
+        x_forwarded_proto: profile.x_forwarded_proto,
+        http_to_https: profile.http_to_https,
+        https_port: profile.https_port,
+        server_side_redirect_to_https: profile.server_side_redirect_to_https,
+        secure_cookies: profile.secure_cookies,
+        httponly_cookies: profile.httponly_cookies,
+        hsts: profile.hsts,
+        hsts_max_age_s: profile.hsts_max_age_s,
+        hsts_include_subdomains: profile.hsts_include_subdomains,
+    }
 }

@@ -1,11 +1,10 @@
-//! The whole: listeners, services, pools and servers, by what they are asked for.
+//! The whole: listeners, services and pools, by what they are asked for.
 
 use std::{net::SocketAddr, sync::Arc};
 
 use foldhash::HashMap;
-use weir_api::dataplane::v1::Plan;
 
-use crate::{Finding, Pool, VirtualService};
+use crate::{Pool, VirtualService, certificate::KeptCertificate, ids::Ids, pool::KeptPool, service::KeptService};
 
 /// Whom a snapshot is built for.
 #[derive(Debug)]
@@ -15,13 +14,16 @@ pub struct Worker {
     pub workers: u32,
 }
 
-#[derive(Debug)]
+/// Made by [`Snapshot::build`].
+#[derive(Debug, Default)]
 pub struct Snapshot {
-    revision: u64,
-    listeners: HashMap<SocketAddr, Listener>,
-    services: HashMap<String, Arc<VirtualService>>,
-    pools: HashMap<String, Arc<Pool>>,
-    recycled: Recycled,
+    pub(crate) revision: u64,
+    pub(crate) listeners: HashMap<SocketAddr, Listener>,
+    pub(crate) services: HashMap<String, KeptService>,
+    pub(crate) pools: HashMap<String, KeptPool>,
+    pub(crate) certificates: HashMap<String, KeptCertificate>,
+    pub(crate) numbers: Numbers,
+    pub(crate) recycled: Recycled,
 }
 
 #[derive(Clone, Debug)]
@@ -37,20 +39,25 @@ pub struct Recycled {
     pub servers: Vec<u32>,
 }
 
+/// The dense ids of everything that has one.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    pub services: Ids,
+    pub pools: Ids,
+    pub servers: Ids,
+}
+
+/// An object beside the part of the Plan that it was made from: it is made anew only when that part changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept<S, T> {
+    pub source: S,
+    pub object: T,
+}
+
 impl Snapshot {
     /// Serves nothing: what a worker has before its first Plan.
     pub fn empty() -> Self {
-        unimplemented!()
-    }
-
-    /// The snapshot of `plan` and the warnings about it, or every reason to refuse it. `previous` is the snapshot that
-    /// this worker has now; what is unchanged is taken over from it.
-    pub fn build(
-        plan: &Plan,
-        previous: Option<&Snapshot>,
-        worker: &Worker,
-    ) -> Result<(Snapshot, Vec<Finding>), Vec<Finding>> {
-        unimplemented!()
+        Self::default()
     }
 
     pub fn revision(&self) -> u64 {
@@ -67,19 +74,19 @@ impl Snapshot {
     }
 
     pub fn services(&self) -> impl Iterator<Item = &Arc<VirtualService>> {
-        self.services.values()
+        self.services.values().map(|kept| &kept.object)
     }
 
     pub fn service(&self, uuid: &str) -> Option<&Arc<VirtualService>> {
-        self.services.get(uuid)
+        self.services.get(uuid).map(|kept| &kept.object)
     }
 
     pub fn pools(&self) -> impl Iterator<Item = &Arc<Pool>> {
-        self.pools.values()
+        self.pools.values().map(|kept| &kept.object)
     }
 
     pub fn pool(&self, uuid: &str) -> Option<&Arc<Pool>> {
-        self.pools.get(uuid)
+        self.pools.get(uuid).map(|kept| &kept.object)
     }
 
     pub fn recycled(&self) -> &Recycled {

@@ -33,8 +33,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::CertificateMissing => write!(f, "holds no certificate"),
-            Error::CertificateUnreadable(why) => write!(f, "certificate cannot be read: {why}"),
-            Error::KeyUnreadable(why) => write!(f, "private key cannot be read: {why}"),
+            Error::CertificateUnreadable(why) => write!(f, "certificate is not X.509 version 3 in DER: {why}"),
+            Error::KeyUnreadable(why) => write!(f, "private key is not RSA, ECDSA or EdDSA in PKCS#8: {why}"),
             Error::KeyMismatch => write!(f, "private key does not belong to the certificate"),
             Error::NoCertificate => write!(f, "TLS needs at least one certificate"),
             Error::NoVersion => write!(f, "no TLS version that is implemented; allow TLS 1.2 or 1.3"),

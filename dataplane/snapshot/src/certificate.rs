@@ -1,0 +1,41 @@
+//! Certificates of a Plan: read once, shared by every service that uses them, kept while they do not change.
+
+use weir_api::dataplane::v1;
+use weir_tls::{Certificate, Error, Provider};
+
+use crate::{
+    finding::{Findings, Subject},
+    snapshot::Kept,
+};
+
+pub(crate) fn subject(source: &v1::Certificate) -> Subject<'_> {
+    Subject { kind: "sslkeyandcertificate", uuid: &source.uuid, name: &source.name }
+}
+
+pub(crate) type KeptCertificate = Kept<v1::Certificate, Certificate>;
+
+/// `None` when it cannot be used; the findings say why.
+pub(crate) fn read(
+    source: &v1::Certificate,
+    before: Option<&KeptCertificate>,
+    provider: &Provider,
+    findings: &mut Findings,
+) -> Option<KeptCertificate> {
+    if let Some(kept) = before.filter(|kept| kept.source == *source) {
+        return Some(kept.clone());
+    }
+    match Certificate::read(&source.chain_der, &source.key_pkcs8_der, provider) {
+        Ok(object) => Some(Kept { source: source.clone(), object }),
+        Err(error) => {
+            findings.error(subject(source), field_of(&error), error.to_string());
+            None
+        }
+    }
+}
+
+fn field_of(error: &Error) -> &'static str {
+    match error {
+        Error::KeyUnreadable(_) | Error::KeyMismatch => "key",
+        _ => "certificate",
+    }
+}

@@ -1,0 +1,120 @@
+//! The TLS side of a virtual service: its SSL profile and certificates become one server configuration.
+
+use weir_api::dataplane::v1;
+use weir_tls::{Certificate, Error, Provider, ServerConfig, TlsSettings, Version, Warning};
+
+use crate::finding::{Findings, Subject};
+
+/// A configuration with what it is made of and what it does not offer.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptTls {
+    settings: TlsSettings,
+    certificates: Vec<Certificate>,
+    warnings: Vec<Warning>,
+    pub config: ServerConfig,
+}
+
+/// `None` when it cannot be built; the findings say why.
+pub(crate) fn build(
+    service: Subject<'_>,
+    profile: &v1::TlsProfile,
+    certificates: Vec<Certificate>,
+    before: Option<&KeptTls>,
+    provider: &Provider,
+    findings: &mut Findings,
+) -> Option<KeptTls> {
+    let settings = settings(service, profile, findings)?;
+    let same = |kept: &&KeptTls| kept.settings == settings && same_certificates(&kept.certificates, &certificates);
+    let kept = match before.filter(same) {
+        Some(kept) => kept.clone(),
+        None => match ServerConfig::build(&settings, &certificates, provider) {
+            Ok((config, warnings)) => KeptTls { settings, certificates, warnings, config },
+            Err(error) => {
+                refuse(service, profile, &error, findings);
+                return None;
+            }
+        },
+    };
+    for warning in &kept.warnings {
+        warn(service, profile, warning, findings);
+    }
+    Some(kept)
+}
+
+fn same_certificates(some: &[Certificate], others: &[Certificate]) -> bool {
+    some.len() == others.len() && some.iter().zip(others).all(|(one, other)| one.is(other))
+}
+
+fn subject(profile: &v1::TlsProfile) -> Subject<'_> {
+    Subject { kind: "sslprofile", uuid: &profile.uuid, name: &profile.name }
+}
+
+fn settings(service: Subject<'_>, profile: &v1::TlsProfile, findings: &mut Findings) -> Option<TlsSettings> {
+    let versions: Option<Vec<_>> = profile.versions.iter().map(|number| version(*number)).collect();
+    let Some(versions) = versions else {
+        findings.error(
+            subject(profile),
+            "accepted_versions",
+            "names a version that this engine does not know; upgrade it",
+        );
+        return None;
+    };
+    Some(TlsSettings {
+        name: service.uuid.to_owned(),
+        versions,
+        cipher_suites: profile.cipher_suites.clone(),
+        prefer_client_order: profile.prefer_client_order,
+        session_resumption: profile.session_resumption,
+        send_close_notify: profile.send_close_notify,
+    })
+}
+
+fn version(number: i32) -> Option<Version> {
+    match v1::TlsVersion::try_from(number).ok()? {
+        v1::TlsVersion::Unspecified => None,
+        v1::TlsVersion::TlsVersion10 => Some(Version::Tls10),
+        v1::TlsVersion::TlsVersion11 => Some(Version::Tls11),
+        v1::TlsVersion::TlsVersion12 => Some(Version::Tls12),
+        v1::TlsVersion::TlsVersion13 => Some(Version::Tls13),
+    }
+}
+
+fn refuse(service: Subject<'_>, profile: &v1::TlsProfile, error: &Error, findings: &mut Findings) {
+    let (subject, field) = match error {
+        Error::NoVersion => (subject(profile), "accepted_versions"),
+        Error::NoCipherSuite | Error::NoCipherSuiteForCertificates => (subject(profile), "accepted_ciphers"),
+        Error::NoCertificate => (service, "ssl_key_and_certificate_refs"),
+        _ => (service, "ssl_profile_ref"),
+    };
+    findings.error(subject, field, error.to_string());
+}
+
+fn warn(service: Subject<'_>, profile: &v1::TlsProfile, warning: &Warning, findings: &mut Findings) {
+    let certificate = |position: &usize| format!("ssl_key_and_certificate_refs[{position}]");
+    let (subject, field, message) = match warning {
+        Warning::VersionNotImplemented(version) => (
+            subject(profile),
+            "accepted_versions".to_owned(),
+            format!("{} is not implemented and not offered", version.name()),
+        ),
+        Warning::CipherSuiteNotImplemented(name) => {
+            (subject(profile), "accepted_ciphers".to_owned(), format!("{name} is not implemented and not offered"))
+        }
+        Warning::VersionWithoutCipherSuite(version) => (
+            subject(profile),
+            "accepted_ciphers".to_owned(),
+            format!("{} is not offered: none of its cipher suites is accepted", version.name()),
+        ),
+        Warning::CertificateNeverChosen { position } => (
+            service,
+            certificate(position),
+            "has no DNS name in subjectAltName and is not the first of its key type: no client ever gets it".to_owned(),
+        ),
+        Warning::CertificateWithoutCipherSuite { position } => (
+            service,
+            certificate(position),
+            format!("no cipher suite of SSL profile {} fits its key type: no client ever gets it", profile.name),
+        ),
+    };
+    findings.warning(subject, field, message);
+}

@@ -1,0 +1,144 @@
+//! What a change of the Plan touches, and what it leaves exactly as it was.
+
+use std::sync::Arc;
+
+use weir_api::dataplane::v1::Plan;
+use weir_snapshot::{Snapshot, Worker};
+
+use crate::plan::*;
+
+fn changed(change: impl FnOnce(&mut Plan)) -> (Snapshot, Snapshot) {
+    let worker = worker();
+    let mut plan = plan();
+    let before = Snapshot::build(&plan, None, &worker).unwrap().0;
+    plan.revision += 1;
+    change(&mut plan);
+    let after = Snapshot::build(&plan, Some(&before), &worker).unwrap().0;
+    (before, after)
+}
+
+fn same_service(before: &Snapshot, after: &Snapshot, uuid: &str) -> bool {
+    Arc::ptr_eq(before.service(uuid).unwrap(), after.service(uuid).unwrap())
+}
+
+fn same_pool(before: &Snapshot, after: &Snapshot, uuid: &str) -> bool {
+    Arc::ptr_eq(before.pool(uuid).unwrap(), after.pool(uuid).unwrap())
+}
+
+fn same_tls(before: &Snapshot, after: &Snapshot, uuid: &str) -> bool {
+    let tls = |snapshot: &Snapshot| snapshot.service(uuid).unwrap().tls.clone().unwrap();
+    tls(before).is(&tls(after))
+}
+
+const SHOP: &str = "virtualservice-1";
+const INTRANET: &str = "virtualservice-2";
+
+#[test]
+fn new_revision_of_the_same_objects_touches_nothing() {
+    let (before, after) = changed(|_| {});
+    assert_eq!(after.revision(), 8);
+    assert!(same_service(&before, &after, SHOP) && same_service(&before, &after, INTRANET));
+    assert!(same_pool(&before, &after, "pool-1") && same_pool(&before, &after, "pool-2"));
+}
+
+#[test]
+fn change_of_one_service_touches_no_other() {
+    let (before, after) = changed(|plan| plan.virtual_services[1].name = "extranet".to_owned());
+    assert!(same_service(&before, &after, SHOP));
+    assert!(same_pool(&before, &after, "pool-2"));
+    assert_eq!(after.service(INTRANET).unwrap().name, "extranet");
+    assert_eq!(after.service(INTRANET).unwrap().id, before.service(INTRANET).unwrap().id);
+}
+
+#[test]
+fn change_of_a_pool_touches_its_services_but_not_their_tls() {
+    let (before, after) = changed(|plan| plan.pools[0].servers.push(server("10.0.0.4", 8080)));
+    assert!(!same_service(&before, &after, SHOP) && same_service(&before, &after, INTRANET));
+    assert!(same_tls(&before, &after, SHOP));
+    assert_eq!(after.service(SHOP).unwrap().pool.as_ref().unwrap().servers.len(), 4);
+}
+
+#[test]
+fn change_of_a_certificate_touches_the_tls_of_its_services() {
+    let (before, after) = changed(|plan| {
+        let other = plan.certificates[1].clone();
+        plan.certificates[0].chain_der = other.chain_der;
+        plan.certificates[0].key_pkcs8_der = other.key_pkcs8_der;
+    });
+    assert!(!same_tls(&before, &after, SHOP));
+    assert!(same_pool(&before, &after, "pool-1") && same_service(&before, &after, INTRANET));
+}
+
+#[test]
+fn change_of_another_profile_leaves_tls_as_it_was() {
+    let (before, after) = changed(|plan| plan.virtual_services[0].tcp.as_mut().unwrap().nagle = true);
+    assert!(!same_service(&before, &after, SHOP) && same_tls(&before, &after, SHOP));
+}
+
+#[test]
+fn servers_keep_their_ids_when_others_come_and_go() {
+    let (before, after) = changed(|plan| {
+        plan.pools[0].servers.remove(0);
+        plan.pools[0].servers.push(server("10.0.0.9", 8080));
+    });
+    let ids = |snapshot: &Snapshot| -> Vec<_> {
+        snapshot.pool("pool-1").unwrap().servers.iter().map(|server| (server.name.clone(), server.id)).collect()
+    };
+    assert_eq!(ids(&before)[1..], ids(&after)[..2]);
+    assert!(ids(&before).iter().all(|(_, id)| *id != ids(&after)[2].1), "the newcomer has a new id");
+    assert_eq!(after.recycled(), &Default::default());
+}
+
+#[test]
+fn warnings_are_said_again_of_what_is_taken_over() {
+    let worker = worker();
+    let mut plan = plan();
+    plan.virtual_services[0].tls.as_mut().unwrap().cipher_suites.push("TLS_RSA_WITH_AES_128_CBC_SHA".to_owned());
+    let (before, first) = Snapshot::build(&plan, None, &worker).unwrap();
+    let (after, second) = Snapshot::build(&plan, Some(&before), &worker).unwrap();
+    assert!(same_service(&before, &after, SHOP));
+    assert_eq!((first.len(), &first), (1, &second));
+}
+
+#[test]
+fn refused_plan_leaves_the_one_before_as_it_was() {
+    let before = built(&plan(), None);
+    let mut bad = plan();
+    bad.virtual_services[0].listeners[0].port = 0;
+    assert!(Snapshot::build(&bad, Some(&before), &worker()).is_err());
+    assert_eq!(before.listeners().count(), 3);
+}
+
+#[test]
+fn workers_share_ids_and_no_object() {
+    let one = worker();
+    let other = Worker { provider: one.provider.sibling(), workers: one.workers };
+    let [one, other] = [one, other].map(|worker| Snapshot::build(&plan(), None, &worker).unwrap().0);
+    for service in one.services() {
+        let twin = other.service(&service.uuid).unwrap();
+        assert_eq!(service.id, twin.id);
+        assert!(!Arc::ptr_eq(service, twin));
+    }
+}
+
+/// Enough servers come and go for an id to be given out again.
+#[test]
+fn recycled_ids_are_named_so_that_their_counters_start_again() {
+    let worker = worker();
+    let mut snapshot = Snapshot::empty();
+    let mut recycled = Vec::new();
+    for round in 0..4 {
+        let mut plan = plan();
+        plan.pools[0].servers =
+            (0..500).map(|number| server(&format!("10.{round}.{}.{}", number / 250, number % 250 + 1), 80)).collect();
+        snapshot = Snapshot::build(&plan, Some(&snapshot), &worker).unwrap().0;
+        recycled.push(snapshot.recycled().servers.len());
+    }
+    assert_eq!(recycled, [0, 0, 0, 0]);
+    let mut plan = plan();
+    plan.pools[0].servers.truncate(3);
+    let snapshot = Snapshot::build(&plan, Some(&snapshot), &worker).unwrap().0;
+    assert_eq!(snapshot.recycled().servers, [0, 1, 2]);
+    let ids: Vec<_> = snapshot.pool("pool-1").unwrap().servers.iter().map(|server| server.id).collect();
+    assert_eq!(ids, [0, 1, 2]);
+}

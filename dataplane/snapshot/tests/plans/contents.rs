@@ -1,0 +1,90 @@
+//! What a snapshot of a good Plan holds.
+
+use std::{net::SocketAddr, time::Duration};
+
+use weir_balance::Algorithm;
+use weir_snapshot::{FailAction, HashInput, Snapshot, Tcp};
+
+use crate::plan::*;
+
+fn address(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn listeners_lead_to_their_service() {
+    let snapshot = built(&plan(), None);
+    assert_eq!(snapshot.revision(), 7);
+    let secure = snapshot.listener(address("192.0.2.10:443")).unwrap();
+    let plain = snapshot.listener(address("192.0.2.10:80")).unwrap();
+    assert_eq!((secure.tls, plain.tls), (true, false));
+    assert!(std::sync::Arc::ptr_eq(&secure.service, &plain.service));
+    assert_eq!(snapshot.listener(address("[2001:db8::1]:80")).unwrap().service.name, "intranet");
+    assert!(snapshot.listener(address("192.0.2.10:81")).is_none());
+    assert_eq!(snapshot.listeners().count(), 3);
+}
+
+#[test]
+fn service_has_its_profiles_certificates_and_pool() {
+    let snapshot = built(&plan(), None);
+    let shop = snapshot.service("virtualservice-1").unwrap();
+    assert!(shop.http.connection_multiplexing && shop.tls.is_some());
+    let ten_minutes = Some(Duration::from_secs(600));
+    assert_eq!(shop.tcp, Tcp { idle_timeout: ten_minutes, keepalive_probes: true, nagle: false });
+    assert_eq!(shop.pool.as_ref().unwrap().name, "shop-pool");
+    let intranet = snapshot.service("virtualservice-2").unwrap();
+    assert!(intranet.tls.is_none());
+    assert_eq!(intranet.tcp.idle_timeout, None);
+    assert_ne!(shop.id, intranet.id);
+}
+
+#[test]
+fn pool_has_its_servers_and_limits() {
+    let snapshot = built(&plan(), None);
+    let pool = snapshot.pool("pool-1").unwrap();
+    assert_eq!(pool.servers[1].address, address("10.0.0.2:8080"));
+    assert_eq!(pool.servers[1].name, "10.0.0.2:8080");
+    assert_eq!((pool.balance.algorithm, pool.balance.monitored), (Algorithm::LeastConnections, true));
+    assert_eq!(pool.balance.servers[1].id, pool.servers[1].id);
+    assert_eq!(pool.balance.servers[1].max_connections, 25, "100 over 4 workers");
+    assert_eq!(pool.timeouts.connect, Some(Duration::from_secs(2)));
+    assert_eq!((pool.timeouts.response, pool.max_connection_reuse), (None, None));
+    assert_eq!(pool.fail_action, FailAction::LocalResponse);
+    let other = snapshot.pool("pool-2").unwrap();
+    assert_eq!(other.hash_input, HashInput::Header("X-User".to_owned()));
+    assert_eq!(other.fail_action, FailAction::CloseConnection);
+}
+
+#[test]
+fn every_worker_may_connect_once_however_low_the_limit() {
+    let mut plan = plan();
+    plan.pools[0].servers[0].max_connections = 1;
+    plan.pools[0].servers[1].max_connections = 0;
+    let snapshot = built(&plan, None);
+    let limits: Vec<_> = snapshot.pool("pool-1").unwrap().balance.servers.iter().map(|s| s.max_connections).collect();
+    assert_eq!(limits, [1, 0, 25], "0 is no limit");
+}
+
+#[test]
+fn ids_are_dense_and_no_two_servers_share_one() {
+    let snapshot = built(&plan(), None);
+    let mut servers: Vec<_> = snapshot.pools().flat_map(|pool| &pool.servers).map(|server| server.id).collect();
+    servers.sort_unstable();
+    assert_eq!(servers, [0, 1, 2, 3]);
+}
+
+#[test]
+fn service_without_pool_and_pool_without_servers_are_fine() {
+    let mut plan = plan();
+    plan.virtual_services[0].pool_uuid.clear();
+    plan.pools[1].servers.clear();
+    let snapshot = built(&plan, None);
+    assert!(snapshot.service("virtualservice-1").unwrap().pool.is_none());
+    assert!(snapshot.service("virtualservice-2").unwrap().pool.is_some());
+}
+
+#[test]
+fn before_the_first_plan_nothing_is_served() {
+    let snapshot = Snapshot::empty();
+    assert_eq!((snapshot.revision(), snapshot.listeners().count(), snapshot.services().count()), (0, 0, 0));
+}

@@ -1,0 +1,135 @@
+//! Every fault of a Plan with the finding it gives, compared with `findings.txt`. `WEIR_GEN=write` writes that anew.
+
+use std::fmt::Write;
+
+use weir_api::dataplane::v1::*;
+use weir_snapshot::Snapshot;
+
+use crate::plan::*;
+
+type Case = (&'static str, fn(&mut Plan));
+
+const CASES: &[Case] = &[
+    ("nothing is wrong", |_| {}),
+    ("a listener without an address", |p| p.virtual_services[0].listeners[0].address = "shop".to_owned()),
+    ("a listener on port 0", |p| p.virtual_services[0].listeners[0].port = 0),
+    ("a listener on a port that is none", |p| p.virtual_services[0].listeners[0].port = 70_000),
+    ("two services on one address", |p| p.virtual_services[1].listeners.push(listener("192.0.2.10", 443, false))),
+    ("one service twice on one address", |p| p.virtual_services[1].listeners.push(listener("2001:db8::1", 80, false))),
+    ("two services of one uuid", |p| p.virtual_services[1].uuid = "virtualservice-1".to_owned()),
+    ("a service without a uuid", |p| p.virtual_services[1].uuid.clear()),
+    ("a pool that is not there", |p| p.virtual_services[0].pool_uuid = "pool-9".to_owned()),
+    ("no application profile", |p| p.virtual_services[0].http = None),
+    ("no network profile", |p| p.virtual_services[0].tcp = None),
+    ("a header name that is none", |p| {
+        p.virtual_services[0].http.as_mut().unwrap().xff_name = "X Forwarded".to_owned()
+    }),
+    ("a header update from the future", |p| p.virtual_services[0].http.as_mut().unwrap().xff_update = 9),
+    ("TLS without an SSL profile", |p| p.virtual_services[0].tls = None),
+    ("TLS without a certificate", |p| p.virtual_services[0].certificate_uuids.clear()),
+    ("a certificate that is not there", |p| p.virtual_services[0].certificate_uuids[1] = "certificate-9".to_owned()),
+    ("a certificate that is not there, and no SSL profile", |p| {
+        p.virtual_services[0].certificate_uuids[1] = "certificate-9".to_owned();
+        p.virtual_services[0].tls = None;
+    }),
+    ("a key of another certificate", |p| p.certificates[0].key_pkcs8_der = p.certificates[1].key_pkcs8_der.clone()),
+    ("a certificate that cannot be read", |p| p.certificates[0].chain_der[0].truncate(99)),
+    ("a key that cannot be read", |p| p.certificates[0].key_pkcs8_der = b"secret".to_vec()),
+    ("a certificate object without a certificate", |p| p.certificates[0].chain_der.clear()),
+    ("no TLS version that is implemented", |p| tls(p).versions = vec![TlsVersion::TlsVersion11.into()]),
+    ("a TLS version from the future", |p| tls(p).versions.push(14)),
+    ("no cipher suite that is implemented", |p| tls(p).cipher_suites = suites(&["TLS_RSA_WITH_AES_128_CBC_SHA"])),
+    ("no cipher suite that fits a certificate", |p| {
+        p.virtual_services[0].certificate_uuids.truncate(1);
+        tls(p).cipher_suites = suites(&["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]);
+    }),
+    ("cipher suites and versions that are not implemented", |p| {
+        tls(p).versions.extend([1, 2, 4]);
+        tls(p).cipher_suites.extend(suites(&["TLS_RSA_WITH_AES_128_CBC_SHA", "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA"]));
+    }),
+    ("a certificate that no cipher suite fits", |p| {
+        tls(p).cipher_suites = suites(&["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"]);
+    }),
+    ("a certificate that nobody can ask for", |p| {
+        p.virtual_services[0].certificate_uuids.swap(0, 1);
+        p.virtual_services[0].certificate_uuids.push("certificate-3".to_owned());
+        p.certificates.push(Certificate { uuid: "certificate-3".to_owned(), ..p.certificates[0].clone() });
+    }),
+    ("one SSL profile with a fault in two services", |p| {
+        tls(p).cipher_suites.extend(suites(&["TLS_RSA_WITH_AES_128_CBC_SHA"]));
+        let (profile, certificates) =
+            (p.virtual_services[0].tls.clone(), p.virtual_services[0].certificate_uuids.clone());
+        let other = &mut p.virtual_services[1];
+        (other.tls, other.certificate_uuids, other.listeners[0].tls) = (profile, certificates, true);
+    }),
+    ("servers with an address, a port, a ratio or a name that is none", |p| {
+        let servers = &mut p.pools[0].servers;
+        servers[0].address = "0.0.0.0".to_owned();
+        servers[1].port = 65_536;
+        servers[2].ratio = 21;
+        servers.extend([server("10.0.0.4", 80), server("10.0.0.4", 80)]);
+        servers[3].ratio = 0;
+        servers[3].id.clear();
+    }),
+    ("one server twice", |p| p.pools[0].servers.push(server("10.0.0.1", 8080))),
+    ("too many servers", |p| p.pools[0].servers = (0..1025).map(|n| server("10.0.0.1", n + 1)).collect()),
+    ("enumerators from the future", |p| {
+        (p.pools[0].algorithm, p.pools[0].hash_input, p.pools[0].fail_action) = (90, 91, 92);
+    }),
+    ("a hash by a header without a name", |p| p.pools[1].hash_header.clear()),
+    ("two pools and two certificates of one uuid", |p| {
+        p.pools[1].uuid = "pool-1".to_owned();
+        p.certificates[1].uuid = "certificate-1".to_owned();
+    }),
+    ("more listeners than an engine takes", |p| {
+        p.virtual_services[0].listeners = (0..20_000).map(|n| listener("192.0.2.1", n, false)).collect();
+    }),
+    ("faults in several objects at once", |p| {
+        p.virtual_services[0].listeners[1].port = 0;
+        p.virtual_services[1].pool_uuid = "pool-9".to_owned();
+        p.pools[0].servers[0].port = 0;
+        p.certificates[0].key_pkcs8_der.clear();
+    }),
+];
+
+fn tls(plan: &mut Plan) -> &mut TlsProfile {
+    plan.virtual_services[0].tls.as_mut().unwrap()
+}
+
+fn suites(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| name.to_string()).collect()
+}
+
+fn transcript() -> String {
+    let mut text = String::new();
+    for (title, change) in CASES {
+        let mut plan = plan();
+        change(&mut plan);
+        writeln!(text, "# {title}").unwrap();
+        let (verdict, findings) = match Snapshot::build(&plan, None, &worker()) {
+            Ok((_, warnings)) => ("accepted", warnings),
+            Err(errors) => ("refused", errors),
+        };
+        writeln!(text, "{verdict}").unwrap();
+        for finding in findings {
+            let Finding { kind, name, field, message, .. } = finding;
+            writeln!(text, "  {kind} {name:?}, {field}: {message}").unwrap();
+        }
+        writeln!(text).unwrap();
+    }
+    text
+}
+
+#[test]
+fn every_fault_is_named_by_object_and_field() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plans/findings.txt");
+    let found = transcript();
+    if std::env::var_os("WEIR_GEN").is_some_and(|wish| wish == "write") {
+        std::fs::write(path, &found).unwrap();
+    }
+    let expected = std::fs::read_to_string(path).unwrap();
+    for (found, expected) in found.split("\n\n").zip(expected.split("\n\n")) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,8 @@
+//! Plans, good, bad and changing, and what becomes of them.
+#![allow(clippy::unwrap_used)]
+
+mod changes;
+mod contents;
+mod damage;
+mod findings;
+mod plan;
