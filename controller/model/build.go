@@ -39,20 +39,23 @@ type builder struct {
 type table[T any] map[string]*T
 
 func (b *builder) read() {
-	b.applicationProfiles = read(b, "applicationprofile", func(p schema.ApplicationProfile) *schema.ApplicationProfile { return &p })
-	b.networkProfiles = read(b, "networkprofile", func(p schema.NetworkProfile) *schema.NetworkProfile { return &p })
-	b.sslProfiles = read(b, "sslprofile", func(p schema.SSLProfile) *schema.SSLProfile { return &p })
-	b.vsVips = read(b, "vsvip", func(v schema.VsVip) *schema.VsVip { return &v })
+	b.applicationProfiles = read(b, "applicationprofile", itself[schema.ApplicationProfile])
+	b.networkProfiles = read(b, "networkprofile", itself[schema.NetworkProfile])
+	b.sslProfiles = read(b, "sslprofile", itself[schema.SSLProfile])
+	b.vsVips = read(b, "vsvip", itself[schema.VsVip])
 	b.certificates = read(b, "sslkeyandcertificate", b.certificate)
-	b.monitors = read(b, "healthmonitor", b.monitor)
+	b.monitors = read(b, "healthmonitor", monitor)
 	b.pools = read(b, "pool", b.pool)
-	b.groups = read(b, "serviceenginegroup", func(g schema.ServiceEngineGroup) *Group { return &Group{ServiceEngineGroup: g} })
-	b.engines = read(b, "serviceengine", func(e schema.ServiceEngine) *Engine { return &Engine{ServiceEngine: e} })
-	b.virtualServices = read(b, "virtualservice", b.virtualService)
+	b.groups = read(b, "serviceenginegroup", func(g *schema.ServiceEngineGroup) *Group { return &Group{ServiceEngineGroup: *g} })
+	b.engines = read(b, "serviceengine", func(e *schema.ServiceEngine) *Engine { return &Engine{ServiceEngine: *e} })
+	b.virtualServices = read(b, "virtualservice",
+		func(vs *schema.VirtualService) *VirtualService { return &VirtualService{VirtualService: *vs} })
 }
 
+func itself[S any](typed *S) *S { return typed }
+
 // read turns the objects of one kind into S, as the schema has it, and then into T; nil leaves it out.
-func read[S, T any](b *builder, kind string, wrap func(S) *T) table[T] {
+func read[S, T any](b *builder, kind string, wrap func(*S) *T) table[T] {
 	all := table[T]{}
 	for _, o := range b.objects[kind] {
 		uuid, _ := o["uuid"].(string)
@@ -62,7 +65,7 @@ func read[S, T any](b *builder, kind string, wrap func(S) *T) table[T] {
 			b.find(kind, uuid, name, "", "%v", err)
 			continue
 		}
-		if wrapped := wrap(*typed); wrapped != nil {
+		if wrapped := wrap(typed); wrapped != nil {
 			all[uuid] = wrapped
 		}
 	}
@@ -107,8 +110,8 @@ func uuids[T any](all table[T]) []string {
 	return list
 }
 
-func (b *builder) certificate(c schema.SSLKeyAndCertificate) *Certificate {
-	wrapped := &Certificate{SSLKeyAndCertificate: c}
+// certificate leaves out those of a CA, which serve nobody.
+func (b *builder) certificate(c *schema.SSLKeyAndCertificate) *Certificate {
 	if c.Type == "SSL_CERTIFICATE_TYPE_CA" {
 		return nil
 	}
@@ -117,12 +120,11 @@ func (b *builder) certificate(c schema.SSLKeyAndCertificate) *Certificate {
 		b.find("sslkeyandcertificate", c.UUID, c.Name, "certificate", "%v", err)
 		return nil
 	}
-	wrapped.KeyPair = *pair
-	return wrapped
+	return &Certificate{SSLKeyAndCertificate: *c, KeyPair: *pair}
 }
 
-func (b *builder) monitor(m schema.HealthMonitor) *HealthMonitor {
-	wrapped := &HealthMonitor{HealthMonitor: m}
+func monitor(m *schema.HealthMonitor) *HealthMonitor {
+	wrapped := &HealthMonitor{HealthMonitor: *m}
 	switch m.Type {
 	case "HEALTH_MONITOR_HTTP":
 		wrapped.Check = m.HTTP
@@ -132,11 +134,8 @@ func (b *builder) monitor(m schema.HealthMonitor) *HealthMonitor {
 	return wrapped
 }
 
-func (b *builder) pool(p schema.Pool) *Pool {
-	wrapped := &Pool{Pool: p, Conn: p.ConnPool}
-	if wrapped.Conn == nil {
-		wrapped.Conn = schema.Defaults[schema.ConnPool]()
-	}
+func (b *builder) pool(p *schema.Pool) *Pool {
+	wrapped := &Pool{Pool: *p, Conn: orDefaults(p.ConnPool)}
 	for i, server := range p.Servers {
 		address := server.IP.Address()
 		if !address.IsValid() {
@@ -149,8 +148,4 @@ func (b *builder) pool(p schema.Pool) *Pool {
 		})
 	}
 	return wrapped
-}
-
-func (b *builder) virtualService(vs schema.VirtualService) *VirtualService {
-	return &VirtualService{VirtualService: vs}
 }

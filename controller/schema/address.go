@@ -34,8 +34,6 @@ func (a *IPAddr) problem(field string) *FieldError {
 		return &FieldError{Field: field + ".addr", Problem: strconv.Quote(a.Addr) + " is not an IPv4 address"}
 	case a.Type == "V6" && (!address.Is6() || address.Zone() != ""):
 		return &FieldError{Field: field + ".addr", Problem: strconv.Quote(a.Addr) + " is not an IPv6 address"}
-	case a.Type == "DNS" && a.Addr == "":
-		return &FieldError{Field: field + ".addr", Problem: "is empty; give a DNS name"}
 	}
 	return nil
 }

@@ -56,6 +56,9 @@ func (r *record) accept(sent Object, at *place) (Object, *FieldError) {
 			if problem != nil {
 				return nil, problem
 			}
+			if f.required && value == "" {
+				return nil, refuse(here, "is required")
+			}
 			o[f.name] = value
 		}
 	}

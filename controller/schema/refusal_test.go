@@ -15,6 +15,7 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 		{"pool", `{"name":"p"} {}`, `pool: the body goes on after its JSON object`},
 		{"pool", `{}`, `pool: name: is required`},
 		{"pool", `{"name":null}`, `pool: name: is required`},
+		{"pool", `{"name":""}`, `pool: name: is required`},
 		{"pool", `{"name":{}}`, `pool: name: must be a text, not an object`},
 		{"pool", `{"name":"p","enabled":"maybe"}`, `pool: enabled: "maybe" is not true or false`},
 		{"pool", `{"name":"p","enabled":1}`, `pool: enabled: 1 is not true or false`},

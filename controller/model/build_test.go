@@ -1,0 +1,214 @@
+package model
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// world is objects as the store has them: decoded, filled, their references resolved.
+type world map[string][]schema.Object
+
+func (w world) add(t *testing.T, kind, uuid, body string) {
+	t.Helper()
+	k, ok := schema.Lookup(kind)
+	if !ok {
+		t.Fatalf("no kind %s", kind)
+	}
+	o, err := k.Decode([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o["uuid"] = uuid
+	k.Fill(o)
+	for _, reference := range k.References(o) {
+		target, err := schema.ParseRef(reference.Kind, reference.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if target.UUID == "" {
+			target.UUID = schema.BuiltinUUID(target.Kind, target.Name)
+		}
+		reference.Set(target.Path())
+	}
+	w[kind] = append(w[kind], o)
+}
+
+// seed is a virtual service with TLS, all that it needs, and two engines in its group.
+func seed(t *testing.T) world {
+	t.Helper()
+	w := world{}
+	for _, b := range schema.Builtins() {
+		if b.Kind.Name != "sslkeyandcertificate" { // they have no keys yet
+			w[b.Kind.Name] = append(w[b.Kind.Name], b.Object)
+		}
+	}
+	w.add(t, "sslkeyandcertificate", "cert-1", fmt.Sprintf(`{"name":"c","key":%q,"certificate":{"certificate":%q}}`,
+		testdata(t, "ec.key"), testdata(t, "ec.pem")))
+	w.add(t, "healthmonitor", "hm-1", `{"name":"hm","type":"HEALTH_MONITOR_HTTPS","https_monitor":{}}`)
+	w.add(t, "pool", "pool-1", `{"name":"p","default_server_port":8080,"health_monitor_refs":["hm-1"],"servers":[
+		{"ip":{"addr":"10.0.0.1","type":"V4"}},{"ip":{"addr":"2001:db8::1","type":"V6"},"port":81}]}`)
+	w.add(t, "vsvip", "vsvip-1", `{"name":"vip","vip":[
+		{"ip_address":{"addr":"192.0.2.1","type":"V4"},"ip6_address":{"addr":"2001:db8::2","type":"V6"}},
+		{"ip_address":{"addr":"192.0.2.2","type":"V4"},"enabled":false}]}`)
+	w.add(t, "virtualservice", "vs-1", `{"name":"vs","vsvip_ref":"vsvip-1","pool_ref":"pool-1",
+		"services":[{"port":443,"enable_ssl":true}],"ssl_key_and_certificate_refs":["cert-1"]}`)
+	w.add(t, "serviceengine", "se-2", `{"name":"b"}`)
+	w.add(t, "serviceengine", "se-1", `{"name":"a"}`)
+	return w
+}
+
+func testdata(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../schema/testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestResolvesAllThatAVirtualServiceNeeds(t *testing.T) {
+	m, findings := Build(7, seed(t))
+	if len(findings) != 0 || m.Revision != 7 || len(m.VirtualServices) != 1 {
+		t.Fatalf("got %+v with findings %v", m, findings)
+	}
+	vs := m.VirtualServices[0]
+	if vs.Pool != m.Pools[0] || vs.Pool.HealthMonitors[0].UUID != "hm-1" || vs.Certificates[0] != m.Certificates[0] {
+		t.Errorf("pool %v, certificates %v", vs.Pool, vs.Certificates)
+	}
+	if want := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::2")}; !slices.Equal(vs.Addresses, want) {
+		t.Errorf("addresses %v, want those that are enabled", vs.Addresses)
+	}
+	if vs.ApplicationProfile.Name != "System-HTTP" || vs.NetworkProfile.Name != "System-TCP-Proxy" || vs.SSLProfile.Name != "System-Standard" {
+		t.Errorf("profiles %s, %s, %s", vs.ApplicationProfile.Name, vs.NetworkProfile.Name, vs.SSLProfile.Name)
+	}
+	if vs.HTTP.ClientHeaderTimeoutMs != 10000 || vs.TCP.IdleTimeoutS != 600 {
+		t.Errorf("http %+v, tcp %+v", vs.HTTP, vs.TCP)
+	}
+	if len(vs.Certificates[0].ChainDER) != 1 || len(vs.Certificates[0].KeyDER) == 0 {
+		t.Error("the certificate cannot serve")
+	}
+}
+
+func TestBringsVirtualServicesAndEnginesTogetherInTheirGroup(t *testing.T) {
+	m, _ := Build(1, seed(t))
+	group := m.VirtualServices[0].Group
+	if group == nil || group != m.Groups[0] || group.Name != "Default-Group" || len(group.VirtualServices) != 1 {
+		t.Fatalf("got %+v", group)
+	}
+	if names := []string{group.Engines[0].Name, group.Engines[1].Name}; !slices.Equal(names, []string{"a", "b"}) {
+		t.Errorf("engines %v are not sorted by uuid", names)
+	}
+	if group.Engines[0].Group != group {
+		t.Error("an engine is not in its group")
+	}
+}
+
+func TestGivesServersTheirOwnPortOrThatOfThePool(t *testing.T) {
+	m, _ := Build(1, seed(t))
+	var got []string
+	for _, member := range m.Pools[0].Members {
+		got = append(got, member.ID+" "+member.Address.String())
+	}
+	if want := []string{"10.0.0.1:8080 10.0.0.1:8080", "[2001:db8::1]:81 [2001:db8::1]:81"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestTakesDefaultsForProfilesThatSayNothing(t *testing.T) {
+	w := seed(t)
+	w.add(t, "applicationprofile", "ap-1", `{"name":"ap","type":"APPLICATION_PROFILE_TYPE_HTTP"}`)
+	w.add(t, "networkprofile", "np-1", `{"name":"np","profile":{"type":"PROTOCOL_TYPE_TCP_PROXY"}}`)
+	w.add(t, "virtualservice", "vs-2", `{"name":"vs2","services":[{"port":80}],"application_profile_ref":"ap-1","network_profile_ref":"np-1",
+		"vip":[{"ip_address":{"addr":"192.0.2.9","type":"V4"}}]}`)
+	m, findings := Build(1, w)
+	vs := m.VirtualServices[1]
+	if len(findings) != 0 || vs.HTTP.MaxHeaderCount != 256 || vs.TCP.IdleTimeoutS != 600 || vs.Addresses[0].String() != "192.0.2.9" {
+		t.Errorf("got %+v, %v", vs, findings)
+	}
+	if conn := m.Pools[0].Conn; conn.IdleTimeoutMs != 60000 {
+		t.Errorf("connections to servers %+v", conn)
+	}
+}
+
+func TestKnowsWhichCheckAMonitorMakes(t *testing.T) {
+	w := seed(t)
+	w.add(t, "healthmonitor", "hm-2", `{"name":"m","type":"HEALTH_MONITOR_HTTP","http_monitor":{"http_request":"GET /a"},"https_monitor":{}}`)
+	w.add(t, "healthmonitor", "hm-3", `{"name":"m3","type":"HEALTH_MONITOR_TCP","http_monitor":{}}`)
+	m, _ := Build(1, w)
+	checks := map[string]*schema.HTTPMonitor{}
+	for _, monitor := range m.HealthMonitors {
+		checks[monitor.UUID] = monitor.Check
+	}
+	if checks["hm-1"].Request != "GET / HTTP/1.0" || checks["hm-2"].Request != "GET /a" || checks["hm-3"] != nil {
+		t.Errorf("got %v", checks)
+	}
+}
+
+func TestLayersThatAreNotHTTPOverTCPHaveNoHTTPAndNoTCP(t *testing.T) {
+	w := seed(t)
+	w.add(t, "virtualservice", "vs-2", `{"name":"dns","vsvip_ref":"vsvip-1","services":[{"port":53}],
+		"application_profile_ref":"/api/applicationprofile?name=System-DNS","network_profile_ref":"/api/networkprofile?name=System-UDP-Per-Pkt"}`)
+	m, _ := Build(1, w)
+	if vs := m.VirtualServices[1]; vs.HTTP != nil || vs.TCP != nil {
+		t.Errorf("got %v, %v", vs.HTTP, vs.TCP)
+	}
+}
+
+func TestFindsWhatCannotBeResolved(t *testing.T) {
+	w := seed(t)
+	w.add(t, "pool", "pool-2", `{"name":"names","health_monitor_refs":["hm-1","hm-9"],"servers":[
+		{"ip":{"addr":"origin.example","type":"DNS"}},{"ip":{"addr":"10.0.0.1","type":"V4"}}]}`)
+	w.add(t, "sslkeyandcertificate", "cert-2", `{"name":"empty","certificate":{"self_signed":true}}`)
+	w.add(t, "virtualservice", "vs-0", `{"name":"lost","services":[{"port":443,"enable_ssl":true}],"vsvip_ref":"vsvip-9","pool_ref":"pool-9",
+		"ssl_key_and_certificate_refs":["cert-1","cert-2"],"ssl_profile_ref":"sp-9","se_group_ref":"seg-9"}`)
+	w["serviceengine"] = append(w["serviceengine"], schema.Object{"uuid": "se-9", "name": "bad", "enable_state": true})
+	m, findings := Build(1, w)
+	var got []string
+	for _, f := range findings {
+		got = append(got, fmt.Sprintf("%s %s %s: %s: %s", f.Kind, f.UUID, f.Name, f.Field, f.Message))
+	}
+	want := []string{
+		`pool pool-2 names: health_monitor_refs[1]: /api/healthmonitor/hm-9 is not there or cannot be used`,
+		`pool pool-2 names: servers[0].ip: "origin.example" is a name; give an address`,
+		`serviceengine se-9 bad: : schema: enable_state cannot be true`,
+		`sslkeyandcertificate cert-2 empty: certificate: holds no certificate`,
+		`virtualservice vs-0 lost: pool_ref: /api/pool/pool-9 is not there or cannot be used`,
+		`virtualservice vs-0 lost: se_group_ref: /api/serviceenginegroup/seg-9 is not there or cannot be used`,
+		`virtualservice vs-0 lost: ssl_key_and_certificate_refs[1]: /api/sslkeyandcertificate/cert-2 is not there or cannot be used`,
+		`virtualservice vs-0 lost: ssl_profile_ref: /api/sslprofile/sp-9 is not there or cannot be used`,
+		`virtualservice vs-0 lost: vsvip_ref: /api/vsvip/vsvip-9 is not there or cannot be used`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+	if len(m.VirtualServices) != 2 || len(m.Engines) != 2 || len(m.Pools[1].Members) != 1 || len(m.VirtualServices[0].Certificates) != 1 {
+		t.Errorf("what is sound was not kept: %+v", m)
+	}
+}
+
+func TestIsTheSameWhateverTheOrderOfObjects(t *testing.T) {
+	straight, backward := seed(t), seed(t)
+	for kind := range backward {
+		slices.Reverse(backward[kind])
+	}
+	a, _ := Build(1, straight)
+	b, _ := Build(1, backward)
+	if !reflect.DeepEqual(a, b) {
+		t.Error("the model depends on the order of objects")
+	}
+}
+
+func TestLeavesTheObjectsAsTheyAre(t *testing.T) {
+	w, untouched := seed(t), seed(t)
+	Build(1, w)
+	if !reflect.DeepEqual(w, untouched) {
+		t.Error("building changed an object")
+	}
+}
