@@ -4,7 +4,21 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/link"
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/rest"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 // Config is what an operator decides at start.
@@ -13,9 +27,90 @@ type Config struct {
 	DataDir           string    // objects, keys, admin password
 	Listen            string    // REST, host:port
 	EngineListen      string    // gRPC for agents, host:port
-	AdminPasswordFile string    // empty: generated at first start
+	AdminPasswordFile string    // for the first start; empty: one is generated
 	Out               io.Writer // one line each for what an operator needs to know
+	Logger            *slog.Logger
 }
 
 // Run serves until ctx ends. An error is one line that says what is wrong and what to do.
-func Run(ctx context.Context, config Config) error { panic("being written") }
+func Run(ctx context.Context, config Config) error {
+	api, err := listen(ctx, "--listen", config.Listen)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	engines, err := listen(ctx, "--engine-listen", config.EngineListen)
+	if err != nil {
+		return err
+	}
+	defer engines.Close()
+	data, err := openData(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer data.objects.Close()
+	return serve(ctx, config, data, api, engines)
+}
+
+// serve runs all parts until one fails or ctx ends, and then waits for the others.
+func serve(ctx context.Context, config Config, data *data, api, engines net.Listener) error {
+	log := config.Logger
+	authority, err := pki.OpenAuthority(ctx, data.objects.Vault("pki"), data.sealer, time.Now())
+	if err != nil {
+		return err
+	}
+	tokens := pki.NewTokens(data.objects.Vault("join-token"), authority, time.Now)
+	fleet := fleet.New(data.objects, log, time.Now)
+	link := link.NewServer(authority, tokens, fleet, log)
+	gate, err := admit.Open(ctx, data.objects, time.Now, log)
+	if err != nil {
+		return err
+	}
+	surface, err := rest.Open(ctx, rest.Config{
+		Store: data.objects, Gate: gate, Runtime: fleet, Tokens: tokens, Version: config.Version, Logger: log,
+	})
+	if err != nil {
+		return err
+	}
+	announce(config.Out, data, api.Addr(), engines.Addr())
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return surface.Serve(ctx, api) })
+	group.Go(func() error { return link.Serve(ctx, engines) })
+	group.Go(func() error { return reconcile(ctx, data.objects, fleet, link) })
+	group.Go(func() error { return watch(ctx, data.objects) })
+	return group.Wait()
+}
+
+// watch ends with an error when the store dies under the running controller.
+func watch(ctx context.Context, objects *store.Store) error {
+	select {
+	case err := <-objects.Failed():
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func announce(out io.Writer, data *data, api, engines net.Addr) {
+	fmt.Fprintf(out, "REST API        https://%s\n", reachable(api))
+	fmt.Fprintf(out, "Engines join    %s\n", reachable(engines))
+	if data.password != "" {
+		fmt.Fprintf(out, "User admin      password %s, also in %s\n", data.password, data.passwordFile)
+	} else {
+		fmt.Fprintf(out, "User admin      password as set before; the first one is in %s\n", data.passwordFile)
+	}
+}
+
+// reachable is an address that another process can dial: this host's name where it listens on all addresses.
+func reachable(address net.Addr) string {
+	tcp, ok := address.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return address.String()
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		name = "localhost"
+	}
+	return net.JoinHostPort(name, fmt.Sprint(tcp.Port))
+}

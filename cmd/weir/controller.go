@@ -1,6 +1,8 @@
 package main
 
 import (
+	"log/slog"
+
 	"github.com/spf13/cobra"
 
 	"github.com/weir-lb/weir/controller"
@@ -13,7 +15,7 @@ func controllerCommand() *cobra.Command {
 		Short: "Run the controller: objects, placement and the REST API",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			config.Out = command.OutOrStdout()
+			config.Out, config.Logger = command.OutOrStdout(), slog.Default()
 			return controller.Run(command.Context(), config)
 		},
 	}
@@ -22,6 +24,6 @@ func controllerCommand() *cobra.Command {
 	flags.StringVar(&config.Listen, "listen", ":9443", "address of the REST API (HTTPS)")
 	flags.StringVar(&config.EngineListen, "engine-listen", ":9444", "address that agents dial (gRPC)")
 	flags.StringVar(&config.AdminPasswordFile, "admin-password-file", "",
-		"file with the password of user admin (default: generated at first start into <data-dir>/admin-password)")
+		"file with the password that user admin gets at the first start (default: generated, kept in <data-dir>/admin-password)")
 	return command
 }

@@ -45,14 +45,13 @@ func concernsOf(vs *model.VirtualService) map[string]bool {
 // is wanted, and which engines refused it.
 func (f *Fleet) applied(vs *model.VirtualService, assigned []string) schema.Object {
 	var revision uint64
-	total, done := 0, 0
+	done := 0
 	refusals := []any{}
 	for _, id := range assigned {
 		engine := f.engines[id]
 		if engine == nil || engine.due[vs.UUID] == 0 {
 			continue // left out of the Plan
 		}
-		total++
 		newest, all := engine.newest(parts(vs))
 		revision = max(revision, newest)
 		if all {
@@ -65,8 +64,8 @@ func (f *Fleet) applied(vs *model.VirtualService, assigned []string) schema.Obje
 		}
 	}
 	return schema.Object{
-		"revision": int64(revision), "engines_total": int64(total), "engines_applied": int64(done),
-		"text": fmt.Sprintf("applied on %d of %d engines", done, total), "refusals": refusals,
+		"revision": int64(revision), "engines_total": int64(len(assigned)), "engines_applied": int64(done),
+		"text": fmt.Sprintf("applied on %d of %d engines", done, len(assigned)), "refusals": refusals,
 	}
 }
 

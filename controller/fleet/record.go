@@ -67,6 +67,9 @@ func (e *engine) expect(wanted *enginev1.Plan) {
 
 func (e *engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding) {
 	e.held, e.warnings = held, warnings
+	if held == e.wanted {
+		e.refusal = nil
+	}
 	e.serves = map[string]bool{}
 	for _, resource := range held.GetResources() {
 		if resource.GetVirtualService() != nil {

@@ -48,14 +48,21 @@ func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*data
 func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*dataplanev1.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	engine := f.engine(engineUUID)
-	if engine.wanted == plan { // a newer one may be on its way already
+	if engine := f.engine(engineUUID); engine.wanted == plan { // a newer one may be on its way already
 		engine.refusal = &refusal{revision: plan.GetRevision(), errors: errors}
 	}
 	for _, finding := range errors {
 		f.log.Warn("engine refused a change", "engine", engineUUID, "revision", plan.GetRevision(),
 			"object", finding.GetKind()+" "+finding.GetName(), "field", finding.GetField(), "message", finding.GetMessage())
 	}
+}
+
+// Refuses tells whether an engine refused the Plan that it shall have.
+func (f *Fleet) Refuses(engineUUID string) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	engine := f.engines[engineUUID]
+	return engine != nil && engine.refusal != nil
 }
 
 // Disconnected ends a session.

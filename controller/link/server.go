@@ -37,7 +37,6 @@ const (
 )
 
 var (
-	errOverdue    = errors.New("no heartbeat from the agent")
 	errSuperseded = errors.New("another session of this engine has begun")
 	errDeleted    = errors.New("engine is deleted: join it again with a new token")
 )
@@ -175,9 +174,7 @@ func (c *conversation) run(stream grpc.BidiStreamingServer[enginev1.Report, engi
 			_, target := c.desk.plans()
 			err = c.pass(c.session.retarget(target))
 		case now := <-ticker.C:
-			if c.session.overdue(now) {
-				err = errOverdue
-			}
+			err = c.tick(now)
 		case <-c.visit.ended:
 			err = c.visit.cause
 		case err = <-failed:
@@ -204,6 +201,14 @@ func (c *conversation) hear(report *enginev1.Report) error {
 	})
 	if !current {
 		return errSuperseded
+	}
+	return c.pass(step)
+}
+
+func (c *conversation) tick(now time.Time) error {
+	step, err := c.session.tick(now)
+	if err != nil {
+		return err
 	}
 	return c.pass(step)
 }

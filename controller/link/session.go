@@ -16,7 +16,11 @@ const (
 	HeartbeatInterval = 2 * time.Second
 	// heartbeatsMissed ends a session: the agent is away, or frozen.
 	heartbeatsMissed = 5
+	// retryInterval is when a refused Plan is tried again: what was in its way on the engine may be gone.
+	retryInterval = 30 * time.Second
 )
+
+var errOverdue = errors.New("no heartbeat from the agent")
 
 // ErrProtocol says that an agent broke the contract of engine.proto; its session ends and it may dial again.
 var ErrProtocol = errors.New("protocol violation")
@@ -31,8 +35,9 @@ type session struct {
 	held    *enginev1.Plan // what it is known to have; nil: unknown
 	flight  *enginev1.Plan // sent and not answered
 	whole   bool           // the flight replaces everything
-	refused *enginev1.Plan // a target that was refused is not sent again in this session
-	nonce   uint64         // of the flight
+	refused *enginev1.Plan // a target that was refused; it waits for retryAt
+	retryAt time.Time
+	nonce   uint64 // of the flight
 }
 
 // step is what one event leads to.
@@ -72,15 +77,22 @@ func (s *session) report(report *enginev1.Report, now time.Time) (step, error) {
 	case *enginev1.Report_Ack:
 		return s.ack(body.Ack)
 	case *enginev1.Report_Nack:
-		return s.nack(body.Nack)
+		return s.nack(body.Nack, now)
 	default:
 		return step{}, nil
 	}
 }
 
-// overdue says that the agent has been silent for too long.
-func (s *session) overdue(now time.Time) bool {
-	return now.Sub(s.heard) > heartbeatsMissed*HeartbeatInterval
+// tick does what is due. Errors: errOverdue, when the agent has been silent for too long.
+func (s *session) tick(now time.Time) (step, error) {
+	if now.Sub(s.heard) > heartbeatsMissed*HeartbeatInterval {
+		return step{}, errOverdue
+	}
+	if s.refused != nil && !now.Before(s.retryAt) {
+		s.refused = nil
+		return step{directives: s.send()}, nil
+	}
+	return step{}, nil
 }
 
 func (s *session) hello(hello *enginev1.Hello) (step, error) {
@@ -112,7 +124,7 @@ func (s *session) ack(ack *enginev1.Ack) (step, error) {
 	}, nil
 }
 
-func (s *session) nack(nack *enginev1.Nack) (step, error) {
+func (s *session) nack(nack *enginev1.Nack, now time.Time) (step, error) {
 	if !s.answers(nack.GetNonce()) {
 		return step{}, nil
 	}
@@ -125,7 +137,7 @@ func (s *session) nack(nack *enginev1.Nack) (step, error) {
 		s.held = nil
 		return step{directives: s.send()}, nil
 	}
-	s.refused = lost
+	s.refused, s.retryAt = lost, now.Add(retryInterval)
 	return step{
 		directives: s.send(),
 		outcome:    &outcome{plan: lost, findings: nack.GetErrors()},

@@ -81,9 +81,7 @@ func (p *player) play(line string) []string {
 			p.t.Fatal(err)
 		}
 		p.now = p.now.Add(elapsed)
-		if p.session.overdue(p.now) {
-			return []string{"session ends: overdue"}
-		}
+		return p.effects(p.session.tick(p.now))
 	case "reconnect":
 		p.session = newSession(p.held, p.target, p.now)
 	}

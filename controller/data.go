@@ -1,0 +1,115 @@
+package controller
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// What lies in the data directory.
+const (
+	secretsKeyName    = "secrets.key"
+	adminPasswordName = "admin-password"
+	storeName         = "store"
+)
+
+// data is an open data directory.
+type data struct {
+	objects      *store.Store
+	sealer       *pki.Sealer
+	password     string // of the administrator, if made now
+	passwordFile string
+}
+
+func openData(ctx context.Context, config Config) (*data, error) {
+	if err := os.MkdirAll(config.DataDir, 0o700); err != nil {
+		return nil, unusable(config.DataDir, err)
+	}
+	sealer, err := pki.OpenSealer(filepath.Join(config.DataDir, secretsKeyName))
+	if err != nil {
+		return nil, unusable(config.DataDir, err)
+	}
+	objects, err := store.Open(ctx, store.Config{
+		Dir: filepath.Join(config.DataDir, storeName), Sealer: sealer, Logger: config.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	data := &data{objects: objects, sealer: sealer}
+	if err := data.bootstrap(ctx, config); err != nil {
+		objects.Close()
+		return nil, err
+	}
+	return data, nil
+}
+
+// bootstrap makes the built-in objects. The password is on disk before the user that has it.
+func (d *data) bootstrap(ctx context.Context, config Config) error {
+	password, file, err := adminPassword(config)
+	if err != nil {
+		return err
+	}
+	d.passwordFile = file
+	d.password, err = admit.Bootstrap(ctx, d.objects, password, time.Now())
+	return err
+}
+
+// adminPassword reads the first password of the administrator, or makes one.
+func adminPassword(config Config) (password, file string, err error) {
+	file = config.AdminPasswordFile
+	if file == "" {
+		file = filepath.Join(config.DataDir, adminPasswordName)
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) && config.AdminPasswordFile == "" {
+		text = []byte(rand.Text() + "\n")
+		err = pki.WriteFile(file, text)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("admin password: %w", err)
+	}
+	password = strings.TrimSpace(string(text))
+	if password == "" {
+		return "", "", fmt.Errorf("admin password: %s is empty: write the password into it", file)
+	}
+	return password, file, nil
+}
+
+// unusable says what an operator can do about a directory that does not take files.
+func unusable(dir string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("data directory: %w: give a directory that this user may write with --data-dir", err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("data directory: %w: free some space under %s", err, dir)
+	default:
+		return err
+	}
+}
+
+// listen opens a port; flag is what chooses another one.
+func listen(ctx context.Context, flag, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s is in use by another process: stop it, or give another address with %s", address, flag)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("this user may not listen on %s: give a port above 1023 with %s", address, flag)
+	case err != nil:
+		return nil, fmt.Errorf("%s %s: %w", flag, address, err)
+	}
+	return listener, nil
+}
