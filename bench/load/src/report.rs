@@ -1,0 +1,151 @@
+//! The result for people and for programs.
+
+use std::fmt::Write;
+
+use hdrhistogram::Histogram;
+
+use crate::{flags::Flags, tally::Tally};
+
+const QUANTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("max", 1.0)];
+
+pub fn table(tally: &Tally, flags: &Flags) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<14}{value}");
+    };
+    line("requests", format!("{} in {:.2} s, {:.0}/s", tally.requests, seconds(tally), tps(tally)));
+    line("latency", latencies(&tally.latency));
+    if flags.rate.is_some() {
+        line("uncorrected", latencies(&tally.uncorrected));
+        if tally.missed > 0 {
+            line("missed", format!("{} were due and found all {} connections busy", tally.missed, flags.connections));
+        }
+    }
+    line("received", format!("{:.1} MB", tally.bytes as f64 / 1e6));
+    if let Some(first) = &tally.tls.first {
+        let (full, resumed) = (tally.tls.full, tally.tls.resumed);
+        line(
+            "tls",
+            format!("{}, {}; {full} full handshakes, {resumed} resumed", first.version.name(), first.cipher_suite),
+        );
+    }
+    let errors: Vec<_> =
+        tally.errors().filter(|(_, count)| *count > 0).map(|(name, n)| format!("{name} {n}")).collect();
+    line("errors", if errors.is_empty() { "0".into() } else { errors.join(", ") });
+    let all: u64 = tally.per_value.values().sum();
+    for (value, count) in &tally.per_value {
+        line("", format!("{value}: {count} ({:.1} %)", *count as f64 * 100.0 / all as f64));
+    }
+    text
+}
+
+pub fn json(tally: &Tally, flags: &Flags) -> String {
+    let errors = object(tally.errors().map(|(name, count)| (name, count.to_string())));
+    let per_value = object(tally.per_value.iter().map(|(value, count)| (value.as_str(), count.to_string())));
+    let mut pairs = vec![
+        ("seconds", format!("{:.6}", seconds(tally))),
+        ("requests", tally.requests.to_string()),
+        ("tps", format!("{:.3}", tps(tally))),
+        ("errors", errors),
+        ("error_total", tally.error_total().to_string()),
+        ("missed", tally.missed.to_string()),
+    ];
+    let names = ["p50_us", "p90_us", "p99_us", "p999_us", "max_us"];
+    let quantiles = |histogram: &Histogram<u64>| -> Vec<_> {
+        let values = QUANTILES.iter().map(|(_, quantile)| histogram.value_at_quantile(*quantile).to_string());
+        names.into_iter().zip(values).collect()
+    };
+    pairs.extend(quantiles(&tally.latency));
+    if flags.rate.is_some() {
+        pairs.push(("uncorrected", object(quantiles(&tally.uncorrected).into_iter())));
+    }
+    pairs.push(("bytes", tally.bytes.to_string()));
+    pairs.push(("tls", tls(tally)));
+    pairs.push(("per_value", per_value));
+    object(pairs.into_iter()) + "\n"
+}
+
+/// `null` without a handshake.
+fn tls(tally: &Tally) -> String {
+    let Some(first) = &tally.tls.first else { return "null".into() };
+    let pairs = [
+        ("version", quoted(first.version.name())),
+        ("cipher", quoted(first.cipher_suite)),
+        ("full_handshakes", tally.tls.full.to_string()),
+        ("resumed", tally.tls.resumed.to_string()),
+    ];
+    object(pairs.into_iter())
+}
+
+fn object<'a>(pairs: impl Iterator<Item = (&'a str, String)>) -> String {
+    let pairs: Vec<_> = pairs.map(|(name, value)| format!("{}:{value}", quoted(name))).collect();
+    format!("{{{}}}", pairs.join(","))
+}
+
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c < ' ' => quoted += &format!("\\u{:04x}", u32::from(c)),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+fn latencies(histogram: &Histogram<u64>) -> String {
+    let each = QUANTILES.iter().map(|(name, quantile)| {
+        let us = histogram.value_at_quantile(*quantile);
+        if us < 10_000 { format!("{name} {us} µs") } else { format!("{name} {:.1} ms", us as f64 / 1000.0) }
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn seconds(tally: &Tally) -> f64 {
+    tally.span.as_secs_f64()
+}
+
+fn tps(tally: &Tally) -> f64 {
+    if tally.span.is_zero() { 0.0 } else { tally.requests as f64 / seconds(tally) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::tally::Cause;
+
+    fn tally() -> Tally {
+        let mut tally = Tally::new();
+        tally.span = Duration::from_secs(2);
+        for us in [100, 200, 300, 20_000] {
+            tally.answered(Duration::from_micros(us), Duration::from_micros(100));
+        }
+        tally.failed(Cause::Timeout);
+        tally.value(b"a\"b\\c\n");
+        tally
+    }
+
+    #[test]
+    fn prints_one_json_object() {
+        let expected = concat!(
+            r#"{"seconds":2.000000,"requests":4,"tps":2.000,"errors":{"connect":0,"tls":0,"reset":0,"timeout":1,"#,
+            r#""status":0,"short_body":0,"bad_response":0,"local":0},"error_total":1,"missed":0,"p50_us":200,"#,
+            r#""p90_us":20015,"p99_us":20015,"p999_us":20015,"max_us":20015,"bytes":0,"tls":null,"#,
+            r#""per_value":{"a\"b\\c\u000a":1}}"#,
+            "\n"
+        );
+        assert_eq!(json(&tally(), &Flags::default()), expected);
+    }
+
+    #[test]
+    fn prints_uncorrected_latency_beside_with_a_rate() {
+        let flags = Flags { rate: Some(2.0), ..Flags::default() };
+        assert!(json(&tally(), &flags).contains(r#""uncorrected":{"p50_us":100,"#));
+        let text = table(&tally(), &flags);
+        assert!(text.contains("requests      4 in 2.00 s, 2/s\n"), "{text}");
+        assert!(text.contains("p99 20.0 ms") && text.contains("errors        timeout 1\n"), "{text}");
+    }
+}

@@ -1,0 +1,287 @@
+//! One thread's run: begins requests when they are due and a connection is free, and takes what comes back.
+
+use std::{collections::VecDeque, io, time::Duration};
+
+use weir_proxy::io::{Close, Conn, Event, Gone, Io, Time};
+use weir_reactor::{Limits, Reactor};
+use weir_tls::TlsSession;
+use weir_wire::http1::FieldTable;
+
+use crate::{
+    answer::{Answered, Reading},
+    lane::{Lane, Link, Stage, UnderWay, send_raw},
+    tally::{Cause, Tally},
+    task::Task,
+};
+
+/// How long a connection rests after a failure, so that a dead server is not hammered.
+const REST: Duration = Duration::from_millis(10);
+
+pub struct Runner {
+    task: Task,
+    io: Reactor,
+    lanes: Vec<Lane>,
+    /// Lanes by the slot of their connection.
+    lane_of: Vec<u32>,
+    idle: Vec<u32>,
+    resting: VecDeque<(Time, u32)>,
+    begun: u64,
+    under_way: usize,
+    tally: Tally,
+    table: FieldTable,
+    scratch: Vec<u8>,
+}
+
+impl Runner {
+    pub fn new(task: Task) -> io::Result<Self> {
+        let mut io = Reactor::new(Limits::default())?;
+        io.connect_from(task.sources.clone());
+        Ok(Self {
+            io,
+            lanes: (0..task.connections).map(|_| Lane::default()).collect(),
+            lane_of: Vec::new(),
+            idle: (0..task.connections as u32).rev().collect(),
+            resting: VecDeque::new(),
+            begun: 0,
+            under_way: 0,
+            tally: Tally::new(),
+            table: FieldTable::new(),
+            scratch: Vec::new(),
+            task,
+        })
+    }
+
+    /// Runs until the time is over or the count is reached. What is under way at the end of the time counts nowhere.
+    pub fn run(mut self) -> io::Result<Tally> {
+        let mut events = Vec::new();
+        self.io.poll(Some(Duration::ZERO), &mut events)?;
+        let start = self.io.now();
+        let end = start + self.task.duration;
+        while self.io.now() < end && !self.is_done() {
+            self.wake_rested();
+            let wait = self.begin_due(start);
+            self.io.flush();
+            self.io.poll(Some(wait.min(end.since(self.io.now()))), &mut events)?;
+            for event in events.drain(..) {
+                self.take(event);
+            }
+        }
+        self.tally.span = self.io.now().since(start);
+        self.tally.missed = self.due_by_now(start).saturating_sub(self.begun);
+        Ok(self.tally)
+    }
+
+    fn is_done(&self) -> bool {
+        self.task.count.is_some_and(|count| self.begun >= count) && self.under_way == 0
+    }
+
+    fn wake_rested(&mut self) {
+        while let Some(&(until, lane)) = self.resting.front()
+            && until <= self.io.now()
+        {
+            self.resting.pop_front();
+            self.idle.push(lane);
+        }
+    }
+
+    /// Requests that should have begun by now; without a rate: as many as can.
+    fn due_by_now(&self, start: Time) -> u64 {
+        let due = match self.task.interval {
+            Some(interval) => (self.io.now().since(start).as_nanos() / interval.as_nanos().max(1)) as u64 + 1,
+            None => return self.begun,
+        };
+        due.min(self.task.count.unwrap_or(u64::MAX))
+    }
+
+    /// Begins what is due; returns how long nothing more will be.
+    fn begin_due(&mut self, start: Time) -> Duration {
+        let now = self.io.now();
+        let rested = self.resting.front().map(|(until, _)| until.since(now));
+        loop {
+            let left = self.task.count.is_none_or(|count| self.begun < count);
+            if !left || self.idle.is_empty() {
+                return rested.unwrap_or(self.task.timeout);
+            }
+            let due = match self.task.interval {
+                Some(interval) => start + interval.mul_f64(self.begun as f64),
+                None => now,
+            };
+            if due > now {
+                return rested.unwrap_or(Duration::MAX).min(due.since(now));
+            }
+            if let Some(lane) = self.idle.pop() {
+                self.begin(lane, due);
+            }
+        }
+    }
+
+    fn begin(&mut self, index: u32, due: Time) {
+        let now = self.io.now();
+        self.begun += 1;
+        self.under_way += 1;
+        let lane = &mut self.lanes[index as usize];
+        lane.under_way = Some(UnderWay { due, begun: now });
+        let conn = lane.link.as_ref().map(|link| link.conn);
+        let outcome = match conn {
+            Some(_) => self.send_request(index),
+            None => self.connect(index),
+        };
+        if let Err(cause) = outcome {
+            return self.failed(index, cause);
+        }
+        if let Some(link) = &self.lanes[index as usize].link {
+            self.io.deadline(link.conn, Some(now + self.task.timeout));
+        }
+    }
+
+    fn connect(&mut self, index: u32) -> Result<(), Cause> {
+        self.scratch.clear();
+        let tls = match &self.task.tls {
+            Some(tls) => Some(TlsSession::client(&tls.config, &tls.name, &mut self.scratch).map_err(|_| Cause::Tls)?),
+            None => None,
+        };
+        let conn = self.io.connect(self.task.address);
+        let slot = conn.slot as usize;
+        if self.lane_of.len() <= slot {
+            self.lane_of.resize(slot + 1, u32::MAX);
+        }
+        self.lane_of[slot] = index;
+        let is_plain = tls.is_none();
+        self.lanes[index as usize].link = Some(Link::new(conn, tls));
+        send_raw(&mut self.io, conn, &self.scratch);
+        if is_plain { self.send_request(index) } else { Ok(()) }
+    }
+
+    fn send_request(&mut self, index: u32) -> Result<(), Cause> {
+        let Some(link) = &mut self.lanes[index as usize].link else { return Ok(()) };
+        let is_last = link.served + 1 == self.task.requests_per_connection;
+        link.send(&mut self.io, if is_last { &self.task.last_request } else { &self.task.request })
+    }
+
+    /// The lane of a connection, unless that is not its connection any more.
+    fn lane(&self, conn: Conn) -> Option<u32> {
+        let index = *self.lane_of.get(conn.slot as usize)?;
+        let link = self.lanes.get(index as usize)?.link.as_ref()?;
+        (link.conn == conn).then_some(index)
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Connected { conn } => {
+                if let Some(link) = self.lane(conn).and_then(|index| self.lanes[index as usize].link.as_mut()) {
+                    link.connected();
+                }
+            }
+            Event::Data { conn, mut buf } => {
+                if let Some(index) = self.lane(conn) {
+                    self.received(index, buf.bytes_mut().unwrap_or_default());
+                }
+            }
+            Event::Eof { conn } => self.ended(conn),
+            Event::Gone { conn, why } => self.gone(conn, why),
+            Event::Deadline { conn } => {
+                if let Some(index) = self.lane(conn) {
+                    self.failed(index, Cause::Timeout);
+                }
+            }
+            Event::Drained { .. } | Event::Accepted { .. } => {}
+        }
+    }
+
+    fn received(&mut self, index: u32, bytes: &mut [u8]) {
+        let Some(link) = &mut self.lanes[index as usize].link else { return };
+        let tally = &mut self.tally;
+        let mut reading = Reading {
+            method: self.task.method,
+            table: &mut self.table,
+            server_header: self.task.server_header.as_deref(),
+            on_value: &mut |value| tally.value(value),
+        };
+        match link.receive(&mut self.io, bytes, &mut reading, &mut self.scratch) {
+            Err(cause) => self.failed(index, cause),
+            Ok(false) => self.settle(index),
+            Ok(true) => {
+                link.count_handshake(&mut self.tally);
+                if let Err(cause) = self.send_request(index) {
+                    self.failed(index, cause);
+                }
+            }
+        }
+    }
+
+    fn settle(&mut self, index: u32) {
+        let Some(link) = &mut self.lanes[index as usize].link else { return };
+        match link.reader.outcome() {
+            Some(Ok(answered)) => self.answered(index, answered),
+            Some(Err(cause)) => self.failed(index, cause),
+            None => {}
+        }
+    }
+
+    fn answered(&mut self, index: u32, answered: Answered) {
+        let now = self.io.now();
+        let lane = &mut self.lanes[index as usize];
+        let (Some(link), Some(request)) = (&mut lane.link, lane.under_way.take()) else { return };
+        self.under_way -= 1;
+        self.tally.bytes += std::mem::take(&mut link.reader.bytes);
+        if answered.status < 400 {
+            self.tally.answered(now.since(request.due), now.since(request.begun));
+        } else {
+            self.tally.failed(Cause::Status);
+        }
+        link.served += 1;
+        if answered.keep_alive && link.served != self.task.requests_per_connection {
+            self.io.deadline(link.conn, None);
+        } else if self.task.reset {
+            self.io.close(link.conn, Close::Abort);
+            lane.link = None;
+        } else {
+            link.say_goodbye(&mut self.io, &mut self.scratch);
+            self.io.close(link.conn, Close::Flush);
+            lane.link = None;
+        }
+        self.idle.push(index);
+    }
+
+    fn ended(&mut self, conn: Conn) {
+        let Some(index) = self.lane(conn) else { return };
+        let lane = &mut self.lanes[index as usize];
+        let Some(link) = &mut lane.link else { return };
+        if lane.under_way.is_none() {
+            self.io.close(conn, Close::Flush);
+            lane.link = None;
+        } else if link.stage == Stage::Handshaking {
+            self.failed(index, Cause::Tls);
+        } else {
+            link.reader.end();
+            self.settle(index);
+        }
+    }
+
+    fn gone(&mut self, conn: Conn, why: Gone) {
+        let Some(index) = self.lane(conn) else { return };
+        let lane = &mut self.lanes[index as usize];
+        let connecting = lane.link.as_ref().is_some_and(|link| link.stage == Stage::Connecting);
+        lane.link = None;
+        let cause = match why {
+            Gone::Local => Cause::Local,
+            Gone::Refused | Gone::Unreachable => Cause::Connect,
+            Gone::Reset if connecting => Cause::Connect,
+            Gone::Reset => Cause::Reset,
+        };
+        self.failed(index, cause);
+    }
+
+    /// Ends the request under way, if there is one, and its connection.
+    fn failed(&mut self, index: u32, cause: Cause) {
+        let lane = &mut self.lanes[index as usize];
+        if let Some(link) = lane.link.take() {
+            self.io.close(link.conn, Close::Abort);
+        }
+        if lane.under_way.take().is_some() {
+            self.under_way -= 1;
+            self.tally.failed(cause);
+            self.resting.push_back((self.io.now() + REST, index));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What is counted: answers, latencies, errors by cause, handshakes.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use hdrhistogram::Histogram;
+use weir_tls::Handshaken;
+
+/// Distinct values that answers are counted by; others count as "(other)".
+const VALUES_MAX: usize = 1000;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    Connect,
+    Tls,
+    /// The connection ended before an answer began, or by a reset.
+    Reset,
+    Timeout,
+    /// 400 or more.
+    Status,
+    /// The connection ended inside a body.
+    ShortBody,
+    /// What came is no HTTP, or more than the answer.
+    BadResponse,
+    /// This machine has no descriptor or no port left.
+    Local,
+}
+
+impl Cause {
+    pub const ALL: [(Cause, &'static str); 8] = [
+        (Cause::Connect, "connect"),
+        (Cause::Tls, "tls"),
+        (Cause::Reset, "reset"),
+        (Cause::Timeout, "timeout"),
+        (Cause::Status, "status"),
+        (Cause::ShortBody, "short_body"),
+        (Cause::BadResponse, "bad_response"),
+        (Cause::Local, "local"),
+    ];
+}
+
+#[derive(Default)]
+pub struct TlsTally {
+    /// Of the first handshake.
+    pub first: Option<Handshaken>,
+    pub full: u64,
+    pub resumed: u64,
+}
+
+pub struct Tally {
+    pub span: Duration,
+    pub requests: u64,
+    pub bytes: u64,
+    /// Requests that were due and never begun, because all connections were busy.
+    pub missed: u64,
+    errors: [u64; Cause::ALL.len()],
+    /// From when a request was due, in µs; the same as `uncorrected` without a rate.
+    pub latency: Histogram<u64>,
+    /// From when it was begun.
+    pub uncorrected: Histogram<u64>,
+    pub tls: TlsTally,
+    pub per_value: BTreeMap<String, u64>,
+}
+
+/// An hour in µs: longer is counted as an hour.
+const LATENCY_MAX_US: u64 = 3_600_000_000;
+
+impl Tally {
+    pub fn new() -> Self {
+        // The bounds are constants that the histogram allows.
+        let histogram = || Histogram::new_with_bounds(1, LATENCY_MAX_US, 3).unwrap_or_else(|_| unreachable!());
+        Self {
+            span: Duration::ZERO,
+            requests: 0,
+            bytes: 0,
+            missed: 0,
+            errors: [0; Cause::ALL.len()],
+            latency: histogram(),
+            uncorrected: histogram(),
+            tls: TlsTally::default(),
+            per_value: BTreeMap::new(),
+        }
+    }
+
+    pub fn answered(&mut self, since_due: Duration, since_begun: Duration) {
+        let us = |span: Duration| (span.as_micros() as u64).clamp(1, LATENCY_MAX_US);
+        self.requests += 1;
+        self.latency.saturating_record(us(since_due));
+        self.uncorrected.saturating_record(us(since_begun));
+    }
+
+    pub fn failed(&mut self, cause: Cause) {
+        self.errors[cause as usize] += 1;
+    }
+
+    pub fn handshaken(&mut self, handshaken: Handshaken) {
+        *if handshaken.resumed { &mut self.tls.resumed } else { &mut self.tls.full } += 1;
+        self.tls.first.get_or_insert(handshaken);
+    }
+
+    pub fn value(&mut self, value: &[u8]) {
+        let value = String::from_utf8_lossy(value);
+        if let Some(count) = self.per_value.get_mut(&*value) {
+            *count += 1;
+        } else if self.per_value.len() < VALUES_MAX {
+            self.per_value.insert(value.into_owned(), 1);
+        } else {
+            *self.per_value.entry("(other)".into()).or_default() += 1;
+        }
+    }
+
+    pub fn errors(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        Cause::ALL.iter().map(|&(cause, name)| (name, self.errors[cause as usize]))
+    }
+
+    pub fn error_total(&self) -> u64 {
+        self.errors.iter().sum()
+    }
+
+    /// Adds another thread's.
+    pub fn add(&mut self, other: &Tally) {
+        self.span = self.span.max(other.span);
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.missed += other.missed;
+        self.errors.iter_mut().zip(&other.errors).for_each(|(mine, theirs)| *mine += theirs);
+        // Both have the same bounds.
+        let _ = self.latency.add(&other.latency);
+        let _ = self.uncorrected.add(&other.uncorrected);
+        self.tls.first = self.tls.first.or(other.tls.first);
+        self.tls.full += other.tls.full;
+        self.tls.resumed += other.tls.resumed;
+        for (value, count) in &other.per_value {
+            *self.per_value.entry(value.clone()).or_default() += count;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_add_up() {
+        let mut one = Tally::new();
+        one.answered(Duration::from_micros(500), Duration::from_micros(100));
+        one.failed(Cause::Timeout);
+        one.value(b"a");
+        let mut two = Tally::new();
+        two.answered(Duration::from_micros(900), Duration::from_micros(900));
+        two.failed(Cause::Timeout);
+        two.value(b"a");
+        two.add(&one);
+        assert_eq!((two.requests, two.error_total(), two.per_value["a"]), (2, 2, 2));
+        assert_eq!((two.latency.value_at_quantile(0.5), two.uncorrected.value_at_quantile(0.5)), (500, 100));
+    }
+
+    #[test]
+    fn values_are_bounded() {
+        let mut tally = Tally::new();
+        (0..2000).for_each(|n| tally.value(n.to_string().as_bytes()));
+        assert_eq!((tally.per_value.len(), tally.per_value["(other)"]), (VALUES_MAX + 1, 1000));
+    }
+}
