@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
@@ -293,7 +294,8 @@ func TestFulfilsOrdersOfSelfSignedCertificates(t *testing.T) {
 		if err := Fulfil(object, start); err != nil {
 			t.Fatal(err)
 		}
-		pair, err := schema.ParseKeyPair(object["certificate"].(schema.Object)["certificate"].(string), object["key"].(string))
+		certificate := object["certificate"].(schema.Object)["certificate"].(string)
+		pair, err := tls.X509KeyPair([]byte(certificate), []byte(object["key"].(string)))
 		if err != nil {
 			t.Fatal(err)
 		}
