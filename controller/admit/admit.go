@@ -9,6 +9,7 @@ package admit
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/google/uuid"
@@ -129,6 +130,9 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 	}
 	record := &store.Record{Kind: w.Kind.Name, UUID: textOf(object, "uuid"), Tenant: tenant,
 		Name: textOf(object, "name"), Object: object}
+	if stored != nil && reflect.DeepEqual(stored.Object, object) {
+		return stored, nil // no engine needs to hear of it
+	}
 	if err := nameIsFree(tx.View(), w.Kind, record); err != nil {
 		return nil, err
 	}

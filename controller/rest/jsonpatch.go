@@ -10,8 +10,10 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
+const maxCopies = 100_000
+
 // apply does one operation of RFC 6902 on a document and returns what it became.
-func (s step) apply(root any) (any, error) {
+func (s step) apply(root any, copies *int) (any, error) {
 	path, err := pointer(s.path)
 	if err != nil {
 		return nil, err
@@ -25,7 +27,7 @@ func (s step) apply(root any) (any, error) {
 	case "remove":
 		return take(root, path)
 	case "move", "copy":
-		return s.transfer(root, path)
+		return s.transfer(root, path, copies)
 	case "test":
 		found, err := at(root, path)
 		if err == nil && !reflect.DeepEqual(found, value) && text(found) != text(value) {
@@ -36,7 +38,8 @@ func (s step) apply(root any) (any, error) {
 	return nil, fmt.Errorf("unknown op %q: give add, remove, replace, move, copy or test", s.op)
 }
 
-func (s step) transfer(root any, path []string) (any, error) {
+// transfer moves or copies. copies is how many more values may be copied: a few copies of copies would fill the memory.
+func (s step) transfer(root any, path []string, copies *int) (any, error) {
 	from, err := pointer(s.from)
 	if err != nil {
 		return nil, err
@@ -45,13 +48,33 @@ func (s step) transfer(root any, path []string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	value = schema.Clone(schema.Object{"": value})[""]
 	if s.op == "move" {
 		if root, err = take(root, from); err != nil {
 			return nil, err
 		}
+		return put(root, path, value, true)
 	}
+	if *copies -= size(value); *copies < 0 {
+		return nil, fmt.Errorf("the patch copies more than %d values", maxCopies)
+	}
+	value = schema.Clone(schema.Object{"": value})[""]
 	return put(root, path, value, true)
+}
+
+// size counts the values in a value.
+func size(value any) int {
+	count := 1
+	switch v := value.(type) {
+	case schema.Object:
+		for _, inner := range v {
+			count += size(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			count += size(inner)
+		}
+	}
+	return count
 }
 
 // pointer splits "/servers/0/ip" (RFC 6901).

@@ -88,9 +88,10 @@ func (e *edits) apply(object schema.Object) (schema.Object, error) {
 		}
 	}
 	var root any = object
+	copies := maxCopies
 	for i, s := range e.steps {
 		var err error
-		if root, err = s.apply(root); err != nil {
+		if root, err = s.apply(root, &copies); err != nil {
 			return nil, e.refuse(fmt.Sprintf("json_patch[%d]", i), "%v", err)
 		}
 	}

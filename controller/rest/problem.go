@@ -29,6 +29,9 @@ func (c *call) refuse(err error) {
 		c.api.log.Error("request failed", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
 		text = "The controller failed to answer; its log says why"
 	}
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		text = fmt.Sprintf("The body is larger than %d MiB", large.Limit>>20)
+	}
 	if wait, ok := errors.AsType[*admit.Throttled](err); ok {
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Wait.Seconds()))))
 	}

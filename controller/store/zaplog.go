@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"go.uber.org/zap"
@@ -24,6 +25,9 @@ func (m *member) logger(log *slog.Logger) *zap.Logger {
 	return zap.New(core, zap.WithFatalHook(surrender), zap.WithPanicHook(surrender))
 }
 
+// untrueAtFirst is what a new member says until its first election is on disk; it then puts it right by itself.
+var untrueAtFirst = []string{"Failed to detect schema version", "failed to update storage version"}
+
 func (c *slogCore) With(fields []zapcore.Field) zapcore.Core {
 	return &slogCore{LevelEnabler: c.LevelEnabler, log: c.log.With(attributes(fields)...)}
 }
@@ -37,6 +41,7 @@ func (c *slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *za
 
 func (c *slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	switch {
+	case slices.Contains(untrueAtFirst, entry.Message):
 	case entry.Level >= zapcore.PanicLevel: // reported once, by whoever reads Failed
 	case entry.Level >= zapcore.ErrorLevel:
 		c.log.Error(entry.Message, attributes(fields)...)

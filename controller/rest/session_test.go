@@ -1,0 +1,204 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+func TestLoginTakesAFormAndJSON(t *testing.T) {
+	h := newHouse(t)
+	for contentType, body := range map[string]string{
+		"application/x-www-form-urlencoded": "username=admin&password=a+good+password",
+		"application/json":                  `{"username":"admin","password":"a good password"}`,
+	} {
+		c := &client{h: h, header: http.Header{"Content-Type": {contentType}}}
+		answer := c.do("POST", "/login", body)
+		if answer.Code != http.StatusOK {
+			t.Fatalf("%s: %d %s", contentType, answer.Code, answer.Body)
+		}
+		cookies := map[string]*http.Cookie{}
+		for _, cookie := range answer.Result().Cookies() {
+			cookies[cookie.Name] = cookie
+		}
+		if cookies[csrfCookie] == nil || cookies[csrfCookie].HttpOnly || !cookies[csrfCookie].Secure {
+			t.Errorf("csrftoken is %v", cookies[csrfCookie])
+		}
+		for _, name := range []string{sessionCookie, legacyCookie} {
+			if cookies[name] == nil || !cookies[name].HttpOnly || cookies[name].Value != cookies[sessionCookie].Value {
+				t.Errorf("%s is %v", name, cookies[name])
+			}
+		}
+		var said schema.Object
+		h.must(json.Unmarshal(answer.Body.Bytes(), &said))
+		if said["session_cookie_name"] != sessionCookie || said["user"].(schema.Object)["is_superuser"] != true {
+			t.Errorf("login says %v", said)
+		}
+	}
+}
+
+func TestWrongCredentialsAreRefusedAndThenSlowedDown(t *testing.T) {
+	h := newHouse(t)
+	anonymous := &client{h: h, header: http.Header{}}
+	wrong := schema.Object{"username": "admin", "password": "wrong"}
+	for range 5 {
+		anonymous.refused(http.StatusUnauthorized, "Invalid credentials", "POST", "/login", wrong)
+	}
+	anonymous.refused(http.StatusTooManyRequests, "Too many failed logins", "POST", "/login", wrong)
+	right := schema.Object{"username": "admin", "password": testPassword}
+	anonymous.refused(http.StatusTooManyRequests, "Too many failed logins", "POST", "/login", right)
+	anonymous.refused(http.StatusUnauthorized, "Invalid credentials", "POST", "/login", schema.Object{"username": "nobody", "password": "x"})
+	h.clock.advance(2 * time.Second)
+	anonymous.want(http.StatusOK, "POST", "/login", right)
+}
+
+func TestWritesNeedTheTokenOfTheSession(t *testing.T) {
+	c := newHouse(t).login()
+	right := c.csrf
+	for _, csrf := range []string{"", "wrong"} {
+		c.csrf = csrf
+		answer := c.do("POST", "/api/pool", schema.Object{"name": "p"})
+		if answer.Code != http.StatusUnauthorized || answer.Body.String() != "CSRF token missing or incorrect." {
+			t.Errorf("token %q: %d %s", csrf, answer.Code, answer.Body)
+		}
+		c.want(http.StatusOK, "GET", "/api/pool", nil)
+	}
+	c.csrf = right
+	c.header.Set("Referer", "https://elsewhere.example/page")
+	if answer := c.do("POST", "/api/pool", schema.Object{"name": "p"}); answer.Code != http.StatusUnauthorized {
+		t.Errorf("another site's page may write: %d", answer.Code)
+	}
+}
+
+func TestIdleSessionExpiresAndUsedOneLives(t *testing.T) {
+	h := newHouse(t)
+	c := h.login()
+	for range 3 {
+		h.clock.advance(admit.IdleTimeout - time.Minute)
+		c.want(http.StatusOK, "GET", "/api/pool", nil)
+	}
+	h.clock.advance(admit.IdleTimeout + time.Minute)
+	c.refused(statusSessionExpired, "log in again", "GET", "/api/pool", nil)
+	c.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
+}
+
+func TestSessionSurvivesARestartOfTheController(t *testing.T) {
+	h := newHouse(t)
+	c := h.login()
+	gate, err := admit.Open(t.Context(), h.store, h.clock.now, h.api.log)
+	h.must(err)
+	h.api.gate = gate
+	c.want(http.StatusOK, "GET", "/api/pool", nil)
+	h.clock.advance(admit.IdleTimeout + time.Minute)
+	gate, err = admit.Open(t.Context(), h.store, h.clock.now, h.api.log)
+	h.must(err)
+	h.api.gate = gate
+	c.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
+}
+
+func TestLogoutEndsTheSession(t *testing.T) {
+	c := newHouse(t).login()
+	c.want(http.StatusOK, "POST", "/logout", nil)
+	c.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
+}
+
+func TestNewPasswordEndsOldSessionsAndOpensNewOnes(t *testing.T) {
+	h := newHouse(t)
+	c := h.login()
+	c.refused(http.StatusBadRequest, "old_password", "PUT", "/api/useraccount", schema.Object{"old_password": "x", "password": "another password"})
+	c.refused(http.StatusBadRequest, "password", "PUT", "/api/useraccount", schema.Object{"old_password": testPassword, "password": "short"})
+	answer := c.do("PUT", "/api/useraccount", schema.Object{"username": "admin", "old_password": testPassword, "password": "another password"})
+	if answer.Code != http.StatusOK || answer.Body.Len() != 0 {
+		t.Fatalf("got %d %s", answer.Code, answer.Body)
+	}
+	c.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
+	h.loginAs("admin", "another password")
+}
+
+func TestUserTokenLogsInUntilItIsRevokedOrExpires(t *testing.T) {
+	h := newHouse(t)
+	c := h.login()
+	made := c.want(http.StatusOK, "POST", "/api/user-token", schema.Object{"hours": "2"})
+	login := schema.Object{"username": "admin", "token": made["token"]}
+	anonymous := &client{h: h, header: http.Header{}}
+	anonymous.want(http.StatusOK, "POST", "/login", login)
+	list := c.want(http.StatusOK, "GET", "/api/user-token", nil)
+	if list["count"] != 1.0 || strings.Contains(list["results"].([]any)[0].(schema.Object)["url"].(string), made["token"].(string)) {
+		t.Errorf("tokens: %v", list)
+	}
+	h.clock.advance(2*time.Hour + time.Second)
+	anonymous.refused(http.StatusUnauthorized, "Invalid credentials", "POST", "/login", login)
+
+	c = h.login()
+	made = c.want(http.StatusOK, "POST", "/api/user-token", schema.Object{"hours": 1})
+	c.want(http.StatusNoContent, "DELETE", "/api/user-token/"+made["uuid"].(string), nil)
+	login["token"] = made["token"]
+	anonymous.refused(http.StatusUnauthorized, "Invalid credentials", "POST", "/login", login)
+	c.refused(http.StatusBadRequest, "hours", "POST", "/api/user-token", schema.Object{"hours": "many"})
+	c.refused(http.StatusBadRequest, "hours", "POST", "/api/user-token", schema.Object{"hours": 0})
+}
+
+func TestBasicAuthenticationIsOffUntilTheSystemConfigurationAllowsIt(t *testing.T) {
+	h := newHouse(t)
+	r := httptest.NewRequest("GET", "https://"+testHost+"/api/pool", nil)
+	r.SetBasicAuth("admin", testPassword)
+	ask := func() int {
+		answer := httptest.NewRecorder()
+		h.api.ServeHTTP(answer, r)
+		return answer.Code
+	}
+	if code := ask(); code != http.StatusUnauthorized {
+		t.Errorf("before: %d", code)
+	}
+	h.login().want(http.StatusOK, "PATCH", "/api/systemconfiguration",
+		schema.Object{"add": schema.Object{"portal_configuration": schema.Object{"allow_basic_authentication": true}}})
+	if code := ask(); code != http.StatusOK {
+		t.Errorf("after: %d", code)
+	}
+	r.SetBasicAuth("admin", "wrong")
+	if code := ask(); code != http.StatusUnauthorized {
+		t.Errorf("wrong password: %d", code)
+	}
+}
+
+func TestUserWhoIsNoSuperuserReadsAndDoesNotWrite(t *testing.T) {
+	h := newHouse(t)
+	admin := h.login()
+	user := admin.want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": "eve", "password": "eve's password"})
+	if user["password"] != schema.Sensitive {
+		t.Errorf("password reads %v", user["password"])
+	}
+	eve := h.loginAs("eve", "eve's password")
+	eve.want(http.StatusOK, "GET", "/api/pool", nil)
+	eve.refused(http.StatusForbidden, "may not create a pool", "POST", "/api/pool", schema.Object{"name": "p"})
+	eve.refused(http.StatusForbidden, "may not read user", "GET", "/api/user", nil)
+	eve.refused(http.StatusForbidden, "may not let engines join", "POST", "/api/securetoken-generate", nil)
+	eve.refused(http.StatusForbidden, "audit", "GET", "/api/audit", nil)
+	admin.want(http.StatusOK, "PATCH", path(user), schema.Object{"replace": schema.Object{"is_active": false}})
+	eve.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
+	admin.want(http.StatusNoContent, "DELETE", path(user), nil)
+}
+
+func TestAuditTellsWhoDidWhat(t *testing.T) {
+	c := newHouse(t).login()
+	c.pool("p")
+	c.want(http.StatusConflict, "POST", "/api/pool", schema.Object{"name": "p"})
+	entries := c.want(http.StatusOK, "GET", "/api/audit", nil)["results"].([]any)
+	refused, done := entries[0].(schema.Object), entries[1].(schema.Object)
+	if refused["refused"] == nil || done["refused"] != nil || done["user"] != "admin" || done["kind"] != "pool" || done["object"] != "p" {
+		t.Errorf("newest entries: %v, %v", refused, done)
+	}
+}
+
+func TestJoinTokenIsGiven(t *testing.T) {
+	c := newHouse(t).login()
+	if made := c.want(http.StatusOK, "POST", "/api/securetoken-generate", nil); made["auth_token"] != "weir1.fingerprint.secret" {
+		t.Errorf("got %v", made)
+	}
+}
