@@ -60,8 +60,12 @@ struct Server {
 
 impl Balancer {
     pub fn new(spec: &PoolSpec) -> Self {
-        let mut balancer =
-            Self { algorithm: spec.algorithm, monitored: spec.monitored, servers: Vec::new(), positions: HashMap::new() };
+        let mut balancer = Self {
+            algorithm: spec.algorithm,
+            monitored: spec.monitored,
+            servers: Vec::new(),
+            positions: HashMap::new(),
+        };
         balancer.reconcile(spec);
         balancer
     }

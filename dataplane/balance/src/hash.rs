@@ -19,7 +19,7 @@ impl HashKey {
 }
 
 /// How much `server` wants `key`; higher wins. With ratios r, each server wins in proportion to r: −r / ln(u) of a
-/// uniform u in (0, 1) (Mosharaf, Wang et al., "Weighted Distributed Hash Tables", SPAA 2005: logarithmic method).
+/// uniform u in (0, 1) (Schindelhauer and Schomaker, "Weighted Distributed Hash Tables", SPAA 2005).
 pub(crate) fn score(server: HashKey, key: HashKey, ratio: u32) -> f64 {
     let uniform = ((mixed(server.0 ^ mixed(key.0)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     -f64::from(ratio) / uniform.ln()
@@ -43,8 +43,9 @@ mod tests {
         assert_eq!(HashKey::of(b"").0, 0xcbf2_9ce4_8422_2325);
         assert_eq!(HashKey::of(b"foobar").0, 0x8594_4171_f739_67e8);
         assert_eq!(mixed(0), 0xe220_a839_7b1d_cdaf);
-        let scores = ["10.0.0.1:80", "10.0.0.2:80"].map(|server| score(HashKey::of(server.as_bytes()), HashKey::of(b"/"), 1));
-        assert_eq!(scores.map(|score| (score * 1e6).round() as u64), [0, 0]);
+        let scores =
+            ["10.0.0.1:80", "10.0.0.2:80"].map(|server| score(HashKey::of(server.as_bytes()), HashKey::of(b"/"), 1));
+        assert_eq!(scores.map(|score| (score * 1e6).round() as u64), [2_204_291, 1_212_179]);
     }
 
     #[test]

@@ -1,0 +1,215 @@
+//! What holds of every pool, whatever its servers, their state and the order of events.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, HashSet};
+
+use proptest::prelude::*;
+use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, ServerSpec};
+
+fn server(id: u32, ratio: u32) -> ServerSpec {
+    ServerSpec { id, key: HashKey::of(format!("10.0.0.{id}:80").as_bytes()), ratio, enabled: true, max_connections: 0 }
+}
+
+fn pool(algorithm: Algorithm, ratios: &[u32]) -> PoolSpec {
+    let servers = ratios.iter().enumerate().map(|(id, ratio)| server(id as u32, *ratio)).collect();
+    PoolSpec { algorithm, servers, monitored: false }
+}
+
+fn key(number: u32) -> HashKey {
+    HashKey::of(format!("/item/{number}").as_bytes())
+}
+
+/// Picks `count` times without opening anything; how often each position came.
+fn shares(balancer: &mut Balancer, count: u32) -> BTreeMap<usize, u32> {
+    let mut shares = BTreeMap::new();
+    for number in 0..count {
+        *shares.entry(balancer.pick(key(number), &[]).unwrap()).or_default() += 1;
+    }
+    shares
+}
+
+fn ratios() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(1..=20u32, 1..12)
+}
+
+const ALGORITHMS: [Algorithm; 3] = [Algorithm::RoundRobin, Algorithm::LeastConnections, Algorithm::ConsistentHash];
+
+proptest! {
+    #[test]
+    fn a_round_gives_each_server_exactly_its_ratio(ratios in ratios(), rounds in 1..4u32) {
+        for algorithm in [Algorithm::RoundRobin, Algorithm::LeastConnections] {
+            let mut balancer = Balancer::new(&pool(algorithm, &ratios));
+            let shares = shares(&mut balancer, ratios.iter().sum::<u32>() * rounds);
+            let expected: BTreeMap<_, _> = ratios.iter().map(|ratio| ratio * rounds).enumerate().collect();
+            prop_assert_eq!(shares, expected);
+        }
+    }
+
+    #[test]
+    fn equal_servers_take_turns(servers in 2..20usize) {
+        for algorithm in [Algorithm::RoundRobin, Algorithm::LeastConnections] {
+            let mut balancer = Balancer::new(&pool(algorithm, &vec![1; servers]));
+            let picks: Vec<_> = (0..3 * servers).map(|_| balancer.pick(key(0), &[]).unwrap()).collect();
+            for round in picks.chunks(servers) {
+                prop_assert_eq!(round.iter().collect::<HashSet<_>>().len(), servers);
+            }
+        }
+    }
+
+    #[test]
+    fn heavy_server_is_not_given_its_whole_share_in_a_row(ratio in 2..20u32) {
+        let mut balancer = Balancer::new(&pool(Algorithm::RoundRobin, &[ratio, ratio]));
+        let picks: Vec<_> = (0..100).map(|_| balancer.pick(key(0), &[]).unwrap()).collect();
+        prop_assert!(picks.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    /// Against a model that knows nothing but the rules of eligibility.
+    #[test]
+    fn picks_only_whom_it_may_and_the_least_busy_of_them(
+        ratios in ratios(),
+        limits in prop::collection::vec(0..4u32, 12),
+        events in prop::collection::vec((0..6u8, 0..12usize), 0..200),
+        algorithm in prop::sample::select(&ALGORITHMS[..]),
+    ) {
+        let mut spec = PoolSpec { monitored: true, ..pool(algorithm, &ratios) };
+        for (server, limit) in spec.servers.iter_mut().zip(&limits) {
+            server.max_connections = *limit;
+        }
+        let mut balancer = Balancer::new(&spec);
+        let mut up = vec![false; ratios.len()];
+        let mut connections = vec![0u32; ratios.len()];
+        for (number, (event, at)) in events.into_iter().enumerate() {
+            let at = at % ratios.len();
+            let id = spec.servers[at].id;
+            match event {
+                0 => { up[at] = !up[at]; balancer.set_up(id, up[at]); }
+                1 => { connections[at] = connections[at].saturating_sub(1); balancer.closed(id); }
+                2 => { spec.servers[at].enabled ^= true; balancer.reconcile(&spec); }
+                _ => {
+                    let exclude: &[usize] = if event == 3 { &[at] } else { &[] };
+                    let eligible: Vec<_> = (0..ratios.len()).filter(|i| {
+                        let server = &spec.servers[*i];
+                        let full = server.max_connections > 0 && connections[*i] >= server.max_connections;
+                        up[*i] && server.enabled && !full && !exclude.contains(i)
+                    }).collect();
+                    let pick = balancer.pick(key(number as u32), exclude);
+                    prop_assert_eq!(pick.is_some(), !eligible.is_empty());
+                    let Some(pick) = pick else { continue };
+                    prop_assert!(eligible.contains(&pick));
+                    if algorithm == Algorithm::LeastConnections {
+                        for other in &eligible {
+                            let (mine, theirs) = (connections[pick] * ratios[*other], connections[*other] * ratios[pick]);
+                            prop_assert!(mine <= theirs, "{} has more per ratio than {}", pick, other);
+                        }
+                    }
+                    connections[pick] += 1;
+                    balancer.opened(spec.servers[pick].id);
+                }
+            }
+            prop_assert_eq!(balancer.connections(id), connections[at]);
+            prop_assert_eq!(balancer.is_up(id), up[at]);
+        }
+    }
+
+    #[test]
+    fn whoever_leaves_moves_only_its_own_keys(ratios in prop::collection::vec(1..=20u32, 2..12), at in any::<prop::sample::Index>()) {
+        let gone = at.index(ratios.len());
+        let whole = PoolSpec { monitored: true, ..pool(Algorithm::ConsistentHash, &ratios) };
+        let mut removed = whole.clone();
+        removed.servers.remove(gone);
+        let all_up = |spec: &PoolSpec| {
+            let mut balancer = Balancer::new(spec);
+            spec.servers.iter().for_each(|server| balancer.set_up(server.id, true));
+            balancer
+        };
+        let (mut before, mut down, mut smaller) = (all_up(&whole), all_up(&whole), all_up(&removed));
+        down.set_up(whole.servers[gone].id, false);
+        for number in 0..300 {
+            let owner = before.pick(key(number), &[]).unwrap();
+            let excluded = before.pick(key(number), &[gone]).unwrap();
+            prop_assert!(owner == gone || excluded == owner);
+            prop_assert_eq!(down.pick(key(number), &[]), Some(excluded));
+            let position = smaller.pick(key(number), &[]).unwrap();
+            prop_assert_eq!(removed.servers[position].id, whole.servers[excluded].id);
+        }
+    }
+
+    #[test]
+    fn engines_agree_on_the_server_of_a_key_whatever_the_order_of_the_pool(ratios in ratios(), seed in any::<u32>()) {
+        let spec = pool(Algorithm::ConsistentHash, &ratios);
+        let mut turned = spec.clone();
+        turned.servers.rotate_left(seed as usize % ratios.len());
+        let (mut one, mut other) = (Balancer::new(&spec), Balancer::new(&turned));
+        for number in 0..100 {
+            let [mine, theirs] = [one.pick(key(number), &[]).unwrap(), other.pick(key(number), &[]).unwrap()];
+            prop_assert_eq!(spec.servers[mine].id, turned.servers[theirs].id);
+        }
+    }
+}
+
+#[test]
+fn keys_spread_over_servers_in_proportion_to_their_ratio() {
+    for ratios in [&[1, 1, 1][..], &[1, 2, 5], &[20, 1, 10, 9], &[3; 40]] {
+        let mut balancer = Balancer::new(&pool(Algorithm::ConsistentHash, ratios));
+        let (keys, sum) = (40_000, ratios.iter().sum::<u32>());
+        for (position, share) in shares(&mut balancer, keys) {
+            let expected = f64::from(keys * ratios[position]) / f64::from(sum);
+            // Five standard deviations of a binomial share.
+            let tolerance = 5.0 * expected.sqrt();
+            assert!((f64::from(share) - expected).abs() < tolerance, "{share} of {expected} in {ratios:?}");
+        }
+    }
+}
+
+#[test]
+fn empty_pool_and_pool_of_strangers_have_nobody() {
+    for algorithm in ALGORITHMS {
+        assert_eq!(Balancer::new(&pool(algorithm, &[])).pick(key(1), &[]), None);
+        let unheard = PoolSpec { monitored: true, ..pool(algorithm, &[1, 1]) };
+        assert_eq!(Balancer::new(&unheard).pick(key(1), &[]), None, "nobody is up until a monitor says so");
+    }
+}
+
+#[test]
+fn server_that_stays_keeps_its_connections_and_state() {
+    let mut spec = PoolSpec { monitored: true, ..pool(Algorithm::LeastConnections, &[1, 1, 1]) };
+    let mut balancer = Balancer::new(&spec);
+    balancer.set_up(1, true);
+    balancer.set_up(2, true);
+    balancer.opened(2);
+    spec.servers.remove(0);
+    spec.servers.push(server(7, 1));
+    balancer.reconcile(&spec);
+    assert_eq!([1, 2, 7].map(|id| balancer.is_up(id)), [true, true, false]);
+    assert_eq!(balancer.connections(2), 1);
+    assert_eq!(balancer.pick(key(0), &[]), Some(0), "position 0 is server 1 now");
+    balancer.closed(0);
+    balancer.set_up(0, true);
+    assert!(!balancer.is_up(0), "server 0 has left");
+}
+
+#[test]
+fn pool_without_monitors_is_up_whatever_it_is_told() {
+    let mut spec = PoolSpec { monitored: true, ..pool(Algorithm::RoundRobin, &[1]) };
+    let mut balancer = Balancer::new(&spec);
+    assert_eq!(balancer.pick(key(0), &[]), None);
+    spec.monitored = false;
+    balancer.reconcile(&spec);
+    balancer.set_up(0, false);
+    assert_eq!(balancer.pick(key(0), &[]), Some(0));
+}
+
+#[test]
+fn least_connections_goes_to_the_newcomer_until_it_has_caught_up() {
+    let mut spec = pool(Algorithm::LeastConnections, &[1, 1]);
+    let mut balancer = Balancer::new(&spec);
+    (0..3).for_each(|_| [0, 1].into_iter().for_each(|id| balancer.opened(id)));
+    spec.servers.push(server(2, 1));
+    balancer.reconcile(&spec);
+    for _ in 0..3 {
+        assert_eq!(balancer.pick(key(0), &[]), Some(2));
+        balancer.opened(2);
+    }
+    let next: HashSet<_> = (0..3).map(|_| balancer.pick(key(0), &[]).unwrap()).collect();
+    assert_eq!(next.len(), 3);
+}
