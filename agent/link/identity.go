@@ -52,7 +52,7 @@ func join(ctx context.Context, address string, token Token, name string) (*state
 	switch status.Code(err) {
 	case codes.OK:
 		return accept(answer.GetEngineUuid(), key, answer.GetCertificateDer(), answer.GetCaDer())
-	case codes.Unauthenticated, codes.InvalidArgument, codes.PermissionDenied, codes.FailedPrecondition:
+	case codes.Unauthenticated, codes.InvalidArgument, codes.PermissionDenied, codes.AlreadyExists:
 		return nil, &RefusedError{address, status.Convert(err).Message()}
 	default:
 		return nil, plain(err)

@@ -1,0 +1,318 @@
+package link
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/agent/state"
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	controller "github.com/weir-lb/weir/controller/link"
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/pki/pkitest"
+)
+
+// patience is far more than anything here takes.
+const patience = 20 * time.Second
+
+// diary is what both sides are told, in the order that it happens.
+type diary struct {
+	*testing.T
+	lines chan string
+}
+
+func (d diary) write(format string, arguments ...any) { d.lines <- fmt.Sprintf(format, arguments...) }
+
+func (d diary) expect(want ...string) {
+	d.Helper()
+	for _, want := range want {
+		select {
+		case got := <-d.lines:
+			if !strings.HasPrefix(got, want) {
+				d.Fatalf("want %q, got %q", want, got)
+			}
+		case <-time.After(patience):
+			d.Fatalf("never heard %q", want)
+		}
+	}
+}
+
+// fleet is the controller's side of the diary.
+type fleet struct{ diary }
+
+func (f fleet) Join(_ context.Context, name string) (string, error) { return "se-" + name, nil }
+func (f fleet) Exists(string) bool                                  { return true }
+func (f fleet) Connected(uuid string, hello *enginev1.Hello) {
+	f.write("%s connected with %d", uuid, hello.GetRevision())
+}
+func (f fleet) Reported(_ string, report *enginev1.Report) {
+	for _, verdict := range report.GetVerdicts().GetVerdicts() {
+		f.write("verdict %s %v", verdict.GetServerId(), verdict.GetUp())
+	}
+}
+func (f fleet) Applied(_ string, plan *enginev1.Plan, _ []*dataplanev1.Finding) {
+	f.write("applied %d", plan.GetRevision())
+}
+func (f fleet) Refused(_ string, plan *enginev1.Plan, errors []*dataplanev1.Finding) {
+	f.write("refused %d: %s", plan.GetRevision(), errors[0].GetMessage())
+}
+func (f fleet) Disconnected(string, string) {}
+
+// engine is the agent's side: a Session whose data plane takes every Plan but those with a resource named "bad".
+type engine struct {
+	diary
+	link    *Link
+	mu      sync.Mutex
+	session Session
+}
+
+func (e *engine) Joined(identity *state.Identity) { e.write("joined as %s", identity.EngineUUID) }
+func (e *engine) Renewed(identity *state.Identity) {
+	e.write("renewed, fresh: %v", time.Until(identity.Certificate.NotAfter) > pki.EngineCertificateLifetime-time.Hour)
+}
+func (e *engine) Heartbeat() *enginev1.Status { return &enginev1.Status{} }
+func (e *engine) Hello() *enginev1.Hello {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.session.Opened()
+	return &enginev1.Hello{Revision: e.session.Revision()}
+}
+func (e *engine) Receive(delta *enginev1.PlanDelta) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	plan, answer := e.session.Receive(delta)
+	switch {
+	case plan == nil:
+	case strings.Contains(show(plan), "bad"):
+		answer = e.session.Refused(plan, []*dataplanev1.Finding{{Message: "bad pool"}})
+	default:
+		e.write("serves %s", show(plan))
+		answer = e.session.Applied(plan, nil)
+	}
+	e.link.Send(answer)
+}
+
+// rig is the two ends of a line: the controller's own, and the agent's.
+type rig struct {
+	diary
+	authority *pki.Authority
+	tokens    *pki.Tokens
+	address   string
+	server    *controller.Server
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	sealer, err := pki.OpenSealer(filepath.Join(t.TempDir(), "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := pki.OpenAuthority(t.Context(), pkitest.NewVault(), sealer, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{
+		diary: diary{t, make(chan string, 100)}, authority: authority, address: "127.0.0.1:0",
+		tokens: pki.NewTokens(pkitest.NewVault(), authority, time.Now),
+	}
+	return r
+}
+
+// serve runs a controller until the function that it returns is called; the next one takes the same address.
+func (r *rig) serve() (stop func()) {
+	r.Helper()
+	listener, err := net.Listen("tcp", r.address)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.address = listener.Addr().String()
+	r.server = controller.NewServer(r.authority, r.tokens, fleet{r.diary}, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- r.server.Serve(ctx, listener) }()
+	return sync.OnceFunc(func() {
+		cancel()
+		if err := <-served; err != nil {
+			r.Error(err)
+		}
+	})
+}
+
+// dial runs an agent's link until the test ends.
+func (r *rig) dial(token *Token, identity *state.Identity) (*Link, chan error) {
+	e := &engine{diary: r.diary}
+	e.link = New(Config{
+		Address: r.address, Name: "one", Token: token, Identity: identity, Engine: e, Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	ended := make(chan struct{})
+	go func() { defer close(ended); ran <- e.link.Run(ctx) }()
+	r.Cleanup(func() { cancel(); <-ended })
+	return e.link, ran
+}
+
+func (r *rig) token() *Token {
+	r.Helper()
+	text, err := r.tokens.Issue(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	token, err := ParseToken(text)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return &token
+}
+
+// identity is one that was issued so long ago.
+func (r *rig) identity(age time.Duration) *state.Identity {
+	r.Helper()
+	key, csr, err := request("one")
+	if err != nil {
+		r.Fatal(err)
+	}
+	der, err := r.authority.IssueEngine(csr, "se-one", time.Now().Add(-age))
+	if err != nil {
+		r.Fatal(err)
+	}
+	identity, err := accept("se-one", key, der, [][]byte{r.authority.CertificateDER()})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return identity
+}
+
+func (r *rig) publish(plan *enginev1.Plan) {
+	r.server.Publish(map[string]*enginev1.Plan{"se-one": plan})
+}
+
+func TestJoinsAndFollowsItsController(t *testing.T) {
+	r := newRig(t)
+	stop := r.serve()
+	defer stop()
+	link, _ := r.dial(r.token(), nil)
+	r.expect("joined as se-one", "se-one connected with 0")
+	r.publish(&enginev1.Plan{Revision: 1, Resources: []*enginev1.Resource{pool("a", "one"), pool("b", "two")}})
+	r.expect("serves 1: a=one b=two", "applied 1")
+	r.publish(&enginev1.Plan{Revision: 2, Resources: []*enginev1.Resource{pool("b", "bad")}})
+	r.expect("refused 2: bad pool")
+	r.publish(&enginev1.Plan{Revision: 3, Resources: []*enginev1.Resource{pool("b", "due")}})
+	r.expect("serves 3: b=due", "applied 3")
+	link.Send(verdictOf("s", true))
+	r.expect("verdict s true")
+}
+
+func TestComesBackToAControllerThatWasAwayWithThePlanItHas(t *testing.T) {
+	r := newRig(t)
+	stop := r.serve()
+	link, _ := r.dial(nil, r.identity(0))
+	r.expect("se-one connected with 0")
+	r.publish(&enginev1.Plan{Revision: 4, Resources: []*enginev1.Resource{pool("a", "one")}})
+	r.expect("serves 4", "applied 4")
+	stop()
+	for range 10_000 {
+		link.Send(verdictOf("nobody hears it", true))
+	}
+	defer r.serve()()
+	r.expect("se-one connected with 4")
+	r.publish(&enginev1.Plan{Revision: 5, Resources: []*enginev1.Resource{pool("a", "two")}})
+	r.expect("serves 5: a=two", "applied 5")
+}
+
+func TestRenewsItsCertificateWhenTwoThirdsOfItsLifeAreOver(t *testing.T) {
+	r := newRig(t)
+	defer r.serve()()
+	r.dial(nil, r.identity(pki.EngineCertificateLifetime*3/4))
+	got := []string{<-r.lines, <-r.lines} // in either order
+	if slices.Sort(got); !slices.Equal(got, []string{"renewed, fresh: true", "se-one connected with 0"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestSaysInOneLineWhyItMayNotJoin(t *testing.T) {
+	r, other := newRig(t), newRig(t)
+	defer r.serve()()
+	used := r.token()
+	r.dial(used, nil)
+	r.expect("joined as se-one", "se-one connected")
+	for name, c := range map[string]struct {
+		token *Token
+		want  string
+	}{
+		"no token":                      {nil, "give it a new join token with --token"},
+		"a token that was used":         {used, "join token refused"},
+		"a token of another controller": {other.token(), "it is not the controller that made this token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, ran := r.dial(c.token, nil)
+			select {
+			case err := <-ran:
+				var refused *RefusedError
+				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("got %v", err)
+				}
+			case <-time.After(patience):
+				t.Error("still tries")
+			}
+		})
+	}
+}
+
+func TestJoinsAgainWhenItsCertificateHasExpired(t *testing.T) {
+	r := newRig(t)
+	defer r.serve()()
+	r.dial(r.token(), r.identity(2*pki.EngineCertificateLifetime))
+	r.expect("joined as se-one", "se-one connected")
+}
+
+func TestSaysThatItsCertificateHasExpired(t *testing.T) {
+	r := newRig(t)
+	l := New(Config{Address: "192.0.2.1:9444", Identity: r.identity(2 * pki.EngineCertificateLifetime)})
+	if err := l.identify(t.Context()); err == nil || !strings.Contains(err.Error(), "the engine's certificate expired at 20") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTrustsNoControllerOfAnotherFleet(t *testing.T) {
+	r, other := newRig(t), newRig(t)
+	defer r.serve()()
+	if _, err := dial(t.Context(), r.address, mutualTLS(other.identity(0))); err == nil {
+		t.Error("it spoke to a stranger")
+	}
+}
+
+func TestTrustsNoEngineThatPosesAsTheController(t *testing.T) {
+	r := newRig(t)
+	authority, err := x509.ParseCertificate(r.authority.CertificateDER())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := verify(r.identity(0).Certificate, authority); err == nil {
+		t.Error("an engine's certificate passes for the controller's")
+	}
+}
+
+func TestTakesNoCertificateForAnotherKey(t *testing.T) {
+	r := newRig(t)
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := accept("se-one", other, r.identity(0).Certificate.Raw, [][]byte{r.authority.CertificateDER()}); err == nil {
+		t.Error("it takes a certificate that it cannot use")
+	}
+}
