@@ -219,3 +219,93 @@ fn missing_bytes(partial: &[u8]) -> usize {
 fn refused(error: rustls::Error) -> Error {
     Error::Refused(error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use rustls::unbuffered::ConnectionState;
+
+    use super::*;
+
+    use crate::{Certificate, ClientSettings, Group, Provider, RECORD_OVERHEAD_MAX, TlsSettings};
+
+    fn handshaken() -> [TlsSession; 2] {
+        let provider = Provider::new();
+        let chain = include_bytes!("../testdata/default-ec.crt.der").to_vec();
+        let key = include_bytes!("../testdata/default-ec.key.der");
+        let certificate = Certificate::read(&[chain], key, &provider).unwrap();
+        let settings = TlsSettings {
+            name: "service".to_owned(),
+            versions: vec![Version::Tls13],
+            cipher_suites: vec!["TLS_AES_128_GCM_SHA256".to_owned()],
+            prefer_client_order: false,
+            session_resumption: true,
+            send_close_notify: true,
+        };
+        let (server, _) = ServerConfig::build(&settings, &[certificate], &provider).unwrap();
+        let settings = ClientSettings {
+            versions: vec![Version::Tls13],
+            cipher_suites: Vec::new(),
+            groups: vec![Group::X25519],
+            session_resumption: false,
+        };
+        let client = ClientConfig::unverified(&settings, &provider).unwrap();
+
+        let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
+        let mut client = TlsSession::client(&client, "a.test", &mut to_server).unwrap();
+        let mut server = TlsSession::server(&server).unwrap();
+        while !to_server.is_empty() {
+            server.receive(&mut to_server, &mut |_| {}, &mut to_client).unwrap();
+            to_server.clear();
+            client.receive(&mut to_client, &mut |_| {}, &mut to_server).unwrap();
+            to_client.clear();
+        }
+        [client, server]
+    }
+
+    fn seal(session: &mut TlsSession, plaintext: &[u8]) -> Vec<u8> {
+        let mut sealed = vec![0; plaintext.len() + 10 * RECORD_OVERHEAD_MAX];
+        let sent = session.send(plaintext, &mut sealed).unwrap();
+        assert_eq!(sent.taken, plaintext.len());
+        sealed.truncate(sent.written);
+        sealed
+    }
+
+    #[test]
+    fn idle_session_keeps_no_buffer() {
+        let [mut client, mut server] = handshaken();
+        let sealed = seal(&mut client, &[7; 40_000]);
+        let mut pieces = sealed.chunks(1_000).map(<[u8]>::to_vec);
+        server.receive(&mut pieces.next().unwrap(), &mut |_| {}, &mut Vec::new()).unwrap();
+        assert!(server.partial.capacity() > 0);
+        for mut piece in pieces {
+            server.receive(&mut piece, &mut |_| {}, &mut Vec::new()).unwrap();
+        }
+        assert_eq!((server.partial.capacity(), client.partial.capacity()), (0, 0));
+    }
+
+    /// A peer may ask for new keys at any time; the answer goes before the next record, however little room there is.
+    #[test]
+    fn key_update_finds_its_place_in_the_tightest_room() {
+        for room_bytes in [RECORD_OVERHEAD_MAX + 1, 60, 64, 100] {
+            let [mut client, mut server] = handshaken();
+            let End::Client(connection) = &mut client.end else { panic!("a client") };
+            let Ok(ConnectionState::WriteTraffic(traffic)) = connection.process(&mut []).state else { panic!("open") };
+            traffic.refresh_traffic_keys().unwrap();
+            let mut to_server = Vec::new();
+            client.receive(&mut [], &mut |_| {}, &mut to_server).unwrap();
+            assert!(!to_server.is_empty());
+            server.receive(&mut to_server, &mut |_| {}, &mut Vec::new()).unwrap();
+
+            let (mut sent_bytes, mut heard) = (0, Vec::new());
+            while sent_bytes < 200 {
+                let mut room = vec![0; room_bytes];
+                let sent = server.send(&[b'x'; 200][sent_bytes..], &mut room).unwrap();
+                assert!(sent.written > 0, "room of {room_bytes}");
+                sent_bytes += sent.taken;
+                let input = &mut room[..sent.written];
+                client.receive(input, &mut |piece| heard.extend_from_slice(piece), &mut Vec::new()).unwrap();
+            }
+            assert_eq!(heard, [b'x'; 200]);
+        }
+    }
+}

@@ -117,15 +117,15 @@ pub(crate) trait Unbuffered: Deref<Target = UnbufferedConnectionCommon<Self::Dat
                             sent.written += written;
                             sent.taken += piece.len();
                         }
-                        Err(EncryptError::InsufficientSize(_)) => break,
+                        // A key update goes first, as the next state.
+                        Err(EncryptError::InsufficientSize(_)) => {}
                         Err(EncryptError::EncryptExhausted) => return Err(Error::Closed),
                     }
                 }
-                // A key update that did not fit last time.
-                Ok(ConnectionState::EncodeTlsData(mut data)) => match data.encode(room) {
-                    Ok(written) => sent.written += written,
-                    Err(_) => break,
-                },
+                // A key update has 27 bytes and fits any room that is looked at.
+                Ok(ConnectionState::EncodeTlsData(mut data)) => {
+                    sent.written += data.encode(room).map_err(|_| Error::Failed)?;
+                }
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 _ => return Err(Error::Closed),
             }
