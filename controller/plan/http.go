@@ -36,7 +36,7 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 		MaxKeepaliveRequests:  http.MaxKeepaliveRequests,
 
 		MaxHeaderBytes:       http.ClientMaxHeaderKiB * bytesPerKiB,
-		MaxRequestHeadBytes:  http.ClientMaxRequestKiB * bytesPerKiB,
+		MaxRequestHeadBytes:  http.RequestHeadKiB() * bytesPerKiB,
 		MaxResponseHeadBytes: http.MaxResponseHeadKiB * bytesPerKiB,
 		MaxHeaderCount:       http.MaxHeaderCount,
 		MaxBodyBytes:         uint64(http.ClientMaxBodyKiB) * bytesPerKiB,

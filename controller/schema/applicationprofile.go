@@ -35,7 +35,7 @@ type HTTPProfile struct {
 	EnableRequestBodyStats bool `json:"enable_request_body_metrics" default:"false"`
 	PassThroughHeaders     bool `json:"pass_through_x_accel_headers" default:"false"`
 
-	ClientHeaderTimeoutMs uint32 `json:"client_header_timeout" min:"500" max:"2147483647" default:"10000"`
+	ClientHeaderTimeoutMs uint32 `json:"client_header_timeout" min:"10" max:"100000000" default:"10000"`
 	ClientBodyTimeoutMs   uint32 `json:"client_body_timeout" max:"100000000" default:"30000"`
 	KeepaliveTimeoutMs    uint32 `json:"keepalive_timeout" min:"10" max:"100000000" default:"30000"`
 	PostAcceptTimeoutMs   uint32 `json:"post_accept_timeout" min:"10" max:"100000000" default:"30000"`
@@ -46,7 +46,7 @@ type HTTPProfile struct {
 	ClientMaxBodyKiB    int64  `json:"client_max_body_size" min:"0" max:"2147483647" default:"0"`
 	MaxResponseHeadKiB  uint32 `json:"max_response_headers_size" min:"1" max:"256" default:"48"`
 	MaxHeaderCount      uint32 `json:"max_header_count" max:"4096" default:"256"`
-	UpstreamBufferKiB   uint32 `json:"http_upstream_buffer_size" max:"1024" default:"0"`
+	UpstreamBufferKiB   uint32 `json:"http_upstream_buffer_size" max:"256" default:"0"`
 
 	XFFEnabled            bool   `json:"xff_enabled" default:"true"`
 	XFFName               string `json:"xff_alternate_name" default:"X-Forwarded-For"`
@@ -107,12 +107,13 @@ type CacheConfig struct {
 type HTTP2Profile struct {
 	MaxStreams          uint32 `json:"max_http2_concurrent_streams_per_connection" min:"1" max:"256" default:"128"`
 	InitialWindowKiB    uint32 `json:"http2_initial_window_size" min:"64" max:"32768" default:"64"`
-	MaxRequests         uint32 `json:"max_http2_requests_per_connection" default:"1000"`
+	MaxRequests         uint32 `json:"max_http2_requests_per_connection" max:"10000" default:"1000"`
 	MaxControlFrames    uint32 `json:"max_http2_control_frames_per_connection" max:"10000" default:"1000"`
 	MaxQueuedFrames     uint32 `json:"max_http2_queued_frames_to_client_per_connection" max:"10000" default:"1000"`
 	MaxEmptyDataFrames  uint32 `json:"max_http2_empty_data_frames_per_connection" max:"10000" default:"1000"`
 	MaxHeaderFieldBytes uint32 `json:"max_http2_header_field_size" min:"1" max:"8192" default:"4096"`
-	UpgradeHTTP2        bool   `json:"enable_http2_upgrade" default:"false"`
+	ServerPush          bool   `json:"enable_http2_server_push" default:"false"`
+	MaxPushes           uint32 `json:"max_http2_concurrent_pushes_per_connection" min:"1" max:"256" default:"10"`
 }
 
 // TCPAppProfile is the treatment of bytes that are not HTTP.
@@ -123,15 +124,15 @@ type TCPAppProfile struct {
 
 // DNSServiceProfile is the treatment of DNS.
 type DNSServiceProfile struct {
-	DomainNames         []string `json:"domain_names"`
-	EDNS                bool     `json:"edns" default:"true"`
-	NumDNSIP            uint32   `json:"num_dns_ip" max:"20" default:"1"`
-	TTL                 uint32   `json:"ttl" min:"1" max:"86400" default:"30"`
-	DNSOverTCP          bool     `json:"dns_over_tcp_enabled" default:"true"`
-	AAAAEmptyResponse   bool     `json:"aaaa_empty_response" default:"true"`
-	NegativeCachingTTL  uint32   `json:"negative_caching_ttl" min:"60" max:"86400" default:"60"`
-	ErrorResponse       string   `json:"error_response" enum:"DNSErrorResponse" default:"DNS_ERROR_RESPONSE_NONE"`
-	ClientIPPassthrough bool     `json:"ecs_stripping_enabled" default:"true"`
+	DomainNames        []string `json:"domain_names"`
+	EDNS               bool     `json:"edns" default:"true"`
+	NumDNSIP           uint32   `json:"num_dns_ip" max:"20" default:"1"`
+	TTL                uint32   `json:"ttl" max:"86400" default:"30"`
+	DNSOverTCP         bool     `json:"dns_over_tcp_enabled" default:"true"`
+	AAAAEmptyResponse  bool     `json:"aaaa_empty_response" default:"true"`
+	NegativeCachingTTL uint32   `json:"negative_caching_ttl" max:"86400" default:"60"`
+	ErrorResponse      string   `json:"error_response" enum:"DNSErrorResponse" default:"DNS_ERROR_RESPONSE_NONE"`
+	ECSStripping       bool     `json:"ecs_stripping_enabled" default:"true"`
 }
 
 // DosRateLimit bounds what one client, or all, may do.
@@ -152,15 +153,14 @@ type RateLimitProfile struct {
 	URIRequests         *RateProfile `json:"uri_requests_rate_limit"`
 }
 
+// RequestHeadKiB bounds a whole request head: client_max_header_size is more than that of one header if it is larger.
+func (p *HTTPProfile) RequestHeadKiB() uint32 {
+	return max(p.ClientMaxRequestKiB, p.ClientMaxHeaderKiB)
+}
+
 func (p *ApplicationProfile) check() *FieldError {
 	if p.HTTP != nil && p.HTTP.XFFEnabled && !headerName(p.HTTP.XFFName) {
 		return &FieldError{Field: "http_profile.xff_alternate_name", Problem: show(p.HTTP.XFFName) + " is not a header name"}
-	}
-	if p.HTTP != nil && p.HTTP.ClientMaxHeaderKiB > p.HTTP.ClientMaxRequestKiB {
-		return &FieldError{
-			Field:   "http_profile.client_max_header_size",
-			Problem: "is more than client_max_request_size, which holds all headers; give at most that",
-		}
 	}
 	return nil
 }

@@ -136,6 +136,18 @@ func TestRefusesACertificateThatCannotServe(t *testing.T) {
 			Object{"certificate": Object{}},
 			`sslkeyandcertificate: certificate.certificate: is required; give PEM, or self_signed true and a subject to have one made`,
 		},
+		"a format that is not PEM": {
+			Object{"certificate": Object{"certificate": pem}, "key": key, "format": "SSL_PKCS12"},
+			`sslkeyandcertificate: format: SSL_PKCS12 cannot be read; give SSL_PEM`,
+		},
+		"PEM in base64": {
+			Object{"certificate": Object{"certificate": pem}, "key": key, "certificate_base64": true},
+			`sslkeyandcertificate: certificate_base64: cannot be true; give the PEM as it is`,
+		},
+		"a key in base64": {
+			Object{"certificate": Object{"certificate": pem}, "key": key, "key_base64": true},
+			`sslkeyandcertificate: key_base64: cannot be true; give the PEM as it is`,
+		},
 		"an order without a subject": {
 			Object{"certificate": Object{"self_signed": true}},
 			`sslkeyandcertificate: certificate.subject.common_name: is required to make a self-signed certificate`,
@@ -193,6 +205,7 @@ func TestDecodesNoHalfOfAPair(t *testing.T) {
 
 func TestPutsAKeyPairIntoAnOrder(t *testing.T) {
 	o := Object{"name": "c", "certificate": Object{"self_signed": true, "subject": Object{"common_name": "a"}}}
+	kindByName["sslkeyandcertificate"].Fill(o)
 	SetKeyPair(o, file(t, "ec.pem"), file(t, "ec.key"))
 	c, err := Into[SSLKeyAndCertificate](o)
 	if err != nil || c.Ordered() || c.check() != nil {

@@ -12,7 +12,7 @@ type HealthMonitor struct {
 	ReceiveTimeoutS        uint32              `json:"receive_timeout" min:"1" max:"2400" default:"4"`
 	SuccessfulChecks       uint32              `json:"successful_checks" min:"1" max:"50" default:"2"`
 	FailedChecks           uint32              `json:"failed_checks" min:"1" max:"50" default:"2"`
-	MonitorPort            uint32              `json:"monitor_port" min:"1" max:"65535"`
+	MonitorPort            uint32              `json:"monitor_port" min:"1" max:"65535" also:"0"` // 0: that of the server
 	AllowDuplicateMonitors bool                `json:"allow_duplicate_monitors" default:"false"`
 	DisableQuickstart      bool                `json:"disable_quickstart" default:"false"`
 	IsFederated            bool                `json:"is_federated" default:"false"`
@@ -97,6 +97,12 @@ func (m *HealthMonitor) check() *FieldError {
 	}
 	if need := needs[m.Type]; need.missing {
 		return &FieldError{Field: need.field, Problem: "is required by type " + m.Type}
+	}
+	if m.HTTP != nil && len(m.HTTP.ResponseCodes) == 0 {
+		return &FieldError{Field: "http_monitor.http_response_code", Problem: "is empty; give at least one"}
+	}
+	if m.HTTPS != nil && len(m.HTTPS.ResponseCodes) == 0 {
+		return &FieldError{Field: "https_monitor.http_response_code", Problem: "is empty; give at least one"}
 	}
 	if m.ReceiveTimeoutS > m.SendIntervalS {
 		return &FieldError{Field: "receive_timeout", Problem: "is longer than send_interval; give at most that"}

@@ -74,7 +74,7 @@ type Pool struct {
 // Server is a member of a pool.
 type Server struct {
 	IP                *IPAddr `json:"ip" required:"true"`
-	Port              uint32  `json:"port" min:"1" max:"65535"`
+	Port              uint32  `json:"port" min:"1" max:"65535" also:"0"` // 0: that of the pool
 	Hostname          string  `json:"hostname"`
 	Description       string  `json:"description"`
 	Enabled           bool    `json:"enabled" default:"true"`

@@ -152,6 +152,28 @@ func TestGivesAVirtualServiceWithTLSAProfileAndACertificate(t *testing.T) {
 	}
 }
 
+func TestTakesPortZeroForTheOtherPort(t *testing.T) {
+	vs := created(t, "virtualservice", `{"name":"v","vsvip_ref":"vsvip-1","services":[{"port":80,"port_range_end":0}]}`)
+	if end := objects(vs["services"])[0]["port_range_end"]; end != int64(80) {
+		t.Errorf("the range ends at %v", end)
+	}
+	pool, err := Into[Pool](created(t, "pool", `{"name":"p","default_server_port":81,"servers":[{"ip":{"addr":"10.0.0.1","type":"V4"},"port":0}]}`))
+	if err != nil || pool.Servers[0].ID(pool.DefaultServerPort) != "10.0.0.1:81" {
+		t.Errorf("got %+v, %v", pool, err)
+	}
+}
+
+func TestTakesTheLargerOfHeaderAndRequestForAWholeHead(t *testing.T) {
+	profile := Defaults[HTTPProfile]()
+	if got := profile.RequestHeadKiB(); got != 48 {
+		t.Errorf("by default: got %d KiB", got)
+	}
+	profile.ClientMaxHeaderKiB = 64
+	if got := profile.RequestHeadKiB(); got != 64 {
+		t.Errorf("with a header of 64 KiB: got %d KiB", got)
+	}
+}
+
 func TestNamesAUserByEitherName(t *testing.T) {
 	for _, body := range []string{`{"username":"bob"}`, `{"name":"bob"}`} {
 		if o := created(t, "user", body); o["name"] != "bob" || o["username"] != "bob" {
@@ -210,11 +232,11 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was accepted is refused when sent back: %v", err)
 		}
+		k.Fill(again)
 		if !reflect.DeepEqual(o, again) {
 			t.Fatalf("sent back, it changed from\n%v\nto\n%v", o, again)
 		}
 		_ = k.Check(o)
-		k.Fill(again)
 		lean := k.SkipDefaults(k.Redact(o))
 		k.KeepSecrets(lean, o)
 		if k.Fill(lean); !reflect.DeepEqual(asJSON(t, lean), asJSON(t, o)) {

@@ -97,7 +97,7 @@ type ServiceEngineGroup struct {
 	UseObjsync                bool   `json:"use_objsync" default:"true"`
 	ObjsyncPort               uint32 `json:"objsync_port" min:"1" max:"65535" default:"4001"`
 	BGPPeerMonitorFailover    bool   `json:"bgp_peer_monitor_failover_enabled" default:"false"`
-	BGPStateUpdateIntervalS   uint32 `json:"bgp_state_update_interval" min:"1" max:"300" default:"60"`
+	BGPStateUpdateIntervalS   uint32 `json:"bgp_state_update_interval" min:"5" max:"100" default:"60"`
 	FlowTableNewSynMaxEntries uint32 `json:"flow_table_new_syn_max_entries" default:"0"`
 	DelayedFlowDelete         bool   `json:"se_delayed_flow_delete" default:"true"`
 	HeartbeatMaxVSInPacket    uint32 `json:"se_vs_hb_max_vs_in_pkt" min:"1" max:"256" default:"256"`

@@ -14,7 +14,7 @@ type SSLKeyAndCertificate struct {
 	KeyParams          *KeyParams      `json:"key_params"`
 	CACerts            []CACertificate `json:"ca_certs" items:"20"`
 	Format             string          `json:"format" enum:"CertificateFormat" default:"SSL_PEM"`
-	Status             string          `json:"status" enum:"CertificateStatus" default:"SSL_CERTIFICATE_FINISHED"`
+	Status             string          `json:"status" enum:"CertificateStatus" computed:"true" default:"SSL_CERTIFICATE_FINISHED"`
 	CertificateBase64  bool            `json:"certificate_base64" default:"false"`
 	KeyBase64          bool            `json:"key_base64" default:"false"`
 	EnableOCSPStapling bool            `json:"enable_ocsp_stapling" default:"false"`
@@ -93,6 +93,12 @@ func SetKeyPair(o Object, certificatePEM, keyPEM string) {
 // check holds the certificate against its key. A CA certificate needs none.
 func (c *SSLKeyAndCertificate) check() *FieldError {
 	switch {
+	case c.Format != "SSL_PEM":
+		return &FieldError{Field: "format", Problem: c.Format + " cannot be read; give SSL_PEM"}
+	case c.CertificateBase64:
+		return &FieldError{Field: "certificate_base64", Problem: "cannot be true; give the PEM as it is"}
+	case c.KeyBase64:
+		return &FieldError{Field: "key_base64", Problem: "cannot be true; give the PEM as it is"}
 	case c.Ordered():
 		return c.checkOrder()
 	case c.Certificate.PEM == "":

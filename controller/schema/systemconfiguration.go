@@ -27,6 +27,7 @@ type PortalConfiguration struct {
 	PasswordStrengthCheck    bool     `json:"password_strength_check" default:"false"`
 	MinimumPasswordLength    uint32   `json:"minimum_password_length" min:"6" max:"32" default:"8"`
 	DisableRemoteCLIShell    bool     `json:"disable_remote_cli_shell" default:"false"`
+	DisableSwagger           bool     `json:"disable_swagger" default:"false"`
 	EnableClickjacking       bool     `json:"enable_clickjacking_protection" default:"true"`
 	APIForceTimeoutH         uint32   `json:"api_force_timeout" min:"1" max:"24" default:"24"`
 	SSLProfileRef            string   `json:"sslprofile_ref" ref:"sslprofile" default:"System-Standard-Portal"`

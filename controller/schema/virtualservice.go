@@ -60,6 +60,7 @@ type VirtualService struct {
 	SnatIPs               []IPAddr `json:"snat_ip" items:"32"`
 	UseVipAsSnat          bool     `json:"use_vip_as_snat" default:"false"`
 	CloseClientsOnChanges bool     `json:"close_client_conn_on_config_update" default:"false"`
+	FQDN                  string   `json:"fqdn"`
 	HostNameTranslation   string   `json:"host_name_xlate"`
 
 	Weight               uint32             `json:"weight" min:"1" max:"128" default:"1"`
@@ -75,7 +76,7 @@ type VirtualService struct {
 // Service is a port, or a range of ports, that a virtual service listens on.
 type Service struct {
 	Port                  uint32 `json:"port" min:"1" max:"65535" required:"true"`
-	PortRangeEnd          uint32 `json:"port_range_end" min:"1" max:"65535"`
+	PortRangeEnd          uint32 `json:"port_range_end" min:"1" max:"65535" also:"0"` // 0: port alone
 	EnableSSL             bool   `json:"enable_ssl" default:"false"`
 	EnableHTTP2           bool   `json:"enable_http2" default:"false"`
 	ApplicationProfileRef string `json:"override_application_profile_ref" ref:"applicationprofile"`
@@ -136,7 +137,7 @@ type MetricsRealtimeUpdate struct {
 func fillVirtualService(o Object) {
 	tls := false
 	for _, service := range objects(o["services"]) {
-		if _, ok := service["port_range_end"]; !ok {
+		if end, ok := service["port_range_end"]; !ok || end == int64(0) {
 			service["port_range_end"] = service["port"]
 		}
 		tls = tls || service["enable_ssl"] == true

@@ -12,15 +12,15 @@ type VsVip struct {
 	Owned
 	Clouded
 	Markers            []Marker  `json:"markers"`
-	CreatedBy          string    `json:"created_by"`
 	CloudChecksum      string    `json:"vsvip_cloud_config_cksum"`
 	Vips               []Vip     `json:"vip"`
 	DNSInfo            []DNSInfo `json:"dns_info" items:"1000"`
 	VrfContextRef      string    `json:"vrf_context_ref" ref:"vrfcontext" default:"global"`
 	EastWestPlacement  bool      `json:"east_west_placement" default:"false"`
-	UseStandardALB     bool      `json:"use_standard_alb"`
+	Tier1LR            string    `json:"tier1_lr"`
 	BGPPeerLabels      []string  `json:"bgp_peer_labels" items:"128"`
 	BGPLocalPreference uint32    `json:"bgp_local_preference"`
+	BGPASPathPrepend   uint32    `json:"bgp_num_as_path_prepend" min:"1" max:"10"`
 }
 
 // Vip is one address, IPv4 or IPv6 or one of each.
@@ -37,7 +37,7 @@ type Vip struct {
 	AviAllocatedVip        bool          `json:"avi_allocated_vip" default:"false"`
 	AviAllocatedFip        bool          `json:"avi_allocated_fip" default:"false"`
 	AvailabilityZone       string        `json:"availability_zone"`
-	PrefixLength           uint32        `json:"prefix_length" max:"128" default:"32"`
+	PrefixLength           uint32        `json:"prefix_length" max:"32" default:"32"`
 }
 
 // DNSInfo is a name under which an address is known.
