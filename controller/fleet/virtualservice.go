@@ -163,19 +163,19 @@ type vipViews struct{ runtime, summary []any }
 // vips repeats the engines for each address, as Avi does.
 func (f *Fleet) vips(vs *model.VirtualService, assigned []string, percent int64) vipViews {
 	views := vipViews{runtime: []any{}, summary: []any{}}
-	for i, address := range vs.Addresses {
-		id, engines := fmt.Sprint(i), f.serviceEngines(vs.UUID, assigned)
+	engines := f.serviceEngines(vs.UUID, assigned)
+	status := operStatus("OPER_UP")
+	if percent == 0 {
+		status = operStatus("OPER_DOWN")
+	}
+	for _, vip := range vs.Vips {
 		views.runtime = append(views.runtime, schema.Object{
-			"vip_id": id, "address": address.String(), "se_list": engines, "num_additional_se": int64(0),
+			"vip_id": vip.VipID, "se_list": engines, "num_additional_se": int64(0),
 			"requested_resource": schema.Object{"num_se": int64(len(assigned)), "num_standby_se": int64(0)},
 		})
-		state := "OPER_UP"
-		if percent == 0 {
-			state = "OPER_DOWN"
-		}
 		views.summary = append(views.summary, schema.Object{
-			"vip_id": id, "oper_status": operStatus(state), "percent_ses_up": percent,
-			"num_se_assigned": int64(len(assigned)), "num_se_requested": int64(len(assigned)), "service_engine": engines,
+			"vip_id": vip.VipID, "oper_status": status, "percent_ses_up": percent, "service_engine": engines,
+			"num_se_assigned": int64(len(assigned)), "num_se_requested": int64(len(assigned)),
 		})
 	}
 	return views

@@ -73,11 +73,10 @@ func (b *builder) linkVirtualService(vs *VirtualService) {
 		vs.Group.VirtualServices = append(vs.Group.VirtualServices, vs)
 	}
 	b.linkProfiles(from, vs)
-	vips := vs.Vips
 	if shared := follow(from, b.vsVips, "vsvip_ref", vs.VsVipRef); shared != nil {
-		vips = shared.Vips
+		vs.Vips = shared.Vips
 	}
-	vs.Addresses = addresses(vips)
+	vs.Addresses = addresses(vs.Vips)
 }
 
 func (b *builder) linkProfiles(from source, vs *VirtualService) {

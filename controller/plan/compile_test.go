@@ -1,0 +1,187 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+var update = flag.Bool("update", false, "rewrite the Plans in testdata with what is compiled now")
+
+const engineUUID = "se-edge"
+
+// Each file holds objects as an operator sends them, beside the built-in ones, then the Plan and the findings.
+func TestGoldenPlans(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no testdata: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects, _, _ := strings.Cut(string(want), "\n== plan ==\n")
+			got := strings.TrimRight(objects, "\n") + "\n\n== plan ==\n" + render(compileText(t, objects))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != string(want) {
+				t.Errorf("%s is compiled otherwise now:\n%s", file, got)
+			}
+		})
+	}
+}
+
+func compileText(t *testing.T, text string) (*enginev1.Plan, []model.Finding) {
+	t.Helper()
+	m, findings := model.Build(7, objectsIn(t, text))
+	plan, found := Compile(m, place.Place(m), engineUUID)
+	return plan, append(findings, found...)
+}
+
+var header = regexp.MustCompile(`(?m)^(\w+) \{`)
+
+// objectsIn reads "kind {json}" paragraphs on top of the built-in objects and one engine.
+func objectsIn(t *testing.T, text string) map[string][]schema.Object {
+	t.Helper()
+	objects, uuids := builtins(t)
+	text += "\nserviceengine {\"name\": \"edge\"}\n"
+	for _, at := range header.FindAllStringSubmatchIndex(text, -1) {
+		kind, ok := schema.Lookup(text[at[2]:at[3]])
+		if !ok {
+			t.Fatalf("no kind %s", text[at[2]:at[3]])
+		}
+		var body json.RawMessage
+		if err := json.NewDecoder(strings.NewReader(text[at[3]+1:])).Decode(&body); err != nil {
+			t.Fatal(err)
+		}
+		object, err := kind.Decode(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind.Fill(object)
+		object["uuid"] = fmt.Sprintf("%s-%s", kind.Prefix, object["name"])
+		objects[kind.Name] = replaceNamed(objects[kind.Name], object)
+		uuids[kind.Name+"/"+object["name"].(string)] = object["uuid"].(string)
+		for _, reference := range kind.References(object) {
+			target, err := schema.ParseRef(reference.Kind, reference.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if uuid, ok := uuids[target.Kind+"/"+target.Name]; ok {
+				reference.Set(schema.RefPath(target.Kind, uuid))
+			}
+		}
+		if err := kind.Check(object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return objects
+}
+
+// replaceNamed lets a test change a built-in object.
+func replaceNamed(list []schema.Object, object schema.Object) []schema.Object {
+	for i := range list {
+		if list[i]["name"] == object["name"] {
+			object["uuid"] = list[i]["uuid"]
+			list[i] = object
+			return list
+		}
+	}
+	return append(list, object)
+}
+
+// builtins have the certificates in the testdata of schema.
+func builtins(t *testing.T) (objects map[string][]schema.Object, uuids map[string]string) {
+	t.Helper()
+	objects, uuids = map[string][]schema.Object{}, map[string]string{}
+	for _, builtin := range schema.Builtins() {
+		name, _ := builtin.Object["name"].(string)
+		uuids[builtin.Kind.Name+"/"+name] = builtin.UUID
+		if builtin.Kind.Name == "sslkeyandcertificate" {
+			pair := "rsa"
+			if strings.Contains(name, "EC") {
+				pair = "ec"
+			}
+			schema.SetKeyPair(builtin.Object, readFile(t, pair+".pem"), readFile(t, pair+".key"))
+		}
+		objects[builtin.Kind.Name] = append(objects[builtin.Kind.Name], builtin.Object)
+	}
+	return objects, uuids
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../schema/testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// prototext varies its white space on purpose.
+var spaces = regexp.MustCompile(`(?m)^(\s*\w+:) +`)
+
+func render(plan *enginev1.Plan, findings []model.Finding) string {
+	plan = proto.Clone(plan).(*enginev1.Plan)
+	for _, resource := range plan.GetResources() {
+		if certificate := resource.GetCertificate(); certificate != nil {
+			for i, der := range certificate.GetChainDer() {
+				certificate.ChainDer[i] = fmt.Appendf(nil, "%d bytes", len(der))
+			}
+			certificate.KeyPkcs8Der = fmt.Appendf(nil, "%d bytes", len(certificate.GetKeyPkcs8Der()))
+		}
+	}
+	var out bytes.Buffer
+	out.WriteString(spaces.ReplaceAllString(prototext.MarshalOptions{Multiline: true}.Format(plan), "$1 "))
+	out.WriteString("\n== findings ==\n")
+	for _, finding := range findings {
+		fmt.Fprintf(&out, "%s %s: %s: %s\n", finding.Kind, finding.Name, finding.Field, finding.Message)
+	}
+	return out.String()
+}
+
+func TestPlanIsTheSameHoweverOftenItIsCompiled(t *testing.T) {
+	text := readGolden(t, "secure_http")
+	first, _ := compileText(t, text)
+	for range 20 {
+		if again, _ := compileText(t, text); !proto.Equal(first, again) {
+			t.Fatalf("first %v, then %v", first, again)
+		}
+	}
+}
+
+func TestEngineOfAnotherGroupGetsAnEmptyPlan(t *testing.T) {
+	m, _ := model.Build(7, objectsIn(t, readGolden(t, "secure_http")))
+	plan, findings := Compile(m, place.Place(m), "se-elsewhere")
+	if len(plan.GetResources()) != 0 || findings != nil || plan.GetRevision() != 7 {
+		t.Errorf("got %v, %v", plan, findings)
+	}
+}
+
+func readGolden(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, _, _ := strings.Cut(string(text), "\n== plan ==\n")
+	return objects
+}
