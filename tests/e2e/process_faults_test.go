@@ -141,7 +141,7 @@ func TestRefusedPlanShowsWhichObjectOnWhichEngineAndTheOldOneServes(t *testing.T
 	s.createVirtualService("squatted", "web", "127.3.3.9", 8449, 8089)
 	s.eventually("the runtime names the object, the field and the engine", func() error {
 		text := fmt.Sprint(s.runtime("virtualservice", "squatted"))
-		for _, want := range []string{"services", "127.3.3.9:8089", "engine-1", "in use"} {
+		for _, want := range []string{"services", "127.3.3.9:8089", "engine-1", "another program"} {
 			if !strings.Contains(text, want) {
 				return fmt.Errorf("%q is missing in %s", want, text)
 			}
