@@ -28,26 +28,33 @@ pub enum Name {
 }
 
 impl Name {
+    /// `name` is a token. Length and first letter leave one candidate at most, so that other names cost next to nothing.
     pub fn of(name: &[u8]) -> Name {
-        let candidates: &[(&[u8], Name)] = match name.len() {
-            2 => &[(b"te", Name::Te)],
-            4 => &[(b"host", Name::Host)],
-            6 => &[(b"expect", Name::Expect)],
-            7 => &[(b"upgrade", Name::Upgrade)],
-            8 => &[(b"location", Name::Location)],
-            10 => {
-                &[(b"connection", Name::Connection), (b"set-cookie", Name::SetCookie), (b"keep-alive", Name::KeepAlive)]
-            }
-            14 => &[(b"content-length", Name::ContentLength)],
-            15 => &[(b"x-forwarded-for", Name::XForwardedFor)],
-            16 => &[(b"proxy-connection", Name::ProxyConnection)],
-            17 => &[(b"transfer-encoding", Name::TransferEncoding), (b"x-forwarded-proto", Name::XForwardedProto)],
-            25 => &[(b"strict-transport-security", Name::StrictTransportSecurity)],
-            _ => &[],
+        let Some(first) = name.first() else { return Name::Other };
+        let (known, candidate): (&[u8], Name) = match (name.len(), first | LOWER) {
+            (2, b't') => (b"te", Name::Te),
+            (4, b'h') => (b"host", Name::Host),
+            (6, b'e') => (b"expect", Name::Expect),
+            (7, b'u') => (b"upgrade", Name::Upgrade),
+            (8, b'l') => (b"location", Name::Location),
+            (10, b'c') => (b"connection", Name::Connection),
+            (10, b'k') => (b"keep-alive", Name::KeepAlive),
+            (10, b's') => (b"set-cookie", Name::SetCookie),
+            (14, b'c') => (b"content-length", Name::ContentLength),
+            (15, b'x') => (b"x-forwarded-for", Name::XForwardedFor),
+            (16, b'p') => (b"proxy-connection", Name::ProxyConnection),
+            (17, b't') => (b"transfer-encoding", Name::TransferEncoding),
+            (17, b'x') => (b"x-forwarded-proto", Name::XForwardedProto),
+            (25, b's') => (b"strict-transport-security", Name::StrictTransportSecurity),
+            _ => return Name::Other,
         };
-        candidates.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map_or(Name::Other, |&(_, name)| name)
+        let differs = name.iter().zip(known).fold(0, |differs, (byte, lower)| differs | (byte | LOWER) ^ lower);
+        if differs == 0 { candidate } else { Name::Other }
     }
 }
+
+/// Turns capitals small and leaves a hyphen one; nothing else in a token becomes a letter or a hyphen by it.
+const LOWER: u8 = 0x20;
 
 /// Some of the known names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -149,12 +156,16 @@ impl<'b> Fields<'b> {
         self.seen.0 & names.0 != 0
     }
 
+    /// The fields with one of these names.
+    pub fn among(&self, names: NameSet) -> impl Iterator<Item = Field<'b>> + use<'b> {
+        let (head, any) = (self.head, self.has_any(names));
+        let spans = if any { self.spans } else { &[] };
+        spans.iter().filter(move |span| names.has(span.name)).map(move |span| span.field(head))
+    }
+
     /// The value of the first field of this name.
     pub fn first(&self, name: Name) -> Option<&'b [u8]> {
-        if !self.has(name) {
-            return None;
-        }
-        self.spans.iter().find(|span| span.name == name).map(|span| span.field(self.head).value)
+        self.among(NameSet::of(&[name])).next().map(|field| field.value)
     }
 
     /// The value of the first field of this name, known or not, in any case of letters.

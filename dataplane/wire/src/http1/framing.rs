@@ -38,10 +38,7 @@ pub(super) struct Control<'b> {
 impl<'b> Control<'b> {
     pub fn of(fields: &Fields<'b>, version: Version) -> Result<Self, Error> {
         let mut control = Control::default();
-        if !fields.has_any(OBEYED) {
-            return Ok(control);
-        }
-        for field in fields.iter() {
+        for field in fields.among(OBEYED) {
             match field.name {
                 Name::Connection => control.connection(field.value)?,
                 Name::ContentLength => control.content_length(field.value)?,
@@ -130,8 +127,7 @@ const USUAL_OPTIONS: NameSet =
 impl Fields<'_> {
     /// Whether Connection names this field, which then goes no further than one hop (RFC 9110 §7.6.1).
     pub fn connection_names(&self, name: &[u8]) -> bool {
-        self.iter()
-            .filter(|field| field.name == Name::Connection)
+        self.among(NameSet::of(&[Name::Connection]))
             .any(|field| list(field.value).any(|option| option.eq_ignore_ascii_case(name)))
     }
 }

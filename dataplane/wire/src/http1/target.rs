@@ -14,7 +14,7 @@ impl<'b> Target<'b> {
     /// `text` has no white space and no control characters.
     pub fn of(text: &'b [u8], method: Method) -> Result<Self, Error> {
         // A fragment never belongs here; bytes outside ASCII are read as UTF-8 by some and as Latin-1 by others.
-        if !text.is_ascii() || text.contains(&b'#') {
+        if !text.iter().fold(true, |fits, &b| fits & b.is_ascii() & (b != b'#')) {
             return Err(Error::Target);
         }
         match text.first() {
@@ -48,25 +48,38 @@ fn strip_scheme<'b>(text: &'b [u8], scheme: &[u8]) -> Option<&'b [u8]> {
 
 /// uri-host [ ":" port ] (RFC 9110 §7.2), without user information. An empty host is one by the grammar.
 pub(super) fn is_host(text: &[u8]) -> bool {
-    let (host, rest) = match text.first() {
-        Some(b'[') => match text.iter().position(|&b| b == b']') {
-            Some(close) => (&text[1..close], &text[close + 1..]),
-            None => return false,
-        },
-        _ => text.split_at(text.iter().position(|&b| b == b':').unwrap_or(text.len())),
+    let host_bytes = match text {
+        [b'[', literal @ ..] => {
+            match literal.iter().position(|&b| !(b.is_ascii_hexdigit() || b == b':' || b == b'.')) {
+                Some(close @ 1..) if literal[close] == b']' => close + 2,
+                _ => return false,
+            }
+        }
+        _ => text.iter().position(|&b| !NAME_BYTES[b as usize]).unwrap_or(text.len()),
     };
-    let host_fits = match text.first() {
-        Some(b'[') => !host.is_empty() && host.iter().all(|&b| b.is_ascii_hexdigit() || b == b':' || b == b'.'),
-        _ => host.iter().all(|&b| is_name_byte(b)),
-    };
-    host_fits && (rest.is_empty() || (rest[0] == b':' && rest[1..].iter().all(u8::is_ascii_digit)))
+    match &text[host_bytes..] {
+        [] => true,
+        [b':', port @ ..] => port.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
 }
 
 /// unreserved / sub-delims / the percent of pct-encoded (RFC 3986 §3.2.2).
-#[inline]
-fn is_name_byte(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&b)
-}
+const NAME_BYTES: [bool; 256] = {
+    let mut set = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        set[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let others = b"-._~!$&'()*+,;=%";
+    let mut i = 0;
+    while i < others.len() {
+        set[others[i] as usize] = true;
+        i += 1;
+    }
+    set
+};
 
 #[cfg(test)]
 mod tests {
