@@ -5,6 +5,47 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
+// sample is what the data plane of an engine counted, by what it counted.
+type sample struct {
+	*dataplanev1.Sample
+	services map[string]*dataplanev1.VirtualServiceCounters
+	servers  map[serverKey]*dataplanev1.ServerCounters
+}
+
+// take keeps the last two samples of one process.
+func (e *engine) take(from *dataplanev1.Sample) {
+	next := &sample{
+		Sample:   from,
+		services: make(map[string]*dataplanev1.VirtualServiceCounters, len(from.GetVirtualServices())),
+		servers:  make(map[serverKey]*dataplanev1.ServerCounters, len(from.GetServers())),
+	}
+	for _, counters := range from.GetVirtualServices() {
+		next.services[counters.GetUuid()] = counters
+	}
+	for _, counters := range from.GetServers() {
+		next.servers[serverKey{counters.GetPoolUuid(), counters.GetServerId()}] = counters
+	}
+	e.earlier = e.sample
+	if e.earlier != nil && e.earlier.GetPid() != from.GetPid() {
+		e.earlier = nil
+	}
+	e.sample = next
+}
+
+func (s *sample) service(uuid string) *dataplanev1.VirtualServiceCounters {
+	if s == nil {
+		return nil
+	}
+	return s.services[uuid]
+}
+
+func (s *sample) server(key serverKey) *dataplanev1.ServerCounters {
+	if s == nil {
+		return nil
+	}
+	return s.servers[key]
+}
+
 // tally adds up what engines count; rates come from the last two samples of each.
 type tally struct {
 	engines int
@@ -62,7 +103,7 @@ func (e *engine) cpuPercent() (float64, bool) {
 	if seconds == 0 {
 		return 0, false
 	}
-	busy := func(s *dataplanev1.Sample) uint64 { return s.GetCpuUserUs() + s.GetCpuSystemUs() }
+	busy := func(s *sample) uint64 { return s.GetCpuUserUs() + s.GetCpuSystemUs() }
 	return float64(busy(e.sample)-busy(e.earlier)) / seconds / 10_000, true
 }
 
@@ -73,20 +114,11 @@ func (f *Fleet) serviceCounters(uuid string, engines []string) schema.Object {
 		if engine == nil {
 			continue
 		}
-		if now := serviceIn(engine.sample, uuid); now != nil {
-			sum.add(serviceCounts(now, serviceIn(engine.earlier, uuid)), engine.seconds())
+		if now := engine.sample.service(uuid); now != nil {
+			sum.add(serviceCounts(now, engine.earlier.service(uuid)), engine.seconds())
 		}
 	}
 	return sum.shown()
-}
-
-func serviceIn(sample *dataplanev1.Sample, uuid string) *dataplanev1.VirtualServiceCounters {
-	for _, counters := range sample.GetVirtualServices() {
-		if counters.GetUuid() == uuid {
-			return counters
-		}
-	}
-	return nil
 }
 
 var responseNames = [...]string{"responses_1xx", "responses_2xx", "responses_3xx", "responses_4xx", "responses_5xx"}
@@ -129,24 +161,15 @@ func errorsIn(counters *dataplanev1.VirtualServiceCounters, cause string) uint64
 	return 0
 }
 
-func (f *Fleet) serverCounters(poolUUID, serverID string, engines []string) schema.Object {
+func (f *Fleet) serverCounters(key serverKey, engines []string) schema.Object {
 	var sum tally
 	for _, id := range engines {
 		engine := f.engines[id]
-		if now := serverIn(engine.sample, poolUUID, serverID); now != nil {
-			sum.add(serverCounts(now, serverIn(engine.earlier, poolUUID, serverID)), engine.seconds())
+		if now := engine.sample.server(key); now != nil {
+			sum.add(serverCounts(now, engine.earlier.server(key)), engine.seconds())
 		}
 	}
 	return sum.shown()
-}
-
-func serverIn(sample *dataplanev1.Sample, poolUUID, serverID string) *dataplanev1.ServerCounters {
-	for _, counters := range sample.GetServers() {
-		if counters.GetPoolUuid() == poolUUID && counters.GetServerId() == serverID {
-			return counters
-		}
-	}
-	return nil
 }
 
 func serverCounts(now, then *dataplanev1.ServerCounters) []count {

@@ -45,6 +45,7 @@ type Fleet struct {
 	mu       sync.RWMutex
 	engines  map[string]*engine // those that joined or reported; deleted ones leave at the next Observe
 	state    State
+	named    map[string]*model.Engine
 	services map[string]*model.VirtualService
 	pools    map[string]*model.Pool
 }
@@ -135,6 +136,7 @@ func (f *Fleet) Observe(state State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.state = state
+	f.named = byUUID(state.Model.Engines, func(engine *model.Engine) string { return engine.UUID })
 	f.services = byUUID(state.Model.VirtualServices, func(vs *model.VirtualService) string { return vs.UUID })
 	f.pools = byUUID(state.Model.Pools, func(pool *model.Pool) string { return pool.UUID })
 	for uuid, plan := range state.Plans {
@@ -167,8 +169,8 @@ func (f *Fleet) engine(uuid string) *engine {
 
 // name is what operators call an engine.
 func (f *Fleet) name(engineUUID string) string {
-	if record, ok := f.store.View().Get(engineKind, engineUUID); ok {
-		return record.Name
+	if engine := f.named[engineUUID]; engine != nil {
+		return engine.Name
 	}
 	return engineUUID
 }

@@ -30,8 +30,8 @@ type engine struct {
 	refusal  *refusal // of wanted
 
 	verdicts map[serverKey]*enginev1.ServerVerdict
-	sample   *dataplanev1.Sample
-	earlier  *dataplanev1.Sample // the one before, for rates
+	sample   *sample
+	earlier  *sample // the one before, for rates; nil: of another process, or none
 }
 
 // refusal is a Plan that the engine did not take.
@@ -104,13 +104,4 @@ func (e *engine) forgetPools(pools map[string]*model.Pool) {
 			delete(e.verdicts, key)
 		}
 	}
-}
-
-// take keeps the last two samples of one process.
-func (e *engine) take(sample *dataplanev1.Sample) {
-	e.earlier = e.sample
-	if e.earlier.GetPid() != sample.GetPid() {
-		e.earlier = nil
-	}
-	e.sample = sample
 }

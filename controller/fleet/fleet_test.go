@@ -1,0 +1,378 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+var clock = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// stage is a fleet without a store: two engines, one virtual service "web" with a monitored pool of two servers.
+type stage struct {
+	*testing.T
+	*Fleet
+	vs   *model.VirtualService
+	pool *model.Pool
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{T: t, Fleet: New(nil, quiet(), func() time.Time { return clock })}
+	s.pool = &model.Pool{
+		Pool: schema.Pool{
+			Identity: schema.Identity{UUID: "pool-1"}, Named: schema.Named{Name: "web-pool"}, Enabled: true,
+			Servers: []schema.Server{{}, {}},
+		},
+		Members: []model.Member{member("10.0.0.1"), member("10.0.0.2")},
+		HealthMonitors: []*model.HealthMonitor{
+			{HealthMonitor: schema.HealthMonitor{Identity: schema.Identity{UUID: "hm-1"}}},
+		},
+	}
+	s.vs = &model.VirtualService{
+		VirtualService: schema.VirtualService{
+			Identity: schema.Identity{UUID: "vs-1"}, Named: schema.Named{Name: "web"}, Enabled: true, TrafficEnabled: true,
+			Vips: []schema.Vip{{VipID: "1"}},
+		},
+		Pool: s.pool,
+	}
+	s.observe(10, "vs-1", "pool-1")
+	return s
+}
+
+func member(address string) model.Member {
+	return model.Member{
+		Server:  schema.Server{IP: &schema.IPAddr{Addr: address, Type: "V4"}, Enabled: true},
+		ID:      address + ":80",
+		Address: netip.AddrPortFrom(netip.MustParseAddr(address), 80),
+	}
+}
+
+// observe gives both engines a Plan of these resources; what a resource holds changes with the revision.
+func (s *stage) observe(revision uint64, resources ...string) map[string]*enginev1.Plan {
+	group := &model.Group{VirtualServices: []*model.VirtualService{s.vs}}
+	s.vs.Group = group
+	plans := map[string]*enginev1.Plan{}
+	for _, name := range []string{"one", "two"} {
+		engine := &model.Engine{ServiceEngine: schema.ServiceEngine{
+			Identity: schema.Identity{UUID: "se-" + name}, Named: schema.Named{Name: name}, EnableState: "SE_STATE_ENABLED",
+		}}
+		group.Engines = append(group.Engines, engine)
+		plans[engine.UUID] = planOf(revision, resources...)
+	}
+	m := &model.Model{
+		VirtualServices: group.VirtualServices, Pools: []*model.Pool{s.pool}, Groups: []*model.Group{group}, Engines: group.Engines,
+	}
+	s.Observe(State{Model: m, Placement: place.Place(m), Plans: plans})
+	return plans
+}
+
+func planOf(revision uint64, resources ...string) *enginev1.Plan {
+	plan := &enginev1.Plan{Revision: revision}
+	for _, uuid := range resources {
+		resource := &enginev1.Resource{Uuid: uuid}
+		if strings.HasPrefix(uuid, "vs-") {
+			resource.Body = &enginev1.Resource_VirtualService{VirtualService: &dataplanev1.VirtualService{Uuid: uuid, Name: fmt.Sprint(revision)}}
+		} else {
+			resource.Body = &enginev1.Resource_Pool{Pool: &enginev1.Pool{Pool: &dataplanev1.Pool{Uuid: uuid}}}
+		}
+		plan.Resources = append(plan.Resources, resource)
+	}
+	return plan
+}
+
+var running = &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, DataplanePid: 7}
+
+// serve connects an engine and lets it apply what it shall have.
+func (s *stage) serve(engines ...string) {
+	for _, uuid := range engines {
+		s.Connected(uuid, &enginev1.Hello{Status: running})
+		s.Applied(uuid, s.engines[uuid].wanted, nil)
+	}
+}
+
+func (s *stage) judge(engine, server string, up bool, reason string) {
+	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: &enginev1.ServerVerdicts{
+		Verdicts: []*enginev1.ServerVerdict{{PoolUuid: "pool-1", ServerId: server, Up: up, Reason: reason}},
+	}}})
+}
+
+func (s *stage) contains(object any, wants ...string) {
+	s.Helper()
+	text := fmt.Sprint(object)
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			s.Errorf("%q is missing in %s", want, text)
+		}
+	}
+}
+
+func (s *stage) state(want string) {
+	s.Helper()
+	if status := s.VirtualService("vs-1")["oper_status"].(schema.Object); status["state"] != want {
+		s.Errorf("want %s, got %v", want, status)
+	}
+}
+
+func TestVirtualServiceIsUpWhenOneEngineServesItAndOneServerIsUp(t *testing.T) {
+	s := newStage(t)
+	s.state("OPER_DOWN")
+	s.contains(s.VirtualService("vs-1")["oper_status"], "engine one is not connected", "engine two is not connected")
+	s.serve("se-one")
+	s.contains(s.VirtualService("vs-1")["oper_status"], "OPER_DOWN", "pool web-pool is not up", "no engine has checked it yet")
+	s.judge("se-one", "10.0.0.1:80", false, "connection refused")
+	s.contains(s.VirtualService("vs-1")["oper_status"], "OPER_DOWN", "server 10.0.0.1:80: connection refused")
+	s.judge("se-one", "10.0.0.2:80", true, "")
+	s.state("OPER_UP")
+	s.contains(s.VirtualService("vs-1"), "percent_ses_up:50", "applied on 1 of 2 engines", "vip_id:1")
+	s.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Status{Status: &enginev1.Status{
+		Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF, Reason: "exit status 101",
+	}}})
+	s.contains(s.VirtualService("vs-1")["oper_status"], "OPER_DOWN", "engine one has a data plane that is backing off: exit status 101")
+}
+
+func TestVirtualServiceThatIsOffSaysSo(t *testing.T) {
+	s := newStage(t)
+	s.vs.TrafficEnabled = false
+	s.observe(11)
+	s.contains(s.VirtualService("vs-1")["oper_status"], "OPER_DISABLED", "traffic_enabled is false")
+	s.vs.Enabled = false
+	s.contains(s.VirtualService("vs-1")["oper_status"], "OPER_DISABLED", "enabled is false")
+}
+
+func TestServerIsUpIfOneEngineReachesItAndEachSaysWhatItSees(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one", "se-two")
+	s.judge("se-one", "10.0.0.1:80", false, "timed out")
+	s.judge("se-two", "10.0.0.1:80", true, "")
+	servers := s.PoolServers("pool-1")
+	s.contains(servers[0]["oper_status"], "OPER_UP")
+	s.contains(servers[0]["engines"], "engine:one", "timed out", "engine:two")
+	s.contains(servers[1]["oper_status"], "OPER_INITIALIZING")
+	s.contains(s.Pool("pool-1"), "num_servers:2", "num_servers_up:1", "percent_servers_up_total:50")
+}
+
+func TestPoolNeedsAsManyServersAsTheOperatorAsksFor(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one")
+	s.judge("se-one", "10.0.0.1:80", true, "")
+	s.contains(s.Pool("pool-1")["oper_status"], "OPER_UP")
+	s.pool.MinServersUp = 2
+	s.contains(s.Pool("pool-1")["oper_status"], "OPER_DOWN")
+}
+
+func TestServersOfPoolWithoutMonitorCountAsUp(t *testing.T) {
+	s := newStage(t)
+	s.pool.HealthMonitors = nil
+	s.contains(s.Pool("pool-1")["oper_status"], "OPER_UNUSED")
+	s.serve("se-one")
+	s.contains(s.Pool("pool-1"), "OPER_UP", "num_servers_up:2", "not monitored")
+	s.pool.Members[0].Enabled = false
+	s.contains(s.Pool("pool-1"), "num_servers_up:1", "num_servers_enabled:1", "OPER_DISABLED")
+}
+
+func TestNewSessionForgetsWhatTheOldOneSaid(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one")
+	s.judge("se-one", "10.0.0.1:80", true, "")
+	s.Connected("se-one", &enginev1.Hello{Status: running})
+	s.contains(s.PoolServers("pool-1")[0]["oper_status"], "OPER_INITIALIZING")
+}
+
+func TestAppliedCountsTheNewestStateOfTheVirtualServiceAndItsParts(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one", "se-two")
+	s.contains(s.VirtualService("vs-1")["applied"], "applied on 2 of 2 engines", "revision:10")
+	plans := s.observe(11, "vs-1", "pool-1")
+	s.contains(s.VirtualService("vs-1")["applied"], "applied on 0 of 2 engines", "revision:11")
+	s.Applied("se-two", plans["se-two"], nil)
+	s.contains(s.VirtualService("vs-1")["applied"], "applied on 1 of 2 engines")
+}
+
+func TestRefusalNamesTheEngineAndGoesWithTheNextPlanThatIsApplied(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one", "se-two")
+	plans := s.observe(11, "vs-1", "pool-1")
+	s.Applied("se-two", plans["se-two"], nil)
+	s.Refused("se-one", plans["se-one"], []*dataplanev1.Finding{
+		{Kind: "virtualservice", Uuid: "vs-1", Name: "web", Field: "services[0]", Message: "in use"},
+		{Kind: "virtualservice", Uuid: "vs-2", Name: "other", Field: "services[0]", Message: "not this one's fault"},
+	})
+	runtime := s.VirtualService("vs-1")
+	s.contains(runtime["warnings"], "engine:one", "field:services[0]", "in use")
+	if text := fmt.Sprint(runtime["warnings"]); strings.Contains(text, "not this one's fault") {
+		t.Errorf("blamed for another: %s", text)
+	}
+	s.contains(runtime["applied"], "applied on 1 of 2 engines", "refusals", "engine:one")
+	s.contains(s.Engine("se-one"), "refusal", "not this one's fault")
+	if !s.Refuses("se-one") || s.Refuses("se-two") {
+		t.Error("who refuses is mixed up")
+	}
+	s.Applied("se-one", plans["se-one"], nil) // it was tried again
+	if warnings := s.VirtualService("vs-1")["warnings"].([]any); len(warnings) != 0 || s.Refuses("se-one") {
+		t.Errorf("still there: %v", warnings)
+	}
+}
+
+func TestRefusalOfPlanThatIsNoLongerWantedIsForgotten(t *testing.T) {
+	s := newStage(t)
+	old := s.observe(11, "vs-1")["se-one"]
+	s.observe(12, "vs-1")
+	s.Refused("se-one", old, []*dataplanev1.Finding{{Kind: "virtualservice", Uuid: "vs-1", Message: "in use"}})
+	if s.Refuses("se-one") {
+		t.Error("an old refusal counts")
+	}
+}
+
+func sampleOf(pid uint32, unixMs, requests, cpuUs uint64) *enginev1.Report {
+	return &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
+		Pid: pid, UnixMs: unixMs, CpuUserUs: cpuUs,
+		VirtualServices: []*dataplanev1.VirtualServiceCounters{{
+			Uuid: "vs-1", RequestsTotal: requests, OpenConnections: 5, ResponsesTotal: []uint64{0, requests, 0, 0, 0},
+			Errors: []*dataplanev1.ErrorCounter{{Cause: "server_reset", Total: requests / 10}},
+		}},
+		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: "10.0.0.1:80", RequestsTotal: requests}},
+	}}}
+}
+
+func TestCountersAddUpOverEnginesAndRatesComeFromTheLastTwoSamples(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one", "se-two")
+	if _, counted := s.VirtualService("vs-1")["counters"]; counted {
+		t.Error("counters before a sample")
+	}
+	s.Reported("se-one", sampleOf(7, 1000, 100, 0))
+	s.Reported("se-one", sampleOf(7, 3000, 300, 1_000_000))
+	s.Reported("se-two", sampleOf(8, 1000, 50, 0))
+	counters := s.VirtualService("vs-1")["counters"]
+	s.contains(counters, "requests:350", "open_connections:10", "responses_2xx:350", "errors_server_reset:35")
+	s.contains(counters.(schema.Object)["per_second"], "requests:100", "errors_server_reset:10")
+	s.contains(s.PoolServers("pool-1")[0]["counters"], "requests:350")
+	s.contains(s.Engine("se-one")["dataplane"], "cpu_us:1000000", "cpu_percent:50")
+
+	s.Reported("se-one", sampleOf(9, 4000, 10, 0)) // a new process starts at 0
+	counters = s.VirtualService("vs-1")["counters"]
+	s.contains(counters, "requests:60")
+	if rates := counters.(schema.Object)["per_second"].(schema.Object); len(rates) != 0 {
+		t.Errorf("rates over a restart: %v", rates)
+	}
+}
+
+func TestKeepsNoMoreVerdictsThanItsLimitAndNoneOfPoolsThatAreGone(t *testing.T) {
+	s := newStage(t)
+	flood := &enginev1.ServerVerdicts{}
+	for i := range verdictsMax + 10 {
+		flood.Verdicts = append(flood.Verdicts, &enginev1.ServerVerdict{PoolUuid: "pool-gone", ServerId: fmt.Sprint(i)})
+	}
+	s.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: flood}})
+	if got := len(s.engines["se-one"].verdicts); got != verdictsMax {
+		t.Errorf("%d are kept", got)
+	}
+	s.observe(11, "vs-1")
+	if got := len(s.engines["se-one"].verdicts); got != 0 {
+		t.Errorf("%d are kept of a pool that is gone", got)
+	}
+}
+
+func TestFindingOfTheControllerIsAWarningAndKeepsWhatIsLeftOutDown(t *testing.T) {
+	s := newStage(t)
+	s.observe(11) // nothing in the Plan
+	state := s.Fleet.state
+	state.Findings = []model.Finding{
+		{Kind: "virtualservice", UUID: "vs-1", Name: "web", Field: "vsvip_ref", Message: "has no address"},
+		{Kind: "pool", UUID: "pool-9", Name: "other", Field: "x", Message: "nothing to do with it"},
+	}
+	s.Observe(state)
+	runtime := s.VirtualService("vs-1")
+	s.contains(runtime["oper_status"], "OPER_DOWN", "vsvip_ref: has no address")
+	s.contains(runtime["applied"], "applied on 0 of 2 engines")
+	if warnings := runtime["warnings"].([]any); len(warnings) != 1 {
+		t.Errorf("got %v", warnings)
+	}
+}
+
+// newStored is a fleet with a real store.
+func newStored(t *testing.T) (*Fleet, *store.Store) {
+	t.Helper()
+	sealer, err := pki.OpenSealer(filepath.Join(t.TempDir(), "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Sealer: sealer, Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(objects.Close)
+	if _, err := admit.Bootstrap(t.Context(), objects, "", clock); err != nil {
+		t.Fatal(err)
+	}
+	return New(objects, quiet(), func() time.Time { return clock }), objects
+}
+
+func TestEngineJoinsWithAnObjectInTheDefaultGroup(t *testing.T) {
+	fleet, objects := newStored(t)
+	uuid, err := fleet.Join(t.Context(), "edge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, ok := objects.View().Get(engineKind, uuid)
+	if !ok || !fleet.Exists(uuid) || record.Name != "edge" {
+		t.Fatalf("got %v", record)
+	}
+	want := schema.RefPath("serviceenginegroup", schema.BuiltinUUID("serviceenginegroup", "Default-Group"))
+	if got := record.Object["se_group_ref"]; got != want {
+		t.Errorf("group is %v, want %v", got, want)
+	}
+}
+
+func TestNameBelongsToOneEngineAtATime(t *testing.T) {
+	fleet, _ := newStored(t)
+	first, err := fleet.Join(t.Context(), "edge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet.Connected(first, &enginev1.Hello{})
+	if _, err := fleet.Join(t.Context(), "edge"); !errors.Is(err, ErrNameTaken) {
+		t.Errorf("while it is connected: %v", err)
+	}
+	fleet.Disconnected(first, "gone")
+	if again, err := fleet.Join(t.Context(), "edge"); err != nil || again != first {
+		t.Errorf("after it left: %s, %v; want %s again", again, err, first)
+	}
+}
+
+func TestDeletedEngineIsForgotten(t *testing.T) {
+	fleet, objects := newStored(t)
+	uuid, err := fleet.Join(t.Context(), "edge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet.Connected(uuid, &enginev1.Hello{})
+	fleet.Observe(State{Model: &model.Model{}}) // made before it joined: it stays
+	if fleet.engines[uuid] == nil {
+		t.Fatal("an engine that has just joined is forgotten")
+	}
+	if err := objects.Update(t.Context(), func(tx *store.Tx) error { tx.Delete(engineKind, uuid); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	fleet.Observe(State{Model: &model.Model{}})
+	if fleet.engines[uuid] != nil || fleet.Exists(uuid) {
+		t.Error("a deleted engine is remembered")
+	}
+}
