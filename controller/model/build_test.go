@@ -85,6 +85,9 @@ func TestResolvesAllThatAVirtualServiceNeeds(t *testing.T) {
 	if want := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::2")}; !slices.Equal(vs.Addresses, want) {
 		t.Errorf("addresses %v, want those that are enabled", vs.Addresses)
 	}
+	if len(vs.Vips) != 2 || vs.Vips[1].VipID != "1" {
+		t.Errorf("vips %+v, want those of the VsVip", vs.Vips)
+	}
 	if vs.ApplicationProfile.Name != "System-HTTP" || vs.NetworkProfile.Name != "System-TCP-Proxy" || vs.SSLProfile.Name != "System-Standard" {
 		t.Errorf("profiles %s, %s, %s", vs.ApplicationProfile.Name, vs.NetworkProfile.Name, vs.SSLProfile.Name)
 	}

@@ -21,9 +21,10 @@ type Model struct {
 }
 
 // VirtualService is a virtual service with all that it needs to serve. What could not be found is nil, and a Finding.
+// Its Vips are those of its VsVip where it has one.
 type VirtualService struct {
 	schema.VirtualService
-	Addresses          []netip.Addr // of its VsVip, or its own; those that are enabled
+	Addresses          []netip.Addr // of its Vips; those that are enabled
 	ApplicationProfile *schema.ApplicationProfile
 	HTTP               *schema.HTTPProfile // nil: its application profile is not one of HTTP
 	NetworkProfile     *schema.NetworkProfile

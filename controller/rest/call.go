@@ -66,7 +66,7 @@ func (c *call) object(kind string) (schema.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseObject(kind, body)
+	return schema.Parse(kind, body)
 }
 
 // reply sends JSON.

@@ -2,6 +2,8 @@ package rest
 
 import (
 	"encoding/json"
+	"fmt"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -35,15 +37,23 @@ func parseCredentials(contentType string, body []byte) (admit.Credentials, error
 	if !strings.HasPrefix(contentType, "application/x-www-form-urlencoded") {
 		var sent struct{ Username, Password, Token string }
 		if err := json.Unmarshal(body, &sent); err != nil {
-			return admit.Credentials{}, badBody("login", "is neither a form nor JSON: %v", err)
+			return admit.Credentials{}, badLogin("is neither a form nor JSON", err)
 		}
 		return admit.Credentials(sent), nil
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return admit.Credentials{}, badBody("login", "is not a form: %v", err)
+		return admit.Credentials{}, badLogin("is not a form", err)
 	}
 	return admit.Credentials{Username: form.Get("username"), Password: form.Get("password"), Token: form.Get("token")}, nil
+}
+
+func badLogin(problem string, err error) error {
+	return &schema.FieldError{Kind: "login", Problem: fmt.Sprintf("the body %s: %v", problem, err)}
+}
+
+func badLogin(problem string, cause error) error {
+	return &schema.FieldError{Kind: "login", Problem: fmt.Sprintf("the body is %s: %v", problem, cause)}
 }
 
 func (c *call) welcome() schema.Object {

@@ -88,7 +88,7 @@ func replace(c *call, kind *schema.Kind) error {
 		if len(body) == 0 {
 			return stored, nil
 		}
-		return parseObject(kind.Name, body)
+		return schema.Parse(kind.Name, body)
 	})
 }
 

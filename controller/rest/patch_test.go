@@ -19,7 +19,7 @@ func poolKind() *schema.Kind {
 
 func object(t testing.TB, text string) schema.Object {
 	t.Helper()
-	parsed, err := parseObject("pool", []byte(text))
+	parsed, err := schema.Parse("pool", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,11 +125,11 @@ func FuzzPatchNeverPanicsAndLeavesJSON(f *testing.F) {
 	f.Add(`{"a":[[]]}`, `{"json_patch":[{"op":"copy","from":"/a","path":"/a/0/-"},{"op":"remove","path":"/a/0/0"}]}`)
 	f.Add(`{"~/":1}`, `{"json_patch":[{"op":"test","path":"/~0~1","value":1},{"op":"remove","path":"/~0~1"}]}`)
 	f.Fuzz(func(t *testing.T, stored, patch string) {
-		before, err := parseObject("pool", []byte(stored))
+		before, err := schema.Parse("pool", []byte(stored))
 		if err != nil {
 			return
 		}
-		sent, err := parseObject("pool", []byte(patch))
+		sent, err := schema.Parse("pool", []byte(patch))
 		if err != nil {
 			return
 		}

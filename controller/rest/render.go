@@ -36,6 +36,9 @@ func (c *call) render(kind *schema.Kind, record *store.Record, style rendering) 
 	if !style.secrets || kind.Name == "user" {
 		shown = kind.Redact(record.Object)
 	}
+	if err := kind.Derive(shown, c.api.now()); err != nil { // it could be read when it was written
+		c.api.log.Error("computed fields are stale", "kind", record.Kind, "uuid", record.UUID, "err", err)
+	}
 	if style.skipDefaults {
 		shown = kind.SkipDefaults(shown)
 	}

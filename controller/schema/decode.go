@@ -1,10 +1,8 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -14,18 +12,9 @@ import (
 // Decode reads the body of a write. Types are taken loosely ("80", "true"), unknown and computed fields are dropped,
 // null is absent. The error is a *FieldError that names the first field at fault.
 func (k *Kind) Decode(body []byte) (Object, error) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	var raw any
-	if err := decoder.Decode(&raw); err != nil {
-		return nil, &FieldError{Kind: k.Name, Problem: fmt.Sprintf("the body is not JSON: %v", err)}
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, &FieldError{Kind: k.Name, Problem: "the body goes on after its JSON object"}
-	}
-	sent, ok := raw.(Object)
-	if !ok {
-		return nil, &FieldError{Kind: k.Name, Problem: "the body is not a JSON object"}
+	sent, err := Parse(k.Name, body)
+	if err != nil {
+		return nil, err
 	}
 	return k.Normalise(sent)
 }

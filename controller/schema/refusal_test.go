@@ -2,6 +2,7 @@ package schema
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -13,6 +14,7 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 		{"pool", `{`, `pool: the body is not JSON: unexpected EOF`},
 		{"pool", `[]`, `pool: the body is not a JSON object`},
 		{"pool", `{"name":"p"} {}`, `pool: the body goes on after its JSON object`},
+		{"pool", `{"unheard_of":` + strings.Repeat(`[`, 40) + strings.Repeat(`]`, 40) + `}`, `pool: the body is nested deeper than 32 levels`},
 		{"pool", `{}`, `pool: name: is required`},
 		{"pool", `{"name":null}`, `pool: name: is required`},
 		{"pool", `{"name":""}`, `pool: name: is required`},
