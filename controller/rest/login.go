@@ -3,7 +3,6 @@ package rest
 import (
 	"encoding/json"
 	"fmt"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -50,10 +49,6 @@ func parseCredentials(contentType string, body []byte) (admit.Credentials, error
 
 func badLogin(problem string, err error) error {
 	return &schema.FieldError{Kind: "login", Problem: fmt.Sprintf("the body %s: %v", problem, err)}
-}
-
-func badLogin(problem string, cause error) error {
-	return &schema.FieldError{Kind: "login", Problem: fmt.Sprintf("the body is %s: %v", problem, cause)}
 }
 
 func (c *call) welcome() schema.Object {
