@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/weir-lb/weir/agent/dataplane"
 	"github.com/weir-lb/weir/agent/link"
@@ -17,6 +18,9 @@ import (
 	"github.com/weir-lb/weir/agent/state"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
+
+// farewellTimeout is how long the controller may take to hear that this engine ends.
+const farewellTimeout = time.Second
 
 // socketPathMax is how long the path of a unix socket may be (unix(7)).
 const socketPathMax = 107
@@ -152,12 +156,15 @@ func (a *agent) run(ctx context.Context) error {
 	serves.Go(func() { a.monitors.Run(serving) })
 	tells.Go(func() { a.keeper.run(telling) })
 	tells.Go(func() {
+		defer stopTelling()
 		if err := a.link.Run(telling); err != nil {
 			a.excluded(err, stopServing)
+			<-serving.Done()
 		}
 	})
 	serves.Wait()
-	stopTelling()
+	a.link.HangUp()
+	time.AfterFunc(farewellTimeout, stopTelling)
 	tells.Wait()
 	if ctx.Err() != nil {
 		return nil

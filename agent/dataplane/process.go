@@ -142,10 +142,18 @@ func ending(waited error, logPath string, begin int64) string {
 	if waited == nil {
 		return "it ended with exit status 0"
 	}
+	if exit := (*exec.ExitError)(nil); errors.As(waited, &exit) && killed(exit) {
+		return waited.Error() // so its last words have nothing to do with it
+	}
 	if words := lastWords(logPath, begin); words != "" {
 		return waited.Error() + ": " + words
 	}
 	return waited.Error()
+}
+
+func killed(exit *exec.ExitError) bool {
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGTERM)
 }
 
 // lastWords is the last line that was written to the log from begin on.

@@ -242,7 +242,7 @@ func (s *Supervisor) greeted(life *life) {
 	s.status.DataplanePid = uint32(life.process.pid)
 	s.status.ServingRevision = life.hello.GetAppliedRevision()
 	s.become(enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, "")
-	s.Log.Info("the data plane runs", "pid", life.process.pid, "workers", life.hello.GetWorkers(), "revision", life.hello.GetAppliedRevision())
+	s.Log.Info("connected to the data plane", "pid", life.process.pid, "workers", life.hello.GetWorkers(), "revision", life.hello.GetAppliedRevision())
 }
 
 // serve is the loop of one life. It returns nil only when ctx ends.
@@ -350,6 +350,7 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []*dataplanev1.
 	case verdict == nil && !applied:
 		s.Log.Error("the data plane refuses the Plan that served before", "revision", plan.GetRevision(), "errors", findings)
 	case verdict == nil:
+		s.Log.Info("the Plan that served before serves again", "revision", plan.GetRevision())
 	case verdict.applied:
 		s.Observer.Applied(plan, findings)
 	default:

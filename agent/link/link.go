@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -50,13 +51,29 @@ type Config struct {
 // Link is the line to one controller.
 type Link struct {
 	Config
-	mu     sync.Mutex
-	outbox *outbox // of the stream that stands; nil: none
+	leaving chan struct{} // closed by HangUp
+	mu      sync.Mutex
+	outbox  *outbox // of the stream that stands; nil: none
 }
 
 // New makes a link that is idle until Run.
 func New(config Config) *Link {
-	return &Link{Config: config}
+	return &Link{Config: config, leaving: make(chan struct{})}
+}
+
+// HangUp ends Run in good order: what was sent is delivered, and the controller hears that this is the end. It is
+// called once; ending the context of Run cuts the same short.
+func (l *Link) HangUp() {
+	close(l.leaving)
+}
+
+func (l *Link) isLeaving() bool {
+	select {
+	case <-l.leaving:
+		return true
+	default:
+		return false
+	}
 }
 
 // Send hands a report to the stream that stands; without one it is dropped, because Hello tells all. It never blocks.
@@ -73,8 +90,11 @@ func (l *Link) Send(report *enginev1.Report) {
 func (l *Link) Run(ctx context.Context) error {
 	pause := backoff.Backoff{First: 100 * time.Millisecond, Most: 5 * time.Second}
 	var said string
-	for ctx.Err() == nil {
+	for {
 		welcomed, err := l.visit(ctx)
+		if ctx.Err() != nil || l.isLeaving() {
+			return nil
+		}
 		if refused := (*RefusedError)(nil); l.Identity == nil && errors.As(err, &refused) {
 			return err
 		}
@@ -82,16 +102,18 @@ func (l *Link) Run(ctx context.Context) error {
 			pause.Reset()
 			said = ""
 		}
-		if ctx.Err() == nil && err.Error() != said {
+		if err.Error() != said {
 			said = err.Error()
 			l.Log.Warn("no session with the controller; the engine goes on with the Plan it has", "controller", l.Address, "reason", said)
 		}
 		select {
 		case <-time.After(pause.Next()):
+		case <-l.leaving:
+			return nil
 		case <-ctx.Done():
+			return nil
 		}
 	}
-	return nil
 }
 
 // visit joins if it must and holds one session until it breaks, which is always an error.
@@ -191,6 +213,9 @@ type conversation struct {
 func (c *conversation) receive(context.Context) error {
 	for {
 		directive, err := c.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return errors.New("the controller ended the session")
+		}
 		if err != nil {
 			return plain(err)
 		}
@@ -235,6 +260,8 @@ func (c *conversation) send(ctx context.Context) error {
 			if err := c.flush(ctx); err != nil {
 				return err
 			}
+		case <-c.link.leaving:
+			return c.leave(ctx)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -252,6 +279,18 @@ func (c *conversation) flush(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// leave says the last things and waits until the controller has taken them, which it shows by ending the stream too.
+func (c *conversation) leave(ctx context.Context) error {
+	if err := c.flush(ctx); err != nil {
+		return err
+	}
+	if err := c.stream.CloseSend(); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
 }
 
 // broken waits for the receiver to say why: the error of Send is only an io.EOF.

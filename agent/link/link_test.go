@@ -69,7 +69,11 @@ func (f fleet) Applied(_ string, plan *enginev1.Plan, _ []*dataplanev1.Finding) 
 func (f fleet) Refused(_ string, plan *enginev1.Plan, errors []*dataplanev1.Finding) {
 	f.write("refused %d: %s", plan.GetRevision(), errors[0].GetMessage())
 }
-func (f fleet) Disconnected(string, string) {}
+func (f fleet) Disconnected(_ string, reason string) {
+	if strings.HasPrefix(reason, "agent closed") {
+		f.write("%s", reason)
+	}
+}
 
 // engine is the agent's side: a Session whose data plane takes every Plan but those with a resource named "bad".
 type engine struct {
@@ -231,6 +235,19 @@ func TestComesBackToAControllerThatWasAwayWithThePlanItHas(t *testing.T) {
 	r.expect("se-one connected with 4")
 	r.publish(&enginev1.Plan{Revision: 5, Resources: []*enginev1.Resource{pool("a", "two")}})
 	r.expect("serves 5: a=two", "applied 5")
+}
+
+func TestHangsUpWhenEverythingIsSaid(t *testing.T) {
+	r := newRig(t)
+	defer r.serve()()
+	link, ran := r.dial(nil, r.identity(0))
+	r.expect("se-one connected with 0")
+	link.Send(verdictOf("last words", false))
+	link.HangUp()
+	r.expect("verdict last words false", "agent closed the session")
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
 }
 
 func TestRenewsItsCertificateWhenTwoThirdsOfItsLifeAreOver(t *testing.T) {

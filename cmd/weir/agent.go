@@ -15,9 +15,9 @@ func agentCommand() *cobra.Command {
 		Short: "Run an engine: the agent and the data plane under it",
 		Long: `Run an engine on this machine: the agent, and the data plane that it starts and watches.
 
-The first time, the engine joins its controller with a one-time token, which the controller makes
-(POST /api/securetoken-generate) and which is good for 10 minutes. From then on it has a certificate
-of its own in the state directory, and needs no token any more.
+The first time, the engine joins its controller with a one-time token, which "weir token" makes and
+which is good for 10 minutes. From then on it has a certificate of its own in the state directory, and
+needs no token any more.
 
 The agent keeps the last Plan that served. It serves that Plan before it reaches the controller, and
 goes on with it while the controller is away.

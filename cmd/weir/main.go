@@ -52,5 +52,6 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	root.AddCommand(commands...)
 }
 
-// version is set at link time: -ldflags "-X main.version=1.2.3".
-var version = "development"
+// version is that of the whole tree, as in Cargo.toml: an agent remarks on a data plane of another one. A release may set
+// it at link time: -ldflags "-X main.version=1.2.3".
+var version = "0.1.0"
