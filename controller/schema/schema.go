@@ -1,9 +1,9 @@
 // Package schema knows every kind of object that an operator can write: its fields, defaults, ranges, enums, references
 // and secrets, all read once from the tags of one Go struct per file.
 //
-// It is the first stage of a change: rest hands the body of a request to Kind.Decode, admit calls Fill, Check and
-// References on the result, and model turns stored objects into structs with Into. Nothing here may do I/O, read a
-// clock or write a log: what depends on the time is given the time.
+// It is the first stage of a change: rest parses the body of a request, admit lets its Kind normalise, fill and check
+// it and resolves its References, and model turns what was stored into structs with Into. Nothing here may do I/O, read
+// a clock or write a log: what depends on the time is given the time.
 package schema
 
 import (

@@ -92,13 +92,10 @@ func SetKeyPair(o Object, certificatePEM, keyPEM string) {
 
 // check holds the certificate against its key. A CA certificate needs none.
 func (c *SSLKeyAndCertificate) check() *FieldError {
+	if problem := c.checkFormat(); problem != nil {
+		return problem
+	}
 	switch {
-	case c.Format != "SSL_PEM":
-		return &FieldError{Field: "format", Problem: c.Format + " cannot be read; give SSL_PEM"}
-	case c.CertificateBase64:
-		return &FieldError{Field: "certificate_base64", Problem: "cannot be true; give the PEM as it is"}
-	case c.KeyBase64:
-		return &FieldError{Field: "key_base64", Problem: "cannot be true; give the PEM as it is"}
 	case c.Ordered():
 		return c.checkOrder()
 	case c.Certificate.PEM == "":
@@ -121,6 +118,18 @@ func (c *SSLKeyAndCertificate) check() *FieldError {
 			Field:   "certificate.certificate",
 			Problem: "has a key that is neither RSA of 1024, 2048, 3072 or 4096 bits nor on P-256, P-384 or P-521",
 		}
+	}
+	return nil
+}
+
+func (c *SSLKeyAndCertificate) checkFormat() *FieldError {
+	switch {
+	case c.Format != "SSL_PEM":
+		return &FieldError{Field: "format", Problem: c.Format + " cannot be read; give SSL_PEM"}
+	case c.CertificateBase64:
+		return &FieldError{Field: "certificate_base64", Problem: "cannot be true; give the PEM as it is"}
+	case c.KeyBase64:
+		return &FieldError{Field: "key_base64", Problem: "cannot be true; give the PEM as it is"}
 	}
 	return nil
 }
