@@ -36,8 +36,9 @@ func wanted(view *store.View, before map[string]*enginev1.Plan, refuses func(eng
 	placement := place.Place(built)
 	plans := make(map[string]*enginev1.Plan, len(built.Engines))
 	for _, engine := range built.Engines {
-		compiled, found := plan.Compile(built, placement, engine.UUID)
-		if known := before[engine.UUID]; known != nil && plan.Same(known, compiled) && !refuses(engine.UUID) {
+		known := before[engine.UUID]
+		compiled, found := plan.Compile(built, placement, engine.UUID, known)
+		if known != nil && plan.Same(known, compiled) && !refuses(engine.UUID) {
 			compiled = known
 		}
 		plans[engine.UUID] = compiled

@@ -22,10 +22,10 @@ import (
 const listenersMax = 256
 
 // Compile makes the Plan of one engine, its resources sorted by uuid. A virtual service that cannot be served is left
-// out and a finding says why; the others go on.
-func Compile(m *model.Model, placement place.Placement, engineUUID string) (*enginev1.Plan, []model.Finding) {
+// out and a finding says why; the others go on. Of two that want the same port, the one in the Plan before keeps it.
+func Compile(m *model.Model, placement place.Placement, engineUUID string, before *enginev1.Plan) (*enginev1.Plan, []model.Finding) {
 	c := compiler{resources: map[string]*enginev1.Resource{}, taken: map[netip.AddrPort]string{}}
-	for _, vs := range placement.Services(engineUUID) {
+	for _, vs := range incumbentsFirst(placement.Services(engineUUID), before) {
 		c.virtualService(vs)
 	}
 	plan := &enginev1.Plan{Revision: uint64(m.Revision)}
@@ -34,6 +34,22 @@ func Compile(m *model.Model, placement place.Placement, engineUUID string) (*eng
 	}
 	slices.SortFunc(plan.GetResources(), func(a, b *enginev1.Resource) int { return strings.Compare(a.GetUuid(), b.GetUuid()) })
 	return plan, sortFindings(c.findings)
+}
+
+func incumbentsFirst(services []*model.VirtualService, before *enginev1.Plan) []*model.VirtualService {
+	served := map[string]bool{}
+	for _, resource := range before.GetResources() {
+		served[resource.GetUuid()] = true
+	}
+	rank := func(vs *model.VirtualService) int {
+		if served[vs.UUID] {
+			return 0
+		}
+		return 1
+	}
+	ordered := slices.Clone(services)
+	slices.SortStableFunc(ordered, func(a, b *model.VirtualService) int { return cmp.Compare(rank(a), rank(b)) })
+	return ordered
 }
 
 type compiler struct {
