@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +35,11 @@ type process struct {
 func Find(asked string) (string, error) {
 	if asked != "" {
 		if _, err := exec.LookPath(asked); err != nil {
-			return "", fmt.Errorf("data plane %s: %w", asked, errors.Unwrap(err))
+			var path *fs.PathError
+			if errors.As(err, &path) {
+				err = path.Err
+			}
+			return "", fmt.Errorf("data plane %s: %w", asked, err)
 		}
 		return filepath.Abs(asked)
 	}

@@ -1,0 +1,285 @@
+package dataplane
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/proto"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// patience is far more than anything here takes.
+const patience = 20 * time.Second
+
+// desk is a Supervisor with the far end of its protocol played by the test, as a data plane that runs already.
+type desk struct {
+	*testing.T
+	supervisor *Supervisor
+	listener   net.Listener
+	told       chan string // what the observer heard
+	states     []*dataplanev1.ServerState
+}
+
+func (d *desk) Applied(plan *enginev1.Plan, _ []*dataplanev1.Finding) {
+	d.told <- fmt.Sprintf("applied %d", plan.GetRevision())
+}
+func (d *desk) Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding) {
+	d.told <- fmt.Sprintf("refused %d: %s", plan.GetRevision(), errors[0].GetMessage())
+}
+func (d *desk) Changed(status *enginev1.Status) {
+	d.told <- fmt.Sprintf("%v at %d", status.GetDataplane(), status.GetServingRevision())
+}
+func (d *desk) Sampled(sample *dataplanev1.Sample) {
+	d.told <- fmt.Sprintf("sample %d", sample.GetUnixMs())
+}
+
+func (d *desk) expect(want ...string) {
+	d.Helper()
+	for _, want := range want {
+		select {
+		case got := <-d.told:
+			if !strings.HasPrefix(got, want) {
+				d.Fatalf("want %q, got %q", want, got)
+			}
+		case <-time.After(patience):
+			d.Fatalf("never heard %q", want)
+		}
+	}
+}
+
+// newDesk makes a Supervisor that will find the data plane that accept plays. It keeps it, because that is this process.
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "socket")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{
+		T: t, listener: listener, told: make(chan string, 100),
+		states: []*dataplanev1.ServerState{{PoolUuid: "p", ServerId: "s", Up: true}},
+	}
+	d.supervisor = New(Config{
+		Socket: path, Keep: true, States: func() []*dataplanev1.ServerState { return d.states }, Observer: d,
+		Log: slog.New(slog.DiscardHandler),
+	})
+	return d
+}
+
+func (d *desk) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { d.supervisor.Run(ctx) })
+	d.Cleanup(func() { cancel(); running.Wait(); d.listener.Close() })
+}
+
+// accept plays a data plane of two workers that serves this revision with these sockets.
+func (d *desk) accept(revision uint64, held ...*dataplanev1.Socket) *net.UnixConn {
+	d.Helper()
+	connection, err := d.listener.Accept()
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() { connection.Close() })
+	far := connection.(*net.UnixConn)
+	far.Write(frameBytes(d.T, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Hello{
+		Hello: &dataplanev1.Hello{Workers: 2, AppliedRevision: revision},
+	}}))
+	var descriptors []int
+	for _, socket := range held {
+		descriptor, err := listen(netip.AddrPortFrom(netip.MustParseAddr(socket.GetAddress()), uint16(socket.GetPort())))
+		if err != nil {
+			d.Fatal(err)
+		}
+		descriptors = append(descriptors, descriptor)
+	}
+	content := frameBytes(d.T, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sockets{
+		Sockets: &dataplanev1.Sockets{Sockets: held, Last: true},
+	}})
+	if _, _, err := far.WriteMsgUnix(content, unix.UnixRights(descriptors...), nil); err != nil {
+		d.Fatal(err)
+	}
+	closeAll(descriptors)
+	return far
+}
+
+// next reads one frame and writes it as a line.
+func (d *desk) next(far *net.UnixConn) string {
+	d.Helper()
+	message, descriptors := receive(d.T, far)
+	switch frame := message.GetFrame().(type) {
+	case *dataplanev1.ToDataplane_Sockets:
+		return fmt.Sprintf("%d sockets", descriptors)
+	case *dataplanev1.ToDataplane_ServerStates:
+		return fmt.Sprintf("%d states", len(frame.ServerStates.GetStates()))
+	case *dataplanev1.ToDataplane_Plan:
+		return fmt.Sprintf("plan %d", frame.Plan.GetRevision())
+	default:
+		return fmt.Sprintf("%T", frame)
+	}
+}
+
+func (d *desk) expectFrames(far *net.UnixConn, want ...string) {
+	d.Helper()
+	for _, want := range want {
+		if got := d.next(far); got != want {
+			d.Fatalf("want %q, got %q", want, got)
+		}
+	}
+}
+
+func (d *desk) answer(far io.Writer, message *dataplanev1.FromDataplane) {
+	d.Helper()
+	if _, err := far.Write(frameBytes(d.T, message)); err != nil {
+		d.Fatal(err)
+	}
+}
+
+func ackOf(revision uint64) *dataplanev1.FromDataplane {
+	return &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Ack{Ack: &dataplanev1.Ack{Revision: revision}}}
+}
+
+func nackOf(revision uint64, message string) *dataplanev1.FromDataplane {
+	return &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Nack{
+		Nack: &dataplanev1.Nack{Revision: revision, Errors: []*dataplanev1.Finding{{Message: message}}},
+	}}
+}
+
+func planAt(revision uint64, ports ...uint32) *enginev1.Plan {
+	service := &dataplanev1.VirtualService{Uuid: "vs", Name: "shop"}
+	for _, port := range ports {
+		service.Listeners = append(service.Listeners, &dataplanev1.Listener{Address: "127.0.0.1", Port: port})
+	}
+	return &enginev1.Plan{Revision: revision, Resources: []*enginev1.Resource{
+		{Uuid: "vs", Body: &enginev1.Resource_VirtualService{VirtualService: service}},
+	}}
+}
+
+// connects tells whether somebody listens on this port.
+func connects(port uint32) bool {
+	connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err == nil {
+		connection.Close()
+	}
+	return err == nil
+}
+
+func TestGivesSocketsAndStatesBeforeThePlanAndStatesAgainAfterIt(t *testing.T) {
+	d := newDesk(t)
+	port := freePort(t)
+	d.supervisor.Apply(planAt(1, port))
+	d.run()
+	far := d.accept(0)
+	d.expect("DATAPLANE_STATE_RUNNING at 0")
+	d.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	d.answer(far, ackOf(1))
+	d.expect("DATAPLANE_STATE_RUNNING at 1", "applied 1")
+	d.expectFrames(far, "1 states")
+	d.answer(far, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{Sample: &dataplanev1.Sample{UnixMs: 5}}})
+	d.expect("sample 5")
+}
+
+func TestTakesOverTheSocketsOfADataPlaneThatRuns(t *testing.T) {
+	d := newDesk(t)
+	port, old := freePort(t), freePort(t)
+	d.supervisor.Apply(planAt(2, port))
+	d.run()
+	socket := func(port, worker uint32) *dataplanev1.Socket {
+		return &dataplanev1.Socket{Address: "127.0.0.1", Port: port, Worker: worker}
+	}
+	far := d.accept(1, socket(port, 0), socket(port, 1), socket(old, 0))
+	d.expect("DATAPLANE_STATE_RUNNING at 1")
+	d.expectFrames(far, "1 states", "plan 2")
+	if !connects(port) || !connects(old) {
+		t.Error("a socket was closed before the Plan was answered")
+	}
+	d.answer(far, ackOf(2))
+	d.expect("DATAPLANE_STATE_RUNNING at 2", "applied 2")
+	d.expectFrames(far, "1 states")
+	if !connects(port) || connects(old) {
+		t.Errorf("used one open: %v, unused one open: %v", connects(port), connects(old))
+	}
+}
+
+func TestClosesWhatARefusedPlanWantedAndKeepsWhatServes(t *testing.T) {
+	d := newDesk(t)
+	first, second := freePort(t), freePort(t)
+	d.run()
+	far := d.accept(0)
+	d.expect("DATAPLANE_STATE_RUNNING at 0")
+	d.expectFrames(far, "1 states")
+	d.supervisor.Apply(planAt(1, first))
+	d.expectFrames(far, "2 sockets", "plan 1")
+	d.answer(far, ackOf(1))
+	d.expect("DATAPLANE_STATE_RUNNING at 1", "applied 1")
+	d.expectFrames(far, "1 states")
+	d.supervisor.Apply(planAt(2, second))
+	d.expectFrames(far, "2 sockets", "plan 2")
+	d.answer(far, nackOf(2, "no such cipher"))
+	d.expect("refused 2: no such cipher")
+	if !connects(first) || connects(second) {
+		t.Errorf("serving one open: %v, refused one open: %v", connects(first), connects(second))
+	}
+	d.supervisor.Apply(planAt(3, second))
+	d.expectFrames(far, "2 sockets", "plan 3")
+}
+
+func TestRefusesAPlanItselfWhenAPortIsInUse(t *testing.T) {
+	d := newDesk(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	d.supervisor.Apply(planAt(1, uint32(netip.MustParseAddrPort(taken.Addr().String()).Port())))
+	d.run()
+	far := d.accept(0)
+	d.expect("DATAPLANE_STATE_RUNNING at 0", "refused 1: cannot listen on "+taken.Addr().String())
+	d.supervisor.Apply(planAt(2))
+	d.expectFrames(far, "1 states", "plan 2")
+}
+
+func TestComesBackToADataPlaneWhoseConnectionBroke(t *testing.T) {
+	d := newDesk(t)
+	port := freePort(t)
+	d.supervisor.Apply(planAt(1, port))
+	d.run()
+	far := d.accept(0)
+	d.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	d.answer(far, ackOf(1))
+	d.expect("DATAPLANE_STATE_RUNNING at 0", "DATAPLANE_STATE_RUNNING at 1", "applied 1")
+	d.expectFrames(far, "1 states")
+	far.Close()
+	d.expectFrames(d.accept(1), "1 states", "2 sockets", "plan 1")
+	if !connects(port) {
+		t.Error("the socket did not stay open")
+	}
+}
+
+func TestPartOfAPlanIsWhatTheDataPlaneUses(t *testing.T) {
+	plan := planAt(3, 80)
+	plan.Resources = append(plan.Resources,
+		&enginev1.Resource{Uuid: "m", Body: &enginev1.Resource_HealthMonitor{HealthMonitor: &enginev1.HealthMonitor{}}},
+		&enginev1.Resource{Uuid: "p", Body: &enginev1.Resource_Pool{Pool: &enginev1.Pool{Pool: &dataplanev1.Pool{Uuid: "p"}}}},
+		&enginev1.Resource{Uuid: "c", Body: &enginev1.Resource_Certificate{Certificate: &dataplanev1.Certificate{Uuid: "c"}}},
+	)
+	want := &dataplanev1.Plan{
+		Revision: 3, VirtualServices: []*dataplanev1.VirtualService{plan.Resources[0].GetVirtualService()},
+		Pools: []*dataplanev1.Pool{{Uuid: "p"}}, Certificates: []*dataplanev1.Certificate{{Uuid: "c"}},
+	}
+	if got := partOf(plan); !proto.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

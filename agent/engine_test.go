@@ -1,0 +1,124 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/weir-lb/weir/agent/link"
+	"github.com/weir-lb/weir/agent/state"
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// bench is an engine whose parts write down what they are told.
+type bench struct {
+	*engine
+	told  []string
+	plans []*enginev1.Plan // that the data plane was asked for
+	disk  error
+}
+
+func (b *bench) SaveIdentity(identity *state.Identity) error {
+	b.told = append(b.told, "disk: "+identity.EngineUUID)
+	return b.disk
+}
+
+func newBench() *bench {
+	b := &bench{}
+	note := func(format string, arguments ...any) { b.told = append(b.told, fmt.Sprintf(format, arguments...)) }
+	b.engine = &engine{
+		log: slog.New(slog.DiscardHandler), dir: b, session: new(link.Session), status: new(enginev1.Status),
+		apply: func(plan *enginev1.Plan) {
+			b.plans = append(b.plans, plan)
+			note("data plane: plan %d", plan.GetRevision())
+		},
+		statesChanged: func() { note("data plane: states") },
+		watch:         func(plan *enginev1.Plan) { note("monitors: plan %d", plan.GetRevision()) },
+		verdicts:      func() []*enginev1.ServerVerdict { return []*enginev1.ServerVerdict{{ServerId: "s"}} },
+		keep:          func(plan *enginev1.Plan) { note("disk: plan %d", plan.GetRevision()) },
+		send: func(report *enginev1.Report) {
+			switch body := report.GetBody().(type) {
+			case *enginev1.Report_Ack:
+				note("controller: ack %s, %d warnings", body.Ack.GetNonce(), len(body.Ack.GetWarnings()))
+			case *enginev1.Report_Nack:
+				note("controller: nack %s %v, %d errors", body.Nack.GetNonce(), body.Nack.GetCause(), len(body.Nack.GetErrors()))
+			default:
+				note("controller: %T", body)
+			}
+		},
+	}
+	return b
+}
+
+func (b *bench) expect(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(b.told, want) {
+		t.Errorf("told %q, want %q", b.told, want)
+	}
+	b.told = nil
+}
+
+func whole(revision uint64) *enginev1.PlanDelta {
+	return &enginev1.PlanDelta{Revision: revision, Nonce: fmt.Sprint("n", revision)}
+}
+
+func TestAcknowledgesOnlyWhatTheDataPlaneServes(t *testing.T) {
+	b := newBench()
+	b.Receive(whole(1))
+	b.expect(t, "data plane: plan 1")
+	b.Applied(b.plans[0], []*dataplanev1.Finding{{}})
+	b.expect(t, "controller: ack n1, 1 warnings", "monitors: plan 1", "disk: plan 1")
+}
+
+func TestRefusedPlanIsNeitherKeptNorMonitored(t *testing.T) {
+	b := newBench()
+	b.Receive(whole(1))
+	b.Applied(b.plans[0], nil)
+	b.Receive(whole(2))
+	b.told = nil
+	b.Refused(b.plans[1], []*dataplanev1.Finding{{Message: "no"}})
+	b.expect(t, "controller: nack n2 NACK_CAUSE_REFUSED, 1 errors")
+	if hello := b.Hello(); hello.GetRevision() != 1 {
+		t.Errorf("says that it holds %d", hello.GetRevision())
+	}
+}
+
+func TestAsksForAWholePlanWhenADeltaIsForAnother(t *testing.T) {
+	b := newBench()
+	b.Receive(&enginev1.PlanDelta{BaseRevision: 3, Revision: 4, Nonce: "n"})
+	b.expect(t, "controller: nack n NACK_CAUSE_RESYNC, 0 errors")
+}
+
+func TestHelloTellsEverything(t *testing.T) {
+	b := newBench()
+	b.Changed(&enginev1.Status{DataplanePid: 7})
+	hello := b.Hello()
+	if hello.GetStatus().GetDataplanePid() != 7 || len(hello.GetVerdicts().GetVerdicts()) != 1 || hello.GetResources().GetCores() == 0 {
+		t.Errorf("got %v", hello)
+	}
+	if b.Heartbeat().GetDataplanePid() != 7 {
+		t.Error("the heartbeat tells of another status")
+	}
+}
+
+func TestVerdictGoesToTheDataPlaneFirstAndThenToTheController(t *testing.T) {
+	b := newBench()
+	b.verdict(&enginev1.ServerVerdict{})
+	b.expect(t, "data plane: states", "controller: *enginev1.Report_Verdicts")
+}
+
+func TestAnotherControllerStartsFromNothing(t *testing.T) {
+	b := newBench()
+	b.Receive(whole(5))
+	b.Applied(b.plans[0], nil)
+	b.told = nil
+	b.disk = errors.New("no space left on device")
+	b.Joined(&state.Identity{EngineUUID: "se-2"})
+	b.expect(t, "disk: se-2")
+	if hello := b.Hello(); hello.GetRevision() != 0 {
+		t.Errorf("claims revision %d of another controller", hello.GetRevision())
+	}
+}
