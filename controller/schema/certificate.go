@@ -1,11 +1,11 @@
 package schema
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/sha1"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -19,6 +19,7 @@ import (
 const (
 	certificateTime   = "2006-01-02 15:04:05"
 	expiryWarningDays = 30
+	brokenKey         = "holds no private key that can be read; give it as PEM, RSA or EC"
 )
 
 // KeyPair is a certificate as a TLS server needs it.
@@ -76,7 +77,8 @@ func keyDER(text string) ([]byte, error) {
 
 // checkKeyPair finds what would keep a TLS server from using the two, and gives the leaf.
 func checkKeyPair(certificatePEM, keyPEM string) (*x509.Certificate, *FieldError) {
-	if _, problem := parseLeaf(certificatePEM); problem != nil {
+	leaf, problem := parseLeaf(certificatePEM)
+	if problem != nil {
 		return nil, problem
 	}
 	if block, _ := pem.Decode([]byte(keyPEM)); block == nil {
@@ -84,14 +86,27 @@ func checkKeyPair(certificatePEM, keyPEM string) (*x509.Certificate, *FieldError
 	} else if strings.Contains(block.Type, "ENCRYPTED") || block.Headers["DEK-Info"] != "" {
 		return nil, &FieldError{Field: "key", Problem: "is encrypted; give it without a passphrase"}
 	}
-	loaded, err := tls.X509KeyPair([]byte(certificatePEM), []byte(keyPEM))
+	der, err := keyDER(keyPEM)
 	if err != nil {
-		return nil, &FieldError{Field: "key", Problem: strings.TrimPrefix(err.Error(), "tls: ")}
+		return nil, &FieldError{Field: "key", Problem: brokenKey}
 	}
-	if _, err := keyDER(keyPEM); err != nil {
-		return nil, &FieldError{Field: "key", Problem: err.Error()}
+	key, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, &FieldError{Field: "key", Problem: brokenKey}
 	}
-	return loaded.Leaf, nil
+	if !belongs(key, leaf) {
+		return nil, &FieldError{Field: "key", Problem: "is not that of the certificate; give the one that it was made with"}
+	}
+	return leaf, nil
+}
+
+func belongs(key any, leaf *x509.Certificate) bool {
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return false
+	}
+	public, ok := signer.Public().(interface{ Equal(crypto.PublicKey) bool })
+	return ok && public.Equal(leaf.PublicKey)
 }
 
 // parseLeaf reads the whole chain and gives its first certificate.

@@ -110,7 +110,15 @@ func TestRefusesACertificateThatCannotServe(t *testing.T) {
 	}{
 		"the key of another": {
 			Object{"certificate": Object{"certificate": pem}, "key": file(t, "ec.key")},
-			`sslkeyandcertificate: key: private key type does not match public key type`,
+			`sslkeyandcertificate: key: is not that of the certificate; give the one that it was made with`,
+		},
+		"a key that is broken": {
+			Object{"certificate": Object{"certificate": pem}, "key": strings.Replace(key, "\nMII", "\nNII", 1)},
+			`sslkeyandcertificate: key: holds no private key that can be read; give it as PEM, RSA or EC`,
+		},
+		"a certificate for a key": {
+			Object{"certificate": Object{"certificate": pem}, "key": pem},
+			`sslkeyandcertificate: key: holds no private key that can be read; give it as PEM, RSA or EC`,
 		},
 		"no key": {
 			Object{"certificate": Object{"certificate": pem}},

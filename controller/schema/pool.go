@@ -2,8 +2,7 @@ package schema
 
 import (
 	"fmt"
-	"net"
-	"strconv"
+	"net/netip"
 )
 
 // Pool is a set of servers and how requests are spread over them.
@@ -187,9 +186,13 @@ func (p *Pool) hashesHeader() bool {
 	return p.Algorithm == "LB_ALGORITHM_CONSISTENT_HASH" && p.Hash == "LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER"
 }
 
-// ID names a server within its pool: "10.0.0.1:80".
+// ID names a server within its pool: "10.0.0.1:80", "[2001:db8::1]:80".
 func (s *Server) ID(defaultPort uint32) string {
-	return net.JoinHostPort(s.IP.Addr, strconv.Itoa(int(s.PortOr(defaultPort))))
+	port := s.PortOr(defaultPort)
+	if address := s.IP.Address(); address.IsValid() {
+		return netip.AddrPortFrom(address, uint16(port)).String()
+	}
+	return fmt.Sprintf("%s:%d", s.IP.Addr, port)
 }
 
 // PortOr is the server's own port, or its pool's.
