@@ -2,7 +2,6 @@ package admit
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -13,14 +12,11 @@ import (
 // Bootstrap makes the built-in objects that are not there yet, with fresh keys for their certificates. It may be called
 // at each start: what is there stays as it is.
 //
-// The administrator is made with the password given, or with a generated one when that is empty. The password is
-// returned when the administrator was made now, and is empty at every later start.
+// The administrator is made with the password given. It is returned when the administrator was made now, and is empty at
+// every later start.
 func Bootstrap(ctx context.Context, objects *store.Store, password string, now time.Time) (adminPassword string, err error) {
-	if problem := weakPassword(password, minPasswordRunes); password != "" && problem != "" {
+	if problem := weakPassword(password, minPasswordRunes); problem != "" {
 		return "", &schema.FieldError{Kind: userKind, Field: "password", Problem: "of admin " + problem}
-	}
-	if password == "" {
-		password = rand.Text()
 	}
 	missing, err := missingBuiltins(objects.View(), password, now)
 	if err != nil {
