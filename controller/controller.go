@@ -98,7 +98,7 @@ func announce(out io.Writer, data *data, api, engines net.Addr) {
 	if data.password != "" {
 		fmt.Fprintf(out, "User admin      password %s, also in %s\n", data.password, data.passwordFile)
 	} else {
-		fmt.Fprintf(out, "User admin      password as set before; the first one is in %s\n", data.passwordFile)
+		fmt.Fprintln(out, "User admin      password as it was set before")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -30,7 +31,7 @@ type data struct {
 	objects      *store.Store
 	sealer       *pki.Sealer
 	password     string // of the administrator, if made now
-	passwordFile string
+	passwordFile string // where it was read or written
 }
 
 func openData(ctx context.Context, config Config) (*data, error) {
@@ -55,13 +56,14 @@ func openData(ctx context.Context, config Config) (*data, error) {
 	return data, nil
 }
 
-// bootstrap makes the built-in objects. The password is on disk before the user that has it.
-func (d *data) bootstrap(ctx context.Context, config Config) error {
-	password, file, err := adminPassword(config)
-	if err != nil {
-		return err
+// bootstrap makes the built-in objects. The administrator's first password is on disk before the user that has it.
+func (d *data) bootstrap(ctx context.Context, config Config) (err error) {
+	password := rand.Text() // taken by nobody when there is an administrator
+	if _, there := d.objects.View().Get("user", schema.BuiltinUUID("user", "admin")); !there {
+		if password, d.passwordFile, err = adminPassword(config); err != nil {
+			return err
+		}
 	}
-	d.passwordFile = file
 	d.password, err = admit.Bootstrap(ctx, d.objects, password, time.Now())
 	return err
 }

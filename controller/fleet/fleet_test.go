@@ -230,6 +230,16 @@ func TestRefusalNamesTheEngineAndGoesWithTheNextPlanThatIsApplied(t *testing.T) 
 	}
 }
 
+func TestVirtualServiceThatIsDownForARefusalSaysWhy(t *testing.T) {
+	s := newStage(t)
+	s.Connected("se-one", &enginev1.Hello{Status: running})
+	s.Refused("se-one", s.engines["se-one"].wanted, []*dataplanev1.Finding{
+		{Kind: "virtualservice", Uuid: "vs-1", Name: "web", Field: "services[0]", Message: "port 80 is in use"},
+	})
+	s.contains(s.VirtualService("vs-1")["oper_status"], "OPER_DOWN",
+		"engine one refused revision 10: virtualservice web: services[0]: port 80 is in use", "engine two is not connected")
+}
+
 func TestRefusalOfPlanThatIsNoLongerWantedIsForgotten(t *testing.T) {
 	s := newStage(t)
 	old := s.observe(11, "vs-1")["se-one"]
@@ -319,7 +329,7 @@ func newStored(t *testing.T) (*Fleet, *store.Store) {
 		t.Fatal(err)
 	}
 	t.Cleanup(objects.Close)
-	if _, err := admit.Bootstrap(t.Context(), objects, "", clock); err != nil {
+	if _, err := admit.Bootstrap(t.Context(), objects, "a long password", clock); err != nil {
 		t.Fatal(err)
 	}
 	return New(objects, quiet(), func() time.Time { return clock }), objects

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"fmt"
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -38,6 +39,16 @@ type engine struct {
 type refusal struct {
 	revision uint64
 	errors   []*dataplanev1.Finding
+}
+
+// String is one line: the first error stands for the others, which the warnings list.
+func (r *refusal) String() string {
+	text := fmt.Sprintf("refused revision %d", r.revision)
+	if len(r.errors) > 0 {
+		first := r.errors[0]
+		text += fmt.Sprintf(": %s %s: %s: %s", first.GetKind(), first.GetName(), first.GetField(), first.GetMessage())
+	}
+	return text
 }
 
 type serverKey struct{ pool, server string }

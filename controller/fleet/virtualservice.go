@@ -132,7 +132,7 @@ func (e *engine) whyNot(uuid string) string {
 	case !e.works():
 		return strings.TrimSuffix("has a data plane that is "+dataplaneState(e.status)+": "+e.status.GetReason(), ": ")
 	case e.refusal != nil:
-		return fmt.Sprintf("refused revision %d", e.refusal.revision)
+		return e.refusal.String()
 	default:
 		return "is applying the configuration"
 	}
