@@ -32,8 +32,7 @@ pub struct Change {
 
 impl Served {
     pub fn new(workers: u32) -> Self {
-        let provider = weir_tls::Provider::new();
-        let workers: Vec<_> = (0..workers).map(|_| Worker { provider: provider.sibling(), workers }).collect();
+        let workers = Worker::all(workers);
         let snapshots = workers.iter().map(|_| Arc::new(Snapshot::empty())).collect();
         Self { workers, snapshots, listening: BTreeSet::new() }
     }

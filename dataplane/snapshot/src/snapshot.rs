@@ -14,6 +14,14 @@ pub struct Worker {
     pub workers: u32,
 }
 
+impl Worker {
+    /// The workers of one process. A TLS session that one of them began is resumed by any other.
+    pub fn all(workers: u32) -> Vec<Self> {
+        let provider = weir_tls::Provider::new();
+        (0..workers).map(|_| Self { provider: provider.sibling(), workers }).collect()
+    }
+}
+
 /// Made by [`Snapshot::build`].
 #[derive(Debug, Default)]
 pub struct Snapshot {

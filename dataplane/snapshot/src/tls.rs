@@ -90,31 +90,26 @@ fn refuse(service: Subject<'_>, profile: &v1::TlsProfile, error: &Error, finding
 }
 
 fn warn(service: Subject<'_>, profile: &v1::TlsProfile, warning: &Warning, findings: &mut Findings) {
-    let certificate = |position: &usize| format!("ssl_key_and_certificate_refs[{position}]");
-    let (subject, field, message) = match warning {
-        Warning::VersionNotImplemented(version) => (
-            subject(profile),
-            "accepted_versions".to_owned(),
-            format!("{} is not implemented and not offered", version.name()),
-        ),
-        Warning::CipherSuiteNotImplemented(name) => {
-            (subject(profile), "accepted_ciphers".to_owned(), format!("{name} is not implemented and not offered"))
+    const NEVER: &str = "no client ever gets it";
+    let not_offered = |what: &str| format!("{what} is not implemented and not offered");
+    match warning {
+        Warning::VersionNotImplemented(version) => {
+            findings.warning(subject(profile), "accepted_versions", not_offered(version.name()));
         }
-        Warning::VersionWithoutCipherSuite(version) => (
-            subject(profile),
-            "accepted_ciphers".to_owned(),
-            format!("{} is not offered: none of its cipher suites is accepted", version.name()),
-        ),
-        Warning::CertificateNeverChosen { position } => (
-            service,
-            certificate(position),
-            "has no DNS name in subjectAltName and is not the first of its key type: no client ever gets it".to_owned(),
-        ),
-        Warning::CertificateWithoutCipherSuite { position } => (
-            service,
-            certificate(position),
-            format!("no cipher suite of SSL profile {} fits its key type: no client ever gets it", profile.name),
-        ),
-    };
-    findings.warning(subject, field, message);
+        Warning::CipherSuiteNotImplemented(name) => {
+            findings.warning(subject(profile), "accepted_ciphers", not_offered(name));
+        }
+        Warning::VersionWithoutCipherSuite(version) => {
+            let message = format!("{} is not offered: none of its cipher suites is accepted", version.name());
+            findings.warning(subject(profile), "accepted_ciphers", message);
+        }
+        Warning::CertificateNeverChosen { position } => {
+            let message = format!("has no DNS name in subjectAltName and is not the first of its key type: {NEVER}");
+            findings.warning(service, format!("ssl_key_and_certificate_refs[{position}]"), message);
+        }
+        Warning::CertificateWithoutCipherSuite { position } => {
+            let message = format!("no cipher suite of SSL profile {} fits its key type: {NEVER}", profile.name);
+            findings.warning(service, format!("ssl_key_and_certificate_refs[{position}]"), message);
+        }
+    }
 }

@@ -54,40 +54,26 @@ pub(crate) trait Unbuffered: Deref<Target = UnbufferedConnectionCommon<Self::Dat
         let mut pumped = Pumped { used: 0, closed: false };
         loop {
             let UnbufferedStatus { discard, state, .. } = self.process(&mut input[pumped.used..]);
-            let mut done = discard;
-            let more = match state {
+            pumped.used += discard;
+            match state {
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                     while let Some(record) = traffic.next_record() {
                         let record = record?;
-                        done += record.discard;
+                        pumped.used += record.discard;
                         plaintext(record.payload);
                     }
-                    true
                 }
-                Ok(ConnectionState::EncodeTlsData(mut data)) => {
-                    append(to_peer, &mut data);
-                    true
-                }
-                Ok(ConnectionState::TransmitTlsData(data)) => {
-                    data.done();
-                    true
-                }
-                Ok(ConnectionState::PeerClosed) => {
-                    pumped.closed = true;
-                    true
-                }
+                Ok(ConnectionState::EncodeTlsData(mut data)) => append(to_peer, &mut data),
+                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+                Ok(ConnectionState::PeerClosed) => pumped.closed = true,
                 Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_) | ConnectionState::Closed) => {
-                    false
+                    return Ok(pumped);
                 }
                 Ok(_) => return Err(rustls::Error::General("early data, which is never accepted".to_owned())),
                 Err(error) => {
                     self.drain_alert(to_peer);
                     return Err(error);
                 }
-            };
-            pumped.used += done;
-            if !more {
-                return Ok(pumped);
             }
         }
     }

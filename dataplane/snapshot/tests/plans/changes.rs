@@ -111,9 +111,8 @@ fn refused_plan_leaves_the_one_before_as_it_was() {
 
 #[test]
 fn workers_share_ids_and_no_object() {
-    let one = worker();
-    let other = Worker { provider: one.provider.sibling(), workers: one.workers };
-    let [one, other] = [one, other].map(|worker| Snapshot::build(&plan(), None, &worker).unwrap().0);
+    let workers = Worker::all(2);
+    let [one, other] = [0, 1].map(|at| Snapshot::build(&plan(), None, &workers[at]).unwrap().0);
     for service in one.services() {
         let twin = other.service(&service.uuid).unwrap();
         assert_eq!(service.id, twin.id);
