@@ -249,12 +249,12 @@ func (s *Supervisor) greeted(life *life) {
 func (s *Supervisor) serve(ctx context.Context, life *life) error {
 	for {
 		if err := errors.Join(life.tell(s.States()), s.advance(life)); err != nil {
-			return s.lost(life, err)
+			return s.lost(ctx, life, err)
 		}
 		select {
 		case in, open := <-life.frames:
 			if !open {
-				return s.lost(life, life.reason)
+				return s.lost(ctx, life, life.reason)
 			}
 			s.hear(life, in.message)
 		case <-life.process.exited:
@@ -269,8 +269,10 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 }
 
 // lost says why a life ended: the end of the process explains more than the end of its connection.
-func (s *Supervisor) lost(life *life, cause error) error {
+func (s *Supervisor) lost(ctx context.Context, life *life, cause error) error {
 	select {
+	case <-ctx.Done():
+		return nil
 	case <-life.process.exited:
 		return errors.New(life.process.ending)
 	case <-time.After(exitPatience):
