@@ -57,7 +57,8 @@ pub enum Event {
     Eof {
         conn: Conn,
     },
-    /// What was queued has left. Comes once after each time [`Io::queued`] was seen above 0 at the end of a batch.
+    /// What was queued has left. Comes once after [`Io::queued`] was seen above 0, in a later batch; who never asks may
+    /// never be told.
     Drained {
         conn: Conn,
     },

@@ -15,22 +15,25 @@ pub(crate) struct Line {
     pub since: Time,
     deadline: Option<Time>,
     reading: bool,
-    /// Sent since the queue was last seen empty.
+    /// Sent since the queue was last looked at: at least what is queued. The driver is asked only when this could be
+    /// too much, because asking makes it tell when the queue is empty.
     pieces: u32,
+    bytes: usize,
     /// Bytes sent since [`take_sent`](Self::take_sent).
     sent: u64,
 }
 
 impl Line {
     pub fn new(conn: Conn, since: Time) -> Self {
-        Self { conn, since, deadline: None, reading: true, pieces: 0, sent: 0 }
+        Self { conn, since, deadline: None, reading: true, pieces: 0, bytes: 0, sent: 0 }
     }
 
     pub fn send<I: Io>(&mut self, io: &mut I, buf: Buf) {
         if buf.is_empty() {
             return;
         }
-        self.pieces = if io.queued(self.conn) == 0 { 1 } else { self.pieces + 1 };
+        self.pieces += 1;
+        self.bytes += buf.len();
         self.sent += buf.len() as u64;
         io.send(self.conn, buf);
     }
@@ -39,10 +42,16 @@ impl Line {
         std::mem::take(&mut self.sent)
     }
 
-    /// Whether the peer must take what is queued before it gets more.
-    pub fn is_full<I: Io>(&self, io: &I, limits: &Limits) -> bool {
-        let queued = io.queued(self.conn);
-        queued >= limits.queued_bytes || (queued > 0 && self.pieces >= limits.queued_pieces)
+    /// Whether the peer must take what is queued before it gets more; `Drained` tells when it has.
+    pub fn is_full<I: Io>(&mut self, io: &I, limits: &Limits) -> bool {
+        if self.bytes < limits.queued_bytes && self.pieces < limits.queued_pieces {
+            return false;
+        }
+        self.bytes = io.queued(self.conn);
+        if self.bytes == 0 {
+            self.pieces = 0;
+        }
+        self.bytes >= limits.queued_bytes || self.pieces >= limits.queued_pieces
     }
 
     pub fn is_reading(&self) -> bool {

@@ -18,6 +18,8 @@ pub enum Act {
     Connected(LinkId),
     ConnectFailed(LinkId, Gone),
     Deadline(Conn, Time),
+    /// The engine is told that a queue is empty.
+    Drained(LinkId),
     /// The driver stops trying to flush a connection that the engine has closed.
     Forget(LinkId),
     /// Bytes, the end, or a reset arrive at the peer.

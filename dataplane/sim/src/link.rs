@@ -1,7 +1,7 @@
 //! One simulated connection: a pipe each way between the engine and a peer, with windows, delays and an order that
 //! bytes keep. Knows nothing of what travels in it.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{cell::Cell, collections::VecDeque, time::Duration};
 
 use weir_proxy::{
     buf::Buf,
@@ -41,7 +41,8 @@ pub struct Link {
     pub queued_bytes_most: usize,
     pub finish: bool,
     pub fin_sent: bool,
-    pub owes_drained: bool,
+    /// The engine has asked, and was told that bytes are queued.
+    pub seen_queued: Cell<bool>,
     pub dirty: bool,
     /// Left the engine, not yet read by the peer.
     pub unread_by_peer: usize,
@@ -77,7 +78,7 @@ impl Link {
             queued_bytes_most: 0,
             finish: false,
             fin_sent: false,
-            owes_drained: false,
+            seen_queued: Cell::default(),
             dirty: false,
             unread_by_peer: 0,
             peer_backlog: VecDeque::new(),

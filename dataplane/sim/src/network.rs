@@ -126,12 +126,13 @@ impl Network {
                 self.links[link].pump_due = false;
                 self.pump(link, batch);
             }
+            Act::Drained(link) => batch.extend(self.links[link].conn.map(|conn| Event::Drained { conn })),
             Act::Deadline(conn, at) => self.deadline_passed(conn, at, batch),
             Act::Forget(link) => self.links[link].drop_outgoing(),
-            Act::PeerBytes(link, bytes) => return Some(self.peer_bytes(link, bytes, batch)),
+            Act::PeerBytes(link, bytes) => return Some(self.peer_bytes(link, bytes)),
             Act::PeerFin(link) => return Some(self.peer_fin(link)),
             Act::PeerReset(link) => return Some(self.peer_reset(link)),
-            Act::PeerReads(link) => return Some(self.peer_reads(link, batch)),
+            Act::PeerReads(link) => return Some(self.peer_reads(link)),
             Act::PeerTimer(link) if !self.links[link].peer_closed => return Some(Step::Peer(link, Wake::Timer)),
             Act::PeerTimer(_) => {}
         }
@@ -143,7 +144,6 @@ impl Network {
         for link in std::mem::take(&mut self.dirty) {
             self.links[link].dirty = false;
             self.transmit(link);
-            self.links[link].owes_drained = self.links[link].queued_bytes > 0 && self.links[link].conn.is_some();
         }
         self.free.append(&mut self.freed);
     }
@@ -164,10 +164,6 @@ impl Network {
 
     pub fn most_queued_bytes(&self) -> usize {
         self.links.iter().map(|link| link.queued_bytes_most).max().unwrap_or(0)
-    }
-
-    pub fn buffers_in_use(&self) -> usize {
-        self.buffers.in_use()
     }
 }
 
@@ -205,7 +201,6 @@ impl Network {
         self.slots[conn.slot as usize].link = None;
         self.freed.push(conn.slot);
         self.links[link].deadline = None;
-        self.links[link].owes_drained = false;
         Some(conn)
     }
 
@@ -314,6 +309,9 @@ impl Network {
             self.agenda.add(at, Act::PeerBytes(link, bytes));
         }
         let state = &mut self.links[link];
+        if state.queued_bytes == 0 && state.seen_queued.take() {
+            self.agenda.add(self.now, Act::Drained(link));
+        }
         if state.queued_bytes == 0 && state.finish && !state.fin_sent {
             state.fin_sent = true;
             let at = state.arrival_at_peer(self.now);
@@ -352,7 +350,10 @@ impl Io for Network {
     }
 
     fn queued(&self, conn: Conn) -> usize {
-        self.link_of(conn).map_or(0, |link| self.links[link].queued_bytes)
+        let Some(link) = self.link_of(conn) else { return 0 };
+        let state = &self.links[link];
+        state.seen_queued.set(state.seen_queued.get() || state.queued_bytes > 0);
+        state.queued_bytes
     }
 
     fn reading(&mut self, conn: Conn, on: bool) {
@@ -451,7 +452,7 @@ impl Network {
         }
     }
 
-    fn peer_bytes(&mut self, link: LinkId, bytes: Vec<u8>, batch: &mut Vec<Event>) -> Step {
+    fn peer_bytes(&mut self, link: LinkId, bytes: Vec<u8>) -> Step {
         let state = &mut self.links[link];
         if state.peer_closed {
             state.unread_by_peer -= bytes.len();
@@ -461,7 +462,7 @@ impl Network {
         }
         state.peer_backlog.extend(bytes);
         match state.quality.appetite {
-            Appetite::AtOnce => self.peer_reads(link, batch),
+            Appetite::AtOnce => self.peer_reads(link),
             Appetite::Slowly { every, .. } => {
                 self.at(every, Act::PeerReads(link));
                 Step::Engine
@@ -470,14 +471,9 @@ impl Network {
         }
     }
 
-    fn peer_reads(&mut self, link: LinkId, batch: &mut Vec<Event>) -> Step {
+    fn peer_reads(&mut self, link: LinkId) -> Step {
         let bytes = self.links[link].peer_reads();
         self.transmit(link);
-        let state = &mut self.links[link];
-        if state.owes_drained && state.queued_bytes == 0 {
-            state.owes_drained = false;
-            batch.extend(state.conn.map(|conn| Event::Drained { conn }));
-        }
         if !bytes.is_empty() {
             if let Appetite::Slowly { every, .. } = self.links[link].quality.appetite {
                 self.at(every, Act::PeerReads(link));

@@ -1,0 +1,112 @@
+//! What the simulated clients and servers have in common: they are woken by what reaches them and answer through a
+//! [`Desk`]. They see bytes of their own connection and nothing else.
+
+use std::{collections::HashSet, fmt::Display, time::Duration};
+
+use weir_proxy::io::Time;
+
+use crate::{network::Wake, rng::Rng};
+
+pub trait Peer {
+    fn wake(&mut self, wake: Wake, desk: &mut Desk<'_>);
+
+    /// What is left at the end of the run.
+    fn conclude(&mut self, _ledger: &mut Ledger) {}
+}
+
+/// What a peer does in one wake; the network carries it out in this order.
+pub struct Desk<'a> {
+    pub now: Time,
+    pub rng: &'a mut Rng,
+    pub ledger: &'a mut Ledger,
+    pub deeds: Vec<Deed>,
+}
+
+#[derive(Debug)]
+pub enum Deed {
+    Send(Vec<u8>),
+    /// Sends no more, reads on.
+    Finish,
+    Close,
+    Reset,
+    WakeAfter(Duration),
+}
+
+impl Desk<'_> {
+    pub fn send(&mut self, bytes: impl Into<Vec<u8>>) {
+        self.deeds.push(Deed::Send(bytes.into()));
+    }
+
+    pub fn wake_after(&mut self, span: Duration) {
+        self.deeds.push(Deed::WakeAfter(span));
+    }
+
+    pub fn tell(&mut self, who: &str, what: impl Display) {
+        self.ledger.tell(self.now, who, what);
+    }
+}
+
+/// What all peers write down, and what it proves.
+#[derive(Default)]
+pub struct Ledger {
+    pub verbose: bool,
+    pub story: Vec<String>,
+    /// Ids of requests that a server has seen a head of.
+    served: HashSet<u64>,
+    pub violations: Vec<String>,
+    pub tally: Tally,
+}
+
+/// What became of the requests.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Tally {
+    pub asked: u64,
+    /// By a server, in full.
+    pub answered: u64,
+    /// By a page of the proxy.
+    pub refused: u64,
+    /// The response was cut.
+    pub cut: u64,
+    /// The connection ended without an answer.
+    pub failed: u64,
+    /// Left over on a connection that was announced to close: the client may ask again.
+    pub unread: u64,
+}
+
+impl Tally {
+    pub fn add(&mut self, other: &Tally) {
+        self.asked += other.asked;
+        self.answered += other.answered;
+        self.refused += other.refused;
+        self.cut += other.cut;
+        self.failed += other.failed;
+        self.unread += other.unread;
+    }
+
+    pub fn accounted(&self) -> u64 {
+        self.answered + self.refused + self.cut + self.failed + self.unread
+    }
+}
+
+impl Ledger {
+    pub fn new(verbose: bool) -> Self {
+        Self { verbose, ..Self::default() }
+    }
+
+    pub fn tell(&mut self, now: Time, who: &str, what: impl Display) {
+        if self.verbose {
+            self.story.push(format!("{:>12.6}  {who:<12} {what}", now.nanos as f64 / 1e9));
+        }
+    }
+
+    pub fn violation(&mut self, who: &str, what: impl Display) {
+        self.violations.push(format!("{who}: {what}"));
+    }
+
+    /// A server sees the request `id`.
+    pub fn serve(&mut self, who: &str, id: u64) {
+        if !self.served.insert(id) {
+            self.violation(who, format_args!("request {id} has come a second time"));
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! What a seed means: the Plan, the servers with their tempers, the clients with their manners, and what changes while
+//! they are at it.
+//!
+//! Half of the seeds are *calm*: peers are slow, odd and badly connected but honest, and then each request must be
+//! answered by a server. In the others anything may break, and only what is wrong in any case is a violation.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
+
+use weir_api::dataplane::v1 as api;
+use weir_proxy::io::Gone;
+
+use crate::{
+    client::{self, Manner, Request, RequestBody},
+    link::{Appetite, Quality},
+    malformed,
+    network::Dial,
+    rng::Rng,
+    server::{Fault, Style, Temper},
+};
+
+pub const PLAIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
+pub const SECURE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
+
+pub struct Scenario {
+    pub calm: bool,
+    pub tls: bool,
+    pub plan: api::Plan,
+    pub servers: Vec<ServerPlan>,
+    pub clients: Vec<ClientPlan>,
+    pub changes: Vec<(Duration, Change)>,
+}
+
+pub struct ServerPlan {
+    pub address: SocketAddr,
+    pub temper: Temper,
+    /// What becomes of a connect, one of them each time.
+    pub dials: Vec<Dial>,
+}
+
+pub struct ClientPlan {
+    pub start: Duration,
+    pub listener: SocketAddr,
+    /// Speaks TLS; a client of the secure listener that does not is a fault.
+    pub tls: bool,
+    pub quality: Quality,
+    pub plan: client::Plan,
+}
+
+impl ClientPlan {
+    /// The plan, for the client that starts; it starts once.
+    pub fn take_plan(&mut self) -> client::Plan {
+        let name = self.plan.name.clone();
+        let manner = self.plan.manner.clone();
+        let requests = std::mem::take(&mut self.plan.requests);
+        client::Plan { name, requests, manner, ..self.plan }
+    }
+}
+
+pub enum Change {
+    Plan(Box<api::Plan>),
+    ServerUp { server: usize, up: bool },
+    Drain,
+}
+
+impl Scenario {
+    /// `tls`: whether clients come over TLS; a handshake costs as much as a hundred requests.
+    pub fn of(rng: &mut Rng, tls: bool) -> Self {
+        let calm = rng.chance(50);
+        let servers: Vec<ServerPlan> = server_plans(rng, calm);
+        let plan = plan(rng, &servers, calm, tls);
+        let count = if tls { rng.between(1, 3) } else { rng.between(1, 8) };
+        let mut ids = 1;
+        let clients = (0..count).map(|n| client_plan(rng, n, calm, tls, &mut ids)).collect();
+        let changes = changes(rng, calm, &plan, servers.len());
+        Self { calm, tls, plan, servers, clients, changes }
+    }
+}
+
+fn server_plans(rng: &mut Rng, calm: bool) -> Vec<ServerPlan> {
+    let count = rng.between(1, 4);
+    let mut sound = 0;
+    (0..count)
+        .map(|n| {
+            // One retry less than the proxy has, so that no request of a calm run meets only these.
+            let broken = rng.chance(20) && n - sound < 2 && (sound > 0 || n + 1 < count);
+            sound += u64::from(!broken);
+            let dials = match (calm, broken) {
+                (true, false) => vec![Dial::Accepted],
+                (true, true) => vec![Dial::Failed(Gone::Refused), Dial::Ignored, Dial::Failed(Gone::Unreachable)],
+                (false, _) => {
+                    let odd = [Dial::Failed(Gone::Refused), Dial::Ignored, Dial::Failed(Gone::Local)];
+                    let mut dials = vec![Dial::Accepted; 6];
+                    dials.extend((0..rng.between(0, 3)).map(|_| *rng.pick(&odd)));
+                    dials
+                }
+            };
+            ServerPlan { address: server_address(n), temper: temper(rng, calm), dials }
+        })
+        .collect()
+}
+
+fn server_address(n: u64) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::new(10, 1, 0, n as u8 + 1), 8000))
+}
+
+fn temper(rng: &mut Rng, calm: bool) -> Temper {
+    let think_time_us = *rng.pick(&[0, 200, 20_000]);
+    if calm {
+        let forever = Duration::from_secs(3600);
+        return Temper { faults: vec![], fault_percent: 0, requests_max: u64::MAX, idle_time: forever, think_time_us };
+    }
+    let faults = (0..rng.between(1, 3)).map(|_| *rng.pick(&Fault::ALL)).collect();
+    Temper {
+        faults,
+        fault_percent: *rng.pick(&[0, 5, 30]),
+        requests_max: *rng.pick(&[1, 3, u64::MAX]),
+        idle_time: Duration::from_micros(*rng.pick(&[1, 500, 20_000, 3_600_000_000])),
+        think_time_us,
+    }
+}
+
+fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Plan {
+    let http = api::HttpProfile {
+        connection_multiplexing: rng.chance(75),
+        respond_with_100_continue: rng.chance(50),
+        post_accept_timeout_ms: 5_000,
+        client_header_timeout_ms: 3_000,
+        client_body_timeout_ms: 4_000,
+        keepalive_timeout_ms: *rng.pick(&[6_000, 60_000]),
+        max_keepalive_requests: *rng.pick(&[0, 100, 2]),
+        max_header_bytes: 12 * 1024,
+        max_request_head_bytes: 48 * 1024,
+        max_response_head_bytes: 48 * 1024,
+        max_header_count: 64,
+        max_body_bytes: malformed::BODY_BYTES_MAX,
+        xff: true,
+        xff_name: "X-Forwarded-For".into(),
+        x_forwarded_proto: true,
+        hsts: rng.chance(50),
+        hsts_max_age_s: 1000,
+        ..Default::default()
+    };
+    let algorithms = [api::Algorithm::LeastConnections, api::Algorithm::RoundRobin, api::Algorithm::ConsistentHash];
+    let pool = api::Pool {
+        uuid: "pool".into(),
+        name: "pool".into(),
+        algorithm: *rng.pick(&algorithms) as i32,
+        hash_input: api::HashInput::Uri as i32,
+        servers: servers.iter().map(api_server).collect(),
+        monitored: false,
+        connect_timeout_ms: 1_000,
+        response_timeout_ms: 5_000,
+        idle_connection_timeout_ms: *rng.pick(&[50, 30_000]),
+        connection_lifetime_ms: *rng.pick(&[0, 200]),
+        max_connection_reuse: *rng.pick(&[0, 3]),
+        max_idle_connections: *rng.pick(&[0, 1]),
+        fail_action: if calm || rng.chance(70) { api::FailAction::LocalResponse } else { api::FailAction::CloseConnection }
+            as i32,
+        ..Default::default()
+    };
+    let listener = |at: SocketAddr, tls| api::Listener { address: at.ip().to_string(), port: at.port().into(), tls };
+    let mut main = api::VirtualService {
+        uuid: "main".into(),
+        name: "main".into(),
+        listeners: vec![listener(PLAIN, false)],
+        pool_uuid: "pool".into(),
+        http: Some(http.clone()),
+        tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),
+        ..Default::default()
+    };
+    let mut certificates = vec![];
+    if tls {
+        main.listeners.push(listener(SECURE, true));
+        main.tls = Some(tls_profile(rng));
+        main.certificate_uuids = vec!["certificate".into()];
+        certificates.push(certificate());
+    }
+    api::Plan { revision: 1, virtual_services: vec![main], pools: vec![pool], certificates }
+}
+
+fn api_server(server: &ServerPlan) -> api::Server {
+    api::Server {
+        id: server.address.to_string(),
+        address: server.address.ip().to_string(),
+        port: server.address.port().into(),
+        ratio: 1,
+        enabled: true,
+        ..Default::default()
+    }
+}
+
+fn tls_profile(rng: &mut Rng) -> api::TlsProfile {
+    let version = *rng.pick(&[api::TlsVersion::TlsVersion12, api::TlsVersion::TlsVersion13]);
+    let suites = ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"];
+    api::TlsProfile {
+        uuid: "tls".into(),
+        name: "tls".into(),
+        versions: vec![version as i32],
+        cipher_suites: suites.map(String::from).to_vec(),
+        session_resumption: rng.chance(50),
+        send_close_notify: rng.chance(70),
+        ..Default::default()
+    }
+}
+
+fn certificate() -> api::Certificate {
+    api::Certificate {
+        uuid: "certificate".into(),
+        name: "certificate".into(),
+        chain_der: vec![include_bytes!("../../tls/testdata/default-ec.crt.der").to_vec()],
+        key_pkcs8_der: include_bytes!("../../tls/testdata/default-ec.key.der").to_vec(),
+    }
+}
+
+fn client_plan(rng: &mut Rng, n: u64, calm: bool, tls: bool, ids: &mut u64) -> ClientPlan {
+    let name = format!("client {n}");
+    let tls = tls && rng.chance(80);
+    let misbehaves = rng.chance(25);
+    let manner = if misbehaves { bad_manner(rng, ids) } else { good_manner(rng) };
+    let count = if matches!(manner, Manner::Sends(..)) { 0 } else { rng.between(1, 6) };
+    let pipelined = rng.chance(30);
+    let requests: Vec<Request> = (0..count).map(|_| request(rng, ids, pipelined)).collect();
+    let pause_us = *rng.pick(&[0, 0, 300, 5_000]);
+    let quality = quality(rng, calm);
+    let start = Duration::from_micros(rng.between(0, *rng.clone().pick(&[10, 5_000, 200_000])));
+    let listener = if tls { SECURE } else { PLAIN };
+    ClientPlan { start, listener, tls, quality, plan: client::Plan { name, requests, pipelined, manner, pause_us, calm } }
+}
+
+fn good_manner(rng: &mut Rng) -> Manner {
+    if rng.chance(20) { Manner::HalfCloses } else { Manner::Polite }
+}
+
+fn bad_manner(rng: &mut Rng, ids: &mut u64) -> Manner {
+    let after = Duration::from_micros(rng.length(1_000_000));
+    match rng.between(0, 4) {
+        0 => Manner::Resets(after),
+        1 => Manner::Closes(after),
+        2 => Manner::FallsSilent(rng.length(3_000) as usize),
+        _ => {
+            *ids += 1;
+            let (bytes, statuses) = malformed::message(rng, *ids);
+            Manner::Sends(bytes, statuses)
+        }
+    }
+}
+
+fn request(rng: &mut Rng, ids: &mut u64, pipelined: bool) -> Request {
+    *ids += 1;
+    let len = |rng: &mut Rng| rng.length(400_000) as usize;
+    let body = match rng.between(0, 5) {
+        0 => RequestBody::Length(len(rng)),
+        1 => RequestBody::Chunked(len(rng)),
+        _ => RequestBody::None,
+    };
+    let http10 = !pipelined && rng.chance(10) && !matches!(body, RequestBody::Chunked(_));
+    let style = if rng.chance(50) { Style::Length } else { rng.pick(&Style::ALL).0 };
+    Request {
+        id: *ids,
+        method: match body {
+            RequestBody::None => *rng.pick(&["GET", "GET", "GET", "HEAD", "DELETE"]),
+            _ => *rng.pick(&["POST", "PUT"]),
+        },
+        http10,
+        response_bytes: len(rng),
+        style,
+        body,
+        expect_continue: body != RequestBody::None && !http10 && rng.chance(25),
+        close: rng.chance(10),
+    }
+}
+
+pub fn quality(rng: &mut Rng, calm: bool) -> Quality {
+    let appetite = match rng.between(0, 9) {
+        0 => Appetite::Slowly { bytes: 3_000, every: Duration::from_micros(200) },
+        1 if !calm => Appetite::Slowly { bytes: 100, every: Duration::from_millis(20) },
+        2 if !calm => Appetite::Never,
+        _ => Appetite::AtOnce,
+    };
+    Quality {
+        latency: Duration::from_micros(*rng.pick(&[5, 50, 500, 20_000])),
+        shredded: rng.chance(10),
+        window_bytes: *rng.pick(&[500, 20_000, 1_000_000]),
+        appetite,
+    }
+}
+
+fn changes(rng: &mut Rng, calm: bool, plan: &api::Plan, servers: usize) -> Vec<(Duration, Change)> {
+    let mut changes = Vec::new();
+    for revision in 2..2 + rng.between(0, 4) {
+        let after = Duration::from_micros(rng.length(300_000));
+        let mut next = plan.clone();
+        next.revision = revision;
+        match rng.between(0, 4) {
+            // Another virtual service comes or changes: nobody here may notice.
+            0 | 1 => next.virtual_services.push(bystander(revision)),
+            // So it is with one that changes a timeout.
+            2 => next.pools[0].idle_connection_timeout_ms += 1,
+            3 if !calm => next.virtual_services.clear(),
+            3 => {}
+            _ if calm => {}
+            _ => {
+                let server = rng.between(0, servers as u64 - 1) as usize;
+                changes.push((after, Change::ServerUp { server, up: rng.chance(50) }));
+                next.pools[0].servers.remove(server);
+                next.pools[0].monitored = rng.chance(30);
+            }
+        }
+        changes.push((after, Change::Plan(Box::new(next))));
+    }
+    if !calm && rng.chance(10) {
+        changes.push((Duration::from_micros(rng.length(500_000)), Change::Drain));
+    }
+    changes
+}
+
+fn bystander(revision: u64) -> api::VirtualService {
+    api::VirtualService {
+        uuid: "bystander".into(),
+        name: "bystander".into(),
+        listeners: vec![api::Listener { address: "10.0.0.2".into(), port: 80, tls: false }],
+        http: Some(api::HttpProfile { max_keepalive_requests: revision as u32, ..Default::default() }),
+        tcp: Some(api::TcpProfile::default()),
+        ..Default::default()
+    }
+}

@@ -1,0 +1,275 @@
+//! Runs one seed: the real proxy, the simulated network, the peers of the scenario; and judges what came of it.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use weir_proxy::{
+    Limits, Proxy,
+    io::{Event, Handler, Time},
+};
+use weir_snapshot::{Snapshot, Worker};
+use weir_tls::{ClientConfig, ClientSettings, Group, Provider, Version};
+
+use crate::{
+    agenda::{Act, LinkId},
+    channel::Channel,
+    client::Client,
+    network::{Dial, Network, Step, Wake},
+    peer::{Deed, Desk, Ledger, Peer, Tally},
+    rng::Rng,
+    scenario::{Change, Scenario, quality},
+    server::Server,
+};
+
+/// A run that is not over by then never will be.
+const STEPS_MAX: u64 = 1_000_000;
+const QUEUED_BYTES_MAX: usize = 64 * 1024;
+/// What one batch and a head may add to a queue that was not quite full.
+const QUEUED_BYTES_SLACK: usize = 256 * 1024;
+
+pub struct Verdict {
+    pub seed: u64,
+    pub calm: bool,
+    pub tally: Tally,
+    pub violations: Vec<String>,
+    pub story: Vec<String>,
+}
+
+/// Whether the clients of this seed come over TLS.
+pub fn is_tls(seed: u64) -> bool {
+    seed % 50 == 7
+}
+
+pub fn run(seed: u64, verbose: bool) -> Verdict {
+    let mut rng = Rng::new(seed);
+    let scenario = Scenario::of(&mut rng, is_tls(seed));
+    play(seed, scenario, rng, verbose)
+}
+
+/// Plays a scenario to its end.
+pub fn play(seed: u64, scenario: Scenario, rng: Rng, verbose: bool) -> Verdict {
+    let calm = scenario.calm;
+    let mut world = World::new(scenario, rng, verbose);
+    world.run();
+    let ledger = world.judge();
+    Verdict { seed, calm, tally: ledger.tally, violations: ledger.violations, story: ledger.story }
+}
+
+struct World {
+    scenario: Scenario,
+    rng: Rng,
+    network: Network,
+    proxy: Proxy,
+    snapshot: Arc<Snapshot>,
+    worker: Worker,
+    tls: Option<ClientConfig>,
+    /// By link.
+    peers: Vec<Option<Box<dyn Peer>>>,
+    ledger: Ledger,
+}
+
+impl World {
+    fn new(scenario: Scenario, mut rng: Rng, verbose: bool) -> Self {
+        let worker = Worker { provider: Provider::new(), workers: 1 };
+        let snapshot = match Snapshot::build(&scenario.plan, None, &worker) {
+            Ok((snapshot, _)) => Arc::new(snapshot),
+            Err(findings) => panic!("the simulated Plan is refused: {findings:?}"),
+        };
+        let limits = Limits { queued_bytes: QUEUED_BYTES_MAX, idle_connections: 8, ..Limits::default() };
+        let mut network = Network::new(rng.fork());
+        for (n, client) in scenario.clients.iter().enumerate() {
+            network.at(client.start, Act::World(n as u32));
+        }
+        for (n, (after, _)) in scenario.changes.iter().enumerate() {
+            network.at(*after, Act::World((scenario.clients.len() + n) as u32));
+        }
+        let tls = scenario.tls.then(|| tls_config(&worker.provider));
+        Self {
+            rng,
+            network,
+            proxy: Proxy::new(snapshot.clone(), limits),
+            snapshot,
+            worker,
+            tls,
+            peers: Vec::new(),
+            ledger: Ledger::new(verbose),
+            scenario,
+        }
+    }
+
+    fn run(&mut self) {
+        let mut batch: Vec<Event> = Vec::new();
+        for _ in 0..STEPS_MAX {
+            let Some(next) = self.network.next_at() else { return };
+            let until = next + Duration::from_micros(*self.rng.pick(&[0, 0, 20, 200]));
+            self.gather(until, &mut batch);
+            if !batch.is_empty() {
+                self.tell_batch(&batch);
+                self.proxy.handle(&mut self.network, &mut batch);
+            }
+            self.end_batch();
+        }
+        self.ledger.violation("world", "does not come to an end");
+    }
+
+    /// Lets everything happen that happens until then: one batch for the proxy.
+    fn gather(&mut self, until: Time, batch: &mut Vec<Event>) {
+        while self.network.next_at().is_some_and(|at| at <= until) && batch.len() < 64 {
+            match self.network.step(batch) {
+                Some(Step::Peer(link, wake)) => self.wake(link, wake),
+                Some(Step::World(what)) => {
+                    // Comes between two batches, as with the real driver.
+                    if !batch.is_empty() {
+                        self.proxy.handle(&mut self.network, batch);
+                        self.end_batch();
+                    }
+                    self.happen(what as usize);
+                    self.end_batch();
+                }
+                Some(Step::Engine) | None => {}
+            }
+        }
+    }
+
+    fn end_batch(&mut self) {
+        self.network.flush();
+        while let Some((link, address)) = self.network.next_dial() {
+            self.answer_dial(link, address);
+        }
+    }
+
+    fn wake(&mut self, link: LinkId, wake: Wake) {
+        let Some(peer) = self.peers.get_mut(link).and_then(Option::as_mut) else { return };
+        let now = weir_proxy::io::Io::now(&self.network);
+        let mut desk = Desk { now, rng: &mut self.rng, ledger: &mut self.ledger, deeds: Vec::new() };
+        peer.wake(wake, &mut desk);
+        for deed in desk.deeds {
+            match deed {
+                Deed::Send(bytes) => self.network.peer_sends(link, &bytes),
+                Deed::Finish => self.network.peer_finishes(link),
+                Deed::Close => self.network.peer_closes(link),
+                Deed::Reset => self.network.peer_resets(link),
+                Deed::WakeAfter(span) => self.network.at(span, Act::PeerTimer(link)),
+            }
+        }
+    }
+
+    fn answer_dial(&mut self, link: LinkId, address: SocketAddr) {
+        let quality = quality(&mut self.rng, self.scenario.calm);
+        let Some(server) = self.scenario.servers.iter().position(|server| server.address == address) else {
+            return self.ledger.violation("world", format_args!("the proxy connects to {address}"));
+        };
+        let plan = &self.scenario.servers[server];
+        let outcome = *self.rng.pick(&plan.dials);
+        if let Dial::Accepted = outcome {
+            let name = format!("server {server}/{link}");
+            self.seat(link, Box::new(Server::new(name, plan.temper.clone(), quality.shredded)));
+        }
+        self.network.answer_dial(link, quality, outcome);
+    }
+
+    fn seat(&mut self, link: LinkId, peer: Box<dyn Peer>) {
+        if self.peers.len() <= link {
+            self.peers.resize_with(link + 1, || None);
+        }
+        self.peers[link] = Some(peer);
+    }
+
+    /// A client starts, or something changes.
+    fn happen(&mut self, what: usize) {
+        if what < self.scenario.clients.len() {
+            return self.start_client(what);
+        }
+        let now = weir_proxy::io::Io::now(&self.network);
+        match &self.scenario.changes[what - self.scenario.clients.len()].1 {
+            Change::Plan(plan) => {
+                self.ledger.tell(now, "world", format_args!("the Plan changes to revision {}", plan.revision));
+                match Snapshot::build(plan, Some(&self.snapshot), &self.worker) {
+                    Ok((snapshot, _)) => {
+                        self.snapshot = Arc::new(snapshot);
+                        self.proxy.replace(&mut self.network, self.snapshot.clone());
+                    }
+                    Err(findings) => self.ledger.violation("world", format_args!("Plan refused: {findings:?}")),
+                }
+            }
+            Change::ServerUp { server, up } => {
+                self.ledger.tell(now, "world", format_args!("server {server} is {}", if *up { "up" } else { "down" }));
+                let name = self.scenario.servers[*server].address.to_string();
+                self.proxy.set_server_up(&mut self.network, "pool", &name, *up);
+            }
+            Change::Drain => {
+                self.ledger.tell(now, "world", "the engine drains");
+                self.proxy.drain(&mut self.network);
+            }
+        }
+    }
+
+    fn start_client(&mut self, n: usize) {
+        let start = &mut self.scenario.clients[n];
+        let peer = SocketAddr::from(([10, 2, 0, n as u8 + 1], 40_000 + n as u16));
+        let link = self.network.dial_engine(start.listener, peer, start.quality.clone());
+        let plan = start.take_plan();
+        let opened = match (&self.tls, start.tls) {
+            (Some(config), true) => Channel::tls(config),
+            _ => Ok((Channel::Plain, Vec::new())),
+        };
+        match opened {
+            Ok((channel, hello)) => self.seat(link, Box::new(Client::new(plan, channel, hello))),
+            Err(error) => self.ledger.violation("world", format_args!("no TLS client: {error}")),
+        }
+    }
+
+    fn tell_batch(&mut self, batch: &[Event]) {
+        if !self.ledger.verbose {
+            return;
+        }
+        let now = weir_proxy::io::Io::now(&self.network);
+        for event in batch {
+            let what = match event {
+                Event::Data { conn, buf } => format!("{}.{} {} bytes", conn.slot, conn.generation, buf.len()),
+                other => format!("{other:?}"),
+            };
+            self.ledger.tell(now, "  event", what);
+        }
+    }
+
+    fn judge(mut self) -> Ledger {
+        for peer in self.peers.iter_mut().flatten() {
+            peer.conclude(&mut self.ledger);
+        }
+        let counters = self.proxy.counters().clone();
+        if !self.proxy.is_idle() {
+            self.ledger.violation("proxy", "has sessions left");
+        }
+        drop(self.proxy);
+        for leak in self.network.leaks() {
+            self.ledger.violation("network", leak);
+        }
+        let most = self.network.most_queued_bytes();
+        if most > QUEUED_BYTES_MAX + QUEUED_BYTES_SLACK {
+            self.ledger.violation("proxy", format_args!("queued {most} bytes on one connection"));
+        }
+        let open = (0..8).filter_map(|id| counters.service(id)).map(|service| service.open_connections).sum::<u64>()
+            + (0..16).filter_map(|id| counters.server(id)).map(|server| server.open_connections).sum::<u64>();
+        if open > 0 {
+            self.ledger.violation("telemetry", format_args!("{open} connections still count as open"));
+        }
+        let tally = self.ledger.tally;
+        if tally.asked != tally.accounted() {
+            self.ledger.violation("world", format_args!("a request came to no end, or to two: {tally:?}"));
+        }
+        self.ledger
+    }
+}
+
+fn tls_config(provider: &Provider) -> ClientConfig {
+    let settings = ClientSettings {
+        versions: vec![Version::Tls12, Version::Tls13],
+        cipher_suites: vec![],
+        groups: vec![Group::X25519],
+        session_resumption: true,
+    };
+    match ClientConfig::unverified(&settings, provider) {
+        Ok(config) => config,
+        Err(error) => panic!("no TLS client configuration: {error}"),
+    }
+}
