@@ -96,3 +96,63 @@ fn hsts_line(settings: &HttpSettings) -> Text<80> {
         false => Text::default(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_wire::http1::{HEAD_BYTES_CEILING, MAX_FIELDS};
+
+    use super::*;
+
+    #[test]
+    fn zero_is_no_limit() {
+        let profile = HttpProfile::compile(&HttpSettings::default()).unwrap();
+        assert_eq!(profile.timeouts, Timeouts::default());
+        assert_eq!((profile.max_keepalive_requests, profile.max_body_bytes), (None, None));
+        assert_eq!(profile.request_limits.head_bytes, HEAD_BYTES_CEILING);
+        assert_eq!(profile.response_limits.fields, MAX_FIELDS);
+    }
+
+    #[test]
+    fn settings_arrive_where_they_belong() {
+        let settings = HttpSettings {
+            post_accept_timeout_ms: 1,
+            client_header_timeout_ms: 2,
+            client_body_timeout_ms: 3,
+            keepalive_timeout_ms: 4,
+            max_keepalive_requests: 5,
+            max_header_bytes: 6,
+            max_request_head_bytes: 7,
+            max_response_head_bytes: 8,
+            max_header_count: 9,
+            max_body_bytes: 10,
+            ..HttpSettings::default()
+        };
+        let profile = HttpProfile::compile(&settings).unwrap();
+        let ms = |ms| Some(Duration::from_millis(ms));
+        let timeouts = Timeouts { post_accept: ms(1), client_header: ms(2), client_body: ms(3), keepalive: ms(4) };
+        assert_eq!(profile.timeouts, timeouts);
+        assert_eq!((profile.max_keepalive_requests, profile.max_body_bytes), (Some(5), Some(10)));
+        assert_eq!(profile.request_limits, Limits { head_bytes: 7, field_bytes: 6, fields: 9 });
+        assert_eq!(profile.response_limits, Limits { head_bytes: 8, field_bytes: 6, fields: 9 });
+    }
+
+    #[test]
+    fn refuses_a_port_that_is_none() {
+        let settings = HttpSettings { https_port: 65536, ..HttpSettings::default() };
+        let error = HttpProfile::compile(&settings).unwrap_err();
+        assert_eq!((error, error.field()), (Error::HttpsPort, "https_port"));
+    }
+
+    #[test]
+    fn refuses_a_name_for_forwarded_for_that_is_no_field_or_taken() {
+        let long = "x".repeat(129);
+        for name in
+            ["X Client", "X-Client:", "X-Cl\u{ef}ent", "X\r\nY", "Host", "content-length", "X-Forwarded-Proto", &long]
+        {
+            let settings = HttpSettings { xff: true, xff_name: name.into(), ..HttpSettings::default() };
+            assert_eq!(HttpProfile::compile(&settings), Err(Error::XffName), "{name}");
+            let unused = HttpSettings { xff: false, ..settings };
+            assert!(HttpProfile::compile(&unused).is_ok(), "{name}");
+        }
+    }
+}
