@@ -7,9 +7,9 @@ use weir_snapshot::Snapshot;
 
 use crate::plan::*;
 
-type Case = (&'static str, fn(&mut Plan));
+pub type Case = (&'static str, fn(&mut Plan));
 
-const CASES: &[Case] = &[
+pub const CASES: &[Case] = &[
     ("nothing is wrong", |_| {}),
     ("a listener without an address", |p| p.virtual_services[0].listeners[0].address = "shop".to_owned()),
     ("a listener on port 0", |p| p.virtual_services[0].listeners[0].port = 0),

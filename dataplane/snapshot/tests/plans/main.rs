@@ -5,4 +5,6 @@ mod changes;
 mod contents;
 mod damage;
 mod findings;
+#[path = "../../../fuzz/src/plan.rs"]
+mod fuzz;
 mod plan;

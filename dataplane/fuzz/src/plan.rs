@@ -1,0 +1,61 @@
+//! What must hold for any bytes that come as a Plan. The fuzz target feeds it with what libFuzzer finds, the tests of
+//! `snapshot` with damaged Plans and the corpus.
+
+use std::{collections::HashSet, sync::Arc};
+
+use prost::Message;
+use weir_api::dataplane::v1::Plan;
+use weir_snapshot::{Finding, Snapshot, Worker};
+
+/// Returns whether `input` is a Plan that is accepted.
+pub fn check_plan(input: &[u8]) -> bool {
+    let Ok(plan) = Plan::decode(input) else { return false };
+    let workers = Worker::all(1);
+    match Snapshot::build(&plan, None, &workers[0]) {
+        Ok((snapshot, warnings)) => {
+            check_findings(&warnings);
+            check_snapshot(&plan, &snapshot);
+            let again = Snapshot::build(&plan, Some(&snapshot), &workers[0]);
+            check_same(&snapshot, &again.expect("what was accepted is accepted again").0);
+            true
+        }
+        Err(errors) => {
+            assert!(!errors.is_empty(), "a refusal says why");
+            check_findings(&errors);
+            false
+        }
+    }
+}
+
+fn check_findings(findings: &[Finding]) {
+    assert!(findings.iter().all(|finding| !finding.kind.is_empty() && !finding.message.is_empty()));
+}
+
+fn check_snapshot(plan: &Plan, snapshot: &Snapshot) {
+    assert_eq!(snapshot.services().count(), plan.virtual_services.len());
+    assert_eq!(snapshot.pools().count(), plan.pools.len());
+    assert_eq!(snapshot.listeners().count(), plan.virtual_services.iter().map(|service| service.listeners.len()).sum());
+    for (address, listener) in snapshot.listeners() {
+        assert!(address.port() > 0);
+        assert!(!listener.tls || listener.service.tls.is_some());
+        assert!(
+            snapshot.service(&listener.service.uuid).is_some_and(|service| Arc::ptr_eq(service, &listener.service))
+        );
+    }
+    let mut ids = HashSet::new();
+    for pool in snapshot.pools() {
+        assert_eq!(pool.servers.len(), pool.balance.servers.len());
+        for (server, spec) in pool.servers.iter().zip(&pool.balance.servers) {
+            assert!(server.address.port() > 0 && spec.ratio > 0 && spec.id == server.id);
+            assert!(ids.insert(server.id), "an id names one server");
+        }
+    }
+    assert!(ids.iter().all(|id| (*id as usize) < ids.len()), "ids are dense");
+}
+
+fn check_same(snapshot: &Snapshot, again: &Snapshot) {
+    assert!(snapshot.pools().all(|pool| again.pool(&pool.uuid).is_some_and(|other| Arc::ptr_eq(pool, other))));
+    for service in snapshot.services() {
+        assert!(again.service(&service.uuid).is_some_and(|other| Arc::ptr_eq(service, other)));
+    }
+}
