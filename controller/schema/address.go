@@ -2,13 +2,30 @@ package schema
 
 import (
 	"net/netip"
+	"regexp"
 	"strconv"
 )
 
-// IPAddr is an address, or a DNS name in its place.
+// IPAddr is an address, or a DNS name in its place. Its type may be left out: the address tells.
 type IPAddr struct {
 	Addr string `json:"addr" required:"true"`
-	Type string `json:"type" enum:"IPAddrType" required:"true"`
+	Type string `json:"type" enum:"IPAddrType"`
+}
+
+func (*IPAddr) complete(o Object) {
+	if _, said := o["type"]; said {
+		return
+	}
+	text, _ := o["addr"].(string)
+	address, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		o["type"] = "DNS"
+	case address.Is4():
+		o["type"] = "V4"
+	default:
+		o["type"] = "V6"
+	}
 }
 
 // IPAddrPrefix is a subnet.
@@ -34,14 +51,19 @@ func (a *IPAddr) problem(field string) *FieldError {
 		return &FieldError{Field: field + ".addr", Problem: strconv.Quote(a.Addr) + " is not an IPv4 address"}
 	case a.Type == "V6" && (!address.Is6() || address.Zone() != ""):
 		return &FieldError{Field: field + ".addr", Problem: strconv.Quote(a.Addr) + " is not an IPv6 address"}
+	case a.Type == "DNS" && !hostName.MatchString(a.Addr):
+		return &FieldError{Field: field + ".addr", Problem: strconv.Quote(a.Addr) + " is neither an address nor a host name"}
 	}
 	return nil
 }
 
+// hostName ends with a label that is no number (RFC 3696 §2): 10.0.0.256 is a mistyped address and not a name.
+var hostName = regexp.MustCompile(`^([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]*[A-Za-z_-][A-Za-z0-9_-]*\.?$`)
+
 // literal is problem for where a DNS name cannot stand.
 func (a *IPAddr) literal(field string) *FieldError {
-	if a.Type == "DNS" {
-		return &FieldError{Field: field + ".type", Problem: "DNS is not an address; give V4 or V6"}
+	if problem := a.problem(field); problem != nil || a.Type != "DNS" {
+		return problem
 	}
-	return a.problem(field)
+	return &FieldError{Field: field + ".addr", Problem: strconv.Quote(a.Addr) + " is a DNS name; give an IPv4 or IPv6 address"}
 }

@@ -21,6 +21,9 @@ func (r *record) fill(o Object) {
 				o[f.name] = clone(f.fallback)
 			}
 		}
+		if r.complete != nil {
+			r.complete(o)
+		}
 	})
 }
 

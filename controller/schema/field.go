@@ -30,7 +30,12 @@ type record struct {
 	fields []*field
 	byName map[string]*field
 	goType reflect.Type
+	// complete sets what one field leaves out and the others tell; nil for most.
+	complete func(Object)
 }
+
+// completed is a struct that can tell fields from others, wherever it stands.
+type completed interface{ complete(Object) }
 
 // field is one field of a record, or what each element of a list is.
 type field struct {
@@ -80,6 +85,9 @@ func describe(t reflect.Type, depth int) *record {
 		described := describeField(f, depth)
 		r.fields = append(r.fields, described)
 		r.byName[described.name] = described
+	}
+	if c, ok := reflect.New(t).Interface().(completed); ok {
+		r.complete = c.complete
 	}
 	records[t] = r
 	return r

@@ -61,6 +61,17 @@ func TestFillsWhatAviFills(t *testing.T) {
 	}
 }
 
+func TestTellsTheTypeOfAnAddressThatLeavesItOut(t *testing.T) {
+	got := asJSON(t, created(t, "pool", `{"name":"p","servers":[{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"2001:db8::1"}},
+		{"ip":{"addr":"1.origin.example."}},{"ip":{"addr":"10.0.0.2","type":null}}]}`))
+	for i, want := range []string{"V4", "V6", "DNS", "V4"} {
+		server := got.(map[string]any)["servers"].([]any)[i].(map[string]any)
+		if ip := server["ip"].(map[string]any); ip["type"] != want {
+			t.Errorf("servers[%d].ip is %v; want type %s", i, ip, want)
+		}
+	}
+}
+
 func TestSkipsDefaultsDownToWhatWasSent(t *testing.T) {
 	k := kindByName["pool"]
 	got := asJSON(t, k.SkipDefaults(created(t, "pool", `{"name":"p","analytics_policy":{"enable_realtime_metrics":true},
