@@ -213,6 +213,8 @@ impl Control {
         match self.served.change(plan, &self.held) {
             Err(errors) => {
                 log::warn(format!("Plan {revision} refused: {}", errors[0].message));
+                // Its sockets would collect connections that nobody accepts.
+                self.held.keep_only(&self.served.listening);
                 self.tell(Reply::Nack(Nack { revision, errors }));
             }
             Ok(change) => {
