@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -43,6 +44,13 @@ type house struct {
 // start boots a controller on free ports and logs in.
 func start(t *testing.T, dir string) *house {
 	t.Helper()
+	house, url := boot(t, dir)
+	house.login(url)
+	return house
+}
+
+func boot(t *testing.T, dir string) (started *house, url string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	reader, out := io.Pipe()
 	ended := make(chan error, 1)
@@ -62,11 +70,10 @@ func start(t *testing.T, dir string) *house {
 	}
 	t.Cleanup(func() { house.stop() })
 	lines := bufio.NewScanner(reader)
-	url := house.announced(lines, "REST API")
+	url = house.announced(lines, "REST API")
 	house.engines = house.announced(lines, "Engines join")
 	house.announced(lines, "User admin")
-	house.login(url)
-	return house
+	return house, url
 }
 
 func (h *house) announced(lines *bufio.Scanner, what string) string {
@@ -368,6 +375,17 @@ func TestRestartKeepsObjectsPasswordAndIdentities(t *testing.T) {
 	}
 	engine.ack(delta)
 	after.runtimeUntil("virtualservice", vs, "applied on 1 of 1 engines")
+}
+
+func TestStartsWithoutThePasswordFileOnceThereIsAnAdministrator(t *testing.T) {
+	dir := t.TempDir()
+	first, _ := boot(t, dir)
+	first.must(first.stop())
+	first.must(os.Remove(filepath.Join(dir, adminPasswordName)))
+	boot(t, dir)
+	if _, err := os.Stat(filepath.Join(dir, adminPasswordName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a password that opens nothing was written: %v", err)
+	}
 }
 
 func TestDeletedEngineLosesItsSession(t *testing.T) {

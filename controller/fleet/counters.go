@@ -32,6 +32,18 @@ func (e *engine) take(from *dataplanev1.Sample) {
 	e.sample = next
 }
 
+// counters are those of all virtual services of an engine together.
+func (e *engine) counters() schema.Object {
+	var sum tally
+	if e.sample == nil {
+		return nil
+	}
+	for uuid, now := range e.sample.services {
+		sum.add(serviceCounts(now, e.earlier.service(uuid)), e.seconds())
+	}
+	return sum.shown()
+}
+
 func (s *sample) service(uuid string) *dataplanev1.VirtualServiceCounters {
 	if s == nil {
 		return nil

@@ -28,6 +28,9 @@ func (f *Fleet) Engine(uuid string) schema.Object {
 	if !engine.reported.IsZero() {
 		runtime["last_report"] = engine.reported.UTC().Format(time.RFC3339Nano)
 	}
+	if counters := engine.counters(); counters != nil {
+		runtime["counters"] = counters
+	}
 	if resources := engine.resources; resources != nil {
 		runtime["resources"] = schema.Object{
 			"num_vcpus": int64(resources.GetCores()), "memory_bytes": int64(resources.GetMemoryBytes()),

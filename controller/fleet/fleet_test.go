@@ -275,6 +275,7 @@ func TestCountersAddUpOverEnginesAndRatesComeFromTheLastTwoSamples(t *testing.T)
 	s.contains(counters.(schema.Object)["per_second"], "requests:100", "errors_server_reset:10")
 	s.contains(s.PoolServers("pool-1")[0]["counters"], "requests:350")
 	s.contains(s.Engine("se-one")["dataplane"], "cpu_us:1000000", "cpu_percent:50")
+	s.contains(s.Engine("se-one")["counters"], "requests:300", "per_second")
 
 	s.Reported("se-one", sampleOf(9, 4000, 10, 0)) // a new process starts at 0
 	counters = s.VirtualService("vs-1")["counters"]

@@ -233,6 +233,20 @@ func TestTokenSurvivesPrintingAndPinsTheAuthority(t *testing.T) {
 	}
 }
 
+func FuzzJoinTokenThatParsesPrintsAsItWas(f *testing.F) {
+	f.Add(JoinToken{Secret: make([]byte, tokenSecretBytes)}.String())
+	f.Add("weir1..")
+	f.Fuzz(func(t *testing.T, text string) {
+		token, err := ParseJoinToken(text)
+		if err != nil {
+			return
+		}
+		if again, err := ParseJoinToken(token.String()); err != nil || again.String() != token.String() {
+			t.Errorf("%q became %s, %v", text, again, err)
+		}
+	})
+}
+
 func TestTokenUsedByManyAtOnceAdmitsOne(t *testing.T) {
 	tokens := NewTokens(pkitest.NewVault(), openAuthority(t), time.Now)
 	token, err := tokens.Issue(t.Context())

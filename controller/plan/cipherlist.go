@@ -2,9 +2,13 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
+
+// cipherRulesMax bounds a cipher string; there are fewer suites than this.
+const cipherRulesMax = 256
 
 // cipherList reads an OpenSSL cipher string (ciphers(1)): names of OpenSSL or IANA, keywords, + ! - and @STRENGTH.
 // It returns IANA names in order of preference and what it did not understand; like OpenSSL it goes on without those.
@@ -14,7 +18,11 @@ func cipherList(text string) (iana []string, unknown []string) {
 	for i := range suites {
 		list.order = append(list.order, &choice{suite: &suites[i]})
 	}
-	for _, rule := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(":, ;", r) }) {
+	rules := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(":, ;", r) })
+	if len(rules) > cipherRulesMax {
+		rules, unknown = rules[:cipherRulesMax], []string{fmt.Sprintf("all after the first %d", cipherRulesMax)}
+	}
+	for _, rule := range rules {
 		if !list.apply(rule) {
 			unknown = append(unknown, rule)
 		}

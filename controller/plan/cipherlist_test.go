@@ -56,6 +56,13 @@ func TestNamesWhatIsNoCipherAndGoesOn(t *testing.T) {
 	}
 }
 
+func TestReadsNoMoreRulesThanItsLimit(t *testing.T) {
+	got, unknown := cipherList(strings.Repeat("AES128-SHA:", cipherRulesMax) + "AES256-SHA")
+	if !slices.Equal(got, []string{"TLS_RSA_WITH_AES_128_CBC_SHA"}) || len(unknown) != 1 {
+		t.Errorf("got %v, unknown %v", got, unknown)
+	}
+}
+
 func TestTLS13SuitesComeByNameOnly(t *testing.T) {
 	if got, _ := cipherList("ALL:AES"); slices.Contains(got, "TLS_AES_128_GCM_SHA256") {
 		t.Error("a keyword matched a TLS 1.3 suite")
@@ -63,4 +70,21 @@ func TestTLS13SuitesComeByNameOnly(t *testing.T) {
 	if got, _ := cipherList("TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384"); len(got) != 2 || got[0] != "TLS_AES_128_GCM_SHA256" {
 		t.Errorf("got %v", got)
 	}
+}
+
+func FuzzCipherListYieldsKnownSuitesOnce(f *testing.F) {
+	for _, seed := range []string{"AES:3DES:RC4", "HIGH:!aNULL:+SHA1:-AES128:@STRENGTH", "!", "+", "A+B+", "::,; ", "DEFAULT:@SECLEVEL=2", "ALL:-ALL:ALL"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		seen := map[string]bool{}
+		names, _ := cipherList(text)
+		for _, name := range names {
+			known := slices.ContainsFunc(suites, func(s suite) bool { return s.iana == name })
+			if !known || seen[name] {
+				t.Errorf("%q yields %s", text, name)
+			}
+			seen[name] = true
+		}
+	})
 }
