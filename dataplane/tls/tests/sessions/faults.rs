@@ -67,6 +67,19 @@ fn hello_with_any_byte_changed_is_answered_or_refused() {
 }
 
 #[test]
+fn server_name_that_is_no_name_is_answered_with_an_alert() {
+    let hello = hello();
+    let position = hello.windows(6).position(|bytes| bytes == b"a.test").unwrap();
+    for name in [b"a..est", b"a/test", b"\0\0\0\0\0\0", b"\xff.test"] {
+        let mut changed = hello.clone();
+        changed[position..position + 6].copy_from_slice(name);
+        let (outcome, alert) = answer_to(&changed);
+        assert!(matches!(outcome, Err(Error::Peer(_))), "{name:?}");
+        assert_eq!(alert[..6], [21, 3, 3, 0, 2, 2], "{name:?}");
+    }
+}
+
+#[test]
 fn traffic_record_with_any_part_changed_is_bad_record_mac_and_nothing_follows() {
     for suite in [ECDSA, TLS13] {
         for position in [5, 12, 40] {
