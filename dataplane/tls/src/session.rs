@@ -24,6 +24,8 @@ pub struct TlsSession {
     phase: Phase,
     /// Received and not yet used up.
     partial: Vec<u8>,
+    /// The peer said close_notify; what comes behind it is dropped (RFC 8446 §6.1).
+    peer_closed: bool,
     send_close_notify: bool,
 }
 
@@ -79,7 +81,13 @@ impl TlsSession {
     }
 
     fn new(end: End, send_close_notify: bool) -> Self {
-        Self { end, phase: Phase::Handshake { received_bytes: 0 }, partial: Vec::new(), send_close_notify }
+        Self {
+            end,
+            phase: Phase::Handshake { received_bytes: 0 },
+            partial: Vec::new(),
+            peer_closed: false,
+            send_close_notify,
+        }
     }
 
     /// Takes all of `input`, overwriting it. Plaintext is handed over in order, in pieces of up to a record. What the
@@ -94,21 +102,23 @@ impl TlsSession {
             return Err(Error::Failed);
         }
         let mut progress = Progress::default();
-        while !self.partial.is_empty() && !input.is_empty() {
+        while !self.partial.is_empty() && !input.is_empty() && !self.peer_closed {
             let (completing, rest) = input.split_at_mut(missing_bytes(&self.partial).min(input.len()));
             self.keep(completing)?;
             let mut partial = std::mem::take(&mut self.partial);
             let used = self.consume(&mut partial, plaintext, to_peer, &mut progress)?;
-            if used < partial.len() {
+            if used < partial.len() && !self.peer_closed {
                 partial.drain(..used);
                 self.partial = partial;
             }
             input = rest;
         }
         // A client's first flight comes of no input at all.
-        if self.partial.is_empty() {
+        if self.partial.is_empty() && !self.peer_closed {
             let used = self.consume(input, plaintext, to_peer, &mut progress)?;
-            self.keep(&input[used..])?;
+            if !self.peer_closed {
+                self.keep(&input[used..])?;
+            }
         }
         Ok(progress)
     }
@@ -177,6 +187,7 @@ impl TlsSession {
         };
         let pumped = outcome.map_err(|error| self.failed(Error::Peer(error.to_string())))?;
         progress.closed |= pumped.closed;
+        self.peer_closed |= pumped.closed;
         if let Phase::Handshake { received_bytes } = &mut self.phase {
             *received_bytes += pumped.used;
             if *received_bytes > HANDSHAKE_BYTES_MAX {

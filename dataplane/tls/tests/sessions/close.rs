@@ -37,6 +37,24 @@ fn side_that_heard_close_notify_may_still_send() {
 }
 
 #[test]
+fn what_comes_behind_close_notify_is_dropped() {
+    for (suite, step) in [(ECDSA, 7), (TLS13, 777), (ECDSA, usize::MAX), (TLS13, usize::MAX)] {
+        let mut pair = Pair::handshaken(&client(&client_settings(&[suite])), &any_server(), "a.test");
+        pair.client.send(b"request");
+        pair.client.close();
+        pair.client.to_peer.extend_from_slice(&[0xff; 100_000]);
+        let bytes = std::mem::take(&mut pair.client.to_peer);
+        for piece in bytes.chunks(step) {
+            pair.server.receive(piece).unwrap();
+        }
+        assert_eq!(pair.server.plaintext, b"request");
+        pair.server.send(b"response");
+        pair.deliver(usize::MAX).unwrap();
+        assert_eq!(pair.client.plaintext, b"response");
+    }
+}
+
+#[test]
 fn says_no_close_notify_when_the_operator_wants_none() {
     let settings = TlsSettings { send_close_notify: false, ..server_settings(&[TLS13, ECDSA]) };
     let mut pair = Pair::handshaken(&client(&client_settings(&[ECDSA])), &server(&settings, &[DEFAULT_EC]), "a.test");
