@@ -40,7 +40,7 @@ func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *
 		Tokens:   NewUserTokens(objects.Vault("user-token"), now),
 		Audit:    NewAudit(log, now),
 		store:    objects,
-		throttle: newThrottle(),
+		throttle: newThrottle(now),
 		now:      now,
 	}, nil
 }

@@ -4,11 +4,15 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
 
-const maxEntries = 4096 // kept in memory; the oldest goes first. The log has them all
+const (
+	maxEntries   = 4096 // kept in memory; the oldest goes first. The log has them all
+	maxTextBytes = 256  // of what a client chose
+)
 
 // Entry is one thing that somebody did or tried.
 type Entry struct {
@@ -56,9 +60,10 @@ func (a *Audit) note(w Write, action, object string, err error) {
 
 func (a *Audit) add(entry Entry, err error) {
 	entry.Time = a.now()
+	entry.User, entry.Object = shortened(entry.User), shortened(entry.Object)
 	level := slog.LevelInfo
 	if err != nil {
-		entry.Refused, level = err.Error(), slog.LevelWarn
+		entry.Refused, level = shortened(err.Error()), slog.LevelWarn
 	}
 	a.log.Log(context.Background(), level, "audit", "user", entry.User, "address", entry.Address, "tenant", entry.Tenant,
 		"action", entry.Action, "kind", entry.Kind, "object", entry.Object, "refused", entry.Refused)
@@ -70,4 +75,11 @@ func (a *Audit) add(entry Entry, err error) {
 	}
 	a.entries[a.next] = entry
 	a.next = (a.next + 1) % maxEntries
+}
+
+func shortened(text string) string {
+	if len(text) <= maxTextBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxTextBytes], "") + "…"
 }

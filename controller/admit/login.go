@@ -10,6 +10,8 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
+const maxUsernameBytes = 256
+
 // Credentials are what somebody logs in with: a password or a user token.
 type Credentials struct{ Username, Password, Token string }
 
@@ -99,19 +101,15 @@ func (g *Gate) changeAccount(ctx context.Context, who Principal, account Account
 }
 
 // prove finds out whether credentials are good, no faster for a guesser than for a user.
-func (g *Gate) prove(ctx context.Context, c Credentials, address string) (Principal, error) {
-	who := attempt{c.Username, address}
-	if wait := g.throttle.pause(who, g.now()); wait > 0 {
-		return Principal{}, &Throttled{wait}
+func (g *Gate) prove(ctx context.Context, c Credentials, address string) (who Principal, err error) {
+	if len(c.Username) > maxUsernameBytes {
+		return Principal{}, ErrInvalidCredentials
 	}
-	principal, err := g.match(ctx, c, address)
-	switch {
-	case err == nil:
-		g.throttle.succeeded(who)
-	case errors.Is(err, ErrInvalidCredentials):
-		g.throttle.failed(who, g.now())
-	}
-	return principal, err
+	err = g.throttle.attempt(attempt{c.Username, address}, func() (err error) {
+		who, err = g.match(ctx, c, address)
+		return err
+	})
+	return who, err
 }
 
 func (g *Gate) match(ctx context.Context, c Credentials, address string) (Principal, error) {

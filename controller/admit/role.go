@@ -2,6 +2,8 @@ package admit
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -15,6 +17,21 @@ type Principal struct {
 	Superuser  bool
 	Address    string // where the request came from
 	SessionID  string // empty: basic authentication
+
+	everywhere bool
+	tenants    []string // uuids
+}
+
+// MayEnter refuses a tenant that the user has no access to.
+func (p Principal) MayEnter(tenant Tenant) error {
+	if p.Superuser || p.everywhere || !tenant.All && slices.Contains(p.tenants, tenant.UUID) {
+		return nil
+	}
+	name := tenant.Name
+	if tenant.All {
+		name = "*"
+	}
+	return &Forbidden{fmt.Sprintf("User %s has no access to tenant %s", p.Name, name)}
 }
 
 // MayRead refuses a kind that tells about other people to who is no superuser.
@@ -53,5 +70,20 @@ func principalOf(view *store.View, userUUID, address string) (Principal, bool) {
 		return Principal{}, false
 	}
 	superuser, _ := record.Object["is_superuser"].(bool)
-	return Principal{UUID: record.UUID, Name: textOf(record.Object, "username"), Superuser: superuser, Address: address}, true
+	p := Principal{UUID: record.UUID, Name: textOf(record.Object, "username"), Superuser: superuser, Address: address}
+	p.admitTo(record.Object["default_tenant_ref"])
+	access, _ := record.Object["access"].([]any)
+	for _, item := range access {
+		entry, _ := item.(schema.Object)
+		p.everywhere = p.everywhere || entry["all_tenants"] == true
+		p.admitTo(entry["tenant_ref"])
+	}
+	return p, true
+}
+
+func (p *Principal) admitTo(reference any) {
+	text, _ := reference.(string)
+	if uuid, ok := strings.CutPrefix(text, schema.RefPath("tenant", "")); ok {
+		p.tenants = append(p.tenants, uuid)
+	}
 }

@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -9,54 +10,92 @@ const (
 	freeFailures    = 5 // before a pause
 	firstPause      = time.Second
 	longestPause    = 5 * time.Minute
-	maxThrottled    = 10_000 // when full, the one whose pause ends first is forgotten
 	forgetAfterIdle = 30 * time.Minute
+	maxThrottled    = 10_000 // when full, the one whose pause ended first is forgotten
 )
 
-// throttle slows down who guesses passwords: each failure after the fifth doubles the pause before the next attempt
-// of that user name from that address.
+// throttle slows down who guesses passwords: the fifth failure of a user name from an address costs a pause, and each
+// further one doubles it. Attempts of one name from one address take turns, so that none overtakes the count.
 type throttle struct {
+	now func() time.Time
+
 	mutex    sync.Mutex
-	failures map[attempt]*failed
+	failures map[attempt]*failures
 }
 
 type attempt struct{ user, address string }
 
-type failed struct {
+type failures struct {
+	turn  sync.Mutex
 	count int
-	until time.Time
+	until time.Time // guarded by turn, as count
+
+	trying int // guarded by throttle.mutex
 }
 
-func newThrottle() *throttle { return &throttle{failures: map[attempt]*failed{}} }
+func newThrottle(now func() time.Time) *throttle {
+	return &throttle{now: now, failures: map[attempt]*failures{}}
+}
 
-// pause says how long the next attempt has to wait; 0: it may come now.
-func (t *throttle) pause(who attempt, now time.Time) time.Duration {
+// attempt lets one attempt through, or answers *Throttled.
+func (t *throttle) attempt(who attempt, try func() error) error {
+	f := t.enter(who)
+	defer t.leave(who, f)
+	f.turn.Lock()
+	defer f.turn.Unlock()
+	now := t.now()
+	if wait := f.until.Sub(now); wait > 0 {
+		return &Throttled{wait}
+	}
+	if now.Sub(f.until) > forgetAfterIdle {
+		f.count = 0
+	}
+	err := try()
+	switch {
+	case err == nil:
+		f.count = 0
+	case errors.Is(err, ErrInvalidCredentials):
+		f.count++
+		f.until = now.Add(pauseAfter(f.count))
+	}
+	return err
+}
+
+func (t *throttle) enter(who attempt) *failures {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	f := t.failures[who]
 	if f == nil {
-		return 0
-	}
-	return max(0, f.until.Sub(now))
-}
-
-func (t *throttle) failed(who attempt, now time.Time) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	f := t.failures[who]
-	if f == nil || now.Sub(f.until) > forgetAfterIdle {
 		t.makeRoom()
-		f = &failed{}
+		f = &failures{}
 		t.failures[who] = f
 	}
-	f.count++
-	f.until = now.Add(pauseAfter(f.count))
+	f.trying++
+	return f
 }
 
-func (t *throttle) succeeded(who attempt) {
+// leave forgets who has nothing to be remembered for.
+func (t *throttle) leave(who attempt, f *failures) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	delete(t.failures, who)
+	if f.trying--; f.trying == 0 && f.count == 0 {
+		delete(t.failures, who)
+	}
+}
+
+func (t *throttle) makeRoom() {
+	if len(t.failures) < maxThrottled {
+		return
+	}
+	var oldest *attempt
+	for who, f := range t.failures {
+		if f.trying == 0 && (oldest == nil || f.until.Before(t.failures[*oldest].until)) {
+			oldest = &who
+		}
+	}
+	if oldest != nil {
+		delete(t.failures, *oldest)
+	}
 }
 
 func pauseAfter(failures int) time.Duration {
@@ -70,18 +109,4 @@ func pauseAfter(failures int) time.Duration {
 		}
 	}
 	return pause
-}
-
-func (t *throttle) makeRoom() {
-	if len(t.failures) < maxThrottled {
-		return
-	}
-	var soonest attempt
-	var until time.Time
-	for who, f := range t.failures {
-		if until.IsZero() || f.until.Before(until) {
-			soonest, until = who, f.until
-		}
-	}
-	delete(t.failures, soonest)
 }

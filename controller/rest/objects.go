@@ -48,7 +48,7 @@ func list(c *call, kind *schema.Kind) error {
 func (c *call) listedTenant() (admit.Tenant, error) {
 	for _, name := range []string{"tenant", "tenant_ref.name"} {
 		if named := c.query.Get(name); named != "" {
-			return admit.TenantOf(c.view, named, "")
+			return c.enter(named, "")
 		}
 	}
 	return c.tenant, nil

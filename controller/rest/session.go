@@ -20,8 +20,17 @@ func (c *call) authenticate() error {
 	if err != nil {
 		return err
 	}
-	c.tenant, err = admit.TenantOf(c.view, c.r.Header.Get("X-Avi-Tenant"), c.r.Header.Get("X-Avi-Tenant-UUID"))
+	c.tenant, err = c.enter(c.r.Header.Get("X-Avi-Tenant"), c.r.Header.Get("X-Avi-Tenant-UUID"))
 	return err
+}
+
+// enter finds a tenant that the user may work in.
+func (c *call) enter(name, uuid string) (admit.Tenant, error) {
+	tenant, err := admit.TenantOf(c.view, name, uuid)
+	if err != nil {
+		return tenant, err
+	}
+	return tenant, c.who.MayEnter(tenant)
 }
 
 func (c *call) recognise() (err error) {

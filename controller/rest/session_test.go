@@ -202,3 +202,21 @@ func TestJoinTokenIsGiven(t *testing.T) {
 		t.Errorf("got %v", made)
 	}
 }
+
+func TestUserWorksOnlyInTenantsWithAccess(t *testing.T) {
+	h := newHouse(t)
+	admin := h.login()
+	for _, name := range []string{"blue", "green"} {
+		admin.want(http.StatusCreated, "POST", "/api/tenant", schema.Object{"name": name})
+	}
+	admin.want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": "eve", "password": "eve's password",
+		"access": []any{schema.Object{"tenant_ref": "/api/tenant?name=blue"}}})
+	eve := h.loginAs("eve", "eve's password")
+	eve.header.Set("X-Avi-Tenant", "blue")
+	eve.want(http.StatusOK, "GET", "/api/pool", nil)
+	eve.refused(http.StatusForbidden, "no access to tenant green", "GET", "/api/pool?tenant=green", nil)
+	for _, name := range []string{"green", "*"} {
+		eve.header.Set("X-Avi-Tenant", name)
+		eve.refused(http.StatusForbidden, "no access to tenant "+name, "GET", "/api/pool", nil)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // View is all objects at one revision. It never changes.
@@ -17,7 +18,7 @@ type View struct {
 type shelf struct {
 	byUUID map[string]*Record
 	byName map[ownedName]*Record
-	sorted []*Record // by name, then uuid
+	sorted func() []*Record // by name, then uuid; sorted once, when somebody asks
 }
 
 type ownedName struct{ tenant, name string }
@@ -48,7 +49,7 @@ func (v *View) ByName(kind, tenant, name string) (*Record, bool) {
 // List gives all objects of a kind, sorted by name and uuid. The slice is shared: do not change it.
 func (v *View) List(kind string) []*Record {
 	if shelf := v.kinds[kind]; shelf != nil {
-		return shelf.sorted
+		return shelf.sorted()
 	}
 	return nil
 }
@@ -60,7 +61,7 @@ func (v *View) Kinds() []string { return slices.Sorted(maps.Keys(v.kinds)) }
 func (v *View) Referrers(kind, uuid string) []*Record {
 	var found []*Record
 	for _, name := range v.Kinds() {
-		for _, record := range v.kinds[name].sorted {
+		for _, record := range v.List(name) {
 			if record.RefersTo(kind, uuid) {
 				found = append(found, record)
 			}
@@ -91,7 +92,7 @@ func (v *View) with(revision int64, changes []change) *View {
 			delete(next.kinds, kind)
 			continue
 		}
-		shelf.sort()
+		shelf.sorted = sync.OnceValue(shelf.sort)
 	}
 	return next
 }
@@ -116,8 +117,8 @@ func (s *shelf) apply(c change) {
 	}
 }
 
-func (s *shelf) sort() {
-	s.sorted = slices.SortedFunc(maps.Values(s.byUUID), func(a, b *Record) int {
+func (s *shelf) sort() []*Record {
+	return slices.SortedFunc(maps.Values(s.byUUID), func(a, b *Record) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.UUID, b.UUID))
 	})
 }

@@ -1,0 +1,78 @@
+package admit
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+func openStore(t *testing.T) *store.Store {
+	t.Helper()
+	dir := t.TempDir()
+	sealer, err := pki.OpenSealer(dir + "/secrets.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := store.Open(t.Context(), store.Config{Dir: dir + "/store", Sealer: sealer, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(objects.Close)
+	return objects
+}
+
+func TestBootstrapMakesWhatIsMissingAndLeavesTheRest(t *testing.T) {
+	objects, now := openStore(t), time.Now()
+	made, err := Bootstrap(t.Context(), objects, "first password", now)
+	if err != nil || made != "first password" {
+		t.Fatalf("first start: %q, %v", made, err)
+	}
+	for _, b := range schema.Builtins() {
+		record, ok := objects.View().Get(b.Kind.Name, b.UUID)
+		if !ok {
+			t.Errorf("%s %v is missing", b.Kind.Name, b.Object["name"])
+			continue
+		}
+		for _, reference := range b.Kind.References(record.Object) {
+			target, err := schema.ParseRef(reference.Kind, reference.Value)
+			if _, there := objects.View().Get(target.Kind, target.UUID); err != nil || !there {
+				t.Errorf("%s of %s %s leads nowhere: %s", reference.Field, b.Kind.Name, record.Name, reference.Value)
+			}
+		}
+	}
+	before := objects.View().Revision()
+	made, err = Bootstrap(t.Context(), objects, "second password", now)
+	if err != nil || made != "" || objects.View().Revision() != before {
+		t.Errorf("second start: %q, %v, revision %d after %d", made, err, objects.View().Revision(), before)
+	}
+	user, _ := objects.View().Get(userKind, "user-1")
+	if !passwordMatches(textOf(user.Object, "password"), "first password") {
+		t.Error("the second start changed the password")
+	}
+}
+
+func TestBootstrapGivesTheBuiltInCertificatesTheirKeys(t *testing.T) {
+	objects := openStore(t)
+	if _, err := Bootstrap(t.Context(), objects, "first password", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range objects.View().List(certificateKind) {
+		certificate, _ := record.Object["certificate"].(schema.Object)
+		if _, err := tls.X509KeyPair([]byte(textOf(certificate, "certificate")), []byte(textOf(record.Object, "key"))); err != nil {
+			t.Errorf("%s: %v", record.Name, err)
+		}
+	}
+}
+
+func TestBootstrapRefusesAWeakPassword(t *testing.T) {
+	var problem *schema.FieldError
+	if _, err := Bootstrap(t.Context(), openStore(t), "short", time.Now()); !errors.As(err, &problem) || problem.Field != "password" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,149 @@
+package rest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// serving is the API on a real port.
+type serving struct {
+	*house
+	address string
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+func (h *house) serve() *serving {
+	h.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	h.must(err)
+	ctx, stop := context.WithCancel(context.Background())
+	s := &serving{house: h, address: listener.Addr().String(), stop: stop, ended: make(chan error, 1)}
+	go func() { s.ended <- h.api.Serve(ctx, listener) }()
+	h.t.Cleanup(stop)
+	return s
+}
+
+// shown is the certificate that a handshake gets.
+func (s *serving) shown() *x509.Certificate {
+	s.t.Helper()
+	connection, err := tls.Dial("tcp", s.address, &tls.Config{InsecureSkipVerify: true})
+	s.must(err)
+	defer connection.Close()
+	return connection.ConnectionState().PeerCertificates[0]
+}
+
+func TestPortalShowsTheCertificateOfTheSystemConfiguration(t *testing.T) {
+	s := newHouse(t).serve()
+	if name := s.shown().Subject.CommonName; !strings.HasPrefix(name, "System Default Portal") {
+		t.Errorf("at first %s", name)
+	}
+	c := s.login()
+	own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", schema.Object{"name": "own", "key_params": schema.Object{
+		"algorithm": "SSL_KEY_ALGORITHM_EC"}, "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "weir.example"}}})
+	c.want(http.StatusOK, "PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{
+		"portal_configuration": schema.Object{"sslkeyandcertificate_refs": []any{own["uuid"]}}}})
+	if name := s.shown().Subject.CommonName; name != "weir.example" {
+		t.Errorf("after the change %s", name)
+	}
+	c.refused(http.StatusPreconditionFailed, "SystemConfiguration", "DELETE", path(own), nil)
+}
+
+func TestRequestAtWorkIsAnsweredBeforeTheServerEnds(t *testing.T) {
+	h := newHouse(t)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	h.api.tokens = slowTokens{entered, leave}
+	s := h.serve()
+	c := h.login()
+	answered := make(chan int, 1)
+	go func() {
+		r, err := http.NewRequest("POST", "https://"+s.address+"/api/securetoken-generate", strings.NewReader("{}"))
+		h.must(err)
+		r.Header.Set("X-CSRFToken", c.csrf)
+		for _, cookie := range c.cookies {
+			r.AddCookie(cookie)
+		}
+		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		answer, err := transport.RoundTrip(r)
+		if err != nil {
+			answered <- 0
+			return
+		}
+		answer.Body.Close()
+		answered <- answer.StatusCode
+	}()
+	<-entered
+	s.stop()
+	refusedConnection(s)
+	close(leave)
+	if status := <-answered; status != http.StatusOK {
+		t.Errorf("the request at work got %d", status)
+	}
+	if err := <-s.ended; err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+}
+
+// refusedConnection returns when the listener is closed.
+func refusedConnection(s *serving) {
+	for {
+		connection, err := net.Dial("tcp", s.address)
+		if err != nil {
+			return
+		}
+		connection.Close()
+	}
+}
+
+type slowTokens struct{ entered, leave chan struct{} }
+
+func (s slowTokens) Issue(context.Context) (string, error) {
+	close(s.entered)
+	<-s.leave
+	return "weir1.a.b", nil
+}
+
+func TestPlainHTTPIsAnsweredWithAHint(t *testing.T) {
+	s := newHouse(t).serve()
+	answer, err := http.Get("http://" + s.address + "/healthz")
+	s.must(err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	s.must(err)
+	if answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "HTTPS") {
+		t.Errorf("got %d %s", answer.StatusCode, body)
+	}
+}
+
+func TestDefectInAHandlerIsA500AndNothingElse(t *testing.T) {
+	h := newHouse(t)
+	h.api.tokens = nil
+	c := h.login()
+	c.refused(http.StatusInternalServerError, "its log says why", "POST", "/api/securetoken-generate", nil)
+	c.want(http.StatusOK, "GET", "/api/pool", nil)
+}
+
+func TestEachCauseHasItsStatus(t *testing.T) {
+	for cause, status := range map[error]int{
+		store.ErrDiskFull:        http.StatusInsufficientStorage,
+		store.ErrClosed:          http.StatusServiceUnavailable,
+		store.ErrTooLarge:        http.StatusRequestEntityTooLarge,
+		context.DeadlineExceeded: http.StatusServiceUnavailable,
+		pki.ErrSealed:            http.StatusInternalServerError,
+	} {
+		if got := statusOf(errors.Join(errors.New("while writing"), cause)); got != status {
+			t.Errorf("%v is %d, want %d", cause, got, status)
+		}
+	}
+}
