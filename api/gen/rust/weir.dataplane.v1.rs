@@ -14,7 +14,7 @@ pub mod to_dataplane {
         /// whole, never a delta; answered by one Ack or Nack
         #[prost(message, tag = "2")]
         Plan(super::Plan),
-        /// only changes; what is not named keeps its state
+        /// only changes; what is not named keeps its state. Before the first Plan: kept for it
         #[prost(message, tag = "3")]
         ServerStates(super::ServerStates),
         #[prost(message, tag = "4")]

@@ -18,5 +18,5 @@ mod server;
 
 pub use control::{Control, Inbox};
 pub use error::Error;
-pub use order::{Answer, Counted, ORDERS_MAX, Order, WorkerLink};
+pub use order::{Answer, Counted, ORDERS_MAX, Order, States, WorkerLink};
 pub use server::Server;

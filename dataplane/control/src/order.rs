@@ -13,6 +13,9 @@ use weir_telemetry::Counters;
 /// Orders that may wait for one worker; giving one more waits.
 pub const ORDERS_MAX: usize = 1024;
 
+/// What the health monitors found, shared by all workers.
+pub type States = Arc<[ServerState]>;
+
 pub enum Order {
     /// Serve by this from now on, listening where it says; `sockets` are those not listened on yet, or renewed.
     /// Answered by [`Answer::Applied`].
@@ -20,7 +23,7 @@ pub enum Order {
         snapshot: Arc<Snapshot>,
         sockets: Vec<OwnedFd>,
     },
-    ServerStates(Arc<[ServerState]>),
+    ServerStates(States),
     /// Answered by [`Answer::Counted`].
     Count,
     /// Accept no more, end each connection with its response. Answered by [`Answer::Drained`] when none is left.

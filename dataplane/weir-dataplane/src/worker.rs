@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, mpsc},
 };
 
-use weir_control::{Answer, Counted, Inbox, Order, log};
+use weir_control::{Answer, Counted, Inbox, Order, States, log};
 use weir_proxy::{
     Proxy,
     io::{Close, Conn, Event, Gone, Handler, Io},
@@ -21,6 +21,8 @@ pub struct Worker {
     reactor: Reactor,
     proxy: Proxy,
     snapshot: Arc<Snapshot>,
+    /// Told before the first Plan; one frame at most.
+    early_states: States,
     orders: mpsc::Receiver<Order>,
     inbox: Inbox,
     events: Vec<Event>,
@@ -45,6 +47,7 @@ impl Worker {
             reactor,
             proxy: Proxy::new(snapshot.clone(), limits),
             snapshot,
+            early_states: Arc::default(),
             orders,
             inbox,
             events: Vec::new(),
@@ -95,11 +98,8 @@ impl Worker {
     fn obey(&mut self, order: Order) {
         match order {
             Order::Apply { snapshot, sockets } => self.apply(snapshot, sockets),
-            Order::ServerStates(states) => {
-                for state in states.iter() {
-                    self.proxy.set_server_up(&mut self.reactor, &state.pool_uuid, &state.server_id, state.up);
-                }
-            }
+            Order::ServerStates(states) if self.snapshot.revision() == 0 => self.early_states = states,
+            Order::ServerStates(states) => self.set_servers_up(&states),
             Order::Count => self.inbox.answer(Answer::Counted(Box::new(self.counted()))),
             Order::Drain => {
                 self.reactor.listeners().into_iter().for_each(|address| self.unlisten(address));
@@ -117,6 +117,9 @@ impl Worker {
         }
         // Before the first connection comes in, the proxy knows whose it is.
         self.proxy.replace(&mut self.reactor, snapshot.clone());
+        // After a restart clients wait already: the first of them shall find its servers up.
+        let early_states = std::mem::take(&mut self.early_states);
+        self.set_servers_up(&early_states);
         if self.draining == Draining::No {
             sockets.into_iter().for_each(|socket| self.listen(socket));
         }
@@ -128,6 +131,12 @@ impl Worker {
         let revision = snapshot.revision();
         self.snapshot = snapshot;
         self.inbox.answer(Answer::Applied { revision });
+    }
+
+    fn set_servers_up(&mut self, states: &States) {
+        for state in states.iter() {
+            self.proxy.set_server_up(&mut self.reactor, &state.pool_uuid, &state.server_id, state.up);
+        }
     }
 
     fn listen(&mut self, socket: OwnedFd) {

@@ -378,7 +378,7 @@ type ToDataplane_Plan struct {
 }
 
 type ToDataplane_ServerStates struct {
-	ServerStates *ServerStates `protobuf:"bytes,3,opt,name=server_states,json=serverStates,proto3,oneof"` // only changes; what is not named keeps its state
+	ServerStates *ServerStates `protobuf:"bytes,3,opt,name=server_states,json=serverStates,proto3,oneof"` // only changes; what is not named keeps its state. Before the first Plan: kept for it
 }
 
 type ToDataplane_Drain struct {
