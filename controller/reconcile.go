@@ -34,10 +34,11 @@ func reconcile(ctx context.Context, objects *store.Store, fleet *fleet.Fleet, li
 func wanted(view *store.View, before map[string]*enginev1.Plan, refuses func(engineUUID string) bool) fleet.State {
 	built, findings := model.Build(view.Revision(), objectsOf(view))
 	placement := place.Place(built)
+	compiler := plan.NewCompiler(built)
 	plans := make(map[string]*enginev1.Plan, len(built.Engines))
 	for _, engine := range built.Engines {
 		known := before[engine.UUID]
-		compiled, found := plan.Compile(built, placement, engine.UUID, known)
+		compiled, found := compiler.Compile(placement, engine.UUID, known)
 		if known != nil && plan.Same(known, compiled) && !refuses(engine.UUID) {
 			compiled = known
 		}

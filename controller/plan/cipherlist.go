@@ -102,10 +102,8 @@ func (c *choice) affected(operator byte) bool {
 
 // matcher reads one name, one keyword, or several keywords joined by + that must all match.
 func matcher(rule string) (matches func(*suite) bool, known bool) {
-	for i := range suites {
-		if rule == suites[i].openssl || rule == suites[i].iana {
-			return func(s *suite) bool { return s == &suites[i] }, true
-		}
+	if named := suiteByName[rule]; named != nil {
+		return func(s *suite) bool { return s == named }, true
 	}
 	keywords := strings.Split(rule, "+")
 	for _, keyword := range keywords {
@@ -117,6 +115,14 @@ func matcher(rule string) (matches func(*suite) bool, known bool) {
 		return !slices.ContainsFunc(keywords, func(keyword string) bool { return !s.is(keyword) })
 	}, true
 }
+
+var suiteByName = func() map[string]*suite {
+	byName := map[string]*suite{}
+	for i := range suites {
+		byName[suites[i].openssl], byName[suites[i].iana] = &suites[i], &suites[i]
+	}
+	return byName
+}()
 
 func isKeyword(word string) bool {
 	return slices.Contains(barren, word) || slices.ContainsFunc(suites, func(s suite) bool { return s.is(word) })

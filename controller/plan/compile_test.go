@@ -52,7 +52,7 @@ func TestGoldenPlans(t *testing.T) {
 func compileText(t *testing.T, text string) (*enginev1.Plan, []model.Finding) {
 	t.Helper()
 	m, findings := model.Build(7, objectsIn(t, text))
-	plan, found := Compile(m, place.Place(m), engineUUID, nil)
+	plan, found := NewCompiler(m).Compile(place.Place(m), engineUUID, nil)
 	return plan, append(findings, found...)
 }
 
@@ -170,7 +170,7 @@ func TestPlanIsTheSameHoweverOftenItIsCompiled(t *testing.T) {
 
 func TestEngineOfAnotherGroupGetsAnEmptyPlan(t *testing.T) {
 	m, _ := model.Build(7, objectsIn(t, readGolden(t, "secure_http")))
-	plan, findings := Compile(m, place.Place(m), "se-elsewhere", nil)
+	plan, findings := NewCompiler(m).Compile(place.Place(m), "se-elsewhere", nil)
 	if len(plan.GetResources()) != 0 || findings != nil || plan.GetRevision() != 7 {
 		t.Errorf("got %v, %v", plan, findings)
 	}
@@ -184,7 +184,7 @@ func TestVirtualServiceThatIsServedKeepsItsPort(t *testing.T) {
 	incumbent := strings.Replace(newcomer, "a-newcomer", "b-incumbent", 1)
 	before, _ := compileText(t, incumbent)
 	m, _ := model.Build(8, objectsIn(t, newcomer+incumbent))
-	plan, findings := Compile(m, place.Place(m), engineUUID, before)
+	plan, findings := NewCompiler(m).Compile(place.Place(m), engineUUID, before)
 	if len(plan.GetResources()) != 1 || plan.GetResources()[0].GetVirtualService().GetName() != "b-incumbent" {
 		t.Errorf("got %v", plan)
 	}

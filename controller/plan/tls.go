@@ -81,5 +81,5 @@ func readCiphers(subject subject, field, text string, report *report) []string {
 }
 
 func isTLS13(iana string) bool {
-	return slices.ContainsFunc(suites, func(s suite) bool { return s.iana == iana && s.version == tls13 })
+	return suiteByName[iana].version == tls13
 }

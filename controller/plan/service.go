@@ -1,0 +1,156 @@
+package plan
+
+import (
+	"fmt"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// listenersMax bounds one virtual service: its addresses times its ports.
+const listenersMax = 256
+
+// draft is a virtual service as engines shall serve it, if nothing blocks it: compiled, with the parts that it needs.
+// Several drafts may bring the same part.
+type draft struct {
+	vs      *model.VirtualService
+	subject subject
+	service *dataplanev1.VirtualService
+	parts   []*enginev1.Resource
+	report  report
+}
+
+func newDraft(vs *model.VirtualService) *draft {
+	d := &draft{vs: vs, subject: about("virtualservice", vs.Identity, vs.Named)}
+	refuseUnserved(d.subject, vs, &d.report)
+	if d.report.blocked {
+		return d
+	}
+	d.service = &dataplanev1.VirtualService{
+		Uuid:      vs.UUID,
+		Name:      vs.Name,
+		Listeners: listeners(d.subject, vs, &d.report),
+		Http:      httpProfile(vs, httpsPort(vs), &d.report),
+		Tcp:       tcpProfile(vs.TCP),
+	}
+	if vs.Pool != nil {
+		d.service.PoolUuid = vs.Pool.UUID
+		d.parts = pool(vs.Pool, &d.report)
+	}
+	if httpsPort(vs) != 0 {
+		d.parts = append(d.parts, secure(d.subject, vs, d.service, &d.report)...)
+	}
+	d.parts = append(d.parts, &enginev1.Resource{
+		Uuid: vs.UUID,
+		Body: &enginev1.Resource_VirtualService{VirtualService: d.service},
+	})
+	return d
+}
+
+// refuseUnserved blocks what engines cannot serve at all.
+func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
+	if vs.Type != "VS_TYPE_NORMAL" {
+		report.block(subject, "type", "engines cannot serve %s yet: use VS_TYPE_NORMAL", vs.Type)
+	}
+	switch profile := vs.ApplicationProfile; {
+	case profile == nil:
+		report.blocked = true // model has said why
+	case vs.HTTP == nil:
+		report.block(subject, "application_profile_ref",
+			"%s has type %s, engines can only serve APPLICATION_PROFILE_TYPE_HTTP yet", profile.Name, profile.Type)
+	}
+	switch profile := vs.NetworkProfile; {
+	case profile == nil:
+		report.blocked = true
+	case vs.TCP == nil:
+		report.block(subject, "network_profile_ref",
+			"%s has type %s, which cannot carry HTTP: use one of PROTOCOL_TYPE_TCP_PROXY", profile.Name, profile.Profile.Type)
+	}
+	if vs.PoolRef != "" && vs.Pool == nil {
+		report.blocked = true
+	}
+	for i, service := range vs.Services {
+		refuseOverrides(subject, vs, fmt.Sprintf("services[%d].", i), service, report)
+	}
+}
+
+func refuseOverrides(subject subject, vs *model.VirtualService, field string, service schema.Service, report *report) {
+	const refusal = "engines cannot treat ports differently yet: remove it"
+	if ref := service.ApplicationProfileRef; ref != "" && ref != vs.ApplicationProfileRef {
+		report.block(subject, field+"override_application_profile_ref", refusal)
+	}
+	if ref := service.NetworkProfileRef; ref != "" && ref != vs.NetworkProfileRef {
+		report.block(subject, field+"override_network_profile_ref", refusal)
+	}
+	if service.EnableHTTP2 {
+		report.warn(subject, field+"enable_http2", "engines do not speak HTTP/2 yet: HTTP/1.1 is offered")
+	}
+}
+
+// portField is where an operator wrote a port.
+func portField(vs *model.VirtualService, port uint32) string {
+	for i, service := range vs.Services {
+		if service.Port <= port && port <= service.PortRangeEnd {
+			return fmt.Sprintf("services[%d].port", i)
+		}
+	}
+	return "services"
+}
+
+// httpsPort is the first port with TLS; 0: none.
+func httpsPort(vs *model.VirtualService) uint32 {
+	for _, service := range vs.Services {
+		if service.EnableSSL {
+			return service.Port
+		}
+	}
+	return 0
+}
+
+// listeners are all addresses with all ports, in the order of the object.
+func listeners(subject subject, vs *model.VirtualService, report *report) []*dataplanev1.Listener {
+	if len(vs.Addresses) == 0 {
+		report.block(subject, "vsvip_ref", "has no address that is enabled: give the VsVip an ip_address")
+	}
+	if len(vs.Services) == 0 {
+		report.block(subject, "services", "has no port: add one")
+	}
+	var listeners []*dataplanev1.Listener
+	for _, address := range vs.Addresses {
+		for i, service := range vs.Services {
+			if len(listeners)+int(service.PortRangeEnd-service.Port) >= listenersMax {
+				report.block(subject, fmt.Sprintf("services[%d].port_range_end", i),
+					"makes more than %d listeners, addresses times ports: give fewer", listenersMax)
+				return nil
+			}
+			for port := service.Port; port <= service.PortRangeEnd; port++ {
+				listeners = append(listeners, &dataplanev1.Listener{Address: address.String(), Port: port, Tls: service.EnableSSL})
+			}
+		}
+	}
+	return listeners
+}
+
+// secure gives a virtual service its TLS; the parts are its certificates.
+func secure(subject subject, vs *model.VirtualService, into *dataplanev1.VirtualService, report *report) []*enginev1.Resource {
+	if vs.SSLProfile == nil {
+		report.block(subject, "ssl_profile_ref", "a port with enable_ssl needs an SSL profile")
+		return nil
+	}
+	if len(vs.Certificates) == 0 {
+		report.block(subject, "ssl_key_and_certificate_refs", "a port with enable_ssl needs a certificate that can be used")
+	}
+	into.Tls = tlsProfile(vs.SSLProfile, report)
+	var parts []*enginev1.Resource
+	for _, from := range vs.Certificates {
+		into.CertificateUuids = append(into.CertificateUuids, from.UUID)
+		compiled := &dataplanev1.Certificate{Uuid: from.UUID, Name: from.Name, ChainDer: from.ChainDER, KeyPkcs8Der: from.KeyDER}
+		parts = append(parts, &enginev1.Resource{
+			Uuid: from.UUID,
+			Body: &enginev1.Resource_Certificate{Certificate: compiled},
+		})
+	}
+	return parts
+}
