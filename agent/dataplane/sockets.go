@@ -98,7 +98,11 @@ func (s sockets) open(places places) error {
 		if _, have := s[place]; have {
 			continue
 		}
-		descriptor, err := listen(place.at)
+		err := s.claim(place.at)
+		var descriptor int
+		if err == nil {
+			descriptor, err = listen(place.at)
+		}
 		if err != nil {
 			s.close(opened)
 			return &listenError{places[place], place.at.String(), err}
@@ -107,6 +111,22 @@ func (s sockets) open(places places) error {
 		opened = append(opened, place)
 	}
 	return nil
+}
+
+// claim makes sure that no other program listens at an address that is to be ours. Binding with SO_REUSEPORT would not
+// tell: among programs of one user it succeeds, and the kernel deals our clients out between them.
+func (s sockets) claim(at netip.AddrPort) error {
+	for place := range s {
+		wild := place.at.Addr().IsUnspecified() || at.Addr().IsUnspecified()
+		if place.at == at || wild && place.at.Port() == at.Port() {
+			return nil
+		}
+	}
+	descriptor, err := bind(at, nil)
+	if err != nil {
+		return err
+	}
+	return unix.Close(descriptor)
 }
 
 // compareSlots orders by worker within an address, so that the kernel's reuseport group has worker n at index n.
@@ -136,8 +156,38 @@ func (s sockets) closeAll() {
 	s.close(slices.Collect(maps.Keys(s)))
 }
 
-// listen makes one of the sockets of an address. What it sets here every accepted connection inherits.
+// option is one of a socket, to be set to value.
+type option struct{ level, name, value int }
+
+// listenOptions are what every accepted connection inherits, and what lets each worker have its own socket.
+var listenOptions = []option{
+	{unix.SOL_SOCKET, unix.SO_REUSEPORT, 1},
+	{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
+	{unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, deferAcceptS},
+}
+
+// bindOptions let a VIP be bound that comes to this engine after its Plan does, or lives on the router only.
+var bindOptions = map[int][]option{
+	unix.AF_INET: {{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.IPPROTO_IP, unix.IP_FREEBIND, 1}},
+	unix.AF_INET6: {
+		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1}, {unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
+	},
+}
+
+// listen makes one of the sockets of an address.
 func listen(at netip.AddrPort) (descriptor int, err error) {
+	descriptor, err = bind(at, listenOptions)
+	if err != nil {
+		return 0, err
+	}
+	if err := unix.Listen(descriptor, backlog); err != nil {
+		unix.Close(descriptor)
+		return 0, err
+	}
+	return descriptor, nil
+}
+
+func bind(at netip.AddrPort, options []option) (descriptor int, err error) {
 	family := unix.AF_INET
 	if at.Addr().Is6() {
 		family = unix.AF_INET6
@@ -146,32 +196,17 @@ func listen(at netip.AddrPort) (descriptor int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err = errors.Join(setOptions(descriptor, family)...); err == nil {
-		err = unix.Bind(descriptor, address(at))
+	for _, option := range slices.Concat(bindOptions[family], options) {
+		err = errors.Join(err, unix.SetsockoptInt(descriptor, option.level, option.name, option.value))
 	}
 	if err == nil {
-		err = unix.Listen(descriptor, backlog)
+		err = unix.Bind(descriptor, address(at))
 	}
 	if err != nil {
 		unix.Close(descriptor)
 		return 0, err
 	}
 	return descriptor, nil
-}
-
-func setOptions(descriptor, family int) []error {
-	set := func(level, option, value int) error { return unix.SetsockoptInt(descriptor, level, option, value) }
-	errs := []error{
-		set(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
-		set(unix.SOL_SOCKET, unix.SO_REUSEPORT, 1),
-		set(unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
-		set(unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, deferAcceptS),
-	}
-	// A VIP may come to this engine after its Plan does, or live on the router only.
-	if family == unix.AF_INET6 {
-		return append(errs, set(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1), set(unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1))
-	}
-	return append(errs, set(unix.IPPROTO_IP, unix.IP_FREEBIND, 1))
 }
 
 func address(at netip.AddrPort) unix.Sockaddr {

@@ -94,6 +94,16 @@ func TestNamesTheVirtualServiceWhosePortIsInUseAndOpensNothing(t *testing.T) {
 	}
 }
 
+func TestDoesNotShareAPortWithAnotherEngineOfTheSameUser(t *testing.T) {
+	plan := service(&dataplanev1.Listener{Address: "127.0.0.1", Port: freePort(t)})
+	if _, err := openFor(t, sockets{}, plan, 2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openFor(t, sockets{}, plan, 2); !errors.As(err, new(*listenError)) || !strings.Contains(err.Error(), "another program") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestRefusesAListenerThatIsNoAddressAndPort(t *testing.T) {
 	for _, listener := range []*dataplanev1.Listener{
 		{Address: "shop.example", Port: 80}, {Address: "192.0.2.1"}, {Address: "192.0.2.1", Port: 65536}, {Port: 80},
