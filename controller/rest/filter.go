@@ -67,7 +67,7 @@ func parseFilter(view *store.View, kind *schema.Kind, name, value string) (filte
 	case "referred_by":
 		return referredBy(view, value)
 	}
-	return comparing(view, name, value), nil
+	return comparing(view, kind, name, value), nil
 }
 
 // searching finds a text anywhere in what a client could read of an object. The form "(name,x)" asks for one field.
@@ -81,10 +81,11 @@ func searching(kind *schema.Kind, value string, fold func(string) string) (filte
 	}
 	wanted := fold(value)
 	return func(r *store.Record) bool {
+		shown := kind.Redact(r.Object)
 		if field != "" {
-			return strings.Contains(fold(text(r.Object[field])), wanted)
+			return strings.Contains(fold(text(shown[field])), wanted)
 		}
-		body, err := json.Marshal(kind.Redact(r.Object))
+		body, err := json.Marshal(shown)
 		return err == nil && strings.Contains(fold(string(body)), wanted)
 	}, nil
 }
@@ -106,18 +107,15 @@ func referredBy(view *store.View, value string) (filter, error) {
 	return func(r *store.Record) bool { return known && referrer.RefersTo(r.Kind, r.UUID) }, nil
 }
 
-// comparing filters by a field: "name", "name.contains", "services.port", "cloud_ref.name".
-func comparing(view *store.View, name, value string) filter {
+// comparing filters by a field: "name", "name.contains", "services.port", "cloud_ref.name". What matches must match
+// again without its secrets, so that nobody guesses one by filtering; hiding them takes a copy, so it comes second.
+func comparing(view *store.View, kind *schema.Kind, name, value string) filter {
 	field, compare := operator(name, value)
 	path := strings.Split(field, ".")
-	return func(r *store.Record) bool {
-		for _, found := range valuesAt(view, r.Object, path) {
-			if compare(text(found)) {
-				return true
-			}
-		}
-		return false
+	matches := func(object schema.Object) bool {
+		return slices.ContainsFunc(valuesAt(view, object, path), func(found any) bool { return compare(text(found)) })
 	}
+	return func(r *store.Record) bool { return matches(r.Object) && matches(kind.Redact(r.Object)) }
 }
 
 func operator(name, value string) (field string, compare func(string) bool) {
@@ -183,13 +181,17 @@ func text(value any) string {
 }
 
 // sortRecords orders by a field of the objects, "-field" the other way round; ties stay in order of name.
-func sortRecords(records []*store.Record, by string) {
+func sortRecords(kind *schema.Kind, records []*store.Record, by string) {
 	field, descending := strings.CutPrefix(by, "-")
 	if field == "" {
 		return
 	}
+	values := make(map[*store.Record]any, len(records))
+	for _, record := range records {
+		values[record] = kind.Redact(record.Object)[field]
+	}
 	slices.SortStableFunc(records, func(a, b *store.Record) int {
-		order := compareValues(a.Object[field], b.Object[field])
+		order := compareValues(values[a], values[b])
 		if descending {
 			return -order
 		}

@@ -60,6 +60,18 @@ func TestListsAreFiltered(t *testing.T) {
 	c.refused(http.StatusForbidden, "does not exist", "GET", "/api/pool?tenant=none", nil)
 }
 
+func TestSecretsAreNotGuessedByFiltering(t *testing.T) {
+	c := newHouse(t).login()
+	for _, query := range []string{"key.contains=PRIVATE", "search=PRIVATE", "search=(key,PRIVATE)", "key.icontains=private"} {
+		if found := c.want(http.StatusOK, "GET", "/api/sslkeyandcertificate?"+query, nil); found["count"] != 0.0 {
+			t.Errorf("%s finds %v", query, names(found))
+		}
+	}
+	if found := c.want(http.StatusOK, "GET", "/api/user?password.contains=argon2id", nil); found["count"] != 0.0 {
+		t.Errorf("the hash of a password is found")
+	}
+}
+
 func names(list schema.Object) string {
 	var found []string
 	for _, item := range list["results"].([]any) {

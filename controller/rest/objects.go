@@ -31,7 +31,7 @@ func list(c *call, kind *schema.Kind) error {
 			found = append(found, record)
 		}
 	}
-	sortRecords(found, c.query.Get("sort"))
+	sortRecords(kind, found, c.query.Get("sort"))
 	style := c.rendering()
 	results := []schema.Object{}
 	for _, record := range page.of(found) {
