@@ -29,7 +29,7 @@ type Config struct {
 	EngineListen      string    // gRPC for agents, host:port
 	AdminPasswordFile string    // for the first start; empty: one is generated
 	Out               io.Writer // one line each for what an operator needs to know
-	Logger            *slog.Logger
+	Log               *slog.Logger
 }
 
 // Run serves until ctx ends. An error is one line that says what is wrong and what to do.
@@ -54,7 +54,7 @@ func Run(ctx context.Context, config Config) error {
 
 // serve runs all parts until one fails or ctx ends, and then waits for the others.
 func serve(ctx context.Context, config Config, data *data, api, engines net.Listener) error {
-	log := config.Logger
+	log := config.Log
 	authority, err := pki.OpenAuthority(ctx, data.objects.Vault("pki"), data.sealer, time.Now())
 	if err != nil {
 		return err

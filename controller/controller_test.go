@@ -56,7 +56,7 @@ func boot(t *testing.T, dir string) (started *house, url string) {
 	ended := make(chan error, 1)
 	go func() {
 		err := Run(ctx, Config{
-			DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Out: out, Logger: slog.New(slog.DiscardHandler),
+			DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Out: out, Log: slog.New(slog.DiscardHandler),
 		})
 		out.CloseWithError(err)
 		ended <- err
@@ -428,7 +428,7 @@ func TestSaysInOneLineWhyItCannotStart(t *testing.T) {
 			Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", DataDir: t.TempDir(), AdminPasswordFile: "/nowhere/x",
 		}, "/nowhere/x"},
 	} {
-		c.config.Out, c.config.Logger = io.Discard, slog.New(slog.DiscardHandler)
+		c.config.Out, c.config.Log = io.Discard, slog.New(slog.DiscardHandler)
 		err := Run(t.Context(), c.config)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v", name, err)

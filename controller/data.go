@@ -43,7 +43,7 @@ func openData(ctx context.Context, config Config) (*data, error) {
 		return nil, unusable(config.DataDir, err)
 	}
 	objects, err := store.Open(ctx, store.Config{
-		Dir: filepath.Join(config.DataDir, storeName), Sealer: sealer, Logger: config.Logger,
+		Dir: filepath.Join(config.DataDir, storeName), Sealer: sealer, Logger: config.Log,
 	})
 	if err != nil {
 		return nil, err

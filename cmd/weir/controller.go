@@ -15,7 +15,7 @@ func controllerCommand() *cobra.Command {
 		Short: "Run the controller: objects, placement and the REST API",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			config.Out, config.Logger = command.OutOrStdout(), slog.Default()
+			config.Out, config.Log = command.OutOrStdout(), slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
 			return controller.Run(command.Context(), config)
 		},
 	}
