@@ -33,14 +33,15 @@ type member struct {
 	etcd   *embed.Etcd
 	level  zap.AtomicLevel
 	once   sync.Once
-	failed chan error // one error, when etcd gave up
+	failed chan error    // one error, when etcd gave up
+	gaveUp chan struct{} // closed then
 }
 
 // startMember returns when the member serves writes. etcd answers damage by ending the process or a goroutine; the
 // hooks of its logger turn that into an error here.
 func startMember(ctx context.Context, dir string, log *slog.Logger) (*member, error) {
 	// During the start etcd warns about flags it was not given; only errors are news to an operator.
-	m := &member{failed: make(chan error, 1), level: zap.NewAtomicLevelAt(zap.ErrorLevel)}
+	m := &member{failed: make(chan error, 1), gaveUp: make(chan struct{}), level: zap.NewAtomicLevelAt(zap.ErrorLevel)}
 	existed := fileExists(filepath.Join(dir, "member"))
 	if err := probe(filepath.Join(dir, "member", "snap", "db")); err != nil {
 		return nil, unopened(dir, existed, err)
@@ -110,7 +111,10 @@ func (m *member) client() *clientv3.Client { return v3client.New(m.etcd.Server) 
 
 // fail reports the first cause only.
 func (m *member) fail(err error) {
-	m.once.Do(func() { m.failed <- err })
+	m.once.Do(func() {
+		m.failed <- err
+		close(m.gaveUp)
+	})
 }
 
 // stop waits for etcd, but not for one that has given up already.
@@ -122,6 +126,7 @@ func (m *member) stop() {
 	}()
 	select {
 	case <-closed:
+	case <-m.gaveUp:
 	case <-time.After(stopTimeout):
 	}
 }

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"github.com/weir-lb/weir/controller/schema"
 )
@@ -378,6 +380,25 @@ func TestTooManyBytesInOneUpdateAreRefused(t *testing.T) {
 	if !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestDatabaseThatGivesUpIsReportedAndHoldsNobodyUp(t *testing.T) {
+	s, err := Open(t.Context(), config(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cause := fmt.Errorf("write member/snap/db: %w", syscall.ENOSPC)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.member.logger(s.log).Fatal("failed to commit tx", zap.Error(cause))
+		t.Error("the goroutine that gave up goes on")
+	}()
+	<-ended
+	if err := <-s.Failed(); !errors.Is(err, ErrDiskFull) || !strings.Contains(err.Error(), "failed to commit tx") {
+		t.Errorf("got %v", err)
+	}
+	s.Close()
 }
 
 func TestClosedStoreRefusesWrites(t *testing.T) {
