@@ -55,7 +55,7 @@ func segments(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// body reads what was sent; it is a schema.FieldError's twin when that is too much.
+// body reads what was sent; error: *http.MaxBytesError.
 func (c *call) body() ([]byte, error) {
 	return io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBodyBytes))
 }

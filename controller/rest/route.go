@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func (c *call) route() (handle handler, public bool, err error) {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	allowed := append([]string{"HEAD", "OPTIONS"}, mapKeys(found.methods)...)
+	allowed := slices.AppendSeq([]string{"HEAD", "OPTIONS"}, maps.Keys(found.methods))
 	slices.Sort(allowed)
 	c.w.Header().Set("Allow", strings.Join(allowed, ", "))
 	if method == http.MethodOptions {
@@ -112,12 +113,4 @@ func generic(kind *schema.Kind, one bool) methods {
 func options(c *call) error {
 	c.w.WriteHeader(http.StatusOK)
 	return nil
-}
-
-func mapKeys(m methods) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	return keys
 }
