@@ -87,11 +87,11 @@ func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) 
 
 // Change admits a new state of an object.
 func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*store.Record, error) {
-	var made *store.Record
+	var was, made *store.Record
 	err := w.mayWrite("change")
 	if err == nil {
 		err = g.store.Update(ctx, func(tx *store.Tx) (err error) {
-			made, err = g.change(tx, w, id, edit)
+			was, made, err = g.change(tx, w, id, edit)
 			return err
 		})
 	}
@@ -99,25 +99,29 @@ func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*stor
 	if err != nil {
 		return nil, err
 	}
+	if w.Kind.Name == userKind && was.Object["password"] != made.Object["password"] {
+		g.Sessions.EndAll(ctx, id)
+	}
 	return g.written(w.Kind, made.UUID)
 }
 
-func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (*store.Record, error) {
-	stored, err := Find(tx.View(), w.Tenant, w.Kind, id)
+func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *store.Record, err error) {
+	was, err = Find(tx.View(), w.Tenant, w.Kind, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	next, err := edit(schema.Clone(stored.Object))
+	next, err := edit(schema.Clone(was.Object))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := fresh(next, stored); err != nil {
-		return nil, err
+	if err := fresh(next, was); err != nil {
+		return nil, nil, err
 	}
-	if err := keepIdentity(w.Kind, next, stored); err != nil {
-		return nil, err
+	if err := keepIdentity(w.Kind, next, was); err != nil {
+		return nil, nil, err
 	}
-	return g.put(tx, w, next, stored, stored.Tenant)
+	made, err = g.put(tx, w, next, was, was.Tenant)
+	return was, made, err
 }
 
 // put is the part of the chain that a new object and a changed one share.

@@ -32,10 +32,7 @@ func (c *call) rendering() rendering {
 
 // render makes of a record what a client reads.
 func (c *call) render(kind *schema.Kind, record *store.Record, style rendering) schema.Object {
-	shown := schema.Clone(record.Object)
-	if !style.secrets || kind.Name == "user" {
-		shown = kind.Redact(record.Object)
-	}
+	shown := shownSecrets(kind, record.Object, style.secrets)
 	if err := kind.Derive(shown, c.api.now()); err != nil { // it could be read when it was written
 		c.api.log.Error("computed fields are stale", "kind", record.Kind, "uuid", record.UUID, "err", err)
 	}
@@ -50,6 +47,14 @@ func (c *call) render(kind *schema.Kind, record *store.Record, style rendering) 
 		c.joinRuntime(shown, record)
 	}
 	return only(shown, style.fields)
+}
+
+// shownSecrets copies an object, with its secrets hidden unless they are wanted; nobody reads a password.
+func shownSecrets(kind *schema.Kind, object schema.Object, wanted bool) schema.Object {
+	if wanted && kind.Name != "user" {
+		return schema.Clone(object)
+	}
+	return kind.Redact(object)
 }
 
 // absolute turns stored references into URLs of this host.
