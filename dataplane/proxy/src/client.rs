@@ -12,7 +12,7 @@ use crate::{
     buf::Buf,
     exchange::{Exchange, balance_key},
     inbox::Inbox,
-    io::{Close, Conn, Io},
+    io::{Conn, Io},
     line::Line,
     proxy::Core,
     rescue::Error,
@@ -23,6 +23,8 @@ pub(crate) struct Client {
     pub line: Line,
     /// Of the request in flight, or of the one before; looked up again for the next one after a new snapshot.
     pub service: Arc<VirtualService>,
+    /// The virtual service that counts this connection.
+    pub accepted_by: u32,
     pub facts: ClientFacts,
     pub inbox: Inbox,
     pub stage: Stage,
@@ -97,6 +99,7 @@ impl Client {
         core.counters.note(Happening::ClientConnected { service: service.id });
         Some(Self {
             line,
+            accepted_by: service.id,
             facts: ClientFacts::new(peer, listener, secure.is_some()),
             inbox: Inbox::default(),
             stage: if secure.is_some() { Stage::Handshake } else { Stage::Idle },
@@ -192,12 +195,6 @@ impl Client {
             self.epoch = core.epoch;
         }
         true
-    }
-
-    /// How to end the connection behind a complete answer.
-    pub fn farewell(&self) -> Close {
-        let unread = !self.inbox.is_empty() || !self.line.is_reading();
-        if unread && !self.ended { Close::Linger } else { Close::Flush }
     }
 
     pub fn report_bytes(&mut self, core: &mut Core) {

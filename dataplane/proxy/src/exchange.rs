@@ -25,6 +25,8 @@ use crate::{
 pub(crate) struct Exchange {
     method: Method,
     version: Version,
+    /// The client said that it sends nothing after it.
+    last: bool,
     /// The client and we would both go on after it.
     keep_alive: bool,
     /// The client has its 100 from us.
@@ -67,6 +69,7 @@ impl Exchange {
         Self {
             method: head.method,
             version: head.version,
+            last: !head.keep_alive,
             keep_alive,
             continued,
             key,
@@ -193,7 +196,8 @@ impl Proxy {
         let Some(client) = self.clients.find(conn) else { return };
         let Some(exchange) = client.exchange() else { return };
         let Some(server_conn) = exchange.server().filter(|_| exchange.is_waiting()) else { return };
-        let Some(server) = self.servers.find(server_conn) else { return };
+        // The idle connection it was to go out on may have been lost meanwhile, and another be on its way.
+        let Some(server) = self.servers.find(server_conn).filter(|server| server.is_connected()) else { return };
         let waiting = std::mem::replace(&mut exchange.phase, Phase::Sending { server: server_conn });
         let Phase::Waiting { request, .. } = waiting else { return };
         server.requests += 1;
@@ -353,17 +357,19 @@ impl Proxy {
         let Phase::Streaming { download, .. } = &exchange.phase else { return };
         let uploaded = !exchange.awaits_body();
         let (client_goes_on, server_goes_on) = (download.client_goes_on, download.server_goes_on);
+        // What a client sends behind a request that is not its last must not reset the answer.
+        let farewell = if uploaded && exchange.last { Close::Flush } else { Close::Linger };
         self.release_server(io, server_conn, conn, server_goes_on && uploaded);
-        self.finish_client(io, conn, client_goes_on && uploaded, uploaded);
+        self.finish_client(io, conn, client_goes_on && uploaded, farewell);
     }
 
-    fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool, uploaded: bool) {
+    fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool, farewell: Close) {
         let Some(client) = self.clients.find(conn) else { return };
         client.report_bytes(&mut self.core);
         if goes_on {
             client.finish_request(io);
         } else {
-            let how = if uploaded { client.farewell() } else { Close::Linger };
+            let how = if client.ended { Close::Flush } else { farewell };
             self.close_client(io, conn, how);
         }
     }
@@ -542,7 +548,6 @@ impl Proxy {
         let Some(client) = self.clients.find(conn) else { return };
         self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
         client.deliver(io, &mut self.core.unflushed, response);
-        // Without keep-alive more of the request may still come, and a reset must not overtake the answer.
-        self.finish_client(io, conn, keep_alive, false);
+        self.finish_client(io, conn, keep_alive, Close::Linger);
     }
 }

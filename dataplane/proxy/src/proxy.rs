@@ -229,7 +229,7 @@ impl Proxy {
             client.say_goodbye(io, &mut self.core);
         }
         client.report_bytes(&mut self.core);
-        self.core.counters.note(Happening::ClientGone { service: client.service.id });
+        self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
         if let Some(kept) = client.kept {
             self.close_server(io, kept, Close::Flush);
         }

@@ -14,7 +14,11 @@ pub enum Act {
     EngineReset(LinkId),
     /// The engine looks again at what has arrived and is unread.
     Pump(LinkId),
-    Accept { link: LinkId, listener: SocketAddr, peer: SocketAddr },
+    Accept {
+        link: LinkId,
+        listener: SocketAddr,
+        peer: SocketAddr,
+    },
     Connected(LinkId),
     ConnectFailed(LinkId, Gone),
     Deadline(Conn, Time),

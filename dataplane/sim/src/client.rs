@@ -54,6 +54,8 @@ pub struct Plan {
     pub manner: Manner,
     /// Pause between two pieces of what it sends.
     pub pause_us: u64,
+    /// Reads nothing, so it may wait for ever.
+    pub deaf: bool,
     /// Nothing goes wrong in this run: each request must be answered by a server.
     pub calm: bool,
 }
@@ -112,7 +114,10 @@ impl Client {
             Manner::Resets(after) | Manner::Closes(after) => desk.wake_after(*after),
             Manner::Sends(bytes, _) => {
                 let bytes = bytes.clone();
-                desk.tell(&self.plan.name, format_args!("sends {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(60)])));
+                desk.tell(
+                    &self.plan.name,
+                    format_args!("sends {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(60)])),
+                );
                 self.write(bytes, desk);
             }
             _ => {}
@@ -129,6 +134,7 @@ impl Client {
             let (head, body) = request.bytes();
             desk.tell(&self.plan.name, format_args!("asks {} for {}", request.method, request.path()));
             desk.ledger.tally.asked += 1;
+            self.told_to_close |= request.close;
             self.asked.push_back(self.next);
             self.next += 1;
             if request.expect_continue {
@@ -248,7 +254,8 @@ impl Client {
             if !matches!(self.plan.manner, Manner::Sends(..)) {
                 // A timeout may be answered before the request is through; anything else is not ours.
                 if head.field("X-Id").is_some() || status != 408 {
-                    desk.ledger.violation(&self.plan.name, format_args!("got an answer to no request: {:?}", head.start));
+                    desk.ledger
+                        .violation(&self.plan.name, format_args!("got an answer to no request: {:?}", head.start));
                 }
             }
             return self.take_page(head, status, false);
@@ -270,7 +277,8 @@ impl Client {
             Some(id) => self.take_server_head(head, status, id),
             None => {
                 if self.plan.calm && self.plan.manner == Manner::Polite {
-                    desk.ledger.violation(&self.plan.name, format_args!("got {:?} while nothing was wrong", head.start));
+                    desk.ledger
+                        .violation(&self.plan.name, format_args!("got {:?} while nothing was wrong", head.start));
                 }
                 self.take_page(head, status, head_only);
             }
@@ -325,7 +333,7 @@ impl Client {
             }
         }
         // A final answer without a 100: the server does not want the body.
-        if self.held_body.take().is_some() {
+        if self.asked.is_empty() && self.held_body.take().is_some() {
             self.told_to_close = true;
         }
         self.ask(desk);
@@ -388,7 +396,7 @@ impl Peer for Client {
     }
 
     fn conclude(&mut self, ledger: &mut Ledger) {
-        if !self.over && !matches!(self.plan.manner, Manner::Sends(..)) {
+        if !self.over && !self.plan.deaf && !matches!(self.plan.manner, Manner::Sends(..)) {
             ledger.violation(&self.plan.name, "was left waiting for ever");
         }
         self.settle(ledger);

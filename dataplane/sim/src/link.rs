@@ -22,7 +22,10 @@ pub struct Quality {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appetite {
     AtOnce,
-    Slowly { bytes: usize, every: Duration },
+    Slowly {
+        bytes: usize,
+        every: Duration,
+    },
     /// Reads nothing, ever.
     Never,
 }

@@ -72,7 +72,8 @@ impl Reader {
         let mut lines = text.split("\r\n");
         let start = lines.next().unwrap_or_default().to_owned();
         let field = |line: &str| {
-            let (name, value) = line.split_once(':').ok_or_else(|| Malformed(format!("field without colon: {line:?}")))?;
+            let (name, value) =
+                line.split_once(':').ok_or_else(|| Malformed(format!("field without colon: {line:?}")))?;
             Ok((name.to_owned(), value.trim().to_owned()))
         };
         Ok(Some(Head { start, fields: lines.map(field).collect::<Result<_, _>>()? }))

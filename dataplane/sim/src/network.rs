@@ -330,12 +330,8 @@ impl Io for Network {
     }
 
     fn connect(&mut self, to: SocketAddr) -> Conn {
-        let quality = Quality {
-            latency: Duration::ZERO,
-            shredded: false,
-            window_bytes: usize::MAX,
-            appetite: Appetite::AtOnce,
-        };
+        let quality =
+            Quality { latency: Duration::ZERO, shredded: false, window_bytes: usize::MAX, appetite: Appetite::AtOnce };
         self.links.push(Link::new(quality, None));
         let link = self.links.len() - 1;
         self.dials.push_back((link, to));

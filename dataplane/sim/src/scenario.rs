@@ -157,8 +157,11 @@ fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Pl
         connection_lifetime_ms: *rng.pick(&[0, 200]),
         max_connection_reuse: *rng.pick(&[0, 3]),
         max_idle_connections: *rng.pick(&[0, 1]),
-        fail_action: if calm || rng.chance(70) { api::FailAction::LocalResponse } else { api::FailAction::CloseConnection }
-            as i32,
+        fail_action: if calm || rng.chance(70) {
+            api::FailAction::LocalResponse
+        } else {
+            api::FailAction::CloseConnection
+        } as i32,
         ..Default::default()
     };
     let listener = |at: SocketAddr, tls| api::Listener { address: at.ip().to_string(), port: at.port().into(), tls };
@@ -227,7 +230,9 @@ fn client_plan(rng: &mut Rng, n: u64, calm: bool, tls: bool, ids: &mut u64) -> C
     let quality = quality(rng, calm);
     let start = Duration::from_micros(rng.between(0, *rng.clone().pick(&[10, 5_000, 200_000])));
     let listener = if tls { SECURE } else { PLAIN };
-    ClientPlan { start, listener, tls, quality, plan: client::Plan { name, requests, pipelined, manner, pause_us, calm } }
+    let deaf = quality.appetite == Appetite::Never;
+    let plan = client::Plan { name, requests, pipelined, manner, pause_us, deaf, calm };
+    ClientPlan { start, listener, tls, quality, plan }
 }
 
 fn good_manner(rng: &mut Rng) -> Manner {
@@ -250,7 +255,7 @@ fn bad_manner(rng: &mut Rng, ids: &mut u64) -> Manner {
 
 fn request(rng: &mut Rng, ids: &mut u64, pipelined: bool) -> Request {
     *ids += 1;
-    let len = |rng: &mut Rng| rng.length(400_000) as usize;
+    let len = |rng: &mut Rng| rng.length(200_000) as usize;
     let body = match rng.between(0, 5) {
         0 => RequestBody::Length(len(rng)),
         1 => RequestBody::Chunked(len(rng)),

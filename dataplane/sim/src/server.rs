@@ -328,9 +328,7 @@ fn response(request: &Head, id: u64, last: bool, chunk_bytes: usize) -> (Vec<u8>
         Style::UntilClose => ("200 OK", String::new(), body, true),
         Style::NoContent => ("204 No Content", String::new(), vec![], false),
         Style::NotModified => ("304 Not Modified", format!("Content-Length: {len}\r\n"), vec![], false),
-        Style::Length | Style::Interim | Style::Early => {
-            ("200 OK", format!("Content-Length: {len}\r\n"), body, false)
-        }
+        Style::Length | Style::Interim | Style::Early => ("200 OK", format!("Content-Length: {len}\r\n"), body, false),
     };
     let closes = last || ends;
     let interim = match style {
