@@ -85,7 +85,7 @@ func startController(t *testing.T) *url.URL {
 	ended := make(chan error, 1)
 	go func() {
 		err := controller.Run(ctx, controller.Config{Version: "interop", DataDir: dir, Listen: "127.0.0.1:0",
-			EngineListen: "127.0.0.1:0", AdminPasswordFile: passwordFile, Out: out, Logger: slog.New(slog.DiscardHandler)})
+			EngineListen: "127.0.0.1:0", AdminPasswordFile: passwordFile, Out: out, Log: slog.New(slog.DiscardHandler)})
 		out.CloseWithError(errors.Join(err, io.EOF))
 		ended <- err
 	}()
