@@ -64,6 +64,19 @@ func (w Write) mayWrite(action string) error {
 	return &Forbidden{fmt.Sprintf("User %s may not %s a %s", w.Who.Name, action, w.Kind.Name)}
 }
 
+// keepsAdministrator refuses to shut everybody out.
+func keepsAdministrator(kind *schema.Kind, user schema.Object) error {
+	if kind.Name != userKind || user["uuid"] != schema.BuiltinUUID(userKind, "admin") {
+		return nil
+	}
+	for _, field := range []string{"is_superuser", "is_active"} {
+		if user[field] != true {
+			return &schema.FieldError{Kind: kind.Name, Field: field, Problem: "stays true for the built-in administrator"}
+		}
+	}
+	return nil
+}
+
 func principalOf(view *store.View, userUUID, address string) (Principal, bool) {
 	record, ok := view.Get(userKind, userUUID)
 	if !ok || record.Object["is_active"] == false {

@@ -34,6 +34,9 @@ func (g *Gate) shape(kind *schema.Kind, sent schema.Object, stored *store.Record
 	if err := kind.Check(object); err != nil {
 		return nil, err
 	}
+	if err := keepsAdministrator(kind, object); err != nil {
+		return nil, err
+	}
 	if err := fulfil(kind, object, g.now()); err != nil {
 		return nil, err
 	}

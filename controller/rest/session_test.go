@@ -223,3 +223,11 @@ func TestUserWorksOnlyInTenantsWithAccess(t *testing.T) {
 		eve.refused(http.StatusForbidden, "no access to tenant "+name, "GET", "/api/pool", nil)
 	}
 }
+
+func TestBuiltInAdministratorCannotBeShutOut(t *testing.T) {
+	c := newHouse(t).login()
+	for _, field := range []string{"is_superuser", "is_active"} {
+		c.refused(http.StatusBadRequest, field, "PATCH", "/api/user/user-1", schema.Object{"replace": schema.Object{field: false}})
+	}
+	c.refused(http.StatusBadRequest, "system default", "DELETE", "/api/user/user-1", nil)
+}
