@@ -111,6 +111,9 @@ func baseTLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, ServerName: controllerName, NextProtos: []string{"h2"}}
 }
 
+// errDisowned says that an engine was deleted: its certificate opens nothing any more.
+var errDisowned = errors.New("the controller disowns this engine")
+
 // plain says what gRPC says in the words of an operator's line.
 func plain(err error) error {
 	told := status.Convert(err)
@@ -123,6 +126,8 @@ func plain(err error) error {
 		return errors.New("the controller went away")
 	case codes.DeadlineExceeded:
 		return errors.New("the controller does not answer")
+	case codes.PermissionDenied:
+		return fmt.Errorf("%w: %s", errDisowned, told.Message())
 	default:
 		return fmt.Errorf("controller: %s", told.Message())
 	}

@@ -51,9 +51,10 @@ type Config struct {
 // Link is the line to one controller.
 type Link struct {
 	Config
-	leaving chan struct{} // closed by HangUp
-	mu      sync.Mutex
-	outbox  *outbox // of the stream that stands; nil: none
+	disowned bool          // the controller said so to this identity
+	leaving  chan struct{} // closed by HangUp
+	mu       sync.Mutex
+	outbox   *outbox // of the stream that stands; nil: none
 }
 
 // New makes a link that is idle until Run.
@@ -98,6 +99,7 @@ func (l *Link) Run(ctx context.Context) error {
 		if refused := (*RefusedError)(nil); l.Identity == nil && errors.As(err, &refused) {
 			return err
 		}
+		l.disowned = l.disowned || errors.Is(err, errDisowned)
 		if welcomed {
 			pause.Reset()
 			said = ""
@@ -160,6 +162,8 @@ func (l *Link) identify(ctx context.Context) error {
 		why = "this engine has not joined yet"
 	case l.Token != nil && !l.Identity.HasAuthority(l.Token.Fingerprint):
 		why = "the token is of another controller"
+	case l.Token != nil && l.disowned:
+		why = "the controller has deleted this engine"
 	case time.Now().After(l.Identity.Certificate.NotAfter):
 		why = "the engine's certificate expired at " + l.Identity.Certificate.NotAfter.Format(time.RFC3339)
 	default:
@@ -172,7 +176,7 @@ func (l *Link) identify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.Identity = identity
+	l.Identity, l.Token, l.disowned = identity, nil, false // a token is good for one time
 	l.Engine.Joined(identity)
 	l.Log.Info("joined", "controller", l.Address, "engine", identity.EngineUUID, "because", why)
 	return nil

@@ -54,7 +54,7 @@ func (d diary) expect(want ...string) {
 type fleet struct{ diary }
 
 func (f fleet) Join(_ context.Context, name string) (string, error) { return "se-" + name, nil }
-func (f fleet) Exists(string) bool                                  { return true }
+func (f fleet) Exists(uuid string) bool                             { return uuid != "se-deleted" }
 func (f fleet) Connected(uuid string, hello *enginev1.Hello) {
 	f.write("%s connected with %d", uuid, hello.GetRevision())
 }
@@ -183,17 +183,19 @@ func (r *rig) token() *Token {
 }
 
 // identity is one that was issued so long ago.
-func (r *rig) identity(age time.Duration) *state.Identity {
+func (r *rig) identity(age time.Duration) *state.Identity { return r.identityOf("se-one", age) }
+
+func (r *rig) identityOf(uuid string, age time.Duration) *state.Identity {
 	r.Helper()
-	key, csr, err := request("one")
+	key, csr, err := request(uuid)
 	if err != nil {
 		r.Fatal(err)
 	}
-	der, err := r.authority.IssueEngine(csr, "se-one", time.Now().Add(-age))
+	der, err := r.authority.IssueEngine(csr, uuid, time.Now().Add(-age))
 	if err != nil {
 		r.Fatal(err)
 	}
-	identity, err := accept("se-one", key, der, [][]byte{r.authority.CertificateDER()})
+	identity, err := accept(uuid, key, der, [][]byte{r.authority.CertificateDER()})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -293,6 +295,13 @@ func TestJoinsAgainWhenItsCertificateHasExpired(t *testing.T) {
 	r := newRig(t)
 	defer r.serve()()
 	r.dial(r.token(), r.identity(2*pki.EngineCertificateLifetime))
+	r.expect("joined as se-one", "se-one connected")
+}
+
+func TestJoinsAgainWithANewTokenWhenItWasDeleted(t *testing.T) {
+	r := newRig(t)
+	defer r.serve()()
+	r.dial(r.token(), r.identityOf("se-deleted", 0))
 	r.expect("joined as se-one", "se-one connected")
 }
 
