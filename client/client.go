@@ -6,12 +6,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 )
 
@@ -30,26 +28,6 @@ type Session struct {
 	saved  Saved
 	tenant string
 }
-
-// Problem is an answer that says no.
-type Problem struct {
-	Method, Path string
-	Status       int
-	Message      string // what the controller said, for people
-}
-
-func (p *Problem) Error() string {
-	return fmt.Sprintf("%s (%s %s: %d)", p.Message, p.Method, p.Path, p.Status)
-}
-
-// IsStatus tells whether err is a Problem with this HTTP status.
-func IsStatus(err error, status int) bool {
-	var problem *Problem
-	return errors.As(err, &problem) && problem.Status == status
-}
-
-// ErrNotFound says that a name has no object.
-var ErrNotFound = errors.New("not found")
 
 // InTenant returns a session of the same login that acts in another tenant.
 func (s *Session) InTenant(tenant string) *Session {
@@ -134,7 +112,7 @@ func (s *Session) call(ctx context.Context, method, path string, in, out any) er
 	}
 	answer, err := s.http.Do(request)
 	if err != nil {
-		return fmt.Errorf("controller %s: %w", s.base.Host, cause(err))
+		return s.unreachable(ctx, err)
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax))
@@ -142,7 +120,7 @@ func (s *Session) call(ctx context.Context, method, path string, in, out any) er
 		return fmt.Errorf("read answer of %s %s: %w", method, path, err)
 	}
 	if answer.StatusCode >= 300 {
-		return problemOf(request, answer.StatusCode, body)
+		return s.sessionOver(problemOf(request, answer.StatusCode, body))
 	}
 	if out == nil || len(body) == 0 {
 		return nil
@@ -172,30 +150,6 @@ func (s *Session) request(ctx context.Context, method, path string, in any) (*ht
 	request.Header.Set("Referer", s.base.String()+"/")
 	s.saved.sign(request)
 	return request, nil
-}
-
-// problemOf reads {"error": "text"} and its relatives.
-func problemOf(request *http.Request, status int, body []byte) *Problem {
-	message := strings.TrimSpace(string(body))
-	var said struct {
-		Error any `json:"error"`
-	}
-	if json.Unmarshal(body, &said) == nil && said.Error != nil {
-		message = fmt.Sprint(said.Error)
-	}
-	if message == "" {
-		message = http.StatusText(status)
-	}
-	return &Problem{Method: request.Method, Path: request.URL.Path, Status: status, Message: message}
-}
-
-// cause drops the method and URL that net/http puts in front of an error.
-func cause(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		return wrapped.Err
-	}
-	return err
 }
 
 const callTimeout = 30 * time.Second

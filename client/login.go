@@ -38,17 +38,6 @@ type Saved struct {
 	Tenant      string `json:"tenant"`
 }
 
-// UnknownCertificate is the error of a controller whose certificate nobody vouches for.
-type UnknownCertificate struct {
-	Host        string
-	Fingerprint string
-}
-
-func (u *UnknownCertificate) Error() string {
-	return fmt.Sprintf("the certificate of %s is signed by nobody this machine trusts; its SHA-256 fingerprint is %s",
-		u.Host, u.Fingerprint)
-}
-
 // Login opens a session.
 func Login(ctx context.Context, c Credentials) (*Session, error) {
 	session, err := Resume(Saved{URL: c.URL, Fingerprint: c.Fingerprint, Username: c.Username, Tenant: c.Tenant})
@@ -66,18 +55,10 @@ func Login(ctx context.Context, c Credentials) (*Session, error) {
 	request.Header.Set("Content-Type", "application/json")
 	answer, err := session.http.Do(request)
 	if err != nil {
-		return nil, loginError(session.base.Host, err)
+		return nil, session.unreachable(ctx, err)
 	}
 	defer answer.Body.Close()
 	return session, session.admitted(request, answer)
-}
-
-func loginError(host string, err error) error {
-	var unknown *UnknownCertificate
-	if errors.As(err, &unknown) {
-		return unknown
-	}
-	return fmt.Errorf("controller %s: %w", host, cause(err))
 }
 
 // admitted keeps what the answer to a login gives.
@@ -117,8 +98,8 @@ func Resume(saved Saved) (*Session, error) {
 		address = "https://" + address
 	}
 	base, err := url.Parse(address)
-	if err != nil || base.Host == "" {
-		return nil, fmt.Errorf("%q is not the address of a controller; give it as https://HOST:PORT", saved.URL)
+	if err != nil || base.Hostname() == "" || base.Scheme != "https" || base.Path != "" {
+		return nil, fmt.Errorf("%q is not the address of a controller: give https://HOST:PORT", saved.URL)
 	}
 	if saved.Tenant == "" {
 		saved.Tenant = "admin"
@@ -147,7 +128,7 @@ func trust(base *url.URL, fingerprint string) *tls.Config {
 		seen := hex.EncodeToString(sum[:])
 		if fingerprint != "" {
 			if !strings.EqualFold(seen, strings.ReplaceAll(fingerprint, ":", "")) {
-				return fmt.Errorf("certificate has fingerprint %s, not %s: log in again if it was replaced", seen, fingerprint)
+				return &ChangedCertificate{Host: base.Host, Known: fingerprint, Seen: seen}
 			}
 			return nil
 		}

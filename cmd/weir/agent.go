@@ -27,7 +27,7 @@ With --keep-dataplane it goes on serving, and the next agent on the same state d
 that is how an agent is upgraded without a client noticing.`,
 		Example: `  weir agent --controller 10.0.0.1:9444 --token weir1.…      the first time
   weir agent --controller 10.0.0.1:9444                      ever after`,
-		Args: cobra.NoArgs,
+		Args: arguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			config.Log = slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
 			return agent.Run(command.Context(), config)

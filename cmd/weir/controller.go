@@ -13,7 +13,7 @@ func controllerCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "controller",
 		Short: "Run the controller: objects, placement and the REST API",
-		Args:  cobra.NoArgs,
+		Args:  arguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			config.Out, config.Log = command.OutOrStdout(), slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
 			return controller.Run(command.Context(), config)

@@ -16,7 +16,7 @@ func demoCommand() *cobra.Command {
 		Long: `Start three nginx servers, a controller and one engine on the loopback interface; configure the virtual service of the
 1M-TPS paper in small through the REST API; drive full TLS handshakes at it for 10 seconds; show throughput, latency and
 CPU per transaction; then serve until Ctrl-C. Needs nginx, and weir-dataplane and weir-load beside weir.`,
-		Args: cobra.NoArgs,
+		Args: arguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if options.JSON {
 				options.Progress = os.Stderr

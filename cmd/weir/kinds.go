@@ -1,14 +1,15 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,10 @@ var shortNames = map[string][]string{
 	"serviceenginegroup":   {"seg", "engine-group"},
 }
 
-// kindCommands makes `weir KIND list|show|create|delete` for every kind of object there is.
+// withRuntime asks the API for the state of objects along with them.
+var withRuntime = url.Values{"join_subresources": {"runtime"}, "include_name": {"true"}}
+
+// kindCommands makes `weir KIND list|show|create|set|delete` for every kind of object there is.
 func kindCommands() []*cobra.Command {
 	var all []*cobra.Command
 	for _, kind := range schema.Kinds() {
@@ -36,10 +40,16 @@ func kindCommands() []*cobra.Command {
 			Use:     kind.Name,
 			Aliases: shortNames[kind.Name],
 			Short:   kind.Title + also(shortNames[kind.Name]),
-			Long:    "List, show, create and delete objects of kind " + kind.Title + ".",
+			Long:    "Objects of kind " + kind.Title + "." + originOf(kind),
 		}
-		command.AddCommand(listCommand(kind), showCommand(kind), createCommand(kind), deleteCommand(kind))
-		all = append(all, command)
+		command.AddCommand(showCommand(kind), setCommand(kind))
+		if kind.Only == "" {
+			command.AddCommand(listCommand(kind), deleteCommand(kind))
+		}
+		if kind.Creatable() {
+			command.AddCommand(createCommand(kind))
+		}
+		all = append(all, menu(command))
 	}
 	return all
 }
@@ -51,122 +61,135 @@ func also(names []string) string {
 	return " (also: " + strings.Join(names, ", ") + ")"
 }
 
+// originOf says where objects come from that nobody creates.
+func originOf(kind *schema.Kind) string {
+	switch {
+	case kind.Only != "":
+		return " There is exactly one."
+	case !kind.Creatable():
+		return " They come by themselves: let an engine join with `weir agent --controller HOST:9444 --token \"$(weir token)\"`."
+	}
+	return ""
+}
+
 func listCommand(kind *schema.Kind) *cobra.Command {
-	var output string
 	command := &cobra.Command{
-		Use:   "list",
-		Short: "List them",
-		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			session, err := openSession()
+		Use:        "list",
+		Short:      "List them",
+		Args:       arguments(),
+		SuggestFor: []string{"ls", "get"},
+	}
+	output := addOutput(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		session, err := openSession()
+		if err != nil {
+			return err
+		}
+		objects, err := session.List(command.Context(), kind.Name, withRuntime)
+		if err != nil {
+			return err
+		}
+		if *output == asJSON {
+			return printJSON(os.Stdout, append([]client.Object{}, objects...))
+		}
+		if len(objects) == 0 {
+			fmt.Println(howToBegin(kind))
+			return nil
+		}
+		others := related{}
+		for _, other := range kindsBehind(kind.Name) {
+			found, err := session.List(command.Context(), other, withRuntime)
 			if err != nil {
 				return err
 			}
-			objects, err := session.List(command.Context(), kind.Name, nil)
-			if err != nil {
-				return expired(err)
-			}
-			if output == "json" {
-				return printJSON(os.Stdout, nonNil(objects))
-			}
-			return printObjects(command.Context(), os.Stdout, session, kind.Name, objects)
-		},
+			others.add(found)
+		}
+		return tableOf(columnsOf(kind.Name, others, time.Now()), objects).print(os.Stdout)
 	}
-	addOutput(command, &output)
 	return command
+}
+
+// howToBegin is an empty table.
+func howToBegin(kind *schema.Kind) string {
+	if !kind.Creatable() {
+		return "There is no " + kind.Name + "." + originOf(kind)
+	}
+	return fmt.Sprintf("There is no %s. Create one:\n%s", kind.Name, exampleOf(kind.Name))
 }
 
 func showCommand(kind *schema.Kind) *cobra.Command {
-	var output string
 	command := &cobra.Command{
-		Use:               "show NAME",
+		Use:               usage("show", named(kind)),
 		Short:             "Show one, with its state",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeNames(kind),
-		RunE: func(command *cobra.Command, args []string) error {
-			session, err := openSession()
-			if err != nil {
-				return err
-			}
-			object, err := session.ByName(command.Context(), kind.Name, args[0])
-			if err != nil {
-				return expired(err)
-			}
-			if output == "json" {
-				return printJSON(os.Stdout, object)
-			}
-			return printObject(command.Context(), os.Stdout, session, kind.Name, object)
-		},
+		Args:              arguments(named(kind)...),
+		ValidArgsFunction: completeNames(kind, 1),
+		SuggestFor:        []string{"get"},
 	}
-	addOutput(command, &output)
+	output := addOutput(command)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		session, err := openSession()
+		if err != nil {
+			return err
+		}
+		object, err := find(command.Context(), session, kind, args)
+		if err != nil {
+			return err
+		}
+		if *output == asJSON {
+			return printJSON(os.Stdout, object)
+		}
+		return fieldsOf(object).print(os.Stdout)
+	}
 	return command
 }
 
-func createCommand(kind *schema.Kind) *cobra.Command {
-	var file, output string
-	command := &cobra.Command{
-		Use:   "create [NAME] [FIELD=VALUE …]",
-		Short: "Create one, from fields or from a JSON file",
-		Long: `Create an object from FIELD=VALUE pairs, from a JSON file (-f FILE, or -f - for standard input), or from both: pairs
-win. A field may be a path (servers[0].ip.addr=10.0.0.1); a value that reads as JSON is taken as JSON; a reference may
-be a name, written as in the API: pool_ref=/api/pool?name=web.`,
-		Example: exampleOf(kind.Name),
-		RunE: func(command *cobra.Command, args []string) error {
-			object, err := composeObject(file, args)
-			if err != nil {
-				return err
-			}
-			session, err := openSession()
-			if err != nil {
-				return err
-			}
-			created, err := session.Create(command.Context(), kind.Name, object)
-			if err != nil {
-				return expired(err)
-			}
-			if output == "json" {
-				return printJSON(os.Stdout, created)
-			}
-			fmt.Printf("Created %s %v (%v).\n", kind.Name, created["name"], created["uuid"])
-			return nil
-		},
+// named are the arguments that say which object of a kind: none where there is only one.
+func named(kind *schema.Kind) []string {
+	if kind.Only != "" {
+		return nil
 	}
-	command.Flags().StringVarP(&file, "file", "f", "", "JSON file to read the object from; - is standard input")
-	addOutput(command, &output)
-	return command
+	return []string{"NAME"}
 }
 
-func exampleOf(kind string) string {
-	switch kind {
-	case "pool":
-		return `  weir pool create web servers[0].ip.addr=10.0.0.1 servers[0].port=8080 health_monitor_refs[0]=/api/healthmonitor?name=System-HTTP`
-	case "vsvip":
-		return `  weir vsvip create web-vip vip[0].ip_address.addr=192.0.2.10`
-	case "virtualservice":
-		return `  weir vs create web vsvip_ref=/api/vsvip?name=web-vip pool_ref=/api/pool?name=web services[0].port=80`
-	default:
-		return fmt.Sprintf("  weir %s create NAME -f %s.json", kind, kind)
+func usage(name string, arguments []string) string {
+	return strings.Join(append([]string{name}, arguments...), " ")
+}
+
+// find reads the object that the arguments name, with its state.
+func find(ctx context.Context, session *client.Session, kind *schema.Kind, args []string) (client.Object, error) {
+	path := kind.Name
+	if kind.Only == "" {
+		object, err := session.ByName(ctx, kind.Name, args[0])
+		if errors.Is(err, client.ErrNotFound) {
+			return nil, fmt.Errorf("there is no %s named %q: `weir %s list` shows what there is", kind.Name, args[0], kind.Name)
+		} else if err != nil {
+			return nil, err
+		}
+		path += "/" + fmt.Sprint(object["uuid"])
 	}
+	var object client.Object
+	return object, session.Get(ctx, path+"?"+withRuntime.Encode(), &object)
 }
 
 func deleteCommand(kind *schema.Kind) *cobra.Command {
 	return &cobra.Command{
 		Use:               "delete NAME …",
 		Short:             "Delete them",
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: completeNames(kind),
+		Args:              arguments("NAME …"),
+		ValidArgsFunction: completeNames(kind, -1),
+		SuggestFor:        []string{"rm", "remove", "del"},
 		RunE: func(command *cobra.Command, names []string) error {
 			session, err := openSession()
 			if err != nil {
 				return err
 			}
 			for _, name := range names {
-				object, err := session.ByName(command.Context(), kind.Name, name)
+				object, err := find(command.Context(), session, kind, []string{name})
 				if err != nil {
-					return expired(err)
+					return err
 				}
 				if err := session.Delete(command.Context(), kind.Name, fmt.Sprint(object["uuid"])); err != nil {
-					return expired(err)
+					return notDeleted(kind, name, err)
 				}
 				fmt.Printf("Deleted %s %v.\n", kind.Name, object["name"])
 			}
@@ -175,55 +198,23 @@ func deleteCommand(kind *schema.Kind) *cobra.Command {
 	}
 }
 
-// composeObject reads an object from a file and lays FIELD=VALUE pairs over it.
-func composeObject(file string, args []string) (client.Object, error) {
-	object := client.Object{}
-	if file != "" {
-		if err := readObject(file, &object); err != nil {
-			return nil, err
-		}
+// notDeleted adds which one, and what to do where others stand on it.
+func notDeleted(kind *schema.Kind, name string, err error) error {
+	if client.IsStatus(err, http.StatusPreconditionFailed) {
+		return fmt.Errorf("%s %s: %w: change or delete those first", kind.Name, name, err)
 	}
-	for i, arg := range args {
-		field, value, isPair := strings.Cut(arg, "=")
-		switch {
-		case isPair:
-			if err := setField(object, field, value); err != nil {
-				return nil, fmt.Errorf("%s: %w", arg, err)
-			}
-		case i == 0:
-			object["name"] = arg
-		default:
-			return nil, fmt.Errorf("%q is not FIELD=VALUE", arg)
-		}
-	}
-	if len(object) == 0 {
-		return nil, errors.New("nothing to create: give a NAME and FIELD=VALUE pairs, or -f FILE")
-	}
-	return object, nil
-}
-
-func readObject(file string, object *client.Object) error {
-	source := os.Stdin
-	if file != "-" {
-		opened, err := os.Open(file)
-		if err != nil {
-			return err
-		}
-		defer opened.Close()
-		source = opened
-	}
-	text, err := io.ReadAll(source)
-	if err != nil {
+	if strings.HasPrefix(err.Error(), kind.Name+": ") {
 		return err
 	}
-	if err := json.Unmarshal(text, object); err != nil {
-		return fmt.Errorf("%s is not a JSON object: %w", file, err)
-	}
-	return nil
+	return fmt.Errorf("%s %s: %w", kind.Name, name, err)
 }
 
-func completeNames(kind *schema.Kind) cobra.CompletionFunc {
+// completeNames completes at most so many names of objects; -1 is any number.
+func completeNames(kind *schema.Kind, most int) cobra.CompletionFunc {
 	return func(command *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(given) == most || kind.Only != "" {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
 		session, err := openSession()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -240,20 +231,4 @@ func completeNames(kind *schema.Kind) cobra.CompletionFunc {
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// expired turns the refusal of an old session into what to do about it.
-func expired(err error) error {
-	if client.IsStatus(err, http.StatusUnauthorized) || client.IsStatus(err, 419) {
-		return fmt.Errorf("the session has expired: run `weir login` again (%w)", err)
-	}
-	return err
-}
-
-func addOutput(command *cobra.Command, output *string) {
-	command.Flags().StringVarP(output, "output", "o", "table", "table or json")
-}
-
-func nonNil(objects []client.Object) []client.Object {
-	return append([]client.Object{}, objects...)
 }

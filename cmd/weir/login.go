@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,22 +34,21 @@ certificate is recognised by the certificate's SHA-256 fingerprint: the first lo
 states it, --trust-on-first-use takes whatever is there. The controller prints its fingerprint when it starts.`,
 		Example: `  weir login https://127.0.0.1:9443
   weir login lb.example.net:9443 --user alice --password-file ~/.lb-password`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments("URL"),
 		RunE: func(command *cobra.Command, args []string) error {
 			credentials.URL = args[0]
-			password, err := passwordFor(credentials.Username, passwordFile)
-			if err != nil {
+			var err error
+			if credentials.Password, err = passwordFor(command.Context(), credentials.Username, passwordFile); err != nil {
 				return err
 			}
-			credentials.Password = password
 			session, err := client.Login(command.Context(), credentials)
 			var unknown *client.UnknownCertificate
-			if errors.As(err, &unknown) && (trustNew || agrees(unknown)) {
+			if errors.As(err, &unknown) && (trustNew || agrees(command.Context(), unknown)) {
 				credentials.Fingerprint = unknown.Fingerprint
 				session, err = client.Login(command.Context(), credentials)
 			}
 			if err != nil {
-				return err
+				return fmt.Errorf("log in as %s: %w", credentials.Username, err)
 			}
 			if err := saveSession(session.Saved()); err != nil {
 				return err
@@ -66,34 +66,64 @@ states it, --trust-on-first-use takes whatever is there. The controller prints i
 	return command
 }
 
-func passwordFor(user, file string) (string, error) {
+func passwordFor(ctx context.Context, user, file string) (string, error) {
 	if file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return "", fmt.Errorf("read the password: %w", err)
+			return "", fmt.Errorf("--password-file: %w", err)
 		}
 		return strings.TrimSpace(string(text)), nil
 	}
 	if password := os.Getenv("WEIR_PASSWORD"); password != "" {
 		return password, nil
 	}
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
+	if !term.IsTerminal(stdin) {
 		return "", errors.New("no terminal to ask for the password on: use --password-file or WEIR_PASSWORD")
 	}
-	fmt.Fprintf(os.Stderr, "Password of %s: ", user)
-	password, err := term.ReadPassword(int(os.Stdin.Fd()))
-	fmt.Fprintln(os.Stderr)
-	return string(password), err
+	return ask(ctx, fmt.Sprintf("Password of %s: ", user), func() (string, error) {
+		password, err := term.ReadPassword(stdin)
+		fmt.Fprintln(os.Stderr)
+		return string(password), err
+	})
 }
 
 // agrees asks whether a certificate that no CA vouches for is the right one.
-func agrees(unknown *client.UnknownCertificate) bool {
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
+func agrees(ctx context.Context, unknown *client.UnknownCertificate) bool {
+	if !term.IsTerminal(stdin) {
 		return false
 	}
-	fmt.Fprintf(os.Stderr, "%s.\nIs this your controller? [y/N] ", unknown)
-	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	answer, err := ask(ctx, fmt.Sprintf("%s.\nIs this your controller? [y/N] ", unknown), func() (string, error) {
+		return bufio.NewReader(os.Stdin).ReadString('\n')
+	})
 	return err == nil && strings.HasPrefix(strings.ToLower(answer), "y")
+}
+
+var stdin = int(os.Stdin.Fd())
+
+// ask waits for an answer or for ctx to end. A read from a terminal cannot be called off, so it is left behind, and the
+// terminal is put back as it was.
+func ask(ctx context.Context, question string, read func() (string, error)) (string, error) {
+	before, err := term.GetState(stdin)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprint(os.Stderr, question)
+	type answer struct {
+		text string
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		text, err := read()
+		answered <- answer{text, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.text, a.err
+	case <-ctx.Done():
+		fmt.Fprintln(os.Stderr)
+		return "", errors.Join(ctx.Err(), term.Restore(stdin, before))
+	}
 }
 
 func sessionFile() (string, error) {
@@ -132,11 +162,11 @@ func openSession() (*client.Session, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNotLoggedIn
 	} else if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the session cannot be read: %w", err)
 	}
 	var saved client.Saved
 	if err := json.Unmarshal(text, &saved); err != nil {
-		return nil, fmt.Errorf("%s is damaged; log in again: %w", file, err)
+		return nil, fmt.Errorf("%s is damaged: run `weir login` again: %w", file, err)
 	}
 	return client.Resume(saved)
 }

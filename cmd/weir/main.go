@@ -1,6 +1,6 @@
 // Command weir is every process of the control side in one binary: controller, agent, and the operator's tools.
 //
-// This package holds flags and wiring only; what a command does lives in the package it calls.
+// This package holds flags, wiring and tables only; what a command does lives in the package it calls.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -15,10 +16,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for an orderly end
 	if err := rootCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "weir:", err)
-		os.Exit(1)
+		fmt.Fprintln(os.Stderr, "weir:", explain(err))
+		os.Exit(exitCode(err))
 	}
 }
 
@@ -29,7 +30,7 @@ func rootCommand() *cobra.Command {
 		Long: `Weir is a software load-balancing platform: one controller, any number of engines behind one address.
 
 To see it work on this machine, run "weir demo". To operate one, log in ("weir login URL") and then use the other
-commands; every kind of object has list, show, create and delete, for example "weir pool list".`,
+commands; every kind of object has list, show, create, set and delete, for example "weir pool list".`,
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -37,12 +38,16 @@ commands; every kind of object has list, show, create and delete, for example "w
 	root.AddGroup(
 		&cobra.Group{ID: "processes", Title: "Processes:"},
 		&cobra.Group{ID: "operate", Title: "Operate:"},
-		&cobra.Group{ID: "objects", Title: "Objects (list, show, create, delete):"},
+		&cobra.Group{ID: "objects", Title: "Objects (list, show, create, set, delete):"},
 	)
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}", 1))
+	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
+		return fmt.Errorf("%w: see `%s --help`", err, command.CommandPath())
+	})
 	add(root, "processes", controllerCommand(), agentCommand(), demoCommand())
 	add(root, "operate", loginCommand(), statusCommand(), tokenCommand())
 	add(root, "objects", kindCommands()...)
-	return root
+	return menu(root)
 }
 
 func add(root *cobra.Command, group string, commands ...*cobra.Command) {
@@ -50,6 +55,36 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 		command.GroupID = group
 	}
 	root.AddCommand(commands...)
+}
+
+// menu makes a command that only holds others say no to a name that it does not hold. Alone it shows its help.
+func menu(command *cobra.Command) *cobra.Command {
+	command.Args = cobra.ArbitraryArgs
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return command.Help()
+		}
+		hint := fmt.Sprintf("see `%s --help`", command.CommandPath())
+		for command.SuggestionsMinimumDistance = range 3 {
+			if near := command.SuggestionsFor(args[0]); len(near) > 0 {
+				hint = fmt.Sprintf("did you mean `%s %s`?", command.CommandPath(), near[0])
+				break
+			}
+		}
+		return fmt.Errorf("%q is no command of `%s`: %s", args[0], command.CommandPath(), hint)
+	}
+	return command
+}
+
+// arguments wants exactly these, or with "…" behind the last one or more of it.
+func arguments(names ...string) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
+		if len(args) == len(names) || many && len(args) > len(names) {
+			return nil
+		}
+		return fmt.Errorf("give it as `%s`", strings.Join(append([]string{command.CommandPath()}, names...), " "))
+	}
 }
 
 // version is that of the whole tree, as in Cargo.toml: an agent remarks on a data plane of another one. A release may set

@@ -2,88 +2,105 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-lb/weir/client"
 )
 
-// overview is what `weir status` shows, and with -o json prints.
+// overview is what `weir status` shows, and with -o json prints. Objects hold their runtime.
 type overview struct {
 	Controller      string          `json:"controller"`
 	Cluster         client.Object   `json:"cluster"`
 	Engines         []client.Object `json:"engines"`
 	VirtualServices []client.Object `json:"virtual_services"`
+	Pools           []client.Object `json:"pools"`
+	Vips            []client.Object `json:"vips"`
 }
 
 func statusCommand() *cobra.Command {
-	var output string
 	command := &cobra.Command{
 		Use:   "status",
 		Short: "Show the controller, its engines, its virtual services, and what is wrong with them",
-		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			session, err := openSession()
-			if err != nil {
-				return err
-			}
-			seen := overview{Controller: session.URL()}
-			if err := session.Get(command.Context(), "cluster/runtime", &seen.Cluster); err != nil {
-				return expired(err)
-			}
-			if seen.Engines, err = session.List(command.Context(), "serviceengine", nil); err != nil {
-				return expired(err)
-			}
-			if seen.VirtualServices, err = session.List(command.Context(), "virtualservice", nil); err != nil {
-				return expired(err)
-			}
-			if output == "json" {
-				return printJSON(os.Stdout, seen)
-			}
-			return seen.print(command, session)
-		},
+		Args:  arguments(),
 	}
-	addOutput(command, &output)
-	return command
-}
-
-func (o overview) print(command *cobra.Command, session *client.Session) error {
-	fmt.Printf("Controller   %s   %s\n\n", o.Controller, text(at(o.Cluster, "cluster_state", "state")))
-	for _, part := range []struct {
-		title, kind string
-		objects     []client.Object
-	}{{"Engines", "serviceengine", o.Engines}, {"Virtual services", "virtualservice", o.VirtualServices}} {
-		fmt.Println(part.title)
-		if err := printObjects(command.Context(), os.Stdout, session, part.kind, part.objects); err != nil {
-			return err
-		}
-		fmt.Println()
-	}
-	return o.printWarnings(command, session)
-}
-
-// printWarnings lists what engines refused, or accepted but do not do.
-func (o overview) printWarnings(command *cobra.Command, session *client.Session) error {
-	for _, object := range o.VirtualServices {
-		runtime, err := runtimeOf(command.Context(), session, "virtualservice", object)
+	output := addOutput(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		session, err := openSession()
 		if err != nil {
 			return err
 		}
-		warnings, _ := at(runtime, "warnings").([]any)
-		for _, warning := range warnings {
-			fmt.Printf("! %s: %s %s: %s (engine %s)\n", text(object["name"]), text(at(warning, "kind")),
-				text(at(warning, "field")), text(at(warning, "message")), dash(text(at(warning, "engine"))))
+		seen := overview{Controller: session.URL()}
+		if err := session.Get(command.Context(), "cluster/runtime", &seen.Cluster); err != nil {
+			return err
 		}
+		for kind, objects := range map[string]*[]client.Object{"serviceengine": &seen.Engines, "pool": &seen.Pools,
+			"virtualservice": &seen.VirtualServices, "vsvip": &seen.Vips} {
+			if *objects, err = session.List(command.Context(), kind, withRuntime); err != nil {
+				return err
+			}
+		}
+		if *output == asJSON {
+			return printJSON(os.Stdout, seen)
+		}
+		return seen.print(os.Stdout, time.Now())
 	}
-	return nil
+	return command
+}
+
+func (o overview) print(out io.Writer, now time.Time) error {
+	others := related{}
+	others.add(o.Pools)
+	others.add(o.Vips)
+	state := strings.TrimPrefix(text(at(o.Cluster, "cluster_state", "state")), "CLUSTER_")
+	for _, part := range []struct {
+		title, none string
+		rows        table
+	}{
+		{"Controller", "", table{{"URL", "STATE"}, {o.Controller, state}}},
+		{"Engines", "None: let one join with `weir agent --controller HOST:9444 --token \"$(weir token)\"`.",
+			tableOf(columnsOf("serviceengine", others, now), o.Engines)},
+		{"Virtual services", "None: create one, see `weir vs create --help`.",
+			tableOf(columnsOf("virtualservice", others, now), o.VirtualServices)},
+	} {
+		fmt.Fprintln(out, part.title)
+		if len(part.rows) == 1 { // headings alone
+			part.rows = table{{part.none}}
+		}
+		if err := part.rows.indented().print(out); err != nil {
+			return err
+		}
+		fmt.Fprintln(out)
+	}
+	return o.printWarnings(out)
+}
+
+func (t table) indented() table {
+	for _, row := range t {
+		row[0] = "  " + row[0]
+	}
+	return t
+}
+
+func (o overview) printWarnings(out io.Writer) error {
+	warnings := o.warnings()
+	if len(warnings) == 0 {
+		_, err := fmt.Fprintln(out, "No warnings.")
+		return err
+	}
+	_, err := fmt.Fprintf(out, "Warnings\n  %s\n", strings.Join(warnings, "\n  "))
+	return err
 }
 
 func tokenCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "token",
 		Short: "Print a join token: with it one agent can join, once, within ten minutes",
-		Args:  cobra.NoArgs,
+		Args:  arguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			session, err := openSession()
 			if err != nil {
@@ -93,7 +110,7 @@ func tokenCommand() *cobra.Command {
 				AuthToken string `json:"auth_token"`
 			}
 			if err := session.Post(command.Context(), "securetoken-generate", client.Object{}, &token); err != nil {
-				return expired(err)
+				return err
 			}
 			fmt.Println(token.AuthToken)
 			return nil

@@ -1,118 +1,59 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
+	"time"
+	"unicode/utf8"
 
 	"github.com/weir-lb/weir/client"
 )
 
-// column is a heading and how to read its cell from an object and its runtime.
-type column struct {
-	heading string
-	cell    func(object, runtime client.Object) string
-}
+// table is rows of cells, the headings first.
+type table [][]string
 
-// printObjects prints a table of objects of one kind.
-func printObjects(ctx context.Context, out io.Writer, session *client.Session, kind string, objects []client.Object) error {
-	if len(objects) == 0 {
-		_, err := fmt.Fprintf(out, "No %s.\n", kind)
-		return err
+const columnGap = "   "
+
+// print pads each cell to the widest of its column. A line ends with its last cell that is not empty.
+func (t table) print(out io.Writer) error {
+	var widths []int
+	for _, row := range t {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
 	}
-	columns := columnsOf(kind)
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	for _, c := range columns {
-		fmt.Fprint(table, c.heading, "\t")
-	}
-	fmt.Fprintln(table)
-	for _, object := range objects {
-		runtime, err := runtimeOf(ctx, session, kind, object)
-		if err != nil {
+	for _, row := range t {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + columnGap)
+		}
+		if _, err := fmt.Fprintln(out, strings.TrimRight(line.String(), " ")); err != nil {
 			return err
 		}
-		for _, c := range columns {
-			fmt.Fprint(table, dash(c.cell(object, runtime)), "\t")
-		}
-		fmt.Fprintln(table)
 	}
-	return table.Flush()
+	return nil
 }
 
-// printObject prints every field of one object, then its runtime.
-func printObject(ctx context.Context, out io.Writer, session *client.Session, kind string, object client.Object) error {
-	runtime, err := runtimeOf(ctx, session, kind, object)
-	if err != nil {
-		return err
+// tableOf shows objects in columns; a cell without a value is a dash.
+func tableOf(columns []column, objects []client.Object) table {
+	headings := make([]string, len(columns))
+	for i, c := range columns {
+		headings[i] = c.heading
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	printFields(table, "", map[string]any(object))
-	if runtime != nil {
-		fmt.Fprintln(table, "\nruntime\t")
-		printFields(table, "  ", map[string]any(runtime))
-	}
-	return table.Flush()
-}
-
-// printFields prints nested values as lines that are indented by depth.
-func printFields(out io.Writer, indent string, value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, name := range fieldOrder(v) {
-			printField(out, indent, name, v[name])
+	rows := table{headings}
+	for _, object := range objects {
+		row := make([]string, len(columns))
+		for i, c := range columns {
+			row[i] = dash(c.cell(object))
 		}
-	case []any:
-		for i, item := range v {
-			printField(out, indent, fmt.Sprintf("[%d]", i), item)
-		}
+		rows = append(rows, row)
 	}
-}
-
-func printField(out io.Writer, indent, name string, value any) {
-	switch v := value.(type) {
-	case map[string]any, []any:
-		fmt.Fprintf(out, "%s%s\t\n", indent, name)
-		printFields(out, indent+"  ", v)
-	default:
-		fmt.Fprintf(out, "%s%s\t%s\n", indent, name, text(v))
-	}
-}
-
-// fieldOrder puts what names an object first.
-func fieldOrder(object map[string]any) []string {
-	var names []string
-	for name := range object {
-		names = append(names, name)
-	}
-	rank := func(name string) int {
-		if at := slices.Index([]string{"name", "uuid", "url"}, name); at >= 0 {
-			return at
-		}
-		return 3
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if rank(a) != rank(b) {
-			return rank(a) - rank(b)
-		}
-		return strings.Compare(a, b)
-	})
-	return names
-}
-
-// runtimeOf reads the state of an object; nil for kinds that have none.
-func runtimeOf(ctx context.Context, session *client.Session, kind string, object client.Object) (client.Object, error) {
-	if !slices.Contains([]string{"virtualservice", "pool", "serviceengine"}, kind) {
-		return nil, nil
-	}
-	var runtime client.Object
-	if err := session.Get(ctx, fmt.Sprintf("%s/%v/runtime", kind, object["uuid"]), &runtime); err != nil {
-		return nil, expired(err)
-	}
-	return runtime, nil
+	return rows
 }
 
 // at reads a value by names; nil when it is not there.
@@ -130,17 +71,43 @@ func at(value any, names ...string) any {
 	return value
 }
 
+// listAt reads a list by names; nil when it is not there.
+func listAt(value any, names ...string) []any {
+	list, _ := at(value, names...).([]any)
+	return list
+}
+
 func text(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return ""
 	case string:
-		return refName(v)
+		return firstLine(refName(v))
 	case float64:
-		return fmt.Sprintf("%g", v)
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	default:
 		return fmt.Sprint(v)
 	}
+}
+
+// texts are the elements of a list that say something.
+func texts(list []any) []string {
+	var all []string
+	for _, item := range list {
+		if said := text(item); said != "" {
+			all = append(all, said)
+		}
+	}
+	return all
+}
+
+// firstLine stands for a text of many lines, such as a certificate.
+func firstLine(value string) string {
+	first, rest, _ := strings.Cut(strings.TrimSpace(value), "\n")
+	if rest != "" {
+		first += " …"
+	}
+	return first
 }
 
 // refName shortens a reference such as https://host/api/pool/pool-1#web to web.
@@ -158,8 +125,20 @@ func dash(cell string) string {
 	return cell
 }
 
-func printJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
+// age says how long ago a time was that the API gave, in its largest unit or two: "42s", "5m", "3h12m", "4d".
+func age(stamp string, now time.Time) string {
+	since, err := time.Parse(time.RFC3339, stamp)
+	if err != nil {
+		return ""
+	}
+	switch passed := max(0, now.Sub(since)); {
+	case passed < time.Minute:
+		return fmt.Sprintf("%ds", int(passed.Seconds()))
+	case passed < time.Hour:
+		return fmt.Sprintf("%dm", int(passed.Minutes()))
+	case passed < 48*time.Hour:
+		return fmt.Sprintf("%dh%dm", int(passed.Hours()), int(passed.Minutes())%60)
+	default:
+		return fmt.Sprintf("%dd", int(passed.Hours())/24)
+	}
 }

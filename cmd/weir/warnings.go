@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-lb/weir/client"
+)
+
+// warnings says what is wrong, a line each: what is down and why, which engine refused a change, and what of the
+// configuration has no effect.
+func (o overview) warnings() []string {
+	var lines []string
+	for _, engine := range o.Engines {
+		lines = append(lines, whyNotUp("engine", engine)...)
+	}
+	for _, service := range o.VirtualServices {
+		lines = append(lines, whyNotUp("virtual service", service)...)
+	}
+	for _, pool := range o.Pools {
+		lines = append(lines, serversDown(pool)...)
+	}
+	refused := o.refusals()
+	return slices.Concat(lines, refused, o.findings())
+}
+
+func whyNotUp(what string, object client.Object) []string {
+	status := at(object, "runtime", "oper_status")
+	state := strings.TrimPrefix(text(at(status, "state")), "OPER_")
+	if state == "UP" {
+		return nil
+	}
+	line := fmt.Sprintf("%s %s is not up (%s)", what, text(object["name"]), dash(state))
+	if reasons := texts(listAt(status, "reason")); len(reasons) > 0 {
+		line += ": " + strings.Join(reasons, "; ")
+	}
+	return []string{line}
+}
+
+// serversDown tells of a pool that is up all the same; of one that is not, its virtual service tells.
+func serversDown(pool client.Object) []string {
+	status := at(pool, "runtime", "oper_status")
+	if text(at(status, "state")) != "OPER_UP" {
+		return nil
+	}
+	var lines []string
+	for _, reason := range texts(listAt(status, "reason")) {
+		lines = append(lines, fmt.Sprintf("pool %s: %s", text(pool["name"]), reason))
+	}
+	return lines
+}
+
+// refusals are the changes that engines did not take.
+func (o overview) refusals() []string {
+	var lines []string
+	for _, engine := range o.Engines {
+		for _, finding := range listAt(engine, "runtime", "refusal", "errors") {
+			lines = append(lines, fmt.Sprintf("engine %s refused revision %s and goes on with the one before: %s", text(engine["name"]),
+				text(at(engine, "runtime", "refusal", "revision")), findingText(finding)))
+		}
+	}
+	return lines
+}
+
+// findings are what has no effect or cannot be served, once each, with the virtual services that it concerns. What an
+// engine refused is told by refusals.
+func (o overview) findings() []string {
+	refused := map[string]bool{}
+	for _, engine := range o.Engines {
+		for _, finding := range listAt(engine, "runtime", "refusal", "errors") {
+			refused[findingText(finding)] = true
+		}
+	}
+	var order []string
+	concerned := map[string][]string{}
+	for _, service := range o.VirtualServices {
+		for _, finding := range listAt(service, "runtime", "warnings") {
+			line, name := findingText(finding), text(service["name"])
+			if refused[line] || slices.Contains(concerned[line], name) {
+				continue
+			}
+			if concerned[line] == nil {
+				order = append(order, line)
+			}
+			concerned[line] = append(concerned[line], name)
+		}
+	}
+	for i, line := range order {
+		order[i] = fmt.Sprintf("%s (virtual service %s)", line, strings.Join(concerned[line], ", "))
+	}
+	return order
+}
+
+// findingText is "sslprofile System-Standard: accepted_ciphers: …".
+func findingText(finding any) string {
+	parts := []string{strings.TrimSpace(text(at(finding, "kind")) + " " + text(at(finding, "name")))}
+	parts = append(parts, texts([]any{at(finding, "field"), at(finding, "message")})...)
+	return strings.Join(parts, ": ")
+}

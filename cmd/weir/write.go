@@ -1,0 +1,204 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+const fieldsHelp = `A field may be a path (servers[0].ip.addr=10.0.0.1), and [0] is the first of a list. A value that reads as JSON is taken as
+JSON (true, 80, ["a","b"], null for none); anything else is text. A reference may be the name of what it refers to
+(pool_ref=web).`
+
+func createCommand(kind *schema.Kind) *cobra.Command {
+	var file string
+	command := &cobra.Command{
+		Use:   "create [NAME] [FIELD=VALUE …]",
+		Short: "Create one, from fields or from a JSON file",
+		Long: `Create an object from FIELD=VALUE pairs, from a JSON file (-f FILE, or -f - for standard input), or from both: pairs
+win. ` + fieldsHelp,
+		Example:           exampleOf(kind.Name),
+		ValidArgsFunction: completeFields(kind),
+		SuggestFor:        []string{"add", "new"},
+	}
+	output := addOutput(command)
+	command.Flags().StringVarP(&file, "file", "f", "", "JSON file to read the object from; - is standard input")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		object, err := composeObject(kind, file, args)
+		if err != nil {
+			return err
+		}
+		session, err := openSession()
+		if err != nil {
+			return err
+		}
+		created, err := session.Create(command.Context(), kind.Name, object)
+		if err != nil {
+			return err
+		}
+		return printWritten(*output, "Created", kind, created)
+	}
+	return command
+}
+
+func setCommand(kind *schema.Kind) *cobra.Command {
+	names := append(named(kind), "FIELD=VALUE …")
+	command := &cobra.Command{
+		Use:               usage("set", names),
+		Short:             "Change fields of one",
+		Long:              "Change fields of an object; the others stay as they are. " + fieldsHelp,
+		Args:              arguments(names...),
+		ValidArgsFunction: completeNames(kind, 1),
+		SuggestFor:        []string{"edit", "update", "change", "patch"},
+	}
+	if kind.Only != "" {
+		command.ValidArgsFunction = completeFields(kind)
+	}
+	output := addOutput(command)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		pairs := args[len(named(kind)):]
+		if _, err := composeFields(kind, client.Object{}, pairs); err != nil {
+			return err // before anything is asked of the controller
+		}
+		session, err := openSession()
+		if err != nil {
+			return err
+		}
+		object, err := find(command.Context(), session, kind, args)
+		if err != nil {
+			return err
+		}
+		delete(object, "runtime")
+		if object, err = composeFields(kind, object, pairs); err != nil {
+			return err
+		}
+		stored, err := session.Replace(command.Context(), kind.Name, object)
+		if err != nil {
+			return err
+		}
+		return printWritten(*output, "Changed", kind, stored)
+	}
+	return command
+}
+
+func printWritten(output format, done string, kind *schema.Kind, object client.Object) error {
+	if output == asJSON {
+		return printJSON(os.Stdout, object)
+	}
+	_, err := fmt.Printf("%s %s %s.\n", done, kind.Name, text(object["name"]))
+	return err
+}
+
+func exampleOf(kind string) string {
+	switch kind {
+	case "pool":
+		return `  weir pool create web servers[0].ip.addr=10.0.0.1 servers[0].port=8080 health_monitor_refs[0]=System-HTTP`
+	case "vsvip":
+		return `  weir vsvip create web-vip vip[0].ip_address.addr=192.0.2.10`
+	case "virtualservice":
+		return `  weir vs create web vsvip_ref=web-vip pool_ref=web services[0].port=80`
+	case "sslkeyandcertificate":
+		return `  weir cert create web key="$(cat key.pem)" certificate.certificate="$(cat cert.pem)"
+  weir cert create web certificate.self_signed=true certificate.subject.common_name=web.example`
+	case "healthmonitor":
+		return `  weir hm create web type=HEALTH_MONITOR_HTTP http_monitor.http_request="GET /health HTTP/1.0" http_monitor.http_response_code[0]=HTTP_2XX`
+	case "user":
+		return `  weir user create alice full_name="Alice Smith" password=… is_superuser=true`
+	default:
+		return fmt.Sprintf("  weir %s create NAME -f %s.json", kind, kind)
+	}
+}
+
+// composeObject reads an object from a file, takes a name, and lays FIELD=VALUE pairs over it.
+func composeObject(kind *schema.Kind, file string, args []string) (client.Object, error) {
+	object := client.Object{}
+	if file != "" {
+		if err := readObject(file, &object); err != nil {
+			return nil, err
+		}
+	}
+	if len(args) > 0 && !strings.Contains(args[0], "=") {
+		object["name"] = args[0]
+		args = args[1:]
+	}
+	if len(object) == 0 && len(args) == 0 {
+		return nil, errors.New("nothing to create: give a NAME and FIELD=VALUE pairs, or -f FILE")
+	}
+	return composeFields(kind, object, args)
+}
+
+// composeFields lays FIELD=VALUE pairs over an object. A pair must name fields that there are; a file need not, so that
+// what another controller exported can be read.
+func composeFields(kind *schema.Kind, object client.Object, pairs []string) (client.Object, error) {
+	given := client.Object{}
+	for _, pair := range pairs {
+		path, value, isPair := strings.Cut(pair, "=")
+		if !isPair {
+			return nil, fmt.Errorf("%q is not FIELD=VALUE", pair)
+		}
+		for _, target := range []client.Object{given, object} {
+			if err := setField(target, path, value); err != nil {
+				return nil, fmt.Errorf("%s: %w", pair, err)
+			}
+		}
+	}
+	if err := kind.Unknown(given); err != nil {
+		return nil, err
+	}
+	referByName(kind, object)
+	return object, nil
+}
+
+var uuid = regexp.MustCompile(`^[a-z]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// referByName turns the bare name in a reference into what the API takes for a name.
+func referByName(kind *schema.Kind, object client.Object) {
+	for _, reference := range kind.References(object) {
+		if !strings.Contains(reference.Value, "/") && !uuid.MatchString(reference.Value) {
+			reference.Set("/api/" + reference.Kind + "?name=" + url.QueryEscape(reference.Value))
+		}
+	}
+}
+
+func readObject(file string, object *client.Object) error {
+	source := os.Stdin
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		source = opened
+	}
+	text, err := io.ReadAll(source)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	if err := json.Unmarshal(text, object); err != nil {
+		return fmt.Errorf("%s is not a JSON object: %w", file, err)
+	}
+	return nil
+}
+
+// completeFields completes the FIELD of FIELD=VALUE.
+func completeFields(kind *schema.Kind) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		var fields []string
+		for _, name := range kind.Fields() {
+			if strings.HasPrefix(name, begun) {
+				fields = append(fields, name+"=")
+			}
+		}
+		return fields, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}

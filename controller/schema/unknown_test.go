@@ -1,0 +1,37 @@
+package schema
+
+import "testing"
+
+func TestFindsTheFieldThatAKindDoesNotHave(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{`{"name":"p","servers":[{"ip":{"addr":"10.0.0.1"},"port":80}],"markers":[{"key":"env"}]}`, ""},
+		{`{"nane":"p"}`, "pool: nane: is unknown; did you mean name?"},
+		{`{"colour":"red"}`, "pool: colour: is unknown"},
+		{`{"name":"p","severs":[]}`, "pool: severs: is unknown; did you mean servers?"},
+		{`{"servers":[{},{"ip":{"adr":"10.0.0.1"}}]}`, "pool: servers[1].ip.adr: is unknown; did you mean addr?"},
+		{`{"servers":{"prt":80}}`, ""}, // a wrong shape is what Decode finds
+	} {
+		o, err := Parse("pool", []byte(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := kindByName["pool"].Unknown(o); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s\n got %s\nwant %s", c.body, got, c.want)
+		}
+	}
+}
+
+func TestCountsEdits(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"port", "", 4}, {"port", "prt", 1}, {"port", "part", 1}, {"kitten", "sitting", 3}} {
+		if got := edits(c.a, c.b); got != c.want {
+			t.Errorf("%q → %q: %d edits, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
