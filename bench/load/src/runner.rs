@@ -67,7 +67,7 @@ impl Runner {
             }
         }
         self.tally.span = self.io.now().since(start);
-        self.tally.missed = self.due_by_now(start).saturating_sub(self.begun);
+        self.tally.missed = self.due(self.tally.span.min(self.task.duration)).saturating_sub(self.begun);
         Ok(self.tally)
     }
 
@@ -84,10 +84,10 @@ impl Runner {
         }
     }
 
-    /// Requests that should have begun by now; without a rate: as many as can.
-    fn due_by_now(&self, start: Time) -> u64 {
+    /// Requests that should have begun in `span`; without a rate: those that have.
+    fn due(&self, span: Duration) -> u64 {
         let due = match self.task.interval {
-            Some(interval) => (self.io.now().since(start).as_nanos() / interval.as_nanos().max(1)) as u64 + 1,
+            Some(interval) => span.as_nanos().div_ceil(interval.as_nanos().max(1)) as u64,
             None => return self.begun,
         };
         due.min(self.task.count.unwrap_or(u64::MAX))

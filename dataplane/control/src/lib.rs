@@ -9,7 +9,7 @@
 mod applying;
 mod control;
 mod error;
-mod frame;
+pub mod frame;
 mod held;
 pub mod log;
 mod order;

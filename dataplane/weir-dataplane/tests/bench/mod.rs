@@ -1,0 +1,243 @@
+//! A data plane process, an agent that commands it, and origins behind it; all on loopback.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    os::{fd::AsFd, unix::net::UnixStream},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use weir_api::dataplane::v1::{
+    FailAction, FromDataplane, Hello, HttpProfile, Listener, Plan, Pool, Sample, Server, Socket, Sockets, TcpProfile,
+    ToDataplane, VirtualService, from_dataplane::Frame as Reply, to_dataplane::Frame,
+};
+use weir_control::frame;
+
+pub const WORKERS: u32 = 2;
+
+/// Longer than anything here takes; a test that waits for it has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct Dataplane {
+    pub process: Child,
+    pub socket: PathBuf,
+}
+
+impl Dataplane {
+    pub fn start() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("weir-dataplane-{}-{}.sock", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let socket = std::env::temp_dir().join(name);
+        let mut process = Command::new(env!("CARGO_BIN_EXE_weir-dataplane"))
+            .args(["--workers", &WORKERS.to_string(), "--no-pin", "--socket"])
+            .arg(&socket)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Its first line says that the socket is served; the rest is for whoever looks at a failed test.
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        assert!(lines.next().unwrap().unwrap().contains("control socket"));
+        thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("{line}")));
+        Self { process, socket }
+    }
+
+    pub fn terminate(&mut self) {
+        let pid = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
+    pub fn ended(&mut self) -> bool {
+        self.process.try_wait().unwrap().is_some()
+    }
+}
+
+impl Drop for Dataplane {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+pub struct Agent {
+    stream: UnixStream,
+    pub hello: Hello,
+    /// What the data plane handed back.
+    pub handed_back: Vec<(Socket, TcpListener)>,
+}
+
+impl Agent {
+    pub fn connect(dataplane: &Dataplane) -> Self {
+        let stream = UnixStream::connect(&dataplane.socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut agent = Self { stream, hello: Hello::default(), handed_back: Vec::new() };
+        let Reply::Hello(hello) = agent.next() else { panic!("the first frame is no Hello") };
+        agent.hello = hello;
+        loop {
+            let (message, fds) = frame::read::<FromDataplane>(&agent.stream).unwrap();
+            let Some(Reply::Sockets(sockets)) = message.frame else { panic!("no Sockets after the Hello") };
+            assert_eq!(sockets.sockets.len(), fds.len());
+            agent.handed_back.extend(sockets.sockets.into_iter().zip(fds.into_iter().map(TcpListener::from)));
+            if sockets.last {
+                return agent;
+            }
+        }
+    }
+
+    pub fn next(&mut self) -> Reply {
+        frame::read::<FromDataplane>(&self.stream).unwrap().0.frame.unwrap()
+    }
+
+    pub fn sees_its_link_closed(&mut self) {
+        while frame::read::<FromDataplane>(&self.stream).is_ok() {}
+    }
+
+    /// The next frame that is no sample.
+    pub fn verdict(&mut self) -> Reply {
+        loop {
+            match self.next() {
+                Reply::Sample(_) => {}
+                verdict => return verdict,
+            }
+        }
+    }
+
+    pub fn sample_when(&mut self, right: impl Fn(&Sample) -> bool) -> Sample {
+        let begun = Instant::now();
+        loop {
+            if let Reply::Sample(sample) = self.next()
+                && right(&sample)
+            {
+                return sample;
+            }
+            assert!(begun.elapsed() < PATIENCE, "no sample was right");
+        }
+    }
+
+    pub fn send(&mut self, message: Frame) {
+        frame::write(&self.stream, &ToDataplane { frame: Some(message) }, &[]).unwrap();
+    }
+
+    /// Gives the data plane a listening socket, the same one for each worker; returns its address.
+    pub fn give_socket(&mut self) -> SocketAddr {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        let named = |worker| Socket { address: "127.0.0.1".into(), port: address.port().into(), worker };
+        let sockets = Sockets { sockets: (0..WORKERS).map(named).collect(), last: true };
+        let message = ToDataplane { frame: Some(Frame::Sockets(sockets)) };
+        frame::write(&self.stream, &message, &[socket.as_fd(); WORKERS as usize]).unwrap();
+        address
+    }
+
+    pub fn apply(&mut self, plan: Plan) {
+        let revision = plan.revision;
+        self.send(Frame::Plan(plan));
+        match self.verdict() {
+            Reply::Ack(ack) => assert_eq!((ack.revision, ack.warnings), (revision, vec![])),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A Plan with one plain service at `address`.
+pub fn plan(revision: u64, address: SocketAddr, origins: &[SocketAddr]) -> Plan {
+    let service = VirtualService {
+        uuid: "virtualservice-1".into(),
+        name: "shop".into(),
+        listeners: vec![listener(address)],
+        pool_uuid: "pool-1".into(),
+        http: Some(http()),
+        tcp: Some(TcpProfile { idle_timeout_s: 60, ..Default::default() }),
+        ..Default::default()
+    };
+    Plan { revision, virtual_services: vec![service], pools: vec![pool(origins)], ..Default::default() }
+}
+
+pub fn listener(address: SocketAddr) -> Listener {
+    Listener { address: address.ip().to_string(), port: address.port().into(), tls: false }
+}
+
+fn http() -> HttpProfile {
+    HttpProfile {
+        connection_multiplexing: true,
+        post_accept_timeout_ms: 30_000,
+        client_header_timeout_ms: 10_000,
+        client_body_timeout_ms: 30_000,
+        keepalive_timeout_ms: 30_000,
+        max_keepalive_requests: 100,
+        xff: true,
+        xff_name: "X-Forwarded-For".into(),
+        ..Default::default()
+    }
+}
+
+fn pool(origins: &[SocketAddr]) -> Pool {
+    let server = |origin: &SocketAddr| Server {
+        id: origin.to_string(),
+        address: origin.ip().to_string(),
+        port: origin.port().into(),
+        ratio: 1,
+        enabled: true,
+        ..Default::default()
+    };
+    Pool {
+        uuid: "pool-1".into(),
+        name: "shop-pool".into(),
+        servers: origins.iter().map(server).collect(),
+        connect_timeout_ms: 2_000,
+        response_timeout_ms: 10_000,
+        idle_connection_timeout_ms: 60_000,
+        fail_action: FailAction::LocalResponse as i32,
+        ..Default::default()
+    }
+}
+
+/// Answers each request with `body` and the X-Forwarded-For it saw, keeping connections open.
+pub fn origin(body: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || answer_all(&stream, body));
+        }
+    });
+    address
+}
+
+fn answer_all(stream: &TcpStream, body: &str) {
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    loop {
+        let head: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+        if head.is_empty() {
+            return;
+        }
+        let seen = head.iter().find(|line| line.to_ascii_lowercase().starts_with("x-forwarded-for")).cloned();
+        let text = format!("{body} {}", seen.unwrap_or_default());
+        let mut stream = stream;
+        if write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len()).is_err() {
+            return;
+        }
+    }
+}
+
+/// One request on a connection of its own; the whole answer.
+pub fn get(address: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+pub fn wait_until(mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "it did not come to hold");
+        thread::yield_now();
+    }
+}

@@ -1,0 +1,205 @@
+//! The data plane as a process, commanded over its socket as an agent does it, under real connections.
+#![allow(clippy::unwrap_used)]
+
+mod bench;
+
+use std::{
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    process::Command,
+};
+
+use bench::{Agent, Dataplane, WORKERS, get, listener, origin, plan, wait_until};
+use weir_api::dataplane::v1::{
+    Certificate, Drain, ServerState, ServerStates, TlsProfile, TlsVersion, from_dataplane::Frame as Reply,
+    to_dataplane::Frame,
+};
+
+#[test]
+fn serves_a_plan_and_counts_what_it_served() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    assert_eq!((agent.hello.workers, agent.hello.applied_revision, agent.handed_back.len()), (WORKERS, 0, 0));
+    let address = agent.give_socket();
+    agent.apply(plan(7, address, &[origin("one"), origin("two")]));
+    let answers: Vec<_> = (0..20).map(|_| get(address)).collect();
+    assert!(answers.iter().all(|a| a.starts_with("HTTP/1.1 200 OK") && a.ends_with("X-Forwarded-For: 127.0.0.1")));
+    assert!(answers.iter().any(|a| a.contains("one")) && answers.iter().any(|a| a.contains("two")));
+    let sample = agent.sample_when(|sample| sample.virtual_services[0].requests_total == 20);
+    assert_eq!(sample.virtual_services[0].responses_total, [0, 20, 0, 0, 0]);
+    assert_eq!(sample.servers.iter().map(|server| server.requests_total).sum::<u64>(), 20);
+    assert!(sample.servers.iter().all(|server| server.up));
+    assert!(sample.rss_bytes > 0 && sample.workers == WORKERS && sample.pid == dataplane.process.id());
+}
+
+#[test]
+fn speaks_tls_with_curl() {
+    let dir = std::env::temp_dir().join(format!("weir-dataplane-tls-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let run = |program: &str, args: &[&str]| {
+        let output = Command::new(program).args(args).current_dir(&dir).output().unwrap();
+        assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem -days 2";
+    let request: Vec<_> =
+        request.split(' ').chain(["-subj", "/CN=shop", "-addext", "subjectAltName=DNS:shop"]).collect();
+    run("openssl", &request);
+    run("openssl", &["x509", "-in", "cert.pem", "-outform", "DER", "-out", "cert.der"]);
+    run("openssl", &["pkcs8", "-topk8", "-nocrypt", "-in", "key.pem", "-outform", "DER", "-out", "key.der"]);
+
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    let mut plan = plan(1, address, &[origin("one")]);
+    plan.certificates = vec![Certificate {
+        uuid: "cert-1".into(),
+        name: "shop".into(),
+        chain_der: vec![std::fs::read(dir.join("cert.der")).unwrap()],
+        key_pkcs8_der: std::fs::read(dir.join("key.der")).unwrap(),
+    }];
+    let service = &mut plan.virtual_services[0];
+    service.listeners[0].tls = true;
+    service.certificate_uuids = vec!["cert-1".into()];
+    service.tls = Some(TlsProfile {
+        uuid: "sslprofile-1".into(),
+        name: "standard".into(),
+        versions: vec![TlsVersion::TlsVersion12 as i32, TlsVersion::TlsVersion13 as i32],
+        cipher_suites: vec!["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".into(), "TLS_AES_128_GCM_SHA256".into()],
+        send_close_notify: true,
+        ..Default::default()
+    });
+    agent.apply(plan);
+    let url = format!("https://shop:{}/", address.port());
+    let resolve = format!("shop:{}:127.0.0.1", address.port());
+    for version in ["1.2", "1.3"] {
+        let args = ["-sS", "--cacert", "cert.pem", "--resolve", &resolve, "--tls-max", version, &url];
+        assert_eq!(run("curl", &args), "one X-Forwarded-For: 127.0.0.1");
+    }
+    let sample = agent.sample_when(|sample| sample.virtual_services[0].tls_handshakes_total == 2);
+    assert_eq!(sample.virtual_services[0].tls_failures_total, 0);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn refuses_plan_without_sockets_and_goes_on_serving_the_one_before() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    let origin = origin("one");
+    agent.apply(plan(1, address, &[origin]));
+    let mut next = plan(2, address, &[origin]);
+    next.virtual_services[0].listeners.push(listener("127.0.0.1:1".parse().unwrap()));
+    agent.send(Frame::Plan(next));
+    let Reply::Nack(nack) = agent.verdict() else { panic!("it was accepted") };
+    assert_eq!((nack.revision, nack.errors.len()), (2, 1));
+    assert_eq!((&*nack.errors[0].name, &*nack.errors[0].field), ("shop", "services[1]"));
+    assert!(nack.errors[0].message.contains("127.0.0.1:1"), "{}", nack.errors[0].message);
+    assert!(get(address).contains("one"));
+}
+
+#[test]
+fn new_agent_takes_over_sockets_and_traffic_without_a_gap() {
+    let dataplane = Dataplane::start();
+    let mut first = Agent::connect(&dataplane);
+    let address = first.give_socket();
+    let origin = origin("one");
+    first.apply(plan(5, address, &[origin]));
+    drop(first);
+    assert!(get(address).contains("one"), "traffic needs no agent");
+    let mut second = Agent::connect(&dataplane);
+    assert_eq!(second.hello.applied_revision, 5);
+    assert_eq!(second.handed_back.len(), WORKERS as usize);
+    assert!(second.handed_back.iter().all(|(_, socket)| socket.local_addr().unwrap() == address));
+    let third = Agent::connect(&dataplane);
+    assert_eq!((third.hello.applied_revision, third.handed_back.len()), (5, WORKERS as usize));
+    second.sees_its_link_closed();
+    assert!(get(address).contains("one"));
+}
+
+#[test]
+fn listener_that_leaves_the_plan_is_closed_and_the_other_stays() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let (stays, leaves) = (agent.give_socket(), agent.give_socket());
+    let origin = origin("one");
+    let mut both = plan(1, stays, &[origin]);
+    both.virtual_services[0].listeners.push(listener(leaves));
+    agent.apply(both);
+    assert!(get(leaves).contains("one"));
+    agent.apply(plan(2, stays, &[origin]));
+    assert!(TcpStream::connect(leaves).is_err(), "nobody holds the socket any more");
+    assert!(get(stays).contains("one"));
+    assert!(TcpListener::bind(leaves).is_ok());
+}
+
+#[test]
+fn monitored_server_serves_only_while_the_agent_says_it_is_up() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    let origin = origin("one");
+    let mut plan = plan(1, address, &[origin]);
+    plan.pools[0].monitored = true;
+    agent.apply(plan);
+    assert!(get(address).starts_with("HTTP/1.1 503"));
+    for up in [true, false] {
+        let state = ServerState { pool_uuid: "pool-1".into(), server_id: origin.to_string(), up };
+        agent.send(Frame::ServerStates(ServerStates { states: vec![state] }));
+        agent.sample_when(|sample| sample.servers[0].up == up);
+        assert!(get(address).starts_with(if up { "HTTP/1.1 200" } else { "HTTP/1.1 503" }));
+    }
+}
+
+#[test]
+fn terminated_process_finishes_the_response_under_way_then_ends() {
+    let mut dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    let slow = TcpListener::bind("127.0.0.1:0").unwrap();
+    agent.apply(plan(1, address, &[slow.local_addr().unwrap()]));
+    let mut client = TcpStream::connect(address).unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n").unwrap();
+    let (mut server, _) = slow.accept().unwrap();
+    assert!(server.read(&mut [0; 1024]).unwrap() > 0);
+    dataplane.terminate();
+    let before = agent.sample_when(|_| true).unix_ms;
+    agent.sample_when(|sample| sample.unix_ms > before && sample.virtual_services[0].open_connections == 1);
+    assert!(!dataplane.ended());
+    server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone").unwrap();
+    let mut text = String::new();
+    client.read_to_string(&mut text).unwrap();
+    assert!(text.ends_with("done"), "{text}");
+    wait_until(|| dataplane.ended());
+    assert!(dataplane.process.wait().unwrap().success() && !dataplane.socket.exists());
+}
+
+#[test]
+fn drain_gives_up_stuck_connections_after_its_time() {
+    let mut dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    agent.apply(plan(1, address, &[silent.local_addr().unwrap()]));
+    let mut client = TcpStream::connect(address).unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n").unwrap();
+    let (_server, _) = silent.accept().unwrap();
+    agent.send(Frame::Drain(Drain { timeout_ms: 50 }));
+    wait_until(|| dataplane.ended());
+    assert!(dataplane.process.wait().unwrap().success());
+}
+
+#[test]
+fn bad_frame_costs_the_link_and_nothing_else() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    agent.apply(plan(1, address, &[origin("one")]));
+    let mut hostile = std::os::unix::net::UnixStream::connect(&dataplane.socket).unwrap();
+    hostile.write_all(&[0xff; 64]).unwrap();
+    let mut rest = Vec::new();
+    // Ends because the data plane closes the link, after what it said as a greeting.
+    let _ = hostile.read_to_end(&mut rest);
+    assert!(get(address).contains("one"));
+    assert_eq!(Agent::connect(&dataplane).hello.applied_revision, 1);
+}
