@@ -72,7 +72,11 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	if err != nil {
 		return err
 	}
-	announce(config.Out, data, api.Addr(), engines.Addr())
+	fingerprint, err := surface.Fingerprint()
+	if err != nil {
+		return err
+	}
+	announce(config.Out, data, api.Addr(), engines.Addr(), fingerprint)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return surface.Serve(ctx, api) })
@@ -92,12 +96,16 @@ func watch(ctx context.Context, objects *store.Store) error {
 	}
 }
 
-func announce(out io.Writer, data *data, api, engines net.Addr) {
+func announce(out io.Writer, data *data, api, engines net.Addr, fingerprint string) {
 	fmt.Fprintf(out, "REST API        https://%s\n", reachable(api))
+	fmt.Fprintf(out, "Certificate     SHA-256 fingerprint %s\n", fingerprint)
 	fmt.Fprintf(out, "Engines join    %s\n", reachable(engines))
-	if data.password != "" {
+	switch {
+	case data.password != "":
 		fmt.Fprintf(out, "User admin      password %s, also in %s\n", data.password, data.passwordFile)
-	} else {
+	case data.passwordFile != "":
+		fmt.Fprintf(out, "User admin      the first password is in %s\n", data.passwordFile)
+	default:
 		fmt.Fprintln(out, "User admin      password as it was set before")
 	}
 }

@@ -35,10 +35,11 @@ const patience = 30 * time.Second
 // house is a running controller, and a session of its administrator.
 type house struct {
 	*testing.T
-	dir     string
-	engines string
-	api     *client.Session
-	stop    func() error
+	dir         string
+	engines     string // address, as announced
+	fingerprint string // of the certificate, as announced
+	api         *client.Session
+	stop        func() error
 }
 
 // start boots a controller on free ports and logs in.
@@ -71,6 +72,7 @@ func boot(t *testing.T, dir string) (started *house, url string) {
 	t.Cleanup(func() { house.stop() })
 	lines := bufio.NewScanner(reader)
 	url = house.announced(lines, "REST API")
+	house.fingerprint = strings.TrimPrefix(house.announced(lines, "Certificate"), "SHA-256 fingerprint ")
 	house.engines = house.announced(lines, "Engines join")
 	house.announced(lines, "User admin")
 	return house, url
@@ -92,13 +94,9 @@ func (h *house) login(url string) {
 	h.Helper()
 	password, err := os.ReadFile(filepath.Join(h.dir, adminPasswordName))
 	h.must(err)
-	credentials := client.Credentials{URL: url, Username: "admin", Password: strings.TrimSpace(string(password))}
-	h.api, err = client.Login(h.Context(), credentials)
-	var unknown *client.UnknownCertificate
-	if errors.As(err, &unknown) {
-		credentials.Fingerprint = unknown.Fingerprint
-		h.api, err = client.Login(h.Context(), credentials)
-	}
+	h.api, err = client.Login(h.Context(), client.Credentials{
+		URL: url, Username: "admin", Password: strings.TrimSpace(string(password)), Fingerprint: h.fingerprint,
+	})
 	h.must(err)
 }
 

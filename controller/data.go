@@ -31,7 +31,7 @@ type data struct {
 	objects      *store.Store
 	sealer       *pki.Sealer
 	password     string // of the administrator, if made now
-	passwordFile string // where it was read or written
+	passwordFile string // where the first one was read or written; empty: that is not known any more
 }
 
 func openData(ctx context.Context, config Config) (*data, error) {
@@ -63,9 +63,16 @@ func (d *data) bootstrap(ctx context.Context, config Config) (err error) {
 		if password, d.passwordFile, err = adminPassword(config); err != nil {
 			return err
 		}
+	} else if generated := filepath.Join(config.DataDir, adminPasswordName); exists(generated) {
+		d.passwordFile = generated
 	}
 	d.password, err = admit.Bootstrap(ctx, d.objects, password, time.Now())
 	return err
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // adminPassword reads the first password of the administrator, or makes one.

@@ -41,12 +41,7 @@ states it, --trust-on-first-use takes whatever is there. The controller prints i
 			if credentials.Password, err = passwordFor(command.Context(), credentials.Username, passwordFile); err != nil {
 				return err
 			}
-			session, err := client.Login(command.Context(), credentials)
-			var unknown *client.UnknownCertificate
-			if errors.As(err, &unknown) && (trustNew || agrees(command.Context(), unknown)) {
-				credentials.Fingerprint = unknown.Fingerprint
-				session, err = client.Login(command.Context(), credentials)
-			}
+			session, err := logIn(command.Context(), credentials, trustNew)
 			if err != nil {
 				return fmt.Errorf("log in as %s: %w", credentials.Username, err)
 			}
@@ -64,6 +59,21 @@ states it, --trust-on-first-use takes whatever is there. The controller prints i
 	flags.StringVar(&credentials.Fingerprint, "fingerprint", "", "SHA-256 fingerprint of the controller's certificate")
 	flags.BoolVar(&trustNew, "trust-on-first-use", false, "take the controller's certificate without asking")
 	return command
+}
+
+func logIn(ctx context.Context, credentials client.Credentials, trustNew bool) (*client.Session, error) {
+	session, err := client.Login(ctx, credentials)
+	var unknown *client.UnknownCertificate
+	if !errors.As(err, &unknown) {
+		return session, err
+	}
+	if !trustNew {
+		if err := agree(ctx, unknown); err != nil {
+			return nil, err
+		}
+	}
+	credentials.Fingerprint = unknown.Fingerprint
+	return client.Login(ctx, credentials)
 }
 
 func passwordFor(ctx context.Context, user, file string) (string, error) {
@@ -87,15 +97,18 @@ func passwordFor(ctx context.Context, user, file string) (string, error) {
 	})
 }
 
-// agrees asks whether a certificate that no CA vouches for is the right one.
-func agrees(ctx context.Context, unknown *client.UnknownCertificate) bool {
+// agree asks whether a certificate that no CA vouches for is the right one. Where nobody can say yes, that is an error.
+func agree(ctx context.Context, unknown *client.UnknownCertificate) error {
 	if !term.IsTerminal(stdin) {
-		return false
+		return unknown
 	}
 	answer, err := ask(ctx, fmt.Sprintf("%s.\nIs this your controller? [y/N] ", unknown), func() (string, error) {
 		return bufio.NewReader(os.Stdin).ReadString('\n')
 	})
-	return err == nil && strings.HasPrefix(strings.ToLower(answer), "y")
+	if err == nil && !strings.HasPrefix(strings.ToLower(answer), "y") {
+		return unknown
+	}
+	return err
 }
 
 var stdin = int(os.Stdin.Fd())

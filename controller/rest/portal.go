@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -40,6 +41,18 @@ func (p *portal) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 		failure = errors.New("the portal has no certificate")
 	}
 	return nil, failure
+}
+
+// Fingerprint is the SHA-256 of the certificate that clients see first, in hex: how they recognise this controller.
+func (a *API) Fingerprint() (string, error) {
+	for _, record := range configuredCertificates(a.store.View()) {
+		certificate, err := new(portal).parse(record)
+		if err != nil {
+			return "", fmt.Errorf("portal certificate %s: %w", record.Name, err)
+		}
+		return fmt.Sprintf("%x", sha256.Sum256(certificate.Certificate[0])), nil
+	}
+	return "", errors.New("the portal has no certificate")
 }
 
 func configuredCertificates(view *store.View) []*store.Record {
