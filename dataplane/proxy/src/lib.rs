@@ -2,17 +2,21 @@
 //! Driven by batches of events over [`io::Io`]; no socket, clock or thread on this side of it. Counts nothing itself.
 //!
 //! ```text
-//!            io::Event                                                                    io::Event
-//!  client ──────────────► client ──► inbox ──► head ──► policy ──► exchange ──► pool ──► server ──────► server
-//!            (secure:     bytes of   one head                      finds a server,   picks, keeps
-//!             TLS)        requests   at a time                     sends, passes on  idle ones
-//!                                                                        │
-//!  client ◄────────────── line ◄── secure ◄──── policy ◄── head ◄─── inbox ◄──────────── line ◄──────── server
-//!            io::send                            │
-//!                         rescue: whatever fails ┘ becomes a page or the end of the connection
+//!  the client                                   this crate                                          a server
+//!
+//!        ──Data──► secure ─► inbox ─► client ──────► request ─────────────────────► line ──send──►
+//!                  TLS off   waits    one head at    finds a server through pool,
+//!                                     a time         sends head and body
+//!                                                       │
+//!                                                    exchange  Waiting ► Sending ► Streaming
+//!                                                       │
+//!        ◄──send── line ◄── secure ◄──────────────── response ◄── server ◄── inbox ◄──Data──
+//!                           TLS on                   edits the head, passes the body on
+//!                              ▲
+//!                             page ◄── rescue ◄── whatever fails, wherever
 //! ```
 //!
-//! `proxy` hands out events; `client`, `exchange`, `server` are the sessions, found in a `table` by connection.
+//! `proxy` hands each event of a batch to its session: a `client` or a `server`, found in a `table` by connection.
 #![forbid(unsafe_code)]
 
 pub mod buf;
@@ -22,9 +26,12 @@ mod inbox;
 pub mod io;
 mod limits;
 mod line;
+mod page;
 mod pool;
 mod proxy;
+mod request;
 mod rescue;
+mod response;
 mod secure;
 mod server;
 mod table;

@@ -1,13 +1,14 @@
 //! The only map from what went wrong to what the client sees: a status with a page of ours while nothing of a response
 //! has been sent, the end of the connection otherwise. Everything that fails comes through here.
 
-use weir_policy::{ClientFacts, HttpProfile};
-use weir_telemetry::Cause;
-use weir_wire::http1::{self, HeadWriter, Overflow};
+use weir_snapshot::FailAction;
+use weir_telemetry::{Cause, Happening};
+use weir_wire::http1::{self, Method};
 
 use crate::{
-    buf::Buf,
-    io::{Close, Gone, Io},
+    io::{Close, Conn, Gone, Io},
+    page::Page,
+    proxy::Proxy,
 };
 
 /// Everything that can end an exchange or a client's connection before its time, by who did it.
@@ -108,55 +109,46 @@ impl Error {
     }
 }
 
-/// A whole response of our own.
-pub(crate) struct Page {
-    pub status: u16,
-    /// The request was HEAD: everything but the body.
-    pub head_only: bool,
-    pub keep_alive: bool,
-}
-
-/// More than a page with every security line has.
-const PAGE_BYTES_MAX: usize = 1024;
-
-impl Page {
-    pub fn write<I: Io>(&self, io: &mut I, profile: &HttpProfile, client: &ClientFacts) -> Result<Buf, Overflow> {
-        let reason = reason(self.status);
-        let code = [self.status / 100, self.status / 10 % 10, self.status % 10].map(|digit| b'0' + digit as u8);
-        let body = [b"<!doctype html>\n<title>", &code[..], b" ", reason, b"</title>\n<h1>", reason, b"</h1>\n"];
-        let mut out = io.buffer_for(PAGE_BYTES_MAX);
-        let mut head = HeadWriter::new(out.room());
-        head.status_line(self.status, reason)
-            .field(b"Content-Type", b"text/html")
-            .text(b"Content-Length: ")
-            .number(body.iter().map(|part| part.len() as u64).sum())
-            .text(b"\r\n")
-            .field(b"Cache-Control", b"no-store")
-            .text(profile.security_lines(client))
-            .field(b"Connection", if self.keep_alive { b"keep-alive" } else { b"close" });
-        let head_bytes = head.end()?;
-        out.filled(head_bytes);
-        if !self.head_only {
-            for part in body {
-                out.append(part);
+impl Proxy {
+    /// Ends an exchange, or a client's connection, by `rescue`'s word.
+    pub(crate) fn fail<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
+        let Some(client) = self.clients.find(conn) else { return };
+        let remedy = remedy(error);
+        let service = client.service.clone();
+        self.core.counters.note(Happening::Failed { service: service.id, cause: remedy.cause });
+        let (mut begun, mut page_goes_on, mut head_only) = (false, false, false);
+        if let Some(exchange) = client.exchange() {
+            begun = exchange.has_begun_response();
+            page_goes_on = exchange.keep_alive && !exchange.awaits_body() && error.leaves_client_readable();
+            head_only = exchange.method == Method::Head;
+            if let Some(server_conn) = exchange.server() {
+                self.blame(server_conn, error);
+                self.close_server(io, server_conn, Close::Abort);
             }
         }
-        Ok(out)
+        let hangs_up = error == Error::NoServer
+            && service.pool.as_ref().is_some_and(|pool| pool.fail_action == FailAction::CloseConnection);
+        match remedy.page {
+            Some(_) if hangs_up => self.close_client(io, conn, Close::Linger),
+            Some(status) if !begun => {
+                let page = Page { status, head_only, keep_alive: page_goes_on && !self.core.draining };
+                self.answer_with_page(io, conn, page);
+            }
+            _ => self.close_client(io, conn, remedy.close),
+        }
     }
-}
 
-fn reason(status: u16) -> &'static [u8] {
-    match status {
-        400 => b"Bad Request",
-        408 => b"Request Timeout",
-        413 => b"Content Too Large",
-        414 => b"URI Too Long",
-        431 => b"Request Header Fields Too Large",
-        501 => b"Not Implemented",
-        502 => b"Bad Gateway",
-        503 => b"Service Unavailable",
-        504 => b"Gateway Timeout",
-        505 => b"HTTP Version Not Supported",
-        _ => b"Internal Server Error",
+    fn blame(&mut self, server_conn: Conn, error: Error) {
+        if let Some(server) = self.servers.find(server_conn).filter(|_| error.blames_server()) {
+            self.core.counters.note(Happening::ServerFailed { server: server.place.server });
+        }
+    }
+
+    fn answer_with_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
+        let Some(client) = self.clients.find(conn) else { return };
+        match page.write(io, &client.service.http, &client.facts) {
+            Ok(response) => self.answer(io, conn, page.status, response, page.keep_alive),
+            Err(_) => self.close_client(io, conn, Close::Abort),
+        }
     }
 }

@@ -266,8 +266,8 @@ fn request(rng: &mut Rng, ids: &mut u64, pipelined: bool) -> Request {
     Request {
         id: *ids,
         method: match body {
-            RequestBody::None => *rng.pick(&["GET", "GET", "GET", "HEAD", "DELETE"]),
-            _ => *rng.pick(&["POST", "PUT"]),
+            RequestBody::None => rng.pick(&["GET", "GET", "GET", "HEAD", "DELETE"]),
+            _ => rng.pick(&["POST", "PUT"]),
         },
         http10,
         response_bytes: len(rng),

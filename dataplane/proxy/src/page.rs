@@ -1,0 +1,59 @@
+//! The pages of our own: what a client sees where no server's response can be had.
+
+use weir_policy::{ClientFacts, HttpProfile};
+use weir_wire::http1::{HeadWriter, Overflow};
+
+use crate::{buf::Buf, io::Io};
+
+/// A whole response of our own.
+pub(crate) struct Page {
+    pub status: u16,
+    /// The request was HEAD: everything but the body.
+    pub head_only: bool,
+    pub keep_alive: bool,
+}
+
+/// More than a page with every security line has.
+const PAGE_BYTES_MAX: usize = 1024;
+
+impl Page {
+    pub fn write<I: Io>(&self, io: &mut I, profile: &HttpProfile, client: &ClientFacts) -> Result<Buf, Overflow> {
+        let reason = reason(self.status);
+        let code = [self.status / 100, self.status / 10 % 10, self.status % 10].map(|digit| b'0' + digit as u8);
+        let body = [b"<!doctype html>\n<title>", &code[..], b" ", reason, b"</title>\n<h1>", reason, b"</h1>\n"];
+        let mut out = io.buffer_for(PAGE_BYTES_MAX);
+        let mut head = HeadWriter::new(out.room());
+        head.status_line(self.status, reason)
+            .field(b"Content-Type", b"text/html")
+            .text(b"Content-Length: ")
+            .number(body.iter().map(|part| part.len() as u64).sum())
+            .text(b"\r\n")
+            .field(b"Cache-Control", b"no-store")
+            .text(profile.security_lines(client))
+            .field(b"Connection", if self.keep_alive { b"keep-alive" } else { b"close" });
+        let head_bytes = head.end()?;
+        out.filled(head_bytes);
+        if !self.head_only {
+            for part in body {
+                out.append(part);
+            }
+        }
+        Ok(out)
+    }
+}
+
+fn reason(status: u16) -> &'static [u8] {
+    match status {
+        400 => b"Bad Request",
+        408 => b"Request Timeout",
+        413 => b"Content Too Large",
+        414 => b"URI Too Long",
+        431 => b"Request Header Fields Too Large",
+        501 => b"Not Implemented",
+        502 => b"Bad Gateway",
+        503 => b"Service Unavailable",
+        504 => b"Gateway Timeout",
+        505 => b"HTTP Version Not Supported",
+        _ => b"Internal Server Error",
+    }
+}

@@ -1,0 +1,196 @@
+//! The way of a request to a server: one is found, connected to if need be, and given the head and the body.
+//!
+//! Until a byte of it has been sent, a request whose connection fails goes to another server; never after that. Pieces of
+//! a body that the server cannot take yet stay in the client's inbox, and the client is not read.
+
+use weir_snapshot::Pool;
+use weir_telemetry::Happening;
+use weir_wire::http1;
+
+use crate::{
+    client::{Client, Next, Stage},
+    exchange::{Came, Phase},
+    io::{Close, Conn, Io},
+    pool::Place,
+    proxy::Proxy,
+    rescue::Error,
+    server::{Server, State},
+};
+
+// Waiting: finding a server.
+impl Proxy {
+    /// Gives the exchange a server: this client's own, an idle one, or a new connection. `otherwise` is what went wrong
+    /// before, and is answered when nobody else can take the request.
+    pub(crate) fn choose_server<I: Io>(&mut self, io: &mut I, conn: Conn, otherwise: Error) {
+        let Some(client) = self.clients.find(conn) else { return };
+        let Some(pool) = client.service.pool.clone() else { return self.fail(io, conn, Error::NoPool) };
+        if let Some(kept) = client.kept.take() {
+            if self.take_kept(io, conn, kept, &pool) {
+                return;
+            }
+            self.close_server(io, kept, Close::Flush);
+        }
+        let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) else { return };
+        if exchange.tried.len() >= self.core.limits.server_tries {
+            return self.fail(io, conn, otherwise);
+        }
+        let Some(place) = self.core.pools.pick(&pool, exchange.key, &exchange.tried) else {
+            return self.fail(io, conn, otherwise);
+        };
+        self.core.pools.begin(place);
+        while let Some(idle) = self.core.pools.take_idle(place) {
+            if let Some(server) = self.servers.find(idle) {
+                server.state = State::Busy { client: conn };
+                exchange.wait_for(Some(idle));
+                self.core.starting.push(conn);
+                return;
+            }
+        }
+        let fresh = io.connect(place.address);
+        exchange.wait_for(Some(fresh));
+        let server = self.servers.insert(fresh, Server::new(fresh, place, pool, conn, io.now()));
+        server.line.expect(io, server.pool.timeouts.connect);
+    }
+
+    fn take_kept<I: Io>(&mut self, io: &mut I, conn: Conn, kept: Conn, pool: &Pool) -> bool {
+        let Some(server) = self.servers.find(kept) else { return false };
+        if server.pool.uuid != pool.uuid || !self.core.pools.takes(server.place) || !server.has_life_left(io.now()) {
+            return false;
+        }
+        let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) else { return false };
+        self.core.pools.begin(server.place);
+        server.state = State::Busy { client: conn };
+        exchange.wait_for(Some(kept));
+        self.core.starting.push(conn);
+        true
+    }
+
+    /// A connection that no byte of the request has been sent on is of no use. A server that could not even be
+    /// connected to is not asked again for this request.
+    pub(crate) fn try_another<I: Io>(&mut self, io: &mut I, conn: Conn, failed: Place, error: Error, exclude: bool) {
+        if error.blames_server() && exclude {
+            self.core.counters.note(Happening::ServerFailed { server: failed.server });
+        }
+        let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) else { return };
+        exchange.wait_for(None);
+        if exclude {
+            exchange.tried.push(failed.position);
+        }
+        self.choose_server(io, conn, error);
+        self.proceed(io, conn);
+    }
+}
+
+// Sending: the request and its body.
+impl Proxy {
+    /// The connection stands: the request goes out, and with it what has come of its body.
+    pub(crate) fn send_request<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(client) = self.clients.find(conn) else { return };
+        let Some(exchange) = client.exchange() else { return };
+        let Some(server_conn) = exchange.server().filter(|_| exchange.is_waiting()) else { return };
+        // The idle connection it was to go out on may have been lost meanwhile, and another be on its way.
+        let Some(server) = self.servers.find(server_conn).filter(|server| server.is_connected()) else { return };
+        let waiting = std::mem::replace(&mut exchange.phase, Phase::Sending { server: server_conn });
+        let Phase::Waiting { request, .. } = waiting else { return };
+        server.requests += 1;
+        let reused = server.requests > 1;
+        self.core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
+        server.line.send(io, request);
+        if exchange.upload.is_done() {
+            client.line.expect(io, None);
+            server.await_response(io);
+        }
+        self.proceed(io, conn);
+    }
+
+    /// Does what can be done with what a client has sent.
+    pub(crate) fn proceed<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        while let Some(client) = self.clients.find(conn) {
+            let came = match client.exchange() {
+                None => self.next_request(io, conn),
+                Some(exchange) if !exchange.is_waiting() && exchange.awaits_body() => match self.upload(io, conn) {
+                    Ok(()) => Came::Far,
+                    Err(error) => {
+                        self.fail(io, conn, error);
+                        Came::Through
+                    }
+                },
+                Some(_) => {
+                    // The next request waits for the end of this one, a body for a server.
+                    if !client.inbox.is_empty() {
+                        client.line.read(io, false);
+                    }
+                    Came::Far
+                }
+            };
+            if let Came::Far = came {
+                return;
+            }
+        }
+    }
+
+    fn next_request<I: Io>(&mut self, io: &mut I, conn: Conn) -> Came {
+        let Some(client) = self.clients.find(conn) else { return Came::Far };
+        match client.next_request(io, &mut self.core) {
+            Next::More if client.ended => self.close_client(io, conn, Close::Flush),
+            Next::More => client.await_request(io),
+            Next::Exchange { answer_continue } => {
+                client.line.expect(io, None);
+                if answer_continue {
+                    let mut interim = io.buffer();
+                    interim.append(http1::CONTINUE);
+                    client.deliver(io, &mut self.core.unflushed, interim);
+                }
+                self.choose_server(io, conn, Error::NoServer);
+                return Came::Through;
+            }
+            Next::Local { status, response, keep_alive } => {
+                self.answer(io, conn, status, response, keep_alive);
+                return Came::Through;
+            }
+            Next::Refused(error) => self.fail(io, conn, error),
+            Next::Unserved => self.close_client(io, conn, Close::Linger),
+        }
+        Came::Far
+    }
+
+    fn upload<I: Io>(&mut self, io: &mut I, conn: Conn) -> Result<(), Error> {
+        let Some(client) = self.clients.find(conn) else { return Ok(()) };
+        let Client { stage: Stage::Exchange(exchange), inbox, line, service, .. } = client else {
+            return Ok(());
+        };
+        let Some(server) = exchange.server().and_then(|server| self.servers.find(server)) else { return Ok(()) };
+        while exchange.awaits_body() && !server.line.is_full(io, &self.core.limits) {
+            let Some(mut piece) = inbox.pop() else { break };
+            let read = exchange.upload.read(&piece).map_err(Error::Request)?;
+            exchange.upload_bytes += read.payload as u64;
+            if service.http.max_body_bytes.is_some_and(|most| exchange.upload_bytes > most) {
+                return Err(Error::BodyTooLarge);
+            }
+            if read.taken < piece.len() {
+                let body = piece.split_to(read.taken);
+                inbox.put_back(piece);
+                piece = body;
+            }
+            server.line.send(io, piece);
+        }
+        if !exchange.awaits_body() {
+            line.read(io, inbox.is_empty());
+            line.expect(io, None);
+            server.await_response(io);
+        } else if server.line.is_full(io, &self.core.limits) {
+            line.read(io, false);
+            line.expect(io, None);
+            server.await_response(io);
+        } else if client.ended {
+            return Err(Error::ClientAborted);
+        } else {
+            line.read(io, true);
+            line.expect(io, service.http.timeouts.client_body);
+            if !exchange.has_begun_response() {
+                server.line.expect(io, None);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,223 @@
+//! The way of a response to its client: heads are edited, bodies passed on as the pieces they came in, and in the end
+//! both connections are kept or closed.
+//!
+//! Pieces that the client cannot take yet stay in the server's inbox, and the server is not read. Bytes behind the end
+//! of a response are nobody's: they are dropped with their connection.
+
+use weir_policy::{OutgoingBody, Reply};
+use weir_telemetry::Happening;
+use weir_wire::http1::Body;
+
+use crate::{
+    buf::Buf,
+    client::{Client, Stage},
+    exchange::{Came, Exchange, Phase},
+    io::{Close, Conn, Io},
+    proxy::{Core, Proxy},
+    rescue::Error,
+    server::{Server, State},
+};
+
+/// A response whose head has gone to the client.
+pub(crate) struct Download {
+    body: Body,
+    outgoing: OutgoingBody,
+    client_goes_on: bool,
+    server_goes_on: bool,
+}
+
+impl Proxy {
+    /// Passes on what has come from a server, as far as the client takes it.
+    pub(crate) fn download<I: Io>(&mut self, io: &mut I, server_conn: Conn) {
+        let Some(State::Busy { client: conn }) = self.servers.find(server_conn).map(|server| server.state) else {
+            return;
+        };
+        match self.pass_response(io, conn, server_conn) {
+            Ok(Came::Far) => {}
+            Ok(Came::Through) => self.proceed(io, conn),
+            Err(error) => {
+                self.fail(io, conn, error);
+                self.proceed(io, conn);
+            }
+        }
+    }
+
+    fn pass_response<I: Io>(&mut self, io: &mut I, conn: Conn, server_conn: Conn) -> Result<Came, Error> {
+        while let (Some(client), Some(server)) = (self.clients.find(conn), self.servers.find(server_conn)) {
+            let Some(exchange) = client.exchange() else { break };
+            match exchange.phase {
+                Phase::Waiting { .. } => break,
+                Phase::Sending { .. } => {
+                    let uploaded = !exchange.awaits_body();
+                    if !read_response_head(io, &mut self.core, client, server)? {
+                        return wait_for_server(io, server, uploaded);
+                    }
+                }
+                Phase::Streaming { ref download, .. } if download.is_done(server) => {
+                    self.finish(io, conn, server_conn);
+                    return Ok(Came::Through);
+                }
+                Phase::Streaming { .. } => {
+                    if client.line.is_full(io, &self.core.limits) {
+                        server.line.read(io, false);
+                        server.line.expect(io, None);
+                        client.watch_stall(io, &self.core);
+                        return Ok(Came::Far);
+                    }
+                    let Some(piece) = server.inbox.pop() else { return wait_for_server(io, server, true) };
+                    pass_body(io, &mut self.core, client, server, piece)?;
+                }
+            }
+        }
+        Ok(Came::Far)
+    }
+
+    /// The response is complete.
+    fn finish<I: Io>(&mut self, io: &mut I, conn: Conn, server_conn: Conn) {
+        let Some(client) = self.clients.find(conn) else { return };
+        let Some(exchange) = client.exchange() else { return };
+        let Phase::Streaming { download, .. } = &exchange.phase else { return };
+        let uploaded = !exchange.awaits_body();
+        let (client_goes_on, server_goes_on) = (download.client_goes_on, download.server_goes_on);
+        // What a client sends behind a request that is not its last must not reset the answer.
+        let farewell = if uploaded && exchange.last { Close::Flush } else { Close::Linger };
+        self.release_server(io, server_conn, conn, server_goes_on && uploaded);
+        self.finish_client(io, conn, client_goes_on && uploaded, farewell);
+    }
+
+    fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool, farewell: Close) {
+        let Some(client) = self.clients.find(conn) else { return };
+        client.report_bytes(&mut self.core);
+        if goes_on {
+            client.finish_request(io);
+        } else {
+            let how = if client.ended { Close::Flush } else { farewell };
+            self.close_client(io, conn, how);
+        }
+    }
+
+    /// The response is one of our own.
+    pub(crate) fn answer<I: Io>(&mut self, io: &mut I, conn: Conn, status: u16, response: Buf, keep_alive: bool) {
+        let Some(client) = self.clients.find(conn) else { return };
+        self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
+        client.deliver(io, &mut self.core.unflushed, response);
+        self.finish_client(io, conn, keep_alive, Close::Linger);
+    }
+
+    /// Keeps a server's connection for another request if nothing speaks against it.
+    fn release_server<I: Io>(&mut self, io: &mut I, server_conn: Conn, client: Conn, goes_on: bool) {
+        let Some(server) = self.servers.find(server_conn) else { return };
+        let place = server.place;
+        let clean = goes_on && server.inbox.is_empty() && !server.ended && io.queued(server_conn) == 0;
+        if !clean {
+            // More than the response has come, or less of the request was taken than was sent.
+            let how = if goes_on { Close::Abort } else { Close::Flush };
+            return self.close_server(io, server_conn, how);
+        }
+        if self.core.draining || !server.has_life_left(io.now()) || !self.core.pools.keeps(place, &self.core.limits) {
+            return self.close_server(io, server_conn, Close::Flush);
+        }
+        self.core.pools.end(place);
+        server.line.read(io, true);
+        server.line.expect(io, server.pool.timeouts.idle_connection);
+        match self.clients.find(client) {
+            Some(owner) if !owner.service.http.connection_multiplexing => {
+                server.state = State::Kept { client };
+                owner.kept = Some(server_conn);
+            }
+            _ => {
+                server.state = State::Idle;
+                self.core.pools.put_idle(place, server_conn);
+            }
+        }
+    }
+}
+
+impl Download {
+    fn is_done(&self, server: &Server) -> bool {
+        self.body.is_done() || (server.ended && server.inbox.is_empty() && self.body.cut_is_end())
+    }
+}
+
+/// Nothing more can be done until the server sends, which it must once it has the whole request.
+fn wait_for_server<I: Io>(io: &mut I, server: &mut Server, uploaded: bool) -> Result<Came, Error> {
+    if server.ended {
+        return Err(Error::ServerClosed);
+    }
+    server.line.read(io, true);
+    if uploaded {
+        server.await_response(io);
+    }
+    Ok(Came::Far)
+}
+
+/// Takes a response head and passes it on; false when none is whole yet.
+fn read_response_head<I: Io>(
+    io: &mut I,
+    core: &mut Core,
+    client: &mut Client,
+    server: &mut Server,
+) -> Result<bool, Error> {
+    let service = client.service.clone();
+    let goes_on = !core.draining && client.is_served(core) && !(client.ended && client.inbox.is_empty());
+    let Stage::Exchange(exchange) = &mut client.stage else { return Ok(false) };
+    let keep_alive = exchange.keep_alive && goes_on && !exchange.awaits_body();
+    let reply = Reply { version: exchange.version, keep_alive };
+    let facts = &client.facts;
+    let limits = &service.http.response_limits;
+    let written = server.response_head(exchange.method, limits, &mut core.fields, |head| {
+        let mut out = io.buffer_for(service.http.response_bytes_max(head));
+        let outgoing = service.http.write_response(head, facts, reply, out.room()).map_err(|_| Error::HeadOverflow)?;
+        out.filled(outgoing.head_bytes);
+        let download = Download {
+            body: Body::new(head.body),
+            outgoing: outgoing.body,
+            client_goes_on: outgoing.keep_alive,
+            server_goes_on: head.keep_alive,
+        };
+        Ok((head.status, out, download))
+    });
+    let Some(written) = written.map_err(Error::Response)? else { return Ok(false) };
+    let (status, out, download) = written?;
+    if status < 200 && exchange.keeps_interim_from_client(status) {
+        return Ok(true);
+    }
+    if status >= 200 {
+        exchange.phase = Phase::Streaming { server: server.line.conn, download };
+    }
+    core.counters.note(Happening::Response { service: service.id, status, local: false });
+    client.deliver(io, &mut core.unflushed, out);
+    Ok(true)
+}
+
+fn pass_body<I: Io>(
+    io: &mut I,
+    core: &mut Core,
+    client: &mut Client,
+    server: &mut Server,
+    mut piece: Buf,
+) -> Result<(), Error> {
+    let Some(Exchange { phase: Phase::Streaming { download, .. }, .. }) = client.exchange() else { return Ok(()) };
+    let as_received = download.outgoing == OutgoingBody::AsReceived;
+    let mut payload = Vec::new();
+    let read = match as_received {
+        true => download.body.read(&piece),
+        false => download.body.read_payload(&piece, |range| payload.push(range)),
+    };
+    let read = read.map_err(Error::Response)?;
+    for range in payload {
+        let mut content = piece.share();
+        content.truncate(range.end);
+        content.advance(range.start);
+        client.deliver(io, &mut core.unflushed, content);
+    }
+    if read.taken < piece.len() {
+        let body = piece.split_to(read.taken);
+        server.inbox.put_back(piece);
+        piece = body;
+    }
+    if as_received {
+        client.deliver(io, &mut core.unflushed, piece);
+    }
+    Ok(())
+}

@@ -1,0 +1,323 @@
+//! What the proxy does about exactly this batch of events: the cases that a simulation meets once in a thousand seeds.
+
+mod tape;
+
+use std::time::Duration;
+
+use tape::{Stage, plan};
+use weir_proxy::io::{Close, Conn, Event, Gone};
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn status(response: &str) -> &str {
+    response.split(' ').nth(1).unwrap_or("none")
+}
+
+/// A stage where one exchange is over: a client, and an idle server connection.
+fn warm(servers: usize) -> (Stage, Conn, Conn) {
+    let mut stage = Stage::new(&plan(servers));
+    let client = stage.client();
+    stage.says(client, GET);
+    let server = stage.connected();
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+    stage.sent(server);
+    (stage, client, server)
+}
+
+#[test]
+fn keeps_both_connections_and_no_buffer_between_requests() {
+    let (mut stage, client, server) = warm(1);
+    assert_eq!(stage.blocks_in_use(), 0);
+    stage.says(client, GET);
+    assert_eq!(stage.dials(), 1);
+    assert!(stage.sent(server).starts_with("GET / HTTP/1.1\r\n"));
+}
+
+#[test]
+fn sends_one_piece_to_the_server_and_head_and_body_to_the_client() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.says(server, OK);
+    assert_eq!((stage.pieces(server), stage.pieces(client)), (1, 2));
+}
+
+#[test]
+fn idle_connection_that_ends_in_the_batch_it_is_picked_in_costs_nothing() {
+    let (mut stage, client, server) = warm(1);
+    let request = stage.data(client, GET);
+    stage.batch(vec![request, Event::Eof { conn: server }]);
+    assert_eq!(stage.sent(server), "");
+    let fresh = stage.connected();
+    assert!(stage.sent(fresh).starts_with("GET /"));
+    stage.says(fresh, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+}
+
+#[test]
+fn request_that_lost_its_idle_connection_waits_for_the_next_one_to_stand() {
+    let (mut stage, client, server) = warm(2);
+    let request = stage.data(client, GET);
+    stage.batch(vec![request, Event::Gone { conn: server, why: Gone::Reset }]);
+    let second = stage.dialled();
+    assert_eq!(stage.sent(second), "", "nothing goes out on a connection that does not stand");
+    stage.gone(second, Gone::Refused);
+    let third = stage.connected();
+    assert_ne!(second, third);
+    assert!(stage.sent(third).starts_with("GET /"));
+}
+
+#[test]
+fn idle_connection_that_says_anything_is_closed() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(server, OK);
+    assert_eq!(stage.closed(server), Some(Close::Abort));
+    assert_eq!(stage.sent(client), "");
+}
+
+#[test]
+fn answer_that_comes_before_the_request_left_is_nobodys() {
+    let (mut stage, client, server) = warm(1);
+    let (request, stray) = (stage.data(client, GET), stage.data(server, OK));
+    stage.batch(vec![request, stray]);
+    assert_eq!(stage.closed(server), Some(Close::Abort));
+    assert_eq!(stage.sent(client), "");
+    let fresh = stage.connected();
+    stage.says(fresh, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+}
+
+#[test]
+fn surplus_behind_a_response_is_dropped_with_its_connection() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.says(server, &format!("{OK}HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong"));
+    assert!(stage.sent(client).ends_with("ok"));
+    assert_eq!(stage.closed(server), Some(Close::Abort));
+}
+
+#[test]
+fn tries_another_server_when_one_refuses() {
+    let mut stage = Stage::new(&plan(2));
+    let client = stage.client();
+    stage.says(client, GET);
+    let first = stage.dialled();
+    stage.gone(first, Gone::Refused);
+    assert_eq!(stage.dials(), 2);
+    let second = stage.dialled();
+    let waited = stage.wait_for_deadline(second);
+    assert_eq!(waited, Duration::from_secs(1));
+    let answer = stage.sent(client);
+    assert_eq!(status(&answer), "504", "both servers were tried once: {answer}");
+}
+
+#[test]
+fn does_not_try_another_server_once_the_request_has_left() {
+    let mut stage = Stage::new(&plan(2));
+    let client = stage.client();
+    stage.says(client, GET);
+    let server = stage.connected();
+    stage.gone(server, Gone::Reset);
+    assert_eq!(stage.dials(), 1);
+    assert_eq!(status(&stage.sent(client)), "502");
+    assert_eq!(stage.closed(client), None, "the client may ask again");
+}
+
+#[test]
+fn answers_pipelined_requests_in_order() {
+    let mut stage = Stage::new(&plan(1));
+    let client = stage.client();
+    let second = "GET /second HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    stage.says(client, &format!("{GET}{second}"));
+    let server = stage.connected();
+    assert_eq!(stage.sent(server).matches("HTTP/1.1").count(), 1, "the second waits");
+    stage.says(server, OK);
+    assert!(stage.sent(server).starts_with("GET /second"));
+    stage.says(server, OK);
+    assert_eq!(stage.sent(client).matches("200 OK").count(), 2);
+    assert_eq!(stage.closed(client), Some(Close::Flush));
+}
+
+#[test]
+fn cut_body_is_seen_to_be_cut() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.says(server, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
+    stage.batch(vec![Event::Eof { conn: server }]);
+    assert_eq!(stage.closed(client), Some(Close::Abort));
+}
+
+#[test]
+fn body_without_length_ends_with_its_connection() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.says(server, "HTTP/1.1 200 OK\r\n\r\nto the end");
+    stage.batch(vec![Event::Eof { conn: server }]);
+    assert!(stage.sent(client).ends_with("to the end"));
+    assert_eq!(stage.closed(client), Some(Close::Linger));
+    assert!(stage.closed(server).is_some());
+}
+
+#[test]
+fn http10_client_gets_content_without_chunks() {
+    let (mut stage, _, server) = warm(1);
+    let old = stage.client();
+    stage.says(old, "GET / HTTP/1.0\r\n\r\n");
+    stage.says(server, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+    assert!(stage.sent(old).ends_with("\r\n\r\nabcde"));
+    assert_eq!(stage.closed(old), Some(Close::Flush));
+    assert_eq!(stage.closed(server), None, "the server's connection is as good as before");
+}
+
+#[test]
+fn early_answer_ends_the_clients_connection_behind_it() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nsome");
+    stage.says(server, OK);
+    let answer = stage.sent(client);
+    assert!(answer.contains("Connection: close"), "{answer}");
+    assert_eq!(stage.closed(client), Some(Close::Linger));
+    assert!(stage.closed(server).is_some(), "half a request is on it");
+}
+
+#[test]
+fn expectation_is_answered_here_and_not_passed_on() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+    assert_eq!(stage.sent(client), "HTTP/1.1 100 Continue\r\n\r\n");
+    stage.says(client, "body");
+    let request = stage.sent(server);
+    assert!(!request.contains("Expect") && request.ends_with("\r\n\r\nbody"), "{request}");
+    stage.says(server, "HTTP/1.1 100 Continue\r\n\r\n");
+    assert_eq!(stage.sent(client), "", "one is enough");
+}
+
+#[test]
+fn half_a_head_is_answered_408_in_time() {
+    let mut stage = Stage::new(&plan(1));
+    let client = stage.client();
+    stage.says(client, "GET / HT");
+    assert_eq!(stage.wait_for_deadline(client), Duration::from_secs(3));
+    assert_eq!(status(&stage.sent(client)), "408");
+    assert_eq!(stage.closed(client), Some(Close::Linger));
+}
+
+#[test]
+fn half_closed_client_gets_its_answer() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.batch(vec![Event::Eof { conn: client }]);
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+    assert_eq!(stage.closed(client), Some(Close::Flush));
+}
+
+#[test]
+fn client_that_vanishes_takes_its_exchange_along() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.gone(client, Gone::Reset);
+    assert_eq!(stage.closed(server), Some(Close::Abort), "an answer to nobody may still come on it");
+    assert!(stage.proxy.is_idle());
+}
+
+#[test]
+fn server_is_not_read_while_the_client_takes_nothing() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.tape.stuck = true;
+    stage.says(server, "HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n");
+    for _ in 0..3 {
+        stage.says(server, &"x".repeat(1000));
+    }
+    assert!(stage.is_paused(server));
+    let before = stage.sent(client).len();
+    assert!(before < 2000, "{before} bytes are queued, 1000 are allowed and a piece may come on top");
+    stage.tape.stuck = false;
+    for _ in 0..4 {
+        stage.batch(vec![Event::Drained { conn: client }]);
+    }
+    assert!(!stage.is_paused(server));
+    stage.says(server, &"x".repeat(1000));
+    let body = before + stage.sent(client).len();
+    assert!(body > 4000, "the rest follows: {body}");
+    assert_eq!(stage.blocks_in_use(), 0);
+}
+
+#[test]
+fn client_that_takes_nothing_at_all_is_reset() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.tape.stuck = true;
+    stage.says(server, "HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n");
+    stage.says(server, &"x".repeat(2000));
+    stage.says(server, &"x".repeat(2000));
+    stage.wait_for_deadline(client);
+    assert_eq!(stage.closed(client), Some(Close::Abort));
+    assert_eq!(stage.blocks_in_use(), 0);
+}
+
+#[test]
+fn drain_lets_the_request_in_flight_finish() {
+    let (mut stage, client, server) = warm(1);
+    let idle = stage.client();
+    stage.says(client, GET);
+    stage.proxy.drain(&mut stage.tape);
+    assert_eq!(stage.closed(idle), Some(Close::Flush));
+    stage.says(server, OK);
+    assert!(stage.sent(client).contains("Connection: close"));
+    assert!(stage.proxy.is_idle());
+}
+
+#[test]
+fn virtual_service_that_is_removed_finishes_what_it_has_begun() {
+    let (mut stage, client, server) = warm(1);
+    let idle = stage.client();
+    stage.says(client, GET);
+    let mut without = plan(1);
+    without.virtual_services.clear();
+    without.revision = 2;
+    stage.replace(&without);
+    assert_eq!(stage.closed(idle), Some(Close::Flush));
+    stage.says(server, OK);
+    assert!(stage.sent(client).contains("Connection: close"));
+    assert!(stage.closed(client).is_some());
+}
+
+#[test]
+fn server_that_goes_down_loses_its_idle_connections_only() {
+    let mut monitored = plan(1);
+    monitored.pools[0].monitored = true;
+    let mut stage = Stage::new(&monitored);
+    let client = stage.client();
+    stage.says(client, GET);
+    assert_eq!(status(&stage.sent(client)), "503", "down until the monitors say otherwise");
+    stage.proxy.set_server_up(&mut stage.tape, "pool", "server 0", true);
+    stage.says(client, GET);
+    let server = stage.connected();
+    stage.proxy.set_server_up(&mut stage.tape, "pool", "server 0", false);
+    assert_eq!(stage.closed(server), None, "a request is on it");
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+    assert_eq!(stage.closed(server), Some(Close::Flush));
+}
+
+#[test]
+fn client_keeps_its_own_server_connection_without_multiplexing() {
+    let mut single = plan(1);
+    if let Some(http) = &mut single.virtual_services[0].http {
+        http.connection_multiplexing = false;
+    }
+    let mut stage = Stage::new(&single);
+    let (one, other) = (stage.client(), stage.client());
+    stage.says(one, GET);
+    let first = stage.connected();
+    stage.says(first, OK);
+    stage.says(other, GET);
+    assert_eq!(stage.dials(), 2, "not the other client's");
+    stage.says(one, GET);
+    assert_eq!(stage.sent(first).matches("GET /").count(), 2);
+    stage.gone(one, Gone::Reset);
+    assert!(stage.closed(first).is_some());
+}

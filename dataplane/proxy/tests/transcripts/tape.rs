@@ -1,0 +1,218 @@
+//! An `Io` of one hand: a test feeds events batch by batch and reads what the proxy did about them.
+
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
+
+use weir_api::dataplane::v1 as api;
+use weir_proxy::{
+    Limits, Proxy,
+    buf::{Buf, BufPool},
+    io::{Close, Conn, Event, Gone, Handler, Io, Time},
+};
+use weir_snapshot::{Snapshot, Worker};
+
+#[derive(Default)]
+struct Side {
+    sent: Vec<u8>,
+    pieces: usize,
+    queued: usize,
+    paused: bool,
+    deadline: Option<Time>,
+    closed: Option<Close>,
+}
+
+pub struct Tape {
+    now: Time,
+    blocks: BufPool,
+    sides: HashMap<Conn, Side>,
+    connects: Vec<(Conn, SocketAddr)>,
+    /// Peers take nothing while this is set.
+    pub stuck: bool,
+}
+
+impl Io for Tape {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn buffer(&mut self) -> Buf {
+        self.blocks.take()
+    }
+
+    fn connect(&mut self, to: SocketAddr) -> Conn {
+        let conn = Conn { slot: 100 + self.connects.len() as u32, generation: 1 };
+        self.connects.push((conn, to));
+        self.sides.insert(conn, Side::default());
+        conn
+    }
+
+    fn send(&mut self, conn: Conn, buf: Buf) {
+        let side = self.sides.entry(conn).or_default();
+        side.sent.extend_from_slice(&buf);
+        side.pieces += 1;
+        side.queued += buf.len();
+    }
+
+    fn queued(&self, conn: Conn) -> usize {
+        self.sides.get(&conn).map_or(0, |side| side.queued)
+    }
+
+    fn reading(&mut self, conn: Conn, on: bool) {
+        self.sides.entry(conn).or_default().paused = !on;
+    }
+
+    fn deadline(&mut self, conn: Conn, at: Option<Time>) {
+        self.sides.entry(conn).or_default().deadline = at;
+    }
+
+    fn finish(&mut self, _conn: Conn) {}
+
+    fn close(&mut self, conn: Conn, how: Close) {
+        let side = self.sides.entry(conn).or_default();
+        side.closed = Some(how);
+        side.deadline = None;
+    }
+}
+
+/// A proxy on a tape.
+pub struct Stage {
+    pub proxy: Proxy,
+    pub tape: Tape,
+    clients: u32,
+    snapshot: Arc<Snapshot>,
+}
+
+pub fn plan(servers: usize) -> api::Plan {
+    let server = |n| api::Server {
+        id: format!("server {n}"),
+        address: format!("10.1.0.{}", n + 1),
+        port: 8000,
+        ratio: 1,
+        enabled: true,
+        ..Default::default()
+    };
+    let pool = api::Pool {
+        uuid: "pool".into(),
+        algorithm: api::Algorithm::RoundRobin as i32,
+        servers: (0..servers).map(server).collect(),
+        connect_timeout_ms: 1_000,
+        response_timeout_ms: 2_000,
+        fail_action: api::FailAction::LocalResponse as i32,
+        ..Default::default()
+    };
+    let service = api::VirtualService {
+        uuid: "service".into(),
+        listeners: vec![api::Listener { address: "10.0.0.1".into(), port: 80, tls: false }],
+        pool_uuid: "pool".into(),
+        http: Some(api::HttpProfile {
+            connection_multiplexing: true,
+            respond_with_100_continue: true,
+            client_header_timeout_ms: 3_000,
+            client_body_timeout_ms: 4_000,
+            keepalive_timeout_ms: 5_000,
+            ..Default::default()
+        }),
+        tcp: Some(api::TcpProfile::default()),
+        ..Default::default()
+    };
+    api::Plan { revision: 1, virtual_services: vec![service], pools: vec![pool], certificates: vec![] }
+}
+
+impl Stage {
+    pub fn new(plan: &api::Plan) -> Self {
+        let (snapshot, _) = Snapshot::build(plan, None, &worker()).unwrap();
+        let snapshot = Arc::new(snapshot);
+        let limits = Limits { queued_bytes: 1000, ..Limits::default() };
+        let blocks = BufPool::new(4096, 16);
+        let tape = Tape { now: Time::default(), blocks, sides: HashMap::new(), connects: vec![], stuck: false };
+        Self { proxy: Proxy::new(snapshot.clone(), limits), tape, clients: 0, snapshot }
+    }
+
+    pub fn replace(&mut self, plan: &api::Plan) {
+        let (snapshot, _) = Snapshot::build(plan, Some(&self.snapshot), &worker()).unwrap();
+        self.snapshot = Arc::new(snapshot);
+        self.proxy.replace(&mut self.tape, self.snapshot.clone());
+    }
+
+    /// One batch; afterwards peers have taken what was sent.
+    pub fn batch(&mut self, mut events: Vec<Event>) {
+        self.proxy.handle(&mut self.tape, &mut events);
+        if !self.tape.stuck {
+            self.tape.sides.values_mut().for_each(|side| side.queued = 0);
+        }
+    }
+
+    pub fn client(&mut self) -> Conn {
+        let conn = Conn { slot: self.clients, generation: 1 };
+        self.clients += 1;
+        let listener = "10.0.0.1:80".parse().unwrap();
+        self.batch(vec![Event::Accepted { conn, listener, peer: "10.2.0.1:4000".parse().unwrap() }]);
+        conn
+    }
+
+    /// An event that brings `text`.
+    pub fn data(&mut self, conn: Conn, text: &str) -> Event {
+        let mut buf = self.tape.blocks.take();
+        assert_eq!(buf.append(text.as_bytes()), text.len());
+        Event::Data { conn, buf }
+    }
+
+    pub fn says(&mut self, conn: Conn, text: &str) {
+        let event = self.data(conn, text);
+        self.batch(vec![event]);
+    }
+
+    /// The connection begun last, which now stands.
+    pub fn connected(&mut self) -> Conn {
+        let conn = self.dialled();
+        self.batch(vec![Event::Connected { conn }]);
+        conn
+    }
+
+    pub fn dialled(&self) -> Conn {
+        self.tape.connects.last().expect("a connection was begun").0
+    }
+
+    pub fn dials(&self) -> usize {
+        self.tape.connects.len()
+    }
+
+    pub fn gone(&mut self, conn: Conn, why: Gone) {
+        self.batch(vec![Event::Gone { conn, why }]);
+    }
+
+    /// What was sent since it was asked last.
+    pub fn sent(&mut self, conn: Conn) -> String {
+        let side = self.tape.sides.entry(conn).or_default();
+        side.pieces = 0;
+        String::from_utf8(std::mem::take(&mut side.sent)).unwrap()
+    }
+
+    pub fn pieces(&self, conn: Conn) -> usize {
+        self.tape.sides[&conn].pieces
+    }
+
+    pub fn closed(&self, conn: Conn) -> Option<Close> {
+        self.tape.sides.get(&conn).and_then(|side| side.closed)
+    }
+
+    pub fn is_paused(&self, conn: Conn) -> bool {
+        self.tape.sides[&conn].paused
+    }
+
+    pub fn blocks_in_use(&self) -> usize {
+        self.tape.blocks.in_use()
+    }
+
+    /// Lets the deadline of a connection pass; returns how long that took.
+    pub fn wait_for_deadline(&mut self, conn: Conn) -> Duration {
+        let at = self.tape.sides.get_mut(&conn).and_then(|side| side.deadline.take()).expect("a deadline is set");
+        let waited = at.since(self.tape.now);
+        self.tape.now = at;
+        self.batch(vec![Event::Deadline { conn }]);
+        waited
+    }
+}
+
+fn worker() -> Worker {
+    Worker { provider: weir_tls::Provider::new(), workers: 1 }
+}
