@@ -44,9 +44,9 @@ pub enum Error {
     Trailer,
 }
 
-impl Error {
-    pub fn cause(self) -> &'static str {
-        match self {
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Error::StartLine => "malformed start line",
             Error::TargetTooLong => "request target too long",
             Error::Target => "malformed request target",
@@ -67,13 +67,7 @@ impl Error {
             Error::ChunkSize => "malformed chunk size",
             Error::ChunkFraming => "malformed chunk",
             Error::Trailer => "malformed trailer field",
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.cause())
+        })
     }
 }
 

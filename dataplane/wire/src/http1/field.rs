@@ -163,12 +163,7 @@ impl<'b> Fields<'b> {
         spans.iter().filter(move |span| names.has(span.name)).map(move |span| span.field(head))
     }
 
-    /// The value of the first field of this name.
-    pub fn first(&self, name: Name) -> Option<&'b [u8]> {
-        self.among(NameSet::of(&[name])).next().map(|field| field.value)
-    }
-
-    /// The value of the first field of this name, known or not, in any case of letters.
+    /// The value of the first field of this name, in any case of letters.
     pub fn find(&self, name: &[u8]) -> Option<&'b [u8]> {
         self.iter().find(|field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
@@ -229,9 +224,11 @@ mod tests {
     fn finds_fields_by_name_in_any_case() {
         with_fields(|fields| {
             assert_eq!((fields.len(), fields.is_empty()), (5, false));
-            assert_eq!(fields.first(Name::Host), Some(&b"a"[..]));
-            assert_eq!(fields.first(Name::Te), Some(&b"x"[..]));
-            assert_eq!(fields.first(Name::Expect), None);
+            assert!(fields.has(Name::Host) && fields.has(Name::Te) && !fields.has(Name::Expect));
+            let values: Vec<&[u8]> =
+                fields.among(NameSet::of(&[Name::Te, Name::Host])).map(|field| field.value).collect();
+            assert_eq!(values, [b"a", b"x"]);
+            assert_eq!(fields.among(NameSet::of(&[Name::Expect])).count(), 0);
             assert_eq!(fields.find(b"X-ONE"), Some(&b"1"[..]));
             assert_eq!(fields.find(b"X-Two"), Some(&b""[..]));
             assert_eq!(fields.find(b"X-Three"), None);
