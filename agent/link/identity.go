@@ -35,7 +35,7 @@ func join(ctx context.Context, address string, token Token, name string) (*state
 	connection, err := dial(ctx, address, joinTLS(token.Fingerprint))
 	if err != nil {
 		if errors.Is(err, errStranger) {
-			return nil, &RefusedError{address, err.Error()}
+			return nil, &RefusedError{address, errStranger.Error()}
 		}
 		return nil, err
 	}
