@@ -285,3 +285,98 @@ impl Runner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{BufRead, BufReader, Write},
+        net::{SocketAddr, TcpListener, TcpStream},
+        thread,
+    };
+
+    use super::*;
+    use crate::flags::Flags;
+
+    /// Answers each request with `answer`, on as many connections as come.
+    fn server(answer: &'static str) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                thread::spawn(move || answer_each(&stream, answer));
+            }
+        });
+        address
+    }
+
+    fn answer_each(mut stream: &TcpStream, answer: &str) {
+        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+        while lines.by_ref().take_while(|line| !line.is_empty()).count() > 0 {
+            if stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn run(address: SocketAddr, flags: Flags) -> Tally {
+        let flags = Flags { url: format!("http://{address}/"), duration: Duration::from_secs(30), ..flags };
+        Runner::new(Task::new(&flags, 0).unwrap()).unwrap().run().unwrap()
+    }
+
+    const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Server: a\r\n\r\nok";
+
+    #[test]
+    fn sends_as_many_requests_as_asked_and_stops() {
+        for requests_per_connection in [0, 1, 7] {
+            let server_header = Some("X-Server".into());
+            let flags =
+                Flags { count: Some(500), connections: 9, requests_per_connection, server_header, ..Flags::default() };
+            let tally = run(server(OK), flags);
+            assert_eq!((tally.requests, tally.error_total(), tally.per_value["a"]), (500, 0, 500));
+            assert_eq!(tally.bytes, 500 * OK.len() as u64);
+        }
+    }
+
+    #[test]
+    fn begins_requests_at_the_rate_asked_for() {
+        let flags = Flags { count: Some(100), rate: Some(500.0), ..Flags::default() };
+        let tally = run(server(OK), flags);
+        assert_eq!((tally.requests, tally.missed), (100, 0));
+        assert!(tally.span >= Duration::from_millis(198), "{:?}", tally.span);
+    }
+
+    #[test]
+    fn stall_shows_in_the_corrected_latency_of_all_that_were_due() {
+        // One connection that is never answered holds up everything behind it until its time is over.
+        let flags =
+            Flags { connections: 1, rate: Some(1000.0), timeout: Duration::from_millis(100), ..Flags::default() };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let silent = listener.accept();
+            let answered = listener.accept();
+            answered.iter().for_each(|(stream, _)| answer_each(stream, OK));
+            drop(silent);
+        });
+        let flags = Flags { count: Some(50), requests_per_connection: 0, ..flags };
+        let tally = run(address, flags);
+        assert_eq!((tally.requests, tally.error_total()), (49, 1));
+        assert!(tally.latency.min() >= 50_000, "corrected: {} µs", tally.latency.min());
+        assert!(tally.uncorrected.value_at_quantile(0.5) < 50_000);
+    }
+
+    #[test]
+    fn tells_causes_of_failure_apart() {
+        let refused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let cases = [
+            (refused, "connect"),
+            (server("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"), "status"),
+            (server("SMTP\r\n\r\n"), "bad_response"),
+        ];
+        for (address, cause) in cases {
+            let tally = run(address, Flags { count: Some(5), ..Flags::default() });
+            let errors: Vec<_> = tally.errors().filter(|(_, count)| *count > 0).collect();
+            assert_eq!((errors, tally.requests), (vec![(cause, 5)], 0));
+        }
+    }
+}
