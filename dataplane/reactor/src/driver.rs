@@ -115,6 +115,7 @@ impl Reactor {
     /// Only when epoll itself fails, which no peer can cause.
     pub fn poll(&mut self, wait: Option<Duration>, events: &mut Vec<Event>) -> io::Result<bool> {
         self.batch += 1;
+        self.table.next_batch();
         let mut reports = std::mem::take(&mut self.reports);
         let outcome = self.poller.wait(self.wait(wait), &mut reports);
         self.now = Time { nanos: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX) };

@@ -1,5 +1,6 @@
-//! The connections of one worker: a slot each, found by index, guarded by generation. Free slots are reused, last freed
-//! first. Makes no system call; what a slot goes through is told in `driver`.
+//! The connections of one worker: a slot each, found by index, guarded by generation. A freed slot rests until the batch
+//! in which the handler learns of the end is over, then is used again. Makes no system call; what a slot goes through is
+//! told in `driver`.
 
 use std::{cell::Cell, collections::VecDeque, net::TcpStream};
 
@@ -103,11 +104,20 @@ impl Slot {
 pub struct Table {
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// Freed in this batch, and in the one before: an end that comes while sending is told in the next batch.
+    freed: Vec<u32>,
+    freed_before: Vec<u32>,
 }
 
 impl Table {
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len() - self.free.len() - self.freed.len() - self.freed_before.len()
+    }
+
+    /// A batch begins.
+    pub fn next_batch(&mut self) {
+        self.free.append(&mut self.freed_before);
+        std::mem::swap(&mut self.freed, &mut self.freed_before);
     }
 
     pub fn insert(&mut self, phase: Phase, stream: Option<TcpStream>) -> Conn {
@@ -132,7 +142,7 @@ impl Table {
         // The queue's memory is kept for the next use unless it has grown far beyond the usual.
         queue.shrink_to(32);
         *slot = Slot { generation: slot.generation.wrapping_add(1), queue, ..Slot::new() };
-        self.free.push(index);
+        self.freed.push(index);
         stream
     }
 
@@ -161,15 +171,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handle_is_dead_after_its_slot_was_reused() {
+    fn slot_rests_for_a_batch_and_its_old_handle_stays_dead() {
         let mut table = Table::default();
         let first = table.insert(Phase::Open, None);
-        assert!(table.owned(first).is_some());
+        table.next_batch();
         table.remove(first.slot);
         assert!(table.at(first).is_none());
-        let second = table.insert(Phase::Open, None);
-        assert_eq!(second.slot, first.slot);
-        assert!(table.owned(first).is_none() && table.owned(second).is_some());
+        assert_ne!(table.insert(Phase::Open, None).slot, first.slot);
+        table.next_batch();
+        assert_ne!(table.insert(Phase::Open, None).slot, first.slot);
+        table.next_batch();
+        let again = table.insert(Phase::Open, None);
+        assert_eq!(again.slot, first.slot);
+        assert!(table.owned(first).is_none() && table.owned(again).is_some());
+        assert_eq!(table.len(), 3);
+    }
+
+    #[test]
+    fn slot_is_not_used_again_in_the_batch_in_which_it_was_freed() {
+        let mut table = Table::default();
+        let first = table.insert(Phase::Connecting, None);
+        table.remove(first.slot);
+        assert_ne!(table.insert(Phase::Connecting, None).slot, first.slot);
         assert_eq!(table.len(), 1);
     }
 
