@@ -127,13 +127,9 @@ impl Client {
         matches!(self.stage, Stage::Idle | Stage::Handshake) && self.inbox.is_empty()
     }
 
-    pub fn is_handshaking(&self) -> bool {
-        matches!(self.stage, Stage::Handshake)
-    }
-
-    /// Whether anything has come yet: a probe that only connects is no failed handshake.
-    pub fn has_spoken(&self) -> bool {
-        self.received > 0
+    /// Whether a handshake has begun and is not complete: a probe that only connects has begun none.
+    pub fn is_amid_handshake(&self) -> bool {
+        matches!(self.stage, Stage::Handshake) && self.received > 0
     }
 
     /// Takes what has come.

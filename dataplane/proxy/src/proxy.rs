@@ -176,32 +176,31 @@ impl Proxy {
     fn client_data<I: Io>(&mut self, io: &mut I, conn: Conn, buf: Buf) {
         let Some(client) = self.clients.find(conn) else { return };
         match client.receive(io, &mut self.core, buf) {
-            Ok(()) => {}
-            Err(error) => {
-                if client.is_handshaking() {
-                    self.core.counters.note(Happening::HandshakeFailed { service: client.service.id });
-                }
-                return self.fail(io, conn, error);
-            }
+            Ok(()) => self.proceed(io, conn),
+            Err(error) => self.fail(io, conn, error),
         }
-        self.proceed(io, conn);
     }
 
     fn client_eof<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(client) = self.clients.find(conn) else { return };
         client.ended = true;
-        if client.is_handshaking() && client.has_spoken() {
-            self.core.counters.note(Happening::HandshakeFailed { service: client.service.id });
-            return self.fail(io, conn, Error::ClientTls);
+        if client.is_amid_handshake() {
+            self.fail(io, conn, Error::ClientTls);
+        } else {
+            self.proceed(io, conn);
         }
-        self.proceed(io, conn);
     }
 
     fn client_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(client) = self.clients.find(conn) else { return };
         client.drained(io);
-        if let Some(server) = client.exchange().and_then(|exchange| exchange.server()) {
-            self.download(io, server);
+        match client.exchange() {
+            Some(exchange) => {
+                if let Some(server) = exchange.server() {
+                    self.download(io, server);
+                }
+            }
+            None => self.proceed(io, conn),
         }
     }
 
@@ -215,7 +214,10 @@ impl Proxy {
     }
 
     fn client_gone<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        if self.clients.find(conn).is_some_and(|client| client.exchange().is_some()) {
+        let Some(client) = self.clients.find(conn) else { return };
+        if client.is_amid_handshake() {
+            self.fail(io, conn, Error::ClientTls);
+        } else if client.exchange().is_some() {
             self.fail(io, conn, Error::ClientAborted);
         } else {
             self.close_client(io, conn, Close::Abort);

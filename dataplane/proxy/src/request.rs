@@ -131,6 +131,12 @@ impl Proxy {
 
     fn next_request<I: Io>(&mut self, io: &mut I, conn: Conn) -> Came {
         let Some(client) = self.clients.find(conn) else { return Came::Far };
+        if client.line.is_full(io, &self.core.limits) {
+            // Who asks on without reading the answers waits.
+            client.line.read(io, false);
+            client.watch_stall(io, &self.core);
+            return Came::Far;
+        }
         match client.next_request(io, &mut self.core) {
             Next::More if client.ended => self.close_client(io, conn, Close::Flush),
             Next::More => client.await_request(io),

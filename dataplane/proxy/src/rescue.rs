@@ -115,6 +115,9 @@ impl Proxy {
         let Some(client) = self.clients.find(conn) else { return };
         let remedy = remedy(error);
         let service = client.service.clone();
+        if client.is_amid_handshake() {
+            self.core.counters.note(Happening::HandshakeFailed { service: service.id });
+        }
         self.core.counters.note(Happening::Failed { service: service.id, cause: remedy.cause });
         let (mut begun, mut page_goes_on, mut head_only) = (false, false, false);
         if let Some(exchange) = client.exchange() {

@@ -39,8 +39,8 @@ impl Rng {
         (self.next() & ((1u128 << magnitude) as u64).wrapping_sub(1)).min(most)
     }
 
-    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[(self.next() % from.len() as u64) as usize]
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[(self.next() % from.len() as u64) as usize]
     }
 }
 

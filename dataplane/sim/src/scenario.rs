@@ -93,7 +93,7 @@ fn server_plans(rng: &mut Rng, calm: bool) -> Vec<ServerPlan> {
                 (false, _) => {
                     let odd = [Dial::Failed(Gone::Refused), Dial::Ignored, Dial::Failed(Gone::Local)];
                     let mut dials = vec![Dial::Accepted; 6];
-                    dials.extend((0..rng.between(0, 3)).map(|_| *rng.pick(&odd)));
+                    dials.extend((0..rng.between(0, 3)).map(|_| rng.pick(&odd)));
                     dials
                 }
             };
@@ -107,17 +107,17 @@ fn server_address(n: u64) -> SocketAddr {
 }
 
 fn temper(rng: &mut Rng, calm: bool) -> Temper {
-    let think_time_us = *rng.pick(&[0, 200, 20_000]);
+    let think_time_us = rng.pick(&[0, 200, 20_000]);
     if calm {
         let forever = Duration::from_secs(3600);
         return Temper { faults: vec![], fault_percent: 0, requests_max: u64::MAX, idle_time: forever, think_time_us };
     }
-    let faults = (0..rng.between(1, 3)).map(|_| *rng.pick(&Fault::ALL)).collect();
+    let faults = (0..rng.between(1, 3)).map(|_| rng.pick(&Fault::ALL)).collect();
     Temper {
         faults,
-        fault_percent: *rng.pick(&[0, 5, 30]),
-        requests_max: *rng.pick(&[1, 3, u64::MAX]),
-        idle_time: Duration::from_micros(*rng.pick(&[1, 500, 20_000, 3_600_000_000])),
+        fault_percent: rng.pick(&[0, 5, 30]),
+        requests_max: rng.pick(&[1, 3, u64::MAX]),
+        idle_time: Duration::from_micros(rng.pick(&[1, 500, 20_000, 3_600_000_000])),
         think_time_us,
     }
 }
@@ -129,8 +129,8 @@ fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Pl
         post_accept_timeout_ms: 5_000,
         client_header_timeout_ms: 3_000,
         client_body_timeout_ms: 4_000,
-        keepalive_timeout_ms: *rng.pick(&[6_000, 60_000]),
-        max_keepalive_requests: *rng.pick(&[0, 100, 2]),
+        keepalive_timeout_ms: rng.pick(&[6_000, 60_000]),
+        max_keepalive_requests: rng.pick(&[0, 100, 2]),
         max_header_bytes: 12 * 1024,
         max_request_head_bytes: 48 * 1024,
         max_response_head_bytes: 48 * 1024,
@@ -147,16 +147,16 @@ fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Pl
     let pool = api::Pool {
         uuid: "pool".into(),
         name: "pool".into(),
-        algorithm: *rng.pick(&algorithms) as i32,
+        algorithm: rng.pick(&algorithms) as i32,
         hash_input: api::HashInput::Uri as i32,
         servers: servers.iter().map(api_server).collect(),
         monitored: false,
         connect_timeout_ms: 1_000,
         response_timeout_ms: 5_000,
-        idle_connection_timeout_ms: *rng.pick(&[50, 30_000]),
-        connection_lifetime_ms: *rng.pick(&[0, 200]),
-        max_connection_reuse: *rng.pick(&[0, 3]),
-        max_idle_connections: *rng.pick(&[0, 1]),
+        idle_connection_timeout_ms: rng.pick(&[50, 30_000]),
+        connection_lifetime_ms: rng.pick(&[0, 200]),
+        max_connection_reuse: rng.pick(&[0, 3]),
+        max_idle_connections: rng.pick(&[0, 1]),
         fail_action: if calm || rng.chance(70) {
             api::FailAction::LocalResponse
         } else {
@@ -196,7 +196,7 @@ fn api_server(server: &ServerPlan) -> api::Server {
 }
 
 fn tls_profile(rng: &mut Rng) -> api::TlsProfile {
-    let version = *rng.pick(&[api::TlsVersion::TlsVersion12, api::TlsVersion::TlsVersion13]);
+    let version = rng.pick(&[api::TlsVersion::TlsVersion12, api::TlsVersion::TlsVersion13]);
     let suites = ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"];
     api::TlsProfile {
         uuid: "tls".into(),
@@ -226,9 +226,10 @@ fn client_plan(rng: &mut Rng, n: u64, calm: bool, tls: bool, ids: &mut u64) -> C
     let count = if matches!(manner, Manner::Sends(..)) { 0 } else { rng.between(1, 6) };
     let pipelined = rng.chance(30);
     let requests: Vec<Request> = (0..count).map(|_| request(rng, ids, pipelined)).collect();
-    let pause_us = *rng.pick(&[0, 0, 300, 5_000]);
+    let pause_us = rng.pick(&[0, 0, 300, 5_000]);
     let quality = quality(rng, calm);
-    let start = Duration::from_micros(rng.between(0, *rng.clone().pick(&[10, 5_000, 200_000])));
+    let spread_us = rng.pick(&[10, 5_000, 200_000]);
+    let start = Duration::from_micros(rng.between(0, spread_us));
     let listener = if tls { SECURE } else { PLAIN };
     let deaf = quality.appetite == Appetite::Never;
     let plan = client::Plan { name, requests, pipelined, manner, pause_us, deaf, calm };
@@ -286,9 +287,9 @@ pub fn quality(rng: &mut Rng, calm: bool) -> Quality {
         _ => Appetite::AtOnce,
     };
     Quality {
-        latency: Duration::from_micros(*rng.pick(&[5, 50, 500, 20_000])),
+        latency: Duration::from_micros(rng.pick(&[5, 50, 500, 20_000])),
         shredded: rng.chance(10),
-        window_bytes: *rng.pick(&[500, 20_000, 1_000_000]),
+        window_bytes: rng.pick(&[500, 20_000, 1_000_000]),
         appetite,
     }
 }

@@ -204,7 +204,7 @@ impl Server {
 
     fn answer(&mut self, desk: &mut Desk<'_>) {
         let Some(request) = &self.request else { return };
-        let fault = desk.rng.chance(self.temper.fault_percent).then(|| *desk.rng.pick(&self.temper.faults));
+        let fault = desk.rng.chance(self.temper.fault_percent).then(|| desk.rng.pick(&self.temper.faults));
         let last = self.requests >= self.temper.requests_max;
         let (head, body, closes) = response(&request.head, request.id, last, desk.rng.between(1, 4000) as usize);
         let think = Duration::from_micros(desk.rng.between(0, self.temper.think_time_us));

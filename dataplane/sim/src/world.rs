@@ -100,7 +100,7 @@ impl World {
         let mut batch: Vec<Event> = Vec::new();
         for _ in 0..STEPS_MAX {
             let Some(next) = self.network.next_at() else { return };
-            let until = next + Duration::from_micros(*self.rng.pick(&[0, 0, 20, 200]));
+            let until = next + Duration::from_micros(self.rng.pick(&[0, 0, 20, 200]));
             self.gather(until, &mut batch);
             if !batch.is_empty() {
                 self.tell_batch(&batch);
@@ -159,7 +159,7 @@ impl World {
             return self.ledger.violation("world", format_args!("the proxy connects to {address}"));
         };
         let plan = &self.scenario.servers[server];
-        let outcome = *self.rng.pick(&plan.dials);
+        let outcome = self.rng.pick(&plan.dials);
         if let Dial::Accepted = outcome {
             let name = format!("server {server}/{link}");
             self.seat(link, Box::new(Server::new(name, plan.temper.clone(), quality.shredded)));

@@ -321,3 +321,22 @@ fn client_keeps_its_own_server_connection_without_multiplexing() {
     stage.gone(one, Gone::Reset);
     assert!(stage.closed(first).is_some());
 }
+
+#[test]
+fn client_that_asks_on_without_reading_waits() {
+    let mut redirecting = plan(1);
+    if let Some(http) = &mut redirecting.virtual_services[0].http {
+        http.http_to_https = true;
+    }
+    let mut stage = Stage::new(&redirecting);
+    let client = stage.client();
+    stage.tape.stuck = true;
+    stage.says(client, &GET.repeat(100));
+    assert!(stage.is_paused(client));
+    let answered = stage.sent(client).matches("301").count();
+    assert!((1..20).contains(&answered), "{answered} answers are queued");
+    stage.tape.stuck = false;
+    stage.batch(vec![]);
+    stage.batch(vec![Event::Drained { conn: client }]);
+    assert!(stage.sent(client).matches("301").count() > 0);
+}

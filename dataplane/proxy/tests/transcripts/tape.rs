@@ -119,7 +119,7 @@ pub fn plan(servers: usize) -> api::Plan {
 
 impl Stage {
     pub fn new(plan: &api::Plan) -> Self {
-        let (snapshot, _) = Snapshot::build(plan, None, &worker()).unwrap();
+        let (snapshot, _) = Snapshot::build(plan, None, &worker()).expect("the plan is sound");
         let snapshot = Arc::new(snapshot);
         let limits = Limits { queued_bytes: 1000, ..Limits::default() };
         let blocks = BufPool::new(4096, 16);
@@ -128,7 +128,7 @@ impl Stage {
     }
 
     pub fn replace(&mut self, plan: &api::Plan) {
-        let (snapshot, _) = Snapshot::build(plan, Some(&self.snapshot), &worker()).unwrap();
+        let (snapshot, _) = Snapshot::build(plan, Some(&self.snapshot), &worker()).expect("the plan is sound");
         self.snapshot = Arc::new(snapshot);
         self.proxy.replace(&mut self.tape, self.snapshot.clone());
     }
@@ -144,8 +144,8 @@ impl Stage {
     pub fn client(&mut self) -> Conn {
         let conn = Conn { slot: self.clients, generation: 1 };
         self.clients += 1;
-        let listener = "10.0.0.1:80".parse().unwrap();
-        self.batch(vec![Event::Accepted { conn, listener, peer: "10.2.0.1:4000".parse().unwrap() }]);
+        let listener = "10.0.0.1:80".parse().expect("an address");
+        self.batch(vec![Event::Accepted { conn, listener, peer: "10.2.0.1:4000".parse().expect("an address") }]);
         conn
     }
 
@@ -184,7 +184,7 @@ impl Stage {
     pub fn sent(&mut self, conn: Conn) -> String {
         let side = self.tape.sides.entry(conn).or_default();
         side.pieces = 0;
-        String::from_utf8(std::mem::take(&mut side.sent)).unwrap()
+        String::from_utf8(std::mem::take(&mut side.sent)).expect("text")
     }
 
     pub fn pieces(&self, conn: Conn) -> usize {
