@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/weir-lb/weir/lab"
 )
@@ -20,8 +21,9 @@ type Options struct {
 	Once bool // end after the load instead of serving until ctx ends
 	JSON bool // figures as one JSON object, last on Out; everything else goes to Progress
 	Out  io.Writer
-	// Progress is where the steps are told.
+	// Progress is where the steps are told; Live when it is a terminal, where a line can be told again.
 	Progress io.Writer
+	Live     bool
 }
 
 // ErrFellShort says that the demo ran and its figures are not what they must be.
@@ -29,27 +31,36 @@ var ErrFellShort = errors.New("the demo fell short")
 
 // Run plays the demo until it is over or ctx ends.
 func Run(ctx context.Context, options Options) (err error) {
-	dir, err := os.MkdirTemp("", "weir-demo-")
-	if err != nil {
-		return err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	l, err := lab.New(dir, filepath.Dir(self))
-	if err != nil {
+	programs := filepath.Dir(self)
+	if err := lab.CheckPrograms(programs); err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, l.Stop())
-		if err == nil || errors.Is(err, ErrFellShort) {
-			err = errors.Join(err, os.RemoveAll(dir))
-		} else {
-			err = fmt.Errorf("%w\n(logs are in %s)", err, dir)
-		}
-	}()
-	return untilInterrupted(ctx, play(ctx, options, &stage{lab: l, told: teller{options.Progress}}))
+	dir, err := os.MkdirTemp("", "weir-demo-")
+	if err != nil {
+		return fmt.Errorf("no place for the demo's files: %w: set TMPDIR to a directory that this user may write", err)
+	}
+	l, err := lab.New(dir, programs)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	defer func() { err = cleanUp(err, l, dir) }()
+	return play(ctx, options, &stage{lab: l, told: &teller{out: options.Progress, live: options.Live}})
+}
+
+// cleanUp leaves no process, and the logs only where they may tell why something failed.
+func cleanUp(err error, l *lab.Lab, dir string) error {
+	unexpected := err != nil && !errors.Is(err, ErrFellShort) && !errors.Is(err, context.Canceled)
+	if left := l.Stop(); left != nil {
+		err, unexpected = errors.Join(err, left), true
+	}
+	if unexpected {
+		return fmt.Errorf("%w\n(logs are in %s)", err, dir)
+	}
+	return errors.Join(err, os.RemoveAll(dir))
 }
 
 func play(ctx context.Context, options Options, s *stage) error {
@@ -67,18 +78,10 @@ func play(ctx context.Context, options Options, s *stage) error {
 		return fmt.Errorf("%w: %s", ErrFellShort, strings.Join(short, "; "))
 	}
 	if !options.Once {
-		s.told.line("Serving until Ctrl-C.")
+		fmt.Fprintln(options.Progress, "Serving until Ctrl-C.")
 		<-ctx.Done()
 	}
 	return nil
-}
-
-// untilInterrupted forgets an error that is only the operator's Ctrl-C.
-func untilInterrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // page is what the seed's backend servers hold.
@@ -89,7 +92,7 @@ const serversCount = 3
 // stage is the demo while it runs.
 type stage struct {
 	lab        *lab.Lab
-	told       teller
+	told       *teller
 	servers    []*lab.Nginx
 	controller *lab.Controller
 	engine     *lab.Engine
@@ -104,18 +107,20 @@ func (s *stage) build(ctx context.Context) error {
 		{"start three nginx servers", s.startServers},
 		{"start the controller", s.startController},
 		{"start one engine", s.startEngine},
-		{"configure System-Secure-HTTP, System-TCP-Proxy, System-Standard", s.configure},
-		{"create VS-Pool, VS-VIP and the virtual service", s.create},
+		{"configure the profiles", s.configure},
+		{"create the pool, the VIP and the virtual service", s.create},
 		{"wait until the engine serves it", s.waitServed},
 	}
 	for _, step := range steps {
 		s.told.begin(step.doing)
 		result, err := step.do(ctx)
-		if err != nil {
-			s.told.line("failed")
-			return fmt.Errorf("%s: %w", step.doing, err)
+		if ctx.Err() != nil {
+			err = ctx.Err() // whatever it led to
 		}
-		s.told.line(result)
+		if err != nil {
+			return s.told.failed(err)
+		}
+		s.told.done(result)
 	}
 	return nil
 }
@@ -153,7 +158,7 @@ func (s *stage) startEngine(ctx context.Context) (string, error) {
 }
 
 func (s *stage) configure(ctx context.Context) (string, error) {
-	return "done", configureProfiles(ctx, s.controller.Session)
+	return "System-Secure-HTTP, System-TCP-Proxy, System-Standard", configureProfiles(ctx, s.controller.Session)
 }
 
 func (s *stage) create(ctx context.Context) (string, error) {
@@ -170,13 +175,44 @@ func (s *stage) load(ctx context.Context) (figures, error) {
 	s.told.begin(fmt.Sprintf("drive TLS transactions for %d s", loadSeconds))
 	pid, err := s.engine.DataplanePID(ctx)
 	if err != nil {
-		return figures{}, err
+		return figures{}, s.told.failed(err)
 	}
+	driving, stop := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		s.watchRequests(driving)
+		close(watched)
+	}()
 	f, err := driveLoad(ctx, s.lab, s.service, pid)
-	if err != nil {
-		s.told.line("failed")
-		return f, err
+	stop()
+	<-watched
+	if ctx.Err() != nil {
+		err = ctx.Err()
 	}
-	s.told.line(fmt.Sprintf("%d transactions", f.transactions))
+	if err != nil {
+		return f, s.told.failed(err)
+	}
+	s.told.done(fmt.Sprintf("%d transactions", f.transactions))
 	return f, nil
+}
+
+// watchRequests tells each second how many requests the virtual service has answered, for as long as the API knows.
+func (s *stage) watchRequests(ctx context.Context) {
+	if !s.told.live {
+		return
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		requests, err := s.service.requests(ctx, s.controller.Session)
+		if err != nil {
+			return
+		}
+		s.told.meanwhile(fmt.Sprintf("%d requests", requests))
+	}
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -28,6 +29,7 @@ type figures struct {
 	transactions int64
 	errorsBy     map[string]int64
 	handshake    string
+	resumed      int64
 }
 
 // driveLoad sends transactions as the seed does (new connection, full handshake, one GET, close) and measures the CPU
@@ -54,9 +56,11 @@ func driveLoad(ctx context.Context, l *lab.Lab, s service, dataplanePID int) (fi
 		PerServer: load.PerValue, transactions: load.Requests, errorsBy: load.Errors,
 		handshake: fmt.Sprintf("%s %s, %d full handshakes, %d resumed",
 			load.TLS.Version, load.TLS.Cipher, load.TLS.FullHandshakes, load.TLS.Resumed),
+		resumed: load.TLS.Resumed,
 	}
 	if load.Requests > 0 {
-		f.CPUMicrosPerTransaction = float64((after - before).Microseconds()) / float64(load.Requests)
+		micros := float64((after - before).Microseconds()) / float64(load.Requests)
+		f.CPUMicrosPerTransaction = math.Round(10*micros) / 10
 	}
 	return f, nil
 }
@@ -69,6 +73,9 @@ func (f figures) shortfall() []string {
 	}
 	if f.Errors > 0 {
 		lines = append(lines, fmt.Sprintf("%d transactions failed: %v", f.Errors, f.errorsBy))
+	}
+	if f.resumed > 0 {
+		lines = append(lines, fmt.Sprintf("%d sessions were resumed: not every handshake was a full one", f.resumed))
 	}
 	if len(f.PerServer) != serversCount {
 		lines = append(lines, fmt.Sprintf("%d of %d servers answered", len(f.PerServer), serversCount))

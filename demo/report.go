@@ -3,16 +3,10 @@ package demo
 import (
 	"encoding/json"
 	"fmt"
-	"io"
+	"os"
 	"slices"
 	"strings"
 )
-
-// teller says what is being done, and then on the same line what came of it.
-type teller struct{ out io.Writer }
-
-func (t teller) begin(doing string) { fmt.Fprintf(t.out, "  %-66s ", doing+" …") }
-func (t teller) line(text string)   { fmt.Fprintln(t.out, text) }
 
 func report(options Options, s *stage, f figures) error {
 	if options.JSON {
@@ -29,15 +23,18 @@ func report(options Options, s *stage, f figures) error {
   latency p99.9        %12.0f µs
   engine CPU           %12.1f µs per transaction
   errors               %12d%s
-  TLS                  %s
+  handshakes           %s
 
 %s
-  Virtual service   %s
-  REST API          %s   user admin, password %s
-  Try               weir login %s --trust-on-first-use && weir status
-
+  Virtual service      %s
+  redirected to it     %s
+  REST API             %s   user admin, password %s
 `, f.TPS, f.P50us, f.P99us, f.P999us, f.CPUMicrosPerTransaction, f.Errors, causes(f.errorsBy), f.handshake,
-		shares(f.PerServer), s.service.url(), s.controller.URL, password, s.controller.URL)
+		shares(f.PerServer), s.service.url(), s.service.plainURL(), s.controller.URL, password)
+	if !options.Once {
+		fmt.Fprintf(options.Out, "  Try                  WEIR_PASSWORD=%[1]s %[2]s login %[3]s --trust-on-first-use && %[2]s status\n\n",
+			password, os.Args[0], s.controller.URL)
+	}
 	return nil
 }
 

@@ -33,6 +33,8 @@ type service struct {
 
 func (s service) url() string { return fmt.Sprintf("https://%s:%d/index.html", vip, s.tlsPort) }
 
+func (s service) plainURL() string { return fmt.Sprintf("http://%s:%d/index.html", vip, s.plainPort) }
+
 // configureProfiles does the seed's "Configuring the … profiles for testing".
 func configureProfiles(ctx context.Context, session *client.Session) error {
 	steps := []struct {
@@ -146,16 +148,8 @@ func (s service) waitUp(ctx context.Context, session *client.Session) (string, e
 	poll := time.NewTicker(100 * time.Millisecond)
 	defer poll.Stop()
 	for {
-		var runtime struct {
-			OperStatus struct {
-				State  string `json:"state"`
-				Reason []any  `json:"reason"`
-			} `json:"oper_status"`
-			Applied struct {
-				Text string `json:"text"`
-			} `json:"applied"`
-		}
-		if err := session.Get(ctx, "virtualservice/"+s.uuid+"/runtime", &runtime); err != nil {
+		runtime, err := s.runtime(ctx, session)
+		if err != nil {
 			return "", err
 		}
 		if runtime.OperStatus.State == "OPER_UP" {
@@ -167,6 +161,30 @@ func (s service) waitUp(ctx context.Context, session *client.Session) (string, e
 		case <-poll.C:
 		}
 	}
+}
+
+// runtime is what the demo reads of the API's answer.
+type runtime struct {
+	OperStatus struct {
+		State  string `json:"state"`
+		Reason []any  `json:"reason"`
+	} `json:"oper_status"`
+	Applied struct {
+		Text string `json:"text"`
+	} `json:"applied"`
+	Counters struct {
+		Requests int64 `json:"requests"`
+	} `json:"counters"`
+}
+
+func (s service) runtime(ctx context.Context, session *client.Session) (r runtime, err error) {
+	err = session.Get(ctx, "virtualservice/"+s.uuid+"/runtime", &r)
+	return r, err
+}
+
+func (s service) requests(ctx context.Context, session *client.Session) (int64, error) {
+	r, err := s.runtime(ctx, session)
+	return r.Counters.Requests, err
 }
 
 const upTimeout = 30 * time.Second

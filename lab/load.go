@@ -31,11 +31,22 @@ func (l *Lab) Load(ctx context.Context, flags ...string) (LoadReport, error) {
 	var out, said bytes.Buffer
 	load := exec.CommandContext(ctx, l.program("weir-load"), append(flags, "--json")...)
 	load.Stdout, load.Stderr = &out, &said
-	if err := load.Run(); err != nil && out.Len() == 0 {
+	err := l.launch(load)
+	if err == nil {
+		err = load.Wait()
+	}
+	if ctx.Err() != nil {
+		return LoadReport{}, fmt.Errorf("weir-load: %w", ctx.Err())
+	}
+	if err != nil && out.Len() == 0 {
 		return LoadReport{}, fmt.Errorf("weir-load: %w: %s", err, bytes.TrimSpace(said.Bytes()))
 	}
-	text := bytes.TrimSpace(out.Bytes())
-	var report LoadReport
+	return parseLoadReport(out.Bytes())
+}
+
+// parseLoadReport reads the last line.
+func parseLoadReport(out []byte) (report LoadReport, err error) {
+	text := bytes.TrimSpace(out)
 	if err := json.Unmarshal(text[bytes.LastIndexByte(text, '\n')+1:], &report); err != nil {
 		return LoadReport{}, fmt.Errorf("weir-load printed no report: %w", err)
 	}

@@ -102,5 +102,5 @@ func nginxProgram() (string, error) {
 			return program, nil
 		}
 	}
-	return "", fmt.Errorf("nginx is not installed; run `apt-get install nginx-light`, or `make demo`, which does")
+	return "", fmt.Errorf("nginx is not installed: run `apt-get install nginx-light`, or `make demo`, which does")
 }

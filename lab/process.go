@@ -73,11 +73,7 @@ func (l *Lab) Start(name, program string, args ...string) (*Process, error) {
 	defer log.Close()
 	command := exec.Command(program, args...)
 	command.Stdout, command.Stderr = log, log
-	// A group of its own: Ctrl-C in the terminal must reach the one that runs the lab alone, which then stops it in order.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	started := make(chan error)
-	l.forks <- func() { started <- command.Start() }
-	if err := <-started; err != nil {
+	if err := l.launch(command); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	p := &Process{Name: name, command: command, logFile: logFile, ended: make(chan struct{})}
@@ -89,17 +85,29 @@ func (l *Lab) Start(name, program string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// Stop ends the processes, the last started first, and then whatever else this process has adopted.
+// launch starts a command that dies with this process. It gets a group of its own: Ctrl-C in the terminal must reach the
+// one that runs the lab alone, which then stops it in order.
+func (l *Lab) launch(command *exec.Cmd) error {
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	started := make(chan error)
+	l.forks <- func() { started <- command.Start() }
+	return <-started
+}
+
+// Stop ends the processes, the last started first, and then whatever else this process has adopted, and what those leave
+// behind in their turn.
 func (l *Lab) Stop() error {
 	var errs []error
 	for _, p := range slices.Backward(l.all) {
 		errs = append(errs, p.Stop())
 	}
 	l.all = nil
-	for _, pid := range childrenOf(os.Getpid()) {
-		errs = append(errs, fmt.Errorf("process %d (%s) was left behind and killed", pid, programOf(pid)))
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-		_, _ = syscall.Wait4(pid, nil, 0, nil)
+	for orphans := childrenOf(os.Getpid()); len(orphans) > 0; orphans = childrenOf(os.Getpid()) {
+		for _, pid := range orphans {
+			errs = append(errs, fmt.Errorf("process %d (%s) was left behind and killed", pid, programOf(pid)))
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			_, _ = syscall.Wait4(pid, nil, 0, nil)
+		}
 	}
 	close(l.forks)
 	return errors.Join(errs...)

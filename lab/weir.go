@@ -5,12 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/weir-lb/weir/client"
 )
+
+// CheckPrograms says what is missing of all that a lab can run, before anything is started.
+func CheckPrograms(programs string) error {
+	for _, name := range []string{"weir", "weir-dataplane", "weir-load"} {
+		if _, err := exec.LookPath(filepath.Join(programs, name)); err != nil {
+			return fmt.Errorf("%s is not in %s: run `make build`, or copy it there", name, programs)
+		}
+	}
+	_, err := nginxProgram()
+	return err
+}
 
 // Controller is a running controller and a session of its administrator.
 type Controller struct {

@@ -4,12 +4,13 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/weir-lb/weir/demo"
 )
 
 func demoCommand() *cobra.Command {
-	options := demo.Options{Out: os.Stdout, Progress: os.Stdout}
+	options := demo.Options{Out: os.Stdout}
 	command := &cobra.Command{
 		Use:   "demo",
 		Short: "Serve an HTTPS virtual service with real parts, load it, and show the figures",
@@ -18,9 +19,11 @@ func demoCommand() *cobra.Command {
 CPU per transaction; then serve until Ctrl-C. Needs nginx, and weir-dataplane and weir-load beside weir.`,
 		Args: arguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
+			progress := os.Stdout
 			if options.JSON {
-				options.Progress = os.Stderr
+				progress = os.Stderr
 			}
+			options.Progress, options.Live = progress, term.IsTerminal(int(progress.Fd()))
 			return demo.Run(command.Context(), options)
 		},
 	}

@@ -1,0 +1,102 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+func good() figures {
+	return figures{
+		TPS: 1500.5, P50us: 20000, P99us: 45000, P999us: 90000, CPUMicrosPerTransaction: 217.5,
+		PerServer: map[string]int64{"127.0.0.1:1": 5, "127.0.0.1:2": 4, "127.0.0.1:3": 6}, transactions: 15,
+	}
+}
+
+func TestKeepsItsContractWithScripts(t *testing.T) {
+	got, err := json.Marshal(good())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"tps":1500.5,"errors":0,"p50_us":20000,"p99_us":45000,"p999_us":90000,"cpu_us_per_transaction":217.5,` +
+		`"per_server":{"127.0.0.1:1":5,"127.0.0.1:2":4,"127.0.0.1:3":6}}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestSaysWhatFellShort(t *testing.T) {
+	for _, c := range []struct {
+		spoil func(*figures)
+		want  []string
+	}{
+		{func(*figures) {}, nil},
+		{func(f *figures) { f.transactions, f.PerServer = 0, nil }, []string{"no transaction was completed", "0 of 3 servers answered"}},
+		{func(f *figures) { f.Errors, f.errorsBy = 2, map[string]int64{"reset": 2} }, []string{"2 transactions failed: map[reset:2]"}},
+		{func(f *figures) { delete(f.PerServer, "127.0.0.1:1") }, []string{"2 of 3 servers answered"}},
+		{func(f *figures) { f.resumed = 1 }, []string{"1 sessions were resumed: not every handshake was a full one"}},
+	} {
+		f := good()
+		c.spoil(&f)
+		if got := f.shortfall(); !slices.Equal(got, c.want) {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestDrawsHowTransactionsSpread(t *testing.T) {
+	const want = "" +
+		"  127.0.0.1:1               5   33.3 %  █████████████\n" +
+		"  127.0.0.1:2               4   26.7 %  ███████████\n" +
+		"  127.0.0.1:3               6   40.0 %  ████████████████\n"
+	if got := shares(good().PerServer); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestNamesTheCausesOfErrors(t *testing.T) {
+	if got := causes(map[string]int64{"timeout": 1, "connect": 2, "tls": 0}); got != "   connect 2, timeout 1" {
+		t.Errorf("got %q", got)
+	}
+	if got := causes(nil); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestTellsEachStepOnceWhereNoTerminalIs(t *testing.T) {
+	var out bytes.Buffer
+	told := teller{out: &out}
+	told.begin("start")
+	told.meanwhile("half")
+	told.done("it runs")
+	told.begin("stop")
+	err := told.failed(fmt.Errorf("no way: %w", errors.ErrUnsupported))
+	if err == nil || err.Error() != "stop: no way: unsupported operation" {
+		t.Errorf("got %v", err)
+	}
+	told.begin("wait")
+	if err := told.failed(context.Canceled); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	want := regexp.MustCompile(`^  ✓ start +0\.\d s  it runs\n  ✗ stop +0\.\d s  failed\n  - wait +0\.\d s  interrupted\n$`)
+	if !want.Match(out.Bytes()) {
+		t.Errorf("got\n%s", &out)
+	}
+}
+
+func TestTellsALineAgainOnATerminal(t *testing.T) {
+	var out bytes.Buffer
+	told := teller{out: &out, live: true}
+	told.begin("start")
+	told.meanwhile("half")
+	told.done("it runs")
+	want := regexp.MustCompile(`^\r\x1b\[K  … start  0 s  \r\x1b\[K  … start  0 s  half\r\x1b\[K  ✓ start +0\.\d s  it runs\n$`)
+	if !want.Match(out.Bytes()) {
+		t.Errorf("got %q", &out)
+	}
+}

@@ -1,0 +1,31 @@
+package lab
+
+import (
+	"net"
+	"testing"
+)
+
+func TestGivesTheWantedPortUnlessItIsTaken(t *testing.T) {
+	wanted, err := FreePort("127.0.0.1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := FreePort("127.0.0.1", wanted); err != nil || got != wanted {
+		t.Errorf("got %d, %v; want %d", got, err, wanted)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	wanted = taken.Addr().(*net.TCPAddr).Port
+	if got, err := FreePort("127.0.0.1", wanted); err != nil || got == wanted || got == 0 {
+		t.Errorf("got %d, %v; want another port than %d", got, err, wanted)
+	}
+}
+
+func TestSaysThatAHostHasNoPorts(t *testing.T) {
+	if port, err := FreePort("192.0.2.77", 0); err == nil {
+		t.Errorf("got port %d of a host that is elsewhere", port)
+	}
+}
