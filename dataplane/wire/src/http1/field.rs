@@ -30,27 +30,53 @@ pub enum Name {
 impl Name {
     /// `name` is a token. Length and first letter leave one candidate at most, so that other names cost next to nothing.
     pub fn of(name: &[u8]) -> Name {
-        let Some(first) = name.first() else { return Name::Other };
-        let (known, candidate): (&[u8], Name) = match (name.len(), first | LOWER) {
-            (2, b't') => (b"te", Name::Te),
-            (4, b'h') => (b"host", Name::Host),
-            (6, b'e') => (b"expect", Name::Expect),
-            (7, b'u') => (b"upgrade", Name::Upgrade),
-            (8, b'l') => (b"location", Name::Location),
-            (10, b'c') => (b"connection", Name::Connection),
-            (10, b'k') => (b"keep-alive", Name::KeepAlive),
-            (10, b's') => (b"set-cookie", Name::SetCookie),
-            (14, b'c') => (b"content-length", Name::ContentLength),
-            (15, b'x') => (b"x-forwarded-for", Name::XForwardedFor),
-            (16, b'p') => (b"proxy-connection", Name::ProxyConnection),
-            (17, b't') => (b"transfer-encoding", Name::TransferEncoding),
-            (17, b'x') => (b"x-forwarded-proto", Name::XForwardedProto),
-            (25, b's') => (b"strict-transport-security", Name::StrictTransportSecurity),
-            _ => return Name::Other,
-        };
+        let Some(&first) = name.first() else { return Name::Other };
+        let (known, candidate) = KNOWN[slot(name.len(), first)];
+        if name.len() != known.len() {
+            return Name::Other;
+        }
         let differs = name.iter().zip(known).fold(0, |differs, (byte, lower)| differs | (byte | LOWER) ^ lower);
         if differs == 0 { candidate } else { Name::Other }
     }
+}
+
+type Known = (&'static [u8], Name);
+
+/// In small letters.
+const NAMES: [Known; 14] = [
+    (b"connection", Name::Connection),
+    (b"content-length", Name::ContentLength),
+    (b"expect", Name::Expect),
+    (b"host", Name::Host),
+    (b"keep-alive", Name::KeepAlive),
+    (b"location", Name::Location),
+    (b"proxy-connection", Name::ProxyConnection),
+    (b"set-cookie", Name::SetCookie),
+    (b"strict-transport-security", Name::StrictTransportSecurity),
+    (b"te", Name::Te),
+    (b"transfer-encoding", Name::TransferEncoding),
+    (b"upgrade", Name::Upgrade),
+    (b"x-forwarded-for", Name::XForwardedFor),
+    (b"x-forwarded-proto", Name::XForwardedProto),
+];
+
+const SLOTS: usize = 32;
+
+/// Each name in a slot of its own; the compiler checks that.
+static KNOWN: [Known; SLOTS] = {
+    let mut slots: [Known; SLOTS] = [(b"", Name::Other); SLOTS];
+    let mut i = 0;
+    while i < NAMES.len() {
+        let at = slot(NAMES[i].0.len(), NAMES[i].0[0]);
+        assert!(slots[at].0.is_empty(), "two names in one slot: choose another factor or more slots");
+        slots[at] = NAMES[i];
+        i += 1;
+    }
+    slots
+};
+
+const fn slot(len: usize, first: u8) -> usize {
+    (len + (first | LOWER) as usize * 11) % SLOTS
 }
 
 /// Turns capitals small and leaves a hyphen one; nothing else in a token becomes a letter or a hyphen by it.
@@ -69,6 +95,10 @@ impl NameSet {
             i += 1;
         }
         Self(bits)
+    }
+
+    pub(super) const fn with(self, name: Name) -> Self {
+        Self(self.0 | 1 << name as u32)
     }
 
     pub const fn has(self, name: Name) -> bool {

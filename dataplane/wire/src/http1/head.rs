@@ -83,20 +83,21 @@ pub(super) fn fields<'b>(
     limits: &Limits,
     table: &'b mut FieldTable,
 ) -> Result<Fields<'b>, Error> {
-    let offset = |part: &[u8]| part.as_ptr() as usize - head.as_ptr() as usize;
+    let start = head.as_ptr() as usize;
+    let offset = |part: &[u8]| part.as_ptr() as usize - start;
     let end = head.len() - 2;
-    let mut seen = NameSet::default();
+    let mut line = headers.first().map_or(end, |first| offset(first.name.as_bytes()));
     ends_in_crlf(head, head.len())?;
-    ends_in_crlf(head, headers.first().map_or(end, |first| offset(first.name.as_bytes())))?;
+    ends_in_crlf(head, line)?;
+    let mut seen = NameSet::default();
     for (i, (header, span)) in headers.iter().zip(table.0.iter_mut()).enumerate() {
-        let line = offset(header.name.as_bytes());
-        let line_end = headers.get(i + 1).map_or(end, |next| offset(next.name.as_bytes()));
-        ends_in_crlf(head, line_end)?;
-        if line_end - line > limits.field_bytes {
+        let next = headers.get(i + 1).map_or(end, |next| offset(next.name.as_bytes()));
+        ends_in_crlf(head, next)?;
+        if next - line > limits.field_bytes {
             return Err(Error::FieldTooLarge);
         }
         let name = Name::of(header.name.as_bytes());
-        seen = seen | NameSet::of(&[name]);
+        seen = seen.with(name);
         *span = Span {
             line: line as u32,
             name_bytes: header.name.len() as u32,
@@ -104,6 +105,7 @@ pub(super) fn fields<'b>(
             value_bytes: header.value.len() as u32,
             name,
         };
+        line = next;
     }
     Ok(Fields { head: &head[..end], spans: &table.0[..headers.len()], seen })
 }
