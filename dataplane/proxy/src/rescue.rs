@@ -155,3 +155,40 @@ impl Proxy {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fault_has_its_page() {
+        use http1::Error::*;
+        let pages = [
+            (Error::Request(TwoFramings), 400),
+            (Error::Request(TargetTooLong), 414),
+            (Error::Request(HeadTooLarge), 431),
+            (Error::Request(UnknownCoding), 501),
+            (Error::Request(Version), 505),
+            (Error::HeadTimeout, 408),
+            (Error::BodyTooLarge, 413),
+            (Error::Response(HeadTooLarge), 502),
+            (Error::ServerClosed, 502),
+            (Error::Connect(Gone::Refused), 502),
+            (Error::Connect(Gone::Local), 503),
+            (Error::NoServer, 503),
+            (Error::ConnectTimeout, 504),
+            (Error::ResponseTimeout, 504),
+        ];
+        for (error, status) in pages {
+            assert_eq!(remedy(error).page, Some(status), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_gets_a_page_who_has_asked_for_nothing_or_left() {
+        for error in [Error::AcceptTimeout, Error::ClientTls, Error::ClientAborted, Error::ClientStalled] {
+            assert_eq!(remedy(error).page, None, "{error:?}");
+            assert!(!error.blames_server());
+        }
+    }
+}

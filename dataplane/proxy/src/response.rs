@@ -44,26 +44,27 @@ impl Proxy {
 
     fn pass_response<I: Io>(&mut self, io: &mut I, conn: Conn, server_conn: Conn) -> Result<Came, Error> {
         while let (Some(client), Some(server)) = (self.clients.find(conn), self.servers.find(server_conn)) {
+            let client_is_full = client.line.is_full(io, &self.core.limits);
             let Some(exchange) = client.exchange() else { break };
-            match exchange.phase {
+            match &exchange.phase {
                 Phase::Waiting { .. } => break,
+                Phase::Streaming { download, .. } if download.is_done(server) => {
+                    self.finish(io, conn, server_conn);
+                    return Ok(Came::Through);
+                }
+                _ if client_is_full => {
+                    server.line.read(io, false);
+                    server.line.expect(io, None);
+                    client.watch_stall(io, &self.core);
+                    break;
+                }
                 Phase::Sending { .. } => {
                     let uploaded = !exchange.awaits_body();
                     if !read_response_head(io, &mut self.core, client, server)? {
                         return wait_for_server(io, server, uploaded);
                     }
                 }
-                Phase::Streaming { ref download, .. } if download.is_done(server) => {
-                    self.finish(io, conn, server_conn);
-                    return Ok(Came::Through);
-                }
                 Phase::Streaming { .. } => {
-                    if client.line.is_full(io, &self.core.limits) {
-                        server.line.read(io, false);
-                        server.line.expect(io, None);
-                        client.watch_stall(io, &self.core);
-                        return Ok(Came::Far);
-                    }
                     let Some(piece) = server.inbox.pop() else { return wait_for_server(io, server, true) };
                     pass_body(io, &mut self.core, client, server, piece)?;
                 }

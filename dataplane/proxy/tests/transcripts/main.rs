@@ -340,3 +340,57 @@ fn client_that_asks_on_without_reading_waits() {
     stage.batch(vec![Event::Drained { conn: client }]);
     assert!(stage.sent(client).matches("301").count() > 0);
 }
+
+#[test]
+fn endless_interim_responses_wait_for_a_client_that_does_not_read() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.tape.stuck = true;
+    for _ in 0..5 {
+        stage.says(server, &"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(20));
+    }
+    assert!(stage.is_paused(server));
+    assert!(stage.sent(client).len() < 1200);
+}
+
+#[test]
+fn latest_idle_connection_is_used_first() {
+    let (mut stage, one, first) = warm(1);
+    let other = stage.client();
+    stage.says(one, GET);
+    stage.says(other, GET);
+    let second = stage.connected();
+    stage.says(first, OK);
+    stage.says(second, OK);
+    stage.sent(second);
+    stage.says(one, GET);
+    assert!(stage.sent(second).starts_with("GET /"));
+}
+
+#[test]
+fn server_that_leaves_the_pool_loses_its_idle_connections() {
+    let (mut stage, client, server) = warm(1);
+    let mut moved = plan(1);
+    moved.revision = 2;
+    moved.pools[0].servers[0].address = "10.1.0.99".into();
+    stage.replace(&moved);
+    assert_eq!(stage.closed(server), Some(Close::Flush));
+    stage.says(client, GET);
+    assert_eq!(stage.dials(), 2);
+}
+
+#[test]
+fn page_for_head_has_a_length_and_no_body() {
+    let mut without_pool = plan(1);
+    without_pool.virtual_services[0].pool_uuid.clear();
+    without_pool.pools.clear();
+    let mut stage = Stage::new(&without_pool);
+    let client = stage.client();
+    stage.says(client, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+    let head = stage.sent(client);
+    stage.says(client, GET);
+    let whole = stage.sent(client);
+    assert_eq!(status(&head), "503");
+    let body = whole.strip_prefix(&head).expect("the same head");
+    assert!(whole.contains(&format!("Content-Length: {}\r\n", body.len())), "{whole}");
+}
