@@ -5,12 +5,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-GO_PACKAGES := ./...
 BIN := bin
 
 # Debian packages, installed only where missing.
 BUILD_PACKAGES := build-essential protobuf-compiler
-TEST_PACKAGES  := nginx-light openssl curl iproute2 python3-venv
+TEST_PACKAGES  := nginx-light openssl curl python3-venv
 DEMO_PACKAGES  := nginx-light
 
 .PHONY: help
@@ -25,14 +24,15 @@ demo: packages-demo build ## build, then serve the seed's HTTPS virtual service 
 
 .PHONY: test
 test: packages-test build ## set up and run every test
-	go test $(GO_PACKAGES)
+	go test -race ./agent/... ./controller/... ./client/... ./cmd/... ./lab/...
+	go test -timeout 20m ./api/... ./demo/... ./tests/...
 	cargo test --workspace --quiet
 
 .PHONY: check
 check: packages-build ## what must hold before the tests: format, vet, lints
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go' | grep -v '^api/gen/')); \
 	  if [ -n "$$unformatted" ]; then printf 'gofmt: run make fix\n%s\n' "$$unformatted"; exit 1; fi
-	go vet $(GO_PACKAGES)
+	go vet ./...
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
@@ -49,9 +49,9 @@ gen: packages-build ## generate code from the contracts in api/
 
 .PHONY: build
 build: packages-build ## release binaries into bin/
-	cargo build --release --quiet -p weir-dataplane -p weir-load -p weir-sim
+	cargo build --release --quiet -p weir-dataplane -p weir-load
 	go build -o $(BIN)/weir ./cmd/weir
-	@install -m 755 target/release/weir-dataplane target/release/weir-load target/release/weir-sim $(BIN)/
+	@install -m 755 target/release/weir-dataplane target/release/weir-load $(BIN)/
 
 .PHONY: sim
 sim: packages-build ## simulate the data plane from SEED (default 1), COUNT seeds on

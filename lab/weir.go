@@ -32,7 +32,7 @@ type Controller struct {
 	lab           *Lab
 	dir           string
 	restAddress   string
-	engineAddress string
+	EngineAddress string
 }
 
 // Engine is a running agent; its data plane is a process of its own.
@@ -40,6 +40,7 @@ type Engine struct {
 	*Process
 	EngineName string
 	StateDir   string
+	Token      string // it joined with this one
 	lab        *Lab
 	controller *Controller
 }
@@ -56,7 +57,7 @@ func (l *Lab) Controller(ctx context.Context) (*Controller, error) {
 	}
 	c := &Controller{
 		lab: l, dir: filepath.Join(l.dir, "controller"), URL: "https://127.0.0.1:" + strconv.Itoa(rest),
-		restAddress: "127.0.0.1:" + strconv.Itoa(rest), engineAddress: "127.0.0.1:" + strconv.Itoa(engines),
+		restAddress: "127.0.0.1:" + strconv.Itoa(rest), EngineAddress: "127.0.0.1:" + strconv.Itoa(engines),
 	}
 	return c, c.Restart(ctx)
 }
@@ -64,7 +65,7 @@ func (l *Lab) Controller(ctx context.Context) (*Controller, error) {
 // Restart starts the controller again where it was, after it was stopped or killed.
 func (c *Controller) Restart(ctx context.Context) (err error) {
 	c.Process, err = c.lab.Start("controller", c.lab.program("weir"), "controller",
-		"--data-dir", c.dir, "--listen", c.restAddress, "--engine-listen", c.engineAddress)
+		"--data-dir", c.dir, "--listen", c.restAddress, "--engine-listen", c.EngineAddress)
 	if err != nil {
 		return err
 	}
@@ -101,8 +102,8 @@ func (l *Lab) Engine(ctx context.Context, c *Controller, name string, flags ...s
 	if err := c.Session.Post(ctx, "securetoken-generate", client.Object{}, &token); err != nil {
 		return nil, err
 	}
-	e := &Engine{EngineName: name, StateDir: filepath.Join(l.dir, name), lab: l, controller: c}
-	if err := e.Restart(append([]string{"--token", token.AuthToken}, flags...)...); err != nil {
+	e := &Engine{EngineName: name, StateDir: filepath.Join(l.dir, name), Token: token.AuthToken, lab: l, controller: c}
+	if err := e.Restart(append([]string{"--token", e.Token}, flags...)...); err != nil {
 		return nil, err
 	}
 	return e, e.UntilReady(ctx, e.Connected)
@@ -110,7 +111,7 @@ func (l *Lab) Engine(ctx context.Context, c *Controller, name string, flags ...s
 
 // Restart starts the agent again where it was, after it was stopped or killed.
 func (e *Engine) Restart(flags ...string) (err error) {
-	args := []string{"agent", "--state-dir", e.StateDir, "--controller", e.controller.engineAddress, "--name", e.EngineName}
+	args := []string{"agent", "--state-dir", e.StateDir, "--controller", e.controller.EngineAddress, "--name", e.EngineName}
 	e.Process, err = e.lab.Start(e.EngineName, e.lab.program("weir"), append(args, flags...)...)
 	return err
 }

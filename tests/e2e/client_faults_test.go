@@ -81,60 +81,95 @@ func TestHalfAHeadIsTimedOutWhileOthersAreServed(t *testing.T) {
 		profile, _ := o["http_profile"].(map[string]any)
 		profile["client_header_timeout"], profile["post_accept_timeout"] = 1000, 1000
 	})
-	s.waitUp("web")
-	s.eventually("half a head is answered 408", func() error {
+	s.eventually("the change is applied", s.applied("web"))
+	answer := make(chan string, 1)
+	go func() {
 		got, err := ask(t, "GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ")
-		if !strings.HasPrefix(got, "HTTP/1.1 408 ") {
-			return fmt.Errorf("%v %q", err, got)
+		answer <- fmt.Sprintf("%s%v", got, err)
+	}()
+	served := 0
+	for {
+		select {
+		case got := <-answer:
+			if !strings.HasPrefix(got, "HTTP/1.1 408 ") {
+				t.Errorf("want 408, got %q", got)
+			}
+			if served == 0 {
+				t.Error("nobody was served meanwhile")
+			}
+			return
+		default:
+			if status, err := getOnce(plainURL("/")); err != nil || status != http.StatusOK {
+				t.Fatalf("a good request meanwhile: %d %v", status, err)
+			}
+			served++
 		}
-		return nil
-	})
-	if status, err := getOnce(plainURL("/")); err != nil || status != http.StatusOK {
-		t.Errorf("a good request afterwards: %d %v", status, err)
 	}
+}
+
+// rawTLS sends bytes to the TLS port and returns what comes back until the connection is closed.
+func rawTLS(t *testing.T, raw []byte, half bool) ([]byte, error) {
+	t.Helper()
+	conn, err := net.Dial("tcp", tlsAddress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(raw); err != nil {
+		return nil, err
+	}
+	if half {
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			return nil, err
+		}
+	}
+	return io.ReadAll(conn)
 }
 
 func TestBadTLSIsAnsweredWithAnAlertAndDisturbsNobody(t *testing.T) {
 	setUp(t, echo(t))
-	for name, raw := range map[string][]byte{
-		"plain HTTP":       []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
-		"broken handshake": append([]byte{22, 3, 1, 0, 40}, bytes.Repeat([]byte{7}, 40)...),
-		"oversized record": append([]byte{22, 3, 1, 0xff, 0xff}, bytes.Repeat([]byte{0}, 1000)...),
+	const alertRecord = 21
+	for name, c := range map[string]struct {
+		raw   []byte
+		half  bool
+		alert bool
+	}{
+		"plain HTTP":                       {raw: []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), alert: true},
+		"broken handshake":                 {raw: append([]byte{22, 3, 1, 0, 40}, bytes.Repeat([]byte{7}, 40)...), alert: true},
+		"record cut in half, then the end": {raw: []byte{22, 3, 1, 2, 0, 1, 0}, half: true},
+		"oversized record":                 {raw: append([]byte{22, 3, 1, 0xff, 0xff}, bytes.Repeat([]byte{0}, 1000)...)},
 	} {
-		conn, err := net.Dial("tcp", tlsAddress)
-		if err != nil {
-			t.Fatal(err)
+		answer, err := rawTLS(t, c.raw, c.half)
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			t.Errorf("%s: the connection was not closed", name)
 		}
-		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-		_, _ = conn.Write(raw)
-		answer, _ := io.ReadAll(conn)
-		conn.Close()
-		const alertRecord = 21
-		if len(answer) > 0 && answer[0] != alertRecord {
-			t.Errorf("%s: answered %q", name, answer)
+		if c.alert && (len(answer) == 0 || answer[0] != alertRecord) || len(answer) > 0 && answer[0] != alertRecord {
+			t.Errorf("%s: want an alert, got %q", name, answer)
+		}
+		if status, err := getOverTLS("", tls.VersionTLS12); err != nil || status != http.StatusOK {
+			t.Errorf("a good request after %s: %d %v", name, status, err)
 		}
 	}
-	record, err := net.Dial("tcp", tlsAddress)
+	if status, err := getOverTLS("nobody.example", tls.VersionTLS12); err != nil || status != http.StatusOK {
+		t.Errorf("a name that no certificate has gets the default: %d %v", status, err)
+	}
+	if _, err := getOverTLS("", tls.VersionTLS11); err == nil || !strings.Contains(err.Error(), "remote error: tls: ") {
+		t.Errorf("TLS 1.1 must be refused with an alert, got %v", err)
+	}
+}
+
+func getOverTLS(name string, most uint16) (int, error) {
+	transport := &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: name, MinVersion: tls.VersionTLS10, MaxVersion: most}}
+	answer, err := (&http.Client{Transport: transport, Timeout: 5 * time.Second}).Get(tlsURL("/"))
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
-	_, _ = record.Write([]byte{22, 3, 1, 2, 0, 1, 0})
-	record.Close()
-	for _, name := range []string{"nobody.example", strings.Repeat("x.", 100) + "y"} {
-		conn, err := tls.Dial("tcp", tlsAddress, &tls.Config{InsecureSkipVerify: true, ServerName: name})
-		if err != nil {
-			t.Errorf("SNI %.20q: %v", name, err)
-			continue
-		}
-		conn.Close()
-	}
-	old, err := tls.Dial("tcp", tlsAddress, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10})
-	if err == nil {
-		old.Close()
-		t.Error("TLS 1.1 was accepted")
-	} else if !strings.Contains(err.Error(), "remote error: tls: ") {
-		t.Errorf("TLS 1.1 was refused without an alert: %v", err)
-	}
+	return answer.StatusCode, answer.Body.Close()
 }
 
 func TestChangesOfAnotherVirtualServiceFailNoRequest(t *testing.T) {
@@ -148,15 +183,20 @@ func TestChangesOfAnotherVirtualServiceFailNoRequest(t *testing.T) {
 			s.change("virtualservice", "other", func(o client.Object) {
 				o["services"] = []any{map[string]any{"port": 20000 + i%2, "enable_ssl": i%3 == 0}}
 			})
+			s.eventually("the change is applied", s.applied("other"))
 		}
-	}, "--url", tlsURL("/index.html"), "--connections", "8", "--requests-per-connection", "10", "--duration", "20s")
+	}, "--url", tlsURL("/index.html"), "--connections", "8", "--requests-per-connection", "10", "--duration", "40s")
 	if report.ErrorTotal != 0 || report.Requests == 0 {
 		t.Errorf("%d requests, errors %v", report.Requests, report.Errors)
 	}
-	s.eventually("the last change is applied", func() error {
-		if text := fmt.Sprint(s.runtime("virtualservice", "other")); !strings.Contains(text, "applied on 1 of 1") {
+}
+
+// applied checks that every engine serves the newest state of a virtual service.
+func (s *stage) applied(name string) func() error {
+	return func() error {
+		if text := fmt.Sprint(s.runtime("virtualservice", name)); !strings.Contains(text, "applied on 1 of 1") {
 			return errors.New(text)
 		}
 		return nil
-	})
+	}
 }

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -185,22 +186,43 @@ func (s *stage) load(flags ...string) lab.LoadReport {
 	return report
 }
 
-// underLoad runs the generator while meanwhile does its work, and returns what the load saw.
+// underLoad runs the generator and, once its requests are being answered, does meanwhile; returns what the load saw.
+// The load must outlast what it is there to see.
 func (s *stage) underLoad(meanwhile func(), flags ...string) lab.LoadReport {
 	s.Helper()
 	type outcome struct {
 		report lab.LoadReport
 		err    error
 	}
+	before := s.requests("web")
 	done := make(chan outcome, 1)
 	go func() {
 		report, err := s.lab.Load(s.ctx, flags...)
 		done <- outcome{report, err}
 	}()
+	s.eventually("requests of the load are answered", func() error {
+		if s.requests("web") == before {
+			return errors.New("none is counted yet")
+		}
+		return nil
+	})
 	meanwhile()
+	select {
+	case <-done:
+		s.Fatal("the load ended before it had seen all")
+	default:
+	}
 	ended := <-done
 	s.must(ended.err)
 	return ended.report
+}
+
+// requests is how many requests of a virtual service the API has heard of.
+func (s *stage) requests(name string) float64 {
+	s.Helper()
+	counters, _ := s.runtime("virtualservice", name)["counters"].(map[string]any)
+	total, _ := counters["requests_total"].(float64)
+	return total
 }
 
 // curl runs curl and returns what it printed.

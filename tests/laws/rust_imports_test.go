@@ -30,7 +30,7 @@ var pureCrates = []string{"dataplane/wire", "dataplane/balance", "dataplane/poli
 
 var (
 	ourDependency = regexp.MustCompile(`(?m)^(weir-[a-z]+)\b`)
-	impure        = regexp.MustCompile(`std::(fs|thread|process|os|env)\b|std::net::(Tcp|Udp)|\b(TcpStream|TcpListener|UdpSocket)\b|time::(Instant|SystemTime)|\b(Instant|SystemTime)::now\b|\blibc::`)
+	impure        = regexp.MustCompile(`std::(fs|thread|process|os|env)\b|\bstd::\{[^;]*\b(fs|thread|process|os|env)\b|std::net::(Tcp|Udp)|\b(TcpStream|TcpListener|UdpSocket)\b|time::(Instant|SystemTime)|\b(Instant|SystemTime)::now\b|\blibc::`)
 	unsafeCode    = regexp.MustCompile(`\bunsafe\s*(\{|fn|impl|extern)`)
 )
 
