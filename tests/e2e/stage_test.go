@@ -221,7 +221,7 @@ func (s *stage) underLoad(meanwhile func(), flags ...string) lab.LoadReport {
 func (s *stage) requests(name string) float64 {
 	s.Helper()
 	counters, _ := s.runtime("virtualservice", name)["counters"].(map[string]any)
-	total, _ := counters["requests_total"].(float64)
+	total, _ := counters["requests"].(float64)
 	return total
 }
 
