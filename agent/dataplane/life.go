@@ -24,6 +24,13 @@ const (
 	dialPause = 5 * time.Millisecond
 	// framesMax wait for the supervisor; then the data plane waits for us.
 	framesMax = 16
+	// beat is the pace at which silence is counted, and that of Samples.
+	beat = time.Second
+	// silenceMax is how many beats may pass without a Sample, to which every worker adds: then one of them, or all, are
+	// stuck and serve nobody.
+	silenceMax = 5
+	// applyMax is the same while a Plan is in flight: Samples wait until a large one is built.
+	applyMax = 60
 )
 
 // life is one connection to one data plane's process, from Hello to the end of either.
@@ -36,6 +43,7 @@ type life struct {
 	reason  error         // why the connection is over; valid once frames is closed
 	handed  map[slot]bool // sockets that the process has
 	states  map[server]bool
+	silence int // beats since the last Sample, or the last answer to a Plan
 }
 
 type server struct{ pool, id string }
@@ -148,6 +156,13 @@ func (l *life) listen() {
 			return
 		}
 	}
+}
+
+// stuck counts one more beat without a sign of life. Beats are counted, not read off a clock, so that an agent that was
+// frozen itself does not blame the data plane for that.
+func (l *life) stuck(applying bool) bool {
+	l.silence++
+	return l.silence >= applyMax || !applying && l.silence >= silenceMax
 }
 
 func (l *life) hangUp() {

@@ -55,6 +55,7 @@ type Supervisor struct {
 	Config
 	asked         chan struct{} // capacity 1: wanted has been set
 	statesChanged chan struct{} // capacity 1
+	beat          time.Duration
 
 	mu     sync.Mutex
 	wanted *enginev1.Plan // not yet taken by Run; nil: none
@@ -71,8 +72,8 @@ type Supervisor struct {
 // New makes a supervisor that does nothing before Run.
 func New(config Config) *Supervisor {
 	return &Supervisor{
-		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1), sockets: sockets{},
-		serving: places{}, status: new(enginev1.Status),
+		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1), beat: beat,
+		sockets: sockets{}, serving: places{}, status: new(enginev1.Status),
 	}
 }
 
@@ -247,6 +248,8 @@ func (s *Supervisor) greeted(life *life) {
 
 // serve is the loop of one life. It returns nil only when ctx ends.
 func (s *Supervisor) serve(ctx context.Context, life *life) error {
+	beats := time.NewTicker(s.beat)
+	defer beats.Stop()
 	for {
 		if err := errors.Join(life.tell(s.States()), s.advance(life)); err != nil {
 			return s.lost(ctx, life, err)
@@ -262,10 +265,21 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 		case <-s.asked:
 			s.take()
 		case <-s.statesChanged:
+		case <-beats.C:
+			if len(life.frames) == 0 && life.stuck(s.rollout.flight != nil) {
+				return s.replace(life)
+			}
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// replace ends a process that lives but does not serve. Its sockets are ours too, so clients wait for the next one.
+func (s *Supervisor) replace(life *life) error {
+	stuck := fmt.Errorf("it was stuck: no Sample for %v", time.Duration(life.silence)*s.beat)
+	s.Log.Error("the data plane does not serve; killing it", "pid", life.process.pid, "reason", stuck)
+	return errors.Join(stuck, life.process.kill())
 }
 
 // lost says why a life ended: the end of the process explains more than the end of its connection.
@@ -321,6 +335,7 @@ func (s *Supervisor) hear(life *life, message *dataplanev1.FromDataplane) {
 			s.conclude(life, false, frame.Nack.GetErrors())
 		}
 	case *dataplanev1.FromDataplane_Sample:
+		life.silence = 0
 		s.Observer.Sampled(frame.Sample)
 	default:
 		s.Log.Warn("the data plane sent a frame that has no place here", "frame", fmt.Sprintf("%T", frame))
@@ -340,6 +355,7 @@ func (s *Supervisor) expects(revision uint64) bool {
 func (s *Supervisor) conclude(life *life, applied bool, findings []*dataplanev1.Finding) {
 	plan := s.rollout.flight.plan
 	verdict := s.rollout.answered(applied)
+	life.silence = 0
 	if applied {
 		s.serving = s.places
 		clear(life.states) // the Plan may bring servers whose states the data plane did not know or keep: tell all again

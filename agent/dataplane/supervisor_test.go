@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -39,7 +40,7 @@ func (d *desk) Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding) {
 	d.told <- fmt.Sprintf("refused %d: %s", plan.GetRevision(), errors[0].GetMessage())
 }
 func (d *desk) Changed(status *enginev1.Status) {
-	d.told <- fmt.Sprintf("%v at %d", status.GetDataplane(), status.GetServingRevision())
+	d.told <- fmt.Sprintf("%v at %d %s", status.GetDataplane(), status.GetServingRevision(), status.GetReason())
 }
 func (d *desk) Sampled(sample *dataplanev1.Sample) {
 	d.told <- fmt.Sprintf("sample %d", sample.GetUnixMs())
@@ -265,6 +266,51 @@ func TestComesBackToADataPlaneWhoseConnectionBroke(t *testing.T) {
 	d.expectFrames(d.accept(1), "1 states", "2 sockets", "plan 1")
 	if !connects(port) {
 		t.Error("the socket did not stay open")
+	}
+}
+
+// mortal lets the supervisor kill the data plane that the test plays.
+func (d *desk) mortal() {
+	exited := make(chan struct{})
+	d.supervisor.process = &process{pid: os.Getpid(), exited: exited, signal: func(os.Signal) error {
+		defer close(exited)
+		return d.listener.Close()
+	}}
+}
+
+func TestReplacesADataPlaneThatLivesAndDoesNotServe(t *testing.T) {
+	d := newDesk(t)
+	d.mortal()
+	d.supervisor.beat = time.Millisecond
+	d.run()
+	d.accept(3)
+	d.expect("DATAPLANE_STATE_RUNNING at 3", "DATAPLANE_STATE_BACKING_OFF at 0 it was stuck: no Sample for 5ms")
+}
+
+func TestCountsADataPlaneAsStuckOnlyWhenNoSampleComesForLong(t *testing.T) {
+	d := newDesk(t)
+	for name, c := range map[string]struct {
+		applying bool
+		most     int
+	}{"serving": {false, silenceMax}, "taking a Plan": {true, applyMax}} {
+		t.Run(name, func(t *testing.T) {
+			l := &life{}
+			for beats := 1; beats < c.most; beats++ {
+				if l.stuck(c.applying) {
+					t.Fatalf("stuck after %d beats, want %d", beats, c.most)
+				}
+			}
+			d.supervisor.hear(l, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{}})
+			if l.stuck(c.applying) {
+				t.Error("stuck though a Sample came")
+			}
+			for l.silence < c.most-1 {
+				l.stuck(c.applying)
+			}
+			if !l.stuck(c.applying) {
+				t.Error("never stuck")
+			}
+		})
 	}
 }
 

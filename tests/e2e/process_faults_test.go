@@ -50,6 +50,32 @@ func TestKilledDataPlaneIsBackWithinASecondAndRefusesNobody(t *testing.T) {
 	t.Logf("served again after %v; errors %v", took, report.Errors)
 }
 
+func TestFrozenDataPlaneIsReplacedAndRefusesNobody(t *testing.T) {
+	s := bareStage(t)
+	s.serveNginx()
+	before := s.dataplane()
+	var took time.Duration
+	report := s.underLoad(func() {
+		s.must(syscall.Kill(before, syscall.SIGSTOP))
+		frozen := time.Now()
+		s.eventually("a request is answered again", s.served)
+		took = time.Since(frozen)
+	}, append(steadyLoad, "--duration", "12s")...)
+	if took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if refused := report.Errors["connect"]; refused != 0 {
+		t.Errorf("%d connections were refused; errors: %v", refused, report.Errors)
+	}
+	dataplane, err := s.engine.Dataplane(s.ctx)
+	s.must(err)
+	if dataplane.PID == before || dataplane.Restarts != 1 {
+		t.Errorf("process %d was frozen; now %+v", before, dataplane)
+	}
+	contains(t, s.engine.LogTail(), "no Sample for 5s")
+	t.Logf("served again after %v; errors %v", took, report.Errors)
+}
+
 func TestTrafficMonitorsAndRestartsGoOnWithoutTheController(t *testing.T) {
 	for name, fault := range map[string]struct{ begin, end func(*stage) }{
 		"killed": {
