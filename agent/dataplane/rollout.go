@@ -91,3 +91,11 @@ func (r *rollout) died() *verdict {
 	}
 	return r.answered(false)
 }
+
+// served is the Plan that served last; nil: none did.
+func (r *rollout) served() *enginev1.Plan {
+	if r.applied == nil {
+		return nil
+	}
+	return r.applied.plan
+}

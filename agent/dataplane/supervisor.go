@@ -143,9 +143,7 @@ func (s *Supervisor) bury(ctx context.Context, cause error, pause time.Duration)
 	s.become(enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF, cause.Error())
 	if verdict := s.rollout.died(); verdict != nil {
 		s.closeUnused()
-		s.Observer.Refused(verdict.plan, []*dataplanev1.Finding{{
-			Message: fmt.Sprintf("the data plane died %d times while taking this Plan: %v", deathsMax, cause),
-		}})
+		s.Observer.Refused(verdict.plan, blame(s.rollout.served(), verdict.plan, cause))
 	}
 	select {
 	case <-time.After(pause):

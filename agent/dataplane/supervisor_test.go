@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -285,6 +286,15 @@ func TestReplacesADataPlaneThatLivesAndDoesNotServe(t *testing.T) {
 	d.run()
 	d.accept(3)
 	d.expect("DATAPLANE_STATE_RUNNING at 3", "DATAPLANE_STATE_BACKING_OFF at 0 it was stuck: no Sample for 5ms")
+}
+
+func TestRefusesAPlanThatTwoDataPlanesDiedOfAndSaysWhatChangedInIt(t *testing.T) {
+	d := newDesk(t)
+	deadly := &attempt{plan: planAt(2, 81), deaths: deathsMax - 1}
+	d.supervisor.rollout = rollout{applied: &attempt{plan: planAt(1, 80)}, pending: deadly, flight: deadly}
+	d.supervisor.bury(t.Context(), errors.New("signal: aborted"), 0)
+	d.expect("DATAPLANE_STATE_BACKING_OFF at 0 signal: aborted",
+		"refused 2: the data plane died 2 times while taking a Plan in which this object changed: signal: aborted")
 }
 
 func TestCountsADataPlaneAsStuckOnlyWhenNoSampleComesForLong(t *testing.T) {
