@@ -1,6 +1,6 @@
 //! Requests that must not get through, and the status that each deserves.
 
-use crate::rng::Rng;
+use crate::rng::{Rng, body_of};
 
 /// Of the simulated application profile.
 pub const BODY_BYTES_MAX: u64 = 1_000_000;
@@ -30,4 +30,16 @@ pub fn message(rng: &mut Rng, id: u64) -> (Vec<u8>, Vec<u16>) {
         _ => (get, 408),
     };
     (text.into_bytes(), vec![status])
+}
+
+/// Bytes that begin no TLS handshake, or only begin one.
+pub fn handshake(rng: &mut Rng) -> Vec<u8> {
+    match rng.between(0, 3) {
+        0 => b"GET / HTTP/1.1\r\nHost: sim.test\r\n\r\n".to_vec(),
+        // A record that is cut in half.
+        1 => [&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3][..], &[7; 100]].concat(),
+        // A record longer than records are.
+        2 => [&[0x16, 3, 1, 0xff, 0xff][..], &[0; 300]].concat(),
+        _ => body_of(rng.next(), 500),
+    }
 }

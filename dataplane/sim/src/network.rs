@@ -3,16 +3,19 @@
 //! Reads come in pieces cut at any byte, writes leave as a window allows, connections fail at any moment, and handles
 //! are reused at once, so that one kept too long meets its successor. Time moves only in [`Network::step`].
 
+mod driver;
+mod peers;
+
 use std::{collections::VecDeque, net::SocketAddr, time::Duration};
 
 use weir_proxy::{
-    buf::{Buf, BufPool},
-    io::{Close, Conn, Event, Gone, Io, Time},
+    buf::BufPool,
+    io::{Close, Conn, Event, Gone, Time},
 };
 
 use crate::{
     agenda::{Act, Agenda, LinkId},
-    link::{Appetite, Link, Quality},
+    link::{Link, Quality},
     rng::Rng,
 };
 
@@ -51,6 +54,8 @@ pub struct Network {
     dirty: Vec<LinkId>,
     dials: VecDeque<(LinkId, SocketAddr)>,
     buffers: BufPool,
+    /// What the proxy does, for the story; `None`: nobody listens.
+    pub deeds: Option<Vec<String>>,
 }
 
 #[derive(Clone, Copy)]
@@ -72,6 +77,7 @@ impl Network {
             dirty: Vec::new(),
             dials: VecDeque::new(),
             buffers: BufPool::new(BLOCK_BYTES, 64),
+            deeds: None,
         }
     }
 
@@ -317,183 +323,5 @@ impl Network {
             let at = state.arrival_at_peer(self.now);
             self.agenda.add(at, Act::PeerFin(link));
         }
-    }
-}
-
-impl Io for Network {
-    fn now(&self) -> Time {
-        self.now
-    }
-
-    fn buffer(&mut self) -> Buf {
-        self.buffers.take()
-    }
-
-    fn connect(&mut self, to: SocketAddr) -> Conn {
-        let quality =
-            Quality { latency: Duration::ZERO, shredded: false, window_bytes: usize::MAX, appetite: Appetite::AtOnce };
-        self.links.push(Link::new(quality, None));
-        let link = self.links.len() - 1;
-        self.dials.push_back((link, to));
-        self.open(link)
-    }
-
-    fn send(&mut self, conn: Conn, buf: Buf) {
-        let Some(link) = self.link_of(conn) else { return };
-        assert!(!self.links[link].finish, "sends after it has finished");
-        self.links[link].queue(buf);
-        self.mark_dirty(link);
-    }
-
-    fn queued(&self, conn: Conn) -> usize {
-        let Some(link) = self.link_of(conn) else { return 0 };
-        let state = &self.links[link];
-        state.seen_queued.set(state.seen_queued.get() || state.queued_bytes > 0);
-        state.queued_bytes
-    }
-
-    fn reading(&mut self, conn: Conn, on: bool) {
-        let Some(link) = self.link_of(conn) else { return };
-        self.links[link].reading = on;
-        if on && (!self.links[link].received.is_empty() || self.links[link].received_fin) {
-            self.pump_later(link);
-        }
-    }
-
-    fn deadline(&mut self, conn: Conn, at: Option<Time>) {
-        let Some(link) = self.link_of(conn) else { return };
-        self.links[link].deadline = at;
-        if let Some(at) = at {
-            self.agenda.add(at, Act::Deadline(conn, at));
-        }
-    }
-
-    fn finish(&mut self, conn: Conn) {
-        let Some(link) = self.link_of(conn) else { return };
-        self.links[link].finish = true;
-        self.mark_dirty(link);
-    }
-
-    fn close(&mut self, conn: Conn, how: Close) {
-        let Some(link) = self.link_of(conn) else { return };
-        self.release(link);
-        let unread = !self.links[link].received.is_empty();
-        self.links[link].closed = Some(how);
-        self.links[link].received.clear();
-        match how {
-            Close::Abort => self.answer_with_reset(link),
-            Close::Flush if unread => self.answer_with_reset(link),
-            Close::Flush | Close::Linger => {
-                self.links[link].finish = true;
-                self.mark_dirty(link);
-                self.at(FLUSH_TIME, Act::Forget(link));
-                self.push_to_engine(link);
-            }
-        }
-    }
-}
-
-// The peer's side.
-impl Network {
-    pub fn peer_sends(&mut self, link: LinkId, bytes: &[u8]) {
-        let state = &mut self.links[link];
-        if state.peer_closed || state.peer_finish {
-            return;
-        }
-        state.peer_outgoing.extend(bytes);
-        self.push_to_engine(link);
-    }
-
-    /// The peer sends no more after what it has sent; it still reads.
-    pub fn peer_finishes(&mut self, link: LinkId) {
-        self.links[link].peer_finish = true;
-        self.push_to_engine(link);
-    }
-
-    /// Like a process that calls close(2): what comes from now on is answered with a reset.
-    pub fn peer_closes(&mut self, link: LinkId) {
-        self.peer_finishes(link);
-        self.links[link].peer_closed = true;
-        self.links[link].peer_backlog.clear();
-    }
-
-    pub fn peer_resets(&mut self, link: LinkId) {
-        if std::mem::replace(&mut self.links[link].peer_closed, true) {
-            return;
-        }
-        self.links[link].peer_outgoing.clear();
-        let at = self.links[link].arrival_at_engine(self.now);
-        self.agenda.add(at, Act::EngineReset(link));
-    }
-
-    /// Puts on the way what the engine's window takes of what the peer has sent.
-    fn push_to_engine(&mut self, link: LinkId) {
-        loop {
-            let state = &mut self.links[link];
-            let room = ENGINE_WINDOW_BYTES.saturating_sub(state.on_its_way + state.received.len());
-            let len = state.peer_outgoing.len().min(room).min(self.rng.between(1, 20_000) as usize);
-            if len == 0 {
-                break;
-            }
-            let bytes: Vec<u8> = state.peer_outgoing.drain(..len).collect();
-            state.on_its_way += len;
-            let at = state.arrival_at_engine(self.now);
-            self.agenda.add(at, Act::EngineBytes(link, bytes));
-        }
-        let state = &mut self.links[link];
-        if state.peer_finish && state.peer_outgoing.is_empty() && !state.peer_fin_sent {
-            state.peer_fin_sent = true;
-            let at = state.arrival_at_engine(self.now);
-            self.agenda.add(at, Act::EngineFin(link));
-        }
-    }
-
-    fn peer_bytes(&mut self, link: LinkId, bytes: Vec<u8>) -> Step {
-        let state = &mut self.links[link];
-        if state.peer_closed {
-            state.unread_by_peer -= bytes.len();
-            let at = state.arrival_at_engine(self.now);
-            self.agenda.add(at, Act::EngineReset(link));
-            return Step::Engine;
-        }
-        state.peer_backlog.extend(bytes);
-        match state.quality.appetite {
-            Appetite::AtOnce => self.peer_reads(link),
-            Appetite::Slowly { every, .. } => {
-                self.at(every, Act::PeerReads(link));
-                Step::Engine
-            }
-            Appetite::Never => Step::Engine,
-        }
-    }
-
-    fn peer_reads(&mut self, link: LinkId) -> Step {
-        let bytes = self.links[link].peer_reads();
-        self.transmit(link);
-        if !bytes.is_empty() {
-            if let Appetite::Slowly { every, .. } = self.links[link].quality.appetite {
-                self.at(every, Act::PeerReads(link));
-            }
-            return Step::Peer(link, Wake::Bytes(bytes));
-        }
-        if std::mem::take(&mut self.links[link].peer_backlog_fin) {
-            return Step::Peer(link, Wake::Fin);
-        }
-        Step::Engine
-    }
-
-    fn peer_fin(&mut self, link: LinkId) -> Step {
-        let state = &mut self.links[link];
-        if !state.peer_backlog.is_empty() {
-            state.peer_backlog_fin = true;
-            return Step::Engine;
-        }
-        if state.peer_closed { Step::Engine } else { Step::Peer(link, Wake::Fin) }
-    }
-
-    fn peer_reset(&mut self, link: LinkId) -> Step {
-        let state = &mut self.links[link];
-        state.peer_backlog.clear();
-        if std::mem::replace(&mut state.peer_closed, true) { Step::Engine } else { Step::Peer(link, Wake::Reset) }
     }
 }

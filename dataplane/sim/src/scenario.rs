@@ -123,7 +123,28 @@ fn temper(rng: &mut Rng, calm: bool) -> Temper {
 }
 
 fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Plan {
-    let http = api::HttpProfile {
+    let listener = |at: SocketAddr, tls| api::Listener { address: at.ip().to_string(), port: at.port().into(), tls };
+    let mut main = api::VirtualService {
+        uuid: "main".into(),
+        name: "main".into(),
+        listeners: vec![listener(PLAIN, false)],
+        pool_uuid: "pool".into(),
+        http: Some(http_profile(rng)),
+        tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),
+        ..Default::default()
+    };
+    let mut certificates = vec![];
+    if tls {
+        main.listeners.push(listener(SECURE, true));
+        main.tls = Some(tls_profile(rng));
+        main.certificate_uuids = vec!["certificate".into()];
+        certificates.push(certificate());
+    }
+    api::Plan { revision: 1, virtual_services: vec![main], pools: vec![pool(rng, servers, calm)], certificates }
+}
+
+fn http_profile(rng: &mut Rng) -> api::HttpProfile {
+    api::HttpProfile {
         connection_multiplexing: rng.chance(75),
         respond_with_100_continue: rng.chance(50),
         post_accept_timeout_ms: 5_000,
@@ -142,9 +163,12 @@ fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Pl
         hsts: rng.chance(50),
         hsts_max_age_s: 1000,
         ..Default::default()
-    };
+    }
+}
+
+fn pool(rng: &mut Rng, servers: &[ServerPlan], calm: bool) -> api::Pool {
     let algorithms = [api::Algorithm::LeastConnections, api::Algorithm::RoundRobin, api::Algorithm::ConsistentHash];
-    let pool = api::Pool {
+    api::Pool {
         uuid: "pool".into(),
         name: "pool".into(),
         algorithm: rng.pick(&algorithms) as i32,
@@ -163,25 +187,7 @@ fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Pl
             api::FailAction::CloseConnection
         } as i32,
         ..Default::default()
-    };
-    let listener = |at: SocketAddr, tls| api::Listener { address: at.ip().to_string(), port: at.port().into(), tls };
-    let mut main = api::VirtualService {
-        uuid: "main".into(),
-        name: "main".into(),
-        listeners: vec![listener(PLAIN, false)],
-        pool_uuid: "pool".into(),
-        http: Some(http.clone()),
-        tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),
-        ..Default::default()
-    };
-    let mut certificates = vec![];
-    if tls {
-        main.listeners.push(listener(SECURE, true));
-        main.tls = Some(tls_profile(rng));
-        main.certificate_uuids = vec!["certificate".into()];
-        certificates.push(certificate());
     }
-    api::Plan { revision: 1, virtual_services: vec![main], pools: vec![pool], certificates }
 }
 
 fn api_server(server: &ServerPlan) -> api::Server {
@@ -220,9 +226,14 @@ fn certificate() -> api::Certificate {
 
 fn client_plan(rng: &mut Rng, n: u64, calm: bool, tls: bool, ids: &mut u64) -> ClientPlan {
     let name = format!("client {n}");
-    let tls = tls && rng.chance(80);
-    let misbehaves = rng.chance(25);
-    let manner = if misbehaves { bad_manner(rng, ids) } else { good_manner(rng) };
+    let secure = tls && rng.chance(80);
+    let tls = secure && rng.chance(85);
+    let manner = match rng.chance(25) {
+        // Where TLS is spoken, and not by this one.
+        _ if secure && !tls => Manner::Sends(malformed::handshake(rng), vec![]),
+        true => bad_manner(rng, ids),
+        false => good_manner(rng),
+    };
     let count = if matches!(manner, Manner::Sends(..)) { 0 } else { rng.between(1, 6) };
     let pipelined = rng.chance(30);
     let requests: Vec<Request> = (0..count).map(|_| request(rng, ids, pipelined)).collect();
@@ -230,7 +241,7 @@ fn client_plan(rng: &mut Rng, n: u64, calm: bool, tls: bool, ids: &mut u64) -> C
     let quality = quality(rng, calm);
     let spread_us = rng.pick(&[10, 5_000, 200_000]);
     let start = Duration::from_micros(rng.between(0, spread_us));
-    let listener = if tls { SECURE } else { PLAIN };
+    let listener = if secure { SECURE } else { PLAIN };
     let deaf = quality.appetite == Appetite::Never;
     let plan = client::Plan { name, requests, pipelined, manner, pause_us, deaf, calm };
     ClientPlan { start, listener, tls, quality, plan }
@@ -296,8 +307,10 @@ pub fn quality(rng: &mut Rng, calm: bool) -> Quality {
 
 fn changes(rng: &mut Rng, calm: bool, plan: &api::Plan, servers: usize) -> Vec<(Duration, Change)> {
     let mut changes = Vec::new();
-    for revision in 2..2 + rng.between(0, 4) {
-        let after = Duration::from_micros(rng.length(300_000));
+    let mut times: Vec<u64> = (0..rng.between(0, 4)).map(|_| rng.length(300_000)).collect();
+    times.sort_unstable();
+    for (revision, after_us) in (2..).zip(times) {
+        let after = Duration::from_micros(after_us);
         let mut next = plan.clone();
         next.revision = revision;
         match rng.between(0, 4) {

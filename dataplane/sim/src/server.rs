@@ -65,7 +65,7 @@ pub enum Fault {
     CloseHalfway,
     /// A whole other response behind the one that is due.
     Surplus,
-    /// Stops reading.
+    /// Closes instead of answering.
     CloseBefore,
 }
 

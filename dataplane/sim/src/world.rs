@@ -82,6 +82,7 @@ impl World {
         for (n, (after, _)) in scenario.changes.iter().enumerate() {
             network.at(*after, Act::World((scenario.clients.len() + n) as u32));
         }
+        network.deeds = verbose.then(Vec::new);
         let tls = scenario.tls.then(|| tls_config(&worker.provider));
         Self {
             rng,
@@ -131,6 +132,7 @@ impl World {
     }
 
     fn end_batch(&mut self) {
+        self.tell_deeds();
         self.network.flush();
         while let Some((link, address)) = self.network.next_dial() {
             self.answer_dial(link, address);
@@ -224,11 +226,24 @@ impl World {
         }
         let now = weir_proxy::io::Io::now(&self.network);
         for event in batch {
-            let what = match event {
-                Event::Data { conn, buf } => format!("{}.{} {} bytes", conn.slot, conn.generation, buf.len()),
-                other => format!("{other:?}"),
+            let (conn, what) = match event {
+                Event::Accepted { conn, listener, peer } => (conn, format!("accepted from {peer} at {listener}")),
+                Event::Connected { conn } => (conn, "connected".into()),
+                Event::Data { conn, buf } => (conn, format!("brings {} bytes", buf.len())),
+                Event::Eof { conn } => (conn, "brings the end".into()),
+                Event::Drained { conn } => (conn, "has drained".into()),
+                Event::Deadline { conn } => (conn, "is past its deadline".into()),
+                Event::Gone { conn, why } => (conn, format!("is gone: {why:?}")),
             };
-            self.ledger.tell(now, "  event", what);
+            self.ledger.tell(now, "       ╭", format_args!("{}.{} {what}", conn.slot, conn.generation));
+        }
+    }
+
+    /// What the proxy has done about it.
+    fn tell_deeds(&mut self) {
+        let now = weir_proxy::io::Io::now(&self.network);
+        for deed in self.network.deeds.iter_mut().flat_map(std::mem::take) {
+            self.ledger.tell(now, "       ╰ proxy", deed);
         }
     }
 

@@ -1,0 +1,100 @@
+//! The network as the proxy sees it.
+
+use std::{net::SocketAddr, time::Duration};
+
+use weir_proxy::{
+    buf::Buf,
+    io::{Close, Conn, Io, Time},
+};
+
+use super::{FLUSH_TIME, Network};
+use crate::{
+    agenda::Act,
+    link::{Appetite, Link, Quality},
+};
+
+impl Network {
+    fn note(&mut self, conn: Conn, deed: impl std::fmt::Display) {
+        if let Some(deeds) = &mut self.deeds {
+            deeds.push(format!("{}.{} {deed}", conn.slot, conn.generation));
+        }
+    }
+}
+
+impl Io for Network {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn buffer(&mut self) -> Buf {
+        self.buffers.take()
+    }
+
+    fn connect(&mut self, to: SocketAddr) -> Conn {
+        let quality =
+            Quality { latency: Duration::ZERO, shredded: false, window_bytes: usize::MAX, appetite: Appetite::AtOnce };
+        self.links.push(Link::new(quality, None));
+        let link = self.links.len() - 1;
+        self.dials.push_back((link, to));
+        let conn = self.open(link);
+        self.note(conn, format_args!("connects to {to}"));
+        conn
+    }
+
+    fn send(&mut self, conn: Conn, buf: Buf) {
+        let Some(link) = self.link_of(conn) else { return };
+        assert!(!self.links[link].finish, "sends after it has finished");
+        self.note(conn, format_args!("sends {} bytes", buf.len()));
+        self.links[link].queue(buf);
+        self.mark_dirty(link);
+    }
+
+    fn queued(&self, conn: Conn) -> usize {
+        let Some(link) = self.link_of(conn) else { return 0 };
+        let state = &self.links[link];
+        state.seen_queued.set(state.seen_queued.get() || state.queued_bytes > 0);
+        state.queued_bytes
+    }
+
+    fn reading(&mut self, conn: Conn, on: bool) {
+        let Some(link) = self.link_of(conn) else { return };
+        self.note(conn, if on { "reads again" } else { "stops reading" });
+        self.links[link].reading = on;
+        if on && (!self.links[link].received.is_empty() || self.links[link].received_fin) {
+            self.pump_later(link);
+        }
+    }
+
+    fn deadline(&mut self, conn: Conn, at: Option<Time>) {
+        let Some(link) = self.link_of(conn) else { return };
+        self.links[link].deadline = at;
+        if let Some(at) = at {
+            self.agenda.add(at, Act::Deadline(conn, at));
+        }
+    }
+
+    fn finish(&mut self, conn: Conn) {
+        let Some(link) = self.link_of(conn) else { return };
+        self.links[link].finish = true;
+        self.mark_dirty(link);
+    }
+
+    fn close(&mut self, conn: Conn, how: Close) {
+        let Some(link) = self.link_of(conn) else { return };
+        self.note(conn, format_args!("closes: {how:?}"));
+        self.release(link);
+        let unread = !self.links[link].received.is_empty();
+        self.links[link].closed = Some(how);
+        self.links[link].received.clear();
+        match how {
+            Close::Abort => self.answer_with_reset(link),
+            Close::Flush if unread => self.answer_with_reset(link),
+            Close::Flush | Close::Linger => {
+                self.links[link].finish = true;
+                self.mark_dirty(link);
+                self.at(FLUSH_TIME, Act::Forget(link));
+                self.push_to_engine(link);
+            }
+        }
+    }
+}
