@@ -20,6 +20,7 @@ type Principal struct {
 
 	everywhere bool
 	tenants    []string // uuids
+	home       string   // uuid of the tenant of requests that name none
 }
 
 // MayEnter refuses a tenant that the user has no access to.
@@ -32,6 +33,11 @@ func (p Principal) MayEnter(tenant Tenant) error {
 		name = "*"
 	}
 	return &Forbidden{fmt.Sprintf("User %s has no access to tenant %s", p.Name, name)}
+}
+
+// Knows tells whether an object may be shown to the user at all: of a tenant without access not even the name.
+func (p Principal) Knows(record *store.Record) bool {
+	return record.Kind != tenantKind || p.MayEnter(Tenant{UUID: record.UUID}) == nil
 }
 
 // MayRead refuses a kind that tells about other people to who is no superuser.
@@ -84,19 +90,22 @@ func principalOf(view *store.View, userUUID, address string) (Principal, bool) {
 	}
 	superuser, _ := record.Object["is_superuser"].(bool)
 	p := Principal{UUID: record.UUID, Name: textOf(record.Object, "username"), Superuser: superuser, Address: address}
-	p.admitTo(record.Object["default_tenant_ref"])
 	access, _ := record.Object["access"].([]any)
 	for _, item := range access {
 		entry, _ := item.(schema.Object)
 		p.everywhere = p.everywhere || entry["all_tenants"] == true
-		p.admitTo(entry["tenant_ref"])
+		if uuid := tenantIn(entry, "tenant_ref"); uuid != "" {
+			p.tenants = append(p.tenants, uuid)
+		}
+	}
+	p.home = tenantIn(record.Object, "default_tenant_ref")
+	if p.MayEnter(Tenant{UUID: p.home}) != nil && len(p.tenants) > 0 {
+		p.home = p.tenants[0]
 	}
 	return p, true
 }
 
-func (p *Principal) admitTo(reference any) {
-	text, _ := reference.(string)
-	if uuid, ok := strings.CutPrefix(text, schema.RefPath("tenant", "")); ok {
-		p.tenants = append(p.tenants, uuid)
-	}
+// tenantIn is the uuid that a field refers to.
+func tenantIn(object schema.Object, field string) string {
+	return strings.TrimPrefix(textOf(object, field), schema.RefPath(tenantKind, ""))
 }

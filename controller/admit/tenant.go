@@ -10,6 +10,8 @@ import (
 // AdminTenant owns the built-in objects, and what belongs to no tenant.
 const AdminTenant = "admin"
 
+const tenantKind = "tenant"
+
 // Tenant is the one that a request works in.
 type Tenant struct {
 	UUID, Name string
@@ -19,26 +21,35 @@ type Tenant struct {
 // private kinds are seen in their own tenant only; of all others a tenant sees those of admin too.
 var private = map[string]bool{"virtualservice": true, "vsvip": true, "pool": true, "poolgroup": true}
 
-// TenantOf finds the tenant that a request names, by name or uuid; naming none means admin.
-func TenantOf(view *store.View, name, uuid string) (Tenant, error) {
-	if name == "*" {
-		return Tenant{UUID: AdminTenant, Name: AdminTenant, All: true}, nil
+// TenantOf finds the tenant that a request names, by name or uuid, and lets the user in; naming none means the user's
+// own. Errors: *Forbidden.
+func TenantOf(view *store.View, who Principal, name, uuid string) (Tenant, error) {
+	tenant, known := Tenant{UUID: AdminTenant, Name: AdminTenant, All: true}, name == "*"
+	switch {
+	case known:
+	case name != "":
+		tenant, known = tenantNamed(view, name)
+	case uuid != "":
+		tenant, known = tenantWith(view, uuid)
+	default:
+		tenant, known = tenantWith(view, who.home)
 	}
-	if name == "" && uuid == "" {
-		name = AdminTenant
+	if !known {
+		return Tenant{}, &Forbidden{fmt.Sprintf("Tenant '%s' does not exist!", name+uuid)}
 	}
-	if name != "" {
-		if tenant, ok := tenantNamed(view, name); ok {
-			return tenant, nil
-		}
-	} else if record, ok := view.Get("tenant", uuid); ok {
-		return Tenant{UUID: record.UUID, Name: record.Name}, nil
+	return tenant, who.MayEnter(tenant)
+}
+
+func tenantWith(view *store.View, uuid string) (Tenant, bool) {
+	record, ok := view.Get(tenantKind, uuid)
+	if !ok {
+		return Tenant{}, false
 	}
-	return Tenant{}, &Forbidden{fmt.Sprintf("Tenant '%s' does not exist!", name+uuid)}
+	return Tenant{UUID: record.UUID, Name: record.Name}, true
 }
 
 func tenantNamed(view *store.View, name string) (Tenant, bool) {
-	record, ok := view.ByName("tenant", AdminTenant, name)
+	record, ok := view.ByName(tenantKind, AdminTenant, name)
 	if !ok {
 		return Tenant{}, false
 	}
@@ -68,7 +79,7 @@ func ownerOf(view *store.View, w Write, sent schema.Object) (string, error) {
 	if named == "" {
 		return w.Tenant.UUID, nil
 	}
-	target, err := schema.ParseRef("tenant", named)
+	target, err := schema.ParseRef(tenantKind, named)
 	if err == nil {
 		var found *store.Record
 		if found, err = lookUp(view, target, AdminTenant); err == nil {

@@ -39,12 +39,17 @@ func (c *call) serve() error {
 	if err := c.negotiate(); err != nil {
 		return err
 	}
-	handle, public, err := c.route()
+	handle, audience, err := c.route()
 	if err != nil {
 		return err
 	}
-	if !public {
-		if err := c.authenticate(); err != nil {
+	if audience != anybody {
+		if err := c.recognise(); err != nil {
+			return err
+		}
+	}
+	if audience == tenants {
+		if err := c.enter(); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func health(c *call) error {
 // initialData is read before a login; only who is logged in learns more than the version.
 func initialData(c *call) error {
 	data := schema.Object{"version": c.api.cluster.product()}
-	if c.authenticate() == nil {
+	if c.recognise() == nil {
 		for name, value := range c.welcome() {
 			data[name] = value
 		}

@@ -66,20 +66,24 @@ func (c *call) welcome() schema.Object {
 func (c *call) account() schema.Object {
 	account := schema.Object{"is_superuser": c.who.Superuser, "username": c.who.Name, "name": c.who.Name,
 		"full_name": "", "email": "", "local": true, "uuid": c.who.UUID, "ui_property": "",
-		"default_tenant_ref": c.origin() + schema.RefPath("tenant", admit.AdminTenant)}
+		"default_tenant_ref": ""}
 	if record, ok := c.view.Get("user", c.who.UUID); ok {
-		for _, field := range []string{"name", "full_name", "email", "ui_property"} {
+		for _, field := range []string{"name", "full_name", "email", "ui_property", "default_tenant_ref"} {
 			if value, ok := record.Object[field]; ok {
-				account[field] = value
+				account[field] = c.absoluteIn(field, value)
 			}
 		}
 	}
 	return account
 }
 
+// tenants are those that the user may work in.
 func (c *call) tenants() []schema.Object {
 	tenants := []schema.Object{}
 	for _, record := range c.view.List("tenant") {
+		if !c.who.Knows(record) {
+			continue
+		}
 		tenants = append(tenants, schema.Object{"uuid": record.UUID, "name": record.Name, "local": true,
 			"url": c.origin() + schema.RefPath("tenant", record.UUID)})
 	}

@@ -27,7 +27,7 @@ func list(c *call, kind *schema.Kind) error {
 	}
 	var found []*store.Record
 	for _, record := range c.view.List(kind.Name) {
-		if tenant.Sees(record) && match(record) {
+		if tenant.Sees(record) && c.who.Knows(record) && match(record) {
 			found = append(found, record)
 		}
 	}
@@ -48,7 +48,7 @@ func list(c *call, kind *schema.Kind) error {
 func (c *call) listedTenant() (admit.Tenant, error) {
 	for _, name := range []string{"tenant", "tenant_ref.name"} {
 		if named := c.query.Get(name); named != "" {
-			return c.enter(named, "")
+			return admit.TenantOf(c.view, c.who, named, "")
 		}
 	}
 	return c.tenant, nil
@@ -61,6 +61,9 @@ func show(c *call, kind *schema.Kind) error {
 	record, err := admit.Find(c.view, c.tenant, kind, c.id(kind))
 	if err != nil {
 		return err
+	}
+	if !c.who.Knows(record) {
+		return &admit.NotFound{Title: kind.Title}
 	}
 	return c.reply(http.StatusOK, c.render(kind, record, c.rendering()))
 }

@@ -17,41 +17,50 @@ type methods map[string]handler
 
 // endpoint is a path that is no kind of object.
 type endpoint struct {
-	public bool // answered without a login
+	audience
 	methods
 }
 
+// audience is who gets an answer.
+type audience int
+
+const (
+	tenants audience = iota // users, in a tenant that they have access to
+	users                   // who is logged in, even with access to no tenant
+	anybody
+)
+
 // endpoints by path; "*" stands for one segment.
 var endpoints = map[string]endpoint{
-	"healthz":                             {true, methods{"GET": health}},
-	"login":                               {true, methods{"POST": login}},
-	"logout":                              {false, methods{"POST": logout}},
-	"api/initial-data":                    {true, methods{"GET": initialData}},
-	"api/cluster":                         {false, methods{"GET": showCluster}},
-	"api/cluster/status":                  {true, methods{"GET": clusterStatus}},
-	"api/cluster/runtime":                 {true, methods{"GET": clusterRuntime}},
-	"api/cluster/version":                 {true, methods{"GET": clusterVersion}},
-	"api/user-token":                      {false, methods{"GET": listTokens, "POST": createToken}},
-	"api/user-token/*":                    {false, methods{"DELETE": revokeToken}},
-	"api/useraccount":                     {false, methods{"GET": showAccount, "PUT": changeAccount}},
-	"api/securetoken-generate":            {false, methods{"POST": createJoinToken}},
-	"api/audit":                           {false, methods{"GET": showAudit}},
-	"api/virtualservice/*/runtime":        {false, methods{"GET": virtualServiceRuntime}},
-	"api/virtualservice/*/runtime/detail": {false, methods{"GET": virtualServiceRuntime}},
-	"api/pool/*/runtime":                  {false, methods{"GET": poolRuntime}},
-	"api/pool/*/runtime/detail":           {false, methods{"GET": poolRuntime}},
-	"api/pool/*/runtime/server":           {false, methods{"GET": poolServers}},
-	"api/pool/*/runtime/server/detail":    {false, methods{"GET": poolServers}},
-	"api/serviceengine/*/runtime":         {false, methods{"GET": engineRuntime}},
+	"healthz":                             {anybody, methods{"GET": health}},
+	"login":                               {anybody, methods{"POST": login}},
+	"logout":                              {users, methods{"POST": logout}},
+	"api/initial-data":                    {anybody, methods{"GET": initialData}},
+	"api/cluster":                         {users, methods{"GET": showCluster}},
+	"api/cluster/status":                  {anybody, methods{"GET": clusterStatus}},
+	"api/cluster/runtime":                 {anybody, methods{"GET": clusterRuntime}},
+	"api/cluster/version":                 {anybody, methods{"GET": clusterVersion}},
+	"api/user-token":                      {users, methods{"GET": listTokens, "POST": createToken}},
+	"api/user-token/*":                    {users, methods{"DELETE": revokeToken}},
+	"api/useraccount":                     {users, methods{"GET": showAccount, "PUT": changeAccount}},
+	"api/securetoken-generate":            {tenants, methods{"POST": createJoinToken}},
+	"api/audit":                           {tenants, methods{"GET": showAudit}},
+	"api/virtualservice/*/runtime":        {tenants, methods{"GET": virtualServiceRuntime}},
+	"api/virtualservice/*/runtime/detail": {tenants, methods{"GET": virtualServiceRuntime}},
+	"api/pool/*/runtime":                  {tenants, methods{"GET": poolRuntime}},
+	"api/pool/*/runtime/detail":           {tenants, methods{"GET": poolRuntime}},
+	"api/pool/*/runtime/server":           {tenants, methods{"GET": poolServers}},
+	"api/pool/*/runtime/server/detail":    {tenants, methods{"GET": poolServers}},
+	"api/serviceengine/*/runtime":         {tenants, methods{"GET": engineRuntime}},
 }
 
 // route finds the handler of a request. Errors: *admit.NotAllowed, *noSuchPath.
-func (c *call) route() (handle handler, public bool, err error) {
+func (c *call) route() (handle handler, audience audience, err error) {
 	found, ok := c.endpoint()
 	if !ok {
 		kind, known := c.kind()
 		if !known {
-			return nil, false, &noSuchPath{c.r.URL.Path}
+			return nil, anybody, &noSuchPath{c.r.URL.Path}
 		}
 		found = endpoint{methods: generic(kind, len(c.path) == 3)}
 	}
@@ -63,13 +72,13 @@ func (c *call) route() (handle handler, public bool, err error) {
 	slices.Sort(allowed)
 	c.w.Header().Set("Allow", strings.Join(allowed, ", "))
 	if method == http.MethodOptions {
-		return options, true, nil
+		return options, anybody, nil
 	}
 	handle, ok = found.methods[method]
 	if !ok {
-		return nil, false, &admit.NotAllowed{Reason: "Method '" + c.r.Method + "' not allowed"}
+		return nil, anybody, &admit.NotAllowed{Reason: "Method '" + c.r.Method + "' not allowed"}
 	}
-	return handle, found.public, nil
+	return handle, found.audience, nil
 }
 
 func (c *call) endpoint() (endpoint, bool) {

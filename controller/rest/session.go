@@ -14,25 +14,13 @@ const (
 	csrfMaxAgeS   = 364 * 24 * 3600
 )
 
-// authenticate finds who asks, and in which tenant.
-func (c *call) authenticate() error {
-	err := c.recognise()
-	if err != nil {
-		return err
-	}
-	c.tenant, err = c.enter(c.r.Header.Get("X-Avi-Tenant"), c.r.Header.Get("X-Avi-Tenant-UUID"))
+// enter finds the tenant that the request works in.
+func (c *call) enter() (err error) {
+	c.tenant, err = admit.TenantOf(c.view, c.who, c.r.Header.Get("X-Avi-Tenant"), c.r.Header.Get("X-Avi-Tenant-UUID"))
 	return err
 }
 
-// enter finds a tenant that the user may work in.
-func (c *call) enter(name, uuid string) (admit.Tenant, error) {
-	tenant, err := admit.TenantOf(c.view, name, uuid)
-	if err != nil {
-		return tenant, err
-	}
-	return tenant, c.who.MayEnter(tenant)
-}
-
+// recognise finds who asks.
 func (c *call) recognise() (err error) {
 	if username, password, ok := c.r.BasicAuth(); ok {
 		c.who, err = c.api.gate.Basic(c.r.Context(), username, password, c.address())

@@ -170,7 +170,8 @@ func TestBasicAuthenticationIsOffUntilTheSystemConfigurationAllowsIt(t *testing.
 func TestUserWhoIsNoSuperuserReadsAndDoesNotWrite(t *testing.T) {
 	h := newHouse(t)
 	admin := h.login()
-	user := admin.want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": "eve", "password": "eve's password"})
+	user := admin.want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": "eve", "password": "eve's password",
+		"access": []any{schema.Object{"tenant_ref": "/api/tenant/admin"}}})
 	if user["password"] != schema.Sensitive {
 		t.Errorf("password reads %v", user["password"])
 	}
@@ -218,10 +219,58 @@ func TestUserWorksOnlyInTenantsWithAccess(t *testing.T) {
 	eve.header.Set("X-Avi-Tenant", "blue")
 	eve.want(http.StatusOK, "GET", "/api/pool", nil)
 	eve.refused(http.StatusForbidden, "no access to tenant green", "GET", "/api/pool?tenant=green", nil)
-	for _, name := range []string{"green", "*"} {
+	for _, name := range []string{"green", "admin", "*"} {
 		eve.header.Set("X-Avi-Tenant", name)
 		eve.refused(http.StatusForbidden, "no access to tenant "+name, "GET", "/api/pool", nil)
 	}
+}
+
+func TestRequestThatNamesNoTenantWorksInOneThatTheUserHasAccessTo(t *testing.T) {
+	h := newHouse(t)
+	admin := h.login()
+	admin.want(http.StatusCreated, "POST", "/api/tenant", schema.Object{"name": "blue"})
+	admin.pool("of admin")
+	admin.header.Set("X-Avi-Tenant", "blue")
+	admin.pool("of blue")
+	admin.header.Set("X-Avi-Tenant", "admin")
+	admin.want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": "eve", "password": "eve's password",
+		"access": []any{schema.Object{"tenant_ref": "/api/tenant?name=blue"}}})
+	eve := h.loginAs("eve", "eve's password")
+	eve.header.Del("X-Avi-Tenant")
+	list := eve.want(http.StatusOK, "GET", "/api/pool", nil)
+	if list["count"] != 1.0 || list["results"].([]any)[0].(schema.Object)["name"] != "of blue" {
+		t.Errorf("eve reads %v", list)
+	}
+}
+
+func TestUserLearnsOnlyOfTenantsWithAccess(t *testing.T) {
+	h := newHouse(t)
+	admin := h.login()
+	green := admin.want(http.StatusCreated, "POST", "/api/tenant", schema.Object{"name": "green"})
+	blue := admin.want(http.StatusCreated, "POST", "/api/tenant", schema.Object{"name": "blue"})
+	admin.want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": "eve", "password": "eve's password",
+		"access": []any{schema.Object{"tenant_ref": "/api/tenant?name=blue"}}})
+	eve := h.loginAs("eve", "eve's password")
+	eve.header.Set("X-Avi-Tenant", "blue")
+	for target, field := range map[string]string{"/api/initial-data": "tenants", "/api/tenant": "results"} {
+		if shown := eve.want(http.StatusOK, "GET", target, nil)[field].([]any); len(shown) != 1 || shown[0].(schema.Object)["name"] != "blue" {
+			t.Errorf("%s shows %v", target, shown)
+		}
+	}
+	eve.want(http.StatusOK, "GET", path(blue), nil)
+	eve.refused(http.StatusNotFound, "Tenant", "GET", path(green), nil)
+	if all := admin.want(http.StatusOK, "GET", "/api/initial-data", nil)["tenants"].([]any); len(all) != 3 {
+		t.Errorf("the administrator sees %v", all)
+	}
+}
+
+func TestUserWithoutAnyAccessKeepsTheAccount(t *testing.T) {
+	h := newHouse(t)
+	h.login().want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": "eve", "password": "eve's password"})
+	eve := h.loginAs("eve", "eve's password")
+	eve.refused(http.StatusForbidden, "no access to tenant admin", "GET", "/api/pool", nil)
+	eve.want(http.StatusOK, "GET", "/api/useraccount", nil)
+	eve.want(http.StatusOK, "POST", "/logout", nil)
 }
 
 func TestBuiltInAdministratorCannotBeShutOut(t *testing.T) {
