@@ -140,6 +140,9 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 	if err := nameIsFree(tx.View(), w.Kind, record); err != nil {
 		return nil, err
 	}
+	if err := usernameIsFree(tx.View(), w.Kind, record); err != nil {
+		return nil, err
+	}
 	tx.Put(record)
 	return record, nil
 }

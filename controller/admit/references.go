@@ -93,6 +93,18 @@ func nameIsFree(view *store.View, kind *schema.Kind, record *store.Record) error
 	return nil
 }
 
+// usernameIsFree keeps apart who logs in: a user has a name, and may have another to log in with.
+func usernameIsFree(view *store.View, kind *schema.Kind, record *store.Record) error {
+	if kind.Name != userKind {
+		return nil
+	}
+	username := textOf(record.Object, "username")
+	if other, taken := userNamed(view, username); taken && other.UUID != record.UUID {
+		return &Duplicate{kind.Title, "username", username}
+	}
+	return nil
+}
+
 func titleOf(kind string) string {
 	if k, ok := schema.Lookup(kind); ok {
 		return k.Title

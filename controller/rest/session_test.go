@@ -280,3 +280,13 @@ func TestBuiltInAdministratorCannotBeShutOut(t *testing.T) {
 	}
 	c.refused(http.StatusBadRequest, "system default", "DELETE", "/api/user/user-1", nil)
 }
+
+func TestUsernameBelongsToOneUser(t *testing.T) {
+	c := newHouse(t).login()
+	impostor := schema.Object{"name": "aaa", "username": "admin", "password": "aaa's password"}
+	c.refused(http.StatusConflict, "User with this Username already exists: admin", "POST", "/api/user", impostor)
+	other := c.want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": "aaa", "password": "aaa's password"})
+	c.refused(http.StatusConflict, "admin", "PATCH", path(other), schema.Object{"replace": schema.Object{"username": "admin"}})
+	c.want(http.StatusOK, "PATCH", path(other), schema.Object{"replace": schema.Object{"full_name": "A. A. A."}})
+	c.h.login()
+}
