@@ -142,12 +142,13 @@ func (f *Fleet) Observe(state State) {
 	for uuid, plan := range state.Plans {
 		f.engine(uuid).expect(plan)
 	}
+	wanted := membersOf(state.Model.Pools)
 	for uuid, engine := range f.engines {
 		if _, planned := state.Plans[uuid]; !planned && !f.Exists(uuid) {
 			delete(f.engines, uuid)
 			continue
 		}
-		engine.forgetPools(f.pools)
+		engine.forgetServers(wanted)
 	}
 }
 

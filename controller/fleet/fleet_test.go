@@ -301,6 +301,29 @@ func TestKeepsNoMoreVerdictsThanItsLimitAndNoneOfPoolsThatAreGone(t *testing.T) 
 	}
 }
 
+func TestForgetsServersThatLeftAPoolOnceTheEngineHasToo(t *testing.T) {
+	s := newStage(t)
+	has := func(id string) bool { return s.engines["se-one"].verdicts[serverKey{"pool-1", id}] != nil }
+	both := planOf(10, "vs-1", "pool-1")
+	for _, member := range s.pool.Members {
+		pool := both.Resources[1].GetPool().GetPool()
+		pool.Servers = append(pool.Servers, &dataplanev1.Server{Id: member.ID})
+	}
+	s.Applied("se-one", both, nil)
+	s.judge("se-one", "10.0.0.1:80", true, "")
+	s.judge("se-one", "10.0.0.2:80", true, "")
+	s.pool.Members = s.pool.Members[:1]
+	s.observe(11, "vs-1", "pool-1")
+	if !has("10.0.0.1:80") || !has("10.0.0.2:80") {
+		t.Error("a server that the engine still checks is forgotten")
+	}
+	s.Applied("se-one", planOf(11, "vs-1", "pool-1"), nil)
+	s.observe(12, "vs-1", "pool-1")
+	if !has("10.0.0.1:80") || has("10.0.0.2:80") {
+		t.Error("want the verdict of the server that is left, and no other")
+	}
+}
+
 func TestFindingOfTheControllerIsAWarningAndKeepsWhatIsLeftOutDown(t *testing.T) {
 	s := newStage(t)
 	s.observe(11) // nothing in the Plan

@@ -109,10 +109,40 @@ func (e *engine) judge(verdicts *enginev1.ServerVerdicts) {
 	}
 }
 
-func (e *engine) forgetPools(pools map[string]*model.Pool) {
+// forgetServers keeps the verdicts of servers that are wanted, and of those that the engine still has: a server that is
+// taken out and put back before the engine hears of it gets no second verdict.
+func (e *engine) forgetServers(wanted map[serverKey]bool) {
+	var held map[serverKey]bool
 	for key := range e.verdicts {
-		if pools[key.pool] == nil {
+		if wanted[key] {
+			continue
+		}
+		if held == nil {
+			held = serversIn(e.held)
+		}
+		if !held[key] {
 			delete(e.verdicts, key)
 		}
 	}
+}
+
+func serversIn(held *enginev1.Plan) map[serverKey]bool {
+	keys := map[serverKey]bool{}
+	for _, resource := range held.GetResources() {
+		pool := resource.GetPool().GetPool()
+		for _, server := range pool.GetServers() {
+			keys[serverKey{pool.GetUuid(), server.GetId()}] = true
+		}
+	}
+	return keys
+}
+
+func membersOf(pools []*model.Pool) map[serverKey]bool {
+	keys := map[serverKey]bool{}
+	for _, pool := range pools {
+		for _, member := range pool.Members {
+			keys[serverKey{pool.UUID, member.ID}] = true
+		}
+	}
+	return keys
 }
