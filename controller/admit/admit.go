@@ -144,7 +144,7 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 		return nil, err
 	}
 	tx.Put(record)
-	return record, nil
+	return record, keepsPortal(tx.View(), record)
 }
 
 // Delete admits the end of an object.

@@ -175,7 +175,7 @@ func shortestPassword(view *store.View) int64 {
 
 // portalOf is how the system configuration wants logins to be.
 func portalOf(view *store.View) schema.Object {
-	record, ok := view.Get("systemconfiguration", "default")
+	record, ok := view.Get(systemKind, "default")
 	if !ok {
 		return nil
 	}

@@ -5,15 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/store"
 )
-
-// portalCertificates are used when the system configuration names none.
-var portalCertificates = []string{"System-Default-Portal-Cert-EC256", "System-Default-Portal-Cert"}
 
 // portal gives each handshake the certificate that the system configuration names at that moment.
 type portal struct {
@@ -25,9 +22,11 @@ type portal struct {
 
 const maxParsed = 8
 
+var errPortal = errors.New("the portal has no certificate that it could show")
+
 func (p *portal) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	var failure error
-	for _, record := range configuredCertificates(p.store.View()) {
+	failure := errPortal
+	for _, record := range admit.PortalCertificates(p.store.View()) {
 		certificate, err := p.parse(record)
 		if err == nil {
 			err = hello.SupportsCertificate(certificate)
@@ -35,47 +34,22 @@ func (p *portal) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 		if err == nil {
 			return certificate, nil
 		}
-		failure = errors.Join(failure, fmt.Errorf("%s: %w", record.Name, err))
-	}
-	if failure == nil {
-		failure = errors.New("the portal has no certificate")
+		failure = fmt.Errorf("%w; %s: %w", failure, record.Name, err)
 	}
 	return nil, failure
 }
 
 // Fingerprint is the SHA-256 of the certificate that clients see first, in hex: how they recognise this controller.
 func (a *API) Fingerprint() (string, error) {
-	for _, record := range configuredCertificates(a.store.View()) {
-		certificate, err := new(portal).parse(record)
-		if err != nil {
-			return "", fmt.Errorf("portal certificate %s: %w", record.Name, err)
+	failure := errPortal
+	for _, record := range admit.PortalCertificates(a.store.View()) {
+		certificate, err := pki.KeyPair(record.Object)
+		if err == nil {
+			return fmt.Sprintf("%x", sha256.Sum256(certificate.Certificate[0])), nil
 		}
-		return fmt.Sprintf("%x", sha256.Sum256(certificate.Certificate[0])), nil
+		failure = fmt.Errorf("%w; %s: %w", failure, record.Name, err)
 	}
-	return "", errors.New("the portal has no certificate")
-}
-
-func configuredCertificates(view *store.View) []*store.Record {
-	var found []*store.Record
-	if config, ok := view.Get("systemconfiguration", "default"); ok {
-		settings, _ := config.Object["portal_configuration"].(schema.Object)
-		refs, _ := settings["sslkeyandcertificate_refs"].([]any)
-		for _, ref := range refs {
-			uuid := strings.TrimPrefix(text(ref), schema.RefPath("sslkeyandcertificate", ""))
-			if record, ok := view.Get("sslkeyandcertificate", uuid); ok {
-				found = append(found, record)
-			}
-		}
-	}
-	if len(found) > 0 {
-		return found
-	}
-	for _, name := range portalCertificates {
-		if record, ok := view.ByName("sslkeyandcertificate", "admin", name); ok {
-			found = append(found, record)
-		}
-	}
-	return found
+	return "", failure
 }
 
 func (p *portal) parse(record *store.Record) (*tls.Certificate, error) {
@@ -84,14 +58,13 @@ func (p *portal) parse(record *store.Record) (*tls.Certificate, error) {
 	if known := p.parsed[record.Revision]; known != nil {
 		return known, nil
 	}
-	body, _ := record.Object["certificate"].(schema.Object)
-	certificate, err := tls.X509KeyPair([]byte(text(body["certificate"])), []byte(text(record.Object["key"])))
+	certificate, err := pki.KeyPair(record.Object)
 	if err != nil {
 		return nil, err
 	}
 	if len(p.parsed) >= maxParsed || p.parsed == nil {
 		p.parsed = map[int64]*tls.Certificate{}
 	}
-	p.parsed[record.Revision] = &certificate
-	return &certificate, nil
+	p.parsed[record.Revision] = certificate
+	return certificate, nil
 }

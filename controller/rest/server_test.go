@@ -2,15 +2,18 @@ package rest
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -58,6 +61,47 @@ func TestPortalShowsTheCertificateOfTheSystemConfiguration(t *testing.T) {
 		t.Errorf("after the change %s", name)
 	}
 	c.refused(http.StatusPreconditionFailed, "SystemConfiguration", "DELETE", path(own), nil)
+}
+
+func (s *serving) authority(c *client, name string) schema.Object {
+	s.t.Helper()
+	record := admit.PortalCertificates(s.store.View())[0]
+	return c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", schema.Object{"name": name, "type": "SSL_CERTIFICATE_TYPE_CA",
+		"certificate": schema.Object{"certificate": record.Object["certificate"].(schema.Object)["certificate"]}})
+}
+
+func TestPortalTakesNoCertificateWithoutItsKey(t *testing.T) {
+	s := newHouse(t).serve()
+	c := s.login()
+	authority := s.authority(c, "authority")
+	c.refused(http.StatusBadRequest, "portal_configuration.sslkeyandcertificate_refs[0]", "PATCH", "/api/systemconfiguration",
+		schema.Object{"replace": schema.Object{"portal_configuration": schema.Object{"sslkeyandcertificate_refs": []any{authority["uuid"]}}}})
+	for _, shown := range admit.PortalCertificates(s.store.View()) {
+		keyless := schema.Object{"name": shown.Name, "type": "SSL_CERTIFICATE_TYPE_CA", "certificate": authority["certificate"]}
+		c.refused(http.StatusBadRequest, "key", "PUT", "/api/sslkeyandcertificate/"+shown.UUID, keyless)
+	}
+	s.shown()
+}
+
+// A certificate that got in before it was checked.
+func TestPortalFallsBackToTheBuiltInCertificates(t *testing.T) {
+	s := newHouse(t).serve()
+	authority := s.authority(s.login(), "authority")
+	s.must(s.store.Update(t.Context(), func(tx *store.Tx) error {
+		stored, _ := tx.View().Get("systemconfiguration", "default")
+		next := *stored
+		next.Object = schema.Clone(stored.Object)
+		next.Object["portal_configuration"].(schema.Object)["sslkeyandcertificate_refs"] = []any{"/api/sslkeyandcertificate/" + authority["uuid"].(string)}
+		tx.Put(&next)
+		return nil
+	}))
+	shown := s.shown()
+	if !strings.HasPrefix(shown.Subject.CommonName, "System Default Portal") {
+		t.Errorf("shown is %s", shown.Subject.CommonName)
+	}
+	if fingerprint, err := s.api.Fingerprint(); err != nil || fingerprint != fmt.Sprintf("%x", sha256.Sum256(shown.Raw)) {
+		t.Errorf("fingerprint %s, %v", fingerprint, err)
+	}
 }
 
 func TestRequestAtWorkIsAnsweredBeforeTheServerEnds(t *testing.T) {

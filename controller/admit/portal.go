@@ -1,0 +1,72 @@
+package admit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+const systemKind = "systemconfiguration"
+
+// builtInPortal are the certificates that a controller always has.
+var builtInPortal = []string{"System-Default-Portal-Cert-EC256", "System-Default-Portal-Cert"}
+
+// PortalCertificates are what the REST API may show, the preferred first: those of the system configuration, then the
+// built-in ones, so that no configuration leaves it without.
+func PortalCertificates(view *store.View) []*store.Record {
+	var found []*store.Record
+	add := func(uuid string) {
+		if record, ok := view.Get(certificateKind, uuid); ok {
+			found = append(found, record)
+		}
+	}
+	for _, uuid := range portalRefs(portalOf(view)) {
+		add(uuid)
+	}
+	for _, name := range builtInPortal {
+		add(schema.BuiltinUUID(certificateKind, name))
+	}
+	return found
+}
+
+func portalRefs(portal schema.Object) []string {
+	refs, _ := portal["sslkeyandcertificate_refs"].([]any)
+	uuids := make([]string, len(refs))
+	for i, ref := range refs {
+		uuids[i] = strings.TrimPrefix(fmt.Sprint(ref), schema.RefPath(certificateKind, ""))
+	}
+	return uuids
+}
+
+// keepsPortal refuses what would leave the REST API with a certificate that no handshake succeeds with: nobody could
+// put it right. view has the written record already.
+func keepsPortal(view *store.View, written *store.Record) error {
+	switch written.Kind {
+	case systemKind:
+		for i, uuid := range portalRefs(portalOf(view)) {
+			certificate, ok := view.Get(certificateKind, uuid)
+			if !ok {
+				continue
+			}
+			if _, err := pki.KeyPair(certificate.Object); err != nil {
+				return &schema.FieldError{
+					Kind: systemKind, Field: fmt.Sprintf("portal_configuration.sslkeyandcertificate_refs[%d]", i),
+					Problem: fmt.Sprintf("%s cannot be shown by the portal: %v; give a certificate with its key", certificate.Name, err),
+				}
+			}
+		}
+	case certificateKind:
+		for _, used := range PortalCertificates(view) {
+			if used.UUID != written.UUID {
+				continue
+			}
+			if _, err := pki.KeyPair(written.Object); err != nil {
+				return &schema.FieldError{Kind: certificateKind, Field: "key", Problem: fmt.Sprintf("is needed, the portal shows %s: %v", written.Name, err)}
+			}
+		}
+	}
+	return nil
+}
