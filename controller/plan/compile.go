@@ -2,7 +2,8 @@
 // place and link. Units and names of the API end here; what an engine cannot do yet is a finding, not a surprise.
 //
 // compile.go puts a Plan together; service.go is one virtual service; http, tcp, tls, pool and monitor convert one
-// object each; cipherlist reads cipher strings; delta is the difference of two Plans.
+// object each; unheeded names the settings without effect; cipherlist reads cipher strings; delta is the difference of
+// two Plans.
 package plan
 
 import (

@@ -1,9 +1,6 @@
 package plan
 
 import (
-	"maps"
-	"slices"
-
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
@@ -23,7 +20,7 @@ var xffUpdates = map[string]dataplanev1.XffUpdate{
 // httpProfile converts the treatment of HTTP. Redirects go to httpsPort; without one, 0, there are none.
 func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *dataplanev1.HttpProfile {
 	http := vs.HTTP
-	noteUnsupported(about("applicationprofile", vs.ApplicationProfile.Identity, vs.ApplicationProfile.Named), http, report)
+	noteUnsupported(vs.ApplicationProfile, http, report)
 	everywhere := http.SSLEverywhere
 	return &dataplanev1.HttpProfile{
 		ConnectionMultiplexing:  http.ConnectionMultiplexing,
@@ -57,26 +54,12 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 }
 
 // noteUnsupported blocks what would let in clients that the operator keeps out, and warns of what is merely absent.
-func noteUnsupported(profile subject, http *schema.HTTPProfile, report *report) {
+func noteUnsupported(profile *schema.ApplicationProfile, http *schema.HTTPProfile, report *report) {
+	subject := about("applicationprofile", profile.Identity, profile.Named)
 	if http.ClientCertificateMode == "SSL_CLIENT_CERTIFICATE_REQUIRE" {
-		report.block(profile, "http_profile.ssl_client_certificate_mode",
+		report.block(subject, "http_profile.ssl_client_certificate_mode",
 			"engines cannot check client certificates yet: set SSL_CLIENT_CERTIFICATE_NONE")
 	}
-	limits := map[string]uint32{
-		"max_rps_cip": http.MaxRPSPerCIP, "max_rps_cip_uri": http.MaxRPSPerCIPURI, "max_rps_uri": http.MaxRPSPerURI,
-		"max_rps_unknown_cip": http.MaxRPSUnknownCIP, "max_rps_unknown_uri": http.MaxRPSUnknownURI,
-		"max_bad_rps_cip": http.MaxBadRPSPerCIP, "max_bad_rps_cip_uri": http.MaxBadRPSPerCIPURI,
-		"max_bad_rps_uri": http.MaxBadRPSPerURI,
-	}
-	for _, field := range slices.Sorted(maps.Keys(limits)) {
-		if limits[field] != 0 {
-			report.warn(profile, "http_profile."+field, "engines do not limit rates yet: has no effect")
-		}
-	}
-	if http.Compression != nil && http.Compression.Enabled {
-		report.warn(profile, "http_profile.compression_profile", "engines do not compress yet: has no effect")
-	}
-	if http.Cache != nil && http.Cache.Enabled {
-		report.warn(profile, "http_profile.cache_config", "engines do not cache yet: has no effect")
-	}
+	warnUnheeded(subject, "", unheededOfApplicationProfile, profile, report)
+	warnUnheeded(subject, "http_profile.", unheededOfHTTP, http, report)
 }

@@ -50,6 +50,7 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 	if from.SSLProfile != nil {
 		report.block(subject, "ssl_profile_ref", "engines cannot encrypt to servers yet: remove it, and give plain ports")
 	}
+	warnUnheeded(subject, "", unheededOfPool, from, report)
 	timeoutMs := from.ServerTimeoutMs
 	if timeoutMs == 0 {
 		timeoutMs = defaultServerTimeoutMs

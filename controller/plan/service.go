@@ -28,12 +28,13 @@ func newDraft(vs *model.VirtualService) *draft {
 	if d.report.blocked {
 		return d
 	}
+	warnUnheeded(d.subject, "", unheededOfVirtualService, vs, &d.report)
 	d.service = &dataplanev1.VirtualService{
 		Uuid:      vs.UUID,
 		Name:      vs.Name,
 		Listeners: listeners(d.subject, vs, &d.report),
 		Http:      httpProfile(vs, httpsPort(vs), &d.report),
-		Tcp:       tcpProfile(vs.TCP),
+		Tcp:       tcpProfile(vs.NetworkProfile, vs.TCP, &d.report),
 	}
 	if vs.Pool != nil {
 		d.service.PoolUuid = vs.Pool.UUID

@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// unheeded is a setting that engines do not heed yet. Whoever sets it to something else than its default gets a warning;
+// a setting that nobody reads and that stands in no table here would be a surprise.
+type unheeded[T any] struct {
+	field string
+	set   func(*T) bool
+	why   string
+}
+
+const (
+	noRates  = "engines do not limit rates yet: has no effect"
+	noLimits = "engines do not limit connections or throughput yet: has no effect"
+	kernels  = "the engine's kernel decides that: has no effect"
+)
+
+var unheededOfVirtualService = []unheeded[model.VirtualService]{
+	{"max_cps_per_client", func(vs *model.VirtualService) bool { return vs.MaxCPSPerClient != 0 }, noRates},
+	{"limit_doser", func(vs *model.VirtualService) bool { return vs.LimitDoser }, noRates},
+	{"connections_rate_limit", func(vs *model.VirtualService) bool { return vs.ConnectionsRateLimit != nil }, noRates},
+	{"requests_rate_limit", func(vs *model.VirtualService) bool { return vs.RequestsRateLimit != nil }, noRates},
+	{"performance_limits", func(vs *model.VirtualService) bool { return vs.PerformanceLimits != nil }, noLimits},
+	{"snat_ip", func(vs *model.VirtualService) bool { return len(vs.SnatIPs) > 0 },
+		"engines connect to servers from their own address yet: has no effect"},
+	{"use_vip_as_snat", func(vs *model.VirtualService) bool { return vs.UseVipAsSnat },
+		"engines connect to servers from their own address yet: has no effect"},
+	{"close_client_conn_on_config_update", func(vs *model.VirtualService) bool { return vs.CloseClientsOnChanges },
+		"engines keep connections over a change: has no effect"},
+	{"remove_listening_port_on_vs_down", func(vs *model.VirtualService) bool { return vs.RemovePortWhenDown },
+		"engines go on listening when the pool is down: has no effect"},
+	{"host_name_xlate", func(vs *model.VirtualService) bool { return vs.HostNameTranslation != "" },
+		"engines do not translate host names yet: has no effect"},
+}
+
+var unheededOfPool = []unheeded[model.Pool]{
+	{"max_conn_rate_per_server", func(p *model.Pool) bool { return p.MaxConnRatePerServer != nil }, noRates},
+	{"server_reselect", func(p *model.Pool) bool { return p.ServerReselect != nil && p.ServerReselect.Enabled },
+		"engines do not ask another server after a response yet: has no effect"},
+	{"min_health_monitors_up", func(p *model.Pool) bool { return p.MinHealthMonitorsUp != 0 },
+		"a server is up when all of its monitors say so: has no effect"},
+	{"request_queue_enabled", func(p *model.Pool) bool { return p.RequestQueueEnabled },
+		"engines do not queue requests yet: has no effect"},
+	{"enable_http2", func(p *model.Pool) bool { return p.EnableHTTP2 },
+		"engines do not speak HTTP/2 yet: servers get HTTP/1.1"},
+	{"use_service_port", func(p *model.Pool) bool { return p.UseServicePort },
+		"engines connect to the port of the server: has no effect"},
+	{"lookup_server_by_name", func(p *model.Pool) bool { return p.LookupServerByName },
+		"servers are known by address: has no effect"},
+	{"rewrite_host_header_to_server_name", func(p *model.Pool) bool { return p.RewriteHostToServerName },
+		"engines do not rewrite the Host header yet: has no effect"},
+	{"rewrite_host_header_to_sni", func(p *model.Pool) bool { return p.RewriteHostToSNI },
+		"engines do not rewrite the Host header yet: has no effect"},
+}
+
+var unheededOfApplicationProfile = []unheeded[schema.ApplicationProfile]{
+	{"dos_rl_profile", func(p *schema.ApplicationProfile) bool { return p.DosRateLimit != nil }, noRates},
+	{"preserve_client_ip", func(p *schema.ApplicationProfile) bool { return p.PreserveClientIP },
+		"engines connect to servers from their own address yet: use xff_enabled"},
+}
+
+var unheededOfHTTP = []unheeded[schema.HTTPProfile]{
+	{"max_rps_cip", func(h *schema.HTTPProfile) bool { return h.MaxRPSPerCIP != 0 }, noRates},
+	{"max_rps_cip_uri", func(h *schema.HTTPProfile) bool { return h.MaxRPSPerCIPURI != 0 }, noRates},
+	{"max_rps_uri", func(h *schema.HTTPProfile) bool { return h.MaxRPSPerURI != 0 }, noRates},
+	{"max_rps_unknown_cip", func(h *schema.HTTPProfile) bool { return h.MaxRPSUnknownCIP != 0 }, noRates},
+	{"max_rps_unknown_uri", func(h *schema.HTTPProfile) bool { return h.MaxRPSUnknownURI != 0 }, noRates},
+	{"max_bad_rps_cip", func(h *schema.HTTPProfile) bool { return h.MaxBadRPSPerCIP != 0 }, noRates},
+	{"max_bad_rps_cip_uri", func(h *schema.HTTPProfile) bool { return h.MaxBadRPSPerCIPURI != 0 }, noRates},
+	{"max_bad_rps_uri", func(h *schema.HTTPProfile) bool { return h.MaxBadRPSPerURI != 0 }, noRates},
+	{"compression_profile", func(h *schema.HTTPProfile) bool { return h.Compression != nil && h.Compression.Enabled },
+		"engines do not compress yet: has no effect"},
+	{"cache_config", func(h *schema.HTTPProfile) bool { return h.Cache != nil && h.Cache.Enabled },
+		"engines do not cache yet: has no effect"},
+	{"ssl_client_certificate_mode", func(h *schema.HTTPProfile) bool { return h.ClientCertificateMode == "SSL_CLIENT_CERTIFICATE_REQUEST" },
+		"engines do not ask for client certificates yet: has no effect"},
+	{"use_true_client_ip", func(h *schema.HTTPProfile) bool { return h.UseTrueClientIP },
+		"engines take the address that connects for the client's: has no effect"},
+}
+
+var unheededOfTCP = []unheeded[schema.TCPProxy]{
+	{"idle_connection_type", func(t *schema.TCPProxy) bool { return t.IdleConnectionType == "CLOSE_IDLE" },
+		"idle connections are not probed, and closed by the timeouts of the application profile only"},
+	{"ignore_time_wait", func(t *schema.TCPProxy) bool { return t.IgnoreTimeWait }, kernels},
+	{"receive_window", func(t *schema.TCPProxy) bool {
+		return t.ReceiveWindowKiB != schema.Defaults[schema.TCPProxy]().ReceiveWindowKiB
+	}, kernels},
+	{"max_segment_size", func(t *schema.TCPProxy) bool { return t.MaxSegmentSize != 0 }, kernels},
+	{"ip_dscp", func(t *schema.TCPProxy) bool { return t.DSCP != 0 }, kernels},
+}
+
+// warnUnheeded reports the settings of one table. The path leads to them from the object: "http_profile.".
+func warnUnheeded[T any](about subject, path string, table []unheeded[T], settings *T, report *report) {
+	for _, setting := range table {
+		if setting.set(settings) {
+			report.warn(about, path+setting.field, "%s", setting.why)
+		}
+	}
+}
