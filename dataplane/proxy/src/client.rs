@@ -12,7 +12,7 @@ use crate::{
     buf::Buf,
     exchange::{Exchange, balance_key},
     inbox::Inbox,
-    io::{Conn, Io},
+    io::{Close, Conn, Io},
     line::Line,
     proxy::Core,
     rescue::Error,
@@ -73,7 +73,7 @@ pub(crate) enum Next {
 
 /// What a passed deadline means.
 pub(crate) enum Expiry {
-    /// The client is slow, and still there.
+    /// Nothing yet: the client is still within its time.
     Slow,
     /// Nobody asks for anything.
     Idle,
@@ -174,6 +174,21 @@ impl Client {
         if let Some(secure) = &mut self.secure {
             secure.close(io, &mut self.line, &mut core.scratch);
         }
+    }
+
+    /// Lets out what waits to be sealed and leaves out what TLS says last, so that TLS too shows a cut.
+    pub fn cut<I: Io>(&mut self, io: &mut I) {
+        self.flush(io);
+        self.secure = None;
+    }
+
+    /// How its connection ends behind a response: what a client may still be sending must not reset the answer.
+    pub fn farewell(&self) -> Close {
+        let sends_no_more = match &self.stage {
+            Stage::Exchange(exchange) => exchange.last && !exchange.awaits_body() && self.inbox.is_empty(),
+            _ => false,
+        };
+        if self.ended || sends_no_more { Close::Flush } else { Close::Linger }
     }
 
     /// Whether what the listener serves now is served to this client: false once its virtual service is gone.
@@ -317,7 +332,9 @@ impl Client {
     }
 
     pub fn expired<I: Io>(&mut self, io: &mut I, core: &Core) -> Expiry {
-        self.line.expired();
+        if !self.line.has_expired(io) {
+            return Expiry::Slow;
+        }
         let queued = io.queued(self.line.conn);
         match &self.stage {
             Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),

@@ -79,6 +79,11 @@ impl Exchange {
         matches!(self.phase, Phase::Streaming { .. })
     }
 
+    /// Whether the client would see by the framing alone that the rest of its response is missing.
+    pub fn shows_cut(&self) -> bool {
+        matches!(&self.phase, Phase::Streaming { download, .. } if download.shows_cut())
+    }
+
     pub fn wait_for(&mut self, conn: Option<Conn>) {
         if let Phase::Waiting { server, .. } = &mut self.phase {
             *server = conn;

@@ -74,8 +74,19 @@ impl Line {
         }
     }
 
-    /// The deadline has passed and is not set any more.
-    pub fn expired(&mut self) {
-        self.deadline = None;
+    /// Whether the deadline has really passed: an event of the same batch may have moved or cleared it since it fired.
+    pub fn has_expired<I: Io>(&mut self, io: &mut I) -> bool {
+        let now = io.now();
+        match self.deadline {
+            None => false,
+            Some(at) if at > now => {
+                io.deadline(self.conn, Some(at));
+                false
+            }
+            Some(_) => {
+                self.deadline = None;
+                true
+            }
+        }
     }
 }

@@ -286,7 +286,9 @@ impl Proxy {
 
     fn server_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(server) = self.servers.find(conn) else { return };
-        server.line.expired();
+        if !server.line.has_expired(io) {
+            return;
+        }
         match server.state {
             State::Idle | State::Kept { .. } => self.close_server(io, conn, Close::Flush),
             State::Connecting { client } => self.connect_failed(io, conn, client, Error::ConnectTimeout),

@@ -41,6 +41,7 @@ impl Proxy {
         while let Some(idle) = self.core.pools.take_idle(place) {
             if let Some(server) = self.servers.find(idle) {
                 server.state = State::Busy { client: conn };
+                server.line.expect(io, None);
                 exchange.wait_for(Some(idle));
                 self.core.starting.push(conn);
                 return;
@@ -60,6 +61,7 @@ impl Proxy {
         let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) else { return false };
         self.core.pools.begin(server.place);
         server.state = State::Busy { client: conn };
+        server.line.expect(io, None);
         exchange.wait_for(Some(kept));
         self.core.starting.push(conn);
         true
@@ -180,14 +182,14 @@ impl Proxy {
             }
             server.line.send(io, piece);
         }
-        if !exchange.awaits_body() {
-            line.read(io, inbox.is_empty());
-            line.expect(io, None);
-            server.await_response(io);
-        } else if server.line.is_full(io, &self.core.limits) {
-            line.read(io, false);
-            line.expect(io, None);
-            server.await_response(io);
+        let sent = !exchange.awaits_body();
+        if sent || server.line.is_full(io, &self.core.limits) {
+            line.read(io, sent && inbox.is_empty());
+            // While a response waits for its client, the client's time runs and not the server's.
+            if server.line.is_reading() {
+                line.expect(io, None);
+                server.await_response(io);
+            }
         } else if client.ended {
             return Err(Error::ClientAborted);
         } else {

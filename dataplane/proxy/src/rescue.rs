@@ -42,7 +42,7 @@ pub enum Error {
 pub(crate) struct Remedy {
     /// Of the page, where a response is owed and has not begun.
     pub page: Option<u16>,
-    /// How the connection ends where there is no page.
+    /// How the connection ends where there is no page, and the framing of what the client has does not show the cut.
     pub close: Close,
     pub cause: Cause,
 }
@@ -73,7 +73,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::NoServer => (503, Cause::NoServer),
         Error::HeadOverflow => (502, Cause::Internal),
     };
-    // A response that is cut must be seen to be cut, whatever its framing.
+    // Where the end of the connection is the framing, only a reset shows that a response was cut.
     Remedy { page: Some(page), close: Close::Abort, cause }
 }
 
@@ -119,9 +119,10 @@ impl Proxy {
             self.core.counters.note(Happening::HandshakeFailed { service: service.id });
         }
         self.core.counters.note(Happening::Failed { service: service.id, cause: remedy.cause });
-        let (mut begun, mut page_goes_on, mut head_only) = (false, false, false);
+        let (mut begun, mut shows_cut, mut page_goes_on, mut head_only) = (false, false, false, false);
         if let Some(exchange) = client.exchange() {
             begun = exchange.has_begun_response();
+            shows_cut = exchange.shows_cut();
             page_goes_on = exchange.keep_alive && !exchange.awaits_body() && error.leaves_client_readable();
             head_only = exchange.method == Method::Head;
             if let Some(server_conn) = exchange.server() {
@@ -137,8 +138,17 @@ impl Proxy {
                 let page = Page { status, head_only, keep_alive: page_goes_on && !self.core.draining };
                 self.answer_with_page(io, conn, page);
             }
+            Some(_) if shows_cut => self.cut_client(io, conn),
             _ => self.close_client(io, conn, remedy.close),
         }
+    }
+
+    /// Ends a connection behind part of a response: what of it is on its way arrives.
+    fn cut_client<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(client) = self.clients.find(conn) else { return };
+        client.cut(io);
+        let how = client.farewell();
+        self.close_client(io, conn, how);
     }
 
     fn blame(&mut self, server_conn: Conn, error: Error) {

@@ -80,19 +80,17 @@ impl Proxy {
         let Phase::Streaming { download, .. } = &exchange.phase else { return };
         let uploaded = !exchange.awaits_body();
         let (client_goes_on, server_goes_on) = (download.client_goes_on, download.server_goes_on);
-        // What a client sends behind a request that is not its last must not reset the answer.
-        let farewell = if uploaded && exchange.last { Close::Flush } else { Close::Linger };
         self.release_server(io, server_conn, conn, server_goes_on && uploaded);
-        self.finish_client(io, conn, client_goes_on && uploaded, farewell);
+        self.finish_client(io, conn, client_goes_on && uploaded);
     }
 
-    fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool, farewell: Close) {
+    fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool) {
         let Some(client) = self.clients.find(conn) else { return };
         client.report_bytes(&mut self.core);
         if goes_on {
             client.finish_request(io);
         } else {
-            let how = if client.ended { Close::Flush } else { farewell };
+            let how = client.farewell();
             self.close_client(io, conn, how);
         }
     }
@@ -102,7 +100,7 @@ impl Proxy {
         let Some(client) = self.clients.find(conn) else { return };
         self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
         client.deliver(io, &mut self.core.unflushed, response);
-        self.finish_client(io, conn, keep_alive, Close::Linger);
+        self.finish_client(io, conn, keep_alive);
     }
 
     /// Keeps a server's connection for another request if nothing speaks against it.
@@ -135,6 +133,11 @@ impl Proxy {
 }
 
 impl Download {
+    /// Whether the client sees by the framing alone that something is missing.
+    pub fn shows_cut(&self) -> bool {
+        self.outgoing == OutgoingBody::AsReceived && !self.body.cut_is_end()
+    }
+
     fn is_done(&self, server: &Server) -> bool {
         self.body.is_done() || (server.ended && server.inbox.is_empty() && self.body.cut_is_end())
     }

@@ -140,12 +140,40 @@ fn answers_pipelined_requests_in_order() {
 }
 
 #[test]
-fn cut_body_is_seen_to_be_cut() {
-    let (mut stage, client, server) = warm(1);
-    stage.says(client, GET);
-    stage.says(server, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
-    stage.batch(vec![Event::Eof { conn: server }]);
-    assert_eq!(stage.closed(client), Some(Close::Abort));
+fn cut_that_the_framing_shows_does_not_overtake_what_was_sent() {
+    for (head, half) in [("Content-Length: 9", "half"), ("Transfer-Encoding: chunked", "9\r\nhalf")] {
+        let (mut stage, client, server) = warm(1);
+        stage.says(client, GET);
+        stage.says(server, &format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{half}"));
+        stage.batch(vec![Event::Eof { conn: server }]);
+        assert!(stage.sent(client).ends_with("half"));
+        assert_eq!(stage.closed(client), Some(Close::Linger), "{head}");
+    }
+}
+
+#[test]
+fn cut_that_only_the_end_of_the_connection_shows_is_a_reset() {
+    for (request, head, half) in
+        [(GET, "Server: a", "half"), ("GET / HTTP/1.0\r\n\r\n", "Transfer-Encoding: chunked", "9\r\nhalf")]
+    {
+        let (mut stage, _, server) = warm(1);
+        let client = stage.client();
+        stage.says(client, request);
+        stage.says(server, &format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{half}"));
+        assert!(stage.sent(client).ends_with("half"));
+        stage.gone(server, Gone::Reset);
+        assert_eq!(stage.closed(client), Some(Close::Abort), "{head}");
+    }
+}
+
+#[test]
+fn client_that_sends_behind_its_last_request_gets_the_answer() {
+    let (mut stage, _, server) = warm(1);
+    let client = stage.client();
+    stage.says(client, "POST / HTTP/1.0\r\n\r\na body of no length");
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+    assert_eq!(stage.closed(client), Some(Close::Linger), "what it sends on must not reset the answer");
 }
 
 #[test]
@@ -256,6 +284,22 @@ fn client_that_takes_nothing_at_all_is_reset() {
     stage.wait_for_deadline(client);
     assert_eq!(stage.closed(client), Some(Close::Abort));
     assert_eq!(stage.blocks_in_use(), 0);
+}
+
+#[test]
+fn client_that_takes_nothing_is_watched_also_behind_its_upload() {
+    let (mut stage, _, server) = warm(1);
+    let client = stage.client();
+    stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\nhalf");
+    stage.tape.stuck = true;
+    stage.says(server, "HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n");
+    stage.says(server, &"x".repeat(2000));
+    stage.says(server, &"x".repeat(1000));
+    assert!(stage.is_paused(server));
+    stage.says(client, "more");
+    assert!(!stage.has_deadline(server), "nobody reads what it sends");
+    stage.wait_for_deadline(client);
+    assert_eq!(stage.closed(client), Some(Close::Abort));
 }
 
 #[test]
@@ -393,4 +437,23 @@ fn page_for_head_has_a_length_and_no_body() {
     assert_eq!(status(&head), "503");
     let body = whole.strip_prefix(&head).expect("the same head");
     assert!(whole.contains(&format!("Content-Length: {}\r\n", body.len())), "{whole}");
+}
+
+#[test]
+fn deadline_that_passes_in_the_batch_of_what_it_waited_for_is_void() {
+    let mut short = plan(1);
+    short.pools[0].idle_connection_timeout_ms = 5_000;
+    let mut stage = Stage::new(&short);
+    let client = stage.client();
+    stage.says(client, GET);
+    let server = stage.connected();
+    stage.says(server, OK);
+    stage.sent(client);
+    stage.tape.sleep(Duration::from_secs(5));
+    let post = stage.data(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n");
+    stage.batch(vec![post, Event::Deadline { conn: client }, Event::Deadline { conn: server }]);
+    assert_eq!((stage.closed(client), stage.closed(server)), (None, None));
+    stage.says(client, "x");
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
 }

@@ -73,6 +73,12 @@ impl Io for Tape {
     }
 }
 
+impl Tape {
+    pub fn sleep(&mut self, span: Duration) {
+        self.now = self.now + span;
+    }
+}
+
 /// A proxy on a tape.
 pub struct Stage {
     pub proxy: Proxy,
@@ -201,6 +207,10 @@ impl Stage {
 
     pub fn blocks_in_use(&self) -> usize {
         self.tape.blocks.in_use()
+    }
+
+    pub fn has_deadline(&self, conn: Conn) -> bool {
+        self.tape.sides[&conn].deadline.is_some()
     }
 
     /// Lets the deadline of a connection pass; returns how long that took.
