@@ -26,8 +26,17 @@ type Gate struct {
 
 	store    *store.Store
 	throttle *throttle
+	logins   *queue // apart from chores: who is not logged in holds up nobody who is
+	chores   *queue
 	now      func() time.Time
 }
+
+const (
+	loginsAtOnce  = 4 // bounds the memory of a login storm to 76 MiB
+	loginsWaiting = 60
+	choresAtOnce  = 2
+	choresWaiting = 30
+)
 
 // Open loads the sessions and tokens that the store keeps.
 func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *slog.Logger) (*Gate, error) {
@@ -41,6 +50,8 @@ func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *
 		Audit:    NewAudit(log, now),
 		store:    objects,
 		throttle: newThrottle(now),
+		logins:   newQueue(loginsAtOnce, loginsWaiting),
+		chores:   newQueue(choresAtOnce, choresWaiting),
 		now:      now,
 	}, nil
 }
@@ -50,6 +61,8 @@ type Write struct {
 	Who    Principal
 	Tenant Tenant
 	Kind   *schema.Kind
+
+	chores *chores
 }
 
 // Edit turns a copy of the stored object into what it should become. It may run more than once.
@@ -58,9 +71,10 @@ type Edit func(stored schema.Object) (schema.Object, error)
 // Create admits a new object. chosen is the uuid that the client wants, or empty.
 func (g *Gate) Create(ctx context.Context, w Write, sent schema.Object, chosen string) (*store.Record, error) {
 	var made *store.Record
+	w.chores = &chores{}
 	err := w.mayCreate()
 	if err == nil {
-		err = g.store.Update(ctx, func(tx *store.Tx) (err error) {
+		err = g.update(ctx, w.chores, func(tx *store.Tx) (err error) {
 			made, err = g.create(tx, w, schema.Clone(sent), chosen)
 			return err
 		})
@@ -88,9 +102,10 @@ func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) 
 // Change admits a new state of an object.
 func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*store.Record, error) {
 	var was, made *store.Record
+	w.chores = &chores{}
 	err := w.mayWrite("change")
 	if err == nil {
-		err = g.store.Update(ctx, func(tx *store.Tx) (err error) {
+		err = g.update(ctx, w.chores, func(tx *store.Tx) (err error) {
 			was, made, err = g.change(tx, w, id, edit)
 			return err
 		})
@@ -126,7 +141,7 @@ func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *s
 
 // put is the part of the chain that a new object and a changed one share.
 func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Record, tenant string) (*store.Record, error) {
-	object, err := g.shape(w.Kind, sent, stored, func(o schema.Object) error {
+	object, err := g.shape(w, sent, stored, func(o schema.Object) error {
 		return resolve(tx.View(), w.Kind, o, tenant)
 	})
 	if err != nil {

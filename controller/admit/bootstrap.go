@@ -52,8 +52,10 @@ func missingBuiltins(view *store.View, password string, now time.Time) ([]*store
 		if b.Kind.Name == userKind {
 			b.Object["password"] = HashPassword(password)
 		}
-		if err := fulfil(b.Kind, b.Object, now); err != nil {
-			return nil, err
+		if ordered(b.Kind, b.Object) {
+			if err := fulfil(b.Object, now); err != nil {
+				return nil, err
+			}
 		}
 		if err := b.Kind.Derive(b.Object, now); err != nil {
 			return nil, fmt.Errorf("built-in object: %w", err)

@@ -15,7 +15,7 @@ const maxUsernameBytes = 256
 // Credentials are what somebody logs in with: a password or a user token.
 type Credentials struct{ Username, Password, Token string }
 
-// Login opens a session. Errors: ErrInvalidCredentials, *Throttled.
+// Login opens a session. Errors: ErrInvalidCredentials, *Throttled, ErrBusy.
 func (g *Gate) Login(ctx context.Context, c Credentials, address string) (Session, Principal, error) {
 	who, err := g.prove(ctx, c, address)
 	if err != nil {
@@ -83,11 +83,15 @@ func (g *Gate) changeAccount(ctx context.Context, who Principal, account Account
 	if problem := weakPassword(account.Password, shortestPassword(g.store.View())); problem != "" {
 		return &schema.FieldError{Kind: "useraccount", Field: "password", Problem: problem}
 	}
-	hash := HashPassword(account.Password)
-	return g.store.Update(ctx, func(tx *store.Tx) error {
+	var chores chores
+	return g.update(ctx, &chores, func(tx *store.Tx) error {
 		stored, ok := tx.View().Get(userKind, who.UUID)
 		if !ok {
 			return &NotFound{"User"}
+		}
+		hash, err := chores.hash(account.Password)
+		if err != nil {
+			return err
 		}
 		next := *stored
 		next.Object = schema.Clone(stored.Object)
@@ -105,6 +109,11 @@ func (g *Gate) prove(ctx context.Context, c Credentials, address string) (who Pr
 	if len(c.Username) > maxUsernameBytes {
 		return Principal{}, ErrInvalidCredentials
 	}
+	leave, err := g.logins.enter()
+	if err != nil {
+		return Principal{}, err
+	}
+	defer leave()
 	err = g.throttle.attempt(attempt{c.Username, address}, func() (err error) {
 		who, err = g.match(ctx, c, address)
 		return err
@@ -123,20 +132,27 @@ func (g *Gate) match(ctx context.Context, c Credentials, address string) (Princi
 		if !known || owner != user.UUID {
 			return Principal{}, ErrInvalidCredentials
 		}
-	} else {
-		hash := ""
-		if known {
-			hash = textOf(user.Object, "password")
-		}
-		if !passwordMatches(hash, c.Password) {
-			return Principal{}, ErrInvalidCredentials
-		}
+	} else if err := g.matchPassword(ctx, user, c.Password); err != nil {
+		return Principal{}, err
 	}
 	principal, active := principalOf(view, user.UUID, address)
 	if !active {
 		return Principal{}, ErrInvalidCredentials
 	}
 	return principal, nil
+}
+
+// matchPassword takes as long for a user that is not there (nil) as for one with another password.
+func (g *Gate) matchPassword(ctx context.Context, user *store.Record, password string) error {
+	hash, matches := "", false
+	if user != nil {
+		hash = textOf(user.Object, "password")
+	}
+	err := g.logins.work(ctx, func() { matches = passwordMatches(hash, password) })
+	if err == nil && !matches {
+		return ErrInvalidCredentials
+	}
+	return err
 }
 
 func userNamed(view *store.View, username string) (*store.Record, bool) {
@@ -149,16 +165,19 @@ func userNamed(view *store.View, username string) (*store.Record, bool) {
 }
 
 // hidePassword replaces a password that was sent by its hash; one that was kept is a hash already.
-func (g *Gate) hidePassword(next, stored schema.Object) error {
+func (g *Gate) hidePassword(w Write, next, stored schema.Object) error {
 	sent := textOf(next, "password")
-	if sent == "" || sent == textOf(stored, "password") {
+	if w.Kind.Name != userKind || sent == "" || sent == textOf(stored, "password") {
 		return nil
 	}
 	if problem := weakPassword(sent, shortestPassword(g.store.View())); problem != "" {
 		return &schema.FieldError{Kind: userKind, Field: "password", Problem: problem}
 	}
-	next["password"] = HashPassword(sent)
-	return nil
+	hash, err := w.chores.hash(sent)
+	if err == nil {
+		next["password"] = hash
+	}
+	return err
 }
 
 func basicAllowed(view *store.View) bool {

@@ -19,10 +19,7 @@ const (
 	hashBytes      = 32
 
 	maxPasswordBytes = 1024
-	maxHashesAtOnce  = 4 // bounds the memory of a login storm to 76 MiB
 )
-
-var hashing = make(chan struct{}, maxHashesAtOnce)
 
 // HashPassword makes the PHC string that is stored in place of a password.
 func HashPassword(password string) string {
@@ -46,8 +43,6 @@ func passwordMatches(stored, password string) bool {
 }
 
 func argon(password string, salt []byte, length uint32) []byte {
-	hashing <- struct{}{}
-	defer func() { <-hashing }()
 	return argon2.IDKey([]byte(password), salt, argonPasses, argonMemoryKiB, argonLanes, length)
 }
 

@@ -14,6 +14,7 @@ var (
 	ErrForged             = errors.New("CSRF token missing or incorrect.")
 	ErrInvalidCredentials = errors.New("Invalid credentials")
 	ErrStale              = errors.New("Need to reload object data")
+	ErrBusy               = errors.New("The controller is busy with others: try again in a second")
 )
 
 // Throttled says that too many logins failed.

@@ -2,9 +2,7 @@ package admit
 
 import (
 	"strconv"
-	"time"
 
-	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
@@ -12,7 +10,8 @@ import (
 const certificateKind = "sslkeyandcertificate"
 
 // shape makes a sound object of what was sent: types, defaults, secrets, references, and what is computed from them.
-func (g *Gate) shape(kind *schema.Kind, sent schema.Object, stored *store.Record, resolve func(schema.Object) error) (schema.Object, error) {
+func (g *Gate) shape(w Write, sent schema.Object, stored *store.Record, resolve func(schema.Object) error) (schema.Object, error) {
+	kind := w.Kind
 	object, err := kind.Normalise(sent)
 	if err != nil {
 		return nil, err
@@ -22,11 +21,6 @@ func (g *Gate) shape(kind *schema.Kind, sent schema.Object, stored *store.Record
 		before = stored.Object
 	}
 	kind.KeepSecrets(object, before)
-	if kind.Name == userKind {
-		if err := g.hidePassword(object, before); err != nil {
-			return nil, err
-		}
-	}
 	kind.Fill(object)
 	if err := resolve(object); err != nil {
 		return nil, err
@@ -37,22 +31,14 @@ func (g *Gate) shape(kind *schema.Kind, sent schema.Object, stored *store.Record
 	if err := keepsAdministrator(kind, object); err != nil {
 		return nil, err
 	}
-	if err := fulfil(kind, object, g.now()); err != nil {
+	if err := g.hidePassword(w, object, before); err != nil {
+		return nil, err
+	}
+	if err := w.chores.fulfil(kind, object, g.now()); err != nil {
 		return nil, err
 	}
 	delete(object, "_last_modified") // the record has it
 	return object, kind.Derive(object, g.now())
-}
-
-// fulfil makes the certificate that an object orders. What stops it can only be in the order.
-func fulfil(kind *schema.Kind, object schema.Object, now time.Time) error {
-	if kind.Name != certificateKind {
-		return nil
-	}
-	if err := pki.Fulfil(object, now); err != nil {
-		return &schema.FieldError{Kind: kind.Name, Field: "certificate", Problem: "cannot be made: " + err.Error()}
-	}
-	return nil
 }
 
 // stamp gives a new object its identity.

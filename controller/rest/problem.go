@@ -35,6 +35,9 @@ func (c *call) refuse(err error) {
 	if wait, ok := errors.AsType[*admit.Throttled](err); ok {
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Wait.Seconds()))))
 	}
+	if errors.Is(err, admit.ErrBusy) {
+		c.w.Header().Set("Retry-After", "1")
+	}
 	if errors.Is(err, admit.ErrForged) { // plain text: clients compare it
 		c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		c.w.WriteHeader(status)
@@ -82,6 +85,7 @@ var sentinels = []struct {
 	{admit.ErrInvalidCredentials, http.StatusUnauthorized},
 	{admit.ErrForged, http.StatusUnauthorized},
 	{admit.ErrSessionExpired, statusSessionExpired},
+	{admit.ErrBusy, http.StatusServiceUnavailable},
 	{admit.ErrStale, http.StatusPreconditionFailed},
 	{store.ErrTooLarge, http.StatusRequestEntityTooLarge},
 	{store.ErrDiskFull, http.StatusInsufficientStorage},

@@ -184,6 +184,7 @@ func TestEachCauseHasItsStatus(t *testing.T) {
 		store.ErrClosed:          http.StatusServiceUnavailable,
 		store.ErrTooLarge:        http.StatusRequestEntityTooLarge,
 		context.DeadlineExceeded: http.StatusServiceUnavailable,
+		admit.ErrBusy:            http.StatusServiceUnavailable,
 		pki.ErrSealed:            http.StatusInternalServerError,
 	} {
 		if got := statusOf(errors.Join(errors.New("while writing"), cause)); got != status {

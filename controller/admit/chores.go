@@ -1,0 +1,95 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// chores is what takes long in one write: hashing a password, making a key. It is not done in a transaction, for which
+// all writers would wait: a transaction asks for it, ends without effect, and finds it done when it runs again.
+type chores struct {
+	hashes map[string]string        // by password
+	made   map[string]schema.Object // by what was ordered
+	next   func() error
+}
+
+var errAsked = errors.New("a transaction asked for a chore and was not repeated")
+
+// update is store.Update for a decision that may ask for chores.
+func (g *Gate) update(ctx context.Context, chores *chores, decide func(tx *store.Tx) error) error {
+	chores.hashes, chores.made = map[string]string{}, map[string]schema.Object{}
+	for {
+		err := g.store.Update(ctx, decide)
+		if !errors.Is(err, errAsked) {
+			return err
+		}
+		if err := g.labour(ctx, chores.next); err != nil {
+			return err
+		}
+	}
+}
+
+// labour does something that takes long, of which only so much goes on at a time.
+func (g *Gate) labour(ctx context.Context, do func() error) (err error) {
+	leave, err := g.chores.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if stopped := g.chores.work(ctx, func() { err = do() }); stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+func (c *chores) hash(password string) (string, error) {
+	if hash, done := c.hashes[password]; done {
+		return hash, nil
+	}
+	c.next = func() error {
+		c.hashes[password] = HashPassword(password)
+		return nil
+	}
+	return "", errAsked
+}
+
+// fulfil puts the key and certificate that an object orders into it.
+func (c *chores) fulfil(kind *schema.Kind, object schema.Object, now time.Time) error {
+	if !ordered(kind, object) {
+		return nil
+	}
+	order := fmt.Sprint(object["name"], object["certificate"], object["key_params"])
+	if made, done := c.made[order]; done {
+		made = schema.Clone(made)
+		object["certificate"], object["key"] = made["certificate"], made["key"]
+		return nil
+	}
+	copied := schema.Clone(object)
+	c.next = func() error {
+		c.made[order] = copied
+		return fulfil(copied, now)
+	}
+	return errAsked
+}
+
+func ordered(kind *schema.Kind, object schema.Object) bool {
+	if kind.Name != certificateKind {
+		return false
+	}
+	order, err := schema.Into[schema.SSLKeyAndCertificate](object)
+	return err == nil && order.Ordered()
+}
+
+// fulfil makes the certificate that an object orders. What stops it can only be in the order.
+func fulfil(object schema.Object, now time.Time) error {
+	if err := pki.Fulfil(object, now); err != nil {
+		return &schema.FieldError{Kind: certificateKind, Field: "certificate", Problem: "cannot be made: " + err.Error()}
+	}
+	return nil
+}

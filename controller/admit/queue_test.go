@@ -1,0 +1,136 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// furnished are the built-in objects. Making the keys of their certificates takes long: it is done once.
+var furnished = sync.OnceValues(func() ([]*store.Record, error) {
+	return missingBuiltins(&store.View{}, "first password", time.Now())
+})
+
+func openGate(t *testing.T) *Gate {
+	t.Helper()
+	objects := openStore(t)
+	records, err := furnished()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = objects.Update(t.Context(), func(tx *store.Tx) error {
+		for _, record := range records {
+			copied := *record
+			tx.Put(&copied)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, err := Open(t.Context(), objects, time.Now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gate
+}
+
+// by is a write of the administrator.
+func (g *Gate) by(t *testing.T, kind string) Write {
+	t.Helper()
+	who, ok := principalOf(g.store.View(), "user-1", "")
+	found, known := schema.Lookup(kind)
+	if !ok || !known {
+		t.Fatalf("no administrator, or no kind %s", kind)
+	}
+	return Write{Who: who, Tenant: Tenant{UUID: AdminTenant, Name: AdminTenant}, Kind: found}
+}
+
+// occupy takes all turns of a queue until the test gives them back.
+func (q *queue) occupy(t *testing.T) (free func()) {
+	t.Helper()
+	for range cap(q.turns) {
+		q.turns <- struct{}{}
+	}
+	return func() {
+		for range cap(q.turns) {
+			<-q.turns
+		}
+	}
+}
+
+func (q *queue) fill() {
+	for range cap(q.places) {
+		q.places <- struct{}{}
+	}
+}
+
+func TestWritersDoNotWaitForChoresOfOthers(t *testing.T) {
+	gate := openGate(t)
+	free := gate.chores.occupy(t)
+	for kind, object := range map[string]schema.Object{
+		"user":                 {"name": "eve", "password": "eve's password"},
+		"sslkeyandcertificate": {"name": "c", "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "x"}}},
+	} {
+		done := make(chan error, 1)
+		write := gate.by(t, kind)
+		go func() {
+			_, err := gate.Create(t.Context(), write, object, "")
+			done <- err
+		}()
+		for len(gate.chores.places) == 0 && len(done) == 0 { // until the chore is waited for
+			runtime.Gosched()
+		}
+		if _, err := gate.Create(t.Context(), gate.by(t, "pool"), schema.Object{"name": "beside " + kind}, ""); err != nil {
+			t.Error(err)
+		}
+		free()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		free = gate.chores.occupy(t)
+	}
+}
+
+func TestLoginsDoNotTakeTheTurnsOfWriters(t *testing.T) {
+	gate := openGate(t)
+	gate.logins.occupy(t)
+	if _, err := gate.Create(t.Context(), gate.by(t, "user"), schema.Object{"name": "eve", "password": "eve's password"}, ""); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFullQueueTurnsAway(t *testing.T) {
+	gate := openGate(t)
+	gate.logins.fill()
+	if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Password: "first password"}, ""); !errors.Is(err, ErrBusy) {
+		t.Errorf("a login gets %v", err)
+	}
+	gate.chores.fill()
+	if _, err := gate.Create(t.Context(), gate.by(t, "user"), schema.Object{"name": "eve", "password": "eve's password"}, ""); !errors.Is(err, ErrBusy) {
+		t.Errorf("a new user gets %v", err)
+	}
+	if _, err := gate.Create(t.Context(), gate.by(t, "pool"), schema.Object{"name": "p"}, ""); err != nil {
+		t.Errorf("a new pool, which takes no chore, gets %v", err)
+	}
+}
+
+func TestWaitingLoginEndsWithItsClient(t *testing.T) {
+	gate := openGate(t)
+	gate.logins.occupy(t)
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	if _, _, err := gate.Login(ctx, Credentials{Username: "admin", Password: "first password"}, ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if len(gate.logins.places) != 0 {
+		t.Error("its place is still taken")
+	}
+}
