@@ -93,7 +93,7 @@ func (s *Session) admitted(request *http.Request, answer *http.Response) error {
 
 // Resume goes on with a session that was saved.
 func Resume(saved Saved) (*Session, error) {
-	address := strings.TrimRight(saved.URL, "/")
+	address := strings.TrimSuffix(saved.URL, "/")
 	if !strings.Contains(address, "://") {
 		address = "https://" + address
 	}

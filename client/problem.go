@@ -118,7 +118,7 @@ func reason(err error) error {
 	switch {
 	case errors.As(err, &name):
 		return errors.New(name.Err)
-	case errors.As(err, &notTLS):
+	case errors.As(err, &notTLS), errors.Is(err, http.ErrSchemeMismatch):
 		return errors.New("what listens there does not speak TLS")
 	case errors.As(err, &call):
 		return call.Err

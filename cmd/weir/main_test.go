@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/client"
+)
+
+// say runs a command line that fails, and returns what its user reads.
+func say(t *testing.T, line ...string) string {
+	t.Helper()
+	root := rootCommand()
+	root.SetArgs(line)
+	root.SetOut(new(bytes.Buffer))
+	err := root.ExecuteContext(t.Context())
+	if err == nil {
+		t.Fatalf("weir %s did not fail", strings.Join(line, " "))
+	}
+	return explain(err)
+}
+
+func TestSaysInOneLineWhatIsWrongWithACommandLine(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // nobody is logged in
+	for line, want := range map[string]string{
+		"pol list":                  "\"pol\" is no command of `weir`: did you mean `weir pool`?",
+		"pool lst":                  "\"lst\" is no command of `weir pool`: did you mean `weir pool list`?",
+		"pool rm web":               "\"rm\" is no command of `weir pool`: did you mean `weir pool delete`?",
+		"se create x":               "\"create\" is no command of `weir serviceengine`: see `weir serviceengine --help`",
+		"pool show":                 "give it as `weir pool show NAME`",
+		"pool delete":               "give it as `weir pool delete NAME …`",
+		"vs list now":               "give it as `weir virtualservice list`",
+		"vs list -o yaml":           "invalid argument \"yaml\" for \"-o, --output\" flag: give table or json: see `weir virtualservice list --help`",
+		"vs list --outptu":          "unknown flag: --outptu: see `weir virtualservice list --help`",
+		"vs list":                   "not logged in: run `weir login https://CONTROLLER:9443` first",
+		"pool set web colour=red":   "pool: colour: is unknown",
+		"systemconfiguration set x": "\"x\" is not FIELD=VALUE",
+	} {
+		if got := say(t, strings.Fields(line)...); got != want {
+			t.Errorf("weir %s\n got %s\nwant %s", line, got, want)
+		}
+	}
+}
+
+func TestSaysWhatToDoAboutTheController(t *testing.T) {
+	const at = "https://lb:9443"
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&client.SessionOver{URL: at, Problem: &client.Problem{Status: 401}},
+			"the session with https://lb:9443 is over: run `weir login https://lb:9443` again"},
+		{&client.Unreachable{URL: at, Cause: errors.New("connection refused")},
+			"no answer from https://lb:9443: connection refused: is the controller running, and is this its address?"},
+		{&client.UnknownCertificate{Host: "lb:9443", Fingerprint: "ab"},
+			"the certificate of lb:9443 is signed by nobody this machine trusts; its SHA-256 fingerprint is ab: compare it with " +
+				"what the controller printed, and log in with --fingerprint or --trust-on-first-use"},
+		{&client.ChangedCertificate{Host: "lb:9443", Known: "ab", Seen: "cd"},
+			"the certificate of lb:9443 has fingerprint cd, and not ab: if the certificate was replaced, run `weir login` again"},
+		{&client.Problem{Status: 400, Message: "pool: name: is required"}, "pool: name: is required"},
+		{context.Canceled, "interrupted"},
+	} {
+		if got := explain(fmt.Errorf("%w", c.err)); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestExitsAsShellsExpectOfAnInterrupt(t *testing.T) {
+	if got := exitCode(fmt.Errorf("load: %w", context.Canceled)); got != 130 {
+		t.Errorf("interrupted: got %d", got)
+	}
+	if got := exitCode(errors.New("no")); got != 1 {
+		t.Errorf("failed: got %d", got)
+	}
+}
+
+func TestSaysWhatStandsInTheWayOfADelete(t *testing.T) {
+	pool := kindOf(t, "pool")
+	for _, c := range []struct {
+		problem client.Problem
+		want    string
+	}{
+		{client.Problem{Status: 412, Message: "Cannot delete, object is referred by: ['VirtualService web']"},
+			"pool db: Cannot delete, object is referred by: ['VirtualService web']: change or delete those first"},
+		{client.Problem{Status: 400, Message: "pool: name: db is built in"}, "pool: name: db is built in"},
+		{client.Problem{Status: 403, Message: "User bob may not delete a pool"}, "pool db: User bob may not delete a pool"},
+	} {
+		if got := notDeleted(pool, "db", &c.problem).Error(); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}

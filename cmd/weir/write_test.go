@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+func kindOf(t *testing.T, name string) *schema.Kind {
+	t.Helper()
+	kind, ok := schema.Lookup(name)
+	if !ok {
+		t.Fatalf("no kind %s", name)
+	}
+	return kind
+}
+
+func TestComposesObjectsFromFileAndFields(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "vs.json")
+	if err := os.WriteFile(file, []byte(`{"name":"old","pool_ref":"/api/pool?name=old","field_of_a_later_release":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	object, err := composeObject(kindOf(t, "virtualservice"), file, []string{
+		"web", "pool_ref=web pool", "vsvip_ref=vsvip-8f14e45f-ceea-467f-a8c7-aa11bb22cc33", "services[0].port=443",
+		"services[0].enable_ssl=true", "ssl_key_and_certificate_refs[0]=System-Default-Cert", "description=a=b",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"description":"a=b","field_of_a_later_release":1,"name":"web","pool_ref":"/api/pool?name=web+pool",` +
+		`"services":[{"enable_ssl":true,"port":443}],` +
+		`"ssl_key_and_certificate_refs":["/api/sslkeyandcertificate?name=System-Default-Cert"],` +
+		`"vsvip_ref":"vsvip-8f14e45f-ceea-467f-a8c7-aa11bb22cc33"}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestRefusesWhatMakesNoObject(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "nothing to create: give a NAME and FIELD=VALUE pairs, or -f FILE"},
+		{[]string{"web", "db"}, `"db" is not FIELD=VALUE`},
+		{[]string{"web", "severs[0].port=80"}, "pool: severs: is unknown; did you mean servers?"},
+		{[]string{"web", "servers[0].prt=80"}, "pool: servers[0].prt: is unknown; did you mean port?"},
+		{[]string{"web", "servers[x]=80"}, `servers[x]=80: field "servers[x]" is not a path like servers[0].port`},
+	} {
+		if _, err := composeObject(kindOf(t, "pool"), "", c.args); err == nil || err.Error() != c.want {
+			t.Errorf("%q\n got %v\nwant %s", c.args, err, c.want)
+		}
+	}
+}
+
+func TestEveryExampleNamesFieldsThatThereAre(t *testing.T) {
+	for _, name := range []string{"pool", "vsvip", "virtualservice", "sslkeyandcertificate", "healthmonitor", "user"} {
+		for line := range strings.Lines(exampleOf(name)) {
+			args := unquoted(line)[3:] // after weir KIND create
+			if _, err := composeObject(kindOf(t, name), "", args); err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+		}
+	}
+}
+
+// unquoted splits a line at its spaces, but for those within double quotes.
+func unquoted(line string) []string {
+	quoted := false
+	return strings.FieldsFunc(line, func(r rune) bool {
+		if r == '"' {
+			quoted = !quoted
+		}
+		return unicode.IsSpace(r) && !quoted
+	})
+}
