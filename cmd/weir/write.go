@@ -16,9 +16,9 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-const fieldsHelp = `A field may be a path (servers[0].ip.addr=10.0.0.1), and [0] is the first of a list. A value that reads as JSON is taken as
-JSON (true, 80, ["a","b"], null for none); anything else is text. A reference may be the name of what it refers to
-(pool_ref=web).`
+const fieldsHelp = `A field may be a path (servers[0].ip.addr=10.0.0.1, which zsh wants quoted); [0] is the first of a list.
+A value that reads as JSON is taken as JSON (true, 80, ["a","b"], null for none); anything else is text. A reference may be
+the name of what it refers to (pool_ref=web).`
 
 func createCommand(kind *schema.Kind) *cobra.Command {
 	var file string
