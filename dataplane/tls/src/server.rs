@@ -65,6 +65,8 @@ impl ServerConfig {
 
         let mut rustls = offer.config(provider)?.with_no_client_auth().with_cert_resolver(Arc::new(by_name));
         rustls.ignore_client_order = !settings.prefer_client_order;
+        // Who offers protocols and not this one is refused (RFC 7301 §3.2): it would speak HTTP/2 to us.
+        rustls.alpn_protocols = vec![b"http/1.1".to_vec()];
         // Tickets carry the whole session: no table of sessions here, and none to keep equal over workers.
         rustls.session_storage = Arc::new(NoServerSessionStorage {});
         if settings.session_resumption {
@@ -148,5 +150,53 @@ impl Offer {
         rustls::ServerConfig::builder_with_provider(Arc::new(crypto))
             .with_protocol_versions(&versions)
             .map_err(|error| Error::Refused(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ClientConfig, ClientSettings, TlsSession};
+
+    /// What a TLS 1.2 client that offers these protocols is answered.
+    fn answer_to(offer: &[&str]) -> (Result<(), Error>, Vec<u8>) {
+        let provider = Provider::new();
+        let chain = include_bytes!("../testdata/default-ec.crt.der").to_vec();
+        let certificate = Certificate::read(&[chain], include_bytes!("../testdata/default-ec.key.der"), &provider);
+        let settings = TlsSettings {
+            name: "service".to_owned(),
+            versions: vec![Version::Tls12],
+            cipher_suites: vec!["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".to_owned()],
+            prefer_client_order: false,
+            session_resumption: false,
+            send_close_notify: true,
+        };
+        let (server, _) = ServerConfig::build(&settings, &[certificate.unwrap()], &provider).unwrap();
+        let settings = ClientSettings {
+            versions: vec![Version::Tls12],
+            cipher_suites: Vec::new(),
+            groups: vec![Group::X25519],
+            session_resumption: false,
+        };
+        let mut client = rustls::ClientConfig::clone(&ClientConfig::unverified(&settings, &provider).unwrap().rustls);
+        client.alpn_protocols = offer.iter().map(|name| name.as_bytes().to_vec()).collect();
+
+        let (mut hello, mut answer) = (Vec::new(), Vec::new());
+        TlsSession::client(&ClientConfig { rustls: Arc::new(client) }, "a.test", &mut hello).unwrap();
+        let outcome = TlsSession::server(&server).unwrap().receive(&mut hello, &mut |_| {}, &mut answer);
+        (outcome.map(|_| ()), answer)
+    }
+
+    #[test]
+    fn speaks_http1_and_refuses_who_speaks_only_other_protocols() {
+        let names_http1 = |answer: &[u8]| answer.windows(9).any(|bytes| bytes == b"\x08http/1.1");
+        for (offer, chosen) in [(&["h2", "http/1.1"][..], true), (&["http/1.1"], true), (&[], false)] {
+            let (outcome, answer) = answer_to(offer);
+            assert_eq!((outcome, names_http1(&answer)), (Ok(()), chosen), "{offer:?}");
+        }
+        let (outcome, answer) = answer_to(&["h2"]);
+        assert!(outcome.is_err());
+        let no_application_protocol = [21, 3, 3, 0, 2, 2, 120];
+        assert_eq!(answer, no_application_protocol);
     }
 }
