@@ -28,6 +28,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 const patience = 30 * time.Second
@@ -397,6 +398,41 @@ func TestDeletedEngineLosesItsSession(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+func TestSecondStartTouchesNothing(t *testing.T) {
+	dir := t.TempDir()
+	boot(t, dir)
+	key := filepath.Join(dir, secretsKeyName)
+	if err := os.Rename(key, key+".away"); err != nil { // as if the first had not made it yet
+		t.Fatal(err)
+	}
+	err := Run(t.Context(), Config{
+		DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Out: io.Discard, Log: slog.New(slog.DiscardHandler),
+	})
+	if !errors.Is(err, store.ErrInUse) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(key); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("it made a key beside that of the first")
+	}
+}
+
+func TestLostKeyIsNotReplaced(t *testing.T) {
+	dir := t.TempDir()
+	first, _ := boot(t, dir)
+	first.must(first.stop())
+	key := filepath.Join(dir, secretsKeyName)
+	first.must(os.Remove(key))
+	err := Run(t.Context(), Config{
+		DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Out: io.Discard, Log: slog.New(slog.DiscardHandler),
+	})
+	if err == nil || !strings.Contains(err.Error(), key+" is missing") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(key); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("another key lies where the lost one has to be restored")
 	}
 }
 

@@ -38,22 +38,32 @@ func openData(ctx context.Context, config Config) (*data, error) {
 	if err := os.MkdirAll(config.DataDir, 0o700); err != nil {
 		return nil, unusable(config.DataDir, err)
 	}
-	sealer, err := pki.OpenSealer(filepath.Join(config.DataDir, secretsKeyName))
-	if err != nil {
-		return nil, unusable(config.DataDir, err)
-	}
-	objects, err := store.Open(ctx, store.Config{
-		Dir: filepath.Join(config.DataDir, storeName), Sealer: sealer, Logger: config.Log,
+	data := &data{}
+	var err error
+	data.objects, err = store.Open(ctx, store.Config{
+		Dir: filepath.Join(config.DataDir, storeName), Logger: config.Log,
+		Sealer: func() (store.Sealer, error) { return data.openSealer(config.DataDir) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := &data{objects: objects, sealer: sealer}
 	if err := data.bootstrap(ctx, config); err != nil {
-		objects.Close()
+		data.objects.Close()
 		return nil, err
 	}
 	return data, nil
+}
+
+// openSealer makes the key at the first start. What an existing database was sealed with is never made anew.
+func (d *data) openSealer(dir string) (sealer *pki.Sealer, err error) {
+	key := filepath.Join(dir, secretsKeyName)
+	if !exists(key) && exists(filepath.Join(dir, storeName, "member")) {
+		return nil, fmt.Errorf("secrets key file %s is missing, and nothing else opens the database: restore it from a backup", key)
+	}
+	if d.sealer, err = pki.OpenSealer(key); err != nil {
+		return nil, unusable(dir, err)
+	}
+	return d.sealer, nil
 }
 
 // bootstrap makes the built-in objects. The administrator's first password is on disk before the user that has it.

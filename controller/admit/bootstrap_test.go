@@ -15,10 +15,7 @@ import (
 func openStore(t *testing.T) *store.Store {
 	t.Helper()
 	dir := t.TempDir()
-	sealer, err := pki.OpenSealer(dir + "/secrets.key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealer := func() (store.Sealer, error) { return pki.OpenSealer(dir + "/secrets.key") }
 	objects, err := store.Open(t.Context(), store.Config{Dir: dir + "/store", Sealer: sealer, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

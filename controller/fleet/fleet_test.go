@@ -344,10 +344,7 @@ func TestFindingOfTheControllerIsAWarningAndKeepsWhatIsLeftOutDown(t *testing.T)
 // newStored is a fleet with a real store.
 func newStored(t *testing.T) (*Fleet, *store.Store) {
 	t.Helper()
-	sealer, err := pki.OpenSealer(filepath.Join(t.TempDir(), "key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealer := func() (store.Sealer, error) { return pki.OpenSealer(filepath.Join(t.TempDir(), "key")) }
 	objects, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Sealer: sealer, Logger: quiet()})
 	if err != nil {
 		t.Fatal(err)

@@ -87,5 +87,17 @@ func WriteFile(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return os.Rename(part.Name(), path)
+	if err := os.Rename(part.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir puts the names in a directory on disk: without it a new file may be gone after a power cut.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -77,10 +77,9 @@ func newHouse(t *testing.T) *house {
 	t.Helper()
 	h := &house{t: t, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, runtime: &reports{}}
 	dir := t.TempDir()
-	sealer, err := pki.OpenSealer(dir + "/secrets.key")
-	h.must(err)
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	h.store, err = store.Open(t.Context(), store.Config{Dir: dir + "/objects", Sealer: sealer, Logger: quiet, Now: h.clock.now})
+	var err error
+	h.store, err = store.Open(t.Context(), store.Config{Dir: dir + "/objects", Sealer: sealerIn(dir), Logger: quiet, Now: h.clock.now})
 	h.must(err)
 	t.Cleanup(h.store.Close)
 	h.furnish()
@@ -92,6 +91,10 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
+func sealerIn(dir string) func() (store.Sealer, error) {
+	return func() (store.Sealer, error) { return pki.OpenSealer(dir + "/secrets.key") }
+}
+
 // furnished are the built-in objects. Making the keys of their certificates takes long: it is done once.
 var furnished = sync.OnceValues(func() ([]*store.Record, error) {
 	dir, err := os.MkdirTemp("", "weir-rest")
@@ -99,11 +102,7 @@ var furnished = sync.OnceValues(func() ([]*store.Record, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	sealer, err := pki.OpenSealer(dir + "/secrets.key")
-	if err != nil {
-		return nil, err
-	}
-	first, err := store.Open(context.Background(), store.Config{Dir: dir + "/objects", Sealer: sealer})
+	first, err := store.Open(context.Background(), store.Config{Dir: dir + "/objects", Sealer: sealerIn(dir)})
 	if err != nil {
 		return nil, err
 	}

@@ -19,10 +19,10 @@ import (
 
 // Config says where the store lives.
 type Config struct {
-	Dir    string           // created with mode 0700 when missing
-	Logger *slog.Logger     // nil: slog.Default()
-	Sealer Sealer           // of the objects on disk
-	Now    func() time.Time // nil: time.Now; gives _last_modified
+	Dir    string                 // created with mode 0700 when missing
+	Logger *slog.Logger           // nil: slog.Default()
+	Sealer func() (Sealer, error) // of the objects on disk; asked for when no other process has the directory
+	Now    func() time.Time       // nil: time.Now; gives _last_modified
 }
 
 // Store is an open data directory. All methods are safe for concurrent use.
@@ -47,15 +47,14 @@ type Store struct {
 
 // Open starts the database in the directory and returns when the first view is complete.
 //
-// Errors: ErrInUse, ErrPermission, ErrDiskFull, ErrCorrupt, each wrapped in one line for the operator.
+// Errors: ErrInUse, ErrPermission, ErrDiskFull, ErrCorrupt, each wrapped in one line for the operator, or the sealer's.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	s := &Store{
-		log:    config.Logger,
-		now:    config.Now,
-		sealer: config.Sealer,
-		disk:   &disk{dir: config.Dir, free: freeBytes},
-		moved:  make(chan struct{}),
-		done:   make(chan struct{}),
+		log:   config.Logger,
+		now:   config.Now,
+		disk:  &disk{dir: config.Dir, free: freeBytes},
+		moved: make(chan struct{}),
+		done:  make(chan struct{}),
 	}
 	if s.log == nil {
 		s.log = slog.Default()
@@ -63,18 +62,21 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if err := s.open(ctx, config.Dir); err != nil {
+	if err := s.open(ctx, config); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, dir string) (err error) {
-	if s.lock, err = claim(dir); err != nil {
+func (s *Store) open(ctx context.Context, config Config) (err error) {
+	if s.lock, err = claim(config.Dir); err != nil {
 		return err
 	}
 	if err = s.disk.check(); err == nil {
-		s.member, err = startMember(ctx, dir, s.log)
+		s.sealer, err = config.Sealer()
+	}
+	if err == nil {
+		s.member, err = startMember(ctx, config.Dir, s.log)
 	}
 	if err != nil {
 		return closeAfter(err, s.lock)

@@ -35,7 +35,8 @@ func (plain) Open(sealed []byte, purpose string) ([]byte, error) {
 }
 
 func config(dir string) Config {
-	return Config{Dir: dir, Sealer: plain{}, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	sealer := func() (Sealer, error) { return plain{}, nil }
+	return Config{Dir: dir, Sealer: sealer, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
 func open(t *testing.T, dir string) *Store {
