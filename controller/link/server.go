@@ -1,7 +1,8 @@
 // Package link keeps the stream with the agent of each engine: Plans down, Reports up, over mutual TLS.
 //
 // session.go decides and is pure; desk.go is what stays of an engine between sessions; server.go is the socket around
-// them; enrollment.go gives identities. One engine that is slow or gone never delays another.
+// them; newcomers.go keeps apart who has no identity, and enrollment.go gives one. One engine that is slow or gone never
+// delays another.
 package link
 
 import (
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -34,6 +36,10 @@ const (
 	directivesMax = 2
 	// reportBytesMax fits the samples of some thousand virtual services.
 	reportBytesMax = 16 << 20
+	// callsMax on one connection: a Session, a Renew, and one of each that is ending.
+	callsMax         = 4
+	headerBytesMax   = 16 << 10
+	handshakeTimeout = 10 * time.Second
 )
 
 var (
@@ -79,25 +85,49 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
-	server := grpc.NewServer(
-		grpc.Creds(credentials.NewTLS(&tls.Config{
-			MinVersion:   tls.VersionTLS13,
-			Certificates: []tls.Certificate{certificate},
-			ClientCAs:    s.authority.Pool(),
-			ClientAuth:   tls.VerifyClientCertIfGiven, // Join comes without one; every other call asks for it
-		})),
-		grpc.MaxRecvMsgSize(reportBytesMax),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 5 * time.Second, Timeout: 5 * time.Second}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-	)
+	secure := credentials.NewTLS(&tls.Config{
+		MinVersion:   tls.VersionTLS13,
+		Certificates: []tls.Certificate{certificate},
+		ClientCAs:    s.authority.Pool(),
+		ClientAuth:   tls.VerifyClientCertIfGiven, // Join comes without one; every other call asks for it
+	})
+	newcomers := newNewcomers(listener.Addr())
+	serving, ctx := errgroup.WithContext(ctx)
+	serving.Go(func() error {
+		return s.answer(ctx, newcomers, append(limits(joinBytesMax, 1), grpc.Creds(inside{secure})))
+	})
+	serving.Go(func() error {
+		agents := netutil.LimitListener(listener, connectionsMax)
+		return s.answer(ctx, agents, append(limits(reportBytesMax, callsMax), grpc.Creds(door{secure, newcomers})))
+	})
+	if err := serving.Wait(); err != nil {
+		return fmt.Errorf("engine link on %s: %w", listener.Addr(), err)
+	}
+	return nil
+}
+
+func (s *Server) answer(ctx context.Context, listener net.Listener, options []grpc.ServerOption) error {
+	server := grpc.NewServer(options...)
 	enginev1.RegisterEnrollmentServer(server, s)
 	enginev1.RegisterFleetServer(server, s)
 	// Not a graceful stop: sessions never end by themselves, and agents dial again.
 	defer context.AfterFunc(ctx, server.Stop)()
-	if err := server.Serve(netutil.LimitListener(listener, connectionsMax)); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("engine link on %s: %w", listener.Addr(), err)
+	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
+		return err
 	}
 	return nil
+}
+
+// limits are what one connection may cost.
+func limits(messageBytes int, calls uint32) []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(messageBytes),
+		grpc.MaxConcurrentStreams(calls),
+		grpc.MaxHeaderListSize(headerBytesMax),
+		grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 5 * time.Second, Timeout: 5 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+	}
 }
 
 // Publish says which Plan each engine shall have. A session of an engine that exists no more ends.
