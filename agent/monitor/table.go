@@ -61,7 +61,7 @@ func newTable(random func() float64) *table {
 	return &table{subjects: map[serverKey]*subject{}, random: random}
 }
 
-// reconcile takes a Plan. What stays keeps its verdict, its counts and its place in time.
+// reconcile takes a Plan. What stays keeps its verdict, its counts and its place in time, unless it shall come more often.
 func (t *table) reconcile(plan *enginev1.Plan, now time.Time) {
 	monitors := map[string]*enginev1.HealthMonitor{}
 	for _, resource := range plan.GetResources() {
@@ -71,21 +71,21 @@ func (t *table) reconcile(plan *enginev1.Plan, now time.Time) {
 	}
 	before := t.subjects
 	t.subjects = map[serverKey]*subject{}
-	var fresh []*check
+	var soon []*check
 	for _, resource := range plan.GetResources() {
-		fresh = append(fresh, t.reconcilePool(resource.GetPool(), monitors, before)...)
+		soon = append(soon, t.reconcilePool(resource.GetPool(), monitors, before)...)
 	}
 	for _, gone := range before {
 		t.drop(gone.checks)
 	}
-	for _, check := range fresh {
-		within := min(time.Duration(len(fresh))*spread, interval(check.monitor))
+	for _, check := range soon {
+		within := min(time.Duration(len(soon))*spread, interval(check.monitor))
 		t.plan(check, now.Add(time.Duration(t.random()*float64(within))))
 	}
 }
 
 // reconcilePool takes what stays out of before.
-func (t *table) reconcilePool(pool *enginev1.Pool, monitors map[string]*enginev1.HealthMonitor, before map[serverKey]*subject) (fresh []*check) {
+func (t *table) reconcilePool(pool *enginev1.Pool, monitors map[string]*enginev1.HealthMonitor, before map[serverKey]*subject) (soon []*check) {
 	var wanted []*enginev1.HealthMonitor
 	for _, uuid := range pool.GetHealthMonitorUuids() {
 		if monitor := monitors[uuid]; monitor != nil {
@@ -104,14 +104,14 @@ func (t *table) reconcilePool(pool *enginev1.Pool, monitors map[string]*enginev1
 			delete(before, key)
 		}
 		kept.server = server
-		fresh = append(fresh, t.assign(kept, wanted)...)
+		soon = append(soon, t.assign(kept, wanted)...)
 		t.subjects[key] = kept
 	}
-	return fresh
+	return soon
 }
 
-// assign gives a subject its monitors, keeping the checks that it has.
-func (t *table) assign(subject *subject, monitors []*enginev1.HealthMonitor) (fresh []*check) {
+// assign gives a subject its monitors, keeping the checks that it has. Those that are new or hastened have to be planned.
+func (t *table) assign(subject *subject, monitors []*enginev1.HealthMonitor) (soon []*check) {
 	before := subject.checks
 	subject.checks = nil
 	for _, monitor := range monitors {
@@ -119,15 +119,20 @@ func (t *table) assign(subject *subject, monitors []*enginev1.HealthMonitor) (fr
 		at := slices.IndexFunc(before, same)
 		if at < 0 {
 			added := &check{subject: subject, monitor: monitor, place: -1}
-			subject.checks, fresh = append(subject.checks, added), append(fresh, added)
+			subject.checks, soon = append(subject.checks, added), append(soon, added)
 			continue
 		}
-		before[at].monitor = monitor
-		subject.checks = append(subject.checks, before[at])
+		kept := before[at]
+		if hastened := interval(monitor) < interval(kept.monitor); hastened && kept.place >= 0 {
+			heap.Remove(&t.agenda, kept.place)
+			soon = append(soon, kept)
+		}
+		kept.monitor = monitor
+		subject.checks = append(subject.checks, kept)
 		before = slices.Delete(slices.Clone(before), at, at+1)
 	}
 	t.drop(before)
-	return fresh
+	return soon
 }
 
 // drop forgets checks; the outcome of one that runs will find nobody.

@@ -87,6 +87,33 @@ func TestTellsWhyAServerIsDownAndWhenTheReasonChanges(t *testing.T) {
 	}
 }
 
+func TestMonitorThatShallCheckMoreOftenDoesSoAtOnce(t *testing.T) {
+	l := newLab()
+	every := func(interval time.Duration) *enginev1.Plan {
+		monitor := monitorResource("m")
+		monitor.GetHealthMonitor().SendIntervalMs = uint32(interval.Milliseconds())
+		return planOf(monitor, poolResource("p", []string{"m"}, "one"))
+	}
+	l.reconcile(every(time.Hour), l.now)
+	l.run(time.Minute, passes)
+	l.reconcile(every(time.Second), l.now)
+	if news := l.run(3*time.Second, fails("no answer")); !slices.Equal(news, []string{"one false no answer"}) {
+		t.Errorf("got %q", news)
+	}
+	l.reconcile(every(time.Hour), l.now)
+	running, _ := l.next()
+	l.now = running
+	check, _ := l.begin(l.now)
+	l.reconcile(every(time.Second), l.now)
+	if _, planned := l.next(); planned {
+		t.Error("a check that runs is planned a second time")
+	}
+	l.note(check, Outcome{}, l.now)
+	if due, _ := l.next(); due.Sub(l.now) > time.Second {
+		t.Errorf("comes %v after the one that ran", due.Sub(l.now))
+	}
+}
+
 func TestServerIsDownForTheMonitorThatFails(t *testing.T) {
 	l := newLab()
 	l.reconcile(planOf(monitorResource("m1"), monitorResource("m2"), poolResource("p", []string{"m1", "m2"}, "one")), l.now)
