@@ -46,7 +46,7 @@ func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *
 	}
 	return &Gate{
 		Sessions: sessions,
-		Tokens:   NewUserTokens(objects.Vault("user-token"), now),
+		Tokens:   NewUserTokens(objects.Vault("user-token"), now, log),
 		Audit:    NewAudit(log, now),
 		store:    objects,
 		throttle: newThrottle(now),
@@ -115,7 +115,7 @@ func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*stor
 		return nil, err
 	}
 	if w.Kind.Name == userKind && was.Object["password"] != made.Object["password"] {
-		g.Sessions.EndAll(ctx, id)
+		g.endLogins(ctx, id)
 	}
 	return g.written(w.Kind, made.UUID)
 }
@@ -180,7 +180,7 @@ func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
 	}
 	g.Audit.note(w, "delete", id, err)
 	if err == nil && w.Kind.Name == userKind {
-		g.Sessions.EndAll(ctx, id)
+		g.endLogins(ctx, id)
 	}
 	return err
 }

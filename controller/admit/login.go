@@ -22,7 +22,7 @@ func (g *Gate) Login(ctx context.Context, c Credentials, address string) (Sessio
 		g.Audit.add(Entry{User: c.Username, Address: address, Action: "login", Kind: userKind}, err)
 		return Session{}, Principal{}, err
 	}
-	session, err := g.Sessions.Start(ctx, who.UUID)
+	session, err := g.Sessions.Start(ctx, who.UUID, who.mark)
 	g.Audit.add(Entry{User: who.Name, Address: address, Action: "login", Kind: userKind, Object: who.UUID}, err)
 	who.SessionID = session.ID
 	return session, who, err
@@ -43,7 +43,8 @@ func (g *Gate) Resume(ctx context.Context, sessionID, address string) (Session, 
 		return Session{}, Principal{}, err
 	}
 	who, ok := principalOf(g.store.View(), session.UserUUID, address)
-	if !ok {
+	if !ok || who.mark != session.Mark {
+		g.Sessions.End(ctx, sessionID)
 		return Session{}, Principal{}, ErrNotLoggedIn
 	}
 	who.SessionID = sessionID
@@ -63,14 +64,21 @@ type Account struct {
 	Password    string
 }
 
-// ChangeAccount sets a new password and ends the sessions that the old one opened.
+// ChangeAccount sets a new password and ends the sessions and tokens of the old one.
 func (g *Gate) ChangeAccount(ctx context.Context, who Principal, account Account) error {
 	err := g.changeAccount(ctx, who, account)
 	g.Audit.add(Entry{User: who.Name, Address: who.Address, Action: "change", Kind: "useraccount", Object: who.UUID}, err)
 	if err == nil {
-		g.Sessions.EndAll(ctx, who.UUID)
+		g.endLogins(ctx, who.UUID)
 	}
 	return err
+}
+
+// endLogins forgets what the password that is gone has opened. It is over already: marks no longer fit.
+func (g *Gate) endLogins(ctx context.Context, userUUID string) {
+	ctx = context.WithoutCancel(ctx) // the change is made, whether or not its client waits
+	g.Sessions.EndAll(ctx, userUUID)
+	g.Tokens.RevokeAll(ctx, userUUID)
 }
 
 func (g *Gate) changeAccount(ctx context.Context, who Principal, account Account) error {
@@ -124,22 +132,21 @@ func (g *Gate) prove(ctx context.Context, c Credentials, address string) (who Pr
 func (g *Gate) match(ctx context.Context, c Credentials, address string) (Principal, error) {
 	view := g.store.View()
 	user, known := userNamed(view, c.Username)
+	var principal Principal
+	active := false
+	if known {
+		principal, active = principalOf(view, user.UUID, address)
+	}
+	var err error
 	if c.Token != "" {
-		owner, err := g.Tokens.Owner(ctx, c.Token)
-		if err != nil {
-			return Principal{}, err
-		}
-		if !known || owner != user.UUID {
-			return Principal{}, ErrInvalidCredentials
-		}
-	} else if err := g.matchPassword(ctx, user, c.Password); err != nil {
-		return Principal{}, err
+		err = g.Tokens.OpensFor(ctx, principal, c.Token)
+	} else {
+		err = g.matchPassword(ctx, user, c.Password)
 	}
-	principal, active := principalOf(view, user.UUID, address)
-	if !active {
-		return Principal{}, ErrInvalidCredentials
+	if err == nil && !active {
+		err = ErrInvalidCredentials
 	}
-	return principal, nil
+	return principal, err
 }
 
 // matchPassword takes as long for a user that is not there (nil) as for one with another password.

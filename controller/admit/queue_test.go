@@ -15,7 +15,7 @@ import (
 
 // furnished are the built-in objects. Making the keys of their certificates takes long: it is done once.
 var furnished = sync.OnceValues(func() ([]*store.Record, error) {
-	return missingBuiltins(&store.View{}, "first password", time.Now())
+	return missingBuiltins(&store.View{}, firstPassword, time.Now())
 })
 
 func openGate(t *testing.T) *Gate {
@@ -110,7 +110,7 @@ func TestLoginsDoNotTakeTheTurnsOfWriters(t *testing.T) {
 func TestFullQueueTurnsAway(t *testing.T) {
 	gate := openGate(t)
 	gate.logins.fill()
-	if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Password: "first password"}, ""); !errors.Is(err, ErrBusy) {
+	if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Password: firstPassword}, ""); !errors.Is(err, ErrBusy) {
 		t.Errorf("a login gets %v", err)
 	}
 	gate.chores.fill()
@@ -127,7 +127,7 @@ func TestWaitingLoginEndsWithItsClient(t *testing.T) {
 	gate.logins.occupy(t)
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	if _, _, err := gate.Login(ctx, Credentials{Username: "admin", Password: "first password"}, ""); !errors.Is(err, context.Canceled) {
+	if _, _, err := gate.Login(ctx, Credentials{Username: "admin", Password: firstPassword}, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if len(gate.logins.places) != 0 {

@@ -18,6 +18,7 @@ type Principal struct {
 	Address    string // where the request came from
 	SessionID  string // empty: basic authentication
 
+	mark       string // of the password: what was opened under another one is over
 	everywhere bool
 	tenants    []string // uuids
 	home       string   // uuid of the tenant of requests that name none
@@ -89,7 +90,8 @@ func principalOf(view *store.View, userUUID, address string) (Principal, bool) {
 		return Principal{}, false
 	}
 	superuser, _ := record.Object["is_superuser"].(bool)
-	p := Principal{UUID: record.UUID, Name: textOf(record.Object, "username"), Superuser: superuser, Address: address}
+	p := Principal{UUID: record.UUID, Name: textOf(record.Object, "username"), Superuser: superuser, Address: address,
+		mark: hashOf(textOf(record.Object, "password"))}
 	access, _ := record.Object["access"].([]any)
 	for _, item := range access {
 		entry, _ := item.(schema.Object)

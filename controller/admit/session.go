@@ -37,6 +37,7 @@ type Session struct {
 	ID       string    `json:"-"`
 	CSRF     string    `json:"csrf"`
 	UserUUID string    `json:"user_uuid"`
+	Mark     string    `json:"mark"` // of the password that it was opened under: it ends with it
 	Created  time.Time `json:"created"`
 	Used     time.Time `json:"used"`
 
@@ -73,9 +74,9 @@ func OpenSessions(ctx context.Context, vault Vault, now func() time.Time, log *s
 }
 
 // Start opens a session.
-func (s *Sessions) Start(ctx context.Context, userUUID string) (Session, error) {
+func (s *Sessions) Start(ctx context.Context, userUUID, mark string) (Session, error) {
 	now := s.now()
-	session := Session{ID: randomText(), CSRF: randomText(), UserUUID: userUUID, Created: now, Used: now, saved: now}
+	session := Session{ID: randomText(), CSRF: randomText(), UserUUID: userUUID, Mark: mark, Created: now, Used: now, saved: now}
 	hash := hashOf(session.ID)
 	if err := s.save(ctx, hash, session); err != nil {
 		return Session{}, err
@@ -113,12 +114,23 @@ func (s *Sessions) Resume(ctx context.Context, id string) (Session, error) {
 	session := *known
 	s.mutex.Unlock()
 	if due {
-		if err := s.save(ctx, hash, session); err != nil {
-			s.log.Warn("the last use of a session was not saved", "error", err)
-		}
+		s.saveUse(ctx, hash, session)
 	}
 	session.ID = id
 	return session, nil
+}
+
+// saveUse leaves nothing behind of a session that was ended meanwhile.
+func (s *Sessions) saveUse(ctx context.Context, hash string, session Session) {
+	if err := s.save(ctx, hash, session); err != nil {
+		s.log.Warn("the last use of a session was not saved", "error", err)
+	}
+	s.mutex.Lock()
+	_, open := s.byHash[hash]
+	s.mutex.Unlock()
+	if !open {
+		s.drop(ctx, hash)
+	}
 }
 
 // End closes one session.

@@ -16,6 +16,7 @@ type shelf struct {
 	mutex  sync.Mutex
 	values map[string][]byte
 	broken error
+	before func() // a Put
 }
 
 func (v *shelf) Get(_ context.Context, key string) ([]byte, error) {
@@ -25,6 +26,9 @@ func (v *shelf) Get(_ context.Context, key string) ([]byte, error) {
 }
 
 func (v *shelf) Put(_ context.Context, key string, value []byte) error {
+	if v.before != nil {
+		v.before()
+	}
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	if v.broken == nil {
@@ -57,7 +61,7 @@ func openSessions(t *testing.T, vault Vault, now func() time.Time) *Sessions {
 
 func TestSessionIDIsNotInTheVault(t *testing.T) {
 	vault := &shelf{values: map[string][]byte{}}
-	session, err := openSessions(t, vault, standing(time.Unix(1000, 0))).Start(t.Context(), "user-1")
+	session, err := openSessions(t, vault, standing(time.Unix(1000, 0))).Start(t.Context(), "user-1", "mark")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +79,7 @@ func TestSessionEndsADayAfterItsLogin(t *testing.T) {
 	now := time.Unix(1000, 0)
 	vault := &shelf{values: map[string][]byte{}}
 	sessions := openSessions(t, vault, func() time.Time { return now })
-	session, err := sessions.Start(t.Context(), "user-1")
+	session, err := sessions.Start(t.Context(), "user-1", "mark")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,13 +101,13 @@ func TestOldestSessionEndsWhenThereAreTooMany(t *testing.T) {
 	now := time.Unix(1000, 0)
 	vault := &shelf{values: map[string][]byte{}}
 	sessions := openSessions(t, vault, func() time.Time { return now })
-	first, err := sessions.Start(t.Context(), "user-1")
+	first, err := sessions.Start(t.Context(), "user-1", "mark")
 	if err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(time.Second)
 	for range maxSessions {
-		if _, err := sessions.Start(t.Context(), "user-2"); err != nil {
+		if _, err := sessions.Start(t.Context(), "user-2", "mark"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,8 +121,8 @@ func TestOldestSessionEndsWhenThereAreTooMany(t *testing.T) {
 
 func TestEndAllEndsTheSessionsOfOneUser(t *testing.T) {
 	sessions := openSessions(t, &shelf{values: map[string][]byte{}}, standing(time.Unix(1000, 0)))
-	one, _ := sessions.Start(t.Context(), "user-1")
-	other, _ := sessions.Start(t.Context(), "user-2")
+	one, _ := sessions.Start(t.Context(), "user-1", "mark")
+	other, _ := sessions.Start(t.Context(), "user-2", "mark")
 	sessions.EndAll(t.Context(), "user-1")
 	if _, err := sessions.Resume(t.Context(), one.ID); !errors.Is(err, ErrNotLoggedIn) {
 		t.Errorf("an ended session answers %v", err)
@@ -128,11 +132,29 @@ func TestEndAllEndsTheSessionsOfOneUser(t *testing.T) {
 	}
 }
 
+func TestSessionEndedWhileItsUseIsSavedStaysEnded(t *testing.T) {
+	now := time.Unix(1000, 0)
+	vault := &shelf{values: map[string][]byte{}}
+	sessions := openSessions(t, vault, func() time.Time { return now })
+	session, err := sessions.Start(t.Context(), "user-1", "mark")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(saveInterval)
+	vault.before = func() { sessions.EndAll(t.Context(), "user-1") }
+	if _, err := sessions.Resume(t.Context(), session.ID); err != nil {
+		t.Fatal(err)
+	}
+	if len(vault.values) != 0 {
+		t.Error("it comes back with the next start")
+	}
+}
+
 func TestNoSessionStartsThatWouldNotSurvive(t *testing.T) {
 	vault := &shelf{values: map[string][]byte{}}
 	sessions := openSessions(t, vault, standing(time.Unix(1000, 0)))
 	vault.broken = errors.New("disk on fire")
-	if _, err := sessions.Start(t.Context(), "user-1"); !errors.Is(err, vault.broken) {
+	if _, err := sessions.Start(t.Context(), "user-1", "mark"); !errors.Is(err, vault.broken) {
 		t.Errorf("got %v", err)
 	}
 	if len(sessions.byHash) != 0 {
@@ -143,8 +165,8 @@ func TestNoSessionStartsThatWouldNotSurvive(t *testing.T) {
 func TestTokensAreBoundedAndForgottenWhenExpired(t *testing.T) {
 	now := time.Unix(1000, 0)
 	vault := &shelf{values: map[string][]byte{}}
-	tokens := NewUserTokens(vault, func() time.Time { return now })
-	_, token, err := tokens.Issue(t.Context(), "user-1", 1)
+	tokens := NewUserTokens(vault, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	_, token, err := tokens.Issue(t.Context(), Principal{UUID: "user-1"}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,11 +174,11 @@ func TestTokensAreBoundedAndForgottenWhenExpired(t *testing.T) {
 		vault.values[fmt.Sprint(i)] = vault.values[token.ID]
 	}
 	var refused *NotAllowed
-	if _, _, err := tokens.Issue(t.Context(), "user-1", 1); !errors.As(err, &refused) {
+	if _, _, err := tokens.Issue(t.Context(), Principal{UUID: "user-1"}, 1); !errors.As(err, &refused) {
 		t.Errorf("one too many: %v", err)
 	}
 	now = now.Add(2 * time.Hour)
-	if _, _, err := tokens.Issue(t.Context(), "user-1", 1); err != nil {
+	if _, _, err := tokens.Issue(t.Context(), Principal{UUID: "user-1"}, 1); err != nil {
 		t.Errorf("after the others expired: %v", err)
 	}
 	if len(vault.values) != 1 {

@@ -3,7 +3,9 @@ package admit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +22,7 @@ const (
 type Token struct {
 	ID       string    `json:"id"`
 	UserUUID string    `json:"user_uuid"`
+	Mark     string    `json:"mark"` // of the password at that time: it ends with it
 	Expires  time.Time `json:"expires"`
 }
 
@@ -27,15 +30,16 @@ type Token struct {
 type UserTokens struct {
 	vault Vault
 	now   func() time.Time
+	log   *slog.Logger
 }
 
 // NewUserTokens keeps tokens in a vault of their own.
-func NewUserTokens(vault Vault, now func() time.Time) *UserTokens {
-	return &UserTokens{vault: vault, now: now}
+func NewUserTokens(vault Vault, now func() time.Time, log *slog.Logger) *UserTokens {
+	return &UserTokens{vault: vault, now: now, log: log}
 }
 
 // Issue returns the token itself, which is never shown again.
-func (t *UserTokens) Issue(ctx context.Context, userUUID string, hours int64) (string, Token, error) {
+func (t *UserTokens) Issue(ctx context.Context, who Principal, hours int64) (string, Token, error) {
 	if hours < 1 || hours > maxTokenHours {
 		return "", Token{}, &schema.FieldError{Kind: "user-token", Field: "hours", Problem: fmt.Sprintf("%d is out of range; give 1 to %d", hours, maxTokenHours)}
 	}
@@ -47,7 +51,7 @@ func (t *UserTokens) Issue(ctx context.Context, userUUID string, hours int64) (s
 		return "", Token{}, &NotAllowed{fmt.Sprintf("There are %d user tokens already: delete some", maxTokens)}
 	}
 	secret := randomText()
-	token := Token{ID: tokenID(secret), UserUUID: userUUID, Expires: t.now().Add(time.Duration(hours) * time.Hour)}
+	token := Token{ID: tokenID(secret), UserUUID: who.UUID, Mark: who.mark, Expires: t.now().Add(time.Duration(hours) * time.Hour)}
 	value, err := json.Marshal(token)
 	if err != nil {
 		return "", Token{}, err
@@ -58,17 +62,18 @@ func (t *UserTokens) Issue(ctx context.Context, userUUID string, hours int64) (s
 	return secret, token, nil
 }
 
-// Owner finds whose token this is; error: ErrInvalidCredentials.
-func (t *UserTokens) Owner(ctx context.Context, secret string) (userUUID string, err error) {
+// OpensFor tells whether this is a token of the user, who has the same password still; error: ErrInvalidCredentials.
+func (t *UserTokens) OpensFor(ctx context.Context, who Principal, secret string) error {
 	value, err := t.vault.Get(ctx, tokenID(secret))
 	if err != nil {
-		return "", fmt.Errorf("look up user token: %w", err)
+		return fmt.Errorf("look up user token: %w", err)
 	}
 	var token Token
-	if value == nil || json.Unmarshal(value, &token) != nil || t.now().After(token.Expires) {
-		return "", ErrInvalidCredentials
+	if value == nil || json.Unmarshal(value, &token) != nil || t.now().After(token.Expires) ||
+		token.UserUUID != who.UUID || token.Mark != who.mark {
+		return ErrInvalidCredentials
 	}
-	return token.UserUUID, nil
+	return nil
 }
 
 // List gives the tokens of a user that are still good, oldest first.
@@ -92,6 +97,17 @@ func (t *UserTokens) Revoke(ctx context.Context, userUUID, id string) error {
 		return &NotFound{"UserToken"}
 	}
 	return t.vault.Delete(ctx, id)
+}
+
+// RevokeAll forgets the tokens of a user. One that stays, because the vault fails, opens nothing under another password.
+func (t *UserTokens) RevokeAll(ctx context.Context, userUUID string) {
+	own, err := t.List(ctx, userUUID)
+	for _, token := range own {
+		err = errors.Join(err, t.vault.Delete(ctx, token.ID))
+	}
+	if err != nil {
+		t.log.Warn("tokens of a user were not removed from disk", "user", userUUID, "error", err)
+	}
 }
 
 // all returns the good tokens and removes the expired ones.

@@ -22,7 +22,7 @@ func createToken(c *call) error {
 	if err != nil {
 		return err
 	}
-	secret, token, err := c.api.gate.Tokens.Issue(c.r.Context(), c.who.UUID, hours)
+	secret, token, err := c.api.gate.Tokens.Issue(c.r.Context(), c.who, hours)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,63 @@
+package admit
+
+import (
+	"errors"
+	"testing"
+)
+
+const firstPassword, secondPassword = "first password", "second password"
+
+// admin logs in and is not yet in a session.
+func (g *Gate) admin(t *testing.T) Principal {
+	t.Helper()
+	who, err := g.prove(t.Context(), Credentials{Username: "admin", Password: firstPassword}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return who
+}
+
+func TestLoginInFlightDoesNotOutliveThePassword(t *testing.T) {
+	gate := openGate(t)
+	slow := gate.admin(t)
+	if err := gate.ChangeAccount(t.Context(), gate.admin(t), Account{OldPassword: firstPassword, Password: secondPassword}); err != nil {
+		t.Fatal(err)
+	}
+	session, err := gate.Sessions.Start(t.Context(), slow.UUID, slow.mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := gate.Resume(t.Context(), session.ID, ""); !errors.Is(err, ErrNotLoggedIn) {
+		t.Errorf("got %v", err)
+	}
+	if len(gate.Sessions.byHash) != 0 {
+		t.Error("the session is kept")
+	}
+}
+
+func TestUserTokensEndWithThePassword(t *testing.T) {
+	gate := openGate(t)
+	who := gate.admin(t)
+	early, _, err := gate.Tokens.Issue(t.Context(), who, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Token: early}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := gate.ChangeAccount(t.Context(), who, Account{OldPassword: firstPassword, Password: secondPassword}); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := gate.Tokens.List(t.Context(), who.UUID); err != nil || len(left) != 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	late, _, err := gate.Tokens.Issue(t.Context(), who, 1) // by a request that was in flight
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{early, late} {
+		if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Token: secret}, ""); !errors.Is(err, ErrInvalidCredentials) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
