@@ -165,6 +165,23 @@ func interfere(t *testing.T, s *Store) {
 	}
 }
 
+func TestDecidedUpdateIsWrittenWhenItsClientLeaves(t *testing.T) {
+	s := open(t, t.TempDir())
+	ctx, leave := context.WithCancel(t.Context())
+	err := s.Update(ctx, func(tx *Tx) error {
+		tx.Put(pool("a"))
+		leave()
+		return nil
+	})
+	if _, written := s.View().Get("pool", "pool-a"); err != nil || !written {
+		t.Errorf("written %v, and the answer is %v", written, err)
+	}
+	err = s.Update(ctx, func(tx *Tx) error { tx.Put(pool("b")); return nil })
+	if _, written := s.View().Get("pool", "pool-b"); !errors.Is(err, context.Canceled) || written {
+		t.Errorf("of a client that had left before: written %v, %v", written, err)
+	}
+}
+
 func TestRefusedUpdateWritesNothing(t *testing.T) {
 	s := open(t, t.TempDir())
 	refused := errors.New("no")

@@ -3,10 +3,14 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
+
+// settleTimeout bounds a commit on a disk that hangs.
+const settleTimeout = 30 * time.Second
 
 // Tx collects the writes of one Update and shows them in its own view before anyone else sees them.
 type Tx struct {
@@ -36,10 +40,15 @@ func (tx *Tx) apply(c change) {
 // Update runs decide on the newest view and commits what it wrote, all or nothing, on disk when it returns. When
 // another process wrote in between, decide runs again on what that one left: it must have no other effect than on tx.
 // Update returns after View shows the change. An error of decide is returned as it is, and nothing is written.
+//
+// ctx can end it until decide has run. What is being written is written, whoever waits for it.
 func (s *Store) Update(ctx context.Context, decide func(tx *Tx) error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		base := s.View()
 		tx := &Tx{view: base, stamp: s.stamp()}
 		if err := decide(tx); err != nil {
@@ -48,17 +57,22 @@ func (s *Store) Update(ctx context.Context, decide func(tx *Tx) error) error {
 		if len(tx.changes) == 0 {
 			return nil
 		}
-		won, revision, err := s.commit(ctx, base.Revision(), tx.changes)
-		if err != nil {
+		won, err := s.settle(context.WithoutCancel(ctx), base.Revision(), tx.changes)
+		if won || err != nil {
 			return err
-		}
-		if err := s.caughtUp(ctx, revision); err != nil {
-			return err
-		}
-		if won {
-			return nil
 		}
 	}
+}
+
+// settle commits and waits until the view shows what came of it.
+func (s *Store) settle(ctx context.Context, base int64, changes []change) (won bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	won, revision, err := s.commit(ctx, base, changes)
+	if err != nil {
+		return false, err
+	}
+	return won, s.caughtUp(ctx, revision)
 }
 
 // stamp is the time in µs, but never the same twice nor backwards, whatever the clock does.
