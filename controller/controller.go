@@ -100,12 +100,10 @@ func announce(out io.Writer, data *data, api, engines net.Addr, fingerprint stri
 	fmt.Fprintf(out, "REST API        https://%s\n", reachable(api))
 	fmt.Fprintf(out, "Certificate     SHA-256 fingerprint %s\n", fingerprint)
 	fmt.Fprintf(out, "Engines join    %s\n", reachable(engines))
-	switch {
-	case data.password != "":
-		fmt.Fprintf(out, "User admin      password %s, also in %s\n", data.password, data.passwordFile)
-	case data.passwordFile != "":
+	// Not the password itself: what is printed ends up in journals.
+	if data.passwordFile != "" {
 		fmt.Fprintf(out, "User admin      the first password is in %s\n", data.passwordFile)
-	default:
+	} else {
 		fmt.Fprintln(out, "User admin      password as it was set before")
 	}
 }

@@ -38,6 +38,7 @@ type house struct {
 	*testing.T
 	dir         string
 	engines     string // address, as announced
+	admin       string // what is announced of its password
 	fingerprint string // of the certificate, as announced
 	api         *client.Session
 	stop        func() error
@@ -75,7 +76,7 @@ func boot(t *testing.T, dir string) (started *house, url string) {
 	url = house.announced(lines, "REST API")
 	house.fingerprint = strings.TrimPrefix(house.announced(lines, "Certificate"), "SHA-256 fingerprint ")
 	house.engines = house.announced(lines, "Engines join")
-	house.announced(lines, "User admin")
+	house.admin = house.announced(lines, "User admin")
 	return house, url
 }
 
@@ -374,6 +375,16 @@ func TestRestartKeepsObjectsPasswordAndIdentities(t *testing.T) {
 	}
 	engine.ack(delta)
 	after.runtimeUntil("virtualservice", vs, "applied on 1 of 1 engines")
+}
+
+func TestPasswordIsInItsFileAndNotInTheOutput(t *testing.T) {
+	house, _ := boot(t, t.TempDir())
+	file := filepath.Join(house.dir, adminPasswordName)
+	password, err := os.ReadFile(file)
+	house.must(err)
+	if strings.Contains(house.admin, strings.TrimSpace(string(password))) || !strings.Contains(house.admin, file) {
+		t.Errorf("announced is %q", house.admin)
+	}
 }
 
 func TestStartsWithoutThePasswordFileOnceThereIsAnAdministrator(t *testing.T) {

@@ -30,8 +30,7 @@ const (
 type data struct {
 	objects      *store.Store
 	sealer       *pki.Sealer
-	password     string // of the administrator, if made now
-	passwordFile string // where the first one was read or written; empty: that is not known any more
+	passwordFile string // where the administrator's first one was read or written; empty: that is not known any more
 }
 
 func openData(ctx context.Context, config Config) (*data, error) {
@@ -76,8 +75,7 @@ func (d *data) bootstrap(ctx context.Context, config Config) (err error) {
 	} else if generated := filepath.Join(config.DataDir, adminPasswordName); exists(generated) {
 		d.passwordFile = generated
 	}
-	d.password, err = admit.Bootstrap(ctx, d.objects, password, time.Now())
-	return err
+	return admit.Bootstrap(ctx, d.objects, password, time.Now())
 }
 
 func exists(file string) bool {

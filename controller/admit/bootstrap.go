@@ -12,35 +12,28 @@ import (
 // Bootstrap makes the built-in objects that are not there yet, with fresh keys for their certificates. It may be called
 // at each start: what is there stays as it is.
 //
-// The administrator is made with the password given. It is returned when the administrator was made now, and is empty at
-// every later start.
-func Bootstrap(ctx context.Context, objects *store.Store, password string, now time.Time) (adminPassword string, err error) {
+// The administrator is made with the password given; one that is there keeps its own.
+func Bootstrap(ctx context.Context, objects *store.Store, password string, now time.Time) error {
 	if problem := weakPassword(password, minPasswordRunes); problem != "" {
-		return "", &schema.FieldError{Kind: userKind, Field: "password", Problem: "of admin " + problem}
+		return &schema.FieldError{Kind: userKind, Field: "password", Problem: "of admin " + problem}
 	}
 	missing, err := missingBuiltins(objects.View(), password, now)
 	if err != nil {
-		return "", err
+		return err
 	}
-	made := false
 	err = objects.Update(ctx, func(tx *store.Tx) error {
-		made = false
 		for _, record := range missing {
 			if _, there := tx.View().Get(record.Kind, record.UUID); !there {
 				copied := *record
 				tx.Put(&copied)
-				made = made || record.Kind == userKind
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("built-in objects: %w", err)
+		return fmt.Errorf("built-in objects: %w", err)
 	}
-	if !made {
-		password = ""
-	}
-	return password, nil
+	return nil
 }
 
 func missingBuiltins(view *store.View, password string, now time.Time) ([]*store.Record, error) {

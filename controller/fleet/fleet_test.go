@@ -350,7 +350,7 @@ func newStored(t *testing.T) (*Fleet, *store.Store) {
 		t.Fatal(err)
 	}
 	t.Cleanup(objects.Close)
-	if _, err := admit.Bootstrap(t.Context(), objects, "a long password", clock); err != nil {
+	if err := admit.Bootstrap(t.Context(), objects, "a long password", clock); err != nil {
 		t.Fatal(err)
 	}
 	return New(objects, quiet(), func() time.Time { return clock }), objects

@@ -107,7 +107,7 @@ var furnished = sync.OnceValues(func() ([]*store.Record, error) {
 		return nil, err
 	}
 	defer first.Close()
-	if _, err := admit.Bootstrap(context.Background(), first, testPassword, time.Now()); err != nil {
+	if err := admit.Bootstrap(context.Background(), first, testPassword, time.Now()); err != nil {
 		return nil, err
 	}
 	var all []*store.Record
