@@ -91,13 +91,14 @@ fn refuse(service: Subject<'_>, profile: &v1::TlsProfile, error: &Error, finding
 
 fn warn(service: Subject<'_>, profile: &v1::TlsProfile, warning: &Warning, findings: &mut Findings) {
     const NEVER: &str = "no client ever gets it";
-    let not_offered = |what: &str| format!("{what} is not implemented and not offered");
     match warning {
-        Warning::VersionNotImplemented(version) => {
-            findings.warning(subject(profile), "accepted_versions", not_offered(version.name()));
+        Warning::VersionsNotImplemented(versions) => {
+            let names: Vec<_> = versions.iter().map(|version| version.name()).collect();
+            findings.warning(subject(profile), "accepted_versions", not_offered(&names));
         }
-        Warning::CipherSuiteNotImplemented(name) => {
-            findings.warning(subject(profile), "accepted_ciphers", not_offered(name));
+        Warning::CipherSuitesNotImplemented(names) => {
+            let names: Vec<_> = names.iter().map(String::as_str).collect();
+            findings.warning(subject(profile), "accepted_ciphers", not_offered(&names));
         }
         Warning::VersionWithoutCipherSuite(version) => {
             let message = format!("{} is not offered: none of its cipher suites is accepted", version.name());
@@ -112,4 +113,8 @@ fn warn(service: Subject<'_>, profile: &v1::TlsProfile, warning: &Warning, findi
             findings.warning(service, format!("ssl_key_and_certificate_refs[{position}]"), message);
         }
     }
+}
+
+fn not_offered(names: &[&str]) -> String {
+    format!("not implemented and so not offered: {}", names.join(", "))
 }

@@ -21,8 +21,9 @@ pub struct TlsSettings {
 /// What was asked for and is not offered; the rest works.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Warning {
-    VersionNotImplemented(Version),
-    CipherSuiteNotImplemented(String),
+    VersionsNotImplemented(Vec<Version>),
+    /// All of them in one, as the operator named them in one list.
+    CipherSuitesNotImplemented(Vec<String>),
     /// The version is allowed, but none of its cipher suites is.
     VersionWithoutCipherSuite(Version),
     /// The certificate at this position has no DNS name and is no default: no client ever gets it.
@@ -106,16 +107,21 @@ impl Offer {
         let mut warnings = Vec::new();
         let (mut versions, unknown): (Vec<_>, Vec<_>) =
             settings.versions.iter().partition::<Vec<Version>, _>(|version| version.implemented().is_some());
-        warnings.extend(unknown.into_iter().map(Warning::VersionNotImplemented));
+        if !unknown.is_empty() {
+            warnings.push(Warning::VersionsNotImplemented(unknown));
+        }
         if versions.is_empty() {
             return Err(Error::NoVersion);
         }
-        let mut suites = Vec::new();
+        let (mut suites, mut unknown) = (Vec::new(), Vec::new());
         for name in &settings.cipher_suites {
             match suites::named(name, crypto) {
                 Some(suite) => suites.push(suite),
-                None => warnings.push(Warning::CipherSuiteNotImplemented(name.clone())),
+                None => unknown.push(name.clone()),
             }
+        }
+        if !unknown.is_empty() {
+            warnings.push(Warning::CipherSuitesNotImplemented(unknown));
         }
         suites.retain(|suite| versions.contains(&suites::version_of(*suite)));
         versions.retain(|version| {

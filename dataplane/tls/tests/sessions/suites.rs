@@ -91,10 +91,11 @@ fn warns_of_what_is_asked_for_and_not_offered() {
     assert_eq!(
         warnings,
         [
-            Warning::VersionNotImplemented(Version::Tls10),
-            Warning::VersionNotImplemented(Version::Tls11),
-            Warning::CipherSuiteNotImplemented("TLS_RSA_WITH_AES_128_CBC_SHA".to_owned()),
-            Warning::CipherSuiteNotImplemented("TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA".to_owned()),
+            Warning::VersionsNotImplemented(vec![Version::Tls10, Version::Tls11]),
+            Warning::CipherSuitesNotImplemented(vec![
+                "TLS_RSA_WITH_AES_128_CBC_SHA".to_owned(),
+                "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA".to_owned(),
+            ]),
             Warning::VersionWithoutCipherSuite(Version::Tls13),
             Warning::CertificateWithoutCipherSuite { position: 1 },
         ]
