@@ -22,6 +22,9 @@ func (c *call) enter() (err error) {
 
 // recognise finds who asks.
 func (c *call) recognise() (err error) {
+	if c.changes() && !c.ownPage() {
+		return admit.ErrForged
+	}
 	if username, password, ok := c.r.BasicAuth(); ok {
 		c.who, err = c.api.gate.Basic(c.r.Context(), username, password, c.address())
 		return err
@@ -34,7 +37,7 @@ func (c *call) recognise() (err error) {
 	if err != nil {
 		return err
 	}
-	if c.changes() && !(session.Vouches(c.r.Header.Get("X-CSRFToken")) && c.ownReferer()) {
+	if c.changes() && !session.Vouches(c.r.Header.Get("X-CSRFToken")) {
 		return admit.ErrForged
 	}
 	c.who = who
@@ -59,8 +62,13 @@ func (c *call) changes() bool {
 	return true
 }
 
-// ownReferer refuses a write that another site's page sent. A client that names no page is no browser.
-func (c *call) ownReferer() bool {
+// ownPage refuses a write that another site's page sent, whatever it is recognised by: a browser sends cookies and the
+// password of basic authentication on its own. A page can keep its address back, but not that it is of another site.
+// A client that tells nothing is no browser.
+func (c *call) ownPage() bool {
+	if http.NewCrossOriginProtection().Check(c.r) != nil {
+		return false
+	}
 	referer := c.r.Referer()
 	if referer == "" {
 		return true

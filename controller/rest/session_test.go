@@ -167,6 +167,34 @@ func TestBasicAuthenticationIsOffUntilTheSystemConfigurationAllowsIt(t *testing.
 	}
 }
 
+func TestPageOfAnotherSiteWritesNothingWithBasicAuthentication(t *testing.T) {
+	h := newHouse(t)
+	h.login().want(http.StatusOK, "PATCH", "/api/systemconfiguration",
+		schema.Object{"add": schema.Object{"portal_configuration": schema.Object{"allow_basic_authentication": true}}})
+	for _, sent := range []struct {
+		method, header, value string
+		want                  int
+	}{
+		{"POST", "Referer", "https://elsewhere.example/page", http.StatusUnauthorized},
+		{"POST", "Origin", "https://elsewhere.example", http.StatusUnauthorized},
+		{"POST", "Origin", "null", http.StatusUnauthorized},
+		{"POST", "Sec-Fetch-Site", "cross-site", http.StatusUnauthorized},
+		{"GET", "Referer", "https://elsewhere.example/page", http.StatusOK},
+		{"POST", "Referer", "https://" + testHost, http.StatusCreated}, // as avisdk
+		{"POST", "Accept", "*/*", http.StatusCreated},                  // as curl
+	} {
+		body := strings.NewReader(`{"name":"` + sent.header + sent.value + `"}`)
+		r := httptest.NewRequest(sent.method, "https://"+testHost+"/api/pool", body)
+		r.SetBasicAuth("admin", testPassword)
+		r.Header.Set(sent.header, sent.value)
+		answer := httptest.NewRecorder()
+		h.api.ServeHTTP(answer, r)
+		if answer.Code != sent.want {
+			t.Errorf("%s with %s: %s is %d, want %d", sent.method, sent.header, sent.value, answer.Code, sent.want)
+		}
+	}
+}
+
 func TestUserWhoIsNoSuperuserReadsAndDoesNotWrite(t *testing.T) {
 	h := newHouse(t)
 	admin := h.login()
