@@ -104,7 +104,9 @@ func patch(c *call, kind *schema.Kind) error {
 	if err != nil {
 		return err
 	}
-	return c.change(kind, edits.apply)
+	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
+		return edits.apply(kind.Redact(stored)) // a patch can copy: it is done on what its author may read
+	})
 }
 
 func (c *call) change(kind *schema.Kind, edit admit.Edit) error {

@@ -235,6 +235,26 @@ func TestSecretsAreWrittenAndNotReadBack(t *testing.T) {
 	}
 }
 
+func TestPatchDoesNotReadSecrets(t *testing.T) {
+	h := newHouse(t)
+	c := h.login()
+	secret := func() any {
+		stored, _ := h.store.View().Get("user", "user-1")
+		return stored.Object["password"]
+	}
+	before := secret()
+	copied := c.want(http.StatusOK, "PATCH", "/api/user/user-1", schema.Object{"json_patch": []any{
+		schema.Object{"op": "copy", "from": "/password", "path": "/full_name"}}})
+	if copied["full_name"] != schema.Sensitive {
+		t.Errorf("full_name is %v", copied["full_name"])
+	}
+	c.refused(http.StatusBadRequest, "test expects", "PATCH", "/api/user/user-1", schema.Object{"json_patch": []any{
+		schema.Object{"op": "test", "path": "/password", "value": before}}})
+	if secret() != before {
+		t.Error("the patch changed the password")
+	}
+}
+
 func TestObjectsOfOneTenantAreHiddenFromAnother(t *testing.T) {
 	c := newHouse(t).login()
 	tenant := c.want(http.StatusCreated, "POST", "/api/tenant", schema.Object{"name": "blue"})
