@@ -19,6 +19,9 @@ const PARTIAL_BYTES_MAX: usize = 32 * 1024;
 /// Taken from a peer before its handshake is complete. Beyond it the session fails.
 const HANDSHAKE_BYTES_MAX: usize = 64 * 1024;
 
+/// The record of a fatal decode_error, as it is before there are keys (RFC 8446 §5.1, §6).
+const DECODE_ERROR: [u8; 7] = [21, 3, 3, 0, 2, 2, 50];
+
 pub struct TlsSession {
     end: End,
     phase: Phase,
@@ -181,11 +184,18 @@ impl TlsSession {
         to_peer: &mut Vec<u8>,
         progress: &mut Progress,
     ) -> Result<usize, Error> {
+        let queued_bytes = to_peer.len();
         let outcome = match &mut self.end {
             End::Server(connection) => connection.pump(input, plaintext, to_peer),
             End::Client(connection) => connection.pump(input, plaintext, to_peer),
         };
-        let pumped = outcome.map_err(|error| self.failed(Error::Peer(error.to_string())))?;
+        let pumped = outcome.map_err(|error| {
+            // rustls queues no alert for some of what cannot be a first message at all.
+            if to_peer.len() == queued_bytes && self.state().protocol_version().is_none() {
+                to_peer.extend_from_slice(&DECODE_ERROR);
+            }
+            self.failed(Error::Peer(error.to_string()))
+        })?;
         progress.closed |= pumped.closed;
         self.peer_closed |= pumped.closed;
         if let Phase::Handshake { received_bytes } = &mut self.phase {
@@ -239,11 +249,10 @@ mod tests {
 
     use crate::{Certificate, ClientSettings, Group, Provider, RECORD_OVERHEAD_MAX, TlsSettings};
 
-    fn handshaken() -> [TlsSession; 2] {
-        let provider = Provider::new();
+    fn server(provider: &Provider) -> TlsSession {
         let chain = include_bytes!("../testdata/default-ec.crt.der").to_vec();
         let key = include_bytes!("../testdata/default-ec.key.der");
-        let certificate = Certificate::read(&[chain], key, &provider).unwrap();
+        let certificate = Certificate::read(&[chain], key, provider).unwrap();
         let settings = TlsSettings {
             name: "service".to_owned(),
             versions: vec![Version::Tls13],
@@ -252,7 +261,12 @@ mod tests {
             session_resumption: true,
             send_close_notify: true,
         };
-        let (server, _) = ServerConfig::build(&settings, &[certificate], &provider).unwrap();
+        let (config, _) = ServerConfig::build(&settings, &[certificate], provider).unwrap();
+        TlsSession::server(&config).unwrap()
+    }
+
+    fn handshaken() -> [TlsSession; 2] {
+        let provider = Provider::new();
         let settings = ClientSettings {
             versions: vec![Version::Tls13],
             cipher_suites: Vec::new(),
@@ -263,7 +277,7 @@ mod tests {
 
         let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
         let mut client = TlsSession::client(&client, "a.test", &mut to_server).unwrap();
-        let mut server = TlsSession::server(&server).unwrap();
+        let mut server = server(&provider);
         while !to_server.is_empty() {
             server.receive(&mut to_server, &mut |_| {}, &mut to_client).unwrap();
             to_server.clear();
@@ -279,6 +293,16 @@ mod tests {
         assert_eq!(sent.taken, plaintext.len());
         sealed.truncate(sent.written);
         sealed
+    }
+
+    #[test]
+    fn what_cannot_be_a_first_message_is_answered_with_an_alert() {
+        let mut to_peer = Vec::new();
+        let mut hello_of_460_kilobytes = [&[22, 3, 1, 0, 40][..], &[7; 40]].concat();
+        let mut session = server(&Provider::new());
+        let heard = session.receive(&mut hello_of_460_kilobytes, &mut |_| {}, &mut to_peer);
+        assert!(heard.is_err());
+        assert_eq!(to_peer, DECODE_ERROR);
     }
 
     #[test]
