@@ -63,6 +63,8 @@ impl CertificatesByName {
 impl ResolvesServerCert for CertificatesByName {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().map(str::to_ascii_lowercase);
-        self.choose(name.as_deref(), hello.signature_schemes()).map(|certificate| certificate.certified.clone())
+        // With a certificate that does not fit, rustls says handshake_failure; with none it would say access_denied.
+        let certificate = self.choose(name.as_deref(), hello.signature_schemes()).or(self.default.first());
+        certificate.map(|certificate| certificate.certified.clone())
     }
 }
