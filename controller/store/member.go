@@ -43,7 +43,7 @@ func startMember(ctx context.Context, dir string, log *slog.Logger) (*member, er
 	// During the start etcd warns about flags it was not given; only errors are news to an operator.
 	m := &member{failed: make(chan error, 1), gaveUp: make(chan struct{}), level: zap.NewAtomicLevelAt(zap.ErrorLevel)}
 	existed := fileExists(filepath.Join(dir, "member"))
-	if err := probe(filepath.Join(dir, "member", "snap", "db")); err != nil {
+	if err := probe(databaseFile(dir)); err != nil {
 		return nil, unopened(dir, existed, err)
 	}
 	started := make(chan error, 1)
@@ -101,11 +101,14 @@ func memberConfig(dir string, logger *zap.Logger) *embed.Config {
 	config.InitialCluster = memberName + "=" + self.String()
 	// Alone, a member waits one election timeout before it leads itself.
 	config.TickMs, config.ElectionMs = 10, 100
+	config.QuotaBackendBytes = quotaFor(databaseFile(dir))
 	config.MaxTxnOps = maxTxnOps
 	config.MaxRequestBytes = maxRequestBytes
 	config.AutoCompactionMode, config.AutoCompactionRetention = embed.CompactorModeRevision, "1000"
 	return config
 }
+
+func databaseFile(dir string) string { return filepath.Join(dir, "member", "snap", "db") }
 
 func (m *member) client() *clientv3.Client { return v3client.New(m.etcd.Server) }
 

@@ -82,7 +82,10 @@ func (s *Store) open(ctx context.Context, config Config) (err error) {
 		return closeAfter(err, s.lock)
 	}
 	s.client = s.member.client()
-	if err = s.follow(ctx); err != nil {
+	if err = s.member.makeRoom(ctx, s.client, s.log); err == nil {
+		err = s.follow(ctx)
+	}
+	if err != nil {
 		s.Close()
 		return err
 	}
