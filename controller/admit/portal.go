@@ -1,10 +1,10 @@
 package admit
 
 import (
+	"crypto/tls"
 	"fmt"
 	"strings"
 
-	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
@@ -32,6 +32,16 @@ func PortalCertificates(view *store.View) []*store.Record {
 	return found
 }
 
+// KeyPair makes of an sslkeyandcertificate what a TLS server shows. A CA certificate without a key is none.
+func KeyPair(record *store.Record) (*tls.Certificate, error) {
+	typed, err := schema.Into[schema.SSLKeyAndCertificate](record.Object)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair([]byte(typed.Certificate.PEM), []byte(typed.Key))
+	return &pair, err
+}
+
 func portalRefs(portal schema.Object) []string {
 	refs, _ := portal["sslkeyandcertificate_refs"].([]any)
 	uuids := make([]string, len(refs))
@@ -51,7 +61,7 @@ func keepsPortal(view *store.View, written *store.Record) error {
 			if !ok {
 				continue
 			}
-			if _, err := pki.KeyPair(certificate.Object); err != nil {
+			if _, err := KeyPair(certificate); err != nil {
 				return &schema.FieldError{
 					Kind: systemKind, Field: fmt.Sprintf("portal_configuration.sslkeyandcertificate_refs[%d]", i),
 					Problem: fmt.Sprintf("%s cannot be shown by the portal: %v; give a certificate with its key", certificate.Name, err),
@@ -63,7 +73,7 @@ func keepsPortal(view *store.View, written *store.Record) error {
 			if used.UUID != written.UUID {
 				continue
 			}
-			if _, err := pki.KeyPair(written.Object); err != nil {
+			if _, err := KeyPair(written); err != nil {
 				return &schema.FieldError{Kind: certificateKind, Field: "key", Problem: fmt.Sprintf("is needed, the portal shows %s: %v", written.Name, err)}
 			}
 		}

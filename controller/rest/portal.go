@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/weir-lb/weir/controller/admit"
-	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -43,7 +42,7 @@ func (p *portal) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 func (a *API) Fingerprint() (string, error) {
 	failure := errPortal
 	for _, record := range admit.PortalCertificates(a.store.View()) {
-		certificate, err := pki.KeyPair(record.Object)
+		certificate, err := admit.KeyPair(record)
 		if err == nil {
 			return fmt.Sprintf("%x", sha256.Sum256(certificate.Certificate[0])), nil
 		}
@@ -58,7 +57,7 @@ func (p *portal) parse(record *store.Record) (*tls.Certificate, error) {
 	if known := p.parsed[record.Revision]; known != nil {
 		return known, nil
 	}
-	certificate, err := pki.KeyPair(record.Object)
+	certificate, err := admit.KeyPair(record)
 	if err != nil {
 		return nil, err
 	}
