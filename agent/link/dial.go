@@ -1,12 +1,14 @@
 package link
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -47,6 +49,10 @@ func dial(ctx context.Context, address string, config *tls.Config) (*grpc.Client
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the controller: %w", err)
 	}
+	socket, err = listenFirst(ctx, socket)
+	if err != nil {
+		return nil, err
+	}
 	var used atomic.Bool
 	once := func(context.Context, string) (net.Conn, error) {
 		if used.Swap(true) {
@@ -69,6 +75,37 @@ func dial(ctx context.Context, address string, config *tls.Config) (*grpc.Client
 	connection.Connect()
 	return connection, nil
 }
+
+// listenFirst waits until the controller says something. With TLS 1.3 it judges our certificate after the handshake has
+// succeeded on this side, and its alert would be lost if we spoke meanwhile: the kernel resets a connection that is closed
+// with unread bytes.
+func listenFirst(ctx context.Context, socket net.Conn) (net.Conn, error) {
+	first := make([]byte, 1)
+	deadline, _ := ctx.Deadline()
+	err := socket.SetReadDeadline(deadline)
+	if err == nil {
+		_, err = socket.Read(first)
+	}
+	if err == nil {
+		err = socket.SetReadDeadline(time.Time{})
+	}
+	if err == nil {
+		return heard{socket, io.MultiReader(bytes.NewReader(first), socket)}, nil
+	}
+	socket.Close()
+	if _, alert, found := strings.Cut(err.Error(), "remote error: "); found {
+		return nil, fmt.Errorf("%w: %s", errUnaccepted, alert)
+	}
+	return nil, fmt.Errorf("no answer from the controller: %w", err)
+}
+
+// heard is a connection whose first byte was read already.
+type heard struct {
+	net.Conn
+	stream io.Reader
+}
+
+func (h heard) Read(into []byte) (int, error) { return h.stream.Read(into) }
 
 // joinTLS trusts whoever shows a chain that ends in the CA with this fingerprint.
 func joinTLS(fingerprint [sha256.Size]byte) *tls.Config {
@@ -111,16 +148,16 @@ func baseTLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, ServerName: controllerName, NextProtos: []string{"h2"}}
 }
 
-// errDisowned says that an engine was deleted: its certificate opens nothing any more.
-var errDisowned = errors.New("the controller disowns this engine")
+var (
+	// errDisowned says that an engine was deleted: its certificate opens nothing any more.
+	errDisowned = errors.New("the controller disowns this engine")
+	// errUnaccepted says that the certificate is none to the controller: it has expired by the controller's clock.
+	errUnaccepted = errors.New("the controller does not accept this engine's certificate")
+)
 
 // plain says what gRPC says in the words of an operator's line.
 func plain(err error) error {
 	told := status.Convert(err)
-	// With TLS 1.3 the controller judges our certificate after the handshake has succeeded on this side.
-	if _, alert, found := strings.Cut(told.Message(), "remote error: "); found {
-		return fmt.Errorf("the controller does not accept this engine's certificate: %s", strings.TrimRight(alert, `"`))
-	}
 	switch told.Code() {
 	case codes.Unavailable:
 		return errors.New("the controller went away")

@@ -51,7 +51,7 @@ type Config struct {
 // Link is the line to one controller.
 type Link struct {
 	Config
-	disowned bool          // the controller said so to this identity
+	rejected error         // why the controller did not take this identity; nil: it did, or was not asked
 	leaving  chan struct{} // closed by HangUp
 	mu       sync.Mutex
 	outbox   *outbox // of the stream that stands; nil: none
@@ -99,13 +99,15 @@ func (l *Link) Run(ctx context.Context) error {
 		if refused := (*RefusedError)(nil); l.Identity == nil && errors.As(err, &refused) {
 			return err
 		}
-		l.disowned = l.disowned || errors.Is(err, errDisowned)
+		if errors.Is(err, errDisowned) || errors.Is(err, errUnaccepted) {
+			l.rejected = err
+		}
 		if welcomed {
 			pause.Reset()
 			said = ""
 		}
-		if err.Error() != said {
-			said = err.Error()
+		if line := l.advise(err); line != said {
+			said = line
 			l.Log.Warn("no session with the controller; the engine goes on with the Plan it has", "controller", l.Address, "reason", said)
 		}
 		select {
@@ -154,32 +156,53 @@ func (l *Link) visit(ctx context.Context) (welcomed bool, err error) {
 	return talk.greeted, context.Cause(ctx)
 }
 
-// identify leaves an identity that this controller will know, joining when there is none.
+// advise adds what to do about a certificate that is refused: most often a clock is wrong, and once that is right it is
+// good again.
+func (l *Link) advise(err error) string {
+	if !errors.Is(err, errUnaccepted) {
+		return err.Error()
+	}
+	return fmt.Sprintf("%v; it is good until %s: set the controller's clock right, or give the engine a new join token with --token",
+		err, l.Identity.Certificate.NotAfter.UTC().Format(time.RFC3339))
+}
+
+// identify leaves an identity that this controller may know, joining when there is none. Whether one is still good is the
+// controller's to say: our own clock may be wrong.
 func (l *Link) identify(ctx context.Context) error {
-	why := ""
-	switch {
-	case l.Identity == nil:
-		why = "this engine has not joined yet"
-	case l.Token != nil && !l.Identity.HasAuthority(l.Token.Fingerprint):
-		why = "the token is of another controller"
-	case l.Token != nil && l.disowned:
-		why = "the controller has deleted this engine"
-	case time.Now().After(l.Identity.Certificate.NotAfter):
-		why = "the engine's certificate expired at " + l.Identity.Certificate.NotAfter.Format(time.RFC3339)
-	default:
+	why := l.reasonToJoin()
+	if why == "" {
 		return nil
 	}
 	if l.Token == nil {
 		return &RefusedError{l.Address, why + "; give it a new join token with --token"}
 	}
 	identity, err := join(ctx, l.Address, *l.Token, l.Name)
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) && l.rejected != nil {
+		l.Token = nil // as old as the identity perhaps, which is all there is now
+	}
 	if err != nil {
 		return err
 	}
-	l.Identity, l.Token, l.disowned = identity, nil, false // a token is good for one time
+	l.Identity, l.Token, l.rejected = identity, nil, nil // a token is good for one time
 	l.Engine.Joined(identity)
 	l.Log.Info("joined", "controller", l.Address, "engine", identity.EngineUUID, "because", why)
 	return nil
+}
+
+// reasonToJoin is empty when there is an identity and nothing to replace it with, or no need to.
+func (l *Link) reasonToJoin() string {
+	switch {
+	case l.Identity == nil:
+		return "this engine has not joined yet"
+	case l.Token == nil:
+		return ""
+	case !l.Identity.HasAuthority(l.Token.Fingerprint):
+		return "the token is of another controller"
+	case l.rejected != nil:
+		return l.rejected.Error()
+	default:
+		return ""
+	}
 }
 
 // keepRenewed replaces the certificate in time, for as long as the session lasts.
@@ -191,7 +214,7 @@ func (l *Link) keepRenewed(ctx context.Context, connection grpc.ClientConnInterf
 			if identity, err := renew(ctx, connection, l.Identity); err == nil {
 				l.Identity = identity
 				l.Engine.Renewed(identity)
-				continue
+				wait = renewalCheck // and not at once, should our clock say that this one is due as well
 			} else if ctx.Err() == nil {
 				l.Log.Warn("cannot renew the engine's certificate; trying again", "expires", l.Identity.Certificate.NotAfter, "reason", err)
 			}

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -15,7 +16,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc"
 
 	"github.com/weir-lb/weir/agent/state"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -305,11 +309,103 @@ func TestJoinsAgainWithANewTokenWhenItWasDeleted(t *testing.T) {
 	r.expect("joined as se-one", "se-one connected")
 }
 
-func TestSaysThatItsCertificateHasExpired(t *testing.T) {
+// expired is an identity that is good, and has expired by the clock of the engine.
+func (r *rig) expired() *state.Identity {
+	r.Helper()
+	identity := r.identity(0)
+	identity.Certificate.NotAfter = time.Now().Add(-time.Hour)
+	return identity
+}
+
+func TestEngineWhoseClockIsWrongGoesOnWithTheIdentityThatItHas(t *testing.T) {
 	r := newRig(t)
-	l := New(Config{Address: "192.0.2.1:9444", Identity: r.identity(2 * pki.EngineCertificateLifetime)})
-	if err := l.identify(t.Context()); err == nil || !strings.Contains(err.Error(), "the engine's certificate expired at 20") {
-		t.Errorf("got %v", err)
+	defer r.serve()()
+	used := r.token()
+	r.dial(used, nil)
+	r.expect("joined as se-one", "se-one connected")
+	for name, token := range map[string]*Token{"no token": nil, "a token that was used": used} {
+		t.Run(name, func(t *testing.T) {
+			r.dial(token, r.expired())
+			got := []string{<-r.lines, <-r.lines} // in either order
+			if slices.Sort(got); !slices.Equal(got, []string{"renewed, fresh: true", "se-one connected with 0"}) {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestRenewsOnceThoughItsClockSaysThatTheNewCertificateIsDueToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		old := r.identity(0)
+		time.Sleep(2 * pki.EngineCertificateLifetime)
+		issuer := &issuer{r: r, begun: old.Certificate.NotBefore}
+		l := New(Config{Identity: old, Engine: &engine{diary: r.diary}, Log: slog.New(slog.DiscardHandler)})
+		ctx, cancel := context.WithTimeout(t.Context(), renewalCheck-time.Second)
+		defer cancel()
+		l.keepRenewed(ctx, issuer)
+		if issuer.issued != 1 {
+			t.Errorf("renewed %d times within %v", issuer.issued, renewalCheck)
+		}
+	})
+}
+
+// issuer is a controller whose clock stands still.
+type issuer struct {
+	grpc.ClientConnInterface
+	r      *rig
+	begun  time.Time
+	issued int
+}
+
+func (i *issuer) Invoke(_ context.Context, _ string, args, reply any, _ ...grpc.CallOption) error {
+	i.issued++
+	der, err := i.r.authority.IssueEngine(args.(*enginev1.RenewRequest).GetCsrDer(), "se-one", i.begun)
+	answer := reply.(*enginev1.RenewResponse)
+	answer.CertificateDer, answer.CaDer = der, [][]byte{i.r.authority.CertificateDER()}
+	return err
+}
+
+// said passes on what a link logs.
+type said struct {
+	slog.Handler
+	lines chan string
+}
+
+func (s said) Handle(_ context.Context, record slog.Record) error {
+	record.Attrs(func(attribute slog.Attr) bool {
+		if attribute.Key == "reason" {
+			s.lines <- attribute.Value.String()
+		}
+		return true
+	})
+	return nil
+}
+
+func TestExpiredEngineSaysSoInOneLineAndKeepsTrying(t *testing.T) {
+	r := newRig(t)
+	stop := r.serve()
+	log := said{slog.NewTextHandler(io.Discard, nil), make(chan string, 100)}
+	l := New(Config{
+		Address: r.address, Identity: r.identity(2 * pki.EngineCertificateLifetime), Engine: &engine{diary: r.diary}, Log: slog.New(log),
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(context.WithoutCancel(t.Context())) }()
+	if line := <-log.lines; !strings.Contains(line, "expired certificate; it is good until 20") || !strings.Contains(line, "--token") {
+		t.Errorf("said %q", line)
+	}
+	stop()
+	for line := range log.lines {
+		if strings.Contains(line, "expired") {
+			t.Errorf("said again %q", line)
+		}
+		if strings.HasPrefix(line, "cannot reach the controller") {
+			break
+		}
+	}
+	l.HangUp()
+	if err := <-ended; err != nil {
+		t.Errorf("gave up: %v", err)
 	}
 }
 
