@@ -1,102 +1,148 @@
 package fleet
 
 import (
-	"strings"
+	"fmt"
 	"time"
 
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/plan"
 )
 
-// Engine is the runtime of an engine: its session, its data plane, the Plan that it serves, and its load.
-func (f *Fleet) Engine(uuid string) schema.Object {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	engine := f.engines[uuid]
-	if engine == nil {
-		engine = newRecord(f.now())
+// verdictsMax servers of one engine are remembered; what comes above is dropped.
+const verdictsMax = 50_000
+
+// engine is all that is known of an engine beside its object. The lock of Fleet guards it.
+type engine struct {
+	connected bool
+	since     time.Time // of connected
+	reason    string    // of not connected
+	reported  time.Time
+	version   string
+	resources *enginev1.Resources
+	status    *enginev1.Status
+
+	wanted   *enginev1.Plan
+	due      map[string]uint64 // resource uuid → revision in which it last changed
+	held     *enginev1.Plan    // the last that it applied
+	serves   map[string]bool   // uuids of the virtual services in held
+	warnings []*dataplanev1.Finding
+	refusal  *refusal // of wanted
+
+	verdicts map[serverKey]*enginev1.ServerVerdict
+	sample   *sample
+	earlier  *sample // the one before, for rates; nil: of another process, or none
+}
+
+// refusal is a Plan that the engine did not take.
+type refusal struct {
+	revision uint64
+	errors   []*dataplanev1.Finding
+}
+
+// String is one line: the first error stands for the others, which the warnings list.
+func (r *refusal) String() string {
+	text := fmt.Sprintf("refused revision %d", r.revision)
+	if len(r.errors) > 0 {
+		first := r.errors[0]
+		text += fmt.Sprintf(": %s %s: %s: %s", first.GetKind(), first.GetName(), first.GetField(), first.GetMessage())
 	}
-	runtime := schema.Object{
-		"oper_status":  engine.operStatus(),
-		"se_connected": engine.connected,
-		"since":        engine.since.UTC().Format(time.RFC3339),
-		"version":      engine.version,
-		"dataplane":    engine.dataplane(),
-		"applied":      engine.applied(),
-		"warnings":     f.shown(engine.warnings, uuid),
+	return text
+}
+
+type serverKey struct{ pool, server string }
+
+func newEngine(now time.Time) *engine {
+	return &engine{
+		since: now, reason: "has not connected yet",
+		due: map[string]uint64{}, serves: map[string]bool{}, verdicts: map[serverKey]*enginev1.ServerVerdict{},
+		status: &enginev1.Status{},
 	}
-	if !engine.reported.IsZero() {
-		runtime["last_report"] = engine.reported.UTC().Format(time.RFC3339Nano)
+}
+
+// expect notes what the engine shall have, and what of it is new.
+func (e *engine) expect(wanted *enginev1.Plan) {
+	if e.wanted == wanted {
+		return
 	}
-	if counters := engine.counters(); counters != nil {
-		runtime["counters"] = counters
+	delta := plan.Delta(e.wanted, wanted)
+	for _, resource := range delta.GetChanged() {
+		e.due[resource.GetUuid()] = wanted.GetRevision()
 	}
-	if resources := engine.resources; resources != nil {
-		runtime["resources"] = schema.Object{
-			"num_vcpus": int64(resources.GetCores()), "memory_bytes": int64(resources.GetMemoryBytes()),
-			"hostname": resources.GetHostname(), "addresses": stringList(resources.GetAddresses()),
+	for _, uuid := range delta.GetRemoved() {
+		delete(e.due, uuid)
+	}
+	e.wanted, e.refusal = wanted, nil
+}
+
+func (e *engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding) {
+	e.held, e.warnings = held, warnings
+	if held == e.wanted {
+		e.refusal = nil
+	}
+	e.serves = map[string]bool{}
+	for _, resource := range held.GetResources() {
+		if resource.GetVirtualService() != nil {
+			e.serves[resource.GetUuid()] = true
 		}
 	}
-	if engine.refusal != nil {
-		runtime["refusal"] = schema.Object{
-			"revision": int64(engine.refusal.revision), "errors": f.shown(engine.refusal.errors, uuid),
+}
+
+// hasApplied tells whether the newest state of a resource is in force.
+func (e *engine) hasApplied(uuid string) bool {
+	due, wanted := e.due[uuid]
+	return wanted && e.held.GetRevision() >= due
+}
+
+// works tells whether traffic to the engine is served.
+func (e *engine) works() bool {
+	return e.connected && e.status.GetDataplane() == enginev1.DataplaneState_DATAPLANE_STATE_RUNNING
+}
+
+func (e *engine) judge(verdicts *enginev1.ServerVerdicts) {
+	for _, verdict := range verdicts.GetVerdicts() {
+		key := serverKey{verdict.GetPoolUuid(), verdict.GetServerId()}
+		if _, known := e.verdicts[key]; known || len(e.verdicts) < verdictsMax {
+			e.verdicts[key] = verdict
 		}
 	}
-	return runtime
 }
 
-func stringList(texts []string) []any {
-	list := make([]any, len(texts))
-	for i, text := range texts {
-		list[i] = text
-	}
-	return list
-}
-
-func (e *engine) operStatus() schema.Object {
-	switch {
-	case !e.connected:
-		return operStatus("OPER_DOWN", e.reason)
-	case !e.works():
-		return operStatus("OPER_DOWN", strings.TrimSuffix("data plane is "+dataplaneState(e.status)+": "+e.status.GetReason(), ": "))
-	default:
-		return operStatus("OPER_UP")
-	}
-}
-
-// dataplaneState is "running", "backing off", or "in an unknown state".
-func dataplaneState(status *enginev1.Status) string {
-	if status.GetDataplane() == enginev1.DataplaneState_DATAPLANE_STATE_UNSPECIFIED {
-		return "in an unknown state"
-	}
-	name := strings.TrimPrefix(status.GetDataplane().String(), "DATAPLANE_STATE_")
-	return strings.ToLower(strings.ReplaceAll(name, "_", " "))
-}
-
-func (e *engine) dataplane() schema.Object {
-	shown := schema.Object{
-		"state": dataplaneState(e.status), "pid": int64(e.status.GetDataplanePid()),
-		"restarts": int64(e.status.GetDataplaneRestarts()), "reason": e.status.GetReason(),
-		"serving_revision": int64(e.status.GetServingRevision()),
-	}
-	if since := e.status.GetSinceUnixMs(); since != 0 {
-		shown["since"] = time.UnixMilli(int64(since)).UTC().Format(time.RFC3339)
-	}
-	if sample := e.sample; sample != nil {
-		shown["workers"] = int64(sample.GetWorkers())
-		shown["rss_bytes"] = int64(sample.GetRssBytes())
-		shown["cpu_us"] = int64(sample.GetCpuUserUs() + sample.GetCpuSystemUs())
-		shown["cpu_user_us"], shown["cpu_system_us"] = int64(sample.GetCpuUserUs()), int64(sample.GetCpuSystemUs())
-		if cpu, ok := e.cpuPercent(); ok {
-			shown["cpu_percent"] = cpu
+// forgetServers keeps the verdicts of servers that are wanted, and of those that the engine still has: a server that is
+// taken out and put back before the engine hears of it gets no second verdict.
+func (e *engine) forgetServers(wanted map[serverKey]bool) {
+	var held map[serverKey]bool
+	for key := range e.verdicts {
+		if wanted[key] {
+			continue
+		}
+		if held == nil {
+			held = serversIn(e.held)
+		}
+		if !held[key] {
+			delete(e.verdicts, key)
 		}
 	}
-	return shown
 }
 
-func (e *engine) applied() schema.Object {
-	return schema.Object{
-		"revision": int64(e.held.GetRevision()), "wanted_revision": int64(e.wanted.GetRevision()),
-		"current": e.held.GetRevision() == e.wanted.GetRevision(),
+func serversIn(held *enginev1.Plan) map[serverKey]bool {
+	keys := map[serverKey]bool{}
+	for _, resource := range held.GetResources() {
+		pool := resource.GetPool().GetPool()
+		for _, server := range pool.GetServers() {
+			keys[serverKey{pool.GetUuid(), server.GetId()}] = true
+		}
 	}
+	return keys
+}
+
+func membersOf(pools []*model.Pool) map[serverKey]bool {
+	keys := map[serverKey]bool{}
+	for _, pool := range pools {
+		for _, member := range pool.Members {
+			keys[serverKey{pool.UUID, member.ID}] = true
+		}
+	}
+	return keys
 }

@@ -78,7 +78,7 @@ func (f *Fleet) Join(ctx context.Context, name string) (engineUUID string, err e
 		if len(tx.View().List(engineKind)) >= enginesMax {
 			return ErrFleetFull
 		}
-		record, err := newEngine(tx.View(), name)
+		record, err := newRecord(tx.View(), name)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (f *Fleet) mayReplace(known *store.Record) error {
 	return nil
 }
 
-func newEngine(view *store.View, name string) (*store.Record, error) {
+func newRecord(view *store.View, name string) (*store.Record, error) {
 	kind, _ := schema.Lookup(engineKind)
 	id := kind.Prefix + "-" + uuid.NewString()
 	object, err := kind.Normalise(schema.Object{
@@ -163,7 +163,7 @@ func byUUID[T any](list []*T, uuid func(*T) string) map[string]*T {
 // engine is the record of an engine; the caller holds the lock.
 func (f *Fleet) engine(uuid string) *engine {
 	if f.engines[uuid] == nil {
-		f.engines[uuid] = newRecord(f.now())
+		f.engines[uuid] = newEngine(f.now())
 	}
 	return f.engines[uuid]
 }

@@ -15,7 +15,7 @@ import (
 func Build(revision int64, objects map[string][]schema.Object) (*Model, []Finding) {
 	b := builder{objects: objects}
 	b.read()
-	b.link()
+	b.resolve()
 	return b.model(revision), b.findings
 }
 

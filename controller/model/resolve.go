@@ -8,8 +8,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// link turns references into pointers, the referred before those who refer.
-func (b *builder) link() {
+// resolve turns references into pointers, the referred before those who refer.
+func (b *builder) resolve() {
 	for _, engine := range sorted(b.engines) {
 		at := source{b, "serviceengine", &engine.Identity, engine.Name}
 		if engine.Group = follow(at, b.groups, "se_group_ref", engine.SEGroupRef); engine.Group != nil {
@@ -17,10 +17,10 @@ func (b *builder) link() {
 		}
 	}
 	for _, pool := range sorted(b.pools) {
-		b.linkPool(pool)
+		b.resolvePool(pool)
 	}
 	for _, vs := range sorted(b.virtualServices) {
-		b.linkVirtualService(vs)
+		b.resolveVirtualService(vs)
 	}
 }
 
@@ -58,13 +58,13 @@ func followAll[T any](from source, to table[T], field string, references []strin
 	return found
 }
 
-func (b *builder) linkPool(pool *Pool) {
+func (b *builder) resolvePool(pool *Pool) {
 	from := source{b, "pool", &pool.Identity, pool.Name}
 	pool.HealthMonitors = followAll(from, b.monitors, "health_monitor_refs", pool.HealthMonitorRefs)
 	pool.SSLProfile = follow(from, b.sslProfiles, "ssl_profile_ref", pool.SSLProfileRef)
 }
 
-func (b *builder) linkVirtualService(vs *VirtualService) {
+func (b *builder) resolveVirtualService(vs *VirtualService) {
 	from := source{b, "virtualservice", &vs.Identity, vs.Name}
 	vs.Pool = follow(from, b.pools, "pool_ref", vs.PoolRef)
 	vs.Certificates = followAll(from, b.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
@@ -72,14 +72,14 @@ func (b *builder) linkVirtualService(vs *VirtualService) {
 	if vs.Group = follow(from, b.groups, "se_group_ref", vs.SEGroupRef); vs.Group != nil {
 		vs.Group.VirtualServices = append(vs.Group.VirtualServices, vs)
 	}
-	b.linkProfiles(from, vs)
+	b.resolveProfiles(from, vs)
 	if shared := follow(from, b.vsVips, "vsvip_ref", vs.VsVipRef); shared != nil {
 		vs.Vips = shared.Vips
 	}
 	vs.Addresses = addresses(vs.Vips)
 }
 
-func (b *builder) linkProfiles(from source, vs *VirtualService) {
+func (b *builder) resolveProfiles(from source, vs *VirtualService) {
 	vs.ApplicationProfile = follow(from, b.applicationProfiles, "application_profile_ref", vs.ApplicationProfileRef)
 	if profile := vs.ApplicationProfile; profile != nil && profile.Type == "APPLICATION_PROFILE_TYPE_HTTP" {
 		vs.HTTP = orDefaults(profile.HTTP)
