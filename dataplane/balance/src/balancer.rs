@@ -93,10 +93,10 @@ impl Balancer {
     }
 
     /// The position of the server that shall take the next request; `None` when nobody can. `key` matters to
-    /// [`Algorithm::ConsistentHash`] only; `exclude` holds positions that this request has tried in vain.
-    pub fn pick(&mut self, key: HashKey, exclude: &[usize]) -> Option<usize> {
+    /// [`Algorithm::ConsistentHash`] only; `exclude` holds the ids of servers that this request has tried in vain.
+    pub fn pick(&mut self, key: HashKey, exclude: &[u32]) -> Option<usize> {
         match self.algorithm {
-            Algorithm::RoundRobin => self.next_in_turn(|position, _| !exclude.contains(&position)),
+            Algorithm::RoundRobin => self.next_in_turn(|server| !exclude.contains(&server.spec.id)),
             Algorithm::LeastConnections => self.least_busy(exclude),
             Algorithm::ConsistentHash => self.most_wanting(key, exclude),
         }
@@ -135,22 +135,22 @@ impl Balancer {
         self.positions.get(&id).map(|position| &mut self.servers[*position])
     }
 
-    fn eligible<'a>(&'a self, exclude: &'a [usize]) -> impl Iterator<Item = (usize, &'a Server)> {
+    fn eligible<'a>(&'a self, exclude: &'a [u32]) -> impl Iterator<Item = (usize, &'a Server)> {
         let servers = self.servers.iter().enumerate();
-        servers.filter(|(position, server)| server.eligible() && !exclude.contains(position))
+        servers.filter(|(_, server)| server.eligible() && !exclude.contains(&server.spec.id))
     }
 
-    fn least_busy(&mut self, exclude: &[usize]) -> Option<usize> {
+    fn least_busy(&mut self, exclude: &[u32]) -> Option<usize> {
         let least = self.eligible(exclude).map(|(_, server)| server.load()).min_by(Load::compare)?;
-        self.next_in_turn(|position, server| !exclude.contains(&position) && server.load().compare(&least).is_eq())
+        self.next_in_turn(|server| !exclude.contains(&server.spec.id) && server.load().compare(&least).is_eq())
     }
 
     /// Smooth weighted round robin over the eligible servers that `takes_part` lets in (nginx's algorithm).
-    fn next_in_turn(&mut self, takes_part: impl Fn(usize, &Server) -> bool) -> Option<usize> {
+    fn next_in_turn(&mut self, takes_part: impl Fn(&Server) -> bool) -> Option<usize> {
         let mut ratios = 0;
         let mut best: Option<(usize, i64)> = None;
         for (position, server) in self.servers.iter_mut().enumerate() {
-            if !server.eligible() || !takes_part(position, server) {
+            if !server.eligible() || !takes_part(server) {
                 continue;
             }
             let ratio = i64::from(server.spec.ratio);
@@ -165,7 +165,7 @@ impl Balancer {
         Some(position)
     }
 
-    fn most_wanting(&self, key: HashKey, exclude: &[usize]) -> Option<usize> {
+    fn most_wanting(&self, key: HashKey, exclude: &[u32]) -> Option<usize> {
         self.eligible(exclude)
             .map(|(position, server)| (position, score(server.spec.key, key, server.spec.ratio)))
             .max_by(|(_, one), (_, other)| one.total_cmp(other))

@@ -86,11 +86,11 @@ proptest! {
                 1 => { connections[at] = connections[at].saturating_sub(1); balancer.closed(id); }
                 2 => { spec.servers[at].enabled ^= true; balancer.reconcile(&spec); }
                 _ => {
-                    let exclude: &[usize] = if event == 3 { &[at] } else { &[] };
+                    let exclude: &[u32] = if event == 3 { &[id] } else { &[] };
                     let eligible: Vec<_> = (0..ratios.len()).filter(|i| {
                         let server = &spec.servers[*i];
                         let full = server.max_connections > 0 && connections[*i] >= server.max_connections;
-                        up[*i] && server.enabled && !full && !exclude.contains(i)
+                        up[*i] && server.enabled && !full && !exclude.contains(&server.id)
                     }).collect();
                     let pick = balancer.pick(key(number as u32), exclude);
                     prop_assert_eq!(pick.is_some(), !eligible.is_empty());
@@ -126,7 +126,7 @@ proptest! {
         down.set_up(whole.servers[gone].id, false);
         for number in 0..300 {
             let owner = before.pick(key(number), &[]).unwrap();
-            let excluded = before.pick(key(number), &[gone]).unwrap();
+            let excluded = before.pick(key(number), &[whole.servers[gone].id]).unwrap();
             prop_assert!(owner == gone || excluded == owner);
             prop_assert_eq!(down.pick(key(number), &[]), Some(excluded));
             let position = smaller.pick(key(number), &[]).unwrap();
@@ -183,6 +183,7 @@ fn server_that_stays_keeps_its_connections_and_state() {
     assert_eq!([1, 2, 7].map(|id| balancer.is_up(id)), [true, true, false]);
     assert_eq!(balancer.connections(2), 1);
     assert_eq!(balancer.pick(key(0), &[]), Some(0), "position 0 is server 1 now");
+    assert_eq!(balancer.pick(key(0), &[1]), Some(1), "excluded is server 1, not position 1");
     balancer.closed(0);
     balancer.set_up(0, true);
     assert!(!balancer.is_up(0), "server 0 has left");

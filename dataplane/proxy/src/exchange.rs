@@ -19,8 +19,8 @@ pub(crate) struct Exchange {
     /// The client has its 100 from us.
     continued: bool,
     pub key: HashKey,
-    /// Positions of servers that would not take it.
-    pub tried: Vec<usize>,
+    /// Dense ids of servers that would not take it.
+    pub tried: Vec<u32>,
     pub upload: Body,
     pub upload_bytes: u64,
     pub phase: Phase,

@@ -52,7 +52,7 @@ impl Pools {
         orphans
     }
 
-    pub fn pick(&mut self, pool: &Pool, key: HashKey, tried: &[usize]) -> Option<Place> {
+    pub fn pick(&mut self, pool: &Pool, key: HashKey, tried: &[u32]) -> Option<Place> {
         let row = self.row(pool.id).filter(|row| row.pool.uuid == pool.uuid)?;
         let position = row.balancer.pick(key, tried)?;
         let server = row.pool.servers.get(position)?;

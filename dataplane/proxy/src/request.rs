@@ -76,7 +76,7 @@ impl Proxy {
         let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) else { return };
         exchange.wait_for(None);
         if exclude {
-            exchange.tried.push(failed.position);
+            exchange.tried.push(failed.server);
         }
         self.choose_server(io, conn, error);
         self.proceed(io, conn);

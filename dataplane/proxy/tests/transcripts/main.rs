@@ -113,6 +113,26 @@ fn tries_another_server_when_one_refuses() {
 }
 
 #[test]
+fn server_that_refused_is_told_from_the_others_when_the_pool_changes_meanwhile() {
+    let mut stage = Stage::new(&plan(3));
+    let client = stage.client();
+    stage.says(client, GET);
+    let first = stage.dialled();
+    stage.gone(first, Gone::Refused);
+    let mut without_first = plan(3);
+    without_first.revision = 2;
+    without_first.pools[0].servers.remove(0);
+    stage.replace(&without_first);
+    let second = stage.dialled();
+    stage.gone(second, Gone::Refused);
+    assert_eq!(stage.dials(), 3, "one server has not been asked yet");
+    assert_eq!(stage.dialled_address(), "10.1.0.3:8000");
+    let third = stage.dialled();
+    stage.gone(third, Gone::Refused);
+    assert_eq!(status(&stage.sent(client)), "502");
+}
+
+#[test]
 fn does_not_try_another_server_once_the_request_has_left() {
     let mut stage = Stage::new(&plan(2));
     let client = stage.client();

@@ -178,6 +178,10 @@ impl Stage {
         self.tape.connects.last().expect("a connection was begun").0
     }
 
+    pub fn dialled_address(&self) -> String {
+        self.tape.connects.last().expect("a connection was begun").1.to_string()
+    }
+
     pub fn dials(&self) -> usize {
         self.tape.connects.len()
     }
