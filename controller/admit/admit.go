@@ -159,6 +159,9 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 		return nil, err
 	}
 	tx.Put(record)
+	if err := listenersAreFree(tx.View(), record); err != nil {
+		return nil, err
+	}
 	return record, keepsPortal(tx.View(), record)
 }
 

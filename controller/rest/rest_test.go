@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -33,6 +34,7 @@ type house struct {
 	gate    *admit.Gate
 	runtime *reports
 	clock   *clock
+	vips    int // made so far
 }
 
 // clock stands still until a test moves it.
@@ -233,8 +235,9 @@ func (c *client) virtualService(name string, pool any) schema.Object {
 
 func (c *client) vip(name string) any {
 	c.h.t.Helper()
+	c.h.vips++
 	return c.want(http.StatusCreated, "POST", "/api/vsvip", schema.Object{"name": "vip of " + name,
-		"vip": []any{schema.Object{"ip_address": schema.Object{"addr": "10.1.0.1", "type": "V4"}}}})["uuid"]
+		"vip": []any{schema.Object{"ip_address": schema.Object{"addr": fmt.Sprintf("10.1.0.%d", c.h.vips), "type": "V4"}}}})["uuid"]
 }
 
 func onVip(vip any, name string, pool any) schema.Object {
