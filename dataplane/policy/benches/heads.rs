@@ -39,7 +39,7 @@ fn main() {
         matches!(parsed, Ok(Parsed::Whole(_)))
     });
     report("parse and rewrite a request", REQUEST.len(), || match request(black_box(REQUEST), &limits, &mut table) {
-        Ok(Parsed::Whole(head)) => profile.write_request(&head, &client, true, black_box(&mut out)).is_ok(),
+        Ok(Parsed::Whole(head)) => profile.write_request(&head, &client, black_box(&mut out)).is_ok(),
         _ => false,
     });
     report("parse a response", RESPONSE.len(), || {

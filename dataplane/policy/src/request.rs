@@ -8,7 +8,7 @@ use crate::{
     hop::{HOP_BY_HOP, is_named_away},
 };
 
-/// Host, X-Forwarded-For, X-Forwarded-Proto, Transfer-Encoding and Connection at their longest.
+/// Host, X-Forwarded-For, X-Forwarded-Proto and Transfer-Encoding at their longest.
 const ADDED_BYTES_MAX: usize = XFF_NAME_BYTES_MAX + 256;
 
 impl HttpProfile {
@@ -17,13 +17,12 @@ impl HttpProfile {
         self.respond_with_100_continue && head.expect_continue
     }
 
-    /// Writes the request for the server, as HTTP/1.1, its body framed as it came. Without `keep_alive` the server is
-    /// told to close. Returns the bytes written.
+    /// Writes the request for the server, as HTTP/1.1 on a connection that stays, its body framed as it came. Returns
+    /// the bytes written.
     pub fn write_request(
         &self,
         head: &RequestHead<'_>,
         client: &ClientFacts,
-        keep_alive: bool,
         out: &mut [u8],
     ) -> Result<usize, Overflow> {
         let mut out = HeadWriter::new(out);
@@ -38,9 +37,6 @@ impl HttpProfile {
         self.forwarded.write(&head.fields, client, &mut out);
         if head.body == Framing::Chunked {
             out.text(b"Transfer-Encoding: chunked\r\n");
-        }
-        if !keep_alive {
-            out.text(b"Connection: close\r\n");
         }
         out.end()
     }

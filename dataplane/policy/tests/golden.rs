@@ -94,7 +94,7 @@ fn request_passes(given: &Given, input: &[u8]) -> Told {
     let (profile, client, mut table) = (given.profile(), given.client(), FieldTable::new());
     let Ok(Parsed::Whole(head)) = request(input, &Limits::new(0, 0, 0), &mut table) else { panic!("no request") };
     let mut out = vec![0; profile.request_bytes_max(&head)];
-    let written = profile.write_request(&head, &client, given.keep_alive, &mut out).expect("room");
+    let written = profile.write_request(&head, &client, &mut out).expect("room");
     (text(&out[..written]), if profile.answers_continue(&head) { "continues" } else { "" })
 }
 

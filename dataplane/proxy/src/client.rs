@@ -283,7 +283,7 @@ impl Client {
             return Next::Refused(Error::BodyTooLarge);
         }
         let mut request = io.buffer_for(http.request_bytes_max(head));
-        match http.write_request(head, &self.facts, true, request.room()) {
+        match http.write_request(head, &self.facts, request.room()) {
             Ok(bytes) => request.filled(bytes),
             Err(_) => return Next::Refused(Error::HeadOverflow),
         }
