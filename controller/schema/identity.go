@@ -13,7 +13,7 @@ type ConfigpbAttributes struct {
 	Version uint32 `json:"version"`
 }
 
-// Named objects are found by name within their tenant, and their cloud if they have one.
+// Named objects are found by name within their tenant.
 type Named struct {
 	Name string `json:"name" required:"true"`
 }

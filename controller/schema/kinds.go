@@ -10,27 +10,26 @@ type scope int
 
 const (
 	perTenant scope = 1 << iota
-	perCloud
-	selfMade       // engines join by themselves
-	global   scope = 0
+	selfMade        // engines join by themselves
+	global    scope = 0
 )
 
 // kinds is every kind there is, described once while the program starts.
 var kinds = []*Kind{
 	kind[Tenant]("tenant", "Tenant", global),
 	kind[Cloud]("cloud", "Cloud", perTenant),
-	kind[VrfContext]("vrfcontext", "VrfContext", perTenant|perCloud),
+	kind[VrfContext]("vrfcontext", "VrfContext", perTenant),
 	kind[AnalyticsProfile]("analyticsprofile", "AnalyticsProfile", perTenant),
-	kind[ServiceEngineGroup]("serviceenginegroup", "ServiceEngineGroup", perTenant|perCloud),
+	kind[ServiceEngineGroup]("serviceenginegroup", "ServiceEngineGroup", perTenant),
 	kind[SSLProfile]("sslprofile", "SSLProfile", perTenant),
 	kind[SSLKeyAndCertificate]("sslkeyandcertificate", "SSLKeyAndCertificate", perTenant).derivedBy(deriveCertificate),
 	kind[NetworkProfile]("networkprofile", "NetworkProfile", perTenant),
 	kind[ApplicationProfile]("applicationprofile", "ApplicationProfile", perTenant),
 	kind[HealthMonitor]("healthmonitor", "HealthMonitor", perTenant),
-	kind[Pool]("pool", "Pool", perTenant|perCloud).filledBy(fillPool),
-	kind[VsVip]("vsvip", "VsVip", perTenant|perCloud).filledBy(func(o Object) { fillVips(o["vip"]) }),
-	kind[VirtualService]("virtualservice", "VirtualService", perTenant|perCloud).filledBy(fillVirtualService),
-	kind[ServiceEngine]("serviceengine", "ServiceEngine", perTenant|perCloud|selfMade).prefixed("se"),
+	kind[Pool]("pool", "Pool", perTenant).filledBy(fillPool),
+	kind[VsVip]("vsvip", "VsVip", perTenant).filledBy(func(o Object) { fillVips(o["vip"]) }),
+	kind[VirtualService]("virtualservice", "VirtualService", perTenant).filledBy(fillVirtualService),
+	kind[ServiceEngine]("serviceengine", "ServiceEngine", perTenant|selfMade).prefixed("se"),
 	kind[SystemConfiguration]("systemconfiguration", "SystemConfiguration", global).only("default"),
 	kind[User]("user", "User", global).filledBy(fillUser),
 }

@@ -37,11 +37,8 @@ func Lookup(name string) (*Kind, bool) {
 	return k, ok
 }
 
-// PerTenant tells whether objects of this kind belong to a tenant and have a tenant_ref.
+// PerTenant tells whether objects of this kind belong to a tenant and have a tenant_ref; their names are unique in it.
 func (k *Kind) PerTenant() bool { return k.scope&perTenant != 0 }
-
-// PerCloud tells whether objects of this kind belong to a cloud and have a cloud_ref; their names are unique in it.
-func (k *Kind) PerCloud() bool { return k.scope&perCloud != 0 }
 
 // Creatable tells whether POST makes objects of this kind; engines make themselves by joining.
 func (k *Kind) Creatable() bool { return k.Only == "" && k.scope&selfMade == 0 }

@@ -194,13 +194,12 @@ func TestNamesAUserByEitherName(t *testing.T) {
 }
 
 func TestTellsWhatAKindBelongsTo(t *testing.T) {
-	got := map[string][4]bool{}
+	got := map[string][3]bool{}
 	for _, k := range Kinds() {
-		got[k.Prefix] = [4]bool{k.PerTenant(), k.PerCloud(), k.Creatable(), k.Only == ""}
+		got[k.Prefix] = [3]bool{k.PerTenant(), k.Creatable(), k.Only == ""}
 	}
-	for prefix, want := range map[string][4]bool{
-		"pool": {true, true, true, true}, "sslprofile": {true, false, true, true}, "tenant": {false, false, true, true},
-		"se": {true, true, false, true}, "systemconfiguration": {false, false, false, false},
+	for prefix, want := range map[string][3]bool{
+		"pool": {true, true, true}, "tenant": {false, true, true}, "se": {true, false, true}, "systemconfiguration": {false, false, false},
 	} {
 		if got[prefix] != want {
 			t.Errorf("%s: got %v, want %v", prefix, got[prefix], want)

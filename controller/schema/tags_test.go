@@ -93,12 +93,10 @@ func TestEveryDefaultReferenceIsBuiltIn(t *testing.T) {
 	})
 }
 
-func TestEveryKindOfATenantOrCloudHasItsReference(t *testing.T) {
+func TestEveryKindOfATenantRefersToIt(t *testing.T) {
 	for _, k := range Kinds() {
-		for field, want := range map[string]bool{"tenant_ref": k.PerTenant(), "cloud_ref": k.PerCloud()} {
-			if _, has := k.record.byName[field]; has != want {
-				t.Errorf("%s: %s is there: %t", k.Name, field, has)
-			}
+		if _, has := k.record.byName["tenant_ref"]; has != k.PerTenant() {
+			t.Errorf("%s: tenant_ref is there: %t", k.Name, has)
 		}
 	}
 }
