@@ -29,11 +29,11 @@ func (k *Kind) Normalise(sent Object) (Object, error) {
 	return o, nil
 }
 
-func (r *record) accept(sent Object, at *place) (Object, *FieldError) {
+func (r *record) accept(sent Object, at *path) (Object, *FieldError) {
 	o := make(Object, len(sent))
 	for _, f := range r.fields {
 		raw, ok := sent[f.name]
-		here := &place{within: at, name: f.name}
+		here := &path{within: at, name: f.name}
 		switch {
 		case f.computed:
 		case !ok || raw == nil:
@@ -54,7 +54,7 @@ func (r *record) accept(sent Object, at *place) (Object, *FieldError) {
 	return o, nil
 }
 
-func (f *field) accept(raw any, at *place) (any, *FieldError) {
+func (f *field) accept(raw any, at *path) (any, *FieldError) {
 	switch f.shape {
 	case boolean:
 		return acceptBoolean(raw, at)
@@ -74,7 +74,7 @@ func (f *field) accept(raw any, at *place) (any, *FieldError) {
 	return f.record.accept(sent, at)
 }
 
-func acceptBoolean(raw any, at *place) (any, *FieldError) {
+func acceptBoolean(raw any, at *path) (any, *FieldError) {
 	switch v := raw.(type) {
 	case bool:
 		return v, nil
@@ -89,7 +89,7 @@ func acceptBoolean(raw any, at *place) (any, *FieldError) {
 	return nil, refuse(at, "%s is not true or false", show(raw))
 }
 
-func (f *field) acceptWhole(raw any, at *place) (any, *FieldError) {
+func (f *field) acceptWhole(raw any, at *path) (any, *FieldError) {
 	value, ok := toWhole(raw)
 	if !ok {
 		return nil, refuse(at, "%s is not a whole number", show(raw))
@@ -132,7 +132,7 @@ func toWhole(raw any) (int64, bool) {
 	return int64(value), true
 }
 
-func acceptReal(raw any, at *place) (any, *FieldError) {
+func acceptReal(raw any, at *path) (any, *FieldError) {
 	var digits string
 	switch v := raw.(type) {
 	case float64:
@@ -151,7 +151,7 @@ func acceptReal(raw any, at *place) (any, *FieldError) {
 	return value, nil
 }
 
-func (f *field) acceptText(raw any, at *place) (any, *FieldError) {
+func (f *field) acceptText(raw any, at *path) (any, *FieldError) {
 	var value string
 	switch v := raw.(type) {
 	case string:
@@ -174,7 +174,7 @@ func (f *field) acceptText(raw any, at *place) (any, *FieldError) {
 	return value, nil
 }
 
-func (f *field) acceptList(raw any, at *place) (any, *FieldError) {
+func (f *field) acceptList(raw any, at *path) (any, *FieldError) {
 	sent, ok := raw.([]any)
 	if !ok {
 		return nil, refuse(at, "must be a list, not %s", show(raw))
@@ -184,7 +184,7 @@ func (f *field) acceptList(raw any, at *place) (any, *FieldError) {
 	}
 	values := make([]any, len(sent))
 	for i := range sent {
-		value, problem := f.element.accept(sent[i], &place{within: at, index: i})
+		value, problem := f.element.accept(sent[i], &path{within: at, index: i})
 		if problem != nil {
 			return nil, problem
 		}
@@ -193,7 +193,7 @@ func (f *field) acceptList(raw any, at *place) (any, *FieldError) {
 	return values, nil
 }
 
-func refuse(at *place, problem string, args ...any) *FieldError {
+func refuse(at *path, problem string, args ...any) *FieldError {
 	return &FieldError{Field: at.String(), Problem: fmt.Sprintf(problem, args...)}
 }
 

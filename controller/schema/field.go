@@ -170,7 +170,7 @@ func parseDefault(f *field, tag string) any {
 	if f.ref != "" {
 		return "/api/" + f.ref + "?name=" + tag
 	}
-	value, problem := f.accept(raw, &place{name: f.name})
+	value, problem := f.accept(raw, &path{name: f.name})
 	if problem != nil {
 		panic(fmt.Sprintf("schema: default of %s: %s", problem.Field, problem.Problem))
 	}

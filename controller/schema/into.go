@@ -29,20 +29,20 @@ func Defaults[T any]() *T {
 	return result
 }
 
-func (r *record) assign(target reflect.Value, o Object, at *place) error {
+func (r *record) assign(target reflect.Value, o Object, at *path) error {
 	for _, f := range r.fields {
 		value, ok := o[f.name]
 		if !ok {
 			continue
 		}
-		if err := f.assign(target.FieldByIndex(f.index), value, &place{within: at, name: f.name}); err != nil {
+		if err := f.assign(target.FieldByIndex(f.index), value, &path{within: at, name: f.name}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *field) assign(target reflect.Value, value any, at *place) error {
+func (f *field) assign(target reflect.Value, value any, at *path) error {
 	switch v := value.(type) {
 	case Object:
 		if f.shape != object {
@@ -74,17 +74,17 @@ func (f *field) assign(target reflect.Value, value any, at *place) error {
 	return fmt.Errorf("schema: %s cannot be %s", at, show(value))
 }
 
-func (f *field) assignList(target reflect.Value, values []any, at *place) error {
+func (f *field) assignList(target reflect.Value, values []any, at *path) error {
 	target.Set(reflect.MakeSlice(target.Type(), len(values), len(values)))
 	for i := range values {
-		if err := f.element.assign(target.Index(i), values[i], &place{within: at, index: i}); err != nil {
+		if err := f.element.assign(target.Index(i), values[i], &path{within: at, index: i}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func assignWhole(target reflect.Value, value int64, at *place) error {
+func assignWhole(target reflect.Value, value int64, at *path) error {
 	switch {
 	case target.CanInt() && !target.OverflowInt(value):
 		target.SetInt(value)

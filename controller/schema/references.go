@@ -24,7 +24,7 @@ func (k *Kind) References(o Object) []Reference {
 			return
 		}
 		found = append(found, Reference{
-			Field: s.place.String(), Kind: s.field.ref, Value: value, Set: func(value string) { s.set(value) },
+			Field: s.path.String(), Kind: s.field.ref, Value: value, Set: func(value string) { s.set(value) },
 		})
 	})
 	return found

@@ -19,12 +19,12 @@ func (k *Kind) KeepSecrets(next, stored Object) {
 	kept := map[string]any{}
 	k.record.eachSlot(stored, nil, func(s slot) {
 		if s.field.secret {
-			kept[s.place.String()] = s.value
+			kept[s.path.String()] = s.value
 		}
 	})
 	k.record.eachSlot(next, nil, func(s slot) {
 		if s.field.secret && s.value == Sensitive {
-			s.set(kept[s.place.String()])
+			s.set(kept[s.path.String()])
 		}
 	})
 }

@@ -75,7 +75,7 @@ func TestEveryDefaultObeysItsOwnField(t *testing.T) {
 			return
 		}
 		count++
-		if _, problem := f.accept(f.fallback, &place{name: f.name}); problem != nil {
+		if _, problem := f.accept(f.fallback, &path{name: f.name}); problem != nil {
 			t.Errorf("%s: %v", r.goType, problem)
 		}
 	})

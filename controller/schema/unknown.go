@@ -26,10 +26,10 @@ func (k *Kind) Fields() []string {
 	return names
 }
 
-func (r *record) unknown(o Object, at *place) *FieldError {
+func (r *record) unknown(o Object, at *path) *FieldError {
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		f, known := r.byName[name]
-		here := &place{within: at, name: name}
+		here := &path{within: at, name: name}
 		if !known {
 			return refuse(here, "is unknown%s", r.hint(name))
 		}
@@ -40,7 +40,7 @@ func (r *record) unknown(o Object, at *place) *FieldError {
 	return nil
 }
 
-func (f *field) unknown(value any, at *place) *FieldError {
+func (f *field) unknown(value any, at *path) *FieldError {
 	switch v := value.(type) {
 	case Object:
 		if f.shape == object {
@@ -51,7 +51,7 @@ func (f *field) unknown(value any, at *place) *FieldError {
 			if f.shape != list {
 				break
 			}
-			if problem := f.element.unknown(v[i], &place{within: at, index: i}); problem != nil {
+			if problem := f.element.unknown(v[i], &path{within: at, index: i}); problem != nil {
 				return problem
 			}
 		}

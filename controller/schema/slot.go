@@ -1,42 +1,21 @@
 package schema
 
-import "strconv"
-
-// place is where a value stands in its object. Its text, "servers[0].port", is only made when somebody asks.
-type place struct {
-	within *place
-	name   string
-	index  int // within a list: name is empty
-}
-
-func (p *place) String() string {
-	switch {
-	case p == nil:
-		return ""
-	case p.name == "":
-		return p.within.String() + "[" + strconv.Itoa(p.index) + "]"
-	case p.within == nil:
-		return p.name
-	}
-	return p.within.String() + "." + p.name
-}
-
 // slot is one present value that is neither an object nor a list, and how to replace it.
 type slot struct {
 	field *field
-	place *place
+	path  *path
 	value any
 	set   func(any) // nil removes it
 }
 
 // eachSlot visits every scalar of an object that its kind knows, those in lists too, in the order of the struct.
-func (r *record) eachSlot(o Object, at *place, visit func(slot)) {
+func (r *record) eachSlot(o Object, at *path, visit func(slot)) {
 	for _, f := range r.fields {
 		value, ok := o[f.name]
 		if !ok {
 			continue
 		}
-		f.eachSlot(value, &place{within: at, name: f.name}, visit, func(v any) {
+		f.eachSlot(value, &path{within: at, name: f.name}, visit, func(v any) {
 			if v == nil {
 				delete(o, f.name)
 				return
@@ -46,7 +25,7 @@ func (r *record) eachSlot(o Object, at *place, visit func(slot)) {
 	}
 }
 
-func (f *field) eachSlot(value any, at *place, visit func(slot), set func(any)) {
+func (f *field) eachSlot(value any, at *path, visit func(slot), set func(any)) {
 	switch v := value.(type) {
 	case Object:
 		if f.shape == object {
@@ -57,10 +36,10 @@ func (f *field) eachSlot(value any, at *place, visit func(slot), set func(any)) 
 			return
 		}
 		for i := range v {
-			f.element.eachSlot(v[i], &place{within: at, index: i}, visit, func(replaced any) { v[i] = replaced })
+			f.element.eachSlot(v[i], &path{within: at, index: i}, visit, func(replaced any) { v[i] = replaced })
 		}
 	default:
-		visit(slot{field: f, place: at, value: value, set: set})
+		visit(slot{field: f, path: at, value: value, set: set})
 	}
 }
 
