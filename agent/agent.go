@@ -16,6 +16,7 @@ import (
 	"github.com/weir-lb/weir/agent/link"
 	"github.com/weir-lb/weir/agent/monitor"
 	"github.com/weir-lb/weir/agent/state"
+	"github.com/weir-lb/weir/api/engine/enrollment"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -68,7 +69,7 @@ func Run(ctx context.Context, config Config) error {
 }
 
 // check returns the parsed token; nil: none was given.
-func (c *Config) check() (*link.Token, error) {
+func (c *Config) check() (*enrollment.Token, error) {
 	if c.Controller == "" {
 		return nil, errors.New("say where the controller is with --controller host:port")
 	}
@@ -85,7 +86,7 @@ func (c *Config) check() (*link.Token, error) {
 	if c.Token == "" {
 		return nil, nil
 	}
-	token, err := link.ParseToken(c.Token)
+	token, err := enrollment.ParseToken(c.Token)
 	if err != nil {
 		return nil, fmt.Errorf("--token: %w", err)
 	}
@@ -122,7 +123,7 @@ type agent struct {
 	keeper     *keeper
 }
 
-func newAgent(config Config, dir *state.Dir, binary string, token *link.Token, identity *state.Identity, plan *enginev1.Plan) *agent {
+func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.Token, identity *state.Identity, plan *enginev1.Plan) *agent {
 	core := &engine{
 		version: config.Version, log: config.Log, dir: dir, session: new(link.Session), status: new(enginev1.Status),
 	}

@@ -24,10 +24,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/weir-lb/weir/api/engine/enrollment"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/client"
-	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -172,7 +172,7 @@ func (h *house) join(name string) (uuid string, identity tls.Certificate, author
 		AuthToken string `json:"auth_token"`
 	}
 	h.must(h.api.Post(h.Context(), "securetoken-generate", client.Object{}, &made))
-	token, err := pki.ParseJoinToken(made.AuthToken)
+	token, err := enrollment.ParseToken(made.AuthToken)
 	h.must(err)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	h.must(err)
@@ -210,7 +210,7 @@ func (h *house) dial(config *tls.Config) *grpc.ClientConn {
 // connect opens a session of an engine whose data plane runs.
 func (h *house) connect(uuid string, identity tls.Certificate, authority *x509.CertPool) *engine {
 	h.Helper()
-	connection := h.dial(&tls.Config{RootCAs: authority, ServerName: pki.ControllerName, Certificates: []tls.Certificate{identity}})
+	connection := h.dial(&tls.Config{RootCAs: authority, ServerName: enrollment.ControllerName, Certificates: []tls.Certificate{identity}})
 	stream, err := enginev1.NewFleetClient(connection).Session(h.Context())
 	h.must(err)
 	engine := &engine{h, uuid, stream}

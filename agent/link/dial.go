@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-lb/weir/agent/state"
+	"github.com/weir-lb/weir/api/engine/enrollment"
 )
 
 const (
@@ -31,9 +32,6 @@ const (
 	keepaliveTimeout = 5 * time.Second
 	// directiveBytesMax holds a whole Plan of the length that the data plane takes.
 	directiveBytesMax = 64<<20 + 1<<20
-
-	// controllerName is in every controller's certificate, whatever address it is reached at.
-	controllerName = "weir-controller"
 )
 
 // errStranger says that a controller is not the one that a token came from.
@@ -60,7 +58,7 @@ func dial(ctx context.Context, address string, config *tls.Config) (*grpc.Client
 		}
 		return socket, nil
 	}
-	connection, err := grpc.NewClient("passthrough:///"+controllerName,
+	connection, err := grpc.NewClient("passthrough:///"+enrollment.ControllerName,
 		grpc.WithContextDialer(once),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // TLS is done already, below gRPC
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
@@ -126,7 +124,7 @@ func verify(leaf, authority *x509.Certificate) error {
 	roots := x509.NewCertPool()
 	roots.AddCert(authority)
 	_, err := leaf.Verify(x509.VerifyOptions{
-		Roots: roots, DNSName: controllerName, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		Roots: roots, DNSName: enrollment.ControllerName, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	return err
 }
@@ -145,7 +143,7 @@ func mutualTLS(identity *state.Identity) *tls.Config {
 }
 
 func baseTLS() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS13, ServerName: controllerName, NextProtos: []string{"h2"}}
+	return &tls.Config{MinVersion: tls.VersionTLS13, ServerName: enrollment.ControllerName, NextProtos: []string{"h2"}}
 }
 
 var (

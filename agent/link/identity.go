@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-lb/weir/agent/state"
+	"github.com/weir-lb/weir/api/engine/enrollment"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -31,7 +32,7 @@ func (e *RefusedError) Error() string {
 }
 
 // join trades the token for an identity. Errors that are not a RefusedError are worth another try.
-func join(ctx context.Context, address string, token Token, name string) (*state.Identity, error) {
+func join(ctx context.Context, address string, token enrollment.Token, name string) (*state.Identity, error) {
 	connection, err := dial(ctx, address, joinTLS(token.Fingerprint))
 	if err != nil {
 		if errors.Is(err, errStranger) {
@@ -47,7 +48,7 @@ func join(ctx context.Context, address string, token Token, name string) (*state
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	answer, err := enginev1.NewEnrollmentClient(connection).Join(ctx, &enginev1.JoinRequest{
-		Token: token.text, CsrDer: csr, Name: name,
+		Token: token.String(), CsrDer: csr, Name: name,
 	})
 	switch status.Code(err) {
 	case codes.OK:

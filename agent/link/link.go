@@ -17,6 +17,7 @@ import (
 
 	"github.com/weir-lb/weir/agent/backoff"
 	"github.com/weir-lb/weir/agent/state"
+	"github.com/weir-lb/weir/api/engine/enrollment"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -41,9 +42,9 @@ type Engine interface {
 // Config says where the controller is and who we are to it.
 type Config struct {
 	Address  string
-	Name     string          // of the engine, proposed when it joins
-	Token    *Token          // nil: none was given
-	Identity *state.Identity // nil: this engine has to join
+	Name     string            // of the engine, proposed when it joins
+	Token    *enrollment.Token // nil: none was given
+	Identity *state.Identity   // nil: this engine has to join
 	Engine   Engine
 	Log      *slog.Logger
 }

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/weir-lb/weir/agent/state"
+	"github.com/weir-lb/weir/api/engine/enrollment"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	controller "github.com/weir-lb/weir/controller/link"
@@ -160,7 +161,7 @@ func (r *rig) serve() (stop func()) {
 }
 
 // dial runs an agent's link until the test ends.
-func (r *rig) dial(token *Token, identity *state.Identity) (*Link, chan error) {
+func (r *rig) dial(token *enrollment.Token, identity *state.Identity) (*Link, chan error) {
 	e := &engine{diary: r.diary}
 	e.link = New(Config{
 		Address: r.address, Name: "one", Token: token, Identity: identity, Engine: e, Log: slog.New(slog.DiscardHandler),
@@ -173,13 +174,13 @@ func (r *rig) dial(token *Token, identity *state.Identity) (*Link, chan error) {
 	return e.link, ran
 }
 
-func (r *rig) token() *Token {
+func (r *rig) token() *enrollment.Token {
 	r.Helper()
 	text, err := r.tokens.Issue(r.Context())
 	if err != nil {
 		r.Fatal(err)
 	}
-	token, err := ParseToken(text)
+	token, err := enrollment.ParseToken(text)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -273,7 +274,7 @@ func TestSaysInOneLineWhyItMayNotJoin(t *testing.T) {
 	r.dial(used, nil)
 	r.expect("joined as se-one", "se-one connected")
 	for name, c := range map[string]struct {
-		token *Token
+		token *enrollment.Token
 		want  string
 	}{
 		"no token":                      {nil, "give it a new join token with --token"},
@@ -323,7 +324,7 @@ func TestEngineWhoseClockIsWrongGoesOnWithTheIdentityThatItHas(t *testing.T) {
 	used := r.token()
 	r.dial(used, nil)
 	r.expect("joined as se-one", "se-one connected")
-	for name, token := range map[string]*Token{"no token": nil, "a token that was used": used} {
+	for name, token := range map[string]*enrollment.Token{"no token": nil, "a token that was used": used} {
 		t.Run(name, func(t *testing.T) {
 			r.dial(token, r.expired())
 			got := []string{<-r.lines, <-r.lines} // in either order

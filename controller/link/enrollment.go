@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/weir-lb/weir/api/engine/enrollment"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/pki"
@@ -76,7 +77,7 @@ func (s *Server) caller(ctx context.Context) (uuid string, err error) {
 }
 
 func redeemCode(err error) codes.Code {
-	if errors.Is(err, pki.ErrTokenFormat) || errors.Is(err, pki.ErrTokenRefused) {
+	if errors.Is(err, enrollment.ErrTokenFormat) || errors.Is(err, pki.ErrTokenRefused) {
 		return codes.Unauthenticated
 	}
 	return codes.Unavailable

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
+	"github.com/weir-lb/weir/api/engine/enrollment"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/controller/pki"
 )
 
 func TestWhoHasNotJoinedMaySayLittle(t *testing.T) {
@@ -32,7 +32,7 @@ func TestWhoHasNotJoinedMaySayLittle(t *testing.T) {
 func (r *rig) knock() net.Conn {
 	r.Helper()
 	connection, err := tls.Dial("tcp", r.address, &tls.Config{
-		RootCAs: r.authority.Pool(), ServerName: pki.ControllerName, NextProtos: []string{"h2"},
+		RootCAs: r.authority.Pool(), ServerName: enrollment.ControllerName, NextProtos: []string{"h2"},
 	})
 	if err != nil {
 		r.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
+	"github.com/weir-lb/weir/api/engine/enrollment"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/fleet"
@@ -129,7 +130,7 @@ func (r *rig) expect(want string) {
 func (r *rig) dial(certificates ...tls.Certificate) *grpc.ClientConn {
 	r.Helper()
 	connection, err := grpc.NewClient(r.address, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
-		RootCAs: r.authority.Pool(), ServerName: pki.ControllerName, Certificates: certificates,
+		RootCAs: r.authority.Pool(), ServerName: enrollment.ControllerName, Certificates: certificates,
 	})))
 	if err != nil {
 		r.Fatal(err)

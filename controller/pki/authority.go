@@ -15,11 +15,11 @@ import (
 	"fmt"
 	"math/big"
 	"time"
+
+	"github.com/weir-lb/weir/api/engine/enrollment"
 )
 
 const (
-	// ControllerName is in the certificate that a controller shows to agents, whatever address they dialled.
-	ControllerName = "weir-controller"
 	// EngineCertificateLifetime is how long an engine may stay away before it has to join again.
 	EngineCertificateLifetime = 30 * 24 * time.Hour
 
@@ -171,8 +171,8 @@ func (a *Authority) ServerCertificate(now time.Time) (tls.Certificate, error) {
 		return tls.Certificate{}, fmt.Errorf("controller certificate: %w", err)
 	}
 	der, err := a.sign(&x509.Certificate{
-		Subject:     pkix.Name{CommonName: ControllerName},
-		DNSNames:    []string{ControllerName},
+		Subject:     pkix.Name{CommonName: enrollment.ControllerName},
+		DNSNames:    []string{enrollment.ControllerName},
 		NotBefore:   now.Add(-clockSkew),
 		NotAfter:    a.certificate.NotAfter,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

@@ -8,56 +8,25 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/weir-lb/weir/api/engine/enrollment"
 )
 
 const (
 	// TokenLifetime is how long an operator has to start the agent.
 	TokenLifetime = 10 * time.Minute
 
-	tokenPrefix      = "weir1"
-	tokenSecretBytes = 32
 	// tokensMax may wait for their agents at a time; one more is refused.
 	tokensMax = 1000
 )
 
 var (
-	// ErrTokenFormat says that a string is no join token.
-	ErrTokenFormat = errors.New("not a join token: want weir1.<fingerprint>.<secret>, as `weir token create` prints it")
 	// ErrTokenRefused says that a token is unknown, already used or expired; the caller is not told which.
 	ErrTokenRefused = errors.New("join token refused: unknown, already used or older than 10 minutes; create a new one")
 	// ErrTooManyTokens says that nobody uses the tokens that were made.
 	ErrTooManyTokens = fmt.Errorf("%d join tokens wait to be used already: use them, or wait until they expire", tokensMax)
 )
-
-// JoinToken is what an operator carries from the controller to a new engine.
-type JoinToken struct {
-	Fingerprint [sha256.Size]byte // of the authority's certificate: how the agent knows the controller
-	Secret      []byte            // how the controller knows the agent
-}
-
-func (t JoinToken) String() string {
-	encode := base64.RawURLEncoding.EncodeToString
-	return tokenPrefix + "." + encode(t.Fingerprint[:]) + "." + encode(t.Secret)
-}
-
-// ParseJoinToken reads what String wrote; errors: ErrTokenFormat.
-func ParseJoinToken(text string) (JoinToken, error) {
-	parts := strings.Split(strings.TrimSpace(text), ".")
-	if len(parts) != 3 || parts[0] != tokenPrefix {
-		return JoinToken{}, ErrTokenFormat
-	}
-	fingerprint, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil || len(fingerprint) != sha256.Size {
-		return JoinToken{}, ErrTokenFormat
-	}
-	secret, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil || len(secret) != tokenSecretBytes {
-		return JoinToken{}, ErrTokenFormat
-	}
-	return JoinToken{Fingerprint: [sha256.Size]byte(fingerprint), Secret: secret}, nil
-}
 
 // TokenVault is a Vault that holds nothing but tokens.
 type TokenVault interface {
@@ -85,18 +54,18 @@ func (t *Tokens) Issue(ctx context.Context) (string, error) {
 	if err := t.sweep(ctx); err != nil {
 		return "", fmt.Errorf("create join token: %w", err)
 	}
-	secret := make([]byte, tokenSecretBytes)
+	secret := make([]byte, enrollment.SecretBytes)
 	rand.Read(secret)
 	expiry := binary.BigEndian.AppendUint64(nil, uint64(t.now().Add(TokenLifetime).UnixMilli()))
 	if err := t.vault.Put(ctx, secretKey(secret), expiry); err != nil {
 		return "", fmt.Errorf("create join token: %w", err)
 	}
-	return JoinToken{Fingerprint: t.fingerprint, Secret: secret}.String(), nil
+	return enrollment.Token{Fingerprint: t.fingerprint, Secret: secret}.String(), nil
 }
 
-// Redeem uses a token up. Errors: ErrTokenFormat, ErrTokenRefused, or the vault's.
+// Redeem uses a token up. Errors: enrollment.ErrTokenFormat, ErrTokenRefused, or the vault's.
 func (t *Tokens) Redeem(ctx context.Context, text string) error {
-	token, err := ParseJoinToken(text)
+	token, err := enrollment.ParseToken(text)
 	if err != nil {
 		return err
 	}
