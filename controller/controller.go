@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -106,17 +105,4 @@ func announce(out io.Writer, data *data, api, engines net.Addr, fingerprint stri
 	} else {
 		fmt.Fprintln(out, "User admin      password as it was set before")
 	}
-}
-
-// reachable is an address that another process can dial: this host's name where it listens on all addresses.
-func reachable(address net.Addr) string {
-	tcp, ok := address.(*net.TCPAddr)
-	if !ok || !tcp.IP.IsUnspecified() {
-		return address.String()
-	}
-	name, err := os.Hostname()
-	if err != nil {
-		name = "localhost"
-	}
-	return net.JoinHostPort(name, fmt.Sprint(tcp.Port))
 }

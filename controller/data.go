@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,19 +113,4 @@ func unusable(dir string, err error) error {
 	default:
 		return err
 	}
-}
-
-// listen opens a port; flag is what chooses another one.
-func listen(ctx context.Context, flag, address string) (net.Listener, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", address)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use by another process: stop it, or give another address with %s", address, flag)
-	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("this user may not listen on %s: give a port above 1023 with %s", address, flag)
-	case err != nil:
-		return nil, fmt.Errorf("%s %s: %w", flag, address, err)
-	}
-	return listener, nil
 }

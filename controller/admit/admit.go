@@ -1,9 +1,10 @@
 // Package admit is what every write passes before it reaches the store, one file per step: session (who is it), tenant
-// (in which tenant), role (may they), schema (is the object sound), references (does it fit the other objects), audit
-// (who did what).
+// (in which tenant), role (may they), schema (is the object sound), references, listeners and portal (does it fit the
+// other objects), audit (who did what).
 //
 // rest calls it, store commits what it lets through. Each step is a decision on one view of the objects; the steps run
-// inside the store's transaction, so nothing changes between a check and the write.
+// inside the store's transaction, so nothing changes between a check and the write. What takes long runs before it
+// (chores).
 package admit
 
 import (

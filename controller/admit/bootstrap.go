@@ -43,7 +43,7 @@ func missingBuiltins(view *store.View, password string, now time.Time) ([]*store
 			continue
 		}
 		if b.Kind.Name == userKind {
-			b.Object["password"] = HashPassword(password)
+			b.Object["password"] = hashPassword(password)
 		}
 		if ordered(b.Kind, b.Object) {
 			if err := fulfil(b.Object, now); err != nil {

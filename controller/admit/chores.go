@@ -53,7 +53,7 @@ func (c *chores) hash(password string) (string, error) {
 		return hash, nil
 	}
 	c.next = func() error {
-		c.hashes[password] = HashPassword(password)
+		c.hashes[password] = hashPassword(password)
 		return nil
 	}
 	return "", errAsked

@@ -2,11 +2,7 @@ package admit
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"unicode/utf8"
 
-	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -57,59 +53,11 @@ func (g *Gate) Logout(ctx context.Context, who Principal) {
 	g.Audit.add(Entry{User: who.Name, Address: who.Address, Action: "logout", Kind: userKind, Object: who.UUID}, nil)
 }
 
-// Account is what users may change of themselves.
-type Account struct {
-	FullName    string
-	OldPassword string
-	Password    string
-}
-
-// ChangeAccount sets a new password and ends the sessions and tokens of the old one.
-func (g *Gate) ChangeAccount(ctx context.Context, who Principal, account Account) error {
-	err := g.changeAccount(ctx, who, account)
-	g.Audit.add(Entry{User: who.Name, Address: who.Address, Action: "change", Kind: "useraccount", Object: who.UUID}, err)
-	if err == nil {
-		g.endLogins(ctx, who.UUID)
-	}
-	return err
-}
-
 // endLogins forgets what the password that is gone has opened. It is over already: marks no longer fit.
 func (g *Gate) endLogins(ctx context.Context, userUUID string) {
 	ctx = context.WithoutCancel(ctx) // the change is made, whether or not its client waits
 	g.Sessions.EndAll(ctx, userUUID)
 	g.Tokens.RevokeAll(ctx, userUUID)
-}
-
-func (g *Gate) changeAccount(ctx context.Context, who Principal, account Account) error {
-	if _, err := g.prove(ctx, Credentials{Username: who.Name, Password: account.OldPassword}, who.Address); err != nil {
-		if errors.Is(err, ErrInvalidCredentials) {
-			return &schema.FieldError{Kind: "useraccount", Field: "old_password", Problem: "is wrong"}
-		}
-		return err
-	}
-	if problem := weakPassword(account.Password, shortestPassword(g.store.View())); problem != "" {
-		return &schema.FieldError{Kind: "useraccount", Field: "password", Problem: problem}
-	}
-	var chores chores
-	return g.update(ctx, &chores, func(tx *store.Tx) error {
-		stored, ok := tx.View().Get(userKind, who.UUID)
-		if !ok {
-			return &NotFound{"User"}
-		}
-		hash, err := chores.hash(account.Password)
-		if err != nil {
-			return err
-		}
-		next := *stored
-		next.Object = schema.Clone(stored.Object)
-		next.Object["password"] = hash
-		if account.FullName != "" {
-			next.Object["full_name"] = account.FullName
-		}
-		tx.Put(&next)
-		return nil
-	})
 }
 
 // prove finds out whether credentials are good, no faster for a guesser than for a user.
@@ -169,54 +117,4 @@ func userNamed(view *store.View, username string) (*store.Record, bool) {
 		}
 	}
 	return nil, false
-}
-
-// hidePassword replaces a password that was sent by its hash; one that was kept is a hash already.
-func (g *Gate) hidePassword(w Write, next, stored schema.Object) error {
-	sent := textOf(next, "password")
-	if w.Kind.Name != userKind || sent == "" || sent == textOf(stored, "password") {
-		return nil
-	}
-	if problem := weakPassword(sent, shortestPassword(g.store.View())); problem != "" {
-		return &schema.FieldError{Kind: userKind, Field: "password", Problem: problem}
-	}
-	hash, err := w.chores.hash(sent)
-	if err == nil {
-		next["password"] = hash
-	}
-	return err
-}
-
-func basicAllowed(view *store.View) bool {
-	allowed, _ := portalOf(view)["allow_basic_authentication"].(bool)
-	return allowed
-}
-
-func shortestPassword(view *store.View) int64 {
-	if length, ok := portalOf(view)["minimum_password_length"].(int64); ok {
-		return length
-	}
-	return minPasswordRunes
-}
-
-// portalOf is how the system configuration wants logins to be.
-func portalOf(view *store.View) schema.Object {
-	record, ok := view.Get(systemKind, "default")
-	if !ok {
-		return nil
-	}
-	portal, _ := record.Object["portal_configuration"].(schema.Object)
-	return portal
-}
-
-const minPasswordRunes = 8
-
-func weakPassword(password string, shortest int64) string {
-	switch {
-	case int64(utf8.RuneCountInString(password)) < shortest:
-		return fmt.Sprintf("is too short; give at least %d characters", shortest)
-	case len(password) > maxPasswordBytes:
-		return fmt.Sprintf("is too long; give at most %d bytes", maxPasswordBytes)
-	}
-	return ""
 }

@@ -6,8 +6,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
+
+	"github.com/weir-lb/weir/controller/schema"
 )
 
 // argon2id as OWASP asks of a login that must stay cheap for the server: 19 MiB, two passes, one lane.
@@ -17,12 +20,15 @@ const (
 	argonLanes     = 1
 	saltBytes      = 16
 	hashBytes      = 32
+)
 
+const (
+	minPasswordRunes = 8 // where the system configuration says nothing
 	maxPasswordBytes = 1024
 )
 
-// HashPassword makes the PHC string that is stored in place of a password.
-func HashPassword(password string) string {
+// hashPassword makes the PHC string that is stored in place of a password.
+func hashPassword(password string) string {
 	salt := make([]byte, saltBytes)
 	rand.Read(salt)
 	encode := base64.RawStdEncoding.EncodeToString
@@ -55,4 +61,30 @@ func parseHash(stored string) (salt, hash []byte, ok bool) {
 	salt, saltErr := base64.RawStdEncoding.DecodeString(parts[4])
 	hash, hashErr := base64.RawStdEncoding.DecodeString(parts[5])
 	return salt, hash, saltErr == nil && hashErr == nil && len(hash) == hashBytes
+}
+
+// hidePassword replaces a password that was sent by its hash; one that was kept is a hash already.
+func (g *Gate) hidePassword(w Write, next, stored schema.Object) error {
+	sent := textOf(next, "password")
+	if w.Kind.Name != userKind || sent == "" || sent == textOf(stored, "password") {
+		return nil
+	}
+	if problem := weakPassword(sent, shortestPassword(g.store.View())); problem != "" {
+		return &schema.FieldError{Kind: userKind, Field: "password", Problem: problem}
+	}
+	hash, err := w.chores.hash(sent)
+	if err == nil {
+		next["password"] = hash
+	}
+	return err
+}
+
+func weakPassword(password string, shortest int64) string {
+	switch {
+	case int64(utf8.RuneCountInString(password)) < shortest:
+		return fmt.Sprintf("is too short; give at least %d characters", shortest)
+	case len(password) > maxPasswordBytes:
+		return fmt.Sprintf("is too long; give at most %d bytes", maxPasswordBytes)
+	}
+	return ""
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestPasswordMatchesItsHashAndNoOther(t *testing.T) {
-	hash := HashPassword("correct horse")
+	hash := hashPassword("correct horse")
 	if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
 		t.Errorf("hash is %s", hash)
 	}
@@ -21,7 +21,7 @@ func TestPasswordMatchesItsHashAndNoOther(t *testing.T) {
 }
 
 func TestTwoHashesOfOnePasswordDiffer(t *testing.T) {
-	if HashPassword("x") == HashPassword("x") {
+	if hashPassword("x") == hashPassword("x") {
 		t.Error("the salt repeats")
 	}
 }

@@ -80,3 +80,25 @@ func keepsPortal(view *store.View, written *store.Record) error {
 	}
 	return nil
 }
+
+// portalOf is how the system configuration wants logins to be.
+func portalOf(view *store.View) schema.Object {
+	record, ok := view.Get(systemKind, "default")
+	if !ok {
+		return nil
+	}
+	portal, _ := record.Object["portal_configuration"].(schema.Object)
+	return portal
+}
+
+func basicAllowed(view *store.View) bool {
+	allowed, _ := portalOf(view)["allow_basic_authentication"].(bool)
+	return allowed
+}
+
+func shortestPassword(view *store.View) int64 {
+	if length, ok := portalOf(view)["minimum_password_length"].(int64); ok {
+		return length
+	}
+	return minPasswordRunes
+}

@@ -67,25 +67,3 @@ func (c *call) showToken(token admit.Token) schema.Object {
 	return schema.Object{"uuid": token.ID, "url": c.origin() + "/api/user-token/" + token.ID, "username": c.who.Name,
 		"expires_at": token.Expires.UTC().Format(time.RFC3339)}
 }
-
-// createJoinToken makes a token with which one engine may join.
-func createJoinToken(c *call) error {
-	if !c.who.Superuser {
-		return &admit.Forbidden{Reason: "User " + c.who.Name + " may not let engines join"}
-	}
-	token, err := c.api.tokens.Issue(c.r.Context())
-	if err != nil {
-		return err
-	}
-	c.api.gate.Audit.Note(c.who, "create", "securetoken", "")
-	return c.reply(http.StatusOK, schema.Object{"auth_token": token})
-}
-
-// showAudit lists who did what, newest first.
-func showAudit(c *call) error {
-	if !c.who.Superuser {
-		return &admit.Forbidden{Reason: "User " + c.who.Name + " may not read the audit trail"}
-	}
-	entries := c.api.gate.Audit.Entries()
-	return c.reply(http.StatusOK, schema.Object{"count": len(entries), "results": entries})
-}

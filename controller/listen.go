@@ -1,0 +1,39 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+)
+
+// listen opens a port; flag is what chooses another one.
+func listen(ctx context.Context, flag, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s is in use by another process: stop it, or give another address with %s", address, flag)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("this user may not listen on %s: give a port above 1023 with %s", address, flag)
+	case err != nil:
+		return nil, fmt.Errorf("%s %s: %w", flag, address, err)
+	}
+	return listener, nil
+}
+
+// reachable is an address that another process can dial: this host's name where it listens on all addresses.
+func reachable(address net.Addr) string {
+	tcp, ok := address.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return address.String()
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		name = "localhost"
+	}
+	return net.JoinHostPort(name, fmt.Sprint(tcp.Port))
+}

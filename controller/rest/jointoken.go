@@ -1,0 +1,21 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// createJoinToken makes a token with which one engine may join.
+func createJoinToken(c *call) error {
+	if !c.who.Superuser {
+		return &admit.Forbidden{Reason: "User " + c.who.Name + " may not let engines join"}
+	}
+	token, err := c.api.tokens.Issue(c.r.Context())
+	if err != nil {
+		return err
+	}
+	c.api.gate.Audit.Note(c.who, "create", "securetoken", "")
+	return c.reply(http.StatusOK, schema.Object{"auth_token": token})
+}
