@@ -19,7 +19,7 @@ const (
 )
 
 // ErrTokenFormat says that a text is no join token. The controller decides whether a well-formed one is good.
-var ErrTokenFormat = errors.New("not a join token: want weir1.<fingerprint>.<secret>, as `weir token create` prints it")
+var ErrTokenFormat = errors.New("not a join token: want weir1.<fingerprint>.<secret>, as `weir token` prints it")
 
 // Token is a join token: what an operator carries from the controller to a new engine.
 type Token struct {
