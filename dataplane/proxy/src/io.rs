@@ -122,9 +122,6 @@ pub trait Io {
     /// Sets, moves or clears the one deadline of a connection.
     fn deadline(&mut self, conn: Conn, at: Option<Time>);
 
-    /// Sends what is queued, then tells the peer that no more comes; reading goes on.
-    fn finish(&mut self, conn: Conn);
-
     /// Ends a connection. The handle is dead when this returns; no event of it follows.
     fn close(&mut self, conn: Conn, how: Close);
 }

@@ -21,7 +21,7 @@ use crate::{
     listener::Listener,
     poller::{EDGE, FAILED, OVER, PEER_DONE, Poller, READABLE, Report, Reports, WRITABLE, Waker},
     socket,
-    table::{Finish, Input, Output, Phase, Slot, Table, Then},
+    table::{Input, Output, Phase, Slot, Table, Then},
     timers::Timers,
 };
 
@@ -260,7 +260,7 @@ impl Io for Reactor {
 
     fn send(&mut self, conn: Conn, buf: Buf) {
         let Some(slot) = self.table.owned(conn) else { return };
-        if buf.is_empty() || slot.output == Output::Broken || slot.finish != Finish::No {
+        if buf.is_empty() || slot.output == Output::Broken {
             return;
         }
         slot.queued_bytes += buf.len();
@@ -286,14 +286,6 @@ impl Io for Reactor {
     fn deadline(&mut self, conn: Conn, at: Option<Time>) {
         if self.table.owned(conn).is_some() {
             self.timers.set(conn.slot, at);
-        }
-    }
-
-    fn finish(&mut self, conn: Conn) {
-        let Some(slot) = self.table.owned(conn) else { return };
-        if slot.finish == Finish::No {
-            slot.finish = Finish::Asked;
-            self.mark_dirty(conn);
         }
     }
 

@@ -1,5 +1,5 @@
 //! Sending: everything queued on a connection leaves at the end of the batch in one call, and then come the ends:
-//! finish, flush-and-close, linger.
+//! close behind it, or linger.
 
 use std::{
     io::{self, ErrorKind, IoSlice, Write},
@@ -12,7 +12,7 @@ use weir_proxy::io::{Conn, Event, Gone};
 use crate::{
     driver::{LINGER_BYTES_MAX, LINGER_MAX, Reactor, token_of},
     poller::{EDGE, PEER_DONE, READABLE, Report, WRITABLE},
-    table::{Finish, Input, Output, Phase, Slot, Then},
+    table::{Input, Output, Phase, Slot, Then},
 };
 
 /// Pieces in one call.
@@ -99,10 +99,6 @@ impl Reactor {
                     self.drop_input(conn);
                 }
             };
-        }
-        if slot.finish == Finish::Asked {
-            slot.finish = Finish::Done;
-            shut_down(slot);
         }
         if slot.watched.replace(false) {
             self.pending.push(Event::Drained { conn });

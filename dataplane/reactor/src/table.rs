@@ -48,21 +48,12 @@ pub enum Output {
     Broken,
 }
 
-/// How far [`weir_proxy::io::Io::finish`] has got.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Finish {
-    No,
-    Asked,
-    Done,
-}
-
 pub struct Slot {
     pub generation: u32,
     pub phase: Phase,
     pub stream: Option<TcpStream>,
     pub input: Input,
     pub output: Output,
-    pub finish: Finish,
     /// Whether the handler wants to be given what arrives.
     pub reading: bool,
     /// The kernel has seen the peer's end: a short read is the last.
@@ -87,7 +78,6 @@ impl Slot {
             stream: None,
             input: Input::Drained,
             output: Output::Clear,
-            finish: Finish::No,
             reading: true,
             peer_done: false,
             dirty: false,

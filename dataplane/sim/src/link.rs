@@ -42,7 +42,6 @@ pub struct Link {
     pub outgoing: VecDeque<Buf>,
     pub queued_bytes: usize,
     pub queued_bytes_most: usize,
-    pub finish: bool,
     pub fin_sent: bool,
     /// The engine has asked, and was told that bytes are queued.
     pub seen_queued: Cell<bool>,
@@ -79,7 +78,6 @@ impl Link {
             outgoing: VecDeque::new(),
             queued_bytes: 0,
             queued_bytes_most: 0,
-            finish: false,
             fin_sent: false,
             seen_queued: Cell::default(),
             dirty: false,

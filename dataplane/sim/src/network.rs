@@ -318,7 +318,8 @@ impl Network {
         if state.queued_bytes == 0 && state.seen_queued.take() {
             self.agenda.add(self.now, Act::Drained(link));
         }
-        if state.queued_bytes == 0 && state.finish && !state.fin_sent {
+        let ends = matches!(state.closed, Some(Close::Flush | Close::Linger));
+        if ends && state.queued_bytes == 0 && !state.fin_sent {
             state.fin_sent = true;
             let at = state.arrival_at_peer(self.now);
             self.agenda.add(at, Act::PeerFin(link));

@@ -64,8 +64,6 @@ impl Io for Tape {
         self.sides.entry(conn).or_default().deadline = at;
     }
 
-    fn finish(&mut self, _conn: Conn) {}
-
     fn close(&mut self, conn: Conn, how: Close) {
         let side = self.sides.entry(conn).or_default();
         side.closed = Some(how);

@@ -43,7 +43,6 @@ impl Io for Network {
 
     fn send(&mut self, conn: Conn, buf: Buf) {
         let Some(link) = self.link_of(conn) else { return };
-        assert!(!self.links[link].finish, "sends after it has finished");
         self.note(conn, format_args!("sends {} bytes", buf.len()));
         self.links[link].queue(buf);
         self.mark_dirty(link);
@@ -73,12 +72,6 @@ impl Io for Network {
         }
     }
 
-    fn finish(&mut self, conn: Conn) {
-        let Some(link) = self.link_of(conn) else { return };
-        self.links[link].finish = true;
-        self.mark_dirty(link);
-    }
-
     fn close(&mut self, conn: Conn, how: Close) {
         let Some(link) = self.link_of(conn) else { return };
         self.note(conn, format_args!("closes: {how:?}"));
@@ -90,7 +83,6 @@ impl Io for Network {
             Close::Abort => self.answer_with_reset(link),
             Close::Flush if unread => self.answer_with_reset(link),
             Close::Flush | Close::Linger => {
-                self.links[link].finish = true;
                 self.mark_dirty(link);
                 self.at(FLUSH_TIME, Act::Forget(link));
                 self.push_to_engine(link);
