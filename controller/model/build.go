@@ -86,8 +86,6 @@ func (b *builder) model(revision int64) *Model {
 		Revision:        revision,
 		VirtualServices: sorted(b.virtualServices),
 		Pools:           sorted(b.pools),
-		HealthMonitors:  sorted(b.monitors),
-		Certificates:    sorted(b.certificates),
 		Groups:          sorted(b.groups),
 		Engines:         sorted(b.engines),
 	}

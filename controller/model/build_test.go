@@ -79,7 +79,7 @@ func TestResolvesAllThatAVirtualServiceNeeds(t *testing.T) {
 		t.Fatalf("got %+v with findings %v", m, findings)
 	}
 	vs := m.VirtualServices[0]
-	if vs.Pool != m.Pools[0] || vs.Pool.HealthMonitors[0].UUID != "hm-1" || vs.Certificates[0] != m.Certificates[0] {
+	if vs.Pool != m.Pools[0] || vs.Pool.HealthMonitors[0].UUID != "hm-1" || vs.Certificates[0].UUID != "cert-1" {
 		t.Errorf("pool %v, certificates %v", vs.Pool, vs.Certificates)
 	}
 	if want := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::2")}; !slices.Equal(vs.Addresses, want) {
@@ -144,10 +144,13 @@ func TestKnowsWhichCheckAMonitorMakes(t *testing.T) {
 	w := seed(t)
 	w.add(t, "healthmonitor", "hm-2", `{"name":"m","type":"HEALTH_MONITOR_HTTP","http_monitor":{"http_request":"GET /a"},"https_monitor":{}}`)
 	w.add(t, "healthmonitor", "hm-3", `{"name":"m3","type":"HEALTH_MONITOR_TCP","http_monitor":{}}`)
+	w.add(t, "pool", "pool-2", `{"name":"p2","health_monitor_refs":["hm-2","hm-3"]}`)
 	m, _ := Build(1, w)
 	checks := map[string]*schema.HTTPMonitor{}
-	for _, monitor := range m.HealthMonitors {
-		checks[monitor.UUID] = monitor.Check
+	for _, pool := range m.Pools {
+		for _, monitor := range pool.HealthMonitors {
+			checks[monitor.UUID] = monitor.Check
+		}
 	}
 	if checks["hm-1"].Request != "GET / HTTP/1.0" || checks["hm-2"].Request != "GET /a" || checks["hm-3"] != nil {
 		t.Errorf("got %v", checks)

@@ -14,8 +14,6 @@ type Model struct {
 	Revision        int64
 	VirtualServices []*VirtualService
 	Pools           []*Pool
-	HealthMonitors  []*HealthMonitor
-	Certificates    []*Certificate
 	Groups          []*Group
 	Engines         []*Engine
 }
