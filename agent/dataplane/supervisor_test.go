@@ -25,8 +25,8 @@ import (
 // patience is far more than anything here takes.
 const patience = 20 * time.Second
 
-// desk is a Supervisor with the far end of its protocol played by the test, as a data plane that runs already.
-type desk struct {
+// rig is a Supervisor with the far end of its protocol played by the test, as a data plane that runs already.
+type rig struct {
 	*testing.T
 	supervisor *Supervisor
 	listener   net.Listener
@@ -34,93 +34,93 @@ type desk struct {
 	states     []*dataplanev1.ServerState
 }
 
-func (d *desk) Applied(plan *enginev1.Plan, _ []*dataplanev1.Finding) {
-	d.told <- fmt.Sprintf("applied %d", plan.GetRevision())
+func (r *rig) Applied(plan *enginev1.Plan, _ []*dataplanev1.Finding) {
+	r.told <- fmt.Sprintf("applied %d", plan.GetRevision())
 }
-func (d *desk) Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding) {
-	d.told <- fmt.Sprintf("refused %d: %s", plan.GetRevision(), errors[0].GetMessage())
+func (r *rig) Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding) {
+	r.told <- fmt.Sprintf("refused %d: %s", plan.GetRevision(), errors[0].GetMessage())
 }
-func (d *desk) Changed(status *enginev1.Status) {
-	d.told <- fmt.Sprintf("%v at %d %s", status.GetDataplane(), status.GetServingRevision(), status.GetReason())
+func (r *rig) Changed(status *enginev1.Status) {
+	r.told <- fmt.Sprintf("%v at %d %s", status.GetDataplane(), status.GetServingRevision(), status.GetReason())
 }
-func (d *desk) Sampled(sample *dataplanev1.Sample) {
-	d.told <- fmt.Sprintf("sample %d", sample.GetUnixMs())
+func (r *rig) Sampled(sample *dataplanev1.Sample) {
+	r.told <- fmt.Sprintf("sample %d", sample.GetUnixMs())
 }
 
-func (d *desk) expect(want ...string) {
-	d.Helper()
+func (r *rig) expect(want ...string) {
+	r.Helper()
 	for _, want := range want {
 		select {
-		case got := <-d.told:
+		case got := <-r.told:
 			if !strings.HasPrefix(got, want) {
-				d.Fatalf("want %q, got %q", want, got)
+				r.Fatalf("want %q, got %q", want, got)
 			}
 		case <-time.After(patience):
-			d.Fatalf("never heard %q", want)
+			r.Fatalf("never heard %q", want)
 		}
 	}
 }
 
-// newDesk makes a Supervisor that will find the data plane that accept plays. It keeps it, because that is this process.
-func newDesk(t *testing.T) *desk {
+// newRig makes a Supervisor that will find the data plane that accept plays. It keeps it, because that is this process.
+func newRig(t *testing.T) *rig {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "socket")
 	listener, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{
+	r := &rig{
 		T: t, listener: listener, told: make(chan string, 100),
 		states: []*dataplanev1.ServerState{{PoolUuid: "p", ServerId: "s", Up: true}},
 	}
-	d.supervisor = New(Config{
-		Socket: path, Keep: true, States: func() []*dataplanev1.ServerState { return d.states }, Observer: d,
+	r.supervisor = New(Config{
+		Socket: path, Keep: true, States: func() []*dataplanev1.ServerState { return r.states }, Observer: r,
 		Log: slog.New(slog.DiscardHandler),
 	})
-	return d
+	return r
 }
 
-func (d *desk) run() {
+func (r *rig) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { d.supervisor.Run(ctx) })
-	d.Cleanup(func() { cancel(); running.Wait(); d.listener.Close() })
+	running.Go(func() { r.supervisor.Run(ctx) })
+	r.Cleanup(func() { cancel(); running.Wait(); r.listener.Close() })
 }
 
 // accept plays a data plane of two workers that serves this revision with these sockets.
-func (d *desk) accept(revision uint64, held ...*dataplanev1.Socket) *net.UnixConn {
-	d.Helper()
-	connection, err := d.listener.Accept()
+func (r *rig) accept(revision uint64, held ...*dataplanev1.Socket) *net.UnixConn {
+	r.Helper()
+	connection, err := r.listener.Accept()
 	if err != nil {
-		d.Fatal(err)
+		r.Fatal(err)
 	}
-	d.Cleanup(func() { connection.Close() })
+	r.Cleanup(func() { connection.Close() })
 	far := connection.(*net.UnixConn)
-	far.Write(frameBytes(d.T, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Hello{
+	far.Write(frameBytes(r.T, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Hello{
 		Hello: &dataplanev1.Hello{Workers: 2, AppliedRevision: revision},
 	}}))
 	var descriptors []int
 	for _, socket := range held {
 		descriptor, err := listen(netip.AddrPortFrom(netip.MustParseAddr(socket.GetAddress()), uint16(socket.GetPort())))
 		if err != nil {
-			d.Fatal(err)
+			r.Fatal(err)
 		}
 		descriptors = append(descriptors, descriptor)
 	}
-	content := frameBytes(d.T, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sockets{
+	content := frameBytes(r.T, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sockets{
 		Sockets: &dataplanev1.Sockets{Sockets: held, Last: true},
 	}})
 	if _, _, err := far.WriteMsgUnix(content, unix.UnixRights(descriptors...), nil); err != nil {
-		d.Fatal(err)
+		r.Fatal(err)
 	}
 	closeAll(descriptors)
 	return far
 }
 
 // next reads one frame and writes it as a line.
-func (d *desk) next(far *net.UnixConn) string {
-	d.Helper()
-	message, descriptors := receive(d.T, far)
+func (r *rig) next(far *net.UnixConn) string {
+	r.Helper()
+	message, descriptors := receive(r.T, far)
 	switch frame := message.GetFrame().(type) {
 	case *dataplanev1.ToDataplane_Sockets:
 		return fmt.Sprintf("%d sockets", descriptors)
@@ -133,19 +133,19 @@ func (d *desk) next(far *net.UnixConn) string {
 	}
 }
 
-func (d *desk) expectFrames(far *net.UnixConn, want ...string) {
-	d.Helper()
+func (r *rig) expectFrames(far *net.UnixConn, want ...string) {
+	r.Helper()
 	for _, want := range want {
-		if got := d.next(far); got != want {
-			d.Fatalf("want %q, got %q", want, got)
+		if got := r.next(far); got != want {
+			r.Fatalf("want %q, got %q", want, got)
 		}
 	}
 }
 
-func (d *desk) answer(far io.Writer, message *dataplanev1.FromDataplane) {
-	d.Helper()
-	if _, err := far.Write(frameBytes(d.T, message)); err != nil {
-		d.Fatal(err)
+func (r *rig) answer(far io.Writer, message *dataplanev1.FromDataplane) {
+	r.Helper()
+	if _, err := far.Write(frameBytes(r.T, message)); err != nil {
+		r.Fatal(err)
 	}
 }
 
@@ -179,126 +179,126 @@ func connects(port uint32) bool {
 }
 
 func TestGivesSocketsAndStatesBeforeThePlanAndStatesAgainAfterIt(t *testing.T) {
-	d := newDesk(t)
+	r := newRig(t)
 	port := freePort(t)
-	d.supervisor.Apply(planAt(1, port))
-	d.run()
-	far := d.accept(0)
-	d.expect("DATAPLANE_STATE_RUNNING at 0")
-	d.expectFrames(far, "1 states", "2 sockets", "plan 1")
-	d.answer(far, ackOf(1))
-	d.expect("DATAPLANE_STATE_RUNNING at 1", "applied 1")
-	d.expectFrames(far, "1 states")
-	d.answer(far, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{Sample: &dataplanev1.Sample{UnixMs: 5}}})
-	d.expect("sample 5")
+	r.supervisor.Apply(planAt(1, port))
+	r.run()
+	far := r.accept(0)
+	r.expect("DATAPLANE_STATE_RUNNING at 0")
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("DATAPLANE_STATE_RUNNING at 1", "applied 1")
+	r.expectFrames(far, "1 states")
+	r.answer(far, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{Sample: &dataplanev1.Sample{UnixMs: 5}}})
+	r.expect("sample 5")
 }
 
 func TestTakesOverTheSocketsOfADataPlaneThatRuns(t *testing.T) {
-	d := newDesk(t)
+	r := newRig(t)
 	port, old := freePort(t), freePort(t)
-	d.supervisor.Apply(planAt(2, port))
-	d.run()
+	r.supervisor.Apply(planAt(2, port))
+	r.run()
 	socket := func(port, worker uint32) *dataplanev1.Socket {
 		return &dataplanev1.Socket{Address: "127.0.0.1", Port: port, Worker: worker}
 	}
-	far := d.accept(1, socket(port, 0), socket(port, 1), socket(old, 0))
-	d.expect("DATAPLANE_STATE_RUNNING at 1")
-	d.expectFrames(far, "1 states", "plan 2")
+	far := r.accept(1, socket(port, 0), socket(port, 1), socket(old, 0))
+	r.expect("DATAPLANE_STATE_RUNNING at 1")
+	r.expectFrames(far, "1 states", "plan 2")
 	if !connects(port) || !connects(old) {
 		t.Error("a socket was closed before the Plan was answered")
 	}
-	d.answer(far, ackOf(2))
-	d.expect("DATAPLANE_STATE_RUNNING at 2", "applied 2")
-	d.expectFrames(far, "1 states")
+	r.answer(far, ackOf(2))
+	r.expect("DATAPLANE_STATE_RUNNING at 2", "applied 2")
+	r.expectFrames(far, "1 states")
 	if !connects(port) || connects(old) {
 		t.Errorf("used one open: %v, unused one open: %v", connects(port), connects(old))
 	}
 }
 
 func TestClosesWhatARefusedPlanWantedAndKeepsWhatServes(t *testing.T) {
-	d := newDesk(t)
+	r := newRig(t)
 	first, second := freePort(t), freePort(t)
-	d.run()
-	far := d.accept(0)
-	d.expect("DATAPLANE_STATE_RUNNING at 0")
-	d.expectFrames(far, "1 states")
-	d.supervisor.Apply(planAt(1, first))
-	d.expectFrames(far, "2 sockets", "plan 1")
-	d.answer(far, ackOf(1))
-	d.expect("DATAPLANE_STATE_RUNNING at 1", "applied 1")
-	d.expectFrames(far, "1 states")
-	d.supervisor.Apply(planAt(2, second))
-	d.expectFrames(far, "2 sockets", "plan 2")
-	d.answer(far, nackOf(2, "no such cipher"))
-	d.expect("refused 2: no such cipher")
+	r.run()
+	far := r.accept(0)
+	r.expect("DATAPLANE_STATE_RUNNING at 0")
+	r.expectFrames(far, "1 states")
+	r.supervisor.Apply(planAt(1, first))
+	r.expectFrames(far, "2 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("DATAPLANE_STATE_RUNNING at 1", "applied 1")
+	r.expectFrames(far, "1 states")
+	r.supervisor.Apply(planAt(2, second))
+	r.expectFrames(far, "2 sockets", "plan 2")
+	r.answer(far, nackOf(2, "no such cipher"))
+	r.expect("refused 2: no such cipher")
 	if !connects(first) || connects(second) {
 		t.Errorf("serving one open: %v, refused one open: %v", connects(first), connects(second))
 	}
-	d.supervisor.Apply(planAt(3, second))
-	d.expectFrames(far, "2 sockets", "plan 3")
+	r.supervisor.Apply(planAt(3, second))
+	r.expectFrames(far, "2 sockets", "plan 3")
 }
 
 func TestRefusesAPlanItselfWhenAPortIsInUse(t *testing.T) {
-	d := newDesk(t)
+	r := newRig(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	d.supervisor.Apply(planAt(1, uint32(netip.MustParseAddrPort(taken.Addr().String()).Port())))
-	d.run()
-	far := d.accept(0)
-	d.expect("DATAPLANE_STATE_RUNNING at 0", "refused 1: cannot listen on "+taken.Addr().String())
-	d.supervisor.Apply(planAt(2))
-	d.expectFrames(far, "1 states", "plan 2")
+	r.supervisor.Apply(planAt(1, uint32(netip.MustParseAddrPort(taken.Addr().String()).Port())))
+	r.run()
+	far := r.accept(0)
+	r.expect("DATAPLANE_STATE_RUNNING at 0", "refused 1: cannot listen on "+taken.Addr().String())
+	r.supervisor.Apply(planAt(2))
+	r.expectFrames(far, "1 states", "plan 2")
 }
 
 func TestComesBackToADataPlaneWhoseConnectionBroke(t *testing.T) {
-	d := newDesk(t)
+	r := newRig(t)
 	port := freePort(t)
-	d.supervisor.Apply(planAt(1, port))
-	d.run()
-	far := d.accept(0)
-	d.expectFrames(far, "1 states", "2 sockets", "plan 1")
-	d.answer(far, ackOf(1))
-	d.expect("DATAPLANE_STATE_RUNNING at 0", "DATAPLANE_STATE_RUNNING at 1", "applied 1")
-	d.expectFrames(far, "1 states")
+	r.supervisor.Apply(planAt(1, port))
+	r.run()
+	far := r.accept(0)
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("DATAPLANE_STATE_RUNNING at 0", "DATAPLANE_STATE_RUNNING at 1", "applied 1")
+	r.expectFrames(far, "1 states")
 	far.Close()
-	d.expectFrames(d.accept(1), "1 states", "2 sockets", "plan 1")
+	r.expectFrames(r.accept(1), "1 states", "2 sockets", "plan 1")
 	if !connects(port) {
 		t.Error("the socket did not stay open")
 	}
 }
 
 // mortal lets the supervisor kill the data plane that the test plays.
-func (d *desk) mortal() {
+func (r *rig) mortal() {
 	exited := make(chan struct{})
-	d.supervisor.process = &process{pid: os.Getpid(), exited: exited, signal: func(os.Signal) error {
+	r.supervisor.process = &process{pid: os.Getpid(), exited: exited, signal: func(os.Signal) error {
 		defer close(exited)
-		return d.listener.Close()
+		return r.listener.Close()
 	}}
 }
 
 func TestReplacesADataPlaneThatLivesAndDoesNotServe(t *testing.T) {
-	d := newDesk(t)
-	d.mortal()
-	d.supervisor.beat = time.Millisecond
-	d.run()
-	d.accept(3)
-	d.expect("DATAPLANE_STATE_RUNNING at 3", "DATAPLANE_STATE_BACKING_OFF at 0 it was stuck: no Sample for 5ms")
+	r := newRig(t)
+	r.mortal()
+	r.supervisor.beat = time.Millisecond
+	r.run()
+	r.accept(3)
+	r.expect("DATAPLANE_STATE_RUNNING at 3", "DATAPLANE_STATE_BACKING_OFF at 0 it was stuck: no Sample for 5ms")
 }
 
 func TestRefusesAPlanThatTwoDataPlanesDiedOfAndSaysWhatChangedInIt(t *testing.T) {
-	d := newDesk(t)
+	r := newRig(t)
 	deadly := &attempt{plan: planAt(2, 81), deaths: deathsMax - 1}
-	d.supervisor.rollout = rollout{applied: &attempt{plan: planAt(1, 80)}, pending: deadly, flight: deadly}
-	d.supervisor.bury(t.Context(), errors.New("signal: aborted"), 0)
-	d.expect("DATAPLANE_STATE_BACKING_OFF at 0 signal: aborted",
+	r.supervisor.rollout = rollout{applied: &attempt{plan: planAt(1, 80)}, pending: deadly, flight: deadly}
+	r.supervisor.bury(t.Context(), errors.New("signal: aborted"), 0)
+	r.expect("DATAPLANE_STATE_BACKING_OFF at 0 signal: aborted",
 		"refused 2: the data plane died 2 times while taking a Plan in which this object changed: signal: aborted")
 }
 
 func TestCountsADataPlaneAsStuckOnlyWhenNoSampleComesForLong(t *testing.T) {
-	d := newDesk(t)
+	r := newRig(t)
 	for name, c := range map[string]struct {
 		applying bool
 		most     int
@@ -310,7 +310,7 @@ func TestCountsADataPlaneAsStuckOnlyWhenNoSampleComesForLong(t *testing.T) {
 					t.Fatalf("stuck after %d beats, want %d", beats, c.most)
 				}
 			}
-			d.supervisor.hear(l, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{}})
+			r.supervisor.hear(l, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{}})
 			if l.stuck(c.applying) {
 				t.Error("stuck though a Sample came")
 			}

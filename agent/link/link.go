@@ -93,7 +93,7 @@ func (l *Link) Run(ctx context.Context) error {
 	pause := backoff.Backoff{First: 100 * time.Millisecond, Most: 5 * time.Second}
 	var said string
 	for {
-		welcomed, err := l.visit(ctx)
+		welcomed, err := l.converse(ctx)
 		if ctx.Err() != nil || l.isLeaving() {
 			return nil
 		}
@@ -121,8 +121,8 @@ func (l *Link) Run(ctx context.Context) error {
 	}
 }
 
-// visit joins if it must and holds one session until it breaks, which is always an error.
-func (l *Link) visit(ctx context.Context) (welcomed bool, err error) {
+// converse joins if it must and holds one session until it breaks, which is always an error.
+func (l *Link) converse(ctx context.Context) (welcomed bool, err error) {
 	if err := l.identify(ctx); err != nil {
 		return false, err
 	}
