@@ -127,10 +127,6 @@ impl Balancer {
         self.positions.get(&id).is_some_and(|position| self.servers[*position].up)
     }
 
-    pub fn connections(&self, id: u32) -> u32 {
-        self.positions.get(&id).map_or(0, |position| self.servers[*position].connections)
-    }
-
     fn server_mut(&mut self, id: u32) -> Option<&mut Server> {
         self.positions.get(&id).map(|position| &mut self.servers[*position])
     }
