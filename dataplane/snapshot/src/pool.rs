@@ -44,8 +44,6 @@ pub struct Server {
     /// What the operator and the agent call it, unique in its pool: "10.0.0.1:80".
     pub name: String,
     pub address: SocketAddr,
-    /// Empty: none was given.
-    pub hostname: String,
 }
 
 /// What a request is hashed by, for [`weir_balance::Algorithm::ConsistentHash`].
@@ -146,7 +144,7 @@ impl PoolReader<'_> {
                 }
                 let id = self.server_ids.of(&server_key(&source.uuid, &server.id));
                 let address = server_address(pool, position, server, findings)?;
-                Some(Server { id, name: server.id.clone(), address, hostname: server.hostname.clone() })
+                Some(Server { id, name: server.id.clone(), address })
             })
             .collect()
     }
