@@ -15,8 +15,19 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// ask sends raw bytes and returns what comes back until the connection is closed.
+// ask sends raw bytes, as far as they are taken, and returns what comes back until the connection is closed.
 func ask(t *testing.T, raw string) (string, error) {
+	t.Helper()
+	return askAndThen(t, raw, func(*net.TCPConn) error { return nil })
+}
+
+// askAndEnd is ask by a client that sends no more and says so.
+func askAndEnd(t *testing.T, raw string) (string, error) {
+	t.Helper()
+	return askAndThen(t, raw, (*net.TCPConn).CloseWrite)
+}
+
+func askAndThen(t *testing.T, raw string, then func(*net.TCPConn) error) (string, error) {
 	t.Helper()
 	conn, err := net.Dial("tcp", plainAddress)
 	if err != nil {
@@ -26,9 +37,11 @@ func ask(t *testing.T, raw string) (string, error) {
 	if err := conn.SetDeadline(time.Now().Add(15 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(conn, raw); err != nil {
-		return "", err
-	}
+	go func() {
+		if _, err := io.WriteString(conn, raw); err == nil {
+			_ = then(conn.(*net.TCPConn))
+		}
+	}()
 	all, err := io.ReadAll(conn)
 	return string(all), err
 }
@@ -53,6 +66,21 @@ func TestBadRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
 		"TE in HTTP/1.0":      {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
 		"negative length":     {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", "400"},
 		"length over 64 bits": {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", "400"},
+		"list of lengths":     {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 1\r\n\r\nx", "400"},
+		"length with a plus":  {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\nx", "400"},
+		"bare CR":             {"POST / HTTP/1.1\r\nHost: a\r\nX: y\rTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
+		"folded coding":       {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n", "400"},
+		"coding behind a VT":  {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \vchunked\r\n\r\n0\r\n\r\n", "400"},
+		"chunked not last":    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", "400"},
+		"chunked twice":       {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
+		"unknown coding":      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "501"},
+		"chunk size with LF":  {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0;a\n\r\n", "400"},
+		"length in a trailer": {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 1\r\n\r\n", "400"},
+		"authority as target": {"GET b:80 HTTP/1.1\r\nHost: a\r\n\r\n", "400"},
+		"user in the target":  {"GET http://u@b/ HTTP/1.1\r\nHost: a\r\n\r\n", "400"},
+		"tunnel":              {"CONNECT b:80 HTTP/1.1\r\nHost: b:80\r\n\r\n", "501"},
+		"refused while body streams": {
+			"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n" + strings.Repeat("x", 4<<20), "400"},
 	} {
 		got, err := ask(t, c.raw)
 		if !strings.HasPrefix(got, "HTTP/1.1 "+c.want+" ") {
@@ -67,11 +95,40 @@ func TestBadRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
 	}
 }
 
-func TestBytesOutsideASCIIInAFieldValuePass(t *testing.T) {
+func TestPassesWhatIsForTheServerAndNothingElse(t *testing.T) {
 	setUp(t, echo(t))
-	got, err := ask(t, "GET / HTTP/1.1\r\nHost: a\r\nX-Odd: \xff\xfe\r\nConnection: close\r\n\r\n")
-	if err != nil || !strings.Contains(got, "X-Odd: \xff\xfe") {
-		t.Errorf("%v %q", err, got)
+	for name, c := range map[string]struct{ raw, want, never string }{
+		"bytes outside ASCII":   {"GET / HTTP/1.1\r\nHost: a\r\nX-Odd: \xff\xfe\r\n", "X-Odd: \xff\xfe", ""},
+		"target":                {"GET /a/../b//./%2e%2E?x=%00&y=<|> HTTP/1.1\r\nHost: a\r\n", "GET /a/../b//./%2e%2E?x=%00&y=<|>\n", ""},
+		"absolute target":       {"GET http://b:81?q HTTP/1.1\r\nHost: a\r\n", "GET /?q\n", "http://a"},
+		"host of the target":    {"GET http://b:81?q HTTP/1.1\r\nHost: a\r\n", "http://b:81/elsewhere", ""},
+		"target of the server":  {"OPTIONS * HTTP/1.1\r\nHost: a\r\nMax-Forwards: 3\r\n", "", "400 Bad Request"},
+		"field of this hop":     {"GET / HTTP/1.1\r\nHost: a\r\nConnection: X-Hop\r\nX-Hop: secret\r\nX-End: kept\r\n", "X-End: kept", "secret"},
+		"other protocol":        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n", "200 OK", "Upgrade"},
+		"host as hop field":     {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Host\r\n", "http://a/elsewhere", ""},
+		"length as hop field":   {"POST / HTTP/1.1\r\nHost: a\r\nConnection: Content-Length\r\nContent-Length: 0\r\n", "framing: [] 0\n", ""},
+		"empty line in advance": {"\r\nGET / HTTP/1.1\r\nHost: a\r\n", "200 OK", ""},
+	} {
+		got, err := ask(t, c.raw+"Connection: close\r\n\r\n")
+		if err != nil || !strings.Contains(got, c.want) || c.never != "" && strings.Contains(got, c.never) {
+			t.Errorf("%s: %v %q", name, err, got)
+		}
+	}
+	const get, body = "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nGET / HTT"
+	for name, c := range map[string]struct {
+		raw     string
+		answers int
+	}{
+		"one request":            {get, 1},
+		"pipelined requests":     {get + body + get, 3},
+		"half a request":         {get + "GET / HTTP/1.1\r\nHo", 1},
+		"body that has no end":   {"POST / HTTP/1.0\r\n\r\n" + strings.Repeat("x", 1<<20), 1},
+		"request behind a close": {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" + strings.Repeat(get, 10_000), 1},
+	} {
+		got, err := askAndEnd(t, c.raw)
+		if strings.Count(got, "HTTP/1.1 200 OK\r\n") != c.answers || strings.Count(got, "\nsha256: ") != c.answers {
+			t.Errorf("%s, then the end: want %d answers, got %v %.400q", name, c.answers, err, got)
+		}
 	}
 }
 
