@@ -104,7 +104,7 @@ impl Control {
     pub fn run(mut self, server: Server, workers: Vec<WorkerLink>) -> Result<(), Error> {
         let count = workers.len() as u32;
         (self.workers, self.held, self.served) = (workers, Held::new(count), Served::new(count));
-        let _served = server.start(self.inbox.0.clone())?;
+        let _name = server.start(self.inbox.0.clone())?;
         let mut next_sample = Instant::now() + SAMPLE_EVERY;
         while !self.ended() {
             let until = self.ending.as_ref().map_or(next_sample, |ending| ending.at.min(next_sample));

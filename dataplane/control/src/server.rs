@@ -52,19 +52,19 @@ impl Server {
     }
 
     /// Takes agents from now on, on threads of its own.
-    pub(crate) fn start(self, inbox: mpsc::Sender<Message>) -> io::Result<Served> {
+    pub(crate) fn start(self, inbox: mpsc::Sender<Message>) -> io::Result<SocketName> {
         let path = self.path;
         thread::Builder::new().name("control-accept".into()).spawn(move || accept(&self.listener, &inbox))?;
-        Ok(Served { path })
+        Ok(SocketName { path })
     }
 }
 
-/// Removes the socket's name at the end.
-pub struct Served {
+/// The socket's name in the file system; removed when this is dropped.
+pub struct SocketName {
     path: PathBuf,
 }
 
-impl Drop for Served {
+impl Drop for SocketName {
     fn drop(&mut self) {
         // A name that stays is replaced by the next process.
         let _ = fs::remove_file(&self.path);
