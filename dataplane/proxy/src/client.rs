@@ -31,7 +31,7 @@ pub(crate) struct Client {
     /// The client sends no more.
     pub ended: bool,
     /// A server connection of this client's own, where they are not shared.
-    pub kept: Option<Conn>,
+    pub reserved: Option<Conn>,
     listener: SocketAddr,
     peer: SocketAddr,
     /// The snapshot that `service` was looked up in.
@@ -104,7 +104,7 @@ impl Client {
             inbox: Inbox::default(),
             stage: if secure.is_some() { Stage::Handshake } else { Stage::Idle },
             ended: false,
-            kept: None,
+            reserved: None,
             listener,
             peer,
             epoch: core.epoch,

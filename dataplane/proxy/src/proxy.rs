@@ -232,8 +232,8 @@ impl Proxy {
         }
         client.report_bytes(&mut self.core);
         self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
-        if let Some(kept) = client.kept {
-            self.close_server(io, kept, Close::Flush);
+        if let Some(reserved) = client.reserved {
+            self.close_server(io, reserved, Close::Flush);
         }
         io.close(conn, how);
     }
@@ -257,7 +257,7 @@ impl Proxy {
         }
         let Some(server) = self.servers.find(conn) else { return };
         match server.state {
-            State::Idle | State::Kept { .. } => self.close_server(io, conn, Close::Abort),
+            State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Abort),
             State::Connecting { .. } | State::Busy { .. } => {
                 server.inbox.push(buf);
                 self.download(io, conn);
@@ -269,7 +269,7 @@ impl Proxy {
         let Some(server) = self.servers.find(conn) else { return };
         server.ended = true;
         match server.state {
-            State::Idle | State::Kept { .. } => self.close_server(io, conn, Close::Flush),
+            State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
             State::Connecting { .. } | State::Busy { .. } => {
                 if !self.lose_if_unused(io, conn, Error::ServerClosed) {
                     self.download(io, conn);
@@ -290,7 +290,7 @@ impl Proxy {
             return;
         }
         match server.state {
-            State::Idle | State::Kept { .. } => self.close_server(io, conn, Close::Flush),
+            State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
             State::Connecting { client } => self.connect_failed(io, conn, client, Error::ConnectTimeout),
             State::Busy { client } => {
                 self.fail(io, client, Error::ResponseTimeout);
@@ -302,7 +302,7 @@ impl Proxy {
     fn server_gone<I: Io>(&mut self, io: &mut I, conn: Conn, why: Gone) {
         let Some(server) = self.servers.find(conn) else { return };
         match server.state {
-            State::Idle | State::Kept { .. } => self.close_server(io, conn, Close::Abort),
+            State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Abort),
             State::Connecting { client } => self.connect_failed(io, conn, client, Error::Connect(why)),
             State::Busy { client } => {
                 if !self.lose_if_unused(io, conn, Error::ServerReset) {
@@ -338,9 +338,9 @@ impl Proxy {
         match server.state {
             State::Connecting { .. } | State::Busy { .. } => self.core.pools.end(server.place),
             State::Idle => self.core.pools.forget_idle(server.place, conn),
-            State::Kept { client } => {
-                if let Some(client) = self.clients.find(client).filter(|client| client.kept == Some(conn)) {
-                    client.kept = None;
+            State::Reserved { client } => {
+                if let Some(client) = self.clients.find(client).filter(|client| client.reserved == Some(conn)) {
+                    client.reserved = None;
                 }
             }
         }

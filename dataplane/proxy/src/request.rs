@@ -24,11 +24,11 @@ impl Proxy {
     pub(crate) fn choose_server<I: Io>(&mut self, io: &mut I, conn: Conn, otherwise: Error) {
         let Some(client) = self.clients.find(conn) else { return };
         let Some(pool) = client.service.pool.clone() else { return self.fail(io, conn, Error::NoPool) };
-        if let Some(kept) = client.kept.take() {
-            if self.take_kept(io, conn, kept, &pool) {
+        if let Some(reserved) = client.reserved.take() {
+            if self.take_reserved(io, conn, reserved, &pool) {
                 return;
             }
-            self.close_server(io, kept, Close::Flush);
+            self.close_server(io, reserved, Close::Flush);
         }
         let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) else { return };
         if exchange.tried.len() >= self.core.limits.server_tries {
@@ -53,8 +53,8 @@ impl Proxy {
         server.line.expect(io, server.pool.timeouts.connect);
     }
 
-    fn take_kept<I: Io>(&mut self, io: &mut I, conn: Conn, kept: Conn, pool: &Pool) -> bool {
-        let Some(server) = self.servers.find(kept) else { return false };
+    fn take_reserved<I: Io>(&mut self, io: &mut I, conn: Conn, reserved: Conn, pool: &Pool) -> bool {
+        let Some(server) = self.servers.find(reserved) else { return false };
         if server.pool.uuid != pool.uuid || !self.core.pools.takes(server.place) || !server.has_life_left(io.now()) {
             return false;
         }
@@ -62,7 +62,7 @@ impl Proxy {
         self.core.pools.begin(server.place);
         server.state = State::Busy { client: conn };
         server.line.expect(io, None);
-        exchange.wait_for(Some(kept));
+        exchange.wait_for(Some(reserved));
         self.core.starting.push(conn);
         true
     }

@@ -121,8 +121,8 @@ impl Proxy {
         server.line.expect(io, server.pool.timeouts.idle_connection);
         match self.clients.find(client) {
             Some(owner) if !owner.service.http.connection_multiplexing => {
-                server.state = State::Kept { client };
-                owner.kept = Some(server_conn);
+                server.state = State::Reserved { client };
+                owner.reserved = Some(server_conn);
             }
             _ => {
                 server.state = State::Idle;

@@ -37,7 +37,7 @@ pub(crate) enum State {
     /// Stands in the pool for anybody.
     Idle,
     /// Waits for the next request of one client, where connections are not shared.
-    Kept {
+    Reserved {
         client: Conn,
     },
 }
