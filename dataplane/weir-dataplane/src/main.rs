@@ -2,6 +2,7 @@
 //! Composes; every decision lives in another crate.
 #![forbid(unsafe_code)]
 
+mod containment;
 mod flags;
 mod worker;
 

@@ -4,17 +4,15 @@ use std::{
     io,
     net::SocketAddr,
     os::fd::OwnedFd,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, mpsc},
 };
 
 use weir_control::{Answer, Counted, Inbox, Order, States, log};
-use weir_proxy::{
-    Proxy,
-    io::{Close, Conn, Event, Gone, Handler, Io},
-};
+use weir_proxy::{Proxy, io::Event};
 use weir_reactor::{Limits, Reactor, SocketOptions};
 use weir_snapshot::{Snapshot, Tcp};
+
+use crate::containment::Containment;
 
 pub struct Worker {
     index: u32,
@@ -26,8 +24,7 @@ pub struct Worker {
     orders: mpsc::Receiver<Order>,
     inbox: Inbox,
     events: Vec<Event>,
-    /// Whose events are being handled, should the handling panic.
-    batch: Vec<Conn>,
+    containment: Containment,
     draining: Draining,
 }
 
@@ -51,7 +48,7 @@ impl Worker {
             orders,
             inbox,
             events: Vec::new(),
-            batch: Vec::new(),
+            containment: Containment::new(index),
             draining: Draining::No,
         }
     }
@@ -64,35 +61,13 @@ impl Worker {
                     self.obey(order);
                 }
             }
-            self.handle()?;
+            self.containment.handle(&mut self.proxy, &mut self.reactor, &mut self.events)?;
             self.reactor.flush();
             if self.draining == Draining::Begun && self.proxy.is_idle() && self.reactor.connections() == 0 {
                 self.draining = Draining::Done;
                 self.inbox.answer(Answer::Drained);
             }
         }
-    }
-
-    /// A defect that shows as a panic costs the connections of one batch, not the process. A second one, while these
-    /// are being given up, means that nothing here can be trusted any more.
-    fn handle(&mut self) -> io::Result<()> {
-        self.batch.clear();
-        self.batch.extend(self.events.iter().map(conn_of));
-        if self.handled() {
-            return Ok(());
-        }
-        log::error(format!("worker {}: a panic ended {} connections", self.index, self.batch.len()));
-        self.events.clear();
-        for &conn in &self.batch {
-            self.reactor.close(conn, Close::Abort);
-            self.events.push(Event::Gone { conn, why: Gone::Local });
-        }
-        if self.handled() { Ok(()) } else { Err(io::Error::other("a panic followed a panic")) }
-    }
-
-    fn handled(&mut self) -> bool {
-        let handle = AssertUnwindSafe(|| self.proxy.handle(&mut self.reactor, &mut self.events));
-        catch_unwind(handle).is_ok()
     }
 
     fn obey(&mut self, order: Order) {
@@ -166,17 +141,5 @@ fn options(tcp: &Tcp) -> SocketOptions {
     SocketOptions {
         nodelay: !tcp.nagle,
         keepalive_idle_s: idle.map_or(0, |idle| u32::try_from(idle.as_secs()).unwrap_or(u32::MAX)),
-    }
-}
-
-fn conn_of(event: &Event) -> Conn {
-    match *event {
-        Event::Accepted { conn, .. }
-        | Event::Connected { conn }
-        | Event::Data { conn, .. }
-        | Event::Eof { conn }
-        | Event::Drained { conn }
-        | Event::Deadline { conn }
-        | Event::Gone { conn, .. } => conn,
     }
 }

@@ -1,0 +1,151 @@
+//! What a defect may cost that shows as a panic while a batch is handled: the connections of that batch, not the process.
+//! A second panic, while these are being given up, means that nothing here can be trusted any more.
+
+use std::{
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use weir_control::log;
+use weir_proxy::io::{Close, Conn, Event, Gone, Handler, Io};
+
+pub struct Containment {
+    worker: u32,
+    /// Whose events are being handled, should the handling panic.
+    batch: Vec<Conn>,
+}
+
+impl Containment {
+    pub fn new(worker: u32) -> Self {
+        Self { worker, batch: Vec::new() }
+    }
+
+    /// Has `handler` take a batch.
+    ///
+    /// # Errors
+    /// When it panics again while it is told whose connections the first panic has ended.
+    pub fn handle(&mut self, handler: &mut impl Handler, io: &mut impl Io, events: &mut Vec<Event>) -> io::Result<()> {
+        self.batch.clear();
+        self.batch.extend(events.iter().map(conn_of));
+        if handled(handler, io, events) {
+            return Ok(());
+        }
+        log::error(format!("worker {}: a panic ended {} connections", self.worker, self.batch.len()));
+        events.clear();
+        for &conn in &self.batch {
+            io.close(conn, Close::Abort);
+            events.push(Event::Gone { conn, why: Gone::Local });
+        }
+        if handled(handler, io, events) { Ok(()) } else { Err(io::Error::other("a panic followed a panic")) }
+    }
+}
+
+fn handled(handler: &mut impl Handler, io: &mut impl Io, events: &mut Vec<Event>) -> bool {
+    catch_unwind(AssertUnwindSafe(|| handler.handle(io, events))).is_ok()
+}
+
+fn conn_of(event: &Event) -> Conn {
+    match *event {
+        Event::Accepted { conn, .. }
+        | Event::Connected { conn }
+        | Event::Data { conn, .. }
+        | Event::Eof { conn }
+        | Event::Drained { conn }
+        | Event::Deadline { conn }
+        | Event::Gone { conn, .. } => conn,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{ErrorKind, Read},
+        net::{SocketAddr, TcpListener, TcpStream},
+        time::Duration,
+    };
+
+    use weir_reactor::{Limits, Reactor, SocketOptions};
+
+    use super::*;
+
+    /// Panics at so many of the events that follow an accept.
+    struct Defective {
+        panics_left: usize,
+        heard: Vec<Event>,
+    }
+
+    impl Handler for Defective {
+        fn handle<I: Io>(&mut self, _io: &mut I, events: &mut Vec<Event>) {
+            for event in events.drain(..) {
+                if self.panics_left > 0 && !matches!(event, Event::Accepted { .. }) {
+                    self.panics_left -= 1;
+                    panic!("a defect, on purpose");
+                }
+                self.heard.push(event);
+            }
+        }
+    }
+
+    struct Bench {
+        reactor: Reactor,
+        handler: Defective,
+        address: SocketAddr,
+    }
+
+    impl Bench {
+        fn new(panics_left: usize) -> Self {
+            let mut reactor = Reactor::new(Limits::default()).unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = reactor.listen(listener.into(), SocketOptions::default()).unwrap();
+            Self { reactor, handler: Defective { panics_left, heard: Vec::new() }, address }
+        }
+
+        fn client(&mut self) -> (TcpStream, Conn) {
+            let client = TcpStream::connect(self.address).unwrap();
+            client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            let mut events = Vec::new();
+            while events.is_empty() {
+                self.reactor.poll(Some(Duration::from_secs(1)), &mut events).unwrap();
+            }
+            let conn = conn_of(&events[0]);
+            self.batch(events).unwrap();
+            (client, conn)
+        }
+
+        fn batch(&mut self, mut events: Vec<Event>) -> io::Result<()> {
+            let outcome = Containment::new(0).handle(&mut self.handler, &mut self.reactor, &mut events);
+            self.reactor.flush();
+            outcome
+        }
+    }
+
+    fn is_reset(mut client: &TcpStream) -> bool {
+        matches!(client.read(&mut [0]), Err(why) if why.kind() == ErrorKind::ConnectionReset)
+    }
+
+    #[test]
+    fn panic_ends_the_connections_of_its_batch_and_no_other() {
+        let mut bench = Bench::new(1);
+        let [(one, conn), (other, other_conn), (mut bystander, third)] = [(); 3].map(|()| bench.client());
+        bench.handler.heard.clear();
+        bench.batch(vec![Event::Eof { conn }, Event::Eof { conn: other_conn }]).unwrap();
+        let told = [conn, other_conn].map(|conn| format!("{:?}", Event::Gone { conn, why: Gone::Local }));
+        assert_eq!(bench.handler.heard.iter().map(|event| format!("{event:?}")).collect::<Vec<_>>(), told);
+        assert!(is_reset(&one) && is_reset(&other));
+        let mut answer = bench.reactor.buffer();
+        answer.append(b"fine");
+        bench.reactor.send(third, answer);
+        bench.batch(vec![Event::Drained { conn: third }]).unwrap();
+        let mut read = [0; 4];
+        bystander.read_exact(&mut read).unwrap();
+        assert_eq!(&read, b"fine");
+    }
+
+    #[test]
+    fn panic_that_follows_a_panic_is_beyond_it() {
+        let mut bench = Bench::new(2);
+        let (client, conn) = bench.client();
+        assert!(bench.batch(vec![Event::Eof { conn }]).is_err());
+        assert!(is_reset(&client), "it is not left hanging");
+    }
+}
