@@ -55,7 +55,7 @@ build: packages-build ## release binaries into bin/
 
 .PHONY: sim
 sim: packages-build ## simulate the data plane from SEED (default 1), COUNT seeds on
-	cargo run --release --quiet -p weir-sim -- --seed $(or $(SEED),1) --count $(or $(COUNT),1) $(if $(COUNT),,--verbose)
+	cargo run --profile test --quiet -p weir-sim -- --seed $(or $(SEED),1) --count $(or $(COUNT),1) $(if $(COUNT),,--verbose)
 
 .PHONY: fuzz
 fuzz: packages-build ## fuzz TARGET (default http1_request) for SECONDS (default 60); needs a nightly Rust
