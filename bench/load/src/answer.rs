@@ -87,7 +87,7 @@ impl Reader {
 
     /// The connection has ended while a response was due.
     pub fn end(&mut self) {
-        self.outcome = self.outcome.or(Some(match &self.body {
+        self.outcome = self.outcome.take().or(Some(match &self.body {
             Some((body, answered)) if body.cut_is_end() => Ok(Answered { keep_alive: false, ..*answered }),
             Some(_) => Err(Cause::ShortBody),
             None if self.head.is_empty() => Err(Cause::Reset),

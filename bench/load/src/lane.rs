@@ -52,7 +52,7 @@ impl Link {
             let taken = match &mut self.tls {
                 None => buf.append(bytes),
                 Some(tls) => {
-                    let sent = tls.send(bytes, buf.room()).map_err(|_| Cause::Tls)?;
+                    let sent = tls.send(bytes, buf.room())?;
                     buf.filled(sent.written);
                     sent.taken
                 }
@@ -79,7 +79,7 @@ impl Link {
         to_peer.clear();
         let progress = tls.receive(bytes, &mut |plain| reader.feed(plain, reading), to_peer);
         send_raw(io, self.conn, to_peer);
-        let handshaken = progress.map_err(|_| Cause::Tls)?.handshaken;
+        let handshaken = progress?.handshaken;
         if handshaken {
             self.stage = Stage::Open;
         }

@@ -30,7 +30,7 @@ pub fn table(tally: &Tally, flags: &Flags) -> String {
         );
     }
     let errors: Vec<_> =
-        tally.errors().filter(|(_, count)| *count > 0).map(|(name, n)| format!("{name} {n}")).collect();
+        tally.errors.iter().filter(|(_, count)| **count > 0).map(|(name, n)| format!("{name} {n}")).collect();
     line("errors", if errors.is_empty() { "0".into() } else { errors.join(", ") });
     let all: u64 = tally.per_value.values().sum();
     for (value, count) in &tally.per_value {
@@ -40,7 +40,7 @@ pub fn table(tally: &Tally, flags: &Flags) -> String {
 }
 
 pub fn json(tally: &Tally, flags: &Flags) -> String {
-    let errors = object(tally.errors().map(|(name, count)| (name, count.to_string())));
+    let errors = object(tally.errors.iter().map(|(name, count)| (name.as_str(), count.to_string())));
     let per_value = object(tally.per_value.iter().map(|(value, count)| (value.as_str(), count.to_string())));
     let mut pairs = vec![
         ("seconds", format!("{:.6}", seconds(tally))),
@@ -131,8 +131,8 @@ mod tests {
     #[test]
     fn prints_one_json_object() {
         let expected = concat!(
-            r#"{"seconds":2.000000,"requests":4,"tps":2.000,"errors":{"connect":0,"tls":0,"reset":0,"timeout":1,"#,
-            r#""status":0,"short_body":0,"bad_response":0,"local":0},"error_total":1,"missed":0,"p50_us":200,"#,
+            r#"{"seconds":2.000000,"requests":4,"tps":2.000,"errors":{"bad_response":0,"connect":0,"local":0,"#,
+            r#""reset":0,"short_body":0,"status":0,"timeout":1,"tls":0},"error_total":1,"missed":0,"p50_us":200,"#,
             r#""p90_us":20015,"p99_us":20015,"p999_us":20015,"max_us":20015,"bytes":0,"tls":null,"#,
             r#""per_value":{"a\"b\\c\u000a":1}}"#,
             "\n"

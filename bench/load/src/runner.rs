@@ -137,7 +137,7 @@ impl Runner {
     fn connect(&mut self, index: u32) -> Result<(), Cause> {
         self.scratch.clear();
         let tls = match &self.task.tls {
-            Some(tls) => Some(TlsSession::client(&tls.config, &tls.name, &mut self.scratch).map_err(|_| Cause::Tls)?),
+            Some(tls) => Some(TlsSession::client(&tls.config, &tls.name, &mut self.scratch)?),
             None => None,
         };
         let conn = self.io.connect(self.task.address);
@@ -251,7 +251,7 @@ impl Runner {
             self.io.close(conn, Close::Flush);
             lane.link = None;
         } else if link.stage == Stage::Handshaking {
-            self.failed(index, Cause::Tls);
+            self.failed(index, Cause::Tls("connection ended in the handshake".into()));
         } else {
             link.reader.end();
             self.settle(index);
@@ -289,7 +289,7 @@ impl Runner {
 #[cfg(test)]
 mod tests {
     use std::{
-        io::{BufRead, BufReader, Write},
+        io::{BufRead, BufReader, Read, Write},
         net::{SocketAddr, TcpListener, TcpStream},
         thread,
     };
@@ -375,8 +375,33 @@ mod tests {
         ];
         for (address, cause) in cases {
             let tally = run(address, Flags { count: Some(5), ..Flags::default() });
-            let errors: Vec<_> = tally.errors().filter(|(_, count)| *count > 0).collect();
-            assert_eq!((errors, tally.requests), (vec![(cause, 5)], 0));
+            assert_eq!((failures(&tally), tally.requests), (vec![(cause, 5)], 0));
         }
+    }
+
+    #[test]
+    fn tells_why_tls_failed() {
+        // A fatal handshake_failure, and an end without a word.
+        for (answer, cause) in [
+            (&[21, 3, 3, 0, 2, 2, 40][..], "tls: received fatal alert: HandshakeFailure"),
+            (&[], "tls: connection ended in the handshake"),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("https://{}/", listener.local_addr().unwrap());
+            thread::spawn(move || {
+                for mut stream in listener.incoming().map_while(Result::ok) {
+                    let heard = stream.read(&mut [0; 16 * 1024]);
+                    heard.and_then(|_| stream.write_all(answer)).expect("a client that waits for it");
+                }
+            });
+            let flags = Flags { url, count: Some(3), duration: Duration::from_secs(30), ..Flags::default() };
+            let tally = Runner::new(Task::new(&flags, 0).unwrap()).unwrap().run().unwrap();
+            assert_eq!(failures(&tally), [(cause, 3)]);
+        }
+    }
+
+    fn failures(tally: &Tally) -> Vec<(&str, u64)> {
+        let errors = tally.errors.iter().filter(|(_, count)| **count > 0);
+        errors.map(|(name, count)| (name.as_str(), *count)).collect()
     }
 }

@@ -7,11 +7,14 @@ use weir_tls::Handshaken;
 
 /// Distinct values that answers are counted by; others count as "(other)".
 const VALUES_MAX: usize = 1000;
+/// Distinct names that errors are counted by; TLS says why in so many ways, others count as "tls".
+const ERROR_NAMES_MAX: usize = 40;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cause {
     Connect,
-    Tls,
+    /// Why, in the words of TLS.
+    Tls(String),
     /// The connection ended before an answer began, or by a reset.
     Reset,
     Timeout,
@@ -26,16 +29,29 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub const ALL: [(Cause, &'static str); 8] = [
-        (Cause::Connect, "connect"),
-        (Cause::Tls, "tls"),
-        (Cause::Reset, "reset"),
-        (Cause::Timeout, "timeout"),
-        (Cause::Status, "status"),
-        (Cause::ShortBody, "short_body"),
-        (Cause::BadResponse, "bad_response"),
-        (Cause::Local, "local"),
-    ];
+    fn all() -> [Cause; 8] {
+        use Cause::*;
+        [Connect, Tls(String::new()), Reset, Timeout, Status, ShortBody, BadResponse, Local]
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Cause::Connect => "connect",
+            Cause::Tls(_) => "tls",
+            Cause::Reset => "reset",
+            Cause::Timeout => "timeout",
+            Cause::Status => "status",
+            Cause::ShortBody => "short_body",
+            Cause::BadResponse => "bad_response",
+            Cause::Local => "local",
+        }
+    }
+}
+
+impl From<weir_tls::Error> for Cause {
+    fn from(why: weir_tls::Error) -> Self {
+        Cause::Tls(why.to_string())
+    }
 }
 
 #[derive(Default)]
@@ -52,7 +68,8 @@ pub struct Tally {
     pub bytes: u64,
     /// Requests that were due and never begun, because all connections were busy.
     pub missed: u64,
-    errors: [u64; Cause::ALL.len()],
+    /// By the name of the cause, all of which are in it; of TLS also with the reason behind it. A failure counts once.
+    pub errors: BTreeMap<String, u64>,
     /// From when a request was due, in µs; the same as `uncorrected` without a rate.
     pub latency: Histogram<u64>,
     /// From when it was begun.
@@ -73,7 +90,7 @@ impl Tally {
             requests: 0,
             bytes: 0,
             missed: 0,
-            errors: [0; Cause::ALL.len()],
+            errors: Cause::all().map(|cause| (cause.name().to_owned(), 0)).into(),
             latency: histogram(),
             uncorrected: histogram(),
             tls: TlsTally::default(),
@@ -89,7 +106,11 @@ impl Tally {
     }
 
     pub fn failed(&mut self, cause: Cause) {
-        self.errors[cause as usize] += 1;
+        let name = match &cause {
+            Cause::Tls(why) => format!("tls: {why}"),
+            _ => cause.name().into(),
+        };
+        count(&mut self.errors, &name, ERROR_NAMES_MAX, cause.name());
     }
 
     pub fn handshaken(&mut self, handshaken: Handshaken) {
@@ -98,22 +119,11 @@ impl Tally {
     }
 
     pub fn value(&mut self, value: &[u8]) {
-        let value = String::from_utf8_lossy(value);
-        if let Some(count) = self.per_value.get_mut(&*value) {
-            *count += 1;
-        } else if self.per_value.len() < VALUES_MAX {
-            self.per_value.insert(value.into_owned(), 1);
-        } else {
-            *self.per_value.entry("(other)".into()).or_default() += 1;
-        }
-    }
-
-    pub fn errors(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        Cause::ALL.iter().map(|&(cause, name)| (name, self.errors[cause as usize]))
+        count(&mut self.per_value, &String::from_utf8_lossy(value), VALUES_MAX, "(other)");
     }
 
     pub fn error_total(&self) -> u64 {
-        self.errors.iter().sum()
+        self.errors.values().sum()
     }
 
     /// Adds another thread's.
@@ -122,16 +132,26 @@ impl Tally {
         self.requests += other.requests;
         self.bytes += other.bytes;
         self.missed += other.missed;
-        self.errors.iter_mut().zip(&other.errors).for_each(|(mine, theirs)| *mine += theirs);
         // Both have the same bounds.
         let _ = self.latency.add(&other.latency);
         let _ = self.uncorrected.add(&other.uncorrected);
         self.tls.first = self.tls.first.or(other.tls.first);
         self.tls.full += other.tls.full;
         self.tls.resumed += other.tls.resumed;
-        for (value, count) in &other.per_value {
-            *self.per_value.entry(value.clone()).or_default() += count;
+        for (mine, theirs) in [(&mut self.errors, &other.errors), (&mut self.per_value, &other.per_value)] {
+            theirs.iter().for_each(|(name, count)| *mine.entry(name.clone()).or_default() += count);
         }
+    }
+}
+
+/// Counts one more by `name`; once there are `names_max`, by `otherwise` where the name is new.
+fn count(counts: &mut BTreeMap<String, u64>, name: &str, names_max: usize, otherwise: &str) {
+    if let Some(count) = counts.get_mut(name) {
+        *count += 1;
+    } else if counts.len() < names_max {
+        counts.insert(name.into(), 1);
+    } else {
+        *counts.entry(otherwise.into()).or_default() += 1;
     }
 }
 
@@ -152,6 +172,15 @@ mod tests {
         two.add(&one);
         assert_eq!((two.requests, two.error_total(), two.per_value["a"]), (2, 2, 2));
         assert_eq!((two.latency.value_at_quantile(0.5), two.uncorrected.value_at_quantile(0.5)), (500, 100));
+    }
+
+    #[test]
+    fn reasons_of_tls_are_bounded() {
+        let mut tally = Tally::new();
+        (0..100).for_each(|n| tally.failed(Cause::Tls(n.to_string())));
+        tally.failed(Cause::Tls("0".into()));
+        assert_eq!((tally.errors.len(), tally.errors["tls: 0"], tally.errors["tls"]), (ERROR_NAMES_MAX, 2, 68));
+        assert_eq!(tally.error_total(), 101);
     }
 
     #[test]
