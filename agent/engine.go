@@ -28,7 +28,11 @@ type engine struct {
 	mu      sync.Mutex
 	session *link.Session
 	status  *enginev1.Status
+	// unheeded are the newest verdicts that the data plane does not go by yet; one for each server that is monitored.
+	unheeded map[serverKey]*enginev1.ServerVerdict
 }
+
+type serverKey struct{ pool, server string }
 
 // ---- What the link says
 
@@ -109,14 +113,43 @@ func (e *engine) Changed(status *enginev1.Status) {
 
 func (e *engine) Sampled(sample *dataplanev1.Sample) {
 	e.send(&enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}})
+	if heeded := e.heeded(sample); len(heeded) > 0 {
+		e.send(&enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: &enginev1.ServerVerdicts{Verdicts: heeded}}})
+	}
+}
+
+// heeded takes the verdicts that a sample does not contradict off the list.
+func (e *engine) heeded(sample *dataplanev1.Sample) []*enginev1.ServerVerdict {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.unheeded) == 0 {
+		return nil
+	}
+	up := make(map[serverKey]bool, len(sample.GetServers()))
+	for _, server := range sample.GetServers() {
+		up[serverKey{server.GetPoolUuid(), server.GetServerId()}] = server.GetUp()
+	}
+	var heeded []*enginev1.ServerVerdict
+	for key, verdict := range e.unheeded {
+		if seen, listed := up[key]; !listed || seen == verdict.GetUp() {
+			heeded = append(heeded, verdict)
+			delete(e.unheeded, key)
+		}
+	}
+	return heeded
 }
 
 // ---- What the monitors say
 
+// verdict goes to the data plane at once, and to the controller when the data plane goes by it: who reads there that a
+// server is up may count on it. The sample that shows it follows at once.
 func (e *engine) verdict(verdict *enginev1.ServerVerdict) {
 	e.log.Info("server verdict", "pool", verdict.GetPoolUuid(), "server", verdict.GetServerId(), "up", verdict.GetUp(), "reason", verdict.GetReason())
+	e.mu.Lock()
+	if e.unheeded == nil {
+		e.unheeded = map[serverKey]*enginev1.ServerVerdict{}
+	}
+	e.unheeded[serverKey{verdict.GetPoolUuid(), verdict.GetServerId()}] = verdict
+	e.mu.Unlock()
 	e.statesChanged()
-	e.send(&enginev1.Report{Body: &enginev1.Report_Verdicts{
-		Verdicts: &enginev1.ServerVerdicts{Verdicts: []*enginev1.ServerVerdict{verdict}},
-	}})
 }

@@ -104,10 +104,27 @@ func TestHelloTellsEverything(t *testing.T) {
 	}
 }
 
-func TestVerdictGoesToTheDataPlaneFirstAndThenToTheController(t *testing.T) {
+func TestVerdictGoesToTheControllerWhenTheDataPlaneGoesByIt(t *testing.T) {
 	b := newBench()
-	b.verdict(&enginev1.ServerVerdict{})
-	b.expect(t, "data plane: states", "controller: *enginev1.Report_Verdicts")
+	sampleWith := func(up bool) *dataplanev1.Sample {
+		return &dataplanev1.Sample{Servers: []*dataplanev1.ServerCounters{{PoolUuid: "p", ServerId: "s", Up: up}}}
+	}
+	b.verdict(&enginev1.ServerVerdict{PoolUuid: "p", ServerId: "s", Up: true})
+	b.expect(t, "data plane: states")
+	b.Sampled(sampleWith(false))
+	b.expect(t, "controller: *enginev1.Report_Sample")
+	b.Sampled(sampleWith(true))
+	b.expect(t, "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts")
+	b.Sampled(sampleWith(true))
+	b.expect(t, "controller: *enginev1.Report_Sample")
+}
+
+func TestVerdictOnAServerThatTheDataPlaneDoesNotHaveIsNotHeldBack(t *testing.T) {
+	b := newBench()
+	b.verdict(&enginev1.ServerVerdict{PoolUuid: "p", ServerId: "gone"})
+	b.told = nil
+	b.Sampled(&dataplanev1.Sample{})
+	b.expect(t, "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts")
 }
 
 func TestAnotherControllerStartsFromNothing(t *testing.T) {

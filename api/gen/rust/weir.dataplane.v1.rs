@@ -108,6 +108,7 @@ pub struct Finding {
     #[prost(string, tag = "5")]
     pub message: ::prost::alloc::string::String,
 }
+/// Followed at once by a Sample that shows them.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ServerStates {
     #[prost(message, repeated, tag = "1")]

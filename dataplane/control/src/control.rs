@@ -69,6 +69,8 @@ pub struct Control {
     /// Frames that came while a Plan was being applied: at most one of each live agent.
     deferred: VecDeque<Received>,
     collecting: Option<Collecting>,
+    /// States of servers have changed since the answers being collected were asked for.
+    count_again: bool,
     ending: Option<Ending>,
 }
 
@@ -92,6 +94,7 @@ impl Control {
             applying: None,
             deferred: VecDeque::new(),
             collecting: None,
+            count_again: false,
             ending: None,
         }
     }
@@ -192,6 +195,9 @@ impl Control {
             Frame::ServerStates(states) => {
                 let states = std::mem::take(&mut states.states).into();
                 self.order(std::iter::repeat_with(|| Order::ServerStates(Arc::clone(&states))));
+                // Workers take orders in turn, so the next Sample shows these states: the agent waits for that.
+                self.count_again = self.collecting.is_some();
+                self.count();
             }
             Frame::Drain(drain) => self.end_within(Duration::from_millis(drain.timeout_ms.into())),
         }
@@ -263,6 +269,9 @@ impl Control {
             };
             self.collecting = None;
             self.tell(Reply::Sample(sample));
+            if std::mem::take(&mut self.count_again) {
+                self.count();
+            }
         }
     }
 

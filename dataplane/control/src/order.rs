@@ -37,7 +37,6 @@ pub enum Answer {
 }
 
 pub struct Counted {
-    pub worker: u32,
     pub counters: Counters,
     /// Ids of the servers that are up, ascending.
     pub up: Vec<u32>,

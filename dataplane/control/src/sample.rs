@@ -13,20 +13,21 @@ use crate::order::Counted;
 pub struct Collecting {
     waiting: usize,
     sum: Counters,
-    up: Vec<u32>,
+    /// Servers that are up to every worker that has answered; `None` before the first.
+    up: Option<Vec<u32>>,
 }
 
 impl Collecting {
     pub fn new(workers: usize) -> Self {
-        Self { waiting: workers, sum: Counters::default(), up: Vec::new() }
+        Self { waiting: workers, sum: Counters::default(), up: None }
     }
 
     /// True when this was the last answer.
     pub fn add(&mut self, counted: Counted) -> bool {
         self.sum.add(&counted.counters);
-        // All workers hear the same verdicts; one of them may be some microseconds ahead.
-        if counted.worker == 0 {
-            self.up = counted.up;
+        match &mut self.up {
+            Some(up) => up.retain(|id| counted.up.binary_search(id).is_ok()),
+            None => self.up = Some(counted.up),
         }
         self.waiting = self.waiting.saturating_sub(1);
         self.waiting == 0
@@ -82,7 +83,7 @@ impl Collecting {
                 requests_total: counted.requests,
                 failures_total: counted.failures,
                 reused_total: counted.reused,
-                up: self.up.binary_search(&server.id).is_ok(),
+                up: self.up.as_ref().is_some_and(|up| up.binary_search(&server.id).is_ok()),
             }
         })
     }

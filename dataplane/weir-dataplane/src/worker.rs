@@ -132,7 +132,7 @@ impl Worker {
         let mut up: Vec<_> =
             servers.filter(|&(pool, server)| self.proxy.server_is_up(pool, server)).map(|(_, server)| server).collect();
         up.sort_unstable();
-        Counted { worker: self.index, counters: self.proxy.counters().clone(), up }
+        Counted { counters: self.proxy.counters().clone(), up }
     }
 }
 

@@ -886,6 +886,7 @@ func (x *Finding) GetMessage() string {
 	return ""
 }
 
+// Followed at once by a Sample that shows them.
 type ServerStates struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	States        []*ServerState         `protobuf:"bytes,1,rep,name=states,proto3" json:"states,omitempty"`
