@@ -41,7 +41,7 @@ impl Default for Limits {
     }
 }
 
-/// How long a connection that was given up may take to send its rest, and a lingering one to end.
+/// How long the peer of a connection that was given up may take nothing of its rest, and a lingering one may go on.
 pub(crate) const FLUSH_MAX: Duration = Duration::from_secs(30);
 pub(crate) const LINGER_MAX: Duration = Duration::from_secs(5);
 pub(crate) const LINGER_BYTES_MAX: usize = 1024 * 1024;

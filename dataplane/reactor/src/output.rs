@@ -10,7 +10,7 @@ use std::{
 use weir_proxy::io::{Conn, Event, Gone};
 
 use crate::{
-    driver::{LINGER_BYTES_MAX, LINGER_MAX, Reactor, token_of},
+    driver::{FLUSH_MAX, LINGER_BYTES_MAX, LINGER_MAX, Reactor, token_of},
     poller::{EDGE, PEER_DONE, READABLE, Report, WRITABLE},
     table::{Input, Output, Phase, Slot, Then},
 };
@@ -49,7 +49,20 @@ impl Reactor {
             && slot.output == Output::Blocked
         {
             slot.output = Output::Clear;
+            let queued_bytes = slot.queued_bytes;
             self.write(conn);
+            self.give_time(conn, queued_bytes);
+        }
+    }
+
+    /// A connection given up may take as long as it likes as long as the peer takes something.
+    fn give_time(&mut self, conn: Conn, queued_bytes: usize) {
+        let until = self.now + FLUSH_MAX;
+        if let Some(slot) = self.table.at(conn)
+            && matches!(slot.phase, Phase::Flushing { .. })
+            && slot.queued_bytes < queued_bytes
+        {
+            self.timers.set(conn.slot, Some(until));
         }
     }
 
