@@ -6,6 +6,7 @@ use weir_telemetry::{Cause, Happening};
 use weir_wire::http1::{self, Method};
 
 use crate::{
+    exchange::Exchange,
     io::{Close, Conn, Gone, Io},
     page::Page,
     proxy::Proxy,
@@ -109,6 +110,29 @@ impl Error {
     }
 }
 
+/// What a client has still to get when its exchange fails.
+enum Owed {
+    Response {
+        head_only: bool,
+        /// The client's next request can be told from the rest of this one.
+        keep_alive: bool,
+    },
+    /// Behind the part that it has.
+    Rest { shows_cut: bool },
+}
+
+impl Owed {
+    fn of(exchange: &Exchange, error: Error) -> Self {
+        if exchange.has_begun_response() {
+            return Owed::Rest { shows_cut: exchange.shows_cut() };
+        }
+        Owed::Response {
+            head_only: exchange.method == Method::Head,
+            keep_alive: exchange.keep_alive && !exchange.awaits_body() && error.leaves_client_readable(),
+        }
+    }
+}
+
 impl Proxy {
     /// Ends an exchange, or a client's connection, by `rescue`'s word.
     pub(crate) fn fail<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
@@ -119,12 +143,9 @@ impl Proxy {
             self.core.counters.note(Happening::HandshakeFailed { service: service.id });
         }
         self.core.counters.note(Happening::Failed { service: service.id, cause: remedy.cause });
-        let (mut begun, mut shows_cut, mut page_goes_on, mut head_only) = (false, false, false, false);
+        let mut owed = Owed::Response { head_only: false, keep_alive: false };
         if let Some(exchange) = client.exchange() {
-            begun = exchange.has_begun_response();
-            shows_cut = exchange.shows_cut();
-            page_goes_on = exchange.keep_alive && !exchange.awaits_body() && error.leaves_client_readable();
-            head_only = exchange.method == Method::Head;
+            owed = Owed::of(exchange, error);
             if let Some(server_conn) = exchange.server() {
                 self.blame(server_conn, error);
                 self.close_server(io, server_conn, Close::Abort);
@@ -132,13 +153,13 @@ impl Proxy {
         }
         let hangs_up = error == Error::NoServer
             && service.pool.as_ref().is_some_and(|pool| pool.fail_action == FailAction::CloseConnection);
-        match remedy.page {
-            Some(_) if hangs_up => self.close_client(io, conn, Close::Linger),
-            Some(status) if !begun => {
-                let page = Page { status, head_only, keep_alive: page_goes_on && !self.core.draining };
+        match (remedy.page, owed) {
+            (Some(_), _) if hangs_up => self.close_client(io, conn, Close::Linger),
+            (Some(status), Owed::Response { head_only, keep_alive }) => {
+                let page = Page { status, head_only, keep_alive: keep_alive && !self.core.draining };
                 self.answer_with_page(io, conn, page);
             }
-            Some(_) if shows_cut => self.cut_client(io, conn),
+            (Some(_), Owed::Rest { shows_cut: true }) => self.cut_client(io, conn),
             _ => self.close_client(io, conn, remedy.close),
         }
     }
