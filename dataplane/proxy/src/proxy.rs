@@ -316,18 +316,18 @@ impl Proxy {
     fn connect_failed<I: Io>(&mut self, io: &mut I, conn: Conn, client: Conn, error: Error) {
         let Some(place) = self.servers.find(conn).map(|server| server.place) else { return };
         self.close_server(io, conn, Close::Abort);
-        self.try_another(io, client, place, error, true);
+        self.exclude(client, place, error);
+        self.try_another(io, client, error);
     }
 
     /// A connection that turns out to be over, or out of step, before its request was sent: another one gets it.
     fn lose_if_unused<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) -> bool {
         let Some(server) = self.servers.find(conn) else { return false };
         let (State::Busy { client } | State::Connecting { client }) = server.state else { return false };
-        let place = server.place;
         let waits = self.clients.find(client).and_then(Client::exchange).is_some_and(|e| e.is_waiting());
         if waits {
             self.close_server(io, conn, Close::Abort);
-            self.try_another(io, client, place, error, false);
+            self.try_another(io, client, error);
         }
         waits
     }

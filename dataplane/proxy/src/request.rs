@@ -67,17 +67,20 @@ impl Proxy {
         true
     }
 
-    /// A connection that no byte of the request has been sent on is of no use. A server that could not even be
-    /// connected to is not asked again for this request.
-    pub(crate) fn try_another<I: Io>(&mut self, io: &mut I, conn: Conn, failed: Place, error: Error, exclude: bool) {
-        if error.blames_server() && exclude {
+    /// A server that could not even be connected to is not asked again for this request.
+    pub(crate) fn exclude(&mut self, conn: Conn, failed: Place, error: Error) {
+        if error.blames_server() {
             self.core.counters.note(Happening::ServerFailed { server: failed.server });
         }
-        let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) else { return };
-        exchange.wait_for(None);
-        if exclude {
+        if let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) {
             exchange.tried.push(failed.server);
         }
+    }
+
+    /// The connection that the request waited for is of no use, and no byte of it has been sent.
+    pub(crate) fn try_another<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
+        let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) else { return };
+        exchange.wait_for(None);
         self.choose_server(io, conn, error);
         self.proceed(io, conn);
     }
