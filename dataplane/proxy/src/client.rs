@@ -10,10 +10,11 @@ use weir_wire::http1::{self, Framing, Parsed, RequestHead};
 
 use crate::{
     buf::Buf,
-    exchange::{Exchange, balance_key},
+    exchange::Exchange,
     inbox::Inbox,
     io::{Close, Conn, Io},
     line::Line,
+    pool::balance_key,
     proxy::Core,
     rescue::Error,
     secure::Secure,

@@ -1,10 +1,7 @@
 //! What is known of one request while it lives, and which [`Phase`] it is in. `request` takes it from Waiting to Sending,
 //! `response` to Streaming and to its end; whatever fails leaves through `rescue`.
 
-use std::net::{IpAddr, SocketAddr};
-
-use weir_balance::{Algorithm, HashKey};
-use weir_snapshot::{HashInput, Pool};
+use weir_balance::HashKey;
 use weir_wire::http1::{Body, Method, RequestHead, Version};
 
 use crate::{buf::Buf, io::Conn, response::Download};
@@ -93,24 +90,5 @@ impl Exchange {
     /// A 1xx that an HTTP/1.0 client would not understand, or that the client has had from us.
     pub fn keeps_interim_from_client(&self, status: u16) -> bool {
         self.version == Version::Http10 || (status == 100 && self.continued)
-    }
-}
-
-/// What a pool that hashes consistently goes by.
-pub(crate) fn balance_key(pool: &Pool, head: &RequestHead<'_>, peer: SocketAddr) -> HashKey {
-    if pool.balance.algorithm != Algorithm::ConsistentHash {
-        return HashKey::default();
-    }
-    let mut address = [0; 18];
-    address[..16].copy_from_slice(&match peer.ip().to_canonical() {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
-        IpAddr::V6(ip) => ip.octets(),
-    });
-    address[16..].copy_from_slice(&peer.port().to_be_bytes());
-    match &pool.hash_input {
-        HashInput::SourceAddress => HashKey::of(&address[..16]),
-        HashInput::SourceAddressAndPort => HashKey::of(&address),
-        HashInput::Uri => HashKey::of(head.target),
-        HashInput::Header(name) => HashKey::of(head.fields.find(name.as_bytes()).unwrap_or_default()),
     }
 }

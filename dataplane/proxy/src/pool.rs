@@ -1,10 +1,14 @@
 //! The pools of a worker: which server takes a request, and the connections that stand idle, the latest first, so that
 //! the others can time out. Only connections without anything unread or unfinished come here.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
-use weir_balance::{Balancer, HashKey};
-use weir_snapshot::{Pool, Snapshot};
+use weir_balance::{Algorithm, Balancer, HashKey};
+use weir_snapshot::{HashInput, Pool, Snapshot};
+use weir_wire::http1::RequestHead;
 
 use crate::{io::Conn, limits::Limits};
 
@@ -174,5 +178,24 @@ impl Row {
                 .is_some_and(|server| (server.id, server.address) == (at.server, at.address))
         };
         Some(at.position).filter(is).or_else(|| (0..self.pool.servers.len()).find(is))
+    }
+}
+
+/// What a pool that hashes consistently goes by.
+pub(crate) fn balance_key(pool: &Pool, head: &RequestHead<'_>, peer: SocketAddr) -> HashKey {
+    if pool.balance.algorithm != Algorithm::ConsistentHash {
+        return HashKey::default();
+    }
+    let mut address = [0; 18];
+    address[..16].copy_from_slice(&match peer.ip().to_canonical() {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+        IpAddr::V6(ip) => ip.octets(),
+    });
+    address[16..].copy_from_slice(&peer.port().to_be_bytes());
+    match &pool.hash_input {
+        HashInput::SourceAddress => HashKey::of(&address[..16]),
+        HashInput::SourceAddressAndPort => HashKey::of(&address),
+        HashInput::Uri => HashKey::of(head.target),
+        HashInput::Header(name) => HashKey::of(head.fields.find(name.as_bytes()).unwrap_or_default()),
     }
 }
