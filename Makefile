@@ -55,7 +55,8 @@ build: packages-build ## release binaries into bin/
 
 .PHONY: sim
 sim: packages-build ## simulate the data plane from SEED (default 1), COUNT seeds on
-	cargo run --profile test --quiet -p weir-sim -- --seed $(or $(SEED),1) --count $(or $(COUNT),1) $(if $(COUNT),,--verbose)
+	@cargo test --workspace --quiet --no-run --test seeds # the simulator as `make test` built it
+	@$(or $(CARGO_TARGET_DIR),target)/debug/weir-sim --seed $(or $(SEED),1) --count $(or $(COUNT),1) $(if $(COUNT),,--verbose)
 
 .PHONY: fuzz
 fuzz: packages-build ## fuzz TARGET (default http1_request) for SECONDS (default 60); needs a nightly Rust

@@ -1,7 +1,7 @@
 //! `weir-sim --seed N [--count M] [--verbose]`: plays seeds, tells the story of one, exits 1 at the first violation.
 #![forbid(unsafe_code)]
 
-use std::process::ExitCode;
+use std::{panic::catch_unwind, process::ExitCode};
 
 use weir_sim::{Tally, Verdict, run};
 
@@ -21,18 +21,28 @@ fn main() -> ExitCode {
     };
     let mut total = Tally::default();
     for seed in options.seed..options.seed.saturating_add(options.count) {
-        let verdict = run(seed, options.verbose);
+        let Ok(verdict) = catch_unwind(|| run(seed, options.verbose)) else {
+            return failed(seed, "the panic above");
+        };
         total.add(&verdict.tally);
         if options.verbose {
             tell(&verdict);
         }
         if !verdict.violations.is_empty() {
-            eprintln!("seed {seed} fails:\n  {}\nreplay: make sim SEED={seed}", verdict.violations.join("\n  "));
-            return ExitCode::FAILURE;
+            return failed(seed, &verdict.violations.join("\n  "));
         }
     }
-    println!("{} seeds from {}: {total:?}", options.count, options.seed);
+    println!("every promise held, {} from seed {} on: {total:?}", plural(options.count), options.seed);
     ExitCode::SUCCESS
+}
+
+fn failed(seed: u64, why: &str) -> ExitCode {
+    eprintln!("seed {seed} fails:\n  {why}\nits story: make sim SEED={seed}");
+    ExitCode::FAILURE
+}
+
+fn plural(seeds: u64) -> String {
+    if seeds == 1 { "1 run".into() } else { format!("{seeds} runs") }
 }
 
 fn tell(verdict: &Verdict) {
