@@ -23,6 +23,8 @@ How much
   --requests-per-connection N  default: 1; 0: as many as the server allows
   --duration TIME              10s, 500ms, 2m; default: 10s (with --count: 5m)
   --count N                    stop after N requests
+  --drain                      at the end finish and count what is under way; default: it counts nowhere
+  --idle-connections N         open N more first, answer one request on each, and hold them to the end without another
   --rate N                     begin N requests a second in all; default: as fast as answers come
   --threads N                  default: 1; a thread drives tens of thousands of requests a second
   --timeout TIME               of one request, connect to last byte; default: 10s
@@ -41,6 +43,8 @@ Sockets
 Output
   --server-header NAME         count answers by the value of this response field
   --json                       one JSON object
+
+Once idle connections are open, a line on standard error says so; only then the duration begins.
 
 Latency counts from the begin of a connection for its first request, and from the request for others. With --rate it
 counts from the moment the request was due, so that a server that stalls does not hide it by slowing the client
@@ -71,6 +75,8 @@ pub struct Flags {
     pub requests_per_connection: u64,
     pub duration: Duration,
     pub count: Option<u64>,
+    pub drain: bool,
+    pub idle_connections: usize,
     pub rate: Option<f64>,
     pub threads: usize,
     pub timeout: Duration,
@@ -98,6 +104,8 @@ impl Default for Flags {
             requests_per_connection: 1,
             duration: Duration::from_secs(10),
             count: None,
+            drain: false,
+            idle_connections: 0,
             rate: None,
             threads: 1,
             timeout: Duration::from_secs(10),
@@ -128,6 +136,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Option<Flags>, 
             "resume" => flags.resume = true,
             "reset" => flags.reset = true,
             "json" => flags.json = true,
+            "drain" => flags.drain = true,
             "duration" => duration = Some(parser.value()?.parse_with(span)?),
             name => set(&mut flags, name, &mut parser)?,
         }
@@ -152,6 +161,7 @@ fn set(flags: &mut Flags, name: &str, parser: &mut Parser) -> Result<(), lexopt:
         "connections" => flags.connections = parser.value()?.parse_with(number(1, 1_000_000))? as usize,
         "requests-per-connection" => flags.requests_per_connection = parser.value()?.parse_with(number(0, u64::MAX))?,
         "count" => flags.count = Some(parser.value()?.parse_with(number(1, u64::MAX))?),
+        "idle-connections" => flags.idle_connections = parser.value()?.parse_with(number(0, 1_000_000))? as usize,
         "rate" => flags.rate = Some(parser.value()?.parse_with(rate)?),
         "threads" => flags.threads = parser.value()?.parse_with(number(1, 1024))? as usize,
         "timeout" => flags.timeout = parser.value()?.parse_with(span)?,

@@ -12,7 +12,11 @@ mod runner;
 mod tally;
 mod task;
 
-use std::{process::ExitCode, thread};
+use std::{
+    process::ExitCode,
+    sync::{Arc, Barrier},
+    thread,
+};
 
 use crate::{flags::Flags, runner::Runner, tally::Tally, task::Task};
 
@@ -45,11 +49,27 @@ fn main() -> ExitCode {
 fn run(flags: &Flags) -> Result<Tally, Failure> {
     weir_reactor::process::raise_descriptor_limit()?;
     let tasks: Vec<_> = (0..flags.threads).map(|index| Task::new(flags, index)).collect::<Result<_, _>>()?;
-    let threads: Vec<_> =
-        tasks.into_iter().map(|task| thread::spawn(move || Ok::<_, Failure>(Runner::new(task)?.run()?))).collect();
+    let opened = Arc::new(Barrier::new(tasks.len()));
+    let threads: Vec<_> = tasks
+        .into_iter()
+        .map(|task| {
+            let opened = opened.clone();
+            thread::spawn(move || one_thread(task, &opened))
+        })
+        .collect();
     let mut sum = Tally::new();
     for thread in threads {
         sum.add(&thread.join().map_err(|_| "a thread panicked; its figures are lost")??);
     }
     Ok(sum)
+}
+
+/// The threads begin together, once all have opened their idle connections.
+fn one_thread(task: Task, opened: &Barrier) -> Result<Tally, Failure> {
+    let holds = task.idle_connections > 0;
+    let runner = Runner::new(task).and_then(|mut runner| runner.open_idle().map(|()| runner));
+    if opened.wait().is_leader() && holds {
+        eprintln!("weir-load: idle connections are open");
+    }
+    Ok(runner?.run()?)
 }

@@ -21,12 +21,20 @@ pub fn table(tally: &Tally, flags: &Flags) -> String {
             line("missed", format!("{} were due and found all {} connections busy", tally.missed, flags.connections));
         }
     }
+    if flags.idle_connections > 0 {
+        line("idle", format!("{} of {} connections held to the end", tally.idle_held, flags.idle_connections));
+    }
     line("received", format!("{:.1} MB", tally.bytes as f64 / 1e6));
     if let Some(first) = &tally.tls.first {
         let (full, resumed) = (tally.tls.full, tally.tls.resumed);
         line(
             "tls",
-            format!("{}, {}; {full} full handshakes, {resumed} resumed", first.version.name(), first.cipher_suite),
+            format!(
+                "{}, {}, {}; {full} full handshakes, {resumed} resumed",
+                first.version.name(),
+                first.cipher_suite,
+                first.group.unwrap_or("no key exchange")
+            ),
         );
     }
     let errors: Vec<_> =
@@ -60,6 +68,7 @@ pub fn json(tally: &Tally, flags: &Flags) -> String {
         pairs.push(("uncorrected", object(quantiles(&tally.uncorrected).into_iter())));
     }
     pairs.push(("bytes", tally.bytes.to_string()));
+    pairs.push(("idle_held", tally.idle_held.to_string()));
     pairs.push(("tls", tls(tally)));
     pairs.push(("per_value", per_value));
     object(pairs.into_iter()) + "\n"
@@ -71,6 +80,7 @@ fn tls(tally: &Tally) -> String {
     let pairs = [
         ("version", quoted(first.version.name())),
         ("cipher", quoted(first.cipher_suite)),
+        ("group", first.group.map_or("null".into(), quoted)),
         ("full_handshakes", tally.tls.full.to_string()),
         ("resumed", tally.tls.resumed.to_string()),
     ];
@@ -133,7 +143,7 @@ mod tests {
         let expected = concat!(
             r#"{"seconds":2.000000,"requests":4,"tps":2.000,"errors":{"bad_response":0,"connect":0,"local":0,"#,
             r#""reset":0,"short_body":0,"status":0,"timeout":1,"tls":0},"error_total":1,"missed":0,"p50_us":200,"#,
-            r#""p90_us":20015,"p99_us":20015,"p999_us":20015,"max_us":20015,"bytes":0,"tls":null,"#,
+            r#""p90_us":20015,"p99_us":20015,"p999_us":20015,"max_us":20015,"bytes":0,"idle_held":0,"tls":null,"#,
             r#""per_value":{"a\"b\\c\u000a":1}}"#,
             "\n"
         );

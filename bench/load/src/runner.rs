@@ -17,6 +17,9 @@ use crate::{
 /// How long a connection rests after a failure, so that a dead server is not hammered.
 const REST: Duration = Duration::from_millis(10);
 
+/// How many idle connections are being opened at once: more would measure a crowd, not connections that idle.
+const OPENING_MAX: usize = 64;
+
 pub struct Runner {
     task: Task,
     io: Reactor,
@@ -38,7 +41,7 @@ impl Runner {
         io.connect_from(task.sources.clone());
         Ok(Self {
             io,
-            lanes: (0..task.connections).map(|_| Lane::default()).collect(),
+            lanes: (0..task.connections + task.idle_connections).map(|_| Lane::default()).collect(),
             lane_of: Vec::new(),
             idle: (0..task.connections as u32).rev().collect(),
             resting: VecDeque::new(),
@@ -51,7 +54,25 @@ impl Runner {
         })
     }
 
-    /// Runs until the time is over or the count is reached. What is under way at the end of the time counts nowhere.
+    /// Opens the connections that idle, with one request on each.
+    pub fn open_idle(&mut self) -> io::Result<()> {
+        let mut events = Vec::new();
+        let mut opened = self.task.connections;
+        self.io.poll(Some(Duration::ZERO), &mut events)?;
+        while opened < self.lanes.len() || self.under_way > 0 {
+            while opened < self.lanes.len() && self.under_way < OPENING_MAX {
+                let now = self.io.now();
+                self.begin(opened as u32, now);
+                opened += 1;
+            }
+            self.turn(self.task.timeout, &mut events)?;
+        }
+        self.tally.begin();
+        self.begun = 0;
+        Ok(())
+    }
+
+    /// Runs until the time is over or the count is reached. What is then under way counts nowhere, unless it is drained.
     pub fn run(mut self) -> io::Result<Tally> {
         let mut events = Vec::new();
         self.io.poll(Some(Duration::ZERO), &mut events)?;
@@ -60,15 +81,38 @@ impl Runner {
         while self.io.now() < end && !self.is_done() {
             self.wake_rested();
             let wait = self.begin_due(start);
-            self.io.flush();
-            self.io.poll(Some(wait.min(end.since(self.io.now()))), &mut events)?;
-            for event in events.drain(..) {
-                self.take(event);
-            }
+            self.turn(wait.min(end.since(self.io.now())), &mut events)?;
+        }
+        while self.task.drain && self.under_way > 0 {
+            self.turn(self.task.timeout, &mut events)?;
         }
         self.tally.span = self.io.now().since(start);
         self.tally.missed = self.due(self.tally.span.min(self.task.duration)).saturating_sub(self.begun);
+        self.tally.idle_held =
+            self.lanes[self.task.connections..].iter().filter(|lane| lane.link.is_some()).count() as u64;
         Ok(self.tally)
+    }
+
+    /// Sends what is to be sent, waits for events and takes them.
+    fn turn(&mut self, wait: Duration, events: &mut Vec<Event>) -> io::Result<()> {
+        self.io.flush();
+        self.io.poll(Some(wait), events)?;
+        for event in events.drain(..) {
+            self.take(event);
+        }
+        Ok(())
+    }
+
+    /// Idle lanes stand behind the others; they carry one request and then nothing.
+    fn is_idle_lane(&self, index: u32) -> bool {
+        index as usize >= self.task.connections
+    }
+
+    /// A lane may carry the next request, unless it is there to idle.
+    fn release(&mut self, index: u32) {
+        if !self.is_idle_lane(index) {
+            self.idle.push(index);
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -80,7 +124,7 @@ impl Runner {
             && until <= self.io.now()
         {
             self.resting.pop_front();
-            self.idle.push(lane);
+            self.release(lane);
         }
     }
 
@@ -153,8 +197,9 @@ impl Runner {
     }
 
     fn send_request(&mut self, index: u32) -> Result<(), Cause> {
+        let stays = self.is_idle_lane(index);
         let Some(link) = &mut self.lanes[index as usize].link else { return Ok(()) };
-        let is_last = link.served + 1 == self.task.requests_per_connection;
+        let is_last = !stays && link.served + 1 == self.task.requests_per_connection;
         link.send(&mut self.io, if is_last { &self.task.last_request } else { &self.task.request })
     }
 
@@ -220,6 +265,7 @@ impl Runner {
 
     fn answered(&mut self, index: u32, answered: Answered) {
         let now = self.io.now();
+        let stays = self.is_idle_lane(index);
         let lane = &mut self.lanes[index as usize];
         let (Some(link), Some(request)) = (&mut lane.link, lane.under_way.take()) else { return };
         self.under_way -= 1;
@@ -230,7 +276,7 @@ impl Runner {
             self.tally.failed(Cause::Status);
         }
         link.served += 1;
-        if answered.keep_alive && link.served != self.task.requests_per_connection {
+        if answered.keep_alive && (stays || link.served != self.task.requests_per_connection) {
             self.io.deadline(link.conn, None);
         } else if self.task.reset {
             self.io.close(link.conn, Close::Abort);
@@ -240,7 +286,7 @@ impl Runner {
             self.io.close(link.conn, Close::Flush);
             lane.link = None;
         }
-        self.idle.push(index);
+        self.release(index);
     }
 
     fn ended(&mut self, conn: Conn) {
@@ -343,6 +389,35 @@ mod tests {
         let tally = run(server(OK), flags);
         assert_eq!((tally.requests, tally.missed), (100, 0));
         assert!(tally.span >= Duration::from_millis(198), "{:?}", tally.span);
+    }
+
+    #[test]
+    fn idle_connections_stay_open_and_count_nothing() {
+        let flags = Flags { idle_connections: 150, connections: 2, count: Some(20), ..Flags::default() };
+        let url = format!("http://{}/", server(OK));
+        let flags = Flags { url, duration: Duration::from_secs(30), ..flags };
+        let mut runner = Runner::new(Task::new(&flags, 0).unwrap()).unwrap();
+        runner.open_idle().unwrap();
+        let tally = runner.run().unwrap();
+        assert_eq!((tally.idle_held, tally.requests, tally.error_total()), (150, 20, 0));
+    }
+
+    #[test]
+    fn drains_what_is_under_way_when_asked() {
+        // Each answer takes longer than the run.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (over, ended) = std::sync::mpsc::channel::<()>();
+        thread::spawn(move || {
+            let streams: Vec<_> = listener.incoming().take(3).map_while(Result::ok).collect();
+            let _ = ended.recv_timeout(Duration::from_millis(60));
+            streams.iter().for_each(|stream| answer_each(stream, OK));
+        });
+        let flags = Flags { url, duration: Duration::from_millis(20), connections: 3, drain: true, ..Flags::default() };
+        let tally = Runner::new(Task::new(&flags, 0).unwrap()).unwrap().run().unwrap();
+        drop(over);
+        assert_eq!((tally.requests, tally.error_total()), (3, 0));
+        assert!(tally.span >= Duration::from_millis(60), "{:?}", tally.span);
     }
 
     #[test]

@@ -68,6 +68,8 @@ pub struct Tally {
     pub bytes: u64,
     /// Requests that were due and never begun, because all connections were busy.
     pub missed: u64,
+    /// Idle connections that still stood at the end.
+    pub idle_held: u64,
     /// By the name of the cause, all of which are in it; of TLS also with the reason behind it. A failure counts once.
     pub errors: BTreeMap<String, u64>,
     /// From when a request was due, in µs; the same as `uncorrected` without a rate.
@@ -90,6 +92,7 @@ impl Tally {
             requests: 0,
             bytes: 0,
             missed: 0,
+            idle_held: 0,
             errors: Cause::all().map(|cause| (cause.name().to_owned(), 0)).into(),
             latency: histogram(),
             uncorrected: histogram(),
@@ -118,6 +121,14 @@ impl Tally {
         self.tls.first.get_or_insert(handshaken);
     }
 
+    /// Forgets the answers so far: what is measured begins now. Errors and handshakes stay.
+    pub fn begin(&mut self) {
+        (self.requests, self.bytes) = (0, 0);
+        self.latency.reset();
+        self.uncorrected.reset();
+        self.per_value.clear();
+    }
+
     pub fn value(&mut self, value: &[u8]) {
         count(&mut self.per_value, &String::from_utf8_lossy(value), VALUES_MAX, "(other)");
     }
@@ -132,6 +143,7 @@ impl Tally {
         self.requests += other.requests;
         self.bytes += other.bytes;
         self.missed += other.missed;
+        self.idle_held += other.idle_held;
         // Both have the same bounds.
         let _ = self.latency.add(&other.latency);
         let _ = self.uncorrected.add(&other.uncorrected);

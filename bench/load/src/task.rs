@@ -18,6 +18,8 @@ pub struct Task {
     pub request: Vec<u8>,
     pub last_request: Vec<u8>,
     pub connections: usize,
+    pub idle_connections: usize,
+    pub drain: bool,
     /// 0: no limit.
     pub requests_per_connection: u64,
     pub duration: Duration,
@@ -55,6 +57,8 @@ impl Task {
             request: request(flags, &url, false),
             last_request: request(flags, &url, flags.close_header),
             connections: share(flags.connections as u64) as usize,
+            idle_connections: share(flags.idle_connections as u64) as usize,
+            drain: flags.drain,
             requests_per_connection: flags.requests_per_connection,
             duration: flags.duration,
             count: flags.count.map(share),

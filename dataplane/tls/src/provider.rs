@@ -10,6 +10,7 @@ use std::{
 };
 
 use rustls::{
+    NamedGroup,
     crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs},
     server::ProducesTickets,
 };
@@ -83,6 +84,12 @@ impl Group {
     pub fn named(name: &str) -> Result<Self, Error> {
         let position = Self::NAMES.iter().position(|known| known.eq_ignore_ascii_case(name));
         position.map(|position| Self::ALL[position]).ok_or_else(|| Error::UnknownGroup(name.to_owned()))
+    }
+
+    /// One of [`Group::NAMES`].
+    pub(crate) fn name_of(wanted: NamedGroup) -> Option<&'static str> {
+        let position = Self::ALL.iter().position(|group| group.supported().name() == wanted);
+        position.map(|position| Self::NAMES[position])
     }
 
     pub(crate) fn supported(self) -> &'static dyn SupportedKxGroup {

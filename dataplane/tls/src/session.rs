@@ -9,7 +9,7 @@ use rustls::{
 };
 
 use crate::{
-    ClientConfig, Error, ServerConfig, Version, suites,
+    ClientConfig, Error, Group, ServerConfig, Version, suites,
     unbuffered::{Sent, Unbuffered},
 };
 
@@ -47,6 +47,8 @@ pub struct Handshaken {
     pub version: Version,
     /// IANA name.
     pub cipher_suite: &'static str,
+    /// Name of the key exchange group, as in [`Group::NAMES`]; `None` without an exchange.
+    pub group: Option<&'static str>,
     pub resumed: bool,
 }
 
@@ -165,6 +167,7 @@ impl TlsSession {
         Some(Handshaken {
             version: suites::version_of(suite),
             cipher_suite: suites::iana_name(suite.suite())?,
+            group: state.negotiated_key_exchange_group().and_then(|group| Group::name_of(group.name())),
             resumed: state.handshake_kind() == Some(HandshakeKind::Resumed),
         })
     }
