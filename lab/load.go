@@ -10,6 +10,7 @@ import (
 
 // LoadReport is what weir-load prints with --json. Times in microseconds.
 type LoadReport struct {
+	Seconds    float64          `json:"seconds"`
 	Requests   int64            `json:"requests"`
 	TPS        float64          `json:"tps"`
 	ErrorTotal int64            `json:"error_total"`
@@ -17,9 +18,11 @@ type LoadReport struct {
 	P50us      float64          `json:"p50_us"`
 	P99us      float64          `json:"p99_us"`
 	P999us     float64          `json:"p999_us"`
+	Bytes      int64            `json:"bytes"`
 	TLS        struct {
 		Version        string `json:"version"`
 		Cipher         string `json:"cipher"`
+		Group          string `json:"group"`
 		FullHandshakes int64  `json:"full_handshakes"`
 		Resumed        int64  `json:"resumed"`
 	} `json:"tls"`

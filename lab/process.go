@@ -85,10 +85,11 @@ func (l *Lab) Start(name, program string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// launch starts a command that dies with this process. It gets a group of its own: Ctrl-C in the terminal must reach the
-// one that runs the lab alone, which then stops it in order.
+// launch starts a command that dies with this process. It gets a session of its own: Ctrl-C in the terminal must reach the
+// one that runs the lab alone, which then stops it in order. And the kernel shares a core out between sessions (autogroup):
+// a data plane, which its agent gives one, must not get more of it than a peer.
 func (l *Lab) launch(command *exec.Cmd) error {
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
 	started := make(chan error)
 	l.forks <- func() { started <- command.Start() }
 	return <-started
