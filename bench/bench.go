@@ -1,0 +1,205 @@
+// Package bench measures what a transaction costs a balancer's CPU: Weir and its peers, each as one process group on a core
+// of its own, in turn within each round of one run. It starts everything it needs (lab), drives it (weir-load), reads the
+// kernel's accounts (meter) and hands the samples to report. It leaves no process behind.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/bench/peers"
+	"github.com/weir-lb/weir/bench/report"
+	"github.com/weir-lb/weir/bench/workloads"
+)
+
+// Options say what a run measures and how long.
+type Options struct {
+	Workloads   []string   // by ID or family; empty: all
+	Peers       []string   // that the bench starts; nil: all
+	Externals   []External // that run already
+	Cores       []int      // how many cores the balancer gets, one row each
+	Quick       bool
+	Rounds      int  // 0: as many as usual
+	SystemCalls bool // count them in a pass of their own
+	JSON        bool // one object per row, last on Out
+	Results     string
+	Out         io.Writer
+	Progress    io.Writer
+	Live        bool
+}
+
+const (
+	rounds      = 5
+	span        = 3 * time.Second
+	quickRounds = 2
+	quickSpan   = time.Second
+)
+
+// run is one run of the bench.
+type run struct {
+	options  Options
+	programs string
+	told     *teller
+	rounds   int
+	span     time.Duration
+	cores    []int // of this machine
+	peers    []found
+	machine  report.Machine
+}
+
+// found is a peer that is installed.
+type found struct {
+	peers.Peer
+	program, version string
+}
+
+// List writes what there is to measure.
+func List(out io.Writer) error {
+	all, err := workloads.All()
+	if err != nil {
+		return err
+	}
+	for _, w := range all {
+		fmt.Fprintf(out, "%-14s %s\n", w.ID, w.Title)
+	}
+	return nil
+}
+
+// Run measures, and writes the report into options.Results.
+func Run(ctx context.Context, options Options) error {
+	all, err := workloads.All()
+	if err != nil {
+		return err
+	}
+	chosen, err := workloads.Choose(all, options.Workloads)
+	if err != nil {
+		return err
+	}
+	r, err := prepare(ctx, options)
+	if err != nil {
+		return err
+	}
+	measured, interrupted := r.measureAll(ctx, chosen)
+	if len(measured) > 0 {
+		if err := r.publish(measured); err != nil {
+			return errors.Join(interrupted, err)
+		}
+	}
+	return interrupted
+}
+
+func prepare(ctx context.Context, options Options) (*run, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	r := &run{options: options, programs: filepath.Dir(self), rounds: rounds, span: span,
+		told: &teller{out: options.Progress, live: options.Live, begun: time.Now()}}
+	if options.Quick {
+		r.rounds, r.span = quickRounds, quickSpan
+	}
+	if options.Rounds > 0 {
+		r.rounds = options.Rounds
+	}
+	if err := r.findPrograms(ctx); err != nil {
+		return nil, err
+	}
+	return r, r.chooseCores()
+}
+
+// findPrograms looks for the peers; one that is missing is told and left out.
+func (r *run) findPrograms(ctx context.Context) error {
+	for _, name := range []string{"weir-dataplane", "weir-load"} {
+		if _, err := os.Stat(filepath.Join(r.programs, name)); err != nil {
+			return fmt.Errorf("%s is not beside weir in %s: run `make build`", name, r.programs)
+		}
+	}
+	r.machine = report.ThisMachine()
+	for _, name := range r.options.Peers {
+		if !slices.Contains(peers.Names(), name) {
+			return fmt.Errorf("--peers %s: there is none of that name; use %s", name, strings.Join(peers.Names(), ", "))
+		}
+	}
+	for _, peer := range peers.All() {
+		if r.options.Peers != nil && !slices.Contains(r.options.Peers, peer.Name) {
+			continue
+		}
+		program, version, err := peer.Find(ctx, func(text string) { r.told.say("  %s", text) })
+		if err != nil {
+			r.told.say("  without %s: %v", peer.Name, err)
+			continue
+		}
+		r.peers = append(r.peers, found{peer, program, version})
+		r.machine.Versions = append(r.machine.Versions, peer.Name+" "+version)
+	}
+	return nil
+}
+
+// chooseCores keeps the first cores for the balancer and this process, with load and servers, on the others.
+func (r *run) chooseCores() (err error) {
+	if r.cores, err = meter.Cores(); err != nil {
+		return err
+	}
+	if len(r.cores) < 2 {
+		r.machine.Notes = append(r.machine.Notes,
+			"One core only: balancer, servers and load share it. CPU per transaction still holds; rates and latencies say nothing.")
+	}
+	for _, note := range r.machine.Notes {
+		r.told.say("  note: %s", note)
+	}
+	return nil
+}
+
+// split gives the balancer its cores, and the rest of the house the others.
+func (r *run) split(balancer int) (ours, others []int, err error) {
+	switch {
+	case len(r.cores) == 1 && balancer == 1:
+		return r.cores, r.cores, nil
+	case balancer >= len(r.cores):
+		return nil, nil, fmt.Errorf("--cores %d: this machine has %d, and load and servers need one", balancer, len(r.cores))
+	}
+	return r.cores[:balancer], r.cores[balancer:], nil
+}
+
+// measureAll measures row by row. A row that fails is told and left out; an interruption ends the run with what there is.
+func (r *run) measureAll(ctx context.Context, chosen []workloads.Workload) (measured []*report.Row, interrupted error) {
+	r.told.all = len(chosen) * len(r.options.Cores) * r.rounds * 2 * (1 + len(r.peers) + len(r.options.Externals))
+	for _, cores := range r.options.Cores {
+		for _, w := range chosen {
+			row, err := r.measure(ctx, w, cores)
+			if ctx.Err() != nil {
+				return measured, fmt.Errorf("interrupted: %w", ctx.Err())
+			}
+			if err != nil {
+				r.told.say("  %-10s not measured: %v", w.ID, err)
+				continue
+			}
+			measured = append(measured, row)
+			r.told.say("%s", row.Line())
+		}
+	}
+	if len(measured) == 0 {
+		return nil, errors.New("nothing was measured")
+	}
+	return measured, nil
+}
+
+func (r *run) publish(rows []*report.Row) error {
+	files, err := report.Write(r.options.Results, r.machine, rows)
+	if err != nil {
+		return fmt.Errorf("the report cannot be written: %w", err)
+	}
+	r.told.say("report: %s", strings.Join(files, ", "))
+	if !r.options.JSON {
+		return nil
+	}
+	return report.WriteJSON(r.options.Out, rows)
+}

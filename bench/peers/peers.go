@@ -1,0 +1,133 @@
+// Package peers starts the proxies that Weir is measured against, each with the best honest configuration that we know:
+// the templates beside this file say what is set and why. They are configured before they start and know nothing of Weir.
+package peers
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/lab"
+)
+
+// Setup is what a proxy has to serve, where, and on which cores.
+type Setup struct {
+	Dir     string // of its own, for its files
+	Host    string
+	Port    int
+	Servers []string // host:port
+	Cores   []int
+
+	Layer          int    // 4 or 7
+	TLS            string // "1.2", "1.3" or none
+	Cipher         string // of TLS 1.2
+	ServerTLS      bool
+	CertificateKey string // PEM file, certificate and key
+	Bulk           bool   // large objects: buffers decide
+}
+
+// Address is where it listens.
+func (s Setup) Address() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
+
+// Workers is one for each core.
+func (s Setup) Workers() int { return len(s.Cores) }
+
+// Root tells whether this process is root's, whose files nobody else can read.
+func (s Setup) Root() bool { return os.Getuid() == 0 }
+
+// Peer is a kind of proxy.
+type Peer struct {
+	Name string
+	// Find returns the program and its version, or what to do to get it. It may fetch it and then tells so.
+	Find   func(ctx context.Context, tell func(string)) (program, version string, err error)
+	config string // name of the template
+	args   func(s Setup, configFile string) []string
+}
+
+// All are the peers that the bench can start by itself.
+func All() []Peer { return []Peer{nginx(), haproxy(), envoy()} }
+
+// Names lists them for people.
+func Names() []string {
+	var names []string
+	for _, p := range All() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+//go:embed *.tmpl
+var configs embed.FS
+
+// Start writes the configuration and runs the program until it takes connections; returns its process.
+func (p Peer) Start(ctx context.Context, l *lab.Lab, program string, s Setup) (*lab.Process, error) {
+	file := filepath.Join(s.Dir, strings.TrimSuffix(p.config, ".tmpl"))
+	text, err := p.render(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, err
+	}
+	pinned, args := meter.Pinned(s.Cores, program, p.args(s, file)...)
+	process, err := l.Start(p.Name, pinned, args...)
+	if err != nil {
+		return nil, err
+	}
+	return process, process.UntilReady(ctx, func(ctx context.Context) error { return accepts(ctx, s.Address()) })
+}
+
+func (p Peer) render(s Setup) ([]byte, error) {
+	parsed, err := template.ParseFS(configs, p.config)
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	err = parsed.Execute(&text, s)
+	return text.Bytes(), err
+}
+
+func accepts(ctx context.Context, address string) error {
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// find looks a program up beside PATH's directories in the ones of the system's administrator.
+func find(name, advice string) (string, error) {
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/usr/local/sbin") {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not installed: %s", name, advice)
+}
+
+// ServerAddress is a server in two parts, as Envoy wants them.
+type ServerAddress struct {
+	Host string
+	Port string
+}
+
+// ServerAddresses are the servers in parts.
+func (s Setup) ServerAddresses() []ServerAddress {
+	var all []ServerAddress
+	for _, server := range s.Servers {
+		host, port, _ := net.SplitHostPort(server)
+		all = append(all, ServerAddress{host, port})
+	}
+	return all
+}

@@ -1,0 +1,228 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/weir-lb/weir/bench/workloads"
+)
+
+const (
+	// spreadMax is the rule for noise: the ratios of the rounds may differ by this share of their median.
+	spreadMax = 0.25
+	// roundsMin are needed to know the spread.
+	roundsMin = 3
+)
+
+// Figures are the medians of one proxy's rounds at one level.
+type Figures struct {
+	Sample
+	Fault string `json:"fault,omitempty"` // why they count for nothing
+}
+
+// Ratio is a proxy's cost over Weir's, taken within each round.
+type Ratio struct {
+	Median, Least, Most float64
+	Rounds              int
+}
+
+// Spread is how far the rounds lie apart, as a share of the median.
+func (r Ratio) Spread() float64 {
+	if r.Median == 0 {
+		return 0
+	}
+	return (r.Most - r.Least) / r.Median
+}
+
+// Doubt says why the ratio cannot be trusted; empty when it can.
+func (r Ratio) Doubt() string {
+	switch {
+	case r.Rounds < roundsMin:
+		return fmt.Sprintf("%d rounds are too few to know the noise", r.Rounds)
+	case r.Spread() > spreadMax:
+		return fmt.Sprintf("noise: the rounds spread over %.0f %% of the median, more than %.0f %%", 100*r.Spread(), 100*spreadMax)
+	}
+	return ""
+}
+
+// Figures of a proxy at a level: medians, the sum of the errors, the first fault.
+func (r *Row) Figures(proxy string, level Level) Figures {
+	return r.figures(r.Rounds[proxy][level])
+}
+
+func (r *Row) figures(rounds []Sample) Figures {
+	var f Figures
+	if len(rounds) == 0 {
+		f.Fault = "not measured"
+		return f
+	}
+	of := func(pick func(Sample) float64) float64 {
+		var values []float64
+		for _, s := range rounds {
+			values = append(values, pick(s))
+		}
+		return median(values)
+	}
+	f.CPUus = of(func(s Sample) float64 { return s.CPUus })
+	f.Userus = of(func(s Sample) float64 { return s.Userus })
+	f.Systemus = of(func(s Sample) float64 { return s.Systemus })
+	f.RPS = of(func(s Sample) float64 { return s.RPS })
+	f.P50us = of(func(s Sample) float64 { return s.P50us })
+	f.P99us = of(func(s Sample) float64 { return s.P99us })
+	f.P999us = of(func(s Sample) float64 { return s.P999us })
+	f.BytesPerSecond = of(func(s Sample) float64 { return s.BytesPerSecond })
+	f.AgentCPUus = of(func(s Sample) float64 { return s.AgentCPUus })
+	f.IdleBytes = of(func(s Sample) float64 { return s.IdleBytes })
+	f.TLS = rounds[0].TLS
+	for _, s := range rounds {
+		f.Errors += s.Errors
+		f.Transactions += s.Transactions
+		f.Handshakes += s.Handshakes
+		f.Resumed += s.Resumed
+		f.RSSBytes = max(f.RSSBytes, s.RSSBytes)
+		if fault := r.fault(s); f.Fault == "" {
+			f.Fault = fault
+		}
+	}
+	return f
+}
+
+// RatioTo a peer: how often its cost holds Weir's. Above 1, Weir is cheaper.
+func (r *Row) RatioTo(peer string, level Level) Ratio {
+	var ratios []float64
+	ours, theirs := r.Rounds[Weir][level], r.Rounds[peer][level]
+	for i := range min(len(ours), len(theirs)) {
+		if r.fault(ours[i]) == "" && r.fault(theirs[i]) == "" && r.cost(ours[i]) > 0 {
+			ratios = append(ratios, r.cost(theirs[i])/r.cost(ours[i]))
+		}
+	}
+	if len(ratios) == 0 {
+		return Ratio{}
+	}
+	return Ratio{Median: median(ratios), Least: slices.Min(ratios), Most: slices.Max(ratios), Rounds: len(ratios)}
+}
+
+// Best is the peer that comes closest to Weir, and the ratio to it; "" without one.
+func (r *Row) Best(level Level) (string, Ratio) {
+	best, ratio := "", Ratio{}
+	for _, proxy := range r.Proxies {
+		if proxy == Weir {
+			continue
+		}
+		if to := r.RatioTo(proxy, level); to.Rounds > 0 && (best == "" || to.Median < ratio.Median) {
+			best, ratio = proxy, to
+		}
+	}
+	return best, ratio
+}
+
+// Grown is how much more the last step of a growth workload costs than the first, as a share, round by round.
+func (r *Row) Grown() Ratio {
+	if len(r.Curve) < 2 {
+		return Ratio{}
+	}
+	first, last := r.Curve[0].Rounds, r.Curve[len(r.Curve)-1].Rounds
+	var growth []float64
+	for i := range min(len(first), len(last)) {
+		if r.fault(first[i]) == "" && r.fault(last[i]) == "" {
+			growth = append(growth, last[i].CPUus/first[i].CPUus)
+		}
+	}
+	if len(growth) == 0 {
+		return Ratio{}
+	}
+	return Ratio{Median: median(growth), Least: slices.Min(growth), Most: slices.Max(growth), Rounds: len(growth)}
+}
+
+// Verdict compares with the bar: "ok", "short" or "" where there is no bar or nothing to hold against it.
+func (r *Row) Verdict() string {
+	bar := r.Workload.Bar
+	if r.Workload.Kind == workloads.Growth {
+		return verdict(bar.GrowthMax > 0 && len(r.Curve) > 1, r.Grown().Median <= 1+bar.GrowthMax && r.Grown().Rounds > 0)
+	}
+	if best, _ := r.Best(Saturated); best == "" {
+		return ""
+	}
+	_, ratio := r.Best(Saturated)
+	light, lightRatio := r.Best(Light)
+	enough := ratio.Median >= bar.Must && (light == "" || lightRatio.Median >= bar.Light)
+	return verdict(bar.Must > 0 || bar.Light > 0, enough && r.Figures(Weir, Saturated).Fault == "")
+}
+
+func verdict(bar, reached bool) string {
+	switch {
+	case !bar:
+		return ""
+	case reached:
+		return "ok"
+	}
+	return "short"
+}
+
+// object is the row for programs.
+type object struct {
+	Workload     string             `json:"workload"`
+	Cores        int                `json:"cores"`
+	Weir         Figures            `json:"weir"`
+	Peers        map[string]Figures `json:"peers"`
+	Ratio        float64            `json:"ratio_to_best_peer"`
+	BestPeer     string             `json:"best_peer"`
+	Spread       float64            `json:"spread"`
+	Doubt        string             `json:"doubt,omitempty"`
+	LightRatio   float64            `json:"light_ratio"`
+	LightBest    string             `json:"light_best_peer"`
+	Light        map[string]Figures `json:"light"`
+	Must         float64            `json:"must,omitempty"`
+	Stretch      float64            `json:"stretch,omitempty"`
+	Verdict      string             `json:"verdict,omitempty"`
+	SystemCalls  map[string]float64 `json:"system_calls,omitempty"`
+	Grown        float64            `json:"grown,omitempty"`
+	Curve        []curvePoint       `json:"curve,omitempty"`
+	NotMeasured  map[string]string  `json:"not_measured,omitempty"`
+	RoundsOfWeir int                `json:"rounds"`
+}
+
+type curvePoint struct {
+	Step int `json:"step"`
+	Figures
+}
+
+// MarshalJSON writes the row as the one object that scripts read.
+func (r *Row) MarshalJSON() ([]byte, error) {
+	best, ratio := r.Best(Saturated)
+	lightBest, light := r.Best(Light)
+	o := object{
+		Workload: r.Workload.ID, Cores: r.Cores, Weir: r.Figures(Weir, Saturated), Peers: map[string]Figures{},
+		Ratio: round(ratio.Median), BestPeer: best, Spread: round(ratio.Spread()), Doubt: ratio.Doubt(),
+		LightRatio: round(light.Median), LightBest: lightBest, Light: map[string]Figures{},
+		Must: r.Workload.Bar.Must, Stretch: r.Workload.Bar.Stretch, Verdict: r.Verdict(),
+		SystemCalls: r.SystemCalls, NotMeasured: r.Failed, RoundsOfWeir: len(r.Rounds[Weir][Saturated]),
+	}
+	for _, proxy := range r.Proxies {
+		o.Light[proxy] = r.Figures(proxy, Light)
+		if proxy != Weir {
+			o.Peers[proxy] = r.Figures(proxy, Saturated)
+		}
+	}
+	if r.Workload.Kind == workloads.Growth {
+		o.Grown, o.Spread, o.Doubt = round(r.Grown().Median), round(r.Grown().Spread()), r.Grown().Doubt()
+		for _, point := range r.Curve {
+			o.Weir = r.figures(point.Rounds)
+			o.Curve = append(o.Curve, curvePoint{point.Step, o.Weir})
+		}
+	}
+	return json.Marshal(o)
+}
+
+func round(value float64) float64 { return math.Round(value*1000) / 1000 }
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}

@@ -1,0 +1,196 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-lb/weir/bench/workloads"
+)
+
+// Markdown is the report for people: one table of all rows, then each row with everything that was measured.
+func Markdown(machine Machine, rows []*Row) string {
+	var text strings.Builder
+	write := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
+	write("# What a transaction costs\n")
+	write("Measured on %s, %d cores, Linux %s; %s.\n", machine.CPU, machine.Cores, machine.Kernel, strings.Join(machine.Versions, ", "))
+	write("Written by `weir bench run`. The figure is the CPU time of the balancer's whole process group for each transaction, read from")
+	write("the kernel (`schedstat`; the split into user and system by ticks, and coarser). Of Weir that is the data plane; its agent's")
+	write("time stands beside it. Ratios are a peer's cost over Weir's, taken within each round, medians of the rounds: above 1, Weir is")
+	write("cheaper. *Saturated*: three spinning processes share each of the balancer's cores, so that it always has a backlog. *Light*: the")
+	write("load is the bottleneck. A row is in doubt when its rounds spread over more than %.0f %% of their median, or are fewer than %d.\n", 100*spreadMax, roundsMin)
+	for _, note := range machine.Notes {
+		write("**Note.** %s\n", note)
+	}
+	write("| workload | cores | Weir | best peer | ratio | spread | light | must | stretch | |")
+	write("|---|---|---|---|---|---|---|---|---|---|")
+	for _, row := range rows {
+		write("%s", row.tableLine())
+	}
+	write("")
+	if len(rows) > 0 {
+		write("![CPU time per transaction](cpu.svg)\n")
+	}
+	for _, row := range rows {
+		text.WriteString(row.section())
+	}
+	return text.String()
+}
+
+func (r *Row) tableLine() string {
+	bar := r.Workload.Bar
+	cells := []string{fmt.Sprintf("**%s** %s", r.Workload.ID, r.Workload.Title), fmt.Sprint(r.Cores)}
+	if r.Workload.Kind == workloads.Growth {
+		grown := r.Grown()
+		cells = append(cells, r.growthText(), "", fmt.Sprintf("%+.1f %%", 100*(grown.Median-1)), percent(grown.Spread()), "",
+			fmt.Sprintf("≤ +%.0f %%", 100*bar.GrowthMax), fmt.Sprintf("%.0f", 100*bar.GrowthStretch), r.judged(grown))
+		return "| " + strings.Join(cells, " | ") + " |"
+	}
+	best, ratio := r.Best(Saturated)
+	_, light := r.Best(Light)
+	peer := ""
+	if best != "" {
+		peer = best + " " + r.costText(r.Figures(best, Saturated))
+	}
+	cells = append(cells, r.costText(r.Figures(Weir, Saturated)), peer, times(ratio.Median), percent(ratio.Spread()), times(light.Median),
+		times(bar.Must), times(bar.Stretch), r.judged(ratio))
+	return "| " + strings.Join(cells, " | ") + " |"
+}
+
+// judged is the verdict, and the doubt about it.
+func (r *Row) judged(ratio Ratio) string {
+	words := []string{r.Verdict()}
+	if doubt := ratio.Doubt(); doubt != "" && ratio.Rounds > 0 {
+		words = append(words, "in doubt: "+doubt)
+	}
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), "; ")
+}
+
+func (r *Row) growthText() string {
+	if len(r.Curve) == 0 {
+		return "not measured"
+	}
+	first, last := r.Curve[0], r.Curve[len(r.Curve)-1]
+	return fmt.Sprintf("%d → %d %s: %s → %s", first.Step, last.Step, r.Workload.Growth.Of, r.costText(r.figures(first.Rounds)),
+		r.costText(r.figures(last.Rounds)))
+}
+
+func (r *Row) section() string {
+	var text strings.Builder
+	write := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
+	w := r.Workload
+	write("## %s: %s\n", w.ID, w.Title)
+	write("%s. %s\n", strings.ToUpper(w.Source[:1])+w.Source[1:], r.conditions())
+	if w.Kind == workloads.Growth {
+		write("| %s | CPU µs (user + system) | requests/s | errors |", w.Growth.Of)
+		write("|---|---|---|---|")
+		for _, point := range r.Curve {
+			f := r.figures(point.Rounds)
+			write("| %d | %s | %.0f | %d |", point.Step, r.costText(f), f.RPS, f.Errors)
+		}
+		write("\n![growth](%s)\n", r.pictureName())
+		return text.String()
+	}
+	write("| proxy | load | %s | requests/s | p50 / p99 / p99.9 µs | MB/s | errors | RSS MB | full / resumed handshakes | system calls |", r.costName())
+	write("|---|---|---|---|---|---|---|---|---|---|")
+	for _, proxy := range r.Proxies {
+		for _, level := range []Level{Saturated, Light} {
+			if len(r.Rounds[proxy][level]) > 0 {
+				write("%s", r.sampleLine(proxy, level))
+			}
+		}
+	}
+	write("")
+	if agent := r.Figures(Weir, Saturated).AgentCPUus; agent > 0 {
+		write("Weir's agent used %.2f µs per transaction beside the data plane (saturated).\n", agent)
+	}
+	for _, name := range sortedKeys(r.Failed) {
+		write("Without %s: %s\n", name, r.Failed[name])
+	}
+	if line := r.projection(); line != "" {
+		write("%s\n", line)
+	}
+	return text.String()
+}
+
+// conditions says what is the same for all proxies of the row.
+func (r *Row) conditions() string {
+	w := r.Workload
+	said := []string{fmt.Sprintf("%d bytes, %d connections", w.Load.ObjectBytes, w.Load.Connections)}
+	switch w.Load.RequestsPerConnection {
+	case 0:
+		said = append(said, "kept alive")
+	case 1:
+		said = append(said, "one request each (`Connection: close`)")
+	default:
+		said = append(said, fmt.Sprintf("%d requests each", w.Load.RequestsPerConnection))
+	}
+	if w.Service.TLS != "" {
+		said = append(said, fmt.Sprintf("TLS %s %s, group %s, certificate %s", w.Service.TLS, w.Load.Cipher, w.Load.Group, w.Service.Certificate))
+	}
+	if w.Service.ServerTLS {
+		said = append(said, "TLS to the servers, too")
+	}
+	if w.Origin.Segments == 2 {
+		said = append(said, "the servers send head and body in two segments")
+	} else {
+		said = append(said, "the servers send head and body in one segment")
+	}
+	return strings.Join(said, "; ") + "."
+}
+
+func (r *Row) sampleLine(proxy string, level Level) string {
+	f := r.Figures(proxy, level)
+	calls := ""
+	if count, counted := r.SystemCalls[proxy]; counted && level == Saturated {
+		calls = fmt.Sprintf("%.1f", count)
+	}
+	return fmt.Sprintf("| %s | %s | %s | %.0f | %.0f / %.0f / %.0f | %.1f | %d | %.1f | %d / %d | %s |", proxy, level, r.costText(f), f.RPS,
+		f.P50us, f.P99us, f.P999us, f.BytesPerSecond/1e6, f.Errors, float64(f.RSSBytes)/1e6, f.Handshakes, f.Resumed, calls)
+}
+
+// projection holds what one core could carry against a published figure for a core of other hardware.
+func (r *Row) projection() string {
+	f := r.Figures(Weir, Saturated)
+	if r.Workload.Bar.PerCore == 0 || f.Fault != "" || f.CPUus == 0 {
+		return ""
+	}
+	carried := 1e6 / f.CPUus
+	return fmt.Sprintf("Projected: a core spent wholly on this carries %.0f/s on this machine; published: %.0f, %s: %.2f ×. Other hardware: "+
+		"the line shows the order, not a comparison.", carried, r.Workload.Bar.PerCore, r.Workload.Bar.PerCoreName, carried/r.Workload.Bar.PerCore)
+}
+
+func (r *Row) costName() string {
+	if r.Workload.Kind == workloads.Idle {
+		return "memory per idle connection"
+	}
+	return "CPU per transaction (user + system)"
+}
+
+func (r *Row) costText(f Figures) string {
+	if f.Fault != "" {
+		return "invalid: " + f.Fault
+	}
+	if r.Workload.Kind == workloads.Idle {
+		return fmt.Sprintf("%.2f KiB", f.IdleBytes/1024)
+	}
+	return fmt.Sprintf("%.1f µs (%.1f + %.1f)", f.CPUus, f.Userus, f.Systemus)
+}
+
+func times(ratio float64) string {
+	if ratio == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", ratio)
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
+func sortedKeys(from map[string]string) []string {
+	var keys []string
+	for key := range from {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

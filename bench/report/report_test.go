@@ -1,0 +1,154 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/bench/workloads"
+)
+
+func sampleOf(cpu float64) Sample {
+	return Sample{CPUus: cpu, Userus: cpu / 4, Systemus: 3 * cpu / 4, RPS: 1e6 / cpu, P50us: 100, P99us: 900, P999us: 2000,
+		BytesPerSecond: 5e6, RSSBytes: 20 << 20, Transactions: 1000}
+}
+
+// threeRounds has Weir and two peers; the second peer comes closer.
+func threeRounds() *Row {
+	row := NewRow(workloads.Workload{ID: "K", Title: "keep-alive", Source: "a paper", Kind: workloads.Transactions,
+		Service: workloads.Service{Layer: 7}, Load: workloads.Load{ObjectBytes: 128, Connections: 64}, Origin: workloads.Origin{Segments: 2},
+		Bar: workloads.Bar{Must: 1.15, Stretch: 1.3, Light: 1.05, PerCore: 50000, PerCoreName: "a paper's core"}}, 1)
+	for _, cost := range []float64{10, 11, 20} {
+		row.Add(Weir, Saturated, sampleOf(cost))
+		row.Add(Weir, Light, sampleOf(cost+1))
+		row.Add("slow", Saturated, sampleOf(3*cost))
+		row.Add("slow", Light, sampleOf(3*cost))
+		row.Add("near", Saturated, sampleOf(1.2*cost))
+		row.Add("near", Light, sampleOf(1.3*cost))
+	}
+	return row
+}
+
+func growth() *Row {
+	row := NewRow(workloads.Workload{ID: "S-SERVERS", Title: "cost growth", Source: "a paper", Kind: workloads.Growth,
+		Service: workloads.Service{Layer: 7}, Growth: workloads.Steps{Of: workloads.GrowServers, Steps: []int{1, 100}},
+		Bar: workloads.Bar{GrowthMax: 0.03}}, 1)
+	row.Curve = []Point{
+		{Step: 1, Rounds: []Sample{sampleOf(10), sampleOf(12), sampleOf(10)}},
+		{Step: 100, Rounds: []Sample{sampleOf(10.2), sampleOf(12.3), sampleOf(10.1)}},
+	}
+	return row
+}
+
+func TestRatioIsTheMedianOfTheRoundsAndNotTheRatioOfMedians(t *testing.T) {
+	row := threeRounds()
+	// The machine slows down by half in the last round: within each round nothing changed.
+	if ratio := row.RatioTo("slow", Saturated); ratio.Median != 3 || ratio.Spread() != 0 || ratio.Rounds != 3 {
+		t.Errorf("%+v", ratio)
+	}
+	if best, ratio := row.Best(Saturated); best != "near" || ratio.Median != 1.2 {
+		t.Errorf("best is %s %+v", best, ratio)
+	}
+	if f := row.Figures(Weir, Saturated); f.CPUus != 11 || f.Transactions != 3000 {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestRoundWithAFaultCountsForNothing(t *testing.T) {
+	for name, spoil := range map[string]func(*Sample){
+		"failed":         func(s *Sample) { s.Errors = 1 },
+		"resumed":        func(s *Sample) { s.Resumed = 1 },
+		"no transaction": func(s *Sample) { s.Transactions = 0 },
+	} {
+		row := threeRounds()
+		spoil(&row.Rounds["near"][Saturated][0])
+		if ratio := row.RatioTo("near", Saturated); ratio.Rounds != 2 {
+			t.Errorf("%s: %d rounds count", name, ratio.Rounds)
+		}
+		if f := row.Figures("near", Saturated); !strings.Contains(f.Fault, name) {
+			t.Errorf("%s: the fault is %q", name, f.Fault)
+		}
+	}
+	row := threeRounds()
+	row.Workload.Service.TLS = "1.2"
+	if f := row.Figures(Weir, Saturated); !strings.Contains(f.Fault, "full handshake") {
+		t.Errorf("TLS without a handshake: the fault is %q", f.Fault)
+	}
+}
+
+func TestNoiseAndTooFewRoundsPutARowInDoubt(t *testing.T) {
+	row := threeRounds()
+	if _, ratio := row.Best(Saturated); ratio.Doubt() != "" {
+		t.Errorf("a quiet row is in doubt: %s", ratio.Doubt())
+	}
+	row.Rounds["near"][Saturated][0].CPUus *= 1.5
+	if doubt := row.RatioTo("near", Saturated).Doubt(); !strings.Contains(doubt, "50 %") {
+		t.Errorf("noise: %q", doubt)
+	}
+	row.Rounds["near"][Saturated] = row.Rounds["near"][Saturated][1:]
+	if doubt := row.RatioTo("near", Saturated).Doubt(); !strings.Contains(doubt, "2 rounds") {
+		t.Errorf("two rounds: %q", doubt)
+	}
+}
+
+func TestVerdictHoldsTheBarAndTheGuard(t *testing.T) {
+	row := threeRounds()
+	if verdict := row.Verdict(); verdict != "ok" {
+		t.Errorf("1.2 of 1.15: %s", verdict)
+	}
+	row.Workload.Bar.Must = 1.25
+	if verdict := row.Verdict(); verdict != "short" {
+		t.Errorf("1.2 of 1.25: %s", verdict)
+	}
+	row.Workload.Bar = workloads.Bar{Must: 1.15, Light: 1.3}
+	if verdict := row.Verdict(); verdict != "short" {
+		t.Errorf("the guard is not held: %s", verdict)
+	}
+	grown := growth()
+	if verdict := grown.Verdict(); verdict != "ok" {
+		t.Errorf("grown by %.3f: %s", grown.Grown().Median, verdict)
+	}
+	grown.Workload.Bar.GrowthMax = 0.01
+	if verdict := grown.Verdict(); verdict != "short" {
+		t.Errorf("grown by %.3f: %s", grown.Grown().Median, verdict)
+	}
+}
+
+func TestReportReadsAsWritten(t *testing.T) {
+	machine := Machine{Kernel: "6.1", CPU: "a CPU", Cores: 2, Versions: []string{"near 1.0", "slow 2.0"}, Notes: []string{"Something."}}
+	row := threeRounds()
+	row.SystemCalls = map[string]float64{Weir: 4.04, "near": 5.5}
+	row.Failed["absent"] = "it is not installed"
+	rows := []*Row{row, growth()}
+	dir := t.TempDir()
+	files, err := Write(dir, machine, rows)
+	if err != nil || len(files) != 4 {
+		t.Fatalf("%v: %v", files, err)
+	}
+	for _, file := range files {
+		golden(t, file)
+	}
+}
+
+// golden compares a file with the one of its name in testdata; WEIR_GEN=write writes that.
+func golden(t *testing.T, file string) {
+	t.Helper()
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expected := filepath.Join("testdata", filepath.Base(file))
+	if os.Getenv("WEIR_GEN") == "write" {
+		if err := os.WriteFile(expected, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(expected)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("%s is not as in testdata (WEIR_GEN=write go test writes it):\n%s", filepath.Base(file), got)
+	}
+}

@@ -1,0 +1,99 @@
+// Package report turns samples into figures, verdicts and pictures. It measures nothing and knows no process: the same
+// samples always give the same report.
+package report
+
+import (
+	"fmt"
+
+	"github.com/weir-lb/weir/bench/workloads"
+)
+
+// Weir is the name of the proxy that all others are compared with.
+const Weir = "weir"
+
+// Level is how much the proxy has to do.
+type Level string
+
+const (
+	// Saturated: the proxy shares its core with spinning processes and always has a backlog. What a transaction costs at
+	// capacity shows here alone: a proxy that idles pays wake-ups, the more the faster it is.
+	Saturated Level = "saturated"
+	// Light: the load is the bottleneck and the proxy sleeps in between.
+	Light Level = "light"
+)
+
+// Sample is one proxy's figures in one round.
+type Sample struct {
+	CPUus          float64 `json:"cpu_us"` // of the whole process group, for each transaction
+	Userus         float64 `json:"user_us"`
+	Systemus       float64 `json:"system_us"`
+	RPS            float64 `json:"rps"`
+	P50us          float64 `json:"p50_us"`
+	P99us          float64 `json:"p99_us"`
+	P999us         float64 `json:"p999_us"`
+	BytesPerSecond float64 `json:"bytes_per_s"`
+	Errors         int64   `json:"errors"`
+	RSSBytes       int64   `json:"rss_bytes"`
+	Transactions   int64   `json:"transactions"`
+	Handshakes     int64   `json:"full_handshakes"`
+	Resumed        int64   `json:"resumed"`
+	TLS            string  `json:"tls,omitempty"`          // what was agreed on
+	AgentCPUus     float64 `json:"agent_cpu_us,omitempty"` // Weir's agent, for each transaction; in no ratio
+	IdleBytes      float64 `json:"idle_bytes,omitempty"`   // memory of one idle connection
+}
+
+// Row is one workload on a number of cores, every round of it.
+type Row struct {
+	Workload workloads.Workload
+	Cores    int
+	Proxies  []string // in the order in which they are shown; Weir first
+	// Rounds by proxy and level. Round i of all proxies was measured together.
+	Rounds      map[string]map[Level][]Sample
+	SystemCalls map[string]float64 // for each transaction; empty unless they were counted
+	Curve       []Point            // of a growth workload
+	Failed      map[string]string  // proxies that could not be measured, and why
+}
+
+// Point is Weir's cost at one step of a growth workload: a sample for each round.
+type Point struct {
+	Step   int
+	Rounds []Sample
+}
+
+// NewRow is a row without samples.
+func NewRow(w workloads.Workload, cores int) *Row {
+	return &Row{Workload: w, Cores: cores, Rounds: map[string]map[Level][]Sample{}, SystemCalls: map[string]float64{},
+		Failed: map[string]string{}}
+}
+
+// Add appends a sample of the next round.
+func (r *Row) Add(proxy string, level Level, s Sample) {
+	if r.Rounds[proxy] == nil {
+		r.Rounds[proxy] = map[Level][]Sample{}
+		r.Proxies = append(r.Proxies, proxy)
+	}
+	r.Rounds[proxy][level] = append(r.Rounds[proxy][level], s)
+}
+
+// cost is what the row compares: CPU time per transaction, or memory per idle connection.
+func (r *Row) cost(s Sample) float64 {
+	if r.Workload.Kind == workloads.Idle {
+		return s.IdleBytes
+	}
+	return s.CPUus
+}
+
+// fault says why a sample counts for nothing; empty when it counts.
+func (r *Row) fault(s Sample) string {
+	switch {
+	case s.Transactions == 0:
+		return "no transaction was completed"
+	case s.Errors > 0:
+		return fmt.Sprintf("%d transactions failed", s.Errors)
+	case s.Resumed > 0:
+		return fmt.Sprintf("%d sessions were resumed", s.Resumed)
+	case r.Workload.Service.TLS != "" && s.Handshakes == 0:
+		return "no full handshake was seen"
+	}
+	return ""
+}

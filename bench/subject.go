@@ -1,0 +1,129 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/bench/report"
+	"github.com/weir-lb/weir/bench/workloads"
+	"github.com/weir-lb/weir/lab"
+)
+
+// subject is a proxy that runs and can be measured.
+type subject struct {
+	name     string
+	address  string
+	pid      int // leads the group whose CPU time is the balancer's
+	agentPID int // Weir's agent; 0 of peers
+}
+
+// External is a proxy that somebody else runs.
+type External struct {
+	Name    string
+	Address string
+	PID     int
+}
+
+// ParseExternal reads NAME=host:port,pid.
+func ParseExternal(text string) (External, error) {
+	name, rest, hasName := strings.Cut(text, "=")
+	address, number, hasPID := strings.Cut(rest, ",")
+	pid, err := strconv.Atoi(number)
+	if _, _, wrong := net.SplitHostPort(address); !hasName || !hasPID || name == "" || err != nil || wrong != nil {
+		return External{}, fmt.Errorf("--peer %s: give it as NAME=host:port,pid", text)
+	}
+	return External{Name: name, Address: address, PID: pid}, nil
+}
+
+// warmUp fills the pools of connections to servers and the caches before anything counts.
+const warmUp = 300 * time.Millisecond
+
+// sourceAddresses gives a row with a connection per request enough ports.
+const sourceAddresses = 16
+
+// sample drives the load of a workload at a subject and reads what it used meanwhile.
+func sample(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span time.Duration) (report.Sample, error) {
+	if _, err := load(ctx, l, w, s, warmUp); err != nil {
+		return report.Sample{}, err
+	}
+	before, err := readMeters(s)
+	if err != nil {
+		return report.Sample{}, err
+	}
+	loaded, err := load(ctx, l, w, s, span)
+	if err != nil {
+		return report.Sample{}, err
+	}
+	after, err := readMeters(s)
+	if err != nil {
+		return report.Sample{}, err
+	}
+	return figures(loaded, after.balancer.Since(before.balancer), after.agent.Since(before.agent)), nil
+}
+
+type meters struct{ balancer, agent meter.Usage }
+
+func readMeters(s subject) (m meters, err error) {
+	if m.balancer, err = meter.Read(s.pid); err != nil {
+		return m, fmt.Errorf("%s: %w", s.name, err)
+	}
+	if s.agentPID != 0 {
+		// The agent's group holds the data plane too.
+		group, err := meter.Read(s.agentPID)
+		if err != nil {
+			return m, fmt.Errorf("agent: %w", err)
+		}
+		m.agent = group.Since(m.balancer)
+	}
+	return m, nil
+}
+
+func figures(loaded lab.LoadReport, balancer, agent meter.Usage) report.Sample {
+	s := report.Sample{
+		RPS: loaded.TPS, P50us: loaded.P50us, P99us: loaded.P99us, P999us: loaded.P999us,
+		BytesPerSecond: float64(loaded.Bytes) / max(loaded.Seconds, 1e-9), Errors: loaded.ErrorTotal,
+		RSSBytes: balancer.RSSBytes, Transactions: loaded.Requests,
+		Handshakes: loaded.TLS.FullHandshakes, Resumed: loaded.TLS.Resumed,
+		TLS: strings.Join(strings.Fields(loaded.TLS.Version+" "+loaded.TLS.Cipher+" "+loaded.TLS.Group), " "),
+	}
+	if loaded.Requests == 0 {
+		return s
+	}
+	each := func(span time.Duration) float64 { return float64(span.Nanoseconds()) / 1000 / float64(loaded.Requests) }
+	user, system := balancer.Split()
+	s.CPUus, s.Userus, s.Systemus, s.AgentCPUus = each(balancer.Run), each(user), each(system), each(agent.Run)
+	return s
+}
+
+// load runs the generator once.
+func load(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span time.Duration) (lab.LoadReport, error) {
+	ctx, cancel := context.WithTimeout(ctx, span+20*time.Second)
+	defer cancel()
+	return l.Load(ctx, loadFlags(w, s.address, span)...)
+}
+
+func loadFlags(w workloads.Workload, address string, span time.Duration) []string {
+	scheme := "http"
+	if w.Service.TLS != "" {
+		scheme = "https"
+	}
+	flags := []string{
+		"--url", fmt.Sprintf("%s://%s/%s", scheme, address, objectName),
+		"--connections", strconv.Itoa(w.Load.Connections),
+		"--requests-per-connection", strconv.Itoa(w.Load.RequestsPerConnection),
+		// CPU time counts all that was done: so must the transactions.
+		"--duration", fmt.Sprintf("%dms", span.Milliseconds()), "--drain",
+	}
+	if w.Load.RequestsPerConnection > 0 {
+		flags = append(flags, "--source-addresses", strconv.Itoa(sourceAddresses))
+	}
+	if w.Service.TLS != "" {
+		flags = append(flags, "--tls", w.Service.TLS, "--cipher", w.Load.Cipher, "--group", w.Load.Group)
+	}
+	return flags
+}

@@ -1,0 +1,185 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/bench/peers"
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab"
+)
+
+// weir is Weir as it really runs: a controller, an agent, a data plane, configured through the REST API. The data plane
+// alone is the balancer whose cost is measured; the agent's is read beside it.
+type weir struct {
+	controller *lab.Controller
+	engine     *lab.Engine
+	session    *client.Session
+}
+
+// startWeir runs one with its data plane on the given cores.
+func startWeir(ctx context.Context, l *lab.Lab, dir, programs string, cores []int) (*weir, error) {
+	controller, err := l.Controller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dataplane, err := pinnedDataplane(dir, programs, cores)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := l.Engine(ctx, controller, "engine-1", "--workers", strconv.Itoa(len(cores)), "--dataplane", dataplane)
+	if err != nil {
+		return nil, err
+	}
+	return &weir{controller: controller, engine: engine, session: controller.Session}, nil
+}
+
+// pinnedDataplane writes a program that is the data plane on these cores: its agent runs elsewhere.
+func pinnedDataplane(dir, programs string, cores []int) (string, error) {
+	file := filepath.Join(dir, "weir-dataplane")
+	program, args := meter.Pinned(cores, filepath.Join(programs, "weir-dataplane"))
+	text := fmt.Sprintf("#!/bin/sh\nexec %s %s \"$@\"\n", program, strings.Join(args, " "))
+	return file, os.WriteFile(file, []byte(text), 0o700)
+}
+
+// serve creates the profiles, the pool and one virtual service of a row, and waits until the engine serves it.
+func (w *weir) serve(ctx context.Context, s peers.Setup, c certificate) error {
+	if err := w.createProfiles(ctx, s, c); err != nil {
+		return err
+	}
+	if err := w.createPool(ctx, "bench", s.Servers, s); err != nil {
+		return err
+	}
+	uuid, err := w.createService(ctx, "bench", "bench", s)
+	if err != nil {
+		return err
+	}
+	return w.waitUp(ctx, uuid)
+}
+
+// entry is an object to create.
+type entry struct {
+	kind   string
+	object client.Object
+}
+
+// createProfiles makes those that every object of the row refers to.
+func (w *weir) createProfiles(ctx context.Context, s peers.Setup, c certificate) error {
+	objects := []entry{{"applicationprofile", client.Object{
+		"name": "bench", "type": "APPLICATION_PROFILE_TYPE_HTTP", "http_profile": map[string]any{
+			// As the peers: the load says how many requests a connection carries and how long it stays.
+			"max_keepalive_requests": 1000000, "keepalive_timeout": 3600000, "post_accept_timeout": 3600000,
+		}}}}
+	if s.TLS != "" || s.ServerTLS {
+		objects = append(objects, entry{"sslprofile", sslProfile(s)}, entry{"sslkeyandcertificate", client.Object{
+			"name": "bench", "key": string(c.keyPEM), "certificate": map[string]any{"certificate": string(c.certificatePEM)}}})
+	}
+	for _, o := range objects {
+		if _, err := w.session.Create(ctx, o.kind, o.object); err != nil {
+			return fmt.Errorf("%s: %w", o.kind, err)
+		}
+	}
+	return nil
+}
+
+// sslProfile allows what the row speaks and nothing else; every handshake is a full one.
+func sslProfile(s peers.Setup) client.Object {
+	version := "SSL_VERSION_TLS1_2"
+	if s.TLS == "1.3" {
+		version = "SSL_VERSION_TLS1_3"
+	}
+	profile := client.Object{
+		"name": "bench", "enable_ssl_session_reuse": false,
+		"accepted_versions": []any{map[string]any{"type": version}},
+	}
+	if s.TLS != "1.3" {
+		profile["accepted_ciphers"] = s.Cipher
+	}
+	return profile
+}
+
+func (w *weir) createPool(ctx context.Context, name string, servers []string, s peers.Setup) error {
+	var list []any
+	for _, server := range servers {
+		host, port, err := net.SplitHostPort(server)
+		if err != nil {
+			return err
+		}
+		list = append(list, map[string]any{"ip": map[string]any{"addr": host, "type": "V4"}, "port": port})
+	}
+	pool := client.Object{"name": name, "servers": list, "conn_pool_properties": map[string]any{
+		"upstream_connpool_conn_idle_tmo": 3600000, "upstream_connpool_conn_life_tmo": 3600000,
+	}}
+	if s.ServerTLS {
+		pool["ssl_profile_ref"] = byName("sslprofile", "bench")
+	}
+	if _, err := w.session.Create(ctx, "pool", pool); err != nil {
+		return fmt.Errorf("pool: %w", err)
+	}
+	return nil
+}
+
+// createService makes a VIP and a virtual service on it; returns the service's uuid.
+func (w *weir) createService(ctx context.Context, name, pool string, s peers.Setup) (string, error) {
+	vip := client.Object{"name": name, "vip": []any{
+		map[string]any{"vip_id": "1", "ip_address": map[string]any{"addr": s.Host, "type": "V4"}}}}
+	if _, err := w.session.Create(ctx, "vsvip", vip); err != nil {
+		return "", fmt.Errorf("vsvip: %w", err)
+	}
+	profile := byName("applicationprofile", "bench")
+	if s.Layer == 4 {
+		profile = byName("applicationprofile", "System-L4-Application")
+	}
+	service := client.Object{
+		"name": name, "vsvip_ref": byName("vsvip", name), "pool_ref": byName("pool", pool), "application_profile_ref": profile,
+		"services": []any{map[string]any{"port": s.Port, "enable_ssl": s.TLS != ""}},
+	}
+	if s.TLS != "" {
+		service["ssl_profile_ref"] = byName("sslprofile", "bench")
+		service["ssl_key_and_certificate_refs"] = []any{byName("sslkeyandcertificate", "bench")}
+	}
+	created, err := w.session.Create(ctx, "virtualservice", service)
+	if err != nil {
+		return "", fmt.Errorf("virtualservice: %w", err)
+	}
+	return fmt.Sprint(created["uuid"]), nil
+}
+
+func byName(kind, name string) string { return "/api/" + kind + "?name=" + url.QueryEscape(name) }
+
+const upTimeout = time.Minute
+
+// waitUp waits until the engine serves a virtual service's newest state.
+func (w *weir) waitUp(ctx context.Context, uuid string) error {
+	ctx, cancel := context.WithTimeout(ctx, upTimeout)
+	defer cancel()
+	poll := time.NewTicker(50 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		var runtime struct {
+			OperStatus struct {
+				State  string `json:"state"`
+				Reason []any  `json:"reason"`
+			} `json:"oper_status"`
+		}
+		if err := w.session.Get(ctx, "virtualservice/"+uuid+"/runtime", &runtime); err != nil {
+			return err
+		}
+		if runtime.OperStatus.State == "OPER_UP" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("weir does not serve it: %s: %v", runtime.OperStatus.State, runtime.OperStatus.Reason)
+		case <-poll.C:
+		}
+	}
+}

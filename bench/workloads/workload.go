@@ -1,0 +1,197 @@
+// Package workloads holds what is measured, one TOML file per row of the report: what the balancer serves, what the load
+// asks of it, and the bar that the row has to reach. It reads and checks; it runs nothing.
+package workloads
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Kinds of a workload.
+const (
+	Transactions = "transactions" // CPU time per transaction
+	Idle         = "idle"         // memory per idle connection
+	Growth       = "growth"       // CPU time per transaction while something grows
+)
+
+// Things that a growth workload lets grow.
+const (
+	GrowServices    = "virtual services"
+	GrowServers     = "servers"
+	GrowConnections = "open connections"
+)
+
+// Workload is one row. A family is what stands before the first "-" of its ID: A1 is also A1-TLS13.
+type Workload struct {
+	ID     string `toml:"id"`
+	Title  string `toml:"title"`
+	Source string `toml:"source"` // where the figures come from
+	Kind   string `toml:"kind"`
+
+	Service Service `toml:"service"`
+	Load    Load    `toml:"load"`
+	Origin  Origin  `toml:"origin"`
+	Idle    Held    `toml:"idle"`
+	Growth  Steps   `toml:"growth"`
+	Bar     Bar     `toml:"bar"`
+}
+
+// Service is what the balancer serves.
+type Service struct {
+	Layer       int    `toml:"layer"`       // 4: bytes; 7: HTTP
+	TLS         string `toml:"tls"`         // "1.2" or "1.3" to clients; empty: none
+	Certificate string `toml:"certificate"` // "ec" (P-256) or "rsa" (2048 bits)
+	ServerTLS   bool   `toml:"server_tls"`  // TLS 1.2 to servers too
+}
+
+// Load is what the load generator does.
+type Load struct {
+	ObjectBytes           int    `toml:"object_bytes"`
+	Connections           int    `toml:"connections"`
+	RequestsPerConnection int    `toml:"requests_per_connection"` // 0: no limit
+	Cipher                string `toml:"cipher"`
+	Group                 string `toml:"group"`
+}
+
+// Origin is how the servers behind the balancer answer.
+type Origin struct {
+	Segments int `toml:"segments"` // 2: head and body apart, as nginx does with sendfile; 1: in one
+}
+
+// Held is how many connections an idle workload holds.
+type Held struct {
+	Connections int `toml:"connections"`
+}
+
+// Steps are how far a growth workload grows.
+type Steps struct {
+	Of    string `toml:"of"`
+	Steps []int  `toml:"steps"`
+}
+
+// Bar is what the row has to reach; zero: no bar.
+type Bar struct {
+	Must           float64 `toml:"must"` // best peer's CPU time (or memory) over Weir's
+	Stretch        float64 `toml:"stretch"`
+	Light          float64 `toml:"light"` // the same under light load
+	GrowthMax      float64 `toml:"growth_max"`
+	GrowthStretch  float64 `toml:"growth_stretch"`
+	SystemCallsMax float64 `toml:"system_calls_max"`
+
+	// PerCore is a published figure for one core of other hardware, to draw a line against.
+	PerCore     float64 `toml:"per_core"`
+	PerCoreName string  `toml:"per_core_name"`
+}
+
+// Bulk tells whether the objects are so large that buffers decide.
+func (w Workload) Bulk() bool { return w.Load.ObjectBytes >= 64<<10 }
+
+// Family is the name that the row shares with its variants.
+func (w Workload) Family() string {
+	family, _, _ := strings.Cut(w.ID, "-")
+	return family
+}
+
+//go:embed *.toml
+var files embed.FS
+
+// All reads every workload, in the order of their IDs.
+func All() ([]Workload, error) {
+	names, err := fs.Glob(files, "*.toml")
+	if err != nil {
+		return nil, err
+	}
+	var all []Workload
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		w, err := Parse(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b Workload) int { return strings.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// Choose picks by ID or family; no wishes: all of them.
+func Choose(all []Workload, wishes []string) ([]Workload, error) {
+	if len(wishes) == 0 {
+		return all, nil
+	}
+	var chosen []Workload
+	for _, wish := range wishes {
+		found := false
+		for _, w := range all {
+			if strings.EqualFold(wish, w.ID) || strings.EqualFold(wish, w.Family()) {
+				found = true
+				if !slices.ContainsFunc(chosen, func(c Workload) bool { return c.ID == w.ID }) {
+					chosen = append(chosen, w)
+				}
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("--workload %s: there is none of that name; `weir bench list` shows them", wish)
+		}
+	}
+	return chosen, nil
+}
+
+// Parse reads one file and checks it.
+func Parse(text string) (Workload, error) {
+	var w Workload
+	read, err := toml.Decode(text, &w)
+	if err != nil {
+		return w, err
+	}
+	if unknown := read.Undecoded(); len(unknown) > 0 {
+		return w, fmt.Errorf("%s is no key of a workload", unknown[0])
+	}
+	return w, w.check()
+}
+
+func (w Workload) check() error {
+	switch {
+	case w.ID == "" || w.Title == "":
+		return fmt.Errorf("id and title are required")
+	case !slices.Contains([]string{Transactions, Idle, Growth}, w.Kind):
+		return fmt.Errorf("kind is %q; use %s, %s or %s", w.Kind, Transactions, Idle, Growth)
+	case w.Service.Layer != 4 && w.Service.Layer != 7:
+		return fmt.Errorf("service.layer is %d; use 4 or 7", w.Service.Layer)
+	case w.Service.Layer == 4 && w.Service.TLS != "":
+		return fmt.Errorf("service.tls: layer 4 passes bytes on as they are")
+	case !slices.Contains([]string{"", "1.2", "1.3"}, w.Service.TLS):
+		return fmt.Errorf("service.tls is %q; use \"1.2\" or \"1.3\"", w.Service.TLS)
+	case (w.Service.TLS != "" || w.Service.ServerTLS) && w.Service.Certificate != "ec" && w.Service.Certificate != "rsa":
+		return fmt.Errorf("service.certificate is %q; use \"ec\" or \"rsa\"", w.Service.Certificate)
+	case w.Service.TLS != "" && (w.Load.Cipher == "" || w.Load.Group == ""):
+		return fmt.Errorf("load.cipher and load.group are required with TLS: all proxies must be asked for the same")
+	case w.Load.ObjectBytes < 1 || w.Load.Connections < 1 || w.Load.RequestsPerConnection < 0:
+		return fmt.Errorf("load needs object_bytes and connections of at least 1")
+	case w.Origin.Segments != 1 && w.Origin.Segments != 2:
+		return fmt.Errorf("origin.segments is %d; use 1 or 2", w.Origin.Segments)
+	case w.Kind == Idle && w.Idle.Connections < 1:
+		return fmt.Errorf("idle.connections is required")
+	case w.Kind == Growth:
+		return w.Growth.check()
+	}
+	return nil
+}
+
+func (s Steps) check() error {
+	if !slices.Contains([]string{GrowServices, GrowServers, GrowConnections}, s.Of) {
+		return fmt.Errorf("growth.of is %q; use %s, %s or %s", s.Of, GrowServices, GrowServers, GrowConnections)
+	}
+	if len(s.Steps) < 2 || !slices.IsSorted(s.Steps) || s.Steps[0] < 1 {
+		return fmt.Errorf("growth.steps: give at least two, growing from at least 1")
+	}
+	return nil
+}
