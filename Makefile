@@ -9,8 +9,9 @@ BIN := bin
 
 # Debian packages, installed only where missing.
 BUILD_PACKAGES := build-essential protobuf-compiler
-TEST_PACKAGES  := nginx-light openssl curl python3-venv
+TEST_PACKAGES  := nginx-light libnginx-mod-stream openssl curl python3-venv
 DEMO_PACKAGES  := nginx-light
+BENCH_PACKAGES := nginx-light libnginx-mod-stream haproxy python3-venv strace
 
 .PHONY: help
 help: ## this list
@@ -24,7 +25,7 @@ demo: packages-demo build ## build, then serve the seed's HTTPS virtual service 
 
 .PHONY: test
 test: packages-test build ## set up and run every test
-	go test -race ./agent/... ./controller/... ./client/... ./cmd/... ./lab/...
+	go test -race ./agent/... ./bench/... ./controller/... ./client/... ./cmd/... ./lab/...
 	go test -timeout 20m ./api/... ./demo/... ./tests/...
 	cargo test --workspace --quiet
 
@@ -53,6 +54,10 @@ build: packages-build ## release binaries into bin/
 	go build -o $(BIN)/weir ./cmd/weir
 	@install -m 755 target/release/weir-dataplane target/release/weir-load $(BIN)/
 
+.PHONY: bench
+bench: packages-bench build ## measure CPU per transaction beside nginx, HAProxy and Envoy (ARGS="--workload A1 --quick")
+	@exec $(BIN)/weir bench run $(ARGS)
+
 .PHONY: sim
 sim: packages-build ## simulate the data plane from SEED (default 1), COUNT seeds on
 	@cargo test --workspace --quiet --no-run --test seeds # the simulator as `make test` built it
@@ -63,10 +68,12 @@ fuzz: packages-build ## fuzz TARGET (default http1_request) for SECONDS (default
 	@cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz@0.13.2
 	cd dataplane && cargo +nightly fuzz run --fuzz-dir fuzz $(or $(TARGET),http1_request) -- -max_total_time=$(or $(SECONDS),60)
 
-.PHONY: packages-build packages-test packages-demo
+.PHONY: packages-build packages-test packages-demo packages-bench
 packages-build:
 	@tools/debian-packages $(BUILD_PACKAGES)
 packages-test: packages-build
 	@tools/debian-packages $(TEST_PACKAGES)
 packages-demo: packages-build
 	@tools/debian-packages $(DEMO_PACKAGES)
+packages-bench: packages-build
+	@tools/debian-packages $(BENCH_PACKAGES)

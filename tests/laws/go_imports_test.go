@@ -23,11 +23,12 @@ var worldly = []string{"net", "net/http", "os", "os/exec", "io/fs", "syscall", "
 
 // onlyImporter names for a library the packages that may know it, each by its exact path.
 var onlyImporter = map[string][]string{
-	"go.etcd.io/":            {"controller/store"},
-	"google.golang.org/grpc": {"controller/link", "agent/link"},
-	"github.com/spf13/cobra": {"cmd/weir"},
-	"golang.org/x/net/icmp":  {"agent/monitor"},
-	"golang.org/x/crypto/":   {"controller/pki", "controller/admit"},
+	"go.etcd.io/":                {"controller/store"},
+	"google.golang.org/grpc":     {"controller/link", "agent/link"},
+	"github.com/spf13/cobra":     {"cmd/weir"},
+	"github.com/BurntSushi/toml": {"bench/workloads"},
+	"golang.org/x/net/icmp":      {"agent/monitor"},
+	"golang.org/x/crypto/":       {"controller/pki", "controller/admit"},
 }
 
 // mayImport says which of our own packages each package may know; what is not listed may not be imported, and a package
@@ -55,7 +56,12 @@ var mayImport = map[string][]string{
 	"client":          {},
 	"lab":             {"client"},
 	"demo":            {"client", "lab"},
-	"cmd/weir":        {"controller", "controller/schema", "agent", "client", "demo"},
+	"bench/workloads": {},
+	"bench/meter":     {},
+	"bench/peers":     {"bench/meter", "lab"},
+	"bench/report":    {"bench/workloads"},
+	"bench":           {"bench/meter", "bench/peers", "bench/report", "bench/workloads", "client", "lab"},
+	"cmd/weir":        {"controller", "controller/schema", "agent", "bench", "client", "demo"},
 }
 
 type goImport struct{ file, pkg, imports string }
