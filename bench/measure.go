@@ -27,33 +27,47 @@ type stage struct {
 	row      *report.Row
 }
 
-// measure runs one row from nothing to nothing.
-func (r *run) measure(ctx context.Context, w workloads.Workload, coreCount int) (row *report.Row, err error) {
-	cores, others, err := r.split(coreCount)
+// measure runs one row.
+func (r *run) measure(ctx context.Context, w workloads.Workload, coreCount int) (*report.Row, error) {
+	row := report.NewRow(w, coreCount)
+	switch w.Kind {
+	case workloads.Growth:
+		return row, r.inStage(row, func(s *stage) error { return s.measureGrowth(ctx) })
+	case workloads.Idle:
+		// A process does not give memory back: each round has new ones.
+		for round := range r.rounds {
+			if err := r.inStage(row, func(s *stage) error { return s.measureIdle(ctx, round) }); err != nil {
+				return nil, err
+			}
+		}
+		return row, nil
+	}
+	return row, r.inStage(row, func(s *stage) error { return s.measureRounds(ctx) })
+}
+
+// inStage does something on a stage of its own, from nothing to nothing.
+func (r *run) inStage(row *report.Row, do func(*stage) error) (err error) {
+	cores, others, err := r.split(row.Cores)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := meter.Stay(others); err != nil {
-		return nil, err
+		return err
 	}
 	dir, err := os.MkdirTemp("", "weir-bench-")
 	if err != nil {
-		return nil, fmt.Errorf("no place for the bench's files: %w: set TMPDIR to a directory that this user may write", err)
+		return fmt.Errorf("no place for the bench's files: %w: set TMPDIR to a directory that this user may write", err)
 	}
 	l, err := lab.New(dir, r.programs)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return errors.Join(err, os.RemoveAll(dir))
 	}
-	s := &stage{run: r, workload: w, lab: l, dir: dir, cores: cores, row: report.NewRow(w, coreCount)}
 	defer func() { err = errors.Join(err, l.Stop(), os.RemoveAll(dir)) }()
-	if err := s.build(ctx); err != nil {
-		return nil, err
-	}
-	return s.row, s.measureRounds(ctx)
+	return do(&stage{run: r, workload: row.Workload, lab: l, dir: dir, cores: cores, row: row})
 }
 
-// build starts the servers, and every proxy in front of them. Without Weir there is no row; without a peer there is.
-func (s *stage) build(ctx context.Context) (err error) {
+// startServers makes the certificate, if there is one, and the servers behind all proxies.
+func (s *stage) startServers(ctx context.Context) (err error) {
 	if s.workload.Service.Certificate != "" {
 		if s.cert, err = makeCertificate(s.workload.Service.Certificate, s.dir); err != nil {
 			return err
@@ -61,6 +75,14 @@ func (s *stage) build(ctx context.Context) (err error) {
 	}
 	if s.servers, err = startOrigin(ctx, s.lab, s.dir, s.workload, s.cert); err != nil {
 		return fmt.Errorf("servers: %w", err)
+	}
+	return nil
+}
+
+// build starts the servers, and every proxy in front of them. Without Weir there is no row; without a peer there is.
+func (s *stage) build(ctx context.Context) error {
+	if err := s.startServers(ctx); err != nil {
+		return err
 	}
 	if err := s.startWeir(ctx); err != nil {
 		return fmt.Errorf("weir: %w", err)
@@ -99,15 +121,15 @@ func (s *stage) startWeir(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := startWeir(ctx, s.lab, setup.Dir, s.run.programs, s.cores)
+	w, err := startWeir(ctx, s.lab, report.Weir, setup.Dir, s.run.programs, s.cores)
 	if err != nil {
 		return err
 	}
 	if err := w.serve(ctx, setup, s.cert); err != nil {
 		return err
 	}
-	pid, err := w.engine.DataplanePID(ctx)
-	s.subjects = append(s.subjects, subject{name: report.Weir, address: setup.Address(), pid: pid, agentPID: w.engine.PID()})
+	weir, err := w.subject(ctx, setup)
+	s.subjects = append(s.subjects, weir)
 	return err
 }
 
@@ -126,6 +148,9 @@ func (s *stage) startPeer(ctx context.Context, peer found) error {
 
 // measureRounds measures all subjects in turn, round after round; each round begins with another one.
 func (s *stage) measureRounds(ctx context.Context) error {
+	if err := s.build(ctx); err != nil {
+		return err
+	}
 	for round := range s.run.rounds {
 		for _, level := range []report.Level{report.Saturated, report.Light} {
 			if err := s.measureRound(ctx, round, level); err != nil {
@@ -138,15 +163,15 @@ func (s *stage) measureRounds(ctx context.Context) error {
 
 func (s *stage) measureRound(ctx context.Context, round int, level report.Level) error {
 	if level == report.Saturated {
-		spinners, err := startSpinners(s.lab, s.cores)
-		defer func() { stopAll(spinners) }()
+		stop, err := startSpinners(s.lab, s.cores)
+		defer stop()
 		if err != nil {
 			return err
 		}
 	}
 	for i := range s.subjects {
 		subject := s.subjects[(i+round)%len(s.subjects)]
-		sample, err := sample(ctx, s.lab, s.workload, subject, s.run.span)
+		sample, err := sample(ctx, s.lab, s.workload, subject, s.run.span, 0)
 		if err != nil {
 			return err
 		}

@@ -30,12 +30,16 @@ type origin struct {
 	Ports       []int
 	Segments    int
 	Bulk, Root  bool
+	Host        string
 	Certificate string
 }
 
 // startOrigin runs the servers of a workload and returns their addresses.
 func startOrigin(ctx context.Context, l *lab.Lab, dir string, w workloads.Workload, c certificate) ([]string, error) {
-	o := origin{Dir: filepath.Join(dir, "origin"), Segments: w.Origin.Segments, Bulk: w.Bulk(), Root: os.Getuid() == 0}
+	o := origin{Dir: filepath.Join(dir, "origin"), Segments: w.Origin.Segments, Bulk: w.Bulk(), Root: os.Getuid() == 0, Host: "127.0.0.1"}
+	if w.Growth.Of == workloads.GrowServers {
+		o.Host = "0.0.0.0" // it is many servers: one on each address
+	}
 	if w.Service.ServerTLS {
 		o.Certificate = c.file
 	}

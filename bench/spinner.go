@@ -10,24 +10,23 @@ import (
 // spinnersPerCore take three quarters of each of the balancer's cores, so that the load always finds it behind.
 const spinnersPerCore = 3
 
-// startSpinners burns the balancer's cores. They end with stopAll, with the lab, or with this process.
-func startSpinners(l *lab.Lab, cores []int) ([]*lab.Process, error) {
+// startSpinners burns the balancer's cores until stop is called; they also end with the lab, or with this process.
+func startSpinners(l *lab.Lab, cores []int) (stop func(), err error) {
 	var spinners []*lab.Process
+	stop = func() {
+		for _, spinner := range spinners {
+			_ = spinner.Kill()
+		}
+	}
 	for _, core := range cores {
 		for i := range spinnersPerCore {
 			program, args := meter.Pinned([]int{core}, "sh", "-c", "while :; do :; done")
 			spinner, err := l.Start(fmt.Sprintf("spinner-%d-%d", core, i+1), program, args...)
 			if err != nil {
-				return spinners, err
+				return stop, err
 			}
 			spinners = append(spinners, spinner)
 		}
 	}
-	return spinners, nil
-}
-
-func stopAll(processes []*lab.Process) {
-	for _, p := range processes {
-		_ = p.Kill()
-	}
+	return stop, nil
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -46,22 +47,23 @@ const warmUp = 300 * time.Millisecond
 // sourceAddresses gives a row with a connection per request enough ports.
 const sourceAddresses = 16
 
-// sample drives the load of a workload at a subject and reads what it used meanwhile.
-func sample(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span time.Duration) (report.Sample, error) {
+// sample drives the load of a workload at a subject, with idle connections beside it, and reads what it used meanwhile.
+func sample(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span time.Duration, idle int) (report.Sample, error) {
 	if _, err := load(ctx, l, w, s, warmUp); err != nil {
 		return report.Sample{}, err
 	}
-	before, err := readMeters(s)
-	if err != nil {
+	var before, after meters
+	var begunErr, overErr error
+	ctx, cancel := context.WithTimeout(ctx, span+loadPatience)
+	defer cancel()
+	loaded, err := l.LoadBetween(ctx,
+		func() { before, begunErr = readMeters(s) }, func() { after, overErr = readMeters(s) },
+		append(loadFlags(w, s.address, span), "--idle-connections", strconv.Itoa(idle))...)
+	if err := errors.Join(err, begunErr, overErr); err != nil {
 		return report.Sample{}, err
 	}
-	loaded, err := load(ctx, l, w, s, span)
-	if err != nil {
-		return report.Sample{}, err
-	}
-	after, err := readMeters(s)
-	if err != nil {
-		return report.Sample{}, err
+	if loaded.IdleHeld != idle {
+		return report.Sample{}, fmt.Errorf("%s held %d of %d idle connections", s.name, loaded.IdleHeld, idle)
 	}
 	return figures(loaded, after.balancer.Since(before.balancer), after.agent.Since(before.agent)), nil
 }
@@ -100,9 +102,12 @@ func figures(loaded lab.LoadReport, balancer, agent meter.Usage) report.Sample {
 	return s
 }
 
-// load runs the generator once.
+// loadPatience is how much longer than its duration a load may take, to open what idles and to drain.
+const loadPatience = time.Minute
+
+// load runs the generator once, for its effect alone.
 func load(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span time.Duration) (lab.LoadReport, error) {
-	ctx, cancel := context.WithTimeout(ctx, span+20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, span+loadPatience)
 	defer cancel()
 	return l.Load(ctx, loadFlags(w, s.address, span)...)
 }

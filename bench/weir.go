@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/bench/peers"
+	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
 )
@@ -23,11 +24,12 @@ type weir struct {
 	controller *lab.Controller
 	engine     *lab.Engine
 	session    *client.Session
+	newest     string // uuid of the virtual service that was created last
 }
 
-// startWeir runs one with its data plane on the given cores.
-func startWeir(ctx context.Context, l *lab.Lab, dir, programs string, cores []int) (*weir, error) {
-	controller, err := l.Controller(ctx)
+// startWeir runs one with its data plane on the given cores. Its processes have the name in theirs.
+func startWeir(ctx context.Context, l *lab.Lab, name, dir, programs string, cores []int) (*weir, error) {
+	controller, err := l.ControllerNamed(ctx, name+"-controller")
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +37,17 @@ func startWeir(ctx context.Context, l *lab.Lab, dir, programs string, cores []in
 	if err != nil {
 		return nil, err
 	}
-	engine, err := l.Engine(ctx, controller, "engine-1", "--workers", strconv.Itoa(len(cores)), "--dataplane", dataplane)
+	engine, err := l.Engine(ctx, controller, name+"-engine", "--workers", strconv.Itoa(len(cores)), "--dataplane", dataplane)
 	if err != nil {
 		return nil, err
 	}
 	return &weir{controller: controller, engine: engine, session: controller.Session}, nil
+}
+
+// subject is what is measured of it.
+func (w *weir) subject(ctx context.Context, s peers.Setup) (subject, error) {
+	pid, err := w.engine.DataplanePID(ctx)
+	return subject{name: report.Weir, address: s.Address(), pid: pid, agentPID: w.engine.PID()}, err
 }
 
 // pinnedDataplane writes a program that is the data plane on these cores: its agent runs elsewhere.
@@ -58,11 +66,10 @@ func (w *weir) serve(ctx context.Context, s peers.Setup, c certificate) error {
 	if err := w.createPool(ctx, "bench", s.Servers, s); err != nil {
 		return err
 	}
-	uuid, err := w.createService(ctx, "bench", "bench", s)
-	if err != nil {
+	if err := w.createService(ctx, "bench", "bench", s); err != nil {
 		return err
 	}
-	return w.waitUp(ctx, uuid)
+	return w.waitUp(ctx)
 }
 
 // entry is an object to create.
@@ -127,12 +134,12 @@ func (w *weir) createPool(ctx context.Context, name string, servers []string, s 
 	return nil
 }
 
-// createService makes a VIP and a virtual service on it; returns the service's uuid.
-func (w *weir) createService(ctx context.Context, name, pool string, s peers.Setup) (string, error) {
+// createService makes a VIP and a virtual service on it.
+func (w *weir) createService(ctx context.Context, name, pool string, s peers.Setup) error {
 	vip := client.Object{"name": name, "vip": []any{
 		map[string]any{"vip_id": "1", "ip_address": map[string]any{"addr": s.Host, "type": "V4"}}}}
 	if _, err := w.session.Create(ctx, "vsvip", vip); err != nil {
-		return "", fmt.Errorf("vsvip: %w", err)
+		return fmt.Errorf("vsvip: %w", err)
 	}
 	profile := byName("applicationprofile", "bench")
 	if s.Layer == 4 {
@@ -148,17 +155,18 @@ func (w *weir) createService(ctx context.Context, name, pool string, s peers.Set
 	}
 	created, err := w.session.Create(ctx, "virtualservice", service)
 	if err != nil {
-		return "", fmt.Errorf("virtualservice: %w", err)
+		return fmt.Errorf("virtualservice: %w", err)
 	}
-	return fmt.Sprint(created["uuid"]), nil
+	w.newest = fmt.Sprint(created["uuid"])
+	return nil
 }
 
 func byName(kind, name string) string { return "/api/" + kind + "?name=" + url.QueryEscape(name) }
 
 const upTimeout = time.Minute
 
-// waitUp waits until the engine serves a virtual service's newest state.
-func (w *weir) waitUp(ctx context.Context, uuid string) error {
+// waitUp waits until the engine serves the newest virtual service.
+func (w *weir) waitUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, upTimeout)
 	defer cancel()
 	poll := time.NewTicker(50 * time.Millisecond)
@@ -170,7 +178,7 @@ func (w *weir) waitUp(ctx context.Context, uuid string) error {
 				Reason []any  `json:"reason"`
 			} `json:"oper_status"`
 		}
-		if err := w.session.Get(ctx, "virtualservice/"+uuid+"/runtime", &runtime); err != nil {
+		if err := w.session.Get(ctx, "virtualservice/"+w.newest+"/runtime", &runtime); err != nil {
 			return err
 		}
 		if runtime.OperStatus.State == "OPER_UP" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os/exec"
 )
 
@@ -19,6 +20,7 @@ type LoadReport struct {
 	P99us      float64          `json:"p99_us"`
 	P999us     float64          `json:"p999_us"`
 	Bytes      int64            `json:"bytes"`
+	IdleHeld   int              `json:"idle_held"`
 	TLS        struct {
 		Version        string `json:"version"`
 		Cipher         string `json:"cipher"`
@@ -31,9 +33,20 @@ type LoadReport struct {
 
 // Load runs the load generator to its end. Failed requests are in the report, not in the error.
 func (l *Lab) Load(ctx context.Context, flags ...string) (LoadReport, error) {
-	var out, said bytes.Buffer
+	var said bytes.Buffer
+	return l.load(ctx, &said, &said, flags)
+}
+
+// LoadBetween calls begun when the duration of the load begins, and over when it is over and no connection is closed yet.
+func (l *Lab) LoadBetween(ctx context.Context, begun, over func(), flags ...string) (LoadReport, error) {
+	herald := &herald{calls: map[string]func(){"weir-load: begun": begun, "weir-load: over": over}}
+	return l.load(ctx, herald, &herald.said, append(flags, "--announce"))
+}
+
+func (l *Lab) load(ctx context.Context, stderr io.Writer, said *bytes.Buffer, flags []string) (LoadReport, error) {
+	var out bytes.Buffer
 	load := exec.CommandContext(ctx, l.program("weir-load"), append(flags, "--json")...)
-	load.Stdout, load.Stderr = &out, &said
+	load.Stdout, load.Stderr = &out, stderr
 	err := l.launch(load)
 	if err == nil {
 		err = load.Wait()
@@ -45,6 +58,28 @@ func (l *Lab) Load(ctx context.Context, flags ...string) (LoadReport, error) {
 		return LoadReport{}, fmt.Errorf("weir-load: %w: %s", err, bytes.TrimSpace(said.Bytes()))
 	}
 	return parseLoadReport(out.Bytes())
+}
+
+// herald calls what waits for a line, as soon as the line is there.
+type herald struct {
+	said  bytes.Buffer
+	calls map[string]func()
+	line  []byte
+}
+
+func (h *herald) Write(text []byte) (int, error) {
+	h.said.Write(text)
+	h.line = append(h.line, text...)
+	for {
+		line, rest, whole := bytes.Cut(h.line, []byte("\n"))
+		if !whole {
+			return len(text), nil
+		}
+		if call := h.calls[string(line)]; call != nil {
+			call()
+		}
+		h.line = rest
+	}
 }
 
 // parseLoadReport reads the last line.

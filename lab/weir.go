@@ -30,7 +30,7 @@ type Controller struct {
 	URL           string
 	Session       *client.Session
 	lab           *Lab
-	dir           string
+	name, dir     string
 	restAddress   string
 	EngineAddress string
 }
@@ -47,6 +47,11 @@ type Engine struct {
 
 // Controller starts one on its usual ports or other free ones, and logs in.
 func (l *Lab) Controller(ctx context.Context) (*Controller, error) {
+	return l.ControllerNamed(ctx, "controller")
+}
+
+// ControllerNamed starts one beside others; its data is in a directory of that name.
+func (l *Lab) ControllerNamed(ctx context.Context, name string) (*Controller, error) {
 	rest, err := FreePort("127.0.0.1", 9443)
 	if err != nil {
 		return nil, err
@@ -56,7 +61,7 @@ func (l *Lab) Controller(ctx context.Context) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{
-		lab: l, dir: filepath.Join(l.dir, "controller"), URL: "https://127.0.0.1:" + strconv.Itoa(rest),
+		lab: l, name: name, dir: filepath.Join(l.dir, name), URL: "https://127.0.0.1:" + strconv.Itoa(rest),
 		restAddress: "127.0.0.1:" + strconv.Itoa(rest), EngineAddress: "127.0.0.1:" + strconv.Itoa(engines),
 	}
 	return c, c.Restart(ctx)
@@ -64,7 +69,7 @@ func (l *Lab) Controller(ctx context.Context) (*Controller, error) {
 
 // Restart starts the controller again where it was, after it was stopped or killed.
 func (c *Controller) Restart(ctx context.Context) (err error) {
-	c.Process, err = c.lab.Start("controller", c.lab.program("weir"), "controller",
+	c.Process, err = c.lab.Start(c.name, c.lab.program("weir"), "controller",
 		"--data-dir", c.dir, "--listen", c.restAddress, "--engine-listen", c.EngineAddress)
 	if err != nil {
 		return err

@@ -142,13 +142,13 @@ func (r *Row) Verdict() string {
 	if r.Workload.Kind == workloads.Growth {
 		return verdict(bar.GrowthMax > 0 && len(r.Curve) > 1, r.Grown().Median <= 1+bar.GrowthMax && r.Grown().Rounds > 0)
 	}
-	if best, _ := r.Best(Saturated); best == "" {
+	if best, _ := r.Best(r.level()); best == "" {
 		return ""
 	}
-	_, ratio := r.Best(Saturated)
+	_, ratio := r.Best(r.level())
 	light, lightRatio := r.Best(Light)
 	enough := ratio.Median >= bar.Must && (light == "" || lightRatio.Median >= bar.Light)
-	return verdict(bar.Must > 0 || bar.Light > 0, enough && r.Figures(Weir, Saturated).Fault == "")
+	return verdict(bar.Must > 0 || bar.Light > 0, enough && r.Figures(Weir, r.level()).Fault == "")
 }
 
 func verdict(bar, reached bool) string {
@@ -191,19 +191,19 @@ type curvePoint struct {
 
 // MarshalJSON writes the row as the one object that scripts read.
 func (r *Row) MarshalJSON() ([]byte, error) {
-	best, ratio := r.Best(Saturated)
+	best, ratio := r.Best(r.level())
 	lightBest, light := r.Best(Light)
 	o := object{
-		Workload: r.Workload.ID, Cores: r.Cores, Weir: r.Figures(Weir, Saturated), Peers: map[string]Figures{},
+		Workload: r.Workload.ID, Cores: r.Cores, Weir: r.Figures(Weir, r.level()), Peers: map[string]Figures{},
 		Ratio: round(ratio.Median), BestPeer: best, Spread: round(ratio.Spread()), Doubt: ratio.Doubt(),
 		LightRatio: round(light.Median), LightBest: lightBest, Light: map[string]Figures{},
 		Must: r.Workload.Bar.Must, Stretch: r.Workload.Bar.Stretch, Verdict: r.Verdict(),
-		SystemCalls: r.SystemCalls, NotMeasured: r.Failed, RoundsOfWeir: len(r.Rounds[Weir][Saturated]),
+		SystemCalls: r.SystemCalls, NotMeasured: r.Failed, RoundsOfWeir: len(r.Rounds[Weir][r.level()]),
 	}
 	for _, proxy := range r.Proxies {
 		o.Light[proxy] = r.Figures(proxy, Light)
 		if proxy != Weir {
-			o.Peers[proxy] = r.Figures(proxy, Saturated)
+			o.Peers[proxy] = r.Figures(proxy, r.level())
 		}
 	}
 	if r.Workload.Kind == workloads.Growth {

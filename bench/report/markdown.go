@@ -46,13 +46,13 @@ func (r *Row) tableLine() string {
 			fmt.Sprintf("≤ +%.0f %%", 100*bar.GrowthMax), fmt.Sprintf("%.0f", 100*bar.GrowthStretch), r.judged(grown))
 		return "| " + strings.Join(cells, " | ") + " |"
 	}
-	best, ratio := r.Best(Saturated)
+	best, ratio := r.Best(r.level())
 	_, light := r.Best(Light)
 	peer := ""
 	if best != "" {
-		peer = best + " " + r.costText(r.Figures(best, Saturated))
+		peer = best + " " + r.costText(r.Figures(best, r.level()))
 	}
-	cells = append(cells, r.costText(r.Figures(Weir, Saturated)), peer, times(ratio.Median), percent(ratio.Spread()), times(light.Median),
+	cells = append(cells, r.costText(r.Figures(Weir, r.level())), peer, times(ratio.Median), percent(ratio.Spread()), times(light.Median),
 		times(bar.Must), times(bar.Stretch), r.judged(ratio))
 	return "| " + strings.Join(cells, " | ") + " |"
 }
@@ -101,7 +101,7 @@ func (r *Row) section() string {
 		}
 	}
 	write("")
-	if agent := r.Figures(Weir, Saturated).AgentCPUus; agent > 0 {
+	if agent := r.Figures(Weir, r.level()).AgentCPUus; agent > 0 {
 		write("Weir's agent used %.2f µs per transaction beside the data plane (saturated).\n", agent)
 	}
 	for _, name := range sortedKeys(r.Failed) {
@@ -151,7 +151,7 @@ func (r *Row) sampleLine(proxy string, level Level) string {
 
 // projection holds what one core could carry against a published figure for a core of other hardware.
 func (r *Row) projection() string {
-	f := r.Figures(Weir, Saturated)
+	f := r.Figures(Weir, r.level())
 	if r.Workload.Bar.PerCore == 0 || f.Fault != "" || f.CPUus == 0 {
 		return ""
 	}

@@ -75,6 +75,14 @@ func (r *Row) Add(proxy string, level Level, s Sample) {
 	r.Rounds[proxy][level] = append(r.Rounds[proxy][level], s)
 }
 
+// level is the one that the bar is about.
+func (r *Row) level() Level {
+	if r.Workload.Kind == workloads.Idle {
+		return Light // who idles has no backlog
+	}
+	return Saturated
+}
+
 // cost is what the row compares: CPU time per transaction, or memory per idle connection.
 func (r *Row) cost(s Sample) float64 {
 	if r.Workload.Kind == workloads.Idle {

@@ -85,11 +85,11 @@ func WriteJSON(out io.Writer, rows []*Row) error {
 
 // Line is the row in one line.
 func (r *Row) Line() string {
-	best, ratio := r.Best(Saturated)
-	text := fmt.Sprintf("%-14s weir %s", r.Workload.ID, r.costText(r.Figures(Weir, Saturated)))
+	best, ratio := r.Best(r.level())
+	text := fmt.Sprintf("%-14s weir %s", r.Workload.ID, r.costText(r.Figures(Weir, r.level())))
 	for _, proxy := range r.Proxies {
 		if proxy != Weir {
-			text += fmt.Sprintf("  %s %s", proxy, r.costText(r.Figures(proxy, Saturated)))
+			text += fmt.Sprintf("  %s %s", proxy, r.costText(r.Figures(proxy, r.level())))
 		}
 	}
 	if best != "" {

@@ -43,8 +43,7 @@ Sockets
 Output
   --server-header NAME         count answers by the value of this response field
   --json                       one JSON object
-
-Once idle connections are open, a line on standard error says so; only then the duration begins.
+  --announce                   say on standard error when the duration begins, and when it is over and nothing is closed yet
 
 Latency counts from the begin of a connection for its first request, and from the request for others. With --rate it
 counts from the moment the request was due, so that a server that stalls does not hide it by slowing the client
@@ -89,6 +88,7 @@ pub struct Flags {
     pub source_addresses: u8,
     pub server_header: Option<String>,
     pub json: bool,
+    pub announce: bool,
 }
 
 impl Default for Flags {
@@ -118,6 +118,7 @@ impl Default for Flags {
             source_addresses: 0,
             server_header: None,
             json: false,
+            announce: false,
         }
     }
 }
@@ -136,6 +137,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Option<Flags>, 
             "resume" => flags.resume = true,
             "reset" => flags.reset = true,
             "json" => flags.json = true,
+            "announce" => flags.announce = true,
             "drain" => flags.drain = true,
             "duration" => duration = Some(parser.value()?.parse_with(span)?),
             name => set(&mut flags, name, &mut parser)?,

@@ -49,12 +49,12 @@ fn main() -> ExitCode {
 fn run(flags: &Flags) -> Result<Tally, Failure> {
     weir_reactor::process::raise_descriptor_limit()?;
     let tasks: Vec<_> = (0..flags.threads).map(|index| Task::new(flags, index)).collect::<Result<_, _>>()?;
-    let opened = Arc::new(Barrier::new(tasks.len()));
+    let together = Arc::new(Together { threads: Barrier::new(tasks.len()), announce: flags.announce });
     let threads: Vec<_> = tasks
         .into_iter()
         .map(|task| {
-            let opened = opened.clone();
-            thread::spawn(move || one_thread(task, &opened))
+            let together = together.clone();
+            thread::spawn(move || one_thread(task, &together))
         })
         .collect();
     let mut sum = Tally::new();
@@ -64,12 +64,26 @@ fn run(flags: &Flags) -> Result<Tally, Failure> {
     Ok(sum)
 }
 
-/// The threads begin together, once all have opened their idle connections.
-fn one_thread(task: Task, opened: &Barrier) -> Result<Tally, Failure> {
-    let holds = task.idle_connections > 0;
-    let runner = Runner::new(task).and_then(|mut runner| runner.open_idle().map(|()| runner));
-    if opened.wait().is_leader() && holds {
-        eprintln!("weir-load: idle connections are open");
+/// The threads begin together, once all have opened their idle connections, and close theirs once all are done.
+struct Together {
+    threads: Barrier,
+    announce: bool,
+}
+
+impl Together {
+    fn reach(&self, point: &str) {
+        if self.threads.wait().is_leader() && self.announce {
+            eprintln!("weir-load: {point}");
+        }
     }
-    Ok(runner?.run()?)
+}
+
+fn one_thread(task: Task, together: &Together) -> Result<Tally, Failure> {
+    let mut runner = Runner::new(task);
+    let opened = runner.as_mut().map_or(Ok(()), Runner::open_idle);
+    together.reach("begun");
+    let tally = runner.as_mut().map(Runner::run);
+    together.reach("over");
+    opened?;
+    Ok(tally.map_err(|why| why.to_string())??)
 }

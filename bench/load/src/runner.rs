@@ -73,7 +73,7 @@ impl Runner {
     }
 
     /// Runs until the time is over or the count is reached. What is then under way counts nowhere, unless it is drained.
-    pub fn run(mut self) -> io::Result<Tally> {
+    pub fn run(&mut self) -> io::Result<Tally> {
         let mut events = Vec::new();
         self.io.poll(Some(Duration::ZERO), &mut events)?;
         let start = self.io.now();
@@ -90,7 +90,7 @@ impl Runner {
         self.tally.missed = self.due(self.tally.span.min(self.task.duration)).saturating_sub(self.begun);
         self.tally.idle_held =
             self.lanes[self.task.connections..].iter().filter(|lane| lane.link.is_some()).count() as u64;
-        Ok(self.tally)
+        Ok(std::mem::replace(&mut self.tally, Tally::new()))
     }
 
     /// Sends what is to be sent, waits for events and takes them.
