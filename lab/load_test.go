@@ -17,3 +17,19 @@ func TestReadsTheReportInTheLastLine(t *testing.T) {
 		}
 	}
 }
+
+func TestCallsWhoWaitsForALineOnceItIsWhole(t *testing.T) {
+	called := 0
+	h := &herald{calls: map[string]func(){"weir-load: begun": func() { called++ }}}
+	for i, text := range []string{"a warning\nweir-load:", " beg", "un\nweir-load: over\n"} {
+		if called != 0 {
+			t.Errorf("called before piece %d", i)
+		}
+		if n, err := h.Write([]byte(text)); n != len(text) || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+	if called != 1 || h.said.String() != "a warning\nweir-load: begun\nweir-load: over\n" {
+		t.Errorf("called %d times; said %q", called, h.said.String())
+	}
+}

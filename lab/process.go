@@ -129,6 +129,20 @@ func (p *Process) Stop() error {
 	}
 }
 
+// Interrupt does what Ctrl-C does, and waits until the process has ended by itself.
+func (p *Process) Interrupt() error {
+	if err := p.command.Process.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(stopTimeout):
+		_ = p.Kill()
+		return fmt.Errorf("%s did not end within %v of an interrupt and was killed", p.Name, stopTimeout)
+	}
+}
+
 // Kill ends a process as kill -9 does, and waits until it is gone.
 func (p *Process) Kill() error {
 	err := p.command.Process.Kill()
