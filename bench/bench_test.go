@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"crypto/tls"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/bench/workloads"
+	"github.com/weir-lb/weir/lab"
+)
+
+func TestReadsAProxyThatSomebodyElseRuns(t *testing.T) {
+	external, err := ParseExternal("mine=127.0.0.1:8080,4711")
+	if err != nil || external != (External{"mine", "127.0.0.1:8080", 4711}) {
+		t.Errorf("%+v: %v", external, err)
+	}
+	for _, wrong := range []string{"", "mine", "mine=127.0.0.1:8080", "=127.0.0.1:8080,1", "mine=8080,1", "mine=127.0.0.1:8080,x"} {
+		if _, err := ParseExternal(wrong); err == nil || !strings.Contains(err.Error(), "NAME=host:port,pid") {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
+func TestAsksAllProxiesForTheSameTLS(t *testing.T) {
+	w := workloads.Workload{Service: workloads.Service{Layer: 7, TLS: "1.2"},
+		Load: workloads.Load{Connections: 3, RequestsPerConnection: 1, Cipher: "C", Group: "p256"}}
+	flags := strings.Join(loadFlags(w, "127.0.0.1:1", 1500*time.Millisecond), " ")
+	for _, want := range []string{"--url https://127.0.0.1:1/object", "--connections 3", "--requests-per-connection 1", "--duration 1500ms",
+		"--drain", "--tls 1.2 --cipher C --group p256"} {
+		if !strings.Contains(flags, want) {
+			t.Errorf("%q is missing in %q", want, flags)
+		}
+	}
+	if strings.Contains(flags, "--resume") {
+		t.Error("sessions are resumed")
+	}
+}
+
+func TestCostIsDividedByTransactions(t *testing.T) {
+	loaded := lab.LoadReport{Requests: 1000, Seconds: 2, Bytes: 4000, TPS: 500}
+	s := figures(loaded, meter.Usage{Run: 20 * time.Millisecond, User: 10, System: 30, RSSBytes: 7}, meter.Usage{Run: time.Millisecond})
+	if s.CPUus != 20 || s.Userus != 5 || s.Systemus != 15 || s.AgentCPUus != 1 || s.BytesPerSecond != 2000 || s.RSSBytes != 7 {
+		t.Errorf("%+v", s)
+	}
+	if s := figures(lab.LoadReport{}, meter.Usage{Run: 5}, meter.Usage{}); s.CPUus != 0 || s.Transactions != 0 {
+		t.Errorf("of nothing: %+v", s)
+	}
+}
+
+func TestAddsUpTheSystemCallsOfStrace(t *testing.T) {
+	const summary = `% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ----------------
+ 60.00    0.060000           3       400           sendto
+ 40.00    0.040000           4       200        12 recvfrom
+------ ----------- ----------- --------- --------- ----------------
+100.00    0.100000           3       600        12 total
+`
+	if each, err := callsEach(summary, 150); err != nil || each != 4 {
+		t.Errorf("%v calls: %v", each, err)
+	}
+	if _, err := callsEach("", 150); err == nil {
+		t.Error("an empty summary was taken for none")
+	}
+}
+
+func TestBalancerGetsTheFirstCoresAndTheHouseTheOthers(t *testing.T) {
+	r := &run{cores: []int{0, 2, 4}}
+	ours, others, err := r.split(2)
+	if err != nil || !slices.Equal(ours, []int{0, 2}) || !slices.Equal(others, []int{4}) {
+		t.Errorf("%v, %v: %v", ours, others, err)
+	}
+	if _, _, err := r.split(3); err == nil || !strings.Contains(err.Error(), "--cores 3") {
+		t.Errorf("no core is left: %v", err)
+	}
+	r.cores = []int{0}
+	if ours, others, err := r.split(1); err != nil || len(ours) != 1 || len(others) != 1 {
+		t.Errorf("one core: %v, %v: %v", ours, others, err)
+	}
+}
+
+func TestCertificateAndKeyBelongTogether(t *testing.T) {
+	for _, kind := range []string{"ec", "rsa"} {
+		c, err := makeCertificate(kind, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tls.LoadX509KeyPair(c.file, c.file); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if info, err := os.Stat(c.file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: others may read the key: %v %v", kind, info.Mode(), err)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package peers
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/bench/workloads"
+)
+
+func setups(t *testing.T) map[string]Setup {
+	t.Helper()
+	all, err := workloads.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	setups := map[string]Setup{}
+	for _, w := range all {
+		setups[w.ID] = Setup{Dir: "/d", Host: "127.0.0.1", Port: 4711, Servers: []string{"127.0.0.1:81", "127.0.0.1:82"}, Cores: []int{0},
+			Layer: w.Service.Layer, TLS: w.Service.TLS, Cipher: w.Load.Cipher, ServerTLS: w.Service.ServerTLS,
+			CertificateKey: "/d/cert.pem", Bulk: w.Bulk()}
+	}
+	return setups
+}
+
+func TestEveryPeerIsConfiguredForEveryWorkload(t *testing.T) {
+	for id, s := range setups(t) {
+		for _, p := range All() {
+			text, err := p.render(s)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", id, p.Name, err)
+			}
+			for _, want := range []string{"4711", "81", "82"} {
+				if !strings.Contains(string(text), want) {
+					t.Errorf("%s, %s: %s is missing", id, p.Name, want)
+				}
+			}
+			if hasCert := strings.Contains(string(text), "/d/cert.pem"); hasCert != (s.TLS != "") {
+				t.Errorf("%s, %s: certificate %v, TLS %q", id, p.Name, hasCert, s.TLS)
+			}
+		}
+	}
+}
+
+func TestNoPeerResumesSessions(t *testing.T) {
+	off := map[string][]string{
+		"nginx":   {"ssl_session_cache off", "ssl_session_tickets off"},
+		"haproxy": {"tune.ssl.cachesize 0", "no-tls-tickets"},
+		"envoy":   {"disable_stateless_session_resumption: true", "disable_stateful_session_resumption: true"},
+	}
+	s := setups(t)["A1"]
+	for _, p := range All() {
+		text, err := p.render(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range off[p.Name] {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s: %q is missing", p.Name, want)
+			}
+		}
+	}
+}
+
+func TestReadsEnvoysReleaseOutOfWhatItSays(t *testing.T) {
+	const said = "/x/envoy  version: 2ba816e2/1.40.0/Clean/RELEASE/BoringSSL\n"
+	if got := releaseOf(said); got != "1.40.0" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestMissingProgramSaysHowToGetIt(t *testing.T) {
+	if _, err := find("no-such-proxy", "run `make bench`"); err == nil || !strings.Contains(err.Error(), "make bench") {
+		t.Errorf("%v", err)
+	}
+}
