@@ -45,7 +45,7 @@ func dial(ctx context.Context, address string, config *tls.Config) (*grpc.Client
 	dialer := &tls.Dialer{NetDialer: &net.Dialer{KeepAlive: -1}, Config: config}
 	socket, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reach the controller: %w", err)
+		return nil, unreachable(err)
 	}
 	socket, err = listenFirst(ctx, socket)
 	if err != nil {
@@ -72,6 +72,20 @@ func dial(ctx context.Context, address string, config *tls.Config) (*grpc.Client
 	}
 	connection.Connect()
 	return connection, nil
+}
+
+// unreachable says why nobody was reached. Most often it is a wrong clock that makes a certificate good at another time
+// only; Go's words for that are others each second, and would be logged each time.
+func unreachable(err error) error {
+	invalid, ok := errors.AsType[x509.CertificateInvalidError](err)
+	if !ok || invalid.Reason != x509.Expired {
+		return fmt.Errorf("cannot reach the controller: %w", err)
+	}
+	return fmt.Errorf("the controller's certificate is not good by this engine's clock, but %s: set the clock right", validity(invalid.Cert))
+}
+
+func validity(certificate *x509.Certificate) string {
+	return fmt.Sprintf("from %s until %s", certificate.NotBefore.UTC().Format(time.RFC3339), certificate.NotAfter.UTC().Format(time.RFC3339))
 }
 
 // listenFirst waits until the controller says something. With TLS 1.3 it judges our certificate after the handshake has
@@ -106,13 +120,13 @@ type heard struct {
 func (h heard) Read(into []byte) (int, error) { return h.stream.Read(into) }
 
 // joinTLS trusts whoever shows a chain that ends in the CA with this fingerprint.
-func joinTLS(fingerprint [sha256.Size]byte) *tls.Config {
-	config := baseTLS()
+func joinTLS(fingerprint [sha256.Size]byte, now func() time.Time) *tls.Config {
+	config := baseTLS(now)
 	config.InsecureSkipVerify = true // VerifyConnection is stricter
 	config.VerifyConnection = func(shown tls.ConnectionState) error {
 		for _, certificate := range shown.PeerCertificates {
 			if sha256.Sum256(certificate.Raw) == fingerprint {
-				return verify(shown.PeerCertificates[0], certificate)
+				return verify(shown.PeerCertificates[0], certificate, now())
 			}
 		}
 		return errStranger
@@ -120,18 +134,19 @@ func joinTLS(fingerprint [sha256.Size]byte) *tls.Config {
 	return config
 }
 
-func verify(leaf, authority *x509.Certificate) error {
+func verify(leaf, authority *x509.Certificate, now time.Time) error {
 	roots := x509.NewCertPool()
 	roots.AddCert(authority)
 	_, err := leaf.Verify(x509.VerifyOptions{
-		Roots: roots, DNSName: enrollment.ControllerName, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		Roots: roots, DNSName: enrollment.ControllerName, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	return err
 }
 
 // mutualTLS shows who we are and trusts our own fleet's CA only.
-func mutualTLS(identity *state.Identity) *tls.Config {
-	config := baseTLS()
+func mutualTLS(identity *state.Identity, now func() time.Time) *tls.Config {
+	config := baseTLS(now)
 	config.RootCAs = x509.NewCertPool()
 	for _, authority := range identity.Authorities {
 		config.RootCAs.AddCert(authority)
@@ -142,8 +157,8 @@ func mutualTLS(identity *state.Identity) *tls.Config {
 	return config
 }
 
-func baseTLS() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS13, ServerName: enrollment.ControllerName, NextProtos: []string{"h2"}}
+func baseTLS(now func() time.Time) *tls.Config {
+	return &tls.Config{Time: now, MinVersion: tls.VersionTLS13, ServerName: enrollment.ControllerName, NextProtos: []string{"h2"}}
 }
 
 var (

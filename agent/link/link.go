@@ -52,6 +52,7 @@ type Config struct {
 // Link is the line to one controller.
 type Link struct {
 	Config
+	now      func() time.Time
 	rejected error         // why the controller did not take this identity; nil: it did, or was not asked
 	leaving  chan struct{} // closed by HangUp
 	mu       sync.Mutex
@@ -60,7 +61,7 @@ type Link struct {
 
 // New makes a link that is idle until Run.
 func New(config Config) *Link {
-	return &Link{Config: config, leaving: make(chan struct{})}
+	return &Link{Config: config, now: time.Now, leaving: make(chan struct{})}
 }
 
 // HangUp ends Run in good order: what was sent is delivered, and the controller hears that this is the end. It is
@@ -126,7 +127,7 @@ func (l *Link) converse(ctx context.Context) (welcomed bool, err error) {
 	if err := l.identify(ctx); err != nil {
 		return false, err
 	}
-	connection, err := dial(ctx, l.Address, mutualTLS(l.Identity))
+	connection, err := dial(ctx, l.Address, mutualTLS(l.Identity, l.now))
 	if err != nil {
 		return false, err
 	}
@@ -163,8 +164,8 @@ func (l *Link) advise(err error) string {
 	if !errors.Is(err, errUnaccepted) {
 		return err.Error()
 	}
-	return fmt.Sprintf("%v; it is good until %s: set the controller's clock right, or give the engine a new join token with --token",
-		err, l.Identity.Certificate.NotAfter.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%v; it is good %s: set the controller's clock right, or give the engine a new join token with --token",
+		err, validity(l.Identity.Certificate))
 }
 
 // identify leaves an identity that this controller may know, joining when there is none. Whether one is still good is the
@@ -177,7 +178,7 @@ func (l *Link) identify(ctx context.Context) error {
 	if l.Token == nil {
 		return &RefusedError{l.Address, why + "; give it a new join token with --token"}
 	}
-	identity, err := join(ctx, l.Address, *l.Token, l.Name)
+	identity, err := join(ctx, l.Address, *l.Token, l.Name, l.now)
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) && l.rejected != nil {
 		l.Token = nil // as old as the identity perhaps, which is all there is now
 	}

@@ -392,7 +392,7 @@ func TestExpiredEngineSaysSoInOneLineAndKeepsTrying(t *testing.T) {
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(context.WithoutCancel(t.Context())) }()
-	if line := <-log.lines; !strings.Contains(line, "expired certificate; it is good until 20") || !strings.Contains(line, "--token") {
+	if line := <-log.lines; !strings.Contains(line, "expired certificate; it is good from 20") || !strings.Contains(line, "--token") {
 		t.Errorf("said %q", line)
 	}
 	stop()
@@ -413,7 +413,7 @@ func TestExpiredEngineSaysSoInOneLineAndKeepsTrying(t *testing.T) {
 func TestTrustsNoControllerOfAnotherFleet(t *testing.T) {
 	r, other := newRig(t), newRig(t)
 	defer r.serve()()
-	if _, err := dial(t.Context(), r.address, mutualTLS(other.identity(0))); err == nil {
+	if _, err := dial(t.Context(), r.address, mutualTLS(other.identity(0), time.Now)); err == nil {
 		t.Error("it spoke to a stranger")
 	}
 }
@@ -424,7 +424,7 @@ func TestTrustsNoEngineThatPosesAsTheController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := verify(r.identity(0).Certificate, authority); err == nil {
+	if err := verify(r.identity(0).Certificate, authority, time.Now()); err == nil {
 		t.Error("an engine's certificate passes for the controller's")
 	}
 }
