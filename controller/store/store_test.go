@@ -243,6 +243,24 @@ func TestModifiedNeverRepeatsWhenTheClockStandsStillOrJumpsBack(t *testing.T) {
 	}
 }
 
+func TestModifiedGoesUpThoughTheClockWasSetBackBetweenTwoRuns(t *testing.T) {
+	last, c := int64(0), config(t.TempDir())
+	for _, at := range []int64{2_000_000, 1_000_000} {
+		c.Now = func() time.Time { return time.UnixMicro(at) }
+		s, err := Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, pool("a"))
+		record, _ := s.View().Get("pool", "pool-a")
+		if record.Modified <= last {
+			t.Errorf("modified %d after %d", record.Modified, last)
+		}
+		last = record.Modified
+		s.Close()
+	}
+}
+
 func TestChangesSkipsViewsButNeverTheNewest(t *testing.T) {
 	s := open(t, t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())

@@ -22,9 +22,13 @@ type Tx struct {
 // View is what the Update started from plus its own writes so far.
 func (tx *Tx) View() *View { return tx.view }
 
-// Put creates or replaces an object and gives it its Modified stamp. The record belongs to the store from here on.
+// Put creates or replaces an object and gives it its Modified stamp, which is above the one that it had, even when the
+// clock was set back while no store was open. The record belongs to the store from here on.
 func (tx *Tx) Put(record *Record) {
 	record.Modified = tx.stamp
+	if before, known := tx.view.Get(record.Kind, record.UUID); known {
+		record.Modified = max(tx.stamp, before.Modified+1)
+	}
 	record.targets = targetsOf(record)
 	tx.apply(change{record.Kind, record.UUID, record})
 }
