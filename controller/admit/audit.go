@@ -65,8 +65,7 @@ func (a *Audit) add(entry Entry, err error) {
 	if err != nil {
 		entry.Refused, level = shortened(err.Error()), slog.LevelWarn
 	}
-	a.log.Log(context.Background(), level, "audit", "user", entry.User, "address", entry.Address, "tenant", entry.Tenant,
-		"action", entry.Action, "kind", entry.Kind, "object", entry.Object, "refused", entry.Refused)
+	a.log.LogAttrs(context.Background(), level, "audit", entry.attributes()...)
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if len(a.entries) < maxEntries {
@@ -75,6 +74,16 @@ func (a *Audit) add(entry Entry, err error) {
 	}
 	a.entries[a.next] = entry
 	a.next = (a.next + 1) % maxEntries
+}
+
+// attributes are what an entry says, for the log.
+func (e Entry) attributes() []slog.Attr {
+	all := []slog.Attr{
+		slog.String("user", e.User), slog.String("address", e.Address), slog.String("tenant", e.Tenant),
+		slog.String("action", e.Action), slog.String("kind", e.Kind), slog.String("object", e.Object),
+		slog.String("refused", e.Refused),
+	}
+	return slices.DeleteFunc(all, func(attribute slog.Attr) bool { return attribute.Value.String() == "" })
 }
 
 func shortened(text string) string {
