@@ -163,6 +163,11 @@ impl Client {
         }
     }
 
+    /// Whether its connection takes bytes as they come from a server.
+    pub fn takes_plain(&self) -> bool {
+        self.secure.is_none()
+    }
+
     /// The end of a batch.
     pub fn flush<I: Io>(&mut self, io: &mut I) {
         if let Some(secure) = &mut self.secure {

@@ -53,6 +53,11 @@ pub enum Event {
         conn: Conn,
         buf: Buf,
     },
+    /// So many bytes of `conn` have been relayed since this was said last; 0: some wait for the receiver.
+    Relayed {
+        conn: Conn,
+        bytes: u64,
+    },
     /// The peer sends no more; it may still read.
     Eof {
         conn: Conn,
@@ -118,6 +123,12 @@ pub trait Io {
 
     /// Turns the reading of a connection off or on again (it begins on). `Data` and `Eof` wait while it is off.
     fn reading(&mut self, conn: Conn, on: bool);
+
+    /// Allows the driver to move up to `bytes` of what comes on `from` to `to` by itself, behind what is queued there:
+    /// `Relayed` tells how far it has come, `queued` counts what waits for `to`. It may stop at any byte or never begin;
+    /// what it does not move comes as `Data`, and `Eof` and `Gone` come as ever. To be called at the end of a batch: `Data`
+    /// of `from` that is in the same batch does not count.
+    fn relay(&mut self, from: Conn, to: Conn, bytes: u64);
 
     /// Sets, moves or clears the one deadline of a connection.
     fn deadline(&mut self, conn: Conn, at: Option<Time>);

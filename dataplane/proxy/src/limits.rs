@@ -10,6 +10,9 @@ pub struct Limits {
     pub queued_bytes: usize,
     /// The same in pieces, because each small piece may hold a block.
     pub queued_pieces: u32,
+    /// Bytes still to come of a body from which on the driver is asked to relay it; what fewer bytes win is less than
+    /// what the relay costs.
+    pub relay_bytes: u64,
     /// Servers tried for one request before any byte of it was sent.
     pub server_tries: usize,
     /// Idle connections to one server, where the operator sets no limit.
@@ -24,6 +27,7 @@ impl Default for Limits {
             clients: 1 << 16,
             queued_bytes: 256 * 1024,
             queued_pieces: 64,
+            relay_bytes: 32 * 1024,
             server_tries: 3,
             idle_connections: 1024,
             stalled_client: Duration::from_secs(60),

@@ -38,6 +38,11 @@ impl Line {
         io.send(self.conn, buf);
     }
 
+    /// So many bytes went to the peer without us.
+    pub fn relayed(&mut self, bytes: u64) {
+        self.sent += bytes;
+    }
+
     pub fn take_sent(&mut self) -> u64 {
         std::mem::take(&mut self.sent)
     }

@@ -1,7 +1,7 @@
 //! The proxy of one worker: owns every session, and hands each event of a batch to the session it is for.
 //!
 //! Nothing here decides anything about HTTP. What can wait for the end of the batch does: a request on an idle server
-//! connection, in case its end is in the same batch, and sealing, so that a batch costs one record.
+//! connection, in case its end is in the same batch, relaying, and sealing, so that a batch costs one record.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -41,6 +41,8 @@ pub(crate) struct Core {
     pub scratch: Vec<u8>,
     /// Clients whose request goes out on an idle connection at the end of the batch.
     pub starting: Vec<Conn>,
+    /// Server connections whose body the driver may move from the end of the batch on.
+    pub relayable: Vec<Conn>,
     /// Clients with plaintext that is not sealed yet.
     pub unflushed: Vec<Conn>,
 }
@@ -59,6 +61,7 @@ impl Proxy {
             fields: FieldTable::new(),
             scratch: Vec::new(),
             starting: Vec::new(),
+            relayable: Vec::new(),
             unflushed: Vec::new(),
         };
         Self { clients: Table::default(), servers: Table::default(), core }
@@ -127,6 +130,7 @@ impl Handler for Proxy {
                 Event::Connected { conn } => self.connected(io, conn),
                 Event::Data { conn, buf } if self.servers.contains(conn) => self.server_data(io, conn, buf),
                 Event::Data { conn, buf } => self.client_data(io, conn, buf),
+                Event::Relayed { conn, bytes } => self.relayed(io, conn, bytes),
                 Event::Eof { conn } if self.servers.contains(conn) => self.server_eof(io, conn),
                 Event::Eof { conn } => self.client_eof(io, conn),
                 Event::Drained { conn } if self.servers.contains(conn) => self.server_drained(io, conn),
@@ -150,6 +154,9 @@ impl Proxy {
                 self.core.starting = starting;
             }
         }
+        let mut relayable = std::mem::take(&mut self.core.relayable);
+        relayable.drain(..).for_each(|conn| self.relay(io, conn));
+        self.core.relayable = relayable;
         let mut unflushed = std::mem::take(&mut self.core.unflushed);
         for conn in unflushed.drain(..) {
             if let Some(client) = self.clients.find(conn) {

@@ -64,13 +64,50 @@ impl Proxy {
                         return wait_for_server(io, server, uploaded);
                     }
                 }
-                Phase::Streaming { .. } => {
-                    let Some(piece) = server.inbox.pop() else { return wait_for_server(io, server, true) };
+                Phase::Streaming { download, .. } => {
+                    let Some(piece) = server.inbox.pop() else {
+                        if download.relayable_bytes() >= self.core.limits.relay_bytes && client.takes_plain() {
+                            self.core.relayable.push(server_conn);
+                        }
+                        return wait_for_server(io, server, true);
+                    };
                     pass_body(io, &mut self.core, client, server, piece)?;
                 }
             }
         }
         Ok(Came::Far)
+    }
+
+    /// Lets the driver move what is still to come of a body. At the end of a batch, when nothing of it is on its way to
+    /// us any more, so that what is left can be told exactly: one byte more would be another client's.
+    pub(crate) fn relay<I: Io>(&mut self, io: &mut I, server_conn: Conn) {
+        let Some(server) = self.servers.find(server_conn) else { return };
+        let State::Busy { client: conn } = server.state else { return };
+        let Some(Phase::Streaming { download, .. }) =
+            self.clients.find(conn).and_then(Client::exchange).map(|exchange| &exchange.phase)
+        else {
+            return;
+        };
+        if server.inbox.is_empty() && download.relayable_bytes() > 0 {
+            io.relay(server_conn, conn, download.relayable_bytes());
+        }
+    }
+
+    /// So much of a body has gone past us. What waits for the client runs on the client's time, the rest on the server's.
+    pub(crate) fn relayed<I: Io>(&mut self, io: &mut I, server_conn: Conn, bytes: u64) {
+        let Some(server) = self.servers.find(server_conn) else { return };
+        let State::Busy { client: conn } = server.state else { return };
+        let Some(client) = self.clients.find(conn) else { return };
+        client.line.relayed(bytes);
+        let Some(Exchange { phase: Phase::Streaming { download, .. }, .. }) = client.exchange() else { return };
+        download.body.pass(bytes);
+        if io.queued(conn) > 0 {
+            server.line.expect(io, None);
+            client.watch_stall(io, &self.core);
+        } else {
+            client.line.expect(io, None);
+            self.download(io, server_conn);
+        }
     }
 
     /// The response is complete.
@@ -136,6 +173,11 @@ impl Download {
     /// Whether the client sees by the framing alone that something is missing.
     pub fn shows_cut(&self) -> bool {
         self.outgoing == OutgoingBody::AsReceived && !self.body.cut_is_end()
+    }
+
+    /// How many bytes may go to the client unseen.
+    fn relayable_bytes(&self) -> u64 {
+        if self.outgoing == OutgoingBody::AsReceived { self.body.length_left() } else { 0 }
     }
 
     fn is_done(&self, server: &Server) -> bool {

@@ -19,6 +19,7 @@ use weir_proxy::{
 use crate::{
     BLOCK_BYTES,
     listener::Listener,
+    pipe::Pipes,
     poller::{EDGE, FAILED, OVER, PEER_DONE, Poller, READABLE, Report, Reports, WRITABLE, Waker},
     socket,
     table::{Input, Output, Phase, Slot, Table, Then},
@@ -54,6 +55,7 @@ pub struct Reactor {
     pub(crate) table: Table,
     pub(crate) timers: Timers,
     pub(crate) pool: BufPool,
+    pub(crate) pipes: Pipes,
     pub(crate) listeners: Vec<Option<Listener>>,
     /// Until when no connection is accepted, because the last try found no descriptor or no room.
     pub(crate) accept_again: Option<Time>,
@@ -79,6 +81,7 @@ impl Reactor {
             table: Table::default(),
             timers: Timers::new(),
             pool: BufPool::new(BLOCK_BYTES, limits.idle_blocks),
+            pipes: Pipes::default(),
             listeners: Vec::new(),
             accept_again: None,
             dirty: Vec::new(),
@@ -270,17 +273,21 @@ impl Io for Reactor {
 
     fn queued(&self, conn: Conn) -> usize {
         let Some(slot) = self.table.peek(conn) else { return 0 };
-        slot.watched.set(slot.watched.get() || slot.queued_bytes > 0);
-        slot.queued_bytes
+        let bytes = slot.queued_bytes + self.table.relayed_bytes(conn);
+        slot.watched.set(slot.watched.get() || bytes > 0);
+        bytes
     }
 
     fn reading(&mut self, conn: Conn, on: bool) {
         let Some(slot) = self.table.owned(conn) else { return };
         slot.reading = on;
-        if on && slot.input == Input::Waiting && !slot.listed {
-            slot.listed = true;
-            self.listed.push(conn);
+        if on && slot.input == Input::Waiting {
+            self.list(conn);
         }
+    }
+
+    fn relay(&mut self, from: Conn, to: Conn, bytes: u64) {
+        self.begin_relay(from, to, bytes);
     }
 
     fn deadline(&mut self, conn: Conn, at: Option<Time>) {
@@ -300,7 +307,7 @@ impl Io for Reactor {
             Close::Flush => Then::Close,
             Close::Linger => Then::Linger,
         };
-        slot.phase = Phase::Flushing { then };
+        (slot.phase, slot.relay) = (Phase::Flushing { then }, None);
         self.timers.set(conn.slot, Some(now + FLUSH_MAX));
         self.mark_dirty(conn);
     }

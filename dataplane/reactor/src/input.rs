@@ -14,7 +14,7 @@ use crate::{
     table::{Input, Output, Phase},
 };
 
-/// Blocks of the second read of a connection in a batch, made when the first was filled: bulk moves in large calls.
+/// Blocks of a read behind one that filled its block: bulk moves in large calls.
 const BULK_BLOCKS: usize = 15;
 
 impl Reactor {
@@ -27,7 +27,7 @@ impl Reactor {
         if slot.reading && slot.input == Input::Waiting {
             // What is in the list is read once in this batch, when its turn comes.
             if !slot.listed {
-                self.read(conn, events);
+                self.take_input(conn, events);
             }
         } else if failed {
             self.failed_unread(conn, events);
@@ -39,10 +39,19 @@ impl Reactor {
         let Some(slot) = self.table.at(conn) else { return };
         slot.listed = false;
         if slot.phase == Phase::Open && slot.reading && slot.input == Input::Waiting {
-            self.read(conn, events);
+            self.take_input(conn, events);
         }
     }
 
+    fn take_input(&mut self, conn: Conn, events: &mut Vec<Event>) {
+        match self.table.at(conn) {
+            Some(slot) if slot.relay.is_some() => self.relay_on(conn, events),
+            Some(slot) if slot.in_bulk => self.read_bulk(conn, events),
+            _ => self.read(conn, events),
+        }
+    }
+
+    /// One block. When that was not all, the handler sees it before the rest is read: it may have that relayed.
     pub(crate) fn read(&mut self, conn: Conn, events: &mut Vec<Event>) {
         let mut buf = self.pool.take();
         let Some(slot) = self.table.at(conn) else { return };
@@ -50,11 +59,20 @@ impl Reactor {
         let got = (&mut &*stream).read(buf.room());
         match got {
             Ok(len @ 1..) => {
+                slot.in_bulk = len == BLOCK_BYTES;
                 buf.filled(len);
                 events.push(Event::Data { conn, buf });
-                if len == BLOCK_BYTES { self.read_bulk(conn, events) } else { self.drained(conn, events) }
+                if len == BLOCK_BYTES { self.list(conn) } else { self.drained(conn, events) }
             }
             end => self.read_ended(conn, end, events),
+        }
+    }
+
+    /// Has a connection read in the next batch.
+    pub(crate) fn list(&mut self, conn: Conn) {
+        if let Some(slot) = self.table.at(conn).filter(|slot| !slot.listed) {
+            slot.listed = true;
+            self.listed.push(conn);
         }
     }
 
@@ -75,12 +93,8 @@ impl Reactor {
             left -= filled;
             events.push(Event::Data { conn, buf });
         }
-        if len < BULK_BLOCKS * BLOCK_BYTES {
-            self.drained(conn, events);
-        } else if !slot.listed {
-            slot.listed = true;
-            self.listed.push(conn);
-        }
+        slot.in_bulk = len == BULK_BLOCKS * BLOCK_BYTES;
+        if slot.in_bulk { self.list(conn) } else { self.drained(conn, events) }
     }
 
     /// A short read: nothing is left, and if the peer had ended before, this was the last.

@@ -84,7 +84,7 @@ impl Reactor {
     }
 
     /// Asks to be told when the kernel takes more: a second call of epoll only for peers slower than we are.
-    fn watch_writable(&mut self, conn: Conn) {
+    pub(crate) fn watch_writable(&mut self, conn: Conn) {
         let Some(slot) = self.table.at(conn) else { return };
         slot.watched.set(true);
         if slot.watches_writable {
@@ -113,7 +113,13 @@ impl Reactor {
                 }
             };
         }
-        if slot.watched.replace(false) {
+        if slot.fed_by.is_some() {
+            self.feed(conn);
+        }
+        let relayed_bytes = self.table.relayed_bytes(conn);
+        if let Some(slot) = self.table.owned(conn).filter(|_| relayed_bytes == 0)
+            && slot.watched.replace(false)
+        {
             self.pending.push(Event::Drained { conn });
         }
     }
@@ -132,9 +138,8 @@ impl Reactor {
             return self.pending.push(Event::Gone { conn, why: Gone::Reset });
         }
         slot.input = Input::Waiting;
-        if slot.reading && !slot.listed {
-            slot.listed = true;
-            self.listed.push(conn);
+        if slot.reading {
+            self.list(conn);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     io,
     mem::{MaybeUninit, size_of},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpListener, TcpStream},
-    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
 };
 
 /// Takes one connection off the backlog, non-blocking from the start.
@@ -47,6 +47,25 @@ pub fn connect(stream: &TcpStream, to: &SocketAddr) -> io::Result<()> {
         Err(err) if err.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
         outcome => outcome,
     }
+}
+
+/// A pipe of `bytes`, its reading end first.
+pub fn pipe(bytes: usize) -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: the kernel writes two descriptors into an array of two.
+    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK | libc::O_CLOEXEC) })?;
+    let (read, write) = (owned(ends[0])?, owned(ends[1])?);
+    // SAFETY: no pointers.
+    check(unsafe { libc::fcntl(write.as_raw_fd(), libc::F_SETPIPE_SZ, bytes as libc::c_int) })?;
+    Ok((read, write))
+}
+
+/// Moves up to `bytes` between a socket and a pipe, whichever way; waits for neither.
+pub fn splice(from: RawFd, to: RawFd, bytes: usize) -> io::Result<usize> {
+    let flags = libc::SPLICE_F_MOVE | libc::SPLICE_F_NONBLOCK;
+    // SAFETY: null offsets are what the kernel expects of sockets and pipes.
+    let moved = unsafe { libc::splice(from, std::ptr::null_mut(), to, std::ptr::null_mut(), bytes, flags) };
+    usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }
 
 /// Makes the next close a reset.

@@ -6,6 +6,8 @@ use std::{cell::Cell, collections::VecDeque, net::TcpStream};
 
 use weir_proxy::{buf::Buf, io::Conn};
 
+use crate::relay::Relay;
+
 /// Where a connection is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
@@ -62,12 +64,18 @@ pub struct Slot {
     pub dirty: bool,
     /// In the driver's list of connections whose read budget was used up.
     pub listed: bool,
+    /// The last read filled its block: the next one takes many.
+    pub in_bulk: bool,
     /// Whether the kernel reports when the socket becomes writable.
     pub watches_writable: bool,
     /// The handler has seen bytes queued and is told when they are gone.
     pub watched: Cell<bool>,
     pub queue: VecDeque<Buf>,
     pub queued_bytes: usize,
+    /// Where what arrives goes by itself.
+    pub relay: Option<Box<Relay>>,
+    /// Whose relay comes here.
+    pub fed_by: Option<Conn>,
 }
 
 impl Slot {
@@ -82,10 +90,13 @@ impl Slot {
             peer_done: false,
             dirty: false,
             listed: false,
+            in_bulk: false,
             watches_writable: false,
             watched: Cell::new(false),
             queue: VecDeque::new(),
             queued_bytes: 0,
+            relay: None,
+            fed_by: None,
         }
     }
 }
@@ -144,6 +155,18 @@ impl Table {
     /// The slot of a connection that is still the handler's.
     pub fn owned(&mut self, conn: Conn) -> Option<&mut Slot> {
         self.at(conn).filter(|s| matches!(s.phase, Phase::Open | Phase::Connecting))
+    }
+
+    /// The connection that relays to this one, while it does.
+    pub fn feeder(&self, to: Conn) -> Option<Conn> {
+        let from = self.peek(to)?.fed_by?;
+        self.peek(from)?.relay.as_ref().is_some_and(|relay| relay.to == to).then_some(from)
+    }
+
+    /// Bytes on their way to a connection that no read of ours has seen.
+    pub fn relayed_bytes(&self, to: Conn) -> usize {
+        let relay = self.feeder(to).and_then(|from| self.peek(from)?.relay.as_ref());
+        relay.map_or(0, |relay| relay.held_bytes())
     }
 
     pub fn peek(&self, conn: Conn) -> Option<&Slot> {

@@ -8,6 +8,8 @@ use weir_proxy::{
     io::{Close, Conn, Time},
 };
 
+use crate::agenda::LinkId;
+
 /// What one connection is like.
 #[derive(Clone, Debug)]
 pub struct Quality {
@@ -65,6 +67,11 @@ pub struct Link {
     pub reading: bool,
     pub pump_due: bool,
     pub last_to_engine: Time,
+
+    /// What arrives for the engine goes to this connection by itself, so many bytes more.
+    pub relay: Option<(Conn, u64)>,
+    /// Whose relay waits until what is queued has left.
+    pub fed_by: Option<LinkId>,
 }
 
 impl Link {
@@ -96,6 +103,8 @@ impl Link {
             reading: true,
             pump_due: false,
             last_to_engine: Time::default(),
+            relay: None,
+            fed_by: None,
         }
     }
 

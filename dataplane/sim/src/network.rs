@@ -5,6 +5,7 @@
 
 mod driver;
 mod peers;
+mod relay;
 
 use std::{collections::VecDeque, net::SocketAddr, time::Duration};
 
@@ -262,6 +263,9 @@ impl Network {
     /// Hands the engine some of what has arrived for it.
     fn pump(&mut self, link: LinkId, batch: &mut Vec<Event>) {
         let Some(conn) = self.links[link].conn.filter(|_| self.links[link].reading) else { return };
+        if self.relay_some(link, batch) {
+            return self.push_to_engine(link);
+        }
         let rounds = self.rng.between(1, 2);
         for _ in 0..rounds {
             let state = &mut self.links[link];
@@ -313,6 +317,12 @@ impl Network {
         while let Some(bytes) = self.links[link].take_outgoing() {
             let at = self.links[link].arrival_at_peer(self.now);
             self.agenda.add(at, Act::PeerBytes(link, bytes));
+        }
+        let state = &mut self.links[link];
+        if state.queued_bytes == 0
+            && let Some(source) = state.fed_by.take()
+        {
+            self.pump_later(source);
         }
         let state = &mut self.links[link];
         if state.queued_bytes == 0 && state.seen_queued.take() {

@@ -74,7 +74,8 @@ impl World {
             Ok((snapshot, _)) => Arc::new(snapshot),
             Err(findings) => panic!("the simulated Plan is refused: {findings:?}"),
         };
-        let limits = Limits { queued_bytes: QUEUED_BYTES_MAX, idle_connections: 8, ..Limits::default() };
+        let limits =
+            Limits { queued_bytes: QUEUED_BYTES_MAX, idle_connections: 8, relay_bytes: 64, ..Limits::default() };
         let mut network = Network::new(rng.fork());
         for (n, client) in scenario.clients.iter().enumerate() {
             network.at(client.start, Act::World(n as u32));
@@ -227,6 +228,7 @@ impl World {
         let now = weir_proxy::io::Io::now(&self.network);
         for event in batch {
             let (conn, what) = match event {
+                Event::Relayed { conn, bytes } => (conn, format!("has relayed {bytes} bytes")),
                 Event::Accepted { conn, listener, peer } => (conn, format!("accepted from {peer} at {listener}")),
                 Event::Connected { conn } => (conn, "connected".into()),
                 Event::Data { conn, buf } => (conn, format!("brings {} bytes", buf.len())),

@@ -49,6 +49,7 @@ fn conn_of(event: &Event) -> Conn {
         Event::Accepted { conn, .. }
         | Event::Connected { conn }
         | Event::Data { conn, .. }
+        | Event::Relayed { conn, .. }
         | Event::Eof { conn }
         | Event::Drained { conn }
         | Event::Deadline { conn }

@@ -25,6 +25,8 @@ pub struct Tape {
     blocks: BufPool,
     sides: HashMap<Conn, Side>,
     connects: Vec<(Conn, SocketAddr)>,
+    /// What it was allowed to relay, and does not: everything comes as data.
+    pub relays: Vec<(Conn, Conn, u64)>,
     /// Peers take nothing while this is set.
     pub stuck: bool,
 }
@@ -58,6 +60,10 @@ impl Io for Tape {
 
     fn reading(&mut self, conn: Conn, on: bool) {
         self.sides.entry(conn).or_default().paused = !on;
+    }
+
+    fn relay(&mut self, from: Conn, to: Conn, bytes: u64) {
+        self.relays.push((from, to, bytes));
     }
 
     fn deadline(&mut self, conn: Conn, at: Option<Time>) {
@@ -127,7 +133,14 @@ impl Stage {
         let snapshot = Arc::new(snapshot);
         let limits = Limits { queued_bytes: 1000, ..Limits::default() };
         let blocks = BufPool::new(4096, 16);
-        let tape = Tape { now: Time::default(), blocks, sides: HashMap::new(), connects: vec![], stuck: false };
+        let tape = Tape {
+            now: Time::default(),
+            blocks,
+            sides: HashMap::new(),
+            connects: vec![],
+            relays: vec![],
+            stuck: false,
+        };
         Self { proxy: Proxy::new(snapshot.clone(), limits), tape, clients: 0, snapshot }
     }
 

@@ -64,6 +64,10 @@ impl Io for Network {
         }
     }
 
+    fn relay(&mut self, from: Conn, to: Conn, bytes: u64) {
+        self.begin_relay(from, to, bytes);
+    }
+
     fn deadline(&mut self, conn: Conn, at: Option<Time>) {
         let Some(link) = self.link_of(conn) else { return };
         self.links[link].deadline = at;

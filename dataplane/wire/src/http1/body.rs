@@ -51,6 +51,22 @@ impl Body {
         matches!(self.0, State::UntilClose)
     }
 
+    /// Bytes still to come of a body whose length was declared; 0 of any other.
+    pub fn length_left(&self) -> u64 {
+        match &self.0 {
+            State::Length(left) => *left,
+            State::Chunked(_) | State::UntilClose => 0,
+        }
+    }
+
+    /// Says that so many bytes of a body whose length was declared went their way unread.
+    pub fn pass(&mut self, bytes: u64) {
+        if let State::Length(left) = &mut self.0 {
+            debug_assert!(bytes <= *left);
+            *left = left.saturating_sub(bytes);
+        }
+    }
+
     /// Reads on. Takes all of `input` unless the body ends in it.
     pub fn read(&mut self, input: &[u8]) -> Result<Piece, Error> {
         self.read_payload(input, |_| {})
@@ -77,6 +93,15 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_of_a_declared_length_may_pass_unread() {
+        let mut body = Body::new(Framing::Length(5));
+        assert_eq!(body.length_left(), 5);
+        body.pass(3);
+        assert_eq!(body.read(b"lo, and the next message"), Ok(Piece { taken: 2, payload: 2, done: true }));
+        assert_eq!(Body::new(Framing::Chunked).length_left(), 0);
+    }
 
     #[test]
     fn body_of_a_length_ends_at_it() {

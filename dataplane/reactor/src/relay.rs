@@ -1,0 +1,205 @@
+//! Relaying: bytes that the handler would only pass on go from one socket to the other in a pipe. The handler learns how
+//! many have gone; whatever else happens to either connection it learns as ever.
+//!
+//! A relay moves only what nothing waits before: the queue of the receiving connection leaves first. It goes on when the
+//! one becomes readable or the other writable, and ends with its bytes, with either connection, or when there is no pipe.
+
+use std::io::{self, ErrorKind};
+
+use weir_proxy::io::{Conn, Event, Gone};
+
+use crate::{
+    driver::{Reactor, gone},
+    pipe::{PIPE_BYTES, Pipe},
+    table::{Input, Output, Phase},
+};
+
+/// Times that a pipe is filled for one connection in one batch, so that a fast one does not keep the others waiting.
+const FILLS_MAX: usize = 2;
+
+/// Kept by the connection that the bytes come from.
+pub struct Relay {
+    pub to: Conn,
+    /// Not yet taken from the source.
+    left: u64,
+    /// While something is in it.
+    pipe: Option<Pipe>,
+    /// Gone to the receiver, and not told yet.
+    moved: u64,
+}
+
+/// Why a relay does not go on at once.
+enum Pause {
+    /// Everything has been moved.
+    Through,
+    /// The source has nothing.
+    Dry,
+    /// The receiver takes nothing.
+    Blocked,
+    /// Others have their turn.
+    Spent,
+    /// The source has ended, or there is no pipe: what more there is comes to the handler.
+    Over,
+    SourceFailed(Gone),
+    ReceiverFailed,
+}
+
+impl Reactor {
+    pub(crate) fn begin_relay(&mut self, from: Conn, to: Conn, bytes: u64) {
+        if self.table.feeder(to).is_some_and(|other| other != from) {
+            return;
+        }
+        let Some(slot) = self.table.owned(from).filter(|slot| slot.relay.is_none()) else { return };
+        slot.relay = Some(Box::new(Relay { to, left: bytes, pipe: None, moved: 0 }));
+        slot.in_bulk = false;
+        if let Some(slot) = self.table.owned(to) {
+            slot.fed_by = Some(from);
+        }
+        self.mark_dirty(to);
+    }
+
+    /// Everything queued for `to` has left, and it takes more.
+    pub(crate) fn feed(&mut self, to: Conn) {
+        let Some(from) = self.table.feeder(to) else { return };
+        let mut events = std::mem::take(&mut self.pending);
+        self.relay_on(from, &mut events);
+        events.append(&mut self.pending);
+        self.pending = events;
+    }
+
+    /// Goes on with the relay that a connection feeds.
+    pub(crate) fn relay_on(&mut self, from: Conn, events: &mut Vec<Event>) {
+        let Some(mut relay) = self.table.owned(from).and_then(|slot| slot.relay.take()) else { return };
+        let pause = self.pump(from, &mut relay);
+        let blocked = matches!(pause, Pause::Blocked);
+        if relay.moved > 0 || blocked {
+            events.push(Event::Relayed { conn: from, bytes: std::mem::take(&mut relay.moved) });
+        }
+        match pause {
+            Pause::Dry | Pause::Blocked => self.keep(from, relay),
+            Pause::Spent => {
+                self.keep(from, relay);
+                self.list(from);
+            }
+            Pause::Through | Pause::Over => {
+                self.part(&relay);
+                // What came behind the relayed bytes must be known before this connection is used for anything else.
+                if self.table.owned(from).is_some_and(|slot| slot.reading && slot.input == Input::Waiting) {
+                    self.read(from, events);
+                }
+            }
+            Pause::SourceFailed(why) => {
+                self.part(&relay);
+                self.free(from.slot);
+                events.push(Event::Gone { conn: from, why });
+            }
+            Pause::ReceiverFailed => {
+                self.free(relay.to.slot);
+                events.push(Event::Gone { conn: relay.to, why: Gone::Reset });
+            }
+        }
+        if blocked && let Some(to) = self.table.owned(from).and_then(|slot| slot.relay.as_ref()).map(|relay| relay.to) {
+            self.watch_writable(to);
+        }
+    }
+
+    fn pump(&mut self, from: Conn, relay: &mut Relay) -> Pause {
+        for _ in 0..FILLS_MAX {
+            match self.table.owned(relay.to).map(|slot| (slot.output, slot.queue.is_empty(), slot.phase)) {
+                None => return Pause::Over,
+                Some((Output::Broken, ..)) => return Pause::ReceiverFailed,
+                Some((Output::Clear, true, Phase::Open)) => {}
+                Some(_) => return Pause::Blocked,
+            }
+            if let Err(pause) = self.fill(from, relay).and_then(|()| self.drain_pipe(relay)) {
+                return pause;
+            }
+            if relay.left == 0 {
+                return Pause::Through;
+            }
+        }
+        Pause::Spent
+    }
+
+    /// Takes from the source into an empty pipe.
+    fn fill(&mut self, from: Conn, relay: &mut Relay) -> Result<(), Pause> {
+        if relay.pipe.is_some() {
+            return Ok(());
+        }
+        let Some(slot) = self.table.owned(from) else { return Err(Pause::Over) };
+        let (Input::Waiting, true, Some(stream)) = (slot.input, slot.reading, &slot.stream) else {
+            return Err(if slot.input == Input::Ended { Pause::Over } else { Pause::Dry });
+        };
+        let Some(mut pipe) = self.pipes.take() else { return Err(Pause::Over) };
+        let wanted = usize::try_from(relay.left).unwrap_or(PIPE_BYTES);
+        match retried(|| pipe.fill(stream, wanted)) {
+            Ok(moved @ 1..) => {
+                relay.left = relay.left.saturating_sub(moved as u64);
+                relay.pipe = Some(pipe);
+                Ok(())
+            }
+            end => {
+                self.pipes.put_back(pipe);
+                Err(match end {
+                    Err(err) if err.kind() == ErrorKind::WouldBlock => {
+                        slot.input = Input::Drained;
+                        Pause::Dry
+                    }
+                    // The read that follows says what the end is.
+                    Ok(_) => Pause::Over,
+                    Err(err) if err.raw_os_error() == Some(libc::EINVAL) => Pause::Over,
+                    Err(err) => Pause::SourceFailed(gone(&err)),
+                })
+            }
+        }
+    }
+
+    /// Gives the receiver what is in the pipe.
+    fn drain_pipe(&mut self, relay: &mut Relay) -> Result<(), Pause> {
+        let Some(slot) = self.table.owned(relay.to) else { return Err(Pause::Over) };
+        let (Some(pipe), Some(stream)) = (&mut relay.pipe, &slot.stream) else { return Err(Pause::Over) };
+        while pipe.held > 0 {
+            match retried(|| pipe.drain(stream)) {
+                Ok(moved) => relay.moved += moved as u64,
+                Err(err) if err.kind() == ErrorKind::WouldBlock => {
+                    slot.output = Output::Blocked;
+                    return Err(Pause::Blocked);
+                }
+                Err(_) => return Err(Pause::ReceiverFailed),
+            }
+        }
+        if let Some(pipe) = relay.pipe.take() {
+            self.pipes.put_back(pipe);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, from: Conn, relay: Box<Relay>) {
+        if let Some(slot) = self.table.owned(from) {
+            slot.relay = Some(relay);
+        }
+    }
+
+    /// The receiver is fed no more.
+    fn part(&mut self, relay: &Relay) {
+        if let Some(to) = self.table.owned(relay.to) {
+            to.fed_by = None;
+        }
+    }
+}
+
+impl Relay {
+    /// Bytes that have left the source and not reached the receiver.
+    pub fn held_bytes(&self) -> usize {
+        self.pipe.as_ref().map_or(0, |pipe| pipe.held)
+    }
+}
+
+fn retried(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Err(err) if err.kind() == ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Relays over real loopback sockets: bytes that cross without coming up, in order, and what is told of them.
+
+#![allow(clippy::unwrap_used)]
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    thread,
+    time::{Duration, Instant},
+};
+
+use weir_proxy::io::{Conn, Event, Io};
+use weir_reactor::{Limits, Reactor, SocketOptions};
+
+/// Longer than anything here takes; a test that waits for it has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// More than sockets and a pipe hold together.
+const MUCH_BYTES: usize = 24 * 1024 * 1024;
+
+struct Bench {
+    reactor: Reactor,
+    address: SocketAddr,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let mut reactor = Reactor::new(Limits::default()).unwrap();
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = reactor.listen(socket.into(), SocketOptions::default()).unwrap();
+        Self { reactor, address }
+    }
+
+    /// A peer that has said one byte, so that it is accepted at once, and our end of its connection.
+    fn peer(&mut self) -> (TcpStream, Conn) {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.write_all(b"!").unwrap();
+        let mut accepted = None;
+        self.until(|event| {
+            if let Event::Accepted { conn, .. } = event {
+                accepted = Some(*conn);
+            }
+            matches!(event, Event::Data { .. })
+        });
+        (stream, accepted.unwrap())
+    }
+
+    /// Runs batches until an event is what is waited for.
+    fn until(&mut self, mut wanted: impl FnMut(&Event) -> bool) {
+        let (begun, mut events) = (Instant::now(), Vec::new());
+        loop {
+            self.reactor.flush();
+            self.reactor.poll(Some(Duration::from_secs(1)), &mut events).unwrap();
+            for event in events.drain(..) {
+                if wanted(&event) {
+                    return;
+                }
+            }
+            assert!(begun.elapsed() < PATIENCE, "nothing happened");
+        }
+    }
+}
+
+fn noise(len: usize) -> Vec<u8> {
+    (0..len as u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
+}
+
+fn write_all(mut stream: TcpStream, bytes: Vec<u8>) -> thread::JoinHandle<TcpStream> {
+    thread::spawn(move || {
+        stream.write_all(&bytes).unwrap();
+        stream
+    })
+}
+
+fn read_exactly(mut stream: TcpStream, len: usize) -> thread::JoinHandle<(TcpStream, Vec<u8>)> {
+    thread::spawn(move || {
+        let mut bytes = vec![0; len];
+        stream.read_exact(&mut bytes).unwrap();
+        (stream, bytes)
+    })
+}
+
+#[test]
+fn relays_behind_what_is_queued_and_hands_over_what_comes_after() {
+    let mut bench = Bench::new();
+    let ((server, from), (client, to)) = (bench.peer(), bench.peer());
+    let mut head = bench.reactor.buffer();
+    head.append(b"head ");
+    bench.reactor.send(to, head);
+    bench.reactor.relay(from, to, MUCH_BYTES as u64);
+    let body = noise(MUCH_BYTES);
+    let sent = write_all(server, [&body[..], b"next"].concat());
+    let got = read_exactly(client, 5 + MUCH_BYTES);
+    let (mut relayed, mut after) = (0, Vec::new());
+    bench.until(|event| {
+        match event {
+            Event::Relayed { conn, bytes } if *conn == from => relayed += bytes,
+            Event::Data { conn, buf } if *conn == from => after.extend_from_slice(buf),
+            _ => {}
+        }
+        after == b"next"
+    });
+    assert_eq!(relayed, MUCH_BYTES as u64);
+    let (_, bytes) = got.join().unwrap();
+    assert!(bytes[..5] == *b"head " && bytes[5..] == body);
+    sent.join().unwrap();
+}
+
+#[test]
+fn receiver_that_reads_late_is_waited_for_and_said_to_be() {
+    let mut bench = Bench::new();
+    let ((server, from), (client, to)) = (bench.peer(), bench.peer());
+    bench.reactor.relay(from, to, MUCH_BYTES as u64);
+    let sent = write_all(server, noise(MUCH_BYTES));
+    let mut relayed = 0;
+    bench.until(|event| {
+        if let Event::Relayed { bytes, .. } = event {
+            relayed += bytes;
+        }
+        matches!(event, Event::Relayed { bytes: 0, .. })
+    });
+    assert!(relayed < MUCH_BYTES as u64);
+    assert!(bench.reactor.queued(to) > 0, "what is in the pipe waits for the receiver");
+    let got = read_exactly(client, MUCH_BYTES);
+    let mut drained = false;
+    bench.until(|event| {
+        match event {
+            Event::Relayed { bytes, .. } => relayed += bytes,
+            Event::Drained { conn } => drained |= *conn == to,
+            _ => {}
+        }
+        relayed == MUCH_BYTES as u64 && drained
+    });
+    assert_eq!(bench.reactor.queued(to), 0);
+    assert!(got.join().unwrap().1 == noise(MUCH_BYTES));
+    sent.join().unwrap();
+}
+
+#[test]
+fn source_that_ends_early_is_told_behind_its_last_byte() {
+    let mut bench = Bench::new();
+    let ((mut server, from), (client, to)) = (bench.peer(), bench.peer());
+    bench.reactor.relay(from, to, u64::MAX);
+    server.write_all(b"not all").unwrap();
+    drop(server);
+    let mut relayed = 0;
+    bench.until(|event| {
+        if let Event::Relayed { bytes, .. } = event {
+            relayed += bytes;
+        }
+        matches!(event, Event::Eof { conn } if *conn == from)
+    });
+    assert_eq!(relayed, 7);
+    assert_eq!(read_exactly(client, 7).join().unwrap().1, b"not all");
+}
+
+#[test]
+fn receiver_that_leaves_is_told_and_takes_the_pipe_with_it() {
+    let mut bench = Bench::new();
+    let ((server, from), (client, to)) = (bench.peer(), bench.peer());
+    bench.reactor.relay(from, to, u64::MAX);
+    let writer = thread::spawn(move || {
+        let mut server = server;
+        while server.write_all(&[7; 65536]).is_ok() {}
+    });
+    bench.until(|event| matches!(event, Event::Relayed { .. }));
+    drop(client); // unread bytes make it a reset
+    bench.until(|event| matches!(event, Event::Gone { conn, .. } if *conn == to));
+    bench.reactor.close(from, weir_proxy::io::Close::Abort);
+    writer.join().unwrap();
+    assert_eq!(bench.reactor.connections(), 0);
+}
+
+#[test]
+fn goes_on_as_data_when_the_source_is_relayed_no_more() {
+    let mut bench = Bench::new();
+    let ((mut server, from), (_client, to)) = (bench.peer(), bench.peer());
+    bench.reactor.relay(from, to, u64::MAX);
+    bench.reactor.close(to, weir_proxy::io::Close::Flush);
+    server.write_all(b"for us").unwrap();
+    let mut got = Vec::new();
+    bench.until(|event| {
+        if let Event::Data { conn, buf } = event
+            && *conn == from
+        {
+            got.extend_from_slice(buf);
+        }
+        got == b"for us"
+    });
+}
