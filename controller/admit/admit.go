@@ -27,7 +27,8 @@ type Gate struct {
 
 	store    *store.Store
 	throttle *throttle
-	logins   *queue // apart from chores: who is not logged in holds up nobody who is
+	shares   *shares // of logins
+	logins   *queue  // apart from chores: who is not logged in holds up nobody who is
 	chores   *queue
 	now      func() time.Time
 }
@@ -35,6 +36,7 @@ type Gate struct {
 const (
 	loginsAtOnce  = 4 // bounds the memory of a login storm to 76 MiB
 	loginsWaiting = 60
+	loginsPerHost = 16 // at work or waiting
 	choresAtOnce  = 2
 	choresWaiting = 30
 )
@@ -51,6 +53,7 @@ func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *
 		Audit:    NewAudit(log, now),
 		store:    objects,
 		throttle: newThrottle(now),
+		shares:   newShares(loginsPerHost),
 		logins:   newQueue(loginsAtOnce, loginsWaiting),
 		chores:   newQueue(choresAtOnce, choresWaiting),
 		now:      now,

@@ -65,6 +65,11 @@ func (g *Gate) prove(ctx context.Context, c Credentials, address string) (who Pr
 	if len(c.Username) > maxUsernameBytes {
 		return Principal{}, ErrInvalidCredentials
 	}
+	giveBack, err := g.shares.take(address)
+	if err != nil {
+		return Principal{}, err
+	}
+	defer giveBack()
 	leave, err := g.logins.enter()
 	if err != nil {
 		return Principal{}, err

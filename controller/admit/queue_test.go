@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -119,6 +120,40 @@ func TestFullQueueTurnsAway(t *testing.T) {
 	}
 	if _, err := gate.Create(t.Context(), gate.by(t, "pool"), schema.Object{"name": "p"}, ""); err != nil {
 		t.Errorf("a new pool, which takes no chore, gets %v", err)
+	}
+}
+
+func TestOneAddressLeavesRoomForTheLoginsOfOthers(t *testing.T) {
+	gate := openGate(t)
+	free := gate.logins.occupy(t)
+	done := make(chan error, loginsAtOnce+loginsWaiting+1)
+	login := func(username, address string) {
+		_, _, err := gate.Login(t.Context(), Credentials{Username: username, Password: firstPassword}, address)
+		done <- err
+	}
+	for i := range cap(done) - 1 {
+		go login(fmt.Sprint("guess ", i), "192.0.2.1")
+	}
+	for range cap(done) - 1 - loginsPerHost {
+		if err := <-done; !errors.Is(err, ErrBusy) {
+			t.Errorf("a guess gets %v", err)
+		}
+	}
+	go login("admin", "192.0.2.2")
+	for len(gate.logins.places) <= loginsPerHost && len(done) == 0 { // until the other one waits for its turn
+		runtime.Gosched()
+	}
+	free()
+	succeeded := 0
+	for range loginsPerHost + 1 {
+		if err := <-done; err == nil {
+			succeeded++
+		} else if !errors.Is(err, ErrInvalidCredentials) {
+			t.Errorf("who was let in gets %v", err)
+		}
+	}
+	if succeeded != 1 || len(gate.shares.taken) != 0 {
+		t.Errorf("%d logins succeeded, shares left: %v", succeeded, gate.shares.taken)
 	}
 }
 
