@@ -54,7 +54,7 @@ func TestListsAreFiltered(t *testing.T) {
 	if got := names(c.want(http.StatusOK, "GET", "/api/virtualservice?refers_to=pool:"+uuidA, nil)); got != "v" {
 		t.Errorf("refers_to: %q", got)
 	}
-	for _, bad := range []string{"page=0", "page=x", "page_size=-1", "refers_to=x", "referred_by=x", "search=(x"} {
+	for _, bad := range []string{"page=0", "page=x", "page_size=-1", "limit_by=0", "refers_to=x", "referred_by=x", "search=(x"} {
 		c.refused(http.StatusBadRequest, strings.SplitN(bad, "=", 2)[0], "GET", "/api/pool?"+bad, nil)
 	}
 	c.refused(http.StatusForbidden, "does not exist", "GET", "/api/pool?tenant=none", nil)
@@ -101,6 +101,22 @@ func TestPagesFollowEachOtherToTheEnd(t *testing.T) {
 	}
 	if beyond := c.want(http.StatusOK, "GET", "/api/pool?page=99", nil); beyond["count"] != float64(total) || names(beyond) != "" {
 		t.Errorf("beyond the end: %v", beyond)
+	}
+}
+
+func TestLimitEndsTheListHoweverManyPagesItHas(t *testing.T) {
+	c := newHouse(t).login()
+	for i := range 7 {
+		c.pool(fmt.Sprint("p", i))
+	}
+	for query, want := range map[string]string{"limit_by=2": "p0,p1", "limit_by=2&sort=-name": "p6,p5", "limit_by=4&page_size=3&page=2": "p3", "limit_by=99&page=2&page_size=6": "p6"} {
+		list := c.want(http.StatusOK, "GET", "/api/pool?"+query, nil)
+		if got := names(list); got != want || list["next"] != nil {
+			t.Errorf("%s: %q, want %q; next %v", query, got, want, list["next"])
+		}
+	}
+	if list := c.want(http.StatusOK, "GET", "/api/pool?limit_by=4&page_size=3", nil); list["count"] != 4.0 || list["next"] == nil {
+		t.Errorf("count %v, next %v", list["count"], list["next"])
 	}
 }
 

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"math"
 	"net/http"
 
 	"github.com/weir-lb/weir/controller/admit"
@@ -21,6 +22,10 @@ func list(c *call, kind *schema.Kind) error {
 	if err != nil {
 		return err
 	}
+	limit, err := positive(c.query, "limit_by", math.MaxInt32, math.MaxInt32)
+	if err != nil {
+		return err
+	}
 	match, err := parseFilters(c.view, kind, c.query)
 	if err != nil {
 		return err
@@ -32,6 +37,7 @@ func list(c *call, kind *schema.Kind) error {
 		}
 	}
 	sortRecords(kind, found, c.query.Get("sort"))
+	found = found[:min(len(found), limit)]
 	style := c.rendering()
 	results := []schema.Object{}
 	for _, record := range page.of(found) {
