@@ -39,28 +39,28 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err := lab.CheckPrograms(programs); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "weir-demo-")
+	place, err := newPlace()
 	if err != nil {
-		return fmt.Errorf("no place for the demo's files: %w: set TMPDIR to a directory that this user may write", err)
+		return err
 	}
-	l, err := lab.New(dir, programs)
+	l, err := lab.New(place.dir, programs)
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
+		return errors.Join(err, place.remove())
 	}
-	defer func() { err = cleanUp(err, l, dir) }()
+	defer func() { err = cleanUp(err, l, place) }()
 	return play(ctx, options, &stage{lab: l, told: &teller{out: options.Progress, live: options.Live}})
 }
 
 // cleanUp leaves no process, and the logs only where they may tell why something failed.
-func cleanUp(err error, l *lab.Lab, dir string) error {
+func cleanUp(err error, l *lab.Lab, place *place) error {
 	unexpected := err != nil && !errors.Is(err, ErrFellShort) && !errors.Is(err, context.Canceled)
 	if left := l.Stop(); left != nil {
 		err, unexpected = errors.Join(err, left), true
 	}
 	if unexpected {
-		return fmt.Errorf("%w\n(logs are in %s)", err, dir)
+		return errors.Join(fmt.Errorf("%w\n(logs are in %s)", err, place.dir), place.keep())
 	}
-	return errors.Join(err, os.RemoveAll(dir))
+	return errors.Join(err, place.remove())
 }
 
 func play(ctx context.Context, options Options, s *stage) error {
