@@ -155,6 +155,11 @@ func (r *run) chooseCores() (err error) {
 	for _, note := range r.machine.Notes {
 		r.told.say("  note: %s", note)
 	}
+	for _, count := range r.options.Cores {
+		if _, _, err := r.split(count); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -163,8 +168,8 @@ func (r *run) split(balancer int) (ours, others []int, err error) {
 	switch {
 	case len(r.cores) == 1 && balancer == 1:
 		return r.cores, r.cores, nil
-	case balancer >= len(r.cores):
-		return nil, nil, fmt.Errorf("--cores %d: this machine has %d, and load and servers need one", balancer, len(r.cores))
+	case balancer < 1 || balancer >= len(r.cores):
+		return nil, nil, fmt.Errorf("--cores %d: this machine has %d, of which load and servers need one", balancer, len(r.cores))
 	}
 	return r.cores[:balancer], r.cores[balancer:], nil
 }

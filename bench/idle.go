@@ -18,8 +18,11 @@ func (s *stage) measureIdle(ctx context.Context, round int) error {
 	}
 	for _, subject := range s.subjects {
 		sample, err := s.sampleIdle(ctx, subject)
-		if err != nil {
+		if err := s.without(ctx, subject, err); err != nil {
 			return err
+		}
+		if err != nil {
+			continue
 		}
 		s.row.Add(subject.name, report.Light, sample)
 		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %.0f bytes", s.workload.ID, round+1, s.run.rounds, subject.name, sample.IdleBytes))

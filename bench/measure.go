@@ -89,8 +89,9 @@ func (s *stage) build(ctx context.Context) error {
 	}
 	for _, peer := range s.run.peers {
 		if err := s.startPeer(ctx, peer); err != nil {
-			s.row.Failed[peer.Name] = err.Error()
-			s.run.told.say("  %-10s without %s: %v", s.workload.ID, peer.Name, err)
+			if err := s.without(ctx, subject{name: peer.Name}, err); err != nil {
+				return err
+			}
 		}
 	}
 	for _, external := range s.run.options.Externals {
@@ -174,12 +175,28 @@ func (s *stage) measureRound(ctx context.Context, round int, level report.Level)
 	}
 	for i := range s.subjects {
 		subject := s.subjects[(i+round)%len(s.subjects)]
+		if s.row.Failed[subject.name] != "" {
+			continue
+		}
 		sample, err := sample(ctx, s.lab, s.workload, subject, s.run.span, 0)
-		if err != nil {
+		if err := s.without(ctx, subject, err); err != nil {
 			return err
+		}
+		if err != nil {
+			continue
 		}
 		s.row.Add(subject.name, level, sample)
 		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %s  %.1f µs", s.workload.ID, round+1, s.run.rounds, level, subject.name, sample.CPUus))
 	}
+	return nil
+}
+
+// without a peer that cannot be measured, the others go on; without Weir there is nothing to compare with.
+func (s *stage) without(ctx context.Context, subject subject, err error) error {
+	if err == nil || ctx.Err() != nil || subject.name == report.Weir {
+		return err
+	}
+	s.row.Failed[subject.name] = err.Error()
+	s.run.told.say("  %-10s without %s: %v", s.workload.ID, subject.name, err)
 	return nil
 }

@@ -136,12 +136,12 @@ func (r *Row) Grown() Ratio {
 	return Ratio{Median: median(growth), Least: slices.Min(growth), Most: slices.Max(growth), Rounds: len(growth)}
 }
 
-// Verdict compares with the bar: "ok", "short" or "" where there is no bar or nothing to hold against it.
-func (r *Row) Verdict() string {
+// AgainstBar compares with the bar: "ok", "short" or "" where there is no bar or nothing to hold against it.
+func (r *Row) AgainstBar() string {
 	bar := r.Workload.Bar
 	if r.Workload.Kind == workloads.Growth {
 		whole := len(r.Curve) == len(r.Workload.Growth.Steps)
-		return verdict(bar.GrowthMax > 0 && len(r.Curve) > 1, whole && r.Grown().Median <= 1+bar.GrowthMax && r.Grown().Rounds > 0)
+		return against(bar.GrowthMax > 0 && len(r.Curve) > 1, whole && r.Grown().Median <= 1+bar.GrowthMax && r.Grown().Rounds > 0)
 	}
 	if best, _ := r.Best(r.level()); best == "" {
 		return ""
@@ -150,10 +150,10 @@ func (r *Row) Verdict() string {
 	light, lightRatio := r.Best(Light)
 	enough := ratio.Median >= bar.Must && (light == "" || lightRatio.Median >= bar.Light) &&
 		(bar.SystemCallsMax == 0 || r.SystemCalls[Weir] <= bar.SystemCallsMax)
-	return verdict(bar.Must > 0 || bar.Light > 0, enough && r.Figures(Weir, r.level()).Fault == "")
+	return against(bar.Must > 0 || bar.Light > 0, enough && r.Figures(Weir, r.level()).Fault == "")
 }
 
-func verdict(bar, reached bool) string {
+func against(bar, reached bool) string {
 	switch {
 	case !bar:
 		return ""
@@ -178,7 +178,7 @@ type object struct {
 	Light        map[string]Figures `json:"light"`
 	Must         float64            `json:"must,omitempty"`
 	Stretch      float64            `json:"stretch,omitempty"`
-	Verdict      string             `json:"verdict,omitempty"`
+	AgainstBar   string             `json:"against_bar,omitempty"`
 	SystemCalls  map[string]float64 `json:"system_calls,omitempty"`
 	Grown        float64            `json:"grown,omitempty"`
 	Curve        []curvePoint       `json:"curve,omitempty"`
@@ -199,7 +199,7 @@ func (r *Row) MarshalJSON() ([]byte, error) {
 		Workload: r.Workload.ID, Cores: r.Cores, Weir: r.Figures(Weir, r.level()), Peers: map[string]Figures{},
 		Ratio: round(ratio.Median), BestPeer: best, Spread: round(ratio.Spread()), Doubt: ratio.Doubt(),
 		LightRatio: round(light.Median), LightBest: lightBest, Light: map[string]Figures{},
-		Must: r.Workload.Bar.Must, Stretch: r.Workload.Bar.Stretch, Verdict: r.Verdict(),
+		Must: r.Workload.Bar.Must, Stretch: r.Workload.Bar.Stretch, AgainstBar: r.AgainstBar(),
 		SystemCalls: r.SystemCalls, NotMeasured: r.Failed, RoundsOfWeir: len(r.Rounds[Weir][r.level()]),
 	}
 	for _, proxy := range r.Proxies {

@@ -58,9 +58,9 @@ func (r *Row) tableLine() string {
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
-// judged is the verdict, and the doubt about it.
+// judged is how the row stands against its bar, and the doubt about it.
 func (r *Row) judged(ratio Ratio) string {
-	words := []string{r.Verdict()}
+	words := []string{r.AgainstBar()}
 	if doubt := ratio.Doubt(); doubt != "" && ratio.Rounds > 0 {
 		words = append(words, "in doubt: "+doubt)
 	}

@@ -92,26 +92,26 @@ func TestNoiseAndTooFewRoundsPutARowInDoubt(t *testing.T) {
 	}
 }
 
-func TestVerdictHoldsTheBarAndTheGuard(t *testing.T) {
+func TestBarHoldsTheBarAndTheGuard(t *testing.T) {
 	row := threeRounds()
-	if verdict := row.Verdict(); verdict != "ok" {
-		t.Errorf("1.2 of 1.15: %s", verdict)
+	if against := row.AgainstBar(); against != "ok" {
+		t.Errorf("1.2 of 1.15: %s", against)
 	}
 	row.Workload.Bar.Must = 1.25
-	if verdict := row.Verdict(); verdict != "short" {
-		t.Errorf("1.2 of 1.25: %s", verdict)
+	if against := row.AgainstBar(); against != "short" {
+		t.Errorf("1.2 of 1.25: %s", against)
 	}
 	row.Workload.Bar = workloads.Bar{Must: 1.15, Light: 1.3}
-	if verdict := row.Verdict(); verdict != "short" {
-		t.Errorf("the guard is not held: %s", verdict)
+	if against := row.AgainstBar(); against != "short" {
+		t.Errorf("the guard is not held: %s", against)
 	}
 	grown := growth()
-	if verdict := grown.Verdict(); verdict != "ok" {
-		t.Errorf("grown by %.3f: %s", grown.Grown().Median, verdict)
+	if against := grown.AgainstBar(); against != "ok" {
+		t.Errorf("grown by %.3f: %s", grown.Grown().Median, against)
 	}
 	grown.Workload.Bar.GrowthMax = 0.01
-	if verdict := grown.Verdict(); verdict != "short" {
-		t.Errorf("grown by %.3f: %s", grown.Grown().Median, verdict)
+	if against := grown.AgainstBar(); against != "short" {
+		t.Errorf("grown by %.3f: %s", grown.Grown().Median, against)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package report turns samples into figures, verdicts and pictures. It measures nothing and knows no process: the same
+// Package report turns samples into figures, a word on each bar, and pictures. It measures nothing and knows no process: the same
 // samples always give the same report.
 package report
 
