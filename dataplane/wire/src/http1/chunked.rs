@@ -11,8 +11,17 @@ const TRAILER_BYTES_MAX: u16 = 8192;
 /// Leading zeros included.
 const SIZE_DIGITS_MAX: u8 = 16;
 
-/// What only a head may say (RFC 9110 §6.5.1), for whoever behind us merges trailers into the head. At most 8.
-const FORBIDDEN_TRAILERS: [&[u8]; 4] = [b"connection", b"content-length", b"host", b"transfer-encoding"];
+/// What only a head may say (RFC 9110 §6.5.1), for whoever behind us merges trailers into the head; the forwarded fields
+/// because a server would believe that we wrote them. At most 8.
+const FORBIDDEN_TRAILERS: [&[u8]; 7] = [
+    b"connection",
+    b"content-length",
+    b"forwarded",
+    b"host",
+    b"transfer-encoding",
+    b"x-forwarded-for",
+    b"x-forwarded-proto",
+];
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunked {
