@@ -1,19 +1,24 @@
 //! The balancer of one pool on one worker: who is eligible, how busy each server is, and the pick.
 
-use std::cmp::Ordering;
-
 use foldhash::{HashMap, HashMapExt};
 
-use crate::hash::{HashKey, score};
+use crate::{
+    hash::{HashKey, score},
+    order::{Order, Rank},
+};
 
 /// Servers of one pool; a Plan with more is refused by `snapshot`.
-pub const SERVERS_MAX: usize = 1024;
+pub const SERVERS_MAX: usize = 16_384;
+
+/// What a ratio of 1 waits from one turn to the next, and one connection weighs with it. Twice the least common multiple
+/// of 1 to 20, so that for these ratios a share of it, and half a share, are whole numbers and comparisons are exact.
+const STRIDE: u64 = 2 * 232_792_560;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Algorithm {
-    /// The fewest connections in proportion to the ratio; among equals smooth weighted round robin.
+    /// The fewest connections in proportion to the ratio; among equals whose turn is next.
     LeastConnections,
-    /// Smooth weighted round robin.
+    /// In turn, in proportion to the ratio, a heavy server's turns spread over the round.
     RoundRobin,
     /// The server that a key names, in proportion to the ratio, for as long as it is eligible.
     ConsistentHash,
@@ -47,6 +52,11 @@ pub struct Balancer {
     monitored: bool,
     servers: Vec<Server>,
     positions: HashMap<u32, usize>,
+    /// Of the eligible ones; not kept for [`Algorithm::ConsistentHash`].
+    order: Order,
+    /// The latest turn that was taken.
+    now: u128,
+    picks: u64,
 }
 
 #[derive(Debug)]
@@ -54,8 +64,10 @@ struct Server {
     spec: ServerSpec,
     up: bool,
     connections: u32,
-    /// Smooth weighted round robin: grows by the ratio at each pick it takes part in, falls by the sum when it wins.
-    credit: i64,
+    /// When its next turn is: each turn is a share of [`STRIDE`] after the one before (stride scheduling, Waldspurger
+    /// and Weihl 1995).
+    turn: u128,
+    picked: u64,
 }
 
 impl Balancer {
@@ -65,12 +77,15 @@ impl Balancer {
             monitored: spec.monitored,
             servers: Vec::new(),
             positions: HashMap::new(),
+            order: Order::default(),
+            now: 0,
+            picks: 0,
         };
         balancer.reconcile(spec);
         balancer
     }
 
-    /// Takes a changed pool. A server that stays keeps its connections, credit and state; a pool that is no longer
+    /// Takes a changed pool. A server that stays keeps its connections, turn and state; a pool that is no longer
     /// monitored has all its servers up.
     pub fn reconcile(&mut self, spec: &PoolSpec) {
         let mut known: HashMap<u32, Server> = self.servers.drain(..).map(|server| (server.spec.id, server)).collect();
@@ -83,86 +98,101 @@ impl Balancer {
                     spec: server.clone(),
                     up: !spec.monitored || before.as_ref().is_some_and(|before| before.up),
                     connections: before.as_ref().map_or(0, |before| before.connections),
-                    credit: before.map_or(0, |before| before.credit),
+                    // In the middle of its share, so that one heavy server does not have all its turns first.
+                    turn: before.as_ref().map_or(self.now + u128::from(server.stride() / 2), |before| before.turn),
+                    picked: before.map_or(0, |before| before.picked),
                 }
             })
             .collect();
         self.positions = spec.servers.iter().enumerate().map(|(position, server)| (server.id, position)).collect();
         self.algorithm = spec.algorithm;
         self.monitored = spec.monitored;
+        self.order = Order::with_positions(self.servers.len());
+        (0..self.servers.len()).for_each(|position| self.rank(position));
     }
 
     /// The position of the server that shall take the next request; `None` when nobody can. `key` matters to
     /// [`Algorithm::ConsistentHash`] only; `exclude` holds the ids of servers that this request has tried in vain.
     pub fn pick(&mut self, key: HashKey, exclude: &[u32]) -> Option<usize> {
         match self.algorithm {
-            Algorithm::RoundRobin => self.next_in_turn(|server| !exclude.contains(&server.spec.id)),
-            Algorithm::LeastConnections => self.least_busy(exclude),
+            Algorithm::RoundRobin | Algorithm::LeastConnections => self.next_in_order(exclude),
             Algorithm::ConsistentHash => self.most_wanting(key, exclude),
         }
     }
 
     /// A connection to a server is in use from now on. A server that has left the pool is nobody's business.
     pub fn opened(&mut self, id: u32) {
-        if let Some(server) = self.server_mut(id) {
-            server.connections += 1;
-        }
+        self.change(id, |server| server.connections += 1);
     }
 
     pub fn closed(&mut self, id: u32) {
-        if let Some(server) = self.server_mut(id) {
-            server.connections = server.connections.saturating_sub(1);
-        }
+        self.change(id, |server| server.connections = server.connections.saturating_sub(1));
     }
 
     /// The verdict of the health monitors; ignored in a pool that has none.
     pub fn set_up(&mut self, id: u32, up: bool) {
         let monitored = self.monitored;
-        if let Some(server) = self.server_mut(id) {
-            server.up = up || !monitored;
-        }
+        self.change(id, |server| server.up = up || !monitored);
     }
 
     pub fn is_up(&self, id: u32) -> bool {
         self.positions.get(&id).is_some_and(|position| self.servers[*position].up)
     }
 
-    fn server_mut(&mut self, id: u32) -> Option<&mut Server> {
-        self.positions.get(&id).map(|position| &mut self.servers[*position])
-    }
-
-    fn eligible<'a>(&'a self, exclude: &'a [u32]) -> impl Iterator<Item = (usize, &'a Server)> {
-        let servers = self.servers.iter().enumerate();
-        servers.filter(|(_, server)| server.eligible() && !exclude.contains(&server.spec.id))
-    }
-
-    fn least_busy(&mut self, exclude: &[u32]) -> Option<usize> {
-        let least = self.eligible(exclude).map(|(_, server)| server.load()).min_by(Load::compare)?;
-        self.next_in_turn(|server| !exclude.contains(&server.spec.id) && server.load().compare(&least).is_eq())
-    }
-
-    /// Smooth weighted round robin over the eligible servers that `takes_part` lets in (nginx's algorithm).
-    fn next_in_turn(&mut self, takes_part: impl Fn(&Server) -> bool) -> Option<usize> {
-        let mut ratios = 0;
-        let mut best: Option<(usize, i64)> = None;
-        for (position, server) in self.servers.iter_mut().enumerate() {
-            if !server.eligible() || !takes_part(server) {
-                continue;
-            }
-            let ratio = i64::from(server.spec.ratio);
-            ratios += ratio;
-            server.credit += ratio;
-            if best.is_none_or(|(_, credit)| server.credit > credit) {
-                best = Some((position, server.credit));
-            }
+    fn change(&mut self, id: u32, change: impl FnOnce(&mut Server)) {
+        if let Some(position) = self.positions.get(&id).copied() {
+            change(&mut self.servers[position]);
+            self.rank(position);
         }
-        let (position, _) = best?;
-        self.servers[position].credit -= ratios;
-        Some(position)
+    }
+
+    /// Puts a server where it belongs in the order, or takes it out.
+    fn rank(&mut self, position: usize) {
+        let server = &self.servers[position];
+        let load = match self.algorithm {
+            Algorithm::LeastConnections => u64::from(server.connections) * server.spec.stride(),
+            Algorithm::RoundRobin => 0,
+            Algorithm::ConsistentHash => return,
+        };
+        let position = position as u32;
+        if server.eligible() {
+            self.order.put(Rank { load, turn: server.turn, picked: server.picked, position });
+        } else {
+            self.order.remove(position);
+        }
+    }
+
+    /// Steps over the excluded, of whom a request has a few at most.
+    fn next_in_order(&mut self, exclude: &[u32]) -> Option<usize> {
+        let mut excluded = Vec::new();
+        let mut found = None;
+        while let Some(first) = self.order.first() {
+            if !exclude.contains(&self.servers[first.position as usize].spec.id) {
+                found = Some(first.position as usize);
+                break;
+            }
+            self.order.remove(first.position);
+            excluded.push(first);
+        }
+        excluded.into_iter().for_each(|rank| self.order.put(rank));
+        self.take_turn(found?);
+        found
+    }
+
+    /// Turns that a server missed, being down, full or busy, are not made up for: that would flood it.
+    fn take_turn(&mut self, position: usize) {
+        let server = &mut self.servers[position];
+        self.now = self.now.max(server.turn);
+        server.turn = self.now + u128::from(server.spec.stride());
+        self.picks += 1;
+        server.picked = self.picks;
+        self.rank(position);
     }
 
     fn most_wanting(&self, key: HashKey, exclude: &[u32]) -> Option<usize> {
-        self.eligible(exclude)
+        let servers = self.servers.iter().enumerate();
+        servers
+            .filter(|(_, server)| server.eligible() && !exclude.contains(&server.spec.id))
             .map(|(position, server)| (position, score(server.spec.key, key, server.spec.ratio)))
             .max_by(|(_, one), (_, other)| one.total_cmp(other))
             .map(|(position, _)| position)
@@ -174,20 +204,10 @@ impl Server {
         let full = self.spec.max_connections > 0 && self.connections >= self.spec.max_connections;
         self.up && self.spec.enabled && !full
     }
-
-    fn load(&self) -> Load {
-        Load { connections: self.connections.into(), ratio: self.spec.ratio.into() }
-    }
 }
 
-/// Connections per ratio, compared without division.
-struct Load {
-    connections: u64,
-    ratio: u64,
-}
-
-impl Load {
-    fn compare(&self, other: &Self) -> Ordering {
-        (self.connections * other.ratio).cmp(&(other.connections * self.ratio))
+impl ServerSpec {
+    fn stride(&self) -> u64 {
+        STRIDE / u64::from(self.ratio.max(1))
     }
 }

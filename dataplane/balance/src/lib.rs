@@ -2,11 +2,13 @@
 //!
 //! Flow: `snapshot` describes a pool ([`PoolSpec`]), `proxy` keeps one [`Balancer`] per pool and worker, asks it for a
 //! server, and tells it what was opened and closed. Pure: no clock, no randomness, no I/O; the same calls give the same
-//! answers. A pick looks at each server of the pool once, so [`SERVERS_MAX`] bounds its time.
+//! answers. What a pick and a change cost grows with the logarithm of the pool; only consistent hashing looks at each
+//! server once, and there [`SERVERS_MAX`] bounds the time.
 #![forbid(unsafe_code)]
 
 mod balancer;
 mod hash;
+mod order;
 
 pub use balancer::{Algorithm, Balancer, PoolSpec, SERVERS_MAX, ServerSpec};
 pub use hash::HashKey;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
-use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, ServerSpec};
+use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, SERVERS_MAX, ServerSpec};
 
 fn server(id: u32, ratio: u32) -> ServerSpec {
     ServerSpec { id, key: HashKey::of(format!("10.0.0.{id}:80").as_bytes()), ratio, enabled: true, max_connections: 0 }
@@ -186,6 +186,34 @@ fn server_that_stays_keeps_its_connections_and_state() {
     balancer.closed(0);
     balancer.set_up(0, true);
     assert!(!balancer.is_up(0), "server 0 has left");
+}
+
+#[test]
+fn server_that_comes_back_does_not_make_up_for_its_turns() {
+    for algorithm in [Algorithm::RoundRobin, Algorithm::LeastConnections] {
+        let spec = PoolSpec { monitored: true, ..pool(algorithm, &[1, 1, 1]) };
+        let mut balancer = Balancer::new(&spec);
+        balancer.set_up(0, true);
+        balancer.set_up(1, true);
+        shares(&mut balancer, 1000);
+        balancer.set_up(2, true);
+        let shares = shares(&mut balancer, 30);
+        assert!(shares.values().all(|share| (9..=11).contains(share)), "{algorithm:?}: {shares:?}");
+    }
+}
+
+#[test]
+fn largest_pool_is_shared_evenly_by_what_is_open() {
+    let mut balancer = Balancer::new(&pool(Algorithm::LeastConnections, &vec![1; SERVERS_MAX]));
+    let mut connections = vec![0; SERVERS_MAX];
+    for _ in 0..2 * SERVERS_MAX {
+        let position = balancer.pick(key(0), &[]).unwrap();
+        balancer.opened(position as u32);
+        connections[position] += 1;
+    }
+    assert!(connections.iter().all(|count| *count == 2));
+    balancer.closed(12_345);
+    assert_eq!(balancer.pick(key(0), &[]), Some(12_345));
 }
 
 #[test]

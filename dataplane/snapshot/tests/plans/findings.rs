@@ -72,7 +72,7 @@ pub const CASES: &[Case] = &[
         servers[3].id.clear();
     }),
     ("one server twice", |p| p.pools[0].servers.push(server("10.0.0.1", 8080))),
-    ("too many servers", |p| p.pools[0].servers = (0..1025).map(|n| server("10.0.0.1", n + 1)).collect()),
+    ("too many servers", |p| p.pools[0].servers = (0..16385).map(|n| server("10.0.0.1", n + 1)).collect()),
     ("enumerators from the future", |p| {
         (p.pools[0].algorithm, p.pools[0].hash_input, p.pools[0].fail_action) = (90, 91, 92);
     }),
