@@ -62,10 +62,11 @@ func (s *Session) base() *enginev1.Plan {
 // Applied says that the data plane serves this Plan. It returns the Ack that is due, or nil.
 func (s *Session) Applied(plan *enginev1.Plan, warnings []*dataplanev1.Finding) *enginev1.Report {
 	nonce := s.land(plan)
-	s.held, s.foreign = plan, false
+	s.held = plan
 	if nonce == "" {
-		return nil
+		return nil // perhaps it comes from disk, so it is as foreign as what was held
 	}
+	s.foreign = false
 	return &enginev1.Report{Body: &enginev1.Report_Ack{
 		Ack: &enginev1.Ack{Revision: plan.GetRevision(), Nonce: nonce, Warnings: warnings},
 	}}

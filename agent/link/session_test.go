@@ -185,6 +185,21 @@ applied 2
 stream 0
   hello with 2
 `,
+		"a Plan from disk is no Plan of another controller, however late it serves": `
+disk 7
+rejoined 0
+applied 7
+stream 0
+  hello with 0
+change 8
+  nack 8 n8 NACK_CAUSE_RESYNC 0
+whole 2
+  try 2: p=2
+applied 2
+  ack 2 n2
+stream 0
+  hello with 2
+`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := script{plans: map[uint64]*enginev1.Plan{}}
