@@ -53,7 +53,8 @@ func join(ctx context.Context, address string, token enrollment.Token, name stri
 	switch status.Code(err) {
 	case codes.OK:
 		return accept(answer.GetEngineUuid(), key, answer.GetCertificateDer(), answer.GetCaDer())
-	case codes.Unauthenticated, codes.InvalidArgument, codes.PermissionDenied, codes.AlreadyExists:
+	case codes.Unauthenticated, codes.InvalidArgument, codes.PermissionDenied, codes.AlreadyExists,
+		codes.FailedPrecondition:
 		return nil, &RefusedError{address, status.Convert(err).Message()}
 	default:
 		return nil, plain(err)

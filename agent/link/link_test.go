@@ -56,9 +56,12 @@ func (d diary) expect(want ...string) {
 }
 
 // fleet is the controller's side of the diary.
-type fleet struct{ diary }
+type fleet struct {
+	diary
+	full error // why it takes nobody; nil: it does
+}
 
-func (f fleet) Join(_ context.Context, name string) (string, error) { return "se-" + name, nil }
+func (f fleet) Join(_ context.Context, name string) (string, error) { return "se-" + name, f.full }
 func (f fleet) Exists(uuid string) bool                             { return uuid != "se-deleted" }
 func (f fleet) Connected(uuid string, hello *enginev1.Hello) {
 	f.write("%s connected with %d", uuid, hello.GetRevision())
@@ -120,6 +123,7 @@ type rig struct {
 	authority *pki.Authority
 	tokens    *pki.Tokens
 	address   string
+	full      error
 	server    *controller.Server
 }
 
@@ -148,7 +152,7 @@ func (r *rig) serve() (stop func()) {
 		r.Fatal(err)
 	}
 	r.address = listener.Addr().String()
-	r.server = controller.NewServer(r.authority, r.tokens, fleet{r.diary}, slog.New(slog.DiscardHandler))
+	r.server = controller.NewServer(r.authority, r.tokens, fleet{r.diary, r.full}, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- r.server.Serve(ctx, listener) }()
@@ -293,6 +297,21 @@ func TestSaysInOneLineWhyItMayNotJoin(t *testing.T) {
 				t.Error("still tries")
 			}
 		})
+	}
+}
+
+func TestSaysWhyTheControllerCouldNotTakeItThoughItsTokenIsGood(t *testing.T) {
+	r := newRig(t)
+	r.full = errors.New("no space left on disk")
+	defer r.serve()()
+	_, ran := r.dial(r.token(), nil)
+	select {
+	case err := <-ran:
+		if err == nil || !strings.Contains(err.Error(), "no space left on disk; the token is used up: join with a new one") {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("still tries")
 	}
 }
 

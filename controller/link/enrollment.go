@@ -30,11 +30,8 @@ func (s *Server) Join(ctx context.Context, request *enginev1.JoinRequest) (*engi
 		return nil, status.Error(redeemCode(err), err.Error())
 	}
 	uuid, err := s.engines.Join(ctx, request.GetName())
-	if errors.Is(err, fleet.ErrNameTaken) {
-		return nil, status.Error(codes.AlreadyExists, err.Error())
-	}
-	if err != nil {
-		return nil, status.Error(codes.Unavailable, err.Error())
+	if err != nil { // nothing to try again: the token is gone
+		return nil, status.Errorf(registerCode(err), "%v; the token is used up: join with a new one once that is put right", err)
 	}
 	certificate, err := s.authority.IssueEngine(request.GetCsrDer(), uuid, time.Now())
 	if err != nil {
@@ -74,6 +71,13 @@ func (s *Server) caller(ctx context.Context) (uuid string, err error) {
 		return "", status.Error(codes.PermissionDenied, errDeleted.Error())
 	}
 	return uuid, nil
+}
+
+func registerCode(err error) codes.Code {
+	if errors.Is(err, fleet.ErrNameTaken) {
+		return codes.AlreadyExists
+	}
+	return codes.FailedPrecondition
 }
 
 func redeemCode(err error) codes.Code {
