@@ -109,6 +109,8 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 	if options.Rounds > 0 {
 		r.rounds = options.Rounds
 	}
+	r.machine = report.ThisMachine()
+	r.machine.Notes = append(r.machine.Notes, fmt.Sprintf("%d rounds of %v for each load.", r.rounds, r.span))
 	if err := r.findPrograms(ctx); err != nil {
 		return nil, err
 	}
@@ -122,7 +124,6 @@ func (r *run) findPrograms(ctx context.Context) error {
 			return fmt.Errorf("%s is not beside weir in %s: run `make build`", name, r.programs)
 		}
 	}
-	r.machine = report.ThisMachine()
 	for _, name := range r.options.Peers {
 		if !slices.Contains(peers.Names(), name) {
 			return fmt.Errorf("--peers %s: there is none of that name; use %s", name, strings.Join(peers.Names(), ", "))
@@ -153,7 +154,7 @@ func (r *run) chooseCores() (err error) {
 			"One core only: balancer, servers and load share it. CPU per transaction still holds; rates and latencies say nothing.")
 	}
 	for _, note := range r.machine.Notes {
-		r.told.say("  note: %s", note)
+		r.told.say("  %s", note)
 	}
 	for _, count := range r.options.Cores {
 		if _, _, err := r.split(count); err != nil {

@@ -66,8 +66,9 @@ func (r *Row) figures(rounds []Sample) Figures {
 		return median(values)
 	}
 	f.CPUus = of(func(s Sample) float64 { return s.CPUus })
-	f.Userus = of(func(s Sample) float64 { return s.Userus })
-	f.Systemus = of(func(s Sample) float64 { return s.Systemus })
+	// The split of the medians, so that it adds up to them.
+	f.Userus = f.CPUus * of(func(s Sample) float64 { return s.Userus / max(s.Userus+s.Systemus, 1e-9) })
+	f.Systemus = f.CPUus - f.Userus
 	f.RPS = of(func(s Sample) float64 { return s.RPS })
 	f.P50us = of(func(s Sample) float64 { return s.P50us })
 	f.P99us = of(func(s Sample) float64 { return s.P99us })
