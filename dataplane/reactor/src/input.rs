@@ -9,7 +9,7 @@ use weir_proxy::{
 };
 
 use crate::{
-    BLOCK_BYTES,
+    READ_BYTES,
     driver::{LINGER_BYTES_MAX, Reactor, gone},
     table::{Input, Output, Phase},
 };
@@ -56,13 +56,13 @@ impl Reactor {
         let mut buf = self.pool.take();
         let Some(slot) = self.table.at(conn) else { return };
         let Some(stream) = &slot.stream else { return };
-        let got = (&mut &*stream).read(buf.room());
+        let got = (&mut &*stream).read(&mut buf.room()[..READ_BYTES]);
         match got {
             Ok(len @ 1..) => {
-                slot.in_bulk = len == BLOCK_BYTES;
+                slot.in_bulk = len == READ_BYTES;
                 buf.filled(len);
                 events.push(Event::Data { conn, buf });
-                if len == BLOCK_BYTES { self.list(conn) } else { self.drained(conn, events) }
+                if len == READ_BYTES { self.list(conn) } else { self.drained(conn, events) }
             }
             end => self.read_ended(conn, end, events),
         }
@@ -80,12 +80,12 @@ impl Reactor {
         let mut blocks: [Buf; BULK_BLOCKS] = std::array::from_fn(|_| self.pool.take());
         let Some(slot) = self.table.at(conn) else { return };
         let Some(stream) = &slot.stream else { return };
-        let mut rooms = blocks.each_mut().map(|block| IoSliceMut::new(block.room()));
+        let mut rooms = blocks.each_mut().map(|block| IoSliceMut::new(&mut block.room()[..READ_BYTES]));
         let got = (&mut &*stream).read_vectored(&mut rooms);
         let Ok(len @ 1..) = got else { return self.read_ended(conn, got, events) };
         let mut left = len;
         for mut buf in blocks {
-            let filled = left.min(BLOCK_BYTES);
+            let filled = left.min(READ_BYTES);
             if filled == 0 {
                 break;
             }
@@ -93,8 +93,8 @@ impl Reactor {
             left -= filled;
             events.push(Event::Data { conn, buf });
         }
-        slot.in_bulk = len == BULK_BLOCKS * BLOCK_BYTES;
-        if slot.in_bulk { self.list(conn) } else { self.drained(conn, events) }
+        slot.in_bulk = len > READ_BYTES;
+        if len == BULK_BLOCKS * READ_BYTES { self.list(conn) } else { self.drained(conn, events) }
     }
 
     /// A short read: nothing is left, and if the peer had ended before, this was the last.
@@ -143,10 +143,10 @@ impl Reactor {
     /// Reads and drops what a lingering peer still sends; ends with the peer, an error, or the bound on bytes.
     pub(crate) fn drop_input(&mut self, conn: Conn) {
         let mut sink = self.pool.take();
-        for _ in 0..LINGER_BYTES_MAX.div_ceil(BLOCK_BYTES) {
+        for _ in 0..LINGER_BYTES_MAX.div_ceil(READ_BYTES) {
             let Some(slot) = self.table.at(conn) else { return };
             let (Some(stream), Phase::Lingering { bytes_left }) = (&slot.stream, slot.phase) else { return };
-            match (&mut &*stream).read(sink.room()) {
+            match (&mut &*stream).read(&mut sink.room()[..READ_BYTES]) {
                 Ok(len @ 1..) if len <= bytes_left => slot.phase = Phase::Lingering { bytes_left: bytes_left - len },
                 Err(err) if err.kind() == ErrorKind::WouldBlock => return,
                 Err(err) if err.kind() == ErrorKind::Interrupted => {}

@@ -64,7 +64,7 @@ pub struct Slot {
     pub dirty: bool,
     /// In the driver's list of connections whose read budget was used up.
     pub listed: bool,
-    /// The last read filled its block: the next one takes many.
+    /// The last read took more than a block, or filled one: the next one takes many.
     pub in_bulk: bool,
     /// Whether the kernel reports when the socket becomes writable.
     pub watches_writable: bool,
