@@ -31,40 +31,43 @@ func (s *stage) measureIdle(ctx context.Context, round int) error {
 }
 
 func (s *stage) sampleIdle(ctx context.Context, subject subject) (report.Sample, error) {
-	// What the first connections cost once is not what each costs.
+	// What the first connections cost once is not what each costs: the second half of them is measured.
 	if _, err := load(ctx, s.lab, s.workload, subject, warmUp); err != nil {
 		return report.Sample{}, err
 	}
-	before, err := meter.Read(subject.pid)
+	all := s.workload.Idle.Connections
+	_, half, err := s.hold(ctx, subject, all/2)
 	if err != nil {
 		return report.Sample{}, err
 	}
-	var held meter.Usage
-	var heldErr error
-	loaded, err := s.hold(ctx, subject, func() { held, heldErr = meter.Read(subject.pid) })
-	if err == nil {
-		err = heldErr
-	}
+	loaded, whole, err := s.hold(ctx, subject, all)
 	if err != nil {
 		return report.Sample{}, err
 	}
-	idle := s.workload.Idle.Connections
-	if loaded.IdleHeld != idle {
-		return report.Sample{}, fmt.Errorf("%s held %d of %d idle connections: %v", subject.name, loaded.IdleHeld, idle, loaded.Errors)
-	}
-	sample := figures(loaded, held.Since(before), meter.Usage{})
-	sample.IdleBytes = float64(held.RSSBytes-before.RSSBytes) / float64(idle)
+	sample := figures(loaded, whole.Since(half), meter.Usage{})
+	sample.IdleBytes = float64(whole.RSSBytes-half.RSSBytes) / float64(all-all/2)
 	return sample, nil
 }
 
 // holdSpan is how long the connections are held: long enough that a proxy which closes them is seen to.
 const holdSpan = time.Second
 
-// hold opens the idle connections, calls open, and asks once in a while on another one.
-func (s *stage) hold(ctx context.Context, subject subject, open func()) (lab.LoadReport, error) {
+// hold opens idle connections, asks once in a while on another one, and reads what the proxy uses while they are open.
+func (s *stage) hold(ctx context.Context, subject subject, idle int) (lab.LoadReport, meter.Usage, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadPatience)
 	defer cancel()
-	flags := append(loadFlags(s.workload, subject.address, holdSpan),
-		"--idle-connections", strconv.Itoa(s.workload.Idle.Connections), "--rate", "20")
-	return s.lab.LoadBetween(ctx, open, func() {}, flags...)
+	var used meter.Usage
+	var unread error
+	open := func() { used, unread = meter.Read(subject.pid) }
+	flags := append(loadFlags(s.workload, subject.address, holdSpan), "--idle-connections", strconv.Itoa(idle), "--rate", "20")
+	loaded, err := s.lab.LoadBetween(ctx, open, func() {}, flags...)
+	switch {
+	case err != nil:
+		return loaded, used, err
+	case unread != nil:
+		return loaded, used, unread
+	case loaded.IdleHeld != idle:
+		return loaded, used, fmt.Errorf("%s held %d of %d idle connections: %v", subject.name, loaded.IdleHeld, idle, loaded.Errors)
+	}
+	return loaded, used, nil
 }

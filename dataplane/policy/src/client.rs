@@ -8,7 +8,6 @@ use crate::text::Text;
 pub struct ClientFacts {
     /// The client's address as X-Forwarded-For says it.
     pub(crate) address: Text<46>,
-    /// Where the client connected to.
     pub(crate) listener: SocketAddr,
     pub(crate) tls: bool,
 }
@@ -16,6 +15,11 @@ pub struct ClientFacts {
 impl ClientFacts {
     pub fn new(peer: SocketAddr, listener: SocketAddr, tls: bool) -> Self {
         Self { address: Text::of(format_args!("{}", peer.ip().to_canonical())), listener, tls }
+    }
+
+    /// Where the client connected to.
+    pub fn listener(&self) -> SocketAddr {
+        self.listener
     }
 
     /// The address the client connected to, as the host of a URL: for a request that names none.

@@ -32,7 +32,7 @@ pub struct Proxy {
 pub(crate) struct Core {
     pub snapshot: Arc<Snapshot>,
     /// Counts snapshots.
-    pub epoch: u64,
+    pub epoch: u32,
     pub pools: Pools,
     pub counters: Counters,
     pub limits: Limits,
@@ -78,7 +78,7 @@ impl Proxy {
             self.close_server(io, orphan, Close::Flush);
         }
         self.core.snapshot = snapshot;
-        self.core.epoch += 1;
+        self.core.epoch = self.core.epoch.wrapping_add(1);
         for conn in self.clients.conns() {
             if self.clients.find(conn).is_some_and(|client| client.is_idle() && !client.is_served(&self.core)) {
                 self.close_client(io, conn, Close::Flush);

@@ -5,6 +5,7 @@
 //! nothing: a read that comes back short has drained the socket.
 
 use std::{
+    collections::VecDeque,
     io,
     net::{IpAddr, SocketAddr},
     os::fd::AsFd,
@@ -56,6 +57,8 @@ pub struct Reactor {
     pub(crate) timers: Timers,
     pub(crate) pool: BufPool,
     pub(crate) pipes: Pipes,
+    /// Empty queues, for who has something to send: connections that have not hold no memory for it.
+    pub(crate) queues: Vec<VecDeque<Buf>>,
     pub(crate) listeners: Vec<Option<Listener>>,
     /// Until when no connection is accepted, because the last try found no descriptor or no room.
     pub(crate) accept_again: Option<Time>,
@@ -82,6 +85,7 @@ impl Reactor {
             timers: Timers::new(),
             pool: BufPool::new(BLOCK_BYTES, limits.idle_blocks),
             pipes: Pipes::default(),
+            queues: Vec::new(),
             listeners: Vec::new(),
             accept_again: None,
             dirty: Vec::new(),
@@ -267,6 +271,9 @@ impl Io for Reactor {
             return;
         }
         slot.queued_bytes += buf.len();
+        if slot.queue.capacity() == 0 {
+            slot.queue = self.queues.pop().unwrap_or_default();
+        }
         slot.queue.push_back(buf);
         self.mark_dirty(conn);
     }

@@ -17,6 +17,9 @@ use crate::{
 
 /// Pieces in one call.
 const PIECES_MAX: usize = 64;
+/// Empty queues kept for the next batch, and the room of one beyond which it is not worth that.
+const QUEUES_KEPT: usize = 1024;
+const QUEUE_PIECES_KEPT: usize = 64;
 
 impl Reactor {
     /// Sends what the handler queued in this batch.
@@ -101,6 +104,10 @@ impl Reactor {
     fn all_sent(&mut self, conn: Conn) {
         let now = self.now;
         let Some(slot) = self.table.at(conn) else { return };
+        let queue = std::mem::take(&mut slot.queue);
+        if (1..=QUEUE_PIECES_KEPT).contains(&queue.capacity()) && self.queues.len() < QUEUES_KEPT {
+            self.queues.push(queue);
+        }
         if let Phase::Flushing { then } = slot.phase {
             return match then {
                 Then::Close => self.free(conn.slot),

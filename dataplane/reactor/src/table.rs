@@ -138,11 +138,7 @@ impl Table {
             return None;
         }
         let stream = slot.stream.take();
-        let mut queue = std::mem::take(&mut slot.queue);
-        queue.clear();
-        // The queue's memory is kept for the next use unless it has grown far beyond the usual.
-        queue.shrink_to(32);
-        *slot = Slot { generation: slot.generation.wrapping_add(1), queue, ..Slot::new() };
+        *slot = Slot { generation: slot.generation.wrapping_add(1), ..Slot::new() };
         self.freed.push(index);
         stream
     }
