@@ -10,23 +10,12 @@ use weir_proxy::io::{Conn, Event, Gone};
 
 use crate::{
     driver::{Reactor, gone},
-    pipe::{PIPE_BYTES, Pipe},
-    table::{Input, Output, Phase},
+    pipe::PIPE_BYTES,
+    table::{Input, Output, Phase, Relay},
 };
 
 /// Times that a pipe is filled for one connection in one batch, so that a fast one does not keep the others waiting.
 const FILLS_MAX: usize = 2;
-
-/// Kept by the connection that the bytes come from.
-pub struct Relay {
-    pub to: Conn,
-    /// Not yet taken from the source.
-    left: u64,
-    /// While something is in it.
-    pipe: Option<Pipe>,
-    /// Gone to the receiver, and not told yet.
-    moved: u64,
-}
 
 /// Why a relay does not go on at once.
 enum Pause {
@@ -185,13 +174,6 @@ impl Reactor {
         if let Some(to) = self.table.owned(relay.to) {
             to.fed_by = None;
         }
-    }
-}
-
-impl Relay {
-    /// Bytes that have left the source and not reached the receiver.
-    pub fn held_bytes(&self) -> usize {
-        self.pipe.as_ref().map_or(0, |pipe| pipe.held)
     }
 }
 

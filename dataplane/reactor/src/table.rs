@@ -6,7 +6,7 @@ use std::{cell::Cell, collections::VecDeque, net::TcpStream};
 
 use weir_proxy::{buf::Buf, io::Conn};
 
-use crate::relay::Relay;
+use crate::pipe::Pipe;
 
 /// Where a connection is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,6 +98,24 @@ impl Slot {
             relay: None,
             fed_by: None,
         }
+    }
+}
+
+/// Bytes on their way from the connection that keeps this to another one (`relay`).
+pub struct Relay {
+    pub to: Conn,
+    /// Not yet taken from the source.
+    pub left: u64,
+    /// While something is in it.
+    pub pipe: Option<Pipe>,
+    /// Gone to the receiver, and not told yet.
+    pub moved: u64,
+}
+
+impl Relay {
+    /// Bytes that have left the source and not reached the receiver.
+    pub fn held_bytes(&self) -> usize {
+        self.pipe.as_ref().map_or(0, |pipe| pipe.held)
     }
 }
 
