@@ -18,8 +18,6 @@ pub(crate) struct Exchange {
     pub key: HashKey,
     /// Dense ids of servers that would not take it.
     pub tried: Vec<u32>,
-    /// It has been sent before, on a connection that had served others and was over: now it gets a new one.
-    pub repeated: bool,
     pub upload: Body,
     pub upload_bytes: u64,
     pub phase: Phase,
@@ -29,8 +27,8 @@ pub(crate) enum Phase {
     /// No byte has been sent to any server: another one can still be tried. `server` is being connected to, or is an
     /// idle one that gets the request at the end of the batch, if it has not said goodbye by then.
     Waiting { request: Buf, server: Option<Conn> },
-    /// The request is on its way, the response has not begun. `again`: what may be sent a second time.
-    Sending { server: Conn, again: Option<Buf> },
+    /// The request is on its way, the response has not begun.
+    Sending { server: Conn },
     /// The response is on its way.
     Streaming { server: Conn, download: Download },
 }
@@ -53,7 +51,6 @@ impl Exchange {
             continued,
             key,
             tried: Vec::new(),
-            repeated: false,
             upload: Body::new(head.body),
             upload_bytes: 0,
             phase: Phase::Waiting { request, server: None },
@@ -67,34 +64,12 @@ impl Exchange {
     pub fn server(&self) -> Option<Conn> {
         match self.phase {
             Phase::Waiting { server, .. } => server,
-            Phase::Sending { server, .. } | Phase::Streaming { server, .. } => Some(server),
+            Phase::Sending { server } | Phase::Streaming { server, .. } => Some(server),
         }
     }
 
     pub fn is_waiting(&self) -> bool {
         matches!(self.phase, Phase::Waiting { .. })
-    }
-
-    /// Whether to ask twice is the same as to ask once (RFC 9110 §9.2.2), and there is no body that is gone by then.
-    pub fn is_repeatable(&self) -> bool {
-        use Method::*;
-        matches!(self.method, Get | Head | Options | Trace | Put | Delete) && !self.awaits_body()
-    }
-
-    /// Takes the request back to be sent once more; false when it must not be.
-    pub fn repeat(&mut self) -> bool {
-        let Phase::Sending { again, .. } = &mut self.phase else { return false };
-        let Some(request) = again.take() else { return false };
-        self.phase = Phase::Waiting { request, server: None };
-        self.repeated = true;
-        true
-    }
-
-    /// The server has begun to say something.
-    pub fn forgo_repeat(&mut self) {
-        if let Phase::Sending { again, .. } = &mut self.phase {
-            *again = None;
-        }
     }
 
     pub fn has_begun_response(&self) -> bool {

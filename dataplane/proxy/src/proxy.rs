@@ -12,7 +12,6 @@ use weir_wire::http1::FieldTable;
 use crate::{
     buf::Buf,
     client::{Client, Expiry},
-    exchange::Exchange,
     io::{Close, Conn, Event, Gone, Handler, Io},
     limits::Limits,
     pool::Pools,
@@ -279,8 +278,7 @@ impl Proxy {
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
             State::Connecting { .. } | State::Busy { .. } => {
-                let lost = self.lose_if_unused(io, conn, Error::ServerClosed);
-                if !lost && !self.repeat_if_unanswered(io, conn, Error::ServerClosed) {
+                if !self.lose_if_unused(io, conn, Error::ServerClosed) {
                     self.download(io, conn);
                 }
             }
@@ -314,8 +312,7 @@ impl Proxy {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Abort),
             State::Connecting { client } => self.connect_failed(io, conn, client, Error::Connect(why)),
             State::Busy { client } => {
-                let lost = self.lose_if_unused(io, conn, Error::ServerReset);
-                if !lost && !self.repeat_if_unanswered(io, conn, Error::ServerReset) {
+                if !self.lose_if_unused(io, conn, Error::ServerReset) {
                     self.fail(io, client, Error::ServerReset);
                     self.proceed(io, client);
                 }
@@ -340,18 +337,6 @@ impl Proxy {
             self.try_another(io, client, error);
         }
         waits
-    }
-
-    /// A connection that had served others ends before it says anything: a request that may be repeated is, on a new one.
-    fn repeat_if_unanswered<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) -> bool {
-        let Some(server) = self.servers.find(conn).filter(|server| server.inbox.is_empty()) else { return false };
-        let State::Busy { client } = server.state else { return false };
-        let repeats = self.clients.find(client).and_then(Client::exchange).is_some_and(Exchange::repeat);
-        if repeats {
-            self.close_server(io, conn, Close::Abort);
-            self.try_another(io, client, error);
-        }
-        repeats
     }
 
     /// Ends a connection to a server and whatever the pools know of it.

@@ -1,8 +1,7 @@
 //! The way of a request to a server: one is found, connected to if need be, and given the head and the body.
 //!
-//! Until a byte of it has been sent, a request whose connection fails goes to another server; after that only one that
-//! is idempotent and has no body, once, from a connection that had served others and ended before it said anything: then
-//! the server has most likely closed it before the request came (RFC 9112 §9.3.1). Pieces of a body that the server cannot take yet stay in the client's inbox, and the client is not read.
+//! Until a byte of it has been sent, a request whose connection fails goes to another server; never after that. Pieces of
+//! a body that the server cannot take yet stay in the client's inbox, and the client is not read.
 
 use weir_snapshot::Pool;
 use weir_telemetry::Happening;
@@ -39,9 +38,7 @@ impl Proxy {
             return self.fail(io, conn, otherwise);
         };
         self.core.pools.begin(place);
-        while !exchange.repeated
-            && let Some(idle) = self.core.pools.take_idle(place)
-        {
+        while let Some(idle) = self.core.pools.take_idle(place) {
             if let Some(server) = self.servers.find(idle) {
                 server.state = State::Busy { client: conn };
                 server.line.expect(io, None);
@@ -98,14 +95,10 @@ impl Proxy {
         let Some(server_conn) = exchange.server().filter(|_| exchange.is_waiting()) else { return };
         // The idle connection it was to go out on may have been lost meanwhile, and another be on its way.
         let Some(server) = self.servers.find(server_conn).filter(|server| server.is_connected()) else { return };
+        let waiting = std::mem::replace(&mut exchange.phase, Phase::Sending { server: server_conn });
+        let Phase::Waiting { request, .. } = waiting else { return };
         server.requests += 1;
         let reused = server.requests > 1;
-        let repeatable = reused && exchange.is_repeatable();
-        let waiting = std::mem::replace(&mut exchange.phase, Phase::Sending { server: server_conn, again: None });
-        let Phase::Waiting { request, .. } = waiting else { return };
-        if repeatable {
-            exchange.phase = Phase::Sending { server: server_conn, again: Some(request.share()) };
-        }
         self.core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
         server.line.send(io, request);
         if exchange.upload.is_done() {

@@ -225,7 +225,6 @@ fn read_response_head<I: Io>(
     });
     let Some(written) = written.map_err(Error::Response)? else { return Ok(false) };
     let (status, out, download) = written?;
-    exchange.forgo_repeat();
     if status < 200 && exchange.keeps_interim_from_client(status) {
         return Ok(true);
     }

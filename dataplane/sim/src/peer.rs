@@ -1,7 +1,7 @@
 //! What the simulated clients and servers have in common: they are woken by what reaches them and answer through a
 //! [`Desk`]. They see bytes of their own connection and nothing else.
 
-use std::{collections::HashMap, fmt::Display, time::Duration};
+use std::{collections::HashSet, fmt::Display, time::Duration};
 
 use weir_proxy::io::Time;
 
@@ -52,7 +52,7 @@ pub struct Ledger {
     pub verbose: bool,
     pub story: Vec<String>,
     /// Ids of requests that a server has seen a head of.
-    served: HashMap<u64, u32>,
+    served: HashSet<u64>,
     pub violations: Vec<String>,
     pub tally: Tally,
 }
@@ -103,13 +103,10 @@ impl Ledger {
         self.violations.push(format!("{who}: {what}"));
     }
 
-    /// A server sees the request `id`, which may come `most` times.
-    pub fn serve(&mut self, who: &str, id: u64, most: u32) {
-        let times = self.served.entry(id).or_default();
-        *times += 1;
-        if *times > most {
-            let times = *times;
-            self.violation(who, format_args!("request {id} has come {times} times"));
+    /// A server sees the request `id`.
+    pub fn serve(&mut self, who: &str, id: u64) {
+        if !self.served.insert(id) {
+            self.violation(who, format_args!("request {id} has come a second time"));
         }
     }
 }

@@ -173,13 +173,12 @@ impl Server {
             return false;
         };
         desk.tell(&self.name, format_args!("gets {:?}", head.start));
+        desk.ledger.serve(&self.name, id);
         if head.field("Connection").is_some_and(|value| !value.eq_ignore_ascii_case("close")) {
             desk.ledger.violation(&self.name, "was handed a hop-by-hop field");
         }
         self.requests += 1;
         let framing = head.framing().unwrap_or(Framing::Length(0));
-        let repeatable = framing == Framing::Length(0) && !["POST", "PATCH"].contains(&head.word(0));
-        desk.ledger.serve(&self.name, id, if repeatable { 2 } else { 1 });
         if head.field("Expect").is_some() {
             desk.send("HTTP/1.1 100 Continue\r\n\r\n");
         }

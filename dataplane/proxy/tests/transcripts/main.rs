@@ -145,41 +145,6 @@ fn does_not_try_another_server_once_the_request_has_left() {
 }
 
 #[test]
-fn repeats_an_idempotent_request_once_and_on_a_new_connection() {
-    for end in [|conn| Event::Eof { conn }, |conn| Event::Gone { conn, why: Gone::Reset }] {
-        let (mut stage, client, server) = warm(1);
-        let other = stage.client();
-        stage.says(client, GET);
-        stage.says(other, GET);
-        let spare = stage.connected();
-        stage.says(spare, OK);
-        assert!(stage.sent(server).starts_with("GET /"));
-        stage.batch(vec![end(server)]);
-        assert_eq!(stage.dials(), 3, "the idle one may be over as well");
-        let fresh = stage.connected();
-        assert!(stage.sent(fresh).starts_with("GET /"));
-        stage.batch(vec![end(fresh)]);
-        assert_eq!((stage.dials(), status(&stage.sent(client))), (3, "502"));
-        assert_eq!(stage.blocks_in_use(), 0);
-    }
-}
-
-#[test]
-fn repeats_no_request_that_may_have_had_an_effect_or_been_answered() {
-    let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
-    let put = "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx";
-    let hints = "HTTP/1.1 103 Early Hints\r\n\r\n";
-    for (request, said) in [(post, ""), (put, ""), (GET, "HTTP/1.1 2"), (GET, hints)] {
-        let (mut stage, client, server) = warm(1);
-        stage.says(client, request);
-        stage.says(server, said);
-        stage.gone(server, Gone::Reset);
-        assert_eq!(stage.dials(), 1, "{request} {said}");
-        assert!(stage.sent(client).contains("502"));
-    }
-}
-
-#[test]
 fn answers_pipelined_requests_in_order() {
     let mut stage = Stage::new(&plan(1));
     let client = stage.client();
