@@ -24,7 +24,8 @@ type VirtualService struct {
 	schema.VirtualService
 	Addresses          []netip.Addr // of its Vips; those that are enabled
 	ApplicationProfile *schema.ApplicationProfile
-	HTTP               *schema.HTTPProfile // nil: its application profile is not one of HTTP
+	HTTP               *schema.HTTPProfile   // nil: its application profile is not one of HTTP
+	L4                 *schema.TCPAppProfile // nil: its application profile is not one of layer 4, with TLS or without
 	NetworkProfile     *schema.NetworkProfile
 	TCP                *schema.TCPProxy // nil: its network profile is not one of a TCP proxy
 	SSLProfile         *schema.SSLProfile

@@ -81,8 +81,13 @@ func (b *builder) resolveVirtualService(vs *VirtualService) {
 
 func (b *builder) resolveProfiles(from source, vs *VirtualService) {
 	vs.ApplicationProfile = follow(from, b.applicationProfiles, "application_profile_ref", vs.ApplicationProfileRef)
-	if profile := vs.ApplicationProfile; profile != nil && profile.Type == "APPLICATION_PROFILE_TYPE_HTTP" {
-		vs.HTTP = orDefaults(profile.HTTP)
+	if profile := vs.ApplicationProfile; profile != nil {
+		switch profile.Type {
+		case "APPLICATION_PROFILE_TYPE_HTTP":
+			vs.HTTP = orDefaults(profile.HTTP)
+		case "APPLICATION_PROFILE_TYPE_L4", "APPLICATION_PROFILE_TYPE_SSL":
+			vs.L4 = orDefaults(profile.TCP)
+		}
 	}
 	vs.NetworkProfile = follow(from, b.networkProfiles, "network_profile_ref", vs.NetworkProfileRef)
 	if profile := vs.NetworkProfile; profile != nil && profile.Profile.Type == "PROTOCOL_TYPE_TCP_PROXY" {

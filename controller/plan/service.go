@@ -33,8 +33,12 @@ func newDraft(vs *model.VirtualService) *draft {
 		Uuid:      vs.UUID,
 		Name:      vs.Name,
 		Listeners: listeners(d.subject, vs, &d.report),
-		Http:      httpProfile(vs, httpsPort(vs), &d.report),
 		Tcp:       tcpProfile(vs.NetworkProfile, vs.TCP, &d.report),
+	}
+	if vs.HTTP != nil {
+		d.service.Http = httpProfile(vs, httpsPort(vs), &d.report)
+	} else {
+		d.service.L4 = l4Profile(vs, &d.report)
 	}
 	if vs.Pool != nil {
 		d.service.PoolUuid = vs.Pool.UUID
@@ -58,16 +62,19 @@ func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
 	switch profile := vs.ApplicationProfile; {
 	case profile == nil:
 		report.blocked = true // model has said why
-	case vs.HTTP == nil:
+	case vs.HTTP == nil && vs.L4 == nil:
 		report.block(subject, "application_profile_ref",
-			"%s has type %s, engines can only serve APPLICATION_PROFILE_TYPE_HTTP yet", profile.Name, profile.Type)
+			"%s has type %s, engines can only serve APPLICATION_PROFILE_TYPE_HTTP, _L4 and _SSL yet", profile.Name, profile.Type)
+	case profile.Type == "APPLICATION_PROFILE_TYPE_L4" && httpsPort(vs) != 0:
+		report.block(subject, portField(vs, httpsPort(vs)),
+			"has enable_ssl, and %s passes on what comes as it is: use a profile of APPLICATION_PROFILE_TYPE_SSL", profile.Name)
 	}
 	switch profile := vs.NetworkProfile; {
 	case profile == nil:
 		report.blocked = true
 	case vs.TCP == nil:
 		report.block(subject, "network_profile_ref",
-			"%s has type %s, which cannot carry HTTP: use one of PROTOCOL_TYPE_TCP_PROXY", profile.Name, profile.Profile.Type)
+			"%s has type %s, engines can only proxy TCP yet: use one of PROTOCOL_TYPE_TCP_PROXY", profile.Name, profile.Profile.Type)
 	}
 	if vs.PoolRef != "" && vs.Pool == nil {
 		report.blocked = true

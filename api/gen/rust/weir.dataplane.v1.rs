@@ -151,8 +151,12 @@ pub struct VirtualService {
     /// empty: no pool, requests are answered 503
     #[prost(string, tag = "4")]
     pub pool_uuid: ::prost::alloc::string::String,
+    /// either http or l4
     #[prost(message, optional, tag = "5")]
     pub http: ::core::option::Option<HttpProfile>,
+    /// bytes are passed on as they come
+    #[prost(message, optional, tag = "9")]
+    pub l4: ::core::option::Option<L4Profile>,
     #[prost(message, optional, tag = "6")]
     pub tcp: ::core::option::Option<TcpProfile>,
     /// set when a listener has tls
@@ -238,6 +242,13 @@ pub struct HttpProfile {
     pub hsts_max_age_s: u64,
     #[prost(bool, tag = "41")]
     pub hsts_include_subdomains: bool,
+}
+/// The application profile of what is not HTTP.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct L4Profile {
+    /// tells the servers who the client is
+    #[prost(enumeration = "ProxyProtocol", tag = "1")]
+    pub proxy_protocol: i32,
 }
 /// The network profile.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -416,6 +427,35 @@ pub struct ServerCounters {
     pub reused_total: u64,
     #[prost(bool, tag = "8")]
     pub up: bool,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ProxyProtocol {
+    None = 0,
+    V1 = 1,
+    V2 = 2,
+}
+impl ProxyProtocol {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::None => "PROXY_PROTOCOL_NONE",
+            Self::V1 => "PROXY_PROTOCOL_V1",
+            Self::V2 => "PROXY_PROTOCOL_V2",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PROXY_PROTOCOL_NONE" => Some(Self::None),
+            "PROXY_PROTOCOL_V1" => Some(Self::V1),
+            "PROXY_PROTOCOL_V2" => Some(Self::V2),
+            _ => None,
+        }
+    }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

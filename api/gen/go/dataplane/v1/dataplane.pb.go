@@ -27,6 +27,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type ProxyProtocol int32
+
+const (
+	ProxyProtocol_PROXY_PROTOCOL_NONE ProxyProtocol = 0
+	ProxyProtocol_PROXY_PROTOCOL_V1   ProxyProtocol = 1
+	ProxyProtocol_PROXY_PROTOCOL_V2   ProxyProtocol = 2
+)
+
+// Enum value maps for ProxyProtocol.
+var (
+	ProxyProtocol_name = map[int32]string{
+		0: "PROXY_PROTOCOL_NONE",
+		1: "PROXY_PROTOCOL_V1",
+		2: "PROXY_PROTOCOL_V2",
+	}
+	ProxyProtocol_value = map[string]int32{
+		"PROXY_PROTOCOL_NONE": 0,
+		"PROXY_PROTOCOL_V1":   1,
+		"PROXY_PROTOCOL_V2":   2,
+	}
+)
+
+func (x ProxyProtocol) Enum() *ProxyProtocol {
+	p := new(ProxyProtocol)
+	*p = x
+	return p
+}
+
+func (x ProxyProtocol) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ProxyProtocol) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[0].Descriptor()
+}
+
+func (ProxyProtocol) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[0]
+}
+
+func (x ProxyProtocol) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ProxyProtocol.Descriptor instead.
+func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
+}
+
 type XffUpdate int32
 
 const (
@@ -60,11 +109,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[0].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[0]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -73,7 +122,7 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
 }
 
 type TlsVersion int32
@@ -115,11 +164,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -128,7 +177,7 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
 }
 
 type Algorithm int32
@@ -164,11 +213,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -177,7 +226,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
 }
 
 type HashInput int32
@@ -216,11 +265,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -229,7 +278,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 // What a client gets when no server can take its request.
@@ -263,11 +312,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -276,7 +325,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 type ToDataplane struct {
@@ -1110,7 +1159,8 @@ type VirtualService struct {
 	Name             string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Listeners        []*Listener            `protobuf:"bytes,3,rep,name=listeners,proto3" json:"listeners,omitempty"`
 	PoolUuid         string                 `protobuf:"bytes,4,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"` // empty: no pool, requests are answered 503
-	Http             *HttpProfile           `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`
+	Http             *HttpProfile           `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`                         // either http or l4
+	L4               *L4Profile             `protobuf:"bytes,9,opt,name=l4,proto3" json:"l4,omitempty"`                             // bytes are passed on as they come
 	Tcp              *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`
 	Tls              *TlsProfile            `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
 	CertificateUuids []string               `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"` // the first of each key type is the default, the others by SNI
@@ -1179,6 +1229,13 @@ func (x *VirtualService) GetPoolUuid() string {
 func (x *VirtualService) GetHttp() *HttpProfile {
 	if x != nil {
 		return x.Http
+	}
+	return nil
+}
+
+func (x *VirtualService) GetL4() *L4Profile {
+	if x != nil {
+		return x.L4
 	}
 	return nil
 }
@@ -1493,6 +1550,51 @@ func (x *HttpProfile) GetHstsIncludeSubdomains() bool {
 	return false
 }
 
+// The application profile of what is not HTTP.
+type L4Profile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ProxyProtocol ProxyProtocol          `protobuf:"varint,1,opt,name=proxy_protocol,json=proxyProtocol,proto3,enum=weir.dataplane.v1.ProxyProtocol" json:"proxy_protocol,omitempty"` // tells the servers who the client is
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *L4Profile) Reset() {
+	*x = L4Profile{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *L4Profile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*L4Profile) ProtoMessage() {}
+
+func (x *L4Profile) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
+func (*L4Profile) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
+	if x != nil {
+		return x.ProxyProtocol
+	}
+	return ProxyProtocol_PROXY_PROTOCOL_NONE
+}
+
 // The network profile.
 type TcpProfile struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -1505,7 +1607,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1619,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1632,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -1569,7 +1671,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1683,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1696,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -1658,7 +1760,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +1772,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +1785,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -1736,7 +1838,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1748,7 +1850,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1761,7 +1863,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Pool) GetUuid() string {
@@ -1877,7 +1979,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +1991,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +2004,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Server) GetId() string {
@@ -1970,7 +2072,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +2084,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +2097,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -2075,7 +2177,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2189,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2202,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -2204,7 +2306,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2318,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2331,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -2262,7 +2364,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2376,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2389,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -2401,13 +2503,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
 	"\x05pools\x18\x03 \x03(\v2\x17.weir.dataplane.v1.PoolR\x05pools\x12B\n" +
-	"\fcertificates\x18\x04 \x03(\v2\x1e.weir.dataplane.v1.CertificateR\fcertificates\"\xd3\x02\n" +
+	"\fcertificates\x18\x04 \x03(\v2\x1e.weir.dataplane.v1.CertificateR\fcertificates\"\x81\x03\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
 	"\tlisteners\x18\x03 \x03(\v2\x1b.weir.dataplane.v1.ListenerR\tlisteners\x12\x1b\n" +
 	"\tpool_uuid\x18\x04 \x01(\tR\bpoolUuid\x122\n" +
-	"\x04http\x18\x05 \x01(\v2\x1e.weir.dataplane.v1.HttpProfileR\x04http\x12/\n" +
+	"\x04http\x18\x05 \x01(\v2\x1e.weir.dataplane.v1.HttpProfileR\x04http\x12,\n" +
+	"\x02l4\x18\t \x01(\v2\x1c.weir.dataplane.v1.L4ProfileR\x02l4\x12/\n" +
 	"\x03tcp\x18\x06 \x01(\v2\x1d.weir.dataplane.v1.TcpProfileR\x03tcp\x12/\n" +
 	"\x03tls\x18\a \x01(\v2\x1d.weir.dataplane.v1.TlsProfileR\x03tls\x12+\n" +
 	"\x11certificate_uuids\x18\b \x03(\tR\x10certificateUuids\"J\n" +
@@ -2442,7 +2545,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10httponly_cookies\x18& \x01(\bR\x0fhttponlyCookies\x12\x12\n" +
 	"\x04hsts\x18' \x01(\bR\x04hsts\x12#\n" +
 	"\x0ehsts_max_age_s\x18( \x01(\x04R\vhstsMaxAgeS\x126\n" +
-	"\x17hsts_include_subdomains\x18) \x01(\bR\x15hstsIncludeSubdomains\"s\n" +
+	"\x17hsts_include_subdomains\x18) \x01(\bR\x15hstsIncludeSubdomains\"T\n" +
+	"\tL4Profile\x12G\n" +
+	"\x0eproxy_protocol\x18\x01 \x01(\x0e2 .weir.dataplane.v1.ProxyProtocolR\rproxyProtocol\"s\n" +
 	"\n" +
 	"TcpProfile\x12$\n" +
 	"\x0eidle_timeout_s\x18\x01 \x01(\rR\fidleTimeoutS\x12)\n" +
@@ -2524,7 +2629,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0erequests_total\x18\x05 \x01(\x04R\rrequestsTotal\x12%\n" +
 	"\x0efailures_total\x18\x06 \x01(\x04R\rfailuresTotal\x12!\n" +
 	"\freused_total\x18\a \x01(\x04R\vreusedTotal\x12\x0e\n" +
-	"\x02up\x18\b \x01(\bR\x02up*R\n" +
+	"\x02up\x18\b \x01(\bR\x02up*V\n" +
+	"\rProxyProtocol\x12\x17\n" +
+	"\x13PROXY_PROTOCOL_NONE\x10\x00\x12\x15\n" +
+	"\x11PROXY_PROTOCOL_V1\x10\x01\x12\x15\n" +
+	"\x11PROXY_PROTOCOL_V2\x10\x02*R\n" +
 	"\tXffUpdate\x12\x16\n" +
 	"\x12XFF_UPDATE_REPLACE\x10\x00\x12\x15\n" +
 	"\x11XFF_UPDATE_APPEND\x10\x01\x12\x16\n" +
@@ -2562,74 +2671,78 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
-	(XffUpdate)(0),                 // 0: weir.dataplane.v1.XffUpdate
-	(TlsVersion)(0),                // 1: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 2: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 3: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 4: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 5: weir.dataplane.v1.ToDataplane
-	(*FromDataplane)(nil),          // 6: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 7: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 8: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 9: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 10: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 11: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 12: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 13: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 14: weir.dataplane.v1.ServerState
-	(*Drain)(nil),                  // 15: weir.dataplane.v1.Drain
-	(*Plan)(nil),                   // 16: weir.dataplane.v1.Plan
-	(*VirtualService)(nil),         // 17: weir.dataplane.v1.VirtualService
-	(*Listener)(nil),               // 18: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 19: weir.dataplane.v1.HttpProfile
-	(*TcpProfile)(nil),             // 20: weir.dataplane.v1.TcpProfile
-	(*TlsProfile)(nil),             // 21: weir.dataplane.v1.TlsProfile
-	(*Certificate)(nil),            // 22: weir.dataplane.v1.Certificate
-	(*Pool)(nil),                   // 23: weir.dataplane.v1.Pool
-	(*Server)(nil),                 // 24: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 25: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 26: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 27: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 28: weir.dataplane.v1.ServerCounters
+	(ProxyProtocol)(0),             // 0: weir.dataplane.v1.ProxyProtocol
+	(XffUpdate)(0),                 // 1: weir.dataplane.v1.XffUpdate
+	(TlsVersion)(0),                // 2: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 3: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 4: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 5: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 6: weir.dataplane.v1.ToDataplane
+	(*FromDataplane)(nil),          // 7: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 8: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 9: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 10: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 11: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 12: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 13: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 14: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 15: weir.dataplane.v1.ServerState
+	(*Drain)(nil),                  // 16: weir.dataplane.v1.Drain
+	(*Plan)(nil),                   // 17: weir.dataplane.v1.Plan
+	(*VirtualService)(nil),         // 18: weir.dataplane.v1.VirtualService
+	(*Listener)(nil),               // 19: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 20: weir.dataplane.v1.HttpProfile
+	(*L4Profile)(nil),              // 21: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 22: weir.dataplane.v1.TcpProfile
+	(*TlsProfile)(nil),             // 23: weir.dataplane.v1.TlsProfile
+	(*Certificate)(nil),            // 24: weir.dataplane.v1.Certificate
+	(*Pool)(nil),                   // 25: weir.dataplane.v1.Pool
+	(*Server)(nil),                 // 26: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 27: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 28: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 29: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 30: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	8,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	16, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	13, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	15, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	7,  // 4: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	8,  // 5: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	10, // 6: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	11, // 7: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	25, // 8: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	9,  // 9: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	12, // 10: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	12, // 11: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	14, // 12: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	17, // 13: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	23, // 14: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	22, // 15: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	18, // 16: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	19, // 17: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	20, // 18: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	21, // 19: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	0,  // 20: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	1,  // 21: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	2,  // 22: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	3,  // 23: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	24, // 24: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	4,  // 25: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	26, // 26: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	28, // 27: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	27, // 28: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	9,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	17, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	14, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	16, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	8,  // 4: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	9,  // 5: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	11, // 6: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	12, // 7: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	27, // 8: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	10, // 9: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	13, // 10: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	13, // 11: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	15, // 12: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	18, // 13: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	25, // 14: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	24, // 15: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	19, // 16: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	20, // 17: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	21, // 18: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	22, // 19: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	23, // 20: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	1,  // 21: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	0,  // 22: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	2,  // 23: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	3,  // 24: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	4,  // 25: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	26, // 26: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	5,  // 27: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	28, // 28: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	30, // 29: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	29, // 30: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -2655,8 +2768,8 @@ func file_dataplane_v1_dataplane_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   24,
+			NumEnums:      6,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

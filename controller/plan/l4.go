@@ -1,0 +1,36 @@
+package plan
+
+import (
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/model"
+)
+
+var proxyProtocols = map[string]dataplanev1.ProxyProtocol{
+	"PROXY_PROTOCOL_VERSION_1": dataplanev1.ProxyProtocol_PROXY_PROTOCOL_V1,
+	"PROXY_PROTOCOL_VERSION_2": dataplanev1.ProxyProtocol_PROXY_PROTOCOL_V2,
+}
+
+// l4Profile converts the treatment of what is not HTTP. Nothing is read out of it.
+func l4Profile(vs *model.VirtualService, report *report) *dataplanev1.L4Profile {
+	subject := about("applicationprofile", vs.ApplicationProfile.Identity, vs.ApplicationProfile.Named)
+	warnUnheeded(subject, "", unheededOfApplicationProfile, vs.ApplicationProfile, report)
+	if vs.Pool != nil {
+		noteHashOfHTTP(vs.Pool, report)
+	}
+	profile := &dataplanev1.L4Profile{}
+	if vs.L4.ProxyProtocolEnabled {
+		profile.ProxyProtocol = proxyProtocols[vs.L4.ProxyProtocolVersion]
+	}
+	return profile
+}
+
+func noteHashOfHTTP(pool *model.Pool, report *report) {
+	if pool.Algorithm != "LB_ALGORITHM_CONSISTENT_HASH" {
+		return
+	}
+	switch hashInputs[pool.Hash] {
+	case dataplanev1.HashInput_HASH_INPUT_URI, dataplanev1.HashInput_HASH_INPUT_HEADER:
+		report.warn(about("pool", pool.Identity, pool.Named), "lb_algorithm_hash",
+			"%s needs HTTP: clients of layer 4 virtual services go by their address", pool.Hash)
+	}
+}
