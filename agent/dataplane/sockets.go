@@ -13,12 +13,8 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 )
 
-const (
-	// backlog asks for the most; the kernel takes net.core.somaxconn when that is less.
-	backlog = 65535
-	// deferAcceptS keeps a connection that sends nothing from waking the data plane; HTTP and TLS clients speak first.
-	deferAcceptS = 1
-)
+// backlog asks for the most; the kernel takes net.core.somaxconn when that is less.
+const backlog = 65535
 
 // slot is the place of one listening socket: each worker has its own at every address.
 type slot struct {
@@ -163,7 +159,6 @@ type option struct{ level, name, value int }
 var listenOptions = []option{
 	{unix.SOL_SOCKET, unix.SO_REUSEPORT, 1},
 	{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
-	{unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, deferAcceptS},
 }
 
 // bindOptions let a VIP be bound that comes to this engine after its Plan does, or lives on the router only.

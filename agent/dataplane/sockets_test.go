@@ -46,7 +46,7 @@ func TestOpensASocketForEachWorkerAndListener(t *testing.T) {
 		t.Errorf("%d sockets", len(owned))
 	}
 	for place, descriptor := range owned {
-		options := [][2]int{{unix.SOL_SOCKET, unix.SO_REUSEPORT}, {unix.IPPROTO_TCP, unix.TCP_NODELAY}, {unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT}}
+		options := [][2]int{{unix.SOL_SOCKET, unix.SO_REUSEPORT}, {unix.IPPROTO_TCP, unix.TCP_NODELAY}}
 		if place.at.Addr().Is6() {
 			options = append(options, [2]int{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY})
 		}

@@ -6,6 +6,7 @@ mod client;
 mod cookie;
 mod forwarded;
 mod hop;
+mod l4;
 mod location;
 mod profile;
 mod redirect;
@@ -15,6 +16,7 @@ mod settings;
 mod text;
 
 pub use client::ClientFacts;
+pub use l4::{L4Profile, ProxyProtocol};
 pub use profile::{HttpProfile, Timeouts};
 pub use redirect::Redirect;
 pub use response::{Outgoing, OutgoingBody, Reply};

@@ -1,10 +1,10 @@
 //! A client's connection: TLS or plain bytes in, one request after another out of them, in order; a later one waits in
 //! the inbox, unread, until the one before is answered. Between requests it holds no buffer.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use weir_policy::{ClientFacts, HttpProfile};
-use weir_snapshot::VirtualService;
+use weir_snapshot::{Application, VirtualService};
 use weir_telemetry::Happening;
 use weir_wire::http1::{self, Framing, Parsed, RequestHead};
 
@@ -18,6 +18,7 @@ use crate::{
     proxy::Core,
     rescue::Error,
     secure::Secure,
+    tunnel::Tunnel,
 };
 
 pub(crate) struct Client {
@@ -33,7 +34,7 @@ pub(crate) struct Client {
     pub ended: bool,
     /// A server connection of this client's own, where they are not shared.
     pub reserved: Option<Conn>,
-    peer: SocketAddr,
+    pub peer: SocketAddr,
     /// The snapshot that `service` was looked up in.
     epoch: u32,
     /// Boxed, for the memory of those who come without.
@@ -51,6 +52,8 @@ pub(crate) enum Stage {
     /// Part of a request head has come.
     Head,
     Exchange(Exchange),
+    /// Nothing is read out of the bytes.
+    Tunnel(Tunnel),
 }
 
 /// What the bytes in the inbox come to.
@@ -96,14 +99,18 @@ impl Client {
             _ => None,
         };
         let mut line = Line::new(conn, io.now());
-        line.expect(io, service.http.timeouts.post_accept);
+        let patience = match service.http() {
+            Some(http) => http.timeouts.post_accept,
+            None => secure.as_ref().map(|_| core.limits.handshake),
+        };
+        line.expect(io, patience);
         core.counters.note(Happening::ClientConnected { service: service.id });
         Some(Self {
             line,
             accepted_by: service.id,
             facts: ClientFacts::new(peer, listener, secure.is_some()),
             inbox: Inbox::default(),
-            stage: if secure.is_some() { Stage::Handshake } else { Stage::Idle },
+            stage: if secure.is_some() { Stage::Handshake } else { Stage::first(&service, peer) },
             ended: false,
             reserved: None,
             peer,
@@ -119,6 +126,22 @@ impl Client {
     pub fn exchange(&mut self) -> Option<&mut Exchange> {
         match &mut self.stage {
             Stage::Exchange(exchange) => Some(exchange),
+            _ => None,
+        }
+    }
+
+    pub fn tunnel(&mut self) -> Option<&mut Tunnel> {
+        match &mut self.stage {
+            Stage::Tunnel(tunnel) => Some(tunnel),
+            _ => None,
+        }
+    }
+
+    /// Servers that would not take what this client wants taken.
+    pub fn tried(&mut self) -> Option<&mut Vec<u32>> {
+        match &mut self.stage {
+            Stage::Exchange(exchange) => Some(&mut exchange.tried),
+            Stage::Tunnel(tunnel) => Some(&mut tunnel.tried),
             _ => None,
         }
     }
@@ -144,10 +167,16 @@ impl Client {
         if progress.handshaken {
             let resumed = secure.handshaken().is_some_and(|handshaken| handshaken.resumed);
             core.counters.note(Happening::Handshake { service: self.service.id, resumed });
-            self.stage = Stage::Idle;
+            self.stage = Stage::first(&self.service, self.peer);
         }
         self.ended |= progress.closed;
         Ok(())
+    }
+
+    /// So many bytes came from the client and went on without us.
+    pub fn relayed<I: Io>(&mut self, io: &I, core: &mut Core, bytes: u64) {
+        self.received += bytes;
+        self.crossed(io, core, bytes);
     }
 
     /// Queues plaintext for the client.
@@ -162,9 +191,17 @@ impl Client {
         }
     }
 
-    /// Whether its connection takes bytes as they come from a server.
-    pub fn takes_plain(&self) -> bool {
+    /// Whether its connection carries bytes as servers send and take them.
+    pub fn is_plain(&self) -> bool {
         self.secure.is_none()
+    }
+
+    /// Tells the client that no more comes; it may go on sending.
+    pub fn finish<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) {
+        if let Some(secure) = &mut self.secure {
+            secure.close(io, &mut self.line, scratch);
+        }
+        self.line.finish(io);
     }
 
     /// The end of a batch.
@@ -199,7 +236,10 @@ impl Client {
     /// Whether what the listener serves now is served to this client: false once its virtual service is gone.
     pub fn is_served(&self, core: &Core) -> bool {
         self.epoch == core.epoch
-            || core.snapshot.listener(self.facts.listener()).is_some_and(|l| l.tls == self.secure.is_some())
+            || core.snapshot.listener(self.facts.listener()).is_some_and(|listener| {
+                let same_kind = listener.service.http().is_some() == self.service.http().is_some();
+                same_kind && listener.tls == self.secure.is_some()
+            })
     }
 
     fn look_up_service(&mut self, core: &Core) -> bool {
@@ -240,7 +280,8 @@ impl Client {
     }
 
     fn read_head<I: Io>(&mut self, io: &mut I, core: &mut Core, service: &VirtualService, inbox: &mut Inbox) -> Next {
-        let limits = &service.http.request_limits;
+        let Some(http) = service.http() else { return Next::Unserved };
+        let limits = &http.request_limits;
         while let Some(bytes) = inbox.head(limits.head_bytes) {
             match http1::request(bytes, limits, &mut core.fields) {
                 Err(wrong) => return Next::Refused(Error::Request(wrong)),
@@ -269,7 +310,7 @@ impl Client {
         may_go_on: bool,
         more_has_come: bool,
     ) -> Next {
-        let http = &service.http;
+        let Some(http) = service.http() else { return Next::Unserved };
         self.requests += 1;
         let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
         let keep_alive = head.keep_alive && may_go_on && more_allowed;
@@ -293,7 +334,7 @@ impl Client {
             Err(_) => return Next::Refused(Error::HeadOverflow),
         }
         let answers_continue = http.answers_continue(head);
-        let key = service.pool.as_ref().map(|pool| balance_key(pool, head, self.peer)).unwrap_or_default();
+        let key = service.pool.as_ref().map(|pool| balance_key(pool, Some(head), self.peer)).unwrap_or_default();
         self.stage = Stage::Exchange(Exchange::new(head, keep_alive, answers_continue, key, request));
         Next::Exchange { answer_continue: answers_continue && !more_has_come }
     }
@@ -306,7 +347,7 @@ impl Client {
         }
         if matches!(self.stage, Stage::Idle) {
             self.stage = Stage::Head;
-            self.line.expect(io, self.service.http.timeouts.client_header);
+            self.line.expect(io, self.service.http().and_then(|http| http.timeouts.client_header));
         }
     }
 
@@ -314,7 +355,7 @@ impl Client {
     pub fn finish_request<I: Io>(&mut self, io: &mut I) {
         self.stage = Stage::Idle;
         self.stalled_at = usize::MAX;
-        self.line.expect(io, self.service.http.timeouts.keepalive);
+        self.line.expect(io, self.service.http().and_then(|http| http.timeouts.keepalive));
     }
 
     /// Waits for the client to take what is queued for it.
@@ -325,7 +366,7 @@ impl Client {
 
     /// Everything queued has left.
     pub fn drained<I: Io>(&mut self, io: &mut I) {
-        let timeouts = &self.service.http.timeouts;
+        let Some(timeouts) = self.service.http().map(|http| &http.timeouts) else { return };
         match &self.stage {
             Stage::Idle if self.requests > 0 => self.line.expect(io, timeouts.keepalive),
             Stage::Exchange(exchange) if exchange.awaits_body() && self.line.is_reading() => {
@@ -342,6 +383,13 @@ impl Client {
         }
         let queued = io.queued(self.line.conn);
         match &self.stage {
+            Stage::Tunnel(_) => match self.quiet_left(io.now()) {
+                Some(Duration::ZERO) => Expiry::Idle,
+                left => {
+                    self.line.expect(io, left);
+                    Expiry::Slow
+                }
+            },
             Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),
             Stage::Head => Expiry::Failed(Error::HeadTimeout),
             Stage::Exchange(exchange) if exchange.awaits_body() && self.line.is_reading() => {
@@ -355,6 +403,16 @@ impl Client {
             Stage::Idle if self.requests == 0 => Expiry::Failed(Error::AcceptTimeout),
             Stage::Idle => Expiry::Idle,
             Stage::Exchange(_) => Expiry::Slow,
+        }
+    }
+}
+
+impl Stage {
+    /// Of a client that has nothing to agree on any more before it may ask for something.
+    fn first(service: &VirtualService, peer: SocketAddr) -> Self {
+        match &service.application {
+            Application::Http(_) => Stage::Idle,
+            Application::L4(_) => Stage::Tunnel(Tunnel::new(service, peer)),
         }
     }
 }

@@ -130,6 +130,9 @@ pub trait Io {
     /// of `from` that is in the same batch does not count.
     fn relay(&mut self, from: Conn, to: Conn, bytes: u64);
 
+    /// Ends our side: once what is queued has left, the peer is told that no more comes. It may go on sending.
+    fn finish(&mut self, conn: Conn);
+
     /// Sets, moves or clears the one deadline of a connection.
     fn deadline(&mut self, conn: Conn, at: Option<Time>);
 

@@ -16,6 +16,8 @@
 //!                             page ◄── rescue ◄── whatever fails, wherever
 //! ```
 //!
+//! What is not HTTP, a `tunnel` carries past all of this, from inbox to line.
+//!
 //! `proxy` hands each event of a batch to its session: a `client` or a `server`, found in a `table` by connection.
 #![forbid(unsafe_code)]
 
@@ -35,6 +37,7 @@ mod response;
 mod secure;
 mod server;
 mod table;
+mod tunnel;
 
 pub use limits::Limits;
 pub use proxy::Proxy;

@@ -13,6 +13,10 @@ pub struct Limits {
     /// Bytes still to come of a body from which on the driver is asked to relay it; what fewer bytes win is less than
     /// what the relay costs.
     pub relay_bytes: u64,
+    /// Bytes that come at once from which on what a tunnel carries is relayed.
+    pub tunnel_relay_bytes: usize,
+    /// How long a TLS handshake may take where the operator does not say.
+    pub handshake: Duration,
     /// Servers tried for one request before any byte of it was sent.
     pub server_tries: usize,
     /// Idle connections to one server, where the operator sets no limit.
@@ -28,6 +32,8 @@ impl Default for Limits {
             queued_bytes: 256 * 1024,
             queued_pieces: 64,
             relay_bytes: 32 * 1024,
+            tunnel_relay_bytes: 16 * 1024,
+            handshake: Duration::from_secs(30),
             server_tries: 3,
             idle_connections: 1024,
             stalled_client: Duration::from_secs(60),

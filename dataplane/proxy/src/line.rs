@@ -15,6 +15,8 @@ pub(crate) struct Line {
     pub since: Time,
     deadline: Option<Time>,
     reading: bool,
+    /// The peer has been told that no more comes.
+    finished: bool,
     /// Sent since the queue was last looked at: at least what is queued. The driver is asked only when this could be
     /// too much, because asking makes it tell when the queue is empty.
     pieces: u32,
@@ -25,7 +27,7 @@ pub(crate) struct Line {
 
 impl Line {
     pub fn new(conn: Conn, since: Time) -> Self {
-        Self { conn, since, deadline: None, reading: true, pieces: 0, bytes: 0, sent: 0 }
+        Self { conn, since, deadline: None, reading: true, finished: false, pieces: 0, bytes: 0, sent: 0 }
     }
 
     pub fn send<I: Io>(&mut self, io: &mut I, buf: Buf) {
@@ -67,6 +69,14 @@ impl Line {
         if self.reading != on {
             self.reading = on;
             io.reading(self.conn, on);
+        }
+    }
+
+    /// Tells the peer that no more comes.
+    pub fn finish<I: Io>(&mut self, io: &mut I) {
+        if !self.finished {
+            self.finished = true;
+            io.finish(self.conn);
         }
     }
 

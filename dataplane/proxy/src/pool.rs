@@ -182,7 +182,9 @@ impl Row {
 }
 
 /// What a pool that hashes consistently goes by.
-pub(crate) fn balance_key(pool: &Pool, head: &RequestHead<'_>, peer: SocketAddr) -> HashKey {
+///
+/// Without a request, where that is not HTTP, there is only the client's address.
+pub(crate) fn balance_key(pool: &Pool, head: Option<&RequestHead<'_>>, peer: SocketAddr) -> HashKey {
     if pool.balance.algorithm != Algorithm::ConsistentHash {
         return HashKey::default();
     }
@@ -192,10 +194,10 @@ pub(crate) fn balance_key(pool: &Pool, head: &RequestHead<'_>, peer: SocketAddr)
         IpAddr::V6(ip) => ip.octets(),
     });
     address[16..].copy_from_slice(&peer.port().to_be_bytes());
-    match &pool.hash_input {
-        HashInput::SourceAddress => HashKey::of(&address[..16]),
-        HashInput::SourceAddressAndPort => HashKey::of(&address),
-        HashInput::Uri => HashKey::of(head.target),
-        HashInput::Header(name) => HashKey::of(head.fields.find(name.as_bytes()).unwrap_or_default()),
+    match (&pool.hash_input, head) {
+        (HashInput::Uri, Some(head)) => HashKey::of(head.target),
+        (HashInput::Header(name), Some(head)) => HashKey::of(head.fields.find(name.as_bytes()).unwrap_or_default()),
+        (HashInput::SourceAddressAndPort, _) => HashKey::of(&address),
+        _ => HashKey::of(&address[..16]),
     }
 }

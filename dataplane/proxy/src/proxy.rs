@@ -43,6 +43,8 @@ pub(crate) struct Core {
     pub starting: Vec<Conn>,
     /// Server connections whose body the driver may move from the end of the batch on.
     pub relayable: Vec<Conn>,
+    /// Clients whose tunnel the driver may carry from the end of the batch on.
+    pub in_bulk: Vec<Conn>,
     /// Clients with plaintext that is not sealed yet.
     pub unflushed: Vec<Conn>,
 }
@@ -62,13 +64,14 @@ impl Proxy {
             scratch: Vec::new(),
             starting: Vec::new(),
             relayable: Vec::new(),
+            in_bulk: Vec::new(),
             unflushed: Vec::new(),
         };
         Self { clients: Table::default(), servers: Table::default(), core }
     }
 
     /// Serves by `snapshot` from the next request of each client on. Clients of listeners that are gone are closed as
-    /// soon as they are idle.
+    /// soon as they are idle, and at once where there are no requests.
     pub fn replace<I: Io>(&mut self, io: &mut I, snapshot: Arc<Snapshot>) {
         let recycled = snapshot.recycled();
         recycled.services.iter().for_each(|id| self.core.counters.restart_service(*id));
@@ -79,7 +82,9 @@ impl Proxy {
         self.core.snapshot = snapshot;
         self.core.epoch = self.core.epoch.wrapping_add(1);
         for conn in self.clients.conns() {
-            if self.clients.find(conn).is_some_and(|client| client.is_idle() && !client.is_served(&self.core)) {
+            let unserved =
+                |client: &mut Client| (client.is_idle() || client.tunnel().is_some()) && !client.is_served(&self.core);
+            if self.clients.find(conn).is_some_and(unserved) {
                 self.close_client(io, conn, Close::Flush);
             }
         }
@@ -130,7 +135,8 @@ impl Handler for Proxy {
                 Event::Connected { conn } => self.connected(io, conn),
                 Event::Data { conn, buf } if self.servers.contains(conn) => self.server_data(io, conn, buf),
                 Event::Data { conn, buf } => self.client_data(io, conn, buf),
-                Event::Relayed { conn, bytes } => self.relayed(io, conn, bytes),
+                Event::Relayed { conn, bytes } if self.servers.contains(conn) => self.relayed(io, conn, bytes),
+                Event::Relayed { conn, bytes } => self.client_relayed(io, conn, bytes),
                 Event::Eof { conn } if self.servers.contains(conn) => self.server_eof(io, conn),
                 Event::Eof { conn } => self.client_eof(io, conn),
                 Event::Drained { conn } if self.servers.contains(conn) => self.server_drained(io, conn),
@@ -157,6 +163,9 @@ impl Proxy {
         let mut relayable = std::mem::take(&mut self.core.relayable);
         relayable.drain(..).for_each(|conn| self.relay(io, conn));
         self.core.relayable = relayable;
+        let mut in_bulk = std::mem::take(&mut self.core.in_bulk);
+        in_bulk.drain(..).for_each(|conn| self.relay_tunnel(io, conn));
+        self.core.in_bulk = in_bulk;
         let mut unflushed = std::mem::take(&mut self.core.unflushed);
         for conn in unflushed.drain(..) {
             if let Some(client) = self.clients.find(conn) {
@@ -174,7 +183,10 @@ impl Proxy {
         let client = if full { None } else { Client::accept(io, &mut self.core, conn, listener, peer) };
         match client {
             Some(client) => {
-                self.clients.insert(conn, client);
+                let client = self.clients.insert(conn, client);
+                if client.tunnel().is_some() {
+                    self.carry(io, conn);
+                }
             }
             None => io.close(conn, Close::Abort),
         }
@@ -185,6 +197,12 @@ impl Proxy {
         match client.receive(io, &mut self.core, buf) {
             Ok(()) => self.proceed(io, conn),
             Err(error) => self.fail(io, conn, error),
+        }
+    }
+
+    fn client_relayed<I: Io>(&mut self, io: &mut I, conn: Conn, bytes: u64) {
+        if let Some(client) = self.clients.find(conn) {
+            client.relayed(io, &mut self.core, bytes);
         }
     }
 
@@ -224,7 +242,7 @@ impl Proxy {
         let Some(client) = self.clients.find(conn) else { return };
         if client.is_amid_handshake() {
             self.fail(io, conn, Error::ClientTls);
-        } else if client.exchange().is_some() {
+        } else if client.exchange().is_some() || client.tunnel().is_some() {
             self.fail(io, conn, Error::ClientAborted);
         } else {
             self.close_client(io, conn, Close::Abort);
@@ -242,6 +260,9 @@ impl Proxy {
         if let Some(reserved) = client.reserved {
             self.close_server(io, reserved, Close::Flush);
         }
+        if let Some(server) = client.tunnel().and_then(|tunnel| tunnel.server) {
+            self.close_server(io, server, how);
+        }
         io.close(conn, how);
     }
 }
@@ -254,7 +275,10 @@ impl Proxy {
         self.core.counters.note(Happening::ServerConnected { server: server.place.server });
         server.state = State::Busy { client };
         server.line.expect(io, None);
-        self.send_request(io, client);
+        match self.clients.find(client).is_some_and(|client| client.tunnel().is_some()) {
+            true => self.begin_tunnel(io, client),
+            false => self.send_request(io, client),
+        }
     }
 
     fn server_data<I: Io>(&mut self, io: &mut I, conn: Conn, buf: Buf) {

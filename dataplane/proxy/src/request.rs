@@ -49,7 +49,11 @@ impl Proxy {
         }
         let fresh = io.connect(place.address);
         exchange.wait_for(Some(fresh));
-        let server = self.servers.insert(fresh, Server::new(fresh, place, pool, conn, io.now()));
+        self.await_connect(io, Server::new(fresh, place, pool, conn, io.now()));
+    }
+
+    pub(crate) fn await_connect<I: Io>(&mut self, io: &mut I, server: Server) {
+        let server = self.servers.insert(server.line.conn, server);
         server.line.expect(io, server.pool.timeouts.connect);
     }
 
@@ -72,14 +76,19 @@ impl Proxy {
         if error.blames_server() {
             self.core.counters.note(Happening::ServerFailed { server: failed.server });
         }
-        if let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) {
-            exchange.tried.push(failed.server);
+        if let Some(tried) = self.clients.find(conn).and_then(Client::tried) {
+            tried.push(failed.server);
         }
     }
 
     /// The connection that the request waited for is of no use, and no byte of it has been sent.
     pub(crate) fn try_another<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
-        let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) else { return };
+        let Some(client) = self.clients.find(conn) else { return };
+        if let Some(tunnel) = client.tunnel() {
+            tunnel.server = None;
+            return self.open_tunnel(io, conn, error);
+        }
+        let Some(exchange) = client.exchange() else { return };
         exchange.wait_for(None);
         self.choose_server(io, conn, error);
         self.proceed(io, conn);
@@ -111,6 +120,9 @@ impl Proxy {
     /// Does what can be done with what a client has sent.
     pub(crate) fn proceed<I: Io>(&mut self, io: &mut I, conn: Conn) {
         while let Some(client) = self.clients.find(conn) {
+            if client.tunnel().is_some() {
+                return self.carry(io, conn);
+            }
             let came = match client.exchange() {
                 None => self.next_request(io, conn),
                 Some(exchange) if !exchange.is_waiting() && exchange.awaits_body() => match self.upload(io, conn) {
@@ -175,7 +187,8 @@ impl Proxy {
             let Some(mut piece) = inbox.pop() else { break };
             let read = exchange.upload.read(&piece).map_err(Error::Request)?;
             exchange.upload_bytes += read.payload as u64;
-            if service.http.max_body_bytes.is_some_and(|most| exchange.upload_bytes > most) {
+            let most = service.http().and_then(|http| http.max_body_bytes);
+            if most.is_some_and(|most| exchange.upload_bytes > most) {
                 return Err(Error::BodyTooLarge);
             }
             if read.taken < piece.len() {
@@ -197,7 +210,7 @@ impl Proxy {
             return Err(Error::ClientAborted);
         } else {
             line.read(io, true);
-            line.expect(io, service.http.timeouts.client_body);
+            line.expect(io, service.http().and_then(|http| http.timeouts.client_body));
             if !exchange.has_begun_response() {
                 server.line.expect(io, None);
             }

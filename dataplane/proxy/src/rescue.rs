@@ -6,6 +6,7 @@ use weir_telemetry::{Cause, Happening};
 use weir_wire::http1::{self, Method};
 
 use crate::{
+    client::Stage,
     exchange::Exchange,
     io::{Close, Conn, Gone, Io},
     page::Page,
@@ -143,6 +144,12 @@ impl Proxy {
             self.core.counters.note(Happening::HandshakeFailed { service: service.id });
         }
         self.core.counters.note(Happening::Failed { service: service.id, cause: remedy.cause });
+        if let Stage::Tunnel(tunnel) = &client.stage {
+            if let Some(server_conn) = tunnel.server {
+                self.blame(server_conn, error);
+            }
+            return self.close_client(io, conn, Close::Abort);
+        }
         let mut owed = Owed::Response { head_only: false, keep_alive: false };
         if let Some(exchange) = client.exchange() {
             owed = Owed::of(exchange, error);
@@ -180,9 +187,9 @@ impl Proxy {
 
     fn answer_with_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
         let Some(client) = self.clients.find(conn) else { return };
-        match page.write(io, &client.service.http, &client.facts) {
-            Ok(response) => self.answer(io, conn, page.status, response, page.keep_alive),
-            Err(_) => self.close_client(io, conn, Close::Abort),
+        match client.service.http().map(|http| page.write(io, http, &client.facts)) {
+            Some(Ok(response)) => self.answer(io, conn, page.status, response, page.keep_alive),
+            Some(Err(_)) | None => self.close_client(io, conn, Close::Abort),
         }
     }
 }

@@ -32,6 +32,9 @@ impl Proxy {
         let Some(State::Busy { client: conn }) = self.servers.find(server_conn).map(|server| server.state) else {
             return;
         };
+        if self.clients.find(conn).is_some_and(|client| client.tunnel().is_some()) {
+            return self.carry(io, conn);
+        }
         match self.pass_response(io, conn, server_conn) {
             Ok(Came::Far) => {}
             Ok(Came::Through) => self.proceed(io, conn),
@@ -66,7 +69,7 @@ impl Proxy {
                 }
                 Phase::Streaming { download, .. } => {
                     let Some(piece) = server.inbox.pop() else {
-                        if download.relayable_bytes() >= self.core.limits.relay_bytes && client.takes_plain() {
+                        if download.relayable_bytes() >= self.core.limits.relay_bytes && client.is_plain() {
                             self.core.relayable.push(server_conn);
                         }
                         return wait_for_server(io, server, true);
@@ -99,6 +102,9 @@ impl Proxy {
         let State::Busy { client: conn } = server.state else { return };
         let Some(client) = self.clients.find(conn) else { return };
         client.line.relayed(bytes);
+        if client.tunnel().is_some() {
+            return client.crossed(io, &mut self.core, bytes);
+        }
         let Some(Exchange { phase: Phase::Streaming { download, .. }, .. }) = client.exchange() else { return };
         download.body.pass(bytes);
         if io.queued(conn) > 0 {
@@ -157,7 +163,7 @@ impl Proxy {
         server.line.read(io, true);
         server.line.expect(io, server.pool.timeouts.idle_connection);
         match self.clients.find(client) {
-            Some(owner) if !owner.service.http.connection_multiplexing => {
+            Some(owner) if owner.service.http().is_some_and(|http| !http.connection_multiplexing) => {
                 server.state = State::Reserved { client };
                 owner.reserved = Some(server_conn);
             }
@@ -210,10 +216,11 @@ fn read_response_head<I: Io>(
     let keep_alive = exchange.keep_alive && goes_on && !exchange.awaits_body();
     let reply = Reply { version: exchange.version, keep_alive };
     let facts = &client.facts;
-    let limits = &service.http.response_limits;
+    let Some(http) = service.http() else { return Ok(false) };
+    let limits = &http.response_limits;
     let written = server.response_head(exchange.method, limits, &mut core.fields, |head| {
-        let mut out = io.buffer_for(service.http.response_bytes_max(head));
-        let outgoing = service.http.write_response(head, facts, reply, out.room()).map_err(|_| Error::HeadOverflow)?;
+        let mut out = io.buffer_for(http.response_bytes_max(head));
+        let outgoing = http.write_response(head, facts, reply, out.room()).map_err(|_| Error::HeadOverflow)?;
         out.filled(outgoing.head_bytes);
         let download = Download {
             body: Body::new(head.body),

@@ -45,7 +45,7 @@ impl Reactor {
     /// # Errors
     /// The kernel refuses an option.
     pub fn tune(&mut self, address: SocketAddr, options: SocketOptions) -> io::Result<bool> {
-        match self.listeners.iter().flatten().find(|l| l.address == address) {
+        match self.listeners.iter_mut().flatten().find(|l| l.address == address) {
             Some(listener) => listener.tune(options).map(|()| true),
             None => Ok(false),
         }

@@ -297,6 +297,13 @@ impl Io for Reactor {
         self.begin_relay(from, to, bytes);
     }
 
+    fn finish(&mut self, conn: Conn) {
+        if let Some(slot) = self.table.owned(conn) {
+            slot.finishing = true;
+            self.mark_dirty(conn);
+        }
+    }
+
     fn deadline(&mut self, conn: Conn, at: Option<Time>) {
         if self.table.owned(conn).is_some() {
             self.timers.set(conn.slot, at);

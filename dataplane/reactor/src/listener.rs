@@ -15,11 +15,13 @@ pub struct SocketOptions {
     pub nodelay: bool,
     /// Probe a peer silent for so long; 0: never.
     pub keepalive_idle_s: u32,
+    /// Clients speak first: the kernel hands over a connection when its first bytes are there, and they are read at once.
+    pub defer_accept: bool,
 }
 
 impl Default for SocketOptions {
     fn default() -> Self {
-        Self { nodelay: true, keepalive_idle_s: 0 }
+        Self { nodelay: true, keepalive_idle_s: 0, defer_accept: false }
     }
 }
 
@@ -29,7 +31,6 @@ const TAKE_MAX: u32 = 64;
 pub struct Listener {
     pub socket: TcpListener,
     pub address: SocketAddr,
-    /// The kernel hands over a connection when its first bytes are there, so they are read at once.
     pub read_at_once: bool,
     take: u32,
     /// The batch in which the last `take` was used up.
@@ -44,13 +45,14 @@ impl Listener {
         let socket = TcpListener::from(fd);
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
-        let read_at_once = socket::defer_accept_s(&socket)? > 0;
-        let listener = Self { socket, address, read_at_once, take: 1, used_up: 0 };
+        let mut listener = Self { socket, address, read_at_once: false, take: 1, used_up: 0 };
         listener.tune(options)?;
         Ok(listener)
     }
 
-    pub fn tune(&self, options: SocketOptions) -> io::Result<()> {
+    pub fn tune(&mut self, options: SocketOptions) -> io::Result<()> {
+        self.read_at_once = options.defer_accept;
+        socket::set_defer_accept(&self.socket, options.defer_accept)?;
         socket::set_nodelay(&self.socket, options.nodelay)?;
         socket::set_keepalive(&self.socket, options.keepalive_idle_s)
     }

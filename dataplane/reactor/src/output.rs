@@ -120,6 +120,9 @@ impl Reactor {
                 }
             };
         }
+        if std::mem::take(&mut slot.finishing) {
+            shut_down(slot);
+        }
         if slot.fed_by.is_some() {
             self.feed(conn);
         }

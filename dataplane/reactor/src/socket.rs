@@ -73,15 +73,9 @@ pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     set(stream, libc::SOL_SOCKET, libc::SO_LINGER, &libc::linger { l_onoff: 1, l_linger: 0 })
 }
 
-/// Seconds for which the kernel keeps a silent new connection from [`accept`]; 0 when it does not.
-pub fn defer_accept_s(listener: &TcpListener) -> io::Result<i32> {
-    let mut value = 0i32;
-    let mut len = size_of::<i32>() as libc::socklen_t;
-    let fd = listener.as_raw_fd();
-    let at = (&raw mut value).cast();
-    // SAFETY: `value` has room for `len` bytes, and both outlive the call.
-    check(unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, at, &mut len) })?;
-    Ok(value)
+/// Keeps a new connection from [`accept`] until its first bytes are there, for about a second at most.
+pub fn set_defer_accept(listener: &TcpListener, on: bool) -> io::Result<()> {
+    set(listener, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, &i32::from(on))
 }
 
 pub fn set_nodelay(socket: &impl AsRawFd, on: bool) -> io::Result<()> {

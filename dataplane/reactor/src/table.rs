@@ -68,6 +68,8 @@ pub struct Slot {
     pub in_bulk: bool,
     /// Whether the kernel reports when the socket becomes writable.
     pub watches_writable: bool,
+    /// Our side ends once everything queued has left.
+    pub finishing: bool,
     /// The handler has seen bytes queued and is told when they are gone.
     pub watched: Cell<bool>,
     pub queue: VecDeque<Buf>,
@@ -92,6 +94,7 @@ impl Slot {
             listed: false,
             in_bulk: false,
             watches_writable: false,
+            finishing: false,
             watched: Cell::new(false),
             queue: VecDeque::new(),
             queued_bytes: 0,

@@ -33,6 +33,12 @@ impl Bench {
         self.reactor.listen(socket.into(), SocketOptions::default()).unwrap()
     }
 
+    fn listen_for_data(&mut self) -> SocketAddr {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let options = SocketOptions { defer_accept: true, ..SocketOptions::default() };
+        self.reactor.listen(socket.into(), options).unwrap()
+    }
+
     /// Runs batches, giving each event to `handle`, until that returns something.
     fn until<T>(&mut self, mut handle: impl FnMut(&mut Reactor, Event) -> Option<T>) -> T {
         let begun = Instant::now();
@@ -363,4 +369,47 @@ fn waker_ends_the_wait_of_another_thread() {
     let other = thread::spawn(move || waker.wake());
     assert!(bench.reactor.poll(Some(PATIENCE), &mut bench.events).unwrap());
     other.join().unwrap();
+}
+
+#[test]
+fn end_of_our_side_comes_behind_what_was_sent_and_leaves_the_peer_free_to_answer() {
+    let mut bench = Bench::new();
+    let at = bench.listen();
+    let peer = thread::spawn(move || {
+        let mut stream = TcpStream::connect(at).unwrap();
+        let mut heard = Vec::new();
+        stream.read_to_end(&mut heard).unwrap();
+        stream.write_all(b"answer").unwrap();
+        heard
+    });
+    let conn = bench.accepted();
+    let question = vec![b'q'; 1_000_000];
+    bench.send(conn, &question);
+    bench.reactor.finish(conn);
+    let (answer, end) = bench.read_to_end(conn);
+    assert_eq!(answer, b"answer");
+    assert!(matches!(end, Event::Eof { .. }), "{end:?}");
+    assert_eq!(peer.join().unwrap(), question);
+}
+
+#[test]
+fn connection_that_says_nothing_is_accepted_at_once_unless_that_is_put_off() {
+    let mut bench = Bench::new();
+    let (at_once, with_data) = (bench.listen(), bench.listen_for_data());
+    let mut talker = TcpStream::connect(with_data).unwrap();
+    let _silent = TcpStream::connect(at_once).unwrap();
+    let accepted_at = |bench: &mut Bench| {
+        bench.until(|_, event| match event {
+            Event::Accepted { listener, .. } => Some(listener),
+            _ => None,
+        })
+    };
+    assert_eq!(accepted_at(&mut bench), at_once);
+    talker.write_all(b"hello").unwrap();
+    assert_eq!(accepted_at(&mut bench), with_data);
+    let brought = bench.until(|_, event| match event {
+        Event::Data { buf, .. } => Some(buf.to_vec()),
+        _ => None,
+    });
+    assert_eq!(brought, b"hello");
 }

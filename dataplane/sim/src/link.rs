@@ -44,6 +44,8 @@ pub struct Link {
     pub outgoing: VecDeque<Buf>,
     pub queued_bytes: usize,
     pub queued_bytes_most: usize,
+    /// The engine sends no more than what is queued.
+    pub finishing: bool,
     pub fin_sent: bool,
     /// The engine has asked, and was told that bytes are queued.
     pub seen_queued: Cell<bool>,
@@ -85,6 +87,7 @@ impl Link {
             outgoing: VecDeque::new(),
             queued_bytes: 0,
             queued_bytes_most: 0,
+            finishing: false,
             fin_sent: false,
             seen_queued: Cell::default(),
             dirty: false,

@@ -328,7 +328,7 @@ impl Network {
         if state.queued_bytes == 0 && state.seen_queued.take() {
             self.agenda.add(self.now, Act::Drained(link));
         }
-        let ends = matches!(state.closed, Some(Close::Flush | Close::Linger));
+        let ends = state.finishing || matches!(state.closed, Some(Close::Flush | Close::Linger));
         if ends && state.queued_bytes == 0 && !state.fin_sent {
             state.fin_sent = true;
             let at = state.arrival_at_peer(self.now);

@@ -18,5 +18,5 @@ mod tls;
 
 pub use finding::Finding;
 pub use pool::{FailAction, HashInput, Pool, PoolTimeouts, Server};
-pub use service::{Tcp, VirtualService};
+pub use service::{Application, Tcp, VirtualService};
 pub use snapshot::{Listener, Recycled, Snapshot, Worker};

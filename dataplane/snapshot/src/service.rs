@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use foldhash::HashMap;
 use weir_api::dataplane::v1;
-use weir_policy::{HttpProfile, HttpSettings, XffUpdate};
+use weir_policy::{HttpProfile, HttpSettings, L4Profile, ProxyProtocol, XffUpdate};
 use weir_tls::Certificate;
 
 use crate::{
@@ -23,12 +23,30 @@ pub struct VirtualService {
     pub id: u32,
     pub uuid: String,
     pub name: String,
-    pub http: HttpProfile,
+    pub application: Application,
     pub tcp: Tcp,
     /// `Some` when one of its listeners speaks TLS.
     pub tls: Option<weir_tls::ServerConfig>,
     /// `None`: requests are answered 503.
     pub pool: Option<Arc<Pool>>,
+}
+
+/// What is done with the bytes of clients.
+#[expect(clippy::large_enum_variant, reason = "one per virtual service, read on the way of each request")]
+#[derive(Debug)]
+pub enum Application {
+    Http(HttpProfile),
+    L4(L4Profile),
+}
+
+impl VirtualService {
+    /// `None`: it does not speak HTTP.
+    pub fn http(&self) -> Option<&HttpProfile> {
+        match &self.application {
+            Application::Http(http) => Some(http),
+            Application::L4(_) => None,
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,7 +106,7 @@ impl ServiceReader<'_> {
     ) -> Option<KeptService> {
         let subject = subject(source);
         let found = findings.errors.len();
-        let http = http(subject, source.http.as_ref(), findings);
+        let application = application(subject, source, findings);
         let tcp = tcp(subject, source.tcp.as_ref(), findings);
         let pool = self.pool(source, findings);
         let tls = self.tls(source, before.and_then(|kept| kept.tls.as_ref()), findings);
@@ -103,7 +121,7 @@ impl ServiceReader<'_> {
             id: self.ids.of(&source.uuid),
             uuid: source.uuid.clone(),
             name: source.name.clone(),
-            http: http?,
+            application: application?,
             tcp: tcp?,
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             pool,
@@ -180,18 +198,46 @@ fn tcp(service: Subject<'_>, profile: Option<&v1::TcpProfile>, findings: &mut Fi
     })
 }
 
-fn http(service: Subject<'_>, profile: Option<&v1::HttpProfile>, findings: &mut Findings) -> Option<HttpProfile> {
-    const FIELD: &str = "application_profile_ref";
-    let Some(profile) = profile else {
-        findings.error(service, FIELD, "has no application profile");
-        return None;
-    };
+const APPLICATION: &str = "application_profile_ref";
+const UNKNOWN: &str = "is one that this engine does not know; upgrade it";
+
+fn application(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Findings) -> Option<Application> {
+    match (&source.http, &source.l4) {
+        (Some(profile), None) => http(service, profile, findings).map(Application::Http),
+        (None, Some(profile)) => l4(service, profile, findings).map(Application::L4),
+        (None, None) => {
+            findings.error(service, APPLICATION, "has no application profile");
+            None
+        }
+        (Some(_), Some(_)) => {
+            findings.error(service, APPLICATION, "cannot be HTTP and layer 4 at once");
+            None
+        }
+    }
+}
+
+fn http(service: Subject<'_>, profile: &v1::HttpProfile, findings: &mut Findings) -> Option<HttpProfile> {
     let Some(xff_update) = xff_update(profile.xff_update) else {
-        findings.error(service, format!("{FIELD}.xff_update"), "is one that this engine does not know; upgrade it");
+        findings.error(service, format!("{APPLICATION}.xff_update"), UNKNOWN);
         return None;
     };
     let compiled = HttpProfile::compile(&http_settings(profile, xff_update));
-    compiled.map_err(|error| findings.error(service, format!("{FIELD}.{}", error.field()), error.to_string())).ok()
+    compiled
+        .map_err(|error| findings.error(service, format!("{APPLICATION}.{}", error.field()), error.to_string()))
+        .ok()
+}
+
+fn l4(service: Subject<'_>, profile: &v1::L4Profile, findings: &mut Findings) -> Option<L4Profile> {
+    let proxy_protocol = match v1::ProxyProtocol::try_from(profile.proxy_protocol) {
+        Ok(v1::ProxyProtocol::None) => None,
+        Ok(v1::ProxyProtocol::V1) => Some(ProxyProtocol::V1),
+        Ok(v1::ProxyProtocol::V2) => Some(ProxyProtocol::V2),
+        Err(_) => {
+            findings.error(service, format!("{APPLICATION}.tcp_app_profile.proxy_protocol_version"), UNKNOWN);
+            return None;
+        }
+    };
+    Some(L4Profile { proxy_protocol })
 }
 
 fn xff_update(number: i32) -> Option<XffUpdate> {

@@ -10,7 +10,7 @@ use std::{
 use weir_control::{Answer, Counted, Inbox, Order, States, log};
 use weir_proxy::{Proxy, io::Event};
 use weir_reactor::{Limits, Reactor, SocketOptions};
-use weir_snapshot::{Snapshot, Tcp};
+use weir_snapshot::{Listener, Snapshot};
 
 use crate::containment::Containment;
 
@@ -99,7 +99,7 @@ impl Worker {
             sockets.into_iter().for_each(|socket| self.listen(socket));
         }
         for (address, listener) in snapshot.listeners() {
-            if let Err(why) = self.reactor.tune(address, options(&listener.service.tcp)) {
+            if let Err(why) = self.reactor.tune(address, options(listener)) {
                 log::warn(format!("worker {}: options of {address} not set: {why}", self.index));
             }
         }
@@ -136,10 +136,13 @@ impl Worker {
     }
 }
 
-fn options(tcp: &Tcp) -> SocketOptions {
+fn options(listener: &Listener) -> SocketOptions {
+    let tcp = &listener.service.tcp;
     let idle = tcp.idle_timeout.filter(|_| tcp.keepalive_probes);
     SocketOptions {
         nodelay: !tcp.nagle,
         keepalive_idle_s: idle.map_or(0, |idle| u32::try_from(idle.as_secs()).unwrap_or(u32::MAX)),
+        // Beyond HTTP and TLS the server may be the one who speaks first.
+        defer_accept: listener.tls || listener.service.http().is_some(),
     }
 }

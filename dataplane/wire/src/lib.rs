@@ -3,3 +3,4 @@
 #![forbid(unsafe_code)]
 
 pub mod http1;
+pub mod proxy_protocol;

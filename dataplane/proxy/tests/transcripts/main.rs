@@ -1,6 +1,7 @@
 //! What the proxy does about exactly this batch of events: the cases that a simulation meets once in a thousand seeds.
 
 mod tape;
+mod tunnels;
 
 use std::time::Duration;
 

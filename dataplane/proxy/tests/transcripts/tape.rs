@@ -17,6 +17,7 @@ struct Side {
     queued: usize,
     paused: bool,
     deadline: Option<Time>,
+    finished: bool,
     closed: Option<Close>,
 }
 
@@ -64,6 +65,10 @@ impl Io for Tape {
 
     fn relay(&mut self, from: Conn, to: Conn, bytes: u64) {
         self.relays.push((from, to, bytes));
+    }
+
+    fn finish(&mut self, conn: Conn) {
+        self.sides.entry(conn).or_default().finished = true;
     }
 
     fn deadline(&mut self, conn: Conn, at: Option<Time>) {
@@ -127,11 +132,19 @@ pub fn plan(servers: usize) -> api::Plan {
     api::Plan { revision: 1, virtual_services: vec![service], pools: vec![pool], certificates: vec![] }
 }
 
+/// The same without HTTP.
+pub fn l4_plan(servers: usize) -> api::Plan {
+    let mut plan = plan(servers);
+    let service = &mut plan.virtual_services[0];
+    (service.http, service.l4) = (None, Some(api::L4Profile::default()));
+    plan
+}
+
 impl Stage {
     pub fn new(plan: &api::Plan) -> Self {
         let (snapshot, _) = Snapshot::build(plan, None, &worker()).expect("the plan is sound");
         let snapshot = Arc::new(snapshot);
-        let limits = Limits { queued_bytes: 1000, ..Limits::default() };
+        let limits = Limits { queued_bytes: 1000, tunnel_relay_bytes: 4000, ..Limits::default() };
         let blocks = BufPool::new(4096, 16);
         let tape = Tape {
             now: Time::default(),
@@ -214,6 +227,11 @@ impl Stage {
 
     pub fn closed(&self, conn: Conn) -> Option<Close> {
         self.tape.sides.get(&conn).and_then(|side| side.closed)
+    }
+
+    /// Whether it has been told that no more comes, while it may still send.
+    pub fn is_finished(&self, conn: Conn) -> bool {
+        self.tape.sides.get(&conn).is_some_and(|side| side.finished)
     }
 
     pub fn is_paused(&self, conn: Conn) -> bool {

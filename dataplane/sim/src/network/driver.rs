@@ -68,6 +68,13 @@ impl Io for Network {
         self.begin_relay(from, to, bytes);
     }
 
+    fn finish(&mut self, conn: Conn) {
+        let Some(link) = self.link_of(conn) else { return };
+        self.note(conn, "finishes");
+        self.links[link].finishing = true;
+        self.mark_dirty(link);
+    }
+
     fn deadline(&mut self, conn: Conn, at: Option<Time>) {
         let Some(link) = self.link_of(conn) else { return };
         self.links[link].deadline = at;

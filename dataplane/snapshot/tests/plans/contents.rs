@@ -28,7 +28,7 @@ fn listeners_lead_to_their_service() {
 fn service_has_its_profiles_certificates_and_pool() {
     let snapshot = built(&plan(), None);
     let shop = snapshot.service("virtualservice-1").unwrap();
-    assert!(shop.http.connection_multiplexing && shop.tls.is_some());
+    assert!(shop.http().unwrap().connection_multiplexing && shop.tls.is_some());
     let ten_minutes = Some(Duration::from_secs(600));
     assert_eq!(shop.tcp, Tcp { idle_timeout: ten_minutes, keepalive_probes: true, nagle: false });
     assert_eq!(shop.pool.as_ref().unwrap().name, "shop-pool");

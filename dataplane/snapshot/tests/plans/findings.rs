@@ -20,6 +20,11 @@ pub const CASES: &[Case] = &[
     ("a service without a uuid", |p| p.virtual_services[1].uuid.clear()),
     ("a pool that is not there", |p| p.virtual_services[0].pool_uuid = "pool-9".to_owned()),
     ("no application profile", |p| p.virtual_services[0].http = None),
+    ("HTTP and layer 4 at once", |p| p.virtual_services[0].l4 = Some(L4Profile::default())),
+    ("a PROXY protocol from the future", |p| {
+        p.virtual_services[0].http = None;
+        p.virtual_services[0].l4 = Some(L4Profile { proxy_protocol: 3 });
+    }),
     ("no network profile", |p| p.virtual_services[0].tcp = None),
     ("a header name that is none", |p| {
         p.virtual_services[0].http.as_mut().unwrap().xff_name = "X Forwarded".to_owned()

@@ -1,0 +1,29 @@
+//! What is done with bytes that are not HTTP: they are passed on as they come, behind a word about the client.
+
+use std::net::SocketAddr;
+
+use weir_wire::proxy_protocol;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct L4Profile {
+    /// `None`: servers are not told who the client is.
+    pub proxy_protocol: Option<ProxyProtocol>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProxyProtocol {
+    V1,
+    V2,
+}
+
+impl ProxyProtocol {
+    pub const BYTES_MAX: usize = proxy_protocol::BYTES_MAX;
+
+    /// Writes what comes before the client's bytes; returns its length. `out` has room for [`Self::BYTES_MAX`].
+    pub fn write(self, client: SocketAddr, listener: SocketAddr, out: &mut [u8]) -> usize {
+        match self {
+            ProxyProtocol::V1 => proxy_protocol::v1(client, listener, out),
+            ProxyProtocol::V2 => proxy_protocol::v2(client, listener, out),
+        }
+    }
+}

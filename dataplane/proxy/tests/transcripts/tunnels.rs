@@ -1,0 +1,150 @@
+//! Virtual services of layer 4.
+
+use std::time::Duration;
+
+use weir_api::dataplane::v1 as api;
+use weir_proxy::io::{Close, Conn, Event, Gone};
+
+use crate::tape::{Stage, l4_plan};
+
+/// A tunnel that stands.
+fn tunnel(plan: &api::Plan) -> (Stage, Conn, Conn) {
+    let mut stage = Stage::new(plan);
+    let client = stage.client();
+    let server = stage.connected();
+    (stage, client, server)
+}
+
+#[test]
+fn server_is_found_before_anybody_speaks_and_may_speak_first() {
+    let (mut stage, client, server) = tunnel(&l4_plan(1));
+    stage.says(server, "220 ready");
+    assert_eq!(stage.sent(client), "220 ready");
+    stage.says(client, "EHLO a");
+    assert_eq!(stage.sent(server), "EHLO a");
+    assert_eq!(stage.blocks_in_use(), 0);
+}
+
+#[test]
+fn what_a_client_says_early_waits_for_the_server() {
+    let mut stage = Stage::new(&l4_plan(1));
+    let client = stage.client();
+    stage.says(client, "early");
+    assert!(stage.is_paused(client), "no more than that is taken in");
+    let server = stage.connected();
+    assert_eq!(stage.sent(server), "early");
+    assert!(!stage.is_paused(client));
+}
+
+#[test]
+fn end_of_one_direction_leaves_the_other_open() {
+    let (mut stage, client, server) = tunnel(&l4_plan(1));
+    let question = stage.data(client, "question");
+    stage.batch(vec![question, Event::Eof { conn: client }]);
+    assert_eq!(stage.sent(server), "question");
+    assert!(stage.is_finished(server) && stage.closed(server).is_none());
+    stage.says(server, "answer");
+    stage.batch(vec![Event::Eof { conn: server }]);
+    assert_eq!(stage.sent(client), "answer");
+    assert_eq!((stage.closed(client), stage.closed(server)), (Some(Close::Flush), Some(Close::Flush)));
+    assert!(stage.proxy.is_idle());
+}
+
+#[test]
+fn end_that_comes_before_the_server_is_there_is_passed_on_behind_the_bytes() {
+    let mut stage = Stage::new(&l4_plan(1));
+    let client = stage.client();
+    stage.says(client, "question");
+    stage.batch(vec![Event::Eof { conn: client }]);
+    let server = stage.connected();
+    assert_eq!(stage.sent(server), "question");
+    assert!(stage.is_finished(server));
+}
+
+#[test]
+fn reset_is_passed_on_as_a_reset() {
+    let (mut stage, client, server) = tunnel(&l4_plan(1));
+    stage.gone(client, Gone::Reset);
+    assert_eq!(stage.closed(server), Some(Close::Abort));
+    let (mut stage, client, server) = tunnel(&l4_plan(1));
+    stage.gone(server, Gone::Reset);
+    assert_eq!(stage.closed(client), Some(Close::Abort));
+    assert!(stage.proxy.is_idle());
+}
+
+#[test]
+fn server_that_refuses_is_passed_over_and_the_last_refusal_resets_the_client() {
+    let mut stage = Stage::new(&l4_plan(2));
+    let client = stage.client();
+    let first = stage.dialled();
+    stage.gone(first, Gone::Refused);
+    assert_eq!(stage.dials(), 2);
+    let second = stage.dialled();
+    assert_eq!(stage.wait_for_deadline(second), Duration::from_secs(1));
+    assert_eq!(stage.closed(client), Some(Close::Abort));
+    assert!(stage.proxy.is_idle());
+}
+
+#[test]
+fn receiver_that_takes_nothing_stops_the_other_from_being_read() {
+    let (mut stage, client, server) = tunnel(&l4_plan(1));
+    stage.tape.stuck = true;
+    for _ in 0..3 {
+        stage.says(server, &"x".repeat(600));
+    }
+    assert!(stage.is_paused(server));
+    assert_eq!(stage.sent(client).len(), 1200, "1000 are allowed and a piece may come on top");
+    stage.tape.stuck = false;
+    stage.batch(vec![]);
+    stage.batch(vec![Event::Drained { conn: client }]);
+    assert_eq!(stage.sent(client).len(), 600);
+    assert!(!stage.is_paused(server));
+}
+
+#[test]
+fn what_comes_in_bulk_is_relayed_and_what_is_relayed_is_counted() {
+    let (mut stage, client, server) = tunnel(&l4_plan(1));
+    stage.says(client, "give me all");
+    assert!(stage.tape.relays.is_empty(), "a short read shows no bulk");
+    stage.says(server, &"x".repeat(4000));
+    assert_eq!(stage.tape.relays, [(server, client, u64::MAX)]);
+    stage.batch(vec![Event::Relayed { conn: server, bytes: 1_000_000 }]);
+    let service = stage.proxy.counters().service(0).expect("counted");
+    assert_eq!((service.received_bytes, service.sent_bytes), (11, 1_004_000));
+    assert_eq!((service.requests, service.connections, service.open_connections), (0, 1, 1));
+}
+
+#[test]
+fn quiet_tunnel_is_closed_in_time_and_one_that_is_not_goes_on() {
+    let mut plan = l4_plan(1);
+    plan.virtual_services[0].tcp = Some(api::TcpProfile { idle_timeout_s: 10, ..Default::default() });
+    let (mut stage, client, server) = tunnel(&plan);
+    stage.tape.sleep(Duration::from_secs(6));
+    stage.says(server, "still here");
+    assert_eq!(stage.wait_for_deadline(client), Duration::from_secs(4));
+    assert_eq!(stage.closed(client), None);
+    assert_eq!(stage.wait_for_deadline(client), Duration::from_secs(6));
+    assert_eq!((stage.closed(client), stage.closed(server)), (Some(Close::Flush), Some(Close::Flush)));
+}
+
+#[test]
+fn tunnel_whose_virtual_service_is_removed_ends() {
+    let (mut stage, client, server) = tunnel(&l4_plan(1));
+    let mut without = l4_plan(1);
+    without.virtual_services.clear();
+    without.revision = 2;
+    stage.replace(&without);
+    assert_eq!((stage.closed(client), stage.closed(server)), (Some(Close::Flush), Some(Close::Flush)));
+}
+
+#[test]
+fn server_is_told_who_the_client_is_before_anything_else() {
+    let mut plan = l4_plan(1);
+    let proxy_protocol = api::ProxyProtocol::V1 as i32;
+    plan.virtual_services[0].l4 = Some(api::L4Profile { proxy_protocol });
+    let mut stage = Stage::new(&plan);
+    let client = stage.client();
+    stage.says(client, "hello");
+    let server = stage.connected();
+    assert_eq!(stage.sent(server), "PROXY TCP4 10.2.0.1 10.0.0.1 4000 80\r\nhello");
+}
