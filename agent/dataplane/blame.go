@@ -58,6 +58,8 @@ func identify(resource *enginev1.Resource) *dataplanev1.Finding {
 		return &dataplanev1.Finding{Kind: "pool", Uuid: resource.GetUuid(), Name: body.Pool.GetPool().GetName()}
 	case *enginev1.Resource_Certificate:
 		return &dataplanev1.Finding{Kind: "sslkeyandcertificate", Uuid: resource.GetUuid(), Name: body.Certificate.GetName()}
+	case *enginev1.Resource_PkiProfile:
+		return &dataplanev1.Finding{Kind: "pkiprofile", Uuid: resource.GetUuid(), Name: body.PkiProfile.GetName()}
 	default:
 		return nil
 	}

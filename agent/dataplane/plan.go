@@ -16,6 +16,8 @@ func partOf(plan *enginev1.Plan) *dataplanev1.Plan {
 			part.Pools = append(part.Pools, body.Pool.GetPool())
 		case *enginev1.Resource_Certificate:
 			part.Certificates = append(part.Certificates, body.Certificate)
+		case *enginev1.Resource_PkiProfile:
+			part.PkiProfiles = append(part.PkiProfiles, body.PkiProfile)
 		}
 	}
 	return part

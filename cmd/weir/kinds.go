@@ -25,6 +25,7 @@ var shortNames = map[string][]string{
 	"networkprofile":       {"net-profile"},
 	"sslprofile":           {"ssl-profile"},
 	"sslkeyandcertificate": {"cert"},
+	"pkiprofile":           {"pki"},
 	"serviceengine":        {"se", "engine"},
 	"serviceenginegroup":   {"seg", "engine-group"},
 }

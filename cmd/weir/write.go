@@ -110,6 +110,8 @@ func exampleOf(kind string) string {
 	case "sslkeyandcertificate":
 		return `  weir cert create web key="$(cat key.pem)" certificate.certificate="$(cat cert.pem)"
   weir cert create web certificate.self_signed=true certificate.subject.common_name=web.example`
+	case "pkiprofile":
+		return `  weir pki create internal ca_certs[0].certificate="$(cat ca.pem)"`
 	case "healthmonitor":
 		return `  weir hm create web type=HEALTH_MONITOR_HTTP http_monitor.http_request="GET /health HTTP/1.0" http_monitor.http_response_code[0]=HTTP_2XX`
 	case "user":

@@ -26,6 +26,7 @@ type builder struct {
 	applicationProfiles table[schema.ApplicationProfile]
 	networkProfiles     table[schema.NetworkProfile]
 	sslProfiles         table[schema.SSLProfile]
+	pkiProfiles         table[schema.PKIProfile]
 	vsVips              table[schema.VsVip]
 	certificates        table[Certificate]
 	monitors            table[HealthMonitor]
@@ -42,6 +43,7 @@ func (b *builder) read() {
 	b.applicationProfiles = read(b, "applicationprofile", itself[schema.ApplicationProfile])
 	b.networkProfiles = read(b, "networkprofile", itself[schema.NetworkProfile])
 	b.sslProfiles = read(b, "sslprofile", itself[schema.SSLProfile])
+	b.pkiProfiles = read(b, "pkiprofile", itself[schema.PKIProfile])
 	b.vsVips = read(b, "vsvip", itself[schema.VsVip])
 	b.certificates = read(b, "sslkeyandcertificate", b.certificate)
 	b.monitors = read(b, "healthmonitor", monitor)

@@ -41,6 +41,8 @@ type Pool struct {
 	Conn           *schema.ConnPool
 	HealthMonitors []*HealthMonitor
 	SSLProfile     *schema.SSLProfile // nil: its servers are spoken to in plain
+	PKIProfile     *schema.PKIProfile
+	Certificate    *Certificate // shown to servers
 }
 
 // Member is a server that has an address.

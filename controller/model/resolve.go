@@ -62,6 +62,8 @@ func (b *builder) resolvePool(pool *Pool) {
 	from := source{b, "pool", &pool.Identity, pool.Name}
 	pool.HealthMonitors = followAll(from, b.monitors, "health_monitor_refs", pool.HealthMonitorRefs)
 	pool.SSLProfile = follow(from, b.sslProfiles, "ssl_profile_ref", pool.SSLProfileRef)
+	pool.PKIProfile = follow(from, b.pkiProfiles, "pki_profile_ref", pool.PKIProfileRef)
+	pool.Certificate = follow(from, b.certificates, "ssl_key_and_certificate_ref", pool.CertificateRef)
 }
 
 func (b *builder) resolveVirtualService(vs *VirtualService) {

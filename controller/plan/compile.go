@@ -1,9 +1,9 @@
 // Package plan compiles what one engine shall do: a pure function of the model and the placement, the stage between
 // place and link. Units and names of the API end here; what an engine cannot do yet is a finding, not a surprise.
 //
-// compile.go puts a Plan together; service.go is one virtual service; http, l4, tcp, tls, pool and monitor convert
-// one object each; unheeded names the settings without effect; cipherlist reads cipher strings; delta is the difference of
-// two Plans.
+// compile.go puts a Plan together; service.go is one virtual service; http, l4, tcp, tls, servertls, pool and monitor
+// convert one object each; unheeded names the settings without effect; cipherlist reads cipher strings; delta is the
+// difference of two Plans.
 package plan
 
 import (

@@ -148,6 +148,9 @@ func render(plan *enginev1.Plan, findings []model.Finding) string {
 			}
 			certificate.KeyPkcs8Der = fmt.Appendf(nil, "%d bytes", len(certificate.GetKeyPkcs8Der()))
 		}
+		for i, der := range resource.GetPkiProfile().GetCaCertsDer() {
+			resource.GetPkiProfile().CaCertsDer[i] = fmt.Appendf(nil, "%d bytes", len(der))
+		}
 	}
 	var out bytes.Buffer
 	out.WriteString(spaces.ReplaceAllString(prototext.MarshalOptions{Multiline: true}.Format(plan), "$1 "))

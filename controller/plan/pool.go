@@ -27,7 +27,7 @@ var hashInputs = map[string]dataplanev1.HashInput{
 	"LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER":              dataplanev1.HashInput_HASH_INPUT_HEADER,
 }
 
-// pool converts a pool and those of its monitors that engines can run.
+// pool converts a pool, those of its monitors that engines can run, and what its TLS needs.
 func pool(from *model.Pool, report *report) []*enginev1.Resource {
 	var parts []*enginev1.Resource
 	var monitors []string
@@ -42,14 +42,14 @@ func pool(from *model.Pool, report *report) []*enginev1.Resource {
 	}
 	compiled := &enginev1.Pool{Pool: poolOf(from, report), HealthMonitorUuids: monitors}
 	compiled.Pool.Monitored = len(monitors) > 0
+	secured, needed := serverTLS(from, report)
+	compiled.Pool.ServerTls = secured
+	parts = append(parts, needed...)
 	return append(parts, &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_Pool{Pool: compiled}})
 }
 
 func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 	subject := about("pool", from.Identity, from.Named)
-	if from.SSLProfile != nil {
-		report.block(subject, "ssl_profile_ref", "engines cannot encrypt to servers yet: remove it, and give plain ports")
-	}
 	warnUnheeded(subject, "", unheededOfPool, from, report)
 	timeoutMs := from.ServerTimeoutMs
 	if timeoutMs == 0 {

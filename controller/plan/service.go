@@ -154,11 +154,7 @@ func secure(subject subject, vs *model.VirtualService, into *dataplanev1.Virtual
 	var parts []*enginev1.Resource
 	for _, from := range vs.Certificates {
 		into.CertificateUuids = append(into.CertificateUuids, from.UUID)
-		compiled := &dataplanev1.Certificate{Uuid: from.UUID, Name: from.Name, ChainDer: from.ChainDER, KeyPkcs8Der: from.KeyDER}
-		parts = append(parts, &enginev1.Resource{
-			Uuid: from.UUID,
-			Body: &enginev1.Resource_Certificate{Certificate: compiled},
-		})
+		parts = append(parts, certificate(from))
 	}
 	return parts
 }

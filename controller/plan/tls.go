@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
@@ -32,6 +34,11 @@ func tlsProfile(profile *schema.SSLProfile, report *report) *dataplanev1.TlsProf
 		report.block(subject, "accepted_ciphers", "no cipher suite is left for the accepted versions")
 	}
 	return compiled
+}
+
+func certificate(from *model.Certificate) *enginev1.Resource {
+	compiled := &dataplanev1.Certificate{Uuid: from.UUID, Name: from.Name, ChainDer: from.ChainDER, KeyPkcs8Der: from.KeyDER}
+	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_Certificate{Certificate: compiled}}
 }
 
 func versionsOf(subject subject, profile *schema.SSLProfile, report *report) []dataplanev1.TlsVersion {

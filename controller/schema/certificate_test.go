@@ -220,3 +220,23 @@ func TestPutsAKeyPairIntoAnOrder(t *testing.T) {
 		t.Errorf("got %+v, %v", c, err)
 	}
 }
+
+func TestReadsTheAuthoritiesOfAPKIProfile(t *testing.T) {
+	o := Object{"name": "p", "ca_certs": []any{Object{"certificate": file(t, "rsa.pem") + file(t, "ec.pem")}}}
+	k := kindByName["pkiprofile"]
+	k.Fill(o)
+	if err := k.Check(o); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Derive(o, issued); err != nil {
+		t.Fatal(err)
+	}
+	authority := objects(o["ca_certs"])[0]
+	if authority["subject"].(Object)["common_name"] != "www.example.com" || authority["not_after"] != "2036-11-18 00:05:45" {
+		t.Errorf("got %v", authority)
+	}
+	typed, err := Into[PKIProfile](o)
+	if err != nil || len(typed.Authorities()) != 2 {
+		t.Errorf("got %v, %v", typed, err)
+	}
+}

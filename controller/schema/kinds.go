@@ -23,6 +23,7 @@ var kinds = []*Kind{
 	kind[ServiceEngineGroup]("serviceenginegroup", "ServiceEngineGroup", perTenant),
 	kind[SSLProfile]("sslprofile", "SSLProfile", perTenant),
 	kind[SSLKeyAndCertificate]("sslkeyandcertificate", "SSLKeyAndCertificate", perTenant).derivedBy(deriveCertificate),
+	kind[PKIProfile]("pkiprofile", "PKIProfile", perTenant).derivedBy(deriveAuthorities),
 	kind[NetworkProfile]("networkprofile", "NetworkProfile", perTenant),
 	kind[ApplicationProfile]("applicationprofile", "ApplicationProfile", perTenant),
 	kind[HealthMonitor]("healthmonitor", "HealthMonitor", perTenant),

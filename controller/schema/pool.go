@@ -59,9 +59,10 @@ type Pool struct {
 	PlacementNetworks        []PoolNetwork `json:"placement_networks" items:"10"`
 
 	SSLProfileRef           string   `json:"ssl_profile_ref" ref:"sslprofile"`
+	PKIProfileRef           string   `json:"pki_profile_ref" ref:"pkiprofile"`
 	CertificateRef          string   `json:"ssl_key_and_certificate_ref" ref:"sslkeyandcertificate"`
 	HostCheckEnabled        bool     `json:"host_check_enabled" default:"false"`
-	DomainNames             []string `json:"domain_name"`
+	DomainNames             []string `json:"domain_name" items:"100"`
 	SNIEnabled              bool     `json:"sni_enabled" default:"true"`
 	ServerName              string   `json:"server_name"`
 	EnableHTTP2             bool     `json:"enable_http2" default:"false"`
@@ -177,6 +178,19 @@ func (p *Pool) check() *FieldError {
 		return &FieldError{
 			Field:   "lb_algorithm_consistent_hash_hdr",
 			Problem: "is required by lb_algorithm_hash LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER",
+		}
+	}
+	return p.checkNames()
+}
+
+// checkNames looks at the names that servers are asked for and checked by.
+func (p *Pool) checkNames() *FieldError {
+	if p.ServerName != "" && !hostName.MatchString(p.ServerName) {
+		return &FieldError{Field: "server_name", Problem: show(p.ServerName) + " is not a host name"}
+	}
+	for i, name := range p.DomainNames {
+		if !hostName.MatchString(name) {
+			return &FieldError{Field: fmt.Sprintf("domain_name[%d]", i), Problem: show(name) + " is not a host name"}
 		}
 	}
 	return nil

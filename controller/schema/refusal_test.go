@@ -46,6 +46,15 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 		{"pool", `{"name":"p","lb_algorithm":"LB_ALGORITHM_CONSISTENT_HASH","lb_algorithm_hash":"LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER"}`,
 			`pool: lb_algorithm_consistent_hash_hdr: is required by lb_algorithm_hash LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER`},
 
+		{"pool", `{"name":"p","server_name":"10.0.0.1"}`, `pool: server_name: "10.0.0.1" is not a host name`},
+		{"pool", `{"name":"p","domain_name":["shop.example","a b"]}`, `pool: domain_name[1]: "a b" is not a host name`},
+
+		{"pkiprofile", `{"name":"p"}`, `pkiprofile: ca_certs: is empty; give at least one certificate of an authority`},
+		{"pkiprofile", `{"name":"p","crl_check":true}`,
+			`pkiprofile: crl_check: cannot be true: engines cannot check revocation lists yet; give false`},
+		{"pkiprofile", `{"name":"p","ca_certs":[{"certificate":"root"}]}`,
+			`pkiprofile: ca_certs[0].certificate: holds no certificate; give PEM`},
+
 		{"healthmonitor", `{"name":"m"}`, `healthmonitor: type: is required`},
 		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_HTTP","https_monitor":{}}`, `healthmonitor: http_monitor: is required by type HEALTH_MONITOR_HTTP`},
 		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_DNS"}`, `healthmonitor: dns_monitor: is required by type HEALTH_MONITOR_DNS`},

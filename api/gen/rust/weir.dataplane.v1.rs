@@ -139,6 +139,8 @@ pub struct Plan {
     pub pools: ::prost::alloc::vec::Vec<Pool>,
     #[prost(message, repeated, tag = "4")]
     pub certificates: ::prost::alloc::vec::Vec<Certificate>,
+    #[prost(message, repeated, tag = "5")]
+    pub pki_profiles: ::prost::alloc::vec::Vec<PkiProfile>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VirtualService {
@@ -292,6 +294,16 @@ pub struct Certificate {
     #[prost(bytes = "vec", tag = "4")]
     pub key_pkcs8_der: ::prost::alloc::vec::Vec<u8>,
 }
+/// Whom we trust to sign the certificates of servers.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PkiProfile {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", repeated, tag = "3")]
+    pub ca_certs_der: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Pool {
     #[prost(string, tag = "1")]
@@ -328,6 +340,33 @@ pub struct Pool {
     pub max_idle_connections: u32,
     #[prost(enumeration = "FailAction", tag = "16")]
     pub fail_action: i32,
+    /// unset: servers are spoken to in plain
+    #[prost(message, optional, tag = "17")]
+    pub server_tls: ::core::option::Option<ServerTls>,
+}
+/// TLS to the servers of a pool. A connection's name is server_name, else the host of the request that it begins with,
+/// else the hostname of the server.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ServerTls {
+    #[prost(message, optional, tag = "1")]
+    pub profile: ::core::option::Option<TlsProfile>,
+    /// who must have signed the server's certificate; empty: it is not verified
+    #[prost(string, tag = "2")]
+    pub pki_profile_uuid: ::prost::alloc::string::String,
+    /// shown to servers that ask for one; empty: none
+    #[prost(string, tag = "3")]
+    pub certificate_uuid: ::prost::alloc::string::String,
+    /// the connection's name is sent
+    #[prost(bool, tag = "4")]
+    pub sni: bool,
+    #[prost(string, tag = "5")]
+    pub server_name: ::prost::alloc::string::String,
+    /// a certificate that is verified must be for one of domain_names
+    #[prost(bool, tag = "6")]
+    pub host_check: bool,
+    /// empty: for the connection's name
+    #[prost(string, repeated, tag = "7")]
+    pub domain_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Server {

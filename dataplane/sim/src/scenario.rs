@@ -140,7 +140,13 @@ fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Pl
         main.certificate_uuids = vec!["certificate".into()];
         certificates.push(certificate());
     }
-    api::Plan { revision: 1, virtual_services: vec![main], pools: vec![pool(rng, servers, calm)], certificates }
+    api::Plan {
+        revision: 1,
+        virtual_services: vec![main],
+        pools: vec![pool(rng, servers, calm)],
+        certificates,
+        ..api::Plan::default()
+    }
 }
 
 fn http_profile(rng: &mut Rng) -> api::HttpProfile {

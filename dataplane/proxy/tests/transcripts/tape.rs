@@ -129,7 +129,7 @@ pub fn plan(servers: usize) -> api::Plan {
         tcp: Some(api::TcpProfile::default()),
         ..Default::default()
     };
-    api::Plan { revision: 1, virtual_services: vec![service], pools: vec![pool], certificates: vec![] }
+    api::Plan { revision: 1, virtual_services: vec![service], pools: vec![pool], ..api::Plan::default() }
 }
 
 /// The same without HTTP.

@@ -65,6 +65,7 @@ pub fn plan() -> Plan {
             },
         ],
         certificates: vec![certificate!("certificate-1", "default-ec"), certificate!("certificate-2", "shop-rsa")],
+        pki_profiles: Vec::new(),
     }
 }
 

@@ -1091,6 +1091,7 @@ type Plan struct {
 	VirtualServices []*VirtualService      `protobuf:"bytes,2,rep,name=virtual_services,json=virtualServices,proto3" json:"virtual_services,omitempty"`
 	Pools           []*Pool                `protobuf:"bytes,3,rep,name=pools,proto3" json:"pools,omitempty"`
 	Certificates    []*Certificate         `protobuf:"bytes,4,rep,name=certificates,proto3" json:"certificates,omitempty"`
+	PkiProfiles     []*PkiProfile          `protobuf:"bytes,5,rep,name=pki_profiles,json=pkiProfiles,proto3" json:"pki_profiles,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1149,6 +1150,13 @@ func (x *Plan) GetPools() []*Pool {
 func (x *Plan) GetCertificates() []*Certificate {
 	if x != nil {
 		return x.Certificates
+	}
+	return nil
+}
+
+func (x *Plan) GetPkiProfiles() []*PkiProfile {
+	if x != nil {
+		return x.PkiProfiles
 	}
 	return nil
 }
@@ -1816,6 +1824,67 @@ func (x *Certificate) GetKeyPkcs8Der() []byte {
 	return nil
 }
 
+// Whom we trust to sign the certificates of servers.
+type PkiProfile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	CaCertsDer    [][]byte               `protobuf:"bytes,3,rep,name=ca_certs_der,json=caCertsDer,proto3" json:"ca_certs_der,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PkiProfile) Reset() {
+	*x = PkiProfile{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PkiProfile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PkiProfile) ProtoMessage() {}
+
+func (x *PkiProfile) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
+func (*PkiProfile) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *PkiProfile) GetUuid() string {
+	if x != nil {
+		return x.Uuid
+	}
+	return ""
+}
+
+func (x *PkiProfile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PkiProfile) GetCaCertsDer() [][]byte {
+	if x != nil {
+		return x.CaCertsDer
+	}
+	return nil
+}
+
 type Pool struct {
 	state                   protoimpl.MessageState `protogen:"open.v1"`
 	Uuid                    string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -1832,13 +1901,14 @@ type Pool struct {
 	MaxConnectionReuse      uint32                 `protobuf:"varint,14,opt,name=max_connection_reuse,json=maxConnectionReuse,proto3" json:"max_connection_reuse,omitempty"` // requests a connection
 	MaxIdleConnections      uint32                 `protobuf:"varint,15,opt,name=max_idle_connections,json=maxIdleConnections,proto3" json:"max_idle_connections,omitempty"` // a server and worker; 0: no limit of the operator's
 	FailAction              FailAction             `protobuf:"varint,16,opt,name=fail_action,json=failAction,proto3,enum=weir.dataplane.v1.FailAction" json:"fail_action,omitempty"`
+	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"` // unset: servers are spoken to in plain
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1850,7 +1920,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1863,7 +1933,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Pool) GetUuid() string {
@@ -1964,6 +2034,107 @@ func (x *Pool) GetFailAction() FailAction {
 	return FailAction_FAIL_ACTION_CLOSE_CONNECTION
 }
 
+func (x *Pool) GetServerTls() *ServerTls {
+	if x != nil {
+		return x.ServerTls
+	}
+	return nil
+}
+
+// TLS to the servers of a pool. A connection's name is server_name, else the host of the request that it begins with,
+// else the hostname of the server.
+type ServerTls struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Profile         *TlsProfile            `protobuf:"bytes,1,opt,name=profile,proto3" json:"profile,omitempty"`
+	PkiProfileUuid  string                 `protobuf:"bytes,2,opt,name=pki_profile_uuid,json=pkiProfileUuid,proto3" json:"pki_profile_uuid,omitempty"`  // who must have signed the server's certificate; empty: it is not verified
+	CertificateUuid string                 `protobuf:"bytes,3,opt,name=certificate_uuid,json=certificateUuid,proto3" json:"certificate_uuid,omitempty"` // shown to servers that ask for one; empty: none
+	Sni             bool                   `protobuf:"varint,4,opt,name=sni,proto3" json:"sni,omitempty"`                                               // the connection's name is sent
+	ServerName      string                 `protobuf:"bytes,5,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
+	HostCheck       bool                   `protobuf:"varint,6,opt,name=host_check,json=hostCheck,proto3" json:"host_check,omitempty"`      // a certificate that is verified must be for one of domain_names
+	DomainNames     []string               `protobuf:"bytes,7,rep,name=domain_names,json=domainNames,proto3" json:"domain_names,omitempty"` // empty: for the connection's name
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *ServerTls) Reset() {
+	*x = ServerTls{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServerTls) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServerTls) ProtoMessage() {}
+
+func (x *ServerTls) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
+func (*ServerTls) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ServerTls) GetProfile() *TlsProfile {
+	if x != nil {
+		return x.Profile
+	}
+	return nil
+}
+
+func (x *ServerTls) GetPkiProfileUuid() string {
+	if x != nil {
+		return x.PkiProfileUuid
+	}
+	return ""
+}
+
+func (x *ServerTls) GetCertificateUuid() string {
+	if x != nil {
+		return x.CertificateUuid
+	}
+	return ""
+}
+
+func (x *ServerTls) GetSni() bool {
+	if x != nil {
+		return x.Sni
+	}
+	return false
+}
+
+func (x *ServerTls) GetServerName() string {
+	if x != nil {
+		return x.ServerName
+	}
+	return ""
+}
+
+func (x *ServerTls) GetHostCheck() bool {
+	if x != nil {
+		return x.HostCheck
+	}
+	return false
+}
+
+func (x *ServerTls) GetDomainNames() []string {
+	if x != nil {
+		return x.DomainNames
+	}
+	return nil
+}
+
 type Server struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Id             string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // "10.0.0.1:80", unique in its pool
@@ -1979,7 +2150,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1991,7 +2162,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2004,7 +2175,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Server) GetId() string {
@@ -2072,7 +2243,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2084,7 +2255,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2097,7 +2268,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -2177,7 +2348,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2189,7 +2360,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2202,7 +2373,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -2306,7 +2477,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2318,7 +2489,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2331,7 +2502,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -2364,7 +2535,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2547,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2560,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -2498,12 +2669,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x02up\x18\x03 \x01(\bR\x02up\"&\n" +
 	"\x05Drain\x12\x1d\n" +
 	"\n" +
-	"timeout_ms\x18\x01 \x01(\rR\ttimeoutMs\"\xe3\x01\n" +
+	"timeout_ms\x18\x01 \x01(\rR\ttimeoutMs\"\xa5\x02\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
 	"\x05pools\x18\x03 \x03(\v2\x17.weir.dataplane.v1.PoolR\x05pools\x12B\n" +
-	"\fcertificates\x18\x04 \x03(\v2\x1e.weir.dataplane.v1.CertificateR\fcertificates\"\x81\x03\n" +
+	"\fcertificates\x18\x04 \x03(\v2\x1e.weir.dataplane.v1.CertificateR\fcertificates\x12@\n" +
+	"\fpki_profiles\x18\x05 \x03(\v2\x1d.weir.dataplane.v1.PkiProfileR\vpkiProfiles\"\x81\x03\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -2566,7 +2738,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
 	"\tchain_der\x18\x03 \x03(\fR\bchainDer\x12\"\n" +
-	"\rkey_pkcs8_der\x18\x04 \x01(\fR\vkeyPkcs8Der\"\x90\x05\n" +
+	"\rkey_pkcs8_der\x18\x04 \x01(\fR\vkeyPkcs8Der\"V\n" +
+	"\n" +
+	"PkiProfile\x12\x12\n" +
+	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
+	"\fca_certs_der\x18\x03 \x03(\fR\n" +
+	"caCertsDer\"\xcd\x05\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -2585,7 +2763,19 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x14max_connection_reuse\x18\x0e \x01(\rR\x12maxConnectionReuse\x120\n" +
 	"\x14max_idle_connections\x18\x0f \x01(\rR\x12maxIdleConnections\x12>\n" +
 	"\vfail_action\x18\x10 \x01(\x0e2\x1d.weir.dataplane.v1.FailActionR\n" +
-	"failAction\"\xbb\x01\n" +
+	"failAction\x12;\n" +
+	"\n" +
+	"server_tls\x18\x11 \x01(\v2\x1c.weir.dataplane.v1.ServerTlsR\tserverTls\"\x8e\x02\n" +
+	"\tServerTls\x127\n" +
+	"\aprofile\x18\x01 \x01(\v2\x1d.weir.dataplane.v1.TlsProfileR\aprofile\x12(\n" +
+	"\x10pki_profile_uuid\x18\x02 \x01(\tR\x0epkiProfileUuid\x12)\n" +
+	"\x10certificate_uuid\x18\x03 \x01(\tR\x0fcertificateUuid\x12\x10\n" +
+	"\x03sni\x18\x04 \x01(\bR\x03sni\x12\x1f\n" +
+	"\vserver_name\x18\x05 \x01(\tR\n" +
+	"serverName\x12\x1d\n" +
+	"\n" +
+	"host_check\x18\x06 \x01(\bR\thostCheck\x12!\n" +
+	"\fdomain_names\x18\a \x03(\tR\vdomainNames\"\xbb\x01\n" +
 	"\x06Server\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -2672,7 +2862,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(ProxyProtocol)(0),             // 0: weir.dataplane.v1.ProxyProtocol
 	(XffUpdate)(0),                 // 1: weir.dataplane.v1.XffUpdate
@@ -2699,12 +2889,14 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*TcpProfile)(nil),             // 22: weir.dataplane.v1.TcpProfile
 	(*TlsProfile)(nil),             // 23: weir.dataplane.v1.TlsProfile
 	(*Certificate)(nil),            // 24: weir.dataplane.v1.Certificate
-	(*Pool)(nil),                   // 25: weir.dataplane.v1.Pool
-	(*Server)(nil),                 // 26: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 27: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 28: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 29: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 30: weir.dataplane.v1.ServerCounters
+	(*PkiProfile)(nil),             // 25: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 26: weir.dataplane.v1.Pool
+	(*ServerTls)(nil),              // 27: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 28: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 29: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 30: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 31: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 32: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	9,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -2715,34 +2907,37 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	9,  // 5: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
 	11, // 6: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
 	12, // 7: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	27, // 8: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	29, // 8: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
 	10, // 9: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	13, // 10: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
 	13, // 11: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
 	15, // 12: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
 	18, // 13: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	25, // 14: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	26, // 14: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
 	24, // 15: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	19, // 16: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	20, // 17: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	21, // 18: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	22, // 19: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	23, // 20: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	1,  // 21: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	0,  // 22: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	2,  // 23: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	3,  // 24: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	4,  // 25: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	26, // 26: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	5,  // 27: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	28, // 28: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	30, // 29: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	29, // 30: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	25, // 16: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	19, // 17: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	20, // 18: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	21, // 19: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	22, // 20: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	23, // 21: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	1,  // 22: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	0,  // 23: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	2,  // 24: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	3,  // 25: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	4,  // 26: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	28, // 27: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	5,  // 28: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	27, // 29: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	23, // 30: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	30, // 31: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	32, // 32: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	31, // 33: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -2769,7 +2964,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -668,6 +668,7 @@ type Resource struct {
 	//	*Resource_Pool
 	//	*Resource_Certificate
 	//	*Resource_HealthMonitor
+	//	*Resource_PkiProfile
 	Body          isResource_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -753,6 +754,15 @@ func (x *Resource) GetHealthMonitor() *HealthMonitor {
 	return nil
 }
 
+func (x *Resource) GetPkiProfile() *v1.PkiProfile {
+	if x != nil {
+		if x, ok := x.Body.(*Resource_PkiProfile); ok {
+			return x.PkiProfile
+		}
+	}
+	return nil
+}
+
 type isResource_Body interface {
 	isResource_Body()
 }
@@ -773,6 +783,10 @@ type Resource_HealthMonitor struct {
 	HealthMonitor *HealthMonitor `protobuf:"bytes,5,opt,name=health_monitor,json=healthMonitor,proto3,oneof"`
 }
 
+type Resource_PkiProfile struct {
+	PkiProfile *v1.PkiProfile `protobuf:"bytes,6,opt,name=pki_profile,json=pkiProfile,proto3,oneof"`
+}
+
 func (*Resource_VirtualService) isResource_Body() {}
 
 func (*Resource_Pool) isResource_Body() {}
@@ -780,6 +794,8 @@ func (*Resource_Pool) isResource_Body() {}
 func (*Resource_Certificate) isResource_Body() {}
 
 func (*Resource_HealthMonitor) isResource_Body() {}
+
+func (*Resource_PkiProfile) isResource_Body() {}
 
 // A pool is the data plane's business, its monitors are the agent's.
 type Pool struct {
@@ -1949,13 +1965,15 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\aremoved\x18\x05 \x03(\tR\aremoved\"Z\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x126\n" +
-	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\xac\x02\n" +
+	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\xee\x02\n" +
 	"\bResource\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12L\n" +
 	"\x0fvirtual_service\x18\x02 \x01(\v2!.weir.dataplane.v1.VirtualServiceH\x00R\x0evirtualService\x12*\n" +
 	"\x04pool\x18\x03 \x01(\v2\x14.weir.engine.v1.PoolH\x00R\x04pool\x12B\n" +
 	"\vcertificate\x18\x04 \x01(\v2\x1e.weir.dataplane.v1.CertificateH\x00R\vcertificate\x12F\n" +
-	"\x0ehealth_monitor\x18\x05 \x01(\v2\x1d.weir.engine.v1.HealthMonitorH\x00R\rhealthMonitorB\x06\n" +
+	"\x0ehealth_monitor\x18\x05 \x01(\v2\x1d.weir.engine.v1.HealthMonitorH\x00R\rhealthMonitor\x12@\n" +
+	"\vpki_profile\x18\x06 \x01(\v2\x1d.weir.dataplane.v1.PkiProfileH\x00R\n" +
+	"pkiProfileB\x06\n" +
 	"\x04body\"e\n" +
 	"\x04Pool\x12+\n" +
 	"\x04pool\x18\x01 \x01(\v2\x17.weir.dataplane.v1.PoolR\x04pool\x120\n" +
@@ -2114,9 +2132,10 @@ var file_engine_v1_engine_proto_goTypes = []any{
 	(*Event)(nil),             // 25: weir.engine.v1.Event
 	(*v1.VirtualService)(nil), // 26: weir.dataplane.v1.VirtualService
 	(*v1.Certificate)(nil),    // 27: weir.dataplane.v1.Certificate
-	(*v1.Pool)(nil),           // 28: weir.dataplane.v1.Pool
-	(*v1.Sample)(nil),         // 29: weir.dataplane.v1.Sample
-	(*v1.Finding)(nil),        // 30: weir.dataplane.v1.Finding
+	(*v1.PkiProfile)(nil),     // 28: weir.dataplane.v1.PkiProfile
+	(*v1.Pool)(nil),           // 29: weir.dataplane.v1.Pool
+	(*v1.Sample)(nil),         // 30: weir.dataplane.v1.Sample
+	(*v1.Finding)(nil),        // 31: weir.dataplane.v1.Finding
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
 	8,  // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
@@ -2127,37 +2146,38 @@ var file_engine_v1_engine_proto_depIdxs = []int32{
 	12, // 5: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
 	27, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
 	13, // 7: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
-	28, // 8: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
-	0,  // 9: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
-	14, // 10: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	15, // 11: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	17, // 12: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	19, // 13: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	20, // 14: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	21, // 15: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	22, // 16: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	29, // 17: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	25, // 18: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	18, // 19: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	21, // 20: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	22, // 21: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	30, // 22: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	1,  // 23: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	30, // 24: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	2,  // 25: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	23, // 26: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	24, // 27: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	3,  // 28: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	5,  // 29: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	16, // 30: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	4,  // 31: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	6,  // 32: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	7,  // 33: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	31, // [31:34] is the sub-list for method output_type
-	28, // [28:31] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	28, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
+	29, // 9: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	0,  // 10: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
+	14, // 11: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
+	15, // 12: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	17, // 13: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	19, // 14: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	20, // 15: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	21, // 16: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	22, // 17: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	30, // 18: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	25, // 19: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	18, // 20: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	21, // 21: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	22, // 22: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	31, // 23: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	1,  // 24: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	31, // 25: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	2,  // 26: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	23, // 27: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	24, // 28: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	3,  // 29: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	5,  // 30: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	16, // 31: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	4,  // 32: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	6,  // 33: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	7,  // 34: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	32, // [32:35] is the sub-list for method output_type
+	29, // [29:32] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -2174,6 +2194,7 @@ func file_engine_v1_engine_proto_init() {
 		(*Resource_Pool)(nil),
 		(*Resource_Certificate)(nil),
 		(*Resource_HealthMonitor)(nil),
+		(*Resource_PkiProfile)(nil),
 	}
 	file_engine_v1_engine_proto_msgTypes[13].OneofWrappers = []any{
 		(*Report_Hello)(nil),

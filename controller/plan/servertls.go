@@ -1,0 +1,61 @@
+package plan
+
+import (
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// serverTLS is how engines encrypt to the servers of a pool, nil if they do not; the parts are what they need for it.
+// What was asked for and cannot be had blocks: without it servers would get less protection than the operator believes.
+func serverTLS(from *model.Pool, report *report) (*dataplanev1.ServerTls, []*enginev1.Resource) {
+	missing := from.SSLProfileRef != "" && from.SSLProfile == nil ||
+		from.PKIProfileRef != "" && from.PKIProfile == nil ||
+		from.CertificateRef != "" && from.Certificate == nil
+	if missing {
+		report.blocked = true // model has said why
+		return nil, nil
+	}
+	warnUnencrypted(from, report)
+	if from.SSLProfile == nil {
+		return nil, nil
+	}
+	compiled := &dataplanev1.ServerTls{
+		Profile:     tlsProfile(from.SSLProfile, report),
+		Sni:         from.SNIEnabled,
+		ServerName:  from.ServerName,
+		HostCheck:   from.HostCheckEnabled,
+		DomainNames: from.DomainNames,
+	}
+	report.block(about("pool", from.Identity, from.Named), "ssl_profile_ref",
+		"engines cannot encrypt to servers yet: remove it, and give plain ports")
+	var parts []*enginev1.Resource
+	if profile := from.PKIProfile; profile != nil {
+		compiled.PkiProfileUuid = profile.UUID
+		trusted := &dataplanev1.PkiProfile{Uuid: profile.UUID, Name: profile.Name, CaCertsDer: profile.Authorities()}
+		parts = append(parts, &enginev1.Resource{Uuid: profile.UUID, Body: &enginev1.Resource_PkiProfile{PkiProfile: trusted}})
+	}
+	if from.Certificate != nil {
+		compiled.CertificateUuid = from.Certificate.UUID
+		parts = append(parts, certificate(from.Certificate))
+	}
+	return compiled, parts
+}
+
+// warnUnencrypted names what has no effect for want of something else.
+func warnUnencrypted(from *model.Pool, report *report) {
+	subject := about("pool", from.Identity, from.Named)
+	without := func(field, what string, set bool) {
+		if set {
+			report.warn(subject, field, "has no effect without %s", what)
+		}
+	}
+	if from.SSLProfile == nil {
+		without("pki_profile_ref", "ssl_profile_ref: servers are spoken to in plain", from.PKIProfile != nil)
+		without("ssl_key_and_certificate_ref", "ssl_profile_ref: servers are spoken to in plain", from.Certificate != nil)
+		without("server_name", "ssl_profile_ref: servers are spoken to in plain", from.ServerName != "")
+	}
+	without("host_check_enabled", "pki_profile_ref: the certificates of servers are not verified",
+		from.HostCheckEnabled && from.PKIProfile == nil)
+	without("domain_name", "host_check_enabled", len(from.DomainNames) > 0 && !from.HostCheckEnabled)
+}
