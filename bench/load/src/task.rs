@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use weir_tls::{ClientConfig, ClientSettings, Group, Provider, Version};
+use weir_tls::{ClientConfig, ClientSettings, Group, Provider, ServerName, Version};
 use weir_wire::http1::Method;
 
 use crate::{Failure, flags::Flags};
@@ -34,7 +34,7 @@ pub struct Task {
 
 pub struct Tls {
     pub config: ClientConfig,
-    pub name: String,
+    pub name: ServerName,
 }
 
 impl Task {
@@ -45,7 +45,10 @@ impl Task {
         let address = address.map_err(|why| format!("{} cannot be resolved: {why}", url.host))?.next();
         let address = address.ok_or_else(|| format!("{} has no address", url.host))?;
         let tls = match url.tls {
-            true => Some(Tls { config: client_config(flags)?, name: flags.sni.as_deref().unwrap_or(url.host).into() }),
+            true => {
+                let name = ServerName::parse(flags.sni.as_deref().unwrap_or(url.host)).map_err(|e| e.to_string())?;
+                Some(Tls { config: client_config(flags)?, name })
+            }
             false => None,
         };
         let share =

@@ -1,6 +1,6 @@
 //! What a simulated client speaks through: plain bytes, or Weir's own TLS client session.
 
-use weir_tls::{ClientConfig, TlsSession};
+use weir_tls::{ClientConfig, ServerName, TlsSession};
 
 pub enum Channel {
     Plain,
@@ -26,7 +26,7 @@ impl Channel {
     /// A channel, and what it says first.
     pub fn tls(config: &ClientConfig) -> Result<(Self, Vec<u8>), weir_tls::Error> {
         let mut hello = Vec::new();
-        let session = Box::new(TlsSession::client(config, "sim.test", &mut hello)?);
+        let session = Box::new(TlsSession::client(config, &ServerName::parse("sim.test")?, &mut hello)?);
         Ok((Channel::Tls { session, waiting: Vec::new(), ready: false }, hello))
     }
 

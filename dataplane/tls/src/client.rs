@@ -1,22 +1,35 @@
-//! The client side, for our own load generator: it measures the server, so it checks nothing and spends little.
+//! The client side of TLS: how the proxy speaks to the servers of a pool, and our own load generator to the proxy.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use rustls::{
-    DigitallySignedStruct, SignatureScheme,
-    client::{
-        Resumption,
-        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    },
+    client::{ResolvesClientCert, Resumption, danger::ServerCertVerifier},
     crypto::CryptoProvider,
-    pki_types::{CertificateDer, ServerName, UnixTime},
+    sign::{CertifiedKey, SingleCertAndKey},
 };
 
-use crate::{Error, Group, Provider, Version, suites};
+use crate::{
+    Certificate, Error, Group, Provider, TlsSettings, Verification, Version, Warning,
+    offer::Offer,
+    sessions::{Sessions, SessionsWith},
+    suites,
+    verify::{Unverified, Verifier},
+};
 
-/// Sessions kept for resumption, for each configuration.
+/// Sessions kept for resumption by each configuration of the load generator.
 const SESSIONS_MAX: usize = 1024;
 
+/// What a pool wants of TLS to its servers, beside versions and cipher suites.
+#[derive(Clone, Debug)]
+pub struct PeerSettings {
+    /// `None`: servers are not verified.
+    pub verification: Option<Verification>,
+    /// Shown to servers that ask for one.
+    pub certificate: Option<Certificate>,
+    pub sni: bool,
+}
+
+/// Of the load generator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClientSettings {
     pub versions: Vec<Version>,
@@ -28,12 +41,53 @@ pub struct ClientSettings {
 }
 
 /// Cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ClientConfig {
     pub(crate) rustls: Arc<rustls::ClientConfig>,
+    pub(crate) send_close_notify: bool,
+    /// By server, where they are resumed.
+    sessions: Option<Arc<Sessions>>,
 }
 
 impl ClientConfig {
+    /// For the servers of a pool.
+    pub fn build(
+        settings: &TlsSettings,
+        peer: &PeerSettings,
+        provider: &Provider,
+    ) -> Result<(Self, Vec<Warning>), Error> {
+        let (offer, warnings) = Offer::new(settings, &provider.crypto)?;
+        let crypto = offer.crypto(provider);
+        let algorithms = crypto.signature_verification_algorithms;
+        let verifier: Arc<dyn ServerCertVerifier> = match &peer.verification {
+            Some(verification) => Arc::new(Verifier { verification: verification.clone(), algorithms }),
+            None => Arc::new(Unverified { schemes: algorithms.supported_schemes() }),
+        };
+        let builder = rustls::ClientConfig::builder_with_provider(crypto)
+            .with_protocol_versions(&offer.versions())
+            .map_err(|error| Error::Refused(error.to_string()))?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let mut rustls = match &peer.certificate {
+            Some(certificate) => builder.with_client_cert_resolver(shown(certificate)),
+            None => builder.with_no_client_auth(),
+        };
+        rustls.enable_sni = peer.sni;
+        rustls.resumption = Resumption::disabled();
+        let sessions = settings.session_resumption.then(Arc::default);
+        Ok((Self { rustls: Arc::new(rustls), send_close_notify: settings.send_close_notify, sessions }, warnings))
+    }
+
+    /// The same for one server, by a number of the caller's: what a session with it is remembered by.
+    pub fn towards(&self, server: u32) -> Self {
+        let mut config = self.clone();
+        if let Some(all) = &self.sessions {
+            let sessions = SessionsWith { server, all: all.clone() };
+            Arc::make_mut(&mut config.rustls).resumption = Resumption::store(Arc::new(sessions));
+        }
+        config
+    }
+
     /// Neither the certificate nor its signature is verified: the peer is our own, and the check would cost the load
     /// generator more than the server's signature costs the server.
     pub fn unverified(settings: &ClientSettings, provider: &Provider) -> Result<Self, Error> {
@@ -57,8 +111,20 @@ impl ClientConfig {
             true => Resumption::in_memory_sessions(SESSIONS_MAX),
             false => Resumption::disabled(),
         };
-        Ok(Self { rustls: Arc::new(rustls) })
+        Ok(Self { rustls: Arc::new(rustls), send_close_notify: true, sessions: None })
     }
+}
+
+impl fmt::Debug for ClientConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suites =
+            self.rustls.crypto_provider().cipher_suites.iter().filter_map(|suite| suites::iana_name(suite.suite()));
+        f.debug_tuple("ClientConfig").field(&suites.collect::<Vec<_>>()).finish()
+    }
+}
+
+fn shown(certificate: &Certificate) -> Arc<dyn ResolvesClientCert> {
+    Arc::new(SingleCertAndKey::from(CertifiedKey::clone(&certificate.certified)))
 }
 
 fn chosen_suites(
@@ -70,44 +136,4 @@ fn chosen_suites(
     }
     let named = |name: &String| suites::named(name, crypto).ok_or_else(|| Error::UnknownCipherSuite(name.clone()));
     settings.cipher_suites.iter().map(named).collect()
-}
-
-#[derive(Debug)]
-struct Unverified {
-    schemes: Vec<SignatureScheme>,
-}
-
-impl ServerCertVerifier for Unverified {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _cert: &CertificateDer<'_>,
-        _dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _cert: &CertificateDer<'_>,
-        _dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes.clone()
-    }
 }

@@ -8,6 +8,10 @@ pub enum Error {
     CertificateMissing,
     CertificateUnreadable(String),
     KeyUnreadable(String),
+    AuthorityUnreadable {
+        position: usize,
+        why: String,
+    },
     KeyMismatch,
     NoCertificate,
     NoVersion,
@@ -21,6 +25,8 @@ pub enum Error {
     Refused(String),
     // The peer's. The alert that answers it has been handed to the caller.
     Peer(String),
+    /// The server's certificate is not one that we trust, or not for the name it should be.
+    Untrusted(String),
     HandshakeTooLong,
     // The caller's.
     NotHandshaken,
@@ -35,6 +41,7 @@ impl fmt::Display for Error {
             Error::CertificateMissing => write!(f, "holds no certificate"),
             Error::CertificateUnreadable(why) => write!(f, "certificate is not X.509 version 3 in DER: {why}"),
             Error::KeyUnreadable(why) => write!(f, "private key is not RSA, ECDSA or EdDSA in PKCS#8: {why}"),
+            Error::AuthorityUnreadable { why, .. } => write!(f, "is not the certificate of an authority in DER: {why}"),
             Error::KeyMismatch => write!(f, "private key does not belong to the certificate"),
             Error::NoCertificate => write!(f, "TLS needs at least one certificate"),
             Error::NoVersion => write!(f, "no TLS version that is implemented; allow TLS 1.2 or 1.3"),
@@ -48,7 +55,7 @@ impl fmt::Display for Error {
             }
             Error::BadServerName(name) => write!(f, "{name:?} is neither a host name nor an IP address"),
             Error::Refused(why) => write!(f, "configuration refused: {why}"),
-            Error::Peer(why) => write!(f, "{why}"),
+            Error::Peer(why) | Error::Untrusted(why) => write!(f, "{why}"),
             Error::HandshakeTooLong => write!(f, "handshake too long"),
             Error::NotHandshaken => write!(f, "nothing can be sent before the handshake is complete"),
             Error::Closed => write!(f, "nothing can be sent after close_notify"),

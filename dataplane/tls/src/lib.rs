@@ -1,7 +1,8 @@
 //! TLS 1.2 and 1.3 by rustls and aws-lc-rs, behind one [`TlsSession`]: bytes in, bytes and plaintext out, no socket.
 //!
-//! Flow: `snapshot` builds a [`ServerConfig`] per virtual service from [`Certificate`]s and [`TlsSettings`]; `proxy` opens
-//! a [`TlsSession`] per client connection; `weir-load` uses the client side. No type of rustls leaves this crate.
+//! Flow: `snapshot` builds a [`ServerConfig`] per virtual service and a [`ClientConfig`] per pool from [`TlsSettings`],
+//! [`Certificate`]s and [`Authorities`]; `proxy` opens a [`TlsSession`] per connection, whichever side of it we are;
+//! `weir-load` uses the client side. No type of rustls leaves this crate.
 //! It uses rustls' unbuffered API: a connection with nothing in flight keeps no buffer. What a peer sends can end its own
 //! session and nothing else.
 #![forbid(unsafe_code)]
@@ -9,18 +10,23 @@
 mod certificate;
 mod client;
 mod error;
+mod offer;
 mod provider;
 mod server;
 mod session;
+mod sessions;
 mod sni;
 mod suites;
 mod unbuffered;
+mod verify;
 
 pub use certificate::{Certificate, KeyType};
-pub use client::{ClientConfig, ClientSettings};
+pub use client::{ClientConfig, ClientSettings, PeerSettings};
 pub use error::Error;
+pub use offer::{TlsSettings, Warning};
 pub use provider::{Group, Provider};
-pub use server::{ServerConfig, TlsSettings, Warning};
+pub use server::ServerConfig;
 pub use session::{Handshaken, Progress, TlsSession};
 pub use suites::Version;
 pub use unbuffered::{RECORD_OVERHEAD_MAX, Sent};
+pub use verify::{Authorities, HostCheck, ServerName, Verification};

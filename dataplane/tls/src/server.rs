@@ -1,40 +1,10 @@
-//! The TLS side of a virtual service: versions, cipher suites, certificates and resumption, as the operator set them.
+//! The server side of TLS, of a virtual service: certificates by SNI, and session tickets.
 
 use std::{fmt, sync::Arc};
 
-use rustls::{SupportedCipherSuite, crypto::CryptoProvider, server::NoServerSessionStorage};
+use rustls::server::NoServerSessionStorage;
 
-use crate::{Certificate, Error, Group, KeyType, Provider, Version, sni::CertificatesByName, suites};
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TlsSettings {
-    /// Of the service, unique and lasting: configurations of one name honour each other's session tickets.
-    pub name: String,
-    pub versions: Vec<Version>,
-    /// IANA names, in order of preference.
-    pub cipher_suites: Vec<String>,
-    pub prefer_client_order: bool,
-    pub session_resumption: bool,
-    pub send_close_notify: bool,
-}
-
-/// What was asked for and is not offered; the rest works.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Warning {
-    VersionsNotImplemented(Vec<Version>),
-    /// All of them in one, as the operator named them in one list.
-    CipherSuitesNotImplemented(Vec<String>),
-    /// The version is allowed, but none of its cipher suites is.
-    VersionWithoutCipherSuite(Version),
-    /// The certificate at this position has no DNS name and is no default: no client ever gets it.
-    CertificateNeverChosen {
-        position: usize,
-    },
-    /// Only TLS 1.2, and no suite fits the key type of the certificate at this position.
-    CertificateWithoutCipherSuite {
-        position: usize,
-    },
-}
+use crate::{Certificate, Error, Provider, TlsSettings, Warning, offer::Offer, sni::CertificatesByName, suites};
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -64,7 +34,11 @@ impl ServerConfig {
         let hidden = certificates.iter().map(|certificate| by_name.never_chooses(certificate));
         warnings.extend(positions(hidden, |position| Warning::CertificateNeverChosen { position }));
 
-        let mut rustls = offer.config(provider)?.with_no_client_auth().with_cert_resolver(Arc::new(by_name));
+        let mut rustls = rustls::ServerConfig::builder_with_provider(offer.crypto(provider))
+            .with_protocol_versions(&offer.versions())
+            .map_err(|error| Error::Refused(error.to_string()))?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(by_name));
         rustls.ignore_client_order = !settings.prefer_client_order;
         // Who offers protocols and not this one is refused (RFC 7301 §3.2): it would speak HTTP/2 to us.
         rustls.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -96,73 +70,10 @@ fn positions(flags: impl Iterator<Item = bool>, warning: impl Fn(usize) -> Warni
     flags.enumerate().filter(|(_, flag)| *flag).map(|(position, _)| warning(position)).collect()
 }
 
-/// The versions and suites that are asked for and implemented.
-struct Offer {
-    versions: Vec<Version>,
-    suites: Vec<SupportedCipherSuite>,
-}
-
-impl Offer {
-    fn new(settings: &TlsSettings, crypto: &CryptoProvider) -> Result<(Self, Vec<Warning>), Error> {
-        let mut warnings = Vec::new();
-        let (mut versions, unknown): (Vec<_>, Vec<_>) =
-            settings.versions.iter().partition::<Vec<Version>, _>(|version| version.implemented().is_some());
-        if !unknown.is_empty() {
-            warnings.push(Warning::VersionsNotImplemented(unknown));
-        }
-        if versions.is_empty() {
-            return Err(Error::NoVersion);
-        }
-        let (mut suites, mut unknown) = (Vec::new(), Vec::new());
-        for name in &settings.cipher_suites {
-            match suites::named(name, crypto) {
-                Some(suite) => suites.push(suite),
-                None => unknown.push(name.clone()),
-            }
-        }
-        if !unknown.is_empty() {
-            warnings.push(Warning::CipherSuitesNotImplemented(unknown));
-        }
-        suites.retain(|suite| versions.contains(&suites::version_of(*suite)));
-        versions.retain(|version| {
-            let usable = suites.iter().any(|suite| suites::version_of(*suite) == *version);
-            if !usable {
-                warnings.push(Warning::VersionWithoutCipherSuite(*version));
-            }
-            usable
-        });
-        if versions.is_empty() {
-            return Err(Error::NoCipherSuite);
-        }
-        Ok((Self { versions, suites }, warnings))
-    }
-
-    /// In TLS 1.3 a suite says nothing about the certificate.
-    fn fits(&self, key_type: KeyType) -> bool {
-        let signs = |suite: &SupportedCipherSuite| suites::key_type_of(*suite).is_none_or(|other| other == key_type);
-        self.suites.iter().any(signs)
-    }
-
-    fn config(
-        self,
-        provider: &Provider,
-    ) -> Result<rustls::ConfigBuilder<rustls::ServerConfig, rustls::WantsVerifier>, Error> {
-        let crypto = CryptoProvider {
-            cipher_suites: self.suites,
-            kx_groups: Group::ALL.map(Group::supported).to_vec(),
-            ..CryptoProvider::clone(&provider.crypto)
-        };
-        let versions: Vec<_> = self.versions.iter().filter_map(|version| version.implemented()).collect();
-        rustls::ServerConfig::builder_with_provider(Arc::new(crypto))
-            .with_protocol_versions(&versions)
-            .map_err(|error| Error::Refused(error.to_string()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ClientConfig, ClientSettings, TlsSession};
+    use crate::{ClientConfig, ClientSettings, Group, ServerName, TlsSession, Version};
 
     /// What a TLS 1.2 client that offers these protocols is answered.
     fn answer_to(offer: &[&str]) -> (Result<(), Error>, Vec<u8>) {
@@ -184,11 +95,11 @@ mod tests {
             groups: vec![Group::X25519],
             session_resumption: false,
         };
-        let mut client = rustls::ClientConfig::clone(&ClientConfig::unverified(&settings, &provider).unwrap().rustls);
-        client.alpn_protocols = offer.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let mut client = ClientConfig::unverified(&settings, &provider).unwrap();
+        Arc::make_mut(&mut client.rustls).alpn_protocols = offer.iter().map(|name| name.as_bytes().to_vec()).collect();
 
         let (mut hello, mut answer) = (Vec::new(), Vec::new());
-        TlsSession::client(&ClientConfig { rustls: Arc::new(client) }, "a.test", &mut hello).unwrap();
+        TlsSession::client(&client, &ServerName::parse("a.test").unwrap(), &mut hello).unwrap();
         let outcome = TlsSession::server(&server).unwrap().receive(&mut hello, &mut |_| {}, &mut answer);
         (outcome.map(|_| ()), answer)
     }

@@ -3,13 +3,10 @@
 //! rustls decrypts in the caller's own buffer. Only the tail of a record that is not whole yet is kept here, and given
 //! up again as soon as the record is complete, so an idle session holds keys and no buffer.
 
-use rustls::{
-    CommonState, HandshakeKind, client::UnbufferedClientConnection, pki_types::ServerName,
-    server::UnbufferedServerConnection,
-};
+use rustls::{CommonState, HandshakeKind, client::UnbufferedClientConnection, server::UnbufferedServerConnection};
 
 use crate::{
-    ClientConfig, Error, Group, ServerConfig, Version, suites,
+    ClientConfig, Error, Group, ServerConfig, ServerName, Version, suites,
     unbuffered::{Sent, Unbuffered},
 };
 
@@ -75,12 +72,10 @@ impl TlsSession {
         Ok(Self::new(End::Server(Box::new(connection)), config.send_close_notify))
     }
 
-    /// Begins a handshake with the server called `name`, a host name or an IP address; its first flight is appended to
-    /// `to_peer`.
-    pub fn client(config: &ClientConfig, name: &str, to_peer: &mut Vec<u8>) -> Result<Self, Error> {
-        let name = ServerName::try_from(name.to_owned()).map_err(|_| Error::BadServerName(name.to_owned()))?;
-        let connection = UnbufferedClientConnection::new(config.rustls.clone(), name).map_err(refused)?;
-        let mut session = Self::new(End::Client(Box::new(connection)), true);
+    /// Begins a handshake with the server called `name`; its first flight is appended to `to_peer`.
+    pub fn client(config: &ClientConfig, name: &ServerName, to_peer: &mut Vec<u8>) -> Result<Self, Error> {
+        let connection = UnbufferedClientConnection::new(config.rustls.clone(), name.0.clone()).map_err(refused)?;
+        let mut session = Self::new(End::Client(Box::new(connection)), config.send_close_notify);
         session.receive(&mut [], &mut |_| {}, to_peer)?;
         Ok(session)
     }
@@ -197,7 +192,10 @@ impl TlsSession {
             if to_peer.len() == queued_bytes && self.state().protocol_version().is_none() {
                 to_peer.extend_from_slice(&DECODE_ERROR);
             }
-            self.failed(Error::Peer(error.to_string()))
+            self.failed(match error {
+                rustls::Error::InvalidCertificate(_) => Error::Untrusted(error.to_string()),
+                _ => Error::Peer(error.to_string()),
+            })
         })?;
         progress.closed |= pumped.closed;
         self.peer_closed |= pumped.closed;
@@ -279,7 +277,7 @@ mod tests {
         let client = ClientConfig::unverified(&settings, &provider).unwrap();
 
         let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
-        let mut client = TlsSession::client(&client, "a.test", &mut to_server).unwrap();
+        let mut client = TlsSession::client(&client, &ServerName::parse("a.test").unwrap(), &mut to_server).unwrap();
         let mut server = server(&provider);
         while !to_server.is_empty() {
             server.receive(&mut to_server, &mut |_| {}, &mut to_client).unwrap();

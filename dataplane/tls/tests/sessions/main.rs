@@ -8,4 +8,5 @@ mod close;
 mod faults;
 mod pair;
 mod resumption;
+mod servers;
 mod suites;

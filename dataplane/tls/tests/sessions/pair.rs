@@ -2,7 +2,7 @@
 
 use weir_tls::{
     Certificate, ClientConfig, ClientSettings, Error, Group, Progress, Provider, RECORD_OVERHEAD_MAX, ServerConfig,
-    TlsSession, TlsSettings, Version,
+    ServerName, TlsSession, TlsSettings, Version,
 };
 
 pub const ECDSA: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
@@ -33,6 +33,8 @@ pub const DEFAULT_EC: (&[u8], &[u8]) = der!("default-ec");
 pub const DEFAULT_RSA: (&[u8], &[u8]) = der!("default-rsa");
 pub const SHOP_EC: (&[u8], &[u8]) = der!("shop-ec");
 pub const SHOP_RSA: (&[u8], &[u8]) = der!("shop-rsa");
+pub const ISSUED: (&[u8], &[u8]) = der!("issued");
+pub const AUTHORITY: &[u8] = der!("authority").0;
 pub const WILD_P384: (&[u8], &[u8]) = der!("wild-p384");
 
 pub fn certificate((chain, key): (&[u8], &[u8])) -> Certificate {
@@ -119,7 +121,7 @@ impl Pair {
     pub fn new(client: &ClientConfig, server: &ServerConfig, name: &str) -> Self {
         let side = |session, to_peer| Side { session, to_peer, plaintext: Vec::new(), progress: Progress::default() };
         let mut hello = Vec::new();
-        let session = TlsSession::client(client, name, &mut hello).unwrap();
+        let session = TlsSession::client(client, &ServerName::parse(name).unwrap(), &mut hello).unwrap();
         Self { client: side(session, hello), server: side(TlsSession::server(server).unwrap(), Vec::new()) }
     }
 
