@@ -8,7 +8,9 @@ use weir_api::dataplane::v1::{Plan, VirtualService};
 use crate::{
     Finding, Listener, Recycled, Snapshot, Worker, certificate,
     finding::{Findings, Subject},
+    pki_profile,
     pool::{self, PoolReader, server_key},
+    server_tls::ServerTlsReader,
     service::{self, KeptService, ServiceReader, listener_address},
     snapshot::Numbers,
 };
@@ -41,7 +43,19 @@ impl Snapshot {
             let before = previous.certificates.get(&source.uuid);
             (&source.uuid, certificate::read(source, before, &worker.provider, &mut findings))
         });
-        let reader = PoolReader { pool_ids: &numbers.pools, server_ids: &numbers.servers, workers: worker.workers };
+        let pki_profiles = read_all(&plan.pki_profiles, |source| {
+            (&source.uuid, pki_profile::read(source, previous.pki_profiles.get(&source.uuid), &mut findings))
+        });
+        let reader = PoolReader {
+            pool_ids: &numbers.pools,
+            server_ids: &numbers.servers,
+            workers: worker.workers,
+            tls: ServerTlsReader {
+                certificates: &certificates,
+                pki_profiles: &pki_profiles,
+                provider: &worker.provider,
+            },
+        };
         let pools = read_all(&plan.pools, |source| {
             (&source.uuid, reader.read(source, previous.pools.get(&source.uuid), &mut findings))
         });
@@ -59,6 +73,7 @@ impl Snapshot {
             services: whole(services),
             pools: whole(pools),
             certificates: whole(certificates),
+            pki_profiles: whole(pki_profiles),
             numbers,
             recycled,
         };
@@ -88,6 +103,7 @@ fn check_size(plan: &Plan, findings: &mut Findings) {
         ("pool", "pools", plan.pools.len(), OBJECTS_MAX),
         ("pool", "servers", servers, SERVERS_MAX),
         ("sslkeyandcertificate", "certificates", plan.certificates.len(), OBJECTS_MAX),
+        ("pkiprofile", "PKI profiles", plan.pki_profiles.len(), OBJECTS_MAX),
     ] {
         if len > most {
             let everything = Subject { kind, uuid: "", name: "" };
@@ -104,6 +120,7 @@ fn check_names(plan: &Plan, findings: &mut Findings) {
     unique(plan.virtual_services.iter().map(service::subject), findings);
     unique(plan.pools.iter().map(pool::subject), findings);
     unique(plan.certificates.iter().map(certificate::subject), findings);
+    unique(plan.pki_profiles.iter().map(pki_profile::subject), findings);
 }
 
 fn unique<'p>(subjects: impl Iterator<Item = Subject<'p>>, findings: &mut Findings) {

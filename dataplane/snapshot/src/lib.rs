@@ -11,12 +11,15 @@ mod build;
 mod certificate;
 mod finding;
 mod ids;
+mod pki_profile;
 mod pool;
+mod server_tls;
 mod service;
 mod snapshot;
 mod tls;
 
 pub use finding::Finding;
 pub use pool::{FailAction, HashInput, Pool, PoolTimeouts, Server};
+pub use server_tls::ServerTls;
 pub use service::{Application, Tcp, VirtualService};
 pub use snapshot::{Listener, Recycled, Snapshot, Worker};

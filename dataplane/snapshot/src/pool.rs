@@ -9,12 +9,13 @@ use std::{
 
 use weir_api::dataplane::v1;
 use weir_balance::{Algorithm, HashKey, PoolSpec, SERVERS_MAX, ServerSpec};
+use weir_tls::ServerName;
 
 use crate::{
-    address,
+    ServerTls, address,
     finding::{Findings, Subject},
     ids::Ids,
-    snapshot::Kept,
+    server_tls::{KeptServerTls, ServerTlsReader},
 };
 
 const RATIOS: std::ops::RangeInclusive<u32> = 1..=20;
@@ -35,6 +36,18 @@ pub struct Pool {
     /// Idle connections to one server, on this worker; `None`: no limit of the operator's.
     pub max_idle_connections: Option<u32>,
     pub fail_action: FailAction,
+    /// `None`: servers are spoken to in plain.
+    pub tls: Option<ServerTls>,
+}
+
+impl Pool {
+    /// Whether a connection to a server that was made for one of them is good for the other.
+    pub fn speaks_like(&self, other: &Self) -> bool {
+        match (&self.tls, &other.tls) {
+            (Some(mine), Some(others)) => mine.is(others),
+            (mine, others) => mine.is_none() && others.is_none(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -44,6 +57,8 @@ pub struct Server {
     /// What the operator and the agent call it, unique in its pool: "10.0.0.1:80".
     pub name: String,
     pub address: SocketAddr,
+    /// What TLS calls it, where nobody says otherwise; `None` in a pool without TLS, or if it has no name.
+    pub hostname: Option<ServerName>,
 }
 
 /// What a request is hashed by, for [`weir_balance::Algorithm::ConsistentHash`].
@@ -74,13 +89,20 @@ pub enum FailAction {
     LocalResponse,
 }
 
-pub(crate) type KeptPool = Kept<v1::Pool, Arc<Pool>>;
+/// A pool with what it is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptPool {
+    source: v1::Pool,
+    tls: Option<KeptServerTls>,
+    pub object: Arc<Pool>,
+}
 
 /// What the pools of one snapshot have in common.
 pub(crate) struct PoolReader<'s> {
     pub pool_ids: &'s Ids,
     pub server_ids: &'s Ids,
     pub workers: u32,
+    pub tls: ServerTlsReader<'s>,
 }
 
 /// Server names are unique in their pool only.
@@ -95,11 +117,14 @@ pub(crate) fn subject(source: &v1::Pool) -> Subject<'_> {
 impl PoolReader<'_> {
     /// `None` when it cannot be used; the findings say why.
     pub fn read(&self, source: &v1::Pool, before: Option<&KeptPool>, findings: &mut Findings) -> Option<KeptPool> {
-        if let Some(kept) = before.filter(|kept| kept.source == *source) {
-            return Some(kept.clone());
-        }
         let subject = subject(source);
         let found = findings.errors.len();
+        let tls_before = before.and_then(|kept| kept.tls.as_ref());
+        let wanted = source.server_tls.as_ref();
+        let tls = wanted.and_then(|source| self.tls.read(subject, source, tls_before, findings));
+        if let Some(kept) = before.filter(|kept| kept.source == *source && kept.is_made_of(tls.as_ref())) {
+            return Some(kept.clone());
+        }
         let algorithm = algorithm(source, subject, findings);
         let hash_input = hash_input(source, subject, findings);
         let fail_action = fail_action(source, subject, findings);
@@ -119,8 +144,9 @@ impl PoolReader<'_> {
             max_connection_reuse: limit(source.max_connection_reuse),
             max_idle_connections: limit(source.max_idle_connections),
             fail_action: fail_action?,
+            tls: tls.as_ref().map(|kept| kept.object.clone()),
         };
-        Some(Kept { source: source.clone(), object: Arc::new(pool) })
+        Some(KeptPool { source: source.clone(), tls, object: Arc::new(pool) })
     }
 
     fn servers(&self, source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Vec<Server> {
@@ -144,7 +170,8 @@ impl PoolReader<'_> {
                 }
                 let id = self.server_ids.of(&server_key(&source.uuid, &server.id));
                 let address = server_address(pool, position, server, findings)?;
-                Some(Server { id, name: server.id.clone(), address })
+                let hostname = source.server_tls.as_ref().and_then(|_| ServerName::parse(&server.hostname).ok());
+                Some(Server { id, name: server.id.clone(), address, hostname })
             })
             .collect()
     }
@@ -159,6 +186,15 @@ impl PoolReader<'_> {
             max_connections: source.max_connections.div_ceil(self.workers.max(1)),
         };
         servers.iter().zip(&source.servers).map(spec).collect()
+    }
+}
+
+impl KeptPool {
+    fn is_made_of(&self, tls: Option<&KeptServerTls>) -> bool {
+        match (&self.object.tls, tls) {
+            (Some(mine), Some(other)) => mine.is(&other.object),
+            (mine, other) => mine.is_none() && other.is_none(),
+        }
     }
 }
 

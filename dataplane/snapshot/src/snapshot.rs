@@ -4,7 +4,10 @@ use std::{net::SocketAddr, sync::Arc};
 
 use foldhash::HashMap;
 
-use crate::{Pool, VirtualService, certificate::KeptCertificate, ids::Ids, pool::KeptPool, service::KeptService};
+use crate::{
+    Pool, VirtualService, certificate::KeptCertificate, ids::Ids, pki_profile::KeptPkiProfile, pool::KeptPool,
+    service::KeptService,
+};
 
 /// Whom a snapshot is built for.
 #[derive(Debug)]
@@ -30,6 +33,7 @@ pub struct Snapshot {
     pub(crate) services: HashMap<String, KeptService>,
     pub(crate) pools: HashMap<String, KeptPool>,
     pub(crate) certificates: HashMap<String, KeptCertificate>,
+    pub(crate) pki_profiles: HashMap<String, KeptPkiProfile>,
     pub(crate) numbers: Numbers,
     pub(crate) recycled: Recycled,
 }

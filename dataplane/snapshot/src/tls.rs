@@ -49,7 +49,7 @@ fn subject(profile: &v1::TlsProfile) -> Subject<'_> {
     Subject { kind: "sslprofile", uuid: &profile.uuid, name: &profile.name }
 }
 
-fn settings(service: Subject<'_>, profile: &v1::TlsProfile, findings: &mut Findings) -> Option<TlsSettings> {
+pub(crate) fn settings(user: Subject<'_>, profile: &v1::TlsProfile, findings: &mut Findings) -> Option<TlsSettings> {
     let versions: Option<Vec<_>> = profile.versions.iter().map(|number| version(*number)).collect();
     let Some(versions) = versions else {
         findings.error(
@@ -60,7 +60,7 @@ fn settings(service: Subject<'_>, profile: &v1::TlsProfile, findings: &mut Findi
         return None;
     };
     Some(TlsSettings {
-        name: service.uuid.to_owned(),
+        name: user.uuid.to_owned(),
         versions,
         cipher_suites: profile.cipher_suites.clone(),
         prefer_client_order: profile.prefer_client_order,
@@ -79,17 +79,17 @@ fn version(number: i32) -> Option<Version> {
     }
 }
 
-fn refuse(service: Subject<'_>, profile: &v1::TlsProfile, error: &Error, findings: &mut Findings) {
+pub(crate) fn refuse(user: Subject<'_>, profile: &v1::TlsProfile, error: &Error, findings: &mut Findings) {
     let (subject, field) = match error {
         Error::NoVersion => (subject(profile), "accepted_versions"),
         Error::NoCipherSuite | Error::NoCipherSuiteForCertificates => (subject(profile), "accepted_ciphers"),
-        Error::NoCertificate => (service, "ssl_key_and_certificate_refs"),
-        _ => (service, "ssl_profile_ref"),
+        Error::NoCertificate => (user, "ssl_key_and_certificate_refs"),
+        _ => (user, "ssl_profile_ref"),
     };
     findings.error(subject, field, error.to_string());
 }
 
-fn warn(service: Subject<'_>, profile: &v1::TlsProfile, warning: &Warning, findings: &mut Findings) {
+pub(crate) fn warn(user: Subject<'_>, profile: &v1::TlsProfile, warning: &Warning, findings: &mut Findings) {
     const NEVER: &str = "no client ever gets it";
     match warning {
         Warning::VersionsNotImplemented(versions) => {
@@ -106,11 +106,11 @@ fn warn(service: Subject<'_>, profile: &v1::TlsProfile, warning: &Warning, findi
         }
         Warning::CertificateNeverChosen { position } => {
             let message = format!("has no DNS name in subjectAltName and is not the first of its key type: {NEVER}");
-            findings.warning(service, format!("ssl_key_and_certificate_refs[{position}]"), message);
+            findings.warning(user, format!("ssl_key_and_certificate_refs[{position}]"), message);
         }
         Warning::CertificateWithoutCipherSuite { position } => {
             let message = format!("no cipher suite of SSL profile {} fits its key type: {NEVER}", profile.name);
-            findings.warning(service, format!("ssl_key_and_certificate_refs[{position}]"), message);
+            findings.warning(user, format!("ssl_key_and_certificate_refs[{position}]"), message);
         }
     }
 }

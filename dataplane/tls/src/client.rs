@@ -88,6 +88,11 @@ impl ClientConfig {
         config
     }
 
+    /// Whether it is the very configuration that `other` is a clone of.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.rustls, &other.rustls)
+    }
+
     /// Neither the certificate nor its signature is verified: the peer is our own, and the check would cost the load
     /// generator more than the server's signature costs the server.
     pub fn unverified(settings: &ClientSettings, provider: &Provider) -> Result<Self, Error> {

@@ -30,6 +30,10 @@ fn same_tls(before: &Snapshot, after: &Snapshot, uuid: &str) -> bool {
     tls(before).is(&tls(after))
 }
 
+fn speaks_alike(before: &Snapshot, after: &Snapshot, uuid: &str) -> bool {
+    before.pool(uuid).unwrap().speaks_like(after.pool(uuid).unwrap())
+}
+
 const SHOP: &str = "virtualservice-1";
 const INTRANET: &str = "virtualservice-2";
 
@@ -67,6 +71,19 @@ fn change_of_a_certificate_touches_the_tls_of_its_services() {
     });
     assert!(!same_tls(&before, &after, SHOP));
     assert!(same_pool(&before, &after, "pool-1") && same_service(&before, &after, INTRANET));
+}
+
+#[test]
+fn connections_to_servers_stay_good_while_their_tls_does_not_change() {
+    let (before, after) = changed(|plan| plan.pools[1].servers.push(server("10.0.1.2", 443)));
+    assert!(!same_pool(&before, &after, "pool-2") && speaks_alike(&before, &after, "pool-2"));
+    let (before, after) = changed(|plan| {
+        let other = plan.certificates[1].chain_der.clone();
+        plan.pki_profiles[0].ca_certs_der = other;
+    });
+    assert!(!speaks_alike(&before, &after, "pool-2") && speaks_alike(&before, &after, "pool-1"));
+    let (before, after) = changed(|plan| plan.pools[1].server_tls = None);
+    assert!(!speaks_alike(&before, &after, "pool-2"));
 }
 
 #[test]

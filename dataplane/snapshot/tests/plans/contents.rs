@@ -2,8 +2,10 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use weir_api::dataplane::v1::ServerTls;
 use weir_balance::Algorithm;
 use weir_snapshot::{FailAction, HashInput, Snapshot, Tcp};
+use weir_tls::ServerName;
 
 use crate::plan::*;
 
@@ -22,6 +24,24 @@ fn listeners_lead_to_their_service() {
     assert_eq!(snapshot.listener(address("[2001:db8::1]:80")).unwrap().service.name, "intranet");
     assert!(snapshot.listener(address("192.0.2.10:81")).is_none());
     assert_eq!(snapshot.listeners().count(), 3);
+}
+
+#[test]
+fn name_of_a_server_connection_is_fixed_or_the_hosts_or_the_servers() {
+    let tls_of = |change: fn(&mut ServerTls)| {
+        let mut plan = plan();
+        change(plan.pools[1].server_tls.as_mut().unwrap());
+        built(&plan, None).pool("pool-2").unwrap().tls.clone().unwrap()
+    };
+    let name = |text: &str| ServerName::parse(text).ok();
+    let by_host = tls_of(|_| {});
+    assert_eq!((by_host.fixed_name(), by_host.asked_name(Some(b"a.test:8443"))), (None, name("a.test")));
+    let fixed = tls_of(|tls| tls.server_name = "b.test".to_owned());
+    assert_eq!((fixed.fixed_name().cloned(), fixed.asked_name(Some(b"a.test"))), (name("b.test"), None));
+    let unseen = tls_of(|tls| tls.sni = false);
+    assert_eq!((unseen.fixed_name(), unseen.asked_name(Some(b"a.test"))), (None, None));
+    let snapshot = built(&plan(), None);
+    assert_eq!(snapshot.pool("pool-2").unwrap().servers[0].hostname, name("one.internal"));
 }
 
 #[test]

@@ -82,6 +82,27 @@ pub const CASES: &[Case] = &[
         (p.pools[0].algorithm, p.pools[0].hash_input, p.pools[0].fail_action) = (90, 91, 92);
     }),
     ("a hash by a header without a name", |p| p.pools[1].hash_header.clear()),
+    ("TLS to servers without an SSL profile", |p| server_tls(p).profile = None),
+    ("TLS to servers with a certificate and a PKI profile that are not there", |p| {
+        server_tls(p).certificate_uuid = "certificate-9".to_owned();
+        server_tls(p).pki_profile_uuid = "pkiprofile-9".to_owned();
+    }),
+    ("TLS to servers with names that are none", |p| {
+        server_tls(p).server_name = "a b".to_owned();
+        server_tls(p).host_check = true;
+    }),
+    ("TLS to servers that are checked by a name that is none", |p| {
+        server_tls(p).domain_names = suites(&["one.internal", ""]);
+        server_tls(p).host_check = true;
+    }),
+    ("TLS to servers with no cipher suite that is implemented", |p| {
+        server_tls(p).profile.as_mut().unwrap().cipher_suites = suites(&["TLS_RSA_WITH_AES_128_CBC_SHA"]);
+    }),
+    ("TLS to servers with a version that is not implemented", |p| {
+        server_tls(p).profile.as_mut().unwrap().versions.push(TlsVersion::TlsVersion11.into());
+    }),
+    ("an authority that cannot be read", |p| p.pki_profiles[0].ca_certs_der.push(b"root".to_vec())),
+    ("a PKI profile without an authority", |p| p.pki_profiles[0].ca_certs_der.clear()),
     ("two pools and two certificates of one uuid", |p| {
         p.pools[1].uuid = "pool-1".to_owned();
         p.certificates[1].uuid = "certificate-1".to_owned();
@@ -96,6 +117,10 @@ pub const CASES: &[Case] = &[
         p.certificates[0].key_pkcs8_der.clear();
     }),
 ];
+
+fn server_tls(plan: &mut Plan) -> &mut ServerTls {
+    plan.pools[1].server_tls.as_mut().unwrap()
+}
 
 fn tls(plan: &mut Plan) -> &mut TlsProfile {
     plan.virtual_services[0].tls.as_mut().unwrap()

@@ -1,4 +1,4 @@
-//! A Plan with one of everything: two virtual services, two pools, two certificates.
+//! A Plan with one of everything: two virtual services, two pools, two certificates, a PKI profile.
 
 use weir_api::dataplane::v1::*;
 use weir_snapshot::{Snapshot, Worker};
@@ -60,12 +60,23 @@ pub fn plan() -> Plan {
                 algorithm: Algorithm::ConsistentHash.into(),
                 hash_input: HashInput::Header.into(),
                 hash_header: "X-User".to_owned(),
-                servers: vec![server("10.0.1.1", 80)],
+                servers: vec![Server { hostname: "one.internal".to_owned(), ..server("10.0.1.1", 443) }],
+                server_tls: Some(ServerTls {
+                    profile: Some(tls()),
+                    pki_profile_uuid: "pkiprofile-1".to_owned(),
+                    certificate_uuid: "certificate-2".to_owned(),
+                    sni: true,
+                    ..ServerTls::default()
+                }),
                 ..Pool::default()
             },
         ],
         certificates: vec![certificate!("certificate-1", "default-ec"), certificate!("certificate-2", "shop-rsa")],
-        pki_profiles: Vec::new(),
+        pki_profiles: vec![PkiProfile {
+            uuid: "pkiprofile-1".to_owned(),
+            name: "internal".to_owned(),
+            ca_certs_der: vec![include_bytes!("../../../tls/testdata/authority.crt.der").to_vec()],
+        }],
     }
 }
 

@@ -1,0 +1,41 @@
+//! PKI profiles of a Plan: read once, shared by every pool that verifies by them, kept while they do not change.
+
+use weir_api::dataplane::v1;
+use weir_tls::{Authorities, Error};
+
+use crate::{
+    finding::{Findings, Subject},
+    snapshot::Kept,
+};
+
+pub(crate) fn subject(source: &v1::PkiProfile) -> Subject<'_> {
+    Subject { kind: "pkiprofile", uuid: &source.uuid, name: &source.name }
+}
+
+pub(crate) type KeptPkiProfile = Kept<v1::PkiProfile, Authorities>;
+
+/// `None` when it cannot be used; the findings say why.
+pub(crate) fn read(
+    source: &v1::PkiProfile,
+    before: Option<&KeptPkiProfile>,
+    findings: &mut Findings,
+) -> Option<KeptPkiProfile> {
+    if let Some(kept) = before.filter(|kept| kept.source == *source) {
+        return Some(kept.clone());
+    }
+    if source.ca_certs_der.is_empty() {
+        findings.error(subject(source), "ca_certs", "holds no certificate of an authority");
+        return None;
+    }
+    match Authorities::read(&source.ca_certs_der) {
+        Ok(object) => Some(Kept { source: source.clone(), object }),
+        Err(error) => {
+            let field = match error {
+                Error::AuthorityUnreadable { position, .. } => format!("ca_certs[{position}]"),
+                _ => "ca_certs".to_owned(),
+            };
+            findings.error(subject(source), field, error.to_string());
+            None
+        }
+    }
+}

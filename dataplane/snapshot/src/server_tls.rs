@@ -1,0 +1,224 @@
+//! TLS to the servers of a pool: its SSL profile, PKI profile and certificate become one client configuration.
+
+use foldhash::HashMap;
+use weir_api::dataplane::v1;
+use weir_tls::{
+    Authorities, Certificate, ClientConfig, HostCheck, PeerSettings, Provider, ServerName, Verification, Warning,
+};
+
+use crate::{
+    certificate::KeptCertificate,
+    finding::{Findings, Subject},
+    pki_profile::KeptPkiProfile,
+    snapshot::Kept,
+    tls,
+};
+
+/// How a worker encrypts to the servers of a pool. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ServerTls {
+    pub config: ClientConfig,
+    naming: Naming,
+}
+
+/// Where the name of a connection comes from.
+#[derive(Clone, Debug)]
+enum Naming {
+    Fixed(ServerName),
+    /// The host of the request that it begins with, else the server's hostname.
+    Host,
+    /// The server's hostname: nobody sees the name.
+    Hostname,
+}
+
+impl ServerTls {
+    /// The name that a request to this host asks of its connection; `None`: any connection will do.
+    pub fn asked_name(&self, host: Option<&[u8]>) -> Option<ServerName> {
+        match self.naming {
+            Naming::Host => name_of_host(host?),
+            Naming::Fixed(_) | Naming::Hostname => None,
+        }
+    }
+
+    /// The name of every connection; `None`: they differ.
+    pub fn fixed_name(&self) -> Option<&ServerName> {
+        match &self.naming {
+            Naming::Fixed(name) => Some(name),
+            Naming::Host | Naming::Hostname => None,
+        }
+    }
+
+    /// Whether it is the very one that `other` is a clone of: a connection of the one is good for the other.
+    pub fn is(&self, other: &Self) -> bool {
+        self.config.is(&other.config)
+    }
+}
+
+/// uri-host without its port (RFC 9110 §7.2).
+fn name_of_host(host: &[u8]) -> Option<ServerName> {
+    let text = std::str::from_utf8(host).ok()?;
+    let name = match text.strip_prefix('[') {
+        Some(address) => address.split_once(']')?.0,
+        None => text.split_once(':').map_or(text, |(name, _)| name),
+    };
+    ServerName::parse(&name.to_ascii_lowercase()).ok()
+}
+
+/// One with what it is made of and what it does not offer.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptServerTls {
+    source: v1::ServerTls,
+    parts: Parts,
+    warnings: Vec<Warning>,
+    pub object: ServerTls,
+}
+
+/// The other objects that it is made of.
+#[derive(Clone, Debug)]
+struct Parts {
+    authorities: Option<Authorities>,
+    certificate: Option<Certificate>,
+}
+
+/// What it is made from.
+pub(crate) struct ServerTlsReader<'s> {
+    /// `None`: there is such an object and it cannot be used, as has been said.
+    pub certificates: &'s HashMap<String, Option<KeptCertificate>>,
+    pub pki_profiles: &'s HashMap<String, Option<KeptPkiProfile>>,
+    pub provider: &'s Provider,
+}
+
+impl ServerTlsReader<'_> {
+    /// `None` when it cannot be used; the findings say why.
+    pub fn read(
+        &self,
+        pool: Subject<'_>,
+        source: &v1::ServerTls,
+        before: Option<&KeptServerTls>,
+        findings: &mut Findings,
+    ) -> Option<KeptServerTls> {
+        let Some(profile) = &source.profile else {
+            findings.error(pool, "ssl_profile_ref", "TLS to servers needs an SSL profile");
+            return None;
+        };
+        let parts = self.parts(pool, source, findings)?;
+        let kept = match before.filter(|kept| kept.source == *source && kept.parts.are(&parts)) {
+            Some(kept) => kept.clone(),
+            None => self.build(pool, source, profile, parts, findings)?,
+        };
+        for warning in &kept.warnings {
+            tls::warn(pool, profile, warning, findings);
+        }
+        Some(kept)
+    }
+
+    fn parts(&self, pool: Subject<'_>, source: &v1::ServerTls, findings: &mut Findings) -> Option<Parts> {
+        let authorities = referred(self.pki_profiles, &source.pki_profile_uuid).unwrap_or_else(|missing| {
+            findings.error(pool, "pki_profile_ref", format!("there is no PKI profile {missing}"));
+            None
+        });
+        let certificate = referred(self.certificates, &source.certificate_uuid).unwrap_or_else(|missing| {
+            findings.error(pool, "ssl_key_and_certificate_ref", format!("there is no certificate {missing}"));
+            None
+        });
+        Some(Parts { authorities: authorities?, certificate: certificate? })
+    }
+
+    fn build(
+        &self,
+        pool: Subject<'_>,
+        source: &v1::ServerTls,
+        profile: &v1::TlsProfile,
+        parts: Parts,
+        findings: &mut Findings,
+    ) -> Option<KeptServerTls> {
+        let settings = tls::settings(pool, profile, findings)?;
+        let naming = naming(pool, source, findings)?;
+        let host_check = host_check(pool, source, findings)?;
+        let verification = parts.authorities.clone().map(|authorities| Verification { authorities, host_check });
+        let peer = PeerSettings { verification, certificate: parts.certificate.clone(), sni: source.sni };
+        match ClientConfig::build(&settings, &peer, self.provider) {
+            Ok((config, warnings)) => {
+                Some(KeptServerTls { source: source.clone(), parts, warnings, object: ServerTls { config, naming } })
+            }
+            Err(error) => {
+                tls::refuse(pool, profile, &error, findings);
+                None
+            }
+        }
+    }
+}
+
+impl Parts {
+    /// Whether they are the very ones that `others` are clones of.
+    fn are(&self, others: &Self) -> bool {
+        let same_authorities = match (&self.authorities, &others.authorities) {
+            (Some(mine), Some(others)) => mine.are(others),
+            (mine, others) => mine.is_none() && others.is_none(),
+        };
+        let same_certificate = match (&self.certificate, &others.certificate) {
+            (Some(mine), Some(other)) => mine.is(other),
+            (mine, other) => mine.is_none() && other.is_none(),
+        };
+        same_authorities && same_certificate
+    }
+}
+
+/// What a uuid refers to, if one is given: `None` where it cannot be used, the uuid where there is none such.
+fn referred<'u, S, T: Clone>(
+    among: &HashMap<String, Option<Kept<S, T>>>,
+    uuid: &'u str,
+) -> Result<Option<Option<T>>, &'u str> {
+    if uuid.is_empty() {
+        return Ok(Some(None));
+    }
+    let found = among.get(uuid).ok_or(uuid)?;
+    Ok(found.as_ref().map(|kept| Some(kept.object.clone())))
+}
+
+fn naming(pool: Subject<'_>, source: &v1::ServerTls, findings: &mut Findings) -> Option<Naming> {
+    if !source.server_name.is_empty() {
+        return Some(Naming::Fixed(parse_name(pool, "server_name", &source.server_name, findings)?));
+    }
+    let is_checked = source.host_check && source.domain_names.is_empty() && !source.pki_profile_uuid.is_empty();
+    Some(if source.sni || is_checked { Naming::Host } else { Naming::Hostname })
+}
+
+fn host_check(pool: Subject<'_>, source: &v1::ServerTls, findings: &mut Findings) -> Option<HostCheck> {
+    if !source.host_check {
+        return Some(HostCheck::Off);
+    }
+    if source.domain_names.is_empty() {
+        return Some(HostCheck::Connection);
+    }
+    let names = source.domain_names.iter().enumerate();
+    let names: Vec<_> = names
+        .filter_map(|(position, name)| parse_name(pool, &format!("domain_name[{position}]"), name, findings))
+        .collect();
+    (names.len() == source.domain_names.len()).then_some(HostCheck::AnyOf(names))
+}
+
+fn parse_name(pool: Subject<'_>, field: &str, name: &str, findings: &mut Findings) -> Option<ServerName> {
+    ServerName::parse(name).map_err(|error| findings.error(pool, field, error.to_string())).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_gives_a_name_without_its_port() {
+        for (host, name) in [
+            ("shop.example", "shop.example"),
+            ("Shop.Example:8443", "shop.example"),
+            ("192.0.2.1:80", "192.0.2.1"),
+            ("[2001:db8::1]:80", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"),
+        ] {
+            assert_eq!(name_of_host(host.as_bytes()), ServerName::parse(name).ok(), "{host}");
+        }
+        for host in ["", ":80", "a%20b", "[::1"] {
+            assert_eq!(name_of_host(host.as_bytes()), None, "{host}");
+        }
+    }
+}
