@@ -11,12 +11,13 @@ BIN := bin
 BUILD_PACKAGES := build-essential protobuf-compiler
 TEST_PACKAGES  := nginx-light libnginx-mod-stream openssl curl python3-venv
 DEMO_PACKAGES  := nginx-light
+ICOUNT_PACKAGES := valgrind
 BENCH_PACKAGES := nginx-light libnginx-mod-stream haproxy python3-venv strace
 
 .PHONY: help
 help: ## this list
 	@printf 'Weir. Try: make demo\n\n'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\nSet ONCE=1 (stop after the load), JSON=1 (one JSON object last) for demo; SEED=n COUNT=n for sim; TARGET=name SECONDS=n for fuzz.\n'
 
 .PHONY: demo
@@ -30,12 +31,13 @@ test: packages-test build ## set up and run every test
 	cargo test --workspace --quiet
 
 .PHONY: check
-check: packages-build ## what must hold before the tests: format, vet, lints
+check: packages-build ## what must hold before the tests: format, vet, lints, instruction counts
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go' | grep -v '^api/gen/')); \
 	  if [ -n "$$unformatted" ]; then printf 'gofmt: run make fix\n%s\n' "$$unformatted"; exit 1; fi
 	go vet ./...
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	@$(MAKE) bench-icount
 
 .PHONY: fix
 fix: ## repair what check finds, where a tool can
@@ -58,6 +60,11 @@ build: packages-build ## release binaries into bin/
 bench: packages-bench build ## measure CPU per transaction beside nginx, HAProxy and Envoy (ARGS="--workload A1 --quick")
 	@exec $(BIN)/weir bench run $(ARGS)
 
+.PHONY: bench-icount
+bench-icount: packages-icount ## count the data plane's instructions (WRITE=1: record them; ROW=name: list the dearest functions)
+	@cargo build --release --quiet -p weir-icount
+	@target/release/weir-icount --counts bench/icount/counts.txt --profiles target/icount $(if $(WRITE),--write) $(if $(ROW),--row $(ROW))
+
 .PHONY: sim
 sim: packages-build ## simulate the data plane from SEED (default 1), COUNT seeds on
 	@cargo test --workspace --quiet --no-run --test seeds # the simulator as `make test` built it
@@ -68,7 +75,7 @@ fuzz: packages-build ## fuzz TARGET (default http1_request) for SECONDS (default
 	@cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz@0.13.2
 	cd dataplane && cargo +nightly fuzz run --fuzz-dir fuzz $(or $(TARGET),http1_request) -- -max_total_time=$(or $(SECONDS),60)
 
-.PHONY: packages-build packages-test packages-demo packages-bench
+.PHONY: packages-build packages-test packages-demo packages-bench packages-icount
 packages-build:
 	@tools/debian-packages $(BUILD_PACKAGES)
 packages-test: packages-build
@@ -77,3 +84,5 @@ packages-demo: packages-build
 	@tools/debian-packages $(DEMO_PACKAGES)
 packages-bench: packages-build
 	@tools/debian-packages $(BENCH_PACKAGES)
+packages-icount: packages-build
+	@tools/debian-packages $(ICOUNT_PACKAGES)

@@ -1,0 +1,88 @@
+//! The clients' side of the counted connections: plain, or Weir's own TLS client. It runs outside of what is counted.
+
+use weir_tls::{ClientConfig, ClientSettings, Group, Provider, TlsSession, Version};
+
+use crate::{Failure, plan::Listener};
+
+pub struct Client {
+    tls: Option<TlsSession>,
+    /// To be sent to the proxy.
+    pub outbox: Vec<u8>,
+    /// Of a response.
+    received: Vec<u8>,
+}
+
+/// What clients are made of.
+pub struct Clients {
+    tls12: ClientConfig,
+    tls13: ClientConfig,
+}
+
+impl Clients {
+    pub fn new() -> Result<Self, Failure> {
+        let provider = Provider::new();
+        let config = |version| {
+            let settings = ClientSettings {
+                versions: vec![version],
+                cipher_suites: Vec::new(),
+                groups: vec![Group::P256],
+                session_resumption: false,
+            };
+            ClientConfig::unverified(&settings, &provider)
+        };
+        Ok(Self { tls12: config(Version::Tls12)?, tls13: config(Version::Tls13)? })
+    }
+
+    /// A client of `listener`; what it says first is in its outbox.
+    pub fn connect(&self, listener: Listener) -> Result<Client, Failure> {
+        let config = match listener {
+            Listener::Plain => return Ok(Client { tls: None, outbox: Vec::new(), received: Vec::new() }),
+            Listener::Tls12 => &self.tls12,
+            Listener::Tls13 => &self.tls13,
+        };
+        let mut outbox = Vec::new();
+        let session = TlsSession::client(config, "www.example.com", &mut outbox)?;
+        Ok(Client { tls: Some(session), outbox, received: Vec::new() })
+    }
+}
+
+impl Client {
+    pub fn is_ready(&self) -> bool {
+        self.tls.as_ref().is_none_or(|session| session.handshaken().is_some())
+    }
+
+    /// Puts a request into the outbox.
+    pub fn ask(&mut self, request: &[u8]) -> Result<(), Failure> {
+        let Some(session) = &mut self.tls else {
+            self.outbox.extend_from_slice(request);
+            return Ok(());
+        };
+        let start = self.outbox.len();
+        self.outbox.resize(start + request.len() + weir_tls::RECORD_OVERHEAD_MAX + 1, 0);
+        let sent = session.send(request, &mut self.outbox[start..])?;
+        self.outbox.truncate(start + sent.written);
+        if sent.taken == request.len() { Ok(()) } else { Err("a request does not fit a record".into()) }
+    }
+
+    pub fn hear(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        match &mut self.tls {
+            None => self.received.extend_from_slice(bytes),
+            Some(session) => {
+                let received = &mut self.received;
+                session.receive(
+                    &mut bytes.to_vec(),
+                    &mut |plain| received.extend_from_slice(plain),
+                    &mut self.outbox,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The length of the body that came with a 200; forgets it.
+    pub fn take_response(&mut self) -> Option<usize> {
+        let response = std::mem::take(&mut self.received);
+        let head_bytes = response.windows(4).position(|end| end == b"\r\n\r\n")? + 4;
+        response.starts_with(b"HTTP/1.1 200 ").then_some(response.len() - head_bytes)
+    }
+}

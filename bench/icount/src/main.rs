@@ -1,0 +1,81 @@
+//! weir-icount: how many instructions the data plane takes for a request, a handshake, a body.
+//!
+//! Flow: for each of the `rows` it runs itself under valgrind (`callgrind` → `profile`), where the row drives the real
+//! proxy on a `stage` without sockets, and compares what was counted with `counts`, the file beside the code. Counts do
+//! not depend on how busy the machine is; times do, so they are shown and never judged.
+#![forbid(unsafe_code)]
+
+mod callgrind;
+mod clients;
+mod counts;
+mod flags;
+mod plan;
+mod profile;
+mod rows;
+mod stage;
+mod table;
+mod world;
+
+use std::process::ExitCode;
+
+use crate::{
+    counts::Counts,
+    flags::{Flags, Task},
+    profile::Counted,
+    rows::{ROWS, Row},
+    table::Line,
+};
+
+/// As in weir-dataplane.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let task = match flags::parse(std::env::args_os()) {
+        Ok(Some(task)) => task,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("weir-icount: {why}\nTry --help.");
+            return ExitCode::from(2);
+        }
+    };
+    let outcome = match &task {
+        Task::Run(row) => row.run(),
+        Task::Explain(row, flags) => explain(row, flags),
+        Task::Count(flags) => count(flags),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("weir-icount: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn count(flags: &Flags) -> Result<(), Failure> {
+    let recorded = Counts::read(&flags.counts)?;
+    let (mut now, mut lines) = (Counts::new(callgrind::tools()?), Vec::new());
+    for row in &ROWS {
+        let counted = count_row(row, flags)?;
+        now.note(row.name, counted);
+        lines.push(Line { row, counted, time: row.fastest()? });
+    }
+    print!("{}", table::text(&lines, &recorded));
+    if flags.write {
+        return Ok(std::fs::write(&flags.counts, now.to_string())?);
+    }
+    recorded.complaint(&now).map_or(Ok(()), |complaint| Err(complaint.into()))
+}
+
+fn count_row(row: &Row, flags: &Flags) -> Result<Counted, Failure> {
+    let sum = callgrind::profile(row, &flags.profiles)?.counted;
+    Ok(Counted { own: sum.own / row.repeats(), cryptography: sum.cryptography / row.repeats() })
+}
+
+fn explain(row: &Row, flags: &Flags) -> Result<(), Failure> {
+    print!("{}", table::dearest(row, &callgrind::profile(row, &flags.profiles)?));
+    Ok(())
+}

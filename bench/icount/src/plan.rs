@@ -1,0 +1,119 @@
+//! What the counted proxy serves: one virtual service as an operator would have it, eight servers, a listener each for
+//! plain HTTP, TLS 1.2 and TLS 1.3.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use weir_api::dataplane::v1 as api;
+
+pub const SERVERS: u8 = 8;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listener {
+    Plain,
+    Tls12,
+    Tls13,
+}
+
+impl Listener {
+    const ALL: [Self; 3] = [Self::Plain, Self::Tls12, Self::Tls13];
+
+    pub fn address(self) -> SocketAddr {
+        let port = match self {
+            Self::Plain => 80,
+            Self::Tls12 => 443,
+            Self::Tls13 => 8443,
+        };
+        (Ipv4Addr::new(10, 0, 0, 1), port).into()
+    }
+}
+
+pub fn plan() -> api::Plan {
+    api::Plan {
+        revision: 1,
+        virtual_services: Listener::ALL.map(service).to_vec(),
+        pools: vec![pool()],
+        certificates: vec![certificate()],
+    }
+}
+
+fn service(listener: Listener) -> api::VirtualService {
+    let at = listener.address();
+    let tls = listener != Listener::Plain;
+    api::VirtualService {
+        uuid: format!("{listener:?}"),
+        listeners: vec![api::Listener { address: at.ip().to_string(), port: at.port().into(), tls }],
+        pool_uuid: "pool".to_owned(),
+        http: Some(http_profile()),
+        tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),
+        tls: tls.then(|| tls_profile(listener)),
+        certificate_uuids: if tls { vec!["certificate".to_owned()] } else { vec![] },
+        ..Default::default()
+    }
+}
+
+/// What the controller makes of an application profile that says nothing but X-Forwarded-Proto.
+fn http_profile() -> api::HttpProfile {
+    api::HttpProfile {
+        connection_multiplexing: true,
+        respond_with_100_continue: true,
+        post_accept_timeout_ms: 30_000,
+        client_header_timeout_ms: 10_000,
+        client_body_timeout_ms: 30_000,
+        keepalive_timeout_ms: 30_000,
+        max_header_bytes: 12 * 1024,
+        max_request_head_bytes: 48 * 1024,
+        max_response_head_bytes: 48 * 1024,
+        max_header_count: 256,
+        xff: true,
+        xff_name: "X-Forwarded-For".to_owned(),
+        x_forwarded_proto: true,
+        ..Default::default()
+    }
+}
+
+/// Every handshake is a full one, as in the bench.
+fn tls_profile(listener: Listener) -> api::TlsProfile {
+    let (version, suite) = match listener {
+        Listener::Tls13 => (api::TlsVersion::TlsVersion13, "TLS_AES_128_GCM_SHA256"),
+        _ => (api::TlsVersion::TlsVersion12, "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
+    };
+    api::TlsProfile {
+        uuid: "tls".to_owned(),
+        name: "tls".to_owned(),
+        versions: vec![version as i32],
+        cipher_suites: vec![suite.to_owned()],
+        send_close_notify: true,
+        ..Default::default()
+    }
+}
+
+fn pool() -> api::Pool {
+    let server = |n| api::Server {
+        id: format!("server {n}"),
+        address: format!("10.1.0.{n}"),
+        port: 8000,
+        ratio: 1,
+        enabled: true,
+        ..Default::default()
+    };
+    api::Pool {
+        uuid: "pool".to_owned(),
+        name: "pool".to_owned(),
+        algorithm: api::Algorithm::LeastConnections as i32,
+        servers: (1..=SERVERS).map(server).collect(),
+        connect_timeout_ms: 2_000,
+        response_timeout_ms: 60_000,
+        idle_connection_timeout_ms: 60_000,
+        fail_action: api::FailAction::LocalResponse as i32,
+        ..Default::default()
+    }
+}
+
+fn certificate() -> api::Certificate {
+    api::Certificate {
+        uuid: "certificate".to_owned(),
+        name: "certificate".to_owned(),
+        chain_der: vec![include_bytes!("../../../dataplane/tls/testdata/default-ec.crt.der").to_vec()],
+        key_pkcs8_der: include_bytes!("../../../dataplane/tls/testdata/default-ec.key.der").to_vec(),
+    }
+}

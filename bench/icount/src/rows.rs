@@ -1,0 +1,174 @@
+//! What is counted, row by row. A round is the same work for each of the stage's clients.
+
+use std::time::{Duration, Instant};
+
+use crate::{
+    Failure,
+    plan::Listener,
+    stage::{CLIENTS, Stage, counting_begins},
+};
+
+pub struct Row {
+    pub name: &'static str,
+    pub what: &'static str,
+    listener: Listener,
+    work: Work,
+    rounds: u32,
+}
+
+enum Work {
+    /// On connections that stand.
+    Request { body_bytes: usize },
+    /// A connection, one request, and its end.
+    Connection { body_bytes: usize },
+    /// A connection that is reset after its handshake.
+    Handshake,
+}
+
+/// In the order of their names, as in the file of counts.
+pub static ROWS: [Row; 9] = [
+    Row {
+        name: "body_64k",
+        what: "keep-alive request, a response of 64 KiB",
+        listener: Listener::Plain,
+        work: Work::Request { body_bytes: 64 * 1024 },
+        rounds: 16,
+    },
+    Row {
+        name: "body_64k_tls12",
+        what: "the same over TLS 1.2",
+        listener: Listener::Tls12,
+        work: Work::Request { body_bytes: 64 * 1024 },
+        rounds: 16,
+    },
+    Row {
+        name: "connection",
+        what: "accept, request, response of 1 KiB, close",
+        listener: Listener::Plain,
+        work: Work::Connection { body_bytes: 1024 },
+        rounds: 16,
+    },
+    Row {
+        name: "handshake_tls12",
+        what: "accept, full TLS 1.2 handshake (ECDSA, P-256), reset",
+        listener: Listener::Tls12,
+        work: Work::Handshake,
+        rounds: 2,
+    },
+    Row {
+        name: "handshake_tls13",
+        what: "accept, full TLS 1.3 handshake (ECDSA, P-256), reset",
+        listener: Listener::Tls13,
+        work: Work::Handshake,
+        rounds: 2,
+    },
+    Row {
+        name: "request",
+        what: "keep-alive request, a response of 128 bytes",
+        listener: Listener::Plain,
+        work: Work::Request { body_bytes: 128 },
+        rounds: 16,
+    },
+    Row {
+        name: "request_tls12",
+        what: "the same over TLS 1.2",
+        listener: Listener::Tls12,
+        work: Work::Request { body_bytes: 128 },
+        rounds: 16,
+    },
+    Row {
+        name: "request_tls13",
+        what: "the same over TLS 1.3",
+        listener: Listener::Tls13,
+        work: Work::Request { body_bytes: 128 },
+        rounds: 16,
+    },
+    Row {
+        name: "transaction_tls12",
+        what: "accept, full TLS 1.2 handshake, request, response of 128 bytes, close",
+        listener: Listener::Tls12,
+        work: Work::Connection { body_bytes: 128 },
+        rounds: 2,
+    },
+];
+
+/// Until every table, pool and buffer has its size.
+const WARM_UP_ROUNDS: u32 = 2;
+
+const KEEP_ALIVE: &[u8] =
+    b"GET /index.html HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: Mozilla/5.0 (X11; Linux)\r\n\
+    Accept: text/html,application/xhtml+xml\r\nAccept-Encoding: gzip, br\r\nCookie: session=0123456789\r\n\r\n";
+const CLOSE: &[u8] = b"GET /index.html HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: Mozilla/5.0 (X11; Linux)\r\n\
+    Accept: text/html,application/xhtml+xml\r\nAccept-Encoding: gzip, br\r\nCookie: session=0123456789\r\n\
+    Connection: close\r\n\r\n";
+
+impl Row {
+    pub fn named(name: &str) -> Result<&'static Self, String> {
+        let names = || ROWS.each_ref().map(|row| row.name).join(", ");
+        ROWS.iter().find(|row| row.name == name).ok_or_else(|| format!("no such row; there are {}", names()))
+    }
+
+    /// How often a run does what is counted.
+    pub fn repeats(&self) -> u64 {
+        u64::from(self.rounds) * CLIENTS as u64
+    }
+
+    /// What runs under callgrind.
+    pub fn run(&self) -> Result<(), Failure> {
+        let mut stage = self.warm_stage()?;
+        counting_begins();
+        for _ in 0..self.rounds {
+            self.round(&mut stage)?;
+        }
+        Ok(())
+    }
+
+    /// The time of one, cryptography included: the fastest round of a while, so that what else the machine does falls out.
+    pub fn fastest(&self) -> Result<Duration, Failure> {
+        const WHILE: Duration = Duration::from_millis(300);
+        let mut stage = self.warm_stage()?;
+        let (begin, mut fastest) = (Instant::now(), Duration::MAX);
+        while begin.elapsed() < WHILE {
+            stage.spent = Duration::ZERO;
+            self.round(&mut stage)?;
+            fastest = fastest.min(stage.spent);
+        }
+        Ok(fastest / CLIENTS as u32)
+    }
+
+    fn warm_stage(&self) -> Result<Stage, Failure> {
+        let mut stage = Stage::new(self.response())?;
+        if let Work::Request { .. } = self.work {
+            stage.connect(self.listener)?;
+        }
+        for _ in 0..WARM_UP_ROUNDS {
+            self.round(&mut stage)?;
+        }
+        Ok(stage)
+    }
+
+    fn round(&self, stage: &mut Stage) -> Result<(), Failure> {
+        match self.work {
+            Work::Request { body_bytes } => stage.exchange(KEEP_ALIVE, body_bytes),
+            Work::Connection { body_bytes } => {
+                stage.connect(self.listener)?;
+                stage.exchange(CLOSE, body_bytes)?;
+                stage.part()
+            }
+            Work::Handshake => {
+                stage.connect(self.listener)?;
+                stage.reset()
+            }
+        }
+    }
+
+    fn response(&self) -> Vec<u8> {
+        let (Work::Request { body_bytes } | Work::Connection { body_bytes }) = self.work else { return Vec::new() };
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Fri, 20 Nov 2026 23:00:00 GMT\r\n\
+             Content-Type: text/html\r\nContent-Length: {body_bytes}\r\nLast-Modified: Fri, 20 Nov 2026 22:00:00 GMT\r\n\
+             ETag: \"5f-80\"\r\nAccept-Ranges: bytes\r\n\r\n"
+        );
+        [head.into_bytes(), vec![b'x'; body_bytes]].concat()
+    }
+}
