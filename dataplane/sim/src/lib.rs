@@ -17,6 +17,7 @@ mod peer;
 mod rng;
 mod scenario;
 mod server;
+mod stream;
 mod world;
 
 pub use peer::Tally;

@@ -71,6 +71,8 @@ pub struct Tally {
     pub failed: u64,
     /// Left over on a connection that was announced to close: the client may ask again.
     pub unread: u64,
+    /// Directions of tunnels that brought all their bytes and then their end.
+    pub carried: u64,
 }
 
 impl Tally {
@@ -81,6 +83,7 @@ impl Tally {
         self.cut += other.cut;
         self.failed += other.failed;
         self.unread += other.unread;
+        self.carried += other.carried;
     }
 
     pub fn accounted(&self) -> u64 {

@@ -19,10 +19,15 @@ use crate::{
     network::Dial,
     rng::Rng,
     server::{Fault, Style, Temper},
+    stream::{self, Ending},
 };
 
 pub const PLAIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
 pub const SECURE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
+
+/// What comes here is carried on as it is, to the servers' other port.
+pub const TUNNEL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 81);
+pub const TUNNEL_SERVER_PORT: u16 = 9000;
 
 pub struct Scenario {
     pub calm: bool,
@@ -30,7 +35,15 @@ pub struct Scenario {
     pub plan: api::Plan,
     pub servers: Vec<ServerPlan>,
     pub clients: Vec<ClientPlan>,
+    /// Clients of the tunnel.
+    pub streams: Vec<StreamPlan>,
     pub changes: Vec<(Duration, Change)>,
+}
+
+pub struct StreamPlan {
+    pub start: Duration,
+    pub quality: Quality,
+    pub plan: stream::Plan,
 }
 
 pub struct ServerPlan {
@@ -75,7 +88,8 @@ impl Scenario {
         let mut ids = 1;
         let clients = (0..count).map(|n| client_plan(rng, n, calm, tls, &mut ids)).collect();
         let changes = changes(rng, calm, &plan, servers.len());
-        Self { calm, tls, plan, servers, clients, changes }
+        let streams = (0..rng.between(0, 3)).map(|n| stream_plan(rng, n, calm)).collect();
+        Self { calm, tls, plan, servers, clients, streams, changes }
     }
 }
 
@@ -140,12 +154,35 @@ fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Pl
         main.certificate_uuids = vec!["certificate".into()];
         certificates.push(certificate());
     }
+    let tunnel = api::VirtualService {
+        uuid: "tunnel".into(),
+        name: "tunnel".into(),
+        listeners: vec![listener(TUNNEL, false)],
+        pool_uuid: "tunnel pool".into(),
+        l4: Some(api::L4Profile::default()),
+        tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),
+        ..Default::default()
+    };
     api::Plan {
         revision: 1,
-        virtual_services: vec![main],
-        pools: vec![pool(rng, servers, calm)],
+        virtual_services: vec![main, tunnel],
+        pools: vec![pool(rng, servers, calm), tunnel_pool(servers)],
         certificates,
         ..api::Plan::default()
+    }
+}
+
+fn tunnel_pool(servers: &[ServerPlan]) -> api::Pool {
+    let server = |server: &ServerPlan| {
+        let at = SocketAddr::new(server.address.ip(), TUNNEL_SERVER_PORT);
+        api::Server { id: at.to_string(), port: at.port().into(), ..api_server(server) }
+    };
+    api::Pool {
+        uuid: "tunnel pool".into(),
+        name: "tunnel pool".into(),
+        servers: servers.iter().map(server).collect(),
+        connect_timeout_ms: 1_000,
+        ..Default::default()
     }
 }
 
@@ -251,6 +288,35 @@ fn client_plan(rng: &mut Rng, n: u64, calm: bool, tls: bool, ids: &mut u64) -> C
     let deaf = quality.appetite == Appetite::Never;
     let plan = client::Plan { name, requests, pipelined, manner, pause_us, deaf, calm };
     ClientPlan { start, listener, tls, quality, plan }
+}
+
+fn stream_plan(rng: &mut Rng, n: u64, calm: bool) -> StreamPlan {
+    let quality = quality(rng, calm);
+    let start = Duration::from_micros(rng.length(200_000));
+    let ending = if rng.chance(30) { Ending::Second } else { ending(rng, calm) };
+    let plan = stream(rng, format!("stream {n}"), n, ending, quality.appetite == Appetite::Never, calm);
+    StreamPlan { start, quality, plan }
+}
+
+/// The server's end of a tunnel. It does not wait for its client's end: both would wait for ever.
+pub fn server_stream(rng: &mut Rng, name: String, deaf: bool, calm: bool) -> stream::Plan {
+    let (id, ending) = (rng.next(), ending(rng, calm));
+    stream(rng, name, id, ending, deaf, calm)
+}
+
+fn stream(rng: &mut Rng, name: String, id: u64, ending: Ending, deaf: bool, calm: bool) -> stream::Plan {
+    let (bytes, pause_us) = (rng.length(200_000) as usize, rng.pick(&[0, 0, 300, 5_000]));
+    stream::Plan { name, id, bytes, pause_us, ending, deaf, calm }
+}
+
+fn ending(rng: &mut Rng, calm: bool) -> Ending {
+    let after = Duration::from_micros(rng.length(1_000_000));
+    match rng.between(0, 9) {
+        0 if !calm => Ending::Never,
+        1 if !calm => Ending::Resets(after),
+        2 if !calm => Ending::Closes(after),
+        _ => Ending::AtOnce,
+    }
 }
 
 fn good_manner(rng: &mut Rng) -> Manner {

@@ -13,11 +13,13 @@ use crate::{
     agenda::{Act, LinkId},
     channel::Channel,
     client::Client,
+    link::Appetite,
     network::{Dial, Network, Step, Wake},
     peer::{Deed, Desk, Ledger, Peer, Tally},
     rng::Rng,
-    scenario::{Change, Scenario, quality},
+    scenario::{Change, Scenario, TUNNEL, TUNNEL_SERVER_PORT, quality, server_stream},
     server::Server,
+    stream::Stream,
 };
 
 /// A run that is not over by then never will be.
@@ -74,14 +76,23 @@ impl World {
             Ok((snapshot, _)) => Arc::new(snapshot),
             Err(findings) => panic!("the simulated Plan is refused: {findings:?}"),
         };
-        let limits =
-            Limits { queued_bytes: QUEUED_BYTES_MAX, idle_connections: 8, relay_bytes: 64, ..Limits::default() };
+        let limits = Limits {
+            queued_bytes: QUEUED_BYTES_MAX,
+            idle_connections: 8,
+            relay_bytes: 64,
+            tunnel_relay_bytes: 1000,
+            ..Limits::default()
+        };
         let mut network = Network::new(rng.fork());
         for (n, client) in scenario.clients.iter().enumerate() {
             network.at(client.start, Act::World(n as u32));
         }
+        for (n, stream) in scenario.streams.iter().enumerate() {
+            network.at(stream.start, Act::World((scenario.clients.len() + n) as u32));
+        }
+        let before = scenario.clients.len() + scenario.streams.len();
         for (n, (after, _)) in scenario.changes.iter().enumerate() {
-            network.at(*after, Act::World((scenario.clients.len() + n) as u32));
+            network.at(*after, Act::World((before + n) as u32));
         }
         network.deeds = verbose.then(Vec::new);
         let tls = scenario.tls.then(|| tls_config(&worker.provider));
@@ -158,14 +169,20 @@ impl World {
 
     fn answer_dial(&mut self, link: LinkId, address: SocketAddr) {
         let quality = quality(&mut self.rng, self.scenario.calm);
-        let Some(server) = self.scenario.servers.iter().position(|server| server.address == address) else {
+        let Some(server) = self.scenario.servers.iter().position(|server| server.address.ip() == address.ip()) else {
             return self.ledger.violation("world", format_args!("the proxy connects to {address}"));
         };
         let plan = &self.scenario.servers[server];
         let outcome = self.rng.pick(&plan.dials);
-        if let Dial::Accepted = outcome {
-            let name = format!("server {server}/{link}");
-            self.seat(link, Box::new(Server::new(name, plan.temper.clone(), quality.shredded)));
+        let name = format!("server {server}/{link}");
+        match outcome {
+            Dial::Accepted if address.port() == TUNNEL_SERVER_PORT => {
+                let deaf = quality.appetite == Appetite::Never;
+                let plan = server_stream(&mut self.rng, name, deaf, self.scenario.calm);
+                self.seat(link, Box::new(Stream::new(plan)));
+            }
+            Dial::Accepted => self.seat(link, Box::new(Server::new(name, plan.temper.clone(), quality.shredded))),
+            _ => {}
         }
         self.network.answer_dial(link, quality, outcome);
     }
@@ -179,11 +196,16 @@ impl World {
 
     /// A client starts, or something changes.
     fn happen(&mut self, what: usize) {
-        if what < self.scenario.clients.len() {
+        let clients = self.scenario.clients.len();
+        if what < clients {
             return self.start_client(what);
         }
+        let before = clients + self.scenario.streams.len();
+        if what < before {
+            return self.start_stream(what - clients);
+        }
         let now = weir_proxy::io::Io::now(&self.network);
-        match &self.scenario.changes[what - self.scenario.clients.len()].1 {
+        match &self.scenario.changes[what - before].1 {
             Change::Plan(plan) => {
                 self.ledger.tell(now, "world", format_args!("the Plan changes to revision {}", plan.revision));
                 match Snapshot::build(plan, Some(&self.snapshot), &self.worker) {
@@ -219,6 +241,13 @@ impl World {
             Ok((channel, hello)) => self.seat(link, Box::new(Client::new(plan, channel, hello))),
             Err(error) => self.ledger.violation("world", format_args!("no TLS client: {error}")),
         }
+    }
+
+    fn start_stream(&mut self, n: usize) {
+        let start = &self.scenario.streams[n];
+        let peer = SocketAddr::from(([10, 3, 0, n as u8 + 1], 40_000 + n as u16));
+        let link = self.network.dial_engine(TUNNEL, peer, start.quality.clone());
+        self.seat(link, Box::new(Stream::new(start.plan.clone())));
     }
 
     fn tell_batch(&mut self, batch: &[Event]) {

@@ -1,0 +1,178 @@
+//! One end of a tunnel, a client's or a server's: sends bytes of its own, ends as its plan says, and checks that what it
+//! gets is what one other end has sent, in order, and whole where nothing is wrong.
+
+use std::{collections::VecDeque, time::Duration};
+
+use crate::{
+    network::Wake,
+    peer::{Deed, Desk, Ledger, Peer},
+    rng::{BodyOf, body_of},
+};
+
+/// What goes before the bytes: whose they are, and how many.
+const HEADER_BYTES: usize = 16;
+
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub name: String,
+    /// Tells its bytes from all others.
+    pub id: u64,
+    pub bytes: usize,
+    /// Pause between two pieces of what it sends.
+    pub pause_us: u64,
+    pub ending: Ending,
+    /// Reads nothing, so it may wait for ever.
+    pub deaf: bool,
+    /// Nothing goes wrong in this run: each end gets everything.
+    pub calm: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// Its end comes behind its last byte.
+    AtOnce,
+    /// Its end comes when it has seen the other's.
+    Second,
+    Never,
+    /// Resets the connection after a while.
+    Resets(Duration),
+    /// Closes the connection after a while.
+    Closes(Duration),
+}
+
+pub struct Stream {
+    plan: Plan,
+    script: VecDeque<Vec<u8>>,
+    pacing: bool,
+    ended: bool,
+    header: Vec<u8>,
+    heard: Option<(BodyOf, usize)>,
+    heard_end: bool,
+    over: bool,
+}
+
+impl Stream {
+    pub fn new(plan: Plan) -> Self {
+        Self {
+            plan,
+            script: VecDeque::new(),
+            pacing: false,
+            ended: false,
+            header: Vec::new(),
+            heard: None,
+            heard_end: false,
+            over: false,
+        }
+    }
+
+    fn begin(&mut self, desk: &mut Desk<'_>) {
+        let mut bytes = self.plan.id.to_le_bytes().to_vec();
+        bytes.extend((self.plan.bytes as u64).to_le_bytes());
+        bytes.extend(body_of(self.plan.id, self.plan.bytes));
+        while bytes.len() > 1 && self.plan.pause_us > 0 && self.script.len() < 4 {
+            let cut = desk.rng.between(1, bytes.len() as u64 - 1) as usize;
+            let rest = bytes.split_off(cut);
+            self.script.push_back(bytes);
+            bytes = rest;
+        }
+        self.script.push_back(bytes);
+        if let Ending::Resets(after) | Ending::Closes(after) = self.plan.ending {
+            desk.wake_after(after);
+        } else {
+            self.write(desk);
+        }
+    }
+
+    fn write(&mut self, desk: &mut Desk<'_>) {
+        self.pacing = false;
+        while let Some(piece) = self.script.pop_front() {
+            desk.send(piece);
+            if self.plan.pause_us > 0 && !self.script.is_empty() {
+                self.pacing = true;
+                let pause = Duration::from_micros(desk.rng.between(1, self.plan.pause_us));
+                return desk.wake_after(pause);
+            }
+        }
+        let due = match self.plan.ending {
+            Ending::AtOnce => true,
+            Ending::Second => self.heard_end,
+            _ => false,
+        };
+        if due && !std::mem::replace(&mut self.ended, true) {
+            desk.tell(&self.plan.name, "ends");
+            desk.deeds.push(Deed::Finish);
+        }
+        if self.ended && self.heard_end {
+            self.leave(desk);
+        }
+    }
+
+    fn hear(&mut self, mut bytes: &[u8], desk: &mut Desk<'_>) {
+        let missing = HEADER_BYTES.saturating_sub(self.header.len()).min(bytes.len());
+        self.header.extend_from_slice(&bytes[..missing]);
+        bytes = &bytes[missing..];
+        if let ([id @ .., _, _, _, _, _, _, _, _], HEADER_BYTES, None) =
+            (&self.header[..], self.header.len(), &self.heard)
+        {
+            let number = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |sum, byte| (sum << 8) | u64::from(*byte));
+            self.heard = Some((BodyOf::new(number(id)), number(&self.header[8..]) as usize));
+        }
+        if let Some((body, _)) = &mut self.heard
+            && !body.continues_with(bytes)
+        {
+            desk.ledger.violation(&self.plan.name, "got bytes that nobody sent there");
+        }
+    }
+
+    fn hear_end(&mut self, desk: &mut Desk<'_>) {
+        desk.tell(&self.plan.name, "sees the end");
+        self.heard_end = true;
+        let whole = self.heard.as_ref().is_some_and(|(body, bytes)| body.len == *bytes);
+        desk.ledger.tally.carried += u64::from(whole);
+        if self.plan.calm && !whole {
+            desk.ledger.violation(&self.plan.name, "saw the end before all bytes");
+        }
+        if matches!(self.plan.ending, Ending::Never | Ending::Resets(_) | Ending::Closes(_)) {
+            self.leave(desk);
+        } else if !self.pacing {
+            self.write(desk);
+        }
+    }
+
+    fn leave(&mut self, desk: &mut Desk<'_>) {
+        self.over = true;
+        desk.deeds.push(Deed::Close);
+    }
+}
+
+impl Peer for Stream {
+    fn wake(&mut self, wake: Wake, desk: &mut Desk<'_>) {
+        if self.over {
+            return;
+        }
+        match (wake, self.plan.ending) {
+            (Wake::Connected, _) => self.begin(desk),
+            (Wake::Bytes(bytes), _) => self.hear(&bytes, desk),
+            (Wake::Fin, _) => self.hear_end(desk),
+            (Wake::Reset, _) => {
+                desk.tell(&self.plan.name, "is reset");
+                self.over = true;
+                if self.plan.calm {
+                    desk.ledger.violation(&self.plan.name, "was reset while nothing was wrong");
+                }
+            }
+            (Wake::Timer, Ending::Resets(_)) => {
+                self.over = true;
+                desk.deeds.push(Deed::Reset);
+            }
+            (Wake::Timer, Ending::Closes(_)) => self.leave(desk),
+            (Wake::Timer, _) => self.write(desk),
+        }
+    }
+
+    fn conclude(&mut self, ledger: &mut Ledger) {
+        if !self.over && !self.plan.deaf {
+            ledger.violation(&self.plan.name, "was left waiting for ever");
+        }
+    }
+}
