@@ -1,6 +1,6 @@
 //! The clients' side of the counted connections: plain, or Weir's own TLS client. It runs outside of what is counted.
 
-use weir_tls::{ClientConfig, ClientSettings, Group, Provider, TlsSession, Version};
+use weir_tls::{ClientConfig, ClientSettings, Group, Provider, ServerName, TlsSession, Version};
 
 use crate::{Failure, plan::Listener};
 
@@ -16,6 +16,7 @@ pub struct Client {
 pub struct Clients {
     tls12: ClientConfig,
     tls13: ClientConfig,
+    server_name: ServerName,
 }
 
 impl Clients {
@@ -30,7 +31,8 @@ impl Clients {
             };
             ClientConfig::unverified(&settings, &provider)
         };
-        Ok(Self { tls12: config(Version::Tls12)?, tls13: config(Version::Tls13)? })
+        let server_name = ServerName::parse("www.example.com")?;
+        Ok(Self { tls12: config(Version::Tls12)?, tls13: config(Version::Tls13)?, server_name })
     }
 
     /// A client of `listener`; what it says first is in its outbox.
@@ -41,7 +43,7 @@ impl Clients {
             Listener::Tls13 => &self.tls13,
         };
         let mut outbox = Vec::new();
-        let session = TlsSession::client(config, "www.example.com", &mut outbox)?;
+        let session = TlsSession::client(config, &self.server_name, &mut outbox)?;
         Ok(Client { tls: Some(session), outbox, received: Vec::new() })
     }
 }

@@ -33,6 +33,7 @@ pub fn plan() -> api::Plan {
         virtual_services: Listener::ALL.map(service).to_vec(),
         pools: vec![pool()],
         certificates: vec![certificate()],
+        ..Default::default()
     }
 }
 

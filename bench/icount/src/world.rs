@@ -76,6 +76,8 @@ impl Io for World {
     /// Never begins, which a driver may do: so a body is counted on its way through the proxy.
     fn relay(&mut self, _from: Conn, _to: Conn, _bytes: u64) {}
 
+    fn finish(&mut self, _conn: Conn) {}
+
     fn deadline(&mut self, _conn: Conn, _at: Option<Time>) {}
 
     fn close(&mut self, conn: Conn, _how: Close) {
