@@ -3,8 +3,9 @@
 use foldhash::{HashMap, HashMapExt};
 
 use crate::{
-    hash::{HashKey, score},
+    hash::HashKey,
     order::{Order, Rank},
+    ring::Ring,
 };
 
 /// Servers of one pool; a Plan with more is refused by `snapshot`.
@@ -54,6 +55,10 @@ pub struct Balancer {
     positions: HashMap<u32, usize>,
     /// Of the eligible ones; not kept for [`Algorithm::ConsistentHash`].
     order: Order,
+    /// Of all of them; empty but for [`Algorithm::ConsistentHash`].
+    ring: Ring,
+    /// Who stands in the ring is not what it was.
+    ring_is_old: bool,
     /// The latest turn that was taken.
     now: u128,
     picks: u64,
@@ -78,6 +83,8 @@ impl Balancer {
             servers: Vec::new(),
             positions: HashMap::new(),
             order: Order::default(),
+            ring: Ring::default(),
+            ring_is_old: false,
             now: 0,
             picks: 0,
         };
@@ -107,6 +114,11 @@ impl Balancer {
         self.positions = spec.servers.iter().enumerate().map(|(position, server)| (server.id, position)).collect();
         self.algorithm = spec.algorithm;
         self.monitored = spec.monitored;
+        self.ring = match spec.algorithm {
+            Algorithm::ConsistentHash => Ring::of(spec.servers.iter().map(|server| (server.key, server.ratio))),
+            Algorithm::RoundRobin | Algorithm::LeastConnections => Ring::default(),
+        };
+        self.ring_is_old = true;
         self.order = Order::with_positions(self.servers.len());
         (0..self.servers.len()).for_each(|position| self.rank(position));
     }
@@ -116,7 +128,7 @@ impl Balancer {
     pub fn pick(&mut self, key: HashKey, exclude: &[u32]) -> Option<usize> {
         match self.algorithm {
             Algorithm::RoundRobin | Algorithm::LeastConnections => self.next_in_order(exclude),
-            Algorithm::ConsistentHash => self.most_wanting(key, exclude),
+            Algorithm::ConsistentHash => self.next_on_ring(key, exclude),
         }
     }
 
@@ -141,7 +153,10 @@ impl Balancer {
 
     fn change(&mut self, id: u32, change: impl FnOnce(&mut Server)) {
         if let Some(position) = self.positions.get(&id).copied() {
-            change(&mut self.servers[position]);
+            let server = &mut self.servers[position];
+            let stood = server.stands();
+            change(server);
+            self.ring_is_old |= stood != server.stands();
             self.rank(position);
         }
     }
@@ -189,20 +204,28 @@ impl Balancer {
         self.rank(position);
     }
 
-    fn most_wanting(&self, key: HashKey, exclude: &[u32]) -> Option<usize> {
-        let servers = self.servers.iter().enumerate();
-        servers
-            .filter(|(_, server)| server.eligible() && !exclude.contains(&server.spec.id))
-            .map(|(position, server)| (position, score(server.spec.key, key, server.spec.ratio)))
-            .max_by(|(_, one), (_, other)| one.total_cmp(other))
-            .map(|(position, _)| position)
+    /// Many servers may come and go between two picks; the ring follows them once.
+    fn next_on_ring(&mut self, key: HashKey, exclude: &[u32]) -> Option<usize> {
+        if std::mem::take(&mut self.ring_is_old) {
+            self.ring.stand(|position| self.servers[position].stands());
+        }
+        let servers = &self.servers;
+        self.ring.find(key, |position| {
+            let server = &servers[position];
+            server.eligible() && !exclude.contains(&server.spec.id)
+        })
     }
 }
 
 impl Server {
+    /// Takes requests, as long as it is not full.
+    fn stands(&self) -> bool {
+        self.up && self.spec.enabled
+    }
+
     fn eligible(&self) -> bool {
         let full = self.spec.max_connections > 0 && self.connections >= self.spec.max_connections;
-        self.up && self.spec.enabled && !full
+        self.stands() && !full
     }
 }
 

@@ -1,28 +1,31 @@
-//! Consistent hashing by weighted rendezvous: each server scores each key, the highest score wins.
-//!
-//! Chosen over a ring or a Maglev table because it needs no table at all, is exactly even, and moves nothing but the
-//! share of the server that leaves, also when a server is only down, full or excluded for one request.
-//! Scores depend on names and keys alone and are the same on every engine and in every version: never use a hash here
-//! whose output may change with a library.
+//! What requests are hashed by and servers are known by, and the two places on a ring that follow from it: where a server
+//! stands, and where a key looks. The numbers depend on names and keys alone and are the same on every engine and in every
+//! version: never use a hash here whose output may change with a library.
 
 /// What a request is hashed by, or what a server is known by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct HashKey(u64);
 
 impl HashKey {
-    /// FNV-1a, 64 bits; its weak low bits are repaired by [`mixed`] when a score is made.
+    /// FNV-1a, 64 bits; its weak low bits are repaired by [`mixed`] when a place is made of it.
     pub fn of(bytes: &[u8]) -> Self {
         const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
         const PRIME: u64 = 0x0000_0100_0000_01b3;
         Self(bytes.iter().fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME)))
     }
-}
 
-/// How much `server` wants `key`; higher wins. With ratios r, each server wins in proportion to r: −r / ln(u) of a
-/// uniform u in (0, 1) (Schindelhauer and Schomaker, "Weighted Distributed Hash Tables", SPAA 2005).
-pub(crate) fn score(server: HashKey, key: HashKey, ratio: u32) -> f64 {
-    let uniform = ((mixed(server.0 ^ mixed(key.0)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-    -f64::from(ratio) / uniform.ln()
+    /// Where a server of this name stands, place after place.
+    pub(crate) fn places(self) -> impl Iterator<Item = u32> {
+        (0u64..).map(move |number| (mixed(self.0 ^ mixed(number)) >> 32) as u32)
+    }
+
+    /// Where a request with this key looks, place after place: two hashes do for any number of them (Kirsch and
+    /// Mitzenmacher, "Less Hashing, Same Performance", ESA 2006).
+    pub(crate) fn probes(self) -> impl Iterator<Item = u32> {
+        let first = mixed(self.0);
+        let apart = mixed(first) | 1;
+        (0u64..).map(move |number| (first.wrapping_add(number.wrapping_mul(apart)) >> 32) as u32)
+    }
 }
 
 /// The finaliser of SplitMix64: each input bit changes each output bit with probability one half.
@@ -43,15 +46,9 @@ mod tests {
         assert_eq!(HashKey::of(b"").0, 0xcbf2_9ce4_8422_2325);
         assert_eq!(HashKey::of(b"foobar").0, 0x8594_4171_f739_67e8);
         assert_eq!(mixed(0), 0xe220_a839_7b1d_cdaf);
-        let scores =
-            ["10.0.0.1:80", "10.0.0.2:80"].map(|server| score(HashKey::of(server.as_bytes()), HashKey::of(b"/"), 1));
-        assert_eq!(scores.map(|score| (score * 1e6).round() as u64), [2_204_291, 1_212_179]);
-    }
-
-    #[test]
-    fn score_is_finite_at_both_ends_of_the_uniform() {
-        for bits in [0, 1, u64::MAX, u64::MAX - 1] {
-            assert!(score(HashKey(bits), HashKey(bits), 20).is_finite());
-        }
+        let server: Vec<_> = HashKey::of(b"10.0.0.1:80").places().take(3).collect();
+        assert_eq!(server, [4_149_123_698, 2_378_012_751, 574_135_563]);
+        let key: Vec<_> = HashKey::of(b"/").probes().take(3).collect();
+        assert_eq!(key, [2_832_817_189, 3_947_991_760, 768_199_035]);
     }
 }

@@ -1,0 +1,159 @@
+//! Consistent hashing by multi-probe (Appleton and O'Reilly, "Multi-probe consistent hashing", 2015): each server stands
+//! at a few places on a ring, each key looks at many, and the server that follows one of them most closely has it.
+//!
+//! Chosen over rendezvous, which asks every server, over a plain ring, which needs hundreds of places for each server to be
+//! as even, and over Maglev, whose table moves keys of servers that stay: here a server that leaves, is down, full or
+//! excluded moves its own keys and no other, and a choice costs the same in a pool of 10,000 as in one of ten.
+
+use crate::hash::HashKey;
+
+/// Places of a server with a ratio of 1. The share of one then has a standard deviation of 5 % of itself.
+const PLACES: usize = 8;
+/// Places at which a key looks. No server has more than (PROBES + 1) / PROBES of its fair share.
+const PROBES: usize = 21;
+/// Servers that a choice steps over before it takes the best it has found.
+const STEPS_MAX: usize = 4096;
+
+/// A place of a server.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    at: u32,
+    /// Its position in the pool.
+    server: u32,
+}
+
+#[derive(Default, Debug)]
+pub(crate) struct Ring {
+    /// Of every server, in their order around the ring.
+    all: Vec<Place>,
+    /// Of those that stand, and by the first bits of a place where in it to begin.
+    standing: Vec<Place>,
+    begins: Vec<u32>,
+    shift: u32,
+}
+
+impl Ring {
+    /// The ring of servers with these keys and ratios. Nobody stands yet.
+    pub fn of(servers: impl Iterator<Item = (HashKey, u32)>) -> Self {
+        let (mut all, mut keys) = (Vec::new(), Vec::new());
+        for (server, (key, ratio)) in servers.enumerate() {
+            let places = key.places().take(PLACES * ratio as usize);
+            all.extend(places.map(|at| Place { at, server: server as u32 }));
+            keys.push(key);
+        }
+        // By key where two meet: the order of the pool may differ between engines.
+        all.sort_unstable_by_key(|place| (place.at, keys[place.server as usize]));
+        Self { all, ..Self::default() }
+    }
+
+    /// Says who stands from now on, by position. Costs a step for each place.
+    pub fn stand(&mut self, stands: impl Fn(usize) -> bool) {
+        self.standing.clear();
+        self.standing.extend(self.all.iter().filter(|place| stands(place.server as usize)));
+        let bits = self.standing.len().max(2).next_power_of_two().trailing_zeros();
+        self.shift = u32::BITS - bits;
+        self.begins.clear();
+        let mut begin = 0;
+        for first_bits in 0..1u32 << bits {
+            let from = first_bits << self.shift;
+            begin += self.standing[begin..].iter().take_while(|place| place.at < from).count();
+            self.begins.push(begin as u32);
+        }
+    }
+
+    /// Who takes `key`, of those that stand and `may`.
+    pub fn find(&self, key: HashKey, may: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut steps_left = STEPS_MAX;
+        let mut nearest: Option<(u32, u32)> = None;
+        for probe in key.probes().take(PROBES) {
+            let mut around = self.from(probe).take(steps_left.min(self.standing.len()));
+            let Some(place) = around.find(|place| {
+                steps_left -= 1;
+                may(place.server as usize)
+            }) else {
+                continue;
+            };
+            let distance = place.at.wrapping_sub(probe);
+            if nearest.is_none_or(|(least, _)| distance < least) {
+                nearest = Some((distance, place.server));
+            }
+        }
+        let server = nearest.map(|(_, server)| server);
+        server.or_else(|| self.next_willing(key, may)).map(|server| server as usize)
+    }
+
+    /// Nearly all are full or excluded: whoever is not.
+    fn next_willing(&self, key: HashKey, may: impl Fn(usize) -> bool) -> Option<u32> {
+        let probe = key.probes().next()?;
+        let mut around = self.from(probe).take(self.standing.len());
+        around.find(|place| may(place.server as usize)).map(|place| place.server)
+    }
+
+    /// Every place, round and round, beginning with the first that is not before `probe`.
+    fn from(&self, probe: u32) -> impl Iterator<Item = &Place> {
+        let begin = self.begins.get((probe >> self.shift) as usize).map_or(0, |begin| *begin as usize);
+        let before = self.standing[begin..].iter().take_while(|place| place.at < probe).count();
+        let (then, first) = self.standing.split_at(begin + before);
+        first.iter().chain(then)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn ring(servers: u32) -> Ring {
+        let mut ring = Ring::of((0..servers).map(|number| (HashKey::of(&number.to_be_bytes()), 1)));
+        ring.stand(|_| true);
+        ring
+    }
+
+    fn asked(ring: &Ring, key: HashKey, may: impl Fn(usize) -> bool) -> (Option<usize>, usize) {
+        let asked = Cell::new(0);
+        let found = ring.find(key, |server| {
+            asked.set(asked.get() + 1);
+            may(server)
+        });
+        (found, asked.get())
+    }
+
+    #[test]
+    fn choice_costs_the_same_however_many_servers_there_are() {
+        for servers in [1, 10, 10_000] {
+            let ring = ring(servers);
+            assert_eq!(asked(&ring, HashKey::of(b"/"), |_| true).1, PROBES);
+            let looked_at = |probe| ring.standing.iter().skip(begin(&ring, probe)).take_while(|p| p.at < probe).count();
+            let probes = (0..1000u32).flat_map(|key| HashKey::of(&key.to_be_bytes()).probes().take(PROBES));
+            let all: usize = probes.map(looked_at).sum();
+            assert!(all < 1000 * PROBES, "{all} places before where 21,000 probes look, of {servers} servers");
+        }
+    }
+
+    fn begin(ring: &Ring, probe: u32) -> usize {
+        ring.begins[(probe >> ring.shift) as usize] as usize
+    }
+
+    #[test]
+    fn one_willing_server_among_ten_thousand_is_found_within_a_bound() {
+        let ring = ring(10_000);
+        for key in 0..100u32 {
+            let (found, asked) = asked(&ring, HashKey::of(&key.to_be_bytes()), |server| server == 4711);
+            assert_eq!(found, Some(4711));
+            assert!(asked <= STEPS_MAX + ring.standing.len(), "{asked}");
+        }
+        assert_eq!(ring.find(HashKey::of(b"/"), |_| false), None);
+    }
+
+    #[test]
+    fn whoever_sits_down_is_not_asked() {
+        let mut ring = ring(100);
+        ring.stand(|server| server % 2 == 0);
+        assert!(ring.standing.iter().all(|place| place.server % 2 == 0));
+        let keys = (0..1000u32).map(|key| HashKey::of(&key.to_be_bytes()));
+        assert!(keys.filter_map(|key| ring.find(key, |_| true)).all(|server| server % 2 == 0));
+        ring.stand(|_| false);
+        assert_eq!(ring.find(HashKey::of(b"/"), |_| true), None);
+    }
+}
