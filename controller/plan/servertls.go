@@ -27,8 +27,6 @@ func serverTLS(from *model.Pool, report *report) (*dataplanev1.ServerTls, []*eng
 		HostCheck:   from.HostCheckEnabled,
 		DomainNames: from.DomainNames,
 	}
-	report.block(about("pool", from.Identity, from.Named), "ssl_profile_ref",
-		"engines cannot encrypt to servers yet: remove it, and give plain ports")
 	var parts []*enginev1.Resource
 	if profile := from.PKIProfile; profile != nil {
 		compiled.PkiProfileUuid = profile.UUID

@@ -10,6 +10,7 @@ use weir_wire::http1::{self, Framing, Parsed, RequestHead};
 
 use crate::{
     buf::Buf,
+    channel::Channel,
     exchange::Exchange,
     inbox::Inbox,
     io::{Close, Conn, Io},
@@ -17,7 +18,6 @@ use crate::{
     pool::balance_key,
     proxy::Core,
     rescue::Error,
-    secure::Secure,
     tunnel::Tunnel,
 };
 
@@ -37,8 +37,7 @@ pub(crate) struct Client {
     pub peer: SocketAddr,
     /// The snapshot that `service` was looked up in.
     epoch: u32,
-    /// Boxed, for the memory of those who come without.
-    secure: Option<Box<Secure>>,
+    channel: Channel,
     requests: u32,
     received: u64,
     /// Bytes queued when we last looked whether the client takes any.
@@ -94,29 +93,29 @@ impl Client {
     ) -> Option<Self> {
         let found = core.snapshot.listener(listener)?;
         let service = found.service.clone();
-        let secure = match &service.tls {
-            Some(config) if found.tls => Some(Box::new(Secure::new(config).ok()?)),
-            _ => None,
+        let channel = match &service.tls {
+            Some(config) if found.tls => Channel::accept(config).ok()?,
+            _ => Channel::Plain,
         };
         let mut line = Line::new(conn, io.now());
         let patience = match service.http() {
             Some(http) => http.timeouts.post_accept,
-            None => secure.as_ref().map(|_| core.limits.handshake),
+            None => (!channel.is_plain()).then_some(core.limits.handshake),
         };
         line.expect(io, patience);
         core.counters.note(Happening::ClientConnected { service: service.id });
         Some(Self {
             line,
             accepted_by: service.id,
-            facts: ClientFacts::new(peer, listener, secure.is_some()),
+            facts: ClientFacts::new(peer, listener, !channel.is_plain()),
             inbox: Inbox::default(),
-            stage: if secure.is_some() { Stage::Handshake } else { Stage::first(&service, peer) },
+            stage: if channel.is_plain() { Stage::first(&service, peer) } else { Stage::Handshake },
             ended: false,
             reserved: None,
             peer,
             epoch: core.epoch,
             service,
-            secure,
+            channel,
             requests: 0,
             received: 0,
             stalled_at: usize::MAX,
@@ -158,14 +157,10 @@ impl Client {
     /// Takes what has come.
     pub fn receive<I: Io>(&mut self, io: &mut I, core: &mut Core, buf: Buf) -> Result<(), Error> {
         self.received += buf.len() as u64;
-        let Some(secure) = &mut self.secure else {
-            self.inbox.push(buf);
-            return Ok(());
-        };
-        let opened = secure.open(io, &mut self.line, buf, &mut self.inbox, &mut core.scratch);
-        let progress = opened.map_err(|_| Error::ClientTls)?;
+        let received = self.channel.receive(io, &mut self.line, buf, &mut self.inbox, &mut core.scratch);
+        let progress = received.map_err(|_| Error::ClientTls)?;
         if progress.handshaken {
-            let resumed = secure.handshaken().is_some_and(|handshaken| handshaken.resumed);
+            let resumed = self.channel.handshaken().is_some_and(|handshaken| handshaken.resumed);
             core.counters.note(Happening::Handshake { service: self.service.id, resumed });
             self.stage = Stage::first(&self.service, self.peer);
         }
@@ -181,47 +176,34 @@ impl Client {
 
     /// Queues plaintext for the client.
     pub fn deliver<I: Io>(&mut self, io: &mut I, unflushed: &mut Vec<Conn>, plain: Buf) {
-        match &mut self.secure {
-            None => self.line.send(io, plain),
-            Some(secure) => {
-                if secure.push(io, &mut self.line, plain) {
-                    unflushed.push(self.line.conn);
-                }
-            }
-        }
+        self.channel.deliver(io, &mut self.line, unflushed, plain);
     }
 
     /// Whether its connection carries bytes as servers send and take them.
     pub fn is_plain(&self) -> bool {
-        self.secure.is_none()
+        self.channel.is_plain()
     }
 
     /// Tells the client that no more comes; it may go on sending.
     pub fn finish<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) {
-        if let Some(secure) = &mut self.secure {
-            secure.close(io, &mut self.line, scratch);
-        }
+        self.channel.close(io, &mut self.line, scratch);
         self.line.finish(io);
     }
 
     /// The end of a batch.
     pub fn flush<I: Io>(&mut self, io: &mut I) {
-        if let Some(secure) = &mut self.secure {
-            secure.flush(io, &mut self.line);
-        }
+        self.channel.flush(io, &mut self.line);
     }
 
     /// What TLS says last.
     pub fn say_goodbye<I: Io>(&mut self, io: &mut I, core: &mut Core) {
-        if let Some(secure) = &mut self.secure {
-            secure.close(io, &mut self.line, &mut core.scratch);
-        }
+        self.channel.close(io, &mut self.line, &mut core.scratch);
     }
 
     /// Lets out what waits to be sealed and leaves out what TLS says last, so that TLS too shows a cut.
     pub fn cut<I: Io>(&mut self, io: &mut I) {
         self.flush(io);
-        self.secure = None;
+        self.channel = Channel::Plain;
     }
 
     /// How its connection ends behind a response: what a client may still be sending must not reset the answer.
@@ -238,7 +220,7 @@ impl Client {
         self.epoch == core.epoch
             || core.snapshot.listener(self.facts.listener()).is_some_and(|listener| {
                 let same_kind = listener.service.http().is_some() == self.service.http().is_some();
-                same_kind && listener.tls == self.secure.is_some()
+                same_kind && listener.tls != self.is_plain()
             })
     }
 
@@ -335,7 +317,10 @@ impl Client {
         }
         let answers_continue = http.answers_continue(head);
         let key = service.pool.as_ref().map(|pool| balance_key(pool, Some(head), self.peer)).unwrap_or_default();
-        self.stage = Stage::Exchange(Exchange::new(head, keep_alive, answers_continue, key, request));
+        let mut exchange = Exchange::new(head, keep_alive, answers_continue, key, request);
+        let tls = service.pool.as_ref().and_then(|pool| pool.tls.as_ref());
+        exchange.asked_name = tls.and_then(|tls| tls.asked_name(head.host)).map(Box::new);
+        self.stage = Stage::Exchange(exchange);
         Next::Exchange { answer_continue: answers_continue && !more_has_come }
     }
 

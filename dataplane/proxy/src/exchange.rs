@@ -2,6 +2,7 @@
 //! `response` to Streaming and to its end; whatever fails leaves through `rescue`.
 
 use weir_balance::HashKey;
+use weir_tls::ServerName;
 use weir_wire::http1::{Body, Method, RequestHead, Version};
 
 use crate::{buf::Buf, io::Conn, response::Download};
@@ -16,6 +17,8 @@ pub(crate) struct Exchange {
     /// The client has its 100 from us.
     continued: bool,
     pub key: HashKey,
+    /// What TLS shall call the server; `None`: what it calls it by itself.
+    pub asked_name: Option<Box<ServerName>>,
     /// Dense ids of servers that would not take it.
     pub tried: Vec<u32>,
     pub upload: Body,
@@ -50,6 +53,7 @@ impl Exchange {
             keep_alive,
             continued,
             key,
+            asked_name: None,
             tried: Vec::new(),
             upload: Body::new(head.body),
             upload_bytes: 0,

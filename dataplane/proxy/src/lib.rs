@@ -4,7 +4,7 @@
 //! ```text
 //!  the client                                   this crate                                          a server
 //!
-//!        ──Data──► secure ─► inbox ─► client ──────► request ─────────────────────► line ──send──►
+//!        ──Data──► channel ► inbox ─► client ──────► request ─────────────────────► line ──send──►
 //!                  TLS off   waits    one head at    finds a server through pool,
 //!                                     a time         sends head and body
 //!                                                       │
@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod buf;
+mod channel;
 mod client;
 mod exchange;
 mod inbox;

@@ -76,8 +76,11 @@ impl Pools {
         }
     }
 
-    pub fn take_idle(&mut self, at: Place) -> Option<Conn> {
-        self.idle(at)?.pop()
+    /// The latest that suits.
+    pub fn take_idle(&mut self, at: Place, mut suits: impl FnMut(Conn) -> bool) -> Option<Conn> {
+        let idle = self.idle(at)?;
+        let position = idle.iter().rposition(|conn| suits(*conn))?;
+        Some(idle.remove(position))
     }
 
     /// Whether this server takes requests, in the pool as it is now.
@@ -86,9 +89,9 @@ impl Pools {
         row.is_some_and(|row| row.balancer.is_up(at.server) && row.position(at).is_some_and(|p| row.usable(p)))
     }
 
-    /// Whether a connection to this server may be kept for a later request.
-    pub fn keeps(&mut self, at: Place, limits: &Limits) -> bool {
-        let Some(row) = self.row(at.pool) else { return false };
+    /// Whether a connection to this server, made for `pool` as it was, may be kept for a later request.
+    pub fn keeps(&mut self, at: Place, pool: &Pool, limits: &Limits) -> bool {
+        let Some(row) = self.row(at.pool).filter(|row| row.pool.speaks_like(pool)) else { return false };
         let most = row.pool.max_idle_connections.map_or(limits.idle_connections, |most| most as usize);
         let full = row.position(at).is_none_or(|position| row.idle[position].len() >= most);
         !full && self.takes(at)
@@ -158,7 +161,8 @@ impl Row {
         for (position, server) in pool.servers.iter().enumerate() {
             let same = |old: &weir_snapshot::Server| old.id == server.id && old.address == server.address;
             let before = self.pool.servers.iter().position(same);
-            let kept = before.filter(|_| next.usable(position)).map(|before| std::mem::take(&mut self.idle[before]));
+            let stays = next.usable(position) && next.pool.speaks_like(&self.pool);
+            let kept = before.filter(|_| stays).map(|before| std::mem::take(&mut self.idle[before]));
             next.idle.push(kept.unwrap_or_default());
         }
         orphans.extend(self.idle.into_iter().flatten());

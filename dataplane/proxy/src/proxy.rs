@@ -45,7 +45,7 @@ pub(crate) struct Core {
     pub relayable: Vec<Conn>,
     /// Clients whose tunnel the driver may carry from the end of the batch on.
     pub in_bulk: Vec<Conn>,
-    /// Clients with plaintext that is not sealed yet.
+    /// Connections, of either kind, with plaintext that is not sealed yet.
     pub unflushed: Vec<Conn>,
 }
 
@@ -170,6 +170,8 @@ impl Proxy {
         for conn in unflushed.drain(..) {
             if let Some(client) = self.clients.find(conn) {
                 client.flush(io);
+            } else if let Some(server) = self.servers.find(conn) {
+                server.flush(io);
             }
         }
         self.core.unflushed = unflushed;
@@ -273,26 +275,57 @@ impl Proxy {
         let Some(server) = self.servers.find(conn) else { return };
         let State::Connecting { client } = server.state else { return };
         self.core.counters.note(Happening::ServerConnected { server: server.place.server });
+        server.state = State::Handshaking { client };
+        match server.begin_handshake(io, &mut self.core.scratch) {
+            Ok(()) if server.is_plain() => self.server_ready(io, conn),
+            Ok(()) => {}
+            Err(error) => self.server_lost(io, conn, error),
+        }
+    }
+
+    /// It can be given what it was opened for.
+    fn server_ready<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(server) = self.servers.find(conn) else { return };
+        let State::Handshaking { client } = server.state else { return };
+        let tunnel = self.clients.find(client).is_some_and(|client| client.tunnel().is_some());
+        if !tunnel && !server.inbox.is_empty() {
+            // It speaks before it was asked.
+            return self.server_lost(io, conn, Error::ServerReset);
+        }
         server.state = State::Busy { client };
         server.line.expect(io, None);
-        match self.clients.find(client).is_some_and(|client| client.tunnel().is_some()) {
+        match tunnel {
             true => self.begin_tunnel(io, client),
             false => self.send_request(io, client),
         }
     }
 
     fn server_data<I: Io>(&mut self, io: &mut I, conn: Conn, buf: Buf) {
-        // Nobody has asked for anything: what comes belongs to nobody.
-        if self.lose_if_unused(io, conn, Error::ServerReset) {
+        let Some(server) = self.servers.find(conn) else { return };
+        match server.receive(io, &mut self.core.scratch, buf) {
+            Ok(progress) => {
+                if progress.handshaken {
+                    self.server_ready(io, conn);
+                }
+                self.server_spoke(io, conn);
+                if progress.closed {
+                    self.server_eof(io, conn);
+                }
+            }
+            Err(error) => self.server_lost(io, conn, error),
+        }
+    }
+
+    fn server_spoke<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(server) = self.servers.find(conn) else { return };
+        // What TLS alone was for has been dealt with; where nobody has asked for anything, the rest belongs to nobody.
+        if server.inbox.is_empty() || self.lose_if_unused(io, conn, Error::ServerReset) {
             return;
         }
         let Some(server) = self.servers.find(conn) else { return };
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Abort),
-            State::Connecting { .. } | State::Busy { .. } => {
-                server.inbox.push(buf);
-                self.download(io, conn);
-            }
+            State::Connecting { .. } | State::Handshaking { .. } | State::Busy { .. } => self.download(io, conn),
         }
     }
 
@@ -301,6 +334,7 @@ impl Proxy {
         server.ended = true;
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
+            State::Handshaking { .. } => self.server_lost(io, conn, Error::ServerTls),
             State::Connecting { .. } | State::Busy { .. } => {
                 if !self.lose_if_unused(io, conn, Error::ServerClosed) {
                     self.download(io, conn);
@@ -322,7 +356,7 @@ impl Proxy {
         }
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
-            State::Connecting { client } => self.connect_failed(io, conn, client, Error::ConnectTimeout),
+            State::Connecting { .. } | State::Handshaking { .. } => self.server_lost(io, conn, Error::ConnectTimeout),
             State::Busy { client } => {
                 self.fail(io, client, Error::ResponseTimeout);
                 self.proceed(io, client);
@@ -331,13 +365,25 @@ impl Proxy {
     }
 
     fn server_gone<I: Io>(&mut self, io: &mut I, conn: Conn, why: Gone) {
+        let error = match self.servers.find(conn).map(|server| server.state) {
+            Some(State::Connecting { .. }) => Error::Connect(why),
+            Some(State::Handshaking { .. }) => Error::ServerTls,
+            _ => Error::ServerReset,
+        };
+        self.server_lost(io, conn, error);
+    }
+
+    /// A connection is of no use any more, and so is what was to go over it, unless none of that has been sent.
+    fn server_lost<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
         let Some(server) = self.servers.find(conn) else { return };
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Abort),
-            State::Connecting { client } => self.connect_failed(io, conn, client, Error::Connect(why)),
+            State::Connecting { client } | State::Handshaking { client } => {
+                self.connect_failed(io, conn, client, error);
+            }
             State::Busy { client } => {
-                if !self.lose_if_unused(io, conn, Error::ServerReset) {
-                    self.fail(io, client, Error::ServerReset);
+                if !self.lose_if_unused(io, conn, error) {
+                    self.fail(io, client, error);
                     self.proceed(io, client);
                 }
             }
@@ -345,8 +391,11 @@ impl Proxy {
     }
 
     fn connect_failed<I: Io>(&mut self, io: &mut I, conn: Conn, client: Conn, error: Error) {
-        let Some(place) = self.servers.find(conn).map(|server| server.place) else { return };
-        self.close_server(io, conn, Close::Abort);
+        let Some(server) = self.servers.find(conn) else { return };
+        let place = server.place;
+        // An alert may be on its way that says why.
+        let how = if server.is_connected() { Close::Flush } else { Close::Abort };
+        self.close_server(io, conn, how);
         self.exclude(client, place, error);
         self.try_another(io, client, error);
     }
@@ -365,9 +414,14 @@ impl Proxy {
 
     /// Ends a connection to a server and whatever the pools know of it.
     pub(crate) fn close_server<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
-        let Some(server) = self.servers.remove(conn) else { return };
+        let Some(mut server) = self.servers.remove(conn) else { return };
+        if how != Close::Abort {
+            server.say_goodbye(io, &mut self.core.scratch);
+        }
         match server.state {
-            State::Connecting { .. } | State::Busy { .. } => self.core.pools.end(server.place),
+            State::Connecting { .. } | State::Handshaking { .. } | State::Busy { .. } => {
+                self.core.pools.end(server.place)
+            }
             State::Idle => self.core.pools.forget_idle(server.place, conn),
             State::Reserved { client } => {
                 if let Some(client) = self.clients.find(client).filter(|client| client.reserved == Some(conn)) {

@@ -38,18 +38,16 @@ impl Proxy {
             return self.fail(io, conn, otherwise);
         };
         self.core.pools.begin(place);
-        while let Some(idle) = self.core.pools.take_idle(place) {
-            if let Some(server) = self.servers.find(idle) {
-                server.state = State::Busy { client: conn };
-                server.line.expect(io, None);
-                exchange.wait_for(Some(idle));
-                self.core.starting.push(conn);
-                return;
-            }
+        let servers = &mut self.servers;
+        let suits = |idle| servers.find(idle).is_some_and(|server| server.asked_name == exchange.asked_name);
+        if let Some(idle) = self.core.pools.take_idle(place, suits) {
+            return self.start_on(io, conn, idle);
         }
         let fresh = io.connect(place.address);
         exchange.wait_for(Some(fresh));
-        self.await_connect(io, Server::new(fresh, place, pool, conn, io.now()));
+        let mut server = Server::new(fresh, place, pool, conn, io.now());
+        server.asked_name.clone_from(&exchange.asked_name);
+        self.await_connect(io, server);
     }
 
     pub(crate) fn await_connect<I: Io>(&mut self, io: &mut I, server: Server) {
@@ -58,17 +56,29 @@ impl Proxy {
     }
 
     fn take_reserved<I: Io>(&mut self, io: &mut I, conn: Conn, reserved: Conn, pool: &Pool) -> bool {
+        let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) else { return false };
         let Some(server) = self.servers.find(reserved) else { return false };
-        if server.pool.uuid != pool.uuid || !self.core.pools.takes(server.place) || !server.has_life_left(io.now()) {
+        let suits = server.pool.uuid == pool.uuid
+            && server.pool.speaks_like(pool)
+            && server.asked_name == exchange.asked_name
+            && server.has_life_left(io.now());
+        if !suits || !self.core.pools.takes(server.place) {
             return false;
         }
-        let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) else { return false };
         self.core.pools.begin(server.place);
+        self.start_on(io, conn, reserved);
+        true
+    }
+
+    /// The exchange gets a connection that stands; the request goes out at the end of the batch.
+    fn start_on<I: Io>(&mut self, io: &mut I, conn: Conn, server_conn: Conn) {
+        let Some(server) = self.servers.find(server_conn) else { return };
         server.state = State::Busy { client: conn };
         server.line.expect(io, None);
-        exchange.wait_for(Some(reserved));
+        if let Some(exchange) = self.clients.find(conn).and_then(Client::exchange) {
+            exchange.wait_for(Some(server_conn));
+        }
         self.core.starting.push(conn);
-        true
     }
 
     /// A server that could not even be connected to is not asked again for this request.
@@ -103,13 +113,13 @@ impl Proxy {
         let Some(exchange) = client.exchange() else { return };
         let Some(server_conn) = exchange.server().filter(|_| exchange.is_waiting()) else { return };
         // The idle connection it was to go out on may have been lost meanwhile, and another be on its way.
-        let Some(server) = self.servers.find(server_conn).filter(|server| server.is_connected()) else { return };
+        let Some(server) = self.servers.find(server_conn).filter(|server| server.is_busy()) else { return };
         let waiting = std::mem::replace(&mut exchange.phase, Phase::Sending { server: server_conn });
         let Phase::Waiting { request, .. } = waiting else { return };
         server.requests += 1;
         let reused = server.requests > 1;
         self.core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
-        server.line.send(io, request);
+        server.deliver(io, &mut self.core.unflushed, request);
         if exchange.upload.is_done() {
             client.line.expect(io, None);
             server.await_response(io);
@@ -196,7 +206,7 @@ impl Proxy {
                 inbox.put_back(piece);
                 piece = body;
             }
-            server.line.send(io, piece);
+            server.deliver(io, &mut self.core.unflushed, piece);
         }
         let sent = !exchange.awaits_body();
         if sent || server.line.is_full(io, &self.core.limits) {

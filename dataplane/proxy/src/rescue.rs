@@ -29,6 +29,10 @@ pub enum Error {
     /// A connect failed, or the server's connection ended before the response did.
     Connect(Gone),
     ConnectTimeout,
+    /// The TLS handshake with the server failed, or its TLS broke off.
+    ServerTls,
+    /// The server's certificate is not one that we trust, or not for the name that it should be.
+    ServerUntrusted,
     ServerReset,
     ServerClosed,
     ResponseTimeout,
@@ -65,6 +69,8 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::Connect(Gone::Reset) | Error::ServerReset => (502, Cause::ServerReset),
         Error::Connect(Gone::Local) => (503, Cause::LocalResources),
         Error::ConnectTimeout => (504, Cause::ServerConnectTimeout),
+        Error::ServerTls => (502, Cause::ServerTls),
+        Error::ServerUntrusted => (502, Cause::ServerUntrusted),
         Error::ServerClosed => (502, Cause::ServerClosed),
         Error::ResponseTimeout => (504, Cause::ServerResponseTimeout),
         Error::Response(http1::Error::HeadTooLarge | http1::Error::FieldTooLarge | http1::Error::TooManyFields) => {
@@ -100,7 +106,8 @@ impl Error {
         use Error::*;
         match self {
             Connect(why) => why != Gone::Local,
-            ConnectTimeout | ServerReset | ServerClosed | ResponseTimeout | Response(_) => true,
+            ConnectTimeout | ServerTls | ServerUntrusted | ServerReset | ServerClosed | ResponseTimeout
+            | Response(_) => true,
             _ => false,
         }
     }
@@ -211,6 +218,8 @@ mod tests {
             (Error::BodyTooLarge, 413),
             (Error::Response(HeadTooLarge), 502),
             (Error::ServerClosed, 502),
+            (Error::ServerTls, 502),
+            (Error::ServerUntrusted, 502),
             (Error::Connect(Gone::Refused), 502),
             (Error::Connect(Gone::Local), 503),
             (Error::NoServer, 503),

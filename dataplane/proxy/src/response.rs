@@ -69,7 +69,8 @@ impl Proxy {
                 }
                 Phase::Streaming { download, .. } => {
                     let Some(piece) = server.inbox.pop() else {
-                        if download.relayable_bytes() >= self.core.limits.relay_bytes && client.is_plain() {
+                        let is_long = download.relayable_bytes() >= self.core.limits.relay_bytes;
+                        if is_long && client.is_plain() && server.is_plain() {
                             self.core.relayable.push(server_conn);
                         }
                         return wait_for_server(io, server, true);
@@ -150,13 +151,16 @@ impl Proxy {
     fn release_server<I: Io>(&mut self, io: &mut I, server_conn: Conn, client: Conn, goes_on: bool) {
         let Some(server) = self.servers.find(server_conn) else { return };
         let place = server.place;
-        let clean = goes_on && server.inbox.is_empty() && !server.ended && io.queued(server_conn) == 0;
+        let clean = goes_on && server.inbox.is_empty() && !server.ended && !server.has_unsent(io);
         if !clean {
             // More than the response has come, or less of the request was taken than was sent.
             let how = if goes_on { Close::Abort } else { Close::Flush };
             return self.close_server(io, server_conn, how);
         }
-        if self.core.draining || !server.has_life_left(io.now()) || !self.core.pools.keeps(place, &self.core.limits) {
+        if self.core.draining
+            || !server.has_life_left(io.now())
+            || !self.core.pools.keeps(place, &server.pool, &self.core.limits)
+        {
             return self.close_server(io, server_conn, Close::Flush);
         }
         self.core.pools.end(place);
@@ -187,7 +191,7 @@ impl Download {
     }
 
     fn is_done(&self, server: &Server) -> bool {
-        self.body.is_done() || (server.ended && server.inbox.is_empty() && self.body.cut_is_end())
+        self.body.is_done() || (server.has_ended_for_good() && server.inbox.is_empty() && self.body.cut_is_end())
     }
 }
 

@@ -1,9 +1,9 @@
-//! The TLS of a client connection: ciphertext in, plaintext into the inbox; plaintext out, joined over a batch into as
+//! The TLS of a connection: ciphertext in, plaintext into the inbox; plaintext out, joined over a batch into as
 //! few records as it fits, because each record costs a seal and each send a system call.
 //!
 //! Between batches it holds no buffer of its own.
 
-use weir_tls::{Error, Handshaken, Progress, RECORD_OVERHEAD_MAX, ServerConfig, TlsSession};
+use weir_tls::{Error, Handshaken, Progress, RECORD_OVERHEAD_MAX, TlsSession};
 
 use crate::{buf::Buf, inbox::Inbox, io::Io, line::Line};
 
@@ -14,15 +14,19 @@ pub(crate) struct Secure {
 }
 
 impl Secure {
-    pub fn new(config: &ServerConfig) -> Result<Self, Error> {
-        Ok(Self { session: TlsSession::server(config)?, joined: None })
+    pub fn new(session: TlsSession) -> Self {
+        Self { session, joined: None }
     }
 
     pub fn handshaken(&self) -> Option<Handshaken> {
         self.session.handshaken()
     }
 
-    /// Opens what has come from the client. What TLS itself has to say, alerts of an error included, is sent.
+    pub fn is_closed_by_peer(&self) -> bool {
+        self.session.is_closed_by_peer()
+    }
+
+    /// Opens what has come from the peer. What TLS itself has to say, alerts of an error included, is sent.
     pub fn open<I: Io>(
         &mut self,
         io: &mut I,
@@ -41,7 +45,7 @@ impl Secure {
         progress
     }
 
-    /// Takes plaintext for the client; true when a [`flush`](Self::flush) is due that was not before.
+    /// Takes plaintext for the peer; true when a [`flush`](Self::flush) is due that was not before.
     pub fn push<I: Io>(&mut self, io: &mut I, line: &mut Line, plain: Buf) -> bool {
         let Some(mut joined) = self.joined.replace(plain) else { return true };
         if let Some(plain) = self.joined.take_if(|plain| joined.room().len() >= plain.len()) {
@@ -51,6 +55,10 @@ impl Secure {
             self.seal(io, line, joined);
         }
         false
+    }
+
+    pub fn holds_back(&self) -> bool {
+        self.joined.is_some()
     }
 
     pub fn flush<I: Io>(&mut self, io: &mut I, line: &mut Line) {
@@ -70,7 +78,7 @@ impl Secure {
         while !plain.is_empty() {
             let mut sealed = io.buffer();
             while !plain.is_empty() && sealed.room().len() > RECORD_OVERHEAD_MAX {
-                // Fails only once the session is closed, and nothing is delivered to a client then.
+                // Fails only once the session is closed, and nothing is delivered to a peer then.
                 let Ok(sent) = self.session.send(&plain, sealed.room()) else { return };
                 sealed.filled(sent.written);
                 plain.advance(sent.taken);
@@ -108,7 +116,7 @@ impl<I: Io> Opened<'_, I> {
     }
 }
 
-fn send_all<I: Io>(io: &mut I, line: &mut Line, scratch: &mut Vec<u8>) {
+pub(crate) fn send_all<I: Io>(io: &mut I, line: &mut Line, scratch: &mut Vec<u8>) {
     let mut rest = &scratch[..];
     while !rest.is_empty() {
         let mut buf = io.buffer();

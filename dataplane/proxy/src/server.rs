@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use weir_snapshot::Pool;
+use weir_snapshot::{Pool, ServerTls};
+use weir_tls::{Progress, ServerName};
 use weir_wire::http1::{self, FieldTable, Method, Parsed, ResponseHead};
 
 use crate::{
+    buf::Buf,
+    channel::Channel,
     inbox::Inbox,
     io::{Conn, Io, Time},
     line::Line,
     pool::Place,
+    rescue::Error,
 };
 
 pub(crate) struct Server {
@@ -23,11 +27,18 @@ pub(crate) struct Server {
     pub requests: u32,
     /// The server sends no more.
     pub ended: bool,
+    /// What TLS calls the server because a request asked for it; requests that ask for another go elsewhere.
+    pub asked_name: Option<Box<ServerName>>,
+    channel: Channel,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     Connecting {
+        client: Conn,
+    },
+    /// Connected, and amid the TLS handshake.
+    Handshaking {
         client: Conn,
     },
     /// Carries the client's request, or is about to at the end of the batch.
@@ -44,12 +55,89 @@ pub(crate) enum State {
 
 impl Server {
     pub fn new(conn: Conn, place: Place, pool: Arc<Pool>, client: Conn, now: Time) -> Self {
-        let state = State::Connecting { client };
-        Self { line: Line::new(conn, now), place, pool, state, inbox: Inbox::default(), requests: 0, ended: false }
+        Self {
+            line: Line::new(conn, now),
+            place,
+            pool,
+            state: State::Connecting { client },
+            inbox: Inbox::default(),
+            requests: 0,
+            ended: false,
+            asked_name: None,
+            channel: Channel::Plain,
+        }
     }
 
     pub fn is_connected(&self) -> bool {
         !matches!(self.state, State::Connecting { .. })
+    }
+
+    /// Whether it carries what it was opened for.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.state, State::Busy { .. })
+    }
+
+    /// The connection stands: TLS begins, where there is any.
+    pub fn begin_handshake<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) -> Result<(), Error> {
+        if let Some(tls) = &self.pool.tls {
+            let config = tls.config.towards(self.place.server);
+            let name = self.name(tls);
+            self.channel =
+                Channel::connect(io, &mut self.line, &config, &name, scratch).map_err(|_| Error::ServerTls)?;
+        }
+        Ok(())
+    }
+
+    fn name(&self, tls: &ServerTls) -> ServerName {
+        let server = self.pool.servers.get(self.place.position).filter(|server| server.id == self.place.server);
+        let hostname = server.and_then(|server| server.hostname.as_ref());
+        let given = self.asked_name.as_deref().or(tls.fixed_name()).or(hostname);
+        given.cloned().unwrap_or_else(|| self.place.address.ip().into())
+    }
+
+    /// Takes what has come.
+    pub fn receive<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, buf: Buf) -> Result<Progress, Error> {
+        let received = self.channel.receive(io, &mut self.line, buf, &mut self.inbox, scratch);
+        received.map_err(|error| match error {
+            weir_tls::Error::Untrusted(_) => Error::ServerUntrusted,
+            _ => Error::ServerTls,
+        })
+    }
+
+    /// Queues bytes for the server.
+    pub fn deliver<I: Io>(&mut self, io: &mut I, unflushed: &mut Vec<Conn>, plain: Buf) {
+        self.channel.deliver(io, &mut self.line, unflushed, plain);
+    }
+
+    /// The end of a batch.
+    pub fn flush<I: Io>(&mut self, io: &mut I) {
+        self.channel.flush(io, &mut self.line);
+    }
+
+    /// Whether it has not taken all that was queued for it.
+    pub fn has_unsent<I: Io>(&self, io: &I) -> bool {
+        self.channel.holds_back() || io.queued(self.line.conn) > 0
+    }
+
+    /// What TLS says last.
+    pub fn say_goodbye<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) {
+        self.channel.close(io, &mut self.line, scratch);
+    }
+
+    /// Tells the server that no more comes; it may go on sending.
+    pub fn finish<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) {
+        self.say_goodbye(io, scratch);
+        self.line.finish(io);
+    }
+
+    /// Whether the connection carries bytes as clients send and take them.
+    pub fn is_plain(&self) -> bool {
+        self.channel.is_plain()
+    }
+
+    /// Whether the end of the stream can be taken for the end of a response (RFC 9112 §9.8).
+    pub fn has_ended_for_good(&self) -> bool {
+        self.ended && self.channel.vouches_for_end()
     }
 
     /// Expects the next byte of a response.

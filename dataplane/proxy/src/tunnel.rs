@@ -65,7 +65,7 @@ impl Proxy {
             let mut greeting = io.buffer_for(ProxyProtocol::BYTES_MAX);
             let bytes = version.write(ends.client.peer, ends.client.facts.listener(), greeting.room());
             greeting.filled(bytes);
-            ends.server.line.send(io, greeting);
+            ends.server.deliver(io, &mut ends.core.unflushed, greeting);
         }
         ends.client.note_crossing(io.now());
         ends.client.line.expect(io, ends.client.quiet_left(io.now()));
@@ -85,7 +85,7 @@ impl Proxy {
     fn ends(&mut self, conn: Conn) -> Option<Ends<'_>> {
         let client = self.clients.find(conn)?;
         let server = self.servers.find(client.tunnel()?.server?)?;
-        Some(Ends { client, server, core: &mut self.core }).filter(|ends| ends.server.is_connected())
+        Some(Ends { client, server, core: &mut self.core }).filter(|ends| ends.server.is_busy())
     }
 
     /// Passes on what has come from either end, as far as the other takes it, and that an end has come.
@@ -99,7 +99,7 @@ impl Proxy {
         let down_is_over = ends.server.ended && ends.server.inbox.is_empty();
         match (up_is_over, down_is_over) {
             (true, true) => self.close_client(io, conn, Close::Flush),
-            (true, false) => ends.server.line.finish(io),
+            (true, false) => ends.server.finish(io, &mut ends.core.scratch),
             (false, true) => ends.client.finish(io, &mut ends.core.scratch),
             (false, false) => {}
         }
@@ -135,7 +135,7 @@ impl Ends<'_> {
         while !self.server.line.is_full(io, &self.core.limits) {
             let Some(piece) = self.client.inbox.pop() else { break };
             in_bulk |= piece.len() >= self.core.limits.tunnel_relay_bytes;
-            self.server.line.send(io, piece);
+            self.server.deliver(io, &mut self.core.unflushed, piece);
         }
         self.client.line.read(io, self.client.inbox.is_empty());
         self.relay_later(in_bulk, |tunnel| &mut tunnel.up_in_bulk);
@@ -155,6 +155,7 @@ impl Ends<'_> {
     fn relay_later(&mut self, in_bulk: bool, direction: impl FnOnce(&mut Tunnel) -> &mut bool) {
         if in_bulk
             && self.client.is_plain()
+            && self.server.is_plain()
             && let Some(tunnel) = self.client.tunnel()
         {
             *direction(tunnel) = true;

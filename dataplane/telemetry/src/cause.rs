@@ -40,6 +40,10 @@ causes! {
     ServerRefused = "server_refused",
     ServerUnreachable = "server_unreachable",
     ServerConnectTimeout = "server_connect_timeout",
+    /// The TLS handshake failed or broke off.
+    ServerTls = "server_tls",
+    /// Its certificate is not trusted, or not for the name that it should be.
+    ServerUntrusted = "server_untrusted",
     ServerReset = "server_reset",
     /// The server closed before its response was complete.
     ServerClosed = "server_closed",

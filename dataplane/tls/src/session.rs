@@ -152,6 +152,11 @@ impl TlsSession {
         }
     }
 
+    /// The peer said close_notify, so that the end of the stream is no attacker's cut.
+    pub fn is_closed_by_peer(&self) -> bool {
+        self.peer_closed
+    }
+
     /// `None` until the handshake is complete.
     pub fn handshaken(&self) -> Option<Handshaken> {
         let state = self.state();

@@ -9,6 +9,7 @@ use weir_proxy::{
     io::{Close, Conn, Event, Gone, Handler, Io, Time},
 };
 use weir_snapshot::{Snapshot, Worker};
+use weir_telemetry::Cause;
 
 #[derive(Default)]
 struct Side {
@@ -179,15 +180,16 @@ impl Stage {
         conn
     }
 
-    /// An event that brings `text`.
-    pub fn data(&mut self, conn: Conn, text: &str) -> Event {
+    /// An event that brings these bytes.
+    pub fn data(&mut self, conn: Conn, bytes: impl AsRef<[u8]>) -> Event {
+        let bytes = bytes.as_ref();
         let mut buf = self.tape.blocks.take();
-        assert_eq!(buf.append(text.as_bytes()), text.len());
+        assert_eq!(buf.append(bytes), bytes.len());
         Event::Data { conn, buf }
     }
 
-    pub fn says(&mut self, conn: Conn, text: &str) {
-        let event = self.data(conn, text);
+    pub fn says(&mut self, conn: Conn, bytes: impl AsRef<[u8]>) {
+        let event = self.data(conn, bytes);
         self.batch(vec![event]);
     }
 
@@ -216,9 +218,13 @@ impl Stage {
 
     /// What was sent since it was asked last.
     pub fn sent(&mut self, conn: Conn) -> String {
+        String::from_utf8(self.sent_bytes(conn)).expect("text")
+    }
+
+    pub fn sent_bytes(&mut self, conn: Conn) -> Vec<u8> {
         let side = self.tape.sides.entry(conn).or_default();
         side.pieces = 0;
-        String::from_utf8(std::mem::take(&mut side.sent)).expect("text")
+        std::mem::take(&mut side.sent)
     }
 
     pub fn pieces(&self, conn: Conn) -> usize {
@@ -232,6 +238,12 @@ impl Stage {
     /// Whether it has been told that no more comes, while it may still send.
     pub fn is_finished(&self, conn: Conn) -> bool {
         self.tape.sides.get(&conn).is_some_and(|side| side.finished)
+    }
+
+    /// How often this went wrong.
+    pub fn failures(&self, cause: Cause) -> u64 {
+        let service = self.proxy.counters().service(0).expect("the service of the plan");
+        service.failures().find(|(other, _)| *other == cause).map_or(0, |(_, total)| total)
     }
 
     pub fn is_paused(&self, conn: Conn) -> bool {

@@ -90,7 +90,7 @@ fn receiver_that_takes_nothing_stops_the_other_from_being_read() {
     let (mut stage, client, server) = tunnel(&l4_plan(1));
     stage.tape.stuck = true;
     for _ in 0..3 {
-        stage.says(server, &"x".repeat(600));
+        stage.says(server, "x".repeat(600));
     }
     assert!(stage.is_paused(server));
     assert_eq!(stage.sent(client).len(), 1200, "1000 are allowed and a piece may come on top");
@@ -106,7 +106,7 @@ fn what_comes_in_bulk_is_relayed_and_what_is_relayed_is_counted() {
     let (mut stage, client, server) = tunnel(&l4_plan(1));
     stage.says(client, "give me all");
     assert!(stage.tape.relays.is_empty(), "a short read shows no bulk");
-    stage.says(server, &"x".repeat(4000));
+    stage.says(server, "x".repeat(4000));
     assert_eq!(stage.tape.relays, [(server, client, u64::MAX)]);
     stage.batch(vec![Event::Relayed { conn: server, bytes: 1_000_000 }]);
     let service = stage.proxy.counters().service(0).expect("counted");

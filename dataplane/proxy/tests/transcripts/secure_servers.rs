@@ -1,0 +1,348 @@
+//! Servers that are spoken to in TLS, played by the other side of the same TLS.
+
+use weir_api::dataplane::v1 as api;
+use weir_proxy::io::{Close, Conn, Event, Gone};
+use weir_telemetry::Cause;
+use weir_tls::{Certificate, Provider, RECORD_OVERHEAD_MAX, ServerConfig, TlsSession, TlsSettings, Version};
+
+use crate::{
+    GET, OK, status,
+    tape::{Stage, l4_plan, plan},
+};
+
+const SUITES: [&str; 2] = ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"];
+
+fn profile() -> api::TlsProfile {
+    api::TlsProfile {
+        versions: vec![api::TlsVersion::TlsVersion12 as i32, api::TlsVersion::TlsVersion13 as i32],
+        cipher_suites: SUITES.map(str::to_owned).to_vec(),
+        send_close_notify: true,
+        ..Default::default()
+    }
+}
+
+fn secure(mut plan: api::Plan) -> api::Plan {
+    plan.pools[0].server_tls = Some(api::ServerTls { profile: Some(profile()), sni: true, ..Default::default() });
+    plan
+}
+
+fn verifying(mut plan: api::Plan, authority: &[u8]) -> api::Plan {
+    let profile = api::PkiProfile { uuid: "pki".into(), ca_certs_der: vec![authority.to_vec()], ..Default::default() };
+    plan.pki_profiles = vec![profile];
+    if let Some(tls) = &mut plan.pools[0].server_tls {
+        tls.pki_profile_uuid = "pki".into();
+    }
+    plan
+}
+
+const AUTHORITY: &[u8] = include_bytes!("../../../tls/testdata/authority.crt.der");
+const OTHER_AUTHORITY: &[u8] = include_bytes!("../../../tls/testdata/shop-ec.crt.der");
+
+/// A server at the other end of a connection that has begun.
+struct Server {
+    conn: Conn,
+    session: TlsSession,
+    heard: Vec<u8>,
+    closed: bool,
+    failed: bool,
+}
+
+impl Server {
+    /// Takes the connection begun last; nothing of TLS has been said to it yet.
+    fn connected(stage: &mut Stage, version: Version) -> Self {
+        let provider = Provider::new();
+        let chain = include_bytes!("../../../tls/testdata/issued.crt.der").to_vec();
+        let key = include_bytes!("../../../tls/testdata/issued.key.der");
+        let certificate = Certificate::read(&[chain], key, &provider).expect("a certificate");
+        let settings = TlsSettings {
+            name: "server".into(),
+            versions: vec![version],
+            cipher_suites: SUITES.map(str::to_owned).to_vec(),
+            prefer_client_order: false,
+            session_resumption: true,
+            send_close_notify: true,
+        };
+        let (config, _) = ServerConfig::build(&settings, &[certificate], &provider).expect("a configuration");
+        let session = TlsSession::server(&config).expect("a session");
+        Self { conn: stage.connected(), session, heard: Vec::new(), closed: false, failed: false }
+    }
+
+    /// With its handshake, and whatever was sent behind it.
+    fn ready(stage: &mut Stage, version: Version) -> Self {
+        let mut server = Self::connected(stage, version);
+        server.talk(stage);
+        assert!(server.session.handshaken().is_some());
+        server
+    }
+
+    /// Hears what was sent and answers for TLS, until both are silent.
+    fn talk(&mut self, stage: &mut Stage) {
+        loop {
+            let mut input = stage.sent_bytes(self.conn);
+            if input.is_empty() {
+                return;
+            }
+            let (heard, mut answer) = (&mut self.heard, Vec::new());
+            match self.session.receive(&mut input, &mut |plain| heard.extend_from_slice(plain), &mut answer) {
+                Ok(progress) => self.closed |= progress.closed,
+                Err(_) => self.failed = true,
+            }
+            if !answer.is_empty() {
+                stage.says(self.conn, answer);
+            }
+        }
+    }
+
+    fn heard(&mut self, stage: &mut Stage) -> String {
+        self.talk(stage);
+        String::from_utf8(std::mem::take(&mut self.heard)).expect("text")
+    }
+
+    fn says(&mut self, stage: &mut Stage, text: &str) {
+        let sealed = self.sealed(text);
+        for piece in sealed.chunks(4096) {
+            stage.says(self.conn, piece);
+        }
+    }
+
+    fn sealed(&mut self, text: &str) -> Vec<u8> {
+        let mut room = vec![0; text.len() + 10 * RECORD_OVERHEAD_MAX];
+        let sent = self.session.send(text.as_bytes(), &mut room).expect("it can be sent");
+        assert_eq!(sent.taken, text.len());
+        room.truncate(sent.written);
+        room
+    }
+
+    fn says_goodbye(&mut self, stage: &mut Stage) {
+        let mut goodbye = Vec::new();
+        self.session.close(&mut goodbye);
+        stage.says(self.conn, goodbye);
+    }
+}
+
+#[test]
+fn request_goes_out_sealed_once_the_handshake_is_done() {
+    for version in [Version::Tls12, Version::Tls13] {
+        let mut stage = Stage::new(&secure(plan(1)));
+        let client = stage.client();
+        stage.says(client, GET);
+        let mut server = Server::connected(&mut stage, version);
+        assert!(server.heard.is_empty());
+        assert!(server.heard(&mut stage).starts_with("GET / HTTP/1.1\r\n"));
+        server.says(&mut stage, OK);
+        assert_eq!(status(&stage.sent(client)), "200");
+
+        stage.says(client, GET);
+        assert_eq!((stage.dials(), stage.pieces(server.conn)), (1, 1), "one record on the connection that there is");
+        assert!(server.heard(&mut stage).starts_with("GET /"));
+        server.says(&mut stage, OK);
+        assert_eq!(status(&stage.sent(client)), "200");
+        assert_eq!(stage.blocks_in_use(), 0);
+    }
+}
+
+#[test]
+fn body_goes_both_ways_and_past_nobody() {
+    let mut stage = Stage::new(&secure(plan(1)));
+    let client = stage.client();
+    stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\n");
+    let mut server = Server::ready(&mut stage, Version::Tls13);
+    stage.says(client, "u".repeat(1000));
+    stage.says(client, "u".repeat(2000));
+    assert!(server.heard(&mut stage).ends_with(&"u".repeat(3000)));
+    let body = "d".repeat(100_000);
+    let answer = server.sealed(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
+    for piece in answer.chunks(4096) {
+        stage.says(server.conn, piece);
+        while stage.is_paused(server.conn) {
+            stage.batch(vec![Event::Drained { conn: client }]);
+        }
+    }
+    assert!(stage.sent(client).ends_with(&body));
+    assert!(stage.tape.relays.is_empty());
+}
+
+#[test]
+fn server_that_speaks_no_tls_is_passed_over() {
+    let mut stage = Stage::new(&secure(plan(2)));
+    let client = stage.client();
+    stage.says(client, GET);
+    let plain = stage.connected();
+    stage.says(plain, "HTTP/1.1 400 Bad Request\r\n\r\n");
+    assert_eq!(stage.closed(plain), Some(Close::Flush));
+    let mut server = Server::ready(&mut stage, Version::Tls12);
+    assert!(server.heard(&mut stage).starts_with("GET /"));
+    server.says(&mut stage, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+}
+
+#[test]
+fn handshake_that_breaks_off_everywhere_is_answered_502() {
+    let mut stage = Stage::new(&secure(plan(2)));
+    let client = stage.client();
+    stage.says(client, GET);
+    let first = stage.connected();
+    stage.batch(vec![Event::Eof { conn: first }]);
+    let second = stage.connected();
+    stage.gone(second, Gone::Reset);
+    assert_eq!((status(&stage.sent(client)), stage.failures(Cause::ServerTls)), ("502", 1));
+    assert_eq!(stage.dials(), 2);
+}
+
+#[test]
+fn handshake_has_the_time_of_the_connect() {
+    let mut stage = Stage::new(&secure(plan(1)));
+    let client = stage.client();
+    stage.says(client, GET);
+    let silent = stage.connected();
+    stage.wait_for_deadline(silent);
+    assert_eq!((status(&stage.sent(client)), stage.failures(Cause::ServerConnectTimeout)), ("504", 1));
+}
+
+#[test]
+fn server_that_is_not_trusted_never_sees_the_request() {
+    let mut stage = Stage::new(&verifying(secure(plan(1)), OTHER_AUTHORITY));
+    let client = stage.client();
+    stage.says(client, GET);
+    let mut server = Server::connected(&mut stage, Version::Tls13);
+    server.talk(&mut stage);
+    assert_eq!((status(&stage.sent(client)), stage.failures(Cause::ServerUntrusted)), ("502", 1));
+    assert!(server.failed && server.heard.is_empty(), "an alert says why");
+}
+
+#[test]
+fn server_that_an_authority_has_signed_is_trusted_under_its_name_only() {
+    for (name, answer) in [("one.internal", "200"), ("two.internal", "502")] {
+        let mut plan = verifying(secure(plan(1)), AUTHORITY);
+        if let Some(tls) = &mut plan.pools[0].server_tls {
+            (tls.host_check, tls.server_name) = (true, name.into());
+        }
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        stage.says(client, GET);
+        let mut server = Server::connected(&mut stage, Version::Tls12);
+        server.talk(&mut stage);
+        if answer == "200" {
+            server.says(&mut stage, OK);
+        }
+        assert_eq!(status(&stage.sent(client)), answer, "{name}");
+    }
+}
+
+#[test]
+fn connection_is_for_requests_to_the_host_that_it_was_made_for() {
+    let mut stage = Stage::new(&secure(plan(1)));
+    let client = stage.client();
+    let ask = |stage: &mut Stage, host: &str| {
+        stage.says(client, format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    };
+    ask(&mut stage, "a.test:8080");
+    let conn = stage.connected();
+    let hello = stage.sent_bytes(conn);
+    assert!(hello.windows(6).any(|bytes| bytes == b"a.test"));
+    stage.gone(conn, Gone::Reset);
+    stage.sent(client);
+
+    ask(&mut stage, "a.test");
+    let mut server = Server::ready(&mut stage, Version::Tls12);
+    server.says(&mut stage, OK);
+    ask(&mut stage, "b.test");
+    assert_eq!(stage.dials(), 3, "another name");
+    let mut other = Server::ready(&mut stage, Version::Tls12);
+    other.says(&mut stage, OK);
+    ask(&mut stage, "A.test");
+    assert_eq!(stage.dials(), 3, "a name that there is");
+    assert!(server.heard(&mut stage).contains("GET /"));
+}
+
+#[test]
+fn idle_connection_that_says_goodbye_is_closed_likewise() {
+    let mut stage = Stage::new(&secure(plan(1)));
+    let client = stage.client();
+    stage.says(client, GET);
+    let mut server = Server::ready(&mut stage, Version::Tls12);
+    server.says(&mut stage, OK);
+    server.says_goodbye(&mut stage);
+    server.talk(&mut stage);
+    assert_eq!((stage.closed(server.conn), server.closed), (Some(Close::Flush), true));
+    stage.says(client, GET);
+    assert_eq!(stage.dials(), 2);
+}
+
+#[test]
+fn end_of_a_body_without_length_must_be_said_in_tls() {
+    for said in [true, false] {
+        let mut stage = Stage::new(&secure(plan(1)));
+        let client = stage.client();
+        stage.says(client, GET.replace("1.1", "1.0"));
+        let mut server = Server::ready(&mut stage, Version::Tls12);
+        server.says(&mut stage, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nbody");
+        if said {
+            server.says_goodbye(&mut stage);
+        }
+        stage.batch(vec![Event::Eof { conn: server.conn }]);
+        assert!(stage.sent(client).ends_with("body"));
+        let expected = if said { Close::Flush } else { Close::Abort };
+        assert_eq!(stage.closed(client), Some(expected), "said: {said}");
+    }
+}
+
+#[test]
+fn change_of_the_pools_tls_lets_its_connections_go() {
+    let mut stage = Stage::new(&secure(plan(1)));
+    let client = stage.client();
+    stage.says(client, GET);
+    let mut idle = Server::ready(&mut stage, Version::Tls12);
+    idle.says(&mut stage, OK);
+    let other = stage.client();
+    stage.says(other, GET);
+    stage.says(client, GET);
+    let mut busy = Server::ready(&mut stage, Version::Tls12);
+
+    let mut changed = verifying(secure(plan(1)), AUTHORITY);
+    changed.revision = 2;
+    stage.replace(&changed);
+    for server in [&mut idle, &mut busy] {
+        server.says(&mut stage, OK);
+        assert!(stage.closed(server.conn).is_some(), "what was made before is not kept");
+    }
+    stage.sent(client);
+    stage.says(client, GET);
+    let mut fresh = Server::ready(&mut stage, Version::Tls12);
+    fresh.says(&mut stage, OK);
+    assert_eq!((status(&stage.sent(client)), stage.closed(fresh.conn)), ("200", None));
+}
+
+#[test]
+fn answer_in_the_batch_of_the_handshake_is_nobodys() {
+    let mut stage = Stage::new(&secure(plan(1)));
+    let client = stage.client();
+    stage.says(client, GET);
+    let mut server = Server::connected(&mut stage, Version::Tls12);
+    let mut flight = Vec::new();
+    while server.session.handshaken().is_none() {
+        if !flight.is_empty() {
+            stage.says(server.conn, std::mem::take(&mut flight));
+        }
+        let mut input = stage.sent_bytes(server.conn);
+        assert!(server.session.receive(&mut input, &mut |_| {}, &mut flight).is_ok());
+    }
+    flight.extend(server.sealed(OK));
+    stage.says(server.conn, flight);
+    assert_eq!((status(&stage.sent(client)), stage.failures(Cause::ServerReset)), ("502", 1));
+}
+
+#[test]
+fn tunnel_is_sealed_towards_its_server_which_may_speak_first() {
+    let mut stage = Stage::new(&secure(l4_plan(1)));
+    let client = stage.client();
+    let mut server = Server::ready(&mut stage, Version::Tls13);
+    server.says(&mut stage, "220 ready");
+    assert_eq!(stage.sent(client), "220 ready");
+    stage.says(client, "u".repeat(4096));
+    assert_eq!(server.heard(&mut stage), "u".repeat(4096));
+    assert!(stage.tape.relays.is_empty());
+    stage.batch(vec![Event::Eof { conn: client }]);
+    server.talk(&mut stage);
+    assert!(server.closed && stage.is_finished(server.conn));
+}
