@@ -10,6 +10,7 @@ use std::{
 
 use weir_proxy::{
     Limits, Proxy,
+    buf::BufPool,
     io::{Conn, Event, Gone, Handler},
 };
 use weir_reactor::READ_BYTES;
@@ -129,11 +130,11 @@ impl Stage {
             self.seat(conn, End::Server);
             self.events.push(Event::Connected { conn });
         }
-        for (conn, buf) in std::mem::take(&mut self.world.sent) {
+        for (conn, buf) in self.world.sent.drain(..) {
             match &mut self.ends[conn.slot as usize] {
                 End::Client(client) => client.hear(&buf)?,
                 End::Server if buf.ends_with(b"\r\n\r\n") => {
-                    push_data(&self.world, &mut self.events, conn, &self.response)
+                    push_data(&self.world.blocks, &mut self.events, conn, &self.response);
                 }
                 End::Server => return Err("a server got no whole request".into()),
                 End::Nobody => {}
@@ -141,7 +142,7 @@ impl Stage {
         }
         for conn in &self.clients {
             if let End::Client(client) = &mut self.ends[conn.slot as usize] {
-                push_data(&self.world, &mut self.events, *conn, &std::mem::take(&mut client.outbox));
+                push_data(&self.world.blocks, &mut self.events, *conn, &std::mem::take(&mut client.outbox));
             }
         }
         Ok(())
@@ -173,9 +174,9 @@ impl Stage {
 }
 
 /// Bytes in blocks, as a driver reads them.
-fn push_data(world: &World, events: &mut Vec<Event>, conn: Conn, bytes: &[u8]) {
+fn push_data(blocks: &BufPool, events: &mut Vec<Event>, conn: Conn, bytes: &[u8]) {
     for piece in bytes.chunks(READ_BYTES) {
-        let mut buf = world.blocks.take();
+        let mut buf = blocks.take();
         buf.append(piece);
         events.push(Event::Data { conn, buf });
     }
