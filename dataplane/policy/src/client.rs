@@ -1,6 +1,6 @@
 //! What is known of a client from its connection alone; made once per connection.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::text::Text;
 
@@ -14,7 +14,11 @@ pub struct ClientFacts {
 
 impl ClientFacts {
     pub fn new(peer: SocketAddr, listener: SocketAddr, tls: bool) -> Self {
-        Self { address: Text::of(format_args!("{}", peer.ip().to_canonical())), listener, tls }
+        let address = match peer.ip().to_canonical() {
+            IpAddr::V4(ip) => Text::dotted(ip),
+            IpAddr::V6(ip) => Text::of(format_args!("{ip}")),
+        };
+        Self { address, listener, tls }
     }
 
     /// Where the client connected to.
@@ -25,7 +29,7 @@ impl ClientFacts {
     /// The address the client connected to, as the host of a URL: for a request that names none.
     pub(crate) fn listener_host(&self) -> Text<48> {
         match self.listener {
-            SocketAddr::V4(listener) => Text::of(format_args!("{}", listener.ip())),
+            SocketAddr::V4(listener) => Text::dotted(*listener.ip()),
             SocketAddr::V6(listener) => Text::of(format_args!("[{}]", listener.ip())),
         }
     }

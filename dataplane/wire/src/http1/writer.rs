@@ -6,27 +6,28 @@ use super::field::{Field, Fields};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Overflow;
 
-/// Appends to a slice. After an overflow it goes on counting, so [`HeadWriter::end`] is the one place to look.
+/// Appends to a slice. After an overflow there is no room for anything, and [`HeadWriter::end`] tells.
 pub struct HeadWriter<'o> {
-    out: &'o mut [u8],
-    len: usize,
+    /// The room that is left.
+    room: &'o mut [u8],
+    room_bytes: usize,
     overflowed: bool,
 }
 
 impl<'o> HeadWriter<'o> {
     pub fn new(out: &'o mut [u8]) -> Self {
-        Self { out, len: 0, overflowed: false }
+        Self { room_bytes: out.len(), room: out, overflowed: false }
     }
 
     /// Appends bytes that the caller vouches for.
     #[inline]
     pub fn text(&mut self, bytes: &[u8]) -> &mut Self {
-        match self.out.get_mut(self.len..self.len + bytes.len()) {
-            Some(room) if !self.overflowed => {
-                room.copy_from_slice(bytes);
-                self.len += bytes.len();
+        match std::mem::take(&mut self.room).split_at_mut_checked(bytes.len()) {
+            Some((part, rest)) => {
+                part.copy_from_slice(bytes);
+                self.room = rest;
             }
-            _ => self.overflowed = true,
+            None => self.overflowed = true,
         }
         self
     }
@@ -71,7 +72,7 @@ impl<'o> HeadWriter<'o> {
     /// The empty line; returns the bytes written.
     pub fn end(&mut self) -> Result<usize, Overflow> {
         self.text(b"\r\n");
-        if self.overflowed { Err(Overflow) } else { Ok(self.len) }
+        if self.overflowed { Err(Overflow) } else { Ok(self.room_bytes - self.room.len()) }
     }
 }
 
