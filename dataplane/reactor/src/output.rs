@@ -12,6 +12,7 @@ use weir_proxy::io::{Conn, Event, Gone};
 use crate::{
     driver::{FLUSH_MAX, LINGER_BYTES_MAX, LINGER_MAX, Reactor, token_of},
     poller::{EDGE, PEER_DONE, READABLE, Report, WRITABLE},
+    socket,
     table::{Input, Output, Phase, Slot, Then},
 };
 
@@ -70,9 +71,10 @@ impl Reactor {
     }
 
     pub(crate) fn write(&mut self, conn: Conn) {
+        let more_follows = self.table.is_about_to_be_fed(conn);
         let Some(slot) = self.table.at(conn) else { return };
         while slot.output == Output::Clear && !slot.queue.is_empty() {
-            match write_once(slot) {
+            match write_once(slot, more_follows) {
                 Ok(sent) => took(slot, sent),
                 Err(err) if err.kind() == ErrorKind::Interrupted => {}
                 Err(err) if err.kind() == ErrorKind::WouldBlock => slot.output = Output::Blocked,
@@ -81,7 +83,7 @@ impl Reactor {
         }
         match slot.output {
             Output::Blocked => self.watch_writable(conn),
-            Output::Clear => self.all_sent(conn),
+            Output::Clear => self.all_sent(conn, more_follows),
             Output::Broken => {}
         }
     }
@@ -101,7 +103,8 @@ impl Reactor {
         }
     }
 
-    fn all_sent(&mut self, conn: Conn) {
+    /// `more_follows`: the kernel holds the end of it back for what this connection is fed.
+    fn all_sent(&mut self, conn: Conn, more_follows: bool) {
         let now = self.now;
         let Some(slot) = self.table.at(conn) else { return };
         let queue = std::mem::take(&mut slot.queue);
@@ -124,13 +127,24 @@ impl Reactor {
             shut_down(slot);
         }
         if slot.fed_by.is_some() {
-            self.feed(conn);
+            let fed = self.feed(conn);
+            if more_follows && !fed {
+                self.push(conn);
+            }
         }
         let relayed_bytes = self.table.relayed_bytes(conn);
         if let Some(slot) = self.table.owned(conn).filter(|_| relayed_bytes == 0)
             && slot.watched.replace(false)
         {
             self.pending.push(Event::Drained { conn });
+        }
+    }
+
+    /// Sends what the kernel holds back: what it was held back for has not come after all.
+    fn push(&mut self, conn: Conn) {
+        if let Some(stream) = self.table.peek(conn).and_then(|slot| slot.stream.as_ref()) {
+            // Fails only when the connection is over.
+            let _ = socket::push(stream);
         }
     }
 
@@ -154,13 +168,16 @@ impl Reactor {
     }
 }
 
-fn write_once(slot: &Slot) -> io::Result<usize> {
+fn write_once(slot: &Slot, more_follows: bool) -> io::Result<usize> {
     let Some(mut stream) = slot.stream.as_ref() else { return Err(ErrorKind::WouldBlock.into()) };
-    if let (1, Some(only)) = (slot.queue.len(), slot.queue.front()) {
+    if let (1, Some(only), false) = (slot.queue.len(), slot.queue.front(), more_follows) {
         return stream.write(only);
     }
     let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
     let filled = pieces.iter_mut().zip(&slot.queue).map(|(piece, buf)| *piece = IoSlice::new(buf)).count();
+    if more_follows {
+        return socket::send_before_more(stream, &pieces[..filled]);
+    }
     stream.write_vectored(&pieces[..filled])
 }
 

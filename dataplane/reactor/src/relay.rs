@@ -48,21 +48,24 @@ impl Reactor {
     }
 
     /// Everything queued for `to` has left, and it takes more.
-    pub(crate) fn feed(&mut self, to: Conn) {
-        let Some(from) = self.table.feeder(to) else { return };
+    /// False when it got nothing.
+    pub(crate) fn feed(&mut self, to: Conn) -> bool {
+        let Some(from) = self.table.feeder(to) else { return false };
         let mut events = std::mem::take(&mut self.pending);
-        self.relay_on(from, &mut events);
+        let moved = self.relay_on(from, &mut events);
         events.append(&mut self.pending);
         self.pending = events;
+        moved > 0
     }
 
-    /// Goes on with the relay that a connection feeds.
-    pub(crate) fn relay_on(&mut self, from: Conn, events: &mut Vec<Event>) {
-        let Some(mut relay) = self.table.owned(from).and_then(|slot| slot.relay.take()) else { return };
+    /// Goes on with the relay that a connection feeds; returns how many bytes were moved.
+    pub(crate) fn relay_on(&mut self, from: Conn, events: &mut Vec<Event>) -> u64 {
+        let Some(mut relay) = self.table.owned(from).and_then(|slot| slot.relay.take()) else { return 0 };
         let pause = self.pump(from, &mut relay);
         let blocked = matches!(pause, Pause::Blocked);
-        if relay.moved > 0 || blocked {
-            events.push(Event::Relayed { conn: from, bytes: std::mem::take(&mut relay.moved) });
+        let moved = std::mem::take(&mut relay.moved);
+        if moved > 0 || blocked {
+            events.push(Event::Relayed { conn: from, bytes: moved });
         }
         match pause {
             Pause::Dry | Pause::Blocked => self.keep(from, relay),
@@ -72,9 +75,12 @@ impl Reactor {
             }
             Pause::Through | Pause::Over => {
                 self.part(&relay);
-                // What came behind the relayed bytes must be known before this connection is used for anything else.
-                if self.table.owned(from).is_some_and(|slot| slot.reading && slot.input == Input::Waiting) {
-                    self.read(from, events);
+                if let Some(slot) = self.table.owned(from) {
+                    slot.has_relayed = true;
+                    // What came behind the relayed bytes must be known before the connection is used for anything else.
+                    if slot.reading && slot.input == Input::Waiting {
+                        self.read(from, events);
+                    }
                 }
             }
             Pause::SourceFailed(why) => {
@@ -90,6 +96,7 @@ impl Reactor {
         if blocked && let Some(to) = self.table.owned(from).and_then(|slot| slot.relay.as_ref()).map(|relay| relay.to) {
             self.watch_writable(to);
         }
+        moved
     }
 
     fn pump(&mut self, from: Conn, relay: &mut Relay) -> Pause {

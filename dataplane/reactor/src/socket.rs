@@ -2,7 +2,7 @@
 //! connect, options, reset on close. Decides nothing and keeps nothing.
 
 use std::{
-    io,
+    io::{self, IoSlice},
     mem::{MaybeUninit, size_of},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpListener, TcpStream},
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
@@ -58,6 +58,24 @@ pub fn pipe(bytes: usize) -> io::Result<(OwnedFd, OwnedFd)> {
     // SAFETY: no pointers.
     check(unsafe { libc::fcntl(write.as_raw_fd(), libc::F_SETPIPE_SZ, bytes as libc::c_int) })?;
     Ok((read, write))
+}
+
+/// Sends, and has the kernel hold back the last segment for what follows at once.
+pub fn send_before_more(stream: &TcpStream, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+    // SAFETY: all zeros is a message of nothing to nobody in particular.
+    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    // An IoSlice is an iovec by the standard library's word; the kernel only reads it.
+    message.msg_iov = pieces.as_ptr().cast_mut().cast();
+    message.msg_iovlen = pieces.len() as _;
+    // SAFETY: `message` and the pieces it names outlive the call.
+    let sent = unsafe { libc::sendmsg(stream.as_raw_fd(), &message, libc::MSG_MORE | libc::MSG_NOSIGNAL) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Sends what [`send_before_more`] held back.
+pub fn push(stream: &TcpStream) -> io::Result<()> {
+    // Uncorking pushes, corked or not, and leaves Nagle's algorithm as it is.
+    set(stream, libc::IPPROTO_TCP, libc::TCP_CORK, &0i32)
 }
 
 /// Moves up to `bytes` between a socket and a pipe, whichever way; waits for neither.

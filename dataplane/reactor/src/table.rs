@@ -66,6 +66,8 @@ pub struct Slot {
     pub listed: bool,
     /// The last read took more than a block, or filled one: the next one takes many.
     pub in_bulk: bool,
+    /// What it brought last was relayed: of what it brings next, little more than a head is worth a look.
+    pub has_relayed: bool,
     /// Whether the kernel reports when the socket becomes writable.
     pub watches_writable: bool,
     /// Our side ends once everything queued has left.
@@ -93,6 +95,7 @@ impl Slot {
             dirty: false,
             listed: false,
             in_bulk: false,
+            has_relayed: false,
             watches_writable: false,
             finishing: false,
             watched: Cell::new(false),
@@ -178,6 +181,12 @@ impl Table {
     pub fn feeder(&self, to: Conn) -> Option<Conn> {
         let from = self.peek(to)?.fed_by?;
         self.peek(from)?.relay.as_ref().is_some_and(|relay| relay.to == to).then_some(from)
+    }
+
+    /// Whether bytes lie ready that a relay brings to this connection, behind what is queued.
+    pub fn is_about_to_be_fed(&self, to: Conn) -> bool {
+        let feeder = self.feeder(to).and_then(|from| self.peek(from));
+        feeder.is_some_and(|slot| slot.reading && slot.input == Input::Waiting)
     }
 
     /// Bytes on their way to a connection that no read of ours has seen.
