@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The first read where the message before was relayed: a head, and as little as may be of a body that need not be
-/// copied. With the head sent along with the relayed bytes, a response of 100 KB costs 12 % less than with a whole block.
+/// copied. With the head sent along with what is relayed, 100 KB cost 12 % less than with a whole block.
 const HEAD_BYTES: usize = 2 * 1024;
 /// Blocks of a read behind one that filled its block: bulk moves in large calls.
 const BULK_BLOCKS: usize = 15;
