@@ -123,16 +123,20 @@ impl Balancer {
         (0..self.servers.len()).for_each(|position| self.rank(position));
     }
 
-    /// The position of the server that shall take the next request; `None` when nobody can. `key` matters to
-    /// [`Algorithm::ConsistentHash`] only; `exclude` holds the ids of servers that this request has tried in vain.
+    /// The position of the server that shall take the next request, a connection to which is in use from now on; `None`
+    /// when nobody can. `key` matters to [`Algorithm::ConsistentHash`] only; `exclude` holds the ids of servers that this
+    /// request has tried in vain.
     pub fn pick(&mut self, key: HashKey, exclude: &[u32]) -> Option<usize> {
-        match self.algorithm {
+        let position = match self.algorithm {
             Algorithm::RoundRobin | Algorithm::LeastConnections => self.next_in_order(exclude),
             Algorithm::ConsistentHash => self.next_on_ring(key, exclude),
-        }
+        }?;
+        self.servers[position].connections += 1;
+        self.rank(position);
+        Some(position)
     }
 
-    /// A connection to a server is in use from now on. A server that has left the pool is nobody's business.
+    /// A connection to a server is in use again without a pick. A server that has left the pool is nobody's business.
     pub fn opened(&mut self, id: u32) {
         self.change(id, |server| server.connections += 1);
     }
@@ -194,14 +198,13 @@ impl Balancer {
         found
     }
 
-    /// Turns that a server missed, being down, full or busy, are not made up for: that would flood it.
+    /// Its rank is old from here on. Turns that a server missed, being down, full or busy, are not made up for: that would flood it.
     fn take_turn(&mut self, position: usize) {
         let server = &mut self.servers[position];
         self.now = self.now.max(server.turn);
         server.turn = self.now + u128::from(server.spec.stride());
         self.picks += 1;
         server.picked = self.picks;
-        self.rank(position);
     }
 
     /// Many servers may come and go between two picks; the ring follows them once.

@@ -56,6 +56,7 @@ impl Pools {
         orphans
     }
 
+    /// A server for a request, which is at it from now on.
     pub fn pick(&mut self, pool: &Pool, key: HashKey, tried: &[u32]) -> Option<Place> {
         let row = self.row(pool.id).filter(|row| row.pool.uuid == pool.uuid)?;
         let position = row.balancer.pick(key, tried)?;
@@ -63,7 +64,7 @@ impl Pools {
         Some(Place { pool: pool.id, server: server.id, address: server.address, position })
     }
 
-    /// A request is at the server from now on.
+    /// A request is at a server that nobody picked.
     pub fn begin(&mut self, at: Place) {
         if let Some(row) = self.row(at.pool) {
             row.balancer.opened(at.server);
@@ -85,16 +86,14 @@ impl Pools {
 
     /// Whether this server takes requests, in the pool as it is now.
     pub fn takes(&mut self, at: Place) -> bool {
-        let row = self.row(at.pool);
-        row.is_some_and(|row| row.balancer.is_up(at.server) && row.position(at).is_some_and(|p| row.usable(p)))
+        self.row(at.pool).is_some_and(|row| row.taker(at).is_some())
     }
 
     /// Whether a connection to this server, made for `pool` as it was, may be kept for a later request.
     pub fn keeps(&mut self, at: Place, pool: &Pool, limits: &Limits) -> bool {
         let Some(row) = self.row(at.pool).filter(|row| row.pool.speaks_like(pool)) else { return false };
         let most = row.pool.max_idle_connections.map_or(limits.idle_connections, |most| most as usize);
-        let full = row.position(at).is_none_or(|position| row.idle[position].len() >= most);
-        !full && self.takes(at)
+        row.taker(at).is_some_and(|position| row.idle[position].len() < most)
     }
 
     pub fn put_idle(&mut self, at: Place, conn: Conn) {
@@ -171,6 +170,11 @@ impl Row {
 
     fn usable(&self, position: usize) -> bool {
         self.pool.balance.servers.get(position).is_some_and(|server| server.enabled)
+    }
+
+    /// Where the server of `at` is now, if it takes requests.
+    fn taker(&self, at: Place) -> Option<usize> {
+        self.position(at).filter(|position| self.usable(*position) && self.balancer.is_up(at.server))
     }
 
     /// Where the server of `at` is now.

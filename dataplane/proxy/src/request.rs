@@ -37,7 +37,6 @@ impl Proxy {
         let Some(place) = self.core.pools.pick(&pool, exchange.key, &exchange.tried) else {
             return self.fail(io, conn, otherwise);
         };
-        self.core.pools.begin(place);
         let servers = &mut self.servers;
         let suits = |idle| servers.find(idle).is_some_and(|server| server.asked_name == exchange.asked_name);
         if let Some(idle) = self.core.pools.take_idle(place, suits) {

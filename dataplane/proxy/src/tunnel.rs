@@ -50,7 +50,6 @@ impl Proxy {
         let again = tunnel.tried.len() < self.core.limits.server_tries;
         let place = if again { self.core.pools.pick(&pool, tunnel.key, &tunnel.tried) } else { None };
         let Some(place) = place else { return self.fail(io, conn, otherwise) };
-        self.core.pools.begin(place);
         let server = io.connect(place.address);
         tunnel.server = Some(server);
         self.await_connect(io, Server::new(server, place, pool, conn, io.now()));
