@@ -151,6 +151,15 @@ impl Balancer {
         self.change(id, |server| server.up = up || !monitored);
     }
 
+    /// The ids of the servers that are up.
+    pub fn up(&self) -> impl Iterator<Item = u32> {
+        self.servers.iter().filter(|server| server.up).map(|server| server.spec.id)
+    }
+
+    pub fn position(&self, id: u32) -> Option<usize> {
+        self.positions.get(&id).copied()
+    }
+
     pub fn is_up(&self, id: u32) -> bool {
         self.positions.get(&id).is_some_and(|position| self.servers[*position].up)
     }

@@ -22,7 +22,7 @@ use crate::{
     held::Held,
     log,
     order::{Answer, Counted, Order, WorkerLink},
-    sample::Collecting,
+    sample::{Collecting, Sheet},
     server::Received,
 };
 
@@ -69,6 +69,8 @@ pub struct Control {
     /// Frames that came while a Plan was being applied: at most one of each live agent.
     deferred: VecDeque<Received>,
     collecting: Option<Collecting>,
+    /// Of the snapshots in force; `None` until their first sample.
+    sheet: Option<Sheet>,
     /// States of servers have changed since the answers being collected were asked for.
     count_again: bool,
     ending: Option<Ending>,
@@ -94,6 +96,7 @@ impl Control {
             applying: None,
             deferred: VecDeque::new(),
             collecting: None,
+            sheet: None,
             count_again: false,
             ending: None,
         }
@@ -227,6 +230,7 @@ impl Control {
                 log::info(format!("Plan {revision} is being applied"));
                 let parts = change.snapshots.iter().cloned().zip(change.sockets);
                 self.order(parts.map(|(snapshot, sockets)| Order::Apply { snapshot, sockets }));
+                self.sheet = None;
                 (self.served.snapshots, self.served.listening) = (change.snapshots, change.listening);
                 let waiting = self.workers.len();
                 self.applying = Some(Applying { revision, warnings: change.warnings, waiting, _received: received });
@@ -262,17 +266,24 @@ impl Control {
 
     fn counted(&mut self, counted: Counted) {
         let Some(collecting) = &mut self.collecting else { return };
-        if collecting.add(counted) {
-            let sample = match self.served.snapshots.first() {
-                Some(snapshot) => collecting.sample(snapshot, self.workers.len() as u32),
-                None => return,
-            };
-            self.collecting = None;
-            self.tell(Reply::Sample(sample));
-            if std::mem::take(&mut self.count_again) {
-                self.count();
-            }
+        let Some(sum) = collecting.add(counted) else { return };
+        self.collecting = None;
+        self.tell_sample(&sum);
+        if std::mem::take(&mut self.count_again) {
+            self.count();
         }
+    }
+
+    fn tell_sample(&mut self, counted: &Counted) {
+        let Some(snapshot) = self.served.snapshots.first() else { return };
+        let workers = self.workers.len() as u32;
+        let mut sheet = self.sheet.take().unwrap_or_else(|| Sheet::of(snapshot, workers));
+        let message = FromDataplane { frame: Some(Reply::Sample(sheet.fill(counted))) };
+        self.write(&message);
+        if let Some(Reply::Sample(sample)) = message.frame {
+            sheet.put_back(sample);
+        }
+        self.sheet = Some(sheet);
     }
 
     fn end_within(&mut self, span: Duration) {
@@ -297,8 +308,12 @@ impl Control {
     }
 
     fn tell(&mut self, reply: Reply) {
+        self.write(&FromDataplane { frame: Some(reply) });
+    }
+
+    fn write(&mut self, message: &FromDataplane) {
         let Some((_, stream)) = self.agent.clone() else { return };
-        let told = frame::write(&stream, &FromDataplane { frame: Some(reply) }, &[]);
+        let told = frame::write(&stream, message, &[]);
         self.lose_agent_if(told);
     }
 

@@ -15,8 +15,10 @@ pub mod log;
 mod order;
 mod sample;
 mod server;
+mod up;
 
 pub use control::{Control, Inbox};
 pub use error::Error;
 pub use order::{Answer, Counted, ORDERS_MAX, Order, States, WorkerLink};
 pub use server::Server;
+pub use up::Up;

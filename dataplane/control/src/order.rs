@@ -10,6 +10,8 @@ use weir_reactor::Waker;
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
 
+use crate::up::Up;
+
 /// Orders that may wait for one worker; giving one more waits.
 pub const ORDERS_MAX: usize = 1024;
 
@@ -38,8 +40,7 @@ pub enum Answer {
 
 pub struct Counted {
     pub counters: Counters,
-    /// Ids of the servers that are up, ascending.
-    pub up: Vec<u32>,
+    pub up: Up,
 }
 
 /// How the control thread reaches a worker.

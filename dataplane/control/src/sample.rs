@@ -1,90 +1,125 @@
-//! A sample: the counters of all workers added up and put beside the names of what they count.
+//! A sample: the counters of all workers added up and put beside the names of what they count. The names and their order
+//! stay from one Plan to the next, only the numbers are written anew each second.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_api::dataplane::v1::{ErrorCounter, Sample, ServerCounters, VirtualServiceCounters};
 use weir_reactor::process;
-use weir_snapshot::{Pool, Snapshot, VirtualService};
-use weir_telemetry::Counters;
+use weir_snapshot::Snapshot;
+use weir_telemetry::{Cause, Counters};
 
-use crate::order::Counted;
+use crate::{order::Counted, up::Up};
 
 /// Collects the answers of one second.
 pub struct Collecting {
     waiting: usize,
-    sum: Counters,
-    /// Servers that are up to every worker that has answered; `None` before the first.
-    up: Option<Vec<u32>>,
+    /// Of the workers that have answered: a server is up that is up to all of them.
+    sum: Option<Counted>,
 }
 
 impl Collecting {
     pub fn new(workers: usize) -> Self {
-        Self { waiting: workers, sum: Counters::default(), up: None }
+        Self { waiting: workers, sum: None }
     }
 
-    /// True when this was the last answer.
-    pub fn add(&mut self, counted: Counted) -> bool {
-        self.sum.add(&counted.counters);
-        match &mut self.up {
-            Some(up) => up.retain(|id| counted.up.binary_search(id).is_ok()),
-            None => self.up = Some(counted.up),
+    /// The sum, when this was the last answer.
+    pub fn add(&mut self, counted: Counted) -> Option<Counted> {
+        match &mut self.sum {
+            Some(sum) => {
+                sum.counters.add(&counted.counters);
+                sum.up.retain(&counted.up);
+            }
+            None => self.sum = Some(counted),
         }
         self.waiting = self.waiting.saturating_sub(1);
-        self.waiting == 0
+        self.sum.take_if(|_| self.waiting == 0)
+    }
+}
+
+/// The sample of one snapshot, second after second.
+pub struct Sheet {
+    sample: Sample,
+    /// Dense ids, in the order of the sample's rows.
+    services: Vec<u32>,
+    servers: Vec<u32>,
+}
+
+impl Sheet {
+    pub fn of(snapshot: &Snapshot, workers: u32) -> Self {
+        let mut services: Vec<_> = snapshot.services().collect();
+        services.sort_by(|a, b| a.uuid.cmp(&b.uuid));
+        let mut pools: Vec<_> = snapshot.pools().collect();
+        pools.sort_by(|a, b| a.uuid.cmp(&b.uuid));
+        let servers = || pools.iter().flat_map(|pool| pool.servers_by_name().map(|server| (&pool.uuid, server)));
+        let sample = Sample {
+            pid: std::process::id(),
+            workers,
+            virtual_services: services
+                .iter()
+                .map(|service| VirtualServiceCounters { uuid: service.uuid.clone(), ..Default::default() })
+                .collect(),
+            servers: servers()
+                .map(|(pool_uuid, server)| ServerCounters {
+                    pool_uuid: pool_uuid.clone(),
+                    server_id: server.name.clone(),
+                    ..Default::default()
+                })
+                .collect(),
+            ..Default::default()
+        };
+        let services = services.iter().map(|service| service.id).collect();
+        Self { sample, services, servers: servers().map(|(_, server)| server.id).collect() }
     }
 
-    pub fn sample(&self, snapshot: &Snapshot, workers: u32) -> Sample {
+    /// Takes the sample out, with the numbers of now; [`put_back`](Self::put_back) it when it is sent.
+    pub fn fill(&mut self, counted: &Counted) -> Sample {
+        let mut sample = std::mem::take(&mut self.sample);
         let cpu = process::cpu_time().unwrap_or_default();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut virtual_services: Vec<_> = snapshot.services().map(|service| self.service(service)).collect();
-        virtual_services.sort_by(|a, b| a.uuid.cmp(&b.uuid));
-        let mut servers: Vec<_> = snapshot.pools().flat_map(|pool| self.servers(pool)).collect();
-        servers.sort_by(|a, b| (&a.pool_uuid, &a.server_id).cmp(&(&b.pool_uuid, &b.server_id)));
-        Sample {
-            unix_ms: since_epoch.as_millis() as u64,
-            pid: std::process::id(),
-            cpu_user_us: cpu.user.as_micros() as u64,
-            cpu_system_us: cpu.system.as_micros() as u64,
-            rss_bytes: process::resident_bytes().unwrap_or_default(),
-            workers,
-            virtual_services,
-            servers,
+        sample.unix_ms = since_epoch.as_millis() as u64;
+        sample.cpu_user_us = cpu.user.as_micros() as u64;
+        sample.cpu_system_us = cpu.system.as_micros() as u64;
+        sample.rss_bytes = process::resident_bytes().unwrap_or_default();
+        for (row, id) in sample.virtual_services.iter_mut().zip(&self.services) {
+            fill_service(row, *id, &counted.counters);
         }
+        for (row, id) in sample.servers.iter_mut().zip(&self.servers) {
+            fill_server(row, *id, &counted.counters, &counted.up);
+        }
+        sample
     }
 
-    fn service(&self, service: &VirtualService) -> VirtualServiceCounters {
-        let counted = self.sum.service(service.id).cloned().unwrap_or_default();
-        let error = |(cause, total): (weir_telemetry::Cause, u64)| ErrorCounter { cause: cause.name().into(), total };
-        VirtualServiceCounters {
-            uuid: service.uuid.clone(),
-            connections_total: counted.connections,
-            open_connections: counted.open_connections,
-            tls_handshakes_total: counted.handshakes,
-            tls_resumptions_total: counted.resumptions,
-            tls_failures_total: counted.handshake_failures,
-            requests_total: counted.requests,
-            responses_total: counted.responses.to_vec(),
-            local_responses_total: counted.local_responses,
-            client_aborts_total: counted.client_aborts,
-            received_bytes_total: counted.received_bytes,
-            sent_bytes_total: counted.sent_bytes,
-            errors: counted.failures().map(error).collect(),
-        }
+    pub fn put_back(&mut self, sample: Sample) {
+        self.sample = sample;
     }
+}
 
-    fn servers<'a>(&'a self, pool: &'a Pool) -> impl Iterator<Item = ServerCounters> + 'a {
-        pool.servers.iter().map(|server| {
-            let counted = self.sum.server(server.id).cloned().unwrap_or_default();
-            ServerCounters {
-                pool_uuid: pool.uuid.clone(),
-                server_id: server.name.clone(),
-                connections_total: counted.connections,
-                open_connections: counted.open_connections,
-                requests_total: counted.requests,
-                failures_total: counted.failures,
-                reused_total: counted.reused,
-                up: self.up.as_ref().is_some_and(|up| up.binary_search(&server.id).is_ok()),
-            }
-        })
-    }
+/// What nothing has happened to has no row among the counters, and its numbers here are 0 from the beginning.
+fn fill_service(row: &mut VirtualServiceCounters, id: u32, counters: &Counters) {
+    let Some(counted) = counters.service(id) else { return };
+    let error = |(cause, total): (Cause, u64)| ErrorCounter { cause: cause.name().into(), total };
+    row.connections_total = counted.connections;
+    row.open_connections = counted.open_connections;
+    row.tls_handshakes_total = counted.handshakes;
+    row.tls_resumptions_total = counted.resumptions;
+    row.tls_failures_total = counted.handshake_failures;
+    row.requests_total = counted.requests;
+    row.responses_total.clear();
+    row.responses_total.extend(counted.responses);
+    row.local_responses_total = counted.local_responses;
+    row.client_aborts_total = counted.client_aborts;
+    row.received_bytes_total = counted.received_bytes;
+    row.sent_bytes_total = counted.sent_bytes;
+    row.errors.clear();
+    row.errors.extend(counted.failures().map(error));
+}
+
+fn fill_server(row: &mut ServerCounters, id: u32, counters: &Counters, up: &Up) {
+    row.up = up.contains(id);
+    let Some(counted) = counters.server(id) else { return };
+    row.connections_total = counted.connections;
+    row.open_connections = counted.open_connections;
+    row.requests_total = counted.requests;
+    row.failures_total = counted.failures;
+    row.reused_total = counted.reused;
 }

@@ -2,6 +2,7 @@
 //! the others can time out. Only connections without anything unread or unfinished come here.
 
 use std::{
+    collections::VecDeque,
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
@@ -22,7 +23,7 @@ struct Row {
     pool: Arc<Pool>,
     balancer: Balancer,
     /// By position in the pool.
-    idle: Vec<Vec<Conn>>,
+    idle: Vec<VecDeque<Conn>>,
 }
 
 /// A server in its pool.
@@ -80,8 +81,8 @@ impl Pools {
     /// The latest that suits.
     pub fn take_idle(&mut self, at: Place, mut suits: impl FnMut(Conn) -> bool) -> Option<Conn> {
         let idle = self.idle(at)?;
-        let position = idle.iter().rposition(|conn| suits(*conn))?;
-        Some(idle.remove(position))
+        let index = idle.iter().rposition(|conn| suits(*conn))?;
+        idle.remove(index)
     }
 
     /// Whether this server takes requests, in the pool as it is now.
@@ -98,7 +99,7 @@ impl Pools {
 
     pub fn put_idle(&mut self, at: Place, conn: Conn) {
         if let Some(idle) = self.idle(at) {
-            idle.push(conn);
+            idle.push_back(conn);
         }
     }
 
@@ -112,19 +113,17 @@ impl Pools {
     }
 
     /// The verdict of the health monitors. Returns the idle connections to a server that went down.
-    pub fn set_up(&mut self, pool: &Pool, server_name: &str, up: bool) -> Vec<Conn> {
-        let Some(row) = self.row(pool.id) else { return Vec::new() };
-        let Some(position) = row.pool.servers.iter().position(|server| server.name == server_name) else {
-            return Vec::new();
-        };
+    pub fn set_up(&mut self, pool: &Pool, server_name: &str, up: bool) -> VecDeque<Conn> {
+        let Some(row) = self.row(pool.id) else { return VecDeque::new() };
+        let Some(position) = row.pool.position(server_name) else { return VecDeque::new() };
         let server = row.pool.servers[position].id;
         row.balancer.set_up(server, up);
-        if row.balancer.is_up(server) { Vec::new() } else { std::mem::take(&mut row.idle[position]) }
+        if row.balancer.is_up(server) { VecDeque::new() } else { std::mem::take(&mut row.idle[position]) }
     }
 
-    pub fn is_up(&self, pool: u32, server: u32) -> bool {
-        let row = self.rows.get(pool as usize).and_then(Option::as_ref);
-        row.is_some_and(|row| row.balancer.is_up(server))
+    /// Dense ids of all servers that are up.
+    pub fn up(&self) -> impl Iterator<Item = u32> {
+        self.rows.iter().flatten().flat_map(|row| row.balancer.up())
     }
 
     /// Every idle connection; none is kept.
@@ -137,7 +136,7 @@ impl Pools {
         self.rows.get_mut(pool as usize)?.as_mut()
     }
 
-    fn idle(&mut self, at: Place) -> Option<&mut Vec<Conn>> {
+    fn idle(&mut self, at: Place) -> Option<&mut VecDeque<Conn>> {
         let row = self.row(at.pool)?;
         let position = row.position(at)?;
         row.idle.get_mut(position)
@@ -146,7 +145,7 @@ impl Pools {
 
 impl Row {
     fn new(pool: &Arc<Pool>) -> Self {
-        let idle = pool.servers.iter().map(|_| Vec::new()).collect();
+        let idle = pool.servers.iter().map(|_| VecDeque::new()).collect();
         Self { pool: pool.clone(), balancer: Balancer::new(&pool.balance), idle }
     }
 
@@ -154,22 +153,19 @@ impl Row {
         if Arc::ptr_eq(&self.pool, pool) {
             return self;
         }
-        let mut next =
-            Row { pool: pool.clone(), balancer: self.balancer, idle: Vec::with_capacity(pool.servers.len()) };
-        next.balancer.reconcile(&pool.balance);
-        for (position, server) in pool.servers.iter().enumerate() {
-            let same = |old: &weir_snapshot::Server| old.id == server.id && old.address == server.address;
-            let before = self.pool.servers.iter().position(same);
-            let stays = next.usable(position) && next.pool.speaks_like(&self.pool);
-            let kept = before.filter(|_| stays).map(|before| std::mem::take(&mut self.idle[before]));
-            next.idle.push(kept.unwrap_or_default());
-        }
+        let alike = pool.speaks_like(&self.pool);
+        let idle = pool.servers.iter().enumerate().map(|(position, server)| {
+            let before = self.position_of(server.id, server.address).filter(|_| alike && usable(pool, position));
+            before.map(|before| std::mem::take(&mut self.idle[before])).unwrap_or_default()
+        });
+        let idle = idle.collect();
+        self.balancer.reconcile(&pool.balance);
         orphans.extend(self.idle.into_iter().flatten());
-        next
+        Row { pool: pool.clone(), balancer: self.balancer, idle }
     }
 
     fn usable(&self, position: usize) -> bool {
-        self.pool.balance.servers.get(position).is_some_and(|server| server.enabled)
+        usable(&self.pool, position)
     }
 
     /// Where the server of `at` is now, if it takes requests.
@@ -179,14 +175,20 @@ impl Row {
 
     /// Where the server of `at` is now.
     fn position(&self, at: Place) -> Option<usize> {
-        let is = |position: &usize| {
-            self.pool
-                .servers
-                .get(*position)
-                .is_some_and(|server| (server.id, server.address) == (at.server, at.address))
-        };
-        Some(at.position).filter(is).or_else(|| (0..self.pool.servers.len()).find(is))
+        let still = self.pool.servers.get(at.position);
+        match still.is_some_and(|server| (server.id, server.address) == (at.server, at.address)) {
+            true => Some(at.position),
+            false => self.position_of(at.server, at.address),
+        }
     }
+
+    fn position_of(&self, server: u32, address: SocketAddr) -> Option<usize> {
+        self.balancer.position(server).filter(|position| self.pool.servers[*position].address == address)
+    }
+}
+
+fn usable(pool: &Pool, position: usize) -> bool {
+    pool.balance.servers.get(position).is_some_and(|server| server.enabled)
 }
 
 /// What a pool that hashes consistently goes by.

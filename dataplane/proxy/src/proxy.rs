@@ -98,9 +98,9 @@ impl Proxy {
         }
     }
 
-    /// By the dense ids of the snapshot.
-    pub fn server_is_up(&self, pool: u32, server: u32) -> bool {
-        self.core.pools.is_up(pool, server)
+    /// Dense ids of the servers that are up, in no order.
+    pub fn servers_up(&self) -> impl Iterator<Item = u32> {
+        self.core.pools.up()
     }
 
     /// Ends each client's connection with the response to its request, or now when it has none. The driver stops

@@ -30,14 +30,16 @@ impl Reactor {
         let listener = Listener::new(fd, options)?;
         let address = listener.address;
         self.unlisten(address)?;
-        let index = self.listeners.iter().position(Option::is_none).unwrap_or(self.listeners.len());
         let what = if self.accept_again.is_some() { 0 } else { READABLE };
-        self.poller.add(listener.socket.as_fd(), what, LISTENER_TOKEN | index as u64)?;
-        if index == self.listeners.len() {
-            self.listeners.push(None);
+        let index = self.listeners.put(listener);
+        let added = match self.listeners.at(index) {
+            Some(listener) => self.poller.add(listener.socket.as_fd(), what, LISTENER_TOKEN | index as u64),
+            None => Ok(()),
+        };
+        if added.is_err() {
+            self.listeners.take(address);
         }
-        self.listeners[index] = Some(listener);
-        Ok(address)
+        added.map(|()| address)
     }
 
     /// Changes what connections accepted from now on inherit; false when nobody listens there.
@@ -45,7 +47,7 @@ impl Reactor {
     /// # Errors
     /// The kernel refuses an option.
     pub fn tune(&mut self, address: SocketAddr, options: SocketOptions) -> io::Result<bool> {
-        match self.listeners.iter_mut().flatten().find(|l| l.address == address) {
+        match self.listeners.find(address) {
             Some(listener) => listener.tune(options).map(|()| true),
             None => Ok(false),
         }
@@ -56,8 +58,7 @@ impl Reactor {
     /// # Errors
     /// Only when epoll itself fails.
     pub fn unlisten(&mut self, address: SocketAddr) -> io::Result<()> {
-        let place = self.listeners.iter_mut().find(|l| l.as_ref().is_some_and(|l| l.address == address));
-        match place.and_then(Option::take) {
+        match self.listeners.take(address) {
             // Others may hold the socket, so that closing our descriptor would leave it in the set.
             Some(listener) => self.poller.remove(listener.socket.as_fd()),
             None => Ok(()),
@@ -65,18 +66,18 @@ impl Reactor {
     }
 
     pub fn listeners(&self) -> Vec<SocketAddr> {
-        self.listeners.iter().flatten().map(|l| l.address).collect()
+        self.listeners.each().map(|(_, listener)| listener.address).collect()
     }
 
     pub(crate) fn accept(&mut self, index: usize, events: &mut Vec<Event>) {
         let batch = self.batch;
-        let Some(Some(listener)) = self.listeners.get_mut(index) else { return };
+        let Some(listener) = self.listeners.at(index) else { return };
         let (take, address, read_at_once) = (listener.take(batch), listener.address, listener.read_at_once);
         for _ in 0..take {
             if self.table.len() >= self.limits.connections / 2 {
                 return self.pause_accepting();
             }
-            let Some(Some(listener)) = self.listeners.get(index) else { return };
+            let Some(listener) = self.listeners.at(index) else { return };
             match socket::accept(&listener.socket) {
                 Ok((stream, peer)) => {
                     let conn = self.table.insert(Phase::Open, Some(stream));
@@ -91,7 +92,7 @@ impl Reactor {
                 },
             }
         }
-        if let Some(Some(listener)) = self.listeners.get_mut(index) {
+        if let Some(listener) = self.listeners.at(index) {
             listener.used_up(batch);
         }
     }
@@ -124,11 +125,9 @@ impl Reactor {
     }
 
     fn watch_listeners(&self, what: u32) {
-        for (index, listener) in self.listeners.iter().enumerate() {
-            if let Some(listener) = listener {
-                // The descriptor is open and in the set: epoll has no reason to refuse.
-                let _ = self.poller.change(listener.socket.as_fd(), what, LISTENER_TOKEN | index as u64);
-            }
+        for (index, listener) in self.listeners.each() {
+            // The descriptor is open and in the set: epoll has no reason to refuse.
+            let _ = self.poller.change(listener.socket.as_fd(), what, LISTENER_TOKEN | index as u64);
         }
     }
 }

@@ -19,7 +19,7 @@ use weir_proxy::{
 
 use crate::{
     BLOCK_BYTES,
-    listener::Listener,
+    listener::Listeners,
     pipe::Pipes,
     poller::{EDGE, FAILED, OVER, PEER_DONE, Poller, READABLE, Report, Reports, WRITABLE, Waker},
     socket,
@@ -59,7 +59,7 @@ pub struct Reactor {
     pub(crate) pipes: Pipes,
     /// Empty queues, for who has something to send: connections that have not hold no memory for it.
     pub(crate) queues: Vec<VecDeque<Buf>>,
-    pub(crate) listeners: Vec<Option<Listener>>,
+    pub(crate) listeners: Listeners,
     /// Until when no connection is accepted, because the last try found no descriptor or no room.
     pub(crate) accept_again: Option<Time>,
     /// Connections with something to send; a slot is in it once.
@@ -86,7 +86,7 @@ impl Reactor {
             pool: BufPool::new(BLOCK_BYTES, limits.idle_blocks),
             pipes: Pipes::default(),
             queues: Vec::new(),
-            listeners: Vec::new(),
+            listeners: Listeners::default(),
             accept_again: None,
             dirty: Vec::new(),
             listed: Vec::new(),

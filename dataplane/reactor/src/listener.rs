@@ -2,6 +2,7 @@
 //! Listeners are level-triggered: what is left in a backlog is reported again.
 
 use std::{
+    collections::HashMap,
     io,
     net::{SocketAddr, TcpListener},
     os::fd::{AsFd, OwnedFd},
@@ -32,6 +33,7 @@ pub struct Listener {
     pub socket: TcpListener,
     pub address: SocketAddr,
     pub read_at_once: bool,
+    options: Option<SocketOptions>,
     take: u32,
     /// The batch in which the last `take` was used up.
     used_up: u64,
@@ -45,12 +47,16 @@ impl Listener {
         let socket = TcpListener::from(fd);
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
-        let mut listener = Self { socket, address, read_at_once: false, take: 1, used_up: 0 };
+        let mut listener = Self { socket, address, read_at_once: false, options: None, take: 1, used_up: 0 };
         listener.tune(options)?;
         Ok(listener)
     }
 
+    /// Costs nothing when they are what they were: a new Plan changes few of a thousand listeners.
     pub fn tune(&mut self, options: SocketOptions) -> io::Result<()> {
+        if self.options.replace(options) == Some(options) {
+            return Ok(());
+        }
         self.read_at_once = options.defer_accept;
         socket::set_defer_accept(&self.socket, options.defer_accept)?;
         socket::set_nodelay(&self.socket, options.nodelay)?;
@@ -66,6 +72,46 @@ impl Listener {
 
     pub fn used_up(&mut self, batch: u64) {
         self.used_up = batch;
+    }
+}
+
+/// All of a worker's, each at an index that stays, found by address.
+#[derive(Default)]
+pub struct Listeners {
+    places: Vec<Option<Listener>>,
+    by_address: HashMap<SocketAddr, usize>,
+    free: Vec<usize>,
+}
+
+impl Listeners {
+    /// Takes one in, whose address no other has; returns its index.
+    pub fn put(&mut self, listener: Listener) -> usize {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() - 1
+        });
+        self.by_address.insert(listener.address, index);
+        self.places[index] = Some(listener);
+        index
+    }
+
+    pub fn take(&mut self, address: SocketAddr) -> Option<Listener> {
+        let index = self.by_address.remove(&address)?;
+        self.free.push(index);
+        self.places[index].take()
+    }
+
+    pub fn at(&mut self, index: usize) -> Option<&mut Listener> {
+        self.places.get_mut(index)?.as_mut()
+    }
+
+    pub fn find(&mut self, address: SocketAddr) -> Option<&mut Listener> {
+        let index = *self.by_address.get(&address)?;
+        self.at(index)
+    }
+
+    pub fn each(&self) -> impl Iterator<Item = (usize, &Listener)> {
+        self.places.iter().enumerate().filter_map(|(index, listener)| Some((index, listener.as_ref()?)))
     }
 }
 
@@ -94,5 +140,17 @@ mod tests {
     fn refuses_descriptor_that_does_not_listen() {
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         assert!(Listener::new(one.into(), SocketOptions::default()).is_err());
+    }
+
+    #[test]
+    fn listeners_are_found_by_address_and_their_places_used_again() {
+        let mut listeners = Listeners::default();
+        let indices = [(); 3].map(|()| listeners.put(listener()));
+        assert_eq!(indices, [0, 1, 2]);
+        let address = listeners.at(1).unwrap().address;
+        assert_eq!(listeners.take(address).map(|taken| taken.address), Some(address));
+        assert!(listeners.find(address).is_none() && listeners.at(1).is_none());
+        assert_eq!(listeners.put(listener()), 1);
+        assert_eq!(listeners.each().count(), 3);
     }
 }

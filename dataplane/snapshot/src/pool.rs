@@ -28,6 +28,8 @@ pub struct Pool {
     pub name: String,
     /// In the order of `balance.servers`: a pick is a position in either.
     pub servers: Vec<Server>,
+    /// Positions in `servers`, in the order of their names.
+    by_name: Vec<u32>,
     pub balance: PoolSpec,
     pub hash_input: HashInput,
     pub timeouts: PoolTimeouts,
@@ -41,6 +43,17 @@ pub struct Pool {
 }
 
 impl Pool {
+    pub fn servers_by_name(&self) -> impl Iterator<Item = &Server> {
+        self.by_name.iter().map(|position| &self.servers[*position as usize])
+    }
+
+    /// The position of a server.
+    pub fn position(&self, server_name: &str) -> Option<usize> {
+        let name = |position: &u32| self.servers[*position as usize].name.as_str();
+        let found = self.by_name.binary_search_by(|position| name(position).cmp(server_name)).ok()?;
+        Some(self.by_name[found] as usize)
+    }
+
     /// Whether a connection to a server that was made for one of them is good for the other.
     pub fn speaks_like(&self, other: &Self) -> bool {
         match (&self.tls, &other.tls) {
@@ -137,6 +150,7 @@ impl PoolReader<'_> {
             id: self.pool_ids.of(&source.uuid),
             uuid: source.uuid.clone(),
             name: source.name.clone(),
+            by_name: in_order_of_names(&servers),
             servers,
             balance: PoolSpec { algorithm: algorithm?, servers: specs, monitored: source.monitored },
             hash_input: hash_input?,
@@ -196,6 +210,12 @@ impl KeptPool {
             (mine, other) => mine.is_none() && other.is_none(),
         }
     }
+}
+
+fn in_order_of_names(servers: &[Server]) -> Vec<u32> {
+    let mut positions: Vec<_> = (0..servers.len() as u32).collect();
+    positions.sort_unstable_by_key(|position| &servers[*position as usize].name);
+    positions
 }
 
 fn check_server(pool: Subject<'_>, position: usize, server: &v1::Server, findings: &mut Findings) {

@@ -128,11 +128,7 @@ impl Worker {
     }
 
     fn counted(&self) -> Counted {
-        let servers = self.snapshot.pools().flat_map(|pool| pool.servers.iter().map(|server| (pool.id, server.id)));
-        let mut up: Vec<_> =
-            servers.filter(|&(pool, server)| self.proxy.server_is_up(pool, server)).map(|(_, server)| server).collect();
-        up.sort_unstable();
-        Counted { counters: self.proxy.counters().clone(), up }
+        Counted { counters: self.proxy.counters().clone(), up: self.proxy.servers_up().collect() }
     }
 }
 

@@ -76,6 +76,19 @@ fn pool_has_its_servers_and_limits() {
 }
 
 #[test]
+fn server_is_found_by_its_name_wherever_it_stands() {
+    let mut plan = plan();
+    plan.pools[0].servers.rotate_left(1);
+    let snapshot = built(&plan, None);
+    let pool = snapshot.pool("pool-1").unwrap();
+    for (position, server) in pool.servers.iter().enumerate() {
+        assert_eq!(pool.position(&server.name), Some(position));
+    }
+    assert_eq!(pool.position("10.0.0.99:80"), None);
+    assert!(pool.servers_by_name().map(|server| &server.name).is_sorted());
+}
+
+#[test]
 fn every_worker_may_connect_once_however_low_the_limit() {
     let mut plan = plan();
     plan.pools[0].servers[0].max_connections = 1;

@@ -1,0 +1,45 @@
+//! Which servers are up, by their dense ids: a bit each, because every worker tells all of them every second.
+
+/// Ids in it are up; of others nothing is known, or they are down.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Up(Vec<u64>);
+
+impl Up {
+    pub fn contains(&self, id: u32) -> bool {
+        self.0.get(id as usize / 64).is_some_and(|bits| bits & (1 << (id % 64)) != 0)
+    }
+
+    /// Keeps those that are up there too.
+    pub fn retain(&mut self, other: &Self) {
+        self.0.truncate(other.0.len());
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, others)| *mine &= others);
+    }
+}
+
+impl FromIterator<u32> for Up {
+    fn from_iter<I: IntoIterator<Item = u32>>(ids: I) -> Self {
+        let mut bits = Vec::new();
+        for id in ids {
+            let word = id as usize / 64;
+            if bits.len() <= word {
+                bits.resize(word + 1, 0);
+            }
+            bits[word] |= 1 << (id % 64);
+        }
+        Self(bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_is_up_when_it_is_to_every_worker() {
+        let mut up = Up::from_iter([700, 0, 63, 64]);
+        assert!([0, 63, 64, 700].iter().all(|id| up.contains(*id)));
+        assert!([1, 65, 699, 100_000].iter().all(|id| !up.contains(*id)));
+        up.retain(&Up::from_iter([64, 63, 5]));
+        assert_eq!([0, 5, 63, 64, 700].map(|id| up.contains(id)), [false, false, true, true, false]);
+    }
+}
