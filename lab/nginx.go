@@ -15,6 +15,8 @@ type Nginx struct {
 	Host string
 	Port int
 	root string
+	// directives of the server block that make it speak TLS; empty: it speaks plain HTTP.
+	secure string
 }
 
 // ID is how a load balancer names the server: "127.0.0.1:18081".
@@ -37,20 +39,29 @@ http {
   uwsgi_temp_path %[1]s/uwsgi;
   scgi_temp_path %[1]s/scgi;
   server {
-    listen %[2]s:%[3]d;
+    listen %[2]s:%[3]d%[5]s;
     root %[1]s/html;
     add_header X-Origin %[2]s:%[3]d;
-  }
+  %[6]s}
 }
 `
 
 // Nginx starts one on wantedPort or another free port, with files (name → text) to serve.
 func (l *Lab) Nginx(ctx context.Context, name string, wantedPort int, files map[string]string) (*Nginx, error) {
+	return l.startNginx(ctx, name, wantedPort, "", files)
+}
+
+// SecureNginx starts one that speaks TLS; the directives, its certificate among them, go into its server block.
+func (l *Lab) SecureNginx(ctx context.Context, name, directives string, files map[string]string) (*Nginx, error) {
+	return l.startNginx(ctx, name, 0, directives, files)
+}
+
+func (l *Lab) startNginx(ctx context.Context, name string, wantedPort int, secure string, files map[string]string) (*Nginx, error) {
 	program, err := nginxProgram()
 	if err != nil {
 		return nil, err
 	}
-	n := &Nginx{Host: "127.0.0.1", root: filepath.Join(l.dir, name)}
+	n := &Nginx{Host: "127.0.0.1", root: filepath.Join(l.dir, name), secure: secure}
 	if n.Port, err = FreePort(n.Host, wantedPort); err != nil {
 		return nil, err
 	}
@@ -80,10 +91,15 @@ func (n *Nginx) furnish(files map[string]string) (config string, err error) {
 	if os.Getuid() == 0 {
 		user = "user root;\n" // the lab's directory is its owner's alone
 	}
+	ssl := ""
+	if n.secure != "" {
+		ssl = " ssl"
+	}
 	config = filepath.Join(n.root, "nginx.conf")
-	return config, os.WriteFile(config, fmt.Appendf(nil, nginxConfig, n.root, n.Host, n.Port, user), 0o644)
+	return config, os.WriteFile(config, fmt.Appendf(nil, nginxConfig, n.root, n.Host, n.Port, user, ssl, n.secure), 0o644)
 }
 
+// answers with a page, be it one about plain HTTP on a port that speaks TLS.
 func (n *Nginx) answers(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.ID()+"/", nil)
 	if err != nil {
