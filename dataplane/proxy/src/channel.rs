@@ -49,6 +49,7 @@ impl Channel {
     }
 
     /// Takes what has come; what is in it for us goes into the inbox.
+    #[inline]
     pub fn receive<I: Io>(
         &mut self,
         io: &mut I,
@@ -67,6 +68,7 @@ impl Channel {
     }
 
     /// Queues bytes for the peer, in TLS until the end of the batch.
+    #[inline]
     pub fn deliver<I: Io>(&mut self, io: &mut I, line: &mut Line, unflushed: &mut Vec<Conn>, plain: Buf) {
         match self {
             Channel::Plain => line.send(io, plain),
