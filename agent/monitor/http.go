@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -46,7 +47,7 @@ func probeHTTP(ctx context.Context, target Target) Outcome {
 
 // clientTLS does not verify: a monitor asks whether a server works, and takes the oldest one that speaks TLS.
 func clientTLS(target Target) *tls.Config {
-	name := target.Monitor.GetHttp().GetServerName()
+	name := cmp.Or(target.Monitor.GetHttp().GetServerName(), target.ServerName)
 	if _, err := netip.ParseAddr(target.Hostname); name == "" && err != nil {
 		name = target.Hostname
 	}

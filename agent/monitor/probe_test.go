@@ -142,13 +142,22 @@ func TestHTTPSMonitorSendsTheServerNameAndVerifiesNothing(t *testing.T) {
 	}}
 	server.StartTLS()
 	defer server.Close()
-	monitor := httpMonitor(&enginev1.HttpCheck{ResponseClasses: []uint32{2}, ServerName: "shop.example"})
-	monitor.Type = enginev1.MonitorType_MONITOR_TYPE_HTTPS
-	if outcome := Probe(t.Context(), targetAt(server.Listener.Addr(), monitor)); !outcome.Up {
-		t.Errorf("got %+v", outcome)
-	}
-	if name := <-asked; name != "shop.example" {
-		t.Errorf("asked for %q", name)
+	for _, c := range []struct{ monitors, pools, hostname, want string }{
+		{"shop.example", "pool.example", "host.example", "shop.example"},
+		{"", "pool.example", "host.example", "pool.example"},
+		{"", "", "host.example", "host.example"},
+		{"", "", "192.0.2.1", ""},
+	} {
+		monitor := httpMonitor(&enginev1.HttpCheck{ResponseClasses: []uint32{2}, ServerName: c.monitors})
+		monitor.Type = enginev1.MonitorType_MONITOR_TYPE_HTTPS
+		target := targetAt(server.Listener.Addr(), monitor)
+		target.ServerName, target.Hostname = c.pools, c.hostname
+		if outcome := Probe(t.Context(), target); !outcome.Up {
+			t.Errorf("got %+v", outcome)
+		}
+		if name := <-asked; name != c.want {
+			t.Errorf("%+v: asked for %q", c, name)
+		}
 	}
 }
 

@@ -21,10 +21,11 @@ const (
 
 // Target is what one check is made against.
 type Target struct {
-	Address  string // IP literal
-	Port     uint32
-	Hostname string // empty: none
-	Monitor  *enginev1.HealthMonitor
+	Address    string // IP literal
+	Port       uint32
+	Hostname   string // empty: none
+	ServerName string // what its pool calls it in TLS; empty: its Hostname
+	Monitor    *enginev1.HealthMonitor
 }
 
 type serverKey struct{ pool, id string }
@@ -33,6 +34,7 @@ type serverKey struct{ pool, id string }
 type subject struct {
 	key         serverKey
 	server      *dataplanev1.Server
+	serverName  string // in TLS, if its pool has one
 	checks      []*check
 	verdict     verdict
 	sinceUnixMs uint64
@@ -103,7 +105,7 @@ func (t *table) reconcilePool(pool *enginev1.Pool, monitors map[string]*enginev1
 		} else {
 			delete(before, key)
 		}
-		kept.server = server
+		kept.server, kept.serverName = server, pool.GetPool().GetServerTls().GetServerName()
 		soon = append(soon, t.assign(kept, wanted)...)
 		t.subjects[key] = kept
 	}
@@ -169,7 +171,10 @@ func (t *table) begin(now time.Time) (*check, Target) {
 	if check.monitor.GetMonitorPort() != 0 {
 		port = check.monitor.GetMonitorPort()
 	}
-	return check, Target{Address: server.GetAddress(), Port: port, Hostname: server.GetHostname(), Monitor: check.monitor}
+	return check, Target{
+		Address: server.GetAddress(), Port: port, Hostname: server.GetHostname(), ServerName: check.subject.serverName,
+		Monitor: check.monitor,
+	}
 }
 
 // note takes the outcome of a check and plans its next. It returns the server's verdict when there is news in it.

@@ -4,14 +4,15 @@
 //! ```text
 //!  the client                                   this crate                                          a server
 //!
-//!        ──Data──► channel ► inbox ─► client ──────► request ─────────────────────► line ──send──►
-//!                  TLS off   waits    one head at    finds a server through pool,
+//!        ──Data──► channel ► inbox ─► client ──────► request ──────────────────► channel ► line ──send──►
+//!                  TLS off   waits    one head at    finds a server through pool, TLS on
 //!                                     a time         sends head and body
 //!                                                       │
 //!                                                    exchange  Waiting ► Sending ► Streaming
 //!                                                       │
-//!        ◄──send── line ◄── secure ◄──────────────── response ◄── server ◄── inbox ◄──Data──
-//!                           TLS on                   edits the head, passes the body on
+//!        ◄──send── line ◄── channel ◄─────────────── response ◄── server ◄─── inbox ◄ channel ◄──Data──
+//!                           TLS on                   edits the head, passes     waits  TLS off
+//!                                                    the body on
 //!                              ▲
 //!                             page ◄── rescue ◄── whatever fails, wherever
 //! ```
