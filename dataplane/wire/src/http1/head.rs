@@ -86,14 +86,14 @@ pub(super) fn fields<'b>(
     let start = head.as_ptr() as usize;
     let offset = |part: &[u8]| part.as_ptr() as usize - start;
     let end = head.len() - 2;
-    let mut line = headers.first().map_or(end, |first| offset(first.name.as_bytes()));
     ends_in_crlf(head, head.len())?;
-    ends_in_crlf(head, line)?;
+    let mut line_end = end;
     let mut seen = NameSet::default();
-    for (i, (header, span)) in headers.iter().zip(table.0.iter_mut()).enumerate() {
-        let next = headers.get(i + 1).map_or(end, |next| offset(next.name.as_bytes()));
-        ends_in_crlf(head, next)?;
-        if next - line > limits.field_bytes {
+    // From the last to the first: where one line begins, the one before it ends.
+    for (header, span) in headers.iter().zip(&mut table.0[..headers.len()]).rev() {
+        ends_in_crlf(head, line_end)?;
+        let line = offset(header.name.as_bytes());
+        if line_end - line > limits.field_bytes {
             return Err(Error::FieldTooLarge);
         }
         let name = Name::of(header.name.as_bytes());
@@ -105,8 +105,10 @@ pub(super) fn fields<'b>(
             value_bytes: header.value.len() as u32,
             name,
         };
-        line = next;
+        line_end = line;
     }
+    // The start line.
+    ends_in_crlf(head, line_end)?;
     Ok(Fields { head: &head[..end], spans: &table.0[..headers.len()], seen })
 }
 
