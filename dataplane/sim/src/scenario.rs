@@ -37,6 +37,8 @@ pub struct Scenario {
     pub clients: Vec<ClientPlan>,
     /// Clients of the tunnel.
     pub streams: Vec<StreamPlan>,
+    /// Which side of a tunnel may end second, when it has seen the other's end: both would wait for ever.
+    pub servers_wait: bool,
     pub changes: Vec<(Duration, Change)>,
 }
 
@@ -88,8 +90,9 @@ impl Scenario {
         let mut ids = 1;
         let clients = (0..count).map(|n| client_plan(rng, n, calm, tls, &mut ids)).collect();
         let changes = changes(rng, calm, &plan, servers.len());
-        let streams = (0..rng.between(0, 3)).map(|n| stream_plan(rng, n, calm)).collect();
-        Self { calm, tls, plan, servers, clients, streams, changes }
+        let servers_wait = rng.chance(50);
+        let streams = (0..rng.between(0, 3)).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
+        Self { calm, tls, plan, servers, clients, streams, servers_wait, changes }
     }
 }
 
@@ -160,7 +163,7 @@ fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Pl
         listeners: vec![listener(TUNNEL, false)],
         pool_uuid: "tunnel pool".into(),
         l4: Some(api::L4Profile::default()),
-        tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),
+        tcp: Some(api::TcpProfile { idle_timeout_s: if calm { 0 } else { 600 }, ..Default::default() }),
         ..Default::default()
     };
     api::Plan {
@@ -290,17 +293,17 @@ fn client_plan(rng: &mut Rng, n: u64, calm: bool, tls: bool, ids: &mut u64) -> C
     ClientPlan { start, listener, tls, quality, plan }
 }
 
-fn stream_plan(rng: &mut Rng, n: u64, calm: bool) -> StreamPlan {
+fn stream_plan(rng: &mut Rng, n: u64, calm: bool, may_wait: bool) -> StreamPlan {
     let quality = quality(rng, calm);
     let start = Duration::from_micros(rng.length(200_000));
-    let ending = if rng.chance(30) { Ending::Second } else { ending(rng, calm) };
+    let ending = ending(rng, calm, may_wait);
     let plan = stream(rng, format!("stream {n}"), n, ending, quality.appetite == Appetite::Never, calm);
     StreamPlan { start, quality, plan }
 }
 
-/// The server's end of a tunnel. It does not wait for its client's end: both would wait for ever.
-pub fn server_stream(rng: &mut Rng, name: String, deaf: bool, calm: bool) -> stream::Plan {
-    let (id, ending) = (rng.next(), ending(rng, calm));
+/// The server's end of a tunnel.
+pub fn server_stream(rng: &mut Rng, name: String, deaf: bool, calm: bool, may_wait: bool) -> stream::Plan {
+    let (id, ending) = (rng.next(), ending(rng, calm, may_wait));
     stream(rng, name, id, ending, deaf, calm)
 }
 
@@ -309,12 +312,13 @@ fn stream(rng: &mut Rng, name: String, id: u64, ending: Ending, deaf: bool, calm
     stream::Plan { name, id, bytes, pause_us, ending, deaf, calm }
 }
 
-fn ending(rng: &mut Rng, calm: bool) -> Ending {
+fn ending(rng: &mut Rng, calm: bool, may_wait: bool) -> Ending {
     let after = Duration::from_micros(rng.length(1_000_000));
     match rng.between(0, 9) {
         0 if !calm => Ending::Never,
         1 if !calm => Ending::Resets(after),
         2 if !calm => Ending::Closes(after),
+        3..7 if may_wait => Ending::Second,
         _ => Ending::AtOnce,
     }
 }

@@ -178,7 +178,7 @@ impl World {
         match outcome {
             Dial::Accepted if address.port() == TUNNEL_SERVER_PORT => {
                 let deaf = quality.appetite == Appetite::Never;
-                let plan = server_stream(&mut self.rng, name, deaf, self.scenario.calm);
+                let plan = server_stream(&mut self.rng, name, deaf, self.scenario.calm, self.scenario.servers_wait);
                 self.seat(link, Box::new(Stream::new(plan)));
             }
             Dial::Accepted => self.seat(link, Box::new(Server::new(name, plan.temper.clone(), quality.shredded))),

@@ -40,7 +40,7 @@ impl Network {
         self.links[receiver].queue(buf);
         self.mark_dirty(receiver);
         batch.push(Event::Relayed { conn, bytes: len as u64 });
-        if !self.links[source].received.is_empty() {
+        if !self.links[source].received.is_empty() || self.links[source].received_fin {
             self.pump_later(source);
         }
         true
