@@ -72,7 +72,7 @@ impl Channel {
     }
 }
 
-fn seal(session: &mut TlsSession, mut plain: &[u8]) -> Vec<u8> {
+pub fn seal(session: &mut TlsSession, mut plain: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::new();
     while !plain.is_empty() {
         let mut room = vec![0; 17 * 1024];

@@ -16,6 +16,7 @@ mod network;
 mod peer;
 mod rng;
 mod scenario;
+mod sealed;
 mod server;
 mod stream;
 mod world;

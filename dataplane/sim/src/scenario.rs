@@ -32,6 +32,8 @@ pub const TUNNEL_SERVER_PORT: u16 = 9000;
 pub struct Scenario {
     pub calm: bool,
     pub tls: bool,
+    /// Servers are spoken to in TLS.
+    pub server_tls: bool,
     pub plan: api::Plan,
     pub servers: Vec<ServerPlan>,
     pub clients: Vec<ClientPlan>,
@@ -81,18 +83,24 @@ pub enum Change {
 }
 
 impl Scenario {
-    /// `tls`: whether clients come over TLS; a handshake costs as much as a hundred requests.
+    /// `tls`: whether clients come over TLS, or servers speak it; a handshake costs as much as a hundred requests.
     pub fn of(rng: &mut Rng, tls: bool) -> Self {
         let calm = rng.chance(50);
         let servers: Vec<ServerPlan> = server_plans(rng, calm);
-        let plan = plan(rng, &servers, calm, tls);
+        let mut plan = plan(rng, &servers, calm, tls);
+        let server_tls = tls && rng.chance(50);
+        if server_tls {
+            let profile = Some(tls_profile(rng));
+            let secured = api::ServerTls { profile, sni: true, ..Default::default() };
+            plan.pools.iter_mut().for_each(|pool| pool.server_tls = Some(secured.clone()));
+        }
         let count = if tls { rng.between(1, 3) } else { rng.between(1, 8) };
         let mut ids = 1;
         let clients = (0..count).map(|n| client_plan(rng, n, calm, tls, &mut ids)).collect();
         let changes = changes(rng, calm, &plan, servers.len());
         let servers_wait = rng.chance(50);
         let streams = (0..rng.between(0, 3)).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
-        Self { calm, tls, plan, servers, clients, streams, servers_wait, changes }
+        Self { calm, tls, server_tls, plan, servers, clients, streams, servers_wait, changes }
     }
 }
 
@@ -247,21 +255,22 @@ fn api_server(server: &ServerPlan) -> api::Server {
     }
 }
 
+pub const SUITES: [&str; 2] = ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"];
+
 fn tls_profile(rng: &mut Rng) -> api::TlsProfile {
     let version = rng.pick(&[api::TlsVersion::TlsVersion12, api::TlsVersion::TlsVersion13]);
-    let suites = ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"];
     api::TlsProfile {
         uuid: "tls".into(),
         name: "tls".into(),
         versions: vec![version as i32],
-        cipher_suites: suites.map(String::from).to_vec(),
+        cipher_suites: SUITES.map(String::from).to_vec(),
         session_resumption: rng.chance(50),
         send_close_notify: rng.chance(70),
         ..Default::default()
     }
 }
 
-fn certificate() -> api::Certificate {
+pub fn certificate() -> api::Certificate {
     api::Certificate {
         uuid: "certificate".into(),
         name: "certificate".into(),

@@ -7,7 +7,7 @@ use weir_proxy::{
     io::{Event, Handler, Time},
 };
 use weir_snapshot::{Snapshot, Worker};
-use weir_tls::{ClientConfig, ClientSettings, Group, Provider, Version};
+use weir_tls::{Certificate, ClientConfig, ClientSettings, Group, Provider, ServerConfig, TlsSettings, Version};
 
 use crate::{
     agenda::{Act, LinkId},
@@ -17,7 +17,8 @@ use crate::{
     network::{Dial, Network, Step, Wake},
     peer::{Deed, Desk, Ledger, Peer, Tally},
     rng::Rng,
-    scenario::{Change, Scenario, TUNNEL, TUNNEL_SERVER_PORT, quality, server_stream},
+    scenario::{Change, SUITES, Scenario, TUNNEL, TUNNEL_SERVER_PORT, certificate, quality, server_stream},
+    sealed::Sealed,
     server::Server,
     stream::Stream,
 };
@@ -64,6 +65,7 @@ struct World {
     snapshot: Arc<Snapshot>,
     worker: Worker,
     tls: Option<ClientConfig>,
+    server_tls: Option<ServerConfig>,
     /// By link.
     peers: Vec<Option<Box<dyn Peer>>>,
     ledger: Ledger,
@@ -96,6 +98,8 @@ impl World {
         }
         network.deeds = verbose.then(Vec::new);
         let tls = scenario.tls.then(|| tls_config(&worker.provider));
+        let server_tls =
+            scenario.server_tls.then(|| server_tls_config(&worker.provider, scenario.calm || rng.chance(50)));
         Self {
             rng,
             network,
@@ -103,6 +107,7 @@ impl World {
             snapshot,
             worker,
             tls,
+            server_tls,
             peers: Vec::new(),
             ledger: Ledger::new(verbose),
             scenario,
@@ -178,13 +183,25 @@ impl World {
         match outcome {
             Dial::Accepted if address.port() == TUNNEL_SERVER_PORT => {
                 let deaf = quality.appetite == Appetite::Never;
-                let plan = server_stream(&mut self.rng, name, deaf, self.scenario.calm, self.scenario.servers_wait);
-                self.seat(link, Box::new(Stream::new(plan)));
+                let waits = self.scenario.servers_wait;
+                let plan = server_stream(&mut self.rng, name.clone(), deaf, self.scenario.calm, waits);
+                self.seat_server(link, name, Box::new(Stream::new(plan)));
             }
-            Dial::Accepted => self.seat(link, Box::new(Server::new(name, plan.temper.clone(), quality.shredded))),
+            Dial::Accepted => {
+                let server = Server::new(name.clone(), plan.temper.clone(), quality.shredded);
+                self.seat_server(link, name, Box::new(server));
+            }
             _ => {}
         }
         self.network.answer_dial(link, quality, outcome);
+    }
+
+    fn seat_server(&mut self, link: LinkId, name: String, server: Box<dyn Peer>) {
+        let Some(config) = &self.server_tls else { return self.seat(link, server) };
+        match Sealed::new(server, name, config, self.scenario.calm) {
+            Ok(sealed) => self.seat(link, Box::new(sealed)),
+            Err(error) => self.ledger.violation("world", format_args!("no TLS server: {error}")),
+        }
     }
 
     fn seat(&mut self, link: LinkId, peer: Box<dyn Peer>) {
@@ -317,5 +334,22 @@ fn tls_config(provider: &Provider) -> ClientConfig {
     match ClientConfig::unverified(&settings, provider) {
         Ok(config) => config,
         Err(error) => panic!("no TLS client configuration: {error}"),
+    }
+}
+
+fn server_tls_config(provider: &Provider, send_close_notify: bool) -> ServerConfig {
+    let source = certificate();
+    let settings = TlsSettings {
+        name: "server".into(),
+        versions: vec![Version::Tls12, Version::Tls13],
+        cipher_suites: SUITES.map(String::from).to_vec(),
+        prefer_client_order: false,
+        session_resumption: true,
+        send_close_notify,
+    };
+    let certificate = Certificate::read(&source.chain_der, &source.key_pkcs8_der, provider);
+    match certificate.and_then(|certificate| ServerConfig::build(&settings, &[certificate], provider)) {
+        Ok((config, _)) => config,
+        Err(error) => panic!("no TLS server configuration: {error}"),
     }
 }
