@@ -3,7 +3,7 @@
 
 use std::{
     io::{self, ErrorKind, IoSlice, Write},
-    net::Shutdown,
+    net::{Shutdown, TcpStream},
     os::fd::AsFd,
 };
 
@@ -18,6 +18,8 @@ use crate::{
 
 /// Pieces in one call.
 const PIECES_MAX: usize = 64;
+/// So many are a head and its body: clearing room for more takes longer than all else that is done to send them.
+const PIECES_FEW: usize = 4;
 /// Empty queues kept for the next batch, and the room of one beyond which it is not worth that.
 const QUEUES_KEPT: usize = 1024;
 const QUEUE_PIECES_KEPT: usize = 64;
@@ -170,10 +172,15 @@ impl Reactor {
 
 fn write_once(slot: &Slot, more_follows: bool) -> io::Result<usize> {
     let Some(mut stream) = slot.stream.as_ref() else { return Err(ErrorKind::WouldBlock.into()) };
-    if let (1, Some(only), false) = (slot.queue.len(), slot.queue.front(), more_follows) {
-        return stream.write(only);
+    match slot.queue.len() {
+        1 if !more_follows => stream.write(&slot.queue[0]),
+        0..=PIECES_FEW => write_pieces::<PIECES_FEW>(stream, slot, more_follows),
+        _ => write_pieces::<PIECES_MAX>(stream, slot, more_follows),
     }
-    let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
+}
+
+fn write_pieces<const N: usize>(mut stream: &TcpStream, slot: &Slot, more_follows: bool) -> io::Result<usize> {
+    let mut pieces = [IoSlice::new(&[]); N];
     let filled = pieces.iter_mut().zip(&slot.queue).map(|(piece, buf)| *piece = IoSlice::new(buf)).count();
     if more_follows {
         return socket::send_before_more(stream, &pieces[..filled]);
