@@ -276,6 +276,8 @@ impl Proxy {
         let State::Connecting { client } = server.state else { return };
         self.core.counters.note(Happening::ServerConnected { server: server.place.server });
         server.state = State::Handshaking { client };
+        self.introduce(io, conn, client);
+        let Some(server) = self.servers.find(conn) else { return };
         match server.begin_handshake(io, &mut self.core.scratch) {
             Ok(()) if server.is_plain() => self.server_ready(io, conn),
             Ok(()) => {}

@@ -55,17 +55,22 @@ impl Proxy {
         self.await_connect(io, Server::new(server, place, pool, conn, io.now()));
     }
 
-    /// The server is there: from now on bytes cross.
-    pub(crate) fn begin_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(ends) = self.ends(conn) else { return };
-        if let Application::L4(profile) = &ends.client.service.application
+    /// Tells a server that stands whose connection it is, where the profile wants that: before TLS and anything else.
+    pub(crate) fn introduce<I: Io>(&mut self, io: &mut I, server: Conn, client: Conn) {
+        let (Some(server), Some(client)) = (self.servers.find(server), self.clients.find(client)) else { return };
+        if let Application::L4(profile) = &client.service.application
             && let Some(version) = profile.proxy_protocol
         {
             let mut greeting = io.buffer_for(ProxyProtocol::BYTES_MAX);
-            let bytes = version.write(ends.client.peer, ends.client.facts.listener(), greeting.room());
+            let bytes = version.write(client.peer, client.facts.listener(), greeting.room());
             greeting.filled(bytes);
-            ends.server.deliver(io, &mut ends.core.unflushed, greeting);
+            server.line.send(io, greeting);
         }
+    }
+
+    /// The server is there: from now on bytes cross.
+    pub(crate) fn begin_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(ends) = self.ends(conn) else { return };
         ends.client.note_crossing(io.now());
         ends.client.line.expect(io, ends.client.quiet_left(io.now()));
         self.carry(io, conn);

@@ -346,3 +346,15 @@ fn tunnel_is_sealed_towards_its_server_which_may_speak_first() {
     server.talk(&mut stage);
     assert!(server.closed && stage.is_finished(server.conn));
 }
+
+#[test]
+fn server_of_a_tunnel_is_told_who_the_client_is_before_tls() {
+    let mut plan = secure(l4_plan(1));
+    plan.virtual_services[0].l4 = Some(api::L4Profile { proxy_protocol: api::ProxyProtocol::V1 as i32 });
+    let mut stage = Stage::new(&plan);
+    stage.client();
+    let server = stage.connected();
+    let sent = stage.sent_bytes(server);
+    let behind = sent.strip_prefix(b"PROXY TCP4 10.2.0.1 10.0.0.1 4000 80\r\n").expect("in plain");
+    assert_eq!(behind[0], 22, "a handshake follows");
+}
