@@ -336,8 +336,17 @@ impl Client {
         }
     }
 
+    /// Whether it has only to wait for its answer. With the first one many a connection ends; to tell of each does not
+    /// pay.
+    pub fn rest<I: Io>(&mut self, io: &mut I, on: bool) {
+        if self.requests == 1 {
+            io.resting(self.line.conn, on);
+        }
+    }
+
     /// The request has been answered, and the connection goes on.
     pub fn finish_request<I: Io>(&mut self, io: &mut I) {
+        self.rest(io, false);
         self.stage = Stage::Idle;
         self.stalled_at = usize::MAX;
         self.line.expect(io, self.service.http().and_then(|http| http.timeouts.keepalive));

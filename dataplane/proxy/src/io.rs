@@ -124,6 +124,10 @@ pub trait Io {
     /// Turns the reading of a connection off or on again (it begins on). `Data` and `Eof` wait while it is off.
     fn reading(&mut self, conn: Conn, on: bool);
 
+    /// Says whether nothing of interest comes from a connection for now: the driver may take its time to learn of what
+    /// does come.
+    fn resting(&mut self, _conn: Conn, _on: bool) {}
+
     /// Allows the driver to move up to `bytes` of what comes on `from` to `to` by itself, behind what is queued there:
     /// `Relayed` tells how far it has come, `queued` counts what waits for `to`. It may stop at any byte or never begin;
     /// what it does not move comes as `Data`, and `Eof` and `Gone` come as ever. To be called at the end of a batch: `Data`

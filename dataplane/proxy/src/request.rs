@@ -121,6 +121,7 @@ impl Proxy {
         server.deliver(io, &mut self.core.unflushed, request);
         if exchange.upload.is_done() {
             client.line.expect(io, None);
+            client.rest(io, true);
             server.await_response(io);
         }
         self.proceed(io, conn);

@@ -97,7 +97,7 @@ impl Reactor {
         }
     }
 
-    /// Reads what is there already, then registers: what comes in between, registering reports.
+    /// Reads what is there already; what comes before the connection is registered, registering reports.
     fn begin_reading(&mut self, conn: Conn, read_at_once: bool, events: &mut Vec<Event>) {
         if read_at_once {
             if let Some(slot) = self.table.at(conn) {
@@ -105,11 +105,7 @@ impl Reactor {
             }
             self.read(conn, events);
         }
-        let registered = self.table.peek(conn).map_or(Ok(()), |slot| self.register(conn, slot));
-        if let Err(err) = registered {
-            self.free(conn.slot);
-            self.pending.push(Event::Gone { conn, why: crate::driver::gone(&err) });
-        }
+        self.register_later(conn);
     }
 
     fn pause_accepting(&mut self) {

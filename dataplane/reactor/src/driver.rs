@@ -8,7 +8,6 @@ use std::{
     collections::VecDeque,
     io,
     net::{IpAddr, SocketAddr},
-    os::fd::AsFd,
     time::{Duration, Instant},
 };
 
@@ -21,9 +20,10 @@ use crate::{
     BLOCK_BYTES,
     listener::Listeners,
     pipe::Pipes,
-    poller::{EDGE, FAILED, OVER, PEER_DONE, Poller, READABLE, Report, Reports, WRITABLE, Waker},
+    poller::{FAILED, OVER, PEER_DONE, Poller, READABLE, Report, Reports, WRITABLE, Waker},
+    registration::Registration,
     socket,
-    table::{Input, Output, Phase, Slot, Table, Then},
+    table::{Input, Output, Phase, Table, Then},
     timers::Timers,
 };
 
@@ -57,6 +57,7 @@ pub struct Reactor {
     pub(crate) timers: Timers,
     pub(crate) pool: BufPool,
     pub(crate) pipes: Pipes,
+    pub(crate) registration: Registration,
     /// Empty queues, for who has something to send: connections that have not hold no memory for it.
     pub(crate) queues: Vec<VecDeque<Buf>>,
     pub(crate) listeners: Listeners,
@@ -85,6 +86,7 @@ impl Reactor {
             timers: Timers::new(),
             pool: BufPool::new(BLOCK_BYTES, limits.idle_blocks),
             pipes: Pipes::default(),
+            registration: Registration::default(),
             queues: Vec::new(),
             listeners: Listeners::default(),
             accept_again: None,
@@ -132,6 +134,7 @@ impl Reactor {
             reports.each().for_each(|report| self.report(report, events));
             listed.iter().for_each(|&conn| self.read_on(conn, events));
         }
+        self.register_rested();
         self.accept_after_pause();
         self.expire(events);
         events.append(&mut self.pending);
@@ -144,7 +147,7 @@ impl Reactor {
         if !self.pending.is_empty() || !self.listed.is_empty() || !self.dirty.is_empty() {
             return Some(Duration::ZERO);
         }
-        let next = [self.timers.next(), self.accept_again].into_iter().flatten().min();
+        let next = [self.timers.next(), self.accept_again, self.registration.next()].into_iter().flatten().min();
         let elapsed = || Time { nanos: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX) };
         let until_next = next.map(|next| next.since(elapsed()));
         [wait, until_next].into_iter().flatten().min()
@@ -220,14 +223,6 @@ impl Reactor {
         drop(self.table.remove(index));
     }
 
-    pub(crate) fn register(&self, conn: Conn, slot: &Slot) -> io::Result<()> {
-        let writable = if slot.watches_writable { WRITABLE } else { 0 };
-        match &slot.stream {
-            Some(stream) => self.poller.add(stream.as_fd(), READABLE | PEER_DONE | EDGE | writable, token_of(conn)),
-            None => Ok(()),
-        }
-    }
-
     fn begin_connect(&mut self, conn: Conn, to: &SocketAddr) -> io::Result<()> {
         let source = match self.sources.len() {
             0 => None,
@@ -238,10 +233,8 @@ impl Reactor {
         socket::connect(&stream, to)?;
         let Some(slot) = self.table.at(conn) else { return Ok(()) };
         (slot.stream, slot.watches_writable, slot.output) = (Some(stream), true, Output::Blocked);
-        match self.table.peek(conn) {
-            Some(slot) => self.register(conn, slot),
-            None => Ok(()),
-        }
+        self.register(conn);
+        Ok(())
     }
 }
 
@@ -291,6 +284,10 @@ impl Io for Reactor {
         if on && slot.input == Input::Waiting {
             self.list(conn);
         }
+    }
+
+    fn resting(&mut self, conn: Conn, on: bool) {
+        self.let_rest(conn, on);
     }
 
     fn relay(&mut self, from: Conn, to: Conn, bytes: u64) {

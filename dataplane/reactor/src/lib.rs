@@ -13,6 +13,7 @@ mod output;
 mod pipe;
 mod poller;
 pub mod process;
+mod registration;
 mod relay;
 mod socket;
 mod table;

@@ -4,14 +4,13 @@
 use std::{
     io::{self, ErrorKind, IoSlice, Write},
     net::{Shutdown, TcpStream},
-    os::fd::AsFd,
 };
 
 use weir_proxy::io::{Conn, Event, Gone};
 
 use crate::{
-    driver::{FLUSH_MAX, LINGER_BYTES_MAX, LINGER_MAX, Reactor, token_of},
-    poller::{EDGE, PEER_DONE, READABLE, Report, WRITABLE},
+    driver::{FLUSH_MAX, LINGER_BYTES_MAX, LINGER_MAX, Reactor},
+    poller::{Report, WRITABLE},
     socket,
     table::{Input, Output, Phase, Slot, Then},
 };
@@ -34,6 +33,7 @@ impl Reactor {
                 self.write(conn);
             }
         }
+        self.register_new();
         dirty.clear();
         dirty.append(&mut self.dirty);
         self.dirty = dirty;
@@ -94,13 +94,7 @@ impl Reactor {
     pub(crate) fn watch_writable(&mut self, conn: Conn) {
         let Some(slot) = self.table.at(conn) else { return };
         slot.watched.set(true);
-        if slot.watches_writable {
-            return;
-        }
-        slot.watches_writable = true;
-        let Some(stream) = &slot.stream else { return };
-        let all = READABLE | PEER_DONE | WRITABLE | EDGE;
-        if self.poller.change(stream.as_fd(), all, token_of(conn)).is_err() {
+        if !slot.watches_writable && self.report_writable(conn).is_err() {
             self.broken(conn);
         }
     }
@@ -121,6 +115,7 @@ impl Reactor {
                     shut_down(slot);
                     slot.phase = Phase::Lingering { bytes_left: LINGER_BYTES_MAX };
                     self.timers.set(conn.slot, Some(now + LINGER_MAX));
+                    self.register(conn);
                     self.drop_input(conn);
                 }
             };

@@ -68,6 +68,10 @@ pub struct Slot {
     pub in_bulk: bool,
     /// What it brought last was relayed: of what it brings next, little more than a head is worth a look.
     pub has_relayed: bool,
+    /// Whether the kernel reports what becomes of the socket.
+    pub registered: bool,
+    /// The handler waits for nothing of it.
+    pub resting: bool,
     /// Whether the kernel reports when the socket becomes writable.
     pub watches_writable: bool,
     /// Our side ends once everything queued has left.
@@ -96,6 +100,8 @@ impl Slot {
             listed: false,
             in_bulk: false,
             has_relayed: false,
+            registered: false,
+            resting: false,
             watches_writable: false,
             finishing: false,
             watched: Cell::new(false),

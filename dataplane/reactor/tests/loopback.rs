@@ -413,3 +413,62 @@ fn connection_that_says_nothing_is_accepted_at_once_unless_that_is_put_off() {
     });
     assert_eq!(brought, b"hello");
 }
+
+/// A client that has asked, of which nothing is expected until it is answered.
+fn resting_client(bench: &mut Bench) -> (TcpStream, Conn) {
+    let at = bench.listen_for_data();
+    let mut client = TcpStream::connect(at).unwrap();
+    client.write_all(b"ask").unwrap();
+    let conn = bench.accepted();
+    bench.reactor.resting(conn, true);
+    bench.until(|_, event| matches!(event, Event::Data { .. }).then_some(()));
+    (client, conn)
+}
+
+#[test]
+fn end_of_a_connection_that_rests_is_learnt_all_the_same() {
+    let mut bench = Bench::new();
+    let (client, resting) = resting_client(&mut bench);
+    drop(client);
+    bench.until(|_, event| match event {
+        Event::Eof { conn } | Event::Gone { conn, .. } if conn == resting => Some(()),
+        _ => None,
+    });
+}
+
+#[test]
+fn connection_that_has_rested_is_heard_again() {
+    let mut bench = Bench::new();
+    let (mut client, conn) = resting_client(&mut bench);
+    client.write_all(b"early").unwrap();
+    bench.send(conn, b"answer");
+    bench.reactor.resting(conn, false);
+    let mut answer = [0; 6];
+    bench.reactor.flush();
+    client.read_exact(&mut answer).unwrap();
+    let heard = bench.until(|_, event| match event {
+        Event::Data { buf, .. } => Some(buf.to_vec()),
+        _ => None,
+    });
+    assert_eq!((&answer[..], &heard[..]), (&b"answer"[..], &b"early"[..]));
+}
+
+#[test]
+fn connection_that_rests_gets_more_than_the_kernel_takes_at_once() {
+    let mut bench = Bench::new();
+    let (mut client, conn) = resting_client(&mut bench);
+    let answer = vec![b'a'; 20_000_000];
+    bench.send(conn, &answer);
+    bench.reactor.close(conn, Close::Flush);
+    let reader = thread::spawn(move || {
+        let mut got = Vec::new();
+        client.read_to_end(&mut got).unwrap();
+        got.len()
+    });
+    let begun = Instant::now();
+    while bench.reactor.connections() > 0 {
+        assert!(begun.elapsed() < PATIENCE, "{} connections are left", bench.reactor.connections());
+        bench.batch(Duration::from_millis(100));
+    }
+    assert_eq!(reader.join().unwrap(), answer.len());
+}

@@ -38,6 +38,21 @@ fn keeps_both_connections_and_no_buffer_between_requests() {
 }
 
 #[test]
+fn client_rests_between_its_first_whole_request_and_the_answer() {
+    let (mut stage, _, server) = warm(1);
+    let client = stage.client();
+    stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n");
+    assert!(!stage.is_resting(client), "its body is to come");
+    stage.says(server, OK);
+    let client = stage.client();
+    stage.says(client, GET);
+    let server = stage.connected();
+    assert!(stage.is_resting(client));
+    stage.says(server, OK);
+    assert!(!stage.is_resting(client), "it may ask again");
+}
+
+#[test]
 fn sends_one_piece_to_the_server_and_head_and_body_to_the_client() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, GET);

@@ -19,6 +19,7 @@ struct Side {
     paused: bool,
     deadline: Option<Time>,
     finished: bool,
+    resting: bool,
     closed: Option<Close>,
 }
 
@@ -66,6 +67,10 @@ impl Io for Tape {
 
     fn relay(&mut self, from: Conn, to: Conn, bytes: u64) {
         self.relays.push((from, to, bytes));
+    }
+
+    fn resting(&mut self, conn: Conn, on: bool) {
+        self.sides.entry(conn).or_default().resting = on;
     }
 
     fn finish(&mut self, conn: Conn) {
@@ -233,6 +238,10 @@ impl Stage {
 
     pub fn closed(&self, conn: Conn) -> Option<Close> {
         self.tape.sides.get(&conn).and_then(|side| side.closed)
+    }
+
+    pub fn is_resting(&self, conn: Conn) -> bool {
+        self.tape.sides.get(&conn).is_some_and(|side| side.resting)
     }
 
     /// Whether it has been told that no more comes, while it may still send.
