@@ -96,6 +96,8 @@ pub enum Close {
     /// The peer may still be sending: send what is queued, close our side, read and drop for a while, so that a reset
     /// does not overtake the answer (RFC 9112 §9.6).
     Linger,
+    /// More should have come and will not: send what is queued, then reset, so that the end shows as no end.
+    Cut,
     /// Now, with a reset; what is queued is dropped.
     Abort,
 }

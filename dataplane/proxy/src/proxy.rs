@@ -82,10 +82,11 @@ impl Proxy {
         self.core.snapshot = snapshot;
         self.core.epoch = self.core.epoch.wrapping_add(1);
         for conn in self.clients.conns() {
-            let unserved =
-                |client: &mut Client| (client.is_idle() || client.tunnel().is_some()) && !client.is_served(&self.core);
-            if self.clients.find(conn).is_some_and(unserved) {
+            let Some(client) = self.clients.find(conn).filter(|client| !client.is_served(&self.core)) else { continue };
+            if client.is_idle() {
                 self.close_client(io, conn, Close::Flush);
+            } else if client.tunnel().is_some() {
+                self.cut_tunnel(io, conn);
             }
         }
     }
@@ -254,8 +255,10 @@ impl Proxy {
     /// Ends a client's session and its connection.
     pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut client) = self.clients.remove(conn) else { return };
-        if how != Close::Abort {
-            client.say_goodbye(io, &mut self.core);
+        match how {
+            Close::Flush | Close::Linger => client.say_goodbye(io, &mut self.core),
+            Close::Cut => client.flush(io),
+            Close::Abort => {}
         }
         client.report_bytes(&mut self.core);
         self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
@@ -417,8 +420,10 @@ impl Proxy {
     /// Ends a connection to a server and whatever the pools know of it.
     pub(crate) fn close_server<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut server) = self.servers.remove(conn) else { return };
-        if how != Close::Abort {
-            server.say_goodbye(io, &mut self.core.scratch);
+        match how {
+            Close::Flush | Close::Linger => server.say_goodbye(io, &mut self.core.scratch),
+            Close::Cut => server.flush(io),
+            Close::Abort => {}
         }
         match server.state {
             State::Connecting { .. } | State::Handshaking { .. } | State::Busy { .. } => {

@@ -155,7 +155,7 @@ impl Proxy {
             if let Some(server_conn) = tunnel.server {
                 self.blame(server_conn, error);
             }
-            return self.close_client(io, conn, Close::Abort);
+            return self.cut_tunnel(io, conn);
         }
         let mut owed = Owed::Response { head_only: false, keep_alive: false };
         if let Some(exchange) = client.exchange() {

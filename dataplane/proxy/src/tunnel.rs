@@ -1,7 +1,7 @@
 //! A tunnel: what a client sends goes to one server as it comes, and back, until both have ended. Nothing is read out of
 //! it, and either may speak first, so the server is found as soon as the client is there.
 //!
-//! An end is passed on as an end of that direction, a reset as a reset. What comes in bulk goes on in the driver, past
+//! An end is passed on as an end of that direction, a reset as a reset, each behind what came before it. What comes in bulk goes on in the driver, past
 //! us; a direction that waits for its receiver is not read.
 
 use std::{net::SocketAddr, time::Duration};
@@ -107,6 +107,19 @@ impl Proxy {
             (false, true) => ends.client.finish(io, &mut ends.core.scratch),
             (false, false) => {}
         }
+    }
+
+    /// Ends it before its time: what has come from either end still goes to the other, and then both see a reset.
+    pub(crate) fn cut_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        if let Some(Ends { client, server, core }) = self.ends(conn) {
+            while let Some(piece) = client.inbox.pop() {
+                server.deliver(io, &mut core.unflushed, piece);
+            }
+            while let Some(piece) = server.inbox.pop() {
+                client.deliver(io, &mut core.unflushed, piece);
+            }
+        }
+        self.close_client(io, conn, Close::Cut);
     }
 
     /// Whoever speaks before the server is there is heard then.

@@ -209,7 +209,7 @@ impl Reactor {
     }
 
     /// Gives up a connection whose end the handler does not wait for any more.
-    fn abort(&mut self, index: u32) {
+    pub(crate) fn abort(&mut self, index: u32) {
         if let Some(stream) = self.table.remove(index) {
             self.timers.set(index, None);
             // Without the reset the kernel would go on sending by itself, which is no harm.
@@ -316,6 +316,7 @@ impl Io for Reactor {
             // Whoever has not answered yet gets nothing: there is no connection to send on.
             _ if slot.phase == Phase::Connecting => return self.free(conn.slot),
             Close::Flush => Then::Close,
+            Close::Cut => Then::Reset,
             Close::Linger => Then::Linger,
         };
         (slot.phase, slot.relay) = (Phase::Flushing { then }, None);

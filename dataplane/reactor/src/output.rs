@@ -1,5 +1,5 @@
 //! Sending: everything queued on a connection leaves at the end of the batch in one call, and then come the ends:
-//! close behind it, or linger.
+//! close or reset behind it, or linger.
 
 use std::{
     io::{self, ErrorKind, IoSlice, Write},
@@ -110,6 +110,7 @@ impl Reactor {
         if let Phase::Flushing { then } = slot.phase {
             return match then {
                 Then::Close => self.free(conn.slot),
+                Then::Reset => self.abort(conn.slot),
                 Then::Linger if slot.input == Input::Ended => self.free(conn.slot),
                 Then::Linger => {
                     shut_down(slot);

@@ -28,6 +28,7 @@ pub enum Phase {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Then {
     Close,
+    Reset,
     Linger,
 }
 

@@ -261,6 +261,29 @@ fn abort_resets_the_peer_and_kills_the_handle() {
 }
 
 #[test]
+fn cut_resets_the_peer_behind_what_was_queued() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let mut client = TcpStream::connect(address).unwrap();
+    let conn = bench.accepted();
+    let bytes = noise(32 * 1024);
+    bench.send(conn, &bytes);
+    bench.reactor.close(conn, Close::Cut);
+    let reader = thread::spawn(move || {
+        let mut heard = Vec::new();
+        let end = client.read_to_end(&mut heard).unwrap_err();
+        (heard, end.kind())
+    });
+    bench.reactor.flush();
+    while bench.reactor.connections() > 0 {
+        bench.batch(PATIENCE);
+    }
+    let (heard, end) = reader.join().unwrap();
+    assert_eq!(end, std::io::ErrorKind::ConnectionReset);
+    assert!(heard == bytes, "heard {} bytes", heard.len());
+}
+
+#[test]
 fn reset_of_the_peer_is_told_even_while_reading_is_off() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut bench = Bench::new();

@@ -246,7 +246,7 @@ impl Network {
                 state.received.extend(bytes);
                 self.pump(link, batch);
             }
-            (None, Some(Close::Linger)) => self.push_to_engine(link),
+            (None, Some(Close::Linger | Close::Cut)) => self.push_to_engine(link),
             (None, Some(Close::Flush)) => self.answer_with_reset(link),
             (None, _) => {}
         }
@@ -327,6 +327,9 @@ impl Network {
         let state = &mut self.links[link];
         if state.queued_bytes == 0 && state.seen_queued.take() {
             self.agenda.add(self.now, Act::Drained(link));
+        }
+        if state.queued_bytes == 0 && state.closed == Some(Close::Cut) {
+            return self.answer_with_reset(link);
         }
         let ends = state.finishing || matches!(state.closed, Some(Close::Flush | Close::Linger));
         if ends && state.queued_bytes == 0 && !state.fin_sent {

@@ -65,11 +65,22 @@ fn end_that_comes_before_the_server_is_there_is_passed_on_behind_the_bytes() {
 fn reset_is_passed_on_as_a_reset() {
     let (mut stage, client, server) = tunnel(&l4_plan(1));
     stage.gone(client, Gone::Reset);
-    assert_eq!(stage.closed(server), Some(Close::Abort));
+    assert_eq!(stage.closed(server), Some(Close::Cut));
     let (mut stage, client, server) = tunnel(&l4_plan(1));
     stage.gone(server, Gone::Reset);
-    assert_eq!(stage.closed(client), Some(Close::Abort));
+    assert_eq!(stage.closed(client), Some(Close::Cut));
     assert!(stage.proxy.is_idle());
+}
+
+#[test]
+fn what_came_before_a_reset_arrives_before_the_reset() {
+    let (mut stage, client, server) = tunnel(&l4_plan(1));
+    stage.tape.stuck = true;
+    let said: Vec<Event> = ["421 ", "too ", "many"].map(|word| stage.data(server, word.repeat(300))).into();
+    stage.batch(said);
+    stage.batch(vec![Event::Gone { conn: server, why: Gone::Reset }]);
+    assert_eq!(stage.sent(client).len(), 3600);
+    assert_eq!((stage.closed(client), stage.blocks_in_use()), (Some(Close::Cut), 0));
 }
 
 #[test]
@@ -81,7 +92,7 @@ fn server_that_refuses_is_passed_over_and_the_last_refusal_resets_the_client() {
     assert_eq!(stage.dials(), 2);
     let second = stage.dialled();
     assert_eq!(stage.wait_for_deadline(second), Duration::from_secs(1));
-    assert_eq!(stage.closed(client), Some(Close::Abort));
+    assert_eq!(stage.closed(client), Some(Close::Cut));
     assert!(stage.proxy.is_idle());
 }
 
@@ -128,13 +139,13 @@ fn quiet_tunnel_is_closed_in_time_and_one_that_is_not_goes_on() {
 }
 
 #[test]
-fn tunnel_whose_virtual_service_is_removed_ends() {
+fn tunnel_whose_virtual_service_is_removed_is_cut() {
     let (mut stage, client, server) = tunnel(&l4_plan(1));
     let mut without = l4_plan(1);
     without.virtual_services.clear();
     without.revision = 2;
     stage.replace(&without);
-    assert_eq!((stage.closed(client), stage.closed(server)), (Some(Close::Flush), Some(Close::Flush)));
+    assert_eq!((stage.closed(client), stage.closed(server)), (Some(Close::Cut), Some(Close::Cut)));
 }
 
 #[test]

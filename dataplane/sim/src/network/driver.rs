@@ -93,7 +93,8 @@ impl Io for Network {
         match how {
             Close::Abort => self.answer_with_reset(link),
             Close::Flush if unread => self.answer_with_reset(link),
-            Close::Flush | Close::Linger => {
+            Close::Cut if !self.links[link].connected => self.answer_with_reset(link),
+            Close::Flush | Close::Linger | Close::Cut => {
                 self.mark_dirty(link);
                 self.at(FLUSH_TIME, Act::Forget(link));
                 self.push_to_engine(link);
