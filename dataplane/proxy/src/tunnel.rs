@@ -1,8 +1,8 @@
 //! A tunnel: what a client sends goes to one server as it comes, and back, until both have ended. Nothing is read out of
 //! it, and either may speak first, so the server is found as soon as the client is there.
 //!
-//! An end is passed on as an end of that direction, a reset as a reset, each behind what came before it. What comes in bulk goes on in the driver, past
-//! us; a direction that waits for its receiver is not read.
+//! An end is passed on as an end of that direction, a reset as a reset, each behind what came before it. What comes in
+//! bulk goes on in the driver, past us; a direction that waits for its receiver is not read.
 
 use std::{net::SocketAddr, time::Duration};
 

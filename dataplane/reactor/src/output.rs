@@ -147,14 +147,15 @@ impl Reactor {
     }
 
     /// Nothing more can be sent. What the peer sent before may still be unread and comes first.
-    fn broken(&mut self, conn: Conn) {
+    pub(crate) fn broken(&mut self, conn: Conn) {
         let Some(slot) = self.table.at(conn) else { return };
         if !matches!(slot.phase, Phase::Open | Phase::Connecting) {
             return self.free(conn.slot);
         }
         slot.queue.clear();
         (slot.queued_bytes, slot.output, slot.peer_done) = (0, Output::Broken, true);
-        let unread = slot.stream.as_ref().is_some_and(|stream| matches!(stream.peek(&mut [0]), Ok(1..)));
+        let in_pipe = slot.relay.as_ref().is_some_and(|relay| relay.held_bytes() > 0);
+        let unread = in_pipe || slot.stream.as_ref().is_some_and(|stream| matches!(stream.peek(&mut [0]), Ok(1..)));
         if !unread {
             self.free(conn.slot);
             return self.pending.push(Event::Gone { conn, why: Gone::Reset });

@@ -73,30 +73,31 @@ impl Reactor {
                 self.keep(from, relay);
                 self.list(from);
             }
-            Pause::Through | Pause::Over => {
-                self.part(&relay);
-                if let Some(slot) = self.table.owned(from) {
-                    slot.has_relayed = true;
-                    // What came behind the relayed bytes must be known before the connection is used for anything else.
-                    if slot.reading && slot.input == Input::Waiting {
-                        self.read(from, events);
-                    }
-                }
-            }
+            Pause::Through | Pause::Over => self.end_relay(from, &relay, events),
             Pause::SourceFailed(why) => {
                 self.part(&relay);
                 self.free(from.slot);
                 events.push(Event::Gone { conn: from, why });
             }
             Pause::ReceiverFailed => {
-                self.free(relay.to.slot);
-                events.push(Event::Gone { conn: relay.to, why: Gone::Reset });
+                self.broken(relay.to);
+                self.end_relay(from, &relay, events);
             }
         }
         if blocked && let Some(to) = self.table.owned(from).and_then(|slot| slot.relay.as_ref()).map(|relay| relay.to) {
             self.watch_writable(to);
         }
         moved
+    }
+
+    fn end_relay(&mut self, from: Conn, relay: &Relay, events: &mut Vec<Event>) {
+        self.part(relay);
+        let Some(slot) = self.table.owned(from) else { return };
+        slot.has_relayed = true;
+        // What came behind the relayed bytes must be known before the connection is used for anything else.
+        if slot.reading && slot.input == Input::Waiting {
+            self.read(from, events);
+        }
     }
 
     fn pump(&mut self, from: Conn, relay: &mut Relay) -> Pause {

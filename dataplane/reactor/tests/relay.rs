@@ -170,6 +170,34 @@ fn receiver_that_leaves_is_told_and_takes_the_pipe_with_it() {
 }
 
 #[test]
+fn what_a_receiver_said_before_it_reset_is_read_although_it_takes_no_more() {
+    let mut bench = Bench::new();
+    let ((mut client, from), (mut server, to)) = (bench.peer(), bench.peer());
+    bench.reactor.reading(to, false);
+    bench.reactor.relay(from, to, u64::MAX);
+    client.write_all(b"unread bytes make the close a reset").unwrap();
+    bench.until(|event| matches!(event, Event::Relayed { .. }));
+    server.peek(&mut [0]).unwrap();
+    server.write_all(b"421").unwrap();
+    drop(server);
+    thread::spawn(move || client.write_all(&noise(MUCH_BYTES)));
+    bench.until(
+        |event| matches!(event, Event::Data { conn, .. } | Event::Gone { conn, .. } if [from, to].contains(conn)),
+    );
+    bench.reactor.reading(to, true);
+    let mut heard = Vec::new();
+    bench.until(|event| match event {
+        Event::Data { conn, buf } if *conn == to => {
+            heard.extend_from_slice(buf);
+            false
+        }
+        Event::Gone { conn, .. } => *conn == to,
+        _ => false,
+    });
+    assert_eq!(heard, b"421");
+}
+
+#[test]
 fn goes_on_as_data_when_the_source_is_relayed_no_more() {
     let mut bench = Bench::new();
     let ((mut server, from), (_client, to)) = (bench.peer(), bench.peer());
