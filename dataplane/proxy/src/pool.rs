@@ -91,16 +91,18 @@ impl Pools {
     }
 
     /// Whether a connection to this server, made for `pool` as it was, may be kept for a later request.
-    pub fn keeps(&mut self, at: Place, pool: &Pool, limits: &Limits) -> bool {
-        let Some(row) = self.row(at.pool).filter(|row| row.pool.speaks_like(pool)) else { return false };
-        let most = row.pool.max_idle_connections.map_or(limits.idle_connections, |most| most as usize);
-        row.taker(at).is_some_and(|position| row.idle[position].len() < most)
+    pub fn keeps(&mut self, at: Place, pool: &Pool) -> bool {
+        self.row(at.pool).is_some_and(|row| row.pool.speaks_like(pool) && row.taker(at).is_some())
     }
 
-    pub fn put_idle(&mut self, at: Place, conn: Conn) {
-        if let Some(idle) = self.idle(at) {
-            idle.push_back(conn);
-        }
+    /// Returns the one that has to go where there are too many: the oldest, because it may be for a name that nobody
+    /// asks for any more.
+    pub fn put_idle(&mut self, at: Place, conn: Conn, limits: &Limits) -> Option<Conn> {
+        let most = self.row(at.pool)?.pool.max_idle_connections;
+        let idle = self.idle(at)?;
+        idle.push_back(conn);
+        let full = idle.len() > most.map_or(limits.idle_connections, |most| most as usize);
+        if full { idle.pop_front() } else { None }
     }
 
     pub fn forget_idle(&mut self, at: Place, conn: Conn) {

@@ -157,10 +157,7 @@ impl Proxy {
             let how = if goes_on { Close::Abort } else { Close::Flush };
             return self.close_server(io, server_conn, how);
         }
-        if self.core.draining
-            || !server.has_life_left(io.now())
-            || !self.core.pools.keeps(place, &server.pool, &self.core.limits)
-        {
+        if self.core.draining || !server.has_life_left(io.now()) || !self.core.pools.keeps(place, &server.pool) {
             return self.close_server(io, server_conn, Close::Flush);
         }
         self.core.pools.end(place);
@@ -173,7 +170,9 @@ impl Proxy {
             }
             _ => {
                 server.state = State::Idle;
-                self.core.pools.put_idle(place, server_conn);
+                if let Some(oldest) = self.core.pools.put_idle(place, server_conn, &self.core.limits) {
+                    self.close_server(io, oldest, Close::Flush);
+                }
             }
         }
     }

@@ -449,6 +449,23 @@ fn latest_idle_connection_is_used_first() {
 }
 
 #[test]
+fn oldest_idle_connection_makes_room_for_the_latest() {
+    let mut plan = plan(1);
+    plan.pools[0].max_idle_connections = 1;
+    let mut stage = Stage::new(&plan);
+    let clients = [stage.client(), stage.client()];
+    let servers = clients.map(|client| {
+        stage.says(client, GET);
+        stage.connected()
+    });
+    servers.iter().for_each(|server| stage.says(*server, OK));
+    assert_eq!(servers.map(|server| stage.closed(server)), [Some(Close::Flush), None]);
+    stage.sent(servers[1]);
+    stage.says(clients[0], GET);
+    assert!(stage.sent(servers[1]).starts_with("GET /"));
+}
+
+#[test]
 fn server_that_leaves_the_pool_loses_its_idle_connections() {
     let (mut stage, client, server) = warm(1);
     let mut moved = plan(1);
