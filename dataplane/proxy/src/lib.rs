@@ -38,6 +38,7 @@ mod rescue;
 mod response;
 mod secure;
 mod server;
+mod servers;
 mod table;
 mod tunnel;
 
