@@ -92,11 +92,22 @@ impl Channel {
         matches!(self, Channel::Tls(secure) if secure.holds_back())
     }
 
-    /// What TLS says last.
+    /// What TLS says last, unless our side has ended.
     pub fn close<I: Io>(&mut self, io: &mut I, line: &mut Line, scratch: &mut Vec<u8>) {
-        if let Channel::Tls(secure) = self {
+        if let Channel::Tls(secure) = self
+            && !line.is_finished()
+        {
             secure.close(io, line, scratch);
         }
+    }
+
+    /// Ends our side. TLS says so only where that was `said` to us too: a cut is passed on as a cut.
+    pub fn finish<I: Io>(&mut self, io: &mut I, line: &mut Line, scratch: &mut Vec<u8>, said: bool) {
+        match said {
+            true => self.close(io, line, scratch),
+            false => self.flush(io, line),
+        }
+        line.finish(io);
     }
 
     /// Whether the end of the stream is one that the peer has said, where it could be an attacker's cut.

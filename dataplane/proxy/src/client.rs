@@ -184,10 +184,14 @@ impl Client {
         self.channel.is_plain()
     }
 
-    /// Tells the client that no more comes; it may go on sending.
-    pub fn finish<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) {
-        self.channel.close(io, &mut self.line, scratch);
-        self.line.finish(io);
+    /// Tells the client that no more comes; it may go on sending. `said`: so has the other side, so that TLS may.
+    pub fn finish<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, said: bool) {
+        self.channel.finish(io, &mut self.line, scratch, said);
+    }
+
+    /// Whether it has said itself that it sends no more, as far as its connection lets it.
+    pub fn has_ended_for_good(&self) -> bool {
+        self.ended && self.channel.vouches_for_end()
     }
 
     /// The end of a batch.

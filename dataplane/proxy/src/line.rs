@@ -61,6 +61,10 @@ impl Line {
         self.bytes >= limits.queued_bytes || self.pieces >= limits.queued_pieces
     }
 
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
     pub fn is_reading(&self) -> bool {
         self.reading
     }

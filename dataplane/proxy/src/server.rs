@@ -124,10 +124,9 @@ impl Server {
         self.channel.close(io, &mut self.line, scratch);
     }
 
-    /// Tells the server that no more comes; it may go on sending.
-    pub fn finish<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) {
-        self.say_goodbye(io, scratch);
-        self.line.finish(io);
+    /// Tells the server that no more comes; it may go on sending. `said`: so has the other side, so that TLS may.
+    pub fn finish<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, said: bool) {
+        self.channel.finish(io, &mut self.line, scratch, said);
     }
 
     /// Whether the connection carries bytes as clients send and take them.

@@ -101,11 +101,14 @@ impl Proxy {
         ends.client.report_bytes(ends.core);
         let up_is_over = ends.client.ended && ends.client.inbox.is_empty();
         let down_is_over = ends.server.ended && ends.server.inbox.is_empty();
-        match (up_is_over, down_is_over) {
-            (true, true) => self.close_client(io, conn, Close::Flush),
-            (true, false) => ends.server.finish(io, &mut ends.core.scratch),
-            (false, true) => ends.client.finish(io, &mut ends.core.scratch),
-            (false, false) => {}
+        if up_is_over {
+            ends.server.finish(io, &mut ends.core.scratch, ends.client.has_ended_for_good());
+        }
+        if down_is_over {
+            ends.client.finish(io, &mut ends.core.scratch, ends.server.has_ended_for_good());
+        }
+        if up_is_over && down_is_over {
+            self.close_client(io, conn, Close::Flush);
         }
     }
 

@@ -3,7 +3,10 @@
 use weir_api::dataplane::v1 as api;
 use weir_proxy::io::{Close, Conn, Event, Gone};
 use weir_telemetry::Cause;
-use weir_tls::{Certificate, Provider, RECORD_OVERHEAD_MAX, ServerConfig, TlsSession, TlsSettings, Version};
+use weir_tls::{
+    Certificate, ClientConfig, ClientSettings, Group, Provider, RECORD_OVERHEAD_MAX, ServerConfig, ServerName,
+    TlsSession, TlsSettings, Version,
+};
 
 use crate::{
     GET, OK, status,
@@ -357,4 +360,58 @@ fn server_of_a_tunnel_is_told_who_the_client_is_before_tls() {
     let sent = stage.sent_bytes(server);
     let behind = sent.strip_prefix(b"PROXY TCP4 10.2.0.1 10.0.0.1 4000 80\r\n").expect("in plain");
     assert_eq!(behind[0], 22, "a handshake follows");
+}
+
+#[test]
+fn end_of_a_tunnel_is_said_in_tls_only_where_it_was_said() {
+    for said in [true, false] {
+        let mut plan = secure(l4_plan(1));
+        plan.certificates = vec![api::Certificate {
+            uuid: "certificate".into(),
+            name: "certificate".into(),
+            chain_der: vec![include_bytes!("../../../tls/testdata/default-ec.crt.der").to_vec()],
+            key_pkcs8_der: include_bytes!("../../../tls/testdata/default-ec.key.der").to_vec(),
+        }];
+        let service = &mut plan.virtual_services[0];
+        service.listeners[0].tls = true;
+        (service.tls, service.certificate_uuids) = (Some(profile()), vec!["certificate".into()]);
+        let mut stage = Stage::new(&plan);
+        let conn = stage.client();
+        let mut client = client_session(&mut stage, conn);
+        let mut server = Server::ready(&mut stage, Version::Tls13);
+        stage.sent_bytes(conn);
+
+        server.says(&mut stage, "half of it");
+        if said {
+            server.says_goodbye(&mut stage);
+        }
+        stage.batch(vec![Event::Eof { conn: server.conn }]);
+        let mut heard = Vec::new();
+        let progress =
+            client.receive(&mut stage.sent_bytes(conn), &mut |plain| heard.extend_from_slice(plain), &mut Vec::new());
+        assert_eq!((&heard[..], progress.expect("it is TLS").closed), (&b"half of it"[..], said));
+        assert!(stage.is_finished(conn));
+        stage.batch(vec![Event::Eof { conn }]);
+        assert_eq!((stage.sent_bytes(conn).len(), stage.closed(conn)), (0, Some(Close::Flush)));
+    }
+}
+
+/// A client in TLS, its handshake done.
+fn client_session(stage: &mut Stage, conn: Conn) -> TlsSession {
+    let settings = ClientSettings {
+        versions: vec![Version::Tls12],
+        cipher_suites: Vec::new(),
+        groups: vec![Group::X25519],
+        session_resumption: false,
+    };
+    let config = ClientConfig::unverified(&settings, &Provider::new()).expect("a configuration");
+    let mut to_proxy = Vec::new();
+    let name = ServerName::parse("a.test").expect("a name");
+    let mut session = TlsSession::client(&config, &name, &mut to_proxy).expect("a session");
+    while !to_proxy.is_empty() {
+        stage.says(conn, std::mem::take(&mut to_proxy));
+        let answered = session.receive(&mut stage.sent_bytes(conn), &mut |_| {}, &mut to_proxy);
+        assert!(answered.is_ok());
+    }
+    session
 }
