@@ -39,7 +39,7 @@ impl Clients {
     pub fn connect(&self, listener: Listener) -> Result<Client, Failure> {
         let config = match listener {
             Listener::Plain => return Ok(Client { tls: None, outbox: Vec::new(), received: Vec::new() }),
-            Listener::Tls12 => &self.tls12,
+            Listener::Tls12 | Listener::Tls12Both => &self.tls12,
             Listener::Tls13 => &self.tls13,
         };
         let mut outbox = Vec::new();

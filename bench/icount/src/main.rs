@@ -12,6 +12,7 @@ mod flags;
 mod plan;
 mod profile;
 mod rows;
+mod servers;
 mod stage;
 mod table;
 mod world;

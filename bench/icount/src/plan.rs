@@ -1,27 +1,35 @@
 //! What the counted proxy serves: one virtual service as an operator would have it, eight servers, a listener each for
-//! plain HTTP, TLS 1.2 and TLS 1.3.
+//! plain HTTP, TLS 1.2 and TLS 1.3, and one for TLS 1.2 on both sides.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use weir_api::dataplane::v1 as api;
 
 pub const SERVERS: u8 = 8;
+pub const TLS12_SUITE: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
+
+const PLAIN_POOL: &str = "pool";
+const SECURE_POOL: &str = "secure pool";
+const SECURE_PORT: u32 = 8443;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Listener {
     Plain,
     Tls12,
     Tls13,
+    /// And to servers, too.
+    Tls12Both,
 }
 
 impl Listener {
-    const ALL: [Self; 3] = [Self::Plain, Self::Tls12, Self::Tls13];
+    const ALL: [Self; 4] = [Self::Plain, Self::Tls12, Self::Tls13, Self::Tls12Both];
 
     pub fn address(self) -> SocketAddr {
         let port = match self {
             Self::Plain => 80,
             Self::Tls12 => 443,
             Self::Tls13 => 8443,
+            Self::Tls12Both => 9443,
         };
         (Ipv4Addr::new(10, 0, 0, 1), port).into()
     }
@@ -31,7 +39,7 @@ pub fn plan() -> api::Plan {
     api::Plan {
         revision: 1,
         virtual_services: Listener::ALL.map(service).to_vec(),
-        pools: vec![pool()],
+        pools: vec![pool(PLAIN_POOL), secure_pool()],
         certificates: vec![certificate()],
         ..Default::default()
     }
@@ -43,7 +51,7 @@ fn service(listener: Listener) -> api::VirtualService {
     api::VirtualService {
         uuid: format!("{listener:?}"),
         listeners: vec![api::Listener { address: at.ip().to_string(), port: at.port().into(), tls }],
-        pool_uuid: "pool".to_owned(),
+        pool_uuid: if listener == Listener::Tls12Both { SECURE_POOL } else { PLAIN_POOL }.to_owned(),
         http: Some(http_profile()),
         tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),
         tls: tls.then(|| tls_profile(listener)),
@@ -76,7 +84,7 @@ fn http_profile() -> api::HttpProfile {
 fn tls_profile(listener: Listener) -> api::TlsProfile {
     let (version, suite) = match listener {
         Listener::Tls13 => (api::TlsVersion::TlsVersion13, "TLS_AES_128_GCM_SHA256"),
-        _ => (api::TlsVersion::TlsVersion12, "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
+        _ => (api::TlsVersion::TlsVersion12, TLS12_SUITE),
     };
     api::TlsProfile {
         uuid: "tls".to_owned(),
@@ -88,7 +96,20 @@ fn tls_profile(listener: Listener) -> api::TlsProfile {
     }
 }
 
-fn pool() -> api::Pool {
+/// Whether the server here is spoken to in TLS.
+pub fn is_secure(server: SocketAddr) -> bool {
+    u32::from(server.port()) == SECURE_PORT
+}
+
+fn secure_pool() -> api::Pool {
+    let mut pool = pool(SECURE_POOL);
+    pool.servers.iter_mut().for_each(|server| server.port = SECURE_PORT);
+    let tls = api::ServerTls { profile: Some(tls_profile(Listener::Tls12)), sni: true, ..Default::default() };
+    pool.server_tls = Some(tls);
+    pool
+}
+
+fn pool(uuid: &str) -> api::Pool {
     let server = |n| api::Server {
         id: format!("server {n}"),
         address: format!("10.1.0.{n}"),
@@ -98,8 +119,8 @@ fn pool() -> api::Pool {
         ..Default::default()
     };
     api::Pool {
-        uuid: "pool".to_owned(),
-        name: "pool".to_owned(),
+        uuid: uuid.to_owned(),
+        name: uuid.to_owned(),
         algorithm: api::Algorithm::LeastConnections as i32,
         servers: (1..=SERVERS).map(server).collect(),
         connect_timeout_ms: 2_000,
@@ -110,7 +131,7 @@ fn pool() -> api::Pool {
     }
 }
 
-fn certificate() -> api::Certificate {
+pub fn certificate() -> api::Certificate {
     api::Certificate {
         uuid: "certificate".to_owned(),
         name: "certificate".to_owned(),

@@ -20,6 +20,7 @@ use crate::{
     Failure,
     clients::{Client, Clients},
     plan::{self, Listener},
+    servers::{Server, Servers},
     world::World,
 };
 
@@ -43,6 +44,7 @@ pub struct Stage {
     world: World,
     events: Vec<Event>,
     makes: Clients,
+    servers: Servers,
     /// By slot.
     ends: Vec<End>,
     clients: Vec<Conn>,
@@ -55,7 +57,7 @@ pub struct Stage {
 /// Who is at the other end of a connection.
 enum End {
     Nobody,
-    Server,
+    Server(Box<Server>),
     Client(Box<Client>),
 }
 
@@ -68,6 +70,7 @@ impl Stage {
             world: World::new(),
             events: Vec::new(),
             makes: Clients::new()?,
+            servers: Servers::new()?,
             ends: Vec::new(),
             clients: Vec::new(),
             response,
@@ -126,17 +129,19 @@ impl Stage {
     }
 
     fn peers_react(&mut self) -> Result<(), Failure> {
-        for conn in std::mem::take(&mut self.world.connects) {
-            self.seat(conn, End::Server);
+        for (conn, address) in std::mem::take(&mut self.world.connects) {
+            let server = self.servers.accept(plan::is_secure(address))?;
+            self.seat(conn, End::Server(Box::new(server)));
             self.events.push(Event::Connected { conn });
         }
         for (conn, buf) in self.world.sent.drain(..) {
             match &mut self.ends[conn.slot as usize] {
                 End::Client(client) => client.hear(&buf)?,
-                End::Server if buf.ends_with(b"\r\n\r\n") => {
-                    push_data(&self.world.blocks, &mut self.events, conn, &self.response);
+                End::Server(server) => {
+                    server.hear(&buf, &self.response)?;
+                    push_data(&self.world.blocks, &mut self.events, conn, &server.outbox);
+                    server.outbox.clear();
                 }
-                End::Server => return Err("a server got no whole request".into()),
                 End::Nobody => {}
             }
         }

@@ -15,7 +15,7 @@ pub struct World {
     now: Time,
     pub blocks: BufPool,
     pub sent: Vec<(Conn, Buf)>,
-    pub connects: Vec<Conn>,
+    pub connects: Vec<(Conn, SocketAddr)>,
     closed: Vec<Conn>,
     slots: Slots,
 }
@@ -57,9 +57,9 @@ impl Io for World {
         self.blocks.take()
     }
 
-    fn connect(&mut self, _to: SocketAddr) -> Conn {
+    fn connect(&mut self, to: SocketAddr) -> Conn {
         let conn = self.slots.take();
-        self.connects.push(conn);
+        self.connects.push((conn, to));
         conn
     }
 
