@@ -179,3 +179,16 @@ impl Row {
         [head.into_bytes(), vec![b'x'; body_bytes]].concat()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_file_and_each_runs() {
+        assert!(ROWS.is_sorted_by_key(|row| row.name));
+        for row in &ROWS {
+            row.run().unwrap_or_else(|why| panic!("{}: {why}", row.name));
+        }
+    }
+}
