@@ -96,3 +96,9 @@ func TestCertificateAndKeyBelongTogether(t *testing.T) {
 		}
 	}
 }
+
+func TestSlopeIsThatOfTheLineThroughTheSteps(t *testing.T) {
+	if got := slope([]float64{1000, 2000, 3000}, []float64{5000, 5600, 6000}); got != 0.5 {
+		t.Errorf("slope is %v", got)
+	}
+}

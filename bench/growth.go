@@ -44,17 +44,40 @@ func (s *stage) measureGrowth(ctx context.Context) error {
 		return err
 	}
 	for round := range s.run.rounds {
+		whole, err := s.measureSteps(ctx, steps)
+		if err != nil {
+			return err
+		}
 		for i, step := range steps {
-			sample, err := sample(ctx, s.lab, s.workload, step.subject, s.run.span, step.idle)
-			if err != nil {
-				return fmt.Errorf("%d %s: %w", step.size, s.workload.Growth.Of, err)
-			}
-			s.row.Curve[i].Rounds = append(s.row.Curve[i].Rounds, sample)
+			s.row.Curve[i].Rounds = append(s.row.Curve[i].Rounds, whole[i])
 			s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %d %s  %.1f µs", s.workload.ID, round+1, s.run.rounds, step.size,
-				s.workload.Growth.Of, sample.CPUus))
+				s.workload.Growth.Of, whole[i].CPUus))
 		}
 	}
 	return nil
+}
+
+// slicesPerRound cut a round: a few percent are looked for, and the machine's speed drifts by more within seconds.
+const slicesPerRound = 4
+
+// measureSteps is one round: every step in slices, in turn, each turn beginning with another one.
+func (s *stage) measureSteps(ctx context.Context, steps []step) ([]report.Sample, error) {
+	parts := make([][]report.Sample, len(steps))
+	for slice := range slicesPerRound {
+		for i := range steps {
+			at := (i + slice) % len(steps)
+			sample, err := sample(ctx, s.lab, s.workload, steps[at].subject, s.run.span/slicesPerRound, steps[at].idle)
+			if err != nil {
+				return nil, fmt.Errorf("%d %s: %w", steps[at].size, s.workload.Growth.Of, err)
+			}
+			parts[at] = append(parts[at], sample)
+		}
+	}
+	var whole []report.Sample
+	for i := range steps {
+		whole = append(whole, report.Together(parts[i]))
+	}
+	return whole, nil
 }
 
 func (s *stage) buildSteps(ctx context.Context) ([]step, error) {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -30,35 +31,60 @@ func (s *stage) measureIdle(ctx context.Context, round int) error {
 	return nil
 }
 
+// idleSteps are the numbers of connections, up to all of them, at which memory is read. What the first ones cost once, a
+// table that grows by leaps or a large page that fills slowly is not what each costs: the slope over all steps is.
+const idleSteps = 4
+
 func (s *stage) sampleIdle(ctx context.Context, subject subject) (report.Sample, error) {
-	// What the first connections cost once is not what each costs: the second half of them is measured.
 	if _, err := load(ctx, s.lab, s.workload, subject, warmUp); err != nil {
 		return report.Sample{}, err
 	}
-	all := s.workload.Idle.Connections
-	_, half, err := s.hold(ctx, subject, all/2)
-	if err != nil {
-		return report.Sample{}, err
+	var sample report.Sample
+	var counts, bytes []float64
+	for step := 1; step <= idleSteps; step++ {
+		count := s.workload.Idle.Connections * step / idleSteps
+		loaded, held, err := s.hold(ctx, subject, count)
+		if err != nil {
+			return report.Sample{}, err
+		}
+		counts, bytes = append(counts, float64(count)), append(bytes, float64(held.private))
+		sample = figures(loaded, held.usage, meter.Usage{})
 	}
-	loaded, whole, err := s.hold(ctx, subject, all)
-	if err != nil {
-		return report.Sample{}, err
-	}
-	sample := figures(loaded, whole.Since(half), meter.Usage{})
-	sample.IdleBytes = float64(whole.RSSBytes-half.RSSBytes) / float64(all-all/2)
+	sample.IdleBytes = slope(counts, bytes)
 	return sample, nil
+}
+
+// slope is that of the straight line with the least squares.
+func slope(xs, ys []float64) float64 {
+	var x, y, xx, xy float64
+	for i := range xs {
+		x, y, xx, xy = x+xs[i], y+ys[i], xx+xs[i]*xs[i], xy+xs[i]*ys[i]
+	}
+	n := float64(len(xs))
+	return (n*xy - x*y) / (n*xx - x*x)
 }
 
 // holdSpan is how long the connections are held: long enough that a proxy which closes them is seen to.
 const holdSpan = time.Second
 
+// held is what a proxy uses while connections are held.
+type held struct {
+	usage   meter.Usage
+	private int64 // bytes
+}
+
 // hold opens idle connections, asks once in a while on another one, and reads what the proxy uses while they are open.
-func (s *stage) hold(ctx context.Context, subject subject, idle int) (lab.LoadReport, meter.Usage, error) {
+func (s *stage) hold(ctx context.Context, subject subject, idle int) (lab.LoadReport, held, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadPatience)
 	defer cancel()
-	var used meter.Usage
+	var used held
 	var unread error
-	open := func() { used, unread = meter.Read(subject.pid) }
+	open := func() {
+		var noUsage, noPrivate error
+		used.usage, noUsage = meter.Read(subject.pid)
+		used.private, noPrivate = meter.Private(subject.pid)
+		unread = errors.Join(noUsage, noPrivate)
+	}
 	flags := append(loadFlags(s.workload, subject.address, holdSpan), "--idle-connections", strconv.Itoa(idle), "--rate", "20")
 	loaded, err := s.lab.LoadBetween(ctx, open, func() {}, flags...)
 	switch {

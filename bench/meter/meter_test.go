@@ -85,3 +85,21 @@ func TestPinnedProcessMayUseOnlyItsCore(t *testing.T) {
 		t.Errorf("taskset says %q, want cores %s", out, List(last))
 	}
 }
+
+func TestPrivateMemoryGrowsByWhatIsWritten(t *testing.T) {
+	before, err := Private(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := make([]byte, 64<<20)
+	for i := range written {
+		written[i] = 1
+	}
+	after, err := Private(os.Getpid())
+	if grown := after - before; err != nil || grown < 48<<20 || grown > 80<<20 {
+		t.Errorf("grown by %d bytes: %v", grown, err)
+	}
+	if written[len(written)/2] != 1 {
+		t.Error("what was written is kept until here")
+	}
+}

@@ -44,6 +44,28 @@ func Read(pid int) (Usage, error) {
 	return sum, nil
 }
 
+// Private adds up the memory that a group alone holds and has written to: what programs share on disk comes and goes.
+func Private(pid int) (int64, error) {
+	var sum int64
+	for _, member := range Group(pid) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", member))
+		if member != pid && errors.Is(err, fs.ErrNotExist) {
+			continue // a child that ended between listing and reading
+		}
+		if err != nil {
+			return 0, fmt.Errorf("memory of process %d cannot be measured: %w", member, err)
+		}
+		_, rest, found := bytes.Cut(text, []byte("Private_Dirty:"))
+		kilobytes, _, _ := bytes.Cut(bytes.TrimSpace(rest), []byte(" "))
+		dirty, err := strconv.ParseInt(string(kilobytes), 10, 64)
+		if !found || err != nil {
+			return 0, fmt.Errorf("/proc/%d/smaps_rollup says nothing of private memory: %w", member, err)
+		}
+		sum += dirty << 10
+	}
+	return sum, nil
+}
+
 // Since is what was used after before. Memory is what it is now.
 func (u Usage) Since(before Usage) Usage {
 	return Usage{Run: u.Run - before.Run, User: u.User - before.User, System: u.System - before.System, RSSBytes: u.RSSBytes}

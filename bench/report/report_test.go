@@ -55,6 +55,14 @@ func TestRatioIsTheMedianOfTheRoundsAndNotTheRatioOfMedians(t *testing.T) {
 	}
 }
 
+func TestSlicesOfASampleCountByTheirTransactions(t *testing.T) {
+	short, long := sampleOf(40), sampleOf(10)
+	long.Transactions, long.Errors = 3000, 2
+	if whole := Together([]Sample{short, long}); whole.CPUus != 17.5 || whole.Transactions != 4000 || whole.Errors != 2 {
+		t.Errorf("%+v", whole)
+	}
+}
+
 func TestRoundWithAFaultCountsForNothing(t *testing.T) {
 	for name, spoil := range map[string]func(*Sample){
 		"failed":         func(s *Sample) { s.Errors = 1 },
