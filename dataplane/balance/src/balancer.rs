@@ -160,6 +160,11 @@ impl Balancer {
         self.positions.get(&id).copied()
     }
 
+    /// Whether the server at a position takes requests, as long as it is not full.
+    pub fn stands(&self, position: usize) -> bool {
+        self.servers.get(position).is_some_and(Server::stands)
+    }
+
     pub fn is_up(&self, id: u32) -> bool {
         self.positions.get(&id).is_some_and(|position| self.servers[*position].up)
     }

@@ -8,7 +8,8 @@ use std::{
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Text<const N: usize> {
     bytes: [u8; N],
-    len: usize,
+    /// A byte, because each client's connection keeps one of these.
+    len: u8,
 }
 
 impl<const N: usize> Text<N> {
@@ -39,28 +40,30 @@ impl<const N: usize> Text<N> {
     }
 
     fn push(&mut self, byte: u8) {
-        if let Some(room) = self.bytes.get_mut(self.len) {
+        if let Some(room) = self.bytes.get_mut(usize::from(self.len)) {
             *room = byte;
             self.len += 1;
         }
     }
 
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        &self.bytes[..usize::from(self.len)]
     }
 }
 
 impl<const N: usize> Default for Text<N> {
     fn default() -> Self {
+        const { assert!(N <= u8::MAX as usize) };
         Self { bytes: [0; N], len: 0 }
     }
 }
 
 impl<const N: usize> Write for Text<N> {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        let room = self.bytes.get_mut(self.len..self.len + part.len()).ok_or(fmt::Error)?;
+        let begin = usize::from(self.len);
+        let room = self.bytes.get_mut(begin..begin + part.len()).ok_or(fmt::Error)?;
         room.copy_from_slice(part.as_bytes());
-        self.len += part.len();
+        self.len += part.len() as u8;
         Ok(())
     }
 }

@@ -2,7 +2,6 @@
 //! the others can time out. Only connections without anything unread or unfinished come here.
 
 use std::{
-    collections::VecDeque,
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
@@ -23,7 +22,7 @@ struct Row {
     pool: Arc<Pool>,
     balancer: Balancer,
     /// By position in the pool.
-    idle: Vec<VecDeque<Conn>>,
+    idle: Vec<Vec<Conn>>,
 }
 
 /// A server in its pool.
@@ -82,7 +81,7 @@ impl Pools {
     pub fn take_idle(&mut self, at: Place, mut suits: impl FnMut(Conn) -> bool) -> Option<Conn> {
         let idle = self.idle(at)?;
         let index = idle.iter().rposition(|conn| suits(*conn))?;
-        idle.remove(index)
+        Some(idle.remove(index))
     }
 
     /// Whether this server takes requests, in the pool as it is now.
@@ -100,9 +99,9 @@ impl Pools {
     pub fn put_idle(&mut self, at: Place, conn: Conn, limits: &Limits) -> Option<Conn> {
         let most = self.row(at.pool)?.pool.max_idle_connections;
         let idle = self.idle(at)?;
-        idle.push_back(conn);
+        idle.push(conn);
         let full = idle.len() > most.map_or(limits.idle_connections, |most| most as usize);
-        if full { idle.pop_front() } else { None }
+        full.then(|| idle.remove(0))
     }
 
     pub fn forget_idle(&mut self, at: Place, conn: Conn) {
@@ -115,12 +114,12 @@ impl Pools {
     }
 
     /// The verdict of the health monitors. Returns the idle connections to a server that went down.
-    pub fn set_up(&mut self, pool: &Pool, server_name: &str, up: bool) -> VecDeque<Conn> {
-        let Some(row) = self.row(pool.id) else { return VecDeque::new() };
-        let Some(position) = row.pool.position(server_name) else { return VecDeque::new() };
+    pub fn set_up(&mut self, pool: &Pool, server_name: &str, up: bool) -> Vec<Conn> {
+        let Some(row) = self.row(pool.id) else { return Vec::new() };
+        let Some(position) = row.pool.position(server_name) else { return Vec::new() };
         let server = row.pool.servers[position].id;
         row.balancer.set_up(server, up);
-        if row.balancer.is_up(server) { VecDeque::new() } else { std::mem::take(&mut row.idle[position]) }
+        if row.balancer.is_up(server) { Vec::new() } else { std::mem::take(&mut row.idle[position]) }
     }
 
     /// Dense ids of all servers that are up.
@@ -138,7 +137,7 @@ impl Pools {
         self.rows.get_mut(pool as usize)?.as_mut()
     }
 
-    fn idle(&mut self, at: Place) -> Option<&mut VecDeque<Conn>> {
+    fn idle(&mut self, at: Place) -> Option<&mut Vec<Conn>> {
         let row = self.row(at.pool)?;
         let position = row.position(at)?;
         row.idle.get_mut(position)
@@ -147,7 +146,7 @@ impl Pools {
 
 impl Row {
     fn new(pool: &Arc<Pool>) -> Self {
-        let idle = pool.servers.iter().map(|_| VecDeque::new()).collect();
+        let idle = pool.servers.iter().map(|_| Vec::new()).collect();
         Self { pool: pool.clone(), balancer: Balancer::new(&pool.balance), idle }
     }
 
@@ -157,7 +156,8 @@ impl Row {
         }
         let alike = pool.speaks_like(&self.pool);
         let idle = pool.servers.iter().enumerate().map(|(position, server)| {
-            let before = self.position_of(server.id, server.address).filter(|_| alike && usable(pool, position));
+            let stays = alike && pool.balance.servers[position].enabled;
+            let before = self.position_of(server.id, server.address).filter(|_| stays);
             before.map(|before| std::mem::take(&mut self.idle[before])).unwrap_or_default()
         });
         let idle = idle.collect();
@@ -166,13 +166,9 @@ impl Row {
         Row { pool: pool.clone(), balancer: self.balancer, idle }
     }
 
-    fn usable(&self, position: usize) -> bool {
-        usable(&self.pool, position)
-    }
-
     /// Where the server of `at` is now, if it takes requests.
     fn taker(&self, at: Place) -> Option<usize> {
-        self.position(at).filter(|position| self.usable(*position) && self.balancer.is_up(at.server))
+        self.position(at).filter(|position| self.balancer.stands(*position))
     }
 
     /// Where the server of `at` is now.
@@ -187,10 +183,6 @@ impl Row {
     fn position_of(&self, server: u32, address: SocketAddr) -> Option<usize> {
         self.balancer.position(server).filter(|position| self.pool.servers[*position].address == address)
     }
-}
-
-fn usable(pool: &Pool, position: usize) -> bool {
-    pool.balance.servers.get(position).is_some_and(|server| server.enabled)
 }
 
 /// What a pool that hashes consistently goes by.

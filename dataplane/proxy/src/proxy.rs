@@ -67,7 +67,9 @@ impl Proxy {
             in_bulk: Vec::new(),
             unflushed: Vec::new(),
         };
-        Self { clients: Table::default(), servers: Table::default(), core }
+        // The driver has a slot for each client's connection and one to a server.
+        let slots = 2 * core.limits.clients;
+        Self { clients: Table::with_room(slots), servers: Table::with_room(slots), core }
     }
 
     /// Serves by `snapshot` from the next request of each client on. Clients of listeners that are gone are closed as

@@ -15,6 +15,11 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
+    /// For slots up to `room` without moving in memory; what is not used takes none.
+    pub fn with_room(room: usize) -> Self {
+        Self { entries: Vec::with_capacity(room), len: 0 }
+    }
+
     pub fn insert(&mut self, conn: Conn, session: T) -> &mut T {
         let slot = conn.slot as usize;
         if slot >= self.entries.len() {

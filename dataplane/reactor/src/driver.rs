@@ -46,7 +46,7 @@ impl Default for Limits {
 /// How long the peer of a connection that was given up may take nothing of its rest, and a lingering one may go on.
 pub(crate) const FLUSH_MAX: Duration = Duration::from_secs(30);
 pub(crate) const LINGER_MAX: Duration = Duration::from_secs(5);
-pub(crate) const LINGER_BYTES_MAX: usize = 1024 * 1024;
+pub(crate) const LINGER_BYTES_MAX: u32 = 1024 * 1024;
 
 /// Tokens of listeners have this bit; those of connections hold slot and generation.
 pub(crate) const LISTENER_TOKEN: u64 = 1 << 63;
@@ -82,8 +82,8 @@ impl Reactor {
     pub fn new(limits: Limits) -> io::Result<Self> {
         Ok(Self {
             poller: Poller::new()?,
-            table: Table::default(),
-            timers: Timers::new(),
+            table: Table::with_room(limits.connections),
+            timers: Timers::with_room(limits.connections),
             pool: BufPool::new(BLOCK_BYTES, limits.idle_blocks),
             pipes: Pipes::default(),
             registration: Registration::default(),

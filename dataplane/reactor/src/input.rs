@@ -149,11 +149,13 @@ impl Reactor {
     /// Reads and drops what a lingering peer still sends; ends with the peer, an error, or the bound on bytes.
     pub(crate) fn drop_input(&mut self, conn: Conn) {
         let mut sink = self.pool.take();
-        for _ in 0..LINGER_BYTES_MAX.div_ceil(READ_BYTES) {
+        for _ in 0..(LINGER_BYTES_MAX as usize).div_ceil(READ_BYTES) {
             let Some(slot) = self.table.at(conn) else { return };
             let (Some(stream), Phase::Lingering { bytes_left }) = (&slot.stream, slot.phase) else { return };
             match (&mut &*stream).read(&mut sink.room()[..READ_BYTES]) {
-                Ok(len @ 1..) if len <= bytes_left => slot.phase = Phase::Lingering { bytes_left: bytes_left - len },
+                Ok(len @ 1..) if len <= bytes_left as usize => {
+                    slot.phase = Phase::Lingering { bytes_left: bytes_left - len as u32 };
+                }
                 Err(err) if err.kind() == ErrorKind::WouldBlock => return,
                 Err(err) if err.kind() == ErrorKind::Interrupted => {}
                 _ => return self.free(conn.slot),

@@ -20,38 +20,49 @@ pub struct Timers {
     due: Vec<(Time, u32)>,
 }
 
+/// Small, because each of ten thousands of idle connections has one.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// What the owner wants.
-    at: Option<Time>,
-    /// The tick at whose spoke the entry hangs; at or before that of `at`.
-    tick: Option<u64>,
+    /// What the owner wants, in nanoseconds; [`NEVER`]: nothing.
+    at: u64,
+    /// The tick at whose spoke the entry hangs, at or before that of `at`; [`NEVER`]: at none.
+    tick: u64,
     next: u32,
     previous: u32,
 }
 
+const NEVER: u64 = u64::MAX;
+
 impl Timers {
-    pub fn new() -> Self {
+    /// For slots up to `room` without moving in memory.
+    pub fn with_room(room: usize) -> Self {
         let spokes = vec![NONE; SPOKES].into();
-        Self { entries: Vec::new(), spokes, occupied: [0; SPOKES / 64], tick: 0, linked: 0, due: Vec::new() }
+        Self {
+            entries: Vec::with_capacity(room),
+            spokes,
+            occupied: [0; SPOKES / 64],
+            tick: 0,
+            linked: 0,
+            due: Vec::new(),
+        }
     }
 
     pub fn set(&mut self, slot: u32, at: Option<Time>) {
         let index = slot as usize;
         if index >= self.entries.len() {
-            self.entries.resize(index + 1, Entry { at: None, tick: None, next: NONE, previous: NONE });
+            self.entries.resize(index + 1, Entry { at: NEVER, tick: NEVER, next: NONE, previous: NONE });
         }
-        self.entries[index].at = at;
+        self.entries[index].at = at.map_or(NEVER, |at| at.nanos);
         let Some(at) = at else { return };
         // Never at the spoke already looked at: that would wait a whole turn.
         let tick = tick_after(at).max(self.tick + 1);
         match self.entries[index].tick {
-            Some(hung) if hung <= tick => {}
-            Some(_) => {
+            NEVER => self.link(slot, tick),
+            hung if hung <= tick => {}
+            _ => {
                 self.unlink(slot);
                 self.link(slot, tick);
             }
-            None => self.link(slot, tick),
         }
     }
 
@@ -97,15 +108,16 @@ impl Timers {
         let mut slot = self.spokes[spoke(tick)];
         while slot != NONE {
             let entry = self.entries[slot as usize];
-            if entry.tick.is_some_and(|hung| hung <= until) {
+            // What hangs at a spoke of this turn.
+            if entry.tick <= until {
                 self.unlink(slot);
                 match entry.at {
-                    Some(at) if at <= now => {
-                        self.entries[slot as usize].at = None;
-                        self.due.push((at, slot));
+                    NEVER => {}
+                    at if at <= now.nanos => {
+                        self.entries[slot as usize].at = NEVER;
+                        self.due.push((Time { nanos: at }, slot));
                     }
-                    Some(at) => self.link(slot, tick_after(at).max(until + 1)),
-                    None => {}
+                    at => self.link(slot, tick_after(Time { nanos: at }).max(until + 1)),
                 }
             }
             slot = entry.next;
@@ -115,7 +127,7 @@ impl Timers {
     fn link(&mut self, slot: u32, tick: u64) {
         let head = std::mem::replace(&mut self.spokes[spoke(tick)], slot);
         let entry = &mut self.entries[slot as usize];
-        (entry.tick, entry.next, entry.previous) = (Some(tick), head, NONE);
+        (entry.tick, entry.next, entry.previous) = (tick, head, NONE);
         if head != NONE {
             self.entries[head as usize].previous = slot;
         }
@@ -124,7 +136,7 @@ impl Timers {
     }
 
     fn unlink(&mut self, slot: u32) {
-        let Entry { tick: Some(tick), next, previous, .. } = self.entries[slot as usize] else { return };
+        let Entry { tick, next, previous, .. } = self.entries[slot as usize];
         match previous {
             NONE => self.spokes[spoke(tick)] = next,
             before => self.entries[before as usize].next = next,
@@ -135,7 +147,7 @@ impl Timers {
         if self.spokes[spoke(tick)] == NONE {
             self.occupied[spoke(tick) / 64] &= !(1 << (spoke(tick) % 64));
         }
-        self.entries[slot as usize].tick = None;
+        self.entries[slot as usize].tick = NEVER;
         self.linked -= 1;
     }
 }
@@ -165,7 +177,7 @@ mod tests {
 
     #[test]
     fn fires_in_order_of_time_and_never_early() {
-        let mut timers = Timers::new();
+        let mut timers = Timers::with_room(0);
         for (slot, ms) in [(0, 300), (1, 100), (2, 200), (3, 50_000)] {
             timers.set(slot, Some(at(ms)));
         }
@@ -178,7 +190,7 @@ mod tests {
 
     #[test]
     fn moved_and_cleared_deadlines_do_not_fire_at_their_old_time() {
-        let mut timers = Timers::new();
+        let mut timers = Timers::with_room(0);
         timers.set(0, Some(at(100)));
         timers.set(0, Some(at(500)));
         timers.set(1, Some(at(500)));
@@ -192,7 +204,7 @@ mod tests {
 
     #[test]
     fn past_deadline_fires_with_the_next_tick() {
-        let mut timers = Timers::new();
+        let mut timers = Timers::with_room(0);
         assert_eq!(fired(&mut timers, at(1_000)), []);
         timers.set(0, Some(at(10)));
         assert!(timers.next().unwrap() <= at(1_005));
@@ -201,7 +213,7 @@ mod tests {
 
     #[test]
     fn ten_thousand_deadlines_fire_once_each_within_a_tick() {
-        let mut timers = Timers::new();
+        let mut timers = Timers::with_room(0);
         let wanted = |slot: u32| at(1 + u64::from(slot.wrapping_mul(2_654_435_761)) % 60_000);
         (0..10_000).for_each(|slot| timers.set(slot, Some(wanted(slot))));
         let (mut now, mut seen) = (at(0), 0);
@@ -218,7 +230,7 @@ mod tests {
 
     #[test]
     fn gap_longer_than_a_turn_fires_everything_due() {
-        let mut timers = Timers::new();
+        let mut timers = Timers::with_room(0);
         (0..100).for_each(|slot| timers.set(slot, Some(at(u64::from(slot) * 977))));
         assert_eq!(fired(&mut timers, at(3_600_000)).len(), 100);
     }
