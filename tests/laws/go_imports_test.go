@@ -26,7 +26,8 @@ var onlyImporter = map[string][]string{
 	"go.etcd.io/":                {"controller/store"},
 	"google.golang.org/grpc":     {"controller/link", "agent/link"},
 	"github.com/spf13/cobra":     {"cmd/weir"},
-	"github.com/BurntSushi/toml": {"bench/workloads"},
+	"github.com/BurntSushi/toml": {"bench/workloads", "lab/topology"},
+	"github.com/vishvananda/":    {"lab/network"},
 	"golang.org/x/net/icmp":      {"agent/monitor"},
 	"golang.org/x/crypto/":       {"controller/pki", "controller/admit"},
 }
@@ -54,6 +55,8 @@ var mayImport = map[string][]string{
 	"agent/monitor":   {"api"},
 	"agent":           {"api", "agent/state", "agent/link", "agent/dataplane", "agent/monitor"},
 	"client":          {},
+	"lab/topology":    {},
+	"lab/network":     {"lab/topology"},
 	"lab":             {"client"},
 	"demo":            {"client", "lab"},
 	"bench/workloads": {},

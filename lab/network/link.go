@@ -1,0 +1,217 @@
+package network
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-lb/weir/lab/topology"
+)
+
+// kernel is netlink in one namespace.
+type kernel struct {
+	*netlink.Handle
+	space netns.NsHandle
+}
+
+func open(space *Namespace) (*kernel, error) {
+	handle, err := netns.GetFromPath(space.path)
+	if err != nil {
+		return nil, fmt.Errorf("namespace %s: %w", space.Node, err)
+	}
+	link, err := netlink.NewHandleAt(handle, unix.NETLINK_ROUTE)
+	if err != nil {
+		_ = handle.Close()
+		return nil, fmt.Errorf("netlink in namespace %s: %w", space.Node, err)
+	}
+	return &kernel{link, handle}, nil
+}
+
+func (k *kernel) close() {
+	k.Handle.Close()
+	_ = k.space.Close()
+}
+
+func (k *kernel) bringUp(name string) error {
+	link, err := k.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return k.LinkSetUp(link)
+}
+
+// addHub makes a bridge with addresses of its own.
+func (k *kernel) addHub(hub topology.Hub) error {
+	bridge := &netlink.Bridge{LinkAttrs: attributes(hub.Name)}
+	if err := k.LinkAdd(bridge); err != nil {
+		return err
+	}
+	if err := k.addAddresses(hub.Name, hub.Addresses); err != nil {
+		return err
+	}
+	return k.LinkSetUp(bridge)
+}
+
+// addLink makes a pair of interfaces: one here, and one in the other node that has this node's name and is in the hub.
+func (k *kernel) addLink(to *Namespace, node string, link topology.Link) error {
+	there, err := open(to)
+	if err != nil {
+		return err
+	}
+	defer there.close()
+	hub, err := there.LinkByName(link.Hub)
+	if err != nil {
+		return fmt.Errorf("%s in %s: %w", link.Hub, to.Node, err)
+	}
+	port := attributes(node)
+	port.MasterIndex = hub.Attrs().Index
+	pair := &netlink.Veth{LinkAttrs: port, PeerName: link.Interface, PeerNamespace: netlink.NsFd(k.space),
+		PeerHardwareAddr: hardwareAddress(node)}
+	if err := there.LinkAdd(pair); err != nil {
+		return err
+	}
+	if err := there.LinkSetUp(pair); err != nil {
+		return err
+	}
+	if err := k.addAddresses(link.Interface, link.Addresses); err != nil {
+		return err
+	}
+	if err := k.bringUp(link.Interface); err != nil {
+		return err
+	}
+	for _, gateway := range link.Gateways {
+		if err := k.addDefault(gateway); err != nil {
+			return fmt.Errorf("default route by %s: %w", gateway, err)
+		}
+	}
+	return nil
+}
+
+// hardwareAddress is the same whenever a node of this name comes: its neighbours remember it for minutes, and would send
+// to nobody if a node that comes back had another one.
+func hardwareAddress(node string) net.HardwareAddr {
+	sum := sha256.Sum256([]byte(node))
+	return append(net.HardwareAddr{0x02}, sum[:5]...) // 02: unicast, assigned locally
+}
+
+// deleteLinks takes both ends of every pair away.
+func (k *kernel) deleteLinks() error {
+	links, err := k.LinkList()
+	if err != nil {
+		return err
+	}
+	for _, link := range links {
+		if link.Type() != "veth" {
+			continue
+		}
+		if err := k.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
+			return fmt.Errorf("%s: %w", link.Attrs().Name, err)
+		}
+	}
+	return nil
+}
+
+func (k *kernel) addAddresses(name string, addresses []netip.Prefix) error {
+	link, err := k.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for _, address := range addresses {
+		if err := k.AddrAdd(link, &netlink.Addr{IPNet: ipNet(address)}); err != nil {
+			return fmt.Errorf("address %s on %s: %w", address, name, err)
+		}
+	}
+	return nil
+}
+
+func (k *kernel) addDefault(gateway netip.Addr) error {
+	everywhere := netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	if gateway.Is6() {
+		everywhere = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+	}
+	return k.RouteAdd(&netlink.Route{Dst: ipNet(everywhere), Gw: gateway.AsSlice()})
+}
+
+// addLocal makes every address of the prefixes the node's own (ip-route(8), type local): an engine may then serve any VIP
+// of them, and needs no change when one comes or goes.
+func (k *kernel) addLocal(prefixes []netip.Prefix) error {
+	loopback, err := k.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	for _, prefix := range prefixes {
+		route := &netlink.Route{Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: unix.RT_SCOPE_HOST,
+			LinkIndex: loopback.Attrs().Index, Dst: ipNet(prefix)}
+		if err := k.RouteAdd(route); err != nil {
+			return fmt.Errorf("take %s: %w", prefix, err)
+		}
+	}
+	return nil
+}
+
+// Cut pulls the plug of a node at this node's switch: the other keeps its addresses and routes, and nobody is told.
+func (s *Namespace) Cut(node string) error { return s.withLink(node, (*netlink.Handle).LinkSetDown) }
+
+// Connect puts the plug in again.
+func (s *Namespace) Connect(node string) error { return s.withLink(node, (*netlink.Handle).LinkSetUp) }
+
+func (s *Namespace) withLink(name string, do func(*netlink.Handle, netlink.Link) error) error {
+	k, err := open(s)
+	if err != nil {
+		return err
+	}
+	defer k.close()
+	link, err := k.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("%s in %s: %w", name, s.Node, err)
+	}
+	return do(k.Handle, link)
+}
+
+// NextHops are the gateways by which the node sends what goes to exactly this prefix.
+func (s *Namespace) NextHops(prefix netip.Prefix) ([]netip.Addr, error) {
+	k, err := open(s)
+	if err != nil {
+		return nil, err
+	}
+	defer k.close()
+	routes, err := k.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Dst: ipNet(prefix)}, netlink.RT_FILTER_DST)
+	if err != nil {
+		return nil, err
+	}
+	var hops []netip.Addr
+	for _, route := range routes {
+		for _, gateway := range gateways(route) {
+			hop, _ := netip.AddrFromSlice(gateway)
+			hops = append(hops, hop.Unmap())
+		}
+	}
+	return hops, nil
+}
+
+func gateways(route netlink.Route) []net.IP {
+	if route.Gw != nil {
+		return []net.IP{route.Gw}
+	}
+	var all []net.IP
+	for _, hop := range route.MultiPath {
+		all = append(all, hop.Gw)
+	}
+	return all
+}
+
+func attributes(name string) netlink.LinkAttrs {
+	a := netlink.NewLinkAttrs()
+	a.Name = name
+	return a
+}
+
+func ipNet(prefix netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen())}
+}

@@ -1,0 +1,127 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Namespace is one node of a network that stands.
+type Namespace struct {
+	Node string
+	path string
+}
+
+// namesDir is where `ip netns` looks too: `ip netns exec weirlab.seed.router ip route` works.
+const namesDir = "/run/netns"
+
+// make gives the namespace its kernel object and its name.
+func (s *Namespace) make() error {
+	return awayFromHome(func() error {
+		made, err := netns.NewNamed(filepath.Base(s.path)) // and enters it
+		if err == nil {
+			err = made.Close()
+		}
+		return err
+	})
+}
+
+// remove takes the links down, and the name away: the namespace itself ends once nobody has a socket there any more.
+func (s *Namespace) remove() error {
+	if k, err := open(s); err == nil { // what a crash has left may be no namespace
+		err = k.deleteLinks()
+		k.close()
+		if err != nil {
+			return fmt.Errorf("unlink namespace %s: %w", s.Node, err)
+		}
+	}
+	err := netns.DeleteNamed(filepath.Base(s.path))
+	if err != nil {
+		err = os.Remove(s.path)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Run calls do on a thread that is in the namespace. Whatever do starts or opens is there, and stays there.
+func (s *Namespace) Run(do func() error) error {
+	there, err := netns.GetFromPath(s.path)
+	if err != nil {
+		return fmt.Errorf("namespace %s: %w", s.Node, err)
+	}
+	defer there.Close()
+	return awayFromHome(func() error {
+		if err := netns.Set(there); err != nil {
+			return fmt.Errorf("enter namespace %s: %w", s.Node, err)
+		}
+		return do()
+	})
+}
+
+// awayFromHome calls do, which may leave its thread in another namespace, and brings the thread back.
+func awayFromHome(do func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if unix.Gettid() == os.Getpid() {
+		// A process is where its first thread is, for all who look: that one stays at home, and with it this goroutine.
+		done := make(chan error)
+		go func() { done <- awayFromHome(do) }()
+		return <-done
+	}
+	home, err := netns.Get()
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	err = do()
+	if back := netns.Set(home); back != nil {
+		panic(fmt.Sprintf("no way back from a namespace: %v", back)) // this thread would work in the wrong network
+	}
+	return err
+}
+
+// Start starts a command in the namespace.
+func (s *Namespace) Start(command *exec.Cmd) error { return s.Run(command.Start) }
+
+// Dial connects from inside the namespace; address is an IP address and a port, as no namespace has a resolver.
+func (s *Namespace) Dial(ctx context.Context, network, address string) (connection net.Conn, err error) {
+	err = s.Run(func() (err error) {
+		connection, err = (&net.Dialer{}).DialContext(ctx, network, address)
+		return err
+	})
+	return connection, err
+}
+
+// Stay moves the calling thread into the namespace for good: for a process that is about to become another program.
+func (s *Namespace) Stay() error {
+	runtime.LockOSThread()
+	there, err := netns.GetFromPath(s.path)
+	if err != nil {
+		return fmt.Errorf("namespace %s: %w", s.Node, err)
+	}
+	return netns.Set(there)
+}
+
+// setSysctls writes kernel parameters of this namespace: /proc/sys/net shows each thread those of its own.
+func (s *Namespace) setSysctls(values map[string]string) error {
+	return s.Run(func() error {
+		for key, value := range values {
+			path := filepath.Join("/proc/sys", strings.ReplaceAll(key, ".", "/"))
+			if err := os.WriteFile(path, []byte(value), 0o644); err != nil {
+				return fmt.Errorf("sysctl %s=%s: %w", key, value, err)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,147 @@
+// Package network builds networks of namespaces on this machine: switches, links, addresses, routes. The kernel's own
+// objects are all the state there is, so that one process may build a network, another one add to it, and a third one,
+// after a crash of both, take it down. Needs root.
+//
+// No namespace of a network has a link or a route to the machine's own interfaces, and nothing here touches those.
+package network
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/weir-lb/weir/lab/topology"
+)
+
+// prefix marks what is ours among the names of namespaces: "weirlab.<network>.<node>".
+const prefix = "weirlab."
+
+// ErrNotRoot says that only root may build networks.
+var ErrNotRoot = errors.New("the lab makes network namespaces, which only root may: run it as root (sudo)")
+
+// CheckRoot tells whether this process may build networks.
+func CheckRoot() error {
+	if os.Geteuid() != 0 {
+		return ErrNotRoot
+	}
+	return nil
+}
+
+// Network is a set of namespaces by name.
+type Network struct{ Name string }
+
+// Names lists the networks that have a namespace.
+func Names() ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(namesDir, prefix+"*.*"))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, path := range paths {
+		network, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), prefix), ".")
+		if !slices.Contains(names, network) {
+			names = append(names, network)
+		}
+	}
+	return names, nil
+}
+
+// Namespaces lists the nodes that the network has.
+func (n Network) Namespaces() ([]*Namespace, error) {
+	paths, err := filepath.Glob(n.path("*"))
+	if err != nil {
+		return nil, err
+	}
+	var spaces []*Namespace
+	for _, path := range paths {
+		spaces = append(spaces, n.space(strings.TrimPrefix(filepath.Base(path), n.prefix())))
+	}
+	return spaces, nil
+}
+
+// Namespace is the node of this name.
+func (n Network) Namespace(node string) (*Namespace, error) {
+	space := n.space(node)
+	if _, err := os.Stat(space.path); err != nil {
+		return nil, fmt.Errorf("lab %s has no %s: see `weir lab status`", n.Name, node)
+	}
+	return space, nil
+}
+
+func (n Network) space(node string) *Namespace { return &Namespace{Node: node, path: n.path(node)} }
+func (n Network) prefix() string               { return prefix + n.Name + "." }
+func (n Network) path(node string) string      { return filepath.Join(namesDir, n.prefix()+node) }
+
+// everyNode has these kernel parameters: none waits before it uses an IPv6 address, and none drops what comes back by
+// another way than it would send it, as an engine's answers do once its route is withdrawn and it drains.
+var everyNode = map[string]string{
+	"net.ipv4.conf.all.rp_filter":      "0",
+	"net.ipv4.conf.default.rp_filter":  "0",
+	"net.ipv6.conf.all.accept_dad":     "0",
+	"net.ipv6.conf.default.accept_dad": "0",
+}
+
+// Attach makes a node and links it to hubs of nodes that are there. A node that it cannot complete it removes again.
+func (n Network) Attach(node topology.Node) (*Namespace, error) {
+	space := n.space(node.Name)
+	if err := space.make(); err != nil {
+		return nil, fmt.Errorf("make namespace %s: %w", node.Name, err)
+	}
+	if err := n.furnish(space, node); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", node.Name, err), space.remove())
+	}
+	return space, nil
+}
+
+func (n Network) furnish(space *Namespace, node topology.Node) error {
+	if err := space.setSysctls(everyNode); err != nil {
+		return err
+	}
+	if err := space.setSysctls(node.Sysctls); err != nil {
+		return err
+	}
+	here, err := open(space)
+	if err != nil {
+		return err
+	}
+	defer here.close()
+	if err := here.bringUp("lo"); err != nil {
+		return err
+	}
+	for _, hub := range node.Hubs {
+		if err := here.addHub(hub); err != nil {
+			return fmt.Errorf("switch %s: %w", hub.Name, err)
+		}
+	}
+	for _, link := range node.Links {
+		if err := here.addLink(n.space(link.To), node.Name, link); err != nil {
+			return fmt.Errorf("link %s to %s: %w", link.Interface, link.To, err)
+		}
+	}
+	return here.addLocal(node.Local)
+}
+
+// Detach ends what runs in a node, and removes the node and its links.
+func (n Network) Detach(node string) error {
+	space := n.space(node)
+	if err := space.Empty(); err != nil {
+		return err
+	}
+	return space.remove()
+}
+
+// Remove takes all nodes away, whatever state they are in, and with them all that runs there.
+func (n Network) Remove() error {
+	spaces, err := n.Namespaces()
+	if err != nil {
+		return err
+	}
+	errs := []error{emptyAll(spaces)}
+	for _, space := range spaces {
+		errs = append(errs, space.remove())
+	}
+	return errors.Join(errs...)
+}

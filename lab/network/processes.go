@@ -1,0 +1,123 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// What runs in a namespace is found by asking every process which one it is in: nobody has to have kept a list.
+
+const (
+	stopTimeout = 10 * time.Second // from SIGTERM to SIGKILL
+	goneTimeout = 5 * time.Second  // from SIGKILL until the kernel has cleaned up
+)
+
+// Process is one that runs in a namespace.
+type Process struct {
+	PID     int
+	Program string
+}
+
+// Processes lists what runs in the namespace.
+func (s *Namespace) Processes() ([]Process, error) {
+	of, err := processesOf([]*Namespace{s})
+	return of[s.Node], err
+}
+
+// processesOf lists what runs in each namespace, by node.
+func processesOf(spaces []*Namespace) (map[string][]Process, error) {
+	nodes := map[string]string{} // by what /proc/PID/ns/net says
+	for _, space := range spaces {
+		info, err := os.Stat(space.path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		nodes[fmt.Sprintf("net:[%d]", info.Sys().(*syscall.Stat_t).Ino)] = space.Node
+	}
+	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]Process{}
+	for _, link := range links {
+		where, err := os.Readlink(link)
+		if err != nil {
+			continue // it has ended, or is nobody's any more
+		}
+		if node, ours := nodes[where]; ours {
+			pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
+			found[node] = append(found[node], Process{pid, programOf(pid)})
+		}
+	}
+	return found, nil
+}
+
+func programOf(pid int) string {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return "?"
+	}
+	return strings.TrimSpace(string(name))
+}
+
+// Signal sends a signal to all that runs in the namespace.
+func (s *Namespace) Signal(signal syscall.Signal) error { return signalAll([]*Namespace{s}, signal) }
+
+func signalAll(spaces []*Namespace, signal syscall.Signal) error {
+	of, err := processesOf(spaces)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for node, processes := range of {
+		for _, p := range processes {
+			if err := syscall.Kill(p.PID, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+				errs = append(errs, fmt.Errorf("%s: process %d (%s): %w", node, p.PID, p.Program, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Empty asks all that runs in the namespace to end, and kills what does not.
+func (s *Namespace) Empty() error { return emptyAll([]*Namespace{s}) }
+
+func emptyAll(spaces []*Namespace) error {
+	if err := signalAll(spaces, syscall.SIGTERM); err != nil {
+		return err
+	}
+	_ = signalAll(spaces, syscall.SIGCONT) // what is frozen cannot end
+	if untilEmpty(spaces, stopTimeout) == nil {
+		return nil
+	}
+	if err := signalAll(spaces, syscall.SIGKILL); err != nil {
+		return err
+	}
+	return untilEmpty(spaces, goneTimeout)
+}
+
+// untilEmpty waits until nothing runs in the namespaces any more.
+func untilEmpty(spaces []*Namespace, timeout time.Duration) error {
+	deadline, poll := time.After(timeout), time.NewTicker(10*time.Millisecond)
+	defer poll.Stop()
+	for {
+		of, err := processesOf(spaces)
+		if err != nil || len(of) == 0 {
+			return err
+		}
+		select {
+		case <-poll.C:
+		case <-deadline:
+			return fmt.Errorf("still running: %v", of)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+// Package topology says what a lab consists of: it reads a topology's file and derives every namespace, interface and
+// address from it. It builds nothing and knows no kernel: lab/network does what this says.
+//
+// Whatever a name says is fixed by the file: engine-7 has the same addresses whichever process attaches it, and when.
+package topology
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Kinds of routers.
+const (
+	FRR  = "frr"
+	BIRD = "bird"
+)
+
+// Topology is one file, checked.
+type Topology struct {
+	Name       string         `toml:"name"`
+	VIPs       []netip.Prefix `toml:"vips"` // engines take what is sent to these, and may announce addresses of them
+	Router     Router         `toml:"router"`
+	Management Group          `toml:"management"` // its count is not used: the controller and every engine
+	Engines    Group          `toml:"engines"`
+	Servers    Group          `toml:"servers"`
+	Clients    Group          `toml:"clients"`
+}
+
+// Router is how the router speaks BGP and BFD with the engines.
+type Router struct {
+	Kind         string `toml:"kind"`
+	AS           uint32 `toml:"as"`
+	EnginesAS    uint32 `toml:"engines_as"`
+	KeepaliveS   int    `toml:"keepalive_s"`
+	HoldS        int    `toml:"hold_s"`
+	MaximumPaths int    `toml:"maximum_paths"`
+	BFDms        int    `toml:"bfd_ms"` // interval of BFD; 0: none
+	Password     string `toml:"password"`
+}
+
+// Group is hosts of one kind on one network.
+type Group struct {
+	Subnets   []netip.Prefix `toml:"subnets"`
+	Count     int            `toml:"count"`
+	Max       int            `toml:"max"`       // 0: count
+	Addresses int            `toml:"addresses"` // of each host; 0: one
+}
+
+// BFD is the interval of BFD; 0: none.
+func (r Router) BFD() time.Duration { return time.Duration(r.BFDms) * time.Millisecond }
+
+// Load reads a file.
+func Load(path string) (Topology, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Topology{}, err
+	}
+	t, err := Parse(string(text))
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// Parse reads the text of a file; a key that it does not know is an error.
+func Parse(text string) (Topology, error) {
+	var t Topology
+	read, err := toml.Decode(text, &t)
+	if err != nil {
+		return t, err
+	}
+	if unknown := read.Undecoded(); len(unknown) > 0 {
+		return t, fmt.Errorf("%s: is unknown", unknown[0])
+	}
+	return t, t.Check()
+}
+
+// name goes into the names of namespaces and files; one of 32 characters leaves room for a unix socket's path.
+var name = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+const enginesMax = 64 // what the seed had, and as many paths as its router balances over
+
+// Check names the field that is wrong, and says what it may be.
+func (t Topology) Check() error {
+	if !name.MatchString(t.Name) {
+		return fmt.Errorf("name: %q is not 1 to 32 small letters, digits and -", t.Name)
+	}
+	if len(t.VIPs) == 0 {
+		return fmt.Errorf("vips: give at least one prefix")
+	}
+	if err := t.Router.check(); err != nil {
+		return fmt.Errorf("router: %w", err)
+	}
+	for _, g := range []struct {
+		name     string
+		group    Group
+		min, max int
+	}{{"management", t.Management, 0, 0}, {"engines", t.Engines, 0, enginesMax}, {"servers", t.Servers, 1, 64}, {"clients", t.Clients, 1, 64}} {
+		if err := g.group.check(g.min, g.max); err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+	}
+	return t.checkOverlap()
+}
+
+func (r Router) check() error {
+	switch {
+	case r.Kind != FRR && r.Kind != BIRD:
+		return fmt.Errorf("kind: %q is neither %q nor %q", r.Kind, FRR, BIRD)
+	case r.AS == 0 || r.EnginesAS == 0:
+		return fmt.Errorf("as, engines_as: give the numbers of autonomous systems")
+	case r.KeepaliveS < 1 || r.HoldS < 3*r.KeepaliveS || r.HoldS > 65535:
+		return fmt.Errorf("hold_s: must be at least three times keepalive_s, which is at least 1")
+	case r.MaximumPaths < 1 || r.MaximumPaths > enginesMax:
+		return fmt.Errorf("maximum_paths: must be 1 to %d", enginesMax)
+	case r.BFDms != 0 && (r.BFDms < 50 || r.BFDms > 4000):
+		return fmt.Errorf("bfd_ms: must be 50 to 4000, or 0 for no BFD")
+	}
+	return nil
+}
+
+func (g Group) check(min, max int) error {
+	if len(g.Subnets) == 0 {
+		return fmt.Errorf("subnets: give at least one")
+	}
+	if g.Count < min || g.Count > g.limit() || g.limit() > max {
+		return fmt.Errorf("count: must be %d to %d", min, max)
+	}
+	last := firstHost + g.limit()*g.each()
+	for _, subnet := range g.Subnets {
+		if subnet != subnet.Masked() {
+			return fmt.Errorf("subnets: %s has host bits: it is %s", subnet, subnet.Masked())
+		}
+		if bits := subnet.Addr().BitLen() - subnet.Bits(); bits < 8 || last > 254 {
+			return fmt.Errorf("subnets: %s is too small: a subnet is at least a /24 or /120, and takes up to 243 addresses", subnet)
+		}
+	}
+	return nil
+}
+
+func (t Topology) checkOverlap() error {
+	var seen []netip.Prefix
+	for _, prefixes := range [][]netip.Prefix{t.Management.Subnets, t.Engines.Subnets, t.Servers.Subnets, t.Clients.Subnets, t.VIPs} {
+		for _, prefix := range prefixes {
+			for _, other := range seen {
+				if prefix.Overlaps(other) {
+					return fmt.Errorf("%s and %s overlap", other, prefix)
+				}
+			}
+			seen = append(seen, prefix)
+		}
+	}
+	return nil
+}
+
+func (g Group) limit() int { return max(g.Count, g.Max) }
+func (g Group) each() int  { return max(1, g.Addresses) }
