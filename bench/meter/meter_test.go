@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -91,15 +92,17 @@ func TestPrivateMemoryGrowsByWhatIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written := make([]byte, 64<<20)
+	// Not from Go's heap, of which a race detector keeps books of several times its size.
+	written, err := syscall.Mmap(-1, 0, 64<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Munmap(written) }()
 	for i := range written {
 		written[i] = 1
 	}
 	after, err := Private(os.Getpid())
 	if grown := after - before; err != nil || grown < 48<<20 || grown > 80<<20 {
 		t.Errorf("grown by %d bytes: %v", grown, err)
-	}
-	if written[len(written)/2] != 1 {
-		t.Error("what was written is kept until here")
 	}
 }
