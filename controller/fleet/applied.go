@@ -5,12 +5,13 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/plan"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
 // parts are the uuids of what a virtual service is made of on an engine.
 func parts(vs *model.VirtualService) []string {
-	list := []string{vs.UUID}
+	list := []string{vs.UUID, plan.AdvertisementUUID(vs.UUID)}
 	for _, certificate := range vs.Certificates {
 		list = append(list, certificate.UUID)
 	}
@@ -37,6 +38,9 @@ func concernsOf(vs *model.VirtualService) map[string]bool {
 	}
 	if vs.SSLProfile != nil {
 		concerns[vs.SSLProfile.UUID] = true
+	}
+	if vs.VrfContext != nil && vs.EnableRHI {
+		concerns[vs.VrfContext.UUID] = true
 	}
 	return concerns
 }

@@ -28,6 +28,7 @@ type builder struct {
 	sslProfiles         table[schema.SSLProfile]
 	pkiProfiles         table[schema.PKIProfile]
 	vsVips              table[schema.VsVip]
+	vrfContexts         table[schema.VrfContext]
 	certificates        table[Certificate]
 	monitors            table[HealthMonitor]
 	pools               table[Pool]
@@ -45,6 +46,7 @@ func (b *builder) read() {
 	b.sslProfiles = read(b, "sslprofile", itself[schema.SSLProfile])
 	b.pkiProfiles = read(b, "pkiprofile", itself[schema.PKIProfile])
 	b.vsVips = read(b, "vsvip", itself[schema.VsVip])
+	b.vrfContexts = read(b, "vrfcontext", itself[schema.VrfContext])
 	b.certificates = read(b, "sslkeyandcertificate", b.certificate)
 	b.monitors = read(b, "healthmonitor", monitor)
 	b.pools = read(b, "pool", b.pool)
@@ -90,6 +92,7 @@ func (b *builder) model(revision int64) *Model {
 		Pools:           sorted(b.pools),
 		Groups:          sorted(b.groups),
 		Engines:         sorted(b.engines),
+		VrfContexts:     sorted(b.vrfContexts),
 	}
 }
 

@@ -16,12 +16,15 @@ type Model struct {
 	Pools           []*Pool
 	Groups          []*Group
 	Engines         []*Engine
+	VrfContexts     []*schema.VrfContext
 }
 
 // VirtualService is a virtual service with all that it needs to serve. What could not be found is nil, and a Finding.
-// Its Vips are those of its VsVip where it has one.
+// Its Vips are those of its VsVip where it has one, and so is how they are advertised.
 type VirtualService struct {
 	schema.VirtualService
+	SharedVip          *schema.VsVip // nil: its addresses are its own
+	VrfContext         *schema.VrfContext
 	Addresses          []netip.Addr // of its Vips; those that are enabled
 	ApplicationProfile *schema.ApplicationProfile
 	HTTP               *schema.HTTPProfile   // nil: its application profile is not one of HTTP

@@ -75,9 +75,11 @@ func (b *builder) resolveVirtualService(vs *VirtualService) {
 		vs.Group.VirtualServices = append(vs.Group.VirtualServices, vs)
 	}
 	b.resolveProfiles(from, vs)
-	if shared := follow(from, b.vsVips, "vsvip_ref", vs.VsVipRef); shared != nil {
-		vs.Vips = shared.Vips
+	vrfRef := vs.VrfContextRef
+	if vs.SharedVip = follow(from, b.vsVips, "vsvip_ref", vs.VsVipRef); vs.SharedVip != nil {
+		vs.Vips, vrfRef = vs.SharedVip.Vips, vs.SharedVip.VrfContextRef
 	}
+	vs.VrfContext = follow(from, b.vrfContexts, "vrf_context_ref", vrfRef)
 	vs.Addresses = addresses(vs.Vips)
 }
 

@@ -2,7 +2,7 @@
 // place and link. Units and names of the API end here; what an engine cannot do yet is a finding, not a surprise.
 //
 // compile.go puts a Plan together; service.go is one virtual service; http, l4, tcp, tls, servertls, pool and monitor
-// convert one object each; unheeded names the settings without effect; cipherlist reads cipher strings; delta is the
+// convert one object each; advertisement and bgp are the routes to a virtual service and who is told of them; unheeded names the settings without effect; cipherlist reads cipher strings; delta is the
 // difference of two Plans.
 package plan
 
@@ -20,13 +20,13 @@ import (
 
 // Compiler makes the Plans of one model. What several engines serve is compiled once.
 type Compiler struct {
-	revision uint64
-	drafts   map[*model.VirtualService]*draft
+	model  *model.Model
+	drafts map[*model.VirtualService]*draft
 }
 
 // NewCompiler starts with nothing compiled. It is for one goroutine.
 func NewCompiler(m *model.Model) *Compiler {
-	return &Compiler{revision: uint64(m.Revision), drafts: map[*model.VirtualService]*draft{}}
+	return &Compiler{model: m, drafts: map[*model.VirtualService]*draft{}}
 }
 
 // Compile makes the Plan of one engine, its resources sorted by uuid. A virtual service that cannot be served is left
@@ -39,7 +39,8 @@ func (c *Compiler) Compile(placement place.Placement, engineUUID string, before 
 		}
 		assembly.add(c.drafts[vs])
 	}
-	return assembly.plan(c.revision), sortFindings(assembly.findings)
+	assembly.speakBGP(c.model, engineUUID)
+	return assembly.plan(uint64(c.model.Revision)), sortFindings(assembly.findings)
 }
 
 func incumbentsFirst(services []*model.VirtualService, before *enginev1.Plan) []*model.VirtualService {
@@ -63,6 +64,8 @@ type assembly struct {
 	resources map[string]*enginev1.Resource
 	findings  []model.Finding
 	taken     map[netip.AddrPort]string // by which virtual service
+
+	advertised []*draft // those with an advertisement
 }
 
 func (a *assembly) add(draft *draft) {
@@ -78,6 +81,9 @@ func (a *assembly) add(draft *draft) {
 	}
 	for _, resource := range draft.parts {
 		a.resources[resource.GetUuid()] = resource
+	}
+	if draft.advertisement != nil {
+		a.advertised = append(a.advertised, draft)
 	}
 	for _, listener := range draft.service.GetListeners() {
 		a.taken[addressOf(listener)] = draft.subject.name

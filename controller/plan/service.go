@@ -20,6 +20,8 @@ type draft struct {
 	service *dataplanev1.VirtualService
 	parts   []*enginev1.Resource
 	report  report
+
+	advertisement *enginev1.Resource // nil: its addresses are not advertised
 }
 
 func newDraft(vs *model.VirtualService) *draft {
@@ -51,6 +53,7 @@ func newDraft(vs *model.VirtualService) *draft {
 		Uuid: vs.UUID,
 		Body: &enginev1.Resource_VirtualService{VirtualService: d.service},
 	})
+	d.advertisement = advertisement(d.subject, vs, &d.report)
 	return d
 }
 

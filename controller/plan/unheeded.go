@@ -29,6 +29,8 @@ var unheededOfVirtualService = []unheeded[model.VirtualService]{
 		"engines connect to servers from their own address yet: has no effect"},
 	{"use_vip_as_snat", func(vs *model.VirtualService) bool { return vs.UseVipAsSnat },
 		"engines connect to servers from their own address yet: has no effect"},
+	{"enable_rhi_snat", func(vs *model.VirtualService) bool { return vs.EnableRHISnat },
+		"engines connect to servers from their own address yet: has no effect"},
 	{"close_client_conn_on_config_update", func(vs *model.VirtualService) bool { return vs.CloseClientsOnChanges },
 		"engines keep connections over a change: has no effect"},
 	{"remove_listening_port_on_vs_down", func(vs *model.VirtualService) bool { return vs.RemovePortWhenDown },

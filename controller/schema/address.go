@@ -34,6 +34,14 @@ type IPAddrPrefix struct {
 	Mask   uint32  `json:"mask" max:"128" required:"true"`
 }
 
+// Contains tells whether an address is in the subnet.
+func (p *IPAddrPrefix) Contains(address netip.Addr) bool { return p.Prefix().Contains(address) }
+
+// Prefix reads the subnet, host bits cleared; it is invalid if its address or its mask is.
+func (p *IPAddrPrefix) Prefix() netip.Prefix {
+	return netip.PrefixFrom(p.IPAddr.Address(), int(p.Mask)).Masked()
+}
+
 // Address reads the address; it is invalid if this is a DNS name.
 func (a *IPAddr) Address() netip.Addr {
 	address, err := netip.ParseAddr(a.Addr)

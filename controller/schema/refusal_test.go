@@ -10,6 +10,12 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 	server := func(rest string) string {
 		return `{"name":"p","servers":[{"ip":{"addr":"10.0.0.1","type":"V4"}},` + rest + `]}`
 	}
+	bgp := func(settings, peers string) string {
+		if !strings.Contains(settings, "ibgp") {
+			settings += `"ibgp":true,`
+		}
+		return `{"name":"v","bgp_profile":{"local_as":65000,` + settings + `"peers":[` + peers + `]}}`
+	}
 	for _, c := range []struct{ kind, body, want string }{
 		{"pool", `{`, `pool: the body is not JSON: unexpected EOF`},
 		{"pool", `[]`, `pool: the body is not a JSON object`},
@@ -101,6 +107,29 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 		{"serviceenginegroup", `{"name":"g","min_cpu_usage":60,"max_cpu_usage":60}`, `serviceenginegroup: min_cpu_usage: is not less than max_cpu_usage`},
 		{"analyticsprofile", `{"name":"a","apdex_rtt_tolerated_factor":"much"}`, `analyticsprofile: apdex_rtt_tolerated_factor: "much" is not a number`},
 		{"analyticsprofile", `{"name":"a","apdex_rtt_tolerated_factor":"NaN"}`, `analyticsprofile: apdex_rtt_tolerated_factor: "NaN" is not a number`},
+		{"vrfcontext", bgp(``, `{"remote_as":65000}`), `vrfcontext: bgp_profile.peers[0].peer_ip: is required, or peer_ip6`},
+		{"vrfcontext", bgp(``, `{"peer_ip":{"addr":"2001:db8::1"}}`), `vrfcontext: bgp_profile.peers[0].peer_ip.type: V6 does not fit; give V4`},
+		{"vrfcontext", bgp(``, `{"peer_ip6":{"addr":"router.example"}}`), `vrfcontext: bgp_profile.peers[0].peer_ip6.type: DNS does not fit; give V6`},
+		{"vrfcontext", bgp(``, `{"peer_ip":{"addr":"10.0.0.1"},"subnet":{"ip_addr":{"addr":"10.0.1.0"},"mask":24}}`),
+			`vrfcontext: bgp_profile.peers[0].subnet: 10.0.1.0/24 does not contain 10.0.0.1`},
+		{"vrfcontext", bgp(``, `{"peer_ip":{"addr":"10.0.0.1"}},{"peer_ip":{"addr":"10.0.0.1"}}`),
+			`vrfcontext: bgp_profile.peers[1]: 10.0.0.1 is already peers[0]`},
+		{"vrfcontext", bgp(``, `{"peer_ip":{"addr":"10.0.0.1"},"remote_as":65001}`),
+			`vrfcontext: bgp_profile.peers[0].remote_as: 65001 is another system than the engines' 65000; give that, or ibgp false`},
+		{"vrfcontext", bgp(`"ibgp":false,`, `{"peer_ip":{"addr":"10.0.0.1"}}`), `vrfcontext: bgp_profile.peers[0].remote_as: is required by ibgp false`},
+		{"vrfcontext", bgp(`"ibgp":false,`, `{"peer_ip":{"addr":"10.0.0.1"},"remote_as":65000}`),
+			`vrfcontext: bgp_profile.peers[0].remote_as: 65000 is the system of the engines too; give another, or ibgp true`},
+		{"vrfcontext", bgp(``, `{"peer_ip":{"addr":"10.0.0.1"},"md5_secret":"`+strings.Repeat("x", 81)+`"}`),
+			`vrfcontext: bgp_profile.peers[0].md5_secret: is longer than 80 bytes`},
+		{"vrfcontext", bgp(``, `{"peer_ip":{"addr":"10.0.0.1"},"hold_time":9,"keepalive_interval":9}`),
+			`vrfcontext: bgp_profile.peers[0].keepalive_interval: 9 is not less than hold_time 9`},
+		{"vrfcontext", bgp(`"hold_time":60,`, ``), `vrfcontext: bgp_profile.keepalive_interval: is not less than hold_time`},
+		{"vrfcontext", bgp(`"community":["65000:1","65536:1"],`, ``), `vrfcontext: bgp_profile.community[1]: "65536:1" is not a community; ` +
+			`give two numbers of 0 to 65535 as 65000:100, or one of internet, no-export, no-advertise, local-AS`},
+		{"vrfcontext", bgp(`"ip_communities":[{"ip_begin":{"addr":"10.0.0.2"},"ip_end":{"addr":"10.0.0.1"}}],`, ``),
+			`vrfcontext: bgp_profile.ip_communities[0].ip_end: 10.0.0.1 does not come after ip_begin 10.0.0.2`},
+		{"vrfcontext", `{"name":"v","bgp_profile":{"ibgp":true}}`, `vrfcontext: bgp_profile.local_as: is required`},
+		{"vrfcontext", `{"name":"v","bfd_profile":{"minrx":40}}`, `vrfcontext: bfd_profile.minrx: 40 is out of range; give 50 to 4000`},
 		{"user", `{"full_name":"Bob"}`, `user: username: is required`},
 	} {
 		k := kindByName[c.kind]

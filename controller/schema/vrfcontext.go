@@ -1,6 +1,6 @@
 package schema
 
-// VrfContext is a routing table of its own.
+// VrfContext is a routing table of its own, and how engines tell routers of the addresses in it.
 type VrfContext struct {
 	Identity
 	Named
@@ -11,6 +11,8 @@ type VrfContext struct {
 	SystemDefault bool          `json:"system_default" default:"false"`
 	LLDPEnable    bool          `json:"lldp_enable" default:"true"`
 	StaticRoutes  []StaticRoute `json:"static_routes" items:"1000"`
+	BGP           *BGPProfile   `json:"bgp_profile"`
+	BFD           *BFDProfile   `json:"bfd_profile"`
 }
 
 // StaticRoute sends a prefix to a next hop.
@@ -20,4 +22,19 @@ type StaticRoute struct {
 	RouteID string        `json:"route_id" required:"true"`
 	IfName  string        `json:"if_name"`
 	Labels  []KeyValue    `json:"labels" items:"1"`
+}
+
+// BFDProfile is how fast engines and routers notice that the other is gone. Avi takes no interval below 500 ms; a virtual
+// routing context without this profile has 300 ms (plan).
+type BFDProfile struct {
+	MinTxMs    uint32 `json:"mintx" min:"50" max:"4000" default:"1000"`
+	MinRxMs    uint32 `json:"minrx" min:"50" max:"4000" default:"1000"`
+	Multiplier uint32 `json:"multi" min:"3" max:"255" default:"3"`
+}
+
+func (v *VrfContext) check() *FieldError {
+	if v.BGP == nil {
+		return nil
+	}
+	return v.BGP.check("bgp_profile.")
 }

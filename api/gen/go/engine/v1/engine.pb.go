@@ -186,6 +186,119 @@ func (DataplaneState) EnumDescriptor() ([]byte, []int) {
 	return file_engine_v1_engine_proto_rawDescGZIP(), []int{2}
 }
 
+type BgpState int32
+
+const (
+	BgpState_BGP_STATE_UNSPECIFIED  BgpState = 0
+	BgpState_BGP_STATE_IDLE         BgpState = 1
+	BgpState_BGP_STATE_CONNECT      BgpState = 2
+	BgpState_BGP_STATE_ACTIVE       BgpState = 3
+	BgpState_BGP_STATE_OPEN_SENT    BgpState = 4
+	BgpState_BGP_STATE_OPEN_CONFIRM BgpState = 5
+	BgpState_BGP_STATE_ESTABLISHED  BgpState = 6
+)
+
+// Enum value maps for BgpState.
+var (
+	BgpState_name = map[int32]string{
+		0: "BGP_STATE_UNSPECIFIED",
+		1: "BGP_STATE_IDLE",
+		2: "BGP_STATE_CONNECT",
+		3: "BGP_STATE_ACTIVE",
+		4: "BGP_STATE_OPEN_SENT",
+		5: "BGP_STATE_OPEN_CONFIRM",
+		6: "BGP_STATE_ESTABLISHED",
+	}
+	BgpState_value = map[string]int32{
+		"BGP_STATE_UNSPECIFIED":  0,
+		"BGP_STATE_IDLE":         1,
+		"BGP_STATE_CONNECT":      2,
+		"BGP_STATE_ACTIVE":       3,
+		"BGP_STATE_OPEN_SENT":    4,
+		"BGP_STATE_OPEN_CONFIRM": 5,
+		"BGP_STATE_ESTABLISHED":  6,
+	}
+)
+
+func (x BgpState) Enum() *BgpState {
+	p := new(BgpState)
+	*p = x
+	return p
+}
+
+func (x BgpState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BgpState) Descriptor() protoreflect.EnumDescriptor {
+	return file_engine_v1_engine_proto_enumTypes[3].Descriptor()
+}
+
+func (BgpState) Type() protoreflect.EnumType {
+	return &file_engine_v1_engine_proto_enumTypes[3]
+}
+
+func (x BgpState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BgpState.Descriptor instead.
+func (BgpState) EnumDescriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{3}
+}
+
+type BfdState int32
+
+const (
+	BfdState_BFD_STATE_OFF  BfdState = 0 // the peer is spoken to without BFD
+	BfdState_BFD_STATE_DOWN BfdState = 1
+	BfdState_BFD_STATE_INIT BfdState = 2
+	BfdState_BFD_STATE_UP   BfdState = 3
+)
+
+// Enum value maps for BfdState.
+var (
+	BfdState_name = map[int32]string{
+		0: "BFD_STATE_OFF",
+		1: "BFD_STATE_DOWN",
+		2: "BFD_STATE_INIT",
+		3: "BFD_STATE_UP",
+	}
+	BfdState_value = map[string]int32{
+		"BFD_STATE_OFF":  0,
+		"BFD_STATE_DOWN": 1,
+		"BFD_STATE_INIT": 2,
+		"BFD_STATE_UP":   3,
+	}
+)
+
+func (x BfdState) Enum() *BfdState {
+	p := new(BfdState)
+	*p = x
+	return p
+}
+
+func (x BfdState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BfdState) Descriptor() protoreflect.EnumDescriptor {
+	return file_engine_v1_engine_proto_enumTypes[4].Descriptor()
+}
+
+func (BfdState) Type() protoreflect.EnumType {
+	return &file_engine_v1_engine_proto_enumTypes[4]
+}
+
+func (x BfdState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BfdState.Descriptor instead.
+func (BfdState) EnumDescriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{4}
+}
+
 type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         string                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
@@ -669,6 +782,8 @@ type Resource struct {
 	//	*Resource_Certificate
 	//	*Resource_HealthMonitor
 	//	*Resource_PkiProfile
+	//	*Resource_BgpRouter
+	//	*Resource_Advertisement
 	Body          isResource_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -763,6 +878,24 @@ func (x *Resource) GetPkiProfile() *v1.PkiProfile {
 	return nil
 }
 
+func (x *Resource) GetBgpRouter() *BgpRouter {
+	if x != nil {
+		if x, ok := x.Body.(*Resource_BgpRouter); ok {
+			return x.BgpRouter
+		}
+	}
+	return nil
+}
+
+func (x *Resource) GetAdvertisement() *Advertisement {
+	if x != nil {
+		if x, ok := x.Body.(*Resource_Advertisement); ok {
+			return x.Advertisement
+		}
+	}
+	return nil
+}
+
 type isResource_Body interface {
 	isResource_Body()
 }
@@ -787,6 +920,14 @@ type Resource_PkiProfile struct {
 	PkiProfile *v1.PkiProfile `protobuf:"bytes,6,opt,name=pki_profile,json=pkiProfile,proto3,oneof"`
 }
 
+type Resource_BgpRouter struct {
+	BgpRouter *BgpRouter `protobuf:"bytes,7,opt,name=bgp_router,json=bgpRouter,proto3,oneof"`
+}
+
+type Resource_Advertisement struct {
+	Advertisement *Advertisement `protobuf:"bytes,8,opt,name=advertisement,proto3,oneof"`
+}
+
 func (*Resource_VirtualService) isResource_Body() {}
 
 func (*Resource_Pool) isResource_Body() {}
@@ -796,6 +937,426 @@ func (*Resource_Certificate) isResource_Body() {}
 func (*Resource_HealthMonitor) isResource_Body() {}
 
 func (*Resource_PkiProfile) isResource_Body() {}
+
+func (*Resource_BgpRouter) isResource_Body() {}
+
+func (*Resource_Advertisement) isResource_Body() {}
+
+// How the engine speaks BGP; there is one in a Plan at most.
+type BgpRouter struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"` // of the virtual routing context
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	LocalAs       uint32                 `protobuf:"varint,3,opt,name=local_as,json=localAs,proto3" json:"local_as,omitempty"`
+	Peers         []*BgpPeer             `protobuf:"bytes,4,rep,name=peers,proto3" json:"peers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BgpRouter) Reset() {
+	*x = BgpRouter{}
+	mi := &file_engine_v1_engine_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BgpRouter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BgpRouter) ProtoMessage() {}
+
+func (x *BgpRouter) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BgpRouter.ProtoReflect.Descriptor instead.
+func (*BgpRouter) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *BgpRouter) GetUuid() string {
+	if x != nil {
+		return x.Uuid
+	}
+	return ""
+}
+
+func (x *BgpRouter) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *BgpRouter) GetLocalAs() uint32 {
+	if x != nil {
+		return x.LocalAs
+	}
+	return 0
+}
+
+func (x *BgpRouter) GetPeers() []*BgpPeer {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+// One session with a router.
+type BgpPeer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // IPv4 or IPv6 literal; routes of the same family are told to it
+	Subnet        string                 `protobuf:"bytes,2,opt,name=subnet,proto3" json:"subnet,omitempty"`   // "10.0.0.0/24": an engine with no address in it leaves the peer alone; empty: all engines may speak to it
+	Label         string                 `protobuf:"bytes,3,opt,name=label,proto3" json:"label,omitempty"`
+	LocalAs       uint32                 `protobuf:"varint,4,opt,name=local_as,json=localAs,proto3" json:"local_as,omitempty"`
+	RemoteAs      uint32                 `protobuf:"varint,5,opt,name=remote_as,json=remoteAs,proto3" json:"remote_as,omitempty"` // the same as local_as: internal BGP
+	Md5Secret     string                 `protobuf:"bytes,6,opt,name=md5_secret,json=md5Secret,proto3" json:"md5_secret,omitempty"`
+	KeepaliveS    uint32                 `protobuf:"varint,7,opt,name=keepalive_s,json=keepaliveS,proto3" json:"keepalive_s,omitempty"`
+	HoldS         uint32                 `protobuf:"varint,8,opt,name=hold_s,json=holdS,proto3" json:"hold_s,omitempty"`
+	ConnectRetryS uint32                 `protobuf:"varint,9,opt,name=connect_retry_s,json=connectRetryS,proto3" json:"connect_retry_s,omitempty"`
+	MultihopTtl   uint32                 `protobuf:"varint,10,opt,name=multihop_ttl,json=multihopTtl,proto3" json:"multihop_ttl,omitempty"` // of external BGP; 0: the router is on the same link
+	AdvertiseVips bool                   `protobuf:"varint,11,opt,name=advertise_vips,json=advertiseVips,proto3" json:"advertise_vips,omitempty"`
+	Bfd           *BfdTimers             `protobuf:"bytes,12,opt,name=bfd,proto3" json:"bfd,omitempty"` // unset: no BFD
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BgpPeer) Reset() {
+	*x = BgpPeer{}
+	mi := &file_engine_v1_engine_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BgpPeer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BgpPeer) ProtoMessage() {}
+
+func (x *BgpPeer) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BgpPeer.ProtoReflect.Descriptor instead.
+func (*BgpPeer) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *BgpPeer) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *BgpPeer) GetSubnet() string {
+	if x != nil {
+		return x.Subnet
+	}
+	return ""
+}
+
+func (x *BgpPeer) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *BgpPeer) GetLocalAs() uint32 {
+	if x != nil {
+		return x.LocalAs
+	}
+	return 0
+}
+
+func (x *BgpPeer) GetRemoteAs() uint32 {
+	if x != nil {
+		return x.RemoteAs
+	}
+	return 0
+}
+
+func (x *BgpPeer) GetMd5Secret() string {
+	if x != nil {
+		return x.Md5Secret
+	}
+	return ""
+}
+
+func (x *BgpPeer) GetKeepaliveS() uint32 {
+	if x != nil {
+		return x.KeepaliveS
+	}
+	return 0
+}
+
+func (x *BgpPeer) GetHoldS() uint32 {
+	if x != nil {
+		return x.HoldS
+	}
+	return 0
+}
+
+func (x *BgpPeer) GetConnectRetryS() uint32 {
+	if x != nil {
+		return x.ConnectRetryS
+	}
+	return 0
+}
+
+func (x *BgpPeer) GetMultihopTtl() uint32 {
+	if x != nil {
+		return x.MultihopTtl
+	}
+	return 0
+}
+
+func (x *BgpPeer) GetAdvertiseVips() bool {
+	if x != nil {
+		return x.AdvertiseVips
+	}
+	return false
+}
+
+func (x *BgpPeer) GetBfd() *BfdTimers {
+	if x != nil {
+		return x.Bfd
+	}
+	return nil
+}
+
+type BfdTimers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	MinTxMs       uint32                 `protobuf:"varint,1,opt,name=min_tx_ms,json=minTxMs,proto3" json:"min_tx_ms,omitempty"`
+	MinRxMs       uint32                 `protobuf:"varint,2,opt,name=min_rx_ms,json=minRxMs,proto3" json:"min_rx_ms,omitempty"`
+	Multiplier    uint32                 `protobuf:"varint,3,opt,name=multiplier,proto3" json:"multiplier,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BfdTimers) Reset() {
+	*x = BfdTimers{}
+	mi := &file_engine_v1_engine_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BfdTimers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BfdTimers) ProtoMessage() {}
+
+func (x *BfdTimers) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BfdTimers.ProtoReflect.Descriptor instead.
+func (*BfdTimers) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *BfdTimers) GetMinTxMs() uint32 {
+	if x != nil {
+		return x.MinTxMs
+	}
+	return 0
+}
+
+func (x *BfdTimers) GetMinRxMs() uint32 {
+	if x != nil {
+		return x.MinRxMs
+	}
+	return 0
+}
+
+func (x *BfdTimers) GetMultiplier() uint32 {
+	if x != nil {
+		return x.Multiplier
+	}
+	return 0
+}
+
+// The routes that lead to a virtual service. The engine announces one while the service is up on it: its listeners serve,
+// and its pool has a server.
+type Advertisement struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Uuid               string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"` // of the resource: that of the virtual service with a suffix
+	VirtualServiceUuid string                 `protobuf:"bytes,2,opt,name=virtual_service_uuid,json=virtualServiceUuid,proto3" json:"virtual_service_uuid,omitempty"`
+	Routes             []*Route               `protobuf:"bytes,3,rep,name=routes,proto3" json:"routes,omitempty"`
+	PeerLabels         []string               `protobuf:"bytes,4,rep,name=peer_labels,json=peerLabels,proto3" json:"peer_labels,omitempty"`                 // empty: for all peers
+	LocalPreference    uint32                 `protobuf:"varint,5,opt,name=local_preference,json=localPreference,proto3" json:"local_preference,omitempty"` // to internal peers; 0: not set
+	AsPathPrepend      uint32                 `protobuf:"varint,6,opt,name=as_path_prepend,json=asPathPrepend,proto3" json:"as_path_prepend,omitempty"`     // to external peers; times that local_as is repeated
+	WhileDown          bool                   `protobuf:"varint,7,opt,name=while_down,json=whileDown,proto3" json:"while_down,omitempty"`                   // announced though the pool has no server
+	Withdrawn          bool                   `protobuf:"varint,8,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`                                    // served, and not announced: clients are to come to other engines
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *Advertisement) Reset() {
+	*x = Advertisement{}
+	mi := &file_engine_v1_engine_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Advertisement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Advertisement) ProtoMessage() {}
+
+func (x *Advertisement) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Advertisement.ProtoReflect.Descriptor instead.
+func (*Advertisement) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Advertisement) GetUuid() string {
+	if x != nil {
+		return x.Uuid
+	}
+	return ""
+}
+
+func (x *Advertisement) GetVirtualServiceUuid() string {
+	if x != nil {
+		return x.VirtualServiceUuid
+	}
+	return ""
+}
+
+func (x *Advertisement) GetRoutes() []*Route {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
+func (x *Advertisement) GetPeerLabels() []string {
+	if x != nil {
+		return x.PeerLabels
+	}
+	return nil
+}
+
+func (x *Advertisement) GetLocalPreference() uint32 {
+	if x != nil {
+		return x.LocalPreference
+	}
+	return 0
+}
+
+func (x *Advertisement) GetAsPathPrepend() uint32 {
+	if x != nil {
+		return x.AsPathPrepend
+	}
+	return 0
+}
+
+func (x *Advertisement) GetWhileDown() bool {
+	if x != nil {
+		return x.WhileDown
+	}
+	return false
+}
+
+func (x *Advertisement) GetWithdrawn() bool {
+	if x != nil {
+		return x.Withdrawn
+	}
+	return false
+}
+
+type Route struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // IPv4 or IPv6 literal, announced as a /32 or a /128
+	Communities   []uint32               `protobuf:"varint,2,rep,packed,name=communities,proto3" json:"communities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Route) Reset() {
+	*x = Route{}
+	mi := &file_engine_v1_engine_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Route) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Route) ProtoMessage() {}
+
+func (x *Route) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Route.ProtoReflect.Descriptor instead.
+func (*Route) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Route) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Route) GetCommunities() []uint32 {
+	if x != nil {
+		return x.Communities
+	}
+	return nil
+}
 
 // A pool is the data plane's business, its monitors are the agent's.
 type Pool struct {
@@ -808,7 +1369,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_engine_v1_engine_proto_msgTypes[9]
+	mi := &file_engine_v1_engine_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +1381,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[9]
+	mi := &file_engine_v1_engine_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +1394,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{9}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Pool) GetPool() *v1.Pool {
@@ -869,7 +1430,7 @@ type HealthMonitor struct {
 
 func (x *HealthMonitor) Reset() {
 	*x = HealthMonitor{}
-	mi := &file_engine_v1_engine_proto_msgTypes[10]
+	mi := &file_engine_v1_engine_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +1442,7 @@ func (x *HealthMonitor) String() string {
 func (*HealthMonitor) ProtoMessage() {}
 
 func (x *HealthMonitor) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[10]
+	mi := &file_engine_v1_engine_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +1455,7 @@ func (x *HealthMonitor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthMonitor.ProtoReflect.Descriptor instead.
 func (*HealthMonitor) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{10}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HealthMonitor) GetUuid() string {
@@ -990,7 +1551,7 @@ type HttpCheck struct {
 
 func (x *HttpCheck) Reset() {
 	*x = HttpCheck{}
-	mi := &file_engine_v1_engine_proto_msgTypes[11]
+	mi := &file_engine_v1_engine_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1563,7 @@ func (x *HttpCheck) String() string {
 func (*HttpCheck) ProtoMessage() {}
 
 func (x *HttpCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[11]
+	mi := &file_engine_v1_engine_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1576,7 @@ func (x *HttpCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpCheck.ProtoReflect.Descriptor instead.
 func (*HttpCheck) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{11}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HttpCheck) GetRequest() string {
@@ -1086,7 +1647,7 @@ type TcpCheck struct {
 
 func (x *TcpCheck) Reset() {
 	*x = TcpCheck{}
-	mi := &file_engine_v1_engine_proto_msgTypes[12]
+	mi := &file_engine_v1_engine_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1659,7 @@ func (x *TcpCheck) String() string {
 func (*TcpCheck) ProtoMessage() {}
 
 func (x *TcpCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[12]
+	mi := &file_engine_v1_engine_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1111,7 +1672,7 @@ func (x *TcpCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpCheck.ProtoReflect.Descriptor instead.
 func (*TcpCheck) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{12}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TcpCheck) GetRequest() string {
@@ -1153,6 +1714,7 @@ type Report struct {
 	//	*Report_Verdicts
 	//	*Report_Sample
 	//	*Report_Event
+	//	*Report_Routing
 	Body          isReport_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1160,7 +1722,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_engine_v1_engine_proto_msgTypes[13]
+	mi := &file_engine_v1_engine_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1172,7 +1734,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[13]
+	mi := &file_engine_v1_engine_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1185,7 +1747,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{13}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Report) GetBody() isReport_Body {
@@ -1258,6 +1820,15 @@ func (x *Report) GetEvent() *Event {
 	return nil
 }
 
+func (x *Report) GetRouting() *Routing {
+	if x != nil {
+		if x, ok := x.Body.(*Report_Routing); ok {
+			return x.Routing
+		}
+	}
+	return nil
+}
+
 type isReport_Body interface {
 	isReport_Body()
 }
@@ -1290,6 +1861,10 @@ type Report_Event struct {
 	Event *Event `protobuf:"bytes,7,opt,name=event,proto3,oneof"`
 }
 
+type Report_Routing struct {
+	Routing *Routing `protobuf:"bytes,8,opt,name=routing,proto3,oneof"` // on change
+}
+
 func (*Report_Hello) isReport_Body() {}
 
 func (*Report_Ack) isReport_Body() {}
@@ -1304,6 +1879,8 @@ func (*Report_Sample) isReport_Body() {}
 
 func (*Report_Event) isReport_Body() {}
 
+func (*Report_Routing) isReport_Body() {}
+
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
@@ -1311,13 +1888,14 @@ type Hello struct {
 	Resources     *Resources             `protobuf:"bytes,3,opt,name=resources,proto3" json:"resources,omitempty"`
 	Status        *Status                `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
 	Verdicts      *ServerVerdicts        `protobuf:"bytes,5,opt,name=verdicts,proto3" json:"verdicts,omitempty"` // all of them
+	Routing       *Routing               `protobuf:"bytes,6,opt,name=routing,proto3" json:"routing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_engine_v1_engine_proto_msgTypes[14]
+	mi := &file_engine_v1_engine_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1907,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[14]
+	mi := &file_engine_v1_engine_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1920,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{14}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Hello) GetVersion() string {
@@ -1380,6 +1958,13 @@ func (x *Hello) GetVerdicts() *ServerVerdicts {
 	return nil
 }
 
+func (x *Hello) GetRouting() *Routing {
+	if x != nil {
+		return x.Routing
+	}
+	return nil
+}
+
 type Resources struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cores         uint32                 `protobuf:"varint,1,opt,name=cores,proto3" json:"cores,omitempty"`
@@ -1392,7 +1977,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_engine_v1_engine_proto_msgTypes[15]
+	mi := &file_engine_v1_engine_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1989,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[15]
+	mi := &file_engine_v1_engine_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +2002,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{15}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Resources) GetCores() uint32 {
@@ -1459,7 +2044,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_engine_v1_engine_proto_msgTypes[16]
+	mi := &file_engine_v1_engine_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +2056,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[16]
+	mi := &file_engine_v1_engine_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +2069,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{16}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Ack) GetRevision() uint64 {
@@ -1520,7 +2105,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_engine_v1_engine_proto_msgTypes[17]
+	mi := &file_engine_v1_engine_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +2117,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[17]
+	mi := &file_engine_v1_engine_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +2130,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{17}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Nack) GetRevision() uint64 {
@@ -1590,7 +2175,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_engine_v1_engine_proto_msgTypes[18]
+	mi := &file_engine_v1_engine_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +2187,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[18]
+	mi := &file_engine_v1_engine_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +2200,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{18}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Status) GetDataplane() DataplaneState {
@@ -1669,7 +2254,7 @@ type ServerVerdicts struct {
 
 func (x *ServerVerdicts) Reset() {
 	*x = ServerVerdicts{}
-	mi := &file_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_engine_v1_engine_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1681,7 +2266,7 @@ func (x *ServerVerdicts) String() string {
 func (*ServerVerdicts) ProtoMessage() {}
 
 func (x *ServerVerdicts) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_engine_v1_engine_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1694,7 +2279,7 @@ func (x *ServerVerdicts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerVerdicts.ProtoReflect.Descriptor instead.
 func (*ServerVerdicts) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{19}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ServerVerdicts) GetVerdicts() []*ServerVerdict {
@@ -1718,7 +2303,7 @@ type ServerVerdict struct {
 
 func (x *ServerVerdict) Reset() {
 	*x = ServerVerdict{}
-	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_engine_v1_engine_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +2315,7 @@ func (x *ServerVerdict) String() string {
 func (*ServerVerdict) ProtoMessage() {}
 
 func (x *ServerVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_engine_v1_engine_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +2328,7 @@ func (x *ServerVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerVerdict.ProtoReflect.Descriptor instead.
 func (*ServerVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{20}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ServerVerdict) GetPoolUuid() string {
@@ -1800,7 +2385,7 @@ type MonitorVerdict struct {
 
 func (x *MonitorVerdict) Reset() {
 	*x = MonitorVerdict{}
-	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_engine_v1_engine_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +2397,7 @@ func (x *MonitorVerdict) String() string {
 func (*MonitorVerdict) ProtoMessage() {}
 
 func (x *MonitorVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_engine_v1_engine_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1825,7 +2410,7 @@ func (x *MonitorVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MonitorVerdict.ProtoReflect.Descriptor instead.
 func (*MonitorVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{21}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *MonitorVerdict) GetHealthMonitorUuid() string {
@@ -1856,6 +2441,283 @@ func (x *MonitorVerdict) GetResponseTimeUs() uint32 {
 	return 0
 }
 
+// All that the engine's BGP has to say; a later one replaces it.
+type Routing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Peers         []*PeerState           `protobuf:"bytes,1,rep,name=peers,proto3" json:"peers,omitempty"`   // sorted by address
+	Routes        []*AnnouncedRoute      `protobuf:"bytes,2,rep,name=routes,proto3" json:"routes,omitempty"` // sorted by prefix
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Routing) Reset() {
+	*x = Routing{}
+	mi := &file_engine_v1_engine_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Routing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Routing) ProtoMessage() {}
+
+func (x *Routing) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Routing.ProtoReflect.Descriptor instead.
+func (*Routing) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Routing) GetPeers() []*PeerState {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+func (x *Routing) GetRoutes() []*AnnouncedRoute {
+	if x != nil {
+		return x.Routes
+	}
+	return nil
+}
+
+type PeerState struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Address          string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	Label            string                 `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
+	LocalAs          uint32                 `protobuf:"varint,3,opt,name=local_as,json=localAs,proto3" json:"local_as,omitempty"`
+	RemoteAs         uint32                 `protobuf:"varint,4,opt,name=remote_as,json=remoteAs,proto3" json:"remote_as,omitempty"`
+	LocalAddress     string                 `protobuf:"bytes,5,opt,name=local_address,json=localAddress,proto3" json:"local_address,omitempty"` // of the session; empty while there is none
+	RouterId         string                 `protobuf:"bytes,6,opt,name=router_id,json=routerId,proto3" json:"router_id,omitempty"`             // of the router; the same
+	State            BgpState               `protobuf:"varint,7,opt,name=state,proto3,enum=weir.engine.v1.BgpState" json:"state,omitempty"`
+	SinceUnixMs      uint64                 `protobuf:"varint,8,opt,name=since_unix_ms,json=sinceUnixMs,proto3" json:"since_unix_ms,omitempty"`
+	Reason           string                 `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"` // of a session that is down: the last that was heard of it
+	EstablishedCount uint32                 `protobuf:"varint,10,opt,name=established_count,json=establishedCount,proto3" json:"established_count,omitempty"`
+	Bfd              BfdState               `protobuf:"varint,11,opt,name=bfd,proto3,enum=weir.engine.v1.BfdState" json:"bfd,omitempty"`
+	HoldS            uint32                 `protobuf:"varint,12,opt,name=hold_s,json=holdS,proto3" json:"hold_s,omitempty"` // negotiated
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *PeerState) Reset() {
+	*x = PeerState{}
+	mi := &file_engine_v1_engine_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerState) ProtoMessage() {}
+
+func (x *PeerState) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerState.ProtoReflect.Descriptor instead.
+func (*PeerState) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *PeerState) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *PeerState) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *PeerState) GetLocalAs() uint32 {
+	if x != nil {
+		return x.LocalAs
+	}
+	return 0
+}
+
+func (x *PeerState) GetRemoteAs() uint32 {
+	if x != nil {
+		return x.RemoteAs
+	}
+	return 0
+}
+
+func (x *PeerState) GetLocalAddress() string {
+	if x != nil {
+		return x.LocalAddress
+	}
+	return ""
+}
+
+func (x *PeerState) GetRouterId() string {
+	if x != nil {
+		return x.RouterId
+	}
+	return ""
+}
+
+func (x *PeerState) GetState() BgpState {
+	if x != nil {
+		return x.State
+	}
+	return BgpState_BGP_STATE_UNSPECIFIED
+}
+
+func (x *PeerState) GetSinceUnixMs() uint64 {
+	if x != nil {
+		return x.SinceUnixMs
+	}
+	return 0
+}
+
+func (x *PeerState) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PeerState) GetEstablishedCount() uint32 {
+	if x != nil {
+		return x.EstablishedCount
+	}
+	return 0
+}
+
+func (x *PeerState) GetBfd() BfdState {
+	if x != nil {
+		return x.Bfd
+	}
+	return BfdState_BFD_STATE_OFF
+}
+
+func (x *PeerState) GetHoldS() uint32 {
+	if x != nil {
+		return x.HoldS
+	}
+	return 0
+}
+
+type AnnouncedRoute struct {
+	state               protoimpl.MessageState `protogen:"open.v1"`
+	Prefix              string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	Peers               []string               `protobuf:"bytes,2,rep,name=peers,proto3" json:"peers,omitempty"` // addresses of those that it is for
+	Communities         []uint32               `protobuf:"varint,3,rep,packed,name=communities,proto3" json:"communities,omitempty"`
+	LocalPreference     uint32                 `protobuf:"varint,4,opt,name=local_preference,json=localPreference,proto3" json:"local_preference,omitempty"`
+	AsPathPrepend       uint32                 `protobuf:"varint,5,opt,name=as_path_prepend,json=asPathPrepend,proto3" json:"as_path_prepend,omitempty"`
+	VirtualServiceUuids []string               `protobuf:"bytes,6,rep,name=virtual_service_uuids,json=virtualServiceUuids,proto3" json:"virtual_service_uuids,omitempty"`
+	SinceUnixMs         uint64                 `protobuf:"varint,7,opt,name=since_unix_ms,json=sinceUnixMs,proto3" json:"since_unix_ms,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *AnnouncedRoute) Reset() {
+	*x = AnnouncedRoute{}
+	mi := &file_engine_v1_engine_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnnouncedRoute) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnnouncedRoute) ProtoMessage() {}
+
+func (x *AnnouncedRoute) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnnouncedRoute.ProtoReflect.Descriptor instead.
+func (*AnnouncedRoute) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *AnnouncedRoute) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *AnnouncedRoute) GetPeers() []string {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+func (x *AnnouncedRoute) GetCommunities() []uint32 {
+	if x != nil {
+		return x.Communities
+	}
+	return nil
+}
+
+func (x *AnnouncedRoute) GetLocalPreference() uint32 {
+	if x != nil {
+		return x.LocalPreference
+	}
+	return 0
+}
+
+func (x *AnnouncedRoute) GetAsPathPrepend() uint32 {
+	if x != nil {
+		return x.AsPathPrepend
+	}
+	return 0
+}
+
+func (x *AnnouncedRoute) GetVirtualServiceUuids() []string {
+	if x != nil {
+		return x.VirtualServiceUuids
+	}
+	return nil
+}
+
+func (x *AnnouncedRoute) GetSinceUnixMs() uint64 {
+	if x != nil {
+		return x.SinceUnixMs
+	}
+	return 0
+}
+
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	UnixMs        uint64                 `protobuf:"varint,1,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"`
@@ -1869,7 +2731,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_engine_v1_engine_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1881,7 +2743,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_engine_v1_engine_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1894,7 +2756,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Event) GetUnixMs() uint64 {
@@ -1965,7 +2827,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\aremoved\x18\x05 \x03(\tR\aremoved\"Z\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x126\n" +
-	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\xee\x02\n" +
+	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\xf1\x03\n" +
 	"\bResource\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12L\n" +
 	"\x0fvirtual_service\x18\x02 \x01(\v2!.weir.dataplane.v1.VirtualServiceH\x00R\x0evirtualService\x12*\n" +
@@ -1973,8 +2835,52 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\vcertificate\x18\x04 \x01(\v2\x1e.weir.dataplane.v1.CertificateH\x00R\vcertificate\x12F\n" +
 	"\x0ehealth_monitor\x18\x05 \x01(\v2\x1d.weir.engine.v1.HealthMonitorH\x00R\rhealthMonitor\x12@\n" +
 	"\vpki_profile\x18\x06 \x01(\v2\x1d.weir.dataplane.v1.PkiProfileH\x00R\n" +
-	"pkiProfileB\x06\n" +
-	"\x04body\"e\n" +
+	"pkiProfile\x12:\n" +
+	"\n" +
+	"bgp_router\x18\a \x01(\v2\x19.weir.engine.v1.BgpRouterH\x00R\tbgpRouter\x12E\n" +
+	"\radvertisement\x18\b \x01(\v2\x1d.weir.engine.v1.AdvertisementH\x00R\radvertisementB\x06\n" +
+	"\x04body\"}\n" +
+	"\tBgpRouter\x12\x12\n" +
+	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
+	"\blocal_as\x18\x03 \x01(\rR\alocalAs\x12-\n" +
+	"\x05peers\x18\x04 \x03(\v2\x17.weir.engine.v1.BgpPeerR\x05peers\"\xff\x02\n" +
+	"\aBgpPeer\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06subnet\x18\x02 \x01(\tR\x06subnet\x12\x14\n" +
+	"\x05label\x18\x03 \x01(\tR\x05label\x12\x19\n" +
+	"\blocal_as\x18\x04 \x01(\rR\alocalAs\x12\x1b\n" +
+	"\tremote_as\x18\x05 \x01(\rR\bremoteAs\x12\x1d\n" +
+	"\n" +
+	"md5_secret\x18\x06 \x01(\tR\tmd5Secret\x12\x1f\n" +
+	"\vkeepalive_s\x18\a \x01(\rR\n" +
+	"keepaliveS\x12\x15\n" +
+	"\x06hold_s\x18\b \x01(\rR\x05holdS\x12&\n" +
+	"\x0fconnect_retry_s\x18\t \x01(\rR\rconnectRetryS\x12!\n" +
+	"\fmultihop_ttl\x18\n" +
+	" \x01(\rR\vmultihopTtl\x12%\n" +
+	"\x0eadvertise_vips\x18\v \x01(\bR\radvertiseVips\x12+\n" +
+	"\x03bfd\x18\f \x01(\v2\x19.weir.engine.v1.BfdTimersR\x03bfd\"c\n" +
+	"\tBfdTimers\x12\x1a\n" +
+	"\tmin_tx_ms\x18\x01 \x01(\rR\aminTxMs\x12\x1a\n" +
+	"\tmin_rx_ms\x18\x02 \x01(\rR\aminRxMs\x12\x1e\n" +
+	"\n" +
+	"multiplier\x18\x03 \x01(\rR\n" +
+	"multiplier\"\xb5\x02\n" +
+	"\rAdvertisement\x12\x12\n" +
+	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x120\n" +
+	"\x14virtual_service_uuid\x18\x02 \x01(\tR\x12virtualServiceUuid\x12-\n" +
+	"\x06routes\x18\x03 \x03(\v2\x15.weir.engine.v1.RouteR\x06routes\x12\x1f\n" +
+	"\vpeer_labels\x18\x04 \x03(\tR\n" +
+	"peerLabels\x12)\n" +
+	"\x10local_preference\x18\x05 \x01(\rR\x0flocalPreference\x12&\n" +
+	"\x0fas_path_prepend\x18\x06 \x01(\rR\rasPathPrepend\x12\x1d\n" +
+	"\n" +
+	"while_down\x18\a \x01(\bR\twhileDown\x12\x1c\n" +
+	"\twithdrawn\x18\b \x01(\bR\twithdrawn\"C\n" +
+	"\x05Route\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12 \n" +
+	"\vcommunities\x18\x02 \x03(\rR\vcommunities\"e\n" +
 	"\x04Pool\x12+\n" +
 	"\x04pool\x18\x01 \x01(\v2\x17.weir.dataplane.v1.PoolR\x04pool\x120\n" +
 	"\x14health_monitor_uuids\x18\x02 \x03(\tR\x12healthMonitorUuids\"\xb0\x03\n" +
@@ -2007,7 +2913,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12+\n" +
 	"\x11response_contains\x18\x02 \x01(\tR\x10responseContains\x121\n" +
 	"\x14maintenance_contains\x18\x03 \x01(\tR\x13maintenanceContains\x12\x1b\n" +
-	"\thalf_open\x18\x04 \x01(\bR\bhalfOpen\"\xe8\x02\n" +
+	"\thalf_open\x18\x04 \x01(\bR\bhalfOpen\"\x9d\x03\n" +
 	"\x06Report\x12-\n" +
 	"\x05hello\x18\x01 \x01(\v2\x15.weir.engine.v1.HelloH\x00R\x05hello\x12'\n" +
 	"\x03ack\x18\x02 \x01(\v2\x13.weir.engine.v1.AckH\x00R\x03ack\x12*\n" +
@@ -2015,14 +2921,16 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x06status\x18\x04 \x01(\v2\x16.weir.engine.v1.StatusH\x00R\x06status\x12<\n" +
 	"\bverdicts\x18\x05 \x01(\v2\x1e.weir.engine.v1.ServerVerdictsH\x00R\bverdicts\x123\n" +
 	"\x06sample\x18\x06 \x01(\v2\x19.weir.dataplane.v1.SampleH\x00R\x06sample\x12-\n" +
-	"\x05event\x18\a \x01(\v2\x15.weir.engine.v1.EventH\x00R\x05eventB\x06\n" +
-	"\x04body\"\xe2\x01\n" +
+	"\x05event\x18\a \x01(\v2\x15.weir.engine.v1.EventH\x00R\x05event\x123\n" +
+	"\arouting\x18\b \x01(\v2\x17.weir.engine.v1.RoutingH\x00R\aroutingB\x06\n" +
+	"\x04body\"\x95\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x127\n" +
 	"\tresources\x18\x03 \x01(\v2\x19.weir.engine.v1.ResourcesR\tresources\x12.\n" +
 	"\x06status\x18\x04 \x01(\v2\x16.weir.engine.v1.StatusR\x06status\x12:\n" +
-	"\bverdicts\x18\x05 \x01(\v2\x1e.weir.engine.v1.ServerVerdictsR\bverdicts\"~\n" +
+	"\bverdicts\x18\x05 \x01(\v2\x1e.weir.engine.v1.ServerVerdictsR\bverdicts\x121\n" +
+	"\arouting\x18\x06 \x01(\v2\x17.weir.engine.v1.RoutingR\arouting\"~\n" +
 	"\tResources\x12\x14\n" +
 	"\x05cores\x18\x01 \x01(\rR\x05cores\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x04R\vmemoryBytes\x12\x1a\n" +
@@ -2057,7 +2965,32 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x13health_monitor_uuid\x18\x01 \x01(\tR\x11healthMonitorUuid\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12(\n" +
-	"\x10response_time_us\x18\x04 \x01(\rR\x0eresponseTimeUs\"\x8c\x01\n" +
+	"\x10response_time_us\x18\x04 \x01(\rR\x0eresponseTimeUs\"r\n" +
+	"\aRouting\x12/\n" +
+	"\x05peers\x18\x01 \x03(\v2\x19.weir.engine.v1.PeerStateR\x05peers\x126\n" +
+	"\x06routes\x18\x02 \x03(\v2\x1e.weir.engine.v1.AnnouncedRouteR\x06routes\"\x91\x03\n" +
+	"\tPeerState\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05label\x18\x02 \x01(\tR\x05label\x12\x19\n" +
+	"\blocal_as\x18\x03 \x01(\rR\alocalAs\x12\x1b\n" +
+	"\tremote_as\x18\x04 \x01(\rR\bremoteAs\x12#\n" +
+	"\rlocal_address\x18\x05 \x01(\tR\flocalAddress\x12\x1b\n" +
+	"\trouter_id\x18\x06 \x01(\tR\brouterId\x12.\n" +
+	"\x05state\x18\a \x01(\x0e2\x18.weir.engine.v1.BgpStateR\x05state\x12\"\n" +
+	"\rsince_unix_ms\x18\b \x01(\x04R\vsinceUnixMs\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12+\n" +
+	"\x11established_count\x18\n" +
+	" \x01(\rR\x10establishedCount\x12*\n" +
+	"\x03bfd\x18\v \x01(\x0e2\x18.weir.engine.v1.BfdStateR\x03bfd\x12\x15\n" +
+	"\x06hold_s\x18\f \x01(\rR\x05holdS\"\x8b\x02\n" +
+	"\x0eAnnouncedRoute\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x14\n" +
+	"\x05peers\x18\x02 \x03(\tR\x05peers\x12 \n" +
+	"\vcommunities\x18\x03 \x03(\rR\vcommunities\x12)\n" +
+	"\x10local_preference\x18\x04 \x01(\rR\x0flocalPreference\x12&\n" +
+	"\x0fas_path_prepend\x18\x05 \x01(\rR\rasPathPrepend\x122\n" +
+	"\x15virtual_service_uuids\x18\x06 \x03(\tR\x13virtualServiceUuids\x12\"\n" +
+	"\rsince_unix_ms\x18\a \x01(\x04R\vsinceUnixMs\"\x8c\x01\n" +
 	"\x05Event\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x04R\x06unixMs\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1f\n" +
@@ -2081,7 +3014,20 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x18DATAPLANE_STATE_STARTING\x10\x01\x12\x1b\n" +
 	"\x17DATAPLANE_STATE_RUNNING\x10\x02\x12\x1f\n" +
 	"\x1bDATAPLANE_STATE_BACKING_OFF\x10\x03\x12\x1b\n" +
-	"\x17DATAPLANE_STATE_STOPPED\x10\x042O\n" +
+	"\x17DATAPLANE_STATE_STOPPED\x10\x04*\xb6\x01\n" +
+	"\bBgpState\x12\x19\n" +
+	"\x15BGP_STATE_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eBGP_STATE_IDLE\x10\x01\x12\x15\n" +
+	"\x11BGP_STATE_CONNECT\x10\x02\x12\x14\n" +
+	"\x10BGP_STATE_ACTIVE\x10\x03\x12\x17\n" +
+	"\x13BGP_STATE_OPEN_SENT\x10\x04\x12\x1a\n" +
+	"\x16BGP_STATE_OPEN_CONFIRM\x10\x05\x12\x19\n" +
+	"\x15BGP_STATE_ESTABLISHED\x10\x06*W\n" +
+	"\bBfdState\x12\x11\n" +
+	"\rBFD_STATE_OFF\x10\x00\x12\x12\n" +
+	"\x0eBFD_STATE_DOWN\x10\x01\x12\x12\n" +
+	"\x0eBFD_STATE_INIT\x10\x02\x12\x10\n" +
+	"\fBFD_STATE_UP\x10\x032O\n" +
 	"\n" +
 	"Enrollment\x12A\n" +
 	"\x04Join\x12\x1b.weir.engine.v1.JoinRequest\x1a\x1c.weir.engine.v1.JoinResponse2\x8f\x01\n" +
@@ -2101,83 +3047,104 @@ func file_engine_v1_engine_proto_rawDescGZIP() []byte {
 	return file_engine_v1_engine_proto_rawDescData
 }
 
-var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_engine_v1_engine_proto_goTypes = []any{
 	(MonitorType)(0),          // 0: weir.engine.v1.MonitorType
 	(NackCause)(0),            // 1: weir.engine.v1.NackCause
 	(DataplaneState)(0),       // 2: weir.engine.v1.DataplaneState
-	(*JoinRequest)(nil),       // 3: weir.engine.v1.JoinRequest
-	(*JoinResponse)(nil),      // 4: weir.engine.v1.JoinResponse
-	(*RenewRequest)(nil),      // 5: weir.engine.v1.RenewRequest
-	(*RenewResponse)(nil),     // 6: weir.engine.v1.RenewResponse
-	(*Directive)(nil),         // 7: weir.engine.v1.Directive
-	(*Welcome)(nil),           // 8: weir.engine.v1.Welcome
-	(*PlanDelta)(nil),         // 9: weir.engine.v1.PlanDelta
-	(*Plan)(nil),              // 10: weir.engine.v1.Plan
-	(*Resource)(nil),          // 11: weir.engine.v1.Resource
-	(*Pool)(nil),              // 12: weir.engine.v1.Pool
-	(*HealthMonitor)(nil),     // 13: weir.engine.v1.HealthMonitor
-	(*HttpCheck)(nil),         // 14: weir.engine.v1.HttpCheck
-	(*TcpCheck)(nil),          // 15: weir.engine.v1.TcpCheck
-	(*Report)(nil),            // 16: weir.engine.v1.Report
-	(*Hello)(nil),             // 17: weir.engine.v1.Hello
-	(*Resources)(nil),         // 18: weir.engine.v1.Resources
-	(*Ack)(nil),               // 19: weir.engine.v1.Ack
-	(*Nack)(nil),              // 20: weir.engine.v1.Nack
-	(*Status)(nil),            // 21: weir.engine.v1.Status
-	(*ServerVerdicts)(nil),    // 22: weir.engine.v1.ServerVerdicts
-	(*ServerVerdict)(nil),     // 23: weir.engine.v1.ServerVerdict
-	(*MonitorVerdict)(nil),    // 24: weir.engine.v1.MonitorVerdict
-	(*Event)(nil),             // 25: weir.engine.v1.Event
-	(*v1.VirtualService)(nil), // 26: weir.dataplane.v1.VirtualService
-	(*v1.Certificate)(nil),    // 27: weir.dataplane.v1.Certificate
-	(*v1.PkiProfile)(nil),     // 28: weir.dataplane.v1.PkiProfile
-	(*v1.Pool)(nil),           // 29: weir.dataplane.v1.Pool
-	(*v1.Sample)(nil),         // 30: weir.dataplane.v1.Sample
-	(*v1.Finding)(nil),        // 31: weir.dataplane.v1.Finding
+	(BgpState)(0),             // 3: weir.engine.v1.BgpState
+	(BfdState)(0),             // 4: weir.engine.v1.BfdState
+	(*JoinRequest)(nil),       // 5: weir.engine.v1.JoinRequest
+	(*JoinResponse)(nil),      // 6: weir.engine.v1.JoinResponse
+	(*RenewRequest)(nil),      // 7: weir.engine.v1.RenewRequest
+	(*RenewResponse)(nil),     // 8: weir.engine.v1.RenewResponse
+	(*Directive)(nil),         // 9: weir.engine.v1.Directive
+	(*Welcome)(nil),           // 10: weir.engine.v1.Welcome
+	(*PlanDelta)(nil),         // 11: weir.engine.v1.PlanDelta
+	(*Plan)(nil),              // 12: weir.engine.v1.Plan
+	(*Resource)(nil),          // 13: weir.engine.v1.Resource
+	(*BgpRouter)(nil),         // 14: weir.engine.v1.BgpRouter
+	(*BgpPeer)(nil),           // 15: weir.engine.v1.BgpPeer
+	(*BfdTimers)(nil),         // 16: weir.engine.v1.BfdTimers
+	(*Advertisement)(nil),     // 17: weir.engine.v1.Advertisement
+	(*Route)(nil),             // 18: weir.engine.v1.Route
+	(*Pool)(nil),              // 19: weir.engine.v1.Pool
+	(*HealthMonitor)(nil),     // 20: weir.engine.v1.HealthMonitor
+	(*HttpCheck)(nil),         // 21: weir.engine.v1.HttpCheck
+	(*TcpCheck)(nil),          // 22: weir.engine.v1.TcpCheck
+	(*Report)(nil),            // 23: weir.engine.v1.Report
+	(*Hello)(nil),             // 24: weir.engine.v1.Hello
+	(*Resources)(nil),         // 25: weir.engine.v1.Resources
+	(*Ack)(nil),               // 26: weir.engine.v1.Ack
+	(*Nack)(nil),              // 27: weir.engine.v1.Nack
+	(*Status)(nil),            // 28: weir.engine.v1.Status
+	(*ServerVerdicts)(nil),    // 29: weir.engine.v1.ServerVerdicts
+	(*ServerVerdict)(nil),     // 30: weir.engine.v1.ServerVerdict
+	(*MonitorVerdict)(nil),    // 31: weir.engine.v1.MonitorVerdict
+	(*Routing)(nil),           // 32: weir.engine.v1.Routing
+	(*PeerState)(nil),         // 33: weir.engine.v1.PeerState
+	(*AnnouncedRoute)(nil),    // 34: weir.engine.v1.AnnouncedRoute
+	(*Event)(nil),             // 35: weir.engine.v1.Event
+	(*v1.VirtualService)(nil), // 36: weir.dataplane.v1.VirtualService
+	(*v1.Certificate)(nil),    // 37: weir.dataplane.v1.Certificate
+	(*v1.PkiProfile)(nil),     // 38: weir.dataplane.v1.PkiProfile
+	(*v1.Pool)(nil),           // 39: weir.dataplane.v1.Pool
+	(*v1.Sample)(nil),         // 40: weir.dataplane.v1.Sample
+	(*v1.Finding)(nil),        // 41: weir.dataplane.v1.Finding
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
-	8,  // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
-	9,  // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
-	11, // 2: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
-	11, // 3: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
-	26, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
-	12, // 5: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
-	27, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
-	13, // 7: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
-	28, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
-	29, // 9: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
-	0,  // 10: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
-	14, // 11: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	15, // 12: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	17, // 13: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	19, // 14: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	20, // 15: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	21, // 16: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	22, // 17: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	30, // 18: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	25, // 19: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	18, // 20: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	21, // 21: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	22, // 22: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	31, // 23: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	1,  // 24: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	31, // 25: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	2,  // 26: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	23, // 27: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	24, // 28: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	3,  // 29: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	5,  // 30: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	16, // 31: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	4,  // 32: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	6,  // 33: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	7,  // 34: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	32, // [32:35] is the sub-list for method output_type
-	29, // [29:32] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	10, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
+	11, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
+	13, // 2: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
+	13, // 3: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
+	36, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
+	19, // 5: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
+	37, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
+	20, // 7: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
+	38, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
+	14, // 9: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
+	17, // 10: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
+	15, // 11: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
+	16, // 12: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
+	18, // 13: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
+	39, // 14: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	0,  // 15: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
+	21, // 16: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
+	22, // 17: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	24, // 18: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	26, // 19: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	27, // 20: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	28, // 21: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	29, // 22: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	40, // 23: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	35, // 24: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	32, // 25: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
+	25, // 26: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	28, // 27: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	29, // 28: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	32, // 29: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	41, // 30: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	1,  // 31: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	41, // 32: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	2,  // 33: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	30, // 34: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	31, // 35: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	33, // 36: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	34, // 37: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	3,  // 38: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	4,  // 39: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	5,  // 40: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	7,  // 41: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	23, // 42: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	6,  // 43: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	8,  // 44: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	9,  // 45: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	43, // [43:46] is the sub-list for method output_type
+	40, // [40:43] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -2195,8 +3162,10 @@ func file_engine_v1_engine_proto_init() {
 		(*Resource_Certificate)(nil),
 		(*Resource_HealthMonitor)(nil),
 		(*Resource_PkiProfile)(nil),
+		(*Resource_BgpRouter)(nil),
+		(*Resource_Advertisement)(nil),
 	}
-	file_engine_v1_engine_proto_msgTypes[13].OneofWrappers = []any{
+	file_engine_v1_engine_proto_msgTypes[18].OneofWrappers = []any{
 		(*Report_Hello)(nil),
 		(*Report_Ack)(nil),
 		(*Report_Nack)(nil),
@@ -2204,14 +3173,15 @@ func file_engine_v1_engine_proto_init() {
 		(*Report_Verdicts)(nil),
 		(*Report_Sample)(nil),
 		(*Report_Event)(nil),
+		(*Report_Routing)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_v1_engine_proto_rawDesc), len(file_engine_v1_engine_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   23,
+			NumEnums:      5,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

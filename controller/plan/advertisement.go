@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// AdvertisementUUID is the uuid of the resource that advertises a virtual service.
+func AdvertisementUUID(virtualServiceUUID string) string { return virtualServiceUUID + "/routes" }
+
+// advertisement is what leads clients to a virtual service; nil: its enable_rhi is false, or there is no router to tell.
+func advertisement(subject subject, vs *model.VirtualService, report *report) *enginev1.Resource {
+	switch {
+	case !vs.EnableRHI, vs.VrfContext == nil: // model has said why there is none
+		return nil
+	case vs.VrfContext.BGP == nil:
+		report.warn(subject, "enable_rhi", "vrfcontext %s has no bgp_profile: its addresses are not advertised", vs.VrfContext.Name)
+		return nil
+	}
+	profile, said := vs.VrfContext.BGP, vipSettings(vs)
+	compiled := &enginev1.Advertisement{
+		Uuid:               AdvertisementUUID(vs.UUID),
+		VirtualServiceUuid: vs.UUID,
+		PeerLabels:         said.labels,
+		LocalPreference:    cmp.Or(said.localPreference, profile.LocalPreference),
+		AsPathPrepend:      cmp.Or(said.asPathPrepend, profile.ASPathPrepend),
+		WhileDown:          vs.AdvertiseDownVS,
+	}
+	for _, address := range vs.Addresses {
+		compiled.Routes = append(compiled.Routes, &enginev1.Route{Address: address.String(), Communities: communitiesOf(profile, address)})
+		if !anyPeer(profile, address, said.labels) {
+			report.warn(subject, "enable_rhi", "no peer of vrfcontext %s is there for %s%s: it is not advertised", vs.VrfContext.Name, address, labelled(said.labels))
+		}
+	}
+	return &enginev1.Resource{Uuid: compiled.GetUuid(), Body: &enginev1.Resource_Advertisement{Advertisement: compiled}}
+}
+
+// advertised are the settings that a virtual service and its VsVip both have; the VsVip's count where it says something.
+type advertised struct {
+	labels                         []string
+	localPreference, asPathPrepend uint32
+}
+
+func vipSettings(vs *model.VirtualService) advertised {
+	own := advertised{vs.BGPPeerLabels, vs.BGPLocalPreference, vs.BGPASPathPrepend}
+	shared := vs.SharedVip
+	if shared == nil {
+		return own
+	}
+	if len(shared.BGPPeerLabels) > 0 {
+		own.labels = shared.BGPPeerLabels
+	}
+	own.localPreference = cmp.Or(shared.BGPLocalPreference, own.localPreference)
+	own.asPathPrepend = cmp.Or(shared.BGPASPathPrepend, own.asPathPrepend)
+	return own
+}
+
+// communitiesOf are those of the first range that has the address, else those of all.
+func communitiesOf(profile *schema.BGPProfile, address netip.Addr) []uint32 {
+	if !profile.SendCommunity {
+		return nil
+	}
+	texts := profile.Communities
+	at := slices.IndexFunc(profile.IPCommunities, func(c schema.IPCommunity) bool { return c.Covers(address) })
+	if at >= 0 {
+		texts = profile.IPCommunities[at].Communities
+	}
+	var communities []uint32
+	for _, text := range texts {
+		if community, err := schema.Community(text); err == nil { // admit has checked it
+			communities = append(communities, community)
+		}
+	}
+	return communities
+}
+
+func anyPeer(profile *schema.BGPProfile, address netip.Addr, labels []string) bool {
+	return slices.ContainsFunc(profile.Peers, func(peer schema.BGPPeer) bool {
+		at := peer.PeerIP
+		if address.Is6() {
+			at = peer.PeerIP6
+		}
+		meant := len(labels) == 0 || slices.Contains(labels, peer.Label)
+		return at != nil && meant && peer.AdvertiseVip && !peer.Shutdown && !profile.Shutdown
+	})
+}
+
+func labelled(labels []string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" with a label of %q", labels)
+}
