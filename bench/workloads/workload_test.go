@@ -17,7 +17,7 @@ func TestEveryWorkloadOfTheTreeIsOne(t *testing.T) {
 		}
 		seen[w.ID] = true
 	}
-	for _, id := range []string{"A1", "A1-TLS13", "K", "N1", "N2", "N3", "W1", "W2", "W3", "W4", "W5", "W5-RSA"} {
+	for _, id := range []string{"A1", "A1-TLS13", "K", "K-1SEG", "N1", "N1-1SEG", "N2", "N3", "W1", "W2", "W3", "W4", "W5", "W5-RSA"} {
 		if !seen[id] {
 			t.Errorf("%s is missing", id)
 		}
