@@ -19,7 +19,10 @@ func Pictures(rows []*Row) map[string]string {
 	return pictures
 }
 
-func (r *Row) pictureName() string { return strings.ToLower(r.Workload.ID) + ".svg" }
+// pictureName tells the rows of one workload on several numbers of cores apart.
+func (r *Row) pictureName() string {
+	return fmt.Sprintf("%s-cores-%d.svg", strings.ToLower(r.Workload.ID), r.Cores)
+}
 
 // Colours that tell user from system and Weir from the others in black and white, too.
 const (
@@ -76,7 +79,7 @@ func (r *Row) bars(c *canvas, y float64) float64 {
 	for _, proxy := range r.Proxies {
 		most = max(most, r.Figures(proxy, Saturated).CPUus)
 	}
-	c.text(10, y, "start", "bold", fmt.Sprintf("%s  %s", r.Workload.ID, r.Workload.Title))
+	c.text(10, y, "start", "bold", fmt.Sprintf("%s  %s; cores: %d", r.Workload.ID, r.Workload.Title, r.Cores))
 	y += 8
 	for _, proxy := range r.Proxies {
 		f := r.Figures(proxy, Saturated)
@@ -106,7 +109,8 @@ const (
 // flat is flat.
 func (r *Row) curve() string {
 	var c canvas
-	c.text(10, 24, "start", "bold", fmt.Sprintf("%s  CPU µs per transaction by number of %s", r.Workload.ID, r.Workload.Growth.Of))
+	c.text(10, 24, "start", "bold", fmt.Sprintf("%s  CPU µs per transaction by number of %s; cores: %d", r.Workload.ID, r.Workload.Growth.Of,
+		r.Cores))
 	most := 0.0
 	for _, point := range r.Curve {
 		most = max(most, r.figures(point.Rounds).CPUus)
