@@ -157,8 +157,14 @@ func (r *run) chooseCores() (err error) {
 		r.told.say("  %s", note)
 	}
 	for _, count := range r.options.Cores {
-		if _, _, err := r.split(count); err != nil {
+		ours, _, err := r.split(count)
+		if err != nil {
 			return err
+		}
+		for _, external := range r.options.Externals {
+			if err := external.pinnedTo(ours); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

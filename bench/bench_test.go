@@ -2,7 +2,12 @@ package bench
 
 import (
 	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +28,46 @@ func TestReadsAProxyThatSomebodyElseRuns(t *testing.T) {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}
+}
+
+func TestProxyOfSomebodyElseHasToStayOnTheBalancersCores(t *testing.T) {
+	cores, err := meter.Cores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, args := meter.Pinned(cores[:1], "sleep", "60")
+	proxy := exec.Command(program, args...)
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = proxy.Process.Kill()
+		_ = proxy.Wait()
+	})
+	external := External{Name: "mine", PID: proxy.Process.Pid}
+	// taskset has pinned itself before it becomes the program.
+	for commandOf(t, external.PID) != "sleep" {
+		runtime.Gosched()
+	}
+	if err := external.pinnedTo(cores[:1]); err != nil {
+		t.Error(err)
+	}
+	want := fmt.Sprintf("taskset -acp 4711 %d", external.PID)
+	if err := external.pinnedTo([]int{4711}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("it is elsewhere: %v, want it to say %q", err, want)
+	}
+	if err := (External{Name: "mine", PID: 1 << 30}).pinnedTo(cores); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is none: %v", err)
+	}
+}
+
+func commandOf(t *testing.T, pid int) string {
+	t.Helper()
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(name))
 }
 
 func TestAsksAllProxiesForTheSameTLS(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +40,23 @@ func ParseExternal(text string) (External, error) {
 		return External{}, fmt.Errorf("--peer %s: give it as NAME=host:port,pid", text)
 	}
 	return External{Name: name, Address: address, PID: pid}, nil
+}
+
+// pinnedTo refuses a proxy that may run on other cores than the balancer's: those alone have a backlog and compare.
+func (e External) pinnedTo(cores []int) error {
+	its, err := meter.CoresOf(e.PID)
+	if err != nil {
+		return fmt.Errorf("--peer %s: %w", e.Name, err)
+	}
+	if !slices.ContainsFunc(its, func(core int) bool { return !slices.Contains(cores, core) }) {
+		return nil
+	}
+	var pin []string
+	for _, member := range meter.Group(e.PID) {
+		pin = append(pin, fmt.Sprintf("taskset -acp %s %d", meter.List(cores), member))
+	}
+	return fmt.Errorf("--peer %s: process %d may run on cores %s, but with --cores %d the balancer has %s alone: pin it first: %s",
+		e.Name, e.PID, meter.List(its), len(cores), meter.List(cores), strings.Join(pin, "; "))
 }
 
 // warmUp fills the pools of connections to servers and the caches before anything counts.

@@ -2,8 +2,10 @@ package meter
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,13 +21,45 @@ func Cores() ([]int, error) {
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		return nil, fmt.Errorf("which cores this process may use: %w", err)
 	}
+	return listed(&set), nil
+}
+
+// CoresOf lists those on which any thread of a process or of its descendants may run.
+func CoresOf(pid int) ([]int, error) {
 	var cores []int
+	for _, member := range Group(pid) {
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", member))
+		if err != nil {
+			return nil, err
+		}
+		for _, task := range tasks {
+			tid, err := strconv.Atoi(filepath.Base(task))
+			if err != nil {
+				return nil, err
+			}
+			var set unix.CPUSet
+			if err := unix.SchedGetaffinity(tid, &set); err == unix.ESRCH {
+				continue // a thread that ended between listing and reading
+			} else if err != nil {
+				return nil, fmt.Errorf("which cores thread %d may use: %w", tid, err)
+			}
+			cores = append(cores, listed(&set)...)
+		}
+	}
+	if len(cores) == 0 {
+		return nil, fmt.Errorf("there is no process %d: %w", pid, fs.ErrNotExist)
+	}
+	slices.Sort(cores)
+	return slices.Compact(cores), nil
+}
+
+func listed(set *unix.CPUSet) (cores []int) {
 	for core := range coresMax {
 		if set.IsSet(core) {
 			cores = append(cores, core)
 		}
 	}
-	return cores, nil
+	return cores
 }
 
 // Stay keeps this process, and what it starts from now on, on these cores.
