@@ -114,6 +114,7 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 	if err := r.findPrograms(ctx); err != nil {
 		return nil, err
 	}
+	r.findStrace()
 	return r, r.chooseCores()
 }
 

@@ -137,7 +137,8 @@ func (r *Row) Grown() Ratio {
 	return Ratio{Median: median(growth), Least: slices.Min(growth), Most: slices.Max(growth), Rounds: len(growth)}
 }
 
-// AgainstBar compares with the bar: "ok", "short" or "" where there is no bar or nothing to hold against it.
+// AgainstBar compares with the bar: "ok", "short", what is missing to say so, or "" where there is no bar or nothing to hold
+// against it.
 func (r *Row) AgainstBar() string {
 	bar := r.Workload.Bar
 	if r.Workload.Kind == workloads.Growth {
@@ -149,9 +150,14 @@ func (r *Row) AgainstBar() string {
 	}
 	_, ratio := r.Best(r.level())
 	light, lightRatio := r.Best(Light)
+	calls, counted := r.SystemCalls[Weir]
 	enough := ratio.Median >= bar.Must && (light == "" || lightRatio.Median >= bar.Light) &&
-		(bar.SystemCallsMax == 0 || r.SystemCalls[Weir] <= bar.SystemCallsMax)
-	return against(bar.Must > 0 || bar.Light > 0, enough && r.Figures(Weir, r.level()).Fault == "")
+		(bar.SystemCallsMax == 0 || calls <= bar.SystemCallsMax)
+	judged := against(bar.Must > 0 || bar.Light > 0, enough && r.Figures(Weir, r.level()).Fault == "")
+	if judged == "ok" && bar.SystemCallsMax > 0 && !counted {
+		return "system calls not counted"
+	}
+	return judged
 }
 
 func against(bar, reached bool) string {

@@ -113,6 +113,16 @@ func TestBarHoldsTheBarAndTheGuard(t *testing.T) {
 	if against := row.AgainstBar(); against != "short" {
 		t.Errorf("the guard is not held: %s", against)
 	}
+	row.Workload.Bar = workloads.Bar{Must: 1.15, SystemCallsMax: 5}
+	if against := row.AgainstBar(); against != "system calls not counted" {
+		t.Errorf("nobody counted system calls: %s", against)
+	}
+	for calls, want := range map[float64]string{5: "ok", 5.1: "short"} {
+		row.SystemCalls[Weir] = calls
+		if against := row.AgainstBar(); against != want {
+			t.Errorf("%v system calls of 5: %s", calls, against)
+		}
+	}
 	grown := growth()
 	if against := grown.AgainstBar(); against != "ok" {
 		t.Errorf("grown by %.3f: %s", grown.Grown().Median, against)

