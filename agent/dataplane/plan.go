@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"google.golang.org/protobuf/proto"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
@@ -11,7 +13,7 @@ func partOf(plan *enginev1.Plan) *dataplanev1.Plan {
 	for _, resource := range plan.GetResources() {
 		switch body := resource.GetBody().(type) {
 		case *enginev1.Resource_VirtualService:
-			part.VirtualServices = append(part.VirtualServices, body.VirtualService)
+			part.VirtualServices = append(part.VirtualServices, listening(body.VirtualService))
 		case *enginev1.Resource_Pool:
 			part.Pools = append(part.Pools, body.Pool.GetPool())
 		case *enginev1.Resource_Certificate:
@@ -21,4 +23,15 @@ func partOf(plan *enginev1.Plan) *dataplanev1.Plan {
 		}
 	}
 	return part
+}
+
+// listening is a virtual service with the listeners that its duty asks for. While it drains it goes on listening: clients
+// that a router still sends here would be refused otherwise.
+func listening(service *dataplanev1.VirtualService) *dataplanev1.VirtualService {
+	if service.GetDuty() != dataplanev1.Duty_DUTY_STANDBY {
+		return service
+	}
+	ready := proto.CloneOf(service)
+	ready.Listeners = nil
+	return ready
 }

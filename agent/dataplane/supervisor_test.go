@@ -339,3 +339,21 @@ func TestPartOfAPlanIsWhatTheDataPlaneUses(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+func TestStandbyHasAllButListenersAndADrainingServiceGoesOnListening(t *testing.T) {
+	part := func(duty dataplanev1.Duty) *dataplanev1.VirtualService {
+		service := &dataplanev1.VirtualService{
+			Uuid: "vs-1", PoolUuid: "pool-1", Duty: duty, Listeners: []*dataplanev1.Listener{{Address: "192.0.2.1", Port: 80}},
+		}
+		plan := &enginev1.Plan{Resources: []*enginev1.Resource{{
+			Uuid: "vs-1", Body: &enginev1.Resource_VirtualService{VirtualService: service},
+		}}}
+		return partOf(plan).GetVirtualServices()[0]
+	}
+	if ready := part(dataplanev1.Duty_DUTY_STANDBY); len(ready.GetListeners()) != 0 || ready.GetPoolUuid() != "pool-1" {
+		t.Errorf("standby: %v", ready)
+	}
+	if draining := part(dataplanev1.Duty_DUTY_DRAIN); len(draining.GetListeners()) != 1 {
+		t.Errorf("draining: %v", draining)
+	}
+}

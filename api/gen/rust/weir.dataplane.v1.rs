@@ -167,6 +167,8 @@ pub struct VirtualService {
     /// the first of each key type is the default, the others by SNI
     #[prost(string, repeated, tag = "8")]
     pub certificate_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(enumeration = "Duty", tag = "10")]
+    pub duty: i32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Listener {
@@ -466,6 +468,38 @@ pub struct ServerCounters {
     pub reused_total: u64,
     #[prost(bool, tag = "8")]
     pub up: bool,
+}
+/// What an engine owes to a virtual service. Only one that serves draws clients: by its route, by what it listens on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Duty {
+    Serve = 0,
+    /// clients are no longer drawn here; who is or still comes is served, and leaves with the next response
+    Drain = 1,
+    /// all is ready, nothing listens
+    Standby = 2,
+}
+impl Duty {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Serve => "DUTY_SERVE",
+            Self::Drain => "DUTY_DRAIN",
+            Self::Standby => "DUTY_STANDBY",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "DUTY_SERVE" => Some(Self::Serve),
+            "DUTY_DRAIN" => Some(Self::Drain),
+            "DUTY_STANDBY" => Some(Self::Standby),
+            _ => None,
+        }
+    }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

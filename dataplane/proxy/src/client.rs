@@ -229,6 +229,15 @@ impl Client {
             })
     }
 
+    /// Whether its connection may go on behind a response.
+    pub fn may_stay(&self, core: &Core) -> bool {
+        let drains = match self.epoch == core.epoch {
+            true => self.service.drains,
+            false => core.snapshot.listener(self.facts.listener()).is_none_or(|listener| listener.service.drains),
+        };
+        !core.draining && !drains && self.is_served(core)
+    }
+
     fn look_up_service(&mut self, core: &Core) -> bool {
         if self.epoch != core.epoch {
             let Some(found) = core.snapshot.listener(self.facts.listener()).filter(|_| self.is_served(core)) else {
@@ -280,7 +289,7 @@ impl Client {
                 Ok(Parsed::Whole(head)) => {
                     core.counters.note(Happening::Request { service: service.id });
                     let (len, more) = (head.len, bytes.len() > head.len);
-                    let next = self.take_request(io, service, &head, !core.draining, more);
+                    let next = self.take_request(io, service, &head, !core.draining && !service.drains, more);
                     inbox.head_read(len);
                     return next;
                 }

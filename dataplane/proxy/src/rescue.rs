@@ -157,6 +157,7 @@ impl Proxy {
             }
             return self.cut_tunnel(io, conn);
         }
+        let may_stay = client.may_stay(&self.core);
         let mut owed = Owed::Response { head_only: false, keep_alive: false };
         if let Some(exchange) = client.exchange() {
             owed = Owed::of(exchange, error);
@@ -170,7 +171,7 @@ impl Proxy {
         match (remedy.page, owed) {
             (Some(_), _) if hangs_up => self.close_client(io, conn, Close::Linger),
             (Some(status), Owed::Response { head_only, keep_alive }) => {
-                let page = Page { status, head_only, keep_alive: keep_alive && !self.core.draining };
+                let page = Page { status, head_only, keep_alive: keep_alive && may_stay };
                 self.answer_with_page(io, conn, page);
             }
             (Some(_), Owed::Rest { shows_cut: true }) => self.cut_client(io, conn),

@@ -214,7 +214,7 @@ fn read_response_head<I: Io>(
     server: &mut Server,
 ) -> Result<bool, Error> {
     let service = client.service.clone();
-    let goes_on = !core.draining && client.is_served(core) && !(client.ended && client.inbox.is_empty());
+    let goes_on = client.may_stay(core) && !(client.ended && client.inbox.is_empty());
     let Stage::Exchange(exchange) = &mut client.stage else { return Ok(false) };
     let keep_alive = exchange.keep_alive && goes_on && !exchange.awaits_body();
     let reply = Reply { version: exchange.version, keep_alive };

@@ -29,6 +29,8 @@ pub struct VirtualService {
     pub tls: Option<weir_tls::ServerConfig>,
     /// `None`: requests are answered 503.
     pub pool: Option<Arc<Pool>>,
+    /// Clients shall come to another engine: each leaves with the response to its request.
+    pub drains: bool,
 }
 
 /// What is done with the bytes of clients.
@@ -125,6 +127,7 @@ impl ServiceReader<'_> {
             tcp: tcp?,
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             pool,
+            drains: source.duty() == v1::Duty::Drain,
         });
         Some(KeptService { source: source.clone(), tls, object })
     }

@@ -7,6 +7,7 @@ mod tunnels;
 use std::time::Duration;
 
 use tape::{Stage, plan};
+use weir_api::dataplane::v1::{Duty, Plan};
 use weir_proxy::io::{Close, Conn, Event, Gone};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -35,6 +36,71 @@ fn keeps_both_connections_and_no_buffer_between_requests() {
     stage.says(client, GET);
     assert_eq!(stage.dials(), 1);
     assert!(stage.sent(server).starts_with("GET / HTTP/1.1\r\n"));
+}
+
+/// The service of `plan`, with clients to be sent elsewhere.
+fn draining(mut plan: Plan) -> Plan {
+    plan.revision += 1;
+    plan.virtual_services[0].duty = Duty::Drain.into();
+    plan
+}
+
+#[test]
+fn client_of_a_draining_service_is_answered_and_asked_to_come_again_elsewhere() {
+    let (mut stage, client, server) = warm(1);
+    stage.replace(&draining(plan(1)));
+    assert_eq!(stage.closed(client), None, "its next request may be on its way");
+    stage.says(client, GET);
+    stage.says(server, OK);
+    let answer = stage.sent(client);
+    assert_eq!(status(&answer), "200");
+    assert!(answer.contains("Connection: close\r\n"), "{answer}");
+    assert_eq!(stage.closed(client), Some(Close::Linger));
+}
+
+#[test]
+fn response_that_begins_after_the_service_drains_is_the_last() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.replace(&draining(plan(1)));
+    stage.says(server, OK);
+    assert!(stage.sent(client).contains("Connection: close\r\n"));
+}
+
+#[test]
+fn page_of_a_draining_service_is_the_last() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.replace(&draining(plan(1)));
+    stage.says(server, "nonsense\r\n\r\n");
+    let answer = stage.sent(client);
+    assert_eq!(status(&answer), "502");
+    assert!(answer.contains("Connection: close\r\n"), "{answer}");
+}
+
+#[test]
+fn straggler_at_a_draining_service_is_served_once() {
+    let mut stage = Stage::new(&draining(plan(1)));
+    let client = stage.client();
+    stage.says(client, GET);
+    let server = stage.connected();
+    stage.says(server, OK);
+    let answer = stage.sent(client);
+    assert_eq!(status(&answer), "200");
+    assert!(answer.contains("Connection: close\r\n"), "{answer}");
+}
+
+#[test]
+fn client_stays_when_its_service_drains_no_more() {
+    let (mut stage, client, server) = warm(1);
+    stage.replace(&draining(plan(1)));
+    let mut back = plan(1);
+    back.revision = 3;
+    stage.replace(&back);
+    stage.says(client, GET);
+    stage.says(server, OK);
+    assert!(!stage.sent(client).contains("Connection: close"));
+    assert_eq!(stage.closed(client), None);
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub fn plan() -> Plan {
                 tcp: Some(TcpProfile { idle_timeout_s: 600, keepalive_probes: true, nagle: false }),
                 tls: Some(tls()),
                 certificate_uuids: vec!["certificate-1".to_owned(), "certificate-2".to_owned()],
+                duty: Duty::Serve.into(),
             },
             VirtualService {
                 uuid: "virtualservice-2".to_owned(),
@@ -40,6 +41,7 @@ pub fn plan() -> Plan {
                 tcp: Some(TcpProfile::default()),
                 tls: None,
                 certificate_uuids: Vec::new(),
+                duty: Duty::Serve.into(),
             },
         ],
         pools: vec![

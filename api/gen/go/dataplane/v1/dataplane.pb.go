@@ -27,6 +27,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What an engine owes to a virtual service. Only one that serves draws clients: by its route, by what it listens on.
+type Duty int32
+
+const (
+	Duty_DUTY_SERVE   Duty = 0
+	Duty_DUTY_DRAIN   Duty = 1 // clients are no longer drawn here; who is or still comes is served, and leaves with the next response
+	Duty_DUTY_STANDBY Duty = 2 // all is ready, nothing listens
+)
+
+// Enum value maps for Duty.
+var (
+	Duty_name = map[int32]string{
+		0: "DUTY_SERVE",
+		1: "DUTY_DRAIN",
+		2: "DUTY_STANDBY",
+	}
+	Duty_value = map[string]int32{
+		"DUTY_SERVE":   0,
+		"DUTY_DRAIN":   1,
+		"DUTY_STANDBY": 2,
+	}
+)
+
+func (x Duty) Enum() *Duty {
+	p := new(Duty)
+	*p = x
+	return p
+}
+
+func (x Duty) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Duty) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[0].Descriptor()
+}
+
+func (Duty) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[0]
+}
+
+func (x Duty) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Duty.Descriptor instead.
+func (Duty) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
+}
+
 type ProxyProtocol int32
 
 const (
@@ -60,11 +110,11 @@ func (x ProxyProtocol) String() string {
 }
 
 func (ProxyProtocol) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[0].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
 }
 
 func (ProxyProtocol) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[0]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
 }
 
 func (x ProxyProtocol) Number() protoreflect.EnumNumber {
@@ -73,7 +123,7 @@ func (x ProxyProtocol) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProxyProtocol.Descriptor instead.
 func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
 }
 
 type XffUpdate int32
@@ -109,11 +159,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -122,7 +172,7 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
 }
 
 type TlsVersion int32
@@ -164,11 +214,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -177,7 +227,7 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
 }
 
 type Algorithm int32
@@ -213,11 +263,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -226,7 +276,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 type HashInput int32
@@ -265,11 +315,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -278,7 +328,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 // What a client gets when no server can take its request.
@@ -312,11 +362,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -325,7 +375,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 type ToDataplane struct {
@@ -1172,6 +1222,7 @@ type VirtualService struct {
 	Tcp              *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`
 	Tls              *TlsProfile            `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
 	CertificateUuids []string               `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"` // the first of each key type is the default, the others by SNI
+	Duty             Duty                   `protobuf:"varint,10,opt,name=duty,proto3,enum=weir.dataplane.v1.Duty" json:"duty,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1267,6 +1318,13 @@ func (x *VirtualService) GetCertificateUuids() []string {
 		return x.CertificateUuids
 	}
 	return nil
+}
+
+func (x *VirtualService) GetDuty() Duty {
+	if x != nil {
+		return x.Duty
+	}
+	return Duty_DUTY_SERVE
 }
 
 type Listener struct {
@@ -2675,7 +2733,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
 	"\x05pools\x18\x03 \x03(\v2\x17.weir.dataplane.v1.PoolR\x05pools\x12B\n" +
 	"\fcertificates\x18\x04 \x03(\v2\x1e.weir.dataplane.v1.CertificateR\fcertificates\x12@\n" +
-	"\fpki_profiles\x18\x05 \x03(\v2\x1d.weir.dataplane.v1.PkiProfileR\vpkiProfiles\"\x81\x03\n" +
+	"\fpki_profiles\x18\x05 \x03(\v2\x1d.weir.dataplane.v1.PkiProfileR\vpkiProfiles\"\xae\x03\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -2685,7 +2743,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x02l4\x18\t \x01(\v2\x1c.weir.dataplane.v1.L4ProfileR\x02l4\x12/\n" +
 	"\x03tcp\x18\x06 \x01(\v2\x1d.weir.dataplane.v1.TcpProfileR\x03tcp\x12/\n" +
 	"\x03tls\x18\a \x01(\v2\x1d.weir.dataplane.v1.TlsProfileR\x03tls\x12+\n" +
-	"\x11certificate_uuids\x18\b \x03(\tR\x10certificateUuids\"J\n" +
+	"\x11certificate_uuids\x18\b \x03(\tR\x10certificateUuids\x12+\n" +
+	"\x04duty\x18\n" +
+	" \x01(\x0e2\x17.weir.dataplane.v1.DutyR\x04duty\"J\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
@@ -2819,7 +2879,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0erequests_total\x18\x05 \x01(\x04R\rrequestsTotal\x12%\n" +
 	"\x0efailures_total\x18\x06 \x01(\x04R\rfailuresTotal\x12!\n" +
 	"\freused_total\x18\a \x01(\x04R\vreusedTotal\x12\x0e\n" +
-	"\x02up\x18\b \x01(\bR\x02up*V\n" +
+	"\x02up\x18\b \x01(\bR\x02up*8\n" +
+	"\x04Duty\x12\x0e\n" +
+	"\n" +
+	"DUTY_SERVE\x10\x00\x12\x0e\n" +
+	"\n" +
+	"DUTY_DRAIN\x10\x01\x12\x10\n" +
+	"\fDUTY_STANDBY\x10\x02*V\n" +
 	"\rProxyProtocol\x12\x17\n" +
 	"\x13PROXY_PROTOCOL_NONE\x10\x00\x12\x15\n" +
 	"\x11PROXY_PROTOCOL_V1\x10\x01\x12\x15\n" +
@@ -2861,83 +2927,85 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
 var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
-	(ProxyProtocol)(0),             // 0: weir.dataplane.v1.ProxyProtocol
-	(XffUpdate)(0),                 // 1: weir.dataplane.v1.XffUpdate
-	(TlsVersion)(0),                // 2: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 3: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 4: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 5: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 6: weir.dataplane.v1.ToDataplane
-	(*FromDataplane)(nil),          // 7: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 8: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 9: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 10: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 11: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 12: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 13: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 14: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 15: weir.dataplane.v1.ServerState
-	(*Drain)(nil),                  // 16: weir.dataplane.v1.Drain
-	(*Plan)(nil),                   // 17: weir.dataplane.v1.Plan
-	(*VirtualService)(nil),         // 18: weir.dataplane.v1.VirtualService
-	(*Listener)(nil),               // 19: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 20: weir.dataplane.v1.HttpProfile
-	(*L4Profile)(nil),              // 21: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 22: weir.dataplane.v1.TcpProfile
-	(*TlsProfile)(nil),             // 23: weir.dataplane.v1.TlsProfile
-	(*Certificate)(nil),            // 24: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 25: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 26: weir.dataplane.v1.Pool
-	(*ServerTls)(nil),              // 27: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 28: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 29: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 30: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 31: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 32: weir.dataplane.v1.ServerCounters
+	(Duty)(0),                      // 0: weir.dataplane.v1.Duty
+	(ProxyProtocol)(0),             // 1: weir.dataplane.v1.ProxyProtocol
+	(XffUpdate)(0),                 // 2: weir.dataplane.v1.XffUpdate
+	(TlsVersion)(0),                // 3: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 4: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 5: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 6: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 7: weir.dataplane.v1.ToDataplane
+	(*FromDataplane)(nil),          // 8: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 9: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 10: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 11: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 12: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 13: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 14: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 15: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 16: weir.dataplane.v1.ServerState
+	(*Drain)(nil),                  // 17: weir.dataplane.v1.Drain
+	(*Plan)(nil),                   // 18: weir.dataplane.v1.Plan
+	(*VirtualService)(nil),         // 19: weir.dataplane.v1.VirtualService
+	(*Listener)(nil),               // 20: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 21: weir.dataplane.v1.HttpProfile
+	(*L4Profile)(nil),              // 22: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 23: weir.dataplane.v1.TcpProfile
+	(*TlsProfile)(nil),             // 24: weir.dataplane.v1.TlsProfile
+	(*Certificate)(nil),            // 25: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 26: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 27: weir.dataplane.v1.Pool
+	(*ServerTls)(nil),              // 28: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 29: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 30: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 31: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 32: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 33: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	9,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	17, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	14, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	16, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	8,  // 4: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	9,  // 5: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	11, // 6: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	12, // 7: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	29, // 8: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	10, // 9: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	13, // 10: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	13, // 11: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	15, // 12: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	18, // 13: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	26, // 14: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	24, // 15: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	25, // 16: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	19, // 17: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	20, // 18: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	21, // 19: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	22, // 20: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	23, // 21: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	1,  // 22: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	0,  // 23: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	2,  // 24: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	3,  // 25: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	4,  // 26: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	28, // 27: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	5,  // 28: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	27, // 29: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	23, // 30: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	30, // 31: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	32, // 32: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	31, // 33: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	10, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	18, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	15, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	17, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	9,  // 4: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	10, // 5: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	12, // 6: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	13, // 7: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	30, // 8: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	11, // 9: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	14, // 10: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	14, // 11: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	16, // 12: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	19, // 13: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	27, // 14: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	25, // 15: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	26, // 16: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	20, // 17: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	21, // 18: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	22, // 19: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	23, // 20: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	24, // 21: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	0,  // 22: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	2,  // 23: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	1,  // 24: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	3,  // 25: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	4,  // 26: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	5,  // 27: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	29, // 28: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	6,  // 29: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	28, // 30: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	24, // 31: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	31, // 32: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	33, // 33: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	32, // 34: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -2963,7 +3031,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      6,
+			NumEnums:      7,
 			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
