@@ -13,7 +13,7 @@ use crate::{
     channel::Channel,
     exchange::Exchange,
     inbox::Inbox,
-    io::{Close, Conn, Io},
+    io::{Close, Conn, Io, Time},
     line::Line,
     pool::balance_key,
     proxy::Core,
@@ -110,7 +110,7 @@ impl Client {
             accepted_by: service.id,
             facts: ClientFacts::new(peer, listener, !channel.is_plain()),
             inbox: Inbox::default(),
-            stage: if channel.is_plain() { Stage::first(&service, peer) } else { Stage::Handshake },
+            stage: if channel.is_plain() { Stage::first(&service, peer, io.now()) } else { Stage::Handshake },
             ended: false,
             reserved: None,
             peer,
@@ -163,7 +163,7 @@ impl Client {
         if progress.handshaken {
             let resumed = self.channel.handshaken().is_some_and(|handshaken| handshaken.resumed);
             core.counters.note(Happening::Handshake { service: self.service.id, resumed });
-            self.stage = Stage::first(&self.service, self.peer);
+            self.stage = Stage::first(&self.service, self.peer, io.now());
         }
         self.ended |= progress.closed;
         Ok(())
@@ -193,6 +193,11 @@ impl Client {
     /// Whether it has said itself that it sends no more, as far as its connection lets it.
     pub fn has_ended_for_good(&self) -> bool {
         self.ended && self.channel.vouches_for_end()
+    }
+
+    /// Whether it has not taken all that was queued for it.
+    pub fn has_unsent<I: Io>(&self, io: &I) -> bool {
+        self.channel.holds_back() || io.queued(self.line.conn) > 0
     }
 
     /// The end of a batch.
@@ -417,10 +422,10 @@ impl Client {
 
 impl Stage {
     /// Of a client that has nothing to agree on any more before it may ask for something.
-    fn first(service: &VirtualService, peer: SocketAddr) -> Self {
+    fn first(service: &VirtualService, peer: SocketAddr, now: Time) -> Self {
         match &service.application {
             Application::Http(_) => Stage::Idle,
-            Application::L4(_) => Stage::Tunnel(Box::new(Tunnel::new(service, peer))),
+            Application::L4(_) => Stage::Tunnel(Box::new(Tunnel::new(service, peer, now))),
         }
     }
 }

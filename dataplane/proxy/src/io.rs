@@ -67,6 +67,11 @@ pub enum Event {
     Drained {
         conn: Conn,
     },
+    /// Nothing that is sent arrives any more. What the peer sent before comes as ever, and then `Gone`: never, where it is
+    /// not read.
+    Broken {
+        conn: Conn,
+    },
     /// The deadline set last has passed; it is not set any more.
     Deadline {
         conn: Conn,

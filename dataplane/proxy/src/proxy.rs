@@ -144,6 +144,9 @@ impl Handler for Proxy {
                 Event::Eof { conn } => self.client_eof(io, conn),
                 Event::Drained { conn } if self.servers.contains(conn) => self.server_drained(io, conn),
                 Event::Drained { conn } => self.client_drained(io, conn),
+                // The answer to what it was sent may be among what it sent before.
+                Event::Broken { conn } if self.servers.contains(conn) => self.server_drained(io, conn),
+                Event::Broken { conn } => self.client_broken(io, conn),
                 Event::Deadline { conn } if self.servers.contains(conn) => self.server_deadline(io, conn),
                 Event::Deadline { conn } => self.client_deadline(io, conn),
                 Event::Gone { conn, why } if self.servers.contains(conn) => self.server_gone(io, conn, why),
@@ -234,10 +237,19 @@ impl Proxy {
         }
     }
 
+    /// Whoever cannot be answered is as good as gone, but for what a tunnel still takes to its server.
+    fn client_broken<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        match self.clients.find(conn).is_some_and(|client| client.tunnel().is_some()) {
+            true => self.client_drained(io, conn),
+            false => self.client_gone(io, conn),
+        }
+    }
+
     fn client_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(client) = self.clients.find(conn) else { return };
         match client.expired(io, &self.core) {
             Expiry::Slow => {}
+            Expiry::Idle if self.carries(io, conn) => self.cut_tunnel(io, conn),
             Expiry::Idle => self.close_client(io, conn, Close::Flush),
             Expiry::Failed(error) => self.fail(io, conn, error),
         }

@@ -47,7 +47,7 @@ impl Proxy {
 
     fn pass_response<I: Io>(&mut self, io: &mut I, conn: Conn, server_conn: Conn) -> Result<Came, Error> {
         while let (Some(client), Some(server)) = (self.clients.find(conn), self.servers.find(server_conn)) {
-            let client_is_full = client.line.is_full(io, &self.core.limits);
+            let client_is_full = server.lost.is_none() && client.line.is_full(io, &self.core.limits);
             let Some(exchange) = client.exchange() else { break };
             match &exchange.phase {
                 Phase::Waiting { .. } => break,
@@ -151,7 +151,8 @@ impl Proxy {
     fn release_server<I: Io>(&mut self, io: &mut I, server_conn: Conn, client: Conn, goes_on: bool) {
         let Some(server) = self.servers.find(server_conn) else { return };
         let place = server.place;
-        let clean = goes_on && server.inbox.is_empty() && !server.ended && !server.has_unsent(io);
+        let over = server.ended || server.lost.is_some();
+        let clean = goes_on && server.inbox.is_empty() && !over && !server.has_unsent(io);
         if !clean {
             // More than the response has come, or less of the request was taken than was sent.
             let how = if goes_on { Close::Abort } else { Close::Flush };
@@ -196,8 +197,8 @@ impl Download {
 
 /// Nothing more can be done until the server sends, which it must once it has the whole request.
 fn wait_for_server<I: Io>(io: &mut I, server: &mut Server, uploaded: bool) -> Result<Came, Error> {
-    if server.ended {
-        return Err(Error::ServerClosed);
+    if let Some(error) = server.lost.or(server.ended.then_some(Error::ServerClosed)) {
+        return Err(error);
     }
     server.line.read(io, true);
     if uploaded {

@@ -126,9 +126,14 @@ impl Proxy {
                 self.connect_failed(io, conn, client, error);
             }
             State::Busy { client } => {
-                if !self.lose_if_unused(io, conn, error) {
-                    self.fail(io, client, error);
-                    self.proceed(io, client);
+                if self.lose_if_unused(io, conn, error) {
+                    return;
+                }
+                let Some(server) = self.servers.find(conn) else { return };
+                server.lost = Some(error);
+                match self.clients.find(client).is_some_and(|client| client.tunnel().is_some()) {
+                    true => self.fail(io, client, error),
+                    false => self.download(io, conn),
                 }
             }
         }

@@ -33,10 +33,9 @@ pub(crate) struct Tunnel {
 }
 
 impl Tunnel {
-    pub fn new(service: &VirtualService, peer: SocketAddr) -> Self {
+    pub fn new(service: &VirtualService, peer: SocketAddr, now: Time) -> Self {
         let key = service.pool.as_ref().map(|pool| balance_key(pool, None, peer)).unwrap_or_default();
-        let active_at = Time::default();
-        Self { key, tried: Vec::new(), server: None, active_at, up_in_bulk: false, down_in_bulk: false }
+        Self { key, tried: Vec::new(), server: None, active_at: now, up_in_bulk: false, down_in_bulk: false }
     }
 }
 
@@ -110,6 +109,14 @@ impl Proxy {
         if up_is_over && down_is_over {
             self.close_client(io, conn, Close::Flush);
         }
+    }
+
+    /// Whether bytes are on their way through its tunnel.
+    pub(crate) fn carries<I: Io>(&mut self, io: &I, conn: Conn) -> bool {
+        self.ends(conn).is_some_and(|Ends { client, server, .. }| {
+            let waiting = !client.inbox.is_empty() || !server.inbox.is_empty();
+            waiting || client.has_unsent(io) || server.has_unsent(io)
+        })
     }
 
     /// Ends it before its time: what has come from either end still goes to the other, and then both see a reset.

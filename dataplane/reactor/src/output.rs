@@ -164,6 +164,7 @@ impl Reactor {
         if slot.reading {
             self.list(conn);
         }
+        self.pending.push(Event::Broken { conn });
     }
 }
 

@@ -317,6 +317,29 @@ fn answer_sent_before_a_reset_is_read_before_the_reset_is_told() {
 }
 
 #[test]
+fn sender_learns_that_its_peer_takes_nothing_any_more_also_while_it_does_not_read() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let mut client = TcpStream::connect(address).unwrap();
+    let conn = bench.accepted();
+    bench.reactor.reading(conn, false);
+    client.write_all(b"unread").unwrap();
+    // More than the kernels of both sides take: the reset comes while some is queued, and is a reset for the unread rest.
+    for _ in 0..8 {
+        bench.send(conn, &noise(1024 * 1024));
+    }
+    bench.batch(Duration::ZERO);
+    assert!(bench.reactor.queued(conn) > 0);
+    drop(client);
+    bench.until(|_, event| matches!(event, Event::Broken { conn: broken } if broken == conn).then_some(()));
+    assert_eq!(bench.reactor.queued(conn), 0);
+    bench.reactor.reading(conn, true);
+    let (bytes, end) = bench.read_to_end(conn);
+    assert_eq!(bytes, b"unread");
+    assert!(matches!(end, Event::Gone { why: Gone::Reset, .. }));
+}
+
+#[test]
 fn lingering_close_lets_the_answer_through_to_a_peer_that_still_sends() {
     let mut bench = Bench::new();
     let address = bench.listen();

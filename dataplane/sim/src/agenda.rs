@@ -24,6 +24,8 @@ pub enum Act {
     Deadline(Conn, Time),
     /// The engine is told that a queue is empty.
     Drained(LinkId),
+    /// The engine is told that nothing it sends arrives.
+    Broken(LinkId),
     /// The driver stops trying to flush a connection that the engine has closed.
     Forget(LinkId),
     /// Bytes, the end, or a reset arrive at the peer.

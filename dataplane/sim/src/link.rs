@@ -66,6 +66,9 @@ pub struct Link {
     pub received: VecDeque<u8>,
     pub received_fin: bool,
     pub eof_told: bool,
+    /// Behind what has arrived and is unread.
+    pub received_reset: bool,
+    pub broken_told: bool,
     pub reading: bool,
     pub pump_due: bool,
     pub last_to_engine: Time,
@@ -103,6 +106,8 @@ impl Link {
             received: VecDeque::new(),
             received_fin: false,
             eof_told: false,
+            received_reset: false,
+            broken_told: false,
             reading: true,
             pump_due: false,
             last_to_engine: Time::default(),

@@ -128,12 +128,13 @@ impl Network {
                 self.links[link].received_fin = true;
                 self.pump(link, batch);
             }
-            Act::EngineReset(link) => self.gone(link, Gone::Reset, batch),
+            Act::EngineReset(link) => self.reset(link, batch),
             Act::Pump(link) => {
                 self.links[link].pump_due = false;
                 self.pump(link, batch);
             }
             Act::Drained(link) => batch.extend(self.links[link].conn.map(|conn| Event::Drained { conn })),
+            Act::Broken(link) => batch.extend(self.links[link].conn.map(|conn| Event::Broken { conn })),
             Act::Deadline(conn, at) => self.deadline_passed(conn, at, batch),
             Act::Forget(link) => self.links[link].drop_outgoing(),
             Act::PeerBytes(link, bytes) => return Some(self.peer_bytes(link, bytes)),
@@ -230,6 +231,18 @@ impl Network {
         Step::Peer(link, Wake::Connected)
     }
 
+    /// What came before a reset is read first, unless the network lost it.
+    fn reset(&mut self, link: LinkId, batch: &mut Vec<Event>) {
+        let state = &mut self.links[link];
+        let unread = state.conn.is_some() && !state.received.is_empty();
+        if unread && (!state.reading || self.rng.chance(50)) {
+            state.received_reset = true;
+            self.mark_dirty(link);
+        } else {
+            self.gone(link, Gone::Reset, batch);
+        }
+    }
+
     fn gone(&mut self, link: LinkId, why: Gone, batch: &mut Vec<Event>) {
         self.links[link].drop_outgoing();
         self.links[link].received.clear();
@@ -282,6 +295,8 @@ impl Network {
         let state = &mut self.links[link];
         if !state.received.is_empty() {
             self.pump_later(link);
+        } else if state.received_reset {
+            return self.gone(link, Gone::Reset, batch);
         } else if state.received_fin && !state.eof_told {
             state.eof_told = true;
             batch.push(Event::Eof { conn });
@@ -309,10 +324,25 @@ impl Network {
         }
     }
 
+    /// The peer has reset the connection, and the engine learns of it with what it sends.
+    fn transmit_nothing(&mut self, link: LinkId) {
+        let state = &mut self.links[link];
+        if state.queued_bytes > 0 && !std::mem::replace(&mut state.broken_told, true) {
+            self.agenda.add(self.now, Act::Broken(link));
+        }
+        self.links[link].drop_outgoing();
+        if let Some(source) = self.links[link].fed_by.take() {
+            self.pump_later(source);
+        }
+    }
+
     /// Puts on the way what the peer's window takes of what is queued.
     fn transmit(&mut self, link: LinkId) {
         if !self.links[link].connected {
             return;
+        }
+        if self.links[link].received_reset {
+            return self.transmit_nothing(link);
         }
         while let Some(bytes) = self.links[link].take_outgoing() {
             let at = self.links[link].arrival_at_peer(self.now);

@@ -280,6 +280,7 @@ impl World {
                 Event::Data { conn, buf } => (conn, format!("brings {} bytes", buf.len())),
                 Event::Eof { conn } => (conn, "brings the end".into()),
                 Event::Drained { conn } => (conn, "has drained".into()),
+                Event::Broken { conn } => (conn, "takes nothing any more".into()),
                 Event::Deadline { conn } => (conn, "is past its deadline".into()),
                 Event::Gone { conn, why } => (conn, format!("is gone: {why:?}")),
             };

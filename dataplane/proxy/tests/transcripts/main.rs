@@ -377,6 +377,52 @@ fn server_is_not_read_while_the_client_takes_nothing() {
 }
 
 #[test]
+fn client_that_cannot_be_answered_any_more_is_gone_though_it_has_asked_again() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.says(client, GET);
+    assert!(stage.is_paused(client));
+    stage.says(server, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n");
+    stage.batch(vec![Event::Broken { conn: client }]);
+    assert_eq!((stage.closed(client), stage.closed(server)), (Some(Close::Abort), Some(Close::Abort)));
+    assert_eq!(stage.blocks_in_use(), 0);
+}
+
+#[test]
+fn response_that_came_before_its_server_was_lost_arrives_whole() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.tape.stuck = true;
+    stage.says(server, "HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n");
+    for _ in 0..3 {
+        stage.says(server, "x".repeat(1000));
+    }
+    assert!(stage.is_paused(server));
+    stage.gone(server, Gone::Reset);
+    assert_eq!(stage.sent(client).bytes().filter(|byte| *byte == b'x').count(), 3000);
+    assert_eq!(stage.closed(client), None);
+    stage.tape.stuck = false;
+    stage.batch(vec![]);
+    stage.batch(vec![Event::Drained { conn: client }]);
+    stage.says(client, GET);
+    assert_ne!(stage.connected(), server, "a connection that is over is not used again");
+}
+
+#[test]
+fn response_without_length_is_not_taken_for_whole_when_its_server_was_lost() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.tape.stuck = true;
+    stage.says(server, "HTTP/1.1 200 OK\r\n\r\n");
+    for _ in 0..3 {
+        stage.says(server, "x".repeat(1000));
+    }
+    stage.gone(server, Gone::Reset);
+    assert!(stage.sent(client).ends_with('x'), "no last chunk");
+    assert!(matches!(stage.closed(client), Some(Close::Abort)));
+}
+
+#[test]
 fn client_that_takes_nothing_at_all_is_reset() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, GET);

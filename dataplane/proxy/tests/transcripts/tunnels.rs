@@ -139,6 +139,38 @@ fn quiet_tunnel_is_closed_in_time_and_one_that_is_not_goes_on() {
 }
 
 #[test]
+fn tunnel_in_which_bytes_wait_is_cut_when_its_time_is_over() {
+    let mut plan = l4_plan(1);
+    plan.virtual_services[0].tcp = Some(api::TcpProfile { idle_timeout_s: 10, ..Default::default() });
+    let (mut stage, client, server) = tunnel(&plan);
+    stage.tape.stuck = true;
+    stage.says(server, "takes nothing");
+    assert_eq!(stage.wait_for_deadline(client), Duration::from_secs(10));
+    assert_eq!((stage.closed(client), stage.closed(server)), (Some(Close::Cut), Some(Close::Cut)));
+}
+
+#[test]
+fn end_that_takes_nothing_any_more_is_still_heard() {
+    for client_breaks in [false, true] {
+        let (mut stage, client, server) = tunnel(&l4_plan(1));
+        stage.tape.stuck = true;
+        for end in [client, server] {
+            (0..3).for_each(|_| stage.says(end, "x".repeat(600)));
+        }
+        assert!(stage.is_paused(client) && stage.is_paused(server));
+        stage.tape.stuck = false;
+        stage.batch(vec![]);
+        let (broken, other) = if client_breaks { (client, server) } else { (server, client) };
+        stage.batch(vec![Event::Broken { conn: broken }]);
+        assert!(!stage.is_paused(server) && !stage.is_paused(client));
+        assert_eq!(stage.closed(other), None);
+        stage.gone(broken, Gone::Reset);
+        assert_eq!(stage.sent(other).len(), 1800);
+        assert_eq!(stage.closed(other), Some(Close::Cut));
+    }
+}
+
+#[test]
 fn tunnel_whose_virtual_service_is_removed_is_cut() {
     let (mut stage, client, server) = tunnel(&l4_plan(1));
     let mut without = l4_plan(1);

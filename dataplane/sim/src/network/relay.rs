@@ -31,7 +31,7 @@ impl Network {
         let most = self.rng.between(1, BLOCK_BYTES as u64).min(left) as usize;
         let len = most.min(self.links[source].received.len());
         if len == 0 {
-            return !self.links[source].received_fin;
+            return !self.links[source].received_fin && !self.links[source].received_reset;
         }
         let mut buf = self.buffers.take();
         let bytes: Vec<u8> = self.links[source].received.drain(..len).collect();
@@ -40,7 +40,8 @@ impl Network {
         self.links[receiver].queue(buf);
         self.mark_dirty(receiver);
         batch.push(Event::Relayed { conn, bytes: len as u64 });
-        if !self.links[source].received.is_empty() || self.links[source].received_fin {
+        let state = &self.links[source];
+        if !state.received.is_empty() || state.received_fin || state.received_reset {
             self.pump_later(source);
         }
         true
