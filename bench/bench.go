@@ -110,7 +110,8 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 		r.rounds = options.Rounds
 	}
 	r.machine = report.ThisMachine()
-	r.machine.Notes = append(r.machine.Notes, fmt.Sprintf("%d rounds of %v for each load.", r.rounds, r.span))
+	r.machine.Notes = append(r.machine.Notes, fmt.Sprintf("%d rounds of %v for each load; %d slices of %v where growth is looked for.",
+		r.rounds, r.span, r.growthSlices(), r.span/slicesPerRound))
 	if err := r.findPrograms(ctx); err != nil {
 		return nil, err
 	}
@@ -184,7 +185,9 @@ func (r *run) split(balancer int) (ours, others []int, err error) {
 
 // measureAll measures row by row. A row that fails is told and left out; an interruption ends the run with what there is.
 func (r *run) measureAll(ctx context.Context, chosen []workloads.Workload) (measured []*report.Row, interrupted error) {
-	r.told.all = len(chosen) * len(r.options.Cores) * r.rounds * 2 * (1 + len(r.peers) + len(r.options.Externals))
+	for _, w := range chosen {
+		r.told.all += len(r.options.Cores) * r.measurements(w)
+	}
 	for _, cores := range r.options.Cores {
 		for _, w := range chosen {
 			row, err := r.measure(ctx, w, cores)
@@ -203,6 +206,18 @@ func (r *run) measureAll(ctx context.Context, chosen []workloads.Workload) (meas
 		return nil, errors.New("nothing was measured")
 	}
 	return measured, nil
+}
+
+// measurements are how many a row takes.
+func (r *run) measurements(w workloads.Workload) int {
+	proxies := 1 + len(r.peers) + len(r.options.Externals)
+	switch w.Kind {
+	case workloads.Growth:
+		return r.growthSlices() * len(w.Growth.Steps)
+	case workloads.Idle:
+		return r.rounds * proxies
+	}
+	return 2 * r.rounds * proxies // saturated and light
 }
 
 func (r *run) publish(rows []*report.Row) error {

@@ -142,6 +142,14 @@ func TestCertificateAndKeyBelongTogether(t *testing.T) {
 	}
 }
 
+func TestFirstAndLastStepAreMeasuredSideBySide(t *testing.T) {
+	for slice, want := range [][]int{{4, 0, 1, 2, 3}, {3, 2, 1, 0, 4}, {4, 0, 1, 2, 3}} {
+		if got := sliceOrder(5, slice); !slices.Equal(got, want) {
+			t.Errorf("slice %d: %v", slice, got)
+		}
+	}
+}
+
 func TestSlopeIsThatOfTheLineThroughTheSteps(t *testing.T) {
 	if got := slope([]float64{1000, 2000, 3000}, []float64{5000, 5600, 6000}); got != 0.5 {
 		t.Errorf("slope is %v", got)

@@ -43,41 +43,54 @@ func (s *stage) measureGrowth(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for round := range s.run.rounds {
-		whole, err := s.measureSteps(ctx, steps)
-		if err != nil {
+	for slice := range s.run.growthSlices() {
+		if err := s.measureSlice(ctx, steps, slice); err != nil {
 			return err
-		}
-		for i, step := range steps {
-			s.row.Curve[i].Rounds = append(s.row.Curve[i].Rounds, whole[i])
-			s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %d %s  %.1f µs", s.workload.ID, round+1, s.run.rounds, step.size,
-				s.workload.Growth.Of, whole[i].CPUus))
 		}
 	}
 	return nil
 }
 
-// slicesPerRound cut a round: a few percent are looked for, and the machine's speed drifts by more within seconds.
-const slicesPerRound = 4
+const (
+	// slicesPerRound cut a round: a few percent are looked for, and the machine's speed drifts by more within seconds.
+	slicesPerRound = 4
+	// growthRounds stand for one of other rows, for the same reason.
+	growthRounds = 2
+)
 
-// measureSteps is one round: every step in slices, in turn, each turn beginning with another one.
-func (s *stage) measureSteps(ctx context.Context, steps []step) ([]report.Sample, error) {
-	parts := make([][]report.Sample, len(steps))
-	for slice := range slicesPerRound {
-		for i := range steps {
-			at := (i + slice) % len(steps)
-			sample, err := sample(ctx, s.lab, s.workload, steps[at].subject, s.run.span/slicesPerRound, steps[at].idle)
-			if err != nil {
-				return nil, fmt.Errorf("%d %s: %w", steps[at].size, s.workload.Growth.Of, err)
-			}
-			parts[at] = append(parts[at], sample)
+// growthSlices are more where nobody said how many rounds to take.
+func (r *run) growthSlices() int {
+	if r.options.Quick || r.options.Rounds > 0 {
+		return r.rounds * slicesPerRound
+	}
+	return r.rounds * growthRounds * slicesPerRound
+}
+
+// measureSlice measures every step once.
+func (s *stage) measureSlice(ctx context.Context, steps []step, slice int) error {
+	for _, at := range sliceOrder(len(steps), slice) {
+		step := steps[at]
+		sample, err := sample(ctx, s.lab, s.workload, step.subject, s.run.span/slicesPerRound, step.idle)
+		if err != nil {
+			return fmt.Errorf("%d %s: %w", step.size, s.workload.Growth.Of, err)
 		}
+		s.row.Curve[at].Slices = append(s.row.Curve[at].Slices, sample)
+		s.run.told.measured(fmt.Sprintf("%s  slice %d/%d  %d %s  %.1f µs", s.workload.ID, slice+1, s.run.growthSlices(), step.size,
+			s.workload.Growth.Of, sample.CPUus))
 	}
-	var whole []report.Sample
-	for i := range steps {
-		whole = append(whole, report.Together(parts[i]))
+	return nil
+}
+
+// sliceOrder puts the first and the last step, whose costs are compared, side by side, each as often before the other.
+func sliceOrder(steps, slice int) []int {
+	order := []int{steps - 1}
+	for at := range steps - 1 {
+		order = append(order, at)
 	}
-	return whole, nil
+	if slice%2 == 1 {
+		slices.Reverse(order)
+	}
+	return order
 }
 
 func (s *stage) buildSteps(ctx context.Context) ([]step, error) {

@@ -39,6 +39,8 @@ func (r Ratio) Spread() float64 {
 // Doubt says why the ratio cannot be trusted; empty when it can.
 func (r Ratio) Doubt() string {
 	switch {
+	case r.Rounds == 0:
+		return "" // there is nothing to doubt
 	case r.Rounds < roundsMin:
 		return fmt.Sprintf("%d rounds are too few to know the noise", r.Rounds)
 	case r.Spread() > spreadMax:
@@ -119,31 +121,12 @@ func (r *Row) Best(level Level) (string, Ratio) {
 	return best, ratio
 }
 
-// Grown is how much more the last step of a growth workload costs than the first, as a share, round by round.
-func (r *Row) Grown() Ratio {
-	if len(r.Curve) < 2 {
-		return Ratio{}
-	}
-	first, last := r.Curve[0].Rounds, r.Curve[len(r.Curve)-1].Rounds
-	var growth []float64
-	for i := range min(len(first), len(last)) {
-		if r.fault(first[i]) == "" && r.fault(last[i]) == "" {
-			growth = append(growth, last[i].CPUus/first[i].CPUus)
-		}
-	}
-	if len(growth) == 0 {
-		return Ratio{}
-	}
-	return Ratio{Median: median(growth), Least: slices.Min(growth), Most: slices.Max(growth), Rounds: len(growth)}
-}
-
 // AgainstBar compares with the bar: "ok", "short", what is missing to say so, or "" where there is no bar or nothing to hold
 // against it.
 func (r *Row) AgainstBar() string {
 	bar := r.Workload.Bar
 	if r.Workload.Kind == workloads.Growth {
-		whole := len(r.Curve) == len(r.Workload.Growth.Steps)
-		return against(bar.GrowthMax > 0 && len(r.Curve) > 1, whole && r.Grown().Median <= 1+bar.GrowthMax && r.Grown().Rounds > 0)
+		return r.growthAgainstBar()
 	}
 	if best, _ := r.Best(r.level()); best == "" {
 		return ""
@@ -188,6 +171,9 @@ type object struct {
 	AgainstBar   string             `json:"against_bar,omitempty"`
 	SystemCalls  map[string]float64 `json:"system_calls,omitempty"`
 	Grown        float64            `json:"grown,omitempty"`
+	GrownLow     float64            `json:"grown_low,omitempty"`
+	GrownHigh    float64            `json:"grown_high,omitempty"`
+	Pairs        int                `json:"pairs,omitempty"`
 	Curve        []curvePoint       `json:"curve,omitempty"`
 	NotMeasured  map[string]string  `json:"not_measured,omitempty"`
 	RoundsOfWeir int                `json:"rounds"`
@@ -216,9 +202,11 @@ func (r *Row) MarshalJSON() ([]byte, error) {
 		}
 	}
 	if r.Workload.Kind == workloads.Growth {
-		o.Grown, o.Spread, o.Doubt = round(r.Grown().Median), round(r.Grown().Spread()), r.Grown().Doubt()
+		grown := r.Grown()
+		o.Grown, o.GrownLow, o.GrownHigh, o.Pairs = round(grown.Median), round(grown.Low), round(grown.High), grown.Pairs
+		o.Doubt = grown.Doubt(r.Workload.Bar.GrowthMax)
 		for _, point := range r.Curve {
-			o.Weir = r.figures(point.Rounds)
+			o.Weir = r.figures(point.Slices)
 			o.Curve = append(o.Curve, curvePoint{point.Step, o.Weir})
 		}
 	}

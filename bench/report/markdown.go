@@ -19,7 +19,8 @@ func Markdown(machine Machine, rows []*Row) string {
 	write("the kernel (`schedstat`; the split into user and system by ticks, and coarser). Of Weir that is the data plane; its agent's")
 	write("time stands beside it. Ratios are a peer's cost over Weir's, taken within each round, medians of the rounds: above 1, Weir is")
 	write("cheaper. *Saturated*: three spinning processes share each of the balancer's cores, so that it always has a backlog. *Light*: the")
-	write("load is the bottleneck. A row is in doubt when its rounds spread over more than %.0f %% of their median, or are fewer than %d.\n", 100*spreadMax, roundsMin)
+	write("load is the bottleneck. A row is in doubt when its rounds spread over more than %.0f %% of their median, or are fewer than %d;", 100*spreadMax, roundsMin)
+	write("a row of growth when its bar lies within the interval of the median (sign test over pairs of slices), or that is wider than the bar.\n")
 	for _, note := range machine.Notes {
 		write("**Note.** %s\n", note)
 	}
@@ -42,9 +43,7 @@ func (r *Row) tableLine() string {
 	bar := r.Workload.Bar
 	cells := []string{fmt.Sprintf("**%s** %s", r.Workload.ID, r.Workload.Title), fmt.Sprint(r.Cores)}
 	if r.Workload.Kind == workloads.Growth {
-		grown := r.Grown()
-		cells = append(cells, r.growthText(), "", fmt.Sprintf("%+.1f %%", 100*(grown.Median-1)), percent(grown.Spread()), "",
-			fmt.Sprintf("≤ +%.0f %%", 100*bar.GrowthMax), fmt.Sprintf("%.0f", 100*bar.GrowthStretch), r.judged(grown))
+		cells = append(cells, r.growthCells()...)
 		return "| " + strings.Join(cells, " | ") + " |"
 	}
 	best, ratio := r.Best(r.level())
@@ -54,26 +53,17 @@ func (r *Row) tableLine() string {
 		peer = best + " " + r.costText(r.Figures(best, r.level()))
 	}
 	cells = append(cells, r.costText(r.Figures(Weir, r.level())), peer, times(ratio.Median), percent(ratio.Spread()), times(light.Median),
-		times(bar.Must), times(bar.Stretch), r.judged(ratio))
+		times(bar.Must), times(bar.Stretch), r.judged(ratio.Doubt()))
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
 // judged is how the row stands against its bar, and the doubt about it.
-func (r *Row) judged(ratio Ratio) string {
+func (r *Row) judged(doubt string) string {
 	words := []string{r.AgainstBar()}
-	if doubt := ratio.Doubt(); doubt != "" && ratio.Rounds > 0 {
+	if doubt != "" {
 		words = append(words, "in doubt: "+doubt)
 	}
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), "; ")
-}
-
-func (r *Row) growthText() string {
-	if len(r.Curve) == 0 {
-		return "not measured"
-	}
-	first, last := r.Curve[0], r.Curve[len(r.Curve)-1]
-	return fmt.Sprintf("%d → %d %s: %s → %s", first.Step, last.Step, r.Workload.Growth.Of, r.costText(r.figures(first.Rounds)),
-		r.costText(r.figures(last.Rounds)))
 }
 
 func (r *Row) section() string {
@@ -83,13 +73,7 @@ func (r *Row) section() string {
 	write("## %s: %s\n", w.ID, w.Title)
 	write("%s. %s\n", strings.ToUpper(w.Source[:1])+w.Source[1:], r.conditions())
 	if w.Kind == workloads.Growth {
-		write("| %s | CPU µs (user + system) | requests/s | errors |", w.Growth.Of)
-		write("|---|---|---|---|")
-		for _, point := range r.Curve {
-			f := r.figures(point.Rounds)
-			write("| %d | %s | %.0f | %d |", point.Step, r.costText(f), f.RPS, f.Errors)
-		}
-		write("\n![growth](%s)\n", r.pictureName())
+		r.writeGrowth(write)
 		r.writeFailed(write)
 		return text.String()
 	}

@@ -14,6 +14,13 @@ func sampleOf(cpu float64) Sample {
 		BytesPerSecond: 5e6, RSSBytes: 20 << 20, Transactions: 1000}
 }
 
+func samplesOf(costs ...float64) (samples []Sample) {
+	for _, cost := range costs {
+		samples = append(samples, sampleOf(cost))
+	}
+	return samples
+}
+
 // threeRounds has Weir and two peers; the second peer comes closer.
 func threeRounds() *Row {
 	row := NewRow(workloads.Workload{ID: "K", Title: "keep-alive", Source: "a paper", Kind: workloads.Transactions,
@@ -30,17 +37,6 @@ func threeRounds() *Row {
 	return row
 }
 
-func growth() *Row {
-	row := NewRow(workloads.Workload{ID: "S-SERVERS", Title: "cost growth", Source: "a paper", Kind: workloads.Growth,
-		Service: workloads.Service{Layer: 7}, Growth: workloads.Steps{Of: workloads.GrowServers, Steps: []int{1, 100}},
-		Bar: workloads.Bar{GrowthMax: 0.03}}, 1)
-	row.Curve = []Point{
-		{Step: 1, Rounds: []Sample{sampleOf(10), sampleOf(12), sampleOf(10)}},
-		{Step: 100, Rounds: []Sample{sampleOf(10.2), sampleOf(12.3), sampleOf(10.1)}},
-	}
-	return row
-}
-
 func TestRatioIsTheMedianOfTheRoundsAndNotTheRatioOfMedians(t *testing.T) {
 	row := threeRounds()
 	// The machine slows down by half in the last round: within each round nothing changed.
@@ -52,14 +48,6 @@ func TestRatioIsTheMedianOfTheRoundsAndNotTheRatioOfMedians(t *testing.T) {
 	}
 	if f := row.Figures(Weir, Saturated); f.CPUus != 11 || f.Transactions != 3000 {
 		t.Errorf("%+v", f)
-	}
-}
-
-func TestSlicesOfASampleCountByTheirTransactions(t *testing.T) {
-	short, long := sampleOf(40), sampleOf(10)
-	long.Transactions, long.Errors = 3000, 2
-	if whole := Together([]Sample{short, long}); whole.CPUus != 17.5 || whole.Transactions != 4000 || whole.Errors != 2 {
-		t.Errorf("%+v", whole)
 	}
 }
 
@@ -122,14 +110,6 @@ func TestBarHoldsTheBarAndTheGuard(t *testing.T) {
 		if against := row.AgainstBar(); against != want {
 			t.Errorf("%v system calls of 5: %s", calls, against)
 		}
-	}
-	grown := growth()
-	if against := grown.AgainstBar(); against != "ok" {
-		t.Errorf("grown by %.3f: %s", grown.Grown().Median, against)
-	}
-	grown.Workload.Bar.GrowthMax = 0.01
-	if against := grown.AgainstBar(); against != "short" {
-		t.Errorf("grown by %.3f: %s", grown.Grown().Median, against)
 	}
 }
 

@@ -42,32 +42,6 @@ type Sample struct {
 	IdleBytes      float64 `json:"idle_bytes,omitempty"`   // memory of one idle connection
 }
 
-// Together is one sample of several that were taken of the same: what was counted adds up, and a cost is that of all
-// transactions.
-func Together(parts []Sample) Sample {
-	var sum Sample
-	for _, part := range parts {
-		weight := float64(part.Transactions)
-		sum.CPUus += part.CPUus * weight
-		sum.Userus += part.Userus * weight
-		sum.Systemus += part.Systemus * weight
-		sum.AgentCPUus += part.AgentCPUus * weight
-		sum.RPS += part.RPS / float64(len(parts))
-		sum.BytesPerSecond += part.BytesPerSecond / float64(len(parts))
-		sum.P50us, sum.P99us, sum.P999us = max(sum.P50us, part.P50us), max(sum.P99us, part.P99us), max(sum.P999us, part.P999us)
-		sum.RSSBytes = max(sum.RSSBytes, part.RSSBytes)
-		sum.Errors += part.Errors
-		sum.Transactions += part.Transactions
-		sum.Handshakes += part.Handshakes
-		sum.Resumed += part.Resumed
-		sum.TLS = part.TLS
-	}
-	weight := max(float64(sum.Transactions), 1)
-	sum.CPUus, sum.Userus, sum.Systemus = sum.CPUus/weight, sum.Userus/weight, sum.Systemus/weight
-	sum.AgentCPUus /= weight
-	return sum
-}
-
 // Row is one workload on a number of cores, every round of it.
 type Row struct {
 	Workload workloads.Workload
@@ -80,10 +54,11 @@ type Row struct {
 	Failed      map[string]string  // proxies that could not be measured, and why
 }
 
-// Point is Weir's cost at one step of a growth workload: a sample for each round.
+// Point is Weir's cost at one step of a growth workload. Slice i of the first and of the last step were measured one right
+// after the other.
 type Point struct {
 	Step   int
-	Rounds []Sample
+	Slices []Sample
 }
 
 // NewRow is a row without samples.

@@ -113,7 +113,7 @@ func (r *Row) curve() string {
 		r.Cores))
 	most := 0.0
 	for _, point := range r.Curve {
-		most = max(most, r.figures(point.Rounds).CPUus)
+		most = max(most, r.figures(point.Slices).CPUus)
 	}
 	height := func(cost float64) float64 { return curveTop + curveDeep*(1-cost/max(1.2*most, 1e-9)) }
 	for share := range 5 {
@@ -123,9 +123,9 @@ func (r *Row) curve() string {
 	}
 	apart := curveInnerWidth / float64(len(r.Curve)-1)
 	for i, point := range r.Curve {
-		x, cost := curveLeft+apart*float64(i), r.figures(point.Rounds).CPUus
+		x, cost := curveLeft+apart*float64(i), r.figures(point.Slices).CPUus
 		if i > 0 {
-			c.line(x-apart, height(r.figures(r.Curve[i-1].Rounds).CPUus), x, height(cost), weirUser, 2)
+			c.line(x-apart, height(r.figures(r.Curve[i-1].Slices).CPUus), x, height(cost), weirUser, 2)
 		}
 		c.rect(x-3, height(cost)-3, 6, 6, weirUser)
 		c.text(x, height(cost)-10, "middle", "normal", fmt.Sprintf("%.1f", cost))

@@ -88,7 +88,7 @@ func WriteJSON(out io.Writer, rows []*Row) error {
 // Line is the row in one line.
 func (r *Row) Line() string {
 	if r.Workload.Kind == workloads.Growth {
-		return fmt.Sprintf("%-14s weir %s  → %+.1f %%", r.Workload.ID, r.growthText(), 100*(r.Grown().Median-1))
+		return fmt.Sprintf("%-14s weir %s  → %s", r.Workload.ID, r.growthText(), r.Grown().text())
 	}
 	best, ratio := r.Best(r.level())
 	text := fmt.Sprintf("%-14s weir %s", r.Workload.ID, r.costText(r.Figures(Weir, r.level())))

