@@ -9,8 +9,9 @@ BIN := bin
 
 # Debian packages, installed only where missing.
 BUILD_PACKAGES := build-essential protobuf-compiler
-TEST_PACKAGES  := nginx-light libnginx-mod-stream openssl curl python3-venv
+TEST_PACKAGES  := nginx-light libnginx-mod-stream openssl curl python3-venv frr bird2
 DEMO_PACKAGES  := nginx-light
+LAB_PACKAGES   := nginx-light frr bird2 curl
 ICOUNT_PACKAGES := valgrind
 BENCH_PACKAGES := nginx-light libnginx-mod-stream haproxy python3-venv strace
 
@@ -56,6 +57,10 @@ build: packages-build ## release binaries into bin/
 	go build -o $(BIN)/weir ./cmd/weir
 	@install -m 755 target/release/weir-dataplane target/release/weir-load $(BIN)/
 
+.PHONY: lab
+lab: packages-lab build ## build a whole network on this machine: router, engines, servers, clients; needs root (ARGS="up --engines 8", ARGS=down)
+	@exec $(BIN)/weir lab $(or $(ARGS),up)
+
 .PHONY: bench
 bench: packages-bench build ## measure CPU per transaction beside nginx, HAProxy and Envoy (ARGS="--workload A1 --quick")
 	@exec $(BIN)/weir bench run $(ARGS)
@@ -75,13 +80,15 @@ fuzz: packages-build ## fuzz TARGET (default http1_request) for SECONDS (default
 	@cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz@0.13.2
 	cd dataplane && cargo +nightly fuzz run --fuzz-dir fuzz $(or $(TARGET),http1_request) -- -max_total_time=$(or $(SECONDS),60)
 
-.PHONY: packages-build packages-test packages-demo packages-bench packages-icount
+.PHONY: packages-build packages-test packages-demo packages-lab packages-bench packages-icount
 packages-build:
 	@tools/debian-packages $(BUILD_PACKAGES)
 packages-test: packages-build
 	@tools/debian-packages $(TEST_PACKAGES)
 packages-demo: packages-build
 	@tools/debian-packages $(DEMO_PACKAGES)
+packages-lab: packages-build
+	@tools/debian-packages $(LAB_PACKAGES)
 packages-bench: packages-build
 	@tools/debian-packages $(BENCH_PACKAGES)
 packages-icount: packages-build

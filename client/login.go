@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,7 +26,12 @@ type Credentials struct {
 	// Fingerprint is the hex SHA-256 of the controller's certificate. Empty: the system's CAs decide, and a certificate
 	// they do not know is an *UnknownCertificate.
 	Fingerprint string
+	// Dial connects in place of net.Dialer; nil: net.Dialer. For a controller that is in another network than this process.
+	Dial Dial
 }
+
+// Dial is as net.Dialer.DialContext.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // Saved is what a later process needs to go on with a session.
 type Saved struct {
@@ -40,7 +46,7 @@ type Saved struct {
 
 // Login opens a session.
 func Login(ctx context.Context, c Credentials) (*Session, error) {
-	session, err := Resume(Saved{URL: c.URL, Fingerprint: c.Fingerprint, Username: c.Username, Tenant: c.Tenant})
+	session, err := open(Saved{URL: c.URL, Fingerprint: c.Fingerprint, Username: c.Username, Tenant: c.Tenant}, c.Dial)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +98,9 @@ func (s *Session) admitted(request *http.Request, answer *http.Response) error {
 }
 
 // Resume goes on with a session that was saved.
-func Resume(saved Saved) (*Session, error) {
+func Resume(saved Saved) (*Session, error) { return open(saved, nil) }
+
+func open(saved Saved, dial Dial) (*Session, error) {
 	address := strings.TrimSuffix(saved.URL, "/")
 	if !strings.Contains(address, "://") {
 		address = "https://" + address
@@ -105,7 +113,7 @@ func Resume(saved Saved) (*Session, error) {
 		saved.Tenant = "admin"
 	}
 	saved.URL = base.String()
-	transport := &http.Transport{TLSClientConfig: trust(base, saved.Fingerprint), MaxIdleConnsPerHost: 8}
+	transport := &http.Transport{TLSClientConfig: trust(base, saved.Fingerprint), MaxIdleConnsPerHost: 8, DialContext: dial}
 	return &Session{base: base, http: &http.Client{Transport: transport, Timeout: callTimeout}, saved: saved, tenant: saved.Tenant}, nil
 }
 

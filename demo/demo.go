@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/teller"
 )
 
 // Options say how a demo runs.
@@ -48,7 +49,7 @@ func Run(ctx context.Context, options Options) (err error) {
 		return errors.Join(err, place.remove())
 	}
 	defer func() { err = cleanUp(err, l, place) }()
-	return play(ctx, options, &stage{lab: l, told: &teller{out: options.Progress, live: options.Live}})
+	return play(ctx, options, &stage{lab: l, told: &teller.Teller{Out: options.Progress, Live: options.Live}})
 }
 
 // cleanUp leaves no process, and the logs only where they may tell why something failed.
@@ -84,15 +85,12 @@ func play(ctx context.Context, options Options, s *stage) error {
 	return nil
 }
 
-// page is what the seed's backend servers hold.
-const page = "<head>\ntest\n</head>\n"
-
 const serversCount = 3
 
 // stage is the demo while it runs.
 type stage struct {
 	lab        *lab.Lab
-	told       *teller
+	told       *teller.Teller
 	servers    []*lab.Nginx
 	controller *lab.Controller
 	engine     *lab.Engine
@@ -100,35 +98,20 @@ type stage struct {
 }
 
 func (s *stage) build(ctx context.Context) error {
-	steps := []struct {
-		doing string
-		do    func(context.Context) (string, error)
-	}{
-		{"start three nginx servers", s.startServers},
-		{"start the controller", s.startController},
-		{"start one engine", s.startEngine},
-		{"configure the profiles", s.configure},
-		{"create the pool, the VIP and the virtual service", s.create},
-		{"wait until the engine serves it", s.waitServed},
-	}
-	for _, step := range steps {
-		s.told.begin(step.doing)
-		result, err := step.do(ctx)
-		if ctx.Err() != nil {
-			err = ctx.Err() // whatever it led to
-		}
-		if err != nil {
-			return s.told.failed(err)
-		}
-		s.told.done(result)
-	}
-	return nil
+	return s.told.Play(ctx,
+		teller.Step{Doing: "start three nginx servers", Do: s.startServers},
+		teller.Step{Doing: "start the controller", Do: s.startController},
+		teller.Step{Doing: "start one engine", Do: s.startEngine},
+		teller.Step{Doing: "configure the profiles", Do: s.configure},
+		teller.Step{Doing: "create the pool, the VIP and the virtual service", Do: s.create},
+		teller.Step{Doing: "wait until the engine serves it", Do: s.waitServed},
+	)
 }
 
 func (s *stage) startServers(ctx context.Context) (string, error) {
 	var ids []string
 	for i := range serversCount {
-		server, err := s.lab.Nginx(ctx, fmt.Sprintf("nginx-%d", i+1), 18081+i, map[string]string{"index.html": page})
+		server, err := s.lab.Nginx(ctx, fmt.Sprintf("nginx-%d", i+1), 18081+i, map[string]string{"index.html": lab.SeedPage})
 		if err != nil {
 			return "", err
 		}
@@ -172,10 +155,10 @@ func (s *stage) waitServed(ctx context.Context) (string, error) {
 }
 
 func (s *stage) load(ctx context.Context) (figures, error) {
-	s.told.begin(fmt.Sprintf("drive TLS transactions for %d s", loadSeconds))
+	s.told.Begin(fmt.Sprintf("drive TLS transactions for %d s", loadSeconds))
 	pid, err := s.engine.DataplanePID(ctx)
 	if err != nil {
-		return figures{}, s.told.failed(err)
+		return figures{}, s.told.Failed(err)
 	}
 	driving, stop := context.WithCancel(ctx)
 	watched := make(chan struct{})
@@ -190,15 +173,15 @@ func (s *stage) load(ctx context.Context) (figures, error) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return f, s.told.failed(err)
+		return f, s.told.Failed(err)
 	}
-	s.told.done(fmt.Sprintf("%d transactions", f.transactions))
+	s.told.Done(fmt.Sprintf("%d transactions", f.transactions))
 	return f, nil
 }
 
 // watchRequests tells each second how many requests the virtual service has answered, for as long as the API knows.
 func (s *stage) watchRequests(ctx context.Context) {
-	if !s.told.live {
+	if !s.told.Live {
 		return
 	}
 	tick := time.NewTicker(time.Second)
@@ -213,6 +196,6 @@ func (s *stage) watchRequests(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		s.told.meanwhile(fmt.Sprintf("%d requests", requests))
+		s.told.Meanwhile(fmt.Sprintf("%d requests", requests))
 	}
 }

@@ -1,12 +1,7 @@
 package demo
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"regexp"
 	"slices"
 	"testing"
 )
@@ -65,38 +60,5 @@ func TestNamesTheCausesOfErrors(t *testing.T) {
 	}
 	if got := causes(nil); got != "" {
 		t.Errorf("got %q", got)
-	}
-}
-
-func TestTellsEachStepOnceWhereNoTerminalIs(t *testing.T) {
-	var out bytes.Buffer
-	told := teller{out: &out}
-	told.begin("start")
-	told.meanwhile("half")
-	told.done("it runs")
-	told.begin("stop")
-	err := told.failed(fmt.Errorf("no way: %w", errors.ErrUnsupported))
-	if err == nil || err.Error() != "stop: no way: unsupported operation" {
-		t.Errorf("got %v", err)
-	}
-	told.begin("wait")
-	if err := told.failed(context.Canceled); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	want := regexp.MustCompile(`^  ✓ start +0\.\d s  it runs\n  ✗ stop +0\.\d s  failed\n  - wait +0\.\d s  interrupted\n$`)
-	if !want.Match(out.Bytes()) {
-		t.Errorf("got\n%s", &out)
-	}
-}
-
-func TestTellsALineAgainOnATerminal(t *testing.T) {
-	var out bytes.Buffer
-	told := teller{out: &out, live: true}
-	told.begin("start")
-	told.meanwhile("half")
-	told.done("it runs")
-	want := regexp.MustCompile(`^\r\x1b\[K  … start  0 s  \r\x1b\[K  … start  0 s  half\r\x1b\[K  ✓ start +0\.\d s  it runs\n$`)
-	if !want.Match(out.Bytes()) {
-		t.Errorf("got %q", &out)
 	}
 }

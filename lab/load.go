@@ -32,22 +32,22 @@ type LoadReport struct {
 }
 
 // Load runs the load generator to its end. Failed requests are in the report, not in the error.
-func (l *Lab) Load(ctx context.Context, flags ...string) (LoadReport, error) {
+func (h *Host) Load(ctx context.Context, flags ...string) (LoadReport, error) {
 	var said bytes.Buffer
-	return l.load(ctx, &said, &said, flags)
+	return h.load(ctx, &said, &said, flags)
 }
 
 // LoadBetween calls begun when the duration of the load begins, and over when it is over and no connection is closed yet.
-func (l *Lab) LoadBetween(ctx context.Context, begun, over func(), flags ...string) (LoadReport, error) {
+func (h *Host) LoadBetween(ctx context.Context, begun, over func(), flags ...string) (LoadReport, error) {
 	herald := &herald{calls: map[string]func(){"weir-load: begun": begun, "weir-load: over": over}}
-	return l.load(ctx, herald, &herald.said, append(flags, "--announce"))
+	return h.load(ctx, herald, &herald.said, append(flags, "--announce"))
 }
 
-func (l *Lab) load(ctx context.Context, stderr io.Writer, said *bytes.Buffer, flags []string) (LoadReport, error) {
+func (h *Host) load(ctx context.Context, stderr io.Writer, said *bytes.Buffer, flags []string) (LoadReport, error) {
 	var out bytes.Buffer
-	load := exec.CommandContext(ctx, l.program("weir-load"), append(flags, "--json")...)
+	load := exec.CommandContext(ctx, h.lab.program("weir-load"), append(flags, "--json")...)
 	load.Stdout, load.Stderr = &out, stderr
-	err := l.launch(load)
+	err := h.launch(load)
 	if err == nil {
 		err = load.Wait()
 	}

@@ -9,11 +9,15 @@ import (
 	"path/filepath"
 )
 
+// SeedPage is what the seed's backend servers hold.
+const SeedPage = "<head>\ntest\n</head>\n"
+
 // Nginx is one real nginx that serves files.
 type Nginx struct {
 	*Process
 	Host string
 	Port int
+	at   *Host
 	root string
 	// directives of the server block that make it speak TLS; empty: it speaks plain HTTP.
 	secure string
@@ -47,29 +51,29 @@ http {
 `
 
 // Nginx starts one on wantedPort or another free port, with files (name → text) to serve.
-func (l *Lab) Nginx(ctx context.Context, name string, wantedPort int, files map[string]string) (*Nginx, error) {
-	return l.startNginx(ctx, name, wantedPort, "", files)
+func (h *Host) Nginx(ctx context.Context, name string, wantedPort int, files map[string]string) (*Nginx, error) {
+	return h.startNginx(ctx, name, wantedPort, "", files)
 }
 
 // SecureNginx starts one that speaks TLS; the directives, its certificate among them, go into its server block.
-func (l *Lab) SecureNginx(ctx context.Context, name, directives string, files map[string]string) (*Nginx, error) {
-	return l.startNginx(ctx, name, 0, directives, files)
+func (h *Host) SecureNginx(ctx context.Context, name, directives string, files map[string]string) (*Nginx, error) {
+	return h.startNginx(ctx, name, 0, directives, files)
 }
 
-func (l *Lab) startNginx(ctx context.Context, name string, wantedPort int, secure string, files map[string]string) (*Nginx, error) {
+func (h *Host) startNginx(ctx context.Context, name string, wantedPort int, secure string, files map[string]string) (*Nginx, error) {
 	program, err := nginxProgram()
 	if err != nil {
 		return nil, err
 	}
-	n := &Nginx{Host: "127.0.0.1", root: filepath.Join(l.dir, name), secure: secure}
-	if n.Port, err = FreePort(n.Host, wantedPort); err != nil {
+	n := &Nginx{Host: h.Address, at: h, root: filepath.Join(h.lab.dir, name), secure: secure}
+	if n.Port, err = h.port(wantedPort); err != nil {
 		return nil, err
 	}
 	config, err := n.furnish(files)
 	if err != nil {
 		return nil, err
 	}
-	n.Process, err = l.Start(name, program, "-e", "stderr", "-p", n.root, "-c", config)
+	n.Process, err = h.Start(name, program, "-e", "stderr", "-p", n.root, "-c", config)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +109,8 @@ func (n *Nginx) answers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	transport := &http.Transport{DialContext: n.at.Dial, DisableKeepAlives: true}
+	answer, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		return err
 	}

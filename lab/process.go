@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -28,10 +29,14 @@ const (
 
 // Lab is a set of processes and the directory they live in. It adopts orphans: a data plane outlives its agent by design.
 type Lab struct {
+	Host     // this machine, at loopback
 	dir      string
 	programs string
 	forks    chan func()
-	all      []*Process
+	outlived bool // by its processes
+
+	mu  sync.Mutex
+	all []*Process
 }
 
 // Process is one process and its log.
@@ -49,6 +54,7 @@ func New(dir, programs string) (*Lab, error) {
 		return nil, fmt.Errorf("adopt orphans: %w", err)
 	}
 	l := &Lab{dir: dir, programs: programs, forks: make(chan func())}
+	l.Host = Host{lab: l, Address: "127.0.0.1"}
 	go l.forkFromOneThread()
 	return l, nil
 }
@@ -63,41 +69,11 @@ func (l *Lab) forkFromOneThread() {
 	runtime.UnlockOSThread()
 }
 
-// Start runs a program with its output in <dir>/<name>.log. It gets SIGTERM when this process dies.
-func (l *Lab) Start(name, program string, args ...string) (*Process, error) {
-	logFile := filepath.Join(l.dir, name+".log")
-	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	command := exec.Command(program, args...)
-	command.Stdout, command.Stderr = log, log
-	if err := l.launch(command); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
-	p := &Process{Name: name, command: command, logFile: logFile, ended: make(chan struct{})}
-	go func() {
-		p.err = command.Wait()
-		close(p.ended)
-	}()
-	l.all = append(l.all, p)
-	return p, nil
-}
-
-// launch starts a command that dies with this process. It gets a session of its own: Ctrl-C in the terminal must reach the
-// one that runs the lab alone, which then stops it in order. And the kernel shares a core out between sessions (autogroup):
-// a data plane, which its agent gives one, must not get more of it than a peer.
-func (l *Lab) launch(command *exec.Cmd) error {
-	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
-	started := make(chan error)
-	l.forks <- func() { started <- command.Start() }
-	return <-started
-}
-
 // Stop ends the processes, the last started first, and then whatever else this process has adopted, and what those leave
 // behind in their turn.
 func (l *Lab) Stop() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var errs []error
 	for _, p := range slices.Backward(l.all) {
 		errs = append(errs, p.Stop())

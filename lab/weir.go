@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,14 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab/topology"
+)
+
+// What a controller listens on, where nobody else does, and the file that it keeps its administrator's password in.
+const (
+	restPort     = 9443
+	enginePort   = 9444
+	passwordFile = "admin-password"
 )
 
 // CheckPrograms says what is missing of all that a lab can run, before anything is started.
@@ -29,7 +38,7 @@ type Controller struct {
 	*Process
 	URL           string
 	Session       *client.Session
-	lab           *Lab
+	at            *Host
 	name, dir     string
 	restAddress   string
 	EngineAddress string
@@ -41,35 +50,34 @@ type Engine struct {
 	EngineName string
 	StateDir   string
 	Token      string // it joined with this one
-	lab        *Lab
+	at         *Host
 	controller *Controller
 }
 
 // Controller starts one on its usual ports or other free ones, and logs in.
-func (l *Lab) Controller(ctx context.Context) (*Controller, error) {
-	return l.ControllerNamed(ctx, "controller")
+func (h *Host) Controller(ctx context.Context) (*Controller, error) {
+	return h.ControllerNamed(ctx, topology.ControllerName)
 }
 
 // ControllerNamed starts one beside others; its data is in a directory of that name.
-func (l *Lab) ControllerNamed(ctx context.Context, name string) (*Controller, error) {
-	rest, err := FreePort("127.0.0.1", 9443)
+func (h *Host) ControllerNamed(ctx context.Context, name string) (*Controller, error) {
+	rest, err := h.port(restPort)
 	if err != nil {
 		return nil, err
 	}
-	engines, err := FreePort("127.0.0.1", 9444)
+	engines, err := h.port(enginePort)
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{
-		lab: l, name: name, dir: filepath.Join(l.dir, name), URL: "https://127.0.0.1:" + strconv.Itoa(rest),
-		restAddress: "127.0.0.1:" + strconv.Itoa(rest), EngineAddress: "127.0.0.1:" + strconv.Itoa(engines),
-	}
+	c := &Controller{at: h, name: name, dir: filepath.Join(h.lab.dir, name),
+		restAddress: net.JoinHostPort(h.Address, strconv.Itoa(rest)), EngineAddress: net.JoinHostPort(h.Address, strconv.Itoa(engines))}
+	c.URL = "https://" + c.restAddress
 	return c, c.Restart(ctx)
 }
 
 // Restart starts the controller again where it was, after it was stopped or killed.
 func (c *Controller) Restart(ctx context.Context) (err error) {
-	c.Process, err = c.lab.Start(c.name, c.lab.program("weir"), "controller",
+	c.Process, err = c.at.Start(c.name, c.at.lab.program("weir"), "controller",
 		"--data-dir", c.dir, "--listen", c.restAddress, "--engine-listen", c.EngineAddress)
 	if err != nil {
 		return err
@@ -79,7 +87,7 @@ func (c *Controller) Restart(ctx context.Context) (err error) {
 
 // Password is the administrator's.
 func (c *Controller) Password() (string, error) {
-	text, err := os.ReadFile(filepath.Join(c.dir, "admin-password"))
+	text, err := os.ReadFile(filepath.Join(c.dir, passwordFile))
 	return strings.TrimSpace(string(text)), err
 }
 
@@ -89,7 +97,7 @@ func (c *Controller) Login(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	credentials := client.Credentials{URL: c.URL, Username: "admin", Password: password}
+	credentials := client.Credentials{URL: c.URL, Username: "admin", Password: password, Dial: c.at.Dial}
 	c.Session, err = client.Login(ctx, credentials)
 	var unknown *client.UnknownCertificate
 	if errors.As(err, &unknown) {
@@ -99,15 +107,22 @@ func (c *Controller) Login(ctx context.Context) error {
 	return err
 }
 
-// Engine joins a new engine to the controller and waits until its data plane runs.
-func (l *Lab) Engine(ctx context.Context, c *Controller, name string, flags ...string) (*Engine, error) {
+// Token makes a join token, with which one engine can join once.
+func (c *Controller) Token(ctx context.Context) (string, error) {
 	var token struct {
 		AuthToken string `json:"auth_token"`
 	}
-	if err := c.Session.Post(ctx, "securetoken-generate", client.Object{}, &token); err != nil {
+	err := c.Session.Post(ctx, "securetoken-generate", client.Object{}, &token)
+	return token.AuthToken, err
+}
+
+// Engine joins a new engine to the controller and waits until its data plane runs.
+func (h *Host) Engine(ctx context.Context, c *Controller, name string, flags ...string) (*Engine, error) {
+	token, err := c.Token(ctx)
+	if err != nil {
 		return nil, err
 	}
-	e := &Engine{EngineName: name, StateDir: filepath.Join(l.dir, name), Token: token.AuthToken, lab: l, controller: c}
+	e := &Engine{EngineName: name, StateDir: filepath.Join(h.lab.dir, name), Token: token, at: h, controller: c}
 	if err := e.Restart(append([]string{"--token", e.Token}, flags...)...); err != nil {
 		return nil, err
 	}
@@ -117,7 +132,7 @@ func (l *Lab) Engine(ctx context.Context, c *Controller, name string, flags ...s
 // Restart starts the agent again where it was, after it was stopped or killed.
 func (e *Engine) Restart(flags ...string) (err error) {
 	args := []string{"agent", "--state-dir", e.StateDir, "--controller", e.controller.EngineAddress, "--name", e.EngineName}
-	e.Process, err = e.lab.Start(e.EngineName, e.lab.program("weir"), append(args, flags...)...)
+	e.Process, err = e.at.Start(e.EngineName, e.at.lab.program("weir"), append(args, flags...)...)
 	return err
 }
 
@@ -130,7 +145,7 @@ type DataplaneRuntime struct {
 
 // Dataplane asks the API for the engine's data plane.
 func (e *Engine) Dataplane(ctx context.Context) (DataplaneRuntime, error) {
-	runtime, err := e.runtime(ctx)
+	runtime, err := e.controller.engineRuntime(ctx, e.EngineName)
 	return runtime.Dataplane, err
 }
 
@@ -140,12 +155,12 @@ type engineRuntime struct {
 	Dataplane DataplaneRuntime `json:"dataplane"`
 }
 
-func (e *Engine) runtime(ctx context.Context) (runtime engineRuntime, err error) {
-	engine, err := e.controller.Session.ByName(ctx, "serviceengine", e.EngineName)
+func (c *Controller) engineRuntime(ctx context.Context, name string) (runtime engineRuntime, err error) {
+	engine, err := c.Session.ByName(ctx, "serviceengine", name)
 	if err != nil {
 		return runtime, err
 	}
-	err = e.controller.Session.Get(ctx, fmt.Sprintf("serviceengine/%v/runtime", engine["uuid"]), &runtime)
+	err = c.Session.Get(ctx, fmt.Sprintf("serviceengine/%v/runtime", engine["uuid"]), &runtime)
 	return runtime, err
 }
 
@@ -160,7 +175,12 @@ func (e *Engine) DataplanePID(ctx context.Context) (int, error) {
 
 // Connected tells whether the controller hears from the engine and its data plane runs.
 func (e *Engine) Connected(ctx context.Context) error {
-	runtime, err := e.runtime(ctx)
+	return e.controller.EngineConnected(ctx, e.EngineName)
+}
+
+// EngineConnected tells whether the controller hears from the engine of this name and its data plane runs.
+func (c *Controller) EngineConnected(ctx context.Context, name string) error {
+	runtime, err := c.engineRuntime(ctx, name)
 	if err == nil && (!runtime.Connected || runtime.Dataplane.PID == 0) {
 		err = fmt.Errorf("the controller says %+v", runtime)
 	}

@@ -44,7 +44,7 @@ commands; every kind of object has list, show, create, set and delete, for examp
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see `%s --help`", err, command.CommandPath())
 	})
-	add(root, "processes", controllerCommand(), agentCommand(), demoCommand(), benchCommand())
+	add(root, "processes", controllerCommand(), agentCommand(), demoCommand(), labCommand(), benchCommand())
 	add(root, "operate", loginCommand(), statusCommand(), tokenCommand())
 	add(root, "objects", kindCommands()...)
 	return menu(root)

@@ -33,6 +33,8 @@ func TestSaysInOneLineWhatIsWrongWithACommandLine(t *testing.T) {
 		"se create x":               "\"create\" is no command of `weir serviceengine`: see `weir serviceengine --help`",
 		"pool show":                 "give it as `weir pool show NAME`",
 		"pool delete":               "give it as `weir pool delete NAME …`",
+		"lab exec router":           "give it as `weir lab exec NODE COMMAND …`",
+		"lab rise":                  "\"rise\" is no command of `weir lab`: see `weir lab --help`",
 		"vs list now":               "give it as `weir virtualservice list`",
 		"vs list -o yaml":           "invalid argument \"yaml\" for \"-o, --output\" flag: give table or json: see `weir virtualservice list --help`",
 		"vs list --outptu":          "unknown flag: --outptu: see `weir virtualservice list --help`",

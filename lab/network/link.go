@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -46,9 +47,11 @@ func (k *kernel) bringUp(name string) error {
 	return k.LinkSetUp(link)
 }
 
-// addHub makes a bridge with addresses of its own.
+// addHub makes a bridge with addresses of its own. It keeps its hardware address: one that nobody has set changes with the
+// nodes that come and go, and those that stay would send to the old one.
 func (k *kernel) addHub(hub topology.Hub) error {
 	bridge := &netlink.Bridge{LinkAttrs: attributes(hub.Name)}
+	bridge.HardwareAddr = hardwareAddress(hub.Name)
 	if err := k.LinkAdd(bridge); err != nil {
 		return err
 	}
@@ -174,25 +177,58 @@ func (s *Namespace) withLink(name string, do func(*netlink.Handle, netlink.Link)
 	return do(k.Handle, link)
 }
 
+// Route is where a node sends what goes to a prefix.
+type Route struct {
+	Prefix   netip.Prefix `json:"prefix"`
+	NextHops []netip.Addr `json:"next_hops"`
+}
+
 // NextHops are the gateways by which the node sends what goes to exactly this prefix.
 func (s *Namespace) NextHops(prefix netip.Prefix) ([]netip.Addr, error) {
+	routes, err := s.Routes([]netip.Prefix{prefix})
+	for _, route := range routes {
+		if route.Prefix == prefix {
+			return route.NextHops, err
+		}
+	}
+	return nil, err
+}
+
+// Routes lists the routes to prefixes within others.
+func (s *Namespace) Routes(within []netip.Prefix) ([]Route, error) {
 	k, err := open(s)
 	if err != nil {
 		return nil, err
 	}
 	defer k.close()
-	routes, err := k.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Dst: ipNet(prefix)}, netlink.RT_FILTER_DST)
+	all, err := k.RouteList(nil, netlink.FAMILY_ALL)
 	if err != nil {
 		return nil, err
 	}
-	var hops []netip.Addr
-	for _, route := range routes {
+	var found []Route
+	for _, route := range all {
+		prefix := prefixOf(route.Dst)
+		if !slices.ContainsFunc(within, func(w netip.Prefix) bool { return w.Overlaps(prefix) && w.Bits() <= prefix.Bits() }) {
+			continue
+		}
+		r := Route{Prefix: prefix}
 		for _, gateway := range gateways(route) {
 			hop, _ := netip.AddrFromSlice(gateway)
-			hops = append(hops, hop.Unmap())
+			r.NextHops = append(r.NextHops, hop.Unmap())
 		}
+		slices.SortFunc(r.NextHops, netip.Addr.Compare)
+		found = append(found, r)
 	}
-	return hops, nil
+	return found, nil
+}
+
+func prefixOf(n *net.IPNet) netip.Prefix {
+	if n == nil {
+		return netip.Prefix{}
+	}
+	address, _ := netip.AddrFromSlice(n.IP)
+	bits, _ := n.Mask.Size()
+	return netip.PrefixFrom(address.Unmap(), bits)
 }
 
 func gateways(route netlink.Route) []net.IP {

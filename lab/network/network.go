@@ -1,6 +1,6 @@
 // Package network builds networks of namespaces on this machine: switches, links, addresses, routes. The kernel's own
 // objects are all the state there is, so that one process may build a network, another one add to it, and a third one,
-// after a crash of both, take it down. Needs root.
+// after a crash of both, take it down (claim.go says when it may). Needs root.
 //
 // No namespace of a network has a link or a route to the machine's own interfaces, and nothing here touches those.
 package network
@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/lab/topology"
@@ -31,26 +30,13 @@ func CheckRoot() error {
 }
 
 // Network is a set of namespaces by name.
-type Network struct{ Name string }
-
-// Names lists the networks that have a namespace.
-func Names() ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(namesDir, prefix+"*.*"))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, path := range paths {
-		network, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), prefix), ".")
-		if !slices.Contains(names, network) {
-			names = append(names, network)
-		}
-	}
-	return names, nil
+type Network struct {
+	Name string
+	lock *os.File // held by who claimed the name
 }
 
 // Namespaces lists the nodes that the network has.
-func (n Network) Namespaces() ([]*Namespace, error) {
+func (n *Network) Namespaces() ([]*Namespace, error) {
 	paths, err := filepath.Glob(n.path("*"))
 	if err != nil {
 		return nil, err
@@ -63,7 +49,7 @@ func (n Network) Namespaces() ([]*Namespace, error) {
 }
 
 // Namespace is the node of this name.
-func (n Network) Namespace(node string) (*Namespace, error) {
+func (n *Network) Namespace(node string) (*Namespace, error) {
 	space := n.space(node)
 	if _, err := os.Stat(space.path); err != nil {
 		return nil, fmt.Errorf("lab %s has no %s: see `weir lab status`", n.Name, node)
@@ -71,9 +57,9 @@ func (n Network) Namespace(node string) (*Namespace, error) {
 	return space, nil
 }
 
-func (n Network) space(node string) *Namespace { return &Namespace{Node: node, path: n.path(node)} }
-func (n Network) prefix() string               { return prefix + n.Name + "." }
-func (n Network) path(node string) string      { return filepath.Join(namesDir, n.prefix()+node) }
+func (n *Network) space(node string) *Namespace { return &Namespace{Node: node, path: n.path(node)} }
+func (n *Network) prefix() string               { return prefix + n.Name + "." }
+func (n *Network) path(node string) string      { return filepath.Join(namesDir, n.prefix()+node) }
 
 // everyNode has these kernel parameters: none waits before it uses an IPv6 address, and none drops what comes back by
 // another way than it would send it, as an engine's answers do once its route is withdrawn and it drains.
@@ -85,7 +71,7 @@ var everyNode = map[string]string{
 }
 
 // Attach makes a node and links it to hubs of nodes that are there. A node that it cannot complete it removes again.
-func (n Network) Attach(node topology.Node) (*Namespace, error) {
+func (n *Network) Attach(node topology.Node) (*Namespace, error) {
 	space := n.space(node.Name)
 	if err := space.make(); err != nil {
 		return nil, fmt.Errorf("make namespace %s: %w", node.Name, err)
@@ -96,7 +82,7 @@ func (n Network) Attach(node topology.Node) (*Namespace, error) {
 	return space, nil
 }
 
-func (n Network) furnish(space *Namespace, node topology.Node) error {
+func (n *Network) furnish(space *Namespace, node topology.Node) error {
 	if err := space.setSysctls(everyNode); err != nil {
 		return err
 	}
@@ -125,7 +111,7 @@ func (n Network) furnish(space *Namespace, node topology.Node) error {
 }
 
 // Detach ends what runs in a node, and removes the node and its links.
-func (n Network) Detach(node string) error {
+func (n *Network) Detach(node string) error {
 	space := n.space(node)
 	if err := space.Empty(); err != nil {
 		return err
@@ -133,8 +119,7 @@ func (n Network) Detach(node string) error {
 	return space.remove()
 }
 
-// Remove takes all nodes away, whatever state they are in, and with them all that runs there.
-func (n Network) Remove() error {
+func (n *Network) removeNodes() error {
 	spaces, err := n.Namespaces()
 	if err != nil {
 		return err

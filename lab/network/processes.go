@@ -20,8 +20,8 @@ const (
 
 // Process is one that runs in a namespace.
 type Process struct {
-	PID     int
-	Program string
+	PID     int    `json:"pid"`
+	Program string `json:"program"`
 }
 
 // Processes lists what runs in the namespace.
@@ -30,18 +30,37 @@ func (s *Namespace) Processes() ([]Process, error) {
 	return of[s.Node], err
 }
 
+// Runs tells whether the process is alive and in the namespace.
+func (s *Namespace) Runs(pid int) bool {
+	here, err := s.identity()
+	if err != nil {
+		return false
+	}
+	where, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
+	return err == nil && where == here
+}
+
+// identity is how /proc/PID/ns/net names the namespace.
+func (s *Namespace) identity() (string, error) {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("net:[%d]", info.Sys().(*syscall.Stat_t).Ino), nil
+}
+
 // processesOf lists what runs in each namespace, by node.
 func processesOf(spaces []*Namespace) (map[string][]Process, error) {
-	nodes := map[string]string{} // by what /proc/PID/ns/net says
+	nodes := map[string]string{}
 	for _, space := range spaces {
-		info, err := os.Stat(space.path)
+		identity, err := space.identity()
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		nodes[fmt.Sprintf("net:[%d]", info.Sys().(*syscall.Stat_t).Ino)] = space.Node
+		nodes[identity] = space.Node
 	}
 	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
 	if err != nil {

@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -95,12 +96,19 @@ func (t Topology) engine(number int) Node {
 }
 
 // EngineNodes are those that the topology begins with.
-func (t Topology) EngineNodes() []Node {
+func (t Topology) EngineNodes() []Node { return t.engines(t.Engines.Count) }
+
+func (t Topology) engines(count int) []Node {
 	var nodes []Node
-	for number := range t.Engines.Count {
+	for number := range count {
 		nodes = append(nodes, t.engine(number+1))
 	}
 	return nodes
+}
+
+// Nodes are all that there may be.
+func (t Topology) Nodes() []Node {
+	return slices.Concat([]Node{t.RouterNode(), t.ControllerNode()}, t.engines(t.Engines.limit()), t.ServerNodes(), t.ClientNodes())
 }
 
 // ServerNodes are server-1 and so on.
@@ -145,9 +153,23 @@ func (g Group) gateways() []netip.Addr {
 }
 
 // Address is where others reach the node: its first.
-func (n Node) Address() netip.Addr {
+func (n Node) Address() netip.Addr { return n.Addresses()[0] }
+
+// Addresses are all that its interfaces have.
+func (n Node) Addresses() []netip.Addr {
+	var all []netip.Addr
 	for _, hub := range n.Hubs {
-		return hub.Addresses[0].Addr()
+		all = appendAddresses(all, hub.Addresses)
 	}
-	return n.Links[0].Addresses[0].Addr()
+	for _, link := range n.Links {
+		all = appendAddresses(all, link.Addresses)
+	}
+	return all
+}
+
+func appendAddresses(all []netip.Addr, prefixes []netip.Prefix) []netip.Addr {
+	for _, prefix := range prefixes {
+		all = append(all, prefix.Addr())
+	}
+	return all
 }

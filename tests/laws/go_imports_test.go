@@ -57,14 +57,17 @@ var mayImport = map[string][]string{
 	"client":          {},
 	"lab/topology":    {},
 	"lab/network":     {"lab/topology"},
-	"lab":             {"client"},
-	"demo":            {"client", "lab"},
+	"lab/router":      {"lab/topology"},
+	"lab/teller":      {},
+	"lab/engines":     {"lab/network", "lab/topology"},
+	"lab":             {"client", "lab/engines", "lab/network", "lab/router", "lab/teller", "lab/topology"},
+	"demo":            {"client", "lab", "lab/teller"},
 	"bench/workloads": {},
 	"bench/meter":     {},
 	"bench/peers":     {"bench/meter", "lab"},
 	"bench/report":    {"bench/workloads"},
 	"bench":           {"bench/meter", "bench/peers", "bench/report", "bench/workloads", "client", "lab"},
-	"cmd/weir":        {"controller", "controller/schema", "agent", "bench", "client", "demo"},
+	"cmd/weir":        {"controller", "controller/schema", "agent", "bench", "client", "demo", "lab", "lab/network", "lab/teller", "lab/topology"},
 }
 
 type goImport struct{ file, pkg, imports string }

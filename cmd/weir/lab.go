@@ -1,0 +1,266 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/network"
+	"github.com/weir-lb/weir/lab/teller"
+	"github.com/weir-lb/weir/lab/topology"
+)
+
+func labCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "lab",
+		Short: "A whole network on this machine: a router, engines, servers and clients",
+		Long: `Build a network of namespaces on this machine: a router (FRR or BIRD), a controller, engines, nginx servers and clients, each
+in a namespace of its own. None of them has a link or a route to this machine's own interfaces. Needs root.`,
+	}
+	command.AddCommand(labUpCommand(), labDownCommand(), labStatusCommand(), labExecCommand())
+	return menu(command)
+}
+
+func labUpCommand() *cobra.Command {
+	var kind string
+	engines := -1
+	command := &cobra.Command{
+		Use:   "up [FILE]",
+		Short: "Build a lab, which then stands until it is taken down",
+		Long: `Build the lab of a topology's file, by default that of the report on 1 million TLS transactions per second in small (lab/seed.toml
+in Weir's source). Whatever an earlier lab has left after a crash is taken down first.`,
+		Example: `  weir lab up
+  weir lab up --engines 16 --router bird
+  weir lab exec client-1 curl http://10.2.0.11/index.html`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			t, err := readTopology(args)
+			if err != nil {
+				return err
+			}
+			t.Router.Kind = cmp.Or(kind, t.Router.Kind)
+			if engines >= 0 {
+				t.Engines.Count = engines
+			}
+			return bringUp(command.Context(), command.OutOrStdout(), t)
+		},
+	}
+	command.Flags().StringVar(&kind, "router", "", "frr or bird (default: what the file says)")
+	command.Flags().IntVar(&engines, "engines", -1, "how many engines to begin with (default: what the file says)")
+	return command
+}
+
+func readTopology(args []string) (topology.Topology, error) {
+	if len(args) == 0 {
+		return lab.Seed()
+	}
+	return topology.Load(args[0])
+}
+
+// bringUp builds the lab, or leaves nothing.
+func bringUp(ctx context.Context, out io.Writer, t topology.Topology) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	programs := filepath.Dir(self)
+	if err := errors.Join(network.CheckRoot(), lab.CheckPrograms(programs)); err != nil {
+		return err
+	}
+	told := &teller.Teller{Out: out, Live: out == os.Stdout && term.IsTerminal(int(os.Stdout.Fd()))}
+	site, err := lab.OpenLastingSite(t, programs, told)
+	if err != nil {
+		return err
+	}
+	if err := site.Build(ctx); err != nil {
+		return errors.Join(err, site.Close())
+	}
+	if err := site.Keep(); err != nil {
+		return errors.Join(err, site.Close())
+	}
+	return showLab(out, t.Name)
+}
+
+func labDownCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "down [NAME]",
+		Short: "Take a lab down, and whatever a crash has left of others",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			swept, err := network.Sweep()
+			for _, name := range swept {
+				fmt.Fprintf(command.OutOrStdout(), "Took down what was left of lab %s.\n", name)
+			}
+			if err != nil {
+				return err
+			}
+			name, err := labName(args)
+			var none *network.NotThere
+			if errors.As(err, &none) && len(swept) > 0 {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := lab.TakeDown(name); err != nil {
+				return err
+			}
+			fmt.Fprintf(command.OutOrStdout(), "Took down lab %s.\n", name)
+			return nil
+		},
+	}
+}
+
+// labName is the name that was given, or that of the only lab.
+func labName(args []string) (string, error) {
+	if len(args) > 0 && args[0] != "" {
+		return args[0], nil
+	}
+	names, err := network.Kept()
+	switch {
+	case err != nil:
+		return "", err
+	case len(names) == 0:
+		return "", &network.NotThere{}
+	case len(names) > 1:
+		return "", fmt.Errorf("there are several labs: name one of %s", strings.Join(names, ", "))
+	}
+	return names[0], nil
+}
+
+func labStatusCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "status [NAME]",
+		Short: "Show what stands of a lab: its nodes, what runs in them, the routes to VIPs",
+		Args:  cobra.MaximumNArgs(1),
+	}
+	output := addOutput(command)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := network.CheckRoot(); err != nil {
+			return err
+		}
+		name, err := labName(args)
+		if err != nil {
+			return err
+		}
+		if *output == asJSON {
+			state, err := lab.Inspect(name)
+			if err != nil {
+				return err
+			}
+			return printJSON(command.OutOrStdout(), state)
+		}
+		return showLab(command.OutOrStdout(), name)
+	}
+	return command
+}
+
+func showLab(out io.Writer, name string) error {
+	state, err := lab.Inspect(name)
+	if err != nil {
+		return err
+	}
+	owners := map[netip.Addr]string{}
+	nodes := table{{"NODE", "ADDRESSES", "RUNS"}}
+	for _, node := range state.Nodes {
+		for _, address := range node.Addresses {
+			owners[address] = node.Name
+		}
+		nodes = append(nodes, []string{node.Name, joinAddresses(node.Addresses), dash(programs(node.Processes))})
+	}
+	routes := table{{"ROUTE", "BY"}}
+	for _, route := range state.Routes {
+		var by []string
+		for _, hop := range route.NextHops {
+			by = append(by, cmp.Or(owners[hop], hop.String()))
+		}
+		routes = append(routes, []string{route.Prefix.String(), dash(strings.Join(by, ", "))})
+	}
+	for _, part := range []table{nodes, routes} {
+		fmt.Fprintln(out)
+		if err := part.print(out); err != nil {
+			return err
+		}
+	}
+	if len(state.Routes) == 0 {
+		fmt.Fprintln(out, "None: no engine announces a VIP.")
+	}
+	_, err = fmt.Fprintf(out, `
+Controller   weir lab exec controller weir login %s --password-file %s --trust-on-first-use
+             weir lab exec controller weir status
+Router       weir lab exec router %s "show …"
+Client       weir lab exec client-1 curl …
+`, state.Controller, state.PasswordFile, strings.Join(state.RouterShell, " "))
+	return err
+}
+
+// joinAddresses shows runs of addresses in IPv4 by their ends, and of IPv6 the same.
+func joinAddresses(addresses []netip.Addr) string {
+	var parts []string
+	for i := 0; i < len(addresses); {
+		last := i
+		for last+1 < len(addresses) && addresses[last].Next() == addresses[last+1] {
+			last++
+		}
+		part := addresses[i].String()
+		if last > i {
+			part += " – " + addresses[last].String()
+		}
+		parts = append(parts, part)
+		i = last + 1
+	}
+	return strings.Join(parts, ", ")
+}
+
+// programs counts processes by program: "nginx ×2".
+func programs(processes []network.Process) string {
+	counts := map[string]int{}
+	var names []string
+	for _, p := range processes {
+		if counts[p.Program]++; counts[p.Program] == 1 {
+			names = append(names, p.Program)
+		}
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		if counts[name] > 1 {
+			names[i] = fmt.Sprintf("%s ×%d", name, counts[name])
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func labExecCommand() *cobra.Command {
+	var name string
+	command := &cobra.Command{
+		Use:   "exec NODE COMMAND …",
+		Short: "Run a command in a node of a lab",
+		Example: `  weir lab exec client-1 curl -k https://3.3.3.3/index.html
+  weir lab exec router ip route`,
+		Args: arguments("NODE", "COMMAND …"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := network.CheckRoot(); err != nil {
+				return err
+			}
+			name, err := labName([]string{name})
+			if err != nil {
+				return err
+			}
+			return lab.Exec(name, args[0], args[1:])
+		},
+	}
+	command.Flags().StringVar(&name, "lab", "", "the lab (default: the only one)")
+	command.Flags().SetInterspersed(false) // what follows the node is the command's own
+	return command
+}

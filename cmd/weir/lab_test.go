@@ -1,0 +1,28 @@
+package main
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/weir-lb/weir/lab/network"
+)
+
+func TestShowsARunOfAddressesByItsEnds(t *testing.T) {
+	var addresses []netip.Addr
+	for _, text := range []string{"10.3.0.11", "10.3.0.12", "10.3.0.13", "10.0.0.1", "fd00::1", "fd00::2"} {
+		addresses = append(addresses, netip.MustParseAddr(text))
+	}
+	if got, want := joinAddresses(addresses), "10.3.0.11 – 10.3.0.13, 10.0.0.1, fd00::1 – fd00::2"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := joinAddresses(nil); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestCountsWhatRunsByProgram(t *testing.T) {
+	running := []network.Process{{PID: 3, Program: "nginx"}, {PID: 1, Program: "bgpd"}, {PID: 4, Program: "nginx"}}
+	if got, want := programs(running), "bgpd, nginx ×2"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,120 @@
+// Package engines starts and stops engines on this machine, each in a namespace of a network that stands. What a cloud of
+// namespaces is made of: it keeps no list and holds no process, so that engines outlive whoever starts them, and whoever
+// comes next finds them.
+package engines
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/weir-lb/weir/lab/network"
+	"github.com/weir-lb/weir/lab/topology"
+)
+
+// Place is where engines are.
+type Place struct {
+	Network  *network.Network
+	Topology topology.Topology
+	Programs string // the directory of weir and weir-dataplane
+}
+
+// Join is how an engine gets to its controller.
+type Join struct {
+	Controller string // host:port, as engines reach it
+	Token      string // one-time; empty for an engine that has joined before
+}
+
+const logName = "agent.log"
+
+// Start starts the engine of this name, in a new namespace or, where its agent has ended, in the one that it had. Engines
+// are many on few cores, so each has one worker.
+func (p Place) Start(name string, join Join) error {
+	space, err := p.space(name)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(p.dir(name), 0o700); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(p.dir(name), logName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	args := []string{"agent", "--name", name, "--controller", join.Controller, "--state-dir", p.dir(name), "--workers", "1"}
+	if join.Token != "" {
+		args = append(args, "--token", join.Token)
+	}
+	agent := exec.Command(filepath.Join(p.Programs, "weir"), args...)
+	agent.Stdout, agent.Stderr = log, log
+	agent.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := space.Start(agent); err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	go func() { _ = agent.Wait() }() // for no reason but that the kernel forgets it; its log says why it ended
+	return nil
+}
+
+// space is the engine's namespace; it is made where there is none.
+func (p Place) space(name string) (*network.Namespace, error) {
+	node, err := p.Topology.EngineNode(name)
+	if err != nil {
+		return nil, err
+	}
+	space, err := p.Network.Attach(node)
+	if errors.Is(err, os.ErrExist) {
+		return p.Network.Namespace(name)
+	}
+	return space, err
+}
+
+// Stop lets the engine end in order, kills what does not, and removes its namespace and its state.
+func (p Place) Stop(name string) error {
+	space, err := p.Network.Namespace(name)
+	if err != nil {
+		return err
+	}
+	processes, err := space.Processes()
+	if err != nil {
+		return err
+	}
+	if err := p.Network.Detach(name); err != nil {
+		return fmt.Errorf("stop %s: %w", name, err)
+	}
+	for _, ended := range processes { // a data plane whose agent ended first is a child of who adopts orphans, as a lab does
+		_, _ = syscall.Wait4(ended.PID, nil, syscall.WNOHANG, nil)
+	}
+	return os.RemoveAll(p.dir(name))
+}
+
+// List names the engines that have a namespace.
+func (p Place) List() ([]string, error) {
+	spaces, err := p.Network.Namespaces()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, space := range spaces {
+		if _, err := p.Topology.EngineNode(space.Node); err == nil {
+			names = append(names, space.Node)
+		}
+	}
+	return names, nil
+}
+
+// LogTail is the last that the engine's agent wrote.
+func (p Place) LogTail(name string) string {
+	text, err := os.ReadFile(filepath.Join(p.dir(name), logName))
+	if err != nil {
+		return err.Error()
+	}
+	const tailBytes = 4096
+	return strings.TrimSpace(string(text[max(0, len(text)-tailBytes):]))
+}
+
+func (p Place) dir(name string) string { return filepath.Join(p.Network.Dir(), name) }

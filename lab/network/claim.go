@@ -1,0 +1,217 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A network has a directory, for whatever its user needs, and in it a lock that its owner holds. Who was killed holds none:
+// what it leaves is taken down by the next that comes. A network that is to outlive its owner is marked as kept.
+const (
+	runDir   = "/run/weirlab"
+	lockName = "lock"
+	keptName = "kept"
+)
+
+// Create claims a name, after it has taken down what dead owners have left.
+func Create(name string) (*Network, error) {
+	if err := CheckRoot(); err != nil {
+		return nil, err
+	}
+	unlock, err := lockRegistry()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := sweep(); err != nil {
+		return nil, err
+	}
+	n := &Network{Name: name}
+	if err := os.Mkdir(n.Dir(), 0o711); errors.Is(err, fs.ErrExist) {
+		return nil, n.taken()
+	} else if err != nil {
+		return nil, err
+	}
+	return n, n.claim()
+}
+
+// Open is a network that was kept.
+func Open(name string) (*Network, error) {
+	n := &Network{Name: name}
+	if !n.kept() {
+		return nil, &NotThere{name}
+	}
+	return n, CheckRoot()
+}
+
+// NotThere says that no network of this name was kept, or without a name, none at all.
+type NotThere struct{ Name string }
+
+func (e *NotThere) Error() string {
+	if e.Name == "" {
+		return "there is no lab: `weir lab up` builds one"
+	}
+	return fmt.Sprintf("there is no lab %s: `weir lab up` builds one", e.Name)
+}
+
+// Kept lists the networks that outlive those who built them.
+func Kept() ([]string, error) {
+	marks, err := filepath.Glob(filepath.Join(runDir, "*", keptName))
+	var names []string
+	for _, mark := range marks {
+		names = append(names, filepath.Base(filepath.Dir(mark)))
+	}
+	return names, err
+}
+
+// Sweep takes down what dead owners have left, and says what that was.
+func Sweep() (names []string, err error) {
+	if err := CheckRoot(); err != nil {
+		return nil, err
+	}
+	unlock, err := lockRegistry()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if names, err = dead(); err != nil {
+		return nil, err
+	}
+	return names, sweep()
+}
+
+// Dir is the network's directory.
+func (n *Network) Dir() string { return filepath.Join(runDir, n.Name) }
+
+// Keep lets the network outlive this process.
+func (n *Network) Keep() error {
+	return errors.Join(os.WriteFile(filepath.Join(n.Dir(), keptName), nil, 0o644), n.lock.Close())
+}
+
+// Remove takes all nodes away, whatever state they are in, and with them all that runs there, and the directory.
+func (n *Network) Remove() error {
+	unlock, err := lockRegistry()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return n.remove()
+}
+
+func (n *Network) remove() error {
+	if err := n.removeNodes(); err != nil {
+		return err
+	}
+	err := os.RemoveAll(n.Dir())
+	if n.lock != nil {
+		_ = n.lock.Close() // Keep may have done so
+	}
+	return err
+}
+
+func (n *Network) claim() (err error) {
+	n.lock, err = os.OpenFile(filepath.Join(n.Dir(), lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		err = unix.Flock(int(n.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == nil {
+		_, err = fmt.Fprint(n.lock, os.Getpid())
+	}
+	return err
+}
+
+func (n *Network) kept() bool {
+	_, err := os.Stat(filepath.Join(n.Dir(), keptName))
+	return err == nil
+}
+
+func (n *Network) taken() error {
+	if n.kept() {
+		return fmt.Errorf("lab %s stands already: `weir lab down %s` takes it down", n.Name, n.Name)
+	}
+	owner, _ := os.ReadFile(filepath.Join(n.Dir(), lockName))
+	return fmt.Errorf("lab %s belongs to process %s, which still runs", n.Name, owner)
+}
+
+func sweep() error {
+	names, err := dead()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		errs = append(errs, (&Network{Name: name}).remove())
+	}
+	return errors.Join(errs...)
+}
+
+// dead are the networks that nobody owns and nobody has kept, and namespaces whose directory is gone.
+func dead() ([]string, error) {
+	entries, err := os.ReadDir(runDir)
+	if err != nil {
+		return nil, err
+	}
+	var known, dead []string
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		n := &Network{Name: entry.Name()}
+		known = append(known, n.Name)
+		if !n.kept() && !n.owned() {
+			dead = append(dead, n.Name)
+		}
+	}
+	standing, err := names()
+	for _, name := range standing {
+		if !slices.Contains(known, name) {
+			dead = append(dead, name)
+		}
+	}
+	return dead, err
+}
+
+// owned tells whether somebody holds the lock.
+func (n *Network) owned() bool {
+	lock, err := os.Open(filepath.Join(n.Dir(), lockName))
+	if err != nil {
+		return false
+	}
+	defer lock.Close()
+	return errors.Is(unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
+// names lists the networks that have a namespace.
+func names() ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(namesDir, prefix+"*.*"))
+	var names []string
+	for _, path := range paths {
+		network, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), prefix), ".")
+		if !slices.Contains(names, network) {
+			names = append(names, network)
+		}
+	}
+	return names, err
+}
+
+// lockRegistry waits for its turn: one process at a time claims or removes.
+func lockRegistry() (unlock func(), err error) {
+	if err := os.MkdirAll(runDir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(runDir, ".registry"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return func() { _ = lock.Close() }, nil
+}
