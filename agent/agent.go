@@ -1,4 +1,4 @@
-// Package agent composes the agent of one engine: state on disk, link to the controller, data plane, monitors. It serves
+// Package agent composes the agent of one engine: state on disk, link to the controller, data plane, monitors, routes. It serves
 // the last good Plan before it dials anybody, and goes on serving it whatever happens to the controller.
 package agent
 
@@ -15,6 +15,7 @@ import (
 	"github.com/weir-lb/weir/agent/dataplane"
 	"github.com/weir-lb/weir/agent/link"
 	"github.com/weir-lb/weir/agent/monitor"
+	"github.com/weir-lb/weir/agent/route"
 	"github.com/weir-lb/weir/agent/state"
 	"github.com/weir-lb/weir/api/engine/enrollment"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -35,6 +36,7 @@ type Config struct {
 	Dataplane     string // path of the data plane's binary; empty: found beside this program or in PATH
 	Workers       int    // of the data plane; 0: one for each core
 	KeepDataplane bool   // leave the data plane running at the end, for the next agent
+	VIPInterface  string // that advertised VIPs are put on; empty: none
 	Version       string
 	Log           *slog.Logger
 }
@@ -120,12 +122,16 @@ type agent struct {
 	link       *link.Link
 	supervisor *dataplane.Supervisor
 	monitors   *monitor.Set
+	routes     *route.Set
 	keeper     *keeper
 }
 
 func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.Token, identity *state.Identity, plan *enginev1.Plan) *agent {
 	core := &engine{
 		version: config.Version, log: config.Log, dir: dir, session: new(link.Session), status: new(enginev1.Status),
+	}
+	if identity != nil {
+		core.uuid = identity.EngineUUID
 	}
 	a := &agent{log: config.Log, serves: plan != nil}
 	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict})
@@ -137,7 +143,11 @@ func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.To
 		Address: config.Controller, Name: config.Name, Token: token, Identity: identity, Engine: core, Log: config.Log,
 	})
 	a.keeper = newKeeper(dir.SavePlan, config.Log)
-	core.apply, core.statesChanged = a.supervisor.Apply, a.supervisor.StatesChanged
+	a.routes = route.New(route.Config{
+		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Plan: plan, Apply: a.supervisor.Apply,
+		Changed: core.routed, Happened: core.happened, Log: config.Log,
+	})
+	core.routes, core.statesChanged = a.routes, a.supervisor.StatesChanged
 	core.watch, core.verdicts = a.monitors.Watch, a.monitors.Verdicts
 	core.send, core.keep = a.link.Send, a.keeper.keep
 	if plan != nil {
@@ -146,15 +156,21 @@ func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.To
 	return a
 }
 
-// run ends in two steps: when ctx ends the data plane drains, and the controller hears of it until it has.
+// run ends in three steps: when ctx ends routers send clients elsewhere, then the data plane drains, and the controller
+// hears of it until it has.
 func (a *agent) run(ctx context.Context) error {
-	serving, stopServing := context.WithCancelCause(ctx)
+	serving, stopServing := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stopServing(nil)
+	defer context.AfterFunc(ctx, func() {
+		a.routes.Leave()
+		stopServing(nil)
+	})()
 	telling, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopTelling()
 	var serves, tells sync.WaitGroup
 	serves.Go(func() { a.supervisor.Run(serving) })
 	serves.Go(func() { a.monitors.Run(serving) })
+	serves.Go(func() { a.routes.Run(serving) })
 	tells.Go(func() { a.keeper.run(telling) })
 	tells.Go(func() {
 		defer stopTelling()

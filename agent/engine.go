@@ -18,7 +18,7 @@ type engine struct {
 	dir     interface{ SaveIdentity(*state.Identity) error }
 
 	// What it tells; set before anything runs.
-	apply         func(*enginev1.Plan)
+	routes        routes
 	statesChanged func()
 	watch         func(*enginev1.Plan)
 	verdicts      func() []*enginev1.ServerVerdict
@@ -26,6 +26,7 @@ type engine struct {
 	keep          func(*enginev1.Plan)
 
 	mu      sync.Mutex
+	uuid    string // empty until the engine has joined
 	session *link.Session
 	status  *enginev1.Status
 	// unheeded are the newest verdicts that the data plane does not go by yet; one for each server that is monitored.
@@ -34,10 +35,21 @@ type engine struct {
 
 type serverKey struct{ pool, server string }
 
+// routes bring clients to what the engine serves. A Plan passes them on its way to the data plane.
+type routes interface {
+	Prepare(*enginev1.Plan)
+	Applied(*enginev1.Plan)
+	Refused(*enginev1.Plan)
+	Status(*enginev1.Status)
+	Sampled(*dataplanev1.Sample)
+	Routing() *enginev1.Routing
+}
+
 // ---- What the link says
 
 func (e *engine) Joined(identity *state.Identity) {
 	e.mu.Lock()
+	e.uuid = identity.EngineUUID
 	e.session.Rejoined()
 	e.mu.Unlock()
 	e.Renewed(identity)
@@ -55,7 +67,7 @@ func (e *engine) Hello() *enginev1.Hello {
 	e.session.Opened()
 	return &enginev1.Hello{
 		Version: e.version, Revision: e.session.Revision(), Resources: resources(), Status: e.status,
-		Verdicts: &enginev1.ServerVerdicts{Verdicts: e.verdicts()},
+		Verdicts: &enginev1.ServerVerdicts{Verdicts: e.verdicts()}, Routing: e.routes.Routing(),
 	}
 }
 
@@ -68,7 +80,7 @@ func (e *engine) Receive(delta *enginev1.PlanDelta) {
 		e.send(answer)
 		return
 	}
-	e.apply(plan)
+	e.routes.Prepare(plan)
 }
 
 func (e *engine) Heartbeat() *enginev1.Status {
@@ -85,6 +97,7 @@ func (e *engine) Applied(plan *enginev1.Plan, warnings []*dataplanev1.Finding) {
 	e.log.Info("a Plan serves", "revision", plan.GetRevision(), "warnings", len(warnings))
 	e.answer(e.session.Applied(plan, warnings))
 	e.watch(plan)
+	e.routes.Applied(plan)
 	e.keep(plan)
 }
 
@@ -96,6 +109,7 @@ func (e *engine) Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding) {
 			"name", finding.GetName(), "field", finding.GetField(), "reason", finding.GetMessage())
 	}
 	e.answer(e.session.Refused(plan, errors))
+	e.routes.Refused(plan)
 }
 
 func (e *engine) answer(report *enginev1.Report) {
@@ -108,10 +122,12 @@ func (e *engine) Changed(status *enginev1.Status) {
 	e.mu.Lock()
 	e.status = status
 	e.mu.Unlock()
+	e.routes.Status(status)
 	e.send(&enginev1.Report{Body: &enginev1.Report_Status{Status: status}})
 }
 
 func (e *engine) Sampled(sample *dataplanev1.Sample) {
+	e.routes.Sampled(sample)
 	e.send(&enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}})
 	if heeded := e.heeded(sample); len(heeded) > 0 {
 		e.send(&enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: &enginev1.ServerVerdicts{Verdicts: heeded}}})
@@ -152,4 +168,20 @@ func (e *engine) verdict(verdict *enginev1.ServerVerdict) {
 	e.unheeded[serverKey{verdict.GetPoolUuid(), verdict.GetServerId()}] = verdict
 	e.mu.Unlock()
 	e.statesChanged()
+}
+
+// ---- What the routes say
+
+func (e *engine) routed(routing *enginev1.Routing) {
+	e.send(&enginev1.Report{Body: &enginev1.Report_Routing{Routing: routing}})
+}
+
+func (e *engine) happened(event *enginev1.Event) {
+	e.send(&enginev1.Report{Body: &enginev1.Report_Event{Event: event}})
+}
+
+func (e *engine) engineUUID() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.uuid
 }

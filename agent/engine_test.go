@@ -31,10 +31,7 @@ func newBench() *bench {
 	note := func(format string, arguments ...any) { b.told = append(b.told, fmt.Sprintf(format, arguments...)) }
 	b.engine = &engine{
 		log: slog.New(slog.DiscardHandler), dir: b, session: new(link.Session), status: new(enginev1.Status),
-		apply: func(plan *enginev1.Plan) {
-			b.plans = append(b.plans, plan)
-			note("data plane: plan %d", plan.GetRevision())
-		},
+		routes:        &signpost{b},
 		statesChanged: func() { note("data plane: states") },
 		watch:         func(plan *enginev1.Plan) { note("monitors: plan %d", plan.GetRevision()) },
 		verdicts:      func() []*enginev1.ServerVerdict { return []*enginev1.ServerVerdict{{ServerId: "s"}} },
@@ -53,6 +50,27 @@ func newBench() *bench {
 	return b
 }
 
+// signpost is the routes of a bench.
+type signpost struct{ *bench }
+
+func (s *signpost) note(format string, arguments ...any) {
+	s.told = append(s.told, fmt.Sprintf("routes: "+format, arguments...))
+}
+
+func (s *signpost) Prepare(plan *enginev1.Plan) {
+	s.plans = append(s.plans, plan)
+	s.note("plan %d comes", plan.GetRevision())
+}
+func (s *signpost) Applied(plan *enginev1.Plan) { s.note("plan %d serves", plan.GetRevision()) }
+func (s *signpost) Refused(plan *enginev1.Plan) { s.note("plan %d is refused", plan.GetRevision()) }
+func (s *signpost) Status(status *enginev1.Status) {
+	s.note("data plane %d", status.GetDataplanePid())
+}
+func (s *signpost) Sampled(*dataplanev1.Sample) { s.note("sample") }
+func (s *signpost) Routing() *enginev1.Routing {
+	return &enginev1.Routing{Peers: []*enginev1.PeerState{{Address: "10.0.0.1"}}}
+}
+
 func (b *bench) expect(t *testing.T, want ...string) {
 	t.Helper()
 	if !slices.Equal(b.told, want) {
@@ -68,9 +86,9 @@ func whole(revision uint64) *enginev1.PlanDelta {
 func TestAcknowledgesOnlyWhatTheDataPlaneServes(t *testing.T) {
 	b := newBench()
 	b.Receive(whole(1))
-	b.expect(t, "data plane: plan 1")
+	b.expect(t, "routes: plan 1 comes")
 	b.Applied(b.plans[0], []*dataplanev1.Finding{{}})
-	b.expect(t, "controller: ack n1, 1 warnings", "monitors: plan 1", "disk: plan 1")
+	b.expect(t, "controller: ack n1, 1 warnings", "monitors: plan 1", "routes: plan 1 serves", "disk: plan 1")
 }
 
 func TestRefusedPlanIsNeitherKeptNorMonitored(t *testing.T) {
@@ -80,7 +98,7 @@ func TestRefusedPlanIsNeitherKeptNorMonitored(t *testing.T) {
 	b.Receive(whole(2))
 	b.told = nil
 	b.Refused(b.plans[1], []*dataplanev1.Finding{{Message: "no"}})
-	b.expect(t, "controller: nack n2 NACK_CAUSE_REFUSED, 1 errors")
+	b.expect(t, "controller: nack n2 NACK_CAUSE_REFUSED, 1 errors", "routes: plan 2 is refused")
 	if hello := b.Hello(); hello.GetRevision() != 1 {
 		t.Errorf("says that it holds %d", hello.GetRevision())
 	}
@@ -96,7 +114,8 @@ func TestHelloTellsEverything(t *testing.T) {
 	b := newBench()
 	b.Changed(&enginev1.Status{DataplanePid: 7})
 	hello := b.Hello()
-	if hello.GetStatus().GetDataplanePid() != 7 || len(hello.GetVerdicts().GetVerdicts()) != 1 || hello.GetResources().GetCores() == 0 {
+	if hello.GetStatus().GetDataplanePid() != 7 || len(hello.GetVerdicts().GetVerdicts()) != 1 || hello.GetResources().GetCores() == 0 ||
+		len(hello.GetRouting().GetPeers()) != 1 {
 		t.Errorf("got %v", hello)
 	}
 	if b.Heartbeat().GetDataplanePid() != 7 {
@@ -112,11 +131,11 @@ func TestVerdictGoesToTheControllerWhenTheDataPlaneGoesByIt(t *testing.T) {
 	b.verdict(&enginev1.ServerVerdict{PoolUuid: "p", ServerId: "s", Up: true})
 	b.expect(t, "data plane: states")
 	b.Sampled(sampleWith(false))
-	b.expect(t, "controller: *enginev1.Report_Sample")
+	b.expect(t, "routes: sample", "controller: *enginev1.Report_Sample")
 	b.Sampled(sampleWith(true))
-	b.expect(t, "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts")
+	b.expect(t, "routes: sample", "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts")
 	b.Sampled(sampleWith(true))
-	b.expect(t, "controller: *enginev1.Report_Sample")
+	b.expect(t, "routes: sample", "controller: *enginev1.Report_Sample")
 }
 
 func TestVerdictOnAServerThatTheDataPlaneDoesNotHaveIsNotHeldBack(t *testing.T) {
@@ -124,7 +143,7 @@ func TestVerdictOnAServerThatTheDataPlaneDoesNotHaveIsNotHeldBack(t *testing.T) 
 	b.verdict(&enginev1.ServerVerdict{PoolUuid: "p", ServerId: "gone"})
 	b.told = nil
 	b.Sampled(&dataplanev1.Sample{})
-	b.expect(t, "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts")
+	b.expect(t, "routes: sample", "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts")
 }
 
 func TestAnotherControllerStartsFromNothing(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 // answersMax is far above what a controller has under way at once; one that asks more without listening is broken.
 const answersMax = 64
 
-// outbox holds what one stream has yet to send. Putting never blocks, whatever the controller does: of a status or a
-// sample only the newest is kept, of a server only its newest verdict, and too many answers end the stream.
+// outbox holds what one stream has yet to send. Putting never blocks, whatever the controller does: of a status, a sample or
+// what is said of routes only the newest is kept, of a server only its newest verdict, and too many answers end the stream.
 type outbox struct {
 	mu       sync.Mutex
 	ready    chan struct{} // capacity 1: there may be something to take
@@ -18,6 +18,7 @@ type outbox struct {
 	answers  []*enginev1.Report
 	status   *enginev1.Report
 	sample   *enginev1.Report
+	routing  *enginev1.Report
 	verdicts map[serverKey]*enginev1.ServerVerdict // no more than the Plan has servers
 }
 
@@ -35,6 +36,8 @@ func (o *outbox) put(report *enginev1.Report) {
 		o.status = report
 	case *enginev1.Report_Sample:
 		o.sample = report
+	case *enginev1.Report_Routing:
+		o.routing = report
 	case *enginev1.Report_Verdicts:
 		for _, verdict := range body.Verdicts.GetVerdicts() {
 			o.verdicts[serverKey{verdict.GetPoolUuid(), verdict.GetServerId()}] = verdict
@@ -64,12 +67,12 @@ func (o *outbox) take() ([]*enginev1.Report, bool) {
 		}
 		reports = append(reports, &enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: verdicts}})
 	}
-	for _, latest := range []*enginev1.Report{o.status, o.sample} {
+	for _, latest := range []*enginev1.Report{o.status, o.routing, o.sample} {
 		if latest != nil {
 			reports = append(reports, latest)
 		}
 	}
-	o.answers, o.status, o.sample = nil, nil, nil
+	o.answers, o.status, o.routing, o.sample = nil, nil, nil, nil
 	clear(o.verdicts)
 	return reports, !o.overflow
 }

@@ -22,7 +22,11 @@ needs no token any more.
 The agent keeps the last Plan that served. It serves that Plan before it reaches the controller, and
 goes on with it while the controller is away.
 
-At the end (SIGTERM, Ctrl-C) requests in flight may finish for some seconds, and the data plane stops.
+Where virtual services are advertised over BGP, the engine tells its routers of them, and its machine has
+to take packets for their addresses: with --vip-interface lo the agent sees to that, which needs
+CAP_NET_ADMIN.
+
+At the end (SIGTERM, Ctrl-C) routers send clients elsewhere, requests in flight may finish for some seconds, and the data plane stops.
 With --keep-dataplane it goes on serving, and the next agent on the same state directory takes it over:
 that is how an agent is upgraded without a client noticing.`,
 		Example: `  weir agent --controller 10.0.0.1:9444 --token weir1.…      the first time
@@ -40,6 +44,7 @@ that is how an agent is upgraded without a client noticing.`,
 	flags.StringVar(&config.StateDir, "state-dir", "/var/lib/weir/agent", "where the certificate and the last Plan are kept")
 	flags.StringVar(&config.Dataplane, "dataplane", "", "path of weir-dataplane (default: beside this program, or in PATH)")
 	flags.IntVar(&config.Workers, "workers", 0, "workers of the data plane (default: one for each core)")
+	flags.StringVar(&config.VIPInterface, "vip-interface", "", "put VIPs that are advertised over BGP on this interface, such as lo (default: on none)")
 	flags.BoolVar(&config.KeepDataplane, "keep-dataplane", false, "leave the data plane running when the agent ends")
 	return command
 }

@@ -25,9 +25,10 @@ var worldly = []string{"net", "net/http", "os", "os/exec", "io/fs", "syscall", "
 var onlyImporter = map[string][]string{
 	"go.etcd.io/":                {"controller/store"},
 	"google.golang.org/grpc":     {"controller/link", "agent/link"},
+	"github.com/osrg/gobgp/":     {"agent/route"},
 	"github.com/spf13/cobra":     {"cmd/weir"},
 	"github.com/BurntSushi/toml": {"bench/workloads", "lab/topology"},
-	"github.com/vishvananda/":    {"lab/network"},
+	"github.com/vishvananda/":    {"lab/network", "agent/route"},
 	"golang.org/x/net/icmp":      {"agent/monitor"},
 	"golang.org/x/crypto/":       {"controller/pki", "controller/admit"},
 }
@@ -53,7 +54,8 @@ var mayImport = map[string][]string{
 	"agent/link":      {"api", "agent/backoff", "agent/state"},
 	"agent/dataplane": {"api", "agent/backoff"},
 	"agent/monitor":   {"api"},
-	"agent":           {"api", "agent/state", "agent/link", "agent/dataplane", "agent/monitor"},
+	"agent/route":     {"api"},
+	"agent":           {"api", "agent/state", "agent/link", "agent/dataplane", "agent/monitor", "agent/route"},
 	"client":          {},
 	"lab/topology":    {},
 	"lab/network":     {"lab/topology"},

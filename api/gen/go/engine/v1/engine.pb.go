@@ -1204,8 +1204,8 @@ func (x *BfdTimers) GetMultiplier() uint32 {
 	return 0
 }
 
-// The routes that lead to a virtual service. The engine announces one while the service is up on it: its listeners serve,
-// and its pool has a server.
+// The routes that lead to a virtual service. The engine announces them while it owes it DUTY_SERVE and the service is up
+// on it: its listeners serve, and its pool has a server.
 type Advertisement struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	Uuid               string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"` // of the resource: that of the virtual service with a suffix
@@ -1215,7 +1215,6 @@ type Advertisement struct {
 	LocalPreference    uint32                 `protobuf:"varint,5,opt,name=local_preference,json=localPreference,proto3" json:"local_preference,omitempty"` // to internal peers; 0: not set
 	AsPathPrepend      uint32                 `protobuf:"varint,6,opt,name=as_path_prepend,json=asPathPrepend,proto3" json:"as_path_prepend,omitempty"`     // to external peers; times that local_as is repeated
 	WhileDown          bool                   `protobuf:"varint,7,opt,name=while_down,json=whileDown,proto3" json:"while_down,omitempty"`                   // announced though the pool has no server
-	Withdrawn          bool                   `protobuf:"varint,8,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`                                    // served, and not announced: clients are to come to other engines
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -1295,13 +1294,6 @@ func (x *Advertisement) GetAsPathPrepend() uint32 {
 func (x *Advertisement) GetWhileDown() bool {
 	if x != nil {
 		return x.WhileDown
-	}
-	return false
-}
-
-func (x *Advertisement) GetWithdrawn() bool {
-	if x != nil {
-		return x.Withdrawn
 	}
 	return false
 }
@@ -2866,7 +2858,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\tmin_rx_ms\x18\x02 \x01(\rR\aminRxMs\x12\x1e\n" +
 	"\n" +
 	"multiplier\x18\x03 \x01(\rR\n" +
-	"multiplier\"\xb5\x02\n" +
+	"multiplier\"\x97\x02\n" +
 	"\rAdvertisement\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x120\n" +
 	"\x14virtual_service_uuid\x18\x02 \x01(\tR\x12virtualServiceUuid\x12-\n" +
@@ -2876,8 +2868,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x10local_preference\x18\x05 \x01(\rR\x0flocalPreference\x12&\n" +
 	"\x0fas_path_prepend\x18\x06 \x01(\rR\rasPathPrepend\x12\x1d\n" +
 	"\n" +
-	"while_down\x18\a \x01(\bR\twhileDown\x12\x1c\n" +
-	"\twithdrawn\x18\b \x01(\bR\twithdrawn\"C\n" +
+	"while_down\x18\a \x01(\bR\twhileDown\"C\n" +
 	"\x05Route\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12 \n" +
 	"\vcommunities\x18\x02 \x03(\rR\vcommunities\"e\n" +

@@ -1,0 +1,164 @@
+package route
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// Route is one address of a virtual service as this engine announces it.
+type Route struct {
+	Prefix          netip.Prefix
+	Communities     []uint32
+	LocalPreference uint32 // 0: not set
+	ASPathPrepend   uint32
+	Labels          []string // of the peers that it is for; empty: all
+	Services        []string // uuids of the virtual services that it leads to
+	Leaving         bool     // routers shall prefer any other way (RFC 8326)
+}
+
+// facts are all that the decision goes by.
+type facts struct {
+	held    *enginev1.Plan // acknowledged by the data plane; nil: none yet
+	coming  *enginev1.Plan // to be given to the data plane, or given and not answered; nil: none
+	alive   bool           // the data plane's heart beats
+	up      map[member]bool
+	absent  map[netip.Addr]bool // VIPs that could not be put on their interface
+	leaving departure
+}
+
+// departure is how far an engine that ends has taken leave.
+type departure uint8
+
+const (
+	stays   departure = iota
+	leaving           // its routes are the last that routers shall use
+	gone              // it has none
+)
+
+type member struct{ pool, id string }
+
+// decide says which routes this engine announces, sorted by prefix. A VIP is announced while the data plane is alive and
+// has acknowledged its listener, a virtual service behind it is up and is to take clients, and no Plan that comes takes
+// that away. Of several virtual services at one address, one is enough.
+func decide(f facts) []Route {
+	if !f.alive || f.leaving == gone {
+		return nil
+	}
+	wanted, staying := drawing(f.held), drawing(f.coming)
+	var routes []Route
+	for _, resource := range f.held.GetResources() {
+		said := resource.GetAdvertisement()
+		service := said.GetVirtualServiceUuid()
+		if !wanted[service] || f.coming != nil && !staying[service] || !said.GetWhileDown() && !f.isUp(service) {
+			continue
+		}
+		for _, from := range said.GetRoutes() {
+			address, err := netip.ParseAddr(from.GetAddress())
+			if err != nil || f.absent[address] {
+				continue
+			}
+			routes = merge(routes, Route{
+				Prefix: netip.PrefixFrom(address, address.BitLen()), Communities: from.GetCommunities(),
+				LocalPreference: said.GetLocalPreference(), ASPathPrepend: said.GetAsPathPrepend(),
+				Labels: said.GetPeerLabels(), Services: []string{service}, Leaving: f.leaving == leaving,
+			})
+		}
+	}
+	slices.SortFunc(routes, func(a, b Route) int { return a.Prefix.Addr().Compare(b.Prefix.Addr()) })
+	return routes
+}
+
+// drawing are the virtual services that a Plan has the engine draw clients to.
+func drawing(plan *enginev1.Plan) map[string]bool {
+	serving, services := map[string]bool{}, map[string]bool{}
+	for _, resource := range plan.GetResources() {
+		if service := resource.GetVirtualService(); service != nil && service.GetDuty() == dataplanev1.Duty_DUTY_SERVE {
+			serving[service.GetUuid()] = true
+		}
+	}
+	for _, resource := range plan.GetResources() {
+		if service := resource.GetAdvertisement().GetVirtualServiceUuid(); serving[service] {
+			services[service] = true
+		}
+	}
+	return services
+}
+
+// merge adds a route. Where several virtual services share an address, they share what is said of it (their VsVip's).
+func merge(routes []Route, added Route) []Route {
+	at := slices.IndexFunc(routes, func(r Route) bool { return r.Prefix == added.Prefix })
+	if at < 0 {
+		return append(routes, added)
+	}
+	routes[at].Services = append(routes[at].Services, added.Services...)
+	return routes
+}
+
+// isUp tells whether a virtual service has somebody to serve its clients: a pool with a server that is up, or no pool.
+func (f *facts) isUp(service string) bool {
+	pool := ""
+	for _, resource := range f.held.GetResources() {
+		if resource.GetUuid() == service {
+			pool = resource.GetVirtualService().GetPoolUuid()
+		}
+	}
+	if pool == "" {
+		return true
+	}
+	for _, resource := range f.held.GetResources() {
+		if resource.GetUuid() != pool {
+			continue
+		}
+		for _, each := range resource.GetPool().GetPool().GetServers() {
+			if each.GetEnabled() && f.up[member{pool, each.GetId()}] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isFor tells whether a peer is told of the route.
+func (r *Route) isFor(peer *enginev1.BgpPeer) bool {
+	address, err := netip.ParseAddr(peer.GetAddress())
+	sameFamily := err == nil && address.Is4() == r.Prefix.Addr().Is4()
+	return sameFamily && peer.GetAdvertiseVips() && (len(r.Labels) == 0 || slices.Contains(r.Labels, peer.GetLabel()))
+}
+
+// same tells whether two routes look the same to routers.
+func (r *Route) same(other *Route) bool {
+	return r.Prefix == other.Prefix && slices.Equal(r.Communities, other.Communities) && r.LocalPreference == other.LocalPreference &&
+		r.ASPathPrepend == other.ASPathPrepend && slices.Equal(r.Labels, other.Labels) && r.Leaving == other.Leaving
+}
+
+// vipsOf are the addresses that a Plan advertises, whether they are announced now or not.
+func vipsOf(plan *enginev1.Plan) []netip.Addr {
+	var all []netip.Addr
+	for _, resource := range plan.GetResources() {
+		for _, from := range resource.GetAdvertisement().GetRoutes() {
+			if address, err := netip.ParseAddr(from.GetAddress()); err == nil && !slices.Contains(all, address) {
+				all = append(all, address)
+			}
+		}
+	}
+	return all
+}
+
+// routerOf is how a Plan speaks BGP; nil: not at all.
+func routerOf(plan *enginev1.Plan) *enginev1.BgpRouter {
+	for _, resource := range plan.GetResources() {
+		if router := resource.GetBgpRouter(); router != nil {
+			return router
+		}
+	}
+	return nil
+}
+
+// String is what logs say: "192.0.2.1/32 (vs-1 vs-2)".
+func (r *Route) String() string {
+	return r.Prefix.String() + " (" + strings.Join(r.Services, " ") + ")"
+}

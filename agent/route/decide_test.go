@@ -1,0 +1,143 @@
+package route
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// service is a virtual service of a Plan: its address, the servers of its pool, and how it is advertised.
+type service struct {
+	uuid      string
+	addresses []string
+	pool      []string // servers; one that begins with - is disabled; nil: no pool
+	whileDown bool
+	duty      dataplanev1.Duty
+	silent    bool // not advertised
+}
+
+func planOf(services ...service) *enginev1.Plan {
+	plan := &enginev1.Plan{Revision: 1}
+	add := func(uuid string, resource *enginev1.Resource) {
+		resource.Uuid = uuid
+		plan.Resources = append(plan.Resources, resource)
+	}
+	for _, s := range services {
+		compiled := &dataplanev1.VirtualService{Uuid: s.uuid, Duty: s.duty}
+		if s.pool != nil {
+			compiled.PoolUuid = "pool-" + s.uuid
+			pool := &dataplanev1.Pool{Uuid: compiled.PoolUuid}
+			for _, id := range s.pool {
+				name, disabled := strings.CutPrefix(id, "-")
+				pool.Servers = append(pool.Servers, &dataplanev1.Server{Id: name, Enabled: !disabled})
+			}
+			add(pool.GetUuid(), &enginev1.Resource{Body: &enginev1.Resource_Pool{Pool: &enginev1.Pool{Pool: pool}}})
+		}
+		add(s.uuid, &enginev1.Resource{Body: &enginev1.Resource_VirtualService{VirtualService: compiled}})
+		if s.silent {
+			continue
+		}
+		said := &enginev1.Advertisement{VirtualServiceUuid: s.uuid, WhileDown: s.whileDown}
+		for _, address := range s.addresses {
+			said.Routes = append(said.Routes, &enginev1.Route{Address: address})
+		}
+		add(s.uuid+"/routes", &enginev1.Resource{Body: &enginev1.Resource_Advertisement{Advertisement: said}})
+	}
+	return plan
+}
+
+// upIn are servers that are up, as "service/server".
+func upIn(names ...string) map[member]bool {
+	up := map[member]bool{}
+	for _, name := range names {
+		service, id, _ := strings.Cut(name, "/")
+		up[member{"pool-" + service, id}] = true
+	}
+	return up
+}
+
+func TestAnnouncesWhatIsServedAndUp(t *testing.T) {
+	web := service{uuid: "web", addresses: []string{"192.0.2.1"}, pool: []string{"a", "b"}}
+	bare := service{uuid: "bare", addresses: []string{"192.0.2.2", "2001:db8::2"}}
+	with := func(s service, change func(*service)) service {
+		change(&s)
+		return s
+	}
+	alive := func(f facts) facts {
+		f.alive = true
+		return f
+	}
+	for name, c := range map[string]struct {
+		facts
+		want string
+	}{
+		"no Plan yet":                     {alive(facts{}), ""},
+		"a service without a pool":        {alive(facts{held: planOf(bare)}), "192.0.2.2/32 (bare), 2001:db8::2/128 (bare)"},
+		"one server of the pool is up":    {alive(facts{held: planOf(web), up: upIn("web/b")}), "192.0.2.1/32 (web)"},
+		"no server of the pool is up":     {alive(facts{held: planOf(web)}), ""},
+		"servers of another pool are up":  {alive(facts{held: planOf(web), up: upIn("bare/a")}), ""},
+		"down, but advertised while down": {alive(facts{held: planOf(with(web, func(s *service) { s.whileDown = true }))}), "192.0.2.1/32 (web)"},
+		"the server that is up is disabled": {
+			alive(facts{held: planOf(with(web, func(s *service) { s.pool = []string{"-a"} })), up: upIn("web/a")}), ""},
+		"the pool is empty": {alive(facts{held: planOf(with(web, func(s *service) { s.pool = []string{} }))}), ""},
+		"not advertised":    {alive(facts{held: planOf(with(bare, func(s *service) { s.silent = true }))}), ""},
+		"it stands by":      {alive(facts{held: planOf(with(bare, func(s *service) { s.duty = dataplanev1.Duty_DUTY_STANDBY }))}), ""},
+		"it drains":         {alive(facts{held: planOf(with(bare, func(s *service) { s.duty = dataplanev1.Duty_DUTY_DRAIN }))}), ""},
+
+		"the data plane is dead":                {facts{held: planOf(bare)}, ""},
+		"dead, and to be advertised while down": {facts{held: planOf(with(web, func(s *service) { s.whileDown = true }))}, ""},
+		"not acknowledged yet":                  {alive(facts{held: planOf(), coming: planOf(bare)}), ""},
+		"a Plan comes that keeps it":            {alive(facts{held: planOf(bare), coming: planOf(bare, web)}), "192.0.2.2/32 (bare), 2001:db8::2/128 (bare)"},
+		"a Plan comes without it":               {alive(facts{held: planOf(bare), coming: planOf()}), ""},
+		"a Plan comes that drains it": {
+			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.duty = dataplanev1.Duty_DUTY_DRAIN }))}), ""},
+		"its address is on no interface": {
+			alive(facts{held: planOf(bare), absent: map[netip.Addr]bool{netip.MustParseAddr("192.0.2.2"): true}}), "2001:db8::2/128 (bare)"},
+		"the engine is leaving": {alive(facts{held: planOf(bare), leaving: leaving}), "192.0.2.2/32 (bare) leaving, 2001:db8::2/128 (bare) leaving"},
+		"the engine has left":   {alive(facts{held: planOf(bare), leaving: gone}), ""},
+
+		"two at one address": {
+			alive(facts{held: planOf(bare, with(bare, func(s *service) { s.uuid = "too" }))}), "192.0.2.2/32 (bare too), 2001:db8::2/128 (bare too)"},
+		"two at one address, one down": {
+			alive(facts{held: planOf(with(web, func(s *service) { s.addresses = bare.addresses }), bare)}), "192.0.2.2/32 (bare), 2001:db8::2/128 (bare)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, route := range decide(c.facts) {
+				text := route.String()
+				if route.Leaving {
+					text += " leaving"
+				}
+				got = append(got, text)
+			}
+			if strings.Join(got, ", ") != c.want {
+				t.Errorf("announces %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRouteIsForPeersOfItsFamilyAndLabel(t *testing.T) {
+	plain := Route{Prefix: netip.MustParsePrefix("192.0.2.1/32")}
+	labelled := plain
+	labelled.Labels = []string{"left", "middle"}
+	for name, c := range map[string]struct {
+		route Route
+		peer  *enginev1.BgpPeer
+		want  bool
+	}{
+		"all":            {plain, &enginev1.BgpPeer{Address: "10.0.0.1", AdvertiseVips: true, Label: "right"}, true},
+		"other family":   {plain, &enginev1.BgpPeer{Address: "2001:db8::1", AdvertiseVips: true}, false},
+		"hears no VIPs":  {plain, &enginev1.BgpPeer{Address: "10.0.0.1"}, false},
+		"its label":      {labelled, &enginev1.BgpPeer{Address: "10.0.0.1", AdvertiseVips: true, Label: "left"}, true},
+		"another label":  {labelled, &enginev1.BgpPeer{Address: "10.0.0.1", AdvertiseVips: true, Label: "right"}, false},
+		"label unspoken": {labelled, &enginev1.BgpPeer{Address: "10.0.0.1", AdvertiseVips: true}, false},
+	} {
+		if got := c.route.isFor(c.peer); got != c.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package route
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/osrg/gobgp/v4/pkg/apiutil"
+	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+const (
+	// gracefulShutdown asks routers to look for another way (RFC 8326 §5).
+	gracefulShutdown = 65535 << 16
+	// originIGP: the route comes from inside our system (RFC 4271 §4.3).
+	originIGP = 0
+	// segmentSequence is an ordered part of an AS path (RFC 4271 §4.3).
+	segmentSequence = 2
+)
+
+// origin is the autonomous system that a route comes from, and whether those who hear of it are of another.
+type origin struct {
+	as       uint32
+	external bool
+}
+
+// originOf: the peers of a router are all of other autonomous systems, or none is.
+func originOf(router *enginev1.BgpRouter) origin {
+	from := origin{as: router.GetLocalAs()}
+	for _, peer := range router.GetPeers() {
+		from.external = peer.GetLocalAs() != peer.GetRemoteAs()
+	}
+	return from
+}
+
+// path is a route as BGP says it. Its next hop is left open: each session puts its own address there.
+func path(route Route, from origin) *apiutil.Path {
+	address := route.Prefix.Addr()
+	family, unspecified := bgp.RF_IPv4_UC, netip.IPv4Unspecified()
+	if address.Is6() {
+		family, unspecified = bgp.RF_IPv6_UC, netip.IPv6Unspecified()
+	}
+	nlri, _ := bgp.NewIPAddrPrefix(route.Prefix) // a Prefix of decide is a valid one
+	attributes := []bgp.PathAttributeInterface{bgp.NewPathAttributeOrigin(originIGP), nextHop(family, nlri, unspecified)}
+	if communities := communitiesOf(route); len(communities) > 0 {
+		attributes = append(attributes, bgp.NewPathAttributeCommunities(communities))
+	}
+	return &apiutil.Path{Family: family, Nlri: nlri, Attrs: append(attributes, preference(route, from)...)}
+}
+
+func nextHop(family bgp.Family, nlri bgp.NLRI, address netip.Addr) bgp.PathAttributeInterface {
+	if family == bgp.RF_IPv4_UC {
+		attribute, _ := bgp.NewPathAttributeNextHop(address)
+		return attribute
+	}
+	attribute, _ := bgp.NewPathAttributeMpReachNLRI(family, []bgp.PathNLRI{{NLRI: nlri}}, address)
+	return attribute
+}
+
+// preference is what makes routers of our own system prefer a route, or those of others avoid it.
+func preference(route Route, from origin) []bgp.PathAttributeInterface {
+	switch {
+	case from.external && route.ASPathPrepend > 0:
+		sequence := slices.Repeat([]uint32{from.as}, int(route.ASPathPrepend))
+		return []bgp.PathAttributeInterface{bgp.NewPathAttributeAsPath([]bgp.AsPathParamInterface{bgp.NewAs4PathParam(segmentSequence, sequence)})}
+	case from.external:
+		return nil
+	case route.Leaving:
+		return []bgp.PathAttributeInterface{bgp.NewPathAttributeLocalPref(0)}
+	case route.LocalPreference > 0:
+		return []bgp.PathAttributeInterface{bgp.NewPathAttributeLocalPref(route.LocalPreference)}
+	}
+	return nil
+}
+
+func communitiesOf(route Route) []uint32 {
+	if route.Leaving {
+		return append(slices.Clip(slices.Clone(route.Communities)), gracefulShutdown)
+	}
+	return route.Communities
+}

@@ -1,0 +1,155 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"net/netip"
+
+	"github.com/osrg/gobgp/v4/api"
+	"golang.org/x/sys/unix"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+const (
+	// pauseAfterResetS is how long after BFD has ended a session the next is tried; the library's own is half a minute.
+	pauseAfterResetS = 1
+	// microseconds per millisecond, the unit of BFD's timers.
+	perMillisecond = 1000
+)
+
+// neighbours are the sessions of a router that this engine can have: a peer with a subnet is for engines that have an
+// address in it, and hears from that address.
+func neighbours(router *enginev1.BgpRouter, own []netip.Addr) map[netip.Addr]*session {
+	wanted := map[netip.Addr]*session{}
+	for _, peer := range router.GetPeers() {
+		address, err := netip.ParseAddr(peer.GetAddress())
+		if err != nil {
+			continue // plan wrote it
+		}
+		local := addressIn(peer.GetSubnet(), own)
+		if peer.GetSubnet() == "" || local.IsValid() {
+			wanted[address] = &session{config: peer, local: local}
+		}
+	}
+	return wanted
+}
+
+func addressIn(subnet string, own []netip.Addr) netip.Addr {
+	prefix, err := netip.ParsePrefix(subnet)
+	if err != nil {
+		return netip.Addr{}
+	}
+	for _, address := range own {
+		if prefix.Contains(address) {
+			return address
+		}
+	}
+	return netip.Addr{}
+}
+
+// ownAddresses are those of this machine's interfaces.
+func ownAddresses() []netip.Addr {
+	found, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var own []netip.Addr
+	for _, address := range found {
+		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
+			own = append(own, prefix.Addr().Unmap())
+		}
+	}
+	return own
+}
+
+// routerID is an IPv4 address that this engine speaks from, for operators to recognise it by, and else a number that no
+// other engine has.
+func routerID(peers map[netip.Addr]*session, engineUUID string) netip.Addr {
+	best := netip.Addr{}
+	for address, peer := range peers {
+		from := peer.local
+		if !from.IsValid() {
+			from = sourceTowards(address)
+		}
+		if from.Is4() && !from.IsLoopback() && (!best.IsValid() || from.Less(best)) {
+			best = from
+		}
+	}
+	if best.IsValid() {
+		return best
+	}
+	hash := fnv.New32a()
+	hash.Write([]byte(engineUUID))
+	return netip.AddrFrom4([4]byte(hash.Sum([]byte(nil))))
+}
+
+// sourceTowards is the address that the kernel would use; no packet is sent to find out.
+func sourceTowards(address netip.Addr) netip.Addr {
+	socket, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 179)))
+	if err != nil {
+		return netip.Addr{}
+	}
+	defer socket.Close()
+	return socket.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
+}
+
+// neighbour is a peer as GoBGP takes it.
+func neighbour(address netip.Addr, peer *session, port uint16) *api.Peer {
+	config := peer.config
+	made := &api.Peer{
+		Conf: &api.PeerConf{
+			NeighborAddress: address.String(), PeerAsn: config.GetRemoteAs(), LocalAsn: config.GetLocalAs(),
+			AuthPassword: config.GetMd5Secret(),
+		},
+		Timers: &api.Timers{Config: &api.TimersConfig{
+			ConnectRetry: uint64(config.GetConnectRetryS()), HoldTime: uint64(config.GetHoldS()),
+			KeepaliveInterval: uint64(config.GetKeepaliveS()), IdleHoldTimeAfterReset: pauseAfterResetS,
+		}},
+		Transport: &api.Transport{RemotePort: uint32(port)},
+		AfiSafis:  []*api.AfiSafi{{Config: &api.AfiSafiConfig{Family: familyOf(address), Enabled: true}}},
+	}
+	if peer.local.IsValid() {
+		made.Transport.LocalAddress = peer.local.String()
+	}
+	if hops := config.GetMultihopTtl(); hops > 1 && config.GetRemoteAs() != config.GetLocalAs() {
+		made.EbgpMultihop = &api.EbgpMultihop{Enabled: true, MultihopTtl: hops}
+	}
+	if timers := config.GetBfd(); timers != nil {
+		made.Bfd = &api.BfdPeerConfig{
+			Enabled: true, DesiredMinimumTxInterval: timers.GetMinTxMs() * perMillisecond,
+			RequiredMinimumReceive: timers.GetMinRxMs() * perMillisecond, DetectionMultiplier: timers.GetMultiplier(),
+		}
+	}
+	return made
+}
+
+// familyOf: a session carries the routes of its own family.
+func familyOf(address netip.Addr) *api.Family {
+	if address.Is4() {
+		return &api.Family{Afi: api.Family_AFI_IP, Safi: api.Family_SAFI_UNICAST}
+	}
+	return &api.Family{Afi: api.Family_AFI_IP6, Safi: api.Family_SAFI_UNICAST}
+}
+
+// canSign tries whether this kernel signs TCP segments (RFC 2385) for a peer that asks for it. Without, the session could
+// only be unsigned, and that is not for us to decide.
+func canSign(peer *enginev1.BgpPeer) error {
+	if peer.GetMd5Secret() == "" {
+		return nil
+	}
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("its md5_secret cannot be used: %w", err)
+	}
+	defer unix.Close(socket)
+	signature := unix.TCPMD5Sig{Keylen: 1, Key: [80]byte{'k'}}
+	signature.Addr.Family = unix.AF_INET
+	err = unix.SetsockoptTCPMD5Sig(socket, unix.IPPROTO_TCP, unix.TCP_MD5SIG, &signature)
+	if errors.Is(err, unix.ENOPROTOOPT) {
+		return errors.New("it has an md5_secret, and this kernel cannot sign TCP segments: use one with CONFIG_TCP_MD5SIG, or remove the secret")
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package route
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// peerStateChange is Avi's id of the event that a session with a router begins or ends.
+const peerStateChange = "SE_BGP_PEER_STATE_CHANGE"
+
+// tellOf reports sessions and routes when something about them is new.
+func (s *Set) tellOf(peers []*enginev1.PeerState) {
+	report := &enginev1.Routing{Peers: peers}
+	router := s.heldRouter()
+	for _, route := range s.announced {
+		report.Routes = append(report.Routes, route.report(router))
+	}
+	s.mu.Lock()
+	before := s.report
+	s.report = report
+	s.mu.Unlock()
+	if proto.Equal(before, report) {
+		return
+	}
+	for _, event := range changes(before, report, router.GetName()) {
+		s.Log.Info("BGP", "event", event.GetId(), "message", event.GetMessage())
+		event.UnixMs, event.ObjectUuid = uint64(time.Now().UnixMilli()), router.GetUuid()
+		s.Happened(event)
+	}
+	s.Changed(report)
+}
+
+func (s *Set) heldRouter() *enginev1.BgpRouter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return routerOf(s.facts.held)
+}
+
+func (a *announced) report(router *enginev1.BgpRouter) *enginev1.AnnouncedRoute {
+	report := &enginev1.AnnouncedRoute{
+		Prefix: a.Prefix.String(), Communities: communitiesOf(a.Route), LocalPreference: a.LocalPreference,
+		AsPathPrepend: a.ASPathPrepend, VirtualServiceUuids: a.Services, SinceUnixMs: a.sinceUnixMs,
+	}
+	for _, peer := range router.GetPeers() {
+		if a.isFor(peer) {
+			report.Peers = append(report.Peers, peer.GetAddress())
+		}
+	}
+	return report
+}
+
+// changes are the sessions that began or ended between two reports. One that was never there has not ended.
+func changes(before, after *enginev1.Routing, vrf string) []*enginev1.Event {
+	were := map[string]bool{}
+	for _, peer := range before.GetPeers() {
+		were[peer.GetAddress()] = established(peer)
+	}
+	var events []*enginev1.Event
+	say := func(format string, arguments ...any) {
+		events = append(events, &enginev1.Event{Id: peerStateChange, ObjectKind: "vrfcontext", Message: fmt.Sprintf(format, arguments...)})
+	}
+	for _, peer := range after.GetPeers() {
+		switch was := were[peer.GetAddress()]; {
+		case !was && established(peer):
+			say("BGP peer %s of AS %d in %s is up", peer.GetAddress(), peer.GetRemoteAs(), vrf)
+		case was && !established(peer):
+			say("BGP peer %s of AS %d in %s is down: %s", peer.GetAddress(), peer.GetRemoteAs(), vrf, peer.GetReason())
+		}
+		delete(were, peer.GetAddress())
+	}
+	for _, peer := range before.GetPeers() {
+		if were[peer.GetAddress()] {
+			say("BGP peer %s of AS %d in %s is spoken to no more", peer.GetAddress(), peer.GetRemoteAs(), vrf)
+		}
+	}
+	return events
+}
+
+func established(peer *enginev1.PeerState) bool {
+	return peer.GetState() == enginev1.BgpState_BGP_STATE_ESTABLISHED
+}

@@ -1,0 +1,255 @@
+// Package route tells routers over BGP which addresses this engine serves, so that clients come to it.
+//
+// decide.go is the decision, a pure function; heartbeat.go counts the data plane's signs of life. Set gathers what they
+// go by from the other parts of the agent and has an Announcer carry it out: speaker.go, the one that knows GoBGP, with
+// peer.go and path.go; vip.go puts the addresses on an interface. Routes are withdrawn before what they lead to is taken
+// away and announced after it is there. The loss of the controller never withdraws anything.
+package route
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+const (
+	beat = time.Second
+	// settle is how long routers have to send clients elsewhere after a route was withdrawn, or marked as leaving.
+	settle = 500 * time.Millisecond
+)
+
+// Announcer tells routers. Neither method waits for an answer of theirs.
+type Announcer interface {
+	Announce(Route) error // the same prefix again replaces what was said of it
+	Withdraw(netip.Prefix) error
+}
+
+// Config says what to do with the addresses and whom to tell.
+type Config struct {
+	EngineUUID func() string        // makes a router id where there is no IPv4 address
+	Interface  string               // the VIPs are put on it; empty: somebody else sees to it that packets for them are taken
+	Plan       *enginev1.Plan       // that the agent before this one held: its VIPs on the interface are ours; nil: none
+	Apply      func(*enginev1.Plan) // gives a Plan to the data plane
+	Changed    func(*enginev1.Routing)
+	Happened   func(*enginev1.Event)
+	Log        *slog.Logger
+}
+
+// Set is all the routes of an engine.
+type Set struct {
+	Config
+	settle  time.Duration
+	speaker *speaker
+	vips    *vips
+	woken   chan struct{} // capacity 1
+
+	mu     sync.Mutex
+	facts  facts
+	heart  heartbeat
+	toGive *enginev1.Plan // to the data plane, when routers had their moment; nil: none
+	report *enginev1.Routing
+
+	// Of Run alone.
+	announced []announced // sorted by prefix
+	settled   time.Time   // when routers will have acted on the last withdrawal
+	failure   string      // the last that was logged
+}
+
+// announced is a route that routers were told of.
+type announced struct {
+	Route
+	sinceUnixMs uint64
+}
+
+// New makes a set that announces nothing before Run.
+func New(config Config) *Set {
+	s := &Set{
+		Config: config, settle: settle, woken: make(chan struct{}, 1), heart: newHeartbeat(), report: new(enginev1.Routing),
+	}
+	s.vips = newVIPs(config.Interface, vipsOf(config.Plan), config.Log)
+	s.speaker = newSpeaker(config.EngineUUID, s.wake, config.Log)
+	return s
+}
+
+func (s *Set) wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+}
+
+// tell changes the facts and has Run look at them.
+func (s *Set) tell(change func()) {
+	s.mu.Lock()
+	change()
+	s.mu.Unlock()
+	s.wake()
+}
+
+// Prepare takes a Plan on its way to the data plane: what it no longer announces is withdrawn first, and routers have a
+// moment to act on that. Of Plans that wait, only the newest goes on.
+func (s *Set) Prepare(plan *enginev1.Plan) {
+	s.tell(func() { s.facts.coming, s.toGive = plan, plan })
+}
+
+// Applied says that the data plane serves a Plan.
+func (s *Set) Applied(plan *enginev1.Plan) {
+	s.tell(func() {
+		s.facts.held = plan
+		s.answered(plan)
+	})
+}
+
+// Refused says that the data plane goes on with the Plan before this one.
+func (s *Set) Refused(plan *enginev1.Plan) {
+	s.tell(func() { s.answered(plan) })
+}
+
+func (s *Set) answered(plan *enginev1.Plan) {
+	if s.facts.coming == plan {
+		s.facts.coming = nil
+	}
+}
+
+// Status takes what the supervisor says of the data plane.
+func (s *Set) Status(status *enginev1.Status) {
+	s.tell(func() { s.heart.status(status) })
+}
+
+// Sampled takes a sign of life of the data plane, and which servers it goes to.
+func (s *Set) Sampled(sample *dataplanev1.Sample) {
+	up := make(map[member]bool, len(sample.GetServers()))
+	for _, counters := range sample.GetServers() {
+		up[member{counters.GetPoolUuid(), counters.GetServerId()}] = counters.GetUp()
+	}
+	s.tell(func() {
+		s.heart.sampled()
+		s.facts.up = up
+	})
+}
+
+// Routing is the last report.
+func (s *Set) Routing() *enginev1.Routing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.report
+}
+
+// Leave has routers send clients to other engines and returns when they had the time to: every route is marked as leaving
+// first, so that none is without a way while another is looked for, and withdrawn then.
+func (s *Set) Leave() {
+	for _, step := range []departure{leaving, gone} {
+		s.tell(func() { s.facts.leaving = step })
+		if len(s.Routing().GetRoutes()) > 0 {
+			time.Sleep(s.settle)
+		}
+	}
+}
+
+// Run announces until ctx ends, and then takes everything back.
+func (s *Set) Run(ctx context.Context) {
+	defer s.vips.clear()
+	defer s.speaker.stop()
+	beats := time.NewTicker(beat)
+	defer beats.Stop()
+	for {
+		if s.reconcile() {
+			s.settled = time.Now().Add(s.settle)
+		}
+		var settled <-chan time.Time
+		if wait := time.Until(s.settled); wait > 0 {
+			settled = time.After(wait)
+		} else {
+			s.give()
+		}
+		select {
+		case <-settled:
+		case <-beats.C:
+			s.beat()
+		case <-s.woken:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Set) beat() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heart.beat()
+}
+
+// give hands the Plan that waits to the data plane.
+func (s *Set) give() {
+	s.mu.Lock()
+	plan := s.toGive
+	s.toGive = nil
+	s.mu.Unlock()
+	if plan != nil {
+		s.Apply(plan)
+	}
+}
+
+// reconcile makes what routers were told what they shall know. It tells whether a route was withdrawn.
+func (s *Set) reconcile() (withdrew bool) {
+	s.mu.Lock()
+	facts := s.facts
+	facts.alive = s.heart.alive(facts.coming != nil)
+	s.mu.Unlock()
+	facts.absent = s.vips.hold(vipsOf(facts.held))
+	failed := s.speaker.configure(routerOf(facts.held))
+	withdrew, err := s.announce(decide(facts), s.speaker)
+	s.complain(errors.Join(failed, err))
+	s.tellOf(s.speaker.states())
+	return withdrew
+}
+
+// announce tells of the difference between what routers know and what they shall know: what goes, before what comes.
+func (s *Set) announce(wanted []Route, to Announcer) (withdrew bool, failed error) {
+	var known []announced
+	for _, before := range s.announced {
+		if slices.ContainsFunc(wanted, func(r Route) bool { return r.Prefix == before.Prefix }) {
+			known = append(known, before)
+			continue
+		}
+		s.Log.Info("withdrawing a route", "route", before.String())
+		failed = errors.Join(failed, to.Withdraw(before.Prefix))
+		withdrew = true
+	}
+	s.announced = nil
+	for _, route := range wanted {
+		next := announced{Route: route, sinceUnixMs: uint64(time.Now().UnixMilli())}
+		at := slices.IndexFunc(known, func(before announced) bool { return before.Prefix == route.Prefix })
+		if at >= 0 {
+			next.sinceUnixMs = known[at].sinceUnixMs
+		}
+		if at < 0 || !known[at].same(&route) {
+			s.Log.Info("announcing a route", "route", route.String(), "leaving", route.Leaving)
+			if err := to.Announce(route); err != nil {
+				failed = errors.Join(failed, err)
+				continue // the next beat tries again
+			}
+		}
+		s.announced = append(s.announced, next)
+	}
+	return withdrew, failed
+}
+
+// complain says once what fails, and is tried again at each beat.
+func (s *Set) complain(err error) {
+	failure := ""
+	if err != nil {
+		failure = err.Error()
+	}
+	if failure != "" && failure != s.failure {
+		s.Log.Error("not all routers are told of this engine's routes", "reason", failure)
+	}
+	s.failure = failure
+}

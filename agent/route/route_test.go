@@ -1,0 +1,247 @@
+package route
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// notes is an Announcer that writes down what it is told.
+type notes struct {
+	told []string
+	fail error
+}
+
+func (n *notes) Announce(route Route) error {
+	n.told = append(n.told, "+"+route.Prefix.Addr().String())
+	return n.fail
+}
+
+func (n *notes) Withdraw(prefix netip.Prefix) error {
+	n.told = append(n.told, "-"+prefix.Addr().String())
+	return nil
+}
+
+func (n *notes) expect(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(n.told, want) {
+		t.Errorf("told %q, want %q", n.told, want)
+	}
+	n.told = nil
+}
+
+// world is a Set and what it tells the others.
+type world struct {
+	*Set
+	log     bytes.Buffer
+	applied chan uint64
+	reports chan *enginev1.Routing
+	events  chan *enginev1.Event
+}
+
+func newWorld(config Config) *world {
+	w := &world{applied: make(chan uint64, 10), reports: make(chan *enginev1.Routing, 100), events: make(chan *enginev1.Event, 10)}
+	config.EngineUUID = func() string { return "se-1" }
+	config.Apply = func(plan *enginev1.Plan) { w.applied <- plan.GetRevision() }
+	config.Changed = func(report *enginev1.Routing) { w.reports <- report }
+	config.Happened = func(event *enginev1.Event) { w.events <- event }
+	config.Log = slog.New(slog.NewTextHandler(&w.log, nil))
+	w.Set = New(config)
+	return w
+}
+
+func next[T any](t *testing.T, from chan T, wanted func(T) bool) T {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		select {
+		case got := <-from:
+			if wanted(got) {
+				return got
+			}
+		case <-limit:
+			t.Fatalf("no such %T came", *new(T))
+		}
+	}
+}
+
+func routes(addresses ...string) []Route {
+	var all []Route
+	for _, address := range addresses {
+		at := netip.MustParseAddr(address)
+		all = append(all, Route{Prefix: netip.PrefixFrom(at, at.BitLen())})
+	}
+	return all
+}
+
+func TestTellsRoutersOnlyOfTheDifference(t *testing.T) {
+	w, routers := newWorld(Config{}), &notes{}
+	tell := func(wanted []Route) (withdrew bool) {
+		withdrew, err := w.announce(wanted, routers)
+		must(t, err)
+		return withdrew
+	}
+	tell(routes("192.0.2.1", "192.0.2.2"))
+	routers.expect(t, "+192.0.2.1", "+192.0.2.2")
+	tell(routes("192.0.2.1", "192.0.2.2"))
+	routers.expect(t)
+	if !tell(routes("192.0.2.2", "192.0.2.3")) {
+		t.Error("does not know that it withdrew a route")
+	}
+	routers.expect(t, "-192.0.2.1", "+192.0.2.3")
+	changed := routes("192.0.2.2", "192.0.2.3")
+	changed[0].LocalPreference, changed[1].Services = 7, []string{"another"}
+	if tell(changed) {
+		t.Error("says that it withdrew a route that it changed")
+	}
+	routers.expect(t, "+192.0.2.2")
+}
+
+func TestTriesAgainWhatItCouldNotAnnounce(t *testing.T) {
+	w, routers := newWorld(Config{}), &notes{fail: errors.New("no")}
+	if _, err := w.announce(routes("192.0.2.1"), routers); err == nil || len(w.announced) != 0 {
+		t.Errorf("takes it for announced: %v", w.announced)
+	}
+	routers.fail = nil
+	if _, err := w.announce(routes("192.0.2.1"), routers); err != nil || len(w.announced) != 1 {
+		t.Errorf("announced %v, %v", w.announced, err)
+	}
+	routers.expect(t, "+192.0.2.1", "+192.0.2.1")
+}
+
+// serves is what a data plane says that has applied a Plan.
+func (w *world) serves(plan *enginev1.Plan) {
+	w.Applied(plan)
+	w.Status(&enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, ServingRevision: plan.GetRevision()})
+}
+
+func (w *world) start(t *testing.T) {
+	done := make(chan struct{})
+	go func() {
+		w.Run(t.Context())
+		close(done)
+	}()
+	t.Cleanup(func() { <-done })
+}
+
+func announcing(prefixes ...string) func(*enginev1.Routing) bool {
+	return func(report *enginev1.Routing) bool {
+		var got []string
+		for _, route := range report.GetRoutes() {
+			got = append(got, route.GetPrefix())
+		}
+		return slices.Equal(got, prefixes)
+	}
+}
+
+func TestWithdrawsWhatAPlanTakesAwayBeforeTheDataPlaneGetsIt(t *testing.T) {
+	w := newWorld(Config{})
+	w.start(t)
+	full := planOf(service{uuid: "web", addresses: []string{"192.0.2.1"}})
+	w.Prepare(full)
+	next(t, w.applied, func(revision uint64) bool { return revision == 1 })
+	w.serves(full)
+	next(t, w.reports, announcing("192.0.2.1/32"))
+	empty := planOf()
+	empty.Revision = 2
+	w.Prepare(empty)
+	next(t, w.reports, announcing())
+	select {
+	case <-w.applied:
+		t.Error("the data plane had the Plan when routers heard of it")
+	default:
+	}
+	next(t, w.applied, func(revision uint64) bool { return revision == 2 })
+	w.Refused(empty)
+	next(t, w.reports, announcing("192.0.2.1/32"))
+}
+
+func TestWithdrawsWhatHasNoServerAndAnnouncesItAgain(t *testing.T) {
+	w := newWorld(Config{})
+	w.start(t)
+	sample := func(up bool) *dataplanev1.Sample {
+		return &dataplanev1.Sample{Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-web", ServerId: "a", Up: up}}}
+	}
+	w.serves(planOf(service{uuid: "web", addresses: []string{"192.0.2.1"}, pool: []string{"a"}}))
+	for range 2 {
+		w.Sampled(sample(true))
+		next(t, w.reports, announcing("192.0.2.1/32"))
+		w.Sampled(sample(false))
+		next(t, w.reports, announcing())
+	}
+}
+
+func TestWithdrawsAllWhenTheDataPlaneStaysAway(t *testing.T) {
+	w := newWorld(Config{})
+	w.start(t)
+	w.serves(planOf(service{uuid: "web", addresses: []string{"192.0.2.1"}}))
+	next(t, w.reports, announcing("192.0.2.1/32"))
+	w.Status(&enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF})
+	next(t, w.reports, announcing())
+}
+
+func TestLeavesInTwoStepsAndAtOnceWithoutRoutes(t *testing.T) {
+	idle := newWorld(Config{})
+	idle.settle = time.Hour
+	idle.Leave()
+
+	w := newWorld(Config{})
+	w.settle = 10 * time.Millisecond
+	w.start(t)
+	w.serves(planOf(service{uuid: "web", addresses: []string{"192.0.2.1"}}))
+	next(t, w.reports, announcing("192.0.2.1/32"))
+	w.Leave()
+	report := next(t, w.reports, func(*enginev1.Routing) bool { return true })
+	if !announcing("192.0.2.1/32")(report) || !slices.Contains(report.GetRoutes()[0].GetCommunities(), 65535<<16) {
+		t.Errorf("the route is not marked: %v", report)
+	}
+	next(t, w.reports, announcing())
+}
+
+func TestTellsOfSessionsThatBeginAndEnd(t *testing.T) {
+	peer := func(address string, state enginev1.BgpState) *enginev1.PeerState {
+		return &enginev1.PeerState{Address: address, RemoteAs: 65001, State: state, Reason: "hold timer expired"}
+	}
+	const up, idle = enginev1.BgpState_BGP_STATE_ESTABLISHED, enginev1.BgpState_BGP_STATE_IDLE
+	of := func(peers ...*enginev1.PeerState) *enginev1.Routing { return &enginev1.Routing{Peers: peers} }
+	for _, c := range []struct {
+		before, after *enginev1.Routing
+		want          string
+	}{
+		{of(), of(peer("10.0.0.1", idle)), ""},
+		{of(), of(peer("10.0.0.1", up)), "BGP peer 10.0.0.1 of AS 65001 in global is up"},
+		{of(peer("10.0.0.1", idle)), of(peer("10.0.0.1", up)), "BGP peer 10.0.0.1 of AS 65001 in global is up"},
+		{of(peer("10.0.0.1", up)), of(peer("10.0.0.1", up)), ""},
+		{of(peer("10.0.0.1", up)), of(peer("10.0.0.1", idle)), "BGP peer 10.0.0.1 of AS 65001 in global is down: hold timer expired"},
+		{of(peer("10.0.0.1", up)), of(), "BGP peer 10.0.0.1 of AS 65001 in global is spoken to no more"},
+		{of(peer("10.0.0.1", idle)), of(), ""},
+	} {
+		var got []string
+		for _, event := range changes(c.before, c.after, "global") {
+			if event.GetId() != "SE_BGP_PEER_STATE_CHANGE" {
+				t.Errorf("the event is a %s", event.GetId())
+			}
+			got = append(got, event.GetMessage())
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%v → %v: got %q", c.before, c.after, got)
+		}
+	}
+}
+
+func TestReportsWhoIsToldOfARoute(t *testing.T) {
+	router := routerWith(65000, peerAt(netip.MustParseAddr("127.0.0.2"), 65000, 65000), peerAt(netip.MustParseAddr("::1"), 65000, 65000))
+	route := announced{Route: routes("2001:db8::1")[0]}
+	if report := route.report(router); fmt.Sprint(report.GetPeers()) != "[::1]" {
+		t.Errorf("got %v", report)
+	}
+}

@@ -1,0 +1,124 @@
+package route
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/osrg/gobgp/v4/api"
+	"github.com/osrg/gobgp/v4/pkg/apiutil"
+	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
+	"github.com/osrg/gobgp/v4/pkg/server"
+)
+
+// patience is how long a session and a route may take to come or to go, on a machine that is busy.
+const patience = 40 * time.Second
+
+// router is a BGP speaker on loopback that takes any session from this host, for the speaker under test to dial.
+type router struct {
+	*server.BgpServer
+	address netip.Addr
+	port    uint16
+
+	mu     sync.Mutex
+	routes map[string][]bgp.PathAttributeInterface // by prefix; what it hears now
+	heard  chan struct{}                           // closed and replaced at each change
+}
+
+// startRouter starts one of an autonomous system that is spoken to from 127.0.0.1, or ::1.
+func startRouter(t *testing.T, address string, as, peerAS uint32, secret string) *router {
+	t.Helper()
+	r := &router{
+		BgpServer: server.NewBgpServer(), address: netip.MustParseAddr(address), port: freePort(t, address),
+		routes: map[string][]bgp.PathAttributeInterface{}, heard: make(chan struct{}),
+	}
+	go r.Serve()
+	t.Cleanup(r.Stop)
+	ctx := t.Context()
+	global := &api.Global{Asn: as, RouterId: "192.0.2.254", ListenPort: int32(r.port), ListenAddresses: []string{address}}
+	must(t, r.StartBgp(ctx, &api.StartBgpRequest{Global: global}))
+	must(t, r.WatchEvent(ctx, server.WatchEventMessageCallbacks{OnPathUpdate: r.take}, server.WatchUpdate(true, "", "")))
+	from := "127.0.0.1"
+	if r.address.Is6() {
+		from = "::1"
+	}
+	must(t, r.AddPeer(ctx, &api.AddPeerRequest{Peer: &api.Peer{
+		Conf:      &api.PeerConf{NeighborAddress: from, PeerAsn: peerAS, AuthPassword: secret},
+		Transport: &api.Transport{PassiveMode: true},
+		AfiSafis:  []*api.AfiSafi{{Config: &api.AfiSafiConfig{Family: familyOf(r.address), Enabled: true}}},
+	}}))
+	return r
+}
+
+func (r *router) take(paths []*apiutil.Path, _ time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, path := range paths {
+		if path.Withdrawal {
+			delete(r.routes, path.Nlri.String())
+		} else {
+			r.routes[path.Nlri.String()] = path.Attrs
+		}
+	}
+	close(r.heard)
+	r.heard = make(chan struct{})
+}
+
+// until waits for what the router hears to be as wanted, and returns the attributes of a prefix then.
+func (r *router) until(t *testing.T, prefix string, wanted func([]bgp.PathAttributeInterface) bool) []bgp.PathAttributeInterface {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		r.mu.Lock()
+		attributes, heard := r.routes[prefix], r.heard
+		r.mu.Unlock()
+		if wanted(attributes) {
+			return attributes
+		}
+		select {
+		case <-heard:
+		case <-limit:
+			t.Fatalf("the router at %s hears of %s %v", r.address, prefix, attributes)
+		}
+	}
+}
+
+func (r *router) hears(t *testing.T, prefix string) []bgp.PathAttributeInterface {
+	t.Helper()
+	return r.until(t, prefix, func(a []bgp.PathAttributeInterface) bool { return a != nil })
+}
+
+func (r *router) hearsNoMore(t *testing.T, prefix string) {
+	t.Helper()
+	r.until(t, prefix, func(a []bgp.PathAttributeInterface) bool { return a == nil })
+}
+
+// attribute is one of a route in words; empty: it has none of the type.
+func attribute(attributes []bgp.PathAttributeInterface, kind bgp.BGPAttrType) string {
+	for _, attribute := range attributes {
+		if attribute.GetType() == kind {
+			return fmt.Sprint(attribute)
+		}
+	}
+	return ""
+}
+
+func freePort(t *testing.T, address string) uint16 {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	if err != nil {
+		t.Skipf("this machine has no %s: %v", address, err)
+	}
+	defer listener.Close()
+	return uint16(listener.Addr().(*net.TCPAddr).Port)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

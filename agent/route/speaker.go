@@ -1,0 +1,210 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/osrg/gobgp/v4/api"
+	"github.com/osrg/gobgp/v4/pkg/apiutil"
+	"github.com/osrg/gobgp/v4/pkg/server"
+	"google.golang.org/protobuf/proto"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// speaker is the Announcer over BGP: GoBGP in this process, which dials its peers and listens nowhere but for BFD. Each
+// peer hears only what a policy of its own lets through, and nothing that a peer says is taken. It is for one
+// goroutine.
+type speaker struct {
+	engineUUID func() string
+	changed    func() // a session has; may be called from anywhere
+	log        *slog.Logger
+	port       uint16 // of the peers; 0: that of BGP
+
+	bgp    *server.BgpServer // nil: does not speak
+	from   origin
+	watch  context.CancelFunc
+	peers  map[netip.Addr]*session
+	routes map[netip.Prefix]Route
+
+	heard sync.Map // netip.Addr → heard; the library writes
+}
+
+// session is a peer as it is configured, and what the operator reads of it.
+type session struct {
+	config *enginev1.BgpPeer
+	local  netip.Addr // the address of this engine in the peer's subnet; invalid: the kernel chooses
+	mute   string     // why the peer cannot be spoken to at all; empty: it can
+	up     bool
+	since  time.Time // of up
+}
+
+func newSpeaker(engineUUID func() string, changed func(), log *slog.Logger) *speaker {
+	return &speaker{
+		engineUUID: engineUUID, changed: changed, log: log, peers: map[netip.Addr]*session{}, routes: map[netip.Prefix]Route{},
+	}
+}
+
+// configure speaks to the peers of a router that this engine can reach; what stays as it was keeps its session. nil ends
+// all of them.
+func (s *speaker) configure(router *enginev1.BgpRouter) error {
+	wanted := neighbours(router, ownAddresses())
+	if s.bgp != nil && (len(wanted) == 0 || s.from != originOf(router)) {
+		s.stop()
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	if s.bgp == nil {
+		if err := s.start(router, wanted); err != nil {
+			return err
+		}
+	}
+	var failed error
+	for address, peer := range s.peers {
+		if next := wanted[address]; next == nil || !next.same(peer) {
+			failed = errors.Join(failed, s.remove(address))
+		}
+	}
+	for _, address := range slices.SortedFunc(maps.Keys(wanted), netip.Addr.Compare) {
+		if s.peers[address] == nil {
+			failed = errors.Join(failed, s.add(address, wanted[address]))
+		}
+	}
+	return failed
+}
+
+func (n *session) same(other *session) bool {
+	return n.local == other.local && proto.Equal(n.config, other.config)
+}
+
+func (s *speaker) start(router *enginev1.BgpRouter, peers map[netip.Addr]*session) error {
+	s.bgp, s.from = server.NewBgpServer(server.LoggerOption(quiet(s.log), new(slog.LevelVar))), originOf(router)
+	go s.bgp.Serve()
+	watching, stop := context.WithCancel(context.Background())
+	s.watch = stop
+	global := &api.Global{Asn: s.from.as, RouterId: routerID(peers, s.engineUUID()).String(), ListenPort: -1}
+	err := s.bgp.StartBgp(watching, &api.StartBgpRequest{Global: global})
+	if err == nil {
+		err = s.shut()
+	}
+	if err == nil {
+		err = s.bgp.WatchEvent(watching, server.WatchEventMessageCallbacks{OnPeerUpdate: s.note}, server.WatchPeer())
+	}
+	if err != nil {
+		s.stop()
+		return fmt.Errorf("BGP: %w", err)
+	}
+	s.log.Info("speaking BGP", "as", s.from.as, "router_id", global.GetRouterId())
+	for _, route := range s.routes {
+		err = errors.Join(err, s.tell(route))
+	}
+	return err
+}
+
+// stop ends every session; routers drop what they were told at once. The routes are told again at the next start.
+func (s *speaker) stop() {
+	if s.bgp == nil {
+		return
+	}
+	s.watch()
+	s.bgp.Stop()
+	s.bgp = nil
+	clear(s.peers)
+}
+
+// add begins a session. What the peer may hear is settled before the first word is said to it.
+func (s *speaker) add(address netip.Addr, peer *session) error {
+	if err := canSign(peer.config); err != nil {
+		peer.mute, peer.since = err.Error(), time.Now()
+		s.log.Error("cannot speak to a BGP peer", "peer", address, "reason", err)
+		s.peers[address] = peer
+		return nil
+	}
+	err := s.allow(address, s.prefixesFor(peer.config))
+	if err == nil {
+		err = s.bgp.AddPeer(context.Background(), &api.AddPeerRequest{Peer: neighbour(address, peer, s.port)})
+	}
+	if err != nil {
+		return fmt.Errorf("BGP peer %s: %w", address, err)
+	}
+	peer.since = time.Now()
+	s.peers[address] = peer
+	return nil
+}
+
+func (s *speaker) remove(address netip.Addr) error {
+	mute := s.peers[address].mute != ""
+	delete(s.peers, address)
+	s.heard.Delete(address)
+	if mute {
+		return nil
+	}
+	err := s.bgp.DeletePeer(context.Background(), &api.DeletePeerRequest{Address: address.String()})
+	if err := errors.Join(err, s.disallow(address)); err != nil {
+		return fmt.Errorf("BGP peer %s: %w", address, err)
+	}
+	return nil
+}
+
+// Announce tells the peers that a route is for. One that is for other peers than before is withdrawn from all first.
+func (s *speaker) Announce(route Route) error {
+	before, told := s.routes[route.Prefix]
+	if told && !slices.Equal(before.Labels, route.Labels) {
+		if err := s.Withdraw(route.Prefix); err != nil {
+			return err
+		}
+	}
+	s.routes[route.Prefix] = route
+	if s.bgp == nil {
+		return nil
+	}
+	return s.tell(route)
+}
+
+func (s *speaker) tell(route Route) error {
+	if err := s.eachPeerOf(route, s.letThrough); err != nil {
+		return err
+	}
+	_, err := s.bgp.AddPath(apiutil.AddPathRequest{Paths: []*apiutil.Path{path(route, s.from)}})
+	return err
+}
+
+// Withdraw takes a route back from every peer.
+func (s *speaker) Withdraw(prefix netip.Prefix) error {
+	route, told := s.routes[prefix]
+	delete(s.routes, prefix)
+	if s.bgp == nil || !told {
+		return nil
+	}
+	// The policies let it through until it is gone, or the withdrawal would not pass them either.
+	err := s.bgp.DeletePath(apiutil.DeletePathRequest{Paths: []*apiutil.Path{path(route, s.from)}})
+	return errors.Join(err, s.eachPeerOf(route, s.letThroughNoMore))
+}
+
+func (s *speaker) eachPeerOf(route Route, do func(netip.Addr, netip.Prefix) error) error {
+	var failed error
+	for address, peer := range s.peers {
+		if peer.mute == "" && route.isFor(peer.config) {
+			failed = errors.Join(failed, do(address, route.Prefix))
+		}
+	}
+	return failed
+}
+
+func (s *speaker) prefixesFor(peer *enginev1.BgpPeer) []netip.Prefix {
+	var prefixes []netip.Prefix
+	for prefix, route := range s.routes {
+		if route.isFor(peer) {
+			prefixes = append(prefixes, prefix)
+		}
+	}
+	return prefixes
+}

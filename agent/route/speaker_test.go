@@ -1,0 +1,206 @@
+package route
+
+import (
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// stage is a speaker and how its sessions are heard of.
+type stage struct {
+	*speaker
+	changes chan struct{}
+}
+
+func newStage(t *testing.T, port uint16) *stage {
+	s := &stage{changes: make(chan struct{}, 1)}
+	s.speaker = newSpeaker(func() string { return "se-1" }, func() {
+		select {
+		case s.changes <- struct{}{}:
+		default:
+		}
+	}, slog.New(slog.DiscardHandler))
+	s.port = port
+	t.Cleanup(s.stop)
+	return s
+}
+
+// peer is the configuration of a session with a router on loopback; from it, the subnet makes the engine speak.
+func peerAt(address netip.Addr, as, remoteAS uint32) *enginev1.BgpPeer {
+	subnet := "127.0.0.1/32"
+	if address.Is6() {
+		subnet = "::1/128"
+	}
+	return &enginev1.BgpPeer{
+		Address: address.String(), Subnet: subnet, LocalAs: as, RemoteAs: remoteAS, KeepaliveS: 3, HoldS: 9, ConnectRetryS: 1, AdvertiseVips: true,
+		MultihopTtl: 2, // addresses of loopback are not on one link
+	}
+}
+
+func routerWith(as uint32, peers ...*enginev1.BgpPeer) *enginev1.BgpRouter {
+	return &enginev1.BgpRouter{Uuid: "vrfcontext-1", Name: "global", LocalAs: as, Peers: peers}
+}
+
+func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
+
+// untilState waits for a state of the session with a peer.
+func (s *stage) untilState(t *testing.T, peer string, wanted func(*enginev1.PeerState) bool) *enginev1.PeerState {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		states := s.states()
+		for _, state := range states {
+			if state.GetAddress() == peer && wanted(state) {
+				return state
+			}
+		}
+		select {
+		case <-s.changes:
+		case <-limit:
+			t.Fatalf("sessions: %v", states)
+		}
+	}
+}
+
+func TestInternalRouterHearsOfRoutesUntilTheyAreWithdrawn(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	s := newStage(t, r.port)
+	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65000))))
+	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32"), LocalPreference: 300, Communities: []uint32{65000<<16 | 7}, ASPathPrepend: 2}))
+	heard := r.hears(t, "3.3.3.3/32")
+	for kind, want := range map[bgp.BGPAttrType]string{
+		bgp.BGP_ATTR_TYPE_NEXT_HOP: "127.0.0.1", bgp.BGP_ATTR_TYPE_LOCAL_PREF: "300",
+		bgp.BGP_ATTR_TYPE_COMMUNITIES: "65000:7", bgp.BGP_ATTR_TYPE_ORIGIN: "i",
+	} {
+		if got := attribute(heard, kind); !strings.Contains(got, want) {
+			t.Errorf("%v: got %q, want %s", kind, got, want)
+		}
+	}
+	if path := attribute(heard, bgp.BGP_ATTR_TYPE_AS_PATH); strings.Contains(path, "65000") {
+		t.Errorf("the router would take the route for its own: %s", path)
+	}
+	state := s.untilState(t, "127.0.0.2", established)
+	if state.GetLocalAddress() != "127.0.0.1" || state.GetRouterId() != "192.0.2.254" || state.GetHoldS() != 9 {
+		t.Errorf("got %v", state)
+	}
+	must(t, s.Withdraw(prefix("3.3.3.3/32")))
+	r.hearsNoMore(t, "3.3.3.3/32")
+}
+
+func TestExternalRouterHearsTheSystemOnceAndAsOftenAsItIsPrepended(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65001, 65000, "")
+	s := newStage(t, r.port)
+	must(t, s.Announce(Route{Prefix: prefix("3.3.3.4/32"), ASPathPrepend: 2, LocalPreference: 300}))
+	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65001))))
+	heard := r.hears(t, "3.3.3.4/32")
+	if path := attribute(heard, bgp.BGP_ATTR_TYPE_AS_PATH); strings.Count(path, "65000") != 3 {
+		t.Errorf("the path is %s", path)
+	}
+	if got := attribute(heard, bgp.BGP_ATTR_TYPE_LOCAL_PREF); got != "" {
+		t.Errorf("a router of another system was told a preference: %s", got)
+	}
+}
+
+func TestIPv6RouteGoesOverASessionOfItsOwnFamily(t *testing.T) {
+	six, four := startRouter(t, "::1", 65000, 65000, ""), startRouter(t, "127.0.0.2", 65000, 65000, "")
+	s := newStage(t, six.port)
+	must(t, s.configure(routerWith(65000, peerAt(six.address, 65000, 65000))))
+	must(t, s.Announce(Route{Prefix: prefix("2001:db8::3/128")}))
+	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
+	if hop := attribute(six.hears(t, "2001:db8::3/128"), bgp.BGP_ATTR_TYPE_MP_REACH_NLRI); !strings.Contains(hop, "::1") {
+		t.Errorf("the next hop is %s", hop)
+	}
+	if len(four.routes) != 0 {
+		t.Errorf("a router that is no peer heard %v", four.routes)
+	}
+}
+
+func TestPeerHearsOnlyTheRoutesOfItsLabel(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	s := newStage(t, r.port)
+	peer := peerAt(r.address, 65000, 65000)
+	peer.Label = "left"
+	must(t, s.configure(routerWith(65000, peer)))
+	s.untilState(t, "127.0.0.2", established)
+	route := Route{Prefix: prefix("3.3.3.3/32"), Labels: []string{"right"}}
+	must(t, s.Announce(route))
+	must(t, s.Announce(Route{Prefix: prefix("3.3.3.9/32")}))
+	r.hears(t, "3.3.3.9/32") // sent after the other
+	if attributes := r.routes["3.3.3.3/32"]; attributes != nil {
+		t.Errorf("heard a route of another label: %v", attributes)
+	}
+	route.Labels = []string{"left"}
+	must(t, s.Announce(route))
+	r.hears(t, "3.3.3.3/32")
+	route.Labels = []string{"right"}
+	must(t, s.Announce(route))
+	r.hearsNoMore(t, "3.3.3.3/32")
+}
+
+func TestSessionIsSignedWithTheSecret(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "s3cret")
+	s := newStage(t, r.port)
+	peer := peerAt(r.address, 65000, 65000)
+	peer.Md5Secret = "s3cret"
+	must(t, canSign(peer))
+	must(t, s.configure(routerWith(65000, peer)))
+	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
+	r.hears(t, "3.3.3.3/32")
+}
+
+func TestChangedPeerGetsANewSessionAndTheOthersKeepTheirs(t *testing.T) {
+	first := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	s := newStage(t, first.port)
+	one := peerAt(first.address, 65000, 65000)
+	must(t, s.configure(routerWith(65000, one)))
+	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
+	first.hears(t, "3.3.3.3/32")
+	session := s.peers[first.address]
+	other := peerAt(netip.MustParseAddr("127.0.0.4"), 65000, 65000)
+	must(t, s.configure(routerWith(65000, one, other)))
+	if s.peers[first.address] != session || len(s.peers) != 2 {
+		t.Errorf("another peer disturbed it: %v", s.peers)
+	}
+	must(t, s.configure(routerWith(65000, one)))
+	if s.peers[first.address] != session || len(s.peers) != 1 {
+		t.Errorf("a peer that went disturbed it: %v", s.peers)
+	}
+	changed := peerAt(first.address, 65000, 65000)
+	changed.HoldS = 12
+	must(t, s.configure(routerWith(65000, changed)))
+	if state := s.untilState(t, "127.0.0.2", established); state.GetHoldS() != 12 {
+		t.Errorf("got %v", state)
+	}
+}
+
+func TestLeavesPeersOfOtherSubnetsAlone(t *testing.T) {
+	elsewhere := peerAt(netip.MustParseAddr("127.0.0.2"), 65000, 65000)
+	elsewhere.Subnet = "198.51.100.0/24" // kept for documents: no machine is in it (RFC 5737)
+	s := newStage(t, 0)
+	must(t, s.configure(routerWith(65000, elsewhere)))
+	if s.bgp != nil || len(s.states()) != 0 {
+		t.Errorf("speaks to %v", s.states())
+	}
+}
+
+func TestSaysWhyASessionIsNotThere(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	s := newStage(t, r.port)
+	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65000))))
+	state := s.states()[0]
+	if established(state) || !strings.Contains(state.GetReason(), "neighbor of AS 65000") {
+		t.Errorf("before: %v", state)
+	}
+	s.untilState(t, "127.0.0.2", established)
+	r.Stop()
+	state = s.untilState(t, "127.0.0.2", func(p *enginev1.PeerState) bool { return !established(p) })
+	if reason := state.GetReason(); !strings.Contains(reason, "notification received") && !strings.Contains(reason, "read failed") {
+		t.Errorf("after: %v", state)
+	}
+}

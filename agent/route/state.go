@@ -1,0 +1,130 @@
+package route
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/osrg/gobgp/v4/api"
+	"github.com/osrg/gobgp/v4/pkg/apiutil"
+	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// bgpStates and bfdStates are what the library calls the states of the contract.
+var bgpStates = map[bgp.FSMState]enginev1.BgpState{
+	bgp.BGP_FSM_IDLE:        enginev1.BgpState_BGP_STATE_IDLE,
+	bgp.BGP_FSM_CONNECT:     enginev1.BgpState_BGP_STATE_CONNECT,
+	bgp.BGP_FSM_ACTIVE:      enginev1.BgpState_BGP_STATE_ACTIVE,
+	bgp.BGP_FSM_OPENSENT:    enginev1.BgpState_BGP_STATE_OPEN_SENT,
+	bgp.BGP_FSM_OPENCONFIRM: enginev1.BgpState_BGP_STATE_OPEN_CONFIRM,
+	bgp.BGP_FSM_ESTABLISHED: enginev1.BgpState_BGP_STATE_ESTABLISHED,
+}
+
+var bfdStates = map[api.BfdSessionState]enginev1.BfdState{
+	api.BfdSessionState_BFD_SESSION_STATE_INIT: enginev1.BfdState_BFD_STATE_INIT,
+	api.BfdSessionState_BFD_SESSION_STATE_UP:   enginev1.BfdState_BFD_STATE_UP,
+}
+
+// heard is what the library said last of a session.
+type heard struct {
+	state  enginev1.BgpState
+	reason string // that the last session ended; empty: none has, or another stands
+}
+
+// note hears of each change of a session's state, from a goroutine of the library.
+func (s *speaker) note(event *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
+	peer := event.Peer.State
+	last, _ := s.heard.Load(peer.NeighborAddress)
+	now, _ := last.(heard)
+	now.state = bgpStates[peer.SessionState]
+	switch {
+	case peer.SessionState == bgp.BGP_FSM_ESTABLISHED:
+		now.reason = ""
+	case peer.SessionState == bgp.BGP_FSM_IDLE && peer.DisconnectMessage != "":
+		now.reason = disconnection(peer)
+	}
+	s.heard.Store(peer.NeighborAddress, now)
+	s.changed()
+}
+
+// disconnection is why a session ended, in words.
+func disconnection(state apiutil.PeerState) string {
+	text := strings.TrimPrefix(state.DisconnectReason.String(), "DISCONNECT_REASON_")
+	text = strings.ToLower(strings.ReplaceAll(text, "_", " "))
+	if state.DisconnectMessage != "" && state.DisconnectMessage != strings.ReplaceAll(text, " ", "-") {
+		text += ": " + state.DisconnectMessage
+	}
+	return text
+}
+
+// states are all sessions as they are now, sorted by address.
+func (s *speaker) states() []*enginev1.PeerState {
+	if s.bgp == nil {
+		return nil
+	}
+	all := map[netip.Addr]*enginev1.PeerState{}
+	for address, peer := range s.peers {
+		all[address] = &enginev1.PeerState{
+			Address: address.String(), Label: peer.config.GetLabel(), LocalAs: peer.config.GetLocalAs(),
+			RemoteAs: peer.config.GetRemoteAs(), State: enginev1.BgpState_BGP_STATE_IDLE, Reason: peer.mute,
+		}
+	}
+	err := s.bgp.ListPeer(context.Background(), &api.ListPeerRequest{}, func(found *api.Peer) {
+		if address, err := netip.ParseAddr(found.GetConf().GetNeighborAddress()); err == nil && all[address] != nil {
+			s.describe(all[address], found, s.peers[address])
+		}
+	})
+	if err != nil {
+		s.log.Warn("cannot read the states of the BGP peers", "reason", err)
+	}
+	s.bgp.ListBfdPeer(context.Background(), func(at string, found *api.BfdPeerState) {
+		if address, err := netip.ParseAddr(at); err == nil && all[address] != nil {
+			all[address].Bfd = cmp.Or(bfdStates[found.GetSessionState()], enginev1.BfdState_BFD_STATE_DOWN)
+		}
+	})
+	sorted := make([]*enginev1.PeerState, 0, len(all))
+	for _, state := range all {
+		sorted = append(sorted, state)
+	}
+	slices.SortFunc(sorted, func(a, b *enginev1.PeerState) int { return strings.Compare(a.GetAddress(), b.GetAddress()) })
+	return sorted
+}
+
+// describe fills in what the library knows of a session.
+func (s *speaker) describe(into *enginev1.PeerState, found *api.Peer, peer *session) {
+	last, _ := s.heard.Load(netip.MustParseAddr(found.GetConf().GetNeighborAddress()))
+	now, _ := last.(heard)
+	into.State = cmp.Or(now.state, enginev1.BgpState_BGP_STATE_IDLE)
+	into.EstablishedCount = found.GetState().GetFlops()
+	if up := established(into); up != peer.up {
+		peer.up, peer.since = up, time.Now()
+	}
+	into.SinceUnixMs = uint64(peer.since.UnixMilli())
+	if !peer.up {
+		into.Reason = cmp.Or(now.reason, fmt.Sprintf(
+			"no session with it yet: it must answer at port 179 and have this engine as a neighbor of AS %d", into.GetLocalAs()))
+		return
+	}
+	into.LocalAddress, into.RouterId = found.GetTransport().GetLocalAddress(), found.GetState().GetRouterId()
+	into.HoldS = uint32(found.GetTimers().GetState().GetNegotiatedHoldTime())
+}
+
+// quiet passes on what the library warns of; what it does all day is told as states.
+func quiet(log *slog.Logger) *slog.Logger { return slog.New(warnings{log.Handler()}) }
+
+type warnings struct{ slog.Handler }
+
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+func (w warnings) WithAttrs(attributes []slog.Attr) slog.Handler {
+	return warnings{w.Handler.WithAttrs(attributes)}
+}
+func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }
