@@ -229,7 +229,7 @@ impl Runner {
                     self.failed(index, Cause::Timeout);
                 }
             }
-            Event::Drained { .. } | Event::Relayed { .. } | Event::Accepted { .. } => {}
+            Event::Drained { .. } | Event::Broken { .. } | Event::Relayed { .. } | Event::Accepted { .. } => {}
         }
     }
 

@@ -52,6 +52,7 @@ fn conn_of(event: &Event) -> Conn {
         | Event::Relayed { conn, .. }
         | Event::Eof { conn }
         | Event::Drained { conn }
+        | Event::Broken { conn }
         | Event::Deadline { conn }
         | Event::Gone { conn, .. } => conn,
     }
