@@ -63,6 +63,7 @@ lab: packages-lab build ## build a whole network on this machine: router, engine
 
 .PHONY: bench
 bench: packages-bench build ## measure CPU per transaction beside nginx, HAProxy and Envoy (ARGS="--workload A1 --quick")
+	@cargo build --release --quiet -p weir-icount && install -m 755 target/release/weir-icount $(BIN)/
 	@exec $(BIN)/weir bench run $(ARGS)
 
 .PHONY: bench-icount

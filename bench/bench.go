@@ -190,6 +190,9 @@ func (r *run) measureAll(ctx context.Context, chosen []workloads.Workload) (meas
 	}
 	for _, cores := range r.options.Cores {
 		for _, w := range chosen {
+			if w.Kind == workloads.OwnCode && cores != r.options.Cores[0] {
+				continue // it is one thread's: more cores change nothing
+			}
 			row, err := r.measure(ctx, w, cores)
 			if ctx.Err() != nil {
 				return measured, fmt.Errorf("interrupted: %w", ctx.Err())
@@ -216,6 +219,8 @@ func (r *run) measurements(w workloads.Workload) int {
 		return r.growthSlices() * len(w.Growth.Steps)
 	case workloads.Idle:
 		return r.rounds * proxies
+	case workloads.OwnCode:
+		return r.rounds
 	}
 	return 2 * r.rounds * proxies // saturated and light
 }

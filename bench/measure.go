@@ -31,6 +31,8 @@ type stage struct {
 func (r *run) measure(ctx context.Context, w workloads.Workload, coreCount int) (*report.Row, error) {
 	row := report.NewRow(w, coreCount)
 	switch w.Kind {
+	case workloads.OwnCode:
+		return row, r.measureOwnCode(ctx, row)
 	case workloads.Growth:
 		return row, r.inStage(row, func(s *stage) error { return s.measureGrowth(ctx) })
 	case workloads.Idle:

@@ -15,6 +15,9 @@ func setups(t *testing.T) map[string]Setup {
 	}
 	setups := map[string]Setup{}
 	for _, w := range all {
+		if w.Kind == workloads.OwnCode {
+			continue // of Weir alone
+		}
 		setups[w.ID] = Setup{Dir: "/d", Host: "127.0.0.1", Port: 4711, Servers: []string{"127.0.0.1:81", "127.0.0.1:82"}, Cores: []int{0},
 			Layer: w.Service.Layer, TLS: w.Service.TLS, Cipher: w.Load.Cipher, ServerTLS: w.Service.ServerTLS,
 			CertificateKey: "/d/cert.pem", Bulk: w.Bulk()}

@@ -101,10 +101,14 @@ func (r *Row) RatioTo(peer string, level Level) Ratio {
 			ratios = append(ratios, r.cost(theirs[i])/r.cost(ours[i]))
 		}
 	}
-	if len(ratios) == 0 {
+	return ratioOf(ratios)
+}
+
+func ratioOf(rounds []float64) Ratio {
+	if len(rounds) == 0 {
 		return Ratio{}
 	}
-	return Ratio{Median: median(ratios), Least: slices.Min(ratios), Most: slices.Max(ratios), Rounds: len(ratios)}
+	return Ratio{Median: median(rounds), Least: slices.Min(rounds), Most: slices.Max(rounds), Rounds: len(rounds)}
 }
 
 // Best is the peer that comes closest to Weir, and the ratio to it; "" without one.
@@ -125,8 +129,11 @@ func (r *Row) Best(level Level) (string, Ratio) {
 // against it.
 func (r *Row) AgainstBar() string {
 	bar := r.Workload.Bar
-	if r.Workload.Kind == workloads.Growth {
+	switch r.Workload.Kind {
+	case workloads.Growth:
 		return r.growthAgainstBar()
+	case workloads.OwnCode:
+		return r.ownCodeAgainstBar()
 	}
 	if best, _ := r.Best(r.level()); best == "" {
 		return ""
@@ -175,6 +182,8 @@ type object struct {
 	GrownHigh    float64            `json:"grown_high,omitempty"`
 	Pairs        int                `json:"pairs,omitempty"`
 	Curve        []curvePoint       `json:"curve,omitempty"`
+	OwnCode      *OwnCode           `json:"own_code,omitempty"`
+	OwnUsMax     float64            `json:"own_us_max,omitempty"`
 	NotMeasured  map[string]string  `json:"not_measured,omitempty"`
 	RoundsOfWeir int                `json:"rounds"`
 }
@@ -200,6 +209,10 @@ func (r *Row) MarshalJSON() ([]byte, error) {
 		if proxy != Weir {
 			o.Peers[proxy] = r.Figures(proxy, r.level())
 		}
+	}
+	if r.Workload.Kind == workloads.OwnCode {
+		o.OwnCode, o.OwnUsMax, o.RoundsOfWeir = r.ownCode(), r.Workload.Bar.OwnUsMax, len(r.OwnCode)
+		o.Spread, o.Doubt = round(r.OwnTime().Spread()), r.OwnTime().Doubt()
 	}
 	if r.Workload.Kind == workloads.Growth {
 		grown := r.Grown()

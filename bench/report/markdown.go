@@ -42,9 +42,11 @@ func Markdown(machine Machine, rows []*Row) string {
 func (r *Row) tableLine() string {
 	bar := r.Workload.Bar
 	cells := []string{fmt.Sprintf("**%s** %s", r.Workload.ID, r.Workload.Title), fmt.Sprint(r.Cores)}
-	if r.Workload.Kind == workloads.Growth {
-		cells = append(cells, r.growthCells()...)
-		return "| " + strings.Join(cells, " | ") + " |"
+	switch r.Workload.Kind {
+	case workloads.Growth:
+		return line(append(cells, r.growthCells()...))
+	case workloads.OwnCode:
+		return line(append(cells, r.ownCodeCells()...))
 	}
 	best, ratio := r.Best(r.level())
 	_, light := r.Best(Light)
@@ -54,8 +56,10 @@ func (r *Row) tableLine() string {
 	}
 	cells = append(cells, r.costText(r.Figures(Weir, r.level())), peer, times(ratio.Median), percent(ratio.Spread()), times(light.Median),
 		times(bar.Must), times(bar.Stretch), r.judged(ratio.Doubt()))
-	return "| " + strings.Join(cells, " | ") + " |"
+	return line(cells)
 }
+
+func line(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
 
 // judged is how the row stands against its bar, and the doubt about it.
 func (r *Row) judged(doubt string) string {
@@ -71,6 +75,10 @@ func (r *Row) section() string {
 	write := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
 	w := r.Workload
 	write("## %s: %s\n", w.ID, w.Title)
+	if w.Kind == workloads.OwnCode {
+		r.writeOwnCode(write)
+		return text.String()
+	}
 	write("%s. %s\n", strings.ToUpper(w.Source[:1])+w.Source[1:], r.conditions())
 	if w.Kind == workloads.Growth {
 		r.writeGrowth(write)

@@ -37,6 +37,30 @@ func threeRounds() *Row {
 	return row
 }
 
+func ownCode() *Row {
+	row := NewRow(workloads.Workload{ID: "U-HANDSHAKE", Title: "own code", Source: "a count", Kind: workloads.OwnCode,
+		Bar: workloads.Bar{OwnUsMax: 12, OwnUsStretch: 9}}, 1)
+	for _, us := range []float64{10, 11, 12} {
+		row.OwnCode = append(row.OwnCode, OwnCode{Instructions: 32000, CryptographyInstructions: 1000000, OwnUs: us, AllUs: 15 * us})
+	}
+	return row
+}
+
+func TestOwnCodeIsHeldAgainstItsBarByTheMedianOfTheRounds(t *testing.T) {
+	for most, want := range map[float64]string{11: "ok", 10.9: "short", 0: ""} {
+		row := ownCode()
+		row.Workload.Bar.OwnUsMax = most
+		if against := row.AgainstBar(); against != want {
+			t.Errorf("11 µs of %v: %q", most, against)
+		}
+	}
+	row := ownCode()
+	row.OwnCode = nil
+	if against := row.AgainstBar(); against != "" {
+		t.Errorf("not measured: %q", against)
+	}
+}
+
 func TestRatioIsTheMedianOfTheRoundsAndNotTheRatioOfMedians(t *testing.T) {
 	row := threeRounds()
 	// The machine slows down by half in the last round: within each round nothing changed.
@@ -118,7 +142,7 @@ func TestReportReadsAsWritten(t *testing.T) {
 	row := threeRounds()
 	row.SystemCalls = map[string]float64{Weir: 4.04, "near": 5.5}
 	row.Failed["absent"] = "it is not installed"
-	rows := []*Row{row, growth()}
+	rows := []*Row{row, growth(), ownCode()}
 	dir := t.TempDir()
 	files, err := Write(dir, machine, rows)
 	if err != nil || len(files) != 4 {

@@ -51,6 +51,7 @@ type Row struct {
 	Rounds      map[string]map[Level][]Sample
 	SystemCalls map[string]float64 // for each transaction; empty unless they were counted
 	Curve       []Point            // of a growth workload
+	OwnCode     []OwnCode          // of a workload of that kind, one each round
 	Failed      map[string]string  // proxies that could not be measured, and why
 }
 

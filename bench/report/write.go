@@ -90,6 +90,9 @@ func (r *Row) Line() string {
 	if r.Workload.Kind == workloads.Growth {
 		return fmt.Sprintf("%-14s weir %s  → %s", r.Workload.ID, r.growthText(), r.Grown().text())
 	}
+	if r.Workload.Kind == workloads.OwnCode {
+		return fmt.Sprintf("%-14s weir %s", r.Workload.ID, r.ownCodeText())
+	}
 	best, ratio := r.Best(r.level())
 	text := fmt.Sprintf("%-14s weir %s", r.Workload.ID, r.costText(r.Figures(Weir, r.level())))
 	for _, proxy := range r.Proxies {

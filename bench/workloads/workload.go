@@ -17,6 +17,7 @@ const (
 	Transactions = "transactions" // CPU time per transaction
 	Idle         = "idle"         // memory per idle connection
 	Growth       = "growth"       // CPU time per transaction while something grows
+	OwnCode      = "own code"     // time of Weir's own user code for one of something
 )
 
 // Things that a growth workload lets grow.
@@ -38,6 +39,7 @@ type Workload struct {
 	Origin  Origin  `toml:"origin"`
 	Idle    Held    `toml:"idle"`
 	Growth  Steps   `toml:"growth"`
+	OwnCode Counted `toml:"own_code"`
 	Bar     Bar     `toml:"bar"`
 }
 
@@ -74,6 +76,11 @@ type Steps struct {
 	Steps []int  `toml:"steps"`
 }
 
+// Counted says what own code is timed for.
+type Counted struct {
+	Row string `toml:"row"` // of weir-icount
+}
+
 // Bar is what the row has to reach; zero: no bar.
 type Bar struct {
 	Must           float64 `toml:"must"` // best peer's CPU time (or memory) over Weir's
@@ -82,6 +89,8 @@ type Bar struct {
 	GrowthMax      float64 `toml:"growth_max"`
 	GrowthStretch  float64 `toml:"growth_stretch"`
 	SystemCallsMax float64 `toml:"system_calls_max"`
+	OwnUsMax       float64 `toml:"own_us_max"` // time of own code
+	OwnUsStretch   float64 `toml:"own_us_stretch"`
 
 	// PerCore is a published figure for one core of other hardware, to draw a line against.
 	PerCore     float64 `toml:"per_core"`
@@ -162,8 +171,12 @@ func (w Workload) check() error {
 	switch {
 	case w.ID == "" || w.Title == "":
 		return fmt.Errorf("id and title are required")
-	case !slices.Contains([]string{Transactions, Idle, Growth}, w.Kind):
-		return fmt.Errorf("kind is %q; use %s, %s or %s", w.Kind, Transactions, Idle, Growth)
+	case !slices.Contains([]string{Transactions, Idle, Growth, OwnCode}, w.Kind):
+		return fmt.Errorf("kind is %q; use %s, %s, %s or %s", w.Kind, Transactions, Idle, Growth, OwnCode)
+	case w.Kind == OwnCode && w.OwnCode.Row == "":
+		return fmt.Errorf("own_code.row is required: a row of weir-icount")
+	case w.Kind == OwnCode:
+		return nil
 	case w.Service.Layer != 4 && w.Service.Layer != 7:
 		return fmt.Errorf("service.layer is %d; use 4 or 7", w.Service.Layer)
 	case w.Service.Layer == 4 && w.Service.TLS != "":

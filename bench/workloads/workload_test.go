@@ -67,6 +67,7 @@ func TestSaysWhichKeyIsWrong(t *testing.T) {
 		{"layer = 7", "layer = 7\ncolour = 3"}:                          "service.colour",
 		{"segments = 2", "segments = 3"}:                                "origin.segments",
 		{`kind = "transactions"`, `kind = "growth"`}:                    "growth.of",
+		{`kind = "transactions"`, `kind = "own code"`}:                  "own_code.row",
 		{`kind = "transactions"`, `kind = "idle"`}:                      "idle.connections",
 		{"connections = 1", "connections = 0"}:                          "connections",
 		{"layer = 7", "layer = 7\ntls = \"1.2\""}:                       "service.certificate",

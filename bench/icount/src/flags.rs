@@ -16,6 +16,7 @@ Usage: weir-icount --counts FILE --profiles DIR [--write | --row NAME]
   --write          write FILE anew
   --row NAME       count this row only, and list the functions that take most of it
   --run NAME       do what the row does, uncounted: what runs under valgrind
+  --time NAME      print one JSON object: the row's instructions as recorded when this was built, and its time here and now
 ";
 
 pub struct Flags {
@@ -28,6 +29,7 @@ pub enum Task {
     Count(Flags),
     Explain(&'static Row, Flags),
     Run(&'static Row),
+    Time(&'static Row),
 }
 
 /// `None` when help was all that was asked for.
@@ -41,6 +43,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Option<Task>, l
             Arg::Long("write") => write = true,
             Arg::Long("row") => row = Some(parser.value()?.parse_with(Row::named)?),
             Arg::Long("run") => return Ok(Some(Task::Run(parser.value()?.parse_with(Row::named)?))),
+            Arg::Long("time") => return Ok(Some(Task::Time(parser.value()?.parse_with(Row::named)?))),
             Arg::Long("help") => {
                 print!("{HELP}");
                 return Ok(None);

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
     };
     let outcome = match &task {
         Task::Run(row) => row.run(),
+        Task::Time(row) => time(row),
         Task::Explain(row, flags) => explain(row, flags),
         Task::Count(flags) => count(flags),
     };
@@ -64,7 +65,7 @@ fn count(flags: &Flags) -> Result<(), Failure> {
         now.note(row.name, counted);
         lines.push(Line { row, counted, time: row.fastest()? });
     }
-    print!("{}", table::text(&lines, &recorded));
+    print!("{}", table::text(&lines, &recorded)?);
     if flags.write {
         return Ok(std::fs::write(&flags.counts, now.to_string())?);
     }
@@ -74,6 +75,16 @@ fn count(flags: &Flags) -> Result<(), Failure> {
 fn count_row(row: &Row, flags: &Flags) -> Result<Counted, Failure> {
     let sum = callgrind::profile(row, &flags.profiles)?.counted;
     Ok(Counted { own: sum.own / row.repeats(), cryptography: sum.cryptography / row.repeats() })
+}
+
+fn time(row: &'static Row) -> Result<(), Failure> {
+    let recorded = Counts::of_this_tree()?;
+    let line = |row: &'static Row| -> Result<Line, Failure> {
+        let counted = recorded.of(row.name).ok_or_else(|| format!("{}: not recorded", row.name))?;
+        Ok(Line { row, counted, time: row.fastest()? })
+    };
+    print!("{}", table::json(&line(row)?, line(Row::of_pace()?)?.pace()));
+    Ok(())
 }
 
 fn explain(row: &Row, flags: &Flags) -> Result<(), Failure> {

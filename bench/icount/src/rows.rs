@@ -115,6 +115,11 @@ impl Row {
         ROWS.iter().find(|row| row.name == name).ok_or_else(|| format!("no such row; there are {}", names()))
     }
 
+    /// The row by whose pace the time of own code is reckoned where it has cryptography in between: it has none.
+    pub fn of_pace() -> Result<&'static Self, String> {
+        Self::named("request")
+    }
+
     /// How often a run does what is counted.
     pub fn repeats(&self) -> u64 {
         u64::from(self.rounds) * CLIENTS as u64
