@@ -15,7 +15,7 @@ use crate::{
     listener::{Listener, SocketOptions},
     poller::READABLE,
     socket,
-    table::{Input, Phase},
+    table::Input,
 };
 
 /// How long the backlog waits when there is no descriptor, no memory or no room in the table.
@@ -74,13 +74,13 @@ impl Reactor {
         let Some(listener) = self.listeners.at(index) else { return };
         let (take, address, read_at_once) = (listener.take(batch), listener.address, listener.read_at_once);
         for _ in 0..take {
-            if self.table.len() >= self.limits.connections / 2 {
+            if self.is_full_of_clients() {
                 return self.pause_accepting();
             }
             let Some(listener) = self.listeners.at(index) else { return };
             match socket::accept(&listener.socket) {
                 Ok((stream, peer)) => {
-                    let conn = self.table.insert(Phase::Open, Some(stream));
+                    let conn = self.table.accept(stream);
                     events.push(Event::Accepted { conn, listener: address, peer });
                     self.begin_reading(conn, read_at_once, events);
                 }
@@ -95,6 +95,13 @@ impl Reactor {
         if let Some(listener) = self.listeners.at(index) {
             listener.used_up(batch);
         }
+    }
+
+    /// The second half is for servers: the clients of the first need them. Where those take more than their half, because
+    /// some still send their rest, newcomers wait.
+    fn is_full_of_clients(&self) -> bool {
+        let most = self.limits.connections;
+        self.table.accepted() >= most / 2 || self.table.len() >= most
     }
 
     /// Reads what is there already; what comes before the connection is registered, registering reports.

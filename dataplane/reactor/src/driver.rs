@@ -30,8 +30,8 @@ use crate::{
 /// What a reactor holds at most.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections of both sides. Accepting stops at half, so that each client can have a server; a connect beyond all
-    /// fails with [`Gone::Local`].
+    /// Connections of both sides. Accepting stops when clients have half of them, so that each can have a server; a
+    /// connect beyond all fails with [`Gone::Local`].
     pub connections: usize,
     /// Blocks kept for reuse.
     pub idle_blocks: usize,
@@ -249,7 +249,7 @@ impl Io for Reactor {
 
     fn connect(&mut self, to: SocketAddr) -> Conn {
         let full = self.table.len() >= self.limits.connections;
-        let conn = self.table.insert(Phase::Connecting, None);
+        let conn = self.table.connect();
         let begun = if full { Err(io::Error::from_raw_os_error(libc::EMFILE)) } else { self.begin_connect(conn, &to) };
         if let Err(err) = begun {
             self.free(conn.slot);

@@ -55,6 +55,8 @@ pub struct Slot {
     pub generation: u32,
     pub phase: Phase,
     pub stream: Option<TcpStream>,
+    /// Begun by the peer.
+    pub accepted: bool,
     pub input: Input,
     pub output: Output,
     /// Whether the handler wants to be given what arrives.
@@ -93,6 +95,7 @@ impl Slot {
             generation: 0,
             phase: Phase::Free,
             stream: None,
+            accepted: false,
             input: Input::Drained,
             output: Output::Clear,
             reading: true,
@@ -139,6 +142,7 @@ pub struct Table {
     /// Freed in this batch, and in the one before: an end that comes while sending is told in the next batch.
     freed: Vec<u32>,
     freed_before: Vec<u32>,
+    accepted: usize,
 }
 
 impl Table {
@@ -152,19 +156,38 @@ impl Table {
         self.slots.len() - self.free.len() - self.freed.len() - self.freed_before.len()
     }
 
+    /// Those of [`len`](Self::len) that peers began.
+    pub fn accepted(&self) -> usize {
+        self.accepted
+    }
+
     /// A batch begins.
     pub fn next_batch(&mut self) {
         self.free.append(&mut self.freed_before);
         std::mem::swap(&mut self.freed, &mut self.freed_before);
     }
 
-    pub fn insert(&mut self, phase: Phase, stream: Option<TcpStream>) -> Conn {
+    /// A connection that a peer began.
+    pub fn accept(&mut self, stream: TcpStream) -> Conn {
+        let conn = self.insert(Phase::Open);
+        let slot = &mut self.slots[conn.slot as usize];
+        (slot.stream, slot.accepted) = (Some(stream), true);
+        self.accepted += 1;
+        conn
+    }
+
+    /// A connection that we begin; its socket comes later.
+    pub fn connect(&mut self) -> Conn {
+        self.insert(Phase::Connecting)
+    }
+
+    fn insert(&mut self, phase: Phase) -> Conn {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::new());
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[index as usize];
-        (slot.phase, slot.stream) = (phase, stream);
+        slot.phase = phase;
         Conn { slot: index, generation: slot.generation }
     }
 
@@ -175,6 +198,7 @@ impl Table {
             return None;
         }
         let stream = slot.stream.take();
+        self.accepted -= usize::from(slot.accepted);
         *slot = Slot { generation: slot.generation.wrapping_add(1), ..Slot::new() };
         self.freed.push(index);
         stream
@@ -225,15 +249,15 @@ mod tests {
     #[test]
     fn slot_rests_for_a_batch_and_its_old_handle_stays_dead() {
         let mut table = Table::default();
-        let first = table.insert(Phase::Open, None);
+        let first = table.connect();
         table.next_batch();
         table.remove(first.slot);
         assert!(table.at(first).is_none());
-        assert_ne!(table.insert(Phase::Open, None).slot, first.slot);
+        assert_ne!(table.connect().slot, first.slot);
         table.next_batch();
-        assert_ne!(table.insert(Phase::Open, None).slot, first.slot);
+        assert_ne!(table.connect().slot, first.slot);
         table.next_batch();
-        let again = table.insert(Phase::Open, None);
+        let again = table.connect();
         assert_eq!(again.slot, first.slot);
         assert!(table.owned(first).is_none() && table.owned(again).is_some());
         assert_eq!(table.len(), 3);
@@ -242,10 +266,26 @@ mod tests {
     #[test]
     fn slot_is_not_used_again_in_the_batch_in_which_it_was_freed() {
         let mut table = Table::default();
-        let first = table.insert(Phase::Connecting, None);
+        let first = table.connect();
         table.remove(first.slot);
-        assert_ne!(table.insert(Phase::Connecting, None).slot, first.slot);
+        assert_ne!(table.connect().slot, first.slot);
         assert_eq!(table.len(), 1);
+    }
+
+    #[test]
+    fn accepted_connections_are_counted_until_their_slot_is_freed_once() {
+        let mut table = Table::default();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let streams = [(); 2].map(|()| TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        let accepted = streams.map(|stream| table.accept(stream));
+        let connected = table.connect();
+        assert_eq!((table.accepted(), table.len()), (2, 3));
+        table.remove(connected.slot);
+        assert_eq!((table.accepted(), table.len()), (2, 2));
+        for _ in 0..2 {
+            table.remove(accepted[0].slot);
+            assert_eq!((table.accepted(), table.len()), (1, 1));
+        }
     }
 
     /// Ten thousands of them stand idle.
@@ -257,7 +297,7 @@ mod tests {
     #[test]
     fn closing_connection_is_no_longer_the_handlers() {
         let mut table = Table::default();
-        let conn = table.insert(Phase::Flushing { then: Then::Close }, None);
+        let conn = table.insert(Phase::Flushing { then: Then::Close });
         assert!(table.owned(conn).is_none() && table.at(conn).is_some());
     }
 }

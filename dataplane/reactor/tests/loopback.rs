@@ -396,6 +396,37 @@ fn backlog_waits_while_the_table_is_full() {
 }
 
 #[test]
+fn each_client_of_half_a_table_finds_a_server_and_one_connection_more_is_refused_in_full_view() {
+    let mut bench = Bench::with(Limits { connections: 6, ..Limits::default() });
+    let (address, servers) = (bench.listen(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let to = servers.local_addr().unwrap();
+    let connected = |bench: &mut Bench| {
+        let conn = bench.reactor.connect(to);
+        bench.until(|_, event| match event {
+            Event::Connected { conn: it } if it == conn => Some(Ok(conn)),
+            Event::Gone { conn: it, why } if it == conn => Some(Err(why)),
+            _ => None,
+        })
+    };
+    let mut ends = Vec::new();
+    for _ in 0..3 {
+        let client = TcpStream::connect(address).unwrap();
+        let conn = bench.accepted();
+        ends.push((client, conn, connected(&mut bench).unwrap()));
+    }
+    assert_eq!(connected(&mut bench), Err(Gone::Local));
+    let waiting = TcpStream::connect(address).unwrap();
+    bench.batch(Duration::ZERO);
+    assert!(bench.events.is_empty());
+    let (_, client, server) = ends.remove(0);
+    bench.reactor.close(server, Close::Abort);
+    connected(&mut bench).unwrap();
+    bench.reactor.close(client, Close::Abort);
+    bench.accepted();
+    drop(waiting);
+}
+
+#[test]
 fn connection_reaches_whoever_else_holds_a_socket_that_was_given_up() {
     let mut bench = Bench::new();
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
