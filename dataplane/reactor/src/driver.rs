@@ -33,13 +33,15 @@ pub struct Limits {
     /// Connections of both sides. Accepting stops when clients have half of them, so that each can have a server; a
     /// connect beyond all fails with [`Gone::Local`].
     pub connections: usize,
+    /// Pipes for relaying, of two descriptors each, beside the connections.
+    pub pipes: usize,
     /// Blocks kept for reuse.
     pub idle_blocks: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 500_000, idle_blocks: 2048 }
+        Self { connections: 500_000, pipes: 256, idle_blocks: 2048 }
     }
 }
 
@@ -85,7 +87,7 @@ impl Reactor {
             table: Table::with_room(limits.connections),
             timers: Timers::with_room(limits.connections),
             pool: BufPool::new(BLOCK_BYTES, limits.idle_blocks),
-            pipes: Pipes::default(),
+            pipes: Pipes::new(limits.pipes),
             registration: Registration::default(),
             queues: Vec::new(),
             listeners: Listeners::default(),

@@ -13,10 +13,9 @@ use std::{
 
 use crate::socket;
 
-/// What one pipe takes: the most an unprivileged user may ask for.
+/// What one pipe takes: the most an unprivileged user may ask for. Beyond 64 MiB in all pipes of such a user the kernel
+/// gives less, down to a page or two: a relay then goes on in smaller steps.
 pub const PIPE_BYTES: usize = 1024 * 1024;
-/// Pipes of one worker. With all of them full, bytes come up to us as they do without pipes.
-const PIPES_MAX: usize = 256;
 
 pub struct Pipe {
     read: OwnedFd,
@@ -26,24 +25,42 @@ pub struct Pipe {
     made: Rc<Cell<usize>>,
 }
 
-#[derive(Default)]
 pub struct Pipes {
     idle: Vec<Pipe>,
     made: Rc<Cell<usize>>,
+    most: usize,
 }
 
 impl Pipes {
+    /// At most so many at a time. With all of them full, bytes come up to us as they do without pipes.
+    pub fn new(most: usize) -> Self {
+        Self { idle: Vec::new(), made: Rc::default(), most }
+    }
+
     /// An empty pipe; `None` when there are as many as may be, or the kernel gives none.
     pub fn take(&mut self) -> Option<Pipe> {
         if let Some(pipe) = self.idle.pop() {
             return Some(pipe);
         }
-        if self.made.get() >= PIPES_MAX {
+        if self.made.get() >= self.most {
             return None;
         }
-        let (read, write) = socket::pipe(PIPE_BYTES).ok()?;
+        self.make(PIPE_BYTES).ok()
+    }
+
+    /// A single pipe that takes no more than `bytes`.
+    #[cfg(test)]
+    pub fn of_one(bytes: usize) -> Self {
+        let mut pipes = Self::new(1);
+        let pipe = pipes.make(bytes).unwrap();
+        pipes.idle.push(pipe);
+        pipes
+    }
+
+    fn make(&mut self, bytes: usize) -> io::Result<Pipe> {
+        let (read, write) = socket::pipe(bytes)?;
         self.made.set(self.made.get() + 1);
-        Some(Pipe { read, write, held: 0, made: self.made.clone() })
+        Ok(Pipe { read, write, held: 0, made: self.made.clone() })
     }
 
     /// Keeps a pipe for the next relay. What is still in one goes with it.

@@ -193,3 +193,59 @@ fn retried(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read, Write},
+        net::{TcpListener, TcpStream},
+        thread,
+    };
+
+    use weir_proxy::io::Io;
+
+    use super::*;
+    use crate::{Limits, SocketOptions, pipe::Pipes};
+
+    #[test]
+    fn relay_goes_on_in_a_pipe_of_one_page() {
+        const PAGE_BYTES: usize = 4096;
+        let mut reactor = Reactor::new(Limits { pipes: 1, ..Limits::default() }).unwrap();
+        reactor.pipes = Pipes::of_one(PAGE_BYTES);
+        let address =
+            reactor.listen(TcpListener::bind("127.0.0.1:0").unwrap().into(), SocketOptions::default()).unwrap();
+        let mut events = Vec::new();
+        let mut peer = || {
+            let stream = TcpStream::connect(address).unwrap();
+            loop {
+                reactor.poll(None, &mut events).unwrap();
+                if let Some(Event::Accepted { conn, .. }) = events.pop() {
+                    reactor.flush();
+                    return (stream, conn);
+                }
+            }
+        };
+        let ((mut source, from), (mut receiver, to)) = (peer(), peer());
+        let bytes: Vec<u8> = (0..100 * PAGE_BYTES + 7).map(|n| (n / 251) as u8).collect();
+        reactor.relay(from, to, bytes.len() as u64);
+        let (sent, len) = (bytes.clone(), bytes.len());
+        let peers = thread::spawn(move || {
+            let sender = thread::spawn(move || source.write_all(&sent).map(|()| source));
+            let mut got = vec![0; len];
+            receiver.read_exact(&mut got).unwrap();
+            (got, sender.join().unwrap().unwrap(), receiver)
+        });
+        let mut relayed = 0;
+        while relayed < bytes.len() as u64 {
+            reactor.flush();
+            reactor.poll(None, &mut events).unwrap();
+            for event in events.drain(..) {
+                match event {
+                    Event::Relayed { conn, bytes } if conn == from => relayed += bytes,
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        assert!(peers.join().unwrap().0 == bytes);
+    }
+}

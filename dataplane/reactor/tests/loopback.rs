@@ -383,7 +383,7 @@ fn deadlines_come_in_order_and_only_while_they_stand() {
 
 #[test]
 fn backlog_waits_while_the_table_is_full() {
-    let mut bench = Bench::with(Limits { connections: 4, idle_blocks: 4 });
+    let mut bench = Bench::with(Limits { connections: 4, ..Limits::default() });
     let address = bench.listen();
     let clients: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
     let first = bench.accepted();

@@ -18,8 +18,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Descriptors that are no connection: epoll sets, wakers, control links, listening sockets and their twins.
+/// Descriptors that are neither connection nor pipe: epoll sets, wakers, control links, listening sockets and their twins.
 const OTHER_DESCRIPTORS: u64 = 1024;
+const DESCRIPTORS_OF_PIPE: usize = 2;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -66,10 +67,14 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     Ok(control.run(server, links)?)
 }
 
+/// What each worker may hold, so that all together stay within the process's descriptors.
 fn limits(descriptors: u64, workers: usize) -> Limits {
     let default = Limits::default();
     let share = descriptors.saturating_sub(OTHER_DESCRIPTORS).max(64) as usize / workers;
-    Limits { connections: share.min(default.connections), ..default }
+    // An eighth at most: relaying saves work, connections are the work.
+    let pipes = default.pipes.min(share / 8 / DESCRIPTORS_OF_PIPE);
+    let connections = default.connections.min(share - pipes * DESCRIPTORS_OF_PIPE);
+    Limits { connections, pipes, ..default }
 }
 
 fn start_worker(index: u32, core: Option<usize>, limits: &Limits, control: &Control) -> Result<WorkerLink, Failure> {
@@ -94,4 +99,21 @@ fn start_worker(index: u32, core: Option<usize>, limits: &Limits, control: &Cont
     })?;
     let waker = waker.recv()?.map_err(|why| format!("worker {index} cannot start: {why}; --no-pin may help"))?;
     Ok(WorkerLink { orders, waker })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_and_pipes_of_all_workers_fit_the_descriptors_of_the_process() {
+        for (descriptors, workers, connections, pipes) in
+            [(20_000, 2, 8_976, 256), (20_000, 1, 18_464, 256), (4_096, 16, 168, 12), (10_000_000, 4, 500_000, 256)]
+        {
+            let limits = limits(descriptors, workers);
+            assert_eq!((limits.connections, limits.pipes), (connections, pipes));
+            let all = workers * (limits.connections + DESCRIPTORS_OF_PIPE * limits.pipes);
+            assert!(all as u64 + OTHER_DESCRIPTORS <= descriptors);
+        }
+    }
 }
