@@ -35,7 +35,7 @@ func newDraft(vs *model.VirtualService) *draft {
 		Uuid:      vs.UUID,
 		Name:      vs.Name,
 		Listeners: listeners(d.subject, vs, &d.report),
-		Tcp:       tcpProfile(vs.NetworkProfile, vs.TCP, &d.report),
+		Tcp:       tcpProfile(vs, &d.report),
 	}
 	if vs.HTTP != nil {
 		d.service.Http = httpProfile(vs, httpsPort(vs), &d.report)

@@ -85,14 +85,18 @@ var unheededOfHTTP = []unheeded[schema.HTTPProfile]{
 }
 
 var unheededOfTCP = []unheeded[schema.TCPProxy]{
-	{"idle_connection_type", func(t *schema.TCPProxy) bool { return t.IdleConnectionType == "CLOSE_IDLE" },
-		"idle connections are not probed, and closed by the timeouts of the application profile only"},
 	{"ignore_time_wait", func(t *schema.TCPProxy) bool { return t.IgnoreTimeWait }, kernels},
 	{"receive_window", func(t *schema.TCPProxy) bool {
 		return t.ReceiveWindowKiB != schema.Defaults[schema.TCPProxy]().ReceiveWindowKiB
 	}, kernels},
 	{"max_segment_size", func(t *schema.TCPProxy) bool { return t.MaxSegmentSize != 0 }, kernels},
 	{"ip_dscp", func(t *schema.TCPProxy) bool { return t.DSCP != 0 }, kernels},
+}
+
+// unheededOfTCPUnderHTTP has effect at layer 4, where the idle timeout closes tunnels.
+var unheededOfTCPUnderHTTP = []unheeded[schema.TCPProxy]{
+	{"idle_connection_type", func(t *schema.TCPProxy) bool { return t.IdleConnectionType == "CLOSE_IDLE" },
+		"idle connections are not probed, and closed by the timeouts of the application profile only"},
 }
 
 // warnUnheeded reports the settings of one table. The path leads to them from the object: "http_profile.".
