@@ -11,7 +11,7 @@ use rustls::{
 use crate::{
     Certificate, Error, Group, Provider, TlsSettings, Verification, Version, Warning,
     offer::Offer,
-    sessions::{Sessions, SessionsWith},
+    sessions::Towards,
     suites,
     verify::{Unverified, Verifier},
 };
@@ -45,8 +45,8 @@ pub struct ClientSettings {
 pub struct ClientConfig {
     pub(crate) rustls: Arc<rustls::ClientConfig>,
     pub(crate) send_close_notify: bool,
-    /// By server, where they are resumed.
-    sessions: Option<Arc<Sessions>>,
+    /// By server, where sessions are resumed.
+    towards: Option<Arc<Towards>>,
 }
 
 impl ClientConfig {
@@ -74,16 +74,15 @@ impl ClientConfig {
         };
         rustls.enable_sni = peer.sni;
         rustls.resumption = Resumption::disabled();
-        let sessions = settings.session_resumption.then(Arc::default);
-        Ok((Self { rustls: Arc::new(rustls), send_close_notify: settings.send_close_notify, sessions }, warnings))
+        let towards = settings.session_resumption.then(Arc::default);
+        Ok((Self { rustls: Arc::new(rustls), send_close_notify: settings.send_close_notify, towards }, warnings))
     }
 
     /// The same for one server, by a number of the caller's: what a session with it is remembered by.
     pub fn towards(&self, server: u32) -> Self {
         let mut config = self.clone();
-        if let Some(all) = &self.sessions {
-            let sessions = SessionsWith { server, all: all.clone() };
-            Arc::make_mut(&mut config.rustls).resumption = Resumption::store(Arc::new(sessions));
+        if let Some(towards) = &self.towards {
+            config.rustls = towards.config(&self.rustls, server);
         }
         config
     }
@@ -116,7 +115,7 @@ impl ClientConfig {
             true => Resumption::in_memory_sessions(SESSIONS_MAX),
             false => Resumption::disabled(),
         };
-        Ok(Self { rustls: Arc::new(rustls), send_close_notify: true, sessions: None })
+        Ok(Self { rustls: Arc::new(rustls), send_close_notify: true, towards: None })
     }
 }
 

@@ -7,6 +7,7 @@
 //! session and nothing else.
 #![forbid(unsafe_code)]
 
+mod bounded;
 mod certificate;
 mod client;
 mod error;

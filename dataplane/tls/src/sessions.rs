@@ -2,30 +2,31 @@
 //! pool share, and a session is worth nothing to another server.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use rustls::{
-    NamedGroup,
-    client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue},
+    ClientConfig, NamedGroup,
+    client::{ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue},
     pki_types::ServerName,
 };
 
-/// Servers and names of one configuration; one more takes the place of the oldest, which then gets a full handshake.
+use crate::bounded::Bounded;
+
+/// Servers, and servers with a name, of one configuration; one that had to go gets a full handshake again.
 const PEERS_MAX: usize = 1024;
 /// Of TLS 1.3, for each: each serves once, and what servers issue beyond is dropped, oldest first.
 const TICKETS_MAX: usize = 4;
 
 /// Those of one configuration, and so of one worker: the lock, which rustls wants, is never waited for.
-#[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<ByPeer>);
+#[derive(Debug)]
+pub(crate) struct Sessions(Mutex<Bounded<Peer, Kept>>);
 
-#[derive(Debug, Default)]
-struct ByPeer {
-    kept: HashMap<Peer, Kept>,
-    /// Oldest first.
-    order: VecDeque<Peer>,
+impl Default for Sessions {
+    fn default() -> Self {
+        Self(Mutex::new(Bounded::new(PEERS_MAX)))
+    }
 }
 
 type Peer = (u32, ServerName<'static>);
@@ -37,17 +38,28 @@ struct Kept {
     tickets: VecDeque<Tls13ClientSessionValue>,
 }
 
-impl ByPeer {
-    fn of(&mut self, peer: Peer) -> &mut Kept {
-        if !self.kept.contains_key(&peer) {
-            if self.order.len() >= PEERS_MAX
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.kept.remove(&oldest);
-            }
-            self.order.push_back(peer.clone());
-        }
-        self.kept.entry(peer).or_default()
+/// A configuration for each server, which differs in its sessions alone. Kept, because to copy one for each connection
+/// would cost more than to look it up.
+pub(crate) struct Towards {
+    sessions: Arc<Sessions>,
+    configs: Mutex<Bounded<u32, Arc<ClientConfig>>>,
+}
+
+impl Default for Towards {
+    fn default() -> Self {
+        Self { sessions: Arc::default(), configs: Mutex::new(Bounded::new(PEERS_MAX)) }
+    }
+}
+
+impl Towards {
+    /// What `base` is for one server.
+    pub fn config(&self, base: &ClientConfig, server: u32) -> Arc<ClientConfig> {
+        let make = || {
+            let mut config = base.clone();
+            config.resumption = Resumption::store(Arc::new(SessionsWith { server, all: self.sessions.clone() }));
+            Arc::new(config)
+        };
+        lock(&self.configs).find_or_put(server, make).clone()
     }
 }
 
@@ -59,8 +71,12 @@ pub(crate) struct SessionsWith {
 }
 
 impl SessionsWith {
-    fn lock(&self) -> MutexGuard<'_, ByPeer> {
-        self.all.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Bounded<Peer, Kept>> {
+        lock(&self.all.0)
+    }
+
+    fn keep<T>(&self, name: ServerName<'static>, change: impl FnOnce(&mut Kept) -> T) -> T {
+        change(self.lock().find_or_put((self.server, name), Kept::default))
     }
 
     fn peer(&self, name: &ServerName<'_>) -> Peer {
@@ -70,39 +86,43 @@ impl SessionsWith {
 
 impl ClientSessionStore for SessionsWith {
     fn set_kx_hint(&self, name: ServerName<'static>, group: NamedGroup) {
-        self.lock().of((self.server, name)).group = Some(group);
+        self.keep(name, |kept| kept.group = Some(group));
     }
 
     fn kx_hint(&self, name: &ServerName<'_>) -> Option<NamedGroup> {
-        self.lock().kept.get(&self.peer(name))?.group
+        self.lock().find(&self.peer(name))?.group
     }
 
     fn set_tls12_session(&self, name: ServerName<'static>, session: Tls12ClientSessionValue) {
-        self.lock().of((self.server, name)).tls12 = Some(session);
+        self.keep(name, |kept| kept.tls12 = Some(session));
     }
 
     fn tls12_session(&self, name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        self.lock().kept.get(&self.peer(name))?.tls12.clone()
+        self.lock().find(&self.peer(name))?.tls12.clone()
     }
 
     fn remove_tls12_session(&self, name: &ServerName<'static>) {
-        if let Some(kept) = self.lock().kept.get_mut(&self.peer(name)) {
+        if let Some(kept) = self.lock().find(&self.peer(name)) {
             kept.tls12 = None;
         }
     }
 
     fn insert_tls13_ticket(&self, name: ServerName<'static>, ticket: Tls13ClientSessionValue) {
-        let mut sessions = self.lock();
-        let tickets = &mut sessions.of((self.server, name)).tickets;
-        if tickets.len() >= TICKETS_MAX {
-            tickets.pop_front();
-        }
-        tickets.push_back(ticket);
+        self.keep(name, |kept| {
+            if kept.tickets.len() >= TICKETS_MAX {
+                kept.tickets.pop_front();
+            }
+            kept.tickets.push_back(ticket);
+        });
     }
 
     fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.lock().kept.get_mut(&self.peer(name))?.tickets.pop_back()
+        self.lock().find(&self.peer(name))?.tickets.pop_back()
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -110,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newcomer_takes_the_place_of_the_oldest() {
+    fn oldest_session_goes_when_there_are_too_many() {
         let all = Arc::new(Sessions::default());
         let with = |server| SessionsWith { server, all: all.clone() };
         let name = || ServerName::try_from("a.test").unwrap();

@@ -128,6 +128,17 @@ fn session_is_resumed_with_the_server_that_it_was_made_with() {
 }
 
 #[test]
+fn configuration_towards_a_server_is_made_once_with_resumption_and_not_at_all_without() {
+    let settings = server_settings(&[TLS13]);
+    let shared = config(&settings, None);
+    assert!(shared.towards(1).is(&shared));
+    let client = config(&TlsSettings { session_resumption: true, ..settings }, None);
+    let one = client.towards(1);
+    assert!(client.towards(1).is(&one) && client.clone().towards(1).is(&one));
+    assert!(!client.towards(2).is(&one) && !one.is(&client));
+}
+
+#[test]
 fn no_session_is_resumed_where_the_profile_says_so() {
     let settings = TlsSettings { session_resumption: true, ..server_settings(&[TLS13, ECDSA]) };
     let (client, server) = (config(&server_settings(&[TLS13, ECDSA]), None), server(&settings, &[DEFAULT_EC]));
