@@ -4,7 +4,8 @@ use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Client connections; one more is closed at once.
+    /// Client connections; one more is closed at once. There are as many to servers: the last place is kept free as long
+    /// as an idle one can go.
     pub clients: usize,
     /// Bytes queued for a peer beyond which the other side is not read. What one batch has brought comes on top.
     pub queued_bytes: usize,

@@ -104,6 +104,12 @@ impl Pools {
         full.then(|| idle.remove(0))
     }
 
+    /// The oldest of the server that has most.
+    pub fn spare_idle(&self) -> Option<Conn> {
+        let idle = self.rows.iter().flatten().flat_map(|row| &row.idle);
+        idle.max_by_key(|idle| idle.len())?.first().copied()
+    }
+
     pub fn forget_idle(&mut self, at: Place, conn: Conn) {
         if let Some(idle) = self.idle(at) {
             // What times out is the oldest, what a server closes may be any.

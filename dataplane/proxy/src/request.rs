@@ -52,6 +52,12 @@ impl Proxy {
     pub(crate) fn await_connect<I: Io>(&mut self, io: &mut I, server: Server) {
         let server = self.servers.insert(server.line.conn, server);
         server.line.expect(io, server.pool.timeouts.connect);
+        if self.servers.len() >= self.core.limits.clients
+            && let Some(idle) = self.core.pools.spare_idle()
+        {
+            // A reset, because the next connect, maybe of this batch, needs its room.
+            self.close_server(io, idle, Close::Abort);
+        }
     }
 
     fn take_reserved<I: Io>(&mut self, io: &mut I, conn: Conn, reserved: Conn, pool: &Pool) -> bool {

@@ -8,7 +8,11 @@ use std::time::Duration;
 
 use tape::{Stage, plan};
 use weir_api::dataplane::v1::{Duty, Plan};
-use weir_proxy::io::{Close, Conn, Event, Gone};
+use weir_proxy::{
+    Limits,
+    io::{Close, Conn, Event, Gone},
+};
+use weir_telemetry::Cause;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -575,6 +579,33 @@ fn oldest_idle_connection_makes_room_for_the_latest() {
     stage.sent(servers[1]);
     stage.says(clients[0], GET);
     assert!(stage.sent(servers[1]).starts_with("GET /"));
+}
+
+#[test]
+fn idle_connection_goes_when_a_busy_one_needs_its_place_and_a_busy_one_never() {
+    let mut stage = Stage::with(&plan(2), Limits { clients: 2, ..Limits::default() });
+    let clients = [stage.client(), stage.client()];
+    stage.says(clients[0], GET);
+    let idle = stage.connected();
+    stage.says(idle, OK);
+    assert_eq!(stage.closed(idle), None);
+    stage.says(clients[0], GET);
+    let busy = stage.connected();
+    assert_eq!([stage.closed(idle), stage.closed(busy)], [Some(Close::Abort), None]);
+    stage.says(clients[1], GET);
+    let other = stage.connected();
+    assert_eq!([stage.closed(busy), stage.closed(other)], [None, None]);
+}
+
+#[test]
+fn client_for_whom_there_is_no_connection_left_is_told_so() {
+    let mut stage = Stage::new(&plan(1));
+    let client = stage.client();
+    stage.says(client, GET);
+    let refused = stage.dialled();
+    stage.gone(refused, Gone::Local);
+    assert_eq!(status(&stage.sent(client)), "503");
+    assert_eq!(stage.failures(Cause::LocalResources), 1);
 }
 
 #[test]

@@ -148,9 +148,13 @@ pub fn l4_plan(servers: usize) -> api::Plan {
 
 impl Stage {
     pub fn new(plan: &api::Plan) -> Self {
+        Self::with(plan, Limits::default())
+    }
+
+    pub fn with(plan: &api::Plan, limits: Limits) -> Self {
         let (snapshot, _) = Snapshot::build(plan, None, &worker()).expect("the plan is sound");
         let snapshot = Arc::new(snapshot);
-        let limits = Limits { queued_bytes: 1000, tunnel_relay_bytes: 4000, ..Limits::default() };
+        let limits = Limits { queued_bytes: 1000, tunnel_relay_bytes: 4000, ..limits };
         let blocks = BufPool::new(4096, 16);
         let tape = Tape {
             now: Time::default(),
