@@ -144,7 +144,7 @@ func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.To
 	})
 	a.keeper = newKeeper(dir.SavePlan, config.Log)
 	a.routes = route.New(route.Config{
-		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Plan: plan, Apply: a.supervisor.Apply,
+		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Keep: config.KeepDataplane, Plan: plan, Apply: a.supervisor.Apply,
 		Changed: core.routed, Happened: core.happened, Log: config.Log,
 	})
 	core.routes, core.statesChanged = a.routes, a.supervisor.StatesChanged

@@ -35,6 +35,7 @@ type Announcer interface {
 type Config struct {
 	EngineUUID func() string        // makes a router id where there is no IPv4 address
 	Interface  string               // the VIPs are put on it; empty: somebody else sees to it that packets for them are taken
+	Keep       bool                 // at the end, leave the VIPs there for the next agent
 	Plan       *enginev1.Plan       // that the agent before this one held: its VIPs on the interface are ours; nil: none
 	Apply      func(*enginev1.Plan) // gives a Plan to the data plane
 	Changed    func(*enginev1.Routing)
@@ -155,19 +156,22 @@ func (s *Set) Leave() {
 
 // Run announces until ctx ends, and then takes everything back.
 func (s *Set) Run(ctx context.Context) {
-	defer s.vips.clear()
+	if !s.Keep {
+		defer s.vips.clear()
+	}
 	defer s.speaker.stop()
 	beats := time.NewTicker(beat)
 	defer beats.Stop()
 	for {
-		if s.reconcile() {
+		coming, withdrew := s.reconcile()
+		if withdrew {
 			s.settled = time.Now().Add(s.settle)
 		}
 		var settled <-chan time.Time
 		if wait := time.Until(s.settled); wait > 0 {
 			settled = time.After(wait)
 		} else {
-			s.give()
+			s.give(coming)
 		}
 		select {
 		case <-settled:
@@ -186,29 +190,33 @@ func (s *Set) beat() {
 	s.heart.beat()
 }
 
-// give hands the Plan that waits to the data plane.
-func (s *Set) give() {
+// give hands the Plan that waits to the data plane, unless it came after routers were told the last time.
+func (s *Set) give(coming *enginev1.Plan) {
 	s.mu.Lock()
-	plan := s.toGive
-	s.toGive = nil
+	due := s.toGive != nil && s.toGive == coming
+	if due {
+		s.toGive = nil
+	}
 	s.mu.Unlock()
-	if plan != nil {
-		s.Apply(plan)
+	if due {
+		s.Apply(coming)
 	}
 }
 
-// reconcile makes what routers were told what they shall know. It tells whether a route was withdrawn.
-func (s *Set) reconcile() (withdrew bool) {
+// reconcile makes what routers were told what they shall know. It tells which Plan that took into account, of those that
+// come, and whether a route was withdrawn.
+func (s *Set) reconcile() (coming *enginev1.Plan, withdrew bool) {
 	s.mu.Lock()
 	facts := s.facts
 	facts.alive = s.heart.alive(facts.coming != nil)
 	s.mu.Unlock()
-	facts.absent = s.vips.hold(vipsOf(facts.held))
-	failed := s.speaker.configure(routerOf(facts.held))
+	vips := vipsOf(facts.held)
+	facts.absent = s.vips.hold(vips)
+	failed := s.speaker.configure(routerOf(facts.held), vips)
 	withdrew, err := s.announce(decide(facts), s.speaker)
 	s.complain(errors.Join(failed, err))
 	s.tellOf(s.speaker.states())
-	return withdrew
+	return facts.coming, withdrew
 }
 
 // announce tells of the difference between what routers know and what they shall know: what goes, before what comes.

@@ -71,7 +71,7 @@ func (s *stage) untilState(t *testing.T, peer string, wanted func(*enginev1.Peer
 func TestInternalRouterHearsOfRoutesUntilTheyAreWithdrawn(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	s := newStage(t, r.port)
-	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65000))))
+	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65000)), nil))
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32"), LocalPreference: 300, Communities: []uint32{65000<<16 | 7}, ASPathPrepend: 2}))
 	heard := r.hears(t, "3.3.3.3/32")
 	for kind, want := range map[bgp.BGPAttrType]string{
@@ -97,7 +97,7 @@ func TestExternalRouterHearsTheSystemOnceAndAsOftenAsItIsPrepended(t *testing.T)
 	r := startRouter(t, "127.0.0.2", 65001, 65000, "")
 	s := newStage(t, r.port)
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.4/32"), ASPathPrepend: 2, LocalPreference: 300}))
-	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65001))))
+	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65001)), nil))
 	heard := r.hears(t, "3.3.3.4/32")
 	if path := attribute(heard, bgp.BGP_ATTR_TYPE_AS_PATH); strings.Count(path, "65000") != 3 {
 		t.Errorf("the path is %s", path)
@@ -110,7 +110,7 @@ func TestExternalRouterHearsTheSystemOnceAndAsOftenAsItIsPrepended(t *testing.T)
 func TestIPv6RouteGoesOverASessionOfItsOwnFamily(t *testing.T) {
 	six, four := startRouter(t, "::1", 65000, 65000, ""), startRouter(t, "127.0.0.2", 65000, 65000, "")
 	s := newStage(t, six.port)
-	must(t, s.configure(routerWith(65000, peerAt(six.address, 65000, 65000))))
+	must(t, s.configure(routerWith(65000, peerAt(six.address, 65000, 65000)), nil))
 	must(t, s.Announce(Route{Prefix: prefix("2001:db8::3/128")}))
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
 	if hop := attribute(six.hears(t, "2001:db8::3/128"), bgp.BGP_ATTR_TYPE_MP_REACH_NLRI); !strings.Contains(hop, "::1") {
@@ -126,7 +126,7 @@ func TestPeerHearsOnlyTheRoutesOfItsLabel(t *testing.T) {
 	s := newStage(t, r.port)
 	peer := peerAt(r.address, 65000, 65000)
 	peer.Label = "left"
-	must(t, s.configure(routerWith(65000, peer)))
+	must(t, s.configure(routerWith(65000, peer), nil))
 	s.untilState(t, "127.0.0.2", established)
 	route := Route{Prefix: prefix("3.3.3.3/32"), Labels: []string{"right"}}
 	must(t, s.Announce(route))
@@ -149,7 +149,7 @@ func TestSessionIsSignedWithTheSecret(t *testing.T) {
 	peer := peerAt(r.address, 65000, 65000)
 	peer.Md5Secret = "s3cret"
 	must(t, canSign(peer))
-	must(t, s.configure(routerWith(65000, peer)))
+	must(t, s.configure(routerWith(65000, peer), nil))
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
 	r.hears(t, "3.3.3.3/32")
 }
@@ -158,22 +158,22 @@ func TestChangedPeerGetsANewSessionAndTheOthersKeepTheirs(t *testing.T) {
 	first := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	s := newStage(t, first.port)
 	one := peerAt(first.address, 65000, 65000)
-	must(t, s.configure(routerWith(65000, one)))
+	must(t, s.configure(routerWith(65000, one), nil))
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
 	first.hears(t, "3.3.3.3/32")
 	session := s.peers[first.address]
 	other := peerAt(netip.MustParseAddr("127.0.0.4"), 65000, 65000)
-	must(t, s.configure(routerWith(65000, one, other)))
+	must(t, s.configure(routerWith(65000, one, other), nil))
 	if s.peers[first.address] != session || len(s.peers) != 2 {
 		t.Errorf("another peer disturbed it: %v", s.peers)
 	}
-	must(t, s.configure(routerWith(65000, one)))
+	must(t, s.configure(routerWith(65000, one), nil))
 	if s.peers[first.address] != session || len(s.peers) != 1 {
 		t.Errorf("a peer that went disturbed it: %v", s.peers)
 	}
 	changed := peerAt(first.address, 65000, 65000)
 	changed.HoldS = 12
-	must(t, s.configure(routerWith(65000, changed)))
+	must(t, s.configure(routerWith(65000, changed), nil))
 	if state := s.untilState(t, "127.0.0.2", established); state.GetHoldS() != 12 {
 		t.Errorf("got %v", state)
 	}
@@ -183,16 +183,24 @@ func TestLeavesPeersOfOtherSubnetsAlone(t *testing.T) {
 	elsewhere := peerAt(netip.MustParseAddr("127.0.0.2"), 65000, 65000)
 	elsewhere.Subnet = "198.51.100.0/24" // kept for documents: no machine is in it (RFC 5737)
 	s := newStage(t, 0)
-	must(t, s.configure(routerWith(65000, elsewhere)))
+	must(t, s.configure(routerWith(65000, elsewhere), nil))
 	if s.bgp != nil || len(s.states()) != 0 {
 		t.Errorf("speaks to %v", s.states())
+	}
+}
+
+func TestSpeaksFromNoAddressThatOtherEnginesHaveToo(t *testing.T) {
+	s := newStage(t, 0)
+	must(t, s.configure(routerWith(65000, peerAt(netip.MustParseAddr("127.0.0.2"), 65000, 65000)), []netip.Addr{netip.MustParseAddr("127.0.0.1")}))
+	if len(s.peers) != 0 {
+		t.Errorf("speaks from a VIP: %v", s.states())
 	}
 }
 
 func TestSaysWhyASessionIsNotThere(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	s := newStage(t, r.port)
-	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65000))))
+	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65000)), nil))
 	state := s.states()[0]
 	if established(state) || !strings.Contains(state.GetReason(), "neighbor of AS 65000") {
 		t.Errorf("before: %v", state)

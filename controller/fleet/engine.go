@@ -33,6 +33,7 @@ type engine struct {
 	verdicts map[serverKey]*enginev1.ServerVerdict
 	sample   *sample
 	earlier  *sample // the one before, for rates; nil: of another process, or none
+	routing  *enginev1.Routing
 }
 
 // refusal is a Plan that the engine did not take.

@@ -13,7 +13,7 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) {
 	engine.connected, engine.reason = true, ""
 	engine.since, engine.reported = f.now(), f.now()
 	engine.version, engine.resources = hello.GetVersion(), hello.GetResources()
-	engine.status = hello.GetStatus()
+	engine.status, engine.routing = hello.GetStatus(), hello.GetRouting()
 	clear(engine.verdicts)
 	engine.judge(hello.GetVerdicts())
 }
@@ -29,6 +29,8 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 		engine.status = body.Status
 	case *enginev1.Report_Verdicts:
 		engine.judge(body.Verdicts)
+	case *enginev1.Report_Routing:
+		engine.routing = body.Routing
 	case *enginev1.Report_Sample:
 		engine.take(body.Sample)
 	case *enginev1.Report_Event:

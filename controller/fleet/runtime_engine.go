@@ -19,6 +19,7 @@ func (f *Fleet) Engine(uuid string) schema.Object {
 	runtime := schema.Object{
 		"oper_status":  engine.operStatus(),
 		"se_connected": engine.connected,
+		"bgp_peers_up": engine.peersUp(),
 		"since":        engine.since.UTC().Format(time.RFC3339),
 		"version":      engine.version,
 		"dataplane":    engine.dataplane(),
@@ -36,6 +37,9 @@ func (f *Fleet) Engine(uuid string) schema.Object {
 			"num_vcpus": int64(resources.GetCores()), "memory_bytes": int64(resources.GetMemoryBytes()),
 			"hostname": resources.GetHostname(), "addresses": stringList(resources.GetAddresses()),
 		}
+	}
+	if len(engine.routing.GetPeers()) > 0 {
+		runtime["bgp"] = schema.Object{"peers": peersOf(engine.routing), "advertised_routes": routesOf(engine.routing)}
 	}
 	if engine.refusal != nil {
 		runtime["refusal"] = schema.Object{

@@ -152,6 +152,7 @@ func (f *Fleet) serviceEngines(uuid string, assigned []string) []any {
 			"primary": i == 0, "standby": false, "is_primary": i == 0, "is_standby": false, "sec_idx": int64(i),
 			"connected": engine != nil && engine.connected, "active_on_se": status["state"] == "OPER_UP",
 			"applied": engine != nil && engine.hasApplied(uuid), "oper_status": status,
+			"advertised":           engine != nil && engine.announces(uuid),
 			"scaleout_in_progress": false, "scalein_in_progress": false,
 		})
 	}

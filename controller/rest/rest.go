@@ -30,6 +30,9 @@ type Runtime interface {
 	Pool(uuid string) schema.Object
 	PoolServers(uuid string) []schema.Object
 	Engine(uuid string) schema.Object
+	EnginePeers(uuid string) []schema.Object
+	EngineRoutes(uuid string) []schema.Object
+	EngineBFD(uuid string) []schema.Object
 }
 
 // JoinTokens makes the one-time tokens with which engines join.

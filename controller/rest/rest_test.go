@@ -71,6 +71,14 @@ func (r reports) PoolServers(string) []schema.Object { return r.servers }
 
 func (reports) Engine(uuid string) schema.Object { return schema.Object{"uuid": uuid} }
 
+func (reports) EnginePeers(string) []schema.Object { return []schema.Object{{"peer_ip": "10.0.0.1"}} }
+
+func (reports) EngineRoutes(string) []schema.Object {
+	return []schema.Object{{"prefix": "3.3.3.3/32", "virtualservice_refs": []any{"/api/virtualservice/vs-1"}}}
+}
+
+func (reports) EngineBFD(string) []schema.Object { return []schema.Object{} }
+
 type joinTokens struct{}
 
 func (joinTokens) Issue(context.Context) (string, error) { return "weir1.fingerprint.secret", nil }

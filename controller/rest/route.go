@@ -52,6 +52,11 @@ var endpoints = map[string]endpoint{
 	"api/pool/*/runtime/server":           {tenants, methods{"GET": poolServers}},
 	"api/pool/*/runtime/server/detail":    {tenants, methods{"GET": poolServers}},
 	"api/serviceengine/*/runtime":         {tenants, methods{"GET": engineRuntime}},
+	"api/serviceengine/*/bgp":             {tenants, methods{"GET": engineBGP}},
+
+	"api/serviceengine/*/bgp/peer_status":       {tenants, methods{"GET": enginePeers}},
+	"api/serviceengine/*/bgp/advertised_routes": {tenants, methods{"GET": engineRoutes}},
+	"api/serviceengine/*/bfd/session_status":    {tenants, methods{"GET": engineBFD}},
 }
 
 // route finds the handler of a request. Errors: *admit.NotAllowed, *noSuchPath.

@@ -27,14 +27,30 @@ func (c *call) showRuntime(report func(uuid string) schema.Object) error {
 }
 
 // poolServers answers the list of a pool's servers.
-func poolServers(c *call) error {
+func poolServers(c *call) error { return c.listRuntime(c.api.runtime.PoolServers) }
+
+// engineBGP answers all that an engine says of its routes.
+func engineBGP(c *call) error {
+	return c.showRuntime(func(uuid string) schema.Object {
+		return schema.Object{"peers": c.api.runtime.EnginePeers(uuid), "advertised_routes": c.api.runtime.EngineRoutes(uuid)}
+	})
+}
+
+func enginePeers(c *call) error { return c.listRuntime(c.api.runtime.EnginePeers) }
+
+func engineRoutes(c *call) error { return c.listRuntime(c.api.runtime.EngineRoutes) }
+
+func engineBFD(c *call) error { return c.listRuntime(c.api.runtime.EngineBFD) }
+
+// listRuntime answers a list of what is reported of an object.
+func (c *call) listRuntime(report func(uuid string) []schema.Object) error {
 	record, err := c.reported()
 	if err != nil {
 		return err
 	}
 	results := []schema.Object{}
-	for _, server := range c.api.runtime.PoolServers(record.UUID) {
-		results = append(results, c.withURLs(server))
+	for _, item := range report(record.UUID) {
+		results = append(results, c.withURLs(item))
 	}
 	return c.reply(http.StatusOK, schema.Object{"count": len(results), "results": results})
 }

@@ -46,6 +46,13 @@ type BGPPeer struct {
 	Shutdown               bool          `json:"shutdown" default:"false"`
 }
 
+// identity is the peer's addresses: whoever takes one peer out of the list moves no secret to another.
+func (*BGPPeer) identity(o Object) string {
+	four, _ := o["peer_ip"].(Object)
+	six, _ := o["peer_ip6"].(Object)
+	return fmt.Sprint(four["addr"], " ", six["addr"])
+}
+
 // IPCommunity gives the addresses of a range communities of their own.
 type IPCommunity struct {
 	Begin       *IPAddr  `json:"ip_begin" required:"true"`
@@ -88,6 +95,16 @@ func Community(text string) (uint32, error) {
 			"no-advertise, local-AS", text)
 	}
 	return uint32(as)<<16 | uint32(value), nil
+}
+
+// CommunityText writes a community as operators do.
+func CommunityText(community uint32) string {
+	for name, known := range wellKnownCommunities {
+		if known == community {
+			return name
+		}
+	}
+	return fmt.Sprintf("%d:%d", community>>16, community&0xffff)
 }
 
 // Remote is the autonomous system of a peer.

@@ -14,6 +14,11 @@ func TestReadsCommunitiesAsOperatorsWriteThem(t *testing.T) {
 			t.Errorf("%q: got %#x, %v", text, got, err)
 		}
 	}
+	for _, text := range []string{"65000:100", "no-export", "local-as", "65535:0"} {
+		if read, err := Community(text); err != nil || CommunityText(read) != text {
+			t.Errorf("%s is written as %s (%v)", text, CommunityText(read), err)
+		}
+	}
 	for _, text := range []string{"", "65000", "65000:", ":1", "65000:100:1", "65536:1", "-1:1", "+1:1", "no-such", "1:2 3"} {
 		if got, err := Community(text); err == nil {
 			t.Errorf("%q: got %#x", text, got)

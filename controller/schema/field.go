@@ -32,10 +32,15 @@ type record struct {
 	goType reflect.Type
 	// complete sets what one field leaves out and the others tell; nil for most.
 	complete func(Object)
+	// identity is by what an element of a list is known; nil: by its place.
+	identity func(Object) string
 }
 
 // completed is a struct that can tell fields from others, wherever it stands.
 type completed interface{ complete(Object) }
+
+// identified is a struct whose place in a list says nothing: its secrets stay with it when the list is rearranged.
+type identified interface{ identity(Object) string }
 
 // field is one field of a record, or what each element of a list is.
 type field struct {
@@ -88,6 +93,9 @@ func describe(t reflect.Type, depth int) *record {
 	}
 	if c, ok := reflect.New(t).Interface().(completed); ok {
 		r.complete = c.complete
+	}
+	if i, ok := reflect.New(t).Interface().(identified); ok {
+		r.identity = i.identity
 	}
 	records[t] = r
 	return r

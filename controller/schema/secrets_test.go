@@ -33,3 +33,25 @@ func TestShowsAnEmptySecretAsEmpty(t *testing.T) {
 		t.Errorf("got %v", hidden)
 	}
 }
+
+func TestSecretStaysWithItsPeerWhenTheListIsRearranged(t *testing.T) {
+	k := kindByName["vrfcontext"]
+	peers := func(text string) Object {
+		return created(t, "vrfcontext", `{"name":"v","bgp_profile":{"local_as":65000,"ibgp":true,"peers":[`+text+`]}}`)
+	}
+	stored := peers(`{"peer_ip":{"addr":"10.0.0.1"},"md5_secret":"first"},{"peer_ip":{"addr":"10.0.0.2"},"md5_secret":"second"}`)
+	for sent, want := range map[string][]any{
+		`{"peer_ip":{"addr":"10.0.0.2"},"md5_secret":"<sensitive>"}`:                                                            {"second"},
+		`{"peer_ip":{"addr":"10.0.0.2"},"md5_secret":"<sensitive>"},{"peer_ip":{"addr":"10.0.0.1"},"md5_secret":"<sensitive>"}`: {"second", "first"},
+		`{"peer_ip":{"addr":"10.0.0.9"},"md5_secret":"<sensitive>"}`:                                                            {"first"}, // it moved
+		`{"peer_ip":{"addr":"10.0.0.2"}}`:                                                                                       {nil},
+	} {
+		next := peers(sent)
+		k.KeepSecrets(next, stored)
+		for i, peer := range next["bgp_profile"].(Object)["peers"].([]any) {
+			if got := peer.(Object)["md5_secret"]; got != want[i] {
+				t.Errorf("%s: peers[%d] has %v, want %v", sent, i, got, want[i])
+			}
+		}
+	}
+}

@@ -36,11 +36,20 @@ func (f *field) eachSlot(value any, at *path, visit func(slot), set func(any)) {
 			return
 		}
 		for i := range v {
-			f.element.eachSlot(v[i], &path{within: at, index: i}, visit, func(replaced any) { v[i] = replaced })
+			f.element.eachSlot(v[i], &path{within: at, index: i, identity: f.element.identityOf(v[i])}, visit, func(replaced any) { v[i] = replaced })
 		}
 	default:
 		visit(slot{field: f, path: at, value: value, set: set})
 	}
+}
+
+// identityOf is by what an element of a list is known wherever it stands in it; empty: by its place.
+func (f *field) identityOf(value any) string {
+	o, ok := value.(Object)
+	if !ok || f.record == nil || f.record.identity == nil {
+		return ""
+	}
+	return f.record.identity(o)
 }
 
 // eachRecord visits an object and all objects within it, the outer one first.

@@ -1,0 +1,121 @@
+package fleet
+
+import (
+	"strings"
+	"time"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// bgpStates are the states of RFC 4271 §8.2.2 as routers write them.
+var bgpStates = map[enginev1.BgpState]string{
+	enginev1.BgpState_BGP_STATE_IDLE:         "Idle",
+	enginev1.BgpState_BGP_STATE_CONNECT:      "Connect",
+	enginev1.BgpState_BGP_STATE_ACTIVE:       "Active",
+	enginev1.BgpState_BGP_STATE_OPEN_SENT:    "OpenSent",
+	enginev1.BgpState_BGP_STATE_OPEN_CONFIRM: "OpenConfirm",
+	enginev1.BgpState_BGP_STATE_ESTABLISHED:  "Established",
+}
+
+// EnginePeers are the BGP sessions of an engine, as it last reported them.
+func (f *Fleet) EnginePeers(uuid string) []schema.Object { return peersOf(f.routing(uuid)) }
+
+// EngineRoutes are the routes that an engine announces.
+func (f *Fleet) EngineRoutes(uuid string) []schema.Object { return routesOf(f.routing(uuid)) }
+
+// EngineBFD are the sessions of BFD, one for each BGP session that asks for it.
+func (f *Fleet) EngineBFD(uuid string) []schema.Object {
+	sessions := []schema.Object{}
+	for _, peer := range f.routing(uuid).GetPeers() {
+		if peer.GetBfd() != enginev1.BfdState_BFD_STATE_OFF {
+			sessions = append(sessions, schema.Object{"peer_ip": peer.GetAddress(), "session_state": bfdState(peer)})
+		}
+	}
+	return sessions
+}
+
+func (f *Fleet) routing(uuid string) *enginev1.Routing {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if engine := f.engines[uuid]; engine != nil {
+		return engine.routing
+	}
+	return nil
+}
+
+func peersOf(routing *enginev1.Routing) []schema.Object {
+	peers := []schema.Object{}
+	for _, peer := range routing.GetPeers() {
+		shown := schema.Object{
+			"peer_ip": peer.GetAddress(), "label": peer.GetLabel(), "local_as": int64(peer.GetLocalAs()), "remote_as": int64(peer.GetRemoteAs()),
+			"peer_state": bgpStates[peer.GetState()], "since": unixMs(peer.GetSinceUnixMs()), "bfd_state": bfdState(peer),
+			"established_count": int64(peer.GetEstablishedCount()),
+		}
+		if isUp(peer) {
+			shown["local_ip"], shown["router_id"], shown["hold_time"] = peer.GetLocalAddress(), peer.GetRouterId(), int64(peer.GetHoldS())
+		} else {
+			shown["reason"] = peer.GetReason()
+		}
+		peers = append(peers, shown)
+	}
+	return peers
+}
+
+func routesOf(routing *enginev1.Routing) []schema.Object {
+	routes := []schema.Object{}
+	for _, route := range routing.GetRoutes() {
+		services := []any{}
+		for _, service := range route.GetVirtualServiceUuids() {
+			services = append(services, schema.RefPath("virtualservice", service))
+		}
+		routes = append(routes, schema.Object{
+			"prefix": route.GetPrefix(), "peers": stringList(route.GetPeers()), "communities": communities(route.GetCommunities()),
+			"local_preference": int64(route.GetLocalPreference()), "num_as_path_prepend": int64(route.GetAsPathPrepend()),
+			"virtualservice_refs": services, "since": unixMs(route.GetSinceUnixMs()),
+		})
+	}
+	return routes
+}
+
+// announces tells whether routers are told of a virtual service by this engine.
+func (e *engine) announces(uuid string) bool {
+	for _, route := range e.routing.GetRoutes() {
+		for _, service := range route.GetVirtualServiceUuids() {
+			if service == uuid && e.connected {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// peersUp is false while a session that the engine shall have is not there.
+func (e *engine) peersUp() bool {
+	for _, peer := range e.routing.GetPeers() {
+		if !isUp(peer) {
+			return false
+		}
+	}
+	return true
+}
+
+func isUp(peer *enginev1.PeerState) bool {
+	return peer.GetState() == enginev1.BgpState_BGP_STATE_ESTABLISHED
+}
+
+// bfdState is "Up", "Init", "Down", or "Off".
+func bfdState(peer *enginev1.PeerState) string {
+	name := strings.ToLower(strings.TrimPrefix(peer.GetBfd().String(), "BFD_STATE_"))
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+func communities(list []uint32) []any {
+	shown := make([]any, len(list))
+	for i, community := range list {
+		shown[i] = schema.CommunityText(community)
+	}
+	return shown
+}
+
+func unixMs(ms uint64) string { return time.UnixMilli(int64(ms)).UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,323 @@
+package interop
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/network"
+	"github.com/weir-lb/weir/lab/router"
+	"github.com/weir-lb/weir/lab/teller"
+	"github.com/weir-lb/weir/lab/topology"
+)
+
+// A router may take this long to hear of a route, on a machine that is busy. BGP waits for seconds between its tries.
+const routePatience = 60 * time.Second
+
+var (
+	vip4 = netip.MustParsePrefix("3.3.3.3/32")
+	vip6 = netip.MustParsePrefix("fd03:3:3::3/128")
+)
+
+// internet is a lab with a real router, two engines, and a virtual service at an IPv4 and an IPv6 address.
+type internet struct {
+	*testing.T
+	site   *lab.Site
+	router *network.Namespace
+	shell  []string
+}
+
+// internal is the seed's peering: one autonomous system, signed sessions. external has the engines in one of their own.
+func internal(t *topology.Topology) (peer, profile client.Object) {
+	t.Router.Password = "s3cret"
+	return client.Object{"md5_secret": t.Router.Password},
+		client.Object{"local_as": 65000, "ibgp": true, "local_preference": 300, "community": []any{"65000:7"}}
+}
+
+func external(t *topology.Topology) (peer, profile client.Object) {
+	t.Router.EnginesAS = 65010
+	return client.Object{"remote_as": t.Router.AS},
+		client.Object{"local_as": 65010, "ibgp": false, "num_as_path_prepend": 2, "community": []any{"65010:7"}}
+}
+
+// connect builds the lab and waits until the router sends clients to both engines.
+func connect(t *testing.T, kind string, peering func(*topology.Topology) (peer, profile client.Object)) *internet {
+	t.Helper()
+	if err := network.CheckRoot(); err != nil {
+		t.Skip(err)
+	}
+	top, err := lab.Seed()
+	must(t, err)
+	top.Name = fmt.Sprintf("bgp-%s-%d", kind, os.Getpid())
+	top.Router.Kind, top.Engines.Count, top.Servers.Count, top.Clients.Count = kind, 2, 1, 1
+	peer, profile := peering(&top)
+	programs, err := filepath.Abs("../../bin")
+	must(t, err)
+	must(t, lab.CheckPrograms(programs))
+	site, err := lab.OpenSite(top, programs, &teller.Teller{Out: io.Discard})
+	must(t, err)
+	n := &internet{T: t, site: site}
+	t.Cleanup(n.close)
+	must(t, site.Build(t.Context()))
+	n.router, err = site.Network.Namespace(topology.RouterName)
+	must(t, err)
+	spec, err := router.For(top, filepath.Join(site.Network.Dir(), topology.RouterName))
+	must(t, err)
+	n.shell = spec.Shell
+	n.peerWith(peer, profile)
+	n.advertise()
+	n.untilHops(vip4, "10.1.0.11", "10.1.0.12")
+	n.untilHops(vip6, "fd00:1::b", "fd00:1::c")
+	return n
+}
+
+func (n *internet) close() {
+	if n.Failed() {
+		for _, name := range []string{"engine-1", "engine-2"} {
+			n.Logf("%s:\n%s", name, n.site.Engines.LogTail(name))
+		}
+	}
+	if err := n.site.Close(); err != nil {
+		n.Error(err)
+	}
+}
+
+// peerWith has engines of the default virtual routing context speak to the router of the lab, in both families.
+func (n *internet) peerWith(peer, profile client.Object) {
+	n.Helper()
+	session := n.site.Controller.Session
+	global, err := session.ByName(n.Context(), "vrfcontext", "global")
+	must(n.T, err)
+	peer["peer_ip"], peer["subnet"] = address("10.1.0.1"), subnet("10.1.0.0", 24)
+	peer["peer_ip6"], peer["subnet6"] = address("fd00:1::1"), subnet("fd00:1::", 64)
+	profile["peers"] = []any{peer}
+	global["bgp_profile"] = profile
+	_, err = session.Replace(n.Context(), "vrfcontext", global)
+	must(n.T, err)
+}
+
+func (n *internet) advertise() {
+	n.Helper()
+	for _, object := range []struct {
+		kind   string
+		fields client.Object
+	}{
+		{"pool", client.Object{
+			"name": "web", "servers": []any{client.Object{"ip": address("10.2.0.11"), "port": 80}},
+			"health_monitor_refs": []any{"/api/healthmonitor?name=quick"},
+		}},
+		{"vsvip", client.Object{"name": "web", "vip": []any{client.Object{"ip_address": address("3.3.3.3"), "ip6_address": address("fd03:3:3::3")}}}},
+		{"virtualservice", client.Object{
+			"name": "web", "vsvip_ref": "/api/vsvip?name=web", "pool_ref": "/api/pool?name=web", "services": []any{client.Object{"port": 80}},
+			"enable_rhi": true,
+		}},
+	} {
+		if object.kind == "pool" {
+			_, err := n.site.Controller.Session.Create(n.Context(), "healthmonitor", client.Object{
+				"name": "quick", "type": "HEALTH_MONITOR_TCP", "send_interval": 1, "receive_timeout": 1, "successful_checks": 1, "failed_checks": 1,
+			})
+			must(n.T, err)
+		}
+		_, err := n.site.Controller.Session.Create(n.Context(), object.kind, object.fields)
+		must(n.T, err)
+	}
+}
+
+func address(text string) client.Object { return client.Object{"addr": text} }
+
+func subnet(text string, mask int) client.Object {
+	return client.Object{"ip_addr": address(text), "mask": mask}
+}
+
+// untilHops waits until the router sends a prefix to these engines, and says how long that took.
+func (n *internet) untilHops(prefix netip.Prefix, want ...string) time.Duration {
+	n.Helper()
+	begun, deadline, poll := time.Now(), time.After(routePatience), time.NewTicker(10*time.Millisecond)
+	defer poll.Stop()
+	for {
+		hops, err := n.router.NextHops(prefix)
+		must(n.T, err)
+		var got []string
+		for _, hop := range hops {
+			got = append(got, hop.String())
+		}
+		slices.Sort(got)
+		if slices.Equal(got, want) {
+			return time.Since(begun)
+		}
+		select {
+		case <-deadline:
+			n.Fatalf("%s goes to %v, and not to %v", prefix, got, want)
+		case <-poll.C:
+		}
+	}
+}
+
+// ask is what the router answers to an operator.
+func (n *internet) ask(question string) string {
+	n.Helper()
+	line := append(slices.Clone(n.shell), question)
+	said, err := exec.CommandContext(n.Context(), line[0], line[1:]...).CombinedOutput()
+	if err != nil {
+		n.Fatalf("%s: %v: %s", question, err, said)
+	}
+	return string(said)
+}
+
+func (n *internet) says(question string, wants ...string) {
+	n.Helper()
+	said := n.ask(question)
+	for _, want := range wants {
+		if !strings.Contains(said, want) {
+			n.Errorf("%s: %q is missing in\n%s", question, want, said)
+		}
+	}
+}
+
+// listed is one of an engine's runtime lists.
+func (n *internet) listed(engine, path string) []client.Object {
+	n.Helper()
+	found, err := n.site.Controller.Session.ByName(n.Context(), "serviceengine", engine)
+	must(n.T, err)
+	var list struct {
+		Results []client.Object `json:"results"`
+	}
+	must(n.T, n.site.Controller.Session.Get(n.Context(), fmt.Sprintf("serviceengine/%v/%s", found["uuid"], path), &list))
+	return list.Results
+}
+
+// untilListed waits until each entry of a list of an engine has a value in a field.
+func (n *internet) untilListed(engine, path, field, want string, entries int) {
+	n.Helper()
+	deadline, poll := time.After(routePatience), time.NewTicker(50*time.Millisecond)
+	defer poll.Stop()
+	for {
+		list := n.listed(engine, path)
+		if len(list) == entries && !slices.ContainsFunc(list, func(o client.Object) bool { return o[field] != want }) {
+			return
+		}
+		select {
+		case <-deadline:
+			n.Fatalf("%s %s: %v", engine, path, list)
+		case <-poll.C:
+		}
+	}
+}
+
+// signal sends a signal to the agent of an engine alone, or to all of the engine.
+func (n *internet) signal(engine string, signal syscall.Signal, agentAlone bool) {
+	n.Helper()
+	space, err := n.site.Network.Namespace(engine)
+	must(n.T, err)
+	if !agentAlone {
+		must(n.T, space.Signal(signal))
+		return
+	}
+	processes, err := space.Processes()
+	must(n.T, err)
+	for _, process := range processes {
+		if process.Program == "weir" {
+			must(n.T, syscall.Kill(process.PID, signal))
+		}
+	}
+}
+
+// startServerAgain starts the nginx that was stopped where it was.
+func (n *internet) startServerAgain() {
+	n.Helper()
+	space, err := n.site.Network.Namespace("server-1")
+	must(n.T, err)
+	root := filepath.Join(n.site.Network.Dir(), "server-1")
+	nginx := exec.Command("/usr/sbin/nginx", "-e", "stderr", "-p", root, "-c", filepath.Join(root, "nginx.conf"))
+	must(n.T, space.Start(nginx))
+	n.Cleanup(func() {
+		must(n.T, nginx.Process.Signal(syscall.SIGTERM))
+		_ = nginx.Wait()
+	})
+}
+
+func (n *internet) load(begun func(), flags ...string) lab.LoadReport {
+	n.Helper()
+	from, err := n.site.Client(1)
+	must(n.T, err)
+	report, err := from.LoadBetween(n.Context(), begun, func() {}, append([]string{"--connections", "4", "--drain", "--reset"}, flags...)...)
+	must(n.T, err)
+	return report
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFRRHearsOverSignedInternalSessions(t *testing.T) {
+	n := connect(t, topology.FRR, internal)
+	n.says("show bgp ipv4 unicast 3.3.3.3/32", "localpref 300", "Community: 65000:7", "10.1.0.11 from 10.1.0.11", "10.1.0.12 from 10.1.0.12")
+	n.says("show bgp ipv6 unicast fd03:3:3::3/128", "localpref 300", "Community: 65000:7", "fd00:1::b from", "fd00:1::c from")
+	n.staysTrueWhatever(t)
+}
+
+func TestBIRDHearsOverExternalSessions(t *testing.T) {
+	n := connect(t, topology.BIRD, external)
+	n.says("show route all for 3.3.3.3", "BGP.as_path: 65010 65010 65010\n", "BGP.community: (65010,7)", "BGP.next_hop: 10.1.0.11", "BGP.next_hop: 10.1.0.12")
+	n.says("show route all for fd03:3:3::3", "BGP.as_path: 65010 65010 65010\n", "BGP.next_hop: fd00:1::b")
+	n.staysTrueWhatever(t)
+}
+
+// staysTrueWhatever goes through what happens to engines and to what is behind them, with either router.
+func (n *internet) staysTrueWhatever(t *testing.T) {
+	for _, engine := range []string{"engine-1", "engine-2"} {
+		n.untilListed(engine, "bgp/peer_status", "peer_state", "Established", 2)
+		n.untilListed(engine, "bfd/session_status", "session_state", "Up", 2)
+		if routes := n.listed(engine, "bgp/advertised_routes"); len(routes) != 2 || routes[0]["prefix"] != "3.3.3.3/32" {
+			t.Errorf("%s announces %v", engine, routes)
+		}
+	}
+	if report := n.load(func() {}, "--url", "http://3.3.3.3/", "--count", "40"); report.ErrorTotal != 0 || report.Requests != 40 {
+		t.Errorf("through the router: %+v", report)
+	}
+	if report := n.load(func() {}, "--url", "http://[fd03:3:3::3]/", "--count", "40"); report.ErrorTotal != 0 || report.Requests != 40 {
+		t.Errorf("through the router, IPv6: %+v", report)
+	}
+
+	must(t, n.site.Servers[0].Stop())
+	n.untilHops(vip4)
+	n.untilHops(vip6)
+	n.untilListed("engine-1", "bgp/peer_status", "peer_state", "Established", 2) // the session has nothing to do with it
+	n.startServerAgain()
+	n.untilHops(vip4, "10.1.0.11", "10.1.0.12")
+
+	n.signal("engine-2", syscall.SIGSTOP, false)
+	frozen := n.untilHops(vip4, "10.1.0.11")
+	t.Logf("an engine that froze was missed after %v", frozen)
+	if frozen > 3*time.Second { // three intervals of 300 ms, and what a busy machine adds; BGP's own timer is at 180 s
+		t.Errorf("it took %v", frozen)
+	}
+	n.signal("engine-2", syscall.SIGCONT, false)
+	n.untilHops(vip4, "10.1.0.11", "10.1.0.12")
+
+	ended := make(chan struct{})
+	report := n.load(func() {
+		go func() {
+			n.signal("engine-2", syscall.SIGTERM, true)
+			n.untilHops(vip4, "10.1.0.11")
+			close(ended)
+		}()
+	}, "--url", "http://3.3.3.3/", "--duration", "4s", "--rate", "50")
+	<-ended
+	if report.ErrorTotal != 0 || report.Requests == 0 {
+		t.Errorf("while an engine ended in order: %+v", report)
+	}
+}
