@@ -55,17 +55,16 @@ const daemonsDir = "/usr/lib/frr"
 
 func frr(t topology.Topology, dir string) (Spec, error) {
 	s := Spec{Package: "frr", User: "frr", Files: map[string]string{"zebra.conf": ""}, Shell: []string{"vtysh", "--vty_socket", dir, "-c"}}
-	// Each of them refuses what is another one's to know, so each has a file.
-	for _, name := range []string{"bfdd", "bgpd"} {
+	daemons := []string{"zebra", "bfdd", "bgpd"} // in this order: the others look for zebra, which sets the kernel's routes
+	if t.Router.BFDms == 0 {
+		daemons = []string{"zebra", "bgpd"}
+	}
+	for _, name := range daemons[1:] { // each refuses what is another one's to know, so each has a file
 		config, err := render(name+".conf.tmpl", t)
 		if err != nil {
 			return s, err
 		}
 		s.Files[name+".conf"] = config
-	}
-	daemons := []string{"zebra", "bfdd", "bgpd"} // in this order: the others look for zebra, which sets the kernel's routes
-	if t.Router.BFDms == 0 {
-		daemons = []string{"zebra", "bgpd"}
 	}
 	for _, name := range daemons {
 		args := []string{"-f", filepath.Join(dir, name+".conf"), "-i", filepath.Join(dir, name+".pid"), "-z", filepath.Join(dir, "zserv.api"),

@@ -105,6 +105,9 @@ func (t Topology) Check() error {
 			return fmt.Errorf("%s: %w", g.name, err)
 		}
 	}
+	if !t.Engines.Subnets[0].Addr().Is4() {
+		return fmt.Errorf("engines: subnets: the first must be of IPv4: the router takes its identifier from it")
+	}
 	return t.checkOverlap()
 }
 

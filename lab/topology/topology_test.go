@@ -104,6 +104,7 @@ func TestSaysWhatIsWrongWithAFile(t *testing.T) {
 		{`"10.2.0.0/24"`, `"10.2.0.0/28"`, "servers: subnets: 10.2.0.0/28 is too small: a subnet is at least a /24 or /120, and takes up to 243 addresses"},
 		{`addresses = 8`, `addresses = 200`, "clients: subnets: 10.3.0.0/24 is too small: a subnet is at least a /24 or /120, and takes up to 243 addresses"},
 		{`"10.2.0.0/24"`, `"10.1.0.0/16"`, "10.1.0.0/24 and 10.1.0.0/16 overlap"},
+		{`["10.1.0.0/24", "fd00:1::/64"]`, `["fd00:1::/64"]`, "engines: subnets: the first must be of IPv4: the router takes its identifier from it"},
 		{`as            = 65000`, `as = 0`, "router: as, engines_as: give the numbers of autonomous systems"},
 	} {
 		text := fileText(t)
