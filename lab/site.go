@@ -81,6 +81,7 @@ func (s *Site) Build(ctx context.Context) error {
 		teller.Step{Doing: "start the router", Do: s.startRouter},
 		teller.Step{Doing: fmt.Sprintf("start %d nginx servers", s.Topology.Servers.Count), Do: s.startServers},
 		teller.Step{Doing: "start the controller", Do: s.startController},
+		teller.Step{Doing: "tell it of the router", Do: s.peer},
 		teller.Step{Doing: fmt.Sprintf("start %d engines", s.Topology.Engines.Count), Do: s.startEngines},
 	)
 }
