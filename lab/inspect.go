@@ -33,7 +33,7 @@ type NodeState struct {
 	Processes []network.Process `json:"processes"`
 }
 
-// Inspect looks at a site that was kept.
+// Inspect looks at a site that stands.
 func Inspect(name string) (State, error) {
 	n, err := network.Open(name)
 	if err != nil {
@@ -93,16 +93,7 @@ func nodes(n *network.Network, t topology.Topology) ([]NodeState, error) {
 	return states, nil
 }
 
-// TakeDown ends a site that was kept.
-func TakeDown(name string) error {
-	n, err := network.Open(name)
-	if err != nil {
-		return err
-	}
-	return n.Remove()
-}
-
-// Exec becomes another program in a node of a site that was kept. It returns only when it fails.
+// Exec becomes another program in a node of a site that stands. It returns only when it fails.
 func Exec(name, node string, line []string) error {
 	n, err := network.Open(name)
 	if err != nil {

@@ -31,9 +31,12 @@ func (s *Site) StartEngines(ctx context.Context, names ...string) error {
 	return s.untilJoined(ctx, names)
 }
 
+// Join is how an engine that has joined before gets to the controller.
+func (s *Site) Join() engines.Join { return engines.Join{Controller: s.Controller.EngineAddress} }
+
 // Restart starts the agent of an engine again, after the engine was killed, and waits until its data plane runs.
 func (s *Site) Restart(ctx context.Context, name string) error {
-	if err := s.Engines.Start(name, engines.Join{Controller: s.Controller.EngineAddress}); err != nil {
+	if err := s.Engines.Start(name, s.Join()); err != nil {
 		return err
 	}
 	return s.untilJoined(ctx, []string{name})
@@ -44,7 +47,9 @@ func (s *Site) join(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return s.Engines.Start(name, engines.Join{Controller: s.Controller.EngineAddress, Token: token})
+	join := s.Join()
+	join.Token = token
+	return s.Engines.Start(name, join)
 }
 
 // untilJoined asks for all engines at once: many questions about each would keep the cores from starting them.
@@ -70,7 +75,7 @@ func (s *Site) untilJoined(ctx context.Context, names []string) error {
 
 // missing are the engines that the controller does not hear from, or whose data plane does not run.
 func (s *Site) missing(ctx context.Context, names []string) ([]string, error) {
-	dataplanes, err := s.Controller.dataplanes(ctx)
+	dataplanes, err := s.Controller.Dataplanes(ctx)
 	if err != nil {
 		return names, err
 	}
@@ -89,8 +94,8 @@ func (s *Site) runs(engine string, pid int) bool {
 	return err == nil && space.Runs(pid)
 }
 
-// dataplanes are the processes of the data planes, by the names of the engines that the controller hears from.
-func (c *Controller) dataplanes(ctx context.Context) (map[string]int, error) {
+// Dataplanes are the processes of the data planes, by the names of the engines that the controller hears from.
+func (c *Controller) Dataplanes(ctx context.Context) (map[string]int, error) {
 	all, err := c.Session.List(ctx, "serviceengine", url.Values{"join_subresources": {"runtime"}})
 	if err != nil {
 		return nil, err

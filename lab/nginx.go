@@ -12,6 +12,12 @@ import (
 // SeedPage is what the seed's backend servers hold.
 const SeedPage = "<head>\ntest\n</head>\n"
 
+// Fields of an answer by which a load generator counts: the server, and on whose behalf it was asked.
+const (
+	Origin  = "X-Origin"
+	AskedBy = "X-Asked-By"
+)
+
 // Nginx is one real nginx that serves files.
 type Nginx struct {
 	*Process
@@ -27,7 +33,6 @@ type Nginx struct {
 func (n *Nginx) ID() string { return fmt.Sprintf("%s:%d", n.Host, n.Port) }
 
 // nginxConfig keeps connections open: how often a load balancer's pool is used again is the load balancer's business.
-// X-Origin tells the load generator which server answered.
 const nginxConfig = `%[4]sdaemon off;
 worker_processes 1;
 pid %[1]s/nginx.pid;
@@ -45,7 +50,8 @@ http {
   server {
     listen %[2]s:%[3]d%[5]s;
     root %[1]s/html;
-    add_header X-Origin %[2]s:%[3]d;
+    add_header ` + Origin + ` %[2]s:%[3]d;
+    add_header ` + AskedBy + ` $remote_addr;
   %[6]s}
 }
 `

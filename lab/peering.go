@@ -4,8 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os/exec"
+	"path/filepath"
+	"slices"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab/router"
 	"github.com/weir-lb/weir/lab/topology"
 )
 
@@ -19,6 +23,17 @@ func (s *Site) peer(ctx context.Context) (string, error) {
 	_, err = s.Controller.Session.Replace(ctx, "vrfcontext", vrf)
 	r := s.Topology.Router
 	return fmt.Sprintf("AS %d, keepalive %d s, hold %d s", r.EnginesAS, r.KeepaliveS, r.HoldS), err
+}
+
+// AskRouter asks the router in its own language, such as "show bfd peers".
+func (s *Site) AskRouter(ctx context.Context, question string) (string, error) {
+	spec, err := router.For(s.Topology, filepath.Join(s.Network.Dir(), topology.RouterName))
+	if err != nil {
+		return "", err
+	}
+	line := append(slices.Clone(spec.Shell), question)
+	said, err := exec.CommandContext(ctx, line[0], line[1:]...).CombinedOutput()
+	return string(said), err
 }
 
 func bgpProfile(t topology.Topology) client.Object {

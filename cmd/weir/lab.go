@@ -113,7 +113,7 @@ func labDownCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := lab.TakeDown(name); err != nil {
+			if err := network.TakeDown(name); err != nil {
 				return err
 			}
 			fmt.Fprintf(command.OutOrStdout(), "Took down lab %s.\n", name)
@@ -127,7 +127,7 @@ func labName(args []string) (string, error) {
 	if len(args) > 0 && args[0] != "" {
 		return args[0], nil
 	}
-	names, err := network.Kept()
+	names, err := network.Standing()
 	switch {
 	case err != nil:
 		return "", err
@@ -147,9 +147,6 @@ func labStatusCommand() *cobra.Command {
 	}
 	output := addOutput(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if err := network.CheckRoot(); err != nil {
-			return err
-		}
 		name, err := labName(args)
 		if err != nil {
 			return err
@@ -250,9 +247,6 @@ func labExecCommand() *cobra.Command {
   weir lab exec router ip route`,
 		Args: arguments("NODE", "COMMAND …"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := network.CheckRoot(); err != nil {
-				return err
-			}
 			name, err := labName([]string{name})
 			if err != nil {
 				return err

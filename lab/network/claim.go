@@ -42,16 +42,19 @@ func Create(name string) (*Network, error) {
 	return n, n.claim()
 }
 
-// Open is a network that was kept.
+// Open is a network that stands, because it was kept or its owner lives.
 func Open(name string) (*Network, error) {
+	if err := CheckRoot(); err != nil {
+		return nil, err
+	}
 	n := &Network{Name: name}
-	if !n.kept() {
+	if !n.stands() {
 		return nil, &NotThere{name}
 	}
-	return n, CheckRoot()
+	return n, nil
 }
 
-// NotThere says that no network of this name was kept, or without a name, none at all.
+// NotThere says that no network of this name stands, or without a name, none at all.
 type NotThere struct{ Name string }
 
 func (e *NotThere) Error() string {
@@ -61,14 +64,31 @@ func (e *NotThere) Error() string {
 	return fmt.Sprintf("there is no lab %s: `weir lab up` builds one", e.Name)
 }
 
-// Kept lists the networks that outlive those who built them.
-func Kept() ([]string, error) {
-	marks, err := filepath.Glob(filepath.Join(runDir, "*", keptName))
+// Standing lists the networks that were kept or whose owners live.
+func Standing() ([]string, error) {
+	if err := CheckRoot(); err != nil {
+		return nil, err
+	}
+	locks, err := filepath.Glob(filepath.Join(runDir, "*", lockName))
 	var names []string
-	for _, mark := range marks {
-		names = append(names, filepath.Base(filepath.Dir(mark)))
+	for _, lock := range locks {
+		if n := (&Network{Name: filepath.Base(filepath.Dir(lock))}); n.stands() {
+			names = append(names, n.Name)
+		}
 	}
 	return names, err
+}
+
+// TakeDown removes a network that was kept; one whose owner lives is the owner's to remove.
+func TakeDown(name string) error {
+	n, err := Open(name)
+	if err != nil {
+		return err
+	}
+	if n.owned() {
+		return n.taken()
+	}
+	return n.Remove()
 }
 
 // Sweep takes down what dead owners have left, and says what that was.
@@ -127,6 +147,8 @@ func (n *Network) claim() (err error) {
 	return err
 }
 
+func (n *Network) stands() bool { return n.kept() || n.owned() }
+
 func (n *Network) kept() bool {
 	_, err := os.Stat(filepath.Join(n.Dir(), keptName))
 	return err == nil
@@ -165,7 +187,7 @@ func dead() ([]string, error) {
 		}
 		n := &Network{Name: entry.Name()}
 		known = append(known, n.Name)
-		if !n.kept() && !n.owned() {
+		if !n.stands() {
 			dead = append(dead, n.Name)
 		}
 	}

@@ -76,13 +76,13 @@ func TestAKeptNetworkOutlivesItsOwnerUntilSomebodyTakesItDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if names, err := Kept(); err != nil || !slices.Contains(names, n.Name) {
+	if names, err := Standing(); err != nil || !slices.Contains(names, n.Name) {
 		t.Errorf("kept are %v, %v", names, err)
 	}
 	if _, err := Create(n.Name); err == nil || !strings.Contains(err.Error(), "stands already") {
 		t.Errorf("a second one: %v", err)
 	}
-	if err := found.Remove(); err != nil {
+	if err := TakeDown(found.Name); err != nil {
 		t.Fatal(err)
 	}
 	var missing *NotThere
@@ -93,8 +93,14 @@ func TestAKeptNetworkOutlivesItsOwnerUntilSomebodyTakesItDown(t *testing.T) {
 
 func TestTwoDoNotOwnOneNetwork(t *testing.T) {
 	n, _ := build(t, "owned")
-	_, err := Create(n.Name)
-	if want := fmt.Sprintf("lab %s belongs to process %d, which still runs", n.Name, os.Getpid()); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	want := fmt.Sprintf("lab %s belongs to process %d, which still runs", n.Name, os.Getpid())
+	if _, err := Create(n.Name); err == nil || err.Error() != want {
+		t.Errorf("a second one: got %v, want %s", err, want)
+	}
+	if err := TakeDown(n.Name); err == nil || err.Error() != want {
+		t.Errorf("taken down by another: got %v, want %s", err, want)
+	}
+	if _, err := Open(n.Name); err != nil {
+		t.Errorf("looked at by another: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func TestRunsTheSeedAsItsReaderExpects(t *testing.T) {
 
 func TestARouterWithoutBFDRunsNoneAndOneWithAPasswordAsksForIt(t *testing.T) {
 	for kind, lines := range map[string][2]string{
-		topology.FRR:  {"neighbor engines bfd", "neighbor engines password secret"},
+		topology.FRR:  {"neighbor engines0 bfd", "neighbor engines0 password secret"},
 		topology.BIRD: {"bfd on;", `password "secret";`},
 	} {
 		top, err := topology.Load("../seed.toml")
