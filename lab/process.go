@@ -180,15 +180,22 @@ func childrenOf(pid int) []int {
 		if err != nil {
 			continue
 		}
-		// pid (program) state parent …; the program may hold anything, so count from the last parenthesis.
+		// pid (program) state parent group session terminal foreground flags …; the program may hold anything, so count from the last parenthesis.
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-		if len(fields) > 1 && string(fields[0]) != "Z" && string(fields[1]) == strconv.Itoa(pid) {
+		if len(fields) > 6 && string(fields[0]) != "Z" && !exiting(fields[6]) && string(fields[1]) == strconv.Itoa(pid) {
 			if found, err := strconv.Atoi(filepath.Base(filepath.Dir(stat))); err == nil {
 				pids = append(pids, found)
 			}
 		}
 	}
 	return pids
+}
+
+// exiting tells by its flags whether a process is on its way out, and only not a zombie yet.
+func exiting(flags []byte) bool {
+	const pfExiting = 0x4 // PF_EXITING, include/linux/sched.h
+	number, err := strconv.ParseUint(string(flags), 10, 64)
+	return err == nil && number&pfExiting != 0
 }
 
 func programOf(pid int) string {
