@@ -1,0 +1,245 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/network"
+	"github.com/weir-lb/weir/lab/teller"
+	"github.com/weir-lb/weir/lab/topology"
+)
+
+// The seed's address, and one in IPv6; a real router in namespaces stands before them.
+const (
+	anycast  = "3.3.3.3"
+	anycast6 = "fd03:3:3::3"
+)
+
+// fabric is a stage whose engines are behind a router. Needs root.
+type fabric struct {
+	*stage
+	site   *lab.Site
+	router *network.Namespace
+	client *lab.Host
+}
+
+// setUpFabric builds a site in which engines serve the virtual service "web" at one address.
+func setUpFabric(t *testing.T, engines int, change func(*topology.Topology)) *fabric {
+	t.Helper()
+	if err := network.CheckRoot(); err != nil {
+		t.Skip(err)
+	}
+	top, err := lab.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	top.Name = fmt.Sprintf("e2e-%d", os.Getpid())
+	top.Engines.Count, top.Servers.Count, top.Clients.Count = engines, 2, 1
+	change(&top)
+	programs, err := filepath.Abs("../../bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := lab.OpenSite(top, programs, &teller.Teller{Out: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fabric{stage: &stage{T: t, ctx: t.Context(), dir: site.Network.Dir()}, site: site}
+	t.Cleanup(func() {
+		if t.Failed() {
+			f.tellWhatWasSaid()
+		}
+		if err := site.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f.must(site.Build(f.ctx))
+	f.controller = site.Controller
+	f.router, err = site.Network.Namespace(topology.RouterName)
+	f.must(err)
+	f.client, err = site.Client(1)
+	f.must(err)
+	f.serve(engines)
+	return f
+}
+
+// serve creates the virtual service on all engines, and waits until the router sends to all of them.
+func (f *fabric) serve(engines int) {
+	f.Helper()
+	f.change("serviceenginegroup", "Default-Group", func(group client.Object) {
+		group["min_scaleout_per_vs"], group["max_scaleout_per_vs"] = engines, engines
+	})
+	var servers []string
+	for _, server := range f.site.Servers {
+		servers = append(servers, server.ID())
+	}
+	f.create("pool", client.Object{"name": "web", "servers": serverList(servers), "health_monitor_refs": []any{byName("healthmonitor", "System-TCP")}})
+	f.create("vsvip", client.Object{"name": "web", "vip": []any{map[string]any{"vip_id": "1",
+		"ip_address": map[string]any{"addr": anycast}, "ip6_address": map[string]any{"addr": anycast6}}}})
+	f.create("virtualservice", client.Object{
+		"name": "web", "vsvip_ref": byName("vsvip", "web"), "pool_ref": byName("pool", "web"), "enable_rhi": true,
+		"services":                     []any{map[string]any{"port": 443, "enable_ssl": true}, map[string]any{"port": 80}},
+		"ssl_key_and_certificate_refs": []any{byName("sslkeyandcertificate", "System-Default-Cert-EC")},
+	})
+	f.untilHops(f.engineNames(engines)...)
+}
+
+func (f *fabric) engineNames(count int) (names []string) {
+	for number := range count {
+		names = append(names, topology.EngineName(number+1))
+	}
+	return names
+}
+
+// untilHops waits until the router's kernel sends what goes to the VIP, in both families, to exactly these engines.
+func (f *fabric) untilHops(engines ...string) {
+	f.Helper()
+	for _, vip := range []string{anycast, anycast6} {
+		address := netip.MustParseAddr(vip)
+		f.eventually(fmt.Sprintf("%s goes to %v", vip, engines), func() error {
+			hops, err := f.router.NextHops(netip.PrefixFrom(address, address.BitLen()))
+			var names []string
+			for _, hop := range hops {
+				names = append(names, f.engineAt(hop))
+			}
+			slices.Sort(names)
+			if err == nil && !slices.Equal(names, engines) {
+				err = fmt.Errorf("it goes to %v", names)
+			}
+			return err
+		})
+	}
+}
+
+// untilWatched waits until the router watches this many engines by BFD, in both families: one that was never seen is never
+// missed.
+func (f *fabric) untilWatched(engines int) {
+	f.Helper()
+	f.eventually(fmt.Sprintf("%d engines are watched", engines), func() error {
+		said, err := f.site.AskRouter(f.ctx, "show bfd peers brief")
+		if err == nil && strings.Count(said, " up ") != 2*engines {
+			err = errors.New(said)
+		}
+		return err
+	})
+}
+
+// engineAt is the engine that has an address.
+func (f *fabric) engineAt(address netip.Addr) string {
+	for _, node := range f.site.Topology.Nodes() {
+		if slices.Contains(node.Addresses(), address.Unmap()) {
+			return node.Name
+		}
+	}
+	return address.String()
+}
+
+// spread asks over new connections, none of which may fail, and says how many each engine answered.
+func (f *fabric) spread(url string, count int) map[string]int64 {
+	f.Helper()
+	report, err := f.client.Load(f.ctx, "--url", url, "--count", strconv.Itoa(count), "--connections", "8", "--server-header", "X-Asked-By", "--reset")
+	f.must(err)
+	if report.ErrorTotal > 0 {
+		f.Fatalf("%s: %d of %d requests failed: %v", url, report.ErrorTotal, count, report.Errors)
+	}
+	counts := map[string]int64{}
+	for address, answers := range report.PerValue {
+		counts[f.engineAt(netip.MustParseAddr(address))] += answers
+	}
+	return counts
+}
+
+func (f *fabric) tellWhatWasSaid() {
+	logs, _ := filepath.Glob(filepath.Join(f.dir, "*.log"))
+	agents, _ := filepath.Glob(filepath.Join(f.dir, "*", "agent.log"))
+	for _, path := range append(logs, agents...) {
+		text, err := os.ReadFile(path)
+		f.Logf("%s: %v\n%s", path, err, text[max(0, len(text)-3000):])
+	}
+}
+
+func TestAllEnginesBehindEitherRouterServeOneAddress(t *testing.T) {
+	for name, change := range map[string]func(*topology.Topology){
+		"FRR":                     func(*topology.Topology) {},
+		"BIRD":                    func(top *topology.Topology) { top.Router.Kind = topology.BIRD },
+		"FRR, external, with MD5": func(top *topology.Topology) { top.Router.EnginesAS, top.Router.Password = 65001, "secret" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			const engines, connections = 3, 300
+			f := setUpFabric(t, engines, change)
+			for _, url := range []string{"https://" + anycast + "/", "http://[" + anycast6 + "]/"} {
+				// Of 300 connections to three engines each gets 60 or more, but once in 10^6 runs.
+				counts := f.spread(url, connections)
+				for _, engine := range f.engineNames(engines) {
+					if counts[engine] < 60 {
+						t.Errorf("%s: of %d connections %v", url, connections, counts)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What becomes of an engine, and what the router makes of it; each is undone again.
+func TestTrafficGoesToTheOtherEnginesWhateverHappensToOne(t *testing.T) {
+	f := setUpFabric(t, 3, func(*topology.Topology) {})
+	engine, err := f.site.Network.Namespace("engine-2")
+	f.must(err)
+	for _, c := range []struct {
+		name       string
+		does, undo func() error
+	}{
+		{"killed", func() error { return engine.Signal(syscall.SIGKILL) }, func() error { return f.site.Restart(f.ctx, "engine-2") }},
+		{"frozen", func() error { return engine.Signal(syscall.SIGSTOP) }, func() error { return engine.Signal(syscall.SIGCONT) }},
+		{"cut off from the router", func() error { return f.router.Cut("engine-2") }, func() error { return f.router.Connect("engine-2") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			here := *f
+			here.stage = &stage{T: t, ctx: f.ctx, dir: f.dir, controller: f.controller}
+			here.untilWatched(3)
+			here.must(c.does())
+			here.untilHops("engine-1", "engine-3")
+			if counts := here.spread("https://"+anycast+"/", 100); counts["engine-2"] > 0 {
+				t.Errorf("it serves yet: %v", counts)
+			}
+			here.must(c.undo())
+			here.untilHops("engine-1", "engine-2", "engine-3")
+			if counts := here.spread("https://"+anycast+"/", 100); counts["engine-2"] == 0 {
+				t.Errorf("it serves no more: %v", counts)
+			}
+		})
+	}
+}
+
+func TestEnginesServeAndAnnounceWhileTheControllerIsAway(t *testing.T) {
+	f := setUpFabric(t, 2, func(*topology.Topology) {})
+	controller, err := f.site.Network.Namespace(topology.ControllerName)
+	f.must(err)
+	f.must(controller.Cut("engine-1"))
+	f.must(f.controller.Kill())
+	engine, err := f.site.Network.Namespace("engine-2")
+	f.must(err)
+	f.must(engine.Signal(syscall.SIGKILL))
+	f.untilHops("engine-1")
+	f.spread("https://"+anycast+"/", 50)
+	f.must(f.site.Engines.Start("engine-2", f.site.Join()))
+	f.untilHops("engine-1", "engine-2")
+	if counts := f.spread("https://"+anycast+"/", 100); counts["engine-2"] == 0 {
+		t.Errorf("the engine that was restarted serves nothing: %v", counts)
+	}
+	f.must(f.controller.Restart(context.WithoutCancel(f.ctx)))
+	f.must(controller.Connect("engine-1"))
+	f.waitUp("web")
+}
