@@ -46,7 +46,7 @@ func (p Place) Start(name string, join Join) error {
 		return err
 	}
 	defer log.Close()
-	args := []string{"agent", "--name", name, "--controller", join.Controller, "--state-dir", p.dir(name), "--workers", "1"}
+	args := []string{"agent", "--name", name, "--controller", join.Controller, "--state-dir", p.dir(name), "--workers", "1", "--vip-interface", "lo"}
 	if join.Token != "" {
 		args = append(args, "--token", join.Token)
 	}

@@ -141,23 +141,6 @@ func (k *kernel) addDefault(gateway netip.Addr) error {
 	return k.RouteAdd(&netlink.Route{Dst: ipNet(everywhere), Gw: gateway.AsSlice()})
 }
 
-// addLocal makes every address of the prefixes the node's own (ip-route(8), type local): an engine may then serve any VIP
-// of them, and needs no change when one comes or goes.
-func (k *kernel) addLocal(prefixes []netip.Prefix) error {
-	loopback, err := k.LinkByName("lo")
-	if err != nil {
-		return err
-	}
-	for _, prefix := range prefixes {
-		route := &netlink.Route{Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: unix.RT_SCOPE_HOST,
-			LinkIndex: loopback.Attrs().Index, Dst: ipNet(prefix)}
-		if err := k.RouteAdd(route); err != nil {
-			return fmt.Errorf("take %s: %w", prefix, err)
-		}
-	}
-	return nil
-}
-
 // Cut pulls the plug of a node at this node's switch: the other keeps its addresses and routes, and nobody is told.
 func (s *Namespace) Cut(node string) error { return s.withLink(node, (*netlink.Handle).LinkSetDown) }
 

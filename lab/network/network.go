@@ -107,7 +107,7 @@ func (n *Network) furnish(space *Namespace, node topology.Node) error {
 			return fmt.Errorf("link %s to %s: %w", link.Interface, link.To, err)
 		}
 	}
-	return here.addLocal(node.Local)
+	return nil
 }
 
 // Detach ends what runs in a node, and removes the node and its links.

@@ -17,12 +17,11 @@ const (
 	managementLink = "mgmt0"
 )
 
-// Node is one namespace: its links, and what it takes for its own.
+// Node is one namespace and its links.
 type Node struct {
 	Name    string
 	Hubs    []Hub
 	Links   []Link
-	Local   []netip.Prefix // whatever is sent to these is for this node, as if it had all the addresses
 	Sysctls map[string]string
 }
 
@@ -91,7 +90,6 @@ func (t Topology) engine(number int) Node {
 			{uplink, RouterName, "engines", t.Engines.hosts(firstHost+number, 1), t.Engines.gateways()},
 			{managementLink, ControllerName, "management", t.Management.hosts(firstHost+number, 1), nil},
 		},
-		Local: t.VIPs,
 	}
 }
 

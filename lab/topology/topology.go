@@ -23,7 +23,7 @@ const (
 // Topology is one file, checked.
 type Topology struct {
 	Name       string         `toml:"name"`
-	VIPs       []netip.Prefix `toml:"vips"` // engines take what is sent to these, and may announce addresses of them
+	VIPs       []netip.Prefix `toml:"vips"` // engines may announce addresses of these
 	Router     Router         `toml:"router"`
 	Management Group          `toml:"management"` // its count is not used: the controller and every engine
 	Engines    Group          `toml:"engines"`
