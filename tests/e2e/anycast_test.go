@@ -106,6 +106,7 @@ func (f *fabric) engineNames(count int) (names []string) {
 // untilHops waits until the router's kernel sends what goes to the VIP, in both families, to exactly these engines.
 func (f *fabric) untilHops(engines ...string) {
 	f.Helper()
+	slices.Sort(engines)
 	for _, vip := range []string{anycast, anycast6} {
 		address := netip.MustParseAddr(vip)
 		f.eventually(fmt.Sprintf("%s goes to %v", vip, engines), func() error {
