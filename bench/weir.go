@@ -41,7 +41,19 @@ func startWeir(ctx context.Context, l *lab.Lab, name, dir, programs string, core
 	if err != nil {
 		return nil, err
 	}
-	return &weir{controller: controller, engine: engine, session: controller.Session}, nil
+	w := &weir{controller: controller, engine: engine, session: controller.Session}
+	return w, w.makeRoom(ctx)
+}
+
+// makeRoom lets one engine have as many virtual services as a row may add.
+func (w *weir) makeRoom(ctx context.Context) error {
+	group, err := w.session.ByName(ctx, "serviceenginegroup", "Default-Group")
+	if err != nil {
+		return err
+	}
+	group["max_vs_per_se"] = 1000
+	_, err = w.session.Replace(ctx, "serviceenginegroup", group)
+	return err
 }
 
 // subject is what is measured of it.

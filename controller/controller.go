@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/link"
 	"github.com/weir-lb/weir/controller/pki"
@@ -59,14 +60,17 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 		return err
 	}
 	tokens := pki.NewTokens(data.objects.Vault("join-token"), authority, time.Now)
-	fleet := fleet.New(data.objects, log, time.Now)
+	began := time.Now().UTC()
+	events := events.New(log, time.Now)
+	fleet := fleet.New(data.objects, log, events, time.Now)
 	link := link.NewServer(authority, tokens, fleet, log)
 	gate, err := admit.Open(ctx, data.objects, time.Now, log)
 	if err != nil {
 		return err
 	}
 	surface, err := rest.Open(ctx, rest.Config{
-		Store: data.objects, Gate: gate, Runtime: fleet, Tokens: tokens, Version: config.Version, Logger: log,
+		Store: data.objects, Gate: gate, Runtime: fleet, Tokens: tokens,
+		Orders: orders{fleet, events, began}, Events: events, Version: config.Version, Logger: log,
 	})
 	if err != nil {
 		return err
@@ -80,7 +84,8 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return surface.Serve(ctx, api) })
 	group.Go(func() error { return link.Serve(ctx, engines) })
-	group.Go(func() error { return reconcile(ctx, data.objects, fleet, link) })
+	reconciler := &reconciler{objects: data.objects, fleet: fleet, link: link, events: events, log: log, began: began}
+	group.Go(func() error { return reconciler.run(ctx) })
 	group.Go(func() error { return watch(ctx, data.objects) })
 	return group.Wait()
 }

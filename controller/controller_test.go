@@ -364,11 +364,13 @@ func TestRestartKeepsObjectsPasswordAndIdentities(t *testing.T) {
 	dir := t.TempDir()
 	before := start(t, dir)
 	uuid, identity, authority := before.join("edge-1")
+	engine := before.connect(uuid, identity, authority)
 	vs := before.createService("web", 8443)
+	engine.planWith(vs["uuid"])
 	before.must(before.stop())
 
 	after := start(t, dir)
-	engine := after.connect(uuid, identity, authority)
+	engine = after.connect(uuid, identity, authority)
 	delta, _ := engine.planWith(vs["uuid"])
 	if delta.GetBaseRevision() != 0 {
 		t.Errorf("want a whole Plan, got one on %d", delta.GetBaseRevision())

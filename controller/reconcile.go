@@ -3,11 +3,14 @@ package controller
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/link"
 	"github.com/weir-lb/weir/controller/model"
@@ -17,24 +20,110 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// reconcile follows the objects and gives each engine the Plan that they now make, until ctx or the store ends.
-func reconcile(ctx context.Context, objects *store.Store, fleet *fleet.Fleet, link *link.Server) error {
-	var plans map[string]*enginev1.Plan
-	for view := range objects.Changes(ctx) {
-		state := wanted(view, plans, fleet.Refuses)
-		plans = state.Plans
-		fleet.Observe(state)
-		link.Publish(plans)
-	}
-	return nil
+// retryAfter is when a decision that could not be written is tried again.
+const retryAfter = time.Second
+
+// reconciler follows the objects and the engines, decides who serves what, and gives each engine the Plan that follows.
+// A decision is in the store before any Plan says it.
+type reconciler struct {
+	objects *store.Store
+	fleet   *fleet.Fleet
+	link    *link.Server
+	events  *events.Log
+	log     *slog.Logger
+	began   time.Time
+
+	view     *store.View // that the next three come from
+	model    *model.Model
+	findings []model.Finding
+	before   map[string]place.Assignment
+
+	planned *store.View // that the Plans come from
+	state   fleet.State
 }
 
-// wanted is what the objects of one view ask for. An engine whose Plan says nothing new keeps the one that it has, with
+// run goes on until ctx or the store ends.
+func (r *reconciler) run(ctx context.Context) error {
+	views := r.objects.Changes(ctx)
+	alarm := time.NewTimer(0)
+	defer alarm.Stop()
+	for {
+		select {
+		case _, open := <-views:
+			if !open {
+				return nil
+			}
+		case <-r.fleet.Moved():
+		case <-alarm.C:
+		}
+		again, err := r.step(ctx)
+		if err != nil {
+			return err
+		}
+		if !again.IsZero() {
+			alarm.Reset(time.Until(again))
+		}
+	}
+}
+
+// step decides once. When that changes something it only writes it: the view that comes of it is the next step's.
+func (r *reconciler) step(ctx context.Context) (again time.Time, err error) {
+	if err := r.read(r.objects.View()); err != nil {
+		return again, err
+	}
+	decision := place.Decide(r.input())
+	changed, gone := decision.Changed(r.before)
+	again = decision.Again
+	if len(changed)+len(gone) > 0 {
+		err := settle(ctx, r.objects, r.view, changed, gone)
+		if err == nil {
+			r.tell(decision.Events)
+			return again, nil
+		}
+		r.log.Error("what was decided about virtual services is not written; it is tried again", "reason", err)
+		again = time.Now().Add(retryAfter)
+	}
+	r.publish(decision.Unplaced)
+	return again, nil
+}
+
+func (r *reconciler) input() place.Input {
+	return place.Input{Model: r.model, Engines: r.fleet.Facts(), Before: r.before, Began: r.began, Now: time.Now().UTC()}
+}
+
+func (r *reconciler) read(view *store.View) (err error) {
+	if view == r.view {
+		return nil
+	}
+	former := r.model
+	r.view = view
+	r.model, r.findings = model.Build(view.Revision(), objectsOf(view))
+	r.before, err = assignmentsIn(view)
+	if former != nil {
+		r.tellEngineStates(former)
+	}
+	return err
+}
+
+// publish gives engines the Plans of the view, once.
+func (r *reconciler) publish(unplaced []place.Unplaced) {
+	if r.planned == r.view && slices.Equal(r.state.Unplaced, unplaced) {
+		return
+	}
+	if r.planned != r.view {
+		r.state = wanted(r.model, r.findings, place.PlacementOf(r.model, r.before), r.state.Plans, r.fleet.Refuses)
+		r.planned = r.view
+	}
+	r.state.Unplaced = unplaced
+	r.fleet.Observe(r.state)
+	r.link.Publish(r.state.Plans)
+}
+
+// wanted is what a model and a placement ask for. An engine whose Plan says nothing new keeps the one that it has, with
 // its revision, and hears nothing; unless it refused that one: then any change is a reason to try again.
-func wanted(view *store.View, before map[string]*enginev1.Plan, refuses func(engineUUID string) bool) fleet.State {
-	built, findings := model.Build(view.Revision(), objectsOf(view))
-	placement := place.Place(built)
+func wanted(built *model.Model, findings []model.Finding, placement place.Placement, before map[string]*enginev1.Plan, refuses func(engineUUID string) bool) fleet.State {
 	compiler := plan.NewCompiler(built)
+	findings = slices.Clone(findings)
 	plans := make(map[string]*enginev1.Plan, len(built.Engines))
 	for _, engine := range built.Engines {
 		known := before[engine.UUID]
@@ -46,6 +135,43 @@ func wanted(view *store.View, before map[string]*enginev1.Plan, refuses func(eng
 		findings = append(findings, found...)
 	}
 	return fleet.State{Model: built, Placement: placement, Plans: plans, Findings: distinct(findings)}
+}
+
+func (r *reconciler) tell(happened []place.Event) {
+	for _, event := range happened {
+		r.events.Add(entryOf(event))
+	}
+}
+
+func entryOf(event place.Event) events.Entry {
+	vs := event.VirtualService
+	return events.Entry{
+		ID: event.ID, Kind: "VIRTUALSERVICE", UUID: vs.UUID, Name: vs.Name, Message: event.Message,
+		Tenant: vs.TenantRef[strings.LastIndexByte(vs.TenantRef, '/')+1:], Related: []string{event.Engine},
+	}
+}
+
+// tellEngineStates tells which engines an operator enabled or disabled, came, or were deleted.
+func (r *reconciler) tellEngineStates(former *model.Model) {
+	was := map[string]*model.Engine{}
+	for _, engine := range former.Engines {
+		was[engine.UUID] = engine
+	}
+	for _, engine := range r.model.Engines {
+		if before := was[engine.UUID]; before == nil {
+			r.tellEngine("CREATED_SE", engine, "has joined")
+		} else if before.EnableState != engine.EnableState {
+			r.tellEngine("SE_ENABLE_STATE_CHANGED", engine, "is "+engine.EnableState+" after "+before.EnableState)
+		}
+		delete(was, engine.UUID)
+	}
+	for _, uuid := range slices.Sorted(maps.Keys(was)) {
+		r.tellEngine("DELETED_SE", was[uuid], "is deleted")
+	}
+}
+
+func (r *reconciler) tellEngine(id string, engine *model.Engine, message string) {
+	r.events.Add(events.Entry{ID: id, Kind: "SERVICEENGINE", UUID: engine.UUID, Name: engine.Name, Tenant: "admin", Message: message})
 }
 
 func objectsOf(view *store.View) map[string][]schema.Object {

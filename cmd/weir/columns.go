@@ -44,7 +44,7 @@ func columnsOf(kind string, others related, now time.Time) []column {
 	switch kind {
 	case "virtualservice":
 		return []column{name, {"VIP", others.vip}, {"PORTS", ports}, field("POOL", "pool_ref"), {"SERVERS", others.poolServers},
-			operState, {"APPLIED", applied}}
+			operState, {"ENGINES", enginesAssigned}, {"APPLIED", applied}}
 	case "pool":
 		return []column{name, {"SERVERS", serversUp}, enum("ALGORITHM", "LB_ALGORITHM_", "lb_algorithm"), operState}
 	case "serviceengine":
@@ -140,6 +140,11 @@ func (r related) poolServers(object client.Object) string {
 func serversUp(object client.Object) string {
 	runtime := object["runtime"]
 	return fmt.Sprintf("%s of %s up", dash(text(at(runtime, "num_servers_up"))), dash(text(at(runtime, "num_servers"))))
+}
+
+func enginesAssigned(object client.Object) string {
+	runtime := object["runtime"]
+	return fmt.Sprintf("%s of %s", dash(text(at(runtime, "num_se_assigned"))), dash(text(at(runtime, "num_se_requested"))))
 }
 
 func applied(object client.Object) string {

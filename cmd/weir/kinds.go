@@ -50,6 +50,9 @@ func kindCommands() []*cobra.Command {
 		if kind.Creatable() {
 			command.AddCommand(createCommand(kind))
 		}
+		if kind.Name == "virtualservice" {
+			command.AddCommand(scaleCommands(kind)...)
+		}
 		all = append(all, menu(command))
 	}
 	return all

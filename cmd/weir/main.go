@@ -45,7 +45,7 @@ commands; every kind of object has list, show, create, set and delete, for examp
 		return fmt.Errorf("%w: see `%s --help`", err, command.CommandPath())
 	})
 	add(root, "processes", controllerCommand(), agentCommand(), demoCommand(), labCommand(), benchCommand())
-	add(root, "operate", loginCommand(), statusCommand(), tokenCommand())
+	add(root, "operate", loginCommand(), statusCommand(), eventsCommand(), tokenCommand())
 	add(root, "objects", kindCommands()...)
 	return menu(root)
 }

@@ -12,7 +12,7 @@ import (
 
 // aviRepeats are fields that Avi's clients look for and that tell a reader nothing new. JSON output has them.
 var aviRepeats = []string{"url", "vip_runtime", "vip_summary", "virtualservice_ref", "se_ref", "sec_idx", "primary", "standby",
-	"is_primary", "is_standby", "scalein_in_progress", "scaleout_in_progress"}
+	"is_primary", "is_standby", "scalein_in_progress", "scaleout_in_progress", "migrate_in_progress"}
 
 // fieldsOf lists every field of an object that has a value, nested ones indented under their parent.
 func fieldsOf(object client.Object) table {

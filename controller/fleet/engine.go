@@ -7,6 +7,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/plan"
 )
 
@@ -15,6 +16,9 @@ const verdictsMax = 50_000
 
 // engine is all that is known of an engine beside its object. The lock of Fleet guards it.
 type engine struct {
+	heard     bool // since this controller began
+	up        bool // it is connected and its data plane runs
+	upSince   time.Time
 	connected bool
 	since     time.Time // of connected
 	reason    string    // of not connected
@@ -26,14 +30,14 @@ type engine struct {
 	wanted   *enginev1.Plan
 	due      map[string]uint64 // resource uuid → revision in which it last changed
 	held     *enginev1.Plan    // the last that it applied
-	serves   map[string]bool   // uuids of the virtual services in held
+	duties   map[string]*duty  // by uuid of the virtual services in held
 	warnings []*dataplanev1.Finding
 	refusal  *refusal // of wanted
+	routing  *enginev1.Routing
 
 	verdicts map[serverKey]*enginev1.ServerVerdict
 	sample   *sample
 	earlier  *sample // the one before, for rates; nil: of another process, or none
-	routing  *enginev1.Routing
 }
 
 // refusal is a Plan that the engine did not take.
@@ -57,7 +61,7 @@ type serverKey struct{ pool, server string }
 func newEngine(now time.Time) *engine {
 	return &engine{
 		since: now, reason: "has not connected yet",
-		due: map[string]uint64{}, serves: map[string]bool{}, verdicts: map[serverKey]*enginev1.ServerVerdict{},
+		due: map[string]uint64{}, duties: map[string]*duty{}, verdicts: map[serverKey]*enginev1.ServerVerdict{},
 		status: &enginev1.Status{},
 	}
 }
@@ -77,17 +81,18 @@ func (e *engine) expect(wanted *enginev1.Plan) {
 	e.wanted, e.refusal = wanted, nil
 }
 
-func (e *engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding) {
+func (e *engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) {
 	e.held, e.warnings = held, warnings
 	if held == e.wanted {
 		e.refusal = nil
 	}
-	e.serves = map[string]bool{}
-	for _, resource := range held.GetResources() {
-		if resource.GetVirtualService() != nil {
-			e.serves[resource.GetUuid()] = true
-		}
-	}
+	e.assume(held, now)
+}
+
+// serves tells whether clients of a virtual service are answered.
+func (e *engine) serves(uuid string) bool {
+	duty := e.duties[uuid]
+	return duty != nil && (duty.Duty == place.Serve || duty.Duty == place.Drain)
 }
 
 // hasApplied tells whether the newest state of a resource is in force.

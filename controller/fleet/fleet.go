@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
@@ -38,9 +39,11 @@ var (
 
 // Fleet is all engines of this controller.
 type Fleet struct {
-	store *store.Store
-	log   *slog.Logger
-	now   func() time.Time
+	store  *store.Store
+	events *events.Log
+	log    *slog.Logger
+	now    func() time.Time
+	moved  chan struct{} // capacity 1
 
 	mu       sync.RWMutex
 	engines  map[string]*engine // those that joined or reported; deleted ones leave at the next Observe
@@ -56,12 +59,13 @@ type State struct {
 	Placement place.Placement
 	Plans     map[string]*enginev1.Plan // by engine uuid
 	Findings  []model.Finding           // of the model and of the Plans
+	Unplaced  []place.Unplaced
 }
 
 // New is a fleet of which nothing has been heard yet.
-func New(objects *store.Store, log *slog.Logger, now func() time.Time) *Fleet {
+func New(objects *store.Store, log *slog.Logger, events *events.Log, now func() time.Time) *Fleet {
 	return &Fleet{
-		store: objects, log: log, now: now,
+		store: objects, events: events, log: log, now: now, moved: make(chan struct{}, 1),
 		engines: map[string]*engine{},
 		state:   State{Model: &model.Model{}},
 	}

@@ -13,6 +13,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/place"
@@ -34,7 +35,7 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{T: t, Fleet: New(nil, quiet(), func() time.Time { return clock })}
+	s := &stage{T: t, Fleet: New(nil, quiet(), events.New(quiet(), time.Now), func() time.Time { return clock })}
 	s.pool = &model.Pool{
 		Pool: schema.Pool{
 			Identity: schema.Identity{UUID: "pool-1"}, Named: schema.Named{Name: "web-pool"}, Enabled: true,
@@ -79,8 +80,19 @@ func (s *stage) observe(revision uint64, resources ...string) map[string]*engine
 	m := &model.Model{
 		VirtualServices: group.VirtualServices, Pools: []*model.Pool{s.pool}, Groups: []*model.Group{group}, Engines: group.Engines,
 	}
-	s.Observe(State{Model: m, Placement: place.Place(m), Plans: plans})
+	s.Observe(State{Model: m, Placement: place.PlacementOf(m, map[string]place.Assignment{s.vs.UUID: both(s.vs)}), Plans: plans})
 	return plans
+}
+
+// both engines serve a virtual service that takes traffic.
+func both(vs *model.VirtualService) place.Assignment {
+	assignment := place.Assignment{VirtualService: vs.UUID}
+	if vs.Enabled && vs.TrafficEnabled {
+		for _, engine := range []string{"se-one", "se-two"} {
+			assignment.Seats = append(assignment.Seats, place.Seat{Engine: engine, State: place.Serving, Since: clock, Cause: place.New})
+		}
+	}
+	return assignment
 }
 
 func planOf(revision uint64, resources ...string) *enginev1.Plan {
@@ -353,7 +365,7 @@ func newStored(t *testing.T) (*Fleet, *store.Store) {
 	if err := admit.Bootstrap(t.Context(), objects, "a long password", clock); err != nil {
 		t.Fatal(err)
 	}
-	return New(objects, quiet(), func() time.Time { return clock }), objects
+	return New(objects, quiet(), events.New(quiet(), time.Now), func() time.Time { return clock }), objects
 }
 
 func TestEngineJoinsWithAnObjectInTheDefaultGroup(t *testing.T) {

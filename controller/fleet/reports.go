@@ -14,6 +14,7 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) {
 	engine.since, engine.reported = f.now(), f.now()
 	engine.version, engine.resources = hello.GetVersion(), hello.GetResources()
 	engine.status, engine.routing = hello.GetStatus(), hello.GetRouting()
+	f.watch(engineUUID, engine)
 	clear(engine.verdicts)
 	engine.judge(hello.GetVerdicts())
 }
@@ -27,12 +28,17 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	switch body := report.GetBody().(type) {
 	case *enginev1.Report_Status:
 		engine.status = body.Status
+		f.watch(engineUUID, engine)
 	case *enginev1.Report_Verdicts:
 		engine.judge(body.Verdicts)
-	case *enginev1.Report_Routing:
-		engine.routing = body.Routing
 	case *enginev1.Report_Sample:
 		engine.take(body.Sample)
+		if engine.countIdle() {
+			f.move()
+		}
+	case *enginev1.Report_Routing:
+		engine.routing = body.Routing
+		f.move()
 	case *enginev1.Report_Event:
 		f.log.Info("engine event", "engine", engineUUID, "event", body.Event.GetId(),
 			"object", body.Event.GetObjectUuid(), "message", body.Event.GetMessage())
@@ -43,7 +49,8 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*dataplanev1.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.engine(engineUUID).apply(plan, warnings)
+	f.engine(engineUUID).apply(plan, warnings, f.now())
+	f.move()
 }
 
 // Refused says that an engine keeps the Plan it had, and why.
@@ -52,6 +59,7 @@ func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*datapl
 	defer f.mu.Unlock()
 	if engine := f.engine(engineUUID); engine.wanted == plan { // a newer one may be on its way already
 		engine.refusal = &refusal{revision: plan.GetRevision(), errors: errors}
+		f.move()
 	}
 	for _, finding := range errors {
 		f.log.Warn("engine refused a change", "engine", engineUUID, "revision", plan.GetRevision(),
@@ -73,4 +81,5 @@ func (f *Fleet) Disconnected(engineUUID, reason string) {
 	defer f.mu.Unlock()
 	engine := f.engine(engineUUID)
 	engine.connected, engine.reason, engine.since = false, reason, f.now()
+	f.watch(engineUUID, engine)
 }

@@ -58,14 +58,18 @@ func stringList(texts []string) []any {
 }
 
 func (e *engine) operStatus() schema.Object {
-	switch {
-	case !e.connected:
-		return operStatus("OPER_DOWN", e.reason)
-	case !e.works():
-		return operStatus("OPER_DOWN", strings.TrimSuffix("data plane is "+dataplaneState(e.status)+": "+e.status.GetReason(), ": "))
-	default:
-		return operStatus("OPER_UP")
+	if !e.works() {
+		return operStatus("OPER_DOWN", e.whyDown())
 	}
+	return operStatus("OPER_UP")
+}
+
+// whyDown is of an engine that does not work.
+func (e *engine) whyDown() string {
+	if !e.connected {
+		return e.reason
+	}
+	return strings.TrimSuffix("data plane is "+dataplaneState(e.status)+": "+e.status.GetReason(), ": ")
 }
 
 // dataplaneState is "running", "backing off", or "in an unknown state".

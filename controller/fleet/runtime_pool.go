@@ -91,7 +91,7 @@ func (f *Fleet) poolEngines(pool *model.Pool) []string {
 	var engines []string
 	for _, vs := range f.state.Model.VirtualServices {
 		if vs.Pool == pool {
-			engines = append(engines, f.serving(vs.UUID, f.state.Placement.Engines(vs.UUID))...)
+			engines = append(engines, f.serving(vs.UUID, f.assigned(vs.UUID))...)
 		}
 	}
 	slices.Sort(engines)

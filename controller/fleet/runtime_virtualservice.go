@@ -2,9 +2,11 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
@@ -17,21 +19,24 @@ func (f *Fleet) VirtualService(uuid string) schema.Object {
 	if vs == nil {
 		return schema.Object{"oper_status": operStatus("OPER_INITIALIZING", "its configuration is being read")}
 	}
-	assigned := f.state.Placement.Engines(uuid)
+	assignment := f.state.Placement.Assignment(uuid)
+	assigned := f.assigned(uuid)
 	serving := f.serving(uuid, assigned)
 	status := f.serviceStatus(vs, assigned, serving)
 	percent := percentOf(len(serving), len(assigned))
-	vips := f.vips(vs, assigned, percent)
+	engines := f.serviceEngines(uuid, assignment)
+	vips := f.vips(vs, assignment, engines, percent)
 	runtime := schema.Object{
 		"oper_status":        status,
 		"percent_ses_up":     percent,
-		"service_engine":     f.serviceEngines(uuid, assigned),
+		"service_engine":     engines,
 		"vip_runtime":        vips.runtime,
 		"vip_summary":        vips.summary,
 		"applied":            f.applied(vs, assigned),
 		"warnings":           f.warnings(vs, assigned),
 		"virtualservice_ref": schema.RefPath("virtualservice", uuid),
 	}
+	maps.Copy(runtime, scaleOf(vs, assignment))
 	if counters := f.serviceCounters(uuid, assigned); counters != nil {
 		runtime["counters"] = counters
 	}
@@ -53,11 +58,22 @@ func percentOf(part, whole int) int64 {
 	return int64(100 * part / whole)
 }
 
+// assigned are the engines that a virtual service is on, beside one that only stands by.
+func (f *Fleet) assigned(uuid string) []string {
+	var engines []string
+	for _, seat := range f.state.Placement.Assignment(uuid).Seats {
+		if seat.State != place.Standby {
+			engines = append(engines, seat.Engine)
+		}
+	}
+	return engines
+}
+
 // serving are those of the assigned engines that answer clients of a virtual service now.
 func (f *Fleet) serving(uuid string, assigned []string) []string {
 	var serving []string
 	for _, id := range assigned {
-		if engine := f.engines[id]; engine != nil && engine.works() && engine.serves[uuid] {
+		if engine := f.engines[id]; engine != nil && engine.works() && engine.serves(uuid) {
 			serving = append(serving, id)
 		}
 	}
@@ -72,7 +88,7 @@ func (f *Fleet) serviceStatus(vs *model.VirtualService, assigned, serving []stri
 	case !vs.TrafficEnabled:
 		return operStatus("OPER_DISABLED", "traffic_enabled is false")
 	case len(assigned) == 0:
-		return operStatus("OPER_RESOURCES", fmt.Sprintf("group %s has no engine that may serve: let one join", groupName(vs)))
+		return operStatus("OPER_RESOURCES", f.whyUnplaced(vs))
 	case !f.planned(vs.UUID, assigned):
 		return operStatus("OPER_DOWN", append([]string{"cannot be served as it is configured"}, f.ownFindings(vs)...)...)
 	case len(serving) == 0:
@@ -85,6 +101,16 @@ func (f *Fleet) serviceStatus(vs *model.VirtualService, assigned, serving []stri
 		return operStatus("OPER_DOWN", append([]string{fmt.Sprintf("pool %s is not up", vs.Pool.Name)}, pool.reasons...)...)
 	}
 	return operStatus("OPER_UP")
+}
+
+// whyUnplaced is why a virtual service is on no engine.
+func (f *Fleet) whyUnplaced(vs *model.VirtualService) string {
+	for _, lack := range f.state.Unplaced {
+		if lack.VirtualService == vs.UUID {
+			return lack.Why
+		}
+	}
+	return fmt.Sprintf("group %s has no engine that may serve: let one join", groupName(vs))
 }
 
 func groupName(vs *model.VirtualService) string {
@@ -136,48 +162,4 @@ func (e *engine) whyNot(uuid string) string {
 	default:
 		return "is applying the configuration"
 	}
-}
-
-// serviceEngines lists the engines of a virtual service in the shape of Avi's inventory.
-func (f *Fleet) serviceEngines(uuid string, assigned []string) []any {
-	list := []any{}
-	for i, id := range assigned {
-		engine := f.engines[id]
-		status := operStatus("OPER_UP")
-		if engine == nil || !engine.works() || !engine.serves[uuid] {
-			status = operStatus("OPER_DOWN", engine.whyNot(uuid))
-		}
-		list = append(list, schema.Object{
-			"name": f.name(id), "uuid": id, "url": schema.RefPath(engineKind, id), "se_ref": schema.RefPath(engineKind, id),
-			"primary": i == 0, "standby": false, "is_primary": i == 0, "is_standby": false, "sec_idx": int64(i),
-			"connected": engine != nil && engine.connected, "active_on_se": status["state"] == "OPER_UP",
-			"applied": engine != nil && engine.hasApplied(uuid), "oper_status": status,
-			"advertised":           engine != nil && engine.announces(uuid),
-			"scaleout_in_progress": false, "scalein_in_progress": false,
-		})
-	}
-	return list
-}
-
-type vipViews struct{ runtime, summary []any }
-
-// vips repeats the engines for each address, as Avi does.
-func (f *Fleet) vips(vs *model.VirtualService, assigned []string, percent int64) vipViews {
-	views := vipViews{runtime: []any{}, summary: []any{}}
-	engines := f.serviceEngines(vs.UUID, assigned)
-	status := operStatus("OPER_UP")
-	if percent == 0 {
-		status = operStatus("OPER_DOWN")
-	}
-	for _, vip := range vs.Vips {
-		views.runtime = append(views.runtime, schema.Object{
-			"vip_id": vip.VipID, "se_list": engines, "num_additional_se": int64(0),
-			"requested_resource": schema.Object{"num_se": int64(len(assigned)), "num_standby_se": int64(0)},
-		})
-		views.summary = append(views.summary, schema.Object{
-			"vip_id": vip.VipID, "oper_status": status, "percent_ses_up": percent, "service_engine": engines,
-			"num_se_assigned": int64(len(assigned)), "num_se_requested": int64(len(assigned)),
-		})
-	}
-	return views
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
@@ -24,6 +26,10 @@ type Compiler struct {
 	drafts map[*model.VirtualService]*draft
 }
 
+var duties = map[place.Duty]dataplanev1.Duty{
+	place.Serve: dataplanev1.Duty_DUTY_SERVE, place.Drain: dataplanev1.Duty_DUTY_DRAIN, place.StandBy: dataplanev1.Duty_DUTY_STANDBY,
+}
+
 // NewCompiler starts with nothing compiled. It is for one goroutine.
 func NewCompiler(m *model.Model) *Compiler {
 	return &Compiler{model: m, drafts: map[*model.VirtualService]*draft{}}
@@ -33,29 +39,30 @@ func NewCompiler(m *model.Model) *Compiler {
 // out and a finding says why; the others go on. Of two that want the same port, the one in the Plan before keeps it.
 func (c *Compiler) Compile(placement place.Placement, engineUUID string, before *enginev1.Plan) (*enginev1.Plan, []model.Finding) {
 	assembly := assembly{resources: map[string]*enginev1.Resource{}, taken: map[netip.AddrPort]string{}}
-	for _, vs := range incumbentsFirst(placement.Services(engineUUID), before) {
+	for _, owed := range incumbentsFirst(placement.Duties(engineUUID), before) {
+		vs := owed.VirtualService
 		if c.drafts[vs] == nil {
 			c.drafts[vs] = newDraft(vs)
 		}
-		assembly.add(c.drafts[vs])
+		assembly.add(c.drafts[vs], duties[owed.Duty])
 	}
 	assembly.speakBGP(c.model, engineUUID)
 	return assembly.plan(uint64(c.model.Revision)), sortFindings(assembly.findings)
 }
 
-func incumbentsFirst(services []*model.VirtualService, before *enginev1.Plan) []*model.VirtualService {
+func incumbentsFirst(services []place.Owed, before *enginev1.Plan) []place.Owed {
 	served := map[string]bool{}
 	for _, resource := range before.GetResources() {
 		served[resource.GetUuid()] = true
 	}
-	rank := func(vs *model.VirtualService) int {
+	rank := func(vs place.Owed) int {
 		if served[vs.UUID] {
 			return 0
 		}
 		return 1
 	}
 	ordered := slices.Clone(services)
-	slices.SortStableFunc(ordered, func(a, b *model.VirtualService) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(ordered, func(a, b place.Owed) int { return cmp.Compare(rank(a), rank(b)) })
 	return ordered
 }
 
@@ -68,7 +75,7 @@ type assembly struct {
 	advertised []*draft // those with an advertisement
 }
 
-func (a *assembly) add(draft *draft) {
+func (a *assembly) add(draft *draft, duty dataplanev1.Duty) {
 	report := report{findings: slices.Clip(draft.report.findings), blocked: draft.report.blocked}
 	for _, listener := range draft.service.GetListeners() {
 		if owner, taken := a.taken[addressOf(listener)]; taken {
@@ -81,6 +88,11 @@ func (a *assembly) add(draft *draft) {
 	}
 	for _, resource := range draft.parts {
 		a.resources[resource.GetUuid()] = resource
+	}
+	if duty != draft.service.GetDuty() {
+		service := proto.CloneOf(draft.service)
+		service.Duty = duty
+		a.resources[draft.vs.UUID] = resourceOf(service)
 	}
 	if draft.advertisement != nil {
 		a.advertised = append(a.advertised, draft)

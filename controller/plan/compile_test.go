@@ -52,8 +52,17 @@ func TestGoldenPlans(t *testing.T) {
 func compileText(t *testing.T, text string) (*enginev1.Plan, []model.Finding) {
 	t.Helper()
 	m, findings := model.Build(7, objectsIn(t, text))
-	plan, found := NewCompiler(m).Compile(place.Place(m), engineUUID, nil)
+	plan, found := NewCompiler(m).Compile(placed(m), engineUUID, nil)
 	return plan, append(findings, found...)
+}
+
+// placed puts everything on the engines of its group, all of them up.
+func placed(m *model.Model) place.Placement {
+	up := map[string]place.Engine{}
+	for _, engine := range m.Engines {
+		up[engine.UUID] = place.Engine{Up: true}
+	}
+	return place.PlacementOf(m, place.Decide(place.Input{Model: m, Engines: up}).Assignments)
 }
 
 var header = regexp.MustCompile(`(?m)^(\w+) \{`)
@@ -173,7 +182,7 @@ func TestPlanIsTheSameHoweverOftenItIsCompiled(t *testing.T) {
 
 func TestEngineOfAnotherGroupGetsAnEmptyPlan(t *testing.T) {
 	m, _ := model.Build(7, objectsIn(t, readGolden(t, "secure_http")))
-	plan, findings := NewCompiler(m).Compile(place.Place(m), "se-elsewhere", nil)
+	plan, findings := NewCompiler(m).Compile(placed(m), "se-elsewhere", nil)
 	if len(plan.GetResources()) != 0 || findings != nil || plan.GetRevision() != 7 {
 		t.Errorf("got %v, %v", plan, findings)
 	}
@@ -187,7 +196,7 @@ func TestVirtualServiceThatIsServedKeepsItsPort(t *testing.T) {
 	incumbent := strings.Replace(newcomer, "a-newcomer", "b-incumbent", 1)
 	before, _ := compileText(t, incumbent)
 	m, _ := model.Build(8, objectsIn(t, newcomer+incumbent))
-	plan, findings := NewCompiler(m).Compile(place.Place(m), engineUUID, before)
+	plan, findings := NewCompiler(m).Compile(placed(m), engineUUID, before)
 	if len(plan.GetResources()) != 1 || plan.GetResources()[0].GetVirtualService().GetName() != "b-incumbent" {
 		t.Errorf("got %v", plan)
 	}

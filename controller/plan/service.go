@@ -49,12 +49,13 @@ func newDraft(vs *model.VirtualService) *draft {
 	if httpsPort(vs) != 0 {
 		d.parts = append(d.parts, secure(d.subject, vs, d.service, &d.report)...)
 	}
-	d.parts = append(d.parts, &enginev1.Resource{
-		Uuid: vs.UUID,
-		Body: &enginev1.Resource_VirtualService{VirtualService: d.service},
-	})
+	d.parts = append(d.parts, resourceOf(d.service))
 	d.advertisement = advertisement(d.subject, vs, &d.report)
 	return d
+}
+
+func resourceOf(service *dataplanev1.VirtualService) *enginev1.Resource {
+	return &enginev1.Resource{Uuid: service.GetUuid(), Body: &enginev1.Resource_VirtualService{VirtualService: service}}
 }
 
 // refuseUnserved blocks what engines cannot serve at all.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
@@ -55,7 +56,7 @@ func statusOf(err error) int {
 		}
 	}
 	switch cause := err.(type) {
-	case *schema.FieldError, *unsupportedVersion, *badQuery:
+	case *schema.FieldError, *unsupportedVersion, *badQuery, *place.Refusal:
 		return http.StatusBadRequest
 	case *admit.Forbidden:
 		return http.StatusForbidden

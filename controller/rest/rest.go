@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
@@ -40,12 +42,20 @@ type JoinTokens interface {
 	Issue(ctx context.Context) (string, error)
 }
 
+// Orders takes what operators ask of one virtual service. Error: *place.Refusal.
+type Orders interface {
+	// Order writes it into tx; tell says what came of it, once that is committed.
+	Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (tell func(), err error)
+}
+
 // Config is what the API stands on.
 type Config struct {
 	Store   *store.Store
 	Gate    *admit.Gate
 	Runtime Runtime
 	Tokens  JoinTokens
+	Orders  Orders
+	Events  *events.Log
 	Version string           // of this build
 	Logger  *slog.Logger     // nil: slog.Default()
 	Now     func() time.Time // nil: time.Now
@@ -57,6 +67,8 @@ type API struct {
 	gate    *admit.Gate
 	runtime Runtime
 	tokens  JoinTokens
+	orders  Orders
+	events  *events.Log
 	log     *slog.Logger
 	now     func() time.Time
 	cluster cluster
@@ -65,6 +77,7 @@ type API struct {
 // Open makes the API. It reads, or at the first start writes, the uuid of the cluster.
 func Open(ctx context.Context, config Config) (*API, error) {
 	a := &API{store: config.Store, gate: config.Gate, runtime: config.Runtime, tokens: config.Tokens,
+		orders: config.Orders, events: config.Events,
 		log: config.Logger, now: config.Now}
 	if a.log == nil {
 		a.log = slog.Default()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
@@ -45,6 +46,11 @@ var endpoints = map[string]endpoint{
 	"api/useraccount":                     {users, methods{"GET": showAccount, "PUT": changeAccount}},
 	"api/securetoken-generate":            {tenants, methods{"POST": createJoinToken}},
 	"api/audit":                           {tenants, methods{"GET": showAudit}},
+	"api/analytics/logs":                  {tenants, methods{"GET": showLogs}},
+	"api/virtualservice/*/scaleout":       {tenants, methods{"POST": scale(place.DoScaleOut)}},
+	"api/virtualservice/*/scalein":        {tenants, methods{"POST": scale(place.DoScaleIn)}},
+	"api/virtualservice/*/migrate":        {tenants, methods{"POST": scale(place.DoMigrate)}},
+	"api/virtualservice/*/switchover":     {tenants, methods{"POST": scale(place.DoSwitchover)}},
 	"api/virtualservice/*/runtime":        {tenants, methods{"GET": virtualServiceRuntime}},
 	"api/virtualservice/*/runtime/detail": {tenants, methods{"GET": virtualServiceRuntime}},
 	"api/pool/*/runtime":                  {tenants, methods{"GET": poolRuntime}},

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// scaleVerb is something that an operator can ask of one virtual service.
+type scaleVerb struct {
+	name, short string
+	to, from    string // help of the flags; empty: it has none
+}
+
+var scaleVerbs = []scaleVerb{
+	{"scaleout", "Serve it on one engine more", "engine that it shall come to", ""},
+	{"scalein", "Serve it on one engine less, once that has let its clients finish", "", "engine that shall go"},
+	{"migrate", "Move it from one engine to another: the new one serves before the other lets go", "engine that it shall come to",
+		"engine that it shall leave; needed where there are several"},
+	{"switchover", "Make another of its engines the primary, or the standby the active one", "engine that shall be the primary", ""},
+}
+
+// scaleCommands are what can be done with a virtual service beside what can be done with every object.
+func scaleCommands(kind *schema.Kind) []*cobra.Command {
+	commands := []*cobra.Command{enginesCommand(kind)}
+	for _, verb := range scaleVerbs {
+		commands = append(commands, verb.command(kind))
+	}
+	return commands
+}
+
+func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
+	command := &cobra.Command{
+		Use: v.name + " NAME", Short: v.short, Args: arguments("NAME"), ValidArgsFunction: completeNames(kind, 1),
+	}
+	var to, from string
+	var primary bool
+	if v.to != "" {
+		command.Flags().StringVar(&to, "to", "", v.to)
+	}
+	if v.from != "" {
+		command.Flags().StringVar(&from, "from", "", v.from)
+	}
+	if v.name == "scalein" {
+		command.Flags().BoolVar(&primary, "primary", false, "the primary's engine shall go")
+	}
+	command.RunE = func(command *cobra.Command, args []string) error {
+		session, err := openSession()
+		if err != nil {
+			return err
+		}
+		object, err := find(command.Context(), session, kind, args)
+		if err != nil {
+			return err
+		}
+		order := client.Object{"scalein_primary": primary}
+		for field, engine := range map[string]string{"to_se_ref": to, "from_se_ref": from} {
+			if engine != "" {
+				order[field] = "/api/serviceengine?name=" + engine
+			}
+		}
+		var runtime client.Object
+		if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/%s", kind.Name, object["uuid"], v.name), order, &runtime); err != nil {
+			return err
+		}
+		fmt.Printf("%v shall be on %s engines; `weir vs engines %v` shows how far it is.\n", object["name"], text(runtime["num_se_requested"]), object["name"])
+		return nil
+	}
+	return command
+}
+
+func enginesCommand(kind *schema.Kind) *cobra.Command {
+	return &cobra.Command{
+		Use: "engines NAME", Short: "List the engines that serve it, and which part of its connections comes to each",
+		Args: arguments("NAME"), ValidArgsFunction: completeNames(kind, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			session, err := openSession()
+			if err != nil {
+				return err
+			}
+			object, err := find(command.Context(), session, kind, args)
+			if err != nil {
+				return err
+			}
+			if err := enginesOf(object, time.Now()).print(os.Stdout); err != nil {
+				return err
+			}
+			fmt.Printf("\n%s of %s engines, %s.\n", text(at(object, "runtime", "num_se_assigned")),
+				text(at(object, "runtime", "num_se_requested")), text(at(object, "runtime", "applied", "text")))
+			return nil
+		},
+	}
+}
+
+func enginesOf(object client.Object, now time.Time) table {
+	rows := table{{"ENGINE", "ROLE", "STATE", "SINCE", "CONNECTIONS", "UP"}}
+	for _, engine := range listAt(object, "runtime", "service_engine") {
+		share := text(at(engine, "connections_percent"))
+		if share != "" {
+			share += " %"
+		}
+		up := "yes"
+		if at(engine, "oper_status", "state") != "OPER_UP" {
+			up = "no"
+		}
+		rows = append(rows, []string{text(at(engine, "name")), text(at(engine, "role")), text(at(engine, "state")),
+			age(text(at(engine, "since")), now), dash(share), up})
+	}
+	return rows
+}
+
+// eventsCommand shows what the controller remembers.
+func eventsCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "events", Short: "List what happened to engines and virtual services lately, newest first", Args: arguments(),
+	}
+	most := command.Flags().Int("most", 50, "how many")
+	output := addOutput(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		session, err := openSession()
+		if err != nil {
+			return err
+		}
+		found, err := happened(command.Context(), session, *most)
+		if err != nil {
+			return err
+		}
+		if *output == asJSON {
+			return printJSON(os.Stdout, found)
+		}
+		rows := table{{"TIME", "EVENT", "OBJECT", "WHAT"}}
+		for _, event := range found {
+			rows = append(rows, []string{text(event["report_timestamp"]), text(event["event_id"]), text(event["obj_name"]), text(event["event_description"])})
+		}
+		return rows.print(os.Stdout)
+	}
+	return command
+}
+
+func happened(ctx context.Context, session *client.Session, most int) ([]client.Object, error) {
+	var page struct {
+		Results []client.Object `json:"results"`
+	}
+	err := session.Get(ctx, fmt.Sprintf("analytics/logs?type=2&page_size=%d", most), &page)
+	return page.Results, err
+}

@@ -1,0 +1,34 @@
+package admit
+
+import (
+	"context"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// Act admits something that is done with an object and is no change of it. do runs in the transaction, and may run more
+// than once.
+func (g *Gate) Act(ctx context.Context, w Write, id, action string, do func(tx *store.Tx, object *store.Record) error) error {
+	err := w.mayWrite(action)
+	if err == nil {
+		err = g.store.Update(ctx, func(tx *store.Tx) error {
+			object, err := Find(tx.View(), w.Tenant, w.Kind, id)
+			if err != nil {
+				return err
+			}
+			return do(tx, object)
+		})
+	}
+	g.Audit.note(w, action, id, err)
+	return err
+}
+
+// Lookup finds the object that a reference in a request names, as the tenant sees it.
+func Lookup(view *store.View, tenant Tenant, kind, reference string) (*store.Record, error) {
+	target, err := schema.ParseRef(kind, reference)
+	if err != nil {
+		return nil, err
+	}
+	return lookUp(view, target, tenant.UUID)
+}

@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// assignmentKind is the kind under which the store keeps what is decided about each virtual service, beside the objects
+// that it is decided upon. That gives it a place in the order of revisions, by which Plans are numbered: a Plan follows
+// from one view, and a controller that starts finds the view that the last one left. Operators see no such kind.
+const assignmentKind = "assignment"
+
+// assignmentsMax are written in one transaction.
+const assignmentsMax = 1000
+
+func assignmentsIn(view *store.View) (map[string]place.Assignment, error) {
+	records := view.List(assignmentKind)
+	all := make(map[string]place.Assignment, len(records))
+	for _, record := range records {
+		assignment, err := assignmentOf(record)
+		if err != nil {
+			return nil, err
+		}
+		all[record.UUID] = assignment
+	}
+	return all, nil
+}
+
+func assignmentOf(record *store.Record) (assignment place.Assignment, err error) {
+	body, err := json.Marshal(record.Object)
+	if err == nil {
+		err = json.Unmarshal(body, &assignment)
+	}
+	if err != nil {
+		err = fmt.Errorf("assignment of virtual service %s cannot be read: %w", record.UUID, err)
+	}
+	return assignment, err
+}
+
+func recordOf(assignment place.Assignment) (*store.Record, error) {
+	body, err := json.Marshal(assignment)
+	if err != nil {
+		return nil, err
+	}
+	object, err := schema.Parse(assignmentKind, body)
+	if err != nil {
+		return nil, err
+	}
+	return &store.Record{Kind: assignmentKind, UUID: assignment.VirtualService, Name: assignment.VirtualService, Object: object}, nil
+}
+
+// settle writes what a decision changes. What an operator ordered meanwhile stands: the next decision takes it up.
+func settle(ctx context.Context, objects *store.Store, base *store.View, changed []place.Assignment, gone []string) error {
+	for len(changed)+len(gone) > 0 {
+		some := changed[:min(len(changed), assignmentsMax)]
+		rest := gone[:min(len(gone), assignmentsMax)]
+		changed, gone = changed[len(some):], gone[len(rest):]
+		err := objects.Update(ctx, func(tx *store.Tx) error {
+			for _, assignment := range some {
+				if !isAsIn(base, tx.View(), assignment.VirtualService) {
+					continue
+				}
+				record, err := recordOf(assignment)
+				if err != nil {
+					return err
+				}
+				tx.Put(record)
+			}
+			for _, uuid := range rest {
+				tx.Delete(assignmentKind, uuid)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isAsIn(base, now *store.View, uuid string) bool {
+	was, _ := base.Get(assignmentKind, uuid)
+	is, _ := now.Get(assignmentKind, uuid)
+	return was == is
+}

@@ -1,0 +1,65 @@
+// Package events keeps the newest things that happened to objects, for operators to read: which engine came and went,
+// which virtual service moved and why. place and fleet tell what happened, rest shows it. It is a memory, not a record:
+// the oldest goes first, and a restart begins an empty one; the controller's log has them all.
+package events
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// entriesMax are kept; the oldest goes first.
+const entriesMax = 10_000
+
+// Entry is one thing that happened, named as in Avi's event records.
+type Entry struct {
+	Time    time.Time `json:"report_timestamp"`
+	ID      string    `json:"event_id"` // VS_SCALEOUT_COMPLETE
+	Kind    string    `json:"obj_type"` // VIRTUALSERVICE
+	UUID    string    `json:"obj_uuid"`
+	Name    string    `json:"obj_name"`
+	Tenant  string    `json:"tenant"` // uuid
+	Message string    `json:"event_description"`
+	Related []string  `json:"related_uuids"`
+}
+
+// Log is the entries. It is safe for concurrent use.
+type Log struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu      sync.Mutex
+	entries []Entry
+	next    int // where the oldest is, once entries is full
+}
+
+// New is empty.
+func New(log *slog.Logger, now func() time.Time) *Log { return &Log{log: log, now: now} }
+
+// Add notes what happened just now.
+func (l *Log) Add(entry Entry) {
+	entry.Time = l.now().UTC()
+	if entry.Related == nil {
+		entry.Related = []string{}
+	}
+	l.log.Info("event", "event", entry.ID, "kind", entry.Kind, "object", entry.Name, "message", entry.Message)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.entries) < entriesMax {
+		l.entries = append(l.entries, entry)
+		return
+	}
+	l.entries[l.next] = entry
+	l.next = (l.next + 1) % entriesMax
+}
+
+// Entries are those kept, newest first.
+func (l *Log) Entries() []Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := append(slices.Clone(l.entries[l.next:]), l.entries[:l.next]...)
+	slices.Reverse(all)
+	return all
+}

@@ -1,0 +1,148 @@
+package fleet
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// scaleOf says on how many engines a virtual service shall be and is, and what is under way.
+func scaleOf(vs *model.VirtualService, assignment place.Assignment) schema.Object {
+	scale := schema.Object{
+		"num_se_requested": int64(0), "num_se_assigned": int64(0),
+		"scaleout_in_progress": false, "scalein_in_progress": false, "migrate_in_progress": false,
+	}
+	if vs.Group != nil && vs.Enabled && vs.TrafficEnabled {
+		scale["num_se_requested"] = int64(place.Wanted(vs, assignment))
+	}
+	assigned := int64(0)
+	for _, seat := range assignment.Seats {
+		switch seat.State {
+		case place.Draining, place.Standby:
+		default:
+			assigned++
+		}
+		if doing := underWay(seat); doing != "" {
+			scale[doing] = true
+		}
+	}
+	scale["num_se_assigned"] = assigned
+	return scale
+}
+
+// underWay names what a seat shows to be in progress; empty: nothing.
+func underWay(seat place.Seat) string {
+	comes, goes := seat.State == place.Starting, seat.State == place.Leaving || seat.State == place.Draining
+	switch {
+	case !comes && !goes:
+		return ""
+	case seat.Cause == place.Migrate, seat.Cause == place.Disabled, seat.Cause == place.Switchover:
+		return "migrate_in_progress"
+	case comes:
+		return "scaleout_in_progress"
+	default:
+		return "scalein_in_progress"
+	}
+}
+
+// serviceEngines lists the engines of a virtual service in the shape of Avi's inventory.
+func (f *Fleet) serviceEngines(uuid string, assignment place.Assignment) []any {
+	list := []any{}
+	shares := f.connectionShares(uuid, assignment)
+	for i, seat := range assignment.Seats {
+		engine := f.engines[seat.Engine]
+		status := operStatus("OPER_UP")
+		if engine == nil || !engine.works() || !engine.serves(uuid) && seat.State != place.Standby {
+			status = operStatus("OPER_DOWN", engine.whyNot(uuid))
+		}
+		primary, standby := i == 0 && seat.State != place.Standby, seat.State == place.Standby
+		shown := schema.Object{
+			"name": f.name(seat.Engine), "uuid": seat.Engine, "url": schema.RefPath(engineKind, seat.Engine),
+			"se_ref":  schema.RefPath(engineKind, seat.Engine),
+			"primary": primary, "standby": standby, "is_primary": primary, "is_standby": standby, "sec_idx": int64(i),
+			"role": role(primary, standby), "state": strings.ToLower(string(seat.State)), "cause": string(seat.Cause),
+			"since":     seat.Since.UTC().Format(time.RFC3339),
+			"connected": engine != nil && engine.connected, "active_on_se": status["state"] == "OPER_UP" && !standby,
+			"applied": engine != nil && engine.hasApplied(uuid), "oper_status": status,
+			"advertised":           engine != nil && engine.announces(uuid),
+			"scaleout_in_progress": underWay(seat) == "scaleout_in_progress",
+			"scalein_in_progress":  underWay(seat) == "scalein_in_progress",
+			"migrate_in_progress":  underWay(seat) == "migrate_in_progress",
+		}
+		if share, known := shares[seat.Engine]; known {
+			shown["connections_percent"] = share
+		}
+		list = append(list, shown)
+	}
+	return list
+}
+
+func role(primary, standby bool) string {
+	switch {
+	case standby:
+		return "standby"
+	case primary:
+		return "primary"
+	default:
+		return "secondary"
+	}
+}
+
+// connectionShares is which part of the new connections came to each engine between the last two samples, in percent; of
+// all connections so far where none was new.
+func (f *Fleet) connectionShares(uuid string, assignment place.Assignment) map[string]int64 {
+	recent, total := map[string]uint64{}, map[string]uint64{}
+	var recentSum, totalSum uint64
+	for _, seat := range assignment.Seats {
+		engine := f.engines[seat.Engine]
+		if engine == nil || engine.sample.service(uuid) == nil {
+			continue
+		}
+		now, then := engine.sample.service(uuid).GetConnectionsTotal(), engine.earlier.service(uuid).GetConnectionsTotal()
+		total[seat.Engine], recent[seat.Engine] = now, now-min(then, now)
+		totalSum, recentSum = totalSum+now, recentSum+recent[seat.Engine]
+	}
+	counts, sum := recent, recentSum
+	if sum == 0 {
+		counts, sum = total, totalSum
+	}
+	shares := map[string]int64{}
+	for uuid, count := range counts {
+		if sum > 0 {
+			shares[uuid] = int64((200*count + sum) / (2 * sum))
+		}
+	}
+	return shares
+}
+
+type vipViews struct{ runtime, summary []any }
+
+// vips repeats the engines for each address, as Avi does.
+func (f *Fleet) vips(vs *model.VirtualService, assignment place.Assignment, engines []any, percent int64) vipViews {
+	views := vipViews{runtime: []any{}, summary: []any{}}
+	scale := scaleOf(vs, assignment)
+	standby := int64(0)
+	for _, seat := range assignment.Seats {
+		if seat.State == place.Standby {
+			standby++
+		}
+	}
+	status := operStatus("OPER_UP")
+	if percent == 0 {
+		status = operStatus("OPER_DOWN")
+	}
+	for _, vip := range vs.Vips {
+		views.runtime = append(views.runtime, schema.Object{
+			"vip_id": vip.VipID, "se_list": engines, "num_additional_se": int64(0),
+			"requested_resource": schema.Object{"num_se": scale["num_se_requested"], "num_standby_se": standby},
+		})
+		summary := schema.Object{"vip_id": vip.VipID, "oper_status": status, "percent_ses_up": percent, "service_engine": engines}
+		maps.Copy(summary, scale)
+		views.summary = append(views.summary, summary)
+	}
+	return views
+}

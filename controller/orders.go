@@ -1,0 +1,48 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// orders writes down what operators ask of one virtual service; the reconciler carries it out.
+type orders struct {
+	fleet  *fleet.Fleet
+	events *events.Log
+	began  time.Time
+}
+
+// Order accepts an order within a transaction and returns what to tell once that is written. Error: *place.Refusal.
+func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (tell func(), err error) {
+	built, _ := model.Build(tx.View().Revision(), objectsOf(tx.View()))
+	before, err := assignmentsIn(tx.View())
+	if err != nil {
+		return nil, err
+	}
+	in := place.Input{Model: built, Engines: o.fleet.Facts(), Before: before, Began: o.began, Now: time.Now().UTC()}
+	for _, vs := range built.VirtualServices {
+		if vs.UUID != virtualServiceUUID {
+			continue
+		}
+		assignment, happened, err := order.Accept(in, vs)
+		if err != nil {
+			return nil, err
+		}
+		record, err := recordOf(assignment)
+		if err != nil {
+			return nil, err
+		}
+		tx.Put(record)
+		return func() {
+			for _, event := range happened {
+				o.events.Add(entryOf(event))
+			}
+		}, nil
+	}
+	return nil, &place.Refusal{Problem: "the virtual service cannot be read: see its warnings"}
+}

@@ -1,0 +1,143 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// choose finds the best engine for one more seat; nil, and why there is none.
+func (s *service) choose() (*model.Engine, string) {
+	var candidates []*model.Engine
+	for _, engine := range s.group.Engines {
+		if s.objection(engine) == "" {
+			candidates = append(candidates, engine)
+		}
+	}
+	if len(candidates) == 0 {
+		return nil, s.whyNone()
+	}
+	return slices.MinFunc(candidates, s.compare), ""
+}
+
+// objection is why an engine cannot take a seat; empty: it can.
+func (s *service) objection(engine *model.Engine) string {
+	seat := s.a.seat(engine.UUID)
+	idle := s.load[engine.UUID] == 0
+	switch {
+	case seat != nil && seat.State != Draining && seat.State != Standby:
+		return "has it"
+	case engine.EnableState != "SE_STATE_ENABLED":
+		return "is not enabled"
+	case !s.up(engine.UUID):
+		return "is not up"
+	case s.shuns(engine.UUID):
+		return "failed to start it a while ago"
+	case s.load[engine.UUID] >= int(s.group.MaxVSPerSE) && (seat == nil || seat.State == Draining):
+		return fmt.Sprintf("has %d virtual services, which is max_vs_per_se", s.load[engine.UUID])
+	case idle && s.inUse() >= int(s.group.MaxSE):
+		return fmt.Sprintf("would be more than max_se, which is %d", s.group.MaxSE)
+	}
+	return ""
+}
+
+func (s *service) shuns(engine string) bool {
+	return slices.ContainsFunc(s.a.Shunned, func(shun Shun) bool { return shun.Engine == engine })
+}
+
+// inUse counts the engines of the group that serve anything.
+func (s *service) inUse() int {
+	count := 0
+	for _, engine := range s.group.Engines {
+		if s.load[engine.UUID] > 0 {
+			count++
+		}
+	}
+	return count
+}
+
+// whyNone tells what is in the way, each thing once.
+func (s *service) whyNone() string {
+	var reasons []string
+	for _, engine := range s.group.Engines {
+		if why := s.objection(engine); why != "has it" {
+			reasons = append(reasons, fmt.Sprintf("%s %s", engine.Name, why))
+		}
+	}
+	if len(reasons) == 0 {
+		return fmt.Sprintf("group %s has no engine left: let one join", s.group.Name)
+	}
+	const listed = 3
+	if more := len(reasons) - listed; more > 0 {
+		reasons = append(reasons[:listed], fmt.Sprintf("and %d more cannot take it", more))
+	}
+	return strings.Join(reasons, ", ")
+}
+
+// compare ranks two engines that could take a seat, the better first: one that stands by or is only just being drained,
+// one on a host and in a zone of its own, then by the group's algorithm. The name decides last, so that it is the same
+// every time.
+func (s *service) compare(a, b *model.Engine) int {
+	by := func(measure func(*model.Engine) int) int { return cmp.Compare(measure(a), measure(b)) }
+	return cmp.Or(
+		by(s.notYetStandby),
+		by(s.onSameHost),
+		by(s.notYetThere),
+		by(s.inSameZone),
+		by(s.crowding),
+		cmp.Compare(s.in.Engines[a.UUID].CPUPercent, s.in.Engines[b.UUID].CPUPercent),
+		strings.Compare(a.Name, b.Name),
+		strings.Compare(a.UUID, b.UUID),
+	)
+}
+
+func (s *service) notYetStandby(engine *model.Engine) int {
+	if seat := s.a.seat(engine.UUID); seat != nil && seat.State == Standby {
+		return 0
+	}
+	return 1
+}
+
+func (s *service) notYetThere(engine *model.Engine) int {
+	if s.a.seat(engine.UUID) != nil {
+		return 0
+	}
+	return 1
+}
+
+func (s *service) onSameHost(engine *model.Engine) int {
+	host := s.in.Engines[engine.UUID].Host
+	if !s.group.VSHostRedundancy || host == "" {
+		return 0
+	}
+	return s.neighbours(func(other *model.Engine) bool { return s.in.Engines[other.UUID].Host == host })
+}
+
+func (s *service) inSameZone(engine *model.Engine) int {
+	if engine.AvailabilityZone == "" {
+		return 0
+	}
+	return s.neighbours(func(other *model.Engine) bool { return other.AvailabilityZone == engine.AvailabilityZone })
+}
+
+// neighbours counts the engines with a seat that is to stay.
+func (s *service) neighbours(near func(*model.Engine) bool) int {
+	count := 0
+	for _, seat := range s.a.Seats {
+		if (seat.counts() || seat.State == Standby) && near(s.engines[seat.Engine]) {
+			count++
+		}
+	}
+	return count
+}
+
+// crowding: compact placement fills one engine before the next, distributed placement goes where there is least.
+func (s *service) crowding(engine *model.Engine) int {
+	if s.group.PlacementAlgorithm == "PLACEMENT_ALGO_DISTRIBUTED" || s.group.HAMode == legacyMode && s.group.DistributeStandby {
+		return s.load[engine.UUID]
+	}
+	return -s.load[engine.UUID]
+}

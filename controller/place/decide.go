@@ -1,0 +1,167 @@
+// Package place decides which engines serve which virtual service: a pure function of the model, of what is known of the
+// engines, and of what was decided before, the stage between model and plan. Who serves keeps serving; nobody stops
+// before enough others do.
+//
+// decide.go is the whole; service.go takes one virtual service a step further; choose.go finds an engine for it; order.go
+// is what operators ask for; need.go says what a group lacks. assignment.go is what is remembered, placement.go how
+// others read it. Nothing here starts an engine or knows how a duty is carried out.
+package place
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/controller/model"
+)
+
+const (
+	// lostAfter is how long an engine may be away before others take over what it served; aggressive detection halves it.
+	lostAfter           = 9 * time.Second
+	lostAfterAggressive = 5 * time.Second
+	// unheardFor is the same for an engine that this controller has not heard of yet, from when it began.
+	unheardFor = 30 * time.Second
+	// shunFor is how long an engine that failed to start a virtual service is not tried again.
+	shunFor = 5 * time.Minute
+)
+
+// Input is all that is decided upon.
+type Input struct {
+	Model   *model.Model
+	Engines map[string]Engine     // by uuid; of one that is missing this controller has not heard yet
+	Before  map[string]Assignment // by virtual service uuid
+	Began   time.Time             // when this controller did
+	Now     time.Time
+}
+
+// Engine is what is known of an engine at the time.
+type Engine struct {
+	Up         bool      // it is connected, and its data plane runs
+	Since      time.Time // of Up
+	Refuses    string    // why it does not take the Plan that it shall have; empty: it takes it
+	Host       string    // that it runs on; empty: not known
+	CPUPercent float64
+	Holds      map[string]Holding // by virtual service uuid
+}
+
+// Holding is what an engine has said of one virtual service.
+type Holding struct {
+	Due     bool      // it is in the Plan that the engine shall have
+	Current bool      // and as it is in there, the engine has it
+	Duty    Duty      // by the Plan that it acknowledged last
+	Since   time.Time // of Duty
+	Idle    bool      // no client has been connected for a while
+	Led     bool      // routes lead clients there, or it needs none
+}
+
+// Decision is what follows.
+type Decision struct {
+	Assignments map[string]Assignment // by virtual service uuid
+	Events      []Event
+	Needs       []Need     // one for each group, in the order of the model
+	Unplaced    []Unplaced // what has fewer engines than it shall have
+	Again       time.Time  // decide again then, though nothing happens; zero: no need
+}
+
+// Event is something that operators may want to know.
+type Event struct {
+	ID             string // Avi's name: VS_SCALEOUT_COMPLETE
+	VirtualService *model.VirtualService
+	Engine         string // uuid
+	Message        string
+}
+
+// Unplaced is a virtual service that lacks engines.
+type Unplaced struct {
+	VirtualService string // uuid
+	Wanted, Placed int
+	Why            string
+}
+
+// Decide takes every virtual service one step further.
+func Decide(in Input) Decision {
+	d := newDecider(in)
+	for _, vs := range in.Model.VirtualServices {
+		d.out.Assignments[vs.UUID] = d.service(vs).step()
+	}
+	d.out.Needs = d.needs()
+	return d.out
+}
+
+// decider is a decision in the making.
+type decider struct {
+	in      Input
+	out     Decision
+	engines map[string]*model.Engine
+	load    map[string]int // seats of each engine that are there to stay
+}
+
+func newDecider(in Input) *decider {
+	d := &decider{
+		in: in, out: Decision{Assignments: map[string]Assignment{}},
+		engines: map[string]*model.Engine{}, load: map[string]int{},
+	}
+	for _, engine := range in.Model.Engines {
+		d.engines[engine.UUID] = engine
+	}
+	for _, vs := range in.Model.VirtualServices {
+		for _, seat := range in.Before[vs.UUID].Seats {
+			if seat.State != Draining {
+				d.load[seat.Engine]++
+			}
+		}
+	}
+	return d
+}
+
+// again asks to be called at a time.
+func (d *decider) again(at time.Time) {
+	if at.After(d.in.Now) && (d.out.Again.IsZero() || at.Before(d.out.Again)) {
+		d.out.Again = at
+	}
+}
+
+func (d *decider) up(engine string) bool { return d.in.Engines[engine].Up }
+
+// lost tells whether an engine has been away for so long that others take over.
+func (d *decider) lost(engine string) bool {
+	state, known := d.in.Engines[engine]
+	if state.Up {
+		return false
+	}
+	since, patience := state.Since, lostAfter
+	object := d.engines[engine]
+	switch {
+	case !known:
+		since, patience = d.in.Began, unheardFor
+	case object != nil && object.Group != nil && object.Group.AggressiveDetection:
+		patience = lostAfterAggressive
+	}
+	end := since.Add(patience)
+	d.again(end)
+	return !end.After(d.in.Now)
+}
+
+func (d *decider) name(engine string) string {
+	if object := d.engines[engine]; object != nil {
+		return object.Name
+	}
+	return engine
+}
+
+// Changed are the assignments that are not as before, and the virtual services that have none any more.
+func (d Decision) Changed(before map[string]Assignment) (changed []Assignment, gone []string) {
+	for _, uuid := range slices.Sorted(maps.Keys(d.Assignments)) {
+		if was, known := before[uuid]; !known || !was.Equal(d.Assignments[uuid]) {
+			changed = append(changed, d.Assignments[uuid])
+		}
+	}
+	for uuid := range before {
+		if _, kept := d.Assignments[uuid]; !kept {
+			gone = append(gone, uuid)
+		}
+	}
+	slices.SortFunc(gone, strings.Compare)
+	return changed, gone
+}

@@ -1,0 +1,67 @@
+package place
+
+import (
+	"slices"
+
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// Need is how many engines a group shall have and what it has. Who starts engines closes the gap; who stops them takes
+// the idle ones.
+type Need struct {
+	Group  string // uuid
+	Wanted int
+	Have   int      // enabled and up
+	Idle   []string // uuids of engines with nothing on them, beyond Wanted
+}
+
+func (d *decider) needs() []Need {
+	var needs []Need
+	for _, group := range d.in.Model.Groups {
+		need := Need{Group: group.UUID, Wanted: d.enginesWanted(group)}
+		for _, engine := range group.Engines {
+			if engine.EnableState == "SE_STATE_ENABLED" && d.up(engine.UUID) {
+				need.Have++
+			}
+		}
+		need.Idle = d.idle(group, need.Have-need.Wanted)
+		needs = append(needs, need)
+	}
+	return needs
+}
+
+// enginesWanted: as many as hold all seats and the widest virtual service, and with N+M so many more that may fail.
+func (d *decider) enginesWanted(group *model.Group) int {
+	seats, widest := 0, 0
+	for _, vs := range group.VirtualServices {
+		if vs.Enabled && vs.TrafficEnabled {
+			wanted := Wanted(vs, d.out.Assignments[vs.UUID])
+			if group.HAMode == legacyMode {
+				wanted++
+			}
+			seats, widest = seats+wanted, max(widest, wanted)
+		}
+	}
+	perEngine := max(int(group.MaxVSPerSE), 1)
+	wanted := max((seats+perEngine-1)/perEngine, widest)
+	if group.HAMode == "HA_MODE_SHARED" && wanted > 0 {
+		wanted += int(group.BufferSE)
+	}
+	return min(max(wanted, int(group.MinSE)), int(group.MaxSE))
+}
+
+func (d *decider) idle(group *model.Group, surplus int) []string {
+	seated := map[string]bool{}
+	for _, a := range d.out.Assignments {
+		for _, seat := range a.Seats {
+			seated[seat.Engine] = true
+		}
+	}
+	var idle []string
+	for _, engine := range slices.Backward(group.Engines) {
+		if len(idle) < surplus && !seated[engine.UUID] && d.up(engine.UUID) {
+			idle = append(idle, engine.UUID)
+		}
+	}
+	return idle
+}

@@ -1,0 +1,183 @@
+package place
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// Order is what an operator asks of one virtual service. Engines are uuids; empty: whichever fits.
+type Order struct {
+	Verb    Verb
+	To      string
+	From    string
+	Primary bool // scale in the primary's engine
+}
+
+// Verb says what an order does.
+type Verb string
+
+const (
+	DoScaleOut   Verb = "scaleout"
+	DoScaleIn    Verb = "scalein"
+	DoMigrate    Verb = "migrate"
+	DoSwitchover Verb = "switchover"
+)
+
+// Refusal says which field of an order cannot be had, and what to do.
+type Refusal struct{ Field, Problem string }
+
+func (r *Refusal) Error() string {
+	if r.Field == "" {
+		return r.Problem
+	}
+	return r.Field + ": " + r.Problem
+}
+
+// Accept turns an order into the assignment from which the next decision carries it out. Error: *Refusal.
+func (o Order) Accept(in Input, vs *model.VirtualService) (Assignment, []Event, error) {
+	s := newDecider(in).service(vs)
+	if s.group == nil || !vs.Enabled || !vs.TrafficEnabled {
+		return s.a, nil, &Refusal{"enabled", fmt.Sprintf("virtual service %s takes no traffic: enable it first", vs.Name)}
+	}
+	var err error
+	switch o.Verb {
+	case DoScaleOut:
+		err = s.scaleOut(o)
+	case DoScaleIn:
+		err = s.scaleIn(o)
+	case DoMigrate:
+		err = s.migrate(o)
+	case DoSwitchover:
+		err = s.switchover(o)
+	}
+	return s.a, s.out.Events, err
+}
+
+func (s *service) scaleOut(o Order) error {
+	_, most := Limits(s.group)
+	if s.wanted() >= most {
+		return &Refusal{"", fmt.Sprintf("group %s lets %s have no more engines than %d: raise its max_scaleout_per_vs", s.group.Name, s.vs.Name, most)}
+	}
+	if o.To != "" {
+		if err := s.takeOn(o.To, ScaleOut); err != nil {
+			return err
+		}
+	}
+	s.a.Requested = s.wanted() + 1
+	return nil
+}
+
+func (s *service) scaleIn(o Order) error {
+	least, _ := Limits(s.group)
+	if s.wanted() <= least {
+		return &Refusal{"", fmt.Sprintf("group %s wants %s to have no fewer engines than %d: lower its min_scaleout_per_vs", s.group.Name, s.vs.Name, least)}
+	}
+	if from := o.From; from != "" || o.Primary || len(s.counting()) >= s.wanted() {
+		if err := s.send(s.leaver(o), ScaleIn); err != nil {
+			return err
+		}
+	}
+	s.a.Requested = s.wanted() - 1
+	return nil
+}
+
+// leaver is the seat that a scale-in takes: the one named, or the last in rank.
+func (s *service) leaver(o Order) string {
+	counting := s.counting()
+	switch {
+	case o.From != "":
+		return o.From
+	case len(counting) == 0:
+		return ""
+	case o.Primary:
+		return counting[0].Engine
+	default:
+		return counting[len(counting)-1].Engine
+	}
+}
+
+func (s *service) migrate(o Order) error {
+	from := o.From
+	if counting := s.counting(); from == "" {
+		if len(counting) != 1 {
+			return &Refusal{"from_se_ref", fmt.Sprintf("%s is on %d engines: say from which one to move it", s.vs.Name, len(counting))}
+		}
+		from = counting[0].Engine
+	}
+	if err := s.send(from, Migrate); err != nil {
+		return err
+	}
+	if o.To != "" {
+		return s.takeOn(o.To, Migrate)
+	}
+	if engine, why := s.choose(); engine == nil {
+		return &Refusal{"to_se_ref", fmt.Sprintf("no engine can take %s: %s", s.vs.Name, why)}
+	}
+	return nil
+}
+
+// switchover: of active and standby, the active one goes and the standby takes its place; where several serve, another
+// becomes the primary.
+func (s *service) switchover(o Order) error {
+	counting := s.counting()
+	if len(counting) == 0 {
+		return &Refusal{"", fmt.Sprintf("%s is on no engine yet", s.vs.Name)}
+	}
+	if s.group.HAMode == legacyMode {
+		for _, seat := range s.a.Seats {
+			if seat.State == Standby && s.up(seat.Engine) {
+				return s.send(counting[0].Engine, Switchover)
+			}
+		}
+		return &Refusal{"", fmt.Sprintf("%s has no standby that is up", s.vs.Name)}
+	}
+	return s.promote(o.To)
+}
+
+// promote makes an engine that serves the primary.
+func (s *service) promote(to string) error {
+	for i, seat := range s.a.Seats {
+		if i > 0 && seat.State == Serving && s.up(seat.Engine) && (to == "" || to == seat.Engine) {
+			s.lead(i)
+			return nil
+		}
+	}
+	if to != "" {
+		return &Refusal{"to_se_ref", fmt.Sprintf("%s does not serve %s as a secondary", s.name(to), s.vs.Name)}
+	}
+	return &Refusal{"", fmt.Sprintf("no other engine serves %s", s.vs.Name)}
+}
+
+func (s *service) counting() []Seat {
+	var counting []Seat
+	for _, seat := range s.a.Seats {
+		if seat.counts() {
+			counting = append(counting, seat)
+		}
+	}
+	return counting
+}
+
+// takeOn gives a seat on the engine that an operator chose.
+func (s *service) takeOn(to string, cause Cause) error {
+	engine := s.engines[to]
+	if engine == nil || engine.Group != s.group {
+		return &Refusal{"to_se_ref", fmt.Sprintf("%s is not in group %s", s.name(to), s.group.Name)}
+	}
+	if !strings.HasPrefix(s.objection(engine), "failed to start") && s.objection(engine) != "" {
+		return &Refusal{"to_se_ref", fmt.Sprintf("%s %s", engine.Name, s.objection(engine))}
+	}
+	s.take(to, Starting, cause)
+	return nil
+}
+
+// send has a seat leave.
+func (s *service) send(from string, cause Cause) error {
+	if seat := s.a.seat(from); seat == nil || !seat.counts() {
+		return &Refusal{"from_se_ref", fmt.Sprintf("%s does not serve %s", s.name(from), s.vs.Name)}
+	}
+	s.become(from, Leaving, cause)
+	return nil
+}

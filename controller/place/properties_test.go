@@ -1,0 +1,144 @@
+package place
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+// anyStory is a group of engines on some hosts with some virtual services, all of them placed.
+func anyStory(t *testing.T, random *rand.Rand, settings ...string) *story {
+	t.Helper()
+	s := newStory()
+	s.define(t, "group", append([]string{"web"}, settings...))
+	for i := range 2 + random.IntN(8) {
+		s.define(t, "engine", []string{fmt.Sprintf("e%d", i), fmt.Sprintf("host=h%d", random.IntN(4)), fmt.Sprintf("zone=z%d", random.IntN(2))})
+	}
+	for i := range 1 + random.IntN(6) {
+		s.define(t, "service", []string{fmt.Sprintf("s%d", i)})
+	}
+	s.settle()
+	return s
+}
+
+func eachSeed(t *testing.T, check func(t *testing.T, random *rand.Rand)) {
+	for seed := range uint64(200) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { check(t, rand.New(rand.NewPCG(seed, 0))) })
+	}
+}
+
+func TestNoLimitIsEverExceeded(t *testing.T) {
+	eachSeed(t, func(t *testing.T, random *rand.Rand) {
+		perEngine, engines, scale := 1+random.IntN(4), 1+random.IntN(6), 1+random.IntN(4)
+		s := anyStory(t, random, fmt.Sprintf("max_vs_per_se=%d", perEngine), fmt.Sprintf("max_se=%d", engines),
+			fmt.Sprintf("min_scaleout_per_vs=%d", scale), fmt.Sprintf("max_scaleout_per_vs=%d", scale))
+		load := map[string]int{}
+		for _, a := range s.before {
+			if len(a.Seats) > scale {
+				t.Errorf("%v is more than %d", a, scale)
+			}
+			for _, seat := range a.Seats {
+				load[seat.Engine]++
+			}
+		}
+		if len(load) > engines {
+			t.Errorf("%v are more than %d engines", load, engines)
+		}
+		for engine, count := range load {
+			if count > perEngine {
+				t.Errorf("%s has %d, more than %d", engine, count, perEngine)
+			}
+		}
+	})
+}
+
+func TestEnginesOfAVirtualServiceShareAHostOnlyWhenTheyMust(t *testing.T) {
+	eachSeed(t, func(t *testing.T, random *rand.Rand) {
+		scale := 1 + random.IntN(4)
+		s := anyStory(t, random, fmt.Sprintf("min_scaleout_per_vs=%d", scale))
+		hosts := map[string]bool{}
+		for _, engine := range s.engines {
+			hosts[engine.Host] = true
+		}
+		for _, a := range s.before {
+			used := map[string]bool{}
+			for _, seat := range a.Seats {
+				used[s.engines[seat.Engine].Host] = true
+			}
+			if want := min(len(a.Seats), len(hosts)); len(used) != want {
+				t.Errorf("%v is on %d hosts of %d", a, len(used), len(hosts))
+			}
+		}
+	})
+}
+
+func TestWhoServesKeepsServingWhenAnotherFails(t *testing.T) {
+	eachSeed(t, func(t *testing.T, random *rand.Rand) {
+		algorithm := []string{"algo=PACKED", "algo=DISTRIBUTED"}[random.IntN(2)]
+		s := anyStory(t, random, "min_scaleout_per_vs=2", algorithm)
+		before := s.before
+		victim := s.model.Engines[random.IntN(len(s.model.Engines))].UUID
+		s.engine(victim, func(e *Engine) { e.Up, e.Since = false, s.now })
+		s.now = s.now.Add(time.Minute)
+		s.settle()
+		for service, was := range before {
+			now := s.before[service]
+			for _, seat := range was.Seats {
+				if kept := now.seat(seat.Engine); seat.Engine != victim && (kept == nil || kept.State != Serving) {
+					t.Errorf("%s was on %v when %s failed, and is on %v", service, was.Seats, victim, now.Seats)
+				}
+			}
+		}
+	})
+}
+
+func TestSameInputIsDecidedTheSameAndTwiceChangesNothing(t *testing.T) {
+	eachSeed(t, func(t *testing.T, random *rand.Rand) {
+		s := anyStory(t, random, fmt.Sprintf("min_scaleout_per_vs=%d", 1+random.IntN(3)))
+		for _, engine := range s.model.Engines {
+			if random.IntN(3) == 0 {
+				engine.EnableState = []string{"SE_STATE_DISABLED", "SE_STATE_DISABLED_FOR_PLACEMENT"}[random.IntN(2)]
+			}
+		}
+		first := Decide(s.input())
+		if again := Decide(s.input()); !reflect.DeepEqual(first.Assignments, again.Assignments) {
+			t.Fatalf("%v, then %v", first.Assignments, again.Assignments)
+		}
+		s.due(first)
+		s.before = first.Assignments
+		if changed, gone := Decide(s.input()).Changed(s.before); len(changed)+len(gone) > 0 {
+			t.Errorf("decided once more it is %v", changed)
+		}
+	})
+}
+
+func TestScaleOutAndScaleInLeadBackToWhoServedBefore(t *testing.T) {
+	eachSeed(t, func(t *testing.T, random *rand.Rand) {
+		s := anyStory(t, random)
+		vs := s.model.VirtualServices[random.IntN(len(s.model.VirtualServices))]
+		was := s.before[vs.UUID]
+		a, _, err := Order{Verb: DoScaleOut}.Accept(s.input(), vs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.before[vs.UUID] = a
+		s.settle()
+		if now := s.before[vs.UUID]; len(now.Seats) != len(was.Seats)+1 {
+			t.Fatalf("%v, after a scale-out %v", was, now)
+		}
+		if a, _, err = (Order{Verb: DoScaleIn}).Accept(s.input(), vs); err != nil {
+			t.Fatal(err)
+		}
+		s.before[vs.UUID] = a
+		s.settle()
+		if now := s.before[vs.UUID]; len(now.Seats) != 1 || !slices.ContainsFunc(was.Seats, func(seat Seat) bool { return seat.Engine == now.Seats[0].Engine }) {
+			t.Errorf("%v, after a scale-out and a scale-in %v", was, now)
+		}
+		if _, _, err := (Order{Verb: DoScaleIn}).Accept(s.input(), vs); err == nil {
+			t.Error("the last engine may not be taken away")
+		}
+	})
+}

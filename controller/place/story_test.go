@@ -1,0 +1,334 @@
+package place
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+var update = flag.Bool("update", false, "rewrite the stories in testdata with what is decided now")
+
+// A story is a file of events, "> event", each with what is decided upon it below. Words after a name are its settings,
+// by their name in the API.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no stories", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got strings.Builder
+			story := newStory()
+			for _, line := range strings.Split(string(want), "\n") {
+				if event, is := strings.CutPrefix(line, "> "); is {
+					fmt.Fprintf(&got, "> %s\n%s", event, story.tell(t, strings.Fields(event)))
+				} else if strings.HasPrefix(line, "#") || line == "" && got.Len() > 0 && !strings.HasSuffix(got.String(), "\n\n") {
+					fmt.Fprintln(&got, line)
+				}
+			}
+			text := strings.TrimRight(got.String(), "\n") + "\n"
+			if *update {
+				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if text != string(want) {
+				t.Errorf("told otherwise now:\n%s", text)
+			}
+		})
+	}
+}
+
+// story is a fleet made of values: what it is told happens, and then is decided upon until nothing changes.
+type story struct {
+	model   *model.Model
+	engines map[string]Engine
+	before  map[string]Assignment
+	now     time.Time
+	needs   []Need
+	start   time.Time
+}
+
+func newStory() *story {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	return &story{model: &model.Model{}, engines: map[string]Engine{}, before: map[string]Assignment{}, now: start, start: start}
+}
+
+func (s *story) input() Input {
+	return Input{Model: s.model, Engines: s.engines, Before: s.before, Began: s.start, Now: s.now}
+}
+
+// tell lets an event happen and returns what comes of it.
+func (s *story) tell(t *testing.T, words []string) string {
+	t.Helper()
+	verb, args := words[0], words[1:]
+	switch verb {
+	case "group", "engine", "service":
+		s.define(t, verb, args)
+		return ""
+	case "scaleout", "scalein", "migrate", "switchover":
+		return s.order(t, Verb(verb), args)
+	case "serves", "drains", "idle":
+		s.report(t, verb, args)
+	case "unled":
+		s.hold(args[0], args[1], Holding{Due: true, Current: true, Duty: Serve, Since: s.now})
+	case "everybody":
+		return s.settle()
+	case "down", "up", "refuses":
+		s.engine(args[0], func(e *Engine) {
+			e.Up, e.Refuses, e.Since = verb != "down", strings.Join(args[1:], " "), s.now
+		})
+	case "set":
+		s.set(t, args[0], args[1:])
+	case "deleted":
+		s.delete(args[0])
+	case "wait":
+		span, err := time.ParseDuration(args[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.now = s.now.Add(span)
+	case "needs":
+		s.decide()
+		return s.showNeeds()
+	case "restart":
+		s.start, s.engines = s.now, map[string]Engine{}
+	case "decide":
+	default:
+		t.Fatalf("what is %q?", verb)
+	}
+	return s.decide()
+}
+
+func (s *story) define(t *testing.T, what string, args []string) {
+	t.Helper()
+	identity, named := schema.Identity{UUID: args[0]}, schema.Named{Name: args[0]}
+	last := func() *model.Group { return s.model.Groups[len(s.model.Groups)-1] }
+	switch what {
+	case "group":
+		group := &model.Group{ServiceEngineGroup: *schema.Defaults[schema.ServiceEngineGroup]()}
+		group.Identity, group.Named = identity, named
+		s.model.Groups = append(s.model.Groups, group)
+	case "engine":
+		engine := &model.Engine{Group: last()}
+		engine.Identity, engine.Named, engine.EnableState = identity, named, "SE_STATE_ENABLED"
+		s.model.Engines, last().Engines = append(s.model.Engines, engine), append(last().Engines, engine)
+		s.engines[args[0]] = Engine{Up: true, Since: s.now}
+	case "service":
+		vs := &model.VirtualService{Group: last()}
+		vs.Identity, vs.Named, vs.Enabled, vs.TrafficEnabled = identity, named, true, true
+		s.model.VirtualServices, last().VirtualServices = append(s.model.VirtualServices, vs), append(last().VirtualServices, vs)
+	}
+	s.set(t, args[0], args[1:])
+}
+
+func (s *story) set(t *testing.T, name string, settings []string) {
+	t.Helper()
+	for _, setting := range settings {
+		field, value, _ := strings.Cut(setting, "=")
+		number, _ := strconv.ParseUint(value, 10, 32)
+		group, engine, vs := s.group(name), s.object(name), s.service(name)
+		switch {
+		case group != nil && field == "ha_mode":
+			group.HAMode = "HA_MODE_" + value
+		case group != nil && field == "algo":
+			group.PlacementAlgorithm = "PLACEMENT_ALGO_" + value
+		case group != nil && field == "vs_host_redundancy":
+			group.VSHostRedundancy = value == "true"
+		case group != nil:
+			fields := map[string]*uint32{
+				"min_scaleout_per_vs": &group.MinScaleoutPerVS, "max_scaleout_per_vs": &group.MaxScaleoutPerVS,
+				"max_vs_per_se": &group.MaxVSPerSE, "max_se": &group.MaxSE, "min_se": &group.MinSE, "buffer_se": &group.BufferSE,
+			}
+			if fields[field] == nil {
+				t.Fatalf("what is %s of a group?", field)
+			}
+			*fields[field] = uint32(number)
+		case engine != nil && field == "enable_state":
+			engine.EnableState = "SE_STATE_" + value
+		case engine != nil && field == "zone":
+			engine.AvailabilityZone = value
+		case engine != nil && field == "host":
+			s.engine(name, func(e *Engine) { e.Host = value })
+		case engine != nil && field == "cpu":
+			s.engine(name, func(e *Engine) { e.CPUPercent = float64(number) })
+		case vs != nil && field == "enabled":
+			vs.Enabled = value == "true"
+		default:
+			t.Fatalf("what is %s of %s?", field, name)
+		}
+	}
+}
+
+func (s *story) group(name string) *model.Group {
+	return first(s.model.Groups, func(g *model.Group) bool { return g.UUID == name })
+}
+
+func (s *story) object(name string) *model.Engine {
+	return first(s.model.Engines, func(e *model.Engine) bool { return e.UUID == name })
+}
+
+func (s *story) service(name string) *model.VirtualService {
+	return first(s.model.VirtualServices, func(vs *model.VirtualService) bool { return vs.UUID == name })
+}
+
+func first[T any](all []*T, is func(*T) bool) *T {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+func (s *story) engine(name string, change func(*Engine)) {
+	engine := s.engines[name]
+	change(&engine)
+	s.engines[name] = engine
+}
+
+func (s *story) delete(name string) {
+	is := func(e *model.Engine) bool { return e.UUID == name }
+	group := s.object(name).Group
+	s.model.Engines, group.Engines = slices.DeleteFunc(s.model.Engines, is), slices.DeleteFunc(group.Engines, is)
+	delete(s.engines, name)
+}
+
+func (s *story) order(t *testing.T, verb Verb, args []string) string {
+	t.Helper()
+	order := Order{Verb: verb}
+	for _, arg := range args[1:] {
+		name, value, _ := strings.Cut(arg, "=")
+		switch name {
+		case "to":
+			order.To = value
+		case "from":
+			order.From = value
+		case "primary":
+			order.Primary = true
+		}
+	}
+	a, events, err := order.Accept(s.input(), s.service(args[0]))
+	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+		return "  refused: " + refusal.Error() + "\n"
+	}
+	s.before[args[0]] = a
+	return told(events) + s.decide()
+}
+
+// report has an engine say that it does with a virtual service what it shall.
+func (s *story) report(t *testing.T, verb string, args []string) {
+	t.Helper()
+	duties := map[string]Duty{"serves": Serve, "drains": Drain, "idle": Drain}
+	s.hold(args[0], args[1], Holding{Due: true, Current: true, Duty: duties[verb], Since: s.now, Idle: verb == "idle", Led: verb == "serves"})
+}
+
+func (s *story) hold(engine, service string, holding Holding) {
+	s.engine(engine, func(e *Engine) {
+		if e.Holds == nil {
+			e.Holds = map[string]Holding{}
+		}
+		e.Holds[service] = holding
+	})
+}
+
+// settle has all engines do and say what they shall, until nothing changes.
+func (s *story) settle() string {
+	var all strings.Builder
+	for last := "none"; ; {
+		for service, a := range s.before {
+			for _, seat := range a.Seats {
+				if s.engines[seat.Engine].Up {
+					s.hold(seat.Engine, service, Holding{Due: true, Current: true, Duty: seat.Duty(), Since: s.now, Idle: true, Led: seat.Duty() == Serve})
+				}
+			}
+		}
+		news := s.decideOnce()
+		if news+s.show() == last {
+			return all.String() + s.show()
+		}
+		all.WriteString(news)
+		last = news + s.show()
+	}
+}
+
+func (s *story) decide() string { return s.decideOnce() + s.show() }
+
+func (s *story) decideOnce() string {
+	d := Decide(s.input())
+	s.due(d)
+	s.before, s.needs = d.Assignments, d.Needs
+	var out strings.Builder
+	out.WriteString(told(d.Events))
+	for _, lack := range d.Unplaced {
+		fmt.Fprintf(&out, "  %s has %d of %d engines: %s\n", lack.VirtualService, lack.Placed, lack.Wanted, lack.Why)
+	}
+	return out.String()
+}
+
+func told(events []Event) string {
+	var out strings.Builder
+	for _, event := range events {
+		fmt.Fprintf(&out, "  %s %s: %s\n", event.ID, event.VirtualService.Name, event.Message)
+	}
+	return out.String()
+}
+
+// due is what the Plans that follow a decision ask for.
+func (s *story) due(d Decision) {
+	for uuid := range s.engines {
+		for service := range s.engines[uuid].Holds {
+			if a := d.Assignments[service]; a.seat(uuid) == nil {
+				delete(s.engines[uuid].Holds, service)
+			}
+		}
+	}
+	for service, a := range d.Assignments {
+		for _, seat := range a.Seats {
+			if _, heard := s.engines[seat.Engine]; !heard {
+				continue
+			}
+			holding := s.engines[seat.Engine].Holds[service]
+			holding.Due, holding.Current = true, holding.Duty == seat.Duty()
+			s.hold(seat.Engine, service, holding)
+		}
+	}
+}
+
+func (s *story) show() string {
+	var out strings.Builder
+	for _, vs := range s.model.VirtualServices {
+		var seats []string
+		for _, seat := range s.before[vs.UUID].Seats {
+			seats = append(seats, seat.Engine+" "+strings.ToLower(string(seat.State)))
+		}
+		if len(seats) == 0 {
+			seats = []string{"on no engine"}
+		}
+		fmt.Fprintf(&out, "  %s: %s\n", vs.Name, strings.Join(seats, ", "))
+	}
+	return out.String()
+}
+
+func (s *story) showNeeds() string {
+	var out strings.Builder
+	for _, need := range s.needs {
+		fmt.Fprintf(&out, "  group %s shall have %d engines, %d are ready", need.Group, need.Wanted, need.Have)
+		if len(need.Idle) > 0 {
+			fmt.Fprintf(&out, ", %s may go", strings.Join(need.Idle, " and "))
+		}
+		fmt.Fprintln(&out)
+	}
+	return out.String()
+}

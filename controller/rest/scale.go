@@ -1,0 +1,75 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// scaleRequest is the body of Avi's actions on a virtual service; all of it may be left out. All addresses of a virtual
+// service are on the same engines, so vip_id says nothing and is not looked at.
+type scaleRequest struct {
+	ToRef          string `json:"to_se_ref"`
+	FromRef        string `json:"from_se_ref"`
+	ScaleinPrimary bool   `json:"scalein_primary"`
+	ToNew          bool   `json:"to_new_se"`
+	ToHostRef      string `json:"to_host_ref"`
+}
+
+// scale answers "POST /api/virtualservice/<uuid>/<verb>" with the runtime as it is when the order is accepted.
+func scale(verb place.Verb) handler {
+	return func(c *call) error {
+		kind, _ := schema.Lookup(c.path[1])
+		order, err := c.order(verb)
+		if err != nil {
+			return err
+		}
+		var tell func()
+		err = c.api.gate.Act(c.r.Context(), c.write(kind), c.path[2], string(verb), func(tx *store.Tx, vs *store.Record) (err error) {
+			tell, err = c.api.orders.Order(tx, vs.UUID, order)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		tell()
+		return c.reply(http.StatusOK, c.withURLs(c.api.runtime.VirtualService(c.path[2])))
+	}
+}
+
+func (c *call) order(verb place.Verb) (place.Order, error) {
+	order := place.Order{Verb: verb}
+	body, err := c.body()
+	if err != nil || len(body) == 0 {
+		return order, err
+	}
+	var asked scaleRequest
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return order, &schema.FieldError{Kind: string(verb), Problem: "the body is not what this takes: " + err.Error()}
+	}
+	if asked.ToNew || asked.ToHostRef != "" {
+		return order, &schema.FieldError{Kind: string(verb), Field: "to_new_se", Problem: "engines are not started on demand yet: name one with to_se_ref"}
+	}
+	order.Primary = asked.ScaleinPrimary
+	if order.To, err = c.engineNamed(verb, "to_se_ref", asked.ToRef); err != nil {
+		return order, err
+	}
+	order.From, err = c.engineNamed(verb, "from_se_ref", asked.FromRef)
+	return order, err
+}
+
+// engineNamed is the uuid of the engine that a field refers to; empty: it refers to none.
+func (c *call) engineNamed(verb place.Verb, field, reference string) (string, error) {
+	if reference == "" {
+		return "", nil
+	}
+	found, err := admit.Lookup(c.view, c.tenant, "serviceengine", reference)
+	if err != nil {
+		return "", &schema.FieldError{Kind: string(verb), Field: field, Problem: err.Error()}
+	}
+	return found.UUID, nil
+}

@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/topology"
+)
+
+// narrow lets the virtual service be on one engine, which it then is, or on more.
+func (f *fabric) narrow() {
+	f.Helper()
+	f.change("serviceenginegroup", "Default-Group", func(group client.Object) { group["min_scaleout_per_vs"] = 1 })
+	f.untilOn(1)
+}
+
+// order asks for something, and waits until it is done.
+func (f *fabric) order(verb string, engines int) {
+	f.Helper()
+	vs, err := f.controller.Session.ByName(f.ctx, "virtualservice", "web")
+	f.must(err)
+	f.must(f.controller.Session.Post(f.ctx, fmt.Sprintf("virtualservice/%v/%s", vs["uuid"], verb), client.Object{}, nil))
+	f.untilOn(engines)
+}
+
+// untilOn waits until so many engines serve the virtual service and nothing is under way.
+func (f *fabric) untilOn(engines int) {
+	f.Helper()
+	f.eventually(fmt.Sprintf("it is on %d engines", engines), func() error {
+		list := f.seats()
+		for _, engine := range list {
+			if engine["state"] != "serving" {
+				return fmt.Errorf("%v is %v", engine["name"], engine["state"])
+			}
+		}
+		if len(list) != engines {
+			return fmt.Errorf("it is on %d", len(list))
+		}
+		return nil
+	})
+}
+
+// seats are the engines of the virtual service as the API lists them.
+func (f *fabric) seats() (seats []map[string]any) {
+	f.Helper()
+	list, _ := f.runtime("virtualservice", "web")["service_engine"].([]any)
+	for _, each := range list {
+		seat, _ := each.(map[string]any)
+		seats = append(seats, seat)
+	}
+	return seats
+}
+
+func (f *fabric) happened(id string) bool {
+	f.Helper()
+	var logs struct {
+		Results []map[string]any `json:"results"`
+	}
+	f.must(f.controller.Session.Get(f.ctx, "analytics/logs?type=2&virtualservice=web&event_id="+id, &logs))
+	return len(logs.Results) > 0
+}
+
+func TestVirtualServiceScalesFromOneEngineToThreeAndBackUnderLoad(t *testing.T) {
+	f := setUpFabric(t, 3, func(*topology.Topology) {})
+	f.narrow()
+	var meanwhile lab.LoadReport
+	var failed error
+	var loading sync.WaitGroup
+	loading.Go(func() {
+		meanwhile, failed = f.client.Load(f.ctx, "--url", "http://"+anycast+"/", "--connections", "4",
+			"--requests-per-connection", "1", "--rate", "150", "--duration", "30s")
+	})
+	f.order("scaleout", 2)
+	f.order("scaleout", 3)
+	f.untilHops(f.engineNames(3)...)
+	for _, engine := range f.engineNames(3) {
+		if counts := f.spread("http://"+anycast+"/", 300); counts[engine] < 60 {
+			t.Errorf("%s: %v", engine, counts)
+		}
+	}
+	f.order("scalein", 2)
+	f.order("scalein", 1)
+	f.spread("http://"+anycast+"/", 100)
+	for _, id := range []string{"VS_SCALEOUT_COMPLETE", "VS_SCALEIN_COMPLETE", "VS_ADD_SE", "VS_REMOVED_SE"} {
+		if !f.happened(id) {
+			t.Errorf("no event tells of %s", id)
+		}
+	}
+	// A router that hashes anew when its ways change moves connections under way to engines that do not know them: those
+	// that were open at the four changes, and no more.
+	loading.Wait()
+	if failed != nil || meanwhile.Requests < 1000 || meanwhile.ErrorTotal > 4*4 {
+		t.Errorf("while it scaled: %+v, %v", meanwhile, failed)
+	}
+	t.Logf("%d requests while it scaled, %d failed", meanwhile.Requests, meanwhile.ErrorTotal)
+}
+
+func TestDisabledEngineGivesAwayWhatItServesAndAnotherTakesItOver(t *testing.T) {
+	f := setUpFabric(t, 3, func(*topology.Topology) {})
+	f.narrow()
+	was := fmt.Sprint(f.seats()[0]["name"])
+	f.change("serviceengine", was, func(o client.Object) { o["enable_state"] = "SE_STATE_DISABLED" })
+	f.eventually("another engine serves", func() error {
+		if seats := f.seats(); len(seats) != 1 || seats[0]["name"] == was {
+			return errors.New(fmt.Sprint(seats))
+		}
+		return nil
+	})
+	if counts := f.spread("http://"+anycast+"/", 50); counts[was] > 0 {
+		t.Errorf("%s is still asked: %v", was, counts)
+	}
+}
