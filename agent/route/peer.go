@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// pauseAfterResetS is how long after BFD has ended a session the next is tried; the library's own is half a minute.
+	// pauseAfterResetS is how long after a reset the next session is tried; the library's own is half a minute.
 	pauseAfterResetS = 1
 	// microseconds per millisecond, the unit of BFD's timers.
 	perMillisecond = 1000

@@ -44,6 +44,7 @@ type session struct {
 	mute   string     // why the peer cannot be spoken to at all; empty: it can
 	up     bool
 	since  time.Time // of up
+	count  uint32    // how often it was
 }
 
 func newSpeaker(engineUUID func() string, changed func(), log *slog.Logger) *speaker {
@@ -70,8 +71,12 @@ func (s *speaker) configure(router *enginev1.BgpRouter, vips []netip.Addr) error
 	}
 	var failed error
 	for address, peer := range s.peers {
-		if next := wanted[address]; next == nil || !next.same(peer) {
+		next := wanted[address]
+		switch {
+		case next == nil || !next.same(peer):
 			failed = errors.Join(failed, s.remove(address))
+		case s.isSpent(address, peer):
+			failed = errors.Join(failed, s.renew(address, peer))
 		}
 	}
 	for _, address := range slices.SortedFunc(maps.Keys(wanted), netip.Addr.Compare) {
@@ -84,6 +89,20 @@ func (s *speaker) configure(router *enginev1.BgpRouter, vips []netip.Addr) error
 
 func (n *session) same(other *session) bool {
 	return n.local == other.local && proto.Equal(n.config, other.config)
+}
+
+// isSpent tells whether a session has ended that BFD watched. The library's BFD may ask for a reset after the end, which
+// then would hit the next session as soon as it stands, and make the router's BFD silent again, for ever.
+func (s *speaker) isSpent(address netip.Addr, peer *session) bool {
+	return peer.up && peer.config.GetBfd() != nil && s.last(address).state != enginev1.BgpState_BGP_STATE_ESTABLISHED
+}
+
+// renew begins the next session from nothing.
+func (s *speaker) renew(address netip.Addr, peer *session) error {
+	last := s.last(address)
+	err := s.remove(address)
+	s.heard.Store(address, last)
+	return errors.Join(err, s.add(address, &session{config: peer.config, local: peer.local, count: peer.count}))
 }
 
 func (s *speaker) start(router *enginev1.BgpRouter, peers map[netip.Addr]*session) error {

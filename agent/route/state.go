@@ -38,11 +38,16 @@ type heard struct {
 	reason string // that the last session ended; empty: none has, or another stands
 }
 
+func (s *speaker) last(peer netip.Addr) heard {
+	last, _ := s.heard.Load(peer)
+	now, _ := last.(heard)
+	return now
+}
+
 // note hears of each change of a session's state, from a goroutine of the library.
 func (s *speaker) note(event *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
 	peer := event.Peer.State
-	last, _ := s.heard.Load(peer.NeighborAddress)
-	now, _ := last.(heard)
+	now := s.last(peer.NeighborAddress)
 	now.state = bgpStates[peer.SessionState]
 	switch {
 	case peer.SessionState == bgp.BGP_FSM_ESTABLISHED:
@@ -99,13 +104,15 @@ func (s *speaker) states() []*enginev1.PeerState {
 
 // describe fills in what the library knows of a session.
 func (s *speaker) describe(into *enginev1.PeerState, found *api.Peer, peer *session) {
-	last, _ := s.heard.Load(netip.MustParseAddr(found.GetConf().GetNeighborAddress()))
-	now, _ := last.(heard)
+	now := s.last(netip.MustParseAddr(found.GetConf().GetNeighborAddress()))
 	into.State = cmp.Or(now.state, enginev1.BgpState_BGP_STATE_IDLE)
-	into.EstablishedCount = found.GetState().GetFlops()
 	if up := established(into); up != peer.up {
 		peer.up, peer.since = up, time.Now()
+		if up {
+			peer.count++
+		}
 	}
+	into.EstablishedCount = peer.count
 	into.SinceUnixMs = uint64(peer.since.UnixMilli())
 	if !peer.up {
 		into.Reason = cmp.Or(now.reason, fmt.Sprintf(
