@@ -1,0 +1,74 @@
+package rest
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"testing"
+
+	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// heard are orders that are written down and no more; nothing can be scaled in.
+type heard struct{ orders []place.Order }
+
+func (h *heard) Order(_ *store.Tx, _ string, order place.Order) (tell func(), err error) {
+	if order.Verb == place.DoScaleIn {
+		return nil, &place.Refusal{Field: "from_se_ref", Problem: "engine-9 does not serve web"}
+	}
+	h.orders = append(h.orders, order)
+	return func() {}, nil
+}
+
+func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
+	h := newHouse(t)
+	orders := &heard{}
+	h.api.orders = orders
+	h.must(h.store.Update(t.Context(), func(tx *store.Tx) error {
+		tx.Put(&store.Record{Kind: "serviceengine", UUID: "se-2", Tenant: "admin", Name: "engine-2",
+			Object: schema.Object{"uuid": "se-2", "name": "engine-2"}})
+		return nil
+	}))
+	c := h.login()
+	path := fmt.Sprintf("/api/virtualservice/%v/", c.virtualService("web", nil)["uuid"])
+	c.want(http.StatusOK, "POST", path+"scaleout", schema.Object{"vip_id": "1", "to_se_ref": "/api/serviceengine?name=engine-2"})
+	c.want(http.StatusOK, "POST", path+"migrate", nil)
+	if want := []place.Order{{Verb: place.DoScaleOut, To: "se-2"}, {Verb: place.DoMigrate}}; fmt.Sprint(orders.orders) != fmt.Sprint(want) {
+		t.Errorf("heard %v, want %v", orders.orders, want)
+	}
+	c.refused(http.StatusBadRequest, "from_se_ref: engine-9 does not serve web", "POST", path+"scalein", nil)
+	c.refused(http.StatusBadRequest, "to_se_ref", "POST", path+"scaleout", schema.Object{"to_se_ref": "/api/serviceengine?name=engine-7"})
+	c.refused(http.StatusBadRequest, "to_new_se", "POST", path+"scaleout", schema.Object{"to_new_se": true})
+	c.want(http.StatusNotFound, "POST", "/api/virtualservice/virtualservice-none/scaleout", nil)
+}
+
+func TestEventsAreListedNewestFirstByObjectAndKind(t *testing.T) {
+	h := newHouse(t)
+	h.api.events = events.New(slog.New(slog.NewTextHandler(io.Discard, nil)), h.clock.now)
+	c := h.login()
+	uuid := fmt.Sprint(c.virtualService("web", nil)["uuid"])
+	for _, id := range []string{"VS_ADD_SE", "VS_SCALEOUT_COMPLETE"} {
+		h.api.events.Add(events.Entry{ID: id, Kind: "VIRTUALSERVICE", UUID: uuid, Name: "web", Tenant: "admin"})
+	}
+	h.api.events.Add(events.Entry{ID: "SE_UP", Kind: "SERVICEENGINE", UUID: "se-1", Tenant: "admin"})
+	h.api.events.Add(events.Entry{ID: "VS_ADD_SE", Kind: "VIRTUALSERVICE", UUID: "vs-of-others", Tenant: "tenant-2"})
+	for query, want := range map[string]string{
+		"":                    "[SE_UP VS_SCALEOUT_COMPLETE VS_ADD_SE]",
+		"&virtualservice=web": "[VS_SCALEOUT_COMPLETE VS_ADD_SE]",
+		"&virtualservice=" + uuid + "&event_id=VS_ADD_SE": "[VS_ADD_SE]",
+		"&page_size=1": "[SE_UP]",
+	} {
+		var ids []string
+		for _, entry := range c.want(http.StatusOK, "GET", "/api/analytics/logs?type=2"+query, nil)["results"].([]any) {
+			ids = append(ids, fmt.Sprint(entry.(map[string]any)["event_id"]))
+		}
+		if fmt.Sprint(ids) != want {
+			t.Errorf("%q: %v, want %s", query, ids, want)
+		}
+	}
+	c.refused(http.StatusBadRequest, "type", "GET", "/api/analytics/logs?type=1", nil)
+}
