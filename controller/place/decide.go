@@ -2,9 +2,10 @@
 // engines, and of what was decided before, the stage between model and plan. Who serves keeps serving; nobody stops
 // before enough others do.
 //
-// decide.go is the whole; service.go takes one virtual service a step further; choose.go finds an engine for it; order.go
-// is what operators ask for; need.go says what a group lacks. assignment.go is what is remembered, placement.go how
-// others read it. Nothing here starts an engine or knows how a duty is carried out.
+// decide.go is the whole; service.go takes one virtual service a step further: hear.go is what engines have said of it,
+// choose.go finds one more, seat.go changes its seats; order.go is what operators ask for; need.go says what a group lacks.
+// assignment.go is what is remembered, placement.go how others read it. Nothing here starts an engine or knows how a duty
+// is carried out.
 package place
 
 import (

@@ -1,9 +1,7 @@
 package place
 
 import (
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/weir-lb/weir/controller/model"
 )
@@ -81,123 +79,6 @@ func Limits(group *model.Group) (least, most int) {
 }
 
 const legacyMode = "HA_MODE_LEGACY_ACTIVE_STANDBY"
-
-// ---- What engines have said
-
-func (s *service) hear() {
-	for _, seat := range slices.Clone(s.a.Seats) {
-		switch seat.State {
-		case Starting:
-			s.hearStarting(seat)
-		case Draining:
-			s.hearDraining(seat)
-		case Leaving:
-			s.hearLeaving(seat)
-		}
-	}
-}
-
-func (s *service) hearStarting(seat Seat) {
-	engine := s.in.Engines[seat.Engine]
-	holding := engine.Holds[s.vs.UUID]
-	deadline := seat.Since.Add(time.Duration(s.group.ScaleoutTimeoutS) * time.Second)
-	switch {
-	case engine.Up && holding.Current && holding.Duty == Serve: // not by a Plan that another is on its way to replace
-		s.become(seat.Engine, Serving, seat.Cause)
-		if seat.Cause == ScaleOut {
-			s.event("VS_SCALEOUT_COMPLETE", seat.Engine, "%s serves it too", s.name(seat.Engine))
-		}
-	case engine.Up && engine.Refuses != "" && holding.Due && s.canDoWithout(seat):
-		s.fail(seat, "refuses it: "+engine.Refuses)
-	case holding.Due && !deadline.After(s.in.Now):
-		s.fail(seat, fmt.Sprintf("did not serve it within %d s", s.group.ScaleoutTimeoutS))
-	default:
-		s.again(deadline)
-	}
-}
-
-// canDoWithout tells whether others serve or could. Otherwise an engine that refuses keeps the seat, and with it what
-// an operator has to see and to change.
-func (s *service) canDoWithout(seat Seat) bool {
-	another, _ := s.choose()
-	return seat.Cause == ScaleOut || seat.Cause == Migrate || another != nil
-}
-
-// fail gives up a seat that does not start, and what an operator wanted with it.
-func (s *service) fail(seat Seat, why string) {
-	s.a.Shunned = append(s.a.Shunned, Shun{Engine: seat.Engine, Until: s.in.Now.Add(shunFor)})
-	s.again(s.in.Now.Add(shunFor))
-	id := "VS_SCALEOUT_FAILED"
-	switch seat.Cause {
-	case ScaleOut:
-		s.a.Requested = s.wanted() - 1
-	case Migrate:
-		id = "VS_MIGRATE_FAILED"
-		s.stay(Migrate)
-	}
-	s.event(id, seat.Engine, "%s %s", s.name(seat.Engine), why)
-	if s.in.Engines[seat.Engine].Refuses != "" {
-		s.a.remove(seat.Engine)
-		s.load[seat.Engine]--
-		return
-	}
-	s.become(seat.Engine, Draining, seat.Cause) // it may hold it already, and not have said so
-}
-
-// stay calls off the leaving of seats.
-func (s *service) stay(cause Cause) {
-	for _, seat := range s.a.Seats {
-		if seat.State == Leaving && seat.Cause == cause {
-			s.become(seat.Engine, Serving, cause)
-		}
-	}
-}
-
-// hearDraining ends a seat when its engine says that nobody is left, or had its time. One that is away says nothing: it
-// may serve somebody, and drains when it is back.
-func (s *service) hearDraining(seat Seat) {
-	engine := s.in.Engines[seat.Engine]
-	holding := engine.Holds[s.vs.UUID]
-	if !engine.Up {
-		return
-	}
-	if !holding.Due {
-		s.drop(seat, "does not have it")
-		return
-	}
-	if !holding.Current || holding.Duty != Drain {
-		return
-	}
-	deadline := holding.Since.Add(time.Duration(s.group.ScaleinTimeoutS) * time.Second)
-	switch {
-	case holding.Idle:
-		s.drop(seat, "has no client left")
-	case !deadline.After(s.in.Now):
-		s.drop(seat, fmt.Sprintf("had %d s for its clients", s.group.ScaleinTimeoutS))
-	default:
-		s.again(deadline)
-	}
-}
-
-// hearLeaving calls off what has lost its reason, or takes too long.
-func (s *service) hearLeaving(seat Seat) {
-	switch seat.Cause {
-	case Disabled:
-		if s.mayKeep(seat.Engine) {
-			s.become(seat.Engine, Serving, New)
-		}
-	case Migrate:
-		deadline := seat.Since.Add(time.Duration(s.group.ScaleoutTimeoutS) * time.Second)
-		if deadline.After(s.in.Now) {
-			s.again(deadline)
-			return
-		}
-		s.become(seat.Engine, Serving, New)
-		s.event("VS_MIGRATE_FAILED", seat.Engine, "no other engine took it within %d s", s.group.ScaleoutTimeoutS)
-	}
-}
-
-// ---- How many
 
 func (s *service) markLeaving() {
 	for _, seat := range s.a.Seats {
@@ -365,61 +246,4 @@ func (s *service) lead(index int) {
 	primary, before := s.a.Seats[index], s.a.Seats[0]
 	s.a.Seats = slices.Insert(slices.Delete(s.a.Seats, index, index+1), 0, primary)
 	s.event("VS_SWITCHOVER", primary.Engine, "%s is the primary after %s", s.name(primary.Engine), s.name(before.Engine))
-}
-
-// ---- Seats
-
-// take gives the virtual service a seat on an engine, or the one that it has there a new state.
-func (s *service) take(engine string, state SeatState, cause Cause) {
-	if s.a.seat(engine) != nil {
-		s.become(engine, state, cause)
-		return
-	}
-	s.a.Seats = append(s.a.Seats, Seat{Engine: engine, State: state, Since: s.in.Now, Cause: cause})
-	s.load[engine]++
-	s.event("VS_ADD_SE", engine, "%s is %s (%s)", s.name(engine), describe(state), cause)
-}
-
-func describe(state SeatState) string {
-	switch state {
-	case Starting:
-		return "to serve it"
-	case Standby:
-		return "to stand by for it"
-	default:
-		return "to let it go"
-	}
-}
-
-func (s *service) become(engine string, state SeatState, cause Cause) {
-	seat := s.a.seat(engine)
-	if seat.State == Draining {
-		s.load[engine]++
-	}
-	if state == Draining {
-		s.load[engine]--
-	}
-	seat.State, seat.Cause, seat.Since = state, cause, s.in.Now
-}
-
-// drop ends a seat.
-func (s *service) drop(seat Seat, why string) {
-	if seat.State != Draining {
-		s.load[seat.Engine]--
-	}
-	s.a.remove(seat.Engine)
-	s.event("VS_REMOVED_SE", seat.Engine, "%s %s (%s)", s.name(seat.Engine), why, seat.Cause)
-	if seat.State != Draining {
-		return
-	}
-	switch seat.Cause {
-	case ScaleIn:
-		s.event("VS_SCALEIN_COMPLETE", seat.Engine, "%s serves it no more", s.name(seat.Engine))
-	case Migrate, Disabled:
-		s.event("VS_MIGRATE_COMPLETE", seat.Engine, "%s serves it no more, others do", s.name(seat.Engine))
-	}
-}
-
-func (s *service) event(id, engine, format string, args ...any) {
-	s.out.Events = append(s.out.Events, Event{ID: id, VirtualService: s.vs, Engine: engine, Message: fmt.Sprintf(format, args...)})
 }

@@ -1,0 +1,120 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+func (s *service) hear() {
+	for _, seat := range slices.Clone(s.a.Seats) {
+		switch seat.State {
+		case Starting:
+			s.hearStarting(seat)
+		case Draining:
+			s.hearDraining(seat)
+		case Leaving:
+			s.hearLeaving(seat)
+		}
+	}
+}
+
+func (s *service) hearStarting(seat Seat) {
+	engine := s.in.Engines[seat.Engine]
+	holding := engine.Holds[s.vs.UUID]
+	deadline := seat.Since.Add(time.Duration(s.group.ScaleoutTimeoutS) * time.Second)
+	switch {
+	case engine.Up && holding.Current && holding.Duty == Serve: // not by a Plan that another is on its way to replace
+		s.become(seat.Engine, Serving, seat.Cause)
+		if seat.Cause == ScaleOut {
+			s.event("VS_SCALEOUT_COMPLETE", seat.Engine, "%s serves it too", s.name(seat.Engine))
+		}
+	case engine.Up && engine.Refuses != "" && holding.Due && s.canDoWithout(seat):
+		s.fail(seat, "refuses it: "+engine.Refuses)
+	case holding.Due && !deadline.After(s.in.Now):
+		s.fail(seat, fmt.Sprintf("did not serve it within %d s", s.group.ScaleoutTimeoutS))
+	default:
+		s.again(deadline)
+	}
+}
+
+// canDoWithout tells whether others serve or could. Otherwise an engine that refuses keeps the seat, and with it what
+// an operator has to see and to change.
+func (s *service) canDoWithout(seat Seat) bool {
+	another, _ := s.choose()
+	return seat.Cause == ScaleOut || seat.Cause == Migrate || another != nil
+}
+
+// fail gives up a seat that does not start, and what an operator wanted with it.
+func (s *service) fail(seat Seat, why string) {
+	s.a.Shunned = append(s.a.Shunned, Shun{Engine: seat.Engine, Until: s.in.Now.Add(shunFor)})
+	s.again(s.in.Now.Add(shunFor))
+	id := "VS_SCALEOUT_FAILED"
+	switch seat.Cause {
+	case ScaleOut:
+		s.a.Requested = s.wanted() - 1
+	case Migrate:
+		id = "VS_MIGRATE_FAILED"
+		s.stay(Migrate)
+	}
+	s.event(id, seat.Engine, "%s %s", s.name(seat.Engine), why)
+	if s.in.Engines[seat.Engine].Refuses != "" {
+		s.a.remove(seat.Engine)
+		s.load[seat.Engine]--
+		return
+	}
+	s.become(seat.Engine, Draining, seat.Cause) // it may hold it already, and not have said so
+}
+
+// stay calls off the leaving of seats.
+func (s *service) stay(cause Cause) {
+	for _, seat := range s.a.Seats {
+		if seat.State == Leaving && seat.Cause == cause {
+			s.become(seat.Engine, Serving, cause)
+		}
+	}
+}
+
+// hearDraining ends a seat when its engine says that nobody is left, or had its time. One that is away says nothing: it
+// may serve somebody, and drains when it is back.
+func (s *service) hearDraining(seat Seat) {
+	engine := s.in.Engines[seat.Engine]
+	holding := engine.Holds[s.vs.UUID]
+	if !engine.Up {
+		return
+	}
+	if !holding.Due {
+		s.drop(seat, "does not have it")
+		return
+	}
+	if !holding.Current || holding.Duty != Drain {
+		return
+	}
+	deadline := holding.Since.Add(time.Duration(s.group.ScaleinTimeoutS) * time.Second)
+	switch {
+	case holding.Idle:
+		s.drop(seat, "has no client left")
+	case !deadline.After(s.in.Now):
+		s.drop(seat, fmt.Sprintf("had %d s for its clients", s.group.ScaleinTimeoutS))
+	default:
+		s.again(deadline)
+	}
+}
+
+// hearLeaving calls off what has lost its reason, or takes too long.
+func (s *service) hearLeaving(seat Seat) {
+	switch seat.Cause {
+	case Disabled:
+		if s.mayKeep(seat.Engine) {
+			s.become(seat.Engine, Serving, New)
+		}
+	case Migrate:
+		deadline := seat.Since.Add(time.Duration(s.group.ScaleoutTimeoutS) * time.Second)
+		if deadline.After(s.in.Now) {
+			s.again(deadline)
+			return
+		}
+		s.become(seat.Engine, Serving, New)
+		s.event("VS_MIGRATE_FAILED", seat.Engine, "no other engine took it within %d s", s.group.ScaleoutTimeoutS)
+	}
+}

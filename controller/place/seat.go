@@ -1,0 +1,58 @@
+package place
+
+import "fmt"
+
+// take gives the virtual service a seat on an engine, or the one that it has there a new state.
+func (s *service) take(engine string, state SeatState, cause Cause) {
+	if s.a.seat(engine) != nil {
+		s.become(engine, state, cause)
+		return
+	}
+	s.a.Seats = append(s.a.Seats, Seat{Engine: engine, State: state, Since: s.in.Now, Cause: cause})
+	s.load[engine]++
+	s.event("VS_ADD_SE", engine, "%s is %s (%s)", s.name(engine), describe(state), cause)
+}
+
+func describe(state SeatState) string {
+	switch state {
+	case Starting:
+		return "to serve it"
+	case Standby:
+		return "to stand by for it"
+	default:
+		return "to let it go"
+	}
+}
+
+func (s *service) become(engine string, state SeatState, cause Cause) {
+	seat := s.a.seat(engine)
+	if seat.State == Draining {
+		s.load[engine]++
+	}
+	if state == Draining {
+		s.load[engine]--
+	}
+	seat.State, seat.Cause, seat.Since = state, cause, s.in.Now
+}
+
+// drop ends a seat.
+func (s *service) drop(seat Seat, why string) {
+	if seat.State != Draining {
+		s.load[seat.Engine]--
+	}
+	s.a.remove(seat.Engine)
+	s.event("VS_REMOVED_SE", seat.Engine, "%s %s (%s)", s.name(seat.Engine), why, seat.Cause)
+	if seat.State != Draining {
+		return
+	}
+	switch seat.Cause {
+	case ScaleIn:
+		s.event("VS_SCALEIN_COMPLETE", seat.Engine, "%s serves it no more", s.name(seat.Engine))
+	case Migrate, Disabled:
+		s.event("VS_MIGRATE_COMPLETE", seat.Engine, "%s serves it no more, others do", s.name(seat.Engine))
+	}
+}
+
+func (s *service) event(id, engine, format string, args ...any) {
+	s.out.Events = append(s.out.Events, Event{ID: id, VirtualService: s.vs, Engine: engine, Message: fmt.Sprintf(format, args...)})
+}
