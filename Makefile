@@ -10,7 +10,7 @@ BIN := bin
 # Debian packages, installed only where missing.
 BUILD_PACKAGES := build-essential protobuf-compiler
 TEST_PACKAGES  := nginx-light libnginx-mod-stream openssl curl python3-venv frr bird2
-DEMO_PACKAGES  := nginx-light
+DEMO_PACKAGES  := nginx-light $(if $(filter 0,$(LAB)),,$(if $(filter 0,$(shell id -u)),frr))
 LAB_PACKAGES   := nginx-light frr bird2 curl
 ICOUNT_PACKAGES := valgrind
 BENCH_PACKAGES := nginx-light libnginx-mod-stream haproxy python3-venv strace
@@ -19,11 +19,11 @@ BENCH_PACKAGES := nginx-light libnginx-mod-stream haproxy python3-venv strace
 help: ## this list
 	@printf 'Weir. Try: make demo\n\n'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nSet ONCE=1 (stop after the load), JSON=1 (one JSON object last) for demo; SEED=n COUNT=n for sim; TARGET=name SECONDS=n for fuzz.\n'
+	@printf '\nSet ONCE=1 (stop after the load), JSON=1 (one JSON object last), LAB=0 (at loopback, as root too) for demo; SEED=n COUNT=n for sim; TARGET=name SECONDS=n for fuzz.\n'
 
 .PHONY: demo
-demo: packages-demo build ## build, then serve the seed's HTTPS virtual service and load it
-	@exec $(BIN)/weir demo $(if $(ONCE),--once) $(if $(JSON),--json)
+demo: packages-demo build ## build, then serve the seed's HTTPS virtual service and load it; as root in a network of its own, with engines that come and go
+	@exec $(BIN)/weir demo $(if $(filter 0,$(LAB)),--loopback) $(if $(ONCE),--once) $(if $(JSON),--json)
 
 .PHONY: test
 test: packages-test build ## set up and run every test

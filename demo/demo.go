@@ -1,6 +1,6 @@
-// Package demo builds the seed's HTTPS virtual service in small, out of real parts: three nginx servers, a controller, an
-// engine and a load generator, each a process of its own. It configures everything through the public REST API, as an
-// operator would, and leaves no process behind.
+// Package demo builds the seed's HTTPS virtual service in small, out of real parts: nginx servers, a controller, engines and
+// a load generator, each a process of its own; for root in a network of namespaces with a router, else at loopback with one
+// engine. It configures everything through the public REST API, as an operator would, and leaves no process behind.
 package demo
 
 import (
@@ -14,14 +14,16 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/network"
 	"github.com/weir-lb/weir/lab/teller"
 )
 
 // Options say how a demo runs.
 type Options struct {
-	Once bool // end after the load instead of serving until ctx ends
-	JSON bool // figures as one JSON object, last on Out; everything else goes to Progress
-	Out  io.Writer
+	Loopback bool // also for root
+	Once     bool // end after the load instead of serving until ctx ends
+	JSON     bool // figures as one JSON object, last on Out; everything else goes to Progress
+	Out      io.Writer
 	// Progress is where the steps are told; Live when it is a terminal, where a line can be told again.
 	Progress io.Writer
 	Live     bool
@@ -31,7 +33,7 @@ type Options struct {
 var ErrFellShort = errors.New("the demo fell short")
 
 // Run plays the demo until it is over or ctx ends.
-func Run(ctx context.Context, options Options) (err error) {
+func Run(ctx context.Context, options Options) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -40,37 +42,31 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err := lab.CheckPrograms(programs); err != nil {
 		return err
 	}
-	place, err := newPlace()
-	if err != nil {
-		return err
+	s := &stage{told: &teller.Teller{Out: options.Progress, Live: options.Live}}
+	if options.Loopback || network.CheckRoot() != nil {
+		return runAtLoopback(ctx, options, programs, s)
 	}
-	l, err := lab.New(place.dir, programs)
-	if err != nil {
-		return errors.Join(err, place.remove())
-	}
-	defer func() { err = cleanUp(err, l, place) }()
-	return play(ctx, options, &stage{lab: l, told: &teller.Teller{Out: options.Progress, Live: options.Live}})
+	return runOnSite(ctx, options, programs, s)
 }
 
-// cleanUp leaves no process, and the logs only where they may tell why something failed.
-func cleanUp(err error, l *lab.Lab, place *place) error {
-	unexpected := err != nil && !errors.Is(err, ErrFellShort) && !errors.Is(err, context.Canceled)
-	if left := l.Stop(); left != nil {
-		err, unexpected = errors.Join(err, left), true
-	}
-	if unexpected {
-		return errors.Join(fmt.Errorf("%w\n(logs are in %s)", err, place.dir), place.keep())
-	}
-	return errors.Join(err, place.remove())
-}
-
-func play(ctx context.Context, options Options, s *stage) error {
-	if err := s.build(ctx); err != nil {
+// act plays what is the same wherever the demo is, once its parts run.
+func (s *stage) act(ctx context.Context, options Options) error {
+	err := s.told.Play(ctx,
+		teller.Step{Doing: "configure the profiles", Do: s.configure},
+		teller.Step{Doing: "create the pool, the VIP and the virtual service", Do: s.create},
+		teller.Step{Doing: "wait until it is served", Do: s.waitServed},
+	)
+	if err != nil {
 		return err
 	}
 	f, err := s.load(ctx)
 	if err != nil {
 		return err
+	}
+	if s.site != nil {
+		if f.Scale, err = s.scale(ctx); err != nil {
+			return err
+		}
 	}
 	if err := report(options, s, f); err != nil {
 		return err
@@ -89,55 +85,13 @@ const serversCount = 3
 
 // stage is the demo while it runs.
 type stage struct {
-	lab        *lab.Lab
 	told       *teller.Teller
+	site       *lab.Site // nil: at loopback
+	client     *lab.Host // the load comes from there
 	servers    []*lab.Nginx
 	controller *lab.Controller
-	engine     *lab.Engine
+	dataplanes func(context.Context) ([]int, error) // processes
 	service    service
-}
-
-func (s *stage) build(ctx context.Context) error {
-	return s.told.Play(ctx,
-		teller.Step{Doing: "start three nginx servers", Do: s.startServers},
-		teller.Step{Doing: "start the controller", Do: s.startController},
-		teller.Step{Doing: "start one engine", Do: s.startEngine},
-		teller.Step{Doing: "configure the profiles", Do: s.configure},
-		teller.Step{Doing: "create the pool, the VIP and the virtual service", Do: s.create},
-		teller.Step{Doing: "wait until the engine serves it", Do: s.waitServed},
-	)
-}
-
-func (s *stage) startServers(ctx context.Context) (string, error) {
-	var ids []string
-	for i := range serversCount {
-		server, err := s.lab.Nginx(ctx, fmt.Sprintf("nginx-%d", i+1), 18081+i, map[string]string{"index.html": lab.SeedPage})
-		if err != nil {
-			return "", err
-		}
-		s.servers = append(s.servers, server)
-		ids = append(ids, server.ID())
-	}
-	return strings.Join(ids, ", "), nil
-}
-
-func (s *stage) startController(ctx context.Context) (string, error) {
-	controller, err := s.lab.Controller(ctx)
-	if err != nil {
-		return "", err
-	}
-	s.controller = controller
-	return controller.URL, nil
-}
-
-func (s *stage) startEngine(ctx context.Context) (string, error) {
-	engine, err := s.lab.Engine(ctx, s.controller, "engine-1")
-	if err != nil {
-		return "", err
-	}
-	s.engine = engine
-	pid, err := engine.DataplanePID(ctx)
-	return fmt.Sprintf("engine-1, data plane is process %d", pid), err
 }
 
 func (s *stage) configure(ctx context.Context) (string, error) {
@@ -145,18 +99,21 @@ func (s *stage) configure(ctx context.Context) (string, error) {
 }
 
 func (s *stage) create(ctx context.Context) (string, error) {
-	created, err := createService(ctx, s.controller.Session, s.servers)
-	s.service = created
-	return created.url(), err
+	err := s.service.create(ctx, s.controller.Session, s.servers)
+	return s.service.url(), err
 }
 
 func (s *stage) waitServed(ctx context.Context) (string, error) {
-	return s.service.waitUp(ctx, s.controller.Session)
+	result, err := s.service.waitUp(ctx, s.controller.Session)
+	if err != nil || s.site == nil {
+		return result, err
+	}
+	return result, s.untilAnnouncing(ctx, scaleSteps[0])
 }
 
 func (s *stage) load(ctx context.Context) (figures, error) {
 	s.told.Begin(fmt.Sprintf("drive TLS transactions for %d s", loadSeconds))
-	pid, err := s.engine.DataplanePID(ctx)
+	dataplanes, err := s.dataplanes(ctx)
 	if err != nil {
 		return figures{}, s.told.Failed(err)
 	}
@@ -166,7 +123,7 @@ func (s *stage) load(ctx context.Context) (figures, error) {
 		s.watchRequests(driving)
 		close(watched)
 	}()
-	f, err := driveLoad(ctx, s.lab, s.service, pid)
+	f, err := driveLoad(ctx, s.client, s.service, dataplanes)
 	stop()
 	<-watched
 	if ctx.Err() != nil {

@@ -25,6 +25,7 @@ type figures struct {
 	P999us                  float64          `json:"p999_us"`
 	CPUMicrosPerTransaction float64          `json:"cpu_us_per_transaction"`
 	PerServer               map[string]int64 `json:"per_server"`
+	Scale                   []phase          `json:"scale,omitempty"`
 
 	transactions int64
 	errorsBy     map[string]int64
@@ -33,21 +34,21 @@ type figures struct {
 }
 
 // driveLoad sends transactions as the seed does (new connection, full handshake, one GET, close) and measures the CPU
-// time that the kernel gave the data plane meanwhile.
-func driveLoad(ctx context.Context, l *lab.Lab, s service, dataplanePID int) (figures, error) {
+// time that the kernel gave the data planes meanwhile.
+func driveLoad(ctx context.Context, from *lab.Host, s service, dataplanes []int) (figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*loadSeconds*time.Second)
 	defer cancel()
-	before, err := lab.CPUTime(dataplanePID)
+	before, err := cpuTime(dataplanes)
 	if err != nil {
 		return figures{}, err
 	}
-	load, err := l.Load(ctx, "--url", s.url(), "--tls", "1.2", "--cipher", loadCipher,
+	load, err := from.Load(ctx, "--url", s.url(), "--tls", "1.2", "--cipher", loadCipher,
 		"--connections", strconv.Itoa(loadConnections), "--requests-per-connection", "1",
-		"--duration", fmt.Sprintf("%ds", loadSeconds), "--server-header", "X-Origin")
+		"--duration", fmt.Sprintf("%ds", loadSeconds), "--server-header", lab.Origin)
 	if err != nil {
 		return figures{}, err
 	}
-	after, err := lab.CPUTime(dataplanePID)
+	after, err := cpuTime(dataplanes)
 	if err != nil {
 		return figures{}, err
 	}
@@ -65,6 +66,21 @@ func driveLoad(ctx context.Context, l *lab.Lab, s service, dataplanePID int) (fi
 	return f, nil
 }
 
+func cpuTime(pids []int) (total time.Duration, err error) {
+	for _, pid := range pids {
+		spent, err := lab.CPUTime(pid)
+		if err != nil {
+			return 0, err
+		}
+		total += spent
+	}
+	return total, nil
+}
+
+// movedShare: one in so many requests may fail while engines come and go. The router then sends some flows to other
+// engines than before, and those know nothing of a request that is under way.
+const movedShare = 100
+
 // shortfall says what is not as it should be, one line each.
 func (f figures) shortfall() []string {
 	var lines []string
@@ -79,6 +95,14 @@ func (f figures) shortfall() []string {
 	}
 	if len(f.PerServer) != serversCount {
 		lines = append(lines, fmt.Sprintf("%d of %d servers answered", len(f.PerServer), serversCount))
+	}
+	for _, p := range f.Scale {
+		if p.Errors > p.Requests/movedShare {
+			lines = append(lines, fmt.Sprintf("%d requests failed while %d engines were to serve: %v", p.Errors, p.Engines, p.errorsBy))
+		}
+		if len(p.PerEngine) != p.Engines {
+			lines = append(lines, fmt.Sprintf("%d engines answered where %d were to serve", len(p.PerEngine), p.Engines))
+		}
 	}
 	return lines
 }

@@ -30,12 +30,29 @@ func report(options Options, s *stage, f figures) error {
   redirected to it     %s
   REST API             %s   user admin, password %s
 `, f.TPS, f.P50us, f.P99us, f.P999us, f.CPUMicrosPerTransaction, f.Errors, causes(f.errorsBy), f.handshake,
-		shares(f.PerServer), s.service.url(), s.service.plainURL(), s.controller.URL, password)
+		shares(f.PerServer)+spreads(f.Scale), s.service.url(), s.service.plainURL(), s.controller.URL, password)
 	if !options.Once {
-		fmt.Fprintf(options.Out, "  Try                  WEIR_PASSWORD=%[1]s %[2]s login %[3]s --trust-on-first-use && %[2]s status\n\n",
-			password, os.Args[0], s.controller.URL)
+		fmt.Fprintf(options.Out, "  Try                  %s\n\n", s.try(password))
 	}
 	return nil
+}
+
+// try is a line to type in another terminal.
+func (s *stage) try(password string) string {
+	weir, inside := os.Args[0], ""
+	if s.site != nil {
+		inside = fmt.Sprintf("%s lab exec --lab %s controller ", weir, s.site.Topology.Name)
+	}
+	return fmt.Sprintf("%[1]senv WEIR_PASSWORD=%[2]s %[3]s login %[4]s --trust-on-first-use && %[1]s%[3]s status", inside, password, weir, s.controller.URL)
+}
+
+// spreads draws how the transactions of each phase spread over the engines.
+func spreads(phases []phase) string {
+	var text strings.Builder
+	for _, p := range phases {
+		fmt.Fprintf(&text, "\n  With %d engines: %d requests, %d failed%s\n%s", p.Engines, p.Requests, p.Errors, causes(p.errorsBy), shares(p.PerEngine))
+	}
+	return text.String()
 }
 
 func causes(errorsBy map[string]int64) string {

@@ -11,12 +11,18 @@ import (
 	"github.com/weir-lb/weir/lab"
 )
 
-// vip stands in for the seed's 3.3.3.3, with 8443 and 8080 for 443 and 80, so that nobody needs to be root.
-const (
-	vip          = "127.3.3.3"
-	vipTLSPort   = 8443
-	vipPlainPort = 8080
-)
+// siteService is where the seed has it, and announced to the router.
+var siteService = service{address: "3.3.3.3", tlsPort: 443, plainPort: 80, advertised: true}
+
+// loopbackService stands in for it at 127.3.3.3, with 8443 and 8080 for 443 and 80, so that nobody needs to be root.
+func loopbackService() (s service, err error) {
+	s.address = "127.3.3.3"
+	if s.tlsPort, err = lab.FreePort(s.address, 8443); err != nil {
+		return s, err
+	}
+	s.plainPort, err = lab.FreePort(s.address, 8080)
+	return s, err
+}
 
 // seedCiphers is the seed's list, by OpenSSL's names and in the seed's order.
 var seedCiphers = []string{
@@ -28,12 +34,16 @@ var seedCiphers = []string{
 // service is the virtual service of the seed, as the controller knows it.
 type service struct {
 	uuid               string
+	address            string
 	tlsPort, plainPort int
+	advertised         bool
 }
 
-func (s service) url() string { return fmt.Sprintf("https://%s:%d/index.html", vip, s.tlsPort) }
+func (s service) url() string { return fmt.Sprintf("https://%s:%d/index.html", s.address, s.tlsPort) }
 
-func (s service) plainURL() string { return fmt.Sprintf("http://%s:%d/index.html", vip, s.plainPort) }
+func (s service) plainURL() string {
+	return fmt.Sprintf("http://%s:%d/index.html", s.address, s.plainPort)
+}
 
 // configureProfiles does the seed's "Configuring the … profiles for testing".
 func configureProfiles(ctx context.Context, session *client.Session) error {
@@ -95,12 +105,8 @@ func lay(object map[string]any, name string, fields map[string]any) {
 	object[name] = inner
 }
 
-// createService does the seed's "Creating a new application pool" and "Creating a new Virtual Service".
-func createService(ctx context.Context, session *client.Session, origins []*lab.Nginx) (service, error) {
-	s, err := choosePorts()
-	if err != nil {
-		return s, err
-	}
+// create does the seed's "Creating a new application pool" and "Creating a new Virtual Service".
+func (s *service) create(ctx context.Context, session *client.Session, origins []*lab.Nginx) error {
 	var servers []any
 	for _, o := range origins {
 		servers = append(servers, map[string]any{"ip": map[string]any{"addr": o.Host, "type": "V4"}, "port": o.Port})
@@ -108,13 +114,13 @@ func createService(ctx context.Context, session *client.Session, origins []*lab.
 	if _, err := session.Create(ctx, "pool", client.Object{
 		"name": "VS-Pool", "servers": servers, "health_monitor_refs": []any{byName("healthmonitor", "System-HTTP")},
 	}); err != nil {
-		return s, err
+		return err
 	}
 	if _, err := session.Create(ctx, "vsvip", client.Object{
 		"name": "VS-VIP",
-		"vip":  []any{map[string]any{"vip_id": "1", "ip_address": map[string]any{"addr": vip, "type": "V4"}}},
+		"vip":  []any{map[string]any{"vip_id": "1", "ip_address": map[string]any{"addr": s.address, "type": "V4"}}},
 	}); err != nil {
-		return s, err
+		return err
 	}
 	created, err := session.Create(ctx, "virtualservice", client.Object{
 		"name":                         "VS",
@@ -126,17 +132,10 @@ func createService(ctx context.Context, session *client.Session, origins []*lab.
 		"ssl_profile_ref":              byName("sslprofile", "System-Standard"),
 		"ssl_key_and_certificate_refs": []any{byName("sslkeyandcertificate", "System-Default-Cert-EC")},
 		"se_group_ref":                 byName("serviceenginegroup", "Default-Group"),
+		"enable_rhi":                   s.advertised,
 	})
 	s.uuid = fmt.Sprint(created["uuid"])
-	return s, err
-}
-
-func choosePorts() (s service, err error) {
-	if s.tlsPort, err = lab.FreePort(vip, vipTLSPort); err != nil {
-		return s, err
-	}
-	s.plainPort, err = lab.FreePort(vip, vipPlainPort)
-	return s, err
+	return err
 }
 
 func byName(kind, name string) string { return "/api/" + kind + "?name=" + url.QueryEscape(name) }

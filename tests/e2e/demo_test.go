@@ -4,24 +4,37 @@ import (
 	"bytes"
 	"encoding/json"
 	"os/exec"
+	"slices"
 	"testing"
+
+	"github.com/weir-lb/weir/lab/network"
 )
 
-func TestDemoPlaysToItsEndAndPrintsItsFigures(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "../../bin/weir", "demo", "--once", "--json").Output()
+// demoFigures is the demo's contract with scripts.
+type demoFigures struct {
+	TPS       float64          `json:"tps"`
+	Errors    int64            `json:"errors"`
+	P50       float64          `json:"p50_us"`
+	P99       float64          `json:"p99_us"`
+	P999      float64          `json:"p999_us"`
+	CPU       float64          `json:"cpu_us_per_transaction"`
+	PerServer map[string]int64 `json:"per_server"`
+	Scale     []struct {
+		Engines   int              `json:"engines"`
+		Requests  int64            `json:"requests"`
+		Errors    int64            `json:"errors"`
+		PerEngine map[string]int64 `json:"per_engine"`
+	} `json:"scale"`
+}
+
+func playDemo(t *testing.T, flags ...string) demoFigures {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "../../bin/weir", append([]string{"demo", "--once", "--json"}, flags...)...).Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
-	var figures struct {
-		TPS       float64          `json:"tps"`
-		Errors    int64            `json:"errors"`
-		P50       float64          `json:"p50_us"`
-		P99       float64          `json:"p99_us"`
-		P999      float64          `json:"p999_us"`
-		CPU       float64          `json:"cpu_us_per_transaction"`
-		PerServer map[string]int64 `json:"per_server"`
-	}
+	var figures demoFigures
 	if err := json.Unmarshal(lines[len(lines)-1], &figures); err != nil {
 		t.Fatalf("the last line is not the figures: %v\n%s", err, out)
 	}
@@ -30,4 +43,27 @@ func TestDemoPlaysToItsEndAndPrintsItsFigures(t *testing.T) {
 		t.Errorf("figures: %+v", figures)
 	}
 	t.Logf("%s", lines[len(lines)-1])
+	return figures
+}
+
+func TestDemoPlaysToItsEndAndPrintsItsFigures(t *testing.T) {
+	if figures := playDemo(t, "--loopback"); len(figures.Scale) > 0 {
+		t.Errorf("at loopback it scaled: %+v", figures.Scale)
+	}
+}
+
+func TestDemoScalesUnderLoadBehindARouter(t *testing.T) {
+	if err := network.CheckRoot(); err != nil {
+		t.Skip(err)
+	}
+	var engines []int
+	for _, phase := range playDemo(t).Scale {
+		engines = append(engines, phase.Engines)
+		if phase.Errors > phase.Requests/100 || phase.Requests == 0 || len(phase.PerEngine) != phase.Engines {
+			t.Errorf("%+v", phase)
+		}
+	}
+	if !slices.Equal(engines, []int{1, 4, 2}) {
+		t.Errorf("it scaled to %v", engines)
+	}
 }
