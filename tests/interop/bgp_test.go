@@ -104,6 +104,11 @@ func (n *internet) peerWith(peer, profile client.Object) {
 	global["bgp_profile"] = profile
 	_, err = session.Replace(n.Context(), "vrfcontext", global)
 	must(n.T, err)
+	group, err := session.ByName(n.Context(), "serviceenginegroup", "Default-Group")
+	must(n.T, err)
+	group["min_scaleout_per_vs"] = 2 // both engines announce
+	_, err = session.Replace(n.Context(), "serviceenginegroup", group)
+	must(n.T, err)
 }
 
 func (n *internet) advertise() {
