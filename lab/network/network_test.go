@@ -83,7 +83,7 @@ func listen(t *testing.T, space *Namespace, address string) net.Listener {
 // reach dials and says from where the other end was reached.
 func reach(t *testing.T, space *Namespace, address string) (from netip.AddrPort, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second) // three SYNs, on a machine that is busy
 	defer cancel()
 	connection, err := space.Dial(ctx, "tcp", address)
 	if err != nil {
