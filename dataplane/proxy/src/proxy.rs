@@ -144,8 +144,7 @@ impl Handler for Proxy {
                 Event::Eof { conn } => self.client_eof(io, conn),
                 Event::Drained { conn } if self.servers.contains(conn) => self.server_drained(io, conn),
                 Event::Drained { conn } => self.client_drained(io, conn),
-                // The answer to what it was sent may be among what it sent before.
-                Event::Broken { conn } if self.servers.contains(conn) => self.server_drained(io, conn),
+                Event::Broken { conn } if self.servers.contains(conn) => self.server_broken(io, conn),
                 Event::Broken { conn } => self.client_broken(io, conn),
                 Event::Deadline { conn } if self.servers.contains(conn) => self.server_deadline(io, conn),
                 Event::Deadline { conn } => self.client_deadline(io, conn),

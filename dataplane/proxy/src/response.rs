@@ -151,7 +151,7 @@ impl Proxy {
     fn release_server<I: Io>(&mut self, io: &mut I, server_conn: Conn, client: Conn, goes_on: bool) {
         let Some(server) = self.servers.find(server_conn) else { return };
         let place = server.place;
-        let over = server.ended || server.lost.is_some();
+        let over = server.ended || server.broken || server.lost.is_some();
         let clean = goes_on && server.inbox.is_empty() && !over && !server.has_unsent(io);
         if !clean {
             // More than the response has come, or less of the request was taken than was sent.

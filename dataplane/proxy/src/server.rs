@@ -27,6 +27,8 @@ pub(crate) struct Server {
     pub requests: u32,
     /// The server sends no more.
     pub ended: bool,
+    /// What is sent to it does not arrive any more.
+    pub broken: bool,
     /// Why its connection is over. What came before it must be passed on at once: the handle is dead.
     pub lost: Option<Error>,
     /// What TLS calls the server because a request asked for it; requests that ask for another go elsewhere.
@@ -65,6 +67,7 @@ impl Server {
             inbox: Inbox::default(),
             requests: 0,
             ended: false,
+            broken: false,
             lost: None,
             asked_name: None,
             channel: Channel::Plain,

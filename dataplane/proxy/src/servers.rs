@@ -93,6 +93,14 @@ impl Proxy {
         }
     }
 
+    /// The answer to what it was sent may be among what it sent before.
+    pub(crate) fn server_broken<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        if let Some(server) = self.servers.find(conn) {
+            server.broken = true;
+            self.server_drained(io, conn);
+        }
+    }
+
     pub(crate) fn server_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(server) = self.servers.find(conn) else { return };
         if !server.line.has_expired(io) {

@@ -152,6 +152,7 @@ impl Reactor {
         if !matches!(slot.phase, Phase::Open | Phase::Connecting) {
             return self.free(conn.slot);
         }
+        let known = slot.output == Output::Broken;
         slot.queue.clear();
         (slot.queued_bytes, slot.output, slot.peer_done) = (0, Output::Broken, true);
         let in_pipe = slot.relay.as_ref().is_some_and(|relay| relay.held_bytes() > 0);
@@ -164,7 +165,13 @@ impl Reactor {
         if slot.reading {
             self.list(conn);
         }
-        self.pending.push(Event::Broken { conn });
+        if !known {
+            self.pending.push(Event::Broken { conn });
+        }
+        // What was to be relayed here comes to the handler.
+        if let Some(from) = self.table.feeder(conn) {
+            self.list(from);
+        }
     }
 }
 

@@ -35,7 +35,8 @@ enum Pause {
 
 impl Reactor {
     pub(crate) fn begin_relay(&mut self, from: Conn, to: Conn, bytes: u64) {
-        if self.table.feeder(to).is_some_and(|other| other != from) {
+        let takes_nothing = self.table.peek(to).is_none_or(|slot| slot.output == Output::Broken);
+        if takes_nothing || self.table.feeder(to).is_some_and(|other| other != from) {
             return;
         }
         let Some(slot) = self.table.owned(from).filter(|slot| slot.relay.is_none()) else { return };

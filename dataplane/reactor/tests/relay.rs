@@ -105,6 +105,29 @@ fn relays_behind_what_is_queued_and_hands_over_what_comes_after() {
 }
 
 #[test]
+fn what_was_to_be_relayed_to_a_peer_that_takes_nothing_any_more_is_handed_over() {
+    let mut bench = Bench::new();
+    let ((mut server, from), (mut client, to)) = (bench.peer(), bench.peer());
+    bench.reactor.reading(to, false);
+    client.write_all(b"unread").unwrap();
+    for piece in noise(MUCH_BYTES).chunks(16 * 1024) {
+        let mut buf = bench.reactor.buffer();
+        buf.append(piece);
+        bench.reactor.send(to, buf);
+    }
+    bench.reactor.relay(from, to, u64::MAX);
+    server.write_all(b"more").unwrap();
+    bench.until(|event| matches!(event, Event::Relayed { conn, bytes: 0 } if *conn == from));
+    drop(client);
+    let mut broken = false;
+    bench.until(|event| {
+        broken |= matches!(event, Event::Broken { conn } if *conn == to);
+        matches!(event, Event::Data { conn, buf } if *conn == from && **buf == *b"more")
+    });
+    assert!(broken);
+}
+
+#[test]
 fn receiver_that_reads_late_is_waited_for_and_said_to_be() {
     let mut bench = Bench::new();
     let ((server, from), (client, to)) = (bench.peer(), bench.peer());

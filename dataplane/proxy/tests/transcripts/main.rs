@@ -393,6 +393,16 @@ fn client_that_cannot_be_answered_any_more_is_gone_though_it_has_asked_again() {
 }
 
 #[test]
+fn server_that_takes_nothing_any_more_gets_no_other_request() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.batch(vec![Event::Broken { conn: server }]);
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+    assert!(stage.closed(server).is_some());
+}
+
+#[test]
 fn response_that_came_before_its_server_was_lost_arrives_whole() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, GET);
