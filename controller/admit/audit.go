@@ -5,8 +5,9 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/weir-lb/weir/controller/recent"
 )
 
 const (
@@ -28,25 +29,18 @@ type Entry struct {
 
 // Audit records who did what.
 type Audit struct {
-	log *slog.Logger
-	now func() time.Time
-
-	mutex   sync.Mutex
-	entries []Entry
-	next    int // where the oldest is, once entries is full
+	log     *slog.Logger
+	now     func() time.Time
+	entries *recent.Ring[Entry]
 }
 
 // NewAudit keeps nothing yet.
-func NewAudit(log *slog.Logger, now func() time.Time) *Audit { return &Audit{log: log, now: now} }
+func NewAudit(log *slog.Logger, now func() time.Time) *Audit {
+	return &Audit{log: log, now: now, entries: recent.NewRing[Entry](maxEntries)}
+}
 
 // Entries gives what is kept, newest first.
-func (a *Audit) Entries() []Entry {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	oldestFirst := append(slices.Clone(a.entries[a.next:]), a.entries[:a.next]...)
-	slices.Reverse(oldestFirst)
-	return oldestFirst
-}
+func (a *Audit) Entries() []Entry { return a.entries.NewestFirst() }
 
 // Note records something done that is no change of an object.
 func (a *Audit) Note(who Principal, action, kind, object string) {
@@ -66,14 +60,7 @@ func (a *Audit) add(entry Entry, err error) {
 		entry.Refused, level = shortened(err.Error()), slog.LevelWarn
 	}
 	a.log.LogAttrs(context.Background(), level, "audit", entry.attributes()...)
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if len(a.entries) < maxEntries {
-		a.entries = append(a.entries, entry)
-		return
-	}
-	a.entries[a.next] = entry
-	a.next = (a.next + 1) % maxEntries
+	a.entries.Add(entry)
 }
 
 // attributes are what an entry says, for the log.

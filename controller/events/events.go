@@ -5,9 +5,9 @@ package events
 
 import (
 	"log/slog"
-	"slices"
-	"sync"
 	"time"
+
+	"github.com/weir-lb/weir/controller/recent"
 )
 
 // entriesMax are kept; the oldest goes first.
@@ -27,16 +27,15 @@ type Entry struct {
 
 // Log is the entries. It is safe for concurrent use.
 type Log struct {
-	log *slog.Logger
-	now func() time.Time
-
-	mu      sync.Mutex
-	entries []Entry
-	next    int // where the oldest is, once entries is full
+	log     *slog.Logger
+	now     func() time.Time
+	entries *recent.Ring[Entry]
 }
 
 // New is empty.
-func New(log *slog.Logger, now func() time.Time) *Log { return &Log{log: log, now: now} }
+func New(log *slog.Logger, now func() time.Time) *Log {
+	return &Log{log: log, now: now, entries: recent.NewRing[Entry](entriesMax)}
+}
 
 // Add notes what happened just now.
 func (l *Log) Add(entry Entry) {
@@ -45,21 +44,8 @@ func (l *Log) Add(entry Entry) {
 		entry.Related = []string{}
 	}
 	l.log.Info("event", "event", entry.ID, "kind", entry.Kind, "object", entry.Name, "message", entry.Message)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.entries) < entriesMax {
-		l.entries = append(l.entries, entry)
-		return
-	}
-	l.entries[l.next] = entry
-	l.next = (l.next + 1) % entriesMax
+	l.entries.Add(entry)
 }
 
 // Entries are those kept, newest first.
-func (l *Log) Entries() []Entry {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := append(slices.Clone(l.entries[l.next:]), l.entries[:l.next]...)
-	slices.Reverse(all)
-	return all
-}
+func (l *Log) Entries() []Entry { return l.entries.NewestFirst() }
