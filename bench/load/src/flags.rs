@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{ffi::OsString, time::Duration};
+use std::{ffi::OsString, net::IpAddr, time::Duration};
 
 use lexopt::{Arg, Parser, ValueExt};
 use weir_tls::{Group, Version};
@@ -23,6 +23,7 @@ How much
   --requests-per-connection N  default: 1; 0: as many as the server allows
   --duration TIME              10s, 500ms, 2m; default: 10s (with --count: 5m)
   --count N                    stop after N requests
+  --until-eof                  end also when standard input does
   --drain                      at the end finish and count what is under way; default: it counts nowhere
   --idle-connections N         open N more first, answer one request on each, and hold them to the end without another
   --rate N                     begin N requests a second in all; default: as fast as answers come
@@ -39,10 +40,12 @@ TLS
 Sockets
   --reset                      end each connection with a reset after its last answer: no socket stays in TIME_WAIT
   --source-addresses N         on loopback, connect from 127.0.0.1 to 127.0.0.N in turn
+  --source ADDRESS             connect from this address; may be repeated, then from each in turn
 
 Output
   --server-header NAME         count answers by the value of this response field
   --json                       one JSON object
+  --timeline                   with it, when each failure was, and what was answered in each second
   --announce                   say on standard error when the duration begins, and when it is over and nothing is closed yet
 
 Latency counts from the begin of a connection for its first request, and from the request for others. With --rate it
@@ -74,6 +77,7 @@ pub struct Flags {
     pub requests_per_connection: u64,
     pub duration: Duration,
     pub count: Option<u64>,
+    pub until_eof: bool,
     pub drain: bool,
     pub idle_connections: usize,
     pub rate: Option<f64>,
@@ -86,8 +90,10 @@ pub struct Flags {
     pub sni: Option<String>,
     pub reset: bool,
     pub source_addresses: u8,
+    pub sources: Vec<IpAddr>,
     pub server_header: Option<String>,
     pub json: bool,
+    pub timeline: bool,
     pub announce: bool,
 }
 
@@ -104,6 +110,7 @@ impl Default for Flags {
             requests_per_connection: 1,
             duration: Duration::from_secs(10),
             count: None,
+            until_eof: false,
             drain: false,
             idle_connections: 0,
             rate: None,
@@ -116,8 +123,10 @@ impl Default for Flags {
             sni: None,
             reset: false,
             source_addresses: 0,
+            sources: Vec::new(),
             server_header: None,
             json: false,
+            timeline: false,
             announce: false,
         }
     }
@@ -139,6 +148,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Option<Flags>, 
             "json" => flags.json = true,
             "announce" => flags.announce = true,
             "drain" => flags.drain = true,
+            "until-eof" => flags.until_eof = true,
+            "timeline" => flags.timeline = true,
             "duration" => duration = Some(parser.value()?.parse_with(span)?),
             name => set(&mut flags, name, &mut parser)?,
         }
@@ -172,6 +183,7 @@ fn set(flags: &mut Flags, name: &str, parser: &mut Parser) -> Result<(), lexopt:
         "group" => flags.group = Some(parser.value()?.parse_with(group)?),
         "sni" => flags.sni = Some(parser.value()?.string()?),
         "source-addresses" => flags.source_addresses = parser.value()?.parse_with(number(1, 250))? as u8,
+        "source" => flags.sources.push(parser.value()?.parse()?),
         "server-header" => flags.server_header = Some(parser.value()?.string()?),
         other => return Err(Arg::Long(other).unexpected()),
     }

@@ -25,6 +25,8 @@ pub struct Link {
     pub stage: Stage,
     /// Requests answered on this connection.
     pub served: u64,
+    /// The last value of the field that answers are counted by.
+    pub value: Option<String>,
     tls: Option<TlsSession>,
 }
 
@@ -37,7 +39,7 @@ pub enum Stage {
 
 impl Link {
     pub fn new(conn: Conn, tls: Option<TlsSession>) -> Self {
-        Self { conn, reader: Reader::default(), stage: Stage::Connecting, served: 0, tls }
+        Self { conn, reader: Reader::default(), stage: Stage::Connecting, served: 0, value: None, tls }
     }
 
     /// The connection stands; true when a request can be sent.

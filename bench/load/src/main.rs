@@ -11,10 +11,14 @@ mod report;
 mod runner;
 mod tally;
 mod task;
+mod timeline;
 
 use std::{
     process::ExitCode,
-    sync::{Arc, Barrier},
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
@@ -50,6 +54,9 @@ fn run(flags: &Flags) -> Result<Tally, Failure> {
     weir_reactor::process::raise_descriptor_limit()?;
     let tasks: Vec<_> = (0..flags.threads).map(|index| Task::new(flags, index)).collect::<Result<_, _>>()?;
     let together = Arc::new(Together { threads: Barrier::new(tasks.len()), announce: flags.announce });
+    if flags.until_eof {
+        thread::spawn(await_eof);
+    }
     let threads: Vec<_> = tasks
         .into_iter()
         .map(|task| {
@@ -78,11 +85,20 @@ impl Together {
     }
 }
 
+/// Told to end before the time is over.
+static ENOUGH: AtomicBool = AtomicBool::new(false);
+
+/// Who started this program closes its standard input, or dies.
+fn await_eof() {
+    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+    ENOUGH.store(true, Ordering::Relaxed);
+}
+
 fn one_thread(task: Task, together: &Together) -> Result<Tally, Failure> {
     let mut runner = Runner::new(task);
     let opened = runner.as_mut().map_or(Ok(()), Runner::open_idle);
     together.reach("begun");
-    let tally = runner.as_mut().map(Runner::run);
+    let tally = runner.as_mut().map(|runner| runner.run(&ENOUGH));
     together.reach("over");
     opened?;
     Ok(tally.map_err(|why| why.to_string())??)

@@ -1,10 +1,10 @@
 //! The result for people and for programs.
 
-use std::fmt::Write;
+use std::{fmt::Write, time::SystemTime};
 
 use hdrhistogram::Histogram;
 
-use crate::{flags::Flags, tally::Tally};
+use crate::{flags::Flags, tally::Tally, timeline::Timeline};
 
 const QUANTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("max", 1.0)];
 
@@ -71,6 +71,9 @@ pub fn json(tally: &Tally, flags: &Flags) -> String {
     pairs.push(("idle_held", tally.idle_held.to_string()));
     pairs.push(("tls", tls(tally)));
     pairs.push(("per_value", per_value));
+    if let Some(timeline) = &tally.timeline {
+        pairs.push(("timeline", when(timeline)));
+    }
     object(pairs.into_iter()) + "\n"
 }
 
@@ -85,6 +88,47 @@ fn tls(tally: &Tally) -> String {
         ("resumed", tally.tls.resumed.to_string()),
     ];
     object(pairs.into_iter())
+}
+
+/// What happened when, in seconds and microseconds from the begin, which itself is in microseconds of Unix time.
+fn when(timeline: &Timeline) -> String {
+    let begun = timeline.begun_at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
+    let seconds = timeline.seconds.iter().map(|second| {
+        let per_value = second.per_value.iter().map(|(value, count)| (value.as_str(), count.to_string()));
+        object(
+            [
+                ("answers", second.answers.to_string()),
+                ("failures", second.failures.to_string()),
+                ("per_value", object(per_value)),
+            ]
+            .into_iter(),
+        )
+    });
+    let failures = timeline.failures.iter().map(|failure| {
+        object(
+            [
+                ("begun_us", failure.begun.as_micros().to_string()),
+                ("failed_us", failure.failed.as_micros().to_string()),
+                ("cause", quoted(&failure.cause)),
+                ("value", failure.value.as_deref().map_or("null".into(), quoted)),
+            ]
+            .into_iter(),
+        )
+    });
+    let first = timeline.first.iter().map(|(value, since)| (value.as_str(), since.as_micros().to_string()));
+    object(
+        [
+            ("begun_unix_us", begun.as_micros().to_string()),
+            ("seconds", list(seconds)),
+            ("failures", list(failures)),
+            ("first_us", object(first)),
+        ]
+        .into_iter(),
+    )
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
 fn object<'a>(pairs: impl Iterator<Item = (&'a str, String)>) -> String {
@@ -124,16 +168,22 @@ fn tps(tally: &Tally) -> f64 {
 mod tests {
     use std::time::Duration;
 
+    use weir_proxy::io::Time;
+
     use super::*;
     use crate::tally::Cause;
+
+    fn at_us(us: u64) -> Time {
+        Time::default() + Duration::from_micros(us)
+    }
 
     fn tally() -> Tally {
         let mut tally = Tally::new();
         tally.span = Duration::from_secs(2);
         for us in [100, 200, 300, 20_000] {
-            tally.answered(Duration::from_micros(us), Duration::from_micros(100));
+            tally.answered(at_us(20_000), at_us(20_000 - us), at_us(20_000 - 100), None);
         }
-        tally.failed(Cause::Timeout);
+        tally.failed(Cause::Timeout, at_us(0), at_us(0), None);
         tally.value(b"a\"b\\c\n");
         tally
     }
@@ -148,6 +198,23 @@ mod tests {
             "\n"
         );
         assert_eq!(json(&tally(), &Flags::default()), expected);
+    }
+
+    #[test]
+    fn prints_when_things_happened() {
+        let mut timeline = Timeline::default();
+        timeline.begin(at_us(0));
+        timeline.begun_at = Some(SystemTime::UNIX_EPOCH + Duration::from_micros(7));
+        timeline.answered(at_us(300), Some("a"));
+        timeline.failed(at_us(900), at_us(800), "reset".into(), Some("a"));
+        timeline.failed(at_us(1_000_000), at_us(950), "connect".into(), None);
+        let expected = concat!(
+            r#"{"begun_unix_us":7,"seconds":[{"answers":1,"failures":1,"per_value":{"a":1}},"#,
+            r#"{"answers":0,"failures":1,"per_value":{}}],"#,
+            r#""failures":[{"begun_us":800,"failed_us":900,"cause":"reset","value":"a"},"#,
+            r#"{"begun_us":950,"failed_us":1000000,"cause":"connect","value":null}],"first_us":{"a":300}}"#
+        );
+        assert_eq!(when(&timeline), expected);
     }
 
     #[test]

@@ -1,6 +1,11 @@
 //! One thread's run: begins requests when they are due and a connection is free, and takes what comes back.
 
-use std::{collections::VecDeque, io, time::Duration};
+use std::{
+    collections::VecDeque,
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use weir_proxy::io::{Close, Conn, Event, Gone, Io, Time};
 use weir_reactor::{Limits, Reactor};
@@ -20,13 +25,17 @@ const REST: Duration = Duration::from_millis(10);
 /// How many idle connections are being opened at once: more would measure a crowd, not connections that idle.
 const OPENING_MAX: usize = 64;
 
+/// How often to look whether there is enough.
+const LOOK: Duration = Duration::from_millis(100);
+
 pub struct Runner {
     task: Task,
     io: Reactor,
     lanes: Vec<Lane>,
     /// Lanes by the slot of their connection.
     lane_of: Vec<u32>,
-    idle: Vec<u32>,
+    /// Lanes that may carry the next request, each in its turn.
+    idle: VecDeque<u32>,
     resting: VecDeque<(Time, u32)>,
     begun: u64,
     under_way: usize,
@@ -43,7 +52,7 @@ impl Runner {
             io,
             lanes: (0..task.connections + task.idle_connections).map(|_| Lane::default()).collect(),
             lane_of: Vec::new(),
-            idle: (0..task.connections as u32).rev().collect(),
+            idle: (0..task.connections as u32).collect(),
             resting: VecDeque::new(),
             begun: 0,
             under_way: 0,
@@ -72,16 +81,19 @@ impl Runner {
         Ok(())
     }
 
-    /// Runs until the time is over or the count is reached. What is then under way counts nowhere, unless it is drained.
-    pub fn run(&mut self) -> io::Result<Tally> {
+    /// Runs until the time is over, the count is reached, or there is `enough`. What is then under way counts nowhere, unless it is drained.
+    pub fn run(&mut self, enough: &AtomicBool) -> io::Result<Tally> {
         let mut events = Vec::new();
         self.io.poll(Some(Duration::ZERO), &mut events)?;
         let start = self.io.now();
         let end = start + self.task.duration;
-        while self.io.now() < end && !self.is_done() {
+        if self.task.timeline {
+            self.tally.timeline.get_or_insert_default().begin(start);
+        }
+        while self.io.now() < end && !self.is_done() && !enough.load(Ordering::Relaxed) {
             self.wake_rested();
             let wait = self.begin_due(start);
-            self.turn(wait.min(end.since(self.io.now())), &mut events)?;
+            self.turn(wait.min(end.since(self.io.now())).min(LOOK), &mut events)?;
         }
         while self.task.drain && self.under_way > 0 {
             self.turn(self.task.timeout, &mut events)?;
@@ -111,7 +123,7 @@ impl Runner {
     /// A lane may carry the next request, unless it is there to idle.
     fn release(&mut self, index: u32) {
         if !self.is_idle_lane(index) {
-            self.idle.push(index);
+            self.idle.push_back(index);
         }
     }
 
@@ -153,7 +165,7 @@ impl Runner {
             if due > now {
                 return rested.unwrap_or(Duration::MAX).min(due.since(now));
             }
-            if let Some(lane) = self.idle.pop() {
+            if let Some(lane) = self.idle.pop_front() {
                 self.begin(lane, due);
             }
         }
@@ -235,14 +247,22 @@ impl Runner {
 
     fn received(&mut self, index: u32, bytes: &mut [u8]) {
         let Some(link) = &mut self.lanes[index as usize].link else { return };
-        let tally = &mut self.tally;
+        let Self { tally, task, .. } = self;
+        let mut value = link.value.take();
         let mut reading = Reading {
-            method: self.task.method,
+            method: task.method,
             table: &mut self.table,
-            server_header: self.task.server_header.as_deref(),
-            on_value: &mut |value| tally.value(value),
+            server_header: task.server_header.as_deref(),
+            on_value: &mut |seen| {
+                tally.value(seen);
+                if task.timeline {
+                    value = Some(String::from_utf8_lossy(seen).into());
+                }
+            },
         };
-        match link.receive(&mut self.io, bytes, &mut reading, &mut self.scratch) {
+        let received = link.receive(&mut self.io, bytes, &mut reading, &mut self.scratch);
+        link.value = value;
+        match received {
             Err(cause) => self.failed(index, cause),
             Ok(false) => self.settle(index),
             Ok(true) => {
@@ -270,10 +290,11 @@ impl Runner {
         let (Some(link), Some(request)) = (&mut lane.link, lane.under_way.take()) else { return };
         self.under_way -= 1;
         self.tally.bytes += std::mem::take(&mut link.reader.bytes);
-        if answered.status < 400 {
-            self.tally.answered(now.since(request.due), now.since(request.begun));
+        let value = link.value.as_deref();
+        if answered.status >= 400 {
+            self.tally.failed(Cause::Status, now, request.begun, value);
         } else {
-            self.tally.failed(Cause::Status);
+            self.tally.answered(now, request.due, request.begun, value);
         }
         link.served += 1;
         if answered.keep_alive && (stays || link.served != self.task.requests_per_connection) {
@@ -306,9 +327,7 @@ impl Runner {
 
     fn gone(&mut self, conn: Conn, why: Gone) {
         let Some(index) = self.lane(conn) else { return };
-        let lane = &mut self.lanes[index as usize];
-        let connecting = lane.link.as_ref().is_some_and(|link| link.stage == Stage::Connecting);
-        lane.link = None;
+        let connecting = self.lanes[index as usize].link.as_ref().is_some_and(|link| link.stage == Stage::Connecting);
         let cause = match why {
             Gone::Local => Cause::Local,
             Gone::Refused | Gone::Unreachable => Cause::Connect,
@@ -321,13 +340,15 @@ impl Runner {
     /// Ends the request under way, if there is one, and its connection.
     fn failed(&mut self, index: u32, cause: Cause) {
         let lane = &mut self.lanes[index as usize];
-        if let Some(link) = lane.link.take() {
+        let link = lane.link.take();
+        if let Some(link) = &link {
             self.io.close(link.conn, Close::Abort);
         }
-        if lane.under_way.take().is_some() {
+        if let Some(request) = lane.under_way.take() {
             self.under_way -= 1;
-            self.tally.failed(cause);
-            self.resting.push_back((self.io.now() + REST, index));
+            let now = self.io.now();
+            self.tally.failed(cause, now, request.begun, link.as_ref().and_then(|link| link.value.as_deref()));
+            self.resting.push_back((now + REST, index));
         }
     }
 }
@@ -366,8 +387,10 @@ mod tests {
 
     fn run(address: SocketAddr, flags: Flags) -> Tally {
         let flags = Flags { url: format!("http://{address}/"), duration: Duration::from_secs(30), ..flags };
-        Runner::new(Task::new(&flags, 0).unwrap()).unwrap().run().unwrap()
+        Runner::new(Task::new(&flags, 0).unwrap()).unwrap().run(&NEVER).unwrap()
     }
+
+    static NEVER: AtomicBool = AtomicBool::new(false);
 
     const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Server: a\r\n\r\nok";
 
@@ -381,6 +404,35 @@ mod tests {
             assert_eq!((tally.requests, tally.error_total(), tally.per_value["a"]), (500, 0, 500));
             assert_eq!(tally.bytes, 500 * OK.len() as u64);
         }
+    }
+
+    #[test]
+    fn ends_once_there_is_enough() {
+        let flags = Flags { url: format!("http://{}/", server(OK)), ..Flags::default() };
+        let mut runner = Runner::new(Task::new(&flags, 0).unwrap()).unwrap();
+        let tally = runner.run(&AtomicBool::new(true)).unwrap();
+        assert!(tally.span < flags.duration, "{:?}", tally.span);
+    }
+
+    #[test]
+    fn failure_tells_who_answered_before_on_its_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        // Two answers, and no third one.
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            for _ in 0..2 {
+                lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
+                stream.write_all(OK.as_bytes()).unwrap();
+            }
+            lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
+        });
+        let flags = Flags { connections: 1, requests_per_connection: 0, count: Some(4), ..Flags::default() };
+        let tally = run(address, Flags { server_header: Some("X-Server".into()), timeline: true, ..flags });
+        let failures = tally.timeline.unwrap().failures;
+        let told: Vec<_> = failures.iter().map(|f| (f.cause.as_str(), f.value.as_deref())).collect();
+        assert_eq!(told, [("reset", Some("a")), ("connect", None)]);
     }
 
     #[test]
@@ -398,7 +450,7 @@ mod tests {
         let flags = Flags { url, duration: Duration::from_secs(30), ..flags };
         let mut runner = Runner::new(Task::new(&flags, 0).unwrap()).unwrap();
         runner.open_idle().unwrap();
-        let tally = runner.run().unwrap();
+        let tally = runner.run(&NEVER).unwrap();
         assert_eq!((tally.idle_held, tally.requests, tally.error_total()), (150, 20, 0));
     }
 
@@ -414,7 +466,7 @@ mod tests {
             streams.iter().for_each(|stream| answer_each(stream, OK));
         });
         let flags = Flags { url, duration: Duration::from_millis(20), connections: 3, drain: true, ..Flags::default() };
-        let tally = Runner::new(Task::new(&flags, 0).unwrap()).unwrap().run().unwrap();
+        let tally = Runner::new(Task::new(&flags, 0).unwrap()).unwrap().run(&NEVER).unwrap();
         drop(over);
         assert_eq!((tally.requests, tally.error_total()), (3, 0));
         assert!(tally.span >= Duration::from_millis(60), "{:?}", tally.span);
@@ -470,7 +522,7 @@ mod tests {
                 }
             });
             let flags = Flags { url, count: Some(3), duration: Duration::from_secs(30), ..Flags::default() };
-            let tally = Runner::new(Task::new(&flags, 0).unwrap()).unwrap().run().unwrap();
+            let tally = Runner::new(Task::new(&flags, 0).unwrap()).unwrap().run(&NEVER).unwrap();
             assert_eq!(failures(&tally), [(cause, 3)]);
         }
     }

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use hdrhistogram::Histogram;
+use weir_proxy::io::Time;
 use weir_tls::Handshaken;
+
+use crate::timeline::Timeline;
 
 /// Distinct values that answers are counted by; others count as "(other)".
 const VALUES_MAX: usize = 1000;
@@ -32,6 +35,14 @@ impl Cause {
     fn all() -> [Cause; 8] {
         use Cause::*;
         [Connect, Tls(String::new()), Reset, Timeout, Status, ShortBody, BadResponse, Local]
+    }
+
+    /// With the reason behind it.
+    pub fn text(&self) -> String {
+        match self {
+            Cause::Tls(why) => format!("tls: {why}"),
+            _ => self.name().into(),
+        }
     }
 
     fn name(&self) -> &'static str {
@@ -78,6 +89,7 @@ pub struct Tally {
     pub uncorrected: Histogram<u64>,
     pub tls: TlsTally,
     pub per_value: BTreeMap<String, u64>,
+    pub timeline: Option<Timeline>,
 }
 
 /// An hour in µs: longer is counted as an hour.
@@ -98,22 +110,25 @@ impl Tally {
             uncorrected: histogram(),
             tls: TlsTally::default(),
             per_value: BTreeMap::new(),
+            timeline: None,
         }
     }
 
-    pub fn answered(&mut self, since_due: Duration, since_begun: Duration) {
+    pub fn answered(&mut self, now: Time, due: Time, begun: Time, value: Option<&str>) {
         let us = |span: Duration| (span.as_micros() as u64).clamp(1, LATENCY_MAX_US);
         self.requests += 1;
-        self.latency.saturating_record(us(since_due));
-        self.uncorrected.saturating_record(us(since_begun));
+        self.latency.saturating_record(us(now.since(due)));
+        self.uncorrected.saturating_record(us(now.since(begun)));
+        if let Some(timeline) = &mut self.timeline {
+            timeline.answered(now, value);
+        }
     }
 
-    pub fn failed(&mut self, cause: Cause) {
-        let name = match &cause {
-            Cause::Tls(why) => format!("tls: {why}"),
-            _ => cause.name().into(),
-        };
-        count(&mut self.errors, &name, ERROR_NAMES_MAX, cause.name());
+    pub fn failed(&mut self, cause: Cause, now: Time, begun: Time, value: Option<&str>) {
+        count(&mut self.errors, &cause.text(), ERROR_NAMES_MAX, cause.name());
+        if let Some(timeline) = &mut self.timeline {
+            timeline.failed(now, begun, cause.text(), value);
+        }
     }
 
     pub fn handshaken(&mut self, handshaken: Handshaken) {
@@ -150,6 +165,9 @@ impl Tally {
         self.tls.first = self.tls.first.or(other.tls.first);
         self.tls.full += other.tls.full;
         self.tls.resumed += other.tls.resumed;
+        if let Some(timeline) = &other.timeline {
+            self.timeline.get_or_insert_default().add(timeline);
+        }
         for (mine, theirs) in [(&mut self.errors, &other.errors), (&mut self.per_value, &other.per_value)] {
             theirs.iter().for_each(|(name, count)| *mine.entry(name.clone()).or_default() += count);
         }
@@ -174,12 +192,13 @@ mod tests {
     #[test]
     fn threads_add_up() {
         let mut one = Tally::new();
-        one.answered(Duration::from_micros(500), Duration::from_micros(100));
-        one.failed(Cause::Timeout);
+        let at = |us: u64| Time::default() + Duration::from_micros(us);
+        one.answered(at(500), at(0), at(400), None);
+        one.failed(Cause::Timeout, at(0), at(0), None);
         one.value(b"a");
         let mut two = Tally::new();
-        two.answered(Duration::from_micros(900), Duration::from_micros(900));
-        two.failed(Cause::Timeout);
+        two.answered(at(900), at(0), at(0), None);
+        two.failed(Cause::Timeout, at(0), at(0), None);
         two.value(b"a");
         two.add(&one);
         assert_eq!((two.requests, two.error_total(), two.per_value["a"]), (2, 2, 2));
@@ -189,8 +208,9 @@ mod tests {
     #[test]
     fn reasons_of_tls_are_bounded() {
         let mut tally = Tally::new();
-        (0..100).for_each(|n| tally.failed(Cause::Tls(n.to_string())));
-        tally.failed(Cause::Tls("0".into()));
+        let now = Time::default();
+        (0..100).for_each(|n| tally.failed(Cause::Tls(n.to_string()), now, now, None));
+        tally.failed(Cause::Tls("0".into()), now, now, None);
         assert_eq!((tally.errors.len(), tally.errors["tls: 0"], tally.errors["tls"]), (ERROR_NAMES_MAX, 2, 68));
         assert_eq!(tally.error_total(), 101);
     }

@@ -29,6 +29,7 @@ pub struct Task {
     pub timeout: Duration,
     pub reset: bool,
     pub sources: Vec<IpAddr>,
+    pub timeline: bool,
     pub server_header: Option<Vec<u8>>,
 }
 
@@ -68,10 +69,16 @@ impl Task {
             interval: flags.rate.map(|rate| Duration::from_secs_f64(flags.threads as f64 / rate)),
             timeout: flags.timeout,
             reset: flags.reset,
-            sources: (1..=flags.source_addresses).map(|n| Ipv4Addr::new(127, 0, 0, n).into()).collect(),
+            sources: sources(flags),
+            timeline: flags.timeline,
             server_header: flags.server_header.as_ref().map(|name| name.to_ascii_lowercase().into_bytes()),
         })
     }
+}
+
+fn sources(flags: &Flags) -> Vec<IpAddr> {
+    let on_loopback = (1..=flags.source_addresses).map(|n| Ipv4Addr::new(127, 0, 0, n).into());
+    on_loopback.chain(flags.sources.iter().copied()).collect()
 }
 
 fn client_config(flags: &Flags) -> Result<ClientConfig, Failure> {
