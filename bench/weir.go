@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -138,7 +137,7 @@ func (w *weir) createPool(ctx context.Context, name string, servers []string, s 
 		"upstream_connpool_conn_idle_tmo": 3600000, "upstream_connpool_conn_life_tmo": 3600000,
 	}}
 	if s.ServerTLS {
-		pool["ssl_profile_ref"] = byName("sslprofile", "bench")
+		pool["ssl_profile_ref"] = client.Ref("sslprofile", "bench")
 	}
 	if _, err := w.session.Create(ctx, "pool", pool); err != nil {
 		return fmt.Errorf("pool: %w", err)
@@ -153,17 +152,17 @@ func (w *weir) createService(ctx context.Context, name, pool string, s peers.Set
 	if _, err := w.session.Create(ctx, "vsvip", vip); err != nil {
 		return fmt.Errorf("vsvip: %w", err)
 	}
-	profile := byName("applicationprofile", "bench")
+	profile := client.Ref("applicationprofile", "bench")
 	if s.Layer == 4 {
-		profile = byName("applicationprofile", "System-L4-Application")
+		profile = client.Ref("applicationprofile", "System-L4-Application")
 	}
 	service := client.Object{
-		"name": name, "vsvip_ref": byName("vsvip", name), "pool_ref": byName("pool", pool), "application_profile_ref": profile,
+		"name": name, "vsvip_ref": client.Ref("vsvip", name), "pool_ref": client.Ref("pool", pool), "application_profile_ref": profile,
 		"services": []any{map[string]any{"port": s.Port, "enable_ssl": s.TLS != ""}},
 	}
 	if s.TLS != "" {
-		service["ssl_profile_ref"] = byName("sslprofile", "bench")
-		service["ssl_key_and_certificate_refs"] = []any{byName("sslkeyandcertificate", "bench")}
+		service["ssl_profile_ref"] = client.Ref("sslprofile", "bench")
+		service["ssl_key_and_certificate_refs"] = []any{client.Ref("sslkeyandcertificate", "bench")}
 	}
 	created, err := w.session.Create(ctx, "virtualservice", service)
 	if err != nil {
@@ -172,8 +171,6 @@ func (w *weir) createService(ctx context.Context, name, pool string, s peers.Set
 	w.newest = fmt.Sprint(created["uuid"])
 	return nil
 }
-
-func byName(kind, name string) string { return "/api/" + kind + "?name=" + url.QueryEscape(name) }
 
 const upTimeout = 30 * time.Second
 

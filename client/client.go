@@ -81,6 +81,9 @@ func (s *Session) ByName(ctx context.Context, kind, name string) (Object, error)
 	return nil, fmt.Errorf("%s %q: %w", kind, name, ErrNotFound)
 }
 
+// Ref refers to the object of a kind that has this name.
+func Ref(kind, name string) string { return "/api/" + kind + "?name=" + url.QueryEscape(name) }
+
 // Create posts an object and returns it with its defaults.
 func (s *Session) Create(ctx context.Context, kind string, object Object) (Object, error) {
 	var created Object

@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -112,7 +111,7 @@ func (s *service) create(ctx context.Context, session *client.Session, origins [
 		servers = append(servers, map[string]any{"ip": map[string]any{"addr": o.Host, "type": "V4"}, "port": o.Port})
 	}
 	if _, err := session.Create(ctx, "pool", client.Object{
-		"name": "VS-Pool", "servers": servers, "health_monitor_refs": []any{byName("healthmonitor", "System-HTTP")},
+		"name": "VS-Pool", "servers": servers, "health_monitor_refs": []any{client.Ref("healthmonitor", "System-HTTP")},
 	}); err != nil {
 		return err
 	}
@@ -125,20 +124,18 @@ func (s *service) create(ctx context.Context, session *client.Session, origins [
 	created, err := session.Create(ctx, "virtualservice", client.Object{
 		"name":                         "VS",
 		"services":                     []any{map[string]any{"port": s.tlsPort, "enable_ssl": true}, map[string]any{"port": s.plainPort}},
-		"vsvip_ref":                    byName("vsvip", "VS-VIP"),
-		"pool_ref":                     byName("pool", "VS-Pool"),
-		"application_profile_ref":      byName("applicationprofile", "System-Secure-HTTP"),
-		"network_profile_ref":          byName("networkprofile", "System-TCP-Proxy"),
-		"ssl_profile_ref":              byName("sslprofile", "System-Standard"),
-		"ssl_key_and_certificate_refs": []any{byName("sslkeyandcertificate", "System-Default-Cert-EC")},
-		"se_group_ref":                 byName("serviceenginegroup", "Default-Group"),
+		"vsvip_ref":                    client.Ref("vsvip", "VS-VIP"),
+		"pool_ref":                     client.Ref("pool", "VS-Pool"),
+		"application_profile_ref":      client.Ref("applicationprofile", "System-Secure-HTTP"),
+		"network_profile_ref":          client.Ref("networkprofile", "System-TCP-Proxy"),
+		"ssl_profile_ref":              client.Ref("sslprofile", "System-Standard"),
+		"ssl_key_and_certificate_refs": []any{client.Ref("sslkeyandcertificate", "System-Default-Cert-EC")},
+		"se_group_ref":                 client.Ref("serviceenginegroup", "Default-Group"),
 		"enable_rhi":                   s.advertised,
 	})
 	s.uuid = fmt.Sprint(created["uuid"])
 	return err
 }
-
-func byName(kind, name string) string { return "/api/" + kind + "?name=" + url.QueryEscape(name) }
 
 // waitUp waits until every engine serves the virtual service and a server is up; says which state that is.
 func (s service) waitUp(ctx context.Context, session *client.Session) (string, error) {

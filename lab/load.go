@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"time"
 )
 
 // LoadReport is what weir-load prints with --json. Times in microseconds.
@@ -29,24 +31,92 @@ type LoadReport struct {
 		Resumed        int64  `json:"resumed"`
 	} `json:"tls"`
 	PerValue map[string]int64 `json:"per_value"`
+	Timeline *Timeline        `json:"timeline"` // nil without --timeline
 }
+
+// Timeline is when things happened, from the begin of the load.
+type Timeline struct {
+	BegunUnixUs int64            `json:"begun_unix_us"`
+	Seconds     []LoadSecond     `json:"seconds"`
+	Failures    []LoadFailure    `json:"failures"`
+	FirstUs     map[string]int64 `json:"first_us"` // when each value was seen first
+}
+
+// LoadSecond is what came in one second.
+type LoadSecond struct {
+	Answers  int64            `json:"answers"`
+	Failures int64            `json:"failures"`
+	PerValue map[string]int64 `json:"per_value"`
+}
+
+// LoadFailure is one request that failed. Value is what answered on its connection before; empty: nothing did.
+type LoadFailure struct {
+	BegunUs  int64  `json:"begun_us"`
+	FailedUs int64  `json:"failed_us"`
+	Cause    string `json:"cause"`
+	Value    string `json:"value"`
+}
+
+// Begun is the moment from which the times count.
+func (t *Timeline) Begun() time.Time { return time.UnixMicro(t.BegunUnixUs) }
 
 // Load runs the load generator to its end. Failed requests are in the report, not in the error.
 func (h *Host) Load(ctx context.Context, flags ...string) (LoadReport, error) {
 	var said bytes.Buffer
-	return h.load(ctx, &said, &said, flags)
+	return h.load(ctx, nil, &said, &said, flags)
 }
 
 // LoadBetween calls begun when the duration of the load begins, and over when it is over and no connection is closed yet.
 func (h *Host) LoadBetween(ctx context.Context, begun, over func(), flags ...string) (LoadReport, error) {
 	herald := &herald{calls: map[string]func(){"weir-load: begun": begun, "weir-load: over": over}}
-	return h.load(ctx, herald, &herald.said, append(flags, "--announce"))
+	return h.load(ctx, nil, herald, &herald.said, append(flags, "--announce"))
 }
 
-func (h *Host) load(ctx context.Context, stderr io.Writer, said *bytes.Buffer, flags []string) (LoadReport, error) {
+// RunningLoad is a load generator that runs until it is told to end, or until the duration that it was given is over.
+type RunningLoad struct {
+	input io.Closer
+	ended chan endedLoad
+}
+
+type endedLoad struct {
+	report LoadReport
+	err    error
+}
+
+// BeginLoad starts the load generator, and returns when the duration of the load begins.
+func (h *Host) BeginLoad(ctx context.Context, flags ...string) (*RunningLoad, error) {
+	reading, input, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	begun := make(chan struct{})
+	herald := &herald{calls: map[string]func(){"weir-load: begun": func() { close(begun) }}}
+	l := &RunningLoad{input, make(chan endedLoad, 1)}
+	go func() {
+		defer reading.Close()
+		report, err := h.load(ctx, reading, herald, &herald.said, append(flags, "--announce", "--until-eof"))
+		l.ended <- endedLoad{report, err}
+	}()
+	select {
+	case <-begun:
+		return l, nil
+	case ended := <-l.ended:
+		_ = input.Close()
+		return nil, fmt.Errorf("the load ended before it began: %w", ended.err)
+	}
+}
+
+// End tells it to end, and returns what it saw.
+func (l *RunningLoad) End() (LoadReport, error) {
+	_ = l.input.Close()
+	ended := <-l.ended
+	return ended.report, ended.err
+}
+
+func (h *Host) load(ctx context.Context, stdin io.Reader, stderr io.Writer, said *bytes.Buffer, flags []string) (LoadReport, error) {
 	var out bytes.Buffer
 	load := exec.CommandContext(ctx, h.lab.program("weir-load"), append(flags, "--json")...)
-	load.Stdout, load.Stderr = &out, stderr
+	load.Stdin, load.Stdout, load.Stderr = stdin, &out, stderr
 	err := h.launch(load)
 	if err == nil {
 		err = load.Wait()

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,27 +120,20 @@ func untilWatched(t *testing.T, s *Site, speaker *Process) {
 // untilHops waits until the kernel of the router sends a prefix to these hosts, and says how long that took.
 func untilHops(t *testing.T, at *network.Namespace, prefix netip.Prefix, want ...string) time.Duration {
 	t.Helper()
-	begun, deadline, poll := time.Now(), time.After(20*time.Second), time.NewTicker(10*time.Millisecond)
-	defer poll.Stop()
-	for {
-		hops, err := at.NextHops(prefix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, hop := range hops {
-			got = append(got, hop.String())
-		}
-		slices.Sort(got)
-		if slices.Equal(got, want) {
-			return time.Since(begun)
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("%s goes to %v, and not to %v", prefix, got, want)
-		case <-poll.C:
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	begun := time.Now()
+	if err := at.UntilHops(ctx, prefix, addresses(want)...); err != nil {
+		t.Fatal(err)
 	}
+	return time.Since(begun)
+}
+
+func addresses(texts []string) (all []netip.Addr) {
+	for _, text := range texts {
+		all = append(all, netip.MustParseAddr(text))
+	}
+	return all
 }
 
 func TestEitherRouterSpreadsAVIPOverAllWhoAnnounceIt(t *testing.T) {

@@ -22,9 +22,15 @@ import (
 )
 
 // The seed's address, and one in IPv6; a real router in namespaces stands before them.
+var (
+	anycast  = netip.MustParseAddr("3.3.3.3")
+	anycast6 = netip.MustParseAddr("fd03:3:3::3")
+)
+
 const (
-	anycast  = "3.3.3.3"
-	anycast6 = "fd03:3:3::3"
+	secureURL = "https://3.3.3.3/"
+	clearURL  = "http://3.3.3.3/"
+	clearURL6 = "http://[fd03:3:3::3]/"
 )
 
 // fabric is a stage whose engines are behind a router. Needs root.
@@ -81,18 +87,8 @@ func (f *fabric) serve(engines int) {
 	f.change("serviceenginegroup", "Default-Group", func(group client.Object) {
 		group["min_scaleout_per_vs"], group["max_scaleout_per_vs"] = engines, engines
 	})
-	var servers []string
-	for _, server := range f.site.Servers {
-		servers = append(servers, server.ID())
-	}
-	f.create("pool", client.Object{"name": "web", "servers": serverList(servers), "health_monitor_refs": []any{byName("healthmonitor", "System-TCP")}})
-	f.create("vsvip", client.Object{"name": "web", "vip": []any{map[string]any{"vip_id": "1",
-		"ip_address": map[string]any{"addr": anycast}, "ip6_address": map[string]any{"addr": anycast6}}}})
-	f.create("virtualservice", client.Object{
-		"name": "web", "vsvip_ref": byName("vsvip", "web"), "pool_ref": byName("pool", "web"), "enable_rhi": true,
-		"services":                     []any{map[string]any{"port": 443, "enable_ssl": true}, map[string]any{"port": 80}},
-		"ssl_key_and_certificate_refs": []any{byName("sslkeyandcertificate", "System-Default-Cert-EC")},
-	})
+	_, err := f.site.Serve(f.ctx, "web", anycast, anycast6)
+	f.must(err)
 	f.untilHops(f.engineNames(engines)...)
 }
 
@@ -106,21 +102,18 @@ func (f *fabric) engineNames(count int) (names []string) {
 // untilHops waits until the router's kernel sends what goes to the VIP, in both families, to exactly these engines.
 func (f *fabric) untilHops(engines ...string) {
 	f.Helper()
-	slices.Sort(engines)
-	for _, vip := range []string{anycast, anycast6} {
-		address := netip.MustParseAddr(vip)
-		f.eventually(fmt.Sprintf("%s goes to %v", vip, engines), func() error {
-			hops, err := f.router.NextHops(netip.PrefixFrom(address, address.BitLen()))
-			var names []string
-			for _, hop := range hops {
-				names = append(names, f.engineAt(hop))
-			}
-			slices.Sort(names)
-			if err == nil && !slices.Equal(names, engines) {
-				err = fmt.Errorf("it goes to %v", names)
-			}
-			return err
-		})
+	ctx, cancel := context.WithTimeout(f.ctx, eventTimeout)
+	defer cancel()
+	hops := map[bool][]netip.Addr{} // by whether they are of IPv4
+	for _, name := range engines {
+		node, err := f.site.Topology.EngineNode(name)
+		f.must(err)
+		for _, hub := range node.Links[0].Addresses {
+			hops[hub.Addr().Is4()] = append(hops[hub.Addr().Is4()], hub.Addr())
+		}
+	}
+	for _, vip := range []netip.Addr{anycast, anycast6} {
+		f.must(f.router.UntilHops(ctx, netip.PrefixFrom(vip, vip.BitLen()), hops[vip.Is4()]...))
 	}
 }
 
@@ -180,7 +173,7 @@ func TestAllEnginesBehindEitherRouterServeOneAddress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const engines, connections = 3, 300
 			f := setUpFabric(t, engines, change)
-			for _, url := range []string{"https://" + anycast + "/", "http://[" + anycast6 + "]/"} {
+			for _, url := range []string{secureURL, clearURL6} {
 				// Of 300 connections to three engines each gets 60 or more, but once in 10^6 runs.
 				counts := f.spread(url, connections)
 				for _, engine := range f.engineNames(engines) {
@@ -212,12 +205,12 @@ func TestTrafficGoesToTheOtherEnginesWhateverHappensToOne(t *testing.T) {
 			here.untilWatched(3)
 			here.must(c.does())
 			here.untilHops("engine-1", "engine-3")
-			if counts := here.spread("https://"+anycast+"/", 100); counts["engine-2"] > 0 {
+			if counts := here.spread(secureURL, 100); counts["engine-2"] > 0 {
 				t.Errorf("it serves yet: %v", counts)
 			}
 			here.must(c.undo())
 			here.untilHops("engine-1", "engine-2", "engine-3")
-			if counts := here.spread("https://"+anycast+"/", 100); counts["engine-2"] == 0 {
+			if counts := here.spread(secureURL, 100); counts["engine-2"] == 0 {
 				t.Errorf("it serves no more: %v", counts)
 			}
 		})
@@ -234,10 +227,10 @@ func TestEnginesServeAndAnnounceWhileTheControllerIsAway(t *testing.T) {
 	f.must(err)
 	f.must(engine.Signal(syscall.SIGKILL))
 	f.untilHops("engine-1")
-	f.spread("https://"+anycast+"/", 50)
+	f.spread(secureURL, 50)
 	f.must(f.site.Engines.Start("engine-2", f.site.Join()))
 	f.untilHops("engine-1", "engine-2")
-	if counts := f.spread("https://"+anycast+"/", 100); counts["engine-2"] == 0 {
+	if counts := f.spread(secureURL, 100); counts["engine-2"] == 0 {
 		t.Errorf("the engine that was restarted serves nothing: %v", counts)
 	}
 	f.must(f.controller.Restart(context.WithoutCancel(f.ctx)))

@@ -186,7 +186,7 @@ func (s *stage) serveNginx() {
 	servers := nginx(s.T, s.lab, 3)
 	s.must(s.startController())
 	s.must(s.startEngine())
-	s.create("pool", client.Object{"name": "web", "servers": serverList(servers), "health_monitor_refs": []any{byName("healthmonitor", "System-TCP")}})
+	s.create("pool", client.Object{"name": "web", "servers": serverList(servers), "health_monitor_refs": []any{client.Ref("healthmonitor", "System-TCP")}})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
 	s.waitUp("web")
 }

@@ -71,20 +71,20 @@ func TestVirtualServiceScalesFromOneEngineToThreeAndBackUnderLoad(t *testing.T) 
 	var failed error
 	var loading sync.WaitGroup
 	loading.Go(func() {
-		meanwhile, failed = f.client.Load(f.ctx, "--url", "http://"+anycast+"/", "--connections", "4",
+		meanwhile, failed = f.client.Load(f.ctx, "--url", clearURL, "--connections", "4",
 			"--requests-per-connection", "1", "--rate", "150", "--duration", "30s")
 	})
 	f.order("scaleout", 2)
 	f.order("scaleout", 3)
 	f.untilHops(f.engineNames(3)...)
 	for _, engine := range f.engineNames(3) {
-		if counts := f.spread("http://"+anycast+"/", 300); counts[engine] < 60 {
+		if counts := f.spread(clearURL, 300); counts[engine] < 60 {
 			t.Errorf("%s: %v", engine, counts)
 		}
 	}
 	f.order("scalein", 2)
 	f.order("scalein", 1)
-	f.spread("http://"+anycast+"/", 100)
+	f.spread(clearURL, 100)
 	for _, id := range []string{"VS_SCALEOUT_COMPLETE", "VS_SCALEIN_COMPLETE", "VS_ADD_SE", "VS_REMOVED_SE"} {
 		if !f.happened(id) {
 			t.Errorf("no event tells of %s", id)
@@ -110,7 +110,7 @@ func TestDisabledEngineGivesAwayWhatItServesAndAnotherTakesItOver(t *testing.T) 
 		}
 		return nil
 	})
-	if counts := f.spread("http://"+anycast+"/", 50); counts[was] > 0 {
+	if counts := f.spread(clearURL, 50); counts[was] > 0 {
 		t.Errorf("%s is still asked: %v", was, counts)
 	}
 }

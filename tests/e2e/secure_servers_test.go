@@ -124,10 +124,10 @@ func TestServersAreSpokenToInTLSAndVerified(t *testing.T) {
 	}
 	s.create("pool", client.Object{
 		"name": "web", "servers": serverList([]string{server}),
-		"health_monitor_refs": []any{byName("healthmonitor", "System-HTTPS")},
-		"ssl_profile_ref":     byName("sslprofile", "System-Standard-PFS"),
-		"pki_profile_ref":     byName("pkiprofile", "internal"), "host_check_enabled": true, "server_name": "shop.internal",
-		"ssl_key_and_certificate_ref": byName("sslkeyandcertificate", "engine"),
+		"health_monitor_refs": []any{client.Ref("healthmonitor", "System-HTTPS")},
+		"ssl_profile_ref":     client.Ref("sslprofile", "System-Standard-PFS"),
+		"pki_profile_ref":     client.Ref("pkiprofile", "internal"), "host_check_enabled": true, "server_name": "shop.internal",
+		"ssl_key_and_certificate_ref": client.Ref("sslkeyandcertificate", "engine"),
 	})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
 	s.waitUp("web")
@@ -142,16 +142,16 @@ func TestServersAreSpokenToInTLSAndVerified(t *testing.T) {
 			}
 		})
 	}
-	change(client.Object{"pki_profile_ref": byName("pkiprofile", "elsewhere")})
+	change(client.Object{"pki_profile_ref": client.Ref("pkiprofile", "elsewhere")})
 	s.sees("502")
 	s.counts("server_untrusted")
-	change(client.Object{"pki_profile_ref": byName("pkiprofile", "internal"), "server_name": "other.internal"})
+	change(client.Object{"pki_profile_ref": client.Ref("pkiprofile", "internal"), "server_name": "other.internal"})
 	s.sees("502")
 	change(client.Object{"domain_name": []any{"shop.internal"}})
 	s.sees("200", "sni=other.internal")
 	change(client.Object{"host_check_enabled": false, "server_name": nil, "ssl_key_and_certificate_ref": nil})
 	s.sees("200", "sni=asked.example client= verified=NONE")
-	change(client.Object{"pki_profile_ref": byName("pkiprofile", "elsewhere")})
+	change(client.Object{"pki_profile_ref": client.Ref("pkiprofile", "elsewhere")})
 	s.sees("502")
 	change(client.Object{"pki_profile_ref": nil, "sni_enabled": false})
 	s.sees("200", "sni= client=")
@@ -164,7 +164,7 @@ func TestServersAreSpokenToInTLSAndVerified(t *testing.T) {
 
 func TestServerThatSpeaksNoTLSIsToldFromOneThatIsDown(t *testing.T) {
 	s := setUp(t, echo(t))
-	s.change("pool", "web", func(o client.Object) { o["ssl_profile_ref"] = byName("sslprofile", "System-Standard-PFS") })
+	s.change("pool", "web", func(o client.Object) { o["ssl_profile_ref"] = client.Ref("sslprofile", "System-Standard-PFS") })
 	s.sees("502")
 	s.counts("server_tls")
 }

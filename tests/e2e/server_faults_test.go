@@ -310,7 +310,7 @@ func TestMonitorTakesADeadServerOutAndBringsItBack(t *testing.T) {
 		"successful_checks": 1, "failed_checks": 1,
 		"http_monitor": map[string]any{"http_request": "GET /garbage HTTP/1.0", "http_response_code": []any{"HTTP_2XX", "HTTP_4XX"}}})
 	s.create("pool", client.Object{"name": "web", "servers": serverList(append(servers, victim)),
-		"health_monitor_refs": []any{byName("healthmonitor", "quick")}})
+		"health_monitor_refs": []any{client.Ref("healthmonitor", "quick")}})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
 	s.waitUp("web")
 	s.eventually("two of three servers are up, and the reason is told", func() error {

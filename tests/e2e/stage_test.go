@@ -46,7 +46,7 @@ func setUp(t *testing.T, servers ...string) *stage {
 	s := bareStage(t)
 	s.must(s.startController())
 	s.must(s.startEngine())
-	s.create("pool", client.Object{"name": "web", "servers": serverList(servers), "health_monitor_refs": []any{byName("healthmonitor", "System-TCP")}})
+	s.create("pool", client.Object{"name": "web", "servers": serverList(servers), "health_monitor_refs": []any{client.Ref("healthmonitor", "System-TCP")}})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
 	s.waitUp("web")
 	return s
@@ -121,9 +121,9 @@ func (s *stage) createVirtualService(name, pool, address string, tlsPort, plainP
 	s.create("vsvip", client.Object{"name": name, "vip": []any{
 		map[string]any{"vip_id": "1", "ip_address": map[string]any{"addr": address, "type": "V4"}}}})
 	s.create("virtualservice", client.Object{
-		"name": name, "vsvip_ref": byName("vsvip", name), "pool_ref": byName("pool", pool),
+		"name": name, "vsvip_ref": client.Ref("vsvip", name), "pool_ref": client.Ref("pool", pool),
 		"services":                     []any{map[string]any{"port": tlsPort, "enable_ssl": true}, map[string]any{"port": plainPort}},
-		"ssl_key_and_certificate_refs": []any{byName("sslkeyandcertificate", "System-Default-Cert-EC")},
+		"ssl_key_and_certificate_refs": []any{client.Ref("sslkeyandcertificate", "System-Default-Cert-EC")},
 	})
 }
 
@@ -237,8 +237,6 @@ func (s *stage) curl(args ...string) string {
 
 func plainURL(path string) string { return fmt.Sprintf("http://%s:%d%s", vip, plainPort, path) }
 func tlsURL(path string) string   { return fmt.Sprintf("https://%s:%d%s", vip, tlsPort, path) }
-
-func byName(kind, name string) string { return "/api/" + kind + "?name=" + name }
 
 func serverList(ids []string) []any {
 	var list []any

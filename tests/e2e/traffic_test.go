@@ -43,16 +43,16 @@ func TestServesTheSeedsPageOverEveryTLSVersionAndKeyType(t *testing.T) {
 	s.must(s.startController())
 	s.must(s.startEngine())
 	s.create("pool", client.Object{"name": "web", "servers": serverList(servers),
-		"health_monitor_refs": []any{byName("healthmonitor", "System-HTTP")}})
+		"health_monitor_refs": []any{client.Ref("healthmonitor", "System-HTTP")}})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
 	s.change("virtualservice", "web", func(o client.Object) {
-		o["ssl_key_and_certificate_refs"] = []any{byName("sslkeyandcertificate", "System-Default-Cert-EC"),
-			byName("sslkeyandcertificate", "System-Default-Cert")}
+		o["ssl_key_and_certificate_refs"] = []any{client.Ref("sslkeyandcertificate", "System-Default-Cert-EC"),
+			client.Ref("sslkeyandcertificate", "System-Default-Cert")}
 	})
 	s.change("sslprofile", "System-Standard", func(o client.Object) {
 		o["accepted_versions"] = []any{map[string]any{"type": "SSL_VERSION_TLS1_2"}, map[string]any{"type": "SSL_VERSION_TLS1_3"}}
 	})
-	s.change("virtualservice", "web", func(o client.Object) { o["ssl_profile_ref"] = byName("sslprofile", "System-Standard") })
+	s.change("virtualservice", "web", func(o client.Object) { o["ssl_profile_ref"] = client.Ref("sslprofile", "System-Standard") })
 	s.waitUp("web")
 	for name, flags := range map[string][]string{
 		"TLS 1.2 EC":  {"--tls-max", "1.2", "--ciphers", "ECDHE-ECDSA-AES128-GCM-SHA256"},
@@ -84,7 +84,7 @@ func TestOpenSSLSeesFullHandshakesAndCloseNotify(t *testing.T) {
 func TestSecureProfileDoesItsHeaderWork(t *testing.T) {
 	s := setUp(t, echo(t))
 	s.change("virtualservice", "web", func(o client.Object) {
-		o["application_profile_ref"] = byName("applicationprofile", "System-Secure-HTTP")
+		o["application_profile_ref"] = client.Ref("applicationprofile", "System-Secure-HTTP")
 	})
 	s.change("applicationprofile", "System-Secure-HTTP", func(o client.Object) {
 		profile, _ := o["http_profile"].(map[string]any)

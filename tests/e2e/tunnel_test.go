@@ -73,8 +73,8 @@ func (s *stage) createLayer4(name, pool, profile string, port int, secure bool) 
 	s.create("vsvip", client.Object{"name": name, "vip": []any{
 		map[string]any{"vip_id": "1", "ip_address": map[string]any{"addr": vip, "type": "V4"}}}})
 	s.create("virtualservice", client.Object{
-		"name": name, "vsvip_ref": byName("vsvip", name), "pool_ref": byName("pool", pool),
-		"application_profile_ref": byName("applicationprofile", profile),
+		"name": name, "vsvip_ref": client.Ref("vsvip", name), "pool_ref": client.Ref("pool", pool),
+		"application_profile_ref": client.Ref("applicationprofile", profile),
 		"services":                []any{map[string]any{"port": port, "enable_ssl": secure}},
 	})
 	s.waitUp(name)

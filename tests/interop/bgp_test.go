@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/netip"
@@ -147,25 +148,15 @@ func subnet(text string, mask int) client.Object {
 // untilHops waits until the router sends a prefix to these engines, and says how long that took.
 func (n *internet) untilHops(prefix netip.Prefix, want ...string) time.Duration {
 	n.Helper()
-	begun, deadline, poll := time.Now(), time.After(routePatience), time.NewTicker(10*time.Millisecond)
-	defer poll.Stop()
-	for {
-		hops, err := n.router.NextHops(prefix)
-		must(n.T, err)
-		var got []string
-		for _, hop := range hops {
-			got = append(got, hop.String())
-		}
-		slices.Sort(got)
-		if slices.Equal(got, want) {
-			return time.Since(begun)
-		}
-		select {
-		case <-deadline:
-			n.Fatalf("%s goes to %v, and not to %v", prefix, got, want)
-		case <-poll.C:
-		}
+	ctx, cancel := context.WithTimeout(n.Context(), routePatience)
+	defer cancel()
+	var hops []netip.Addr
+	for _, text := range want {
+		hops = append(hops, netip.MustParseAddr(text))
 	}
+	begun := time.Now()
+	must(n.T, n.router.UntilHops(ctx, prefix, hops...))
+	return time.Since(begun)
 }
 
 // ask is what the router answers to an operator.
