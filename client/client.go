@@ -98,6 +98,11 @@ func (s *Session) Replace(ctx context.Context, kind string, object Object) (Obje
 	return stored, err
 }
 
+// Patch replaces fields of the object of a kind with this uuid.
+func (s *Session) Patch(ctx context.Context, kind, uuid string, replace Object) error {
+	return s.call(ctx, http.MethodPatch, "/api/"+kind+"/"+uuid, Object{"replace": replace}, nil)
+}
+
 // Delete removes the object of a kind with this uuid.
 func (s *Session) Delete(ctx context.Context, kind, uuid string) error {
 	return s.call(ctx, http.MethodDelete, "/api/"+kind+"/"+uuid, nil, nil)

@@ -2,9 +2,9 @@ package report
 
 import (
 	"fmt"
-	"html"
 	"strings"
 
+	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/workloads"
 )
 
@@ -28,29 +28,7 @@ func (r *Row) pictureName() string {
 const (
 	weirUser, weirSystem = "#1b5e9e", "#8fb8de"
 	peerUser, peerSystem = "#555555", "#bdbdbd"
-	ink, grid            = "#222222", "#dddddd"
 )
-
-// canvas collects shapes, in pixels from the top left.
-type canvas struct{ shapes strings.Builder }
-
-func (c *canvas) rect(x, y, width, height float64, colour string) {
-	fmt.Fprintf(&c.shapes, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", x, y, max(0, width), height, colour)
-}
-
-func (c *canvas) text(x, y float64, anchor, weight, text string) {
-	fmt.Fprintf(&c.shapes, `<text x="%.1f" y="%.1f" text-anchor="%s" font-weight="%s">%s</text>`+"\n", x, y, anchor, weight, html.EscapeString(text))
-}
-
-func (c *canvas) line(x1, y1, x2, y2 float64, colour string, width float64) {
-	fmt.Fprintf(&c.shapes, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="%.1f"/>`+"\n", x1, y1, x2, y2, colour, width)
-}
-
-func (c *canvas) svg(width, height float64) string {
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]g %[2]g" width="%[1]g" height="%[2]g" `+
-		`font-family="sans-serif" font-size="12" fill="%[3]s">`+"\n"+`<rect width="100%%" height="100%%" fill="white"/>`+"\n%[4]s</svg>\n",
-		width, height, ink, c.shapes.String())
-}
 
 const (
 	barHeight  = 16.0
@@ -62,24 +40,24 @@ const (
 
 // bars draws for each row a bar per proxy, user and system time one behind the other; each row has its own scale.
 func bars(rows []*Row) string {
-	var c canvas
+	var c draw.Canvas
 	y := 24.0
-	c.text(10, y, "start", "bold", "CPU time per transaction, saturated: user (dark) and system (light); shorter is better")
+	c.Text(10, y, "start", "bold", "CPU time per transaction, saturated: user (dark) and system (light); shorter is better")
 	y += 16
 	for _, row := range rows {
 		if row.Workload.Kind == workloads.Transactions {
 			y = row.bars(&c, y+14)
 		}
 	}
-	return c.svg(pageWidth, y+12)
+	return c.SVG(pageWidth, y+12)
 }
 
-func (r *Row) bars(c *canvas, y float64) float64 {
+func (r *Row) bars(c *draw.Canvas, y float64) float64 {
 	most := 0.0
 	for _, proxy := range r.Proxies {
 		most = max(most, r.Figures(proxy, Saturated).CPUus)
 	}
-	c.text(10, y, "start", "bold", fmt.Sprintf("%s  %s; cores: %d", r.Workload.ID, r.Workload.Title, r.Cores))
+	c.Text(10, y, "start", "bold", fmt.Sprintf("%s  %s; cores: %d", r.Workload.ID, r.Workload.Title, r.Cores))
 	y += 8
 	for _, proxy := range r.Proxies {
 		f := r.Figures(proxy, Saturated)
@@ -87,13 +65,13 @@ func (r *Row) bars(c *canvas, y float64) float64 {
 		if proxy == Weir {
 			user, system = weirUser, weirSystem
 		}
-		c.text(namesWidth, y+12, "end", "normal", proxy)
+		c.Text(namesWidth, y+12, "end", "normal", proxy)
 		if f.Fault == "" && most > 0 {
 			userWidth := barsWidth * f.Userus / most
-			c.rect(namesWidth+8, y, userWidth, barHeight, user)
-			c.rect(namesWidth+8+userWidth, y, barsWidth*f.Systemus/most, barHeight, system)
+			c.Rect(namesWidth+8, y, userWidth, barHeight, user)
+			c.Rect(namesWidth+8+userWidth, y, barsWidth*f.Systemus/most, barHeight, system)
 		}
-		c.text(namesWidth+barsWidth+16, y+12, "start", "normal", r.costText(f))
+		c.Text(namesWidth+barsWidth+16, y+12, "start", "normal", r.costText(f))
 		y += barHeight + barGap
 	}
 	return y
@@ -108,8 +86,8 @@ const (
 // curve draws Weir's cost over the steps, evenly apart: they grow by powers. The scale begins at zero, so that what looks
 // flat is flat.
 func (r *Row) curve() string {
-	var c canvas
-	c.text(10, 24, "start", "bold", fmt.Sprintf("%s  CPU µs per transaction by number of %s; cores: %d", r.Workload.ID, r.Workload.Growth.Of,
+	var c draw.Canvas
+	c.Text(10, 24, "start", "bold", fmt.Sprintf("%s  CPU µs per transaction by number of %s; cores: %d", r.Workload.ID, r.Workload.Growth.Of,
 		r.Cores))
 	most := 0.0
 	for _, point := range r.Curve {
@@ -118,18 +96,18 @@ func (r *Row) curve() string {
 	height := func(cost float64) float64 { return curveTop + curveDeep*(1-cost/max(1.2*most, 1e-9)) }
 	for share := range 5 {
 		cost := 1.2 * most * float64(share) / 4
-		c.line(curveLeft, height(cost), curveLeft+curveInnerWidth, height(cost), grid, 1)
-		c.text(curveLeft-8, height(cost)+4, "end", "normal", fmt.Sprintf("%.1f", cost))
+		c.Line(curveLeft, height(cost), curveLeft+curveInnerWidth, height(cost), draw.Grid, 1)
+		c.Text(curveLeft-8, height(cost)+4, "end", "normal", fmt.Sprintf("%.1f", cost))
 	}
 	apart := curveInnerWidth / float64(len(r.Curve)-1)
 	for i, point := range r.Curve {
 		x, cost := curveLeft+apart*float64(i), r.figures(point.Slices).CPUus
 		if i > 0 {
-			c.line(x-apart, height(r.figures(r.Curve[i-1].Slices).CPUus), x, height(cost), weirUser, 2)
+			c.Line(x-apart, height(r.figures(r.Curve[i-1].Slices).CPUus), x, height(cost), weirUser, 2)
 		}
-		c.rect(x-3, height(cost)-3, 6, 6, weirUser)
-		c.text(x, height(cost)-10, "middle", "normal", fmt.Sprintf("%.1f", cost))
-		c.text(x, curveTop+curveDeep+20, "middle", "normal", fmt.Sprint(point.Step))
+		c.Rect(x-3, height(cost)-3, 6, 6, weirUser)
+		c.Text(x, height(cost)-10, "middle", "normal", fmt.Sprintf("%.1f", cost))
+		c.Text(x, curveTop+curveDeep+20, "middle", "normal", fmt.Sprint(point.Step))
 	}
-	return c.svg(curveWidth, curveHeight)
+	return c.SVG(curveWidth, curveHeight)
 }
