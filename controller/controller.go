@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/link"
@@ -23,12 +24,13 @@ import (
 
 // Config is what an operator decides at start.
 type Config struct {
-	Version           string    // of this build
-	DataDir           string    // objects, keys, admin password
-	Listen            string    // REST, host:port
-	EngineListen      string    // gRPC for agents, host:port
-	AdminPasswordFile string    // for the first start; empty: one is generated
-	Out               io.Writer // one line each for what an operator needs to know
+	Version           string      // of this build
+	DataDir           string      // objects, keys, admin password
+	Listen            string      // REST, host:port
+	EngineListen      string      // gRPC for agents, host:port
+	AdminPasswordFile string      // for the first start; empty: one is generated
+	Engines           cloud.Cloud // starts engines of clouds of type CLOUD_NONE; nil: operators do
+	Out               io.Writer   // one line each for what an operator needs to know
 	Log               *slog.Logger
 }
 
@@ -79,13 +81,17 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	if err != nil {
 		return err
 	}
+	keeper := cloud.NewKeeper(cloud.Config{
+		Objects: data.objects, Tokens: tokens, Events: events, Log: log, Controller: dialled(engines.Addr()), Resolve: clouds{config.Engines}.of,
+	})
 	announce(config.Out, data, api.Addr(), engines.Addr(), fingerprint)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return surface.Serve(ctx, api) })
 	group.Go(func() error { return link.Serve(ctx, engines) })
-	reconciler := &reconciler{objects: data.objects, fleet: fleet, link: link, events: events, log: log, began: began}
+	reconciler := &reconciler{objects: data.objects, fleet: fleet, link: link, keeper: keeper, events: events, log: log, began: began}
 	group.Go(func() error { return reconciler.run(ctx) })
+	group.Go(func() error { return keeper.Run(ctx) })
 	group.Go(func() error { return watch(ctx, data.objects) })
 	return group.Wait()
 }

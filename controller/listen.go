@@ -37,3 +37,12 @@ func reachable(address net.Addr) string {
 	}
 	return net.JoinHostPort(name, fmt.Sprint(tcp.Port))
 }
+
+// dialled is where engines find a listener; the host is empty where it listens on all addresses.
+func dialled(address net.Addr) string {
+	tcp, ok := address.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return address.String()
+	}
+	return net.JoinHostPort("", fmt.Sprint(tcp.Port))
+}

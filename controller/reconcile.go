@@ -10,6 +10,7 @@ import (
 	"time"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/link"
@@ -29,6 +30,7 @@ type reconciler struct {
 	objects *store.Store
 	fleet   *fleet.Fleet
 	link    *link.Server
+	keeper  *cloud.Keeper
 	events  *events.Log
 	log     *slog.Logger
 	began   time.Time
@@ -71,7 +73,9 @@ func (r *reconciler) step(ctx context.Context) (again time.Time, err error) {
 	if err := r.read(r.objects.View()); err != nil {
 		return again, err
 	}
-	decision := place.Decide(r.input())
+	in := r.input()
+	decision := place.Decide(in)
+	r.keeper.Observe(observation(in, decision))
 	changed, gone := decision.Changed(r.before)
 	again = decision.Again
 	if len(changed)+len(gone) > 0 {
@@ -89,6 +93,20 @@ func (r *reconciler) step(ctx context.Context) (again time.Time, err error) {
 
 func (r *reconciler) input() place.Input {
 	return place.Input{Model: r.model, Engines: r.fleet.Facts(), Before: r.before, Began: r.began, Now: time.Now().UTC()}
+}
+
+// observation is what clouds act upon.
+func observation(in place.Input, decision place.Decision) cloud.Observation {
+	seen := cloud.Observation{Model: in.Model, Needs: decision.Needs, Up: map[string]bool{}, Seated: map[string]bool{}}
+	for uuid, engine := range in.Engines {
+		seen.Up[uuid] = engine.Up
+	}
+	for _, assignment := range decision.Assignments {
+		for _, seat := range assignment.Seats {
+			seen.Seated[seat.Engine] = true
+		}
+	}
+	return seen
 }
 
 func (r *reconciler) read(view *store.View) (err error) {

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/weir-lb/weir/lab/engines"
 	"github.com/weir-lb/weir/lab/network"
 	"github.com/weir-lb/weir/lab/router"
 	"github.com/weir-lb/weir/lab/topology"
@@ -39,7 +39,7 @@ func Inspect(name string) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	t, err := builtFrom(n)
+	t, err := engines.BuiltFrom(n)
 	if err != nil {
 		return State{}, err
 	}
@@ -61,15 +61,6 @@ func Inspect(name string) (State, error) {
 	}
 	state.Routes, err = at.Routes(t.VIPs)
 	return state, err
-}
-
-// builtFrom is the topology that the network was built from.
-func builtFrom(n *network.Network) (t topology.Topology, err error) {
-	text, err := os.ReadFile(filepath.Join(n.Dir(), topologyFile))
-	if err == nil {
-		err = json.Unmarshal(text, &t)
-	}
-	return t, err
 }
 
 // nodes reads what each node has; they stand in the order of the topology.

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -64,16 +63,9 @@ func OpenLastingSite(t topology.Topology, programs string, told *teller.Teller) 
 	return s, err
 }
 
-// topologyFile lets those who come later know what stands.
-const topologyFile = "topology.json"
-
 // Build lays the network, starts everything and waits until it stands.
 func (s *Site) Build(ctx context.Context) error {
-	text, err := json.Marshal(s.Topology)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(s.Network.Dir(), topologyFile), text, 0o644); err != nil {
+	if err := s.Engines.Note(); err != nil {
 		return err
 	}
 	return s.told.Play(ctx,
@@ -204,7 +196,11 @@ func (s *Site) startController(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.Controller, err = at.Controller(ctx)
+	var flags []string
+	if s.Topology.Elastic {
+		flags = []string{"--engines", "lab:" + s.Topology.Name}
+	}
+	s.Controller, err = at.Controller(ctx, flags...)
 	if err != nil {
 		return "", err
 	}

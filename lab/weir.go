@@ -41,6 +41,7 @@ type Controller struct {
 	at            *Host
 	name, dir     string
 	restAddress   string
+	flags         []string
 	EngineAddress string
 }
 
@@ -55,12 +56,12 @@ type Engine struct {
 }
 
 // Controller starts one on its usual ports or other free ones, and logs in.
-func (h *Host) Controller(ctx context.Context) (*Controller, error) {
-	return h.ControllerNamed(ctx, topology.ControllerName)
+func (h *Host) Controller(ctx context.Context, flags ...string) (*Controller, error) {
+	return h.ControllerNamed(ctx, topology.ControllerName, flags...)
 }
 
 // ControllerNamed starts one beside others; its data is in a directory of that name.
-func (h *Host) ControllerNamed(ctx context.Context, name string) (*Controller, error) {
+func (h *Host) ControllerNamed(ctx context.Context, name string, flags ...string) (*Controller, error) {
 	rest, err := h.port(restPort)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (h *Host) ControllerNamed(ctx context.Context, name string) (*Controller, e
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{at: h, name: name, dir: filepath.Join(h.lab.dir, name),
+	c := &Controller{at: h, name: name, flags: flags, dir: filepath.Join(h.lab.dir, name),
 		restAddress: net.JoinHostPort(h.Address, strconv.Itoa(rest)), EngineAddress: net.JoinHostPort(h.Address, strconv.Itoa(engines))}
 	c.URL = "https://" + c.restAddress
 	return c, c.Restart(ctx)
@@ -77,8 +78,8 @@ func (h *Host) ControllerNamed(ctx context.Context, name string) (*Controller, e
 
 // Restart starts the controller again where it was, after it was stopped or killed.
 func (c *Controller) Restart(ctx context.Context) (err error) {
-	c.Process, err = c.at.Start(c.name, c.at.lab.program("weir"), "controller",
-		"--data-dir", c.dir, "--listen", c.restAddress, "--engine-listen", c.EngineAddress)
+	args := []string{"controller", "--data-dir", c.dir, "--listen", c.restAddress, "--engine-listen", c.EngineAddress}
+	c.Process, err = c.at.Start(c.name, c.at.lab.program("weir"), append(args, c.flags...)...)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
@@ -102,12 +103,18 @@ func (f *Fleet) mayReplace(known *store.Record) error {
 	return nil
 }
 
+// newRecord is an engine in the default group, or as the instance says that a cloud started under this name.
 func newRecord(view *store.View, name string) (*store.Record, error) {
 	kind, _ := schema.Lookup(engineKind)
 	id := kind.Prefix + "-" + uuid.NewString()
-	object, err := kind.Normalise(schema.Object{
-		"uuid": id, "name": name, "tenant_ref": schema.RefPath("tenant", adminTenant),
-	})
+	object := schema.Object{"name": name, "tenant_ref": schema.RefPath("tenant", adminTenant)}
+	if instance, started := cloud.Expected(view, name); started {
+		id = instance.Engine
+		object["controller_created"], object["availability_zone"] = true, instance.Zone
+		object["cloud_ref"], object["se_group_ref"] = schema.RefPath("cloud", instance.Cloud), schema.RefPath("serviceenginegroup", instance.Group)
+	}
+	object["uuid"] = id
+	object, err := kind.Normalise(object)
 	if err != nil {
 		return nil, fmt.Errorf("register engine %s: %w", name, err)
 	}

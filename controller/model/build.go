@@ -32,6 +32,8 @@ type builder struct {
 	certificates        table[Certificate]
 	monitors            table[HealthMonitor]
 	pools               table[Pool]
+	connectorUsers      table[schema.CloudConnectorUser]
+	clouds              table[Cloud]
 	groups              table[Group]
 	engines             table[Engine]
 	virtualServices     table[VirtualService]
@@ -50,6 +52,8 @@ func (b *builder) read() {
 	b.certificates = read(b, "sslkeyandcertificate", b.certificate)
 	b.monitors = read(b, "healthmonitor", monitor)
 	b.pools = read(b, "pool", b.pool)
+	b.connectorUsers = read(b, "cloudconnectoruser", itself[schema.CloudConnectorUser])
+	b.clouds = read(b, "cloud", func(c *schema.Cloud) *Cloud { return &Cloud{Cloud: *c} })
 	b.groups = read(b, "serviceenginegroup", func(g *schema.ServiceEngineGroup) *Group { return &Group{ServiceEngineGroup: *g} })
 	b.engines = read(b, "serviceengine", func(e *schema.ServiceEngine) *Engine { return &Engine{ServiceEngine: *e} })
 	b.virtualServices = read(b, "virtualservice",

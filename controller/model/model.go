@@ -70,8 +70,15 @@ type Certificate struct {
 // Group is a group of engines, and the virtual services to be placed on them.
 type Group struct {
 	schema.ServiceEngineGroup
+	Cloud           *Cloud
 	Engines         []*Engine
 	VirtualServices []*VirtualService
+}
+
+// Cloud is where engines of groups run, with what it takes to start them there.
+type Cloud struct {
+	schema.Cloud
+	User *schema.CloudConnectorUser // nil: none is named
 }
 
 // Engine is an engine that has joined.

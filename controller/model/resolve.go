@@ -10,6 +10,15 @@ import (
 
 // resolve turns references into pointers, the referred before those who refer.
 func (b *builder) resolve() {
+	for _, cloud := range sorted(b.clouds) {
+		if servers := cloud.LinuxServers; servers != nil {
+			at := source{b, "cloud", &cloud.Identity, cloud.Name}
+			cloud.User = follow(at, b.connectorUsers, "linuxserver_configuration.ssh_user_ref", servers.SSHUserRef)
+		}
+	}
+	for _, group := range sorted(b.groups) {
+		group.Cloud = follow(source{b, "serviceenginegroup", &group.Identity, group.Name}, b.clouds, "cloud_ref", group.CloudRef)
+	}
 	for _, engine := range sorted(b.engines) {
 		at := source{b, "serviceengine", &engine.Identity, engine.Name}
 		if engine.Group = follow(at, b.groups, "se_group_ref", engine.SEGroupRef); engine.Group != nil {

@@ -9,18 +9,23 @@ import (
 // Need is how many engines a group shall have and what it has. Who starts engines closes the gap; who stops them takes
 // the idle ones.
 type Need struct {
-	Group  string // uuid
-	Wanted int
-	Have   int      // enabled and up
-	Idle   []string // uuids of engines with nothing on them, beyond Wanted
+	Group   *model.Group
+	Wanted  int
+	Have    int      // enabled and up
+	Present []string // uuids of these, and of those that may come back before others take over from them
+	Idle    []string // uuids of engines with nothing on them, beyond Wanted
 }
 
 func (d *decider) needs() []Need {
 	var needs []Need
 	for _, group := range d.in.Model.Groups {
-		need := Need{Group: group.UUID, Wanted: d.enginesWanted(group)}
+		need := Need{Group: group, Wanted: d.enginesWanted(group)}
 		for _, engine := range group.Engines {
-			if engine.EnableState == "SE_STATE_ENABLED" && d.up(engine.UUID) {
+			if engine.EnableState != "SE_STATE_ENABLED" || d.lost(engine.UUID) {
+				continue
+			}
+			need.Present = append(need.Present, engine.UUID)
+			if d.up(engine.UUID) {
 				need.Have++
 			}
 		}
@@ -58,9 +63,12 @@ func (d *decider) idle(group *model.Group, surplus int) []string {
 		}
 	}
 	var idle []string
-	for _, engine := range slices.Backward(group.Engines) {
-		if len(idle) < surplus && !seated[engine.UUID] && d.up(engine.UUID) {
-			idle = append(idle, engine.UUID)
+	for _, created := range []bool{true, false} { // who was started by hand is stopped by hand
+		for _, engine := range slices.Backward(group.Engines) {
+			may := engine.ControllerCreated == created && !seated[engine.UUID] && engine.EnableState == "SE_STATE_ENABLED"
+			if len(idle) < surplus && may && d.up(engine.UUID) {
+				idle = append(idle, engine.UUID)
+			}
 		}
 	}
 	return idle

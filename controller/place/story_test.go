@@ -324,7 +324,7 @@ func (s *story) show() string {
 func (s *story) showNeeds() string {
 	var out strings.Builder
 	for _, need := range s.needs {
-		fmt.Fprintf(&out, "  group %s shall have %d engines, %d are ready", need.Group, need.Wanted, need.Have)
+		fmt.Fprintf(&out, "  group %s shall have %d engines, %d are ready", need.Group.Name, need.Wanted, need.Have)
 		if len(need.Idle) > 0 {
 			fmt.Fprintf(&out, ", %s may go", strings.Join(need.Idle, " and "))
 		}

@@ -32,6 +32,7 @@ type CustomTag struct {
 // LinuxServers are the hosts of a cloud of plain machines.
 type LinuxServers struct {
 	Hosts        []LinuxHost `json:"hosts" items:"1000"`
+	SSHUserRef   string      `json:"ssh_user_ref" ref:"cloudconnectoruser"`
 	SESysDiskGB  uint32      `json:"se_sys_disk_size_GB" default:"10"`
 	SELogDiskGB  uint32      `json:"se_log_disk_size_GB" default:"5"`
 	SEInbandMgmt bool        `json:"se_inband_mgmt" default:"false"`

@@ -17,6 +17,7 @@ const (
 // kinds is every kind there is, described once while the program starts.
 var kinds = []*Kind{
 	kind[Tenant]("tenant", "Tenant", global),
+	kind[CloudConnectorUser]("cloudconnectoruser", "CloudConnectorUser", perTenant),
 	kind[Cloud]("cloud", "Cloud", perTenant),
 	kind[VrfContext]("vrfcontext", "VrfContext", perTenant),
 	kind[AnalyticsProfile]("analyticsprofile", "AnalyticsProfile", perTenant),

@@ -4,6 +4,7 @@
 package engines
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -21,6 +22,27 @@ type Place struct {
 	Network  *network.Network
 	Topology topology.Topology
 	Programs string // the directory of weir and weir-dataplane
+}
+
+// topologyFile lets those who come later know what stands.
+const topologyFile = "topology.json"
+
+// Note leaves the topology in the network's directory.
+func (p Place) Note() error {
+	text, err := json.Marshal(p.Topology)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(p.Network.Dir(), topologyFile), text, 0o644)
+}
+
+// BuiltFrom is the topology that a network was built from.
+func BuiltFrom(n *network.Network) (t topology.Topology, err error) {
+	text, err := os.ReadFile(filepath.Join(n.Dir(), topologyFile))
+	if err == nil {
+		err = json.Unmarshal(text, &t)
+	}
+	return t, err
 }
 
 // Join is how an engine gets to its controller.

@@ -26,7 +26,7 @@ type Process struct {
 
 // Processes lists what runs in the namespace.
 func (s *Namespace) Processes() ([]Process, error) {
-	of, err := processesOf([]*Namespace{s})
+	of, err := ProcessesOf([]*Namespace{s})
 	return of[s.Node], err
 }
 
@@ -49,8 +49,8 @@ func (s *Namespace) identity() (string, error) {
 	return fmt.Sprintf("net:[%d]", info.Sys().(*syscall.Stat_t).Ino), nil
 }
 
-// processesOf lists what runs in each namespace, by node.
-func processesOf(spaces []*Namespace) (map[string][]Process, error) {
+// ProcessesOf lists what runs in each namespace, by node.
+func ProcessesOf(spaces []*Namespace) (map[string][]Process, error) {
 	nodes := map[string]string{}
 	for _, space := range spaces {
 		identity, err := space.identity()
@@ -92,7 +92,7 @@ func programOf(pid int) string {
 func (s *Namespace) Signal(signal syscall.Signal) error { return signalAll([]*Namespace{s}, signal) }
 
 func signalAll(spaces []*Namespace, signal syscall.Signal) error {
-	of, err := processesOf(spaces)
+	of, err := ProcessesOf(spaces)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func untilEmpty(spaces []*Namespace, timeout time.Duration) error {
 	deadline, poll := time.After(timeout), time.NewTicker(10*time.Millisecond)
 	defer poll.Stop()
 	for {
-		of, err := processesOf(spaces)
+		of, err := ProcessesOf(spaces)
 		if err != nil || len(of) == 0 {
 			return err
 		}

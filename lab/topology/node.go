@@ -93,6 +93,14 @@ func (t Topology) engine(number int) Node {
 	}
 }
 
+// EngineNames are all engines that there may be.
+func (t Topology) EngineNames() (names []string) {
+	for number := range t.Engines.limit() {
+		names = append(names, EngineName(number+1))
+	}
+	return names
+}
+
 // EngineNodes are those that the topology begins with.
 func (t Topology) EngineNodes() []Node { return t.engines(t.Engines.Count) }
 

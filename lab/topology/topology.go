@@ -23,7 +23,8 @@ const (
 // Topology is one file, checked.
 type Topology struct {
 	Name       string         `toml:"name"`
-	VIPs       []netip.Prefix `toml:"vips"` // engines may announce addresses of these
+	VIPs       []netip.Prefix `toml:"vips"`    // engines may announce addresses of these
+	Elastic    bool           `toml:"elastic"` // the controller starts and retires engines by itself
 	Router     Router         `toml:"router"`
 	Management Group          `toml:"management"` // its count is not used: the controller and every engine
 	Engines    Group          `toml:"engines"`

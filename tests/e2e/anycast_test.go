@@ -44,6 +44,14 @@ type fabric struct {
 // setUpFabric builds a site in which engines serve the virtual service "web" at one address.
 func setUpFabric(t *testing.T, engines int, change func(*topology.Topology)) *fabric {
 	t.Helper()
+	f := bareFabric(t, engines, change)
+	f.serve(engines)
+	return f
+}
+
+// bareFabric builds a site that serves nothing.
+func bareFabric(t *testing.T, engines int, change func(*topology.Topology)) *fabric {
+	t.Helper()
 	if err := network.CheckRoot(); err != nil {
 		t.Skip(err)
 	}
@@ -77,7 +85,6 @@ func setUpFabric(t *testing.T, engines int, change func(*topology.Topology)) *fa
 	f.must(err)
 	f.client, err = site.Client(1)
 	f.must(err)
-	f.serve(engines)
 	return f
 }
 

@@ -1,0 +1,296 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+const (
+	// tasksMax run at a time: more would only wait for the same machine.
+	tasksMax = 8
+	// taskTimeout bounds one task, the copying of programs to a host included.
+	taskTimeout = 5 * time.Minute
+	listTimeout = 30 * time.Second
+	retryAfter  = time.Second // of what could not be written
+
+	engineKind  = "serviceengine"
+	adminTenant = "admin"
+)
+
+// Tokens makes the one-time tokens with which engines join.
+type Tokens interface {
+	Issue(ctx context.Context) (string, error)
+}
+
+// Config is what a keeper works with.
+type Config struct {
+	Objects    *store.Store
+	Tokens     Tokens
+	Events     *events.Log
+	Log        *slog.Logger
+	Controller string                         // host:port that engines dial; see Join
+	Resolve    func(cloud *model.Cloud) Cloud // nil: operators start its engines
+}
+
+// Keeper has clouds start and retire engines.
+type Keeper struct {
+	Config
+	mu   sync.Mutex
+	seen Observation
+	poke chan struct{} // capacity 1
+	hear chan func()   // what tasks come back with; run by Run
+
+	places chan struct{} // a token for each task that runs
+	tasks  sync.WaitGroup
+
+	// Of Run alone.
+	memory  *memory
+	clouds  map[string]Cloud // by uuid, of the last step
+	listed  map[string]listing
+	listing map[string]bool // clouds that are being asked
+}
+
+// Observation is what the controller knows of its engines and groups.
+type Observation struct {
+	Model  *model.Model
+	Needs  []place.Need
+	Up     map[string]bool // engines by uuid
+	Seated map[string]bool
+}
+
+// NewKeeper knows nothing yet, and does nothing before Run.
+func NewKeeper(config Config) *Keeper {
+	return &Keeper{
+		Config: config, poke: make(chan struct{}, 1), hear: make(chan func()), places: make(chan struct{}, tasksMax),
+		memory: newMemory(), listed: map[string]listing{}, listing: map[string]bool{},
+	}
+}
+
+// Observe tells what is to be acted upon from now on. It never blocks.
+func (k *Keeper) Observe(seen Observation) {
+	k.mu.Lock()
+	k.seen = seen
+	k.mu.Unlock()
+	select {
+	case k.poke <- struct{}{}:
+	default:
+	}
+}
+
+// Run acts until ctx ends. Tasks under way are broken off then: the next controller finds their instances.
+func (k *Keeper) Run(ctx context.Context) error {
+	defer k.tasks.Wait()
+	alarm := time.NewTimer(0)
+	defer alarm.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-k.poke:
+		case <-alarm.C:
+		case took := <-k.hear:
+			took()
+		}
+		again, err := k.step(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			k.Log.Error("what was decided about engines is not written; it is tried again", "reason", err)
+			again = time.Now().Add(retryAfter)
+		}
+		if !again.IsZero() {
+			alarm.Reset(time.Until(again))
+		}
+	}
+}
+
+// step decides once. What it decides is in the store before any cloud acts on it.
+func (k *Keeper) step(ctx context.Context) (again time.Time, err error) {
+	world, err := k.world()
+	if err != nil || world == nil {
+		return again, err
+	}
+	d := world.decide()
+	if err := k.write(ctx, d.changed, nil); err != nil {
+		return again, err
+	}
+	k.tell(d.news)
+	for _, cloud := range d.list {
+		k.list(ctx, cloud)
+	}
+	for _, task := range d.tasks {
+		k.start(ctx, task)
+	}
+	return d.again, nil
+}
+
+// world is nil before the first observation.
+func (k *Keeper) world() (*world, error) {
+	k.mu.Lock()
+	seen := k.seen
+	k.mu.Unlock()
+	if seen.Model == nil {
+		return nil, nil
+	}
+	view := k.Objects.View()
+	instances, err := instancesIn(view)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{
+		now: time.Now().UTC(), needs: seen.Needs, up: seen.Up, seated: seen.Seated, joined: map[string]bool{}, names: map[string]bool{},
+		instances: instances, clouds: map[string]listing{}, memory: k.memory, uuid: newUUID,
+	}
+	for _, engine := range view.List(engineKind) {
+		w.joined[engine.UUID], w.names[engine.Name] = true, true
+	}
+	k.clouds = map[string]Cloud{}
+	for _, group := range seen.Model.Groups {
+		if group.Cloud == nil || k.clouds[group.Cloud.UUID] != nil {
+			continue
+		}
+		if cloud := k.Resolve(group.Cloud); cloud != nil {
+			k.clouds[group.Cloud.UUID] = cloud
+			listing := k.listed[group.Cloud.UUID]
+			listing.name = group.Cloud.Name
+			w.clouds[group.Cloud.UUID] = listing
+		}
+	}
+	return w, nil
+}
+
+func newUUID() string {
+	kind, _ := schema.Lookup(engineKind)
+	return kind.Prefix + "-" + uuid.NewString()
+}
+
+// write puts instances down; one that retires takes no new virtual service from then on. gone ends with its engine.
+func (k *Keeper) write(ctx context.Context, changed []Instance, gone *Instance) error {
+	if len(changed) == 0 && gone == nil {
+		return nil
+	}
+	return k.Objects.Update(ctx, func(tx *store.Tx) error {
+		for _, instance := range changed {
+			tx.Put(recordOf(instance))
+			if engine, there := tx.View().Get(engineKind, instance.Engine); there && instance.State == Retiring {
+				disabled := schema.Clone(engine.Object)
+				disabled["enable_state"] = "SE_STATE_DISABLED"
+				tx.Put(&store.Record{Kind: engineKind, UUID: engine.UUID, Tenant: engine.Tenant, Name: engine.Name, Object: disabled})
+			}
+		}
+		if gone != nil {
+			tx.Delete(instanceKind, gone.Engine)
+			if _, there := tx.View().Get(engineKind, gone.Engine); there {
+				tx.Delete(engineKind, gone.Engine)
+			}
+		}
+		return nil
+	})
+}
+
+func (k *Keeper) tell(all []news) {
+	for _, n := range all {
+		entry := events.Entry{ID: n.id, Kind: "SERVICEENGINE", UUID: n.instance.Engine, Name: n.instance.Name, Tenant: adminTenant, Message: n.message}
+		if n.instance.Engine == "" {
+			entry.Kind, entry.UUID, entry.Name = "SERVICEENGINEGROUP", n.instance.Group, k.groupName(n.instance.Group)
+		}
+		k.Events.Add(entry)
+	}
+}
+
+func (k *Keeper) groupName(uuid string) string {
+	group, _ := k.Objects.View().Get("serviceenginegroup", uuid)
+	if group == nil {
+		return uuid
+	}
+	return group.Name
+}
+
+// list asks a cloud for its places, unless it is being asked.
+func (k *Keeper) list(ctx context.Context, uuid string) {
+	cloud := k.clouds[uuid]
+	if cloud == nil || k.listing[uuid] {
+		return
+	}
+	k.listing[uuid] = true
+	k.run(ctx, listTimeout, func(ctx context.Context) func() {
+		places, err := cloud.List(ctx)
+		return func() {
+			k.listing[uuid] = false
+			said := listing{places: places[:min(len(places), PlacesMax)], at: time.Now()}
+			if err != nil {
+				said.problem = err.Error()
+			}
+			k.listed[uuid] = said
+		}
+	})
+}
+
+// start has a cloud carry a task out.
+func (k *Keeper) start(ctx context.Context, t task) {
+	k.memory.working[t.instance.Engine] = true
+	cloud := k.clouds[t.instance.Cloud]
+	k.run(ctx, taskTimeout, func(within context.Context) func() {
+		err := k.carryOut(within, cloud, t)
+		return func() { k.finish(ctx, outcome{t, err}) }
+	})
+}
+
+func (k *Keeper) carryOut(ctx context.Context, cloud Cloud, t task) error {
+	if cloud == nil {
+		return fmt.Errorf("nothing starts and ends engines in its cloud any more: end it by hand, and start the controller as before to forget it")
+	}
+	k.places <- struct{}{}
+	defer func() { <-k.places }()
+	if t.verb == retire {
+		return cloud.Retire(ctx, t.instance.Name)
+	}
+	token, err := k.Tokens.Issue(ctx)
+	if err != nil {
+		return err
+	}
+	return cloud.Create(ctx, t.instance.Name, Join{Controller: k.Controller, Token: token})
+}
+
+// run does something beside the loop, which then takes in what came of it.
+func (k *Keeper) run(ctx context.Context, timeout time.Duration, do func(context.Context) func()) {
+	k.tasks.Go(func() {
+		within, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		took := do(within)
+		select {
+		case k.hear <- took:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// finish takes in what became of a task.
+func (k *Keeper) finish(ctx context.Context, o outcome) {
+	if ctx.Err() != nil {
+		return
+	}
+	w := &world{now: time.Now().UTC(), memory: k.memory}
+	d, gone := w.hear(o)
+	var removed *Instance
+	if gone {
+		removed = &o.instance
+	}
+	if err := k.write(ctx, d.changed, removed); err != nil {
+		k.Log.Error("what became of an engine is not written", "engine", o.instance.Name, "reason", err)
+	}
+	delete(k.listed, o.instance.Cloud) // it is not as it was
+	k.tell(d.news)
+}

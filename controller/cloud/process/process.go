@@ -1,0 +1,161 @@
+// Package process is a cloud on the controller's own machine: each engine is an agent with a state directory of its own.
+// Engines outlive the controller, and the next one finds them by their directories.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/weir-lb/weir/controller/cloud"
+)
+
+const (
+	// enginesMax share the machine. Of two on one machine only one can listen at an address: the others are there to take
+	// over, and for other virtual services.
+	enginesMax = 16
+	namePrefix = "engine-"
+	logName    = "agent.log"
+
+	stopTimeout = 15 * time.Second // from SIGTERM to SIGKILL: an agent lets its clients finish first
+	killTimeout = 5 * time.Second
+)
+
+// Machine is this machine.
+type Machine struct {
+	Dir  string // one directory in it for each engine
+	Weir string // the program
+}
+
+// List is every name that an engine may have here.
+func (m Machine) List(context.Context) ([]cloud.Place, error) {
+	running, err := m.running()
+	if err != nil {
+		return nil, err
+	}
+	var places []cloud.Place
+	for number := range enginesMax {
+		place := cloud.Place{Engine: namePrefix + strconv.Itoa(number+1)}
+		_, err := os.Stat(m.dir(place.Engine))
+		switch {
+		case len(running[place.Engine]) > 0:
+			place.State = cloud.Running
+		case err == nil:
+			place.State, place.Problem = cloud.Stopped, m.lastWords(place.Engine)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+		places = append(places, place)
+	}
+	return places, nil
+}
+
+// Create starts an agent, which goes on when the controller ends.
+func (m Machine) Create(_ context.Context, engine string, join cloud.Join) error {
+	dir := m.dir(engine)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(dir, logName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	agent := exec.Command(m.Weir, "agent", "--name", engine, "--controller", join.Address("127.0.0.1"), "--state-dir", dir, "--token", join.Token)
+	agent.Stdout, agent.Stderr = log, log
+	agent.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := agent.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", engine, err)
+	}
+	go func() { _ = agent.Wait() }() // for no reason but that the kernel forgets it; its log says why it ended
+	return nil
+}
+
+// Retire ends the agent and what it started, and removes the directory.
+func (m Machine) Retire(ctx context.Context, engine string) error {
+	for _, end := range []struct {
+		signal   syscall.Signal
+		patience time.Duration
+	}{{syscall.SIGTERM, stopTimeout}, {syscall.SIGKILL, killTimeout}} {
+		left, err := m.end(ctx, engine, end.signal, end.patience)
+		if err != nil {
+			return err
+		}
+		if left == 0 {
+			return os.RemoveAll(m.dir(engine))
+		}
+	}
+	return fmt.Errorf("%s does not end", engine)
+}
+
+// end signals the processes of an engine and waits; left is how many run yet.
+func (m Machine) end(ctx context.Context, engine string, signal syscall.Signal, patience time.Duration) (left int, err error) {
+	deadline, poll := time.After(patience), time.NewTicker(20*time.Millisecond)
+	defer poll.Stop()
+	for signalled := false; ; signalled = true {
+		running, err := m.running()
+		pids := running[engine]
+		if err != nil || len(pids) == 0 {
+			return 0, err
+		}
+		for _, pid := range pids {
+			if !signalled {
+				_ = syscall.Kill(pid, signal) // it may have ended meanwhile
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return len(pids), ctx.Err()
+		case <-deadline:
+			return len(pids), nil
+		case <-poll.C:
+		}
+	}
+}
+
+// running are the processes that were told to work in the directory of an engine: its agent, and the data plane, which
+// outlives an agent that is killed.
+func (m Machine) running() (map[string][]int, error) {
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]int{}
+	for _, line := range lines {
+		text, err := os.ReadFile(line)
+		if err != nil {
+			continue // it has ended
+		}
+		for _, word := range strings.Split(string(text), "\x00") {
+			inside, is := strings.CutPrefix(word, m.Dir+"/")
+			if !is {
+				continue
+			}
+			engine, _, _ := strings.Cut(inside, "/")
+			pid, _ := strconv.Atoi(strings.Split(line, "/")[2])
+			found[engine] = append(found[engine], pid)
+			break
+		}
+	}
+	return found, nil
+}
+
+// lastWords is the last line that an agent wrote.
+func (m Machine) lastWords(engine string) string {
+	text, err := os.ReadFile(filepath.Join(m.dir(engine), logName))
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
+}
+
+func (m Machine) dir(engine string) string { return filepath.Join(m.Dir, engine) }

@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab/topology"
+)
+
+// setUpElastic builds a site without an engine, whose controller starts and retires engines at once.
+func setUpElastic(t *testing.T) *fabric {
+	t.Helper()
+	f := bareFabric(t, 0, func(top *topology.Topology) { top.Elastic = true })
+	f.change("serviceenginegroup", "Default-Group", func(group client.Object) {
+		group["min_se"], group["buffer_se"], group["se_deprovision_delay"] = 0, 0, 0
+	})
+	f.untilRunning() // the group had its min_se for a moment
+	return f
+}
+
+// running are the engines that have a namespace.
+func (f *fabric) running() []string {
+	f.Helper()
+	names, err := f.site.Engines.List()
+	f.must(err)
+	slices.Sort(names)
+	return names
+}
+
+func (f *fabric) untilRunning(engines ...string) {
+	f.Helper()
+	f.eventually(fmt.Sprintf("%v run", engines), func() error {
+		objects, err := f.controller.Session.List(f.ctx, "serviceengine", nil)
+		if running := f.running(); err == nil && (!slices.Equal(running, engines) || len(objects) != len(engines)) {
+			err = fmt.Errorf("%v run, and %d are known", running, len(objects))
+		}
+		return err
+	})
+}
+
+// told are the messages of all events of one kind.
+func (f *fabric) told(id string) (messages []string) {
+	f.Helper()
+	var logs struct {
+		Results []map[string]any `json:"results"`
+	}
+	f.must(f.controller.Session.Get(f.ctx, "analytics/logs?type=2&page_size=1000&event_id="+id, &logs))
+	for _, event := range logs.Results {
+		messages = append(messages, fmt.Sprintf("%v: %v", event["obj_name"], event["event_description"]))
+	}
+	return messages
+}
+
+func TestEnginesComeWithAVirtualServiceAndGoWithIt(t *testing.T) {
+	f := setUpElastic(t)
+	asked := time.Now()
+	f.serve(3)
+	f.spread("http://"+anycast+"/", 50)
+	t.Logf("three engines serve %v after they were asked for", time.Since(asked))
+	if counts := f.spread("https://"+anycast+"/", 300); len(counts) != 3 {
+		t.Errorf("not all of them serve: %v", counts)
+	}
+	if told := f.told("CREATING_SE"); !strings.Contains(told[0], "wants 3 engines and has 0: cloud Default-Cloud starts it") {
+		t.Errorf("told: %q", told)
+	}
+
+	// A controller that restarts finds them, and starts none beside them.
+	f.must(f.controller.Kill())
+	f.must(f.controller.Restart(f.ctx))
+	f.waitUp("web")
+	f.untilRunning(f.engineNames(3)...)
+
+	// One that ends is started again.
+	engine, err := f.site.Network.Namespace("engine-2")
+	f.must(err)
+	f.must(engine.Signal(syscall.SIGKILL))
+	f.untilHops("engine-1", "engine-3")
+	f.untilHops(f.engineNames(3)...)
+	f.untilRunning(f.engineNames(3)...)
+	if told := f.told("CREATING_SE"); len(told) != 1 || !strings.HasPrefix(told[0], "engine-2: it has ended") {
+		t.Errorf("told: %q", told)
+	}
+
+	vs, err := f.controller.Session.ByName(f.ctx, "virtualservice", "web")
+	f.must(err)
+	f.must(f.controller.Session.Delete(f.ctx, "virtualservice", fmt.Sprint(vs["uuid"])))
+	f.untilRunning()
+	if told := f.told("DELETED_SE"); len(told) != 3 {
+		t.Errorf("told: %q", told)
+	}
+}
+
+func TestOneMachineStartsItsOwnEngine(t *testing.T) {
+	s := bareStage(t)
+	var err error
+	s.controller, err = s.lab.Controller(s.ctx, "--engines", "process")
+	s.must(err)
+	s.change("serviceenginegroup", "Default-Group", func(group client.Object) {
+		group["min_se"], group["buffer_se"], group["se_deprovision_delay"] = 0, 0, 0
+	})
+	s.create("pool", client.Object{"name": "web", "servers": serverList(nginx(t, s.lab, 1))})
+	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
+	s.waitUp("web")
+	contains(t, s.curl(tlsURL("/index.html")), "test")
+
+	s.must(s.controller.Kill())
+	contains(t, s.curl(tlsURL("/index.html")), "test")
+	s.must(s.controller.Restart(s.ctx))
+	s.waitUp("web")
+	s.untilEngines(1)
+
+	vs, err := s.controller.Session.ByName(s.ctx, "virtualservice", "web")
+	s.must(err)
+	s.must(s.controller.Session.Delete(s.ctx, "virtualservice", fmt.Sprint(vs["uuid"])))
+	s.untilEngines(0) // and the lab finds no process left behind
+}
+
+func (s *stage) untilEngines(count int) {
+	s.Helper()
+	s.eventually(fmt.Sprintf("there are %d engines", count), func() error {
+		engines, err := s.controller.Session.List(s.ctx, "serviceengine", nil)
+		if err == nil && len(engines) != count {
+			err = fmt.Errorf("there are %d", len(engines))
+		}
+		return err
+	})
+}
