@@ -60,9 +60,9 @@ func TestEnginesComeWithAVirtualServiceAndGoWithIt(t *testing.T) {
 	f := setUpElastic(t)
 	asked := time.Now()
 	f.serve(3)
-	f.spread("http://"+anycast+"/", 50)
+	f.spread(clearURL, 50)
 	t.Logf("three engines serve %v after they were asked for", time.Since(asked))
-	if counts := f.spread("https://"+anycast+"/", 300); len(counts) != 3 {
+	if counts := f.spread(secureURL, 300); len(counts) != 3 {
 		t.Errorf("not all of them serve: %v", counts)
 	}
 	if told := f.told("CREATING_SE"); !strings.Contains(told[0], "wants 3 engines and has 0: cloud Default-Cloud starts it") {
