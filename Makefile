@@ -9,8 +9,9 @@ BIN := bin
 
 # Debian packages, installed only where missing.
 BUILD_PACKAGES := build-essential protobuf-compiler
-TEST_PACKAGES  := nginx-light libnginx-mod-stream openssl curl python3-venv frr bird2
+TEST_PACKAGES  := nginx-light libnginx-mod-stream openssl curl python3-venv frr bird2 $(GEN_PACKAGES)
 DEMO_PACKAGES  := nginx-light $(if $(filter 0,$(LAB)),,$(if $(filter 0,$(shell id -u)),frr))
+GEN_PACKAGES   := clang-14 llvm-14 libbpf-dev
 LAB_PACKAGES   := nginx-light frr bird2 curl
 ICOUNT_PACKAGES := valgrind
 BENCH_PACKAGES := nginx-light libnginx-mod-stream haproxy python3-venv strace
@@ -27,7 +28,7 @@ demo: packages-demo build ## build, then serve the seed's HTTPS virtual service 
 
 .PHONY: test
 test: packages-test build ## set up and run every test
-	go test -race ./agent/... ./bench/... ./controller/... ./client/... ./cmd/... ./lab/...
+	go test -race ./agent/... ./bench/... ./fastpath/... ./controller/... ./client/... ./cmd/... ./lab/...
 	go test -timeout 20m ./api/... ./demo/... ./tests/...
 	cargo test --workspace --quiet
 
@@ -47,8 +48,9 @@ fix: ## repair what check finds, where a tool can
 	cargo clippy --workspace --all-targets --quiet --fix --allow-dirty --allow-staged
 
 .PHONY: gen
-gen: packages-build ## generate code from the contracts in api/
+gen: packages-build packages-gen ## generate code from the contracts in api/, compile the programs in fastpath/
 	api/gen.sh
+	fastpath/gen.sh
 	WEIR_GEN=write cargo test --quiet -p weir-api
 
 .PHONY: build
@@ -81,9 +83,11 @@ fuzz: packages-build ## fuzz TARGET (default http1_request) for SECONDS (default
 	@cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz@0.13.2
 	cd dataplane && cargo +nightly fuzz run --fuzz-dir fuzz $(or $(TARGET),http1_request) -- -max_total_time=$(or $(SECONDS),60)
 
-.PHONY: packages-build packages-test packages-demo packages-lab packages-bench packages-icount
+.PHONY: packages-build packages-gen packages-test packages-demo packages-lab packages-bench packages-icount
 packages-build:
 	@tools/debian-packages $(BUILD_PACKAGES)
+packages-gen:
+	@tools/debian-packages $(GEN_PACKAGES)
 packages-test: packages-build
 	@tools/debian-packages $(TEST_PACKAGES)
 packages-demo: packages-build

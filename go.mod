@@ -3,6 +3,7 @@ module github.com/weir-lb/weir
 go 1.26.0
 
 require (
+	github.com/cilium/ebpf v0.22.0
 	github.com/osrg/gobgp/v4 v4.8.0
 	github.com/vishvananda/netlink v1.3.1
 	google.golang.org/grpc v1.83.2

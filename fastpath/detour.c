@@ -1,0 +1,219 @@
+//go:build ignore
+
+// Packets that a router sends to the wrong engine.
+//
+// When engines come and go, routers deal their flows out anew, and packets of a connection arrive at an engine that knows
+// nothing of it. Its kernel would answer with a reset. This program, at the ingress of an engine's uplink, looks first:
+// such a stray goes to the engine that holds its flow. Which one that is, the first stray of a flow finds out by going to
+// all of them; the one that holds it takes it and answers, and the next ones go there alone.
+//
+// No packet is passed on twice, and a first packet (SYN) never. Nothing here knows a Plan.
+#include "maps.h"
+#include "socket.h"
+#include "tunnel.h"
+
+enum {
+	NS_PER_S = 1000000000,
+	NS_PER_MS = 1000000,
+	// A search is over when nobody has answered for so long.
+	ANSWER_NS = 100 * NS_PER_MS,
+	// A client's next packet begins another search, as often as this: an answer may get lost.
+	SEARCHES = 2,
+	// Packets of one flow that may go along in one search, as a client sends several at once.
+	PACKETS_PER_SEARCH = 16,
+	// Copies that each core sends in search, at most.
+	COPIES_PER_S = 100000,
+	// Of a copy on its way out; from outside no packet has one.
+	DEPARTING = 0x57656972,
+};
+
+static __always_inline struct flow flow_of(const struct packet *p)
+{
+	return (struct flow){ .client = p->from, .vip = p->to, .client_port = p->from_port, .vip_port = p->to_port };
+}
+
+static __always_inline _Bool is_known(const struct address *a)
+{
+	return a->word[0] | a->word[1] | a->word[2] | a->word[3];
+}
+
+static __always_inline _Bool affordable(__u64 now_ns, __u32 copies)
+{
+	__u32 key = 0;
+	struct budget *budget = bpf_map_lookup_elem(&budgets, &key);
+
+	if (!budget)
+		return 0;
+	if (now_ns - budget->since_ns > NS_PER_S)
+		*budget = (struct budget){ .since_ns = now_ns };
+	if (budget->spent + copies > COPIES_PER_S)
+		return 0;
+	budget->spent += copies;
+	return 1;
+}
+
+// depart sends a wrapped packet to an engine; the kernel finds the way and the neighbour.
+static __always_inline int depart(const struct address *engine)
+{
+	__u32 *interface = bpf_map_lookup_elem(&engines, engine);
+
+	return interface ? bpf_redirect_neigh(*interface, NULL, 0, 0) : TC_ACT_SHOT;
+}
+
+// ask sends a stray to all that may hold its flow. A copy has no way to wait for a neighbour, and so each comes in here
+// once more, to depart by itself.
+static __always_inline int ask(struct __sk_buff *skb, const struct siblings *siblings, const struct address *from)
+{
+	__be16 port = bpf_htons(0xc000 | (bpf_get_hash_recalc(skb) & 0x3fff));
+	__u32 interface = skb->ifindex;
+
+	if (wrap(skb))
+		return TC_ACT_SHOT;
+	skb->mark = DEPARTING;
+	for (__u32 i = 0; i < SIBLINGS_MAX && i < siblings->count; i++) {
+		if (address_to(skb, from, &siblings->engine[i], ASK, port))
+			break;
+		if (!bpf_clone_redirect(skb, interface, BPF_F_INGRESS))
+			count(SEARCHED);
+	}
+	return TC_ACT_SHOT;
+}
+
+// search remembers that a flow is asked for. It tells whether this packet may go along.
+static __always_inline _Bool search(const struct flow *flow, struct whereabouts *last, __u64 now_ns)
+{
+	if (!last) {
+		struct whereabouts first = { .asked_ns = now_ns, .asked = 1, .packets = 1 };
+
+		return !bpf_map_update_elem(&flows, flow, &first, BPF_ANY);
+	}
+	if (now_ns - last->asked_ns > ANSWER_NS) {
+		last->asked_ns = now_ns;
+		last->asked += 1;
+		last->packets = 0;
+	}
+	last->packets += 1;
+	return last->packets <= PACKETS_PER_SEARCH;
+}
+
+static __always_inline _Bool is_unowned(const struct whereabouts *last, __u64 now_ns)
+{
+	return last->asked >= SEARCHES && now_ns - last->asked_ns > ANSWER_NS;
+}
+
+static __always_inline int detour(struct __sk_buff *skb, const struct address *from, const struct address *to)
+{
+	struct address engine = *to;
+	__be16 port = bpf_htons(0xc000 | (bpf_get_hash_recalc(skb) & 0x3fff));
+
+	if (wrap(skb) || address_to(skb, from, &engine, CARRY, port))
+		return TC_ACT_SHOT;
+	count(PASSED_ON);
+	return depart(&engine);
+}
+
+// lead_on finds the way for a stray.
+static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p, const struct siblings *siblings)
+{
+	struct flow flow = flow_of(p);
+	struct whereabouts *last = bpf_map_lookup_elem(&flows, &flow);
+	__u64 now_ns = bpf_ktime_get_ns();
+	__u32 key = 0;
+	struct address *from = bpf_map_lookup_elem(&own, &key);
+
+	if (!from)
+		return TC_ACT_UNSPEC;
+	count(STRAYS);
+	if (last && is_known(&last->engine)) {
+		if (bpf_map_lookup_elem(&engines, &last->engine))
+			return detour(skb, from, &last->engine);
+		bpf_map_delete_elem(&flows, &flow); // that engine is no more
+		last = NULL;
+	}
+	if (last && is_unowned(last, now_ns)) {
+		count(UNOWNED);
+		return TC_ACT_UNSPEC;
+	}
+	if (!affordable(now_ns, siblings->count) || !search(&flow, last, now_ns)) {
+		count(DROPPED);
+		return TC_ACT_SHOT;
+	}
+	return ask(skb, siblings, from);
+}
+
+static __always_inline int from_client(struct __sk_buff *skb, const struct packet *p)
+{
+	struct siblings *siblings = bpf_map_lookup_elem(&vips, &p->to);
+
+	if (!siblings || siblings->count == 0)
+		return TC_ACT_UNSPEC;
+	if ((p->flags & TCP_FLAG_SYN_ONLY) && !(p->flags & TCP_FLAG_ACK_ONLY)) {
+		struct flow flow = flow_of(p);
+
+		bpf_map_delete_elem(&flows, &flow); // what had these addresses before has ended
+		return TC_ACT_UNSPEC;
+	}
+	if (holds(skb, p))
+		return TC_ACT_UNSPEC;
+	return lead_on(skb, p, siblings);
+}
+
+// learn notes which engine holds a flow.
+static __always_inline int learn(const struct packet *inner, const struct address *engine)
+{
+	struct flow flow = flow_of(inner);
+	struct whereabouts found = { .engine = *engine };
+
+	if (!bpf_map_update_elem(&flows, &flow, &found, BPF_EXIST))
+		count(FOUND);
+	return TC_ACT_SHOT;
+}
+
+// from_engine takes what another engine passes on. What this engine does not hold, it was asked for in vain; or it held it
+// until now, and its kernel says so to the client.
+static __always_inline int from_engine(struct __sk_buff *skb, const struct packet *outer)
+{
+	struct tunnel tunnel;
+	struct packet inner;
+	__u8 version;
+
+	if (outer->payload != OUTER_AT + sizeof(struct iphdr) || !bpf_map_lookup_elem(&engines, &outer->from))
+		return TC_ACT_UNSPEC;
+	if (bpf_skb_load_bytes(skb, TUNNEL_AT, &tunnel, sizeof(tunnel)) || tunnel.version != TUNNEL_VERSION)
+		return TC_ACT_SHOT;
+	if (bpf_skb_load_bytes(skb, INNER_AT, &version, sizeof(version)))
+		return TC_ACT_SHOT;
+	if (!parse(skb, INNER_AT, version >> 4 == 6, &inner) || inner.protocol != IPPROTO_TCP || !bpf_map_lookup_elem(&vips, &inner.to))
+		return TC_ACT_SHOT;
+	if (tunnel.kind == OWN)
+		return learn(&inner, &outer->from);
+	if (tunnel.kind == ASK) {
+		if (!holds(skb, &inner) || turn_back(skb, outer))
+			return TC_ACT_SHOT;
+		bpf_clone_redirect(skb, skb->ifindex, 0);
+	}
+	count(TAKEN);
+	return unwrap(skb, inner.is_ipv6) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int uplink(struct __sk_buff *skb)
+{
+	struct packet p;
+
+	if (skb->protocol != bpf_htons(ETH_P_IP) && skb->protocol != bpf_htons(ETH_P_IPV6))
+		return TC_ACT_UNSPEC;
+	if (!parse(skb, ETH_HLEN, skb->protocol == bpf_htons(ETH_P_IPV6), &p))
+		return TC_ACT_UNSPEC;
+	if (p.protocol == IPPROTO_TCP)
+		return from_client(skb, &p);
+	if (p.is_ipv6 || p.to_port != bpf_htons(TUNNEL_PORT))
+		return TC_ACT_UNSPEC;
+	if (skb->mark == DEPARTING) {
+		skb->mark = 0;
+		return depart(&p.to);
+	}
+	return from_engine(skb, &p);
+}
+
+char terms[] SEC("license") = "Dual BSD/GPL";

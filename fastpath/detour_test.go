@@ -1,0 +1,361 @@
+package fastpath
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// What the programs answer with (linux/pkt_cls.h).
+const (
+	passes   = 0xffffffff
+	dropped  = 2
+	redirect = 7
+)
+
+// The counters, in the order of enum count.
+const (
+	strays = iota
+	searched
+	found
+	passedOn
+	taken
+	unowned
+)
+
+const tcpAck, tcpSyn = 0x10, 0x02
+
+var (
+	own     = netip.MustParseAddr("10.1.0.11")
+	sibling = netip.MustParseAddr("10.1.0.12")
+	vip     = netip.MustParseAddr("3.3.3.3")
+	vip6    = netip.MustParseAddr("fd03:3:3::3")
+	client  = netip.MustParseAddrPort("10.3.0.11:40000")
+	client6 = netip.MustParseAddrPort("[fd00:3::b]:40000")
+)
+
+// bench is an engine's programs in a network namespace of their own, which know one sibling. Needs root.
+type bench struct {
+	*testing.T
+	DetourObjects
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("loading programs into the kernel needs root")
+	}
+	runtime.LockOSThread() // for good: the thread ends with the test, and its namespace with it
+	b := &bench{T: t}
+	b.must(unix.Unshare(unix.CLONE_NEWNET))
+	b.must(bringUpLoopback())
+	err := LoadDetourObjects(&b.DetourObjects, nil)
+	if refused := (*ebpf.VerifierError)(nil); errors.As(err, &refused) {
+		t.Fatalf("%+v", refused)
+	}
+	b.must(err)
+	t.Cleanup(func() { b.DetourObjects.Close() })
+	b.must(b.Own.Put(uint32(0), words(own)))
+	b.must(b.Engines.Put(words(sibling), uint32(1)))
+	for _, address := range []netip.Addr{vip, vip6} {
+		siblings := DetourSiblings{Count: 1}
+		siblings.Engine[0] = words(sibling)
+		b.must(b.Vips.Put(words(address), siblings))
+	}
+	return b
+}
+
+func bringUpLoopback() error {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(socket)
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP)
+	return unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request)
+}
+
+func (b *bench) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// comes lets a packet in. It returns the verdict, and the packet as it is after that.
+func (b *bench) comes(packet []byte) (verdict uint32, after []byte) {
+	b.Helper()
+	run := &ebpf.RunOptions{Data: packet, DataOut: make([]byte, len(packet)+200), Repeat: 1}
+	verdict, err := b.Uplink.Run(run)
+	b.must(err)
+	return verdict, run.DataOut
+}
+
+func (b *bench) expect(packet []byte, verdict uint32) (after []byte) {
+	b.Helper()
+	got, after := b.comes(packet)
+	if got != verdict {
+		b.Errorf("verdict %d, want %d", int32(got), int32(verdict))
+	}
+	return after
+}
+
+func (b *bench) counted(which uint32) (sum uint64) {
+	b.Helper()
+	var cores []uint64
+	b.must(b.Counters.Lookup(which, &cores))
+	for _, count := range cores {
+		sum += count
+	}
+	return sum
+}
+
+func (b *bench) expectCounts(want map[uint32]uint64) {
+	b.Helper()
+	for which, count := range want {
+		if got := b.counted(which); got != count {
+			b.Errorf("counter %d is %d, want %d", which, got, count)
+		}
+	}
+}
+
+func words(address netip.Addr) (in DetourAddress) {
+	bytes := address.As16()
+	for i := range in.Word {
+		in.Word[i] = binary.NativeEndian.Uint32(bytes[4*i:])
+	}
+	return in
+}
+
+// ---- Packets
+
+func ethernet(protocol uint16, payload []byte) []byte {
+	header := []byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2}
+	return slices.Concat(binary.BigEndian.AppendUint16(header, protocol), payload)
+}
+
+func ipPacket(protocol uint8, from, to netip.Addr, payload []byte) []byte {
+	if from.Is6() {
+		header := []byte{0x60, 0, 0, 0, 0, 0, protocol, 64}
+		binary.BigEndian.PutUint16(header[4:], uint16(len(payload)))
+		return slices.Concat(header, from.AsSlice(), to.AsSlice(), payload)
+	}
+	header := []byte{0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0}
+	binary.BigEndian.PutUint16(header[2:], uint16(20+len(payload)))
+	return slices.Concat(header, from.AsSlice(), to.AsSlice(), payload)
+}
+
+func segment(from, to netip.AddrPort, flags byte) []byte {
+	tcp := make([]byte, 20, 30)
+	binary.BigEndian.PutUint16(tcp, from.Port())
+	binary.BigEndian.PutUint16(tcp[2:], to.Port())
+	tcp[12], tcp[13] = 5<<4, flags
+	return ipPacket(unix.IPPROTO_TCP, from.Addr(), to.Addr(), append(tcp, "0123456789"...))
+}
+
+func etherType(packet []byte) uint16 {
+	if packet[0]>>4 == 6 {
+		return unix.ETH_P_IPV6
+	}
+	return unix.ETH_P_IP
+}
+
+func fromClient(flags byte) []byte {
+	return ethernet(unix.ETH_P_IP, segment(client, netip.AddrPortFrom(vip, 443), flags))
+}
+
+func fromClient6(flags byte) []byte {
+	return ethernet(unix.ETH_P_IPV6, segment(client6, netip.AddrPortFrom(vip6, 443), flags))
+}
+
+const (
+	carry = iota
+	ask
+	owns
+)
+
+func fromEngine(engine netip.Addr, kind byte, inner []byte) []byte {
+	udp := []byte{0xc0, 0, 6090 >> 8, 6090 & 0xff, 0, 0, 0, 0}
+	binary.BigEndian.PutUint16(udp[4:], uint16(12+len(inner)))
+	return ethernet(unix.ETH_P_IP, ipPacket(unix.IPPROTO_UDP, engine, own, slices.Concat(udp, []byte{1, kind, 0, 0}, inner)))
+}
+
+// ---- The rules
+
+func TestWhatIsNoStrayPasses(t *testing.T) {
+	b := newBench(t)
+	elsewhere := ethernet(unix.ETH_P_IP, segment(client, netip.MustParseAddrPort("10.1.0.11:179"), tcpAck))
+	fragment := fromClient(tcpAck)
+	fragment[14+6] = 0x20 // more follow
+	short := fromClient(tcpAck)[:14+20+6]
+	for name, packet := range map[string][]byte{
+		"a first packet": fromClient(tcpSyn), "one in IPv6": fromClient6(tcpSyn), "to another address": elsewhere, "a fragment": fragment,
+		"a packet that ends amid TCP's header": short, "ARP": ethernet(unix.ETH_P_ARP, make([]byte, 28)),
+		"UDP": ethernet(unix.ETH_P_IP, ipPacket(unix.IPPROTO_UDP, client.Addr(), vip, make([]byte, 8))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if verdict, after := b.comes(packet); verdict != passes || string(after) != string(packet) {
+				t.Errorf("verdict %d, %d bytes of %d", int32(verdict), len(after), len(packet))
+			}
+		})
+	}
+	b.expectCounts(map[uint32]uint64{strays: 0})
+}
+
+func TestStrayIsSearchedForAndThenPassedOnToTheEngineThatAnswers(t *testing.T) {
+	for name, stray := range map[string][]byte{"IPv4": fromClient(tcpAck), "IPv6": fromClient6(tcpAck)} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.expect(stray, dropped)
+			b.expectCounts(map[uint32]uint64{strays: 1, searched: 1})
+			b.expect(fromEngine(sibling, owns, stray[14:]), dropped)
+			b.expectCounts(map[uint32]uint64{found: 1})
+			after := b.expect(stray, redirect)
+			b.expectCounts(map[uint32]uint64{strays: 2, searched: 1, passedOn: 1})
+			if want := len(stray) + DetourOverhead; len(after) != want {
+				t.Fatalf("it has %d bytes, want %d", len(after), want)
+			}
+			outer := after[14:]
+			if etherType := binary.BigEndian.Uint16(after[12:]); etherType != unix.ETH_P_IP || outer[9] != unix.IPPROTO_UDP ||
+				string(outer[12:20]) != string(own.AsSlice())+string(sibling.AsSlice()) || string(outer[28:32]) != "\x01\x00\x00\x00" {
+				t.Errorf("outer headers % x", after[:14+32])
+			}
+			if sum := headerSum(outer[:20]); sum != 0xffff {
+				t.Errorf("the outer header sums up to %x", sum)
+			}
+			if string(outer[32:]) != string(stray[14:]) {
+				t.Error("what is in it is not what came")
+			}
+		})
+	}
+}
+
+func headerSum(header []byte) uint32 {
+	sum := uint32(0)
+	for i := 0; i < len(header); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(header[i:]))
+	}
+	return sum>>16 + sum&0xffff
+}
+
+func TestFlowThatNobodyOwnsIsLeftToTheKernelAfterTwoSearches(t *testing.T) {
+	b := newBench(t)
+	stray := fromClient(tcpAck)
+	for range 2 {
+		b.expect(stray, dropped)
+		b.ageSearch()
+	}
+	b.expect(stray, passes)
+	b.expectCounts(map[uint32]uint64{searched: 2, unowned: 1})
+	b.expect(fromClient(tcpSyn), passes)
+	b.expect(stray, dropped) // a flow that began anew is searched for anew
+}
+
+// ageSearch lets the time for answers go by.
+func (b *bench) ageSearch() {
+	b.Helper()
+	var flow DetourFlow
+	var last DetourWhereabouts
+	all := b.Flows.Iterate()
+	for all.Next(&flow, &last) {
+		last.AskedNs = 1
+		b.must(b.Flows.Put(flow, last))
+	}
+	b.must(all.Err())
+}
+
+func TestFewPacketsOfAFlowGoAlongInOneSearch(t *testing.T) {
+	b := newBench(t)
+	for range 40 {
+		b.expect(fromClient(tcpAck), dropped)
+	}
+	b.expectCounts(map[uint32]uint64{searched: 16})
+}
+
+func TestFloodOfStraysIsNotMultiplied(t *testing.T) {
+	b := newBench(t)
+	cores, err := ebpf.PossibleCPU()
+	b.must(err)
+	spent := make([]DetourBudget, cores)
+	for i := range spent {
+		spent[i] = DetourBudget{SinceNs: 1 << 62, Spent: 99_999}
+	}
+	b.must(b.Budgets.Put(uint32(0), spent))
+	for port := range uint16(10) {
+		from := netip.AddrPortFrom(client.Addr(), 50_000+port)
+		b.expect(ethernet(unix.ETH_P_IP, segment(from, netip.AddrPortFrom(vip, 443), tcpAck)), dropped)
+	}
+	if sent := b.counted(searched); sent == 0 || sent > uint64(cores) {
+		t.Errorf("%d copies were sent, and there was enough for %d", sent, cores)
+	}
+}
+
+func TestFlowOfAnEngineThatIsGoneIsSearchedForAgain(t *testing.T) {
+	b := newBench(t)
+	stray := fromClient(tcpAck)
+	b.expect(stray, dropped)
+	b.expect(fromEngine(sibling, owns, stray[14:]), dropped)
+	b.must(b.Engines.Delete(words(sibling)))
+	b.expect(stray, dropped)
+	b.expectCounts(map[uint32]uint64{searched: 2, passedOn: 0})
+}
+
+func TestNobodyButEnginesIsListenedTo(t *testing.T) {
+	b := newBench(t)
+	stray, stranger := fromClient(tcpAck), netip.MustParseAddr("10.1.0.99")
+	b.expect(stray, dropped)
+	for _, kind := range []byte{carry, ask, owns} {
+		b.expect(fromEngine(stranger, kind, stray[14:]), passes) // the kernel says that nobody listens at that port
+	}
+	b.expect(fromEngine(sibling, owns, segment(client, netip.MustParseAddrPort("3.3.3.3:444"), tcpAck)), dropped) // was not asked
+	other := fromEngine(sibling, owns, stray[14:])
+	other[14+28] = 9 // of another version
+	b.expect(other, dropped)
+	b.expectCounts(map[uint32]uint64{found: 0})
+}
+
+func TestEngineTakesWhatItHoldsAndIsSilentAboutTheRest(t *testing.T) {
+	b := newBench(t)
+	from := b.connect()
+	held := segment(from, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.3"), 443), tcpAck)
+	for i, kind := range []byte{ask, carry} {
+		if after := b.expect(fromEngine(sibling, kind, held), passes); string(after[14:]) != string(held) {
+			t.Errorf("kind %d: % x", kind, after)
+		}
+		b.expectCounts(map[uint32]uint64{taken: uint64(i + 1)})
+	}
+	lost := segment(client, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.3"), 443), tcpAck)
+	b.expect(fromEngine(sibling, ask, lost), dropped)
+	b.expect(fromEngine(sibling, carry, lost), passes) // it was held a moment ago: the kernel resets it
+	if verdict, _ := b.comes(ethernet(unix.ETH_P_IP, held)); verdict != passes {
+		t.Errorf("verdict %d for a packet of a connection that is here", int32(verdict))
+	}
+}
+
+// connect opens a connection to a VIP at loopback, for as long as the test.
+func (b *bench) connect() (from netip.AddrPort) {
+	b.Helper()
+	address := netip.MustParseAddr("127.0.0.3")
+	siblings := DetourSiblings{Count: 1}
+	siblings.Engine[0] = words(sibling)
+	b.must(b.Vips.Put(words(address), siblings))
+	listener, err := net.Listen("tcp", "127.0.0.3:443")
+	b.must(err)
+	b.Cleanup(func() { listener.Close() })
+	connection, err := net.Dial("tcp", "127.0.0.3:443")
+	b.must(err)
+	b.Cleanup(func() { connection.Close() })
+	return netip.MustParseAddrPort(connection.LocalAddr().String())
+}

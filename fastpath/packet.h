@@ -1,0 +1,90 @@
+// What of a packet the fast path goes by. Addresses are IPv6; those of IPv4 are mapped into it (::ffff:0:0/96).
+#pragma once
+
+#include <stddef.h>
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/pkt_cls.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+struct address {
+	__be32 word[4];
+};
+
+struct packet {
+	struct address from, to;
+	__be16 from_port, to_port;
+	__u32 payload;	// offset of what follows the IP header
+	__u16 flags;	// of TCP
+	__u8 protocol;
+	_Bool is_ipv6;
+};
+
+enum {
+	FRAGMENT = 0x3fff,	// of the IPv4 field that holds flags and offset: part of a packet
+	TCP_FLAG_SYN_ONLY = 0x02,
+	TCP_FLAG_ACK_ONLY = 0x10,
+};
+
+static __always_inline struct address mapped(__be32 ipv4)
+{
+	return (struct address){ .word = { 0, 0, bpf_htonl(0xffff), ipv4 } };
+}
+
+// parse_ports reads as much of TCP or UDP as matters.
+static __always_inline _Bool parse_ports(struct __sk_buff *skb, struct packet *p)
+{
+	__be16 words[7];	// ports, sequence numbers, flags
+
+	if (p->protocol == IPPROTO_UDP) {
+		if (bpf_skb_load_bytes(skb, p->payload, words, sizeof(struct udphdr)))
+			return 0;
+	} else if (p->protocol == IPPROTO_TCP) {
+		if (bpf_skb_load_bytes(skb, p->payload, words, sizeof(words)))
+			return 0;
+		p->flags = bpf_ntohs(words[6]) & 0xff;
+	} else {
+		return 0;
+	}
+	p->from_port = words[0];
+	p->to_port = words[1];
+	return 1;
+}
+
+// parse reads an IP packet at an offset: whole TCP segments and UDP datagrams without extension headers. All else is
+// none of the fast path's business.
+static __always_inline _Bool parse(struct __sk_buff *skb, __u32 offset, _Bool is_ipv6, struct packet *p)
+{
+	p->is_ipv6 = is_ipv6;
+	p->flags = 0;
+	if (is_ipv6) {
+		struct ipv6hdr ip;
+
+		if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)))
+			return 0;
+		__builtin_memcpy(&p->from, &ip.saddr, sizeof(p->from));
+		__builtin_memcpy(&p->to, &ip.daddr, sizeof(p->to));
+		p->protocol = ip.nexthdr;
+		p->payload = offset + sizeof(ip);
+	} else {
+		struct iphdr ip;
+
+		if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)))
+			return 0;
+		if (ip.frag_off & bpf_htons(FRAGMENT))
+			return 0;
+		p->from = mapped(ip.saddr);
+		p->to = mapped(ip.daddr);
+		p->protocol = ip.protocol;
+		p->payload = offset + ip.ihl * 4;
+	}
+	return parse_ports(skb, p);
+}

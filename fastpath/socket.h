@@ -1,0 +1,50 @@
+// Whether the flow of a packet is one of this engine's: the kernel has a socket for it.
+#pragma once
+
+#include "packet.h"
+
+// is_cookie tells the last packet of a handshake that the kernel kept no state of: it is this engine's, too.
+static __always_inline _Bool is_cookie(struct __sk_buff *skb, const struct packet *p, struct bpf_sock *listener)
+{
+	struct tcphdr tcp;
+
+	if (bpf_skb_load_bytes(skb, p->payload, &tcp, sizeof(tcp)))
+		return 0;
+	if (p->is_ipv6) {
+		struct ipv6hdr ip;
+
+		return !bpf_skb_load_bytes(skb, p->payload - sizeof(ip), &ip, sizeof(ip)) &&
+		       !bpf_tcp_check_syncookie(listener, &ip, sizeof(ip), &tcp, sizeof(tcp));
+	}
+	struct iphdr ip = { .version = 4, .ihl = 5, .saddr = p->from.word[3], .daddr = p->to.word[3] };
+
+	return !bpf_tcp_check_syncookie(listener, &ip, sizeof(ip), &tcp, sizeof(tcp));
+}
+
+static __always_inline _Bool holds(struct __sk_buff *skb, const struct packet *p)
+{
+	struct bpf_sock_tuple tuple = {};
+	struct bpf_sock *socket;
+	__u32 size;
+	_Bool held;
+
+	if (p->is_ipv6) {
+		__builtin_memcpy(tuple.ipv6.saddr, &p->from, sizeof(p->from));
+		__builtin_memcpy(tuple.ipv6.daddr, &p->to, sizeof(p->to));
+		tuple.ipv6.sport = p->from_port;
+		tuple.ipv6.dport = p->to_port;
+		size = sizeof(tuple.ipv6);
+	} else {
+		tuple.ipv4.saddr = p->from.word[3];
+		tuple.ipv4.daddr = p->to.word[3];
+		tuple.ipv4.sport = p->from_port;
+		tuple.ipv4.dport = p->to_port;
+		size = sizeof(tuple.ipv4);
+	}
+	socket = bpf_skc_lookup_tcp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0);
+	if (!socket)
+		return 0;
+	held = socket->state != BPF_TCP_LISTEN || is_cookie(skb, p, socket);
+	bpf_sk_release(socket);
+	return held;
+}
