@@ -1,4 +1,5 @@
-// Package agent composes the agent of one engine: state on disk, link to the controller, data plane, monitors, routes. It serves
+// Package agent composes the agent of one engine: state on disk, link to the controller, data plane, fast path,
+// monitors, routes. It serves
 // the last good Plan before it dials anybody, and goes on serving it whatever happens to the controller.
 package agent
 
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/agent/dataplane"
+	"github.com/weir-lb/weir/agent/fastpath"
 	"github.com/weir-lb/weir/agent/link"
 	"github.com/weir-lb/weir/agent/monitor"
 	"github.com/weir-lb/weir/agent/route"
@@ -123,6 +125,7 @@ type agent struct {
 	supervisor *dataplane.Supervisor
 	monitors   *monitor.Set
 	routes     *route.Set
+	fastpath   *fastpath.Set
 	keeper     *keeper
 }
 
@@ -135,9 +138,10 @@ func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.To
 	}
 	a := &agent{log: config.Log, serves: plan != nil}
 	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict})
+	a.fastpath = fastpath.New(fastpath.Config{NextHop: route.NextHop, Keep: config.KeepDataplane, Log: config.Log})
 	a.supervisor = dataplane.New(dataplane.Config{
 		Binary: binary, Socket: dir.File(socketName), Output: dir.File(outputName), Workers: config.Workers,
-		Version: config.Version, Keep: config.KeepDataplane, States: a.monitors.States, Observer: core, Log: config.Log,
+		Version: config.Version, Keep: config.KeepDataplane, States: a.monitors.States, MaxSegment: a.fastpath.MaxSegment, Observer: core, Log: config.Log,
 	})
 	a.link = link.New(link.Config{
 		Address: config.Controller, Name: config.Name, Token: token, Identity: identity, Engine: core, Log: config.Log,
@@ -147,10 +151,11 @@ func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.To
 		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Keep: config.KeepDataplane, Plan: plan, Apply: a.supervisor.Apply,
 		Changed: core.routed, Happened: core.happened, Log: config.Log,
 	})
-	core.routes, core.statesChanged = a.routes, a.supervisor.StatesChanged
+	core.routes, core.fastpath, core.statesChanged = a.routes, a.fastpath, a.supervisor.StatesChanged
 	core.watch, core.verdicts = a.monitors.Watch, a.monitors.Verdicts
 	core.send, core.keep = a.link.Send, a.keeper.keep
 	if plan != nil {
+		a.fastpath.Expect(plan)
 		a.supervisor.Apply(plan)
 	}
 	return a
@@ -180,6 +185,7 @@ func (a *agent) run(ctx context.Context) error {
 		}
 	})
 	serves.Wait()
+	a.fastpath.Close()
 	a.link.HangUp()
 	time.AfterFunc(farewellTimeout, stopTelling)
 	tells.Wait()

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/weir-lb/weir/agent/link"
 	"github.com/weir-lb/weir/agent/state"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -19,6 +21,7 @@ type engine struct {
 
 	// What it tells; set before anything runs.
 	routes        routes
+	fastpath      fast
 	statesChanged func()
 	watch         func(*enginev1.Plan)
 	verdicts      func() []*enginev1.ServerVerdict
@@ -29,6 +32,7 @@ type engine struct {
 	uuid    string // empty until the engine has joined
 	session *link.Session
 	status  *enginev1.Status
+	detours *enginev1.Detours // as reported last; of Sampled alone
 	// unheeded are the newest verdicts that the data plane does not go by yet; one for each server that is monitored.
 	unheeded map[serverKey]*enginev1.ServerVerdict
 }
@@ -43,6 +47,13 @@ type routes interface {
 	Status(*enginev1.Status)
 	Sampled(*dataplanev1.Sample)
 	Routing() *enginev1.Routing
+}
+
+// fast passes on packets that belong to other engines.
+type fast interface {
+	Expect(*enginev1.Plan)
+	Hold(*enginev1.Plan)
+	Detours() *enginev1.Detours
 }
 
 // ---- What the link says
@@ -68,6 +79,7 @@ func (e *engine) Hello() *enginev1.Hello {
 	return &enginev1.Hello{
 		Version: e.version, Revision: e.session.Revision(), Resources: resources(), Status: e.status,
 		Verdicts: &enginev1.ServerVerdicts{Verdicts: e.verdicts()}, Routing: e.routes.Routing(),
+		Detours: e.fastpath.Detours(),
 	}
 }
 
@@ -80,6 +92,7 @@ func (e *engine) Receive(delta *enginev1.PlanDelta) {
 		e.send(answer)
 		return
 	}
+	e.fastpath.Expect(plan)
 	e.routes.Prepare(plan)
 }
 
@@ -97,6 +110,7 @@ func (e *engine) Applied(plan *enginev1.Plan, warnings []*dataplanev1.Finding) {
 	e.log.Info("a Plan serves", "revision", plan.GetRevision(), "warnings", len(warnings))
 	e.answer(e.session.Applied(plan, warnings))
 	e.watch(plan)
+	e.fastpath.Hold(plan)
 	e.routes.Applied(plan)
 	e.keep(plan)
 }
@@ -129,6 +143,10 @@ func (e *engine) Changed(status *enginev1.Status) {
 func (e *engine) Sampled(sample *dataplanev1.Sample) {
 	e.routes.Sampled(sample)
 	e.send(&enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}})
+	if detours := e.fastpath.Detours(); !proto.Equal(detours, e.detours) {
+		e.detours = detours
+		e.send(&enginev1.Report{Body: &enginev1.Report_Detours{Detours: detours}})
+	}
 	if heeded := e.heeded(sample); len(heeded) > 0 {
 		e.send(&enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: &enginev1.ServerVerdicts{Verdicts: heeded}}})
 	}

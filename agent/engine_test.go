@@ -32,6 +32,7 @@ func newBench() *bench {
 	b.engine = &engine{
 		log: slog.New(slog.DiscardHandler), dir: b, session: new(link.Session), status: new(enginev1.Status),
 		routes:        &signpost{b},
+		fastpath:      &siding{b},
 		statesChanged: func() { note("data plane: states") },
 		watch:         func(plan *enginev1.Plan) { note("monitors: plan %d", plan.GetRevision()) },
 		verdicts:      func() []*enginev1.ServerVerdict { return []*enginev1.ServerVerdict{{ServerId: "s"}} },
@@ -71,6 +72,18 @@ func (s *signpost) Routing() *enginev1.Routing {
 	return &enginev1.Routing{Peers: []*enginev1.PeerState{{Address: "10.0.0.1"}}}
 }
 
+// siding is the fast path of a bench.
+type siding struct{ *bench }
+
+func (s *siding) Expect(plan *enginev1.Plan) {
+	s.told = append(s.told, fmt.Sprintf("fast path: plan %d comes", plan.GetRevision()))
+}
+func (s *siding) Hold(plan *enginev1.Plan) {
+	s.told = append(s.told, fmt.Sprintf("fast path: plan %d serves", plan.GetRevision()))
+}
+
+func (s *siding) Detours() *enginev1.Detours { return nil }
+
 func (b *bench) expect(t *testing.T, want ...string) {
 	t.Helper()
 	if !slices.Equal(b.told, want) {
@@ -86,9 +99,9 @@ func whole(revision uint64) *enginev1.PlanDelta {
 func TestAcknowledgesOnlyWhatTheDataPlaneServes(t *testing.T) {
 	b := newBench()
 	b.Receive(whole(1))
-	b.expect(t, "routes: plan 1 comes")
+	b.expect(t, "fast path: plan 1 comes", "routes: plan 1 comes")
 	b.Applied(b.plans[0], []*dataplanev1.Finding{{}})
-	b.expect(t, "controller: ack n1, 1 warnings", "monitors: plan 1", "routes: plan 1 serves", "disk: plan 1")
+	b.expect(t, "controller: ack n1, 1 warnings", "monitors: plan 1", "fast path: plan 1 serves", "routes: plan 1 serves", "disk: plan 1")
 }
 
 func TestRefusedPlanIsNeitherKeptNorMonitored(t *testing.T) {

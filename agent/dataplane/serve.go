@@ -73,7 +73,7 @@ func (s *Supervisor) advance(life *life) error {
 	for plan := s.rollout.next(); plan != nil; plan = s.rollout.next() {
 		var err error
 		if s.places, err = placesOf(plan, life.hello.GetWorkers()); err == nil {
-			err = s.sockets.open(s.places)
+			err = s.sockets.open(s.places, s.MaxSegment)
 		}
 		if failed := (*listenError)(nil); errors.As(err, &failed) {
 			s.conclude(life, false, []*dataplanev1.Finding{failed.finding()})

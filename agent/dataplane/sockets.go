@@ -88,10 +88,11 @@ func placesOf(plan *dataplanev1.Plan, workers uint32) (places, error) {
 }
 
 // open adds the sockets that are missing. When one cannot be had, none is added.
-func (s sockets) open(places places) error {
+func (s sockets) open(places places, maxSegment func(netip.Addr) int) error {
 	var opened []slot
 	for _, place := range slices.SortedFunc(maps.Keys(places), compareSlots) {
-		if _, have := s[place]; have {
+		if descriptor, have := s[place]; have {
+			bound(descriptor, maxSegment(place.at.Addr()))
 			continue
 		}
 		err := s.claim(place.at)
@@ -103,10 +104,17 @@ func (s sockets) open(places places) error {
 			s.close(opened)
 			return &listenError{places[place], place.at.String(), err}
 		}
+		bound(descriptor, maxSegment(place.at.Addr()))
 		s[place] = descriptor
 		opened = append(opened, place)
 	}
 	return nil
+}
+
+// bound has clients that come from now on send segments of so many bytes at most; 0: as many as their way allows. A kernel
+// that will not costs no connection.
+func bound(descriptor, segment int) {
+	_ = unix.SetsockoptInt(descriptor, unix.IPPROTO_TCP, unix.TCP_MAXSEG, segment)
 }
 
 // claim makes sure that no other program listens at an address that is to be ours. Binding with SO_REUSEPORT would not

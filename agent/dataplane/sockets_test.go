@@ -33,7 +33,7 @@ func openFor(t *testing.T, owned sockets, plan *dataplanev1.Plan, workers uint32
 		return nil, err
 	}
 	t.Cleanup(owned.closeAll)
-	return wanted, owned.open(wanted)
+	return wanted, owned.open(wanted, func(netip.Addr) int { return 0 })
 }
 
 func TestOpensASocketForEachWorkerAndListener(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"os"
 	"strconv"
 	"sync"
@@ -40,15 +41,17 @@ type Observer interface {
 
 // Config says what to run and whom to tell.
 type Config struct {
-	Binary   string
-	Socket   string                            // path of the unix socket that the data plane listens on
-	Output   string                            // path of the file that takes its output
-	Workers  int                               // 0: one for each core
-	Version  string                            // of this agent; a data plane of another one is remarked on
-	Keep     bool                              // at the end, leave it running for the next agent
-	States   func() []*dataplanev1.ServerState // all that are known
-	Observer Observer
-	Log      *slog.Logger
+	Binary  string
+	Socket  string                            // path of the unix socket that the data plane listens on
+	Output  string                            // path of the file that takes its output
+	Workers int                               // 0: one for each core
+	Version string                            // of this agent; a data plane of another one is remarked on
+	Keep    bool                              // at the end, leave it running for the next agent
+	States  func() []*dataplanev1.ServerState // all that are known
+	// MaxSegment is how long a segment to an address may be; 0: as its way allows.
+	MaxSegment func(netip.Addr) int
+	Observer   Observer
+	Log        *slog.Logger
 }
 
 // Supervisor keeps one data plane serving.

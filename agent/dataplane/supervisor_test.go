@@ -75,7 +75,8 @@ func newRig(t *testing.T) *rig {
 	}
 	r.supervisor = New(Config{
 		Socket: path, Keep: true, States: func() []*dataplanev1.ServerState { return r.states }, Observer: r,
-		Log: slog.New(slog.DiscardHandler),
+		MaxSegment: func(netip.Addr) int { return 0 },
+		Log:        slog.New(slog.DiscardHandler),
 	})
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/osrg/gobgp/v4/api"
 	"golang.org/x/sys/unix"
@@ -50,6 +51,11 @@ func addressIn(subnet string, own []netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
+// exceptVIPs: an engine is not reached by an address that others have, too.
+func exceptVIPs(own, vips []netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(own, func(address netip.Addr) bool { return slices.Contains(vips, address) })
+}
+
 // ownAddresses are those of this machine's interfaces.
 func ownAddresses() []netip.Addr {
 	found, err := net.InterfaceAddrs()
@@ -65,20 +71,29 @@ func ownAddresses() []netip.Addr {
 	return own
 }
 
-// routerID is an IPv4 address that this engine speaks from, for operators to recognise it by, and else a number that no
-// other engine has.
-func routerID(peers map[netip.Addr]*session, engineUUID string) netip.Addr {
-	best := netip.Addr{}
+// NextHop is the address that a Plan has this engine speak to routers from, and so the one that its routes lead to: an
+// IPv4 one where there is one. It is invalid when there is nobody to speak to.
+func NextHop(plan *enginev1.Plan) netip.Addr {
+	return speaksFrom(neighbours(routerOf(plan), exceptVIPs(ownAddresses(), vipsOf(plan))))
+}
+
+func speaksFrom(peers map[netip.Addr]*session) (best netip.Addr) {
 	for address, peer := range peers {
 		from := peer.local
 		if !from.IsValid() {
 			from = sourceTowards(address)
 		}
-		if from.Is4() && !from.IsLoopback() && (!best.IsValid() || from.Less(best)) {
-			best = from
+		if from.IsValid() && !from.IsLoopback() && (!best.IsValid() || from.Less(best)) {
+			best = from // IPv4 is less than IPv6
 		}
 	}
-	if best.IsValid() {
+	return best
+}
+
+// routerID is an IPv4 address that this engine speaks from, for operators to recognise it by, and else a number that no
+// other engine has.
+func routerID(peers map[netip.Addr]*session, engineUUID string) netip.Addr {
+	if best := speaksFrom(peers); best.Is4() {
 		return best
 	}
 	hash := fnv.New32a()

@@ -56,8 +56,7 @@ func newSpeaker(engineUUID func() string, changed func(), log *slog.Logger) *spe
 // configure speaks to the peers of a router that this engine can reach, and not from an address of its VIPs; what stays as
 // it was keeps its session. A nil router ends all of them.
 func (s *speaker) configure(router *enginev1.BgpRouter, vips []netip.Addr) error {
-	own := slices.DeleteFunc(ownAddresses(), func(address netip.Addr) bool { return slices.Contains(vips, address) })
-	wanted := neighbours(router, own)
+	wanted := neighbours(router, exceptVIPs(ownAddresses(), vips))
 	if s.bgp != nil && (len(wanted) == 0 || s.from != originOf(router)) {
 		s.stop()
 	}

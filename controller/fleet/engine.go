@@ -34,6 +34,7 @@ type engine struct {
 	warnings []*dataplanev1.Finding
 	refusal  *refusal // of wanted
 	routing  *enginev1.Routing
+	detours  *enginev1.Detours // nil: it passes nothing on
 
 	verdicts map[serverKey]*enginev1.ServerVerdict
 	sample   *sample

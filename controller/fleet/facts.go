@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"net/netip"
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -50,9 +51,10 @@ func (f *Fleet) Facts() map[string]place.Engine {
 
 func (e *engine) facts() place.Engine {
 	cpu, _ := e.cpuPercent()
+	nextHop, _ := netip.ParseAddr(e.routing.GetNextHop()) // invalid: it has none
 	facts := place.Engine{
 		Up: e.up, Since: e.upSince, Refuses: e.whyRefused(), Host: e.resources.GetHostname(), CPUPercent: cpu,
-		Holds: map[string]place.Holding{},
+		NextHop: nextHop, Holds: map[string]place.Holding{},
 	}
 	for uuid, held := range e.duties {
 		facts.Holds[uuid] = place.Holding{

@@ -13,7 +13,7 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) {
 	engine.connected, engine.reason = true, ""
 	engine.since, engine.reported = f.now(), f.now()
 	engine.version, engine.resources = hello.GetVersion(), hello.GetResources()
-	engine.status, engine.routing = hello.GetStatus(), hello.GetRouting()
+	engine.status, engine.routing, engine.detours = hello.GetStatus(), hello.GetRouting(), hello.GetDetours()
 	f.watch(engineUUID, engine)
 	clear(engine.verdicts)
 	engine.judge(hello.GetVerdicts())
@@ -39,6 +39,8 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	case *enginev1.Report_Routing:
 		engine.routing = body.Routing
 		f.move()
+	case *enginev1.Report_Detours:
+		engine.detours = body.Detours
 	case *enginev1.Report_Event:
 		f.log.Info("engine event", "engine", engineUUID, "event", body.Event.GetId(),
 			"object", body.Event.GetObjectUuid(), "message", body.Event.GetMessage())

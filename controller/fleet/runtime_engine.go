@@ -41,6 +41,9 @@ func (f *Fleet) Engine(uuid string) schema.Object {
 	if len(engine.routing.GetPeers()) > 0 {
 		runtime["bgp"] = schema.Object{"peers": peersOf(engine.routing), "advertised_routes": routesOf(engine.routing)}
 	}
+	if engine.detours != nil {
+		runtime["detours"] = detoursOf(engine.detours)
+	}
 	if engine.refusal != nil {
 		runtime["refusal"] = schema.Object{
 			"revision": int64(engine.refusal.revision), "errors": f.shown(engine.refusal.errors, uuid),

@@ -119,3 +119,12 @@ func communities(list []uint32) []any {
 }
 
 func unixMs(ms uint64) string { return time.UnixMilli(int64(ms)).UTC().Format(time.RFC3339Nano) }
+
+// detoursOf are packets that came to the wrong engine, and what became of them.
+func detoursOf(counted *enginev1.Detours) schema.Object {
+	return schema.Object{
+		"strays": int64(counted.GetStrays()), "searched": int64(counted.GetSearched()), "found": int64(counted.GetFound()),
+		"passed_on": int64(counted.GetPassedOn()), "taken": int64(counted.GetTaken()), "unowned": int64(counted.GetUnowned()),
+		"dropped": int64(counted.GetDropped()),
+	}
+}

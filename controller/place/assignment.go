@@ -1,6 +1,7 @@
 package place
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 )
@@ -22,6 +23,8 @@ type Seat struct {
 	State  SeatState `json:"state"`
 	Since  time.Time `json:"since"` // of State
 	Cause  Cause     `json:"cause"` // why it came, or why it goes
+	// NextHop is where routes to the engine lead, as it said last; invalid: it has not said yet.
+	NextHop netip.Addr `json:"next_hop,omitzero"`
 }
 
 // SeatState says how far a seat has come.
@@ -102,7 +105,7 @@ func (a Assignment) clone() Assignment {
 func (a Assignment) Equal(b Assignment) bool {
 	return a.VirtualService == b.VirtualService && a.Requested == b.Requested &&
 		slices.EqualFunc(a.Seats, b.Seats, func(x, y Seat) bool {
-			return x.Engine == y.Engine && x.State == y.State && x.Cause == y.Cause && x.Since.Equal(y.Since)
+			return x.Engine == y.Engine && x.State == y.State && x.Cause == y.Cause && x.Since.Equal(y.Since) && x.NextHop == y.NextHop
 		}) &&
 		slices.EqualFunc(a.Shunned, b.Shunned, func(x, y Shun) bool { return x.Engine == y.Engine && x.Until.Equal(y.Until) })
 }

@@ -10,6 +10,7 @@ package place
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,7 @@ type Engine struct {
 	Refuses    string    // why it does not take the Plan that it shall have; empty: it takes it
 	Host       string    // that it runs on; empty: not known
 	CPUPercent float64
+	NextHop    netip.Addr         // where its routes lead; invalid: nowhere yet
 	Holds      map[string]Holding // by virtual service uuid
 }
 

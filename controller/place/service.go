@@ -34,7 +34,17 @@ func (s *service) step() Assignment {
 	s.release()
 	s.standby()
 	s.rank()
+	s.locate()
 	return s.a
+}
+
+// locate notes where the engines are reached. One that is away is where it was.
+func (s *service) locate() {
+	for i := range s.a.Seats {
+		if at := s.in.Engines[s.a.Seats[i].Engine].NextHop; at.IsValid() {
+			s.a.Seats[i].NextHop = at
+		}
+	}
 }
 
 // forget drops the seats of engines that are deleted.

@@ -6,8 +6,11 @@ import (
 	"net/netip"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
@@ -39,6 +42,19 @@ func advertisement(subject subject, vs *model.VirtualService, report *report) *e
 		}
 	}
 	return &enginev1.Resource{Uuid: compiled.GetUuid(), Body: &enginev1.Resource_Advertisement{Advertisement: compiled}}
+}
+
+// located says where the engines of a virtual service are reached, in an advertisement of it.
+func located(advertisement *enginev1.Resource, assignment place.Assignment) *enginev1.Resource {
+	made := proto.CloneOf(advertisement)
+	into := made.GetAdvertisement()
+	for _, seat := range assignment.Seats {
+		if seat.NextHop.IsValid() {
+			into.NextHops = append(into.NextHops, seat.NextHop.String())
+		}
+	}
+	slices.Sort(into.GetNextHops())
+	return made
 }
 
 // advertised are the settings that a virtual service and its VsVip both have; the VsVip's count where it says something.

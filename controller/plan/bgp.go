@@ -8,6 +8,7 @@ import (
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
@@ -92,7 +93,7 @@ func bfdTimers(profile *schema.BFDProfile) *enginev1.BfdTimers {
 // speakBGP adds the router of the engine, and the advertisements that it can make. An engine has one routing table, and
 // so one virtual routing context. While none of its services is advertised it speaks to the routers of the one that
 // engines are in by default, so that the first can be announced at once.
-func (a *assembly) speakBGP(m *model.Model, engineUUID string) {
+func (a *assembly) speakBGP(m *model.Model, placement place.Placement, engineUUID string) {
 	vrf := a.routingContext()
 	if vrf == nil {
 		vrf = homeOf(m, engineUUID)
@@ -109,7 +110,7 @@ func (a *assembly) speakBGP(m *model.Model, engineUUID string) {
 				draft.vs.VrfContext.Name, vrf.Name)
 			continue
 		}
-		a.resources[draft.advertisement.GetUuid()] = draft.advertisement
+		a.resources[AdvertisementUUID(draft.vs.UUID)] = located(draft.advertisement, placement.Assignment(draft.vs.UUID))
 	}
 	a.findings = append(a.findings, report.findings...)
 }

@@ -46,7 +46,7 @@ func (c *Compiler) Compile(placement place.Placement, engineUUID string, before 
 		}
 		assembly.add(c.drafts[vs], duties[owed.Duty])
 	}
-	assembly.speakBGP(c.model, engineUUID)
+	assembly.speakBGP(c.model, placement, engineUUID)
 	return assembly.plan(uint64(c.model.Revision)), sortFindings(assembly.findings)
 }
 

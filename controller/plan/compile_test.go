@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -60,7 +61,7 @@ func compileText(t *testing.T, text string) (*enginev1.Plan, []model.Finding) {
 func placed(m *model.Model) place.Placement {
 	up := map[string]place.Engine{}
 	for _, engine := range m.Engines {
-		up[engine.UUID] = place.Engine{Up: true}
+		up[engine.UUID] = place.Engine{Up: true, NextHop: netip.MustParseAddr("10.1.0.11")}
 	}
 	return place.PlacementOf(m, place.Decide(place.Input{Model: m, Engines: up}).Assignments)
 }

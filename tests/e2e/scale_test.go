@@ -90,10 +90,8 @@ func TestVirtualServiceScalesFromOneEngineToThreeAndBackUnderLoad(t *testing.T) 
 			t.Errorf("no event tells of %s", id)
 		}
 	}
-	// A router that hashes anew when its ways change moves connections under way to engines that do not know them: those
-	// that were open at the four changes, and no more.
 	loading.Wait()
-	if failed != nil || meanwhile.Requests < 1000 || meanwhile.ErrorTotal > 4*4 {
+	if failed != nil || meanwhile.Requests < 1000 || meanwhile.ErrorTotal > 0 {
 		t.Errorf("while it scaled: %+v, %v", meanwhile, failed)
 	}
 	t.Logf("%d requests while it scaled, %d failed", meanwhile.Requests, meanwhile.ErrorTotal)

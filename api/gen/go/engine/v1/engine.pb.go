@@ -1215,6 +1215,7 @@ type Advertisement struct {
 	LocalPreference    uint32                 `protobuf:"varint,5,opt,name=local_preference,json=localPreference,proto3" json:"local_preference,omitempty"` // to internal peers; 0: not set
 	AsPathPrepend      uint32                 `protobuf:"varint,6,opt,name=as_path_prepend,json=asPathPrepend,proto3" json:"as_path_prepend,omitempty"`     // to external peers; times that local_as is repeated
 	WhileDown          bool                   `protobuf:"varint,7,opt,name=while_down,json=whileDown,proto3" json:"while_down,omitempty"`                   // announced though the pool has no server
+	NextHops           []string               `protobuf:"bytes,8,rep,name=next_hops,json=nextHops,proto3" json:"next_hops,omitempty"`                       // of all engines that it has a seat on, sorted; they pass stray packets on among them
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -1296,6 +1297,13 @@ func (x *Advertisement) GetWhileDown() bool {
 		return x.WhileDown
 	}
 	return false
+}
+
+func (x *Advertisement) GetNextHops() []string {
+	if x != nil {
+		return x.NextHops
+	}
+	return nil
 }
 
 type Route struct {
@@ -1707,6 +1715,7 @@ type Report struct {
 	//	*Report_Sample
 	//	*Report_Event
 	//	*Report_Routing
+	//	*Report_Detours
 	Body          isReport_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1821,6 +1830,15 @@ func (x *Report) GetRouting() *Routing {
 	return nil
 }
 
+func (x *Report) GetDetours() *Detours {
+	if x != nil {
+		if x, ok := x.Body.(*Report_Detours); ok {
+			return x.Detours
+		}
+	}
+	return nil
+}
+
 type isReport_Body interface {
 	isReport_Body()
 }
@@ -1857,6 +1875,10 @@ type Report_Routing struct {
 	Routing *Routing `protobuf:"bytes,8,opt,name=routing,proto3,oneof"` // on change
 }
 
+type Report_Detours struct {
+	Detours *Detours `protobuf:"bytes,9,opt,name=detours,proto3,oneof"` // on change, once a second at most
+}
+
 func (*Report_Hello) isReport_Body() {}
 
 func (*Report_Ack) isReport_Body() {}
@@ -1873,6 +1895,8 @@ func (*Report_Event) isReport_Body() {}
 
 func (*Report_Routing) isReport_Body() {}
 
+func (*Report_Detours) isReport_Body() {}
+
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
@@ -1881,6 +1905,7 @@ type Hello struct {
 	Status        *Status                `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
 	Verdicts      *ServerVerdicts        `protobuf:"bytes,5,opt,name=verdicts,proto3" json:"verdicts,omitempty"` // all of them
 	Routing       *Routing               `protobuf:"bytes,6,opt,name=routing,proto3" json:"routing,omitempty"`
+	Detours       *Detours               `protobuf:"bytes,7,opt,name=detours,proto3" json:"detours,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1953,6 +1978,13 @@ func (x *Hello) GetVerdicts() *ServerVerdicts {
 func (x *Hello) GetRouting() *Routing {
 	if x != nil {
 		return x.Routing
+	}
+	return nil
+}
+
+func (x *Hello) GetDetours() *Detours {
+	if x != nil {
+		return x.Detours
 	}
 	return nil
 }
@@ -2436,8 +2468,9 @@ func (x *MonitorVerdict) GetResponseTimeUs() uint32 {
 // All that the engine's BGP has to say; a later one replaces it.
 type Routing struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Peers         []*PeerState           `protobuf:"bytes,1,rep,name=peers,proto3" json:"peers,omitempty"`   // sorted by address
-	Routes        []*AnnouncedRoute      `protobuf:"bytes,2,rep,name=routes,proto3" json:"routes,omitempty"` // sorted by prefix
+	Peers         []*PeerState           `protobuf:"bytes,1,rep,name=peers,proto3" json:"peers,omitempty"`                    // sorted by address
+	Routes        []*AnnouncedRoute      `protobuf:"bytes,2,rep,name=routes,proto3" json:"routes,omitempty"`                  // sorted by prefix
+	NextHop       string                 `protobuf:"bytes,3,opt,name=next_hop,json=nextHop,proto3" json:"next_hop,omitempty"` // where its routes lead, and other engines reach it; empty: nowhere yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2484,6 +2517,13 @@ func (x *Routing) GetRoutes() []*AnnouncedRoute {
 		return x.Routes
 	}
 	return nil
+}
+
+func (x *Routing) GetNextHop() string {
+	if x != nil {
+		return x.NextHop
+	}
+	return ""
 }
 
 type PeerState struct {
@@ -2710,6 +2750,99 @@ func (x *AnnouncedRoute) GetSinceUnixMs() uint64 {
 	return 0
 }
 
+// Packets that a router sent to an engine which does not hold their flow, since it began to pass such on.
+type Detours struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Strays        uint64                 `protobuf:"varint,1,opt,name=strays,proto3" json:"strays,omitempty"`                     // that came here
+	Searched      uint64                 `protobuf:"varint,2,opt,name=searched,proto3" json:"searched,omitempty"`                 // copies that went to other engines, because it was not known which of them holds the flow
+	Found         uint64                 `protobuf:"varint,3,opt,name=found,proto3" json:"found,omitempty"`                       // answers to that
+	PassedOn      uint64                 `protobuf:"varint,4,opt,name=passed_on,json=passedOn,proto3" json:"passed_on,omitempty"` // to the engine that was known to hold the flow
+	Taken         uint64                 `protobuf:"varint,5,opt,name=taken,proto3" json:"taken,omitempty"`                       // from other engines
+	Unowned       uint64                 `protobuf:"varint,6,opt,name=unowned,proto3" json:"unowned,omitempty"`                   // nobody holds the flow: the client hears a reset
+	Dropped       uint64                 `protobuf:"varint,7,opt,name=dropped,proto3" json:"dropped,omitempty"`                   // there were too many to search for; clients send them again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Detours) Reset() {
+	*x = Detours{}
+	mi := &file_engine_v1_engine_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Detours) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Detours) ProtoMessage() {}
+
+func (x *Detours) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Detours.ProtoReflect.Descriptor instead.
+func (*Detours) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Detours) GetStrays() uint64 {
+	if x != nil {
+		return x.Strays
+	}
+	return 0
+}
+
+func (x *Detours) GetSearched() uint64 {
+	if x != nil {
+		return x.Searched
+	}
+	return 0
+}
+
+func (x *Detours) GetFound() uint64 {
+	if x != nil {
+		return x.Found
+	}
+	return 0
+}
+
+func (x *Detours) GetPassedOn() uint64 {
+	if x != nil {
+		return x.PassedOn
+	}
+	return 0
+}
+
+func (x *Detours) GetTaken() uint64 {
+	if x != nil {
+		return x.Taken
+	}
+	return 0
+}
+
+func (x *Detours) GetUnowned() uint64 {
+	if x != nil {
+		return x.Unowned
+	}
+	return 0
+}
+
+func (x *Detours) GetDropped() uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	UnixMs        uint64                 `protobuf:"varint,1,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"`
@@ -2723,7 +2856,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_engine_v1_engine_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +2868,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_engine_v1_engine_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +2881,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Event) GetUnixMs() uint64 {
@@ -2858,7 +2991,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\tmin_rx_ms\x18\x02 \x01(\rR\aminRxMs\x12\x1e\n" +
 	"\n" +
 	"multiplier\x18\x03 \x01(\rR\n" +
-	"multiplier\"\x97\x02\n" +
+	"multiplier\"\xb4\x02\n" +
 	"\rAdvertisement\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x120\n" +
 	"\x14virtual_service_uuid\x18\x02 \x01(\tR\x12virtualServiceUuid\x12-\n" +
@@ -2868,7 +3001,8 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x10local_preference\x18\x05 \x01(\rR\x0flocalPreference\x12&\n" +
 	"\x0fas_path_prepend\x18\x06 \x01(\rR\rasPathPrepend\x12\x1d\n" +
 	"\n" +
-	"while_down\x18\a \x01(\bR\twhileDown\"C\n" +
+	"while_down\x18\a \x01(\bR\twhileDown\x12\x1b\n" +
+	"\tnext_hops\x18\b \x03(\tR\bnextHops\"C\n" +
 	"\x05Route\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12 \n" +
 	"\vcommunities\x18\x02 \x03(\rR\vcommunities\"e\n" +
@@ -2904,7 +3038,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12+\n" +
 	"\x11response_contains\x18\x02 \x01(\tR\x10responseContains\x121\n" +
 	"\x14maintenance_contains\x18\x03 \x01(\tR\x13maintenanceContains\x12\x1b\n" +
-	"\thalf_open\x18\x04 \x01(\bR\bhalfOpen\"\x9d\x03\n" +
+	"\thalf_open\x18\x04 \x01(\bR\bhalfOpen\"\xd2\x03\n" +
 	"\x06Report\x12-\n" +
 	"\x05hello\x18\x01 \x01(\v2\x15.weir.engine.v1.HelloH\x00R\x05hello\x12'\n" +
 	"\x03ack\x18\x02 \x01(\v2\x13.weir.engine.v1.AckH\x00R\x03ack\x12*\n" +
@@ -2913,15 +3047,17 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\bverdicts\x18\x05 \x01(\v2\x1e.weir.engine.v1.ServerVerdictsH\x00R\bverdicts\x123\n" +
 	"\x06sample\x18\x06 \x01(\v2\x19.weir.dataplane.v1.SampleH\x00R\x06sample\x12-\n" +
 	"\x05event\x18\a \x01(\v2\x15.weir.engine.v1.EventH\x00R\x05event\x123\n" +
-	"\arouting\x18\b \x01(\v2\x17.weir.engine.v1.RoutingH\x00R\aroutingB\x06\n" +
-	"\x04body\"\x95\x02\n" +
+	"\arouting\x18\b \x01(\v2\x17.weir.engine.v1.RoutingH\x00R\arouting\x123\n" +
+	"\adetours\x18\t \x01(\v2\x17.weir.engine.v1.DetoursH\x00R\adetoursB\x06\n" +
+	"\x04body\"\xc8\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x127\n" +
 	"\tresources\x18\x03 \x01(\v2\x19.weir.engine.v1.ResourcesR\tresources\x12.\n" +
 	"\x06status\x18\x04 \x01(\v2\x16.weir.engine.v1.StatusR\x06status\x12:\n" +
 	"\bverdicts\x18\x05 \x01(\v2\x1e.weir.engine.v1.ServerVerdictsR\bverdicts\x121\n" +
-	"\arouting\x18\x06 \x01(\v2\x17.weir.engine.v1.RoutingR\arouting\"~\n" +
+	"\arouting\x18\x06 \x01(\v2\x17.weir.engine.v1.RoutingR\arouting\x121\n" +
+	"\adetours\x18\a \x01(\v2\x17.weir.engine.v1.DetoursR\adetours\"~\n" +
 	"\tResources\x12\x14\n" +
 	"\x05cores\x18\x01 \x01(\rR\x05cores\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x04R\vmemoryBytes\x12\x1a\n" +
@@ -2956,10 +3092,11 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x13health_monitor_uuid\x18\x01 \x01(\tR\x11healthMonitorUuid\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12(\n" +
-	"\x10response_time_us\x18\x04 \x01(\rR\x0eresponseTimeUs\"r\n" +
+	"\x10response_time_us\x18\x04 \x01(\rR\x0eresponseTimeUs\"\x8d\x01\n" +
 	"\aRouting\x12/\n" +
 	"\x05peers\x18\x01 \x03(\v2\x19.weir.engine.v1.PeerStateR\x05peers\x126\n" +
-	"\x06routes\x18\x02 \x03(\v2\x1e.weir.engine.v1.AnnouncedRouteR\x06routes\"\x91\x03\n" +
+	"\x06routes\x18\x02 \x03(\v2\x1e.weir.engine.v1.AnnouncedRouteR\x06routes\x12\x19\n" +
+	"\bnext_hop\x18\x03 \x01(\tR\anextHop\"\x91\x03\n" +
 	"\tPeerState\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x19\n" +
@@ -2981,7 +3118,15 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x10local_preference\x18\x04 \x01(\rR\x0flocalPreference\x12&\n" +
 	"\x0fas_path_prepend\x18\x05 \x01(\rR\rasPathPrepend\x122\n" +
 	"\x15virtual_service_uuids\x18\x06 \x03(\tR\x13virtualServiceUuids\x12\"\n" +
-	"\rsince_unix_ms\x18\a \x01(\x04R\vsinceUnixMs\"\x8c\x01\n" +
+	"\rsince_unix_ms\x18\a \x01(\x04R\vsinceUnixMs\"\xba\x01\n" +
+	"\aDetours\x12\x16\n" +
+	"\x06strays\x18\x01 \x01(\x04R\x06strays\x12\x1a\n" +
+	"\bsearched\x18\x02 \x01(\x04R\bsearched\x12\x14\n" +
+	"\x05found\x18\x03 \x01(\x04R\x05found\x12\x1b\n" +
+	"\tpassed_on\x18\x04 \x01(\x04R\bpassedOn\x12\x14\n" +
+	"\x05taken\x18\x05 \x01(\x04R\x05taken\x12\x18\n" +
+	"\aunowned\x18\x06 \x01(\x04R\aunowned\x12\x18\n" +
+	"\adropped\x18\a \x01(\x04R\adropped\"\x8c\x01\n" +
 	"\x05Event\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x04R\x06unixMs\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1f\n" +
@@ -3039,7 +3184,7 @@ func file_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_engine_v1_engine_proto_goTypes = []any{
 	(MonitorType)(0),          // 0: weir.engine.v1.MonitorType
 	(NackCause)(0),            // 1: weir.engine.v1.NackCause
@@ -3076,30 +3221,31 @@ var file_engine_v1_engine_proto_goTypes = []any{
 	(*Routing)(nil),           // 32: weir.engine.v1.Routing
 	(*PeerState)(nil),         // 33: weir.engine.v1.PeerState
 	(*AnnouncedRoute)(nil),    // 34: weir.engine.v1.AnnouncedRoute
-	(*Event)(nil),             // 35: weir.engine.v1.Event
-	(*v1.VirtualService)(nil), // 36: weir.dataplane.v1.VirtualService
-	(*v1.Certificate)(nil),    // 37: weir.dataplane.v1.Certificate
-	(*v1.PkiProfile)(nil),     // 38: weir.dataplane.v1.PkiProfile
-	(*v1.Pool)(nil),           // 39: weir.dataplane.v1.Pool
-	(*v1.Sample)(nil),         // 40: weir.dataplane.v1.Sample
-	(*v1.Finding)(nil),        // 41: weir.dataplane.v1.Finding
+	(*Detours)(nil),           // 35: weir.engine.v1.Detours
+	(*Event)(nil),             // 36: weir.engine.v1.Event
+	(*v1.VirtualService)(nil), // 37: weir.dataplane.v1.VirtualService
+	(*v1.Certificate)(nil),    // 38: weir.dataplane.v1.Certificate
+	(*v1.PkiProfile)(nil),     // 39: weir.dataplane.v1.PkiProfile
+	(*v1.Pool)(nil),           // 40: weir.dataplane.v1.Pool
+	(*v1.Sample)(nil),         // 41: weir.dataplane.v1.Sample
+	(*v1.Finding)(nil),        // 42: weir.dataplane.v1.Finding
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
 	10, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
 	11, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
 	13, // 2: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
 	13, // 3: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
-	36, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
+	37, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
 	19, // 5: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
-	37, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
+	38, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
 	20, // 7: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
-	38, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
+	39, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
 	14, // 9: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
 	17, // 10: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
 	15, // 11: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
 	16, // 12: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
 	18, // 13: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	39, // 14: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	40, // 14: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
 	0,  // 15: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
 	21, // 16: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
 	22, // 17: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
@@ -3108,34 +3254,36 @@ var file_engine_v1_engine_proto_depIdxs = []int32{
 	27, // 20: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
 	28, // 21: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
 	29, // 22: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	40, // 23: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	35, // 24: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	41, // 23: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	36, // 24: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
 	32, // 25: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
-	25, // 26: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	28, // 27: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	29, // 28: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	32, // 29: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
-	41, // 30: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	1,  // 31: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	41, // 32: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	2,  // 33: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	30, // 34: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	31, // 35: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	33, // 36: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
-	34, // 37: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
-	3,  // 38: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
-	4,  // 39: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	5,  // 40: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	7,  // 41: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	23, // 42: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	6,  // 43: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	8,  // 44: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	9,  // 45: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	43, // [43:46] is the sub-list for method output_type
-	40, // [40:43] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	35, // 26: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
+	25, // 27: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	28, // 28: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	29, // 29: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	32, // 30: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	35, // 31: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
+	42, // 32: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	1,  // 33: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	42, // 34: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	2,  // 35: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	30, // 36: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	31, // 37: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	33, // 38: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	34, // 39: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	3,  // 40: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	4,  // 41: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	5,  // 42: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	7,  // 43: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	23, // 44: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	6,  // 45: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	8,  // 46: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	9,  // 47: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	45, // [45:48] is the sub-list for method output_type
+	42, // [42:45] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -3165,6 +3313,7 @@ func file_engine_v1_engine_proto_init() {
 		(*Report_Sample)(nil),
 		(*Report_Event)(nil),
 		(*Report_Routing)(nil),
+		(*Report_Detours)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3172,7 +3321,7 @@ func file_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_v1_engine_proto_rawDesc), len(file_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

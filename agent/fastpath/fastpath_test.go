@@ -1,0 +1,157 @@
+package fastpath
+
+import (
+	"bytes"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/fastpath"
+)
+
+const ownAddress = "10.1.0.11"
+
+// newSet is a fast path in a network namespace of its own, whose uplink has the own address. Needs root.
+func newSet(t *testing.T, keep bool) (s *Set, said *bytes.Buffer) {
+	t.Helper()
+	said = new(bytes.Buffer)
+	return New(Config{
+		NextHop: func(*enginev1.Plan) netip.Addr { return netip.MustParseAddr(ownAddress) }, Keep: keep,
+		Log: slog.New(slog.NewTextHandler(said, nil)),
+	}), said
+}
+
+// standAlone gives the test a network namespace with an uplink.
+func standAlone(t *testing.T) (uplink netlink.Link) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("a network namespace needs root")
+	}
+	runtime.LockOSThread() // for good: the thread ends with the test, and its namespace with it
+	must(t, unix.Unshare(unix.CLONE_NEWNET))
+	attributes := netlink.NewLinkAttrs()
+	attributes.Name, attributes.MTU = "uplink", 1500
+	uplink = &netlink.Veth{LinkAttrs: attributes, PeerName: "router"}
+	must(t, netlink.LinkAdd(uplink))
+	must(t, netlink.AddrAdd(uplink, &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(ownAddress).To4(), Mask: net.CIDRMask(24, 32)}}))
+	must(t, netlink.LinkSetUp(uplink))
+	return uplink
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// programs are those at the ingress of a link.
+func programs(t *testing.T, link netlink.Link) (ids []int) {
+	t.Helper()
+	filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
+	must(t, err)
+	for _, filter := range filters {
+		ids = append(ids, filter.(*netlink.BpfFilter).Id)
+	}
+	return ids
+}
+
+func TestNothingIsLoadedForAnEngineAlone(t *testing.T) {
+	uplink := standAlone(t)
+	s, said := newSet(t, false)
+	s.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress}}))
+	if found := programs(t, uplink); len(found) != 0 || s.Detours() != nil || said.Len() != 0 {
+		t.Errorf("%d programs, %v, %s", len(found), s.Detours(), said)
+	}
+	if got := s.MaxSegment(netip.MustParseAddr("3.3.3.3")); got != 1500-32-40 {
+		t.Errorf("segments of %d: another engine may come any time", got)
+	}
+}
+
+func TestProgramsKnowTheEnginesOfThePlanThatServesAndOfTheOneThatComes(t *testing.T) {
+	uplink := standAlone(t)
+	s, said := newSet(t, false)
+	s.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}}))
+	if found := programs(t, uplink); len(found) != 1 {
+		t.Fatalf("%d programs: %s", len(found), said)
+	}
+	next := planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.13"}}, [2][]string{{"fd03::3"}, {ownAddress, "10.1.0.13"}})
+	s.Expect(next)
+	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.12", "10.1.0.13"}, "fd03::3": {"10.1.0.13"}})
+	s.Hold(next)
+	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.13"}, "fd03::3": {"10.1.0.13"}})
+	var link uint32
+	if err := s.objects.Engines.Lookup(packed(netip.MustParseAddr("10.1.0.13")), &link); err != nil || int(link) != uplink.Attrs().Index {
+		t.Errorf("interface %d leads to the other, %v", link, err)
+	}
+	if s.objects.Engines.Lookup(packed(netip.MustParseAddr("10.1.0.12")), &link) == nil {
+		t.Error("one that is gone may still send")
+	}
+	s.Close()
+	if found := programs(t, uplink); len(found) != 0 || said.Len() != 0 {
+		t.Errorf("%d programs are left: %s", len(found), said)
+	}
+}
+
+func expectFed(t *testing.T, s *Set, want map[string][]string) {
+	t.Helper()
+	var vip fastpath.DetourAddress
+	var siblings fastpath.DetourSiblings
+	count := 0
+	for all := s.objects.Vips.Iterate(); all.Next(&vip, &siblings); {
+		count++
+	}
+	if count != len(want) {
+		t.Errorf("%d addresses, want %d", count, len(want))
+	}
+	for address, engines := range want {
+		must(t, s.objects.Vips.Lookup(packed(netip.MustParseAddr(address)), &siblings))
+		if int(siblings.Count) != len(engines) {
+			t.Fatalf("%s: %d engines, want %v", address, siblings.Count, engines)
+		}
+		for i, engine := range engines {
+			if siblings.Engine[i] != packed(netip.MustParseAddr(engine)) {
+				t.Errorf("%s: engine %d is not %s", address, i, engine)
+			}
+		}
+	}
+}
+
+func TestNextAgentReplacesWhatTheLastOneLeft(t *testing.T) {
+	uplink := standAlone(t)
+	plan := planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}})
+	first, _ := newSet(t, true)
+	first.Hold(plan)
+	first.Close()
+	left := programs(t, uplink)
+	if len(left) != 1 {
+		t.Fatalf("%d programs are left", len(left))
+	}
+	next, said := newSet(t, false)
+	next.Hold(plan)
+	if found := programs(t, uplink); len(found) != 1 || found[0] == left[0] {
+		t.Errorf("programs %v after %v: %s", found, left, said)
+	}
+	next.Close()
+}
+
+func TestWhatFailsIsSaidOnce(t *testing.T) {
+	standAlone(t)
+	s, said := newSet(t, false)
+	s.NextHop = func(*enginev1.Plan) netip.Addr { return netip.MustParseAddr("10.1.0.99") }
+	for range 2 {
+		s.Hold(planOf([2][]string{{"3.3.3.3"}, {"10.1.0.99", "10.1.0.12"}}))
+	}
+	if strings.Count(said.String(), "no interface has the address 10.1.0.99") != 1 {
+		t.Errorf("said %q", said)
+	}
+	s.Close()
+}

@@ -1,0 +1,59 @@
+package fastpath
+
+import (
+	"net/netip"
+	"reflect"
+	"testing"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// planOf advertises addresses from engines, a virtual service per pair.
+func planOf(advertised ...[2][]string) *enginev1.Plan {
+	plan := &enginev1.Plan{}
+	for _, each := range advertised {
+		advertisement := &enginev1.Advertisement{NextHops: each[1]}
+		for _, address := range each[0] {
+			advertisement.Routes = append(advertisement.Routes, &enginev1.Route{Address: address})
+		}
+		plan.Resources = append(plan.Resources, &enginev1.Resource{Body: &enginev1.Resource_Advertisement{Advertisement: advertisement}})
+	}
+	return plan
+}
+
+func addresses(texts ...string) (all []netip.Addr) {
+	for _, text := range texts {
+		all = append(all, netip.MustParseAddr(text))
+	}
+	return all
+}
+
+func TestPlansSayWhichOtherEnginesHoldFlowsToAnAddress(t *testing.T) {
+	own := netip.MustParseAddr("10.1.0.11")
+	alone := planOf([2][]string{{"3.3.3.3"}, {"10.1.0.11"}})
+	shared := planOf(
+		[2][]string{{"3.3.3.3", "fd03::3"}, {"10.1.0.11", "10.1.0.12"}},
+		[2][]string{{"3.3.3.3"}, {"10.1.0.13"}}, // another port of the same address
+		[2][]string{{"3.3.3.4"}, {"10.1.0.11", "fd00:1::c"}},
+	)
+	for name, c := range map[string]struct {
+		own   netip.Addr
+		plans []*enginev1.Plan
+		want  map[netip.Addr][]netip.Addr
+	}{
+		"alone":                 {own, []*enginev1.Plan{alone}, map[netip.Addr][]netip.Addr{}},
+		"nowhere":               {netip.Addr{}, []*enginev1.Plan{shared}, map[netip.Addr][]netip.Addr{}},
+		"reached by IPv6 alone": {netip.MustParseAddr("fd00:1::b"), []*enginev1.Plan{shared}, map[netip.Addr][]netip.Addr{}},
+		"no Plan served before": {own, []*enginev1.Plan{nil, alone}, map[netip.Addr][]netip.Addr{}},
+		"what serves and what comes": {own, []*enginev1.Plan{shared, alone}, map[netip.Addr][]netip.Addr{
+			netip.MustParseAddr("3.3.3.3"): addresses("10.1.0.12", "10.1.0.13"),
+			netip.MustParseAddr("fd03::3"): addresses("10.1.0.12"),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := wishOf(c.own, c.plans...); !reflect.DeepEqual(got.vips, c.want) {
+				t.Errorf("got %v, want %v", got.vips, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/lab/topology"
+)
+
+// visitor keeps a connection and asks again and again, with a body that fills many segments; when it is told to come again
+// on another connection it does.
+type visitor struct {
+	f          *fabric
+	address    string
+	connection net.Conn
+	reader     *bufio.Reader
+	visits     int
+}
+
+func (v *visitor) visit(ctx context.Context) error {
+	if v.connection == nil {
+		connection, err := v.f.client.Dial(ctx, "tcp", v.address)
+		if err != nil {
+			return err
+		}
+		v.connection, v.reader = connection, bufio.NewReader(connection)
+	}
+	if err := v.connection.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+v.address+"/", bytes.NewReader(make([]byte, 20_000)))
+	if err != nil {
+		return err
+	}
+	if err := request.Write(v.connection); err != nil {
+		return fmt.Errorf("request %d of the connection: %w", v.visits, err)
+	}
+	response, err := http.ReadResponse(v.reader, request)
+	if err != nil {
+		return fmt.Errorf("response %d of the connection: %w", v.visits, err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return fmt.Errorf("response %d of the connection: %w", v.visits, err)
+	}
+	v.visits++
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("answered with %s", response.Status)
+	}
+	if response.Close {
+		v.connection.Close()
+		v.connection, v.visits = nil, 0
+	}
+	return nil
+}
+
+// crowd are visitors of both addresses, each of them there until the end.
+func (f *fabric) crowd(ctx context.Context, visitors int) (failures func() (visits int, failed []error)) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	visits, failed := 0, []error(nil)
+	for number := range visitors {
+		v := &visitor{f: f, address: netip.AddrPortFrom([]netip.Addr{anycast, anycast6}[number%2], 80).String()}
+		all.Go(func() {
+			for ctx.Err() == nil {
+				err := v.visit(context.WithoutCancel(ctx))
+				mu.Lock()
+				visits++
+				if err != nil {
+					failed = append(failed, fmt.Errorf("%s: %w", v.address, err))
+					v.connection = nil
+				}
+				mu.Unlock()
+				select {
+				case <-ctx.Done():
+				case <-time.After(100 * time.Millisecond):
+				}
+			}
+		})
+	}
+	return func() (int, []error) {
+		all.Wait()
+		return visits, failed
+	}
+}
+
+func TestConnectionsThatARouterMovesToAnotherEngineGoOn(t *testing.T) {
+	f := setUpFabric(t, 4, func(*topology.Topology) {})
+	f.narrow()
+	staying, leave := context.WithCancel(f.ctx)
+	defer leave()
+	failures := f.crowd(staying, 60)
+	for _, step := range []struct {
+		verb    string
+		engines int
+	}{{"scaleout", 2}, {"scaleout", 3}, {"scaleout", 4}, {"scalein", 3}, {"scalein", 2}} {
+		f.order(step.verb, step.engines)
+		var engines []string
+		for _, seat := range f.seats() {
+			engines = append(engines, fmt.Sprint(seat["name"]))
+		}
+		f.untilHops(engines...)
+	}
+	leave()
+	visits, failed := failures()
+	for _, err := range failed {
+		t.Error(err)
+	}
+	taken := 0.0
+	for _, engine := range f.engineNames(4) {
+		detours, _ := f.runtime("serviceengine", engine)["detours"].(map[string]any)
+		count, _ := detours["taken"].(float64)
+		taken += count
+	}
+	if taken == 0 {
+		t.Error("the router moved no connection: nothing is proved")
+	}
+	t.Logf("%d visits, %d failed; %v packets went by another engine", visits, len(failed), taken)
+}
