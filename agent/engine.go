@@ -53,6 +53,7 @@ type routes interface {
 type fast interface {
 	Expect(*enginev1.Plan)
 	Hold(*enginev1.Plan)
+	Beat()
 	Detours() *enginev1.Detours
 }
 
@@ -142,6 +143,7 @@ func (e *engine) Changed(status *enginev1.Status) {
 
 func (e *engine) Sampled(sample *dataplanev1.Sample) {
 	e.routes.Sampled(sample)
+	e.fastpath.Beat()
 	e.send(&enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}})
 	if detours := e.fastpath.Detours(); !proto.Equal(detours, e.detours) {
 		e.detours = detours

@@ -82,6 +82,8 @@ func (s *siding) Hold(plan *enginev1.Plan) {
 	s.told = append(s.told, fmt.Sprintf("fast path: plan %d serves", plan.GetRevision()))
 }
 
+func (s *siding) Beat() { s.told = append(s.told, "fast path: beat") }
+
 func (s *siding) Detours() *enginev1.Detours { return nil }
 
 func (b *bench) expect(t *testing.T, want ...string) {
@@ -144,11 +146,11 @@ func TestVerdictGoesToTheControllerWhenTheDataPlaneGoesByIt(t *testing.T) {
 	b.verdict(&enginev1.ServerVerdict{PoolUuid: "p", ServerId: "s", Up: true})
 	b.expect(t, "data plane: states")
 	b.Sampled(sampleWith(false))
-	b.expect(t, "routes: sample", "controller: *enginev1.Report_Sample")
+	b.expect(t, "routes: sample", "fast path: beat", "controller: *enginev1.Report_Sample")
 	b.Sampled(sampleWith(true))
-	b.expect(t, "routes: sample", "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts")
+	b.expect(t, "routes: sample", "fast path: beat", "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts")
 	b.Sampled(sampleWith(true))
-	b.expect(t, "routes: sample", "controller: *enginev1.Report_Sample")
+	b.expect(t, "routes: sample", "fast path: beat", "controller: *enginev1.Report_Sample")
 }
 
 func TestVerdictOnAServerThatTheDataPlaneDoesNotHaveIsNotHeldBack(t *testing.T) {
@@ -156,7 +158,7 @@ func TestVerdictOnAServerThatTheDataPlaneDoesNotHaveIsNotHeldBack(t *testing.T) 
 	b.verdict(&enginev1.ServerVerdict{PoolUuid: "p", ServerId: "gone"})
 	b.told = nil
 	b.Sampled(&dataplanev1.Sample{})
-	b.expect(t, "routes: sample", "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts")
+	b.expect(t, "routes: sample", "fast path: beat", "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts")
 }
 
 func TestAnotherControllerStartsFromNothing(t *testing.T) {

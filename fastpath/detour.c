@@ -5,7 +5,8 @@
 // When engines come and go, routers deal their flows out anew, and packets of a connection arrive at an engine that knows
 // nothing of it. Its kernel would answer with a reset. This program, at the ingress of an engine's uplink, looks first:
 // such a stray goes to the engine that holds its flow. Which one that is, the first stray of a flow finds out by going to
-// all of them; the one that holds it takes it and answers, and the next ones go there alone.
+// all of them; the one that holds it takes it and answers, and the next ones go there alone. Now and then it has to answer
+// again: of an engine that hangs, clients shall hear a reset, and go elsewhere.
 //
 // No packet is passed on twice, and a first packet (SYN) never. Nothing here knows a Plan.
 #include "maps.h"
@@ -15,6 +16,8 @@
 enum {
 	NS_PER_S = 1000000000,
 	NS_PER_MS = 1000000,
+	// An answer is good for so long.
+	FRESH_NS = NS_PER_S,
 	// A search is over when nobody has answered for so long.
 	ANSWER_NS = 100 * NS_PER_MS,
 	// A client's next packet begins another search, as often as this: an answer may get lost.
@@ -79,14 +82,17 @@ static __always_inline int ask(struct __sk_buff *skb, const struct siblings *sib
 	return TC_ACT_SHOT;
 }
 
-// search remembers that a flow is asked for. It tells whether this packet may go along.
-static __always_inline _Bool search(const struct flow *flow, struct whereabouts *last, __u64 now_ns)
+// begin remembers that a flow is searched for.
+static __always_inline _Bool begin(const struct flow *flow, __u64 now_ns)
 {
-	if (!last) {
-		struct whereabouts first = { .asked_ns = now_ns, .asked = 1, .packets = 1 };
+	struct whereabouts first = { .asked_ns = now_ns, .asked = 1, .packets = 1 };
 
-		return !bpf_map_update_elem(&flows, flow, &first, BPF_ANY);
-	}
+	return !bpf_map_update_elem(&flows, flow, &first, BPF_ANY);
+}
+
+// go_on counts a packet of a search, or begins the next one. It tells whether the packet may go along.
+static __always_inline _Bool go_on(struct whereabouts *last, __u64 now_ns)
+{
 	if (now_ns - last->asked_ns > ANSWER_NS) {
 		last->asked_ns = now_ns;
 		last->asked += 1;
@@ -101,19 +107,33 @@ static __always_inline _Bool is_unowned(const struct whereabouts *last, __u64 no
 	return last->asked >= SEARCHES && now_ns - last->asked_ns > ANSWER_NS;
 }
 
-static __always_inline int detour(struct __sk_buff *skb, const struct address *from, const struct address *to)
+static __always_inline int pass_on(struct __sk_buff *skb, const struct address *from, const struct address *to, enum kind kind)
 {
 	struct address engine = *to;
 	__be16 port = bpf_htons(0xc000 | (bpf_get_hash_recalc(skb) & 0x3fff));
 
-	if (wrap(skb) || address_to(skb, from, &engine, CARRY, port))
+	if (wrap(skb) || address_to(skb, from, &engine, kind, port))
 		return TC_ACT_SHOT;
 	count(PASSED_ON);
 	return depart(&engine);
 }
 
+// find_owner searches for the flow of a stray.
+static __always_inline int find_owner(struct __sk_buff *skb, const struct packet *p, struct whereabouts *last, const struct address *from, __u64 now_ns)
+{
+	struct siblings *siblings = bpf_map_lookup_elem(&vips, &p->to);
+	struct flow flow = flow_of(p);
+
+	if (!siblings)
+		return TC_ACT_UNSPEC;
+	if (affordable(now_ns, siblings->count) && (last ? go_on(last, now_ns) : begin(&flow, now_ns)))
+		return ask(skb, siblings, from);
+	count(DROPPED);
+	return TC_ACT_SHOT;
+}
+
 // lead_on finds the way for a stray.
-static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p, const struct siblings *siblings)
+static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p)
 {
 	struct flow flow = flow_of(p);
 	struct whereabouts *last = bpf_map_lookup_elem(&flows, &flow);
@@ -124,9 +144,7 @@ static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p
 	if (!from)
 		return TC_ACT_UNSPEC;
 	count(STRAYS);
-	if (last && is_known(&last->engine)) {
-		if (bpf_map_lookup_elem(&engines, &last->engine))
-			return detour(skb, from, &last->engine);
+	if (last && is_known(&last->engine) && !bpf_map_lookup_elem(&engines, &last->engine)) {
 		bpf_map_delete_elem(&flows, &flow); // that engine is no more
 		last = NULL;
 	}
@@ -134,18 +152,17 @@ static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p
 		count(UNOWNED);
 		return TC_ACT_UNSPEC;
 	}
-	if (!affordable(now_ns, siblings->count) || !search(&flow, last, now_ns)) {
-		count(DROPPED);
-		return TC_ACT_SHOT;
-	}
-	return ask(skb, siblings, from);
+	if (!last || !is_known(&last->engine))
+		return find_owner(skb, p, last, from, now_ns);
+	if (now_ns - last->heard_ns < FRESH_NS)
+		return pass_on(skb, from, &last->engine, CARRY);
+	go_on(last, now_ns);
+	return pass_on(skb, from, &last->engine, ASK);
 }
 
 static __always_inline int from_client(struct __sk_buff *skb, const struct packet *p)
 {
-	struct siblings *siblings = bpf_map_lookup_elem(&vips, &p->to);
-
-	if (!siblings || siblings->count == 0)
+	if (!bpf_map_lookup_elem(&vips, &p->to))
 		return TC_ACT_UNSPEC;
 	if ((p->flags & TCP_FLAG_SYN_ONLY) && !(p->flags & TCP_FLAG_ACK_ONLY)) {
 		struct flow flow = flow_of(p);
@@ -155,18 +172,26 @@ static __always_inline int from_client(struct __sk_buff *skb, const struct packe
 	}
 	if (holds(skb, p))
 		return TC_ACT_UNSPEC;
-	return lead_on(skb, p, siblings);
+	return lead_on(skb, p);
 }
 
 // learn notes which engine holds a flow.
 static __always_inline int learn(const struct packet *inner, const struct address *engine)
 {
 	struct flow flow = flow_of(inner);
-	struct whereabouts found = { .engine = *engine };
+	struct whereabouts found = { .engine = *engine, .heard_ns = bpf_ktime_get_ns() };
 
 	if (!bpf_map_update_elem(&flows, &flow, &found, BPF_EXIST))
 		count(FOUND);
 	return TC_ACT_SHOT;
+}
+
+static __always_inline _Bool is_alive(void)
+{
+	__u32 key = 0;
+	__u64 *until_ns = bpf_map_lookup_elem(&alive_until, &key);
+
+	return until_ns && bpf_ktime_get_ns() < *until_ns;
 }
 
 // from_engine takes what another engine passes on. What this engine does not hold, it was asked for in vain; or it held it
@@ -187,6 +212,8 @@ static __always_inline int from_engine(struct __sk_buff *skb, const struct packe
 		return TC_ACT_SHOT;
 	if (tunnel.kind == OWN)
 		return learn(&inner, &outer->from);
+	if (!is_alive())
+		return TC_ACT_SHOT;
 	if (tunnel.kind == ASK) {
 		if (!holds(skb, &inner) || turn_back(skb, outer))
 			return TC_ACT_SHOT;

@@ -41,6 +41,7 @@ type DetourSiblings struct {
 type DetourWhereabouts struct {
 	_       structs.HostLayout
 	Engine  DetourAddress
+	HeardNs uint64
 	AskedNs uint64
 	Asked   uint32
 	Packets uint32
@@ -50,13 +51,14 @@ type DetourWhereabouts struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	DetourMapBudgets  = "budgets"
-	DetourMapCounters = "counters"
-	DetourMapEngines  = "engines"
-	DetourMapFlows    = "flows"
-	DetourMapOwn      = "own"
-	DetourMapVips     = "vips"
-	DetourProgUplink  = "uplink"
+	DetourMapAliveUntil = "alive_until"
+	DetourMapBudgets    = "budgets"
+	DetourMapCounters   = "counters"
+	DetourMapEngines    = "engines"
+	DetourMapFlows      = "flows"
+	DetourMapOwn        = "own"
+	DetourMapVips       = "vips"
+	DetourProgUplink    = "uplink"
 )
 
 // LoadDetour returns the embedded CollectionSpec for Detour.
@@ -108,12 +110,13 @@ type DetourProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type DetourMapSpecs struct {
-	Budgets  *ebpf.MapSpec `ebpf:"budgets"`
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Engines  *ebpf.MapSpec `ebpf:"engines"`
-	Flows    *ebpf.MapSpec `ebpf:"flows"`
-	Own      *ebpf.MapSpec `ebpf:"own"`
-	Vips     *ebpf.MapSpec `ebpf:"vips"`
+	AliveUntil *ebpf.MapSpec `ebpf:"alive_until"`
+	Budgets    *ebpf.MapSpec `ebpf:"budgets"`
+	Counters   *ebpf.MapSpec `ebpf:"counters"`
+	Engines    *ebpf.MapSpec `ebpf:"engines"`
+	Flows      *ebpf.MapSpec `ebpf:"flows"`
+	Own        *ebpf.MapSpec `ebpf:"own"`
+	Vips       *ebpf.MapSpec `ebpf:"vips"`
 }
 
 // DetourVariableSpecs contains global variables before they are loaded into the kernel.
@@ -142,16 +145,18 @@ func (o *DetourObjects) Close() error {
 //
 // It can be passed to LoadDetourObjects or ebpf.CollectionSpec.LoadAndAssign.
 type DetourMaps struct {
-	Budgets  *ebpf.Map `ebpf:"budgets"`
-	Counters *ebpf.Map `ebpf:"counters"`
-	Engines  *ebpf.Map `ebpf:"engines"`
-	Flows    *ebpf.Map `ebpf:"flows"`
-	Own      *ebpf.Map `ebpf:"own"`
-	Vips     *ebpf.Map `ebpf:"vips"`
+	AliveUntil *ebpf.Map `ebpf:"alive_until"`
+	Budgets    *ebpf.Map `ebpf:"budgets"`
+	Counters   *ebpf.Map `ebpf:"counters"`
+	Engines    *ebpf.Map `ebpf:"engines"`
+	Flows      *ebpf.Map `ebpf:"flows"`
+	Own        *ebpf.Map `ebpf:"own"`
+	Vips       *ebpf.Map `ebpf:"vips"`
 }
 
 func (m *DetourMaps) Close() error {
 	return _DetourClose(
+		m.AliveUntil,
 		m.Budgets,
 		m.Counters,
 		m.Engines,

@@ -3,6 +3,7 @@ package fastpath
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -65,6 +66,7 @@ func newBench(t *testing.T) *bench {
 	t.Cleanup(func() { b.DetourObjects.Close() })
 	b.must(b.Own.Put(uint32(0), words(own)))
 	b.must(b.Engines.Put(words(sibling), uint32(1)))
+	b.must(b.AliveUntil.Put(uint32(0), uint64(math.MaxUint64)))
 	for _, address := range []netip.Addr{vip, vip6} {
 		siblings := DetourSiblings{Count: 1}
 		siblings.Engine[0] = words(sibling)
@@ -270,10 +272,31 @@ func (b *bench) ageSearch() {
 	var last DetourWhereabouts
 	all := b.Flows.Iterate()
 	for all.Next(&flow, &last) {
-		last.AskedNs = 1
+		last.AskedNs, last.HeardNs = min(last.AskedNs, 1), min(last.HeardNs, 1)
 		b.must(b.Flows.Put(flow, last))
 	}
 	b.must(all.Err())
+}
+
+func TestEngineThatOwnsAFlowHasToSaySoAgain(t *testing.T) {
+	b := newBench(t)
+	stray := fromClient(tcpAck)
+	b.expect(stray, dropped)
+	for range 3 {
+		b.expect(fromEngine(sibling, owns, stray[14:]), dropped)
+		if after := b.expect(stray, redirect); after[14+29] != carry {
+			t.Errorf("kind %d, want one that is carried", after[14+29])
+		}
+		b.ageSearch()
+		if after := b.expect(stray, redirect); after[14+29] != ask {
+			t.Errorf("kind %d, want one that asks", after[14+29])
+		}
+	}
+	b.ageSearch()
+	b.expect(stray, redirect)
+	b.ageSearch()
+	b.expect(stray, passes)
+	b.expectCounts(map[uint32]uint64{searched: 1, passedOn: 7, unowned: 1})
 }
 
 func TestFewPacketsOfAFlowGoAlongInOneSearch(t *testing.T) {
@@ -288,9 +311,11 @@ func TestFloodOfStraysIsNotMultiplied(t *testing.T) {
 	b := newBench(t)
 	cores, err := ebpf.PossibleCPU()
 	b.must(err)
+	var now unix.Timespec
+	b.must(unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
 	spent := make([]DetourBudget, cores)
 	for i := range spent {
-		spent[i] = DetourBudget{SinceNs: 1 << 62, Spent: 99_999}
+		spent[i] = DetourBudget{SinceNs: uint64(now.Nano()), Spent: 99_999}
 	}
 	b.must(b.Budgets.Put(uint32(0), spent))
 	for port := range uint16(10) {
@@ -342,6 +367,16 @@ func TestEngineTakesWhatItHoldsAndIsSilentAboutTheRest(t *testing.T) {
 	if verdict, _ := b.comes(ethernet(unix.ETH_P_IP, held)); verdict != passes {
 		t.Errorf("verdict %d for a packet of a connection that is here", int32(verdict))
 	}
+}
+
+func TestEngineThatHangsTakesNothing(t *testing.T) {
+	b := newBench(t)
+	held := segment(b.connect(), netip.AddrPortFrom(netip.MustParseAddr("127.0.0.3"), 443), tcpAck)
+	b.must(b.AliveUntil.Put(uint32(0), uint64(1)))
+	for _, kind := range []byte{ask, carry} {
+		b.expect(fromEngine(sibling, kind, held), dropped)
+	}
+	b.expectCounts(map[uint32]uint64{taken: 0})
 }
 
 // connect opens a connection to a VIP at loopback, for as long as the test.

@@ -24,9 +24,10 @@ struct flow {
 // What is known of the flow of a stray packet.
 struct whereabouts {
 	struct address engine;	// that holds it; all zero: not known
-	__u64 asked_ns;		// when it was asked for the first time, or the second
-	__u32 asked;		// times
-	__u32 packets;		// sent along since then
+	__u64 heard_ns;		// when that engine said so last
+	__u64 asked_ns;		// when it was asked for last, since then
+	__u32 asked;		// how often
+	__u32 packets;		// that went along the last time
 };
 
 // So many packets per second may go out in search of a flow.
@@ -52,6 +53,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct address);
 } own SEC(".maps");
+
+// Until when this engine takes packets from others, by the monotonic clock: the agent puts it off while the data plane lives.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} alive_until SEC(".maps");
 
 // Not preallocated: a value that is replaced stays whole for who reads it.
 struct {

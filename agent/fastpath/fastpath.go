@@ -12,8 +12,10 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/fastpath"
@@ -25,6 +27,13 @@ type Config struct {
 	Keep    bool                            // at the end, leave it to the next agent
 	Log     *slog.Logger
 }
+
+const (
+	// aliveFor is how long packets are taken from other engines after a sign of life of the data plane, which comes each second.
+	aliveFor = 3 * time.Second
+	// handedOverFor is the same while the next agent of this engine is waited for.
+	handedOverFor = time.Minute
+)
 
 // Set is the fast path of an engine.
 type Set struct {
@@ -64,7 +73,9 @@ func (s *Set) Close() {
 	if s.objects == nil {
 		return
 	}
-	if !s.Keep {
+	if s.Keep {
+		s.complain(s.live(handedOverFor))
+	} else {
 		s.complain(s.uplink.detach())
 	}
 	s.objects.Close()
@@ -108,6 +119,27 @@ func (s *Set) load() error {
 		return fmt.Errorf("the kernel does not take the programs (the agent needs CAP_BPF and CAP_NET_ADMIN): %w", err)
 	}
 	s.objects = objects
+	return s.live(aliveFor)
+}
+
+// Beat takes a sign of life of the data plane. Without any, clients of connections that came to other engines shall hear
+// a reset there.
+func (s *Set) Beat() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.objects != nil {
+		s.complain(s.live(aliveFor))
+	}
+}
+
+func (s *Set) live(span time.Duration) error {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return fmt.Errorf("monotonic clock: %w", err)
+	}
+	if err := s.objects.AliveUntil.Put(uint32(0), uint64(now.Nano()+span.Nanoseconds())); err != nil {
+		return fmt.Errorf("sign of life: %w", err)
+	}
 	return nil
 }
 
