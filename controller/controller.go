@@ -30,6 +30,7 @@ type Config struct {
 	EngineListen      string      // gRPC for agents, host:port
 	AdminPasswordFile string      // for the first start; empty: one is generated
 	Engines           cloud.Cloud // starts engines of clouds of type CLOUD_NONE; nil: operators do
+	Programs          string      // the directory of weir and weir-dataplane, which are copied to hosts
 	Out               io.Writer   // one line each for what an operator needs to know
 	Log               *slog.Logger
 }
@@ -82,7 +83,7 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 		return err
 	}
 	keeper := cloud.NewKeeper(cloud.Config{
-		Objects: data.objects, Tokens: tokens, Events: events, Log: log, Controller: dialled(engines.Addr()), Resolve: clouds{config.Engines}.of,
+		Objects: data.objects, Tokens: tokens, Events: events, Log: log, Controller: dialled(engines.Addr()), Resolve: clouds{config.Engines, config.Programs}.of,
 	})
 	announce(config.Out, data, api.Addr(), engines.Addr(), fingerprint)
 

@@ -22,8 +22,13 @@ func controllerCommand() *cobra.Command {
 		Use:   "controller",
 		Short: "Run the controller: objects, placement and the REST API",
 		Args:  arguments(),
-		RunE: func(command *cobra.Command, _ []string) (err error) {
-			if config.Engines, err = startsEngines(engines, config.DataDir); err != nil {
+		RunE: func(command *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			config.Programs = filepath.Dir(self)
+			if config.Engines, err = startsEngines(engines, self, config.DataDir); err != nil {
 				return err
 			}
 			config.Out, config.Log = command.OutOrStdout(), slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
@@ -44,13 +49,9 @@ func controllerCommand() *cobra.Command {
 const byOperators = "none"
 
 // startsEngines is the cloud that a flag names; nil: none.
-func startsEngines(flag, dataDir string) (cloud.Cloud, error) {
+func startsEngines(flag, self, dataDir string) (cloud.Cloud, error) {
 	if flag == byOperators {
 		return nil, nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
 	}
 	if lab, is := strings.CutPrefix(flag, "lab:"); is {
 		return engines.OpenCloud(lab, filepath.Dir(self))

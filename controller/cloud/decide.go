@@ -38,7 +38,6 @@ type world struct {
 
 // listing is what a cloud said of its places.
 type listing struct {
-	name    string
 	places  []Place
 	problem string    // why it does not say what its places are
 	at      time.Time // zero: it was not asked yet
@@ -111,7 +110,9 @@ func (w *world) step(d *decision, instance Instance) {
 		w.stepRetiring(d, instance)
 	case !w.joined[instance.Engine]:
 		w.become(d, instance, Retiring, "DELETING_SE", "an operator deleted it")
-	case !w.present(instance) && !w.up[instance.Engine]:
+	case w.up[instance.Engine]:
+		w.memory.reported(instance)
+	case !w.present(instance):
 		w.startAgain(d, instance)
 	}
 }
@@ -122,7 +123,7 @@ func (w *world) wants(group string) bool {
 
 func (w *world) stepStarting(d *decision, instance Instance) {
 	if w.up[instance.Engine] && w.joined[instance.Engine] {
-		delete(w.memory.failures, instance.Name)
+		w.memory.reported(instance)
 		w.become(d, instance, Joined, "", "")
 		return
 	}
@@ -366,7 +367,7 @@ func (w *world) tellLack(d *decision, need place.Need, listing listing) {
 	}
 	w.memory.lacking[need.Group.UUID] = true
 	d.news = append(d.news, news{"CREATE_SE_FAIL", Instance{Group: need.Group.UUID}, fmt.Sprintf(
-		"group %s wants %d engines and has %d: cloud %s %s", need.Group.Name, need.Wanted, need.Have, listing.name, listing.whyNone())})
+		"group %s wants %d engines and has %d: cloud %s %s", need.Group.Name, need.Wanted, need.Have, need.Group.Cloud.Name, listing.whyNone())})
 }
 
 // whyNone names a few of the places that cannot be used.

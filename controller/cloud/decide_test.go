@@ -50,7 +50,7 @@ func newTown(t *testing.T, places int, wanted int) *town {
 func (t *town) world() *world {
 	w := &world{
 		now: t.now, up: t.up, seated: t.seated, joined: map[string]bool{}, names: map[string]bool{}, memory: t.memory,
-		clouds: map[string]listing{"cloud": {name: "lab", places: slices.Clone(t.places), at: t.listed}},
+		clouds: map[string]listing{"cloud": {places: slices.Clone(t.places), at: t.listed}},
 		uuid:   func() string { t.numbers++; return fmt.Sprintf("se-%02d", t.numbers) },
 	}
 	need := place.Need{Group: t.group, Wanted: t.wanted}
@@ -297,13 +297,13 @@ func TestAnEngineWithNothingToDoGoesAfterTheGroupsDelay(t *testing.T) {
 func TestAnEngineThatEndedIsStartedAgainAndOneThatIsCutOffIsReplaced(t *testing.T) {
 	for state, want := range map[PlaceState]int{Stopped: 2, Running: 3} {
 		town := newTown(t, 5, 2)
-		town.pass(time.Minute)
+		town.pass(10 * time.Second)
 		town.place("e1").State = state
 		town.silent["e1"] = state == Running
 		for uuid, name := range town.joined {
 			town.up[uuid] = name != "e1"
 		}
-		town.pass(2 * time.Minute)
+		town.pass(listedFor + 10*time.Second)
 		if running := town.running(); len(running) != want {
 			t.Errorf("its place is %v: %v run\n%s", state, running, strings.Join(town.told, "\n"))
 		}

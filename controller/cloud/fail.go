@@ -14,6 +14,12 @@ func (m *memory) fail(name string, now time.Time) {
 	m.failures[name] = failure{count + 1, now.Add(min(firstRetry<<min(count, 10), lastRetry))}
 }
 
+// reported forgets what was wrong with the place of an engine before it came up.
+func (m *memory) reported(instance Instance) {
+	delete(m.failures, instance.Name)
+	delete(m.started, instance.Engine)
+}
+
 // mayTry tells whether a place has been left alone for long enough.
 func (m *memory) mayTry(d *decision, name string, now time.Time) bool {
 	until := m.failures[name].until

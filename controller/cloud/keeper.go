@@ -56,7 +56,8 @@ type Keeper struct {
 
 	// Of Run alone.
 	memory  *memory
-	clouds  map[string]Cloud // by uuid, of the last step
+	model   *model.Model
+	clouds  map[string]Cloud // by uuid, of model
 	listed  map[string]listing
 	listing map[string]bool // clouds that are being asked
 }
@@ -156,19 +157,27 @@ func (k *Keeper) world() (*world, error) {
 	for _, engine := range view.List(engineKind) {
 		w.joined[engine.UUID], w.names[engine.Name] = true, true
 	}
-	k.clouds = map[string]Cloud{}
-	for _, group := range seen.Model.Groups {
+	k.resolve(seen.Model)
+	for uuid := range k.clouds {
+		w.clouds[uuid] = k.listed[uuid]
+	}
+	return w, nil
+}
+
+// resolve finds the clouds of a model, once.
+func (k *Keeper) resolve(seen *model.Model) {
+	if k.model == seen {
+		return
+	}
+	k.model, k.clouds = seen, map[string]Cloud{}
+	for _, group := range seen.Groups {
 		if group.Cloud == nil || k.clouds[group.Cloud.UUID] != nil {
 			continue
 		}
 		if cloud := k.Resolve(group.Cloud); cloud != nil {
 			k.clouds[group.Cloud.UUID] = cloud
-			listing := k.listed[group.Cloud.UUID]
-			listing.name = group.Cloud.Name
-			w.clouds[group.Cloud.UUID] = listing
 		}
 	}
-	return w, nil
 }
 
 func newUUID() string {

@@ -31,7 +31,7 @@ var onlyImporter = map[string][]string{
 	"github.com/vishvananda/":    {"lab/network", "agent/route", "agent/fastpath"},
 	"github.com/cilium/ebpf":     {"agent/fastpath", "fastpath"},
 	"golang.org/x/net/icmp":      {"agent/monitor"},
-	"golang.org/x/crypto/":       {"controller/pki", "controller/admit"},
+	"golang.org/x/crypto/":       {"controller/pki", "controller/admit", "controller/cloud/linux"},
 }
 
 // mayImport says which of our own packages each package may know; what is not listed may not be imported, and a package
@@ -48,13 +48,14 @@ var mayImport = map[string][]string{
 	"controller/pki/pkitest":   {"controller/pki"},
 	"controller/cloud":         {"controller/schema", "controller/store", "controller/model", "controller/place", "controller/events"},
 	"controller/cloud/process": {"controller/cloud"},
+	"controller/cloud/linux":   {"controller/cloud", "controller/model", "controller/schema"},
 	"controller/fleet": {"api", "controller/schema", "controller/store", "controller/model", "controller/place", "controller/plan",
 		"controller/events", "controller/cloud"},
 	"controller/link":  {"api", "controller/plan", "controller/pki", "controller/fleet"},
 	"controller/admit": {"controller/schema", "controller/store", "controller/pki", "controller/recent"},
 	"controller/rest":  {"controller/schema", "controller/store", "controller/admit", "controller/place", "controller/events"},
 	"controller": {"api", "controller/schema", "controller/store", "controller/admit", "controller/rest", "controller/model",
-		"controller/place", "controller/plan", "controller/events", "controller/fleet", "controller/link", "controller/pki", "controller/cloud"},
+		"controller/place", "controller/plan", "controller/events", "controller/fleet", "controller/link", "controller/pki", "controller/cloud", "controller/cloud/linux"},
 	"agent/backoff":   {},
 	"agent/state":     {"api"},
 	"agent/link":      {"api", "agent/backoff", "agent/state"},

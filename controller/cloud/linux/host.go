@@ -1,0 +1,73 @@
+package linux
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// host is one machine.
+type host struct {
+	engine  string // that it has or will have
+	zone    string
+	address string        // host:port of its SSH server
+	key     ssh.PublicKey // of the machine; nil: the operator has not given it
+	dir     string        // where the engine is installed
+	workers string        // of its data plane; 0: one for each core
+}
+
+const (
+	defaultPort = "22"
+	defaultDir  = "/opt/weir"
+)
+
+// plainDir is a path that needs no quotes, and is not so short that it could be the machine's own.
+var plainDir = regexp.MustCompile(`^(/[A-Za-z0-9._-]+){2,}$`)
+
+// readHost reads the attributes that mean something here; others are Avi's, and mean nothing.
+func readHost(given schema.LinuxHost) (host, error) {
+	h := host{zone: given.AvailabilityZone, dir: defaultDir, workers: "0"}
+	port := defaultPort
+	for i, attribute := range given.Attributes {
+		err := error(nil)
+		switch attribute.Key {
+		case "SSH_PORT":
+			port = attribute.Value
+			_, err = strconv.ParseUint(port, 10, 16)
+		case "SSH_HOST_KEY":
+			h.key, _, _, _, err = ssh.ParseAuthorizedKey([]byte(attribute.Value))
+		case "INSTALL_DIR":
+			if h.dir = attribute.Value; !plainDir.MatchString(h.dir) || path.Clean(h.dir) != h.dir {
+				err = errors.New("give the path of a directory of its own, two levels deep at least")
+			}
+		case "CPU":
+			h.workers, err = workersOf(attribute.Value)
+		}
+		if err != nil {
+			return h, fmt.Errorf("host_attr[%d]: %s: %w", i, attribute.Key, err)
+		}
+	}
+	if !given.HostIP.Address().IsValid() {
+		return h, errors.New("host_ip: give an address")
+	}
+	address := given.HostIP.Address().String()
+	h.address = net.JoinHostPort(address, port)
+	h.engine = strings.ReplaceAll(address, ":", "-") + "--se"
+	return h, nil
+}
+
+func workersOf(cpu string) (string, error) {
+	if strings.EqualFold(cpu, "All") {
+		return "0", nil
+	}
+	_, err := strconv.ParseUint(cpu, 10, 8)
+	return cpu, err
+}
