@@ -1,24 +1,29 @@
 package main
 
 import (
+	"errors"
+	"math/rand/v2"
 	"os"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/weir-lb/weir/bench"
+	"github.com/weir-lb/weir/bench/elastic"
 )
 
 func benchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what a transaction costs, beside nginx, HAProxy and Envoy",
+		Short: "Measure what a transaction costs, and what clients notice of engines that come and go",
 	}
-	command.AddCommand(benchRunCommand(), &cobra.Command{
+	command.AddCommand(benchRunCommand(), benchElasticCommand(), &cobra.Command{
 		Use:   "list",
-		Short: "List the workloads",
+		Short: "List the workloads, and the rows of elastic",
 		Args:  arguments(),
-		RunE:  func(*cobra.Command, []string) error { return bench.List(os.Stdout) },
+		RunE: func(*cobra.Command, []string) error {
+			return errors.Join(bench.List(os.Stdout), elastic.List(os.Stdout))
+		},
 	})
 	return menu(command)
 }
@@ -68,5 +73,36 @@ for the workloads U, weir-icount beside weir.`,
 	flags.BoolVar(&options.SystemCalls, "syscalls", true, "count system calls, in a short pass of its own (strace); =false leaves it out")
 	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per workload, last on standard output")
 	flags.StringVar(&options.Results, "results", "bench/results", "where the report goes")
+	return command
+}
+
+func benchElasticCommand() *cobra.Command {
+	options := elastic.Options{Out: os.Stdout}
+	command := &cobra.Command{
+		Use:   "elastic",
+		Short: "Measure what clients notice while engines come, go and fail, in labs behind a router",
+		Long: `Build labs (see "weir lab") behind FRR or BIRD, put clients to work in them, and scale, kill, freeze, cut off, drain and pin
+engines: each row has a bar, and exit status 1 says that one is missed. All of it takes about an hour, with --quick a quarter of that.
+
+Writes JSON lines and a page with pictures into the results directory. Needs root, nginx, frr or bird2 (make bench-elastic installs
+them), and weir-dataplane and weir-load beside weir.`,
+		Example: `  weir bench elastic --row kill,drain --quick
+  weir bench elastic --router bird --json`,
+		Args: arguments(),
+		RunE: func(command *cobra.Command, _ []string) error {
+			if !command.Flags().Changed("seed") {
+				options.Seed = rand.Uint64N(1_000_000)
+			}
+			options.Progress, options.Live = os.Stderr, term.IsTerminal(int(os.Stderr.Fd()))
+			return elastic.Run(command.Context(), options)
+		},
+	}
+	flags := command.Flags()
+	flags.StringSliceVar(&options.Rows, "row", nil, "rows by name, as weir bench list names them (default: all)")
+	flags.StringVar(&options.Router, "router", "", "frr or bird (default: what lab/seed.toml says)")
+	flags.BoolVar(&options.Quick, "quick", false, "fewer engines, rounds and steps: a look, not a measurement")
+	flags.Uint64Var(&options.Seed, "seed", 0, "of what happens at random (default: another one each time, which is printed)")
+	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row, last on standard output")
+	flags.StringVar(&options.Results, "results", "bench/results/elastic", "where the report goes")
 	return command
 }

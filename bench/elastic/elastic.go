@@ -1,0 +1,129 @@
+// Package elastic measures what clients notice while engines come, go and fail: each row builds a lab behind a real router,
+// puts clients to work in it, does something to the engines and reads from the clients how that went. It measures from
+// outside alone: what clients saw, what the router's kernel holds, what the API says. It leaves nothing behind.
+package elastic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/weir-lb/weir/bench/report"
+	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/network"
+	"github.com/weir-lb/weir/lab/teller"
+)
+
+// Options say what a run measures.
+type Options struct {
+	Rows     []string // by name; empty: all
+	Router   string   // kind
+	Quick    bool     // fewer engines, rounds and steps: a look, not a measurement
+	Seed     uint64   // of what happens at random
+	JSON     bool     // one object per row, last on Out
+	Results  string
+	Out      io.Writer
+	Progress io.Writer
+	Live     bool // Progress is a terminal
+}
+
+// ErrMissed says that all was measured, and something misses its bar.
+var ErrMissed = errors.New("not every bar is met")
+
+// run is one run of the bench.
+type run struct {
+	Options
+	programs string
+	told     *teller.Teller
+}
+
+// List writes which rows there are.
+func List(out io.Writer) error {
+	for _, row := range rows {
+		fmt.Fprintf(out, "%-12s %s\n", row.name, row.title)
+	}
+	return nil
+}
+
+// Run measures row by row, and writes the report into options.Results. A row that fails is told and left out.
+func Run(ctx context.Context, options Options) error {
+	chosen, err := choose(options.Rows)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	r := &run{options, filepath.Dir(self), &teller.Teller{Out: options.Progress, Live: options.Live}}
+	if err := errors.Join(network.CheckRoot(), lab.CheckPrograms(r.programs)); err != nil {
+		return err
+	}
+	r.say("Seed %d; --seed %[1]d does the same at random again.", r.Seed)
+	var results []Result
+	var failed []error
+	for _, row := range chosen {
+		r.say("%s: %s", row.name, row.title)
+		result, err := r.measure(ctx, row)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", row.name, err))
+			r.say("  not measured: %v", err)
+		} else {
+			results = append(results, result)
+			r.say("  %s", result.line())
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if len(results) > 0 {
+		failed = append(failed, r.publish(results))
+	}
+	return errors.Join(failed...)
+}
+
+// measure does one row, in a bounded time.
+func (r *run) measure(ctx context.Context, row row) (Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
+	defer cancel()
+	finding, err := row.measure(ctx, r)
+	if err != nil {
+		return Result{}, err
+	}
+	return row.judge(finding), nil
+}
+
+const rowTimeout = 45 * time.Minute
+
+func (r *run) publish(results []Result) error {
+	files, err := write(r.Results, report.ThisMachine(), r.Options, results)
+	if err != nil {
+		return fmt.Errorf("the report cannot be written: %w", err)
+	}
+	r.say("report: %v", files)
+	if r.JSON {
+		if err := writeVerdicts(r.Out, results); err != nil {
+			return err
+		}
+	}
+	for _, result := range results {
+		if !result.OK {
+			return ErrMissed
+		}
+	}
+	return nil
+}
+
+func (r *run) say(format string, values ...any) { fmt.Fprintf(r.Progress, format+"\n", values...) }
+
+// short is the first of two where only a look is wanted.
+func (r *run) short(quick, full int) int {
+	if r.Quick {
+		return quick
+	}
+	return full
+}

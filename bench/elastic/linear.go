@@ -1,0 +1,155 @@
+package elastic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/teller"
+)
+
+const (
+	linearEngines = 8
+	linearShare   = 0.06 // of a core for each data plane: eight of them, the clients, servers and the router have to fit in two
+	linearEach    = 64   // connections at once for each engine: chance sends some more than others, and all shall have work
+	linearCipher  = "ECDHE-ECDSA-AES128-GCM-SHA256"
+)
+
+// Point is what a number of engines carried.
+type Point struct {
+	Engines int     `json:"engines"`
+	TPS     float64 `json:"tps"`     // transactions a second: connect, full handshake, one request, close
+	CPU     float64 `json:"cpu"`     // cores that the data planes used
+	Against float64 `json:"against"` // N times one engine
+	Failed  int64   `json:"failed"`
+}
+
+// measureLinear holds the data plane of each engine to the same share of a core, and goes from one engine to eight.
+func measureLinear(ctx context.Context, r *run) (finding Finding, err error) {
+	f, err := r.openServing(ctx, linearEngines, 1)
+	if err != nil {
+		return finding, err
+	}
+	quotas, err := f.holdAll(ctx)
+	defer func() {
+		err = errors.Join(err, f.site.Close())
+		for _, quota := range quotas {
+			err = errors.Join(err, quota.remove())
+		}
+	}()
+	if err != nil {
+		return finding, err
+	}
+	for engines := 1; engines <= linearEngines; engines++ {
+		err = r.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("full load on %d of %d engines", engines, linearEngines), Do: func(ctx context.Context) (string, error) {
+			point, err := f.measurePoint(ctx, engines)
+			finding.Curve = append(finding.Curve, point)
+			return fmt.Sprintf("%.0f transactions a second, %.2f cores", point.TPS, point.CPU), err
+		}})
+		if err != nil {
+			return finding, err
+		}
+	}
+	finding.judgeCurve()
+	return finding, nil
+}
+
+// holdAll puts the data plane of each engine under a quota of its own.
+func (f *field) holdAll(ctx context.Context) (quotas []*quota, err error) {
+	dataplanes, err := f.site.Controller.Dataplanes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for engine, pid := range dataplanes {
+		quota, err := newQuota(f.site.Topology.Name+"."+engine, linearShare)
+		if err != nil {
+			return quotas, err
+		}
+		quotas = append(quotas, quota)
+		if err := quota.hold(pid); err != nil {
+			return quotas, err
+		}
+	}
+	return quotas, nil
+}
+
+func (f *field) measurePoint(ctx context.Context, engines int) (Point, error) {
+	point := Point{Engines: engines}
+	err := errors.Join(f.setGroup(ctx, client.Object{"min_scaleout_per_vs": engines}), f.untilHops(ctx, engines), f.untilOn(ctx, engines))
+	if err != nil {
+		return point, err
+	}
+	before, err := f.cpuTime(ctx)
+	if err != nil {
+		return point, err
+	}
+	begun := time.Now()
+	reports, err := f.loadFully(ctx, engines)
+	if err != nil {
+		return point, err
+	}
+	spent := time.Since(begun)
+	after, err := f.cpuTime(ctx)
+	for _, report := range reports {
+		point.TPS += report.TPS
+		point.Failed += report.ErrorTotal
+	}
+	point.CPU = (after - before).Seconds() / spent.Seconds()
+	return point, err
+}
+
+// loadFully has both clients make transactions as fast as they are answered.
+func (f *field) loadFully(ctx context.Context, engines int) ([]lab.LoadReport, error) {
+	clients := f.site.Topology.ClientNodes()
+	reports := make([]lab.LoadReport, len(clients))
+	var asking errgroup.Group
+	for i, node := range clients {
+		asking.Go(func() error {
+			host, err := f.site.Client(i + 1)
+			if err != nil {
+				return err
+			}
+			flags := append(sources(node), "--url", secureURL, "--tls", "1.2", "--cipher", linearCipher, "--requests-per-connection", "1",
+				"--connections", strconv.Itoa(linearEach*engines/len(clients)), "--duration", fmt.Sprintf("%ds", f.short(4, 10)))
+			reports[i], err = host.Load(ctx, flags...)
+			return err
+		})
+	}
+	return reports, asking.Wait()
+}
+
+// cpuTime is what all data planes have used so far.
+func (f *field) cpuTime(ctx context.Context) (sum time.Duration, err error) {
+	dataplanes, err := f.site.Controller.Dataplanes(ctx)
+	for _, pid := range dataplanes {
+		spent, failed := lab.CPUTime(pid)
+		sum, err = sum+spent, errors.Join(err, failed)
+	}
+	return sum, err
+}
+
+// judgeCurve holds each number of engines to as many times one engine.
+func (f *Finding) judgeCurve() {
+	one := f.Curve[0]
+	f.Value = math.Inf(1)
+	failed := int64(0)
+	for i := range f.Curve {
+		point := &f.Curve[i]
+		point.Against = point.TPS / (float64(point.Engines) * one.TPS)
+		f.Value = min(f.Value, point.Against)
+		failed += point.Failed
+	}
+	last := f.Curve[len(f.Curve)-1]
+	f.fact("each data plane (its agent is not held) has %.0f %% of a core; one carries %.0f transactions a second, %d carry %.0f",
+		100*linearShare, one.TPS, last.Engines, last.TPS)
+	f.fact("the data planes used %.0f %% of what they may with one engine, and %.0f %% with %d", 100*one.CPU/linearShare,
+		100*last.CPU/linearShare/float64(last.Engines), last.Engines)
+	f.must(failed == 0, "%d transactions failed", failed)
+}
