@@ -38,7 +38,8 @@ type field struct {
 	service string // uuid
 }
 
-// openField builds a lab with engines that serve nothing yet. A virtual service is to be on some number of them.
+// openField builds a lab with engines that serve nothing yet; with none, the controller is to start them itself, as they are needed.
+// A virtual service is to be on some number of them.
 func (r *run) openField(ctx context.Context, engines, serving int) (*field, error) {
 	top, err := lab.Seed()
 	if err != nil {
@@ -47,6 +48,7 @@ func (r *run) openField(ctx context.Context, engines, serving int) (*field, erro
 	top.Name = fmt.Sprintf("elastic-%d", os.Getpid())
 	top.Router.Kind = cmp.Or(r.Router, top.Router.Kind)
 	top.Engines.Count, top.Servers.Count, top.Clients.Count = engines, 2, 2
+	top.Elastic = engines == 0
 	site, err := lab.OpenSite(top, r.programs, r.told)
 	if err != nil {
 		return nil, err
@@ -57,7 +59,11 @@ func (r *run) openField(ctx context.Context, engines, serving int) (*field, erro
 		f.router, err = site.Network.Namespace(topology.RouterName)
 	}
 	if err == nil {
-		err = f.setGroup(ctx, client.Object{"min_scaleout_per_vs": serving, "max_scaleout_per_vs": 64, "max_se": 64, "buffer_se": 0})
+		err = f.setGroup(ctx, client.Object{"min_scaleout_per_vs": serving, "max_scaleout_per_vs": 64, "max_se": 64,
+			"min_se": 0, "buffer_se": 0, "se_deprovision_delay": 0})
+	}
+	if err == nil && engines == 0 {
+		err = f.untilNoEngine(ctx) // there was one for the moment in which the group asked for it
 	}
 	if err != nil {
 		return nil, errors.Join(err, site.Close())
@@ -86,6 +92,17 @@ func (r *run) openServing(ctx context.Context, engines, serving int) (*field, er
 func (f *field) serve(ctx context.Context) (err error) {
 	f.service, err = f.site.Serve(ctx, "web", vip)
 	return err
+}
+
+// untilNoEngine waits until the controller has retired all engines that it started.
+func (f *field) untilNoEngine(ctx context.Context) error {
+	return until(ctx, func(context.Context) error {
+		left, err := f.site.Engines.List()
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("%v are there", left)
+		}
+		return err
+	})
 }
 
 // setGroup is one PATCH of the engine group.

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/teller"
 )
@@ -82,7 +81,7 @@ func (f *field) holdAll(ctx context.Context) (quotas []*quota, err error) {
 
 func (f *field) measurePoint(ctx context.Context, engines int) (Point, error) {
 	point := Point{Engines: engines}
-	err := errors.Join(f.setGroup(ctx, client.Object{"min_scaleout_per_vs": engines}), f.untilHops(ctx, engines), f.untilOn(ctx, engines))
+	err := errors.Join(f.scaleTo(ctx, engines), f.untilOn(ctx, engines))
 	if err != nil {
 		return point, err
 	}

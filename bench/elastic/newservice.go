@@ -9,10 +9,11 @@ import (
 	"github.com/weir-lb/weir/lab/teller"
 )
 
-// measureNewService creates a virtual service on eight engines, several times, and takes the slowest.
+// measureNewService creates a virtual service where no engine is, several times, and takes the slowest. The controller starts
+// the engines that it shall be on.
 func measureNewService(ctx context.Context, r *run) (finding Finding, err error) {
 	const engines = 8
-	f, err := r.openField(ctx, engines, engines)
+	f, err := r.openField(ctx, 0, engines)
 	if err != nil {
 		return finding, err
 	}
@@ -61,5 +62,5 @@ func (f *field) forget(ctx context.Context) error {
 			return err
 		}
 	}
-	return f.untilHops(ctx, 0)
+	return errors.Join(f.untilHops(ctx, 0), f.untilNoEngine(ctx))
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/teller"
-	"github.com/weir-lb/weir/lab/topology"
 )
 
 const (
@@ -22,10 +21,10 @@ const (
 	shareSpan  = 3 * time.Second // for all engines to have been asked
 )
 
-// measureScale has a virtual service on one engine and one API call take it to many, whose engines are not there yet.
+// measureScale has a virtual service on one engine, and one API call take it to many, which the controller starts first.
 func measureScale(ctx context.Context, r *run) (finding Finding, err error) {
 	engines := r.short(16, 64)
-	f, err := r.openServing(ctx, 1, 1)
+	f, err := r.openServing(ctx, 0, 1)
 	if err != nil {
 		return finding, err
 	}
@@ -36,7 +35,7 @@ func measureScale(ctx context.Context, r *run) (finding Finding, err error) {
 		teller.Step{Doing: fmt.Sprintf("scale from 1 engine to %d", engines), Do: func(ctx context.Context) (string, error) {
 			seen, err = f.watched(ctx, func() error {
 				asked = time.Now()
-				err := f.scaleFromNothing(ctx, engines)
+				err := f.scaleTo(ctx, engines)
 				announced = time.Now()
 				return err
 			})
@@ -70,16 +69,9 @@ func (f *field) watched(ctx context.Context, doing func() error) (Seen, error) {
 	return seen, errors.Join(failed, err)
 }
 
-// scaleFromNothing is one PATCH, and the start of the engines that are not there.
-func (f *field) scaleFromNothing(ctx context.Context, engines int) error {
-	if err := f.setGroup(ctx, client.Object{"min_scaleout_per_vs": engines}); err != nil {
-		return err
-	}
-	var names []string
-	for number := 2; number <= engines; number++ {
-		names = append(names, topology.EngineName(number))
-	}
-	return errors.Join(f.site.StartEngines(ctx, names...), f.untilHops(ctx, engines))
+// scaleTo is the one call, and the wait until the router sends clients to all engines.
+func (f *field) scaleTo(ctx context.Context, engines int) error {
+	return errors.Join(f.setGroup(ctx, client.Object{"min_scaleout_per_vs": engines}), f.untilHops(ctx, engines))
 }
 
 // lastFirst is when the last of all engines answered first.
