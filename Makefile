@@ -19,7 +19,7 @@ BENCH_PACKAGES := nginx-light libnginx-mod-stream haproxy python3-venv strace
 .PHONY: help
 help: ## this list
 	@printf 'Weir. Try: make demo\n\n'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\nSet ONCE=1 (stop after the load), JSON=1 (one JSON object last), LAB=0 (at loopback, as root too) for demo; SEED=n COUNT=n for sim; TARGET=name SECONDS=n for fuzz.\n'
 
 .PHONY: demo
@@ -67,6 +67,10 @@ lab: packages-lab build ## build a whole network on this machine: router, engine
 bench: packages-bench build ## measure CPU per transaction beside nginx, HAProxy and Envoy (ARGS="--workload A1 --quick")
 	@cargo build --release --quiet -p weir-icount && install -m 755 target/release/weir-icount $(BIN)/
 	@exec $(BIN)/weir bench run $(ARGS)
+
+.PHONY: bench-elastic
+bench-elastic: packages-lab build ## measure in labs what clients notice while engines come, go and fail; needs root (ARGS="--row kill --quick")
+	@exec $(BIN)/weir bench elastic $(ARGS)
 
 .PHONY: bench-icount
 bench-icount: packages-icount ## count the data plane's instructions (WRITE=1: record them; ROW=name: list the dearest functions)

@@ -43,7 +43,6 @@ type Failure struct {
 type Seen struct {
 	Requests, Failed int64
 	Begun            time.Time
-	PerEngine        map[string]int64
 	First            map[string]time.Time // when each engine answered first
 	Failures         []Failure
 	Seconds          []draw.Second
@@ -116,7 +115,7 @@ func sources(node topology.Node) (flags []string) {
 
 // end lets the clients finish what is under way, and says what they saw.
 func (c *crowd) end() (Seen, error) {
-	s := Seen{PerEngine: map[string]int64{}, First: map[string]time.Time{}}
+	s := Seen{First: map[string]time.Time{}}
 	var errs []error
 	for _, w := range c.loads {
 		report, err := w.load.End()
@@ -137,9 +136,6 @@ func (s *Seen) add(w atWork, report lab.LoadReport, engineAt func(string) string
 		s.Begun = at
 	}
 	s.Requests, s.Failed = s.Requests+report.Requests, s.Failed+report.ErrorTotal
-	for address, count := range report.PerValue {
-		s.PerEngine[engineAt(address)] += count
-	}
 	for address, us := range report.Timeline.FirstUs {
 		if first, known := s.First[engineAt(address)]; !known || after(us).Before(first) {
 			s.First[engineAt(address)] = after(us)

@@ -1,0 +1,160 @@
+package elastic
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/bench/draw"
+	"github.com/weir-lb/weir/bench/report"
+	"github.com/weir-lb/weir/lab"
+)
+
+var start = time.UnixMicro(1_700_000_000_000_000)
+
+func after(seconds float64) time.Time {
+	return start.Add(time.Duration(seconds * float64(time.Second)))
+}
+
+func TestARowIsOkOnlyOnItsSideOfTheBarWithNothingBroken(t *testing.T) {
+	most, least := row{name: "most", bar: 3}, row{name: "least", bar: 0.9, atLeast: true}
+	for _, c := range []struct {
+		row  row
+		f    Finding
+		want bool
+	}{
+		{most, Finding{Value: 3}, true},
+		{most, Finding{Value: 3.001}, false},
+		{most, Finding{Value: 1, Broken: []string{"7 of 8 answered"}}, false},
+		{least, Finding{Value: 0.9}, true},
+		{least, Finding{Value: 0.899}, false},
+	} {
+		if got := c.row.judge(c.f).OK; got != c.want {
+			t.Errorf("%s with %+v: %v", c.row.name, c.f, got)
+		}
+	}
+}
+
+func TestRowsAreChosenByNameInTheOrderOfTheTable(t *testing.T) {
+	chosen, err := choose([]string{"steps", "kill"})
+	if err != nil || len(chosen) != 2 || chosen[0].name != "kill" || chosen[1].name != "steps" {
+		t.Errorf("got %v, %v", chosen, err)
+	}
+	if all, err := choose(nil); err != nil || len(all) != len(rows) {
+		t.Errorf("got %d rows, %v", len(all), err)
+	}
+	if _, err := choose([]string{"kil"}); err == nil || !strings.Contains(err.Error(), "--row kil: there is none of that name; use scale, new-service, kill") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOnlyWhatWasOnTheLostEngineMayBeLost(t *testing.T) {
+	withdrawn := after(1)
+	failures := []Failure{
+		{Engine: victim, Begun: after(2)},     // a kept connection of the lost engine's
+		{Begun: after(0.5)},                   // a new connection that the router may have sent there
+		{Engine: "engine-3", Begun: after(0)}, // a kept connection of another's
+		{Begun: after(1.1)},                   // a new one that the router cannot have sent there
+	}
+	if others := awayFrom(victim, failures, withdrawn); !slices.Equal(others, failures[2:]) {
+		t.Errorf("got %v", others)
+	}
+}
+
+func TestAFaultLastsUntilTheLastRequestThatFailsIsBegun(t *testing.T) {
+	seen := Seen{Requests: 5, Failed: 2, Failures: []Failure{
+		{Engine: victim, Begun: after(0.2), Failed: after(10.2), Cause: "timeout"},
+		{Engine: victim, Begun: after(0.75), Failed: after(0.8), Cause: "reset"},
+	}}
+	var f Finding
+	if took := f.fault(seen, after(0), after(0.7)); math.Abs(took-0.75) > 1e-6 || f.Value != took || len(f.Broken) > 0 {
+		t.Errorf("took %v: %+v", took, f)
+	}
+	f.fault(seen, after(0.9), after(1))
+	if want := "1 requests failed before anything happened"; !slices.Contains(f.Broken, want) {
+		t.Errorf("%q is not in %q", want, f.Broken)
+	}
+}
+
+func TestASpreadCountsEnginesThatGotNothing(t *testing.T) {
+	least, most := spread(map[string]int64{"a": 90, "b": 110}, 2)
+	if math.Abs(least+0.1) > 1e-9 || math.Abs(most-0.1) > 1e-9 {
+		t.Errorf("%v to %v", least, most)
+	}
+	if least, _ := spread(map[string]int64{"a": 10}, 2); least != -1 {
+		t.Errorf("%v", least)
+	}
+}
+
+func TestClientsOfOneCrowdAddUp(t *testing.T) {
+	engineAt := func(address string) string { return "engine-" + address[len(address)-1:] }
+	report := func(begunUs, firstUs int64) lab.LoadReport {
+		return lab.LoadReport{Requests: 3, ErrorTotal: 1, Timeline: &lab.Timeline{
+			BegunUnixUs: begunUs, FirstUs: map[string]int64{"10.1.0.1": firstUs},
+			Seconds:  []lab.LoadSecond{{PerValue: map[string]int64{"10.1.0.1": 3}, Failures: 1}},
+			Failures: []lab.LoadFailure{{BegunUs: 10, FailedUs: 30, Cause: "reset", Value: "10.1.0.1"}},
+		}}
+	}
+	s := Seen{First: map[string]time.Time{}}
+	s.add(atWork{client: "client-1", over: kept}, report(start.UnixMicro(), 500), engineAt)
+	s.add(atWork{client: "client-2", over: afresh}, report(start.UnixMicro()+100, 200), engineAt)
+	if s.Requests != 6 || s.Failed != 2 || len(s.Seconds) != 1 || s.Seconds[0].PerEngine["engine-1"] != 6 || s.Seconds[0].Failures != 2 {
+		t.Errorf("%+v", s)
+	}
+	if first := s.First["engine-1"]; !first.Equal(start.Add(300 * time.Microsecond)) {
+		t.Errorf("first %v", first)
+	}
+	if f := s.Failures[1]; f.Client != "client-2" || f.Engine != "engine-1" || !f.Failed.Equal(start.Add(130*time.Microsecond)) {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestWhatIsLeftIsNamed(t *testing.T) {
+	before := census{"namespace engine-1": 1, "socket open in weir of engine-1": 9}
+	after := census{"namespace engine-1": 1, "socket open in weir of engine-1": 11, "namespace engine-2": 1}
+	want := []string{"1 × namespace engine-2", "2 × socket open in weir of engine-1"}
+	if got := after.beyond(before); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if got := before.beyond(after); len(got) > 0 {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestTheCurveIsHeldToAsManyTimesOneEngine(t *testing.T) {
+	point := func(engines int, tps ...float64) Point {
+		p := Point{Engines: engines}
+		for _, each := range tps {
+			p.Samples = append(p.Samples, Sample{TPS: each})
+		}
+		return p
+	}
+	f := Finding{Curve: []Point{point(1, 100, 90, 110), point(2, 150, 190, 300), point(3, 290, 290, 290)}}
+	f.judgeCurve()
+	if f.Value != 0.95 || f.Curve[1].TPS != 190 {
+		t.Errorf("%v: %+v", f.Value, f.Curve)
+	}
+}
+
+func TestTheReportHoldsEachRowItsPicturesAndItsFailures(t *testing.T) {
+	dir := t.TempDir()
+	result := rows[2].judge(Finding{Value: 0.8, Facts: []string{"a fact"}, Failures: []Failure{{start, after(0.25), "client-1", kept, "reset", "engine-2"}},
+		Stories: []draw.Story{{Title: "a story", Seconds: []draw.Second{{PerEngine: map[string]int64{"engine-1": 3}}}}}})
+	files, err := write(dir, report.Machine{CPU: "a CPU", Cores: 2}, Options{Seed: 7}, []Result{result})
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	text := page(report.Machine{}, Options{}, []Result{result})
+	for _, want := range []string{"| 0.8 s | 1.2 | ok |", "* a fact", "![a story](kill-1.svg)", "| 0.250 s | client-1 | kept alive | reset | engine-2 |"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	var verdicts bytes.Buffer
+	if err := writeVerdicts(&verdicts, []Result{result}); err != nil || verdicts.String() != `{"row":"kill","value":0.8,"bar":1.2,"ok":true}`+"\n" {
+		t.Errorf("%s, %v", &verdicts, err)
+	}
+}
