@@ -360,8 +360,11 @@ func (s *sim) order() {
 	vs := s.model.VirtualServices[s.IntN(len(s.model.VirtualServices))]
 	verbs := []place.Verb{place.DoScaleOut, place.DoScaleOut, place.DoScaleIn, place.DoMigrate, place.DoSwitchover}
 	order := place.Order{Verb: verbs[s.IntN(len(verbs))], Primary: s.IntN(4) == 0}
-	if s.IntN(3) == 0 {
+	switch s.IntN(6) {
+	case 0, 1:
 		order.To = s.engines[s.IntN(len(s.engines))].uuid
+	case 2:
+		order.New = true
 	}
 	if seats := s.stored[vs.UUID].Seats; len(seats) > 0 && order.Verb == place.DoMigrate {
 		order.From = seats[s.IntN(len(seats))].Engine

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"time"
 
@@ -39,10 +40,14 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
 		Use: v.name + " NAME", Short: v.short, Args: arguments("NAME"), ValidArgsFunction: completeNames(kind, 1),
 	}
-	var to, from string
-	var primary bool
+	var to, host, from string
+	var primary, fresh bool
 	if v.to != "" {
 		command.Flags().StringVar(&to, "to", "", v.to)
+	}
+	if v.name == "scaleout" || v.name == "migrate" {
+		command.Flags().BoolVar(&fresh, "to-new", false, "to an engine that has nothing else on it; where engines come by themselves, one comes for it")
+		command.Flags().StringVar(&host, "to-host", "", "to an engine on the host of this name")
 	}
 	if v.from != "" {
 		command.Flags().StringVar(&from, "from", "", v.from)
@@ -59,7 +64,10 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		order := client.Object{"scalein_primary": primary}
+		order := client.Object{"scalein_primary": primary, "to_new_se": fresh}
+		if host != "" {
+			order["to_host_ref"] = "/api/vimgrhostruntime?name=" + url.QueryEscape(host)
+		}
 		for field, engine := range map[string]string{"to_se_ref": to, "from_se_ref": from} {
 			if engine != "" {
 				order[field] = "/api/serviceengine?name=" + engine

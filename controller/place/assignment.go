@@ -12,6 +12,8 @@ type Assignment struct {
 	VirtualService string `json:"uuid"`
 	// Requested is how many engines an operator asked for; 0: as few as the group allows.
 	Requested int `json:"requested"`
+	// Fresh is since when it waits for an engine that has nothing else on it, a new one perhaps; zero: it does not.
+	Fresh time.Time `json:"fresh,omitzero"`
 	// Seats in order of rank: the first is the primary's.
 	Seats   []Seat `json:"seats"`
 	Shunned []Shun `json:"shunned,omitempty"`
@@ -103,7 +105,7 @@ func (a Assignment) clone() Assignment {
 
 // Equal tells whether two assignments say the same.
 func (a Assignment) Equal(b Assignment) bool {
-	return a.VirtualService == b.VirtualService && a.Requested == b.Requested &&
+	return a.VirtualService == b.VirtualService && a.Requested == b.Requested && a.Fresh.Equal(b.Fresh) &&
 		slices.EqualFunc(a.Seats, b.Seats, func(x, y Seat) bool {
 			return x.Engine == y.Engine && x.State == y.State && x.Cause == y.Cause && x.Since.Equal(y.Since) && x.NextHop == y.NextHop
 		}) &&

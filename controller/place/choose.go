@@ -23,6 +23,20 @@ func (s *service) choose() (*model.Engine, string) {
 	return slices.MinFunc(candidates, s.compare), ""
 }
 
+// chooseFresh finds one that has nothing on it.
+func (s *service) chooseFresh() (*model.Engine, string) {
+	var candidates []*model.Engine
+	for _, engine := range s.group.Engines {
+		if s.load[engine.UUID] == 0 && s.objection(engine) == "" {
+			candidates = append(candidates, engine)
+		}
+	}
+	if len(candidates) == 0 {
+		return nil, fmt.Sprintf("group %s has no engine yet with nothing on it", s.group.Name)
+	}
+	return slices.MinFunc(candidates, s.compare), ""
+}
+
 // objection is why an engine cannot take a seat; empty: it can.
 func (s *service) objection(engine *model.Engine) string {
 	seat := s.a.seat(engine.UUID)

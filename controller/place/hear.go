@@ -115,6 +115,7 @@ func (s *service) hearLeaving(seat Seat) {
 			return
 		}
 		s.become(seat.Engine, Serving, New)
+		s.a.Fresh = time.Time{}
 		s.event("VS_MIGRATE_FAILED", seat.Engine, "no other engine took it within %d s", s.group.ScaleoutTimeoutS)
 	}
 }

@@ -37,10 +37,14 @@ func (d *decider) needs() []Need {
 
 // enginesWanted: as many as hold all seats and the widest virtual service, and with N+M so many more that may fail.
 func (d *decider) enginesWanted(group *model.Group) int {
-	seats, widest := 0, 0
+	seats, widest, fresh := 0, 0, 0
 	for _, vs := range group.VirtualServices {
 		if vs.Enabled && vs.TrafficEnabled {
-			wanted := Wanted(vs, d.out.Assignments[vs.UUID])
+			assignment := d.out.Assignments[vs.UUID]
+			wanted := Wanted(vs, assignment)
+			if !assignment.Fresh.IsZero() {
+				fresh++
+			}
 			if group.HAMode == legacyMode {
 				wanted++
 			}
@@ -52,7 +56,21 @@ func (d *decider) enginesWanted(group *model.Group) int {
 	if group.HAMode == "HA_MODE_SHARED" && wanted > 0 {
 		wanted += int(group.BufferSE)
 	}
+	if fresh > 0 {
+		wanted = max(wanted, d.busy(group)+fresh)
+	}
 	return min(max(wanted, int(group.MinSE)), int(group.MaxSE))
+}
+
+// busy counts the engines that have something on them.
+func (d *decider) busy(group *model.Group) int {
+	count := 0
+	for _, engine := range group.Engines {
+		if d.load[engine.UUID] > 0 && !d.lost(engine.UUID) {
+			count++
+		}
+	}
+	return count
 }
 
 func (d *decider) idle(group *model.Group, surplus int) []string {

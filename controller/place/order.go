@@ -12,7 +12,9 @@ type Order struct {
 	Verb    Verb
 	To      string
 	From    string
-	Primary bool // scale in the primary's engine
+	Primary bool   // scale in the primary's engine
+	New     bool   // to an engine with nothing on it, one that is started for it if need be
+	ToHost  string // to an engine on the host of this name
 }
 
 // Verb says what an order does.
@@ -41,7 +43,10 @@ func (o Order) Accept(in Input, vs *model.VirtualService) (Assignment, []Event, 
 	if s.group == nil || !vs.Enabled || !vs.TrafficEnabled {
 		return s.a, nil, &Refusal{"enabled", fmt.Sprintf("virtual service %s takes no traffic: enable it first", vs.Name)}
 	}
-	var err error
+	err := s.lookAround(&o)
+	if err != nil {
+		return s.a, nil, err
+	}
 	switch o.Verb {
 	case DoScaleOut:
 		err = s.scaleOut(o)
@@ -55,12 +60,42 @@ func (o Order) Accept(in Input, vs *model.VirtualService) (Assignment, []Event, 
 	return s.a, s.out.Events, err
 }
 
+// lookAround finds the engine on the host that an order names, and whether there can be a fresh one.
+func (s *service) lookAround(o *Order) error {
+	if o.ToHost != "" {
+		return s.lookOnHost(o)
+	}
+	if engine, _ := s.chooseFresh(); !o.New || engine != nil || len(s.group.Engines) < int(s.group.MaxSE) {
+		return nil
+	}
+	return &Refusal{"to_new_se", fmt.Sprintf("group %s has %d engines, which is max_se, and each has something on it", s.group.Name, len(s.group.Engines))}
+}
+
+func (s *service) lookOnHost(o *Order) error {
+	why := "no engine of group " + s.group.Name + " runs there"
+	for _, engine := range s.group.Engines {
+		if s.in.Engines[engine.UUID].Host != o.ToHost {
+			continue
+		}
+		if objection := s.objection(engine); objection != "" {
+			why = engine.Name + " " + objection
+			continue
+		}
+		o.To = engine.UUID
+		return nil
+	}
+	return &Refusal{"to_host_ref", fmt.Sprintf("no engine on %s can take %s: %s", o.ToHost, s.vs.Name, why)}
+}
+
 func (s *service) scaleOut(o Order) error {
 	_, most := Limits(s.group)
 	if s.wanted() >= most {
 		return &Refusal{"", fmt.Sprintf("group %s lets %s have no more engines than %d: raise its max_scaleout_per_vs", s.group.Name, s.vs.Name, most)}
 	}
-	if o.To != "" {
+	switch {
+	case o.New:
+		s.a.Fresh = s.in.Now
+	case o.To != "":
 		if err := s.takeOn(o.To, ScaleOut); err != nil {
 			return err
 		}
@@ -108,6 +143,10 @@ func (s *service) migrate(o Order) error {
 	}
 	if err := s.send(from, Migrate); err != nil {
 		return err
+	}
+	if o.New {
+		s.a.Fresh = s.in.Now
+		return nil
 	}
 	if o.To != "" {
 		return s.takeOn(o.To, Migrate)

@@ -2,6 +2,7 @@ package place
 
 import (
 	"slices"
+	"time"
 
 	"github.com/weir-lb/weir/controller/model"
 )
@@ -27,6 +28,7 @@ func (s *service) step() Assignment {
 		return s.a
 	}
 	s.hear()
+	s.stopWaiting()
 	s.markLeaving()
 	s.callBack()
 	s.fill()
@@ -133,7 +135,7 @@ func (s *service) present() []Seat {
 func (s *service) fill() {
 	cause, wanted := s.growth(), s.wanted()
 	for len(s.present()) < wanted {
-		engine, why := s.choose()
+		engine, why := s.chooseNext(wanted - len(s.present()))
 		if engine == nil {
 			s.out.Unplaced = append(s.out.Unplaced, Unplaced{
 				VirtualService: s.vs.UUID, Wanted: wanted, Placed: len(s.present()), Why: why,
@@ -142,6 +144,37 @@ func (s *service) fill() {
 		}
 		s.take(engine.UUID, Starting, cause)
 	}
+}
+
+// chooseNext finds an engine for the next of some missing seats; the last of them may have to wait for a fresh engine.
+func (s *service) chooseNext(missing int) (*model.Engine, string) {
+	if s.a.Fresh.IsZero() || missing > 1 {
+		return s.choose()
+	}
+	engine, why := s.chooseFresh()
+	if engine != nil {
+		s.a.Fresh = time.Time{}
+	}
+	return engine, why
+}
+
+// stopWaiting gives up on a fresh engine that did not come, or is not wanted any more.
+func (s *service) stopWaiting() {
+	if s.a.Fresh.IsZero() {
+		return
+	}
+	if len(s.present()) >= s.wanted() {
+		s.a.Fresh = time.Time{}
+		return
+	}
+	deadline := s.a.Fresh.Add(time.Duration(s.group.ScaleoutTimeoutS) * time.Second)
+	if deadline.After(s.in.Now) {
+		s.again(deadline)
+		return
+	}
+	s.a.Fresh = time.Time{}
+	s.a.Requested = s.wanted() - 1
+	s.event("VS_SCALEOUT_FAILED", "", "no engine with nothing on it came within %d s", s.group.ScaleoutTimeoutS)
 }
 
 // growth is why seats come now.

@@ -217,6 +217,10 @@ func (s *story) order(t *testing.T, verb Verb, args []string) string {
 			order.From = value
 		case "primary":
 			order.Primary = true
+		case "new":
+			order.New = true
+		case "host":
+			order.ToHost = value
 		}
 	}
 	a, events, err := order.Accept(s.input(), s.service(args[0]))

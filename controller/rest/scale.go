@@ -3,6 +3,8 @@ package rest
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/place"
@@ -51,15 +53,25 @@ func (c *call) order(verb place.Verb) (place.Order, error) {
 	if err := json.Unmarshal(body, &asked); err != nil {
 		return order, &schema.FieldError{Kind: string(verb), Problem: "the body is not what this takes: " + err.Error()}
 	}
-	if asked.ToNew || asked.ToHostRef != "" {
-		return order, &schema.FieldError{Kind: string(verb), Field: "to_new_se", Problem: "engines are not started on demand yet: name one with to_se_ref"}
+	if order.ToHost = hostNamed(asked.ToHostRef); asked.ToNew && (asked.ToRef != "" || order.ToHost != "") || asked.ToRef != "" && order.ToHost != "" {
+		return order, &schema.FieldError{Kind: string(verb), Field: "to_new_se", Problem: "give one of to_new_se, to_se_ref and to_host_ref"}
 	}
-	order.Primary = asked.ScaleinPrimary
+	order.Primary, order.New = asked.ScaleinPrimary, asked.ToNew
 	if order.To, err = c.engineNamed(verb, "to_se_ref", asked.ToRef); err != nil {
 		return order, err
 	}
 	order.From, err = c.engineNamed(verb, "from_se_ref", asked.FromRef)
 	return order, err
+}
+
+// hostNamed is the name of the host that a reference leads to. Hosts are no objects here: an engine says where it runs.
+func hostNamed(reference string) string {
+	path, query, _ := strings.Cut(reference, "?")
+	if values, err := url.ParseQuery(query); err == nil && values.Has("name") {
+		return values.Get("name")
+	}
+	path, _, _ = strings.Cut(path, "#")
+	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
 // engineNamed is the uuid of the engine that a field refers to; empty: it refers to none.

@@ -37,12 +37,18 @@ func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
 	path := fmt.Sprintf("/api/virtualservice/%v/", c.virtualService("web", nil)["uuid"])
 	c.want(http.StatusOK, "POST", path+"scaleout", schema.Object{"vip_id": "1", "to_se_ref": "/api/serviceengine?name=engine-2"})
 	c.want(http.StatusOK, "POST", path+"migrate", nil)
-	if want := []place.Order{{Verb: place.DoScaleOut, To: "se-2"}, {Verb: place.DoMigrate}}; fmt.Sprint(orders.orders) != fmt.Sprint(want) {
+	c.want(http.StatusOK, "POST", path+"migrate", schema.Object{"to_new_se": true})
+	c.want(http.StatusOK, "POST", path+"scaleout", schema.Object{"to_host_ref": "/api/vimgrhostruntime?name=rack%201"})
+	want := []place.Order{
+		{Verb: place.DoScaleOut, To: "se-2"}, {Verb: place.DoMigrate}, {Verb: place.DoMigrate, New: true}, {Verb: place.DoScaleOut, ToHost: "rack 1"},
+	}
+	if fmt.Sprint(orders.orders) != fmt.Sprint(want) {
 		t.Errorf("heard %v, want %v", orders.orders, want)
 	}
 	c.refused(http.StatusBadRequest, "from_se_ref: engine-9 does not serve web", "POST", path+"scalein", nil)
 	c.refused(http.StatusBadRequest, "to_se_ref", "POST", path+"scaleout", schema.Object{"to_se_ref": "/api/serviceengine?name=engine-7"})
-	c.refused(http.StatusBadRequest, "to_new_se", "POST", path+"scaleout", schema.Object{"to_new_se": true})
+	c.refused(http.StatusBadRequest, "give one of to_new_se, to_se_ref and to_host_ref", "POST", path+"scaleout",
+		schema.Object{"to_new_se": true, "to_se_ref": "/api/serviceengine?name=engine-2"})
 	c.want(http.StatusNotFound, "POST", "/api/virtualservice/virtualservice-none/scaleout", nil)
 }
 
