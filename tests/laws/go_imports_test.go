@@ -78,8 +78,10 @@ var mayImport = map[string][]string{
 	"bench/peers":     {"bench/meter", "lab"},
 	"bench/draw":      {},
 	"bench/report":    {"bench/draw", "bench/workloads"},
+	"bench/elastic":   {"bench/draw", "bench/report", "client", "lab", "lab/network", "lab/teller", "lab/topology"},
 	"bench":           {"bench/meter", "bench/peers", "bench/report", "bench/workloads", "client", "lab"},
-	"cmd/weir":        {"controller", "controller/schema", "controller/cloud", "controller/cloud/process", "lab/engines", "agent", "bench", "client", "demo", "lab", "lab/network", "lab/teller", "lab/topology"},
+	"cmd/weir": {"controller", "controller/schema", "controller/cloud", "controller/cloud/process", "agent", "bench", "bench/elastic", "client",
+		"demo", "lab", "lab/engines", "lab/network", "lab/teller", "lab/topology"},
 }
 
 type goImport struct{ file, pkg, imports string }
