@@ -70,7 +70,7 @@ static __always_inline int ask(struct __sk_buff *skb, const struct siblings *sib
 	__be16 port = bpf_htons(0xc000 | (bpf_get_hash_recalc(skb) & 0x3fff));
 	__u32 interface = skb->ifindex;
 
-	if (wrap(skb))
+	if (wrap(skb, from))
 		return TC_ACT_SHOT;
 	skb->mark = DEPARTING;
 	for (__u32 i = 0; i < SIBLINGS_MAX && i < siblings->count; i++) {
@@ -112,7 +112,7 @@ static __always_inline int pass_on(struct __sk_buff *skb, const struct address *
 	struct address engine = *to;
 	__be16 port = bpf_htons(0xc000 | (bpf_get_hash_recalc(skb) & 0x3fff));
 
-	if (wrap(skb) || address_to(skb, from, &engine, kind, port))
+	if (wrap(skb, from) || address_to(skb, from, &engine, kind, port))
 		return TC_ACT_SHOT;
 	count(PASSED_ON);
 	return depart(&engine);
@@ -198,17 +198,19 @@ static __always_inline _Bool is_alive(void)
 // until now, and its kernel says so to the client.
 static __always_inline int from_engine(struct __sk_buff *skb, const struct packet *outer)
 {
+	const __u32 tunnel_at = outer->payload + sizeof(struct udphdr), inner_at = tunnel_at + sizeof(struct tunnel);
+	const __u32 ip_bytes = outer->is_ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
 	struct tunnel tunnel;
 	struct packet inner;
 	__u8 version;
 
-	if (outer->payload != OUTER_AT + sizeof(struct iphdr) || !bpf_map_lookup_elem(&engines, &outer->from))
+	if (outer->payload != ETH_HLEN + ip_bytes || !bpf_map_lookup_elem(&engines, &outer->from))
 		return TC_ACT_UNSPEC;
-	if (bpf_skb_load_bytes(skb, TUNNEL_AT, &tunnel, sizeof(tunnel)) || tunnel.version != TUNNEL_VERSION)
+	if (bpf_skb_load_bytes(skb, tunnel_at, &tunnel, sizeof(tunnel)) || tunnel.version != TUNNEL_VERSION)
 		return TC_ACT_SHOT;
-	if (bpf_skb_load_bytes(skb, INNER_AT, &version, sizeof(version)))
+	if (bpf_skb_load_bytes(skb, inner_at, &version, sizeof(version)))
 		return TC_ACT_SHOT;
-	if (!parse(skb, INNER_AT, version >> 4 == 6, &inner) || inner.protocol != IPPROTO_TCP || !bpf_map_lookup_elem(&vips, &inner.to))
+	if (!parse(skb, inner_at, version >> 4 == 6, &inner) || inner.protocol != IPPROTO_TCP || !bpf_map_lookup_elem(&vips, &inner.to))
 		return TC_ACT_SHOT;
 	if (tunnel.kind == OWN)
 		return learn(&inner, &outer->from);
@@ -220,7 +222,7 @@ static __always_inline int from_engine(struct __sk_buff *skb, const struct packe
 		bpf_clone_redirect(skb, skb->ifindex, 0);
 	}
 	count(TAKEN);
-	return unwrap(skb, inner.is_ipv6) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	return unwrap(skb, outer->is_ipv6, inner.is_ipv6) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 SEC("tc")
@@ -234,7 +236,7 @@ int uplink(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	if (p.protocol == IPPROTO_TCP)
 		return from_client(skb, &p);
-	if (p.is_ipv6 || p.to_port != bpf_htons(TUNNEL_PORT))
+	if (p.to_port != bpf_htons(TUNNEL_PORT))
 		return TC_ACT_UNSPEC;
 	if (skb->mark == DEPARTING) {
 		skb->mark = 0;

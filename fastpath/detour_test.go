@@ -35,27 +35,39 @@ const (
 const tcpAck, tcpSyn = 0x10, 0x02
 
 var (
-	own     = netip.MustParseAddr("10.1.0.11")
-	sibling = netip.MustParseAddr("10.1.0.12")
+	here4   = underlay{own: netip.MustParseAddr("10.1.0.11"), sibling: netip.MustParseAddr("10.1.0.12"), overhead: DetourOverhead4}
+	here6   = underlay{own: netip.MustParseAddr("fd00:1::b"), sibling: netip.MustParseAddr("fd00:1::c"), overhead: DetourOverhead6}
 	vip     = netip.MustParseAddr("3.3.3.3")
 	vip6    = netip.MustParseAddr("fd03:3:3::3")
 	client  = netip.MustParseAddrPort("10.3.0.11:40000")
 	client6 = netip.MustParseAddrPort("[fd00:3::b]:40000")
 )
 
+// underlay is where engines reach each other.
+type underlay struct {
+	own, sibling netip.Addr
+	overhead     int
+}
+
 // bench is an engine's programs in a network namespace of their own, which know one sibling. Needs root.
 type bench struct {
 	*testing.T
 	DetourObjects
+	underlay
 }
 
 func newBench(t *testing.T) *bench {
+	t.Helper()
+	return newBenchOver(t, here4)
+}
+
+func newBenchOver(t *testing.T, underlay underlay) *bench {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("loading programs into the kernel needs root")
 	}
 	runtime.LockOSThread() // for good: the thread ends with the test, and its namespace with it
-	b := &bench{T: t}
+	b := &bench{T: t, underlay: underlay}
 	b.must(unix.Unshare(unix.CLONE_NEWNET))
 	b.must(bringUpLoopback())
 	err := LoadDetourObjects(&b.DetourObjects, nil)
@@ -64,12 +76,12 @@ func newBench(t *testing.T) *bench {
 	}
 	b.must(err)
 	t.Cleanup(func() { b.DetourObjects.Close() })
-	b.must(b.Own.Put(uint32(0), words(own)))
-	b.must(b.Engines.Put(words(sibling), uint32(1)))
+	b.must(b.Own.Put(uint32(0), words(b.own)))
+	b.must(b.Engines.Put(words(b.sibling), uint32(1)))
 	b.must(b.AliveUntil.Put(uint32(0), uint64(math.MaxUint64)))
 	for _, address := range []netip.Addr{vip, vip6} {
 		siblings := DetourSiblings{Count: 1}
-		siblings.Engine[0] = words(sibling)
+		siblings.Engine[0] = words(b.sibling)
 		b.must(b.Vips.Put(words(address), siblings))
 	}
 	return b
@@ -188,11 +200,14 @@ const (
 	owns
 )
 
-func fromEngine(engine netip.Addr, kind byte, inner []byte) []byte {
+func (u *underlay) from(engine netip.Addr, kind byte, inner []byte) []byte {
 	udp := []byte{0xc0, 0, 6090 >> 8, 6090 & 0xff, 0, 0, 0, 0}
 	binary.BigEndian.PutUint16(udp[4:], uint16(12+len(inner)))
-	return ethernet(unix.ETH_P_IP, ipPacket(unix.IPPROTO_UDP, engine, own, slices.Concat(udp, []byte{1, kind, 0, 0}, inner)))
+	packet := ipPacket(unix.IPPROTO_UDP, engine, u.own, slices.Concat(udp, []byte{1, kind, 0, 0}, inner))
+	return ethernet(etherType(packet), packet)
 }
+
+func (u *underlay) fromSibling(kind byte, inner []byte) []byte { return u.from(u.sibling, kind, inner) }
 
 // ---- The rules
 
@@ -217,30 +232,49 @@ func TestWhatIsNoStrayPasses(t *testing.T) {
 }
 
 func TestStrayIsSearchedForAndThenPassedOnToTheEngineThatAnswers(t *testing.T) {
-	for name, stray := range map[string][]byte{"IPv4": fromClient(tcpAck), "IPv6": fromClient6(tcpAck)} {
+	for name, c := range map[string]struct {
+		stray []byte
+		over  underlay
+	}{
+		"IPv4": {fromClient(tcpAck), here4}, "IPv6 over IPv4": {fromClient6(tcpAck), here4},
+		"IPv6": {fromClient6(tcpAck), here6}, "IPv4 over IPv6": {fromClient(tcpAck), here6},
+	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			b.expect(stray, dropped)
+			b := newBenchOver(t, c.over)
+			b.expect(c.stray, dropped)
 			b.expectCounts(map[uint32]uint64{strays: 1, searched: 1})
-			b.expect(fromEngine(sibling, owns, stray[14:]), dropped)
+			b.expect(b.fromSibling(owns, c.stray[14:]), dropped)
 			b.expectCounts(map[uint32]uint64{found: 1})
-			after := b.expect(stray, redirect)
+			after := b.expect(c.stray, redirect)
 			b.expectCounts(map[uint32]uint64{strays: 2, searched: 1, passedOn: 1})
-			if want := len(stray) + DetourOverhead; len(after) != want {
-				t.Fatalf("it has %d bytes, want %d", len(after), want)
-			}
-			outer := after[14:]
-			if etherType := binary.BigEndian.Uint16(after[12:]); etherType != unix.ETH_P_IP || outer[9] != unix.IPPROTO_UDP ||
-				string(outer[12:20]) != string(own.AsSlice())+string(sibling.AsSlice()) || string(outer[28:32]) != "\x01\x00\x00\x00" {
-				t.Errorf("outer headers % x", after[:14+32])
-			}
-			if sum := headerSum(outer[:20]); sum != 0xffff {
-				t.Errorf("the outer header sums up to %x", sum)
-			}
-			if string(outer[32:]) != string(stray[14:]) {
+			b.expectOuter(after[:14+b.overhead], len(c.stray)-14)
+			if string(after[14+b.overhead:]) != string(c.stray[14:]) {
 				t.Error("what is in it is not what came")
 			}
 		})
+	}
+}
+
+// expectOuter looks at the headers before a packet of so many bytes for the sibling.
+func (b *bench) expectOuter(headers []byte, inside int) {
+	b.Helper()
+	want := b.from(b.own, carry, nil)[:len(headers)]
+	ip, udp := want[14:len(want)-12], want[len(want)-12:]
+	copy(ip[len(ip)-len(b.sibling.AsSlice()):], b.sibling.AsSlice())
+	if b.own.Is4() {
+		binary.BigEndian.PutUint16(ip[2:], uint16(b.overhead+inside))
+		copy(ip[10:12], headers[14+10:])
+		if sum := headerSum(headers[14:34]); sum != 0xffff {
+			b.Errorf("the outer header sums up to %x", sum)
+		}
+	} else {
+		binary.BigEndian.PutUint16(ip[4:], uint16(12+inside))
+	}
+	binary.BigEndian.PutUint16(udp[4:], uint16(12+inside))
+	copy(udp[:2], headers[len(headers)-12:]) // any port
+	copy(want[:12], headers)
+	if string(headers) != string(want) {
+		b.Errorf("outer headers % x, want % x", headers, want)
 	}
 }
 
@@ -283,7 +317,7 @@ func TestEngineThatOwnsAFlowHasToSaySoAgain(t *testing.T) {
 	stray := fromClient(tcpAck)
 	b.expect(stray, dropped)
 	for range 3 {
-		b.expect(fromEngine(sibling, owns, stray[14:]), dropped)
+		b.expect(b.fromSibling(owns, stray[14:]), dropped)
 		if after := b.expect(stray, redirect); after[14+29] != carry {
 			t.Errorf("kind %d, want one that is carried", after[14+29])
 		}
@@ -331,8 +365,8 @@ func TestFlowOfAnEngineThatIsGoneIsSearchedForAgain(t *testing.T) {
 	b := newBench(t)
 	stray := fromClient(tcpAck)
 	b.expect(stray, dropped)
-	b.expect(fromEngine(sibling, owns, stray[14:]), dropped)
-	b.must(b.Engines.Delete(words(sibling)))
+	b.expect(b.fromSibling(owns, stray[14:]), dropped)
+	b.must(b.Engines.Delete(words(b.sibling)))
 	b.expect(stray, dropped)
 	b.expectCounts(map[uint32]uint64{searched: 2, passedOn: 0})
 }
@@ -342,30 +376,36 @@ func TestNobodyButEnginesIsListenedTo(t *testing.T) {
 	stray, stranger := fromClient(tcpAck), netip.MustParseAddr("10.1.0.99")
 	b.expect(stray, dropped)
 	for _, kind := range []byte{carry, ask, owns} {
-		b.expect(fromEngine(stranger, kind, stray[14:]), passes) // the kernel says that nobody listens at that port
+		b.expect(b.from(stranger, kind, stray[14:]), passes) // the kernel says that nobody listens at that port
 	}
-	b.expect(fromEngine(sibling, owns, segment(client, netip.MustParseAddrPort("3.3.3.3:444"), tcpAck)), dropped) // was not asked
-	other := fromEngine(sibling, owns, stray[14:])
+	b.expect(b.fromSibling(owns, segment(client, netip.MustParseAddrPort("3.3.3.3:444"), tcpAck)), dropped) // was not asked
+	other := b.fromSibling(owns, stray[14:])
 	other[14+28] = 9 // of another version
 	b.expect(other, dropped)
 	b.expectCounts(map[uint32]uint64{found: 0})
 }
 
 func TestEngineTakesWhatItHoldsAndIsSilentAboutTheRest(t *testing.T) {
-	b := newBench(t)
+	for name, over := range map[string]underlay{"over IPv4": here4, "over IPv6": here6} {
+		t.Run(name, func(t *testing.T) { newBenchOver(t, over).expectTakesWhatItHolds() })
+	}
+}
+
+func (b *bench) expectTakesWhatItHolds() {
+	b.Helper()
 	from := b.connect()
 	held := segment(from, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.3"), 443), tcpAck)
 	for i, kind := range []byte{ask, carry} {
-		if after := b.expect(fromEngine(sibling, kind, held), passes); string(after[14:]) != string(held) {
-			t.Errorf("kind %d: % x", kind, after)
+		if after := b.expect(b.fromSibling(kind, held), passes); string(after[14:]) != string(held) {
+			b.Errorf("kind %d: % x", kind, after)
 		}
 		b.expectCounts(map[uint32]uint64{taken: uint64(i + 1)})
 	}
 	lost := segment(client, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.3"), 443), tcpAck)
-	b.expect(fromEngine(sibling, ask, lost), dropped)
-	b.expect(fromEngine(sibling, carry, lost), passes) // it was held a moment ago: the kernel resets it
+	b.expect(b.fromSibling(ask, lost), dropped)
+	b.expect(b.fromSibling(carry, lost), passes) // it was held a moment ago: the kernel resets it
 	if verdict, _ := b.comes(ethernet(unix.ETH_P_IP, held)); verdict != passes {
-		t.Errorf("verdict %d for a packet of a connection that is here", int32(verdict))
+		b.Errorf("verdict %d for a packet of a connection that is here", int32(verdict))
 	}
 }
 
@@ -374,7 +414,7 @@ func TestEngineThatHangsTakesNothing(t *testing.T) {
 	held := segment(b.connect(), netip.AddrPortFrom(netip.MustParseAddr("127.0.0.3"), 443), tcpAck)
 	b.must(b.AliveUntil.Put(uint32(0), uint64(1)))
 	for _, kind := range []byte{ask, carry} {
-		b.expect(fromEngine(sibling, kind, held), dropped)
+		b.expect(b.fromSibling(kind, held), dropped)
 	}
 	b.expectCounts(map[uint32]uint64{taken: 0})
 }
@@ -384,7 +424,7 @@ func (b *bench) connect() (from netip.AddrPort) {
 	b.Helper()
 	address := netip.MustParseAddr("127.0.0.3")
 	siblings := DetourSiblings{Count: 1}
-	siblings.Engine[0] = words(sibling)
+	siblings.Engine[0] = words(b.sibling)
 	b.must(b.Vips.Put(words(address), siblings))
 	listener, err := net.Listen("tcp", "127.0.0.3:443")
 	b.must(err)

@@ -2,5 +2,8 @@
 // compiled form, which gen.sh makes and which is checked in. agent/fastpath loads and feeds them.
 package fastpath
 
-// DetourOverhead are the bytes that an engine puts before a packet for another one: IPv4, UDP, and four that say what it is.
-const DetourOverhead = 20 + 8 + 4
+// What an engine puts before a packet for another one: IP, UDP, and four bytes that say what it is.
+const (
+	DetourOverhead4 = 20 + 8 + 4
+	DetourOverhead6 = 40 + 8 + 4
+)

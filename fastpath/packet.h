@@ -39,6 +39,11 @@ static __always_inline struct address mapped(__be32 ipv4)
 	return (struct address){ .word = { 0, 0, bpf_htonl(0xffff), ipv4 } };
 }
 
+static __always_inline _Bool is_ipv4(const struct address *a)
+{
+	return !(a->word[0] | a->word[1]) && a->word[2] == bpf_htonl(0xffff);
+}
+
 // parse_ports reads as much of TCP or UDP as matters.
 static __always_inline _Bool parse_ports(struct __sk_buff *skb, struct packet *p)
 {

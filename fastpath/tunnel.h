@@ -1,5 +1,4 @@
-// How one engine hands a packet to another: whole, behind an Ethernet header of its own, an IPv4 and a UDP header and four
-// bytes that say what it is.
+// How one engine hands a packet to another: whole, behind an IP and a UDP header and four bytes that say what it is.
 #pragma once
 
 #include "packet.h"
@@ -8,6 +7,7 @@ enum {
 	TUNNEL_PORT = 6090,
 	TUNNEL_VERSION = 1,
 	TUNNEL_TTL = 64,
+	DONT_FRAGMENT = 0x4000,
 };
 
 enum kind {
@@ -22,16 +22,20 @@ struct tunnel {
 	__be16 reserved;
 };
 
-struct outer {
-	struct iphdr ip;
+// What is behind the IP header, which is IPv4 or IPv6 as the address of this engine is.
+struct shim {
 	struct udphdr udp;
 	struct tunnel tunnel;
 };
 
-enum { // offsets in a packet that has all of these
-	OUTER_AT = ETH_HLEN,
-	TUNNEL_AT = OUTER_AT + sizeof(struct iphdr) + sizeof(struct udphdr),
-	INNER_AT = OUTER_AT + sizeof(struct outer),
+struct outer4 {
+	struct iphdr ip;
+	struct shim shim;
+};
+
+struct outer6 {
+	struct ipv6hdr ip;
+	struct shim shim;
 };
 
 enum { // of bpf_skb_adjust_room; older headers do not have them
@@ -52,45 +56,69 @@ static __always_inline __be16 checksum(const struct iphdr *ip)
 	return ~sum;
 }
 
-// address_to writes the headers of a packet that has room for them.
-static __always_inline long address_to(struct __sk_buff *skb, const struct address *from, const struct address *to, enum kind kind, __be16 from_port)
+static __always_inline struct shim shim(__be16 from_port, enum kind kind, __u32 bytes)
 {
-	__u32 bytes = skb->len - OUTER_AT;
-	struct outer outer = {
-		.ip = {
-			.version = 4, .ihl = 5, .tot_len = bpf_htons(bytes), .frag_off = bpf_htons(0x4000), .ttl = TUNNEL_TTL,
-			.protocol = IPPROTO_UDP, .saddr = from->word[3], .daddr = to->word[3],
-		},
-		.udp = { .source = from_port, .dest = bpf_htons(TUNNEL_PORT), .len = bpf_htons(bytes - sizeof(struct iphdr)) },
+	return (struct shim){
+		.udp = { .source = from_port, .dest = bpf_htons(TUNNEL_PORT), .len = bpf_htons(bytes) },
 		.tunnel = { .version = TUNNEL_VERSION, .kind = kind },
 	};
-
-	outer.ip.check = checksum(&outer.ip);
-	return bpf_skb_store_bytes(skb, OUTER_AT, &outer, sizeof(outer), 0);
 }
 
-// wrap makes the room. Segments that the kernel has yet to cut keep their size: listeners left room for these headers.
-static __always_inline long wrap(struct __sk_buff *skb)
+// address_to writes the headers of a packet that has room for them. There is no UDP checksum: what is inside has its own.
+static __always_inline long address_to(struct __sk_buff *skb, const struct address *from, const struct address *to, enum kind kind, __be16 from_port)
 {
-	const __u64 how = BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 | BPF_F_ADJ_ROOM_ENCAP_L4_UDP | BPF_F_ADJ_ROOM_FIXED_GSO;
-	const __be16 protocol = bpf_htons(ETH_P_IP);
-	long failed = bpf_skb_adjust_room(skb, sizeof(struct outer), BPF_ADJ_ROOM_MAC, how);
+	__u32 bytes = skb->len - ETH_HLEN;
+
+	if (is_ipv4(from)) {
+		struct outer4 outer = {
+			.ip = {
+				.version = 4, .ihl = 5, .tot_len = bpf_htons(bytes), .frag_off = bpf_htons(DONT_FRAGMENT), .ttl = TUNNEL_TTL,
+				.protocol = IPPROTO_UDP, .saddr = from->word[3], .daddr = to->word[3],
+			},
+			.shim = shim(from_port, kind, bytes - sizeof(struct iphdr)),
+		};
+
+		outer.ip.check = checksum(&outer.ip);
+		return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0);
+	}
+	struct outer6 outer = {
+		.ip = {
+			.version = 6, .payload_len = bpf_htons(bytes - sizeof(struct ipv6hdr)), .nexthdr = IPPROTO_UDP, .hop_limit = TUNNEL_TTL,
+		},
+		.shim = shim(from_port, kind, bytes - sizeof(struct ipv6hdr)),
+	};
+
+	__builtin_memcpy(&outer.ip.saddr, from, sizeof(*from));
+	__builtin_memcpy(&outer.ip.daddr, to, sizeof(*to));
+	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0);
+}
+
+// resize gives or takes room behind the Ethernet header, before a packet that is IPv4 or IPv6 then. Segments that the
+// kernel has yet to cut keep their size: listeners left room for these headers.
+static __always_inline long resize(struct __sk_buff *skb, int bytes, __u64 how, _Bool is_ipv6)
+{
+	const __be16 protocol = is_ipv6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
+	long failed = bpf_skb_adjust_room(skb, bytes, BPF_ADJ_ROOM_MAC, how | BPF_F_ADJ_ROOM_FIXED_GSO);
 
 	if (failed)
 		return failed;
 	return bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &protocol, sizeof(protocol), 0);
+}
+
+// wrap makes the room for headers from an address.
+static __always_inline long wrap(struct __sk_buff *skb, const struct address *from)
+{
+	if (is_ipv4(from))
+		return resize(skb, sizeof(struct outer4), BPF_F_ADJ_ROOM_ENCAP_L4_UDP | BPF_F_ADJ_ROOM_ENCAP_L3_IPV4, 0);
+	return resize(skb, sizeof(struct outer6), BPF_F_ADJ_ROOM_ENCAP_L4_UDP | BPF_F_ADJ_ROOM_ENCAP_L3_IPV6, 1);
 }
 
 // unwrap makes a packet what it was.
-static __always_inline long unwrap(struct __sk_buff *skb, _Bool is_ipv6)
+static __always_inline long unwrap(struct __sk_buff *skb, _Bool outer_is_ipv6, _Bool is_ipv6)
 {
-	const __u64 how = BPF_F_ADJ_ROOM_FIXED_GSO | (is_ipv6 ? DECAP_L3_IPV6 : DECAP_L3_IPV4);
-	const __be16 protocol = is_ipv6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
-	long failed = bpf_skb_adjust_room(skb, -(int)sizeof(struct outer), BPF_ADJ_ROOM_MAC, how);
+	const int bytes = outer_is_ipv6 ? sizeof(struct outer6) : sizeof(struct outer4);
 
-	if (failed)
-		return failed;
-	return bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &protocol, sizeof(protocol), 0);
+	return resize(skb, -bytes, is_ipv6 ? DECAP_L3_IPV6 : DECAP_L3_IPV4, is_ipv6);
 }
 
 // turn_back readies a packet to go where it came from.

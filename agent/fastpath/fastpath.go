@@ -234,5 +234,5 @@ func (s *Set) MaxSegment(address netip.Addr) int {
 	if err != nil {
 		return 0
 	}
-	return mtu - fastpath.DetourOverhead - headersOf(address)
+	return mtu - s.expected.overhead() - headersOf(address)
 }

@@ -17,7 +17,7 @@ type wish struct {
 	advertised map[netip.Addr]bool
 }
 
-// wishOf is what any of the Plans asks for, on the engine at an address. Packets between engines are IPv4.
+// wishOf is what any of the Plans asks for, on the engine at an address. Other engines are those at addresses of its family.
 func wishOf(own netip.Addr, plans ...*enginev1.Plan) wish {
 	w := wish{own: own, vips: map[netip.Addr][]netip.Addr{}, advertised: map[netip.Addr]bool{}}
 	for _, plan := range plans {
@@ -31,11 +31,11 @@ func wishOf(own netip.Addr, plans ...*enginev1.Plan) wish {
 func (w *wish) add(advertisement *enginev1.Advertisement) {
 	var others []netip.Addr
 	for _, text := range advertisement.GetNextHops() {
-		if engine, err := netip.ParseAddr(text); err == nil && engine.Is4() && engine != w.own {
+		if engine, err := netip.ParseAddr(text); err == nil && engine.Is4() == w.own.Is4() && engine != w.own {
 			others = append(others, engine)
 		}
 	}
-	if !w.own.Is4() {
+	if !w.own.IsValid() {
 		return
 	}
 	for _, route := range advertisement.GetRoutes() {
@@ -71,6 +71,14 @@ func headersOf(address netip.Addr) int {
 		return 20 + 20
 	}
 	return 40 + 20
+}
+
+// overhead is what comes before a packet that another engine passes on to the own address.
+func (w *wish) overhead() int {
+	if w.own.Is4() {
+		return fastpath.DetourOverhead4
+	}
+	return fastpath.DetourOverhead6
 }
 
 // packed is an address as the programs have it.

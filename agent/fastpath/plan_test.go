@@ -41,9 +41,11 @@ func TestPlansSayWhichOtherEnginesHoldFlowsToAnAddress(t *testing.T) {
 		plans []*enginev1.Plan
 		want  map[netip.Addr][]netip.Addr
 	}{
-		"alone":                 {own, []*enginev1.Plan{alone}, map[netip.Addr][]netip.Addr{}},
-		"nowhere":               {netip.Addr{}, []*enginev1.Plan{shared}, map[netip.Addr][]netip.Addr{}},
-		"reached by IPv6 alone": {netip.MustParseAddr("fd00:1::b"), []*enginev1.Plan{shared}, map[netip.Addr][]netip.Addr{}},
+		"alone":   {own, []*enginev1.Plan{alone}, map[netip.Addr][]netip.Addr{}},
+		"nowhere": {netip.Addr{}, []*enginev1.Plan{shared}, map[netip.Addr][]netip.Addr{}},
+		"reached by IPv6 alone": {netip.MustParseAddr("fd00:1::b"), []*enginev1.Plan{shared}, map[netip.Addr][]netip.Addr{
+			netip.MustParseAddr("3.3.3.4"): addresses("fd00:1::c"),
+		}},
 		"no Plan served before": {own, []*enginev1.Plan{nil, alone}, map[netip.Addr][]netip.Addr{}},
 		"what serves and what comes": {own, []*enginev1.Plan{shared, alone}, map[netip.Addr][]netip.Addr{
 			netip.MustParseAddr("3.3.3.3"): addresses("10.1.0.12", "10.1.0.13"),
