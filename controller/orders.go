@@ -17,12 +17,13 @@ type orders struct {
 	began  time.Time
 }
 
-// Order accepts an order within a transaction and returns what to tell once that is written. Error: *place.Refusal.
-func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (tell func(), err error) {
+// Order accepts an order within a transaction. It returns how many engines shall serve from then on, and what to tell once
+// that is written. Error: *place.Refusal.
+func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error) {
 	built, _ := model.Build(tx.View().Revision(), objectsOf(tx.View()))
 	before, err := assignmentsIn(tx.View())
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	in := place.Input{Model: built, Engines: o.fleet.Facts(), Before: before, Began: o.began, Now: time.Now().UTC()}
 	for _, vs := range built.VirtualServices {
@@ -31,18 +32,18 @@ func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order
 		}
 		assignment, happened, err := order.Accept(in, vs)
 		if err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		record, err := recordOf(assignment)
 		if err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		tx.Put(record)
-		return func() {
+		return place.Wanted(vs, assignment), func() {
 			for _, event := range happened {
 				o.events.Add(entryOf(event))
 			}
 		}, nil
 	}
-	return nil, &place.Refusal{Problem: "the virtual service cannot be read: see its warnings"}
+	return 0, nil, &place.Refusal{Problem: "the virtual service cannot be read: see its warnings"}
 }

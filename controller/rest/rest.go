@@ -44,8 +44,9 @@ type JoinTokens interface {
 
 // Orders takes what operators ask of one virtual service. Error: *place.Refusal.
 type Orders interface {
-	// Order writes it into tx; tell says what came of it, once that is committed.
-	Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (tell func(), err error)
+	// Order writes it into tx. It returns how many engines shall serve from then on; tell says what came of it, once that
+	// is committed.
+	Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error)
 }
 
 // Config is what the API stands on.

@@ -22,7 +22,8 @@ type scaleRequest struct {
 	ToHostRef      string `json:"to_host_ref"`
 }
 
-// scale answers "POST /api/virtualservice/<uuid>/<verb>" with the runtime as it is when the order is accepted.
+// scale answers "POST /api/virtualservice/<uuid>/<verb>" with the runtime as it is when the order is accepted, and with how
+// many engines are wanted now.
 func scale(verb place.Verb) handler {
 	return func(c *call) error {
 		kind, _ := schema.Lookup(c.path[1])
@@ -30,16 +31,19 @@ func scale(verb place.Verb) handler {
 		if err != nil {
 			return err
 		}
+		var engines int
 		var tell func()
 		err = c.api.gate.Act(c.r.Context(), c.write(kind), c.path[2], string(verb), func(tx *store.Tx, vs *store.Record) (err error) {
-			tell, err = c.api.orders.Order(tx, vs.UUID, order)
+			engines, tell, err = c.api.orders.Order(tx, vs.UUID, order)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		tell()
-		return c.reply(http.StatusOK, c.withURLs(c.api.runtime.VirtualService(c.path[2])))
+		runtime := c.api.runtime.VirtualService(c.path[2])
+		runtime["num_se_requested"] = int64(engines)
+		return c.reply(http.StatusOK, c.withURLs(runtime))
 	}
 }
 

@@ -16,12 +16,12 @@ import (
 // heard are orders that are written down and no more; nothing can be scaled in.
 type heard struct{ orders []place.Order }
 
-func (h *heard) Order(_ *store.Tx, _ string, order place.Order) (tell func(), err error) {
+func (h *heard) Order(_ *store.Tx, _ string, order place.Order) (engines int, tell func(), err error) {
 	if order.Verb == place.DoScaleIn {
-		return nil, &place.Refusal{Field: "from_se_ref", Problem: "engine-9 does not serve web"}
+		return 0, nil, &place.Refusal{Field: "from_se_ref", Problem: "engine-9 does not serve web"}
 	}
 	h.orders = append(h.orders, order)
-	return func() {}, nil
+	return 2, func() {}, nil
 }
 
 func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
@@ -36,7 +36,9 @@ func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
 	c := h.login()
 	path := fmt.Sprintf("/api/virtualservice/%v/", c.virtualService("web", nil)["uuid"])
 	c.want(http.StatusOK, "POST", path+"scaleout", schema.Object{"vip_id": "1", "to_se_ref": "/api/serviceengine?name=engine-2"})
-	c.want(http.StatusOK, "POST", path+"migrate", nil)
+	if answer := c.want(http.StatusOK, "POST", path+"migrate", nil); fmt.Sprint(answer["num_se_requested"]) != "2" {
+		t.Errorf("answered %v: the engines wanted before, not those wanted now", answer)
+	}
 	c.want(http.StatusOK, "POST", path+"migrate", schema.Object{"to_new_se": true})
 	c.want(http.StatusOK, "POST", path+"scaleout", schema.Object{"to_host_ref": "/api/vimgrhostruntime?name=rack%201"})
 	want := []place.Order{
