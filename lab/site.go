@@ -110,6 +110,18 @@ func (s *Site) host(node topology.Node) (*Host, error) {
 	return s.lab.At(space, node.Address().String()), nil
 }
 
+// NodeAt is the name of the node that has an address; the address itself where none has.
+func (s *Site) NodeAt(address string) string {
+	for _, node := range s.Topology.Nodes() {
+		for _, each := range node.Addresses() {
+			if each.String() == address {
+				return node.Name
+			}
+		}
+	}
+	return address
+}
+
 // Client is the host of the client with this number, from 1 on.
 func (s *Site) Client(number int) (*Host, error) {
 	clients := s.Topology.ClientNodes()

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab/teller"
 )
@@ -62,7 +63,7 @@ func (f *field) measureLettingGo(ctx context.Context, way drain, finding *Findin
 	if err := errors.Join(f.untilOn(ctx, faultEngines), f.untilHops(ctx, faultEngines)); err != nil {
 		return "", err
 	}
-	clients, err := f.beginCrowd(ctx)
+	crowd, err := clients.Begin(ctx, f.site, clients.Steady(f.site, secureURL)...)
 	if err != nil {
 		return "", err
 	}
@@ -73,16 +74,16 @@ func (f *field) measureLettingGo(ctx context.Context, way drain, finding *Findin
 	failed = errors.Join(failed, pass(ctx, letGoSpan))
 	undone := time.Now()
 	failed = errors.Join(failed, way.undo(ctx, f), f.untilHops(ctx, faultEngines), pass(ctx, warmSpan))
-	seen, err := clients.end()
+	seen, err := crowd.End()
 	if err = errors.Join(failed, err); err != nil {
 		return "", err
 	}
 	finding.Value += float64(seen.Failed)
 	finding.fact("%s: route withdrawn after %.2f s; of %d requests %d failed%s", way.name, withdrawn.Sub(begun).Seconds(),
-		seen.Requests+seen.Failed, seen.Failed, causes(seen.Failures))
+		seen.Requests+seen.Failed, seen.Failed, clients.Causes(seen.Failures))
 	finding.show(seen.Failures)
-	finding.tell(fmt.Sprintf("%s: requests answered each second, by engine", way.name), seen, seen.mark(begun, way.name),
-		seen.mark(withdrawn, "route withdrawn"), seen.mark(undone, "comes back"))
+	finding.tell(fmt.Sprintf("%s: requests answered each second, by engine", way.name), seen, seen.Mark(begun, way.name),
+		seen.Mark(withdrawn, "route withdrawn"), seen.Mark(undone, "comes back"))
 	return fmt.Sprintf("%d of %d failed", seen.Failed, seen.Requests+seen.Failed), nil
 }
 

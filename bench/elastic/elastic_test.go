@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/report"
-	"github.com/weir-lb/weir/lab"
 )
 
 var start = time.UnixMicro(1_700_000_000_000_000)
@@ -53,7 +53,7 @@ func TestRowsAreChosenByNameInTheOrderOfTheTable(t *testing.T) {
 
 func TestOnlyWhatWasOnTheLostEngineMayBeLost(t *testing.T) {
 	withdrawn := after(1)
-	failures := []Failure{
+	failures := []clients.Failure{
 		{Engine: victim, Begun: after(2)},     // a kept connection of the lost engine's
 		{Begun: after(0.5)},                   // a new connection that the router may have sent there
 		{Engine: "engine-3", Begun: after(0)}, // a kept connection of another's
@@ -65,7 +65,7 @@ func TestOnlyWhatWasOnTheLostEngineMayBeLost(t *testing.T) {
 }
 
 func TestAFaultLastsUntilTheLastRequestThatFailsIsBegun(t *testing.T) {
-	seen := Seen{Requests: 5, Failed: 2, Failures: []Failure{
+	seen := clients.Seen{Requests: 5, Failed: 2, Failures: []clients.Failure{
 		{Engine: victim, Begun: after(0.2), Failed: after(10.2), Cause: "timeout"},
 		{Engine: victim, Begun: after(0.75), Failed: after(0.8), Cause: "reset"},
 	}}
@@ -86,29 +86,6 @@ func TestASpreadCountsEnginesThatGotNothing(t *testing.T) {
 	}
 	if least, _ := spread(map[string]int64{"a": 10}, 2); least != -1 {
 		t.Errorf("%v", least)
-	}
-}
-
-func TestClientsOfOneCrowdAddUp(t *testing.T) {
-	engineAt := func(address string) string { return "engine-" + address[len(address)-1:] }
-	report := func(begunUs, firstUs int64) lab.LoadReport {
-		return lab.LoadReport{Requests: 3, ErrorTotal: 1, Timeline: &lab.Timeline{
-			BegunUnixUs: begunUs, FirstUs: map[string]int64{"10.1.0.1": firstUs},
-			Seconds:  []lab.LoadSecond{{PerValue: map[string]int64{"10.1.0.1": 3}, Failures: 1}},
-			Failures: []lab.LoadFailure{{BegunUs: 10, FailedUs: 30, Cause: "reset", Value: "10.1.0.1"}},
-		}}
-	}
-	s := Seen{First: map[string]time.Time{}}
-	s.add(atWork{client: "client-1", over: kept}, report(start.UnixMicro(), 500), engineAt)
-	s.add(atWork{client: "client-2", over: afresh}, report(start.UnixMicro()+100, 200), engineAt)
-	if s.Requests != 6 || s.Failed != 2 || len(s.Seconds) != 1 || s.Seconds[0].PerEngine["engine-1"] != 6 || s.Seconds[0].Failures != 2 {
-		t.Errorf("%+v", s)
-	}
-	if first := s.First["engine-1"]; !first.Equal(start.Add(300 * time.Microsecond)) {
-		t.Errorf("first %v", first)
-	}
-	if f := s.Failures[1]; f.Client != "client-2" || f.Engine != "engine-1" || !f.Failed.Equal(start.Add(130*time.Microsecond)) {
-		t.Errorf("%+v", f)
 	}
 }
 
@@ -141,7 +118,7 @@ func TestTheCurveIsHeldToAsManyTimesOneEngine(t *testing.T) {
 
 func TestTheReportHoldsEachRowItsPicturesAndItsFailures(t *testing.T) {
 	dir := t.TempDir()
-	result := rows[2].judge(Finding{Value: 0.8, Facts: []string{"a fact"}, Failures: []Failure{{start, after(0.25), "client-1", kept, "reset", "engine-2"}},
+	result := rows[2].judge(Finding{Value: 0.8, Facts: []string{"a fact"}, Failures: []clients.Failure{{Begun: start, Failed: after(0.25), Client: "client-1", Over: clients.Kept, Cause: "reset", Engine: "engine-2"}},
 		Stories: []draw.Story{{Title: "a story", Seconds: []draw.Second{{PerEngine: map[string]int64{"engine-1": 3}}}}}})
 	files, err := write(dir, report.Machine{CPU: "a CPU", Cores: 2}, Options{Seed: 7}, []Result{result})
 	if err != nil || len(files) != 3 {

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/lab/teller"
 )
 
@@ -65,7 +66,7 @@ func (f *field) measureFault(ctx context.Context, what fault, finding *Finding) 
 	if err := f.untilWatched(ctx, victim); err != nil {
 		return "", err
 	}
-	clients, err := f.beginCrowd(ctx)
+	crowd, err := clients.Begin(ctx, f.site, clients.Steady(f.site, secureURL)...)
 	if err != nil {
 		return "", err
 	}
@@ -74,20 +75,20 @@ func (f *field) measureFault(ctx context.Context, what fault, finding *Finding) 
 	failed = errors.Join(failed, what.begin(ctx, f, victim), f.untilHops(ctx, faultEngines-1))
 	withdrawn := time.Now()
 	failed = errors.Join(failed, pass(ctx, afterSpan))
-	seen, err := clients.end()
+	seen, err := crowd.End()
 	if err = errors.Join(failed, err); err != nil {
 		return "", err
 	}
 	took := finding.fault(seen, begun, withdrawn)
 	finding.tell(fmt.Sprintf("one of %d engines is %s: requests answered each second, by engine", faultEngines, what.name), seen,
-		seen.mark(begun, what.name), seen.mark(withdrawn, "route withdrawn"))
+		seen.Mark(begun, what.name), seen.Mark(withdrawn, "route withdrawn"))
 	return fmt.Sprintf("%.2f s", took), errors.Join(what.undo(ctx, f, victim), f.untilHops(ctx, faultEngines), f.untilOn(ctx, faultEngines))
 }
 
 // fault says how long requests were begun that failed, and whose they were: the engine's own, which are lost with it, or
 // others', which must not be.
-func (f *Finding) fault(seen Seen, begun, withdrawn time.Time) (seconds float64) {
-	failures := seen.since(begun)
+func (f *Finding) fault(seen clients.Seen, begun, withdrawn time.Time) (seconds float64) {
+	failures := seen.Since(begun)
 	elsewhere := awayFrom(victim, failures, withdrawn)
 	lastBegun, lastFailed := begun, begun
 	for _, failure := range failures {
@@ -96,8 +97,8 @@ func (f *Finding) fault(seen Seen, begun, withdrawn time.Time) (seconds float64)
 	seconds = lastBegun.Sub(begun).Seconds()
 	f.Value = max(f.Value, seconds)
 	f.fact("route withdrawn after %.2f s; of %d requests %d failed%s; the last of them was begun after %.2f s, and its client knew after %.2f s",
-		withdrawn.Sub(begun).Seconds(), seen.Requests+seen.Failed, len(failures), causes(failures), seconds, lastFailed.Sub(begun).Seconds())
-	f.must(len(elsewhere) == 0, "%d requests on other engines failed%s", len(elsewhere), causes(elsewhere))
+		withdrawn.Sub(begun).Seconds(), seen.Requests+seen.Failed, len(failures), clients.Causes(failures), seconds, lastFailed.Sub(begun).Seconds())
+	f.must(len(elsewhere) == 0, "%d requests on other engines failed%s", len(elsewhere), clients.Causes(elsewhere))
 	f.must(len(failures) == int(seen.Failed), "%d requests failed before anything happened", int(seen.Failed)-len(failures))
 	f.show(failures)
 	return seconds
@@ -105,7 +106,7 @@ func (f *Finding) fault(seen Seen, begun, withdrawn time.Time) (seconds float64)
 
 // awayFrom are the failures that cannot be blamed on an engine that is gone: on a connection that another one had answered,
 // or on a new one, begun when the router had let go of the engine already.
-func awayFrom(engine string, failures []Failure, withdrawn time.Time) (others []Failure) {
+func awayFrom(engine string, failures []clients.Failure, withdrawn time.Time) (others []clients.Failure) {
 	for _, failure := range failures {
 		if failure.Engine != engine && (failure.Engine != "" || failure.Begun.After(withdrawn)) {
 			others = append(others, failure)

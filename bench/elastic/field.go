@@ -208,16 +208,6 @@ func until(ctx context.Context, check func(context.Context) error) error {
 	}
 }
 
-// engineAt is the name of the engine that has an address.
-func (f *field) engineAt(address string) string {
-	for _, node := range f.site.Topology.Nodes() {
-		if node.Address().String() == address {
-			return node.Name
-		}
-	}
-	return address
-}
-
 // pass lets time go by under load.
 func pass(ctx context.Context, span time.Duration) error {
 	select {

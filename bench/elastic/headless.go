@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/lab/teller"
 )
 
@@ -31,7 +32,7 @@ func measureHeadless(ctx context.Context, r *run) (finding Finding, err error) {
 }
 
 func (f *field) measureAway(ctx context.Context, span time.Duration, finding *Finding) (string, error) {
-	clients, err := f.beginCrowd(ctx)
+	crowd, err := clients.Begin(ctx, f.site, clients.Steady(f.site, secureURL)...)
 	if err != nil {
 		return "", err
 	}
@@ -48,30 +49,21 @@ func (f *field) measureAway(ctx context.Context, span time.Duration, finding *Fi
 	failed = errors.Join(failed, pass(ctx, max(0, span-time.Since(gone))))
 	back := time.Now()
 	failed = errors.Join(failed, f.site.Controller.Restart(ctx), pass(ctx, warmSpan))
-	seen, err := clients.end()
+	seen, err := crowd.End()
 	if err = errors.Join(failed, err); err != nil {
 		return "", err
 	}
 	own := len(seen.Failures)
 	elsewhere := awayFrom(victim, seen.Failures, withdrawn)
-	served := seen.answersOf(victim, announced, back)
+	served := seen.AnswersOf(victim, announced, back)
 	finding.Value = float64(len(elsewhere))
 	finding.fact("of %d requests %d failed with the engine that was killed, and %d on the others%s", seen.Requests+seen.Failed,
-		own-len(elsewhere), len(elsewhere), causes(elsewhere))
+		own-len(elsewhere), len(elsewhere), clients.Causes(elsewhere))
 	finding.fact("the engine that was started again was announced after %.1f s, and answered %d requests before the controller was back",
 		announced.Sub(started).Seconds(), served)
 	finding.must(served > 0, "the engine that was started again served nothing without the controller")
 	finding.show(elsewhere)
-	finding.tell(fmt.Sprintf("without controller for %v: requests answered each second, by engine", span), seen, seen.mark(gone, "controller killed"),
-		seen.mark(fell, victim+" killed"), seen.mark(started, "started again"), seen.mark(announced, "announced"), seen.mark(back, "controller back"))
+	finding.tell(fmt.Sprintf("without controller for %v: requests answered each second, by engine", span), seen, seen.Mark(gone, "controller killed"),
+		seen.Mark(fell, victim+" killed"), seen.Mark(started, "started again"), seen.Mark(announced, "announced"), seen.Mark(back, "controller back"))
 	return fmt.Sprintf("%d failed elsewhere", len(elsewhere)), nil
-}
-
-// answersOf counts what an engine answered in the whole seconds between two moments.
-func (s *Seen) answersOf(engine string, from, to time.Time) (sum int64) {
-	first, last := int(from.Sub(s.Begun).Seconds())+1, int(to.Sub(s.Begun).Seconds())
-	for i := first; i < last && i < len(s.Seconds); i++ {
-		sum += s.Seconds[i].PerEngine[engine]
-	}
-	return sum
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/teller"
 )
@@ -118,17 +119,17 @@ func (f *field) measureSample(ctx context.Context, engines int) (sample Sample, 
 
 // loadFully has both clients make transactions as fast as they are answered.
 func (f *field) loadFully(ctx context.Context, engines int) ([]lab.LoadReport, error) {
-	clients := f.site.Topology.ClientNodes()
-	reports := make([]lab.LoadReport, len(clients))
+	nodes := f.site.Topology.ClientNodes()
+	reports := make([]lab.LoadReport, len(nodes))
 	var asking errgroup.Group
-	for i, node := range clients {
+	for i, node := range nodes {
 		asking.Go(func() error {
 			host, err := f.site.Client(i + 1)
 			if err != nil {
 				return err
 			}
-			flags := append(sources(node), "--url", secureURL, "--tls", "1.2", "--cipher", linearCipher, "--requests-per-connection", "1",
-				"--connections", strconv.Itoa(linearEach*engines/len(clients)), "--duration", fmt.Sprintf("%ds", f.short(4, 6)))
+			flags := append(clients.Sources(node), "--url", secureURL, "--tls", "1.2", "--cipher", linearCipher, "--requests-per-connection", "1",
+				"--connections", strconv.Itoa(linearEach*engines/len(nodes)), "--duration", fmt.Sprintf("%ds", f.short(4, 6)))
 			reports[i], err = host.Load(ctx, flags...)
 			return err
 		})

@@ -41,13 +41,13 @@ func (f *field) measureCreate(ctx context.Context, engines int, finding *Finding
 		return "", err
 	}
 	finding.must(len(seen.First) == engines, "%d engines have answered, and not %d", len(seen.First), engines)
-	took := seen.lastFirst().Sub(posted).Seconds()
+	took := seen.LastFirst().Sub(posted).Seconds()
 	finding.Value = max(finding.Value, took)
 	finding.fact("all %d had answered after %.2f s; the router had them after %.2f s", engines, took, announced.Sub(posted).Seconds())
 	for i := range seen.Seconds { // before the POST nobody is there to answer
 		seen.Seconds[i].Failures = 0
 	}
-	finding.tell("a new virtual service: requests answered each second, by engine", seen, seen.mark(posted, "POST"))
+	finding.tell("a new virtual service: requests answered each second, by engine", seen, seen.Mark(posted, "POST"))
 	return fmt.Sprintf("%.2f s", took), f.forget(ctx)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/bench/draw"
 )
 
@@ -50,12 +51,12 @@ func choose(names []string) ([]row, error) {
 
 // Finding is what a row has measured.
 type Finding struct {
-	Value    float64      `json:"-"`               // as the verdict has it
-	Facts    []string     `json:"facts"`           // what else is worth saying
-	Broken   []string     `json:"broken"`          // what must hold beside the bar, and does not
-	Failures []Failure    `json:"failures"`        // the first of them, one by one
-	Stories  []draw.Story `json:"stories"`         // what clients saw over time
-	Curve    []Point      `json:"curve,omitempty"` // of a row that goes through numbers of engines
+	Value    float64           `json:"-"`               // as the verdict has it
+	Facts    []string          `json:"facts"`           // what else is worth saying
+	Broken   []string          `json:"broken"`          // what must hold beside the bar, and does not
+	Failures []clients.Failure `json:"failures"`        // the first of them, one by one
+	Stories  []draw.Story      `json:"stories"`         // what clients saw over time
+	Curve    []Point           `json:"curve,omitempty"` // of a row that goes through numbers of engines
 }
 
 // failuresMax of a row are shown one by one.
@@ -72,11 +73,11 @@ func (f *Finding) must(holds bool, format string, values ...any) {
 	}
 }
 
-func (f *Finding) tell(title string, s Seen, marks ...draw.Mark) {
+func (f *Finding) tell(title string, s clients.Seen, marks ...draw.Mark) {
 	f.Stories = append(f.Stories, draw.Story{Title: title, Seconds: s.Seconds, Marks: marks})
 }
 
-func (f *Finding) show(failures []Failure) {
+func (f *Finding) show(failures []clients.Failure) {
 	f.Failures = append(f.Failures, failures...)
 	f.Failures = f.Failures[:min(len(f.Failures), failuresMax)]
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/teller"
@@ -30,7 +31,7 @@ func measureScale(ctx context.Context, r *run) (finding Finding, err error) {
 	}
 	defer func() { err = errors.Join(err, f.site.Close()) }()
 	var asked, announced time.Time
-	var seen Seen
+	var seen clients.Seen
 	err = r.told.Play(ctx,
 		teller.Step{Doing: fmt.Sprintf("scale from 1 engine to %d", engines), Do: func(ctx context.Context) (string, error) {
 			seen, err = f.watched(ctx, func() error {
@@ -48,24 +49,25 @@ func measureScale(ctx context.Context, r *run) (finding Finding, err error) {
 	if err != nil {
 		return finding, err
 	}
-	finding.Value = max(announced.Sub(asked), seen.lastFirst().Sub(asked)).Seconds()
+	finding.Value = max(announced.Sub(asked), seen.LastFirst().Sub(asked)).Seconds()
 	finding.fact("the router had all %d next hops after %.1f s, and each engine had answered a client after %.1f s", engines,
-		announced.Sub(asked).Seconds(), seen.lastFirst().Sub(asked).Seconds())
+		announced.Sub(asked).Seconds(), seen.LastFirst().Sub(asked).Seconds())
 	finding.must(len(seen.First) == engines, "%d engines have answered, and not %d", len(seen.First), engines)
-	finding.fact("%d of %d requests failed meanwhile%s", seen.Failed, seen.Requests+seen.Failed, causes(seen.Failures))
+	finding.fact("%d of %d requests failed meanwhile%s", seen.Failed, seen.Requests+seen.Failed, clients.Causes(seen.Failures))
 	finding.show(seen.Failures)
-	finding.tell(fmt.Sprintf("1 → %d engines: requests answered each second, by engine", engines), seen, seen.mark(asked, "PATCH"))
+	finding.tell(fmt.Sprintf("1 → %d engines: requests answered each second, by engine", engines), seen, seen.Mark(asked, "PATCH"))
 	return finding, nil
 }
 
 // watched sees from a client's side what doing leads to, and some time more.
-func (f *field) watched(ctx context.Context, doing func() error) (Seen, error) {
-	probe, err := f.beginProbe(ctx)
+func (f *field) watched(ctx context.Context, doing func() error) (clients.Seen, error) {
+	probe, err := clients.Begin(ctx, f.site, clients.Load{Client: 1, Over: clients.Afresh,
+		Flags: append(clients.Rate(100, 1, 500), "--url", clearURL, "--timeout", "250ms")}) // often, to see soon that an engine answers
 	if err != nil {
-		return Seen{}, err
+		return clients.Seen{}, err
 	}
 	failed := errors.Join(doing(), pass(ctx, shareSpan))
-	seen, err := probe.end()
+	seen, err := probe.End()
 	return seen, errors.Join(failed, err)
 }
 
@@ -74,28 +76,18 @@ func (f *field) scaleTo(ctx context.Context, engines int) error {
 	return errors.Join(f.setGroup(ctx, client.Object{"min_scaleout_per_vs": engines}), f.untilHops(ctx, engines))
 }
 
-// lastFirst is when the last of all engines answered first.
-func (s *Seen) lastFirst() (last time.Time) {
-	for _, first := range s.First {
-		if first.After(last) {
-			last = first
-		}
-	}
-	return last
-}
-
 // measureSpread opens many connections from all addresses of both clients and compares what came to each engine.
 func (f *field) measureSpread(ctx context.Context, engines int, finding *Finding) (string, error) {
-	clients := f.site.Topology.ClientNodes()
-	reports := make([]lab.LoadReport, len(clients))
+	nodes := f.site.Topology.ClientNodes()
+	reports := make([]lab.LoadReport, len(nodes))
 	var asking errgroup.Group
-	for i, node := range clients {
+	for i, node := range nodes {
 		asking.Go(func() (err error) {
 			host, err := f.site.Client(i + 1)
 			if err != nil {
 				return err
 			}
-			flags := append(sources(node), "--url", clearURL, "--count", strconv.Itoa(spreadEach*engines/len(clients)),
+			flags := append(clients.Sources(node), "--url", clearURL, "--count", strconv.Itoa(spreadEach*engines/len(nodes)),
 				"--connections", "32", "--requests-per-connection", "1", "--server-header", lab.AskedBy, "--reset")
 			reports[i], err = host.Load(ctx, flags...)
 			return err

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/lab/teller"
 )
 
@@ -40,20 +41,20 @@ func measureSteps(ctx context.Context, r *run) (finding Finding, err error) {
 }
 
 func (f *field) takeSteps(ctx context.Context, steps int, finding *Finding) (string, error) {
-	clients, err := f.beginCrowd(ctx)
+	crowd, err := clients.Begin(ctx, f.site, clients.Steady(f.site, secureURL)...)
 	if err != nil {
 		return "", err
 	}
 	begun := time.Now()
 	failed := f.walk(ctx, steps)
 	took := time.Since(begun)
-	seen, err := clients.end()
+	seen, err := crowd.End()
 	if err = errors.Join(failed, err); err != nil {
 		return "", err
 	}
 	finding.Value = float64(seen.Failed)
 	finding.fact("%d steps in %.0f s (seed %d); of %d requests %d failed%s", steps, took.Seconds(), f.Seed, seen.Requests+seen.Failed, seen.Failed,
-		causes(seen.Failures))
+		clients.Causes(seen.Failures))
 	finding.show(seen.Failures)
 	seen.Seconds = seen.Seconds[:min(len(seen.Seconds), storySeconds)]
 	finding.tell(fmt.Sprintf("the first of %d steps at random: requests answered each second, by engine", steps), seen)

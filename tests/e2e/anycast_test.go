@@ -8,10 +8,8 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/weir-lb/weir/client"
@@ -137,16 +135,6 @@ func (f *fabric) untilWatched(engines int) {
 	})
 }
 
-// engineAt is the engine that has an address.
-func (f *fabric) engineAt(address netip.Addr) string {
-	for _, node := range f.site.Topology.Nodes() {
-		if slices.Contains(node.Addresses(), address.Unmap()) {
-			return node.Name
-		}
-	}
-	return address.String()
-}
-
 // spread asks over new connections, none of which may fail, and says how many each engine answered.
 func (f *fabric) spread(url string, count int) map[string]int64 {
 	f.Helper()
@@ -157,7 +145,7 @@ func (f *fabric) spread(url string, count int) map[string]int64 {
 	}
 	counts := map[string]int64{}
 	for address, answers := range report.PerValue {
-		counts[f.engineAt(netip.MustParseAddr(address))] += answers
+		counts[f.site.NodeAt(address)] += answers
 	}
 	return counts
 }
@@ -191,56 +179,4 @@ func TestAllEnginesBehindEitherRouterServeOneAddress(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What becomes of an engine, and what the router makes of it; each is undone again.
-func TestTrafficGoesToTheOtherEnginesWhateverHappensToOne(t *testing.T) {
-	f := setUpFabric(t, 3, func(*topology.Topology) {})
-	engine, err := f.site.Network.Namespace("engine-2")
-	f.must(err)
-	for _, c := range []struct {
-		name       string
-		does, undo func() error
-	}{
-		{"killed", func() error { return engine.Signal(syscall.SIGKILL) }, func() error { return f.site.Restart(f.ctx, "engine-2") }},
-		{"frozen", func() error { return engine.Signal(syscall.SIGSTOP) }, func() error { return engine.Signal(syscall.SIGCONT) }},
-		{"cut off from the router", func() error { return f.router.Cut("engine-2") }, func() error { return f.router.Connect("engine-2") }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			here := *f
-			here.stage = &stage{T: t, ctx: f.ctx, dir: f.dir, controller: f.controller}
-			here.untilWatched(3)
-			here.must(c.does())
-			here.untilHops("engine-1", "engine-3")
-			if counts := here.spread(secureURL, 100); counts["engine-2"] > 0 {
-				t.Errorf("it serves yet: %v", counts)
-			}
-			here.must(c.undo())
-			here.untilHops("engine-1", "engine-2", "engine-3")
-			if counts := here.spread(secureURL, 100); counts["engine-2"] == 0 {
-				t.Errorf("it serves no more: %v", counts)
-			}
-		})
-	}
-}
-
-func TestEnginesServeAndAnnounceWhileTheControllerIsAway(t *testing.T) {
-	f := setUpFabric(t, 2, func(*topology.Topology) {})
-	controller, err := f.site.Network.Namespace(topology.ControllerName)
-	f.must(err)
-	f.must(controller.Cut("engine-1"))
-	f.must(f.controller.Kill())
-	engine, err := f.site.Network.Namespace("engine-2")
-	f.must(err)
-	f.must(engine.Signal(syscall.SIGKILL))
-	f.untilHops("engine-1")
-	f.spread(secureURL, 50)
-	f.must(f.site.Engines.Start("engine-2", f.site.Join()))
-	f.untilHops("engine-1", "engine-2")
-	if counts := f.spread(secureURL, 100); counts["engine-2"] == 0 {
-		t.Errorf("the engine that was restarted serves nothing: %v", counts)
-	}
-	f.must(f.controller.Restart(context.WithoutCancel(f.ctx)))
-	f.must(controller.Connect("engine-1"))
-	f.waitUp("web")
 }

@@ -1,0 +1,142 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/weir-lb/weir/lab/network"
+	"github.com/weir-lb/weir/lab/topology"
+)
+
+// engineFault is what becomes of engine-2, how it is undone, and what is told of both.
+type engineFault struct {
+	name        string
+	does, undo  func(*fabric) error
+	served      bool     // the router still sends clients to it
+	told, later []string // beginnings of events by their kind: "SE_DOWN engine-2: "
+}
+
+var engineFaults = []engineFault{
+	{name: "killed",
+		does: func(f *fabric) error { return f.namespace("engine-2").Signal(syscall.SIGKILL) },
+		undo: func(f *fabric) error { return f.site.Restart(f.ctx, "engine-2") },
+		told: []string{"SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
+	{name: "frozen",
+		does: func(f *fabric) error { return f.namespace("engine-2").Signal(syscall.SIGSTOP) },
+		undo: func(f *fabric) error { return f.namespace("engine-2").Signal(syscall.SIGCONT) },
+		told: []string{"SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
+	{name: "cut off from the router",
+		does: func(f *fabric) error { return f.router.Cut("engine-2") },
+		undo: func(f *fabric) error { return f.router.Connect("engine-2") },
+		told: []string{"SE_BGP_PEER_STATE_CHANGE engine-2: "}, later: []string{"SE_BGP_PEER_STATE_CHANGE engine-2: "}},
+	{name: "cut off from the controller", served: true,
+		does: func(f *fabric) error { return f.namespace(topology.ControllerName).Cut("engine-2") },
+		undo: func(f *fabric) error { return f.namespace(topology.ControllerName).Connect("engine-2") },
+		told: []string{"SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
+	{name: "gone with its namespace",
+		does: func(f *fabric) error {
+			return errors.Join(f.namespace("engine-2").Signal(syscall.SIGKILL), f.site.Network.Detach("engine-2"))
+		},
+		undo: func(f *fabric) error { return f.site.Restart(f.ctx, "engine-2") },
+		told: []string{"SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
+}
+
+func TestTrafficGoesToTheOtherEnginesWhateverHappensToOne(t *testing.T) {
+	f := setUpFabric(t, 3, func(*topology.Topology) {})
+	for _, fault := range engineFaults {
+		t.Run(fault.name, func(t *testing.T) {
+			here := *f
+			here.stage = &stage{T: t, ctx: f.ctx, dir: f.dir, controller: f.controller}
+			here.suffer(fault)
+		})
+	}
+}
+
+func (f *fabric) suffer(fault engineFault) {
+	f.Helper()
+	f.untilWatched(3)
+	before := f.story()
+	f.must(fault.does(f))
+	if fault.served {
+		f.untilHops("engine-1", "engine-2", "engine-3")
+	} else {
+		f.untilHops("engine-1", "engine-3")
+	}
+	counts := f.spread(secureURL, 100)
+	if (counts["engine-2"] > 0) != fault.served {
+		f.Errorf("while it is %s: %v", fault.name, counts)
+	}
+	f.untilStory(before, fault.told)
+	before = f.story()
+	f.must(fault.undo(f))
+	f.untilHops("engine-1", "engine-2", "engine-3")
+	if counts := f.spread(secureURL, 100); counts["engine-2"] == 0 {
+		f.Errorf("it serves no more: %v", counts)
+	}
+	f.untilStory(before, fault.later)
+	f.Logf("%q", f.story()[:len(f.story())-len(before)])
+}
+
+func (f *fabric) namespace(node string) *network.Namespace {
+	f.Helper()
+	space, err := f.site.Network.Namespace(node)
+	f.must(err)
+	return space
+}
+
+// story is all events, newest first: "SE_DOWN engine-2: the controller does not hear from it".
+func (f *fabric) story() (told []string) {
+	f.Helper()
+	var logs struct {
+		Results []struct {
+			ID      string `json:"event_id"`
+			Name    string `json:"obj_name"`
+			Message string `json:"event_description"`
+		} `json:"results"`
+	}
+	f.must(f.controller.Session.Get(f.ctx, "analytics/logs?type=2&page_size=1000", &logs))
+	for _, event := range logs.Results {
+		told = append(told, fmt.Sprintf("%s %s: %s", event.ID, event.Name, event.Message))
+	}
+	return told
+}
+
+// untilStory waits until the events since then tell all that is wanted, by their beginnings.
+func (f *fabric) untilStory(before, want []string) {
+	f.Helper()
+	f.eventually(fmt.Sprintf("events tell of %q", want), func() error {
+		told := f.story()
+		told = told[:len(told)-len(before)]
+		for _, beginning := range want {
+			if !strings.Contains("\n"+strings.Join(told, "\n"), "\n"+beginning) {
+				return fmt.Errorf("they tell %q", told)
+			}
+		}
+		return nil
+	})
+}
+
+func TestEnginesServeAndAnnounceWhileTheControllerIsAway(t *testing.T) {
+	f := setUpFabric(t, 2, func(*topology.Topology) {})
+	controller, err := f.site.Network.Namespace(topology.ControllerName)
+	f.must(err)
+	f.must(controller.Cut("engine-1"))
+	f.must(f.controller.Kill())
+	engine, err := f.site.Network.Namespace("engine-2")
+	f.must(err)
+	f.must(engine.Signal(syscall.SIGKILL))
+	f.untilHops("engine-1")
+	f.spread(secureURL, 50)
+	f.must(f.site.Engines.Start("engine-2", f.site.Join()))
+	f.untilHops("engine-1", "engine-2")
+	if counts := f.spread(secureURL, 100); counts["engine-2"] == 0 {
+		t.Errorf("the engine that was restarted serves nothing: %v", counts)
+	}
+	f.must(f.controller.Restart(context.WithoutCancel(f.ctx)))
+	f.must(controller.Connect("engine-1"))
+	f.waitUp("web")
+}
