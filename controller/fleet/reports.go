@@ -3,6 +3,7 @@ package fleet
 import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/events"
 )
 
 // Connected begins a session; what its Hello does not repeat is forgotten.
@@ -42,8 +43,10 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	case *enginev1.Report_Detours:
 		engine.detours = body.Detours
 	case *enginev1.Report_Event:
-		f.log.Info("engine event", "engine", engineUUID, "event", body.Event.GetId(),
-			"object", body.Event.GetObjectUuid(), "message", body.Event.GetMessage())
+		f.events.Add(events.Entry{
+			ID: body.Event.GetId(), Kind: "SERVICEENGINE", UUID: engineUUID, Name: f.name(engineUUID), Tenant: adminTenant,
+			Message: body.Event.GetMessage(), Related: []string{body.Event.GetObjectUuid()},
+		})
 	}
 }
 
