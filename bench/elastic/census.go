@@ -23,7 +23,7 @@ const (
 
 var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-func (f *field) count(context.Context) (census, error) {
+func (f *field) count() (census, error) {
 	counts := census{}
 	routes, err := f.router.Routes(everywhere)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c census) beyond(before census) (more []string) {
 func (f *field) untilAsBefore(ctx context.Context, before census) (left []string, err error) {
 	deadline := time.Now().Add(asBeforeTimeout)
 	for {
-		now, err := f.count(ctx)
+		now, err := f.count()
 		if err != nil {
 			return nil, err
 		}

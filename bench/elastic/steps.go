@@ -9,11 +9,13 @@ import (
 
 	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/lab/teller"
+	"github.com/weir-lb/weir/lab/topology"
 )
 
 const (
 	stepsEngines = 8
-	stepsMost    = 6 // serve at once: those that let go need some time until they can be asked again
+	restSpan     = 80 * time.Second // servers close a connection that has idled for 75 s
+	stepsMost    = 6                // serve at once: those that let go need some time until they can be asked again
 )
 
 // measureSteps scales out and in at random under load, and counts what is left of it afterwards.
@@ -23,12 +25,13 @@ func measureSteps(ctx context.Context, r *run) (finding Finding, err error) {
 		return finding, err
 	}
 	defer func() { err = errors.Join(err, f.site.Close()) }()
-	before, err := f.count(ctx)
-	if err != nil {
-		return finding, err
-	}
+	before := census{}
 	steps := r.short(40, 1000)
 	err = r.told.Play(ctx,
+		teller.Step{Doing: "serve on every engine once, and count", Do: func(ctx context.Context) (string, error) {
+			before, err = f.countAtRest(ctx)
+			return before.summary(), err
+		}},
 		teller.Step{Doing: fmt.Sprintf("%d steps under load", steps), Do: func(ctx context.Context) (string, error) { return f.takeSteps(ctx, steps, &finding) }},
 		teller.Step{Doing: "look for what is left", Do: func(ctx context.Context) (string, error) {
 			left, err := f.untilAsBefore(ctx, before)
@@ -38,6 +41,24 @@ func measureSteps(ctx context.Context, r *run) (finding Finding, err error) {
 	)
 	finding.fact("counted before and after: %s", before.summary())
 	return finding, err
+}
+
+// countAtRest counts what there is once every engine has served: some of it is made when it is first needed, and stays.
+func (f *field) countAtRest(ctx context.Context) (census, error) {
+	err := errors.Join(f.scaleTo(ctx, stepsEngines), f.untilOn(ctx, stepsEngines))
+	for number := range stepsEngines {
+		err = errors.Join(err, f.untilWatched(ctx, topology.EngineName(number+1)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.watched(ctx, func() error { return nil }); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.scaleTo(ctx, 1), f.untilOn(ctx, 1), pass(ctx, restSpan)); err != nil {
+		return nil, err
+	}
+	return f.count()
 }
 
 func (f *field) takeSteps(ctx context.Context, steps int, finding *Finding) (string, error) {
