@@ -20,8 +20,8 @@ import (
 )
 
 // The simulation runs the real place, plan and fleet of one controller against engines made of values, over links that
-// delay, break and lose answers. Engines die and come back, are cut off and go on serving; the controller restarts;
-// operators order and disable. All of it follows from a seed. Two things must hold: no Plan ever takes a virtual service
+// delay, break and lose answers. Engines die and come back, are cut off from the controller or from the router and go on
+// serving; the controller restarts; operators order and disable. All of it follows from a seed. Two things must hold: no Plan ever takes a virtual service
 // from the last engine that has it to serve, and when the trouble is over every virtual service is where it shall be.
 
 const (
@@ -74,6 +74,7 @@ type simEngine struct {
 	uuid      string
 	alive     bool
 	cut       bool // off from the controller
+	unled     bool // off from the router
 	connected bool // as the controller sees it
 	silent    time.Time
 	redial    time.Time
@@ -96,6 +97,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 	group := &model.Group{ServiceEngineGroup: *schema.Defaults[schema.ServiceEngineGroup]()}
 	group.UUID, group.Name = "group", "group"
 	group.MinScaleoutPerVS = uint32(1 + s.IntN(2))
+	group.BGPPeerMonitorFailover = s.IntN(3) > 0
 	group.HAMode = []string{"HA_MODE_SHARED", "HA_MODE_SHARED", "HA_MODE_SHARED_PAIR", "HA_MODE_LEGACY_ACTIVE_STANDBY"}[s.IntN(4)]
 	s.model = &model.Model{Groups: []*model.Group{group}}
 	for i := range 5 + s.IntN(3) {
@@ -106,6 +108,9 @@ func newSim(t *testing.T, seed uint64) *sim {
 	}
 	for i := range 1 + s.IntN(3) {
 		vs := simService(i, group)
+		if s.IntN(2) == 0 {
+			vs.EnableRHI, vs.VrfContext = true, simRouter()
+		}
 		s.model.VirtualServices, group.VirtualServices = append(s.model.VirtualServices, vs), append(group.VirtualServices, vs)
 	}
 	s.restart()
@@ -124,6 +129,17 @@ func simService(number int, group *model.Group) *model.VirtualService {
 	vs.Type, vs.Enabled, vs.TrafficEnabled = "VS_TYPE_NORMAL", true, true
 	vs.Services = []schema.Service{{Port: uint32(80 + number), PortRangeEnd: uint32(80 + number)}}
 	return vs
+}
+
+const simRouterAddress = "10.0.0.1"
+
+func simRouter() *schema.VrfContext {
+	vrf := &schema.VrfContext{BGP: schema.Defaults[schema.BGPProfile]()}
+	vrf.UUID, vrf.Name = "vrf", "global"
+	peer := *schema.Defaults[schema.BGPPeer]()
+	peer.PeerIP = &schema.IPAddr{Addr: simRouterAddress, Type: "V4"}
+	vrf.BGP.LocalAS, vrf.BGP.IBGP, vrf.BGP.Peers = 65000, true, []schema.BGPPeer{peer}
+	return vrf
 }
 
 func (s *sim) tell(format string, args ...any) {
@@ -223,8 +239,24 @@ func (e *simEngine) dial() {
 	}
 	e.fleet.Connected(e.uuid, &enginev1.Hello{
 		Revision: e.held.GetRevision(), Resources: &enginev1.Resources{Hostname: e.uuid},
-		Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING},
+		Status:  &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING},
+		Routing: e.routing(),
 	})
+}
+
+// routing is one session with the router, and the routes that it is told.
+func (e *simEngine) routing() *enginev1.Routing {
+	peer := &enginev1.PeerState{Address: simRouterAddress, State: enginev1.BgpState_BGP_STATE_ESTABLISHED}
+	if e.unled {
+		peer.State = enginev1.BgpState_BGP_STATE_ACTIVE
+	}
+	routing, serving := &enginev1.Routing{Peers: []*enginev1.PeerState{peer}}, serves(e.held)
+	for _, resource := range e.held.GetResources() {
+		if service := resource.GetAdvertisement().GetVirtualServiceUuid(); serving[service] {
+			routing.Routes = append(routing.Routes, &enginev1.AnnouncedRoute{VirtualServiceUuids: []string{service}})
+		}
+	}
+	return routing
 }
 
 // converse sends the Plan that is wanted, one at a time, and takes its answer.
@@ -297,6 +329,7 @@ func (e *simEngine) serveClients() {
 		})
 	}
 	if e.connected && e.alive && !e.cut && e.now.Nanosecond() == 0 {
+		e.fleet.Reported(e.uuid, &enginev1.Report{Body: &enginev1.Report_Routing{Routing: e.routing()}})
 		e.fleet.Reported(e.uuid, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}})
 	}
 }
@@ -324,7 +357,7 @@ func (s *sim) trouble() {
 		return
 	}
 	engine := s.engines[s.IntN(len(s.engines))]
-	switch s.IntN(9) {
+	switch s.IntN(10) {
 	case 0:
 		s.tell("%s dies", engine.uuid)
 		engine.alive = false
@@ -342,6 +375,9 @@ func (s *sim) trouble() {
 		s.tell("the controller restarts")
 		s.restart()
 	case 6:
+		engine.unled = !engine.unled
+		s.tell("%s is cut off from the router: %v", engine.uuid, engine.unled)
+	case 7:
 		s.disable(s.model.Engines[s.IntN(len(s.model.Engines))])
 	default:
 		s.order()
@@ -382,7 +418,7 @@ func (s *sim) order() {
 func (s *sim) heal() {
 	s.tell("the trouble is over")
 	for i, engine := range s.engines {
-		engine.alive, engine.cut = true, false
+		engine.alive, engine.cut, engine.unled = true, false, false
 		s.model.Engines[i].EnableState = "SE_STATE_ENABLED"
 	}
 	s.revision++

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -34,7 +35,8 @@ type engine struct {
 	warnings []*dataplanev1.Finding
 	refusal  *refusal // of wanted
 	routing  *enginev1.Routing
-	detours  *enginev1.Detours // nil: it passes nothing on
+	detours  *enginev1.Detours            // nil: it passes nothing on
+	sessions map[netip.Addr]place.Session // of routing, by the router's address
 
 	verdicts map[serverKey]*enginev1.ServerVerdict
 	sample   *sample

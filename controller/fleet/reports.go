@@ -14,7 +14,8 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) {
 	engine.connected, engine.reason = true, ""
 	engine.since, engine.reported = f.now(), f.now()
 	engine.version, engine.resources = hello.GetVersion(), hello.GetResources()
-	engine.status, engine.routing, engine.detours = hello.GetStatus(), hello.GetRouting(), hello.GetDetours()
+	engine.status, engine.detours = hello.GetStatus(), hello.GetDetours()
+	engine.hearRouting(hello.GetRouting(), f.now())
 	f.watch(engineUUID, engine)
 	clear(engine.verdicts)
 	engine.judge(hello.GetVerdicts())
@@ -38,7 +39,7 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 			f.move()
 		}
 	case *enginev1.Report_Routing:
-		engine.routing = body.Routing
+		engine.hearRouting(body.Routing, f.now())
 		f.move()
 	case *enginev1.Report_Detours:
 		engine.detours = body.Detours

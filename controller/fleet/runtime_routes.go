@@ -78,7 +78,7 @@ func routesOf(routing *enginev1.Routing) []schema.Object {
 	return routes
 }
 
-// announces tells whether routers are told of a virtual service by this engine.
+// announces tells whether this engine tells the routers that it has a session with of a virtual service.
 func (e *engine) announces(uuid string) bool {
 	for _, route := range e.routing.GetRoutes() {
 		for _, service := range route.GetVirtualServiceUuids() {

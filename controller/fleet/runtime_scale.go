@@ -56,8 +56,9 @@ func (f *Fleet) serviceEngines(uuid string, assignment place.Assignment) []any {
 	for i, seat := range assignment.Seats {
 		engine := f.engines[seat.Engine]
 		status := operStatus("OPER_UP")
-		if engine == nil || !engine.works() || !engine.serves(uuid) && seat.State != place.Standby {
-			status = operStatus("OPER_DOWN", engine.whyNot(uuid))
+		vs := f.services[uuid]
+		if engine == nil || !engine.works() || engine.cutOff(vs) != "" || !engine.serves(uuid) && seat.State != place.Standby {
+			status = operStatus("OPER_DOWN", engine.whyNot(vs))
 		}
 		primary, standby := i == 0 && seat.State != place.Standby, seat.State == place.Standby
 		shown := schema.Object{
@@ -68,7 +69,7 @@ func (f *Fleet) serviceEngines(uuid string, assignment place.Assignment) []any {
 			"since":     seat.Since.UTC().Format(time.RFC3339),
 			"connected": engine != nil && engine.connected, "active_on_se": status["state"] == "OPER_UP" && !standby,
 			"applied": engine != nil && engine.hasApplied(uuid), "oper_status": status,
-			"advertised":           engine != nil && engine.announces(uuid),
+			"advertised":           engine != nil && engine.announces(uuid) && engine.cutOff(vs) == "",
 			"scaleout_in_progress": underWay(seat) == "scaleout_in_progress",
 			"scalein_in_progress":  underWay(seat) == "scalein_in_progress",
 			"migrate_in_progress":  underWay(seat) == "migrate_in_progress",

@@ -73,7 +73,7 @@ func (f *Fleet) assigned(uuid string) []string {
 func (f *Fleet) serving(uuid string, assigned []string) []string {
 	var serving []string
 	for _, id := range assigned {
-		if engine := f.engines[id]; engine != nil && engine.works() && engine.serves(uuid) {
+		if engine := f.engines[id]; engine != nil && engine.works() && engine.serves(uuid) && engine.cutOff(f.services[uuid]) == "" {
 			serving = append(serving, id)
 		}
 	}
@@ -144,12 +144,12 @@ func (f *Fleet) ownFindings(vs *model.VirtualService) []string {
 func (f *Fleet) whyNotServed(uuid string, assigned []string) []string {
 	var reasons []string
 	for _, id := range assigned {
-		reasons = append(reasons, fmt.Sprintf("engine %s %s", f.name(id), f.engines[id].whyNot(uuid)))
+		reasons = append(reasons, fmt.Sprintf("engine %s %s", f.name(id), f.engines[id].whyNot(f.services[uuid])))
 	}
 	return reasons
 }
 
-func (e *engine) whyNot(uuid string) string {
+func (e *engine) whyNot(vs *model.VirtualService) string {
 	switch {
 	case e == nil:
 		return "has not connected yet"
@@ -159,6 +159,8 @@ func (e *engine) whyNot(uuid string) string {
 		return strings.TrimSuffix("has a data plane that is "+dataplaneState(e.status)+": "+e.status.GetReason(), ": ")
 	case e.refusal != nil:
 		return e.refusal.String()
+	case e.cutOff(vs) != "":
+		return e.cutOff(vs)
 	default:
 		return "is applying the configuration"
 	}

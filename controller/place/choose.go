@@ -48,6 +48,8 @@ func (s *service) objection(engine *model.Engine) string {
 		return "is not enabled"
 	case !s.up(engine.UUID):
 		return "is not up"
+	case s.cutOff(engine.UUID):
+		return fmt.Sprintf("has no BGP session with %s", s.reach(engine.UUID).Cut)
 	case s.shuns(engine.UUID):
 		return "failed to start it a while ago"
 	case s.load[engine.UUID] >= int(s.group.MaxVSPerSE) && (seat == nil || seat.State == Draining):
@@ -92,12 +94,13 @@ func (s *service) whyNone() string {
 }
 
 // compare ranks two engines that could take a seat, the better first: one that stands by or is only just being drained,
-// one on a host and in a zone of its own, then by the group's algorithm. The name decides last, so that it is the same
+// one that clients find, one on a host and in a zone of its own, then by the group's algorithm. The name decides last, so that it is the same
 // every time.
 func (s *service) compare(a, b *model.Engine) int {
 	by := func(measure func(*model.Engine) int) int { return cmp.Compare(measure(a), measure(b)) }
 	return cmp.Or(
 		by(s.notYetStandby),
+		by(s.unreached),
 		by(s.onSameHost),
 		by(s.notYetThere),
 		by(s.inSameZone),

@@ -3,7 +3,7 @@
 // before enough others do.
 //
 // decide.go is the whole; service.go takes one virtual service a step further: hear.go is what engines have said of it,
-// choose.go finds one more, seat.go changes its seats; order.go is what operators ask for; need.go says what a group lacks.
+// choose.go finds one more, reach.go looks whether clients find it, seat.go changes its seats; order.go is what operators ask for; need.go says what a group lacks.
 // assignment.go is what is remembered, placement.go how others read it. Nothing here starts an engine or knows how a duty
 // is carried out.
 package place
@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// lostAfter is how long an engine may be away before others take over what it served; aggressive detection halves it.
+	// lostAfter is how long an engine may be away, or cut off from its routers, before others take over what it served;
+	// aggressive detection halves it.
 	lostAfter           = 9 * time.Second
 	lostAfterAggressive = 5 * time.Second
 	// unheardFor is the same for an engine that this controller has not heard of yet, from when it began.
@@ -44,8 +45,9 @@ type Engine struct {
 	Refuses    string    // why it does not take the Plan that it shall have; empty: it takes it
 	Host       string    // that it runs on; empty: not known
 	CPUPercent float64
-	NextHop    netip.Addr         // where its routes lead; invalid: nowhere yet
-	Holds      map[string]Holding // by virtual service uuid
+	NextHop    netip.Addr             // where its routes lead; invalid: nowhere yet
+	Holds      map[string]Holding     // by virtual service uuid
+	Sessions   map[netip.Addr]Session // by the address of the router
 }
 
 // Holding is what an engine has said of one virtual service.
@@ -55,7 +57,7 @@ type Holding struct {
 	Duty    Duty      // by the Plan that it acknowledged last
 	Since   time.Time // of Duty
 	Idle    bool      // no client has been connected for a while
-	Led     bool      // routes lead clients there, or it needs none
+	Led     bool      // it announces the routes that lead clients there, or needs none
 }
 
 // Decision is what follows.
@@ -133,17 +135,20 @@ func (d *decider) lost(engine string) bool {
 	if state.Up {
 		return false
 	}
-	since, patience := state.Since, lostAfter
-	object := d.engines[engine]
-	switch {
-	case !known:
-		since, patience = d.in.Began, unheardFor
-	case object != nil && object.Group != nil && object.Group.AggressiveDetection:
-		patience = lostAfterAggressive
+	end := d.in.Began.Add(unheardFor)
+	if known {
+		end = state.Since.Add(patience(d.engines[engine]))
 	}
-	end := since.Add(patience)
 	d.again(end)
 	return !end.After(d.in.Now)
+}
+
+// patience is how long an engine may be away, or cut off, before others take over.
+func patience(engine *model.Engine) time.Duration {
+	if engine != nil && engine.Group != nil && engine.Group.AggressiveDetection {
+		return lostAfterAggressive
+	}
+	return lostAfter
 }
 
 func (d *decider) name(engine string) string {

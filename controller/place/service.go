@@ -120,11 +120,11 @@ func (s *service) mayKeep(engine string) bool {
 
 const forced = "SE_STATE_DISABLED_FORCE"
 
-// present are the seats that count, of engines that are not lost.
+// present are the seats that count, of engines that are not away.
 func (s *service) present() []Seat {
 	var present []Seat
 	for _, seat := range s.a.Seats {
-		if seat.counts() && !s.lost(seat.Engine) {
+		if seat.counts() && !s.away(seat.Engine) {
 			present = append(present, seat)
 		}
 	}
@@ -186,7 +186,7 @@ func (s *service) growth() Cause {
 		if seat.State == Leaving {
 			return seat.Cause
 		}
-		if seat.counts() && s.lost(seat.Engine) {
+		if seat.counts() && s.away(seat.Engine) {
 			return Failover
 		}
 	}
@@ -212,7 +212,7 @@ func (s *service) trim() {
 func (s *service) release() {
 	serving := s.healthy()
 	for _, seat := range slices.Clone(s.a.Seats) {
-		goes := seat.State == Leaving || seat.counts() && s.lost(seat.Engine)
+		goes := seat.State == Leaving || seat.counts() && s.away(seat.Engine)
 		switch {
 		case !goes:
 		case serving >= s.wanted(),
@@ -233,13 +233,14 @@ func (s *service) healthy() int {
 	up, led, anyLed := 0, 0, false
 	for _, seat := range s.a.Seats {
 		holding := s.in.Engines[seat.Engine].Holds[s.vs.UUID]
-		if !s.up(seat.Engine) || holding.Duty != Serve {
+		if !s.up(seat.Engine) || s.cutOff(seat.Engine) || holding.Duty != Serve {
 			continue
 		}
-		anyLed = anyLed || holding.Led
+		leads := holding.Led && s.reach(seat.Engine).State == Up
+		anyLed = anyLed || leads
 		if seat.State == Serving {
 			up++
-			if holding.Led {
+			if leads {
 				led++
 			}
 		}
@@ -252,7 +253,7 @@ func (s *service) healthy() int {
 
 // grows tells whether an engine is about to serve.
 func (s *service) grows() bool {
-	return slices.ContainsFunc(s.a.Seats, func(seat Seat) bool { return seat.State == Starting && !s.lost(seat.Engine) })
+	return slices.ContainsFunc(s.a.Seats, func(seat Seat) bool { return seat.State == Starting && !s.away(seat.Engine) })
 }
 
 // standby keeps one engine ready where the group has active and standby.
@@ -262,7 +263,7 @@ func (s *service) standby() {
 		if seat.State != Standby {
 			continue
 		}
-		if s.group.HAMode != legacyMode || ready || s.lost(seat.Engine) || !s.mayKeep(seat.Engine) {
+		if s.group.HAMode != legacyMode || ready || s.away(seat.Engine) || !s.mayKeep(seat.Engine) {
 			s.drop(seat, "stands by no more")
 			continue
 		}
@@ -278,7 +279,7 @@ func (s *service) standby() {
 
 // rank puts the primary first: who is it stays it for as long as it serves.
 func (s *service) rank() {
-	serves := func(seat Seat) bool { return seat.State == Serving && !s.lost(seat.Engine) }
+	serves := func(seat Seat) bool { return seat.State == Serving && !s.away(seat.Engine) }
 	if first := slices.IndexFunc(s.a.Seats, serves); first > 0 {
 		s.lead(first)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +53,9 @@ func TestStories(t *testing.T) {
 	}
 }
 
+// router is the one that virtual services with enable_rhi are announced to.
+var router = netip.MustParseAddr("10.0.0.1")
+
 // story is a fleet made of values: what it is told happens, and then is decided upon until nothing changes.
 type story struct {
 	model   *model.Model
@@ -91,6 +95,10 @@ func (s *story) tell(t *testing.T, words []string) string {
 		s.engine(args[0], func(e *Engine) {
 			e.Up, e.Refuses, e.Since = verb != "down", strings.Join(args[1:], " "), s.now
 		})
+	case "cutoff", "reached":
+		for _, name := range args {
+			s.engine(name, func(e *Engine) { e.Sessions = map[netip.Addr]Session{router: {Up: verb == "reached", Since: s.now}} })
+		}
 	case "set":
 		s.set(t, args[0], args[1:])
 	case "deleted":
@@ -126,7 +134,7 @@ func (s *story) define(t *testing.T, what string, args []string) {
 		engine := &model.Engine{Group: last()}
 		engine.Identity, engine.Named, engine.EnableState = identity, named, "SE_STATE_ENABLED"
 		s.model.Engines, last().Engines = append(s.model.Engines, engine), append(last().Engines, engine)
-		s.engines[args[0]] = Engine{Up: true, Since: s.now}
+		s.engines[args[0]] = Engine{Up: true, Since: s.now, Sessions: map[netip.Addr]Session{router: {Up: true, Since: s.now}}}
 	case "service":
 		vs := &model.VirtualService{Group: last()}
 		vs.Identity, vs.Named, vs.Enabled, vs.TrafficEnabled = identity, named, true, true
@@ -146,6 +154,8 @@ func (s *story) set(t *testing.T, name string, settings []string) {
 			group.HAMode = "HA_MODE_" + value
 		case group != nil && field == "algo":
 			group.PlacementAlgorithm = "PLACEMENT_ALGO_" + value
+		case group != nil && field == "bgp_peer_monitor_failover_enabled":
+			group.BGPPeerMonitorFailover = value == "true"
 		case group != nil && field == "vs_host_redundancy":
 			group.VSHostRedundancy = value == "true"
 		case group != nil:
@@ -165,6 +175,11 @@ func (s *story) set(t *testing.T, name string, settings []string) {
 			s.engine(name, func(e *Engine) { e.Host = value })
 		case engine != nil && field == "cpu":
 			s.engine(name, func(e *Engine) { e.CPUPercent = float64(number) })
+		case vs != nil && field == "enable_rhi":
+			vs.EnableRHI, vs.Addresses = value == "true", []netip.Addr{netip.MustParseAddr("192.0.2.1")}
+			vs.VrfContext = &schema.VrfContext{BGP: &schema.BGPProfile{Peers: []schema.BGPPeer{{
+				PeerIP: &schema.IPAddr{Addr: router.String(), Type: "V4"}, AdvertiseVip: true,
+			}}}}
 		case vs != nil && field == "enabled":
 			vs.Enabled = value == "true"
 		default:

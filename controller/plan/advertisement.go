@@ -30,15 +30,15 @@ func advertisement(subject subject, vs *model.VirtualService, report *report) *e
 	compiled := &enginev1.Advertisement{
 		Uuid:               AdvertisementUUID(vs.UUID),
 		VirtualServiceUuid: vs.UUID,
-		PeerLabels:         said.labels,
+		PeerLabels:         vs.PeerLabels(),
 		LocalPreference:    cmp.Or(said.localPreference, profile.LocalPreference),
 		AsPathPrepend:      cmp.Or(said.asPathPrepend, profile.ASPathPrepend),
 		WhileDown:          vs.AdvertiseDownVS,
 	}
 	for _, address := range vs.Addresses {
 		compiled.Routes = append(compiled.Routes, &enginev1.Route{Address: address.String(), Communities: communitiesOf(profile, address)})
-		if !anyPeer(profile, address, said.labels) {
-			report.warn(subject, "enable_rhi", "no peer of vrfcontext %s is there for %s%s: it is not advertised", vs.VrfContext.Name, address, labelled(said.labels))
+		if len(vs.RoutersOf(address)) == 0 {
+			report.warn(subject, "enable_rhi", "no peer of vrfcontext %s is there for %s%s: it is not advertised", vs.VrfContext.Name, address, labelled(vs.PeerLabels()))
 		}
 	}
 	return &enginev1.Resource{Uuid: compiled.GetUuid(), Body: &enginev1.Resource_Advertisement{Advertisement: compiled}}
@@ -57,20 +57,16 @@ func located(advertisement *enginev1.Resource, assignment place.Assignment) *eng
 	return made
 }
 
-// advertised are the settings that a virtual service and its VsVip both have; the VsVip's count where it says something.
+// advertised are settings that a virtual service and its VsVip both have; the VsVip's count where it says something.
 type advertised struct {
-	labels                         []string
 	localPreference, asPathPrepend uint32
 }
 
 func vipSettings(vs *model.VirtualService) advertised {
-	own := advertised{vs.BGPPeerLabels, vs.BGPLocalPreference, vs.BGPASPathPrepend}
+	own := advertised{vs.BGPLocalPreference, vs.BGPASPathPrepend}
 	shared := vs.SharedVip
 	if shared == nil {
 		return own
-	}
-	if len(shared.BGPPeerLabels) > 0 {
-		own.labels = shared.BGPPeerLabels
 	}
 	own.localPreference = cmp.Or(shared.BGPLocalPreference, own.localPreference)
 	own.asPathPrepend = cmp.Or(shared.BGPASPathPrepend, own.asPathPrepend)
@@ -94,17 +90,6 @@ func communitiesOf(profile *schema.BGPProfile, address netip.Addr) []uint32 {
 		}
 	}
 	return communities
-}
-
-func anyPeer(profile *schema.BGPProfile, address netip.Addr, labels []string) bool {
-	return slices.ContainsFunc(profile.Peers, func(peer schema.BGPPeer) bool {
-		at := peer.PeerIP
-		if address.Is6() {
-			at = peer.PeerIP6
-		}
-		meant := len(labels) == 0 || slices.Contains(labels, peer.Label)
-		return at != nil && meant && peer.AdvertiseVip && !peer.Shutdown && !profile.Shutdown
-	})
 }
 
 func labelled(labels []string) string {

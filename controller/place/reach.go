@@ -1,0 +1,107 @@
+package place
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// steadyAfter is how long an engine must have had its session with a router before it takes over from one that has none.
+// After a restart of the router engines get theirs back one by one, each when it tries again: nothing moves meanwhile.
+const steadyAfter = 20 * time.Second
+
+// Session is what an engine has said of the BGP session that it shall have with a router.
+type Session struct {
+	Up    bool
+	Since time.Time // of Up; not before the controller began
+}
+
+// Reach tells whether routers can know the way to a virtual service on an engine.
+type Reach struct {
+	State ReachState
+	Since time.Time  // of Up and Down
+	Cut   netip.Addr // of Down: a router that there is no session with
+}
+
+// ReachState is how far the sessions have come.
+type ReachState int
+
+const (
+	Unknown ReachState = iota // the engine has not said of any session that it tries
+	Up                        // each address is told to a router, or is for none
+	Down                      // an address can be told to nobody
+)
+
+// ReachOf looks at the sessions of an engine, by the router's address.
+func ReachOf(vs *model.VirtualService, sessions map[netip.Addr]Session) Reach {
+	reach := Reach{State: Up}
+	for _, address := range vs.Addresses {
+		routers := vs.RoutersOf(address)
+		if len(routers) == 0 {
+			continue
+		}
+		if of := reachOf(routers, sessions); of.State != Up {
+			return of
+		} else if of.Since.After(reach.Since) {
+			reach.Since = of.Since
+		}
+	}
+	return reach
+}
+
+// reachOf one address: any router will do. It is up since the first session is, and down since the last one is.
+func reachOf(routers []netip.Addr, sessions map[netip.Addr]Session) Reach {
+	var reach Reach
+	for _, router := range routers {
+		session, said := sessions[router]
+		switch {
+		case !said:
+		case session.Up && (reach.State != Up || session.Since.Before(reach.Since)):
+			reach = Reach{State: Up, Since: session.Since}
+		case !session.Up && (reach.State == Unknown || reach.State == Down && session.Since.After(reach.Since)):
+			reach = Reach{State: Down, Since: session.Since, Cut: router}
+		}
+	}
+	return reach
+}
+
+func (s *service) reach(engine string) Reach { return ReachOf(s.vs, s.in.Engines[engine].Sessions) }
+
+// away tells whether others shall do what an engine was to do: it is lost, or it is cut off from its routers.
+func (s *service) away(engine string) bool { return s.lost(engine) || s.cutOff(engine) }
+
+// cutOff tells whether clients have not found their way to an engine for a while, and would to another. Where they find
+// it to none, the routers are to blame, and nothing moves.
+func (s *service) cutOff(engine string) bool {
+	reach := s.reach(engine)
+	if !s.group.BGPPeerMonitorFailover || reach.State != Down || !s.in.Engines[engine].Up || !s.anotherIsReached() {
+		return false
+	}
+	end := reach.Since.Add(patience(s.engines[engine]))
+	s.again(end)
+	return !end.After(s.in.Now)
+}
+
+func (s *service) anotherIsReached() bool {
+	for _, engine := range s.group.Engines {
+		reach := s.reach(engine.UUID)
+		if !s.up(engine.UUID) || reach.State != Up {
+			continue
+		}
+		steady := reach.Since.Add(steadyAfter)
+		if !steady.After(s.in.Now) {
+			return true
+		}
+		s.again(steady)
+	}
+	return false
+}
+
+// unreached ranks engines to which the routers know the way before those to which they may come to know it.
+func (s *service) unreached(engine *model.Engine) int {
+	if s.reach(engine.UUID).State == Up {
+		return 0
+	}
+	return 1
+}
