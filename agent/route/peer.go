@@ -111,7 +111,7 @@ func sourceTowards(address netip.Addr) netip.Addr {
 	return socket.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
 }
 
-// neighbour is a peer as GoBGP takes it.
+// neighbour is a peer as GoBGP takes it, without BFD.
 func neighbour(address netip.Addr, peer *session, port uint16) *api.Peer {
 	config := peer.config
 	made := &api.Peer{
@@ -132,13 +132,14 @@ func neighbour(address netip.Addr, peer *session, port uint16) *api.Peer {
 	if hops := config.GetMultihopTtl(); hops > 1 && config.GetRemoteAs() != config.GetLocalAs() {
 		made.EbgpMultihop = &api.EbgpMultihop{Enabled: true, MultihopTtl: hops}
 	}
-	if timers := config.GetBfd(); timers != nil {
-		made.Bfd = &api.BfdPeerConfig{
-			Enabled: true, DesiredMinimumTxInterval: timers.GetMinTxMs() * perMillisecond,
-			RequiredMinimumReceive: timers.GetMinRxMs() * perMillisecond, DetectionMultiplier: timers.GetMultiplier(),
-		}
-	}
 	return made
+}
+
+func bfdOf(timers *enginev1.BfdTimers) *api.BfdPeerConfig {
+	return &api.BfdPeerConfig{
+		Enabled: true, DesiredMinimumTxInterval: timers.GetMinTxMs() * perMillisecond,
+		RequiredMinimumReceive: timers.GetMinRxMs() * perMillisecond, DetectionMultiplier: timers.GetMultiplier(),
+	}
 }
 
 // familyOf: a session carries the routes of its own family.

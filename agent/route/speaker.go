@@ -19,6 +19,9 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
+// watchAfter is how long a session stands before BFD watches it: until the router, too, is done with the one before.
+const watchAfter = 500 * time.Millisecond
+
 // speaker is the Announcer over BGP: GoBGP in this process, which dials its peers and listens nowhere but for BFD. Each
 // peer hears only what a policy of its own lets through, and nothing that a peer says is taken. It is for one
 // goroutine.
@@ -39,12 +42,13 @@ type speaker struct {
 
 // session is a peer as it is configured, and what the operator reads of it.
 type session struct {
-	config *enginev1.BgpPeer
-	local  netip.Addr // the address of this engine in the peer's subnet; invalid: the kernel chooses
-	mute   string     // why the peer cannot be spoken to at all; empty: it can
-	up     bool
-	since  time.Time // of up
-	count  uint32    // how often it was
+	config  *enginev1.BgpPeer
+	local   netip.Addr // the address of this engine in the peer's subnet; invalid: the kernel chooses
+	mute    string     // why the peer cannot be spoken to at all; empty: it can
+	up      bool
+	since   time.Time // of up
+	count   uint32    // how often it was
+	watched bool      // by BFD
 }
 
 func newSpeaker(engineUUID func() string, changed func(), log *slog.Logger) *speaker {
@@ -76,6 +80,8 @@ func (s *speaker) configure(router *enginev1.BgpRouter, vips []netip.Addr) error
 			failed = errors.Join(failed, s.remove(address))
 		case s.isSpent(address, peer):
 			failed = errors.Join(failed, s.renew(address, peer))
+		case peer.up && !peer.watched && peer.config.GetBfd() != nil && time.Since(peer.since) >= watchAfter:
+			failed = errors.Join(failed, s.watchOver(address, peer))
 		}
 	}
 	for _, address := range slices.SortedFunc(maps.Keys(wanted), netip.Addr.Compare) {
@@ -88,6 +94,19 @@ func (s *speaker) configure(router *enginev1.BgpRouter, vips []netip.Addr) error
 
 func (n *session) same(other *session) bool {
 	return n.local == other.local && proto.Equal(n.config, other.config)
+}
+
+// watchOver has BFD watch a session that stands. A router begins BFD anew with each session, and the library takes up what
+// it hears first: were that the router's BFD of the session before, it would hear nothing of the new one, miss it, and end
+// the new session for it, again and again.
+func (s *speaker) watchOver(address netip.Addr, peer *session) error {
+	watched := neighbour(address, peer, s.port)
+	watched.Bfd = bfdOf(peer.config.GetBfd())
+	if _, err := s.bgp.UpdatePeer(context.Background(), &api.UpdatePeerRequest{Peer: watched}); err != nil {
+		return fmt.Errorf("BFD with %s: %w", address, err)
+	}
+	peer.watched = true
+	return nil
 }
 
 // isSpent tells whether a session has ended that BFD watched. The library's BFD may ask for a reset after the end, which

@@ -197,6 +197,26 @@ func TestSpeaksFromNoAddressThatOtherEnginesHaveToo(t *testing.T) {
 	}
 }
 
+func TestBFDWatchesASessionThatStandsAndDoesNotDisturbIt(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	s := newStage(t, r.port)
+	peer := peerAt(r.address, 65000, 65000)
+	peer.Bfd = &enginev1.BfdTimers{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
+	must(t, s.configure(routerWith(65000, peer), nil))
+	s.untilState(t, "127.0.0.2", established)
+	session := s.peers[r.address]
+	session.since = session.since.Add(-watchAfter)
+	must(t, s.configure(routerWith(65000, peer), nil))
+	if !session.watched || s.peers[r.address] != session {
+		t.Errorf("not watched: %+v", s.peers[r.address])
+	}
+	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
+	r.hears(t, "3.3.3.3/32")
+	if state := s.untilState(t, "127.0.0.2", established); state.GetEstablishedCount() != 1 || state.GetBfd() != enginev1.BfdState_BFD_STATE_DOWN {
+		t.Errorf("watched by a router without BFD: %v", state)
+	}
+}
+
 func TestSaysWhyASessionIsNotThere(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	s := newStage(t, r.port)

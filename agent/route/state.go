@@ -80,6 +80,9 @@ func (s *speaker) states() []*enginev1.PeerState {
 			Address: address.String(), Label: peer.config.GetLabel(), LocalAs: peer.config.GetLocalAs(),
 			RemoteAs: peer.config.GetRemoteAs(), State: enginev1.BgpState_BGP_STATE_IDLE, Reason: peer.mute,
 		}
+		if peer.config.GetBfd() != nil {
+			all[address].Bfd = enginev1.BfdState_BFD_STATE_DOWN
+		}
 	}
 	err := s.bgp.ListPeer(context.Background(), &api.ListPeerRequest{}, func(found *api.Peer) {
 		if address, err := netip.ParseAddr(found.GetConf().GetNeighborAddress()); err == nil && all[address] != nil {
