@@ -3,6 +3,8 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -60,7 +62,7 @@ func (f *fabric) happened(id string) bool {
 	var logs struct {
 		Results []map[string]any `json:"results"`
 	}
-	f.must(f.controller.Session.Get(f.ctx, "analytics/logs?type=2&virtualservice=web&event_id="+id, &logs))
+	f.must(f.controller.Session.Get(f.ctx, "analytics/logs?type=2&event_id="+id, &logs))
 	return len(logs.Results) > 0
 }
 
@@ -95,6 +97,73 @@ func TestVirtualServiceScalesFromOneEngineToThreeAndBackUnderLoad(t *testing.T) 
 		t.Errorf("while it scaled: %+v, %v", meanwhile, failed)
 	}
 	t.Logf("%d requests while it scaled, %d failed", meanwhile.Requests, meanwhile.ErrorTotal)
+}
+
+func TestVirtualServiceMovesToAnotherEngineWhenItsOwnIsCutOffFromTheRouter(t *testing.T) {
+	f := setUpFabric(t, 3, func(*topology.Topology) {})
+	f.change("serviceenginegroup", "Default-Group", func(group client.Object) { group["bgp_peer_monitor_failover_enabled"] = true })
+	f.narrow()
+	f.untilWatched(3)
+	was := fmt.Sprint(f.seats()[0]["name"])
+	f.must(f.router.Cut(was))
+	f.eventually("the engine's state tells of it", func() error {
+		if said := fmt.Sprint(f.seats()[0]); !strings.Contains(said, "OPER_DOWN") || !strings.Contains(said, "no BGP session with") {
+			return errors.New(said)
+		}
+		return nil
+	})
+	f.eventually("another engine serves", func() error {
+		if seats := f.seats(); len(seats) != 1 || seats[0]["name"] == was || seats[0]["advertised"] != true {
+			return errors.New(fmt.Sprint(seats))
+		}
+		return nil
+	})
+	now := fmt.Sprint(f.seats()[0]["name"])
+	f.untilHops(now)
+	if counts := f.spread(clearURL, 50); counts[now] != 50 {
+		t.Errorf("after the move: %v", counts)
+	}
+	f.must(f.router.Connect(was))
+	f.untilWatched(3)
+	f.untilHops(now)
+	if seats := f.seats(); len(seats) != 1 || seats[0]["name"] != now {
+		t.Errorf("it moved again when %s came back: %v", was, seats)
+	}
+	for _, id := range []string{"SE_BGP_PEER_STATE_CHANGE", "VS_REMOVED_SE"} {
+		if !f.happened(id) {
+			t.Errorf("no event tells of %s", id)
+		}
+	}
+}
+
+// A router that restarts is nobody's fault: what is where stays there.
+func TestNothingMovesWhenAllEnginesAreCutOffFromTheRouter(t *testing.T) {
+	f := setUpFabric(t, 2, func(*topology.Topology) {})
+	f.change("serviceenginegroup", "Default-Group", func(group client.Object) {
+		group["bgp_peer_monitor_failover_enabled"], group["aggressive_failure_detection"] = true, true
+	})
+	f.narrow()
+	f.untilWatched(2)
+	was := fmt.Sprint(f.seats()[0]["name"])
+	for _, engine := range f.engineNames(2) {
+		f.must(f.router.Cut(engine))
+	}
+	f.eventually("nobody serves", func() error {
+		status := fmt.Sprint(f.runtime("virtualservice", "web")["oper_status"])
+		if !strings.Contains(status, "OPER_DOWN") {
+			return errors.New(status)
+		}
+		return nil
+	})
+	for _, engine := range slices.Backward(f.engineNames(2)) {
+		f.must(f.router.Connect(engine))
+	}
+	f.untilWatched(2)
+	f.untilHops(was)
+	f.spread(clearURL, 50)
+	if seats := f.seats(); len(seats) != 1 || seats[0]["name"] != was {
+		t.Errorf("%s served, and now %v", was, seats)
+	}
 }
 
 func TestDisabledEngineGivesAwayWhatItServesAndAnotherTakesItOver(t *testing.T) {
