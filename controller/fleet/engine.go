@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"time"
 
@@ -30,6 +31,7 @@ type engine struct {
 
 	wanted   *enginev1.Plan
 	due      map[string]uint64 // resource uuid → revision in which it last changed
+	turned   map[string]uint64 // virtual service uuid → revision in which its duty last changed
 	held     *enginev1.Plan    // the last that it applied
 	duties   map[string]*duty  // by uuid of the virtual services in held
 	warnings []*dataplanev1.Finding
@@ -64,7 +66,7 @@ type serverKey struct{ pool, server string }
 func newEngine(now time.Time) *engine {
 	return &engine{
 		since: now, reason: "has not connected yet",
-		due: map[string]uint64{}, duties: map[string]*duty{}, verdicts: map[serverKey]*enginev1.ServerVerdict{},
+		due: map[string]uint64{}, turned: map[string]uint64{}, duties: map[string]*duty{}, verdicts: map[serverKey]*enginev1.ServerVerdict{},
 		status: &enginev1.Status{},
 	}
 }
@@ -81,7 +83,29 @@ func (e *engine) expect(wanted *enginev1.Plan) {
 	for _, uuid := range delta.GetRemoved() {
 		delete(e.due, uuid)
 	}
+	e.turn(wanted)
 	e.wanted, e.refusal = wanted, nil
+}
+
+// turn notes for which virtual services the engine shall do something else than before.
+func (e *engine) turn(wanted *enginev1.Plan) {
+	before, after := dutiesIn(e.wanted), dutiesIn(wanted)
+	for uuid, duty := range after {
+		if was, had := before[uuid]; !had || was != duty {
+			e.turned[uuid] = wanted.GetRevision()
+		}
+	}
+	maps.DeleteFunc(e.turned, func(uuid string, _ uint64) bool { _, has := after[uuid]; return !has })
+}
+
+func dutiesIn(plan *enginev1.Plan) map[string]dataplanev1.Duty {
+	duties := map[string]dataplanev1.Duty{}
+	for _, resource := range plan.GetResources() {
+		if service := resource.GetVirtualService(); service != nil {
+			duties[service.GetUuid()] = service.GetDuty()
+		}
+	}
+	return duties
 }
 
 func (e *engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) {

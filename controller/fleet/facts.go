@@ -59,7 +59,8 @@ func (e *engine) facts() place.Engine {
 	for uuid, held := range e.duties {
 		facts.Holds[uuid] = place.Holding{
 			Due: e.due[uuid] != 0, Current: e.hasApplied(uuid), Duty: held.Duty, Since: held.since, Idle: held.idle >= idleSamples,
-			Led: !held.advertised || e.announces(uuid),
+			Turning: e.held.GetRevision() < e.turned[uuid],
+			Led:     !held.advertised || e.announces(uuid),
 		}
 	}
 	for uuid := range e.due {

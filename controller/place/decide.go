@@ -56,6 +56,7 @@ type Holding struct {
 	Current bool      // and as it is in there, the engine has it
 	Duty    Duty      // by the Plan that it acknowledged last
 	Since   time.Time // of Duty
+	Turning bool      // a Plan with another duty may be on its way
 	Idle    bool      // no client has been connected for a while
 	Led     bool      // it announces the routes that lead clients there, or needs none
 }

@@ -135,6 +135,9 @@ func (s *service) present() []Seat {
 func (s *service) fill() {
 	cause, wanted := s.growth(), s.wanted()
 	for len(s.present()) < wanted {
+		if s.keep() {
+			continue
+		}
 		engine, why := s.chooseNext(wanted - len(s.present()))
 		if engine == nil {
 			s.out.Unplaced = append(s.out.Unplaced, Unplaced{
@@ -175,6 +178,18 @@ func (s *service) stopWaiting() {
 	s.a.Fresh = time.Time{}
 	s.a.Requested = s.wanted() - 1
 	s.event("VS_SCALEOUT_FAILED", "", "no engine with nothing on it came within %d s", s.group.ScaleoutTimeoutS)
+}
+
+// keep has one stay that was to go and serves yet, unless its engine may not.
+func (s *service) keep() bool {
+	for _, seat := range s.a.Seats {
+		unneeded := seat.State == Leaving && (seat.Cause == ScaleIn || seat.Cause == Failover)
+		if unneeded && s.up(seat.Engine) && !s.away(seat.Engine) && s.mayKeep(seat.Engine) {
+			s.become(seat.Engine, Serving, seat.Cause)
+			return true
+		}
+	}
+	return false
 }
 
 // growth is why seats come now.
@@ -233,7 +248,7 @@ func (s *service) healthy() int {
 	up, led, anyLed := 0, 0, false
 	for _, seat := range s.a.Seats {
 		holding := s.in.Engines[seat.Engine].Holds[s.vs.UUID]
-		if !s.up(seat.Engine) || s.cutOff(seat.Engine) || holding.Duty != Serve {
+		if !s.up(seat.Engine) || s.cutOff(seat.Engine) || holding.Duty != Serve || holding.Turning {
 			continue
 		}
 		leads := holding.Led && s.reach(seat.Engine).State == Up
