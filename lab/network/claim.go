@@ -33,6 +33,9 @@ func Create(name string) (*Network, error) {
 	if err := sweep(); err != nil {
 		return nil, err
 	}
+	if err := shareNames(); err != nil {
+		return nil, err
+	}
 	n := &Network{Name: name}
 	if err := os.Mkdir(n.Dir(), 0o711); errors.Is(err, fs.ErrExist) {
 		return nil, n.taken()

@@ -24,6 +24,23 @@ type Namespace struct {
 // namesDir is where `ip netns` looks too: `ip netns exec weirlab.seed.router ip route` works.
 const namesDir = "/run/netns"
 
+// shareNames makes the directory of names a mount of its own, as the first `ip netns add` on a machine does: were that to
+// come later, our names would lie below its mount, where nobody can remove them.
+func shareNames() error {
+	if err := os.MkdirAll(namesDir, 0o755); err != nil {
+		return err
+	}
+	share := func() error { return unix.Mount("", namesDir, "none", unix.MS_SHARED|unix.MS_REC, "") }
+	err := share()
+	if errors.Is(err, unix.EINVAL) { // it is none yet
+		err = errors.Join(unix.Mount(namesDir, namesDir, "none", unix.MS_BIND|unix.MS_REC, ""), share())
+	}
+	if err != nil {
+		return fmt.Errorf("mount %s: %w", namesDir, err)
+	}
+	return nil
+}
+
 // make gives the namespace its kernel object and its name.
 func (s *Namespace) make() error {
 	return awayFromHome(func() error {

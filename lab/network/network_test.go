@@ -56,6 +56,19 @@ func build(t *testing.T, name string) (*Network, topology.Topology) {
 	return n, top
 }
 
+func TestNamespacesOfOthersAreNotInTheWay(t *testing.T) {
+	n, _ := build(t, "neighbour")
+	other := "other-" + n.Name
+	for _, verb := range []string{"add", "del"} {
+		if out, err := exec.Command("ip", "netns", verb, other).CombinedOutput(); err != nil {
+			t.Fatalf("ip netns %s: %v: %s", verb, err, out)
+		}
+	}
+	if err := n.Remove(); err != nil {
+		t.Error(err)
+	}
+}
+
 func (n *Network) must(t *testing.T, node string) *Namespace {
 	t.Helper()
 	space, err := n.Namespace(node)
