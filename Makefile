@@ -20,11 +20,11 @@ BENCH_PACKAGES := nginx-light libnginx-mod-stream haproxy python3-venv strace
 help: ## this list
 	@printf 'Weir. Try: make demo\n\n'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nSet ONCE=1 (stop after the load), JSON=1 (one JSON object last), LAB=0 (at loopback, as root too) for demo; SEED=n COUNT=n for sim; TARGET=name SECONDS=n for fuzz.\n'
+	@printf '\nSet ONCE=1 (stop after the load), JSON=1 (one JSON object last), PICTURE=file.svg, LAB=0 (at loopback, as root too) for demo; SEED=n COUNT=n for sim; TARGET=name SECONDS=n for fuzz.\n'
 
 .PHONY: demo
 demo: packages-demo build ## build, then serve the seed's HTTPS virtual service and load it; as root in a network of its own, with engines that come and go
-	@exec $(BIN)/weir demo $(if $(filter 0,$(LAB)),--loopback) $(if $(ONCE),--once) $(if $(JSON),--json)
+	@exec $(BIN)/weir demo $(if $(filter 0,$(LAB)),--loopback) $(if $(ONCE),--once) $(if $(JSON),--json) $(if $(PICTURE),--picture $(PICTURE))
 
 .PHONY: test
 test: packages-test build ## set up and run every test

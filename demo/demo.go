@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/network"
 	"github.com/weir-lb/weir/lab/teller"
@@ -20,9 +21,10 @@ import (
 
 // Options say how a demo runs.
 type Options struct {
-	Loopback bool // also for root
-	Once     bool // end after the load instead of serving until ctx ends
-	JSON     bool // figures as one JSON object, last on Out; everything else goes to Progress
+	Loopback bool   // also for root
+	Once     bool   // end after the load instead of serving until ctx ends
+	Picture  string // file for a picture of the engines that come and go; empty: none
+	JSON     bool   // figures as one JSON object, last on Out; everything else goes to Progress
 	Out      io.Writer
 	// Progress is where the steps are told; Live when it is a terminal, where a line can be told again.
 	Progress io.Writer
@@ -64,7 +66,7 @@ func (s *stage) act(ctx context.Context, options Options) error {
 		return err
 	}
 	if s.site != nil {
-		if f.Scale, err = s.scale(ctx); err != nil {
+		if err := s.showScale(ctx, options, &f); err != nil {
 			return err
 		}
 	}
@@ -79,6 +81,15 @@ func (s *stage) act(ctx context.Context, options Options) error {
 		<-ctx.Done()
 	}
 	return nil
+}
+
+// showScale has engines come and go, and draws that where a picture is wanted.
+func (s *stage) showScale(ctx context.Context, options Options, f *figures) (err error) {
+	var story draw.Story
+	if f.Scale, story, err = s.scale(ctx); err != nil || options.Picture == "" {
+		return err
+	}
+	return os.WriteFile(options.Picture, []byte(story.SVG()), 0o644)
 }
 
 const serversCount = 3

@@ -50,7 +50,7 @@ func (s *stage) try(password string) string {
 func spreads(phases []phase) string {
 	var text strings.Builder
 	for _, p := range phases {
-		fmt.Fprintf(&text, "\n  With %d engines: %d requests, %d failed%s\n%s", p.Engines, p.Requests, p.Errors, causes(p.errorsBy), shares(p.PerEngine))
+		fmt.Fprintf(&text, "\n  Engines: %d; %d requests, %d failed%s\n%s", p.Engines, p.Requests, p.Errors, p.errorsBy, shares(p.PerEngine))
 	}
 	return text.String()
 }

@@ -36,8 +36,8 @@ func TestSaysWhatFellShort(t *testing.T) {
 		{func(f *figures) { delete(f.PerServer, "127.0.0.1:1") }, []string{"2 of 3 servers answered"}},
 		{func(f *figures) {
 			f.Scale = []phase{{Engines: 2, Requests: 9, PerEngine: map[string]int64{"engine-1": 4, "engine-2": 5}},
-				{Engines: 4, Requests: 90, Errors: 1, errorsBy: map[string]int64{"reset": 1}, PerEngine: map[string]int64{"engine-1": 9}}}
-		}, []string{"1 requests failed while 4 engines were to serve: map[reset:1]", "1 engines answered where 4 were to serve"}},
+				{Engines: 4, Requests: 90, Errors: 1, errorsBy: ": reset 1", PerEngine: map[string]int64{"engine-1": 9}}}
+		}, []string{"1 requests failed while 4 engines were to serve: reset 1", "1 engines answered where 4 were to serve"}},
 		{func(f *figures) { f.resumed = 1 }, []string{"1 sessions were resumed: not every handshake was a full one"}},
 	} {
 		f := good()
@@ -69,7 +69,7 @@ func TestNamesTheCausesOfErrors(t *testing.T) {
 
 func TestDrawsHowEachPhaseSpread(t *testing.T) {
 	got := spreads([]phase{{Engines: 2, Requests: 40, PerEngine: map[string]int64{"engine-1": 10, "engine-2": 10}}})
-	want := "\n  With 2 engines: 40 requests, 0 failed\n" +
+	want := "\n  Engines: 2; 40 requests, 0 failed\n" +
 		"  engine-1                 10   50.0 %  ████████████████████\n" +
 		"  engine-2                 10   50.0 %  ████████████████████\n"
 	if got != want {

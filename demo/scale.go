@@ -1,15 +1,16 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/weir-lb/weir/bench/clients"
+	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/client"
-	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/topology"
 )
 
@@ -19,74 +20,98 @@ var scaleSteps = []int{1, 4, 2}
 func enginesMost() int { return slices.Max(scaleSteps) }
 
 const (
-	// A load that leaves the machine room: what it is to show is that nothing fails while engines come and go.
-	scaleRate        = 200
-	scaleConnections = 16
-	changeSeconds    = 5 // of load while the number of engines changes
-	shareSeconds     = 3 // of load after that, to see how it spreads
-	scaleTimeout     = 20 * time.Second
-	scaleoutVerb     = "scaleout"
-	scaleinVerb      = "scalein"
+	// What each client does; it leaves the machine room: what it is to show is that nothing fails while engines come and go.
+	newConnections, newPerSecond             = 16, 100
+	keptConnections, keptEach, keptPerSecond = 16, 10, 50 // a connection carries ten requests, in about three seconds
+
+	phaseSpan    = 8 * time.Second
+	shareSpan    = 4 * time.Second // the last of a phase: by then, connections of the phase before are over
+	scaleTimeout = 20 * time.Second
+	scaleoutVerb = "scaleout"
+	scaleinVerb  = "scalein"
 )
 
-// phase is what the load saw while the virtual service went to a number of engines, and was there.
+// phase is what the clients saw while the virtual service went to a number of engines, and was there.
 type phase struct {
 	Engines   int              `json:"engines"`
 	Requests  int64            `json:"requests"`
 	Errors    int64            `json:"errors"`
 	PerEngine map[string]int64 `json:"per_engine"` // once they were so many
 
-	errorsBy map[string]int64
+	begun, ended time.Time
+	errorsBy     string
 }
 
-// scale takes the virtual service to more engines and to fewer, under load.
-func (s *stage) scale(ctx context.Context) ([]phase, error) {
-	var phases []phase
+// scale takes the virtual service to more engines and to fewer, under load, and says what the clients saw.
+func (s *stage) scale(ctx context.Context) ([]phase, draw.Story, error) {
+	crowd, err := clients.Begin(ctx, s.site, s.steadily()...)
+	if err != nil {
+		return nil, draw.Story{}, err
+	}
+	phases, failed := s.phases(ctx)
+	seen, err := crowd.End()
+	if failed != nil || err != nil {
+		return phases, draw.Story{}, cmp.Or(failed, err)
+	}
+	story := draw.Story{Title: "Requests answered each second while the virtual service goes to 4 engines and to 2, by engine", Seconds: seen.Seconds}
+	for i := range phases {
+		phases[i].read(&seen)
+		story.Marks = append(story.Marks, seen.Mark(phases[i].begun, fmt.Sprintf("scale to %d", phases[i].Engines)))
+	}
+	story.Marks = story.Marks[1:] // it begins on one engine
+	return phases, story, nil
+}
+
+// steadily is what the clients do meanwhile.
+func (s *stage) steadily() (loads []clients.Load) {
+	for number := range s.site.Topology.Clients.Count {
+		loads = append(loads,
+			clients.Load{Client: number + 1, Over: clients.Afresh, Flags: clients.Rate(newConnections, 1, newPerSecond)},
+			clients.Load{Client: number + 1, Over: clients.Kept, Flags: clients.Rate(keptConnections, keptEach, keptPerSecond)})
+	}
+	for i := range loads {
+		loads[i].Flags = append(loads[i].Flags, "--url", s.service.url(), "--tls", "1.2", "--cipher", loadCipher)
+	}
+	return loads
+}
+
+func (s *stage) phases(ctx context.Context) (phases []phase, err error) {
 	for _, engines := range scaleSteps {
 		s.told.Begin(fmt.Sprintf("serve with %d of %d engines, under load", engines, enginesMost()))
-		p, err := s.phase(ctx, engines)
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		if err != nil {
+		p := phase{Engines: engines, begun: time.Now()}
+		if err := s.scaleTo(ctx, engines); err != nil {
 			return phases, s.told.Failed(err)
 		}
-		s.told.Done(fmt.Sprintf("%d requests, %d failed", p.Requests, p.Errors))
+		took := time.Since(p.begun)
+		if err := s.watchFor(ctx, phaseSpan-took); err != nil {
+			return phases, s.told.Failed(err)
+		}
+		p.ended = time.Now()
+		s.told.Done(fmt.Sprintf("the router sends to %d of them after %.1f s", engines, took.Seconds()))
 		phases = append(phases, p)
 	}
 	return phases, nil
 }
 
-func (s *stage) phase(ctx context.Context, engines int) (phase, error) {
-	changed := make(chan error, 1)
-	during, err := s.client.LoadBetween(ctx, func() { go func() { changed <- s.scaleTo(ctx, engines) }() }, func() {}, s.scaleLoad(changeSeconds)...)
-	if err != nil {
-		return phase{}, err
-	}
-	if err := <-changed; err != nil {
-		return phase{}, err
-	}
-	after, err := s.client.Load(ctx, s.scaleLoad(shareSeconds)...)
-	if err != nil {
-		return phase{}, err
-	}
-	p := phase{Engines: engines, Requests: during.Requests + after.Requests, Errors: during.ErrorTotal + after.ErrorTotal,
-		PerEngine: map[string]int64{}, errorsBy: map[string]int64{}}
-	for _, load := range []lab.LoadReport{during, after} {
-		for cause, count := range load.Errors {
-			p.errorsBy[cause] += count
-		}
-	}
-	for address, count := range after.PerValue {
-		p.PerEngine[s.engineAt(address)] = count
-	}
-	return p, nil
+// watchFor tells each second how many requests were answered.
+func (s *stage) watchFor(ctx context.Context, span time.Duration) error {
+	watching, stop := context.WithTimeout(ctx, span)
+	defer stop()
+	s.watchRequests(watching)
+	<-watching.Done()
+	return ctx.Err()
 }
 
-func (s *stage) scaleLoad(seconds int) []string {
-	return []string{"--url", s.service.url(), "--tls", "1.2", "--cipher", loadCipher, "--rate", strconv.Itoa(scaleRate),
-		"--connections", strconv.Itoa(scaleConnections), "--requests-per-connection", "1", "--drain",
-		"--duration", fmt.Sprintf("%ds", seconds), "--server-header", lab.AskedBy}
+// read takes the phase's part of what the clients saw.
+func (p *phase) read(seen *clients.Seen) {
+	p.PerEngine = seen.PerEngine(p.ended.Add(-shareSpan), p.ended)
+	for _, count := range seen.PerEngine(p.begun, p.ended) {
+		p.Requests += count
+	}
+	failures := slices.DeleteFunc(slices.Clone(seen.Failures), func(f clients.Failure) bool {
+		return f.Failed.Before(p.begun) || !f.Failed.Before(p.ended)
+	})
+	p.Errors, p.errorsBy = int64(len(failures)), clients.Causes(failures)
 }
 
 // scaleTo orders one engine more or fewer at a time, and waits each time until the router has heard of it.
@@ -117,32 +142,17 @@ func (s *stage) announcing() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	hops, err := router.NextHops(netip.PrefixFrom(netip.MustParseAddr(s.service.address), 32))
+	hops, err := router.NextHops(s.service.route())
 	return len(hops), err
 }
 
 func (s *stage) untilAnnouncing(ctx context.Context, engines int) error {
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		now, err := s.announcing()
-		if err != nil || now == engines {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the router sends to %d engines and not to %d: %w", now, engines, ctx.Err())
-		case <-poll.C:
-		}
+	router, err := s.site.Network.Namespace(topology.RouterName)
+	if err != nil {
+		return err
 	}
+	return router.UntilHopCount(ctx, s.service.route(), engines)
 }
 
-// engineAt is the name of the engine that has an address.
-func (s *stage) engineAt(address string) string {
-	for _, node := range s.site.Topology.EngineNodes() {
-		if node.Address().String() == address {
-			return node.Name
-		}
-	}
-	return address
-}
+// route is what the router knows of it.
+func (s service) route() netip.Prefix { return netip.PrefixFrom(netip.MustParseAddr(s.address), 32) }

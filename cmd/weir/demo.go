@@ -33,6 +33,7 @@ Needs nginx, for root also frr, and weir-dataplane and weir-load beside weir.`,
 	}
 	command.Flags().BoolVar(&options.Loopback, "loopback", false, "stay on the loopback interface, with one engine, as root too")
 	command.Flags().BoolVar(&options.Once, "once", false, "end after the load; exit 1 if anything fell short")
+	command.Flags().StringVar(&options.Picture, "picture", "", "draw how engines come and go into this file, as SVG (for root)")
 	command.Flags().BoolVar(&options.JSON, "json", false, "print the figures as one JSON object, last on standard output")
 	return command
 }

@@ -72,7 +72,7 @@ var mayImport = map[string][]string{
 	"lab/teller":      {},
 	"lab/engines":     {"controller/cloud", "lab/network", "lab/topology"},
 	"lab":             {"client", "lab/engines", "lab/network", "lab/router", "lab/teller", "lab/topology"},
-	"demo":            {"client", "lab", "lab/network", "lab/teller", "lab/topology"},
+	"demo":            {"bench/clients", "bench/draw", "client", "lab", "lab/network", "lab/teller", "lab/topology"},
 	"bench/workloads": {},
 	"bench/meter":     {},
 	"bench/peers":     {"bench/meter", "lab"},
