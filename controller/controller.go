@@ -90,7 +90,7 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return surface.Serve(ctx, api) })
 	group.Go(func() error { return link.Serve(ctx, engines) })
-	reconciler := &reconciler{objects: data.objects, fleet: fleet, link: link, keeper: keeper, events: events, log: log, began: began}
+	reconciler := &reconciler{objects: data.objects, fleet: fleet, link: link, keeper: keeper, loads: &rebalancer{usage: fleet.Usage}, events: events, log: log, began: began}
 	group.Go(func() error { return reconciler.run(ctx) })
 	group.Go(func() error { return keeper.Run(ctx) })
 	group.Go(func() error { return watch(ctx, data.objects) })

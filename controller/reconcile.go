@@ -31,6 +31,7 @@ type reconciler struct {
 	fleet   *fleet.Fleet
 	link    *link.Server
 	keeper  *cloud.Keeper
+	loads   *rebalancer
 	events  *events.Log
 	log     *slog.Logger
 	began   time.Time
@@ -78,6 +79,11 @@ func (r *reconciler) step(ctx context.Context) (again time.Time, err error) {
 	r.keeper.Observe(observation(in, decision))
 	changed, gone := decision.Changed(r.before)
 	again = decision.Again
+	if len(changed)+len(gone) == 0 {
+		var next time.Time
+		changed, decision.Events, next = r.loads.step(in)
+		again = earlier(again, next)
+	}
 	if len(changed)+len(gone) > 0 {
 		err := settle(ctx, r.objects, r.view, changed, gone)
 		if err == nil {

@@ -3,7 +3,8 @@
 // before enough others do.
 //
 // decide.go is the whole; service.go takes one virtual service a step further: hear.go is what engines have said of it,
-// choose.go finds one more, reach.go looks whether clients find it, seat.go changes its seats; order.go is what operators ask for; need.go says what a group lacks.
+// choose.go finds one more, reach.go looks whether clients find it, seat.go changes its seats; order.go is what operators
+// ask for; need.go says what a group lacks; load.go and rebalance.go follow the load.
 // assignment.go is what is remembered, placement.go how others read it. Nothing here starts an engine or knows how a duty
 // is carried out.
 package place

@@ -115,6 +115,93 @@ func TestSameInputIsDecidedTheSameAndTwiceChangesNothing(t *testing.T) {
 	})
 }
 
+// demanding is a story whose services are asked for so much, in a group that gets the engines that it needs.
+func demanding(t *testing.T, random *rand.Rand) *story {
+	t.Helper()
+	least := 1 + random.IntN(2)
+	s := anyStory(t, random, fmt.Sprintf("min_scaleout_per_vs=%d", least), fmt.Sprintf("max_scaleout_per_vs=%d", least+random.IntN(4)),
+		[]string{"algo=PACKED", "algo=DISTRIBUTED"}[random.IntN(2)], fmt.Sprintf("max_se=%d", 10+random.IntN(6)), "vs_host_redundancy=false",
+		fmt.Sprintf("max_cpu_usage=%d", 60+random.IntN(30)), fmt.Sprintf("min_cpu_usage=%d", 20+random.IntN(35)))
+	for _, vs := range s.model.VirtualServices {
+		s.demand[vs.UUID] = float64(random.IntN(200))
+	}
+	return s
+}
+
+// round is an interval of rebalancing, and what comes of it; changed: it was not as before.
+func (s *story) round(t *testing.T) (changed bool) {
+	t.Helper()
+	before := s.before
+	s.rebalance()
+	s.settle()
+	if need := s.needs[0]; need.Wanted > need.Have {
+		s.define(t, "engine", []string{fmt.Sprintf("e%d", len(s.model.Engines))})
+	}
+	s.settle()
+	s.now = s.now.Add(5 * time.Minute)
+	for uuid, a := range s.before {
+		was := before[uuid]
+		changed = changed || !slices.EqualFunc(a.Seats, was.Seats, func(x, y Seat) bool { return x.Engine == y.Engine })
+	}
+	return changed
+}
+
+func TestUnderALoadThatStaysTheSameRebalancingComesToRestWithinTheLimits(t *testing.T) {
+	eachSeed(t, func(t *testing.T, random *rand.Rand) {
+		s := demanding(t, random)
+		const roundsMax = 45
+		quiet := 0
+		for range roundsMax {
+			if quiet++; s.round(t) {
+				quiet = 0
+			}
+		}
+		if quiet < roundsMax/3 {
+			t.Errorf("it goes on and on: %v", s.before)
+		}
+		group := s.model.Groups[0]
+		least, most := Limits(group)
+		for _, a := range s.before {
+			if len(a.Seats) < least || len(a.Seats) > most {
+				t.Errorf("%v is not within %d and %d", a, least, most)
+			}
+		}
+		if len(s.model.Engines) > int(group.MaxSE) {
+			t.Errorf("%d engines are more than %d", len(s.model.Engines), group.MaxSE)
+		}
+	})
+}
+
+func TestNothingIsMovedWhileEveryEngineIsBetweenTheThresholds(t *testing.T) {
+	eachSeed(t, func(t *testing.T, random *rand.Rand) {
+		s := demanding(t, random)
+		group := s.model.Groups[0]
+		for _, load := range s.loads() {
+			if load.Percent > float64(group.MaxCPUUsage) || load.Percent > 0 && load.Percent < float64(group.MinCPUUsage) {
+				return
+			}
+		}
+		if s.round(t) {
+			t.Errorf("%v", s.before)
+		}
+	})
+}
+
+func TestWhatCanBeRelievedIsRelieved(t *testing.T) {
+	eachSeed(t, func(t *testing.T, random *rand.Rand) {
+		s := demanding(t, random)
+		s.set(t, "web", []string{"max_se=60", "max_scaleout_per_vs=30", "max_cpu_usage=80", "min_cpu_usage=30"})
+		for range 40 {
+			s.round(t)
+		}
+		for engine, load := range s.loads() {
+			if load.Percent > 80 {
+				t.Errorf("%s is at %.0f %%: %v", engine, load.Percent, s.before)
+			}
+		}
+	})
+}
+
 func TestScaleOutAndScaleInLeadBackToWhoServedBefore(t *testing.T) {
 	eachSeed(t, func(t *testing.T, random *rand.Rand) {
 		s := anyStory(t, random)

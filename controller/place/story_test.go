@@ -64,11 +64,12 @@ type story struct {
 	now     time.Time
 	needs   []Need
 	start   time.Time
+	demand  map[string]float64 // of each service, in percent of one engine
 }
 
 func newStory() *story {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	return &story{model: &model.Model{}, engines: map[string]Engine{}, before: map[string]Assignment{}, now: start, start: start}
+	return &story{model: &model.Model{}, engines: map[string]Engine{}, before: map[string]Assignment{}, now: start, start: start, demand: map[string]float64{}}
 }
 
 func (s *story) input() Input {
@@ -112,6 +113,11 @@ func (s *story) tell(t *testing.T, words []string) string {
 	case "needs":
 		s.decide()
 		return s.showNeeds()
+	case "demand":
+		return s.demanded(t, args)
+	case "rebalance":
+		s.now = s.now.Add(Interval(s.model.Groups[0]))
+		return s.rebalance() + s.settle() + s.showLoads()
 	case "restart":
 		s.start, s.engines = s.now, map[string]Engine{}
 	case "decide":
@@ -161,6 +167,7 @@ func (s *story) set(t *testing.T, name string, settings []string) {
 		case group != nil:
 			fields := map[string]*uint32{
 				"min_scaleout_per_vs": &group.MinScaleoutPerVS, "max_scaleout_per_vs": &group.MaxScaleoutPerVS,
+				"max_cpu_usage": &group.MaxCPUUsage, "min_cpu_usage": &group.MinCPUUsage,
 				"max_vs_per_se": &group.MaxVSPerSE, "max_se": &group.MaxSE, "min_se": &group.MinSE, "buffer_se": &group.BufferSE,
 			}
 			if fields[field] == nil {
@@ -244,6 +251,58 @@ func (s *story) order(t *testing.T, verb Verb, args []string) string {
 	}
 	s.before[args[0]] = a
 	return told(events) + s.decide()
+}
+
+// demanded sets what clients want of services, in percent of one engine: "shop=60 blog=20".
+func (s *story) demanded(t *testing.T, parts []string) string {
+	t.Helper()
+	for _, part := range parts {
+		name, value, _ := strings.Cut(part, "=")
+		percent, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.demand[name] = percent
+	}
+	return s.showLoads()
+}
+
+// loads are what engines have to do when routers spread each service evenly over those that serve it.
+func (s *story) loads() map[string]Load {
+	loads := map[string]Load{}
+	for uuid := range s.engines {
+		loads[uuid] = Load{Criterion: "CPU", Services: map[string]float64{}}
+	}
+	for service, a := range s.before {
+		for _, seat := range a.Seats {
+			load := loads[seat.Engine]
+			load.Services[service] = s.demand[service] / float64(len(a.Seats))
+			load.Percent += load.Services[service]
+			loads[seat.Engine] = load
+		}
+	}
+	return loads
+}
+
+func (s *story) showLoads() string {
+	loads := s.loads()
+	var parts []string
+	for _, engine := range s.model.Engines {
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", engine.Name, loads[engine.UUID].Percent))
+	}
+	return "  " + strings.Join(parts, ", ") + "\n"
+}
+
+func (s *story) rebalance() string {
+	var all strings.Builder
+	for _, group := range s.model.Groups {
+		changed, events := Rebalance(s.input(), group, s.loads())
+		for _, a := range changed {
+			s.before[a.VirtualService] = a
+		}
+		all.WriteString(told(events))
+	}
+	return all.String()
 }
 
 // report has an engine say that it does with a virtual service what it shall.

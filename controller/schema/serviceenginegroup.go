@@ -1,5 +1,7 @@
 package schema
 
+import "fmt"
+
 // ServiceEngineGroup is a set of engines: how many, how large, and how virtual services are placed on them.
 type ServiceEngineGroup struct {
 	Identity
@@ -145,6 +147,24 @@ func (g *ServiceEngineGroup) check() *FieldError {
 	}
 	if g.MinCPUUsage >= g.MaxCPUUsage {
 		return &FieldError{Field: "min_cpu_usage", Problem: "is not less than max_cpu_usage"}
+	}
+	if !g.AutoRebalance {
+		return nil
+	}
+	return g.checkRebalance()
+}
+
+// checkRebalance: load is a part of what an engine can take, which is known of CPU time alone.
+func (g *ServiceEngineGroup) checkRebalance() *FieldError {
+	for i, criterion := range g.AutoRebalanceCriteria {
+		at := fmt.Sprintf("auto_rebalance_criteria[%d]", i)
+		switch {
+		case criterion == "SE_AUTO_REBALANCE_PPS":
+			return &FieldError{Field: at, Problem: "engines do not count packets: take CPU, MBPS, OPEN_CONNS or CPS"}
+		case criterion == "SE_AUTO_REBALANCE_CPU":
+		case i >= len(g.AutoRebalanceCapacity) || g.AutoRebalanceCapacity[i] == 0:
+			return &FieldError{Field: at, Problem: fmt.Sprintf("say in auto_rebalance_capacity_per_se[%d] how much of it one engine can take", i)}
+		}
 	}
 	return nil
 }

@@ -130,3 +130,27 @@ func (s *stage) untilEngines(count int) {
 		return err
 	})
 }
+
+func TestAVirtualServiceIsOnMoreEnginesForAsLongAsItsLoadWantsThat(t *testing.T) {
+	f := setUpElastic(t)
+	f.change("serviceenginegroup", "Default-Group", func(group client.Object) {
+		group["auto_rebalance"], group["auto_rebalance_interval"] = true, 3
+		group["auto_rebalance_criteria"], group["auto_rebalance_capacity_per_se"] = []any{"SE_AUTO_REBALANCE_CPS"}, []any{100}
+	})
+	_, err := f.site.Serve(f.ctx, "web", anycast, anycast6)
+	f.must(err)
+	f.untilHops("engine-1")
+	load, err := f.client.BeginLoad(f.ctx, "--url", clearURL, "--connections", "4", "--requests-per-connection", "1", "--rate", "120", "--duration", "60s")
+	f.must(err)
+	f.untilHops("engine-1", "engine-2") // 60 each is enough
+	if told := f.told("REBALANCE_VS_SCALEOUT"); len(told) != 1 || !strings.Contains(told[0], "of its new connections, above max_cpu_usage, 80 %: it comes to a fresh engine too") {
+		t.Errorf("told: %q", told)
+	}
+	_, err = load.End()
+	f.must(err)
+	f.untilHops("engine-1")
+	f.untilRunning("engine-1")
+	if told := f.told("REBALANCE_VS_SCALEIN"); len(told) != 1 {
+		t.Errorf("told: %q", told)
+	}
+}

@@ -1,0 +1,35 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/weir-lb/weir/controller/place"
+)
+
+// Usage is what every engine that works has used up so far, by its uuid.
+func (f *Fleet) Usage() map[string]place.Usage {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	all := map[string]place.Usage{}
+	for uuid, engine := range f.engines {
+		if engine.works() && engine.sample != nil {
+			all[uuid] = engine.sample.usage()
+		}
+	}
+	return all
+}
+
+func (s *sample) usage() place.Usage {
+	usage := place.Usage{
+		At: time.UnixMilli(int64(s.GetUnixMs())), Process: s.GetPid(), Workers: int(s.GetWorkers()),
+		CPU:      time.Duration(s.GetCpuUserUs()+s.GetCpuSystemUs()) * time.Microsecond,
+		Services: make(map[string]place.ServiceUsage, len(s.services)),
+	}
+	for uuid, counters := range s.services {
+		usage.Services[uuid] = place.ServiceUsage{
+			Connections: counters.GetConnectionsTotal(), Requests: counters.GetRequestsTotal(),
+			Bytes: counters.GetReceivedBytesTotal() + counters.GetSentBytesTotal(), Open: counters.GetOpenConnections(),
+		}
+	}
+	return usage
+}
