@@ -18,40 +18,34 @@ const assignmentKind = "assignment"
 // assignmentsMax are written in one transaction.
 const assignmentsMax = 1000
 
-func assignmentsIn(view *store.View) (map[string]place.Assignment, error) {
-	records := view.List(assignmentKind)
-	all := make(map[string]place.Assignment, len(records))
+// decided are all values of a kind that this package keeps in the store, by uuid.
+func decided[T any](view *store.View, kind string) (map[string]T, error) {
+	records := view.List(kind)
+	all := make(map[string]T, len(records))
 	for _, record := range records {
-		assignment, err := assignmentOf(record)
-		if err != nil {
-			return nil, err
+		var value T
+		body, err := json.Marshal(record.Object)
+		if err == nil {
+			err = json.Unmarshal(body, &value)
 		}
-		all[record.UUID] = assignment
+		if err != nil {
+			return nil, fmt.Errorf("%s %s cannot be read: %w", kind, record.UUID, err)
+		}
+		all[record.UUID] = value
 	}
 	return all, nil
 }
 
-func assignmentOf(record *store.Record) (assignment place.Assignment, err error) {
-	body, err := json.Marshal(record.Object)
-	if err == nil {
-		err = json.Unmarshal(body, &assignment)
-	}
-	if err != nil {
-		err = fmt.Errorf("assignment of virtual service %s cannot be read: %w", record.UUID, err)
-	}
-	return assignment, err
-}
-
-func recordOf(assignment place.Assignment) (*store.Record, error) {
-	body, err := json.Marshal(assignment)
+func recordOf(kind, uuid string, value any) (*store.Record, error) {
+	body, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
-	object, err := schema.Parse(assignmentKind, body)
+	object, err := schema.Parse(kind, body)
 	if err != nil {
 		return nil, err
 	}
-	return &store.Record{Kind: assignmentKind, UUID: assignment.VirtualService, Name: assignment.VirtualService, Object: object}, nil
+	return &store.Record{Kind: kind, UUID: uuid, Name: uuid, Object: object}, nil
 }
 
 // settle writes what a decision changes. What an operator ordered meanwhile stands: the next decision takes it up.
@@ -65,7 +59,7 @@ func settle(ctx context.Context, objects *store.Store, base *store.View, changed
 				if !isAsIn(base, tx.View(), assignment.VirtualService) {
 					continue
 				}
-				record, err := recordOf(assignment)
+				record, err := recordOf(assignmentKind, assignment.VirtualService, assignment)
 				if err != nil {
 					return err
 				}

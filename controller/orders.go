@@ -21,7 +21,7 @@ type orders struct {
 // that is written. Error: *place.Refusal.
 func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error) {
 	built, _ := model.Build(tx.View().Revision(), objectsOf(tx.View()))
-	before, err := assignmentsIn(tx.View())
+	before, err := decided[place.Assignment](tx.View(), assignmentKind)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -34,7 +34,7 @@ func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order
 		if err != nil {
 			return 0, nil, err
 		}
-		record, err := recordOf(assignment)
+		record, err := recordOf(assignmentKind, assignment.VirtualService, assignment)
 		if err != nil {
 			return 0, nil, err
 		}

@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/controller/plan"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
+	"github.com/weir-lb/weir/controller/tickets"
 )
 
 // retryAfter is when a decision that could not be written is tried again.
@@ -36,10 +38,11 @@ type reconciler struct {
 	log     *slog.Logger
 	began   time.Time
 
-	view     *store.View // that the next three come from
+	view     *store.View // that the next four come from
 	model    *model.Model
 	findings []model.Finding
 	before   map[string]place.Assignment
+	rings    map[string]tickets.Ring
 
 	planned *store.View // that the Plans come from
 	state   fleet.State
@@ -77,15 +80,16 @@ func (r *reconciler) step(ctx context.Context) (again time.Time, err error) {
 	in := r.input()
 	decision := place.Decide(in)
 	r.keeper.Observe(observation(in, decision))
+	turned := tickets.Decide(r.model, r.rings, in.Now, newSecret)
+	again = earlier(decision.Again, turned.Again)
 	changed, gone := decision.Changed(r.before)
-	again = decision.Again
 	if len(changed)+len(gone) == 0 {
 		var next time.Time
 		changed, decision.Events, next = r.loads.step(in)
 		again = earlier(again, next)
 	}
-	if len(changed)+len(gone) > 0 {
-		err := settle(ctx, r.objects, r.view, changed, gone)
+	if len(changed)+len(gone)+len(turned.Changed)+len(turned.Gone) > 0 {
+		err := errors.Join(settle(ctx, r.objects, r.view, changed, gone), keepRings(ctx, r.objects, turned))
 		if err == nil {
 			r.tell(decision.Events)
 			return again, nil
@@ -122,7 +126,9 @@ func (r *reconciler) read(view *store.View) (err error) {
 	former := r.model
 	r.view = view
 	r.model, r.findings = model.Build(view.Revision(), objectsOf(view))
-	r.before, err = assignmentsIn(view)
+	if r.before, err = decided[place.Assignment](view, assignmentKind); err == nil {
+		r.rings, err = decided[tickets.Ring](view, ringKind)
+	}
 	if former != nil {
 		r.tellEngineStates(former)
 	}
@@ -135,7 +141,7 @@ func (r *reconciler) publish(unplaced []place.Unplaced) {
 		return
 	}
 	if r.planned != r.view {
-		r.state = wanted(r.model, r.findings, place.PlacementOf(r.model, r.before), r.state.Plans, r.fleet.Refuses)
+		r.state = wanted(r.model, r.findings, place.PlacementOf(r.model, r.before), r.rings, r.state.Plans, r.fleet.Refuses)
 		r.planned = r.view
 	}
 	r.state.Unplaced = unplaced
@@ -145,8 +151,8 @@ func (r *reconciler) publish(unplaced []place.Unplaced) {
 
 // wanted is what a model and a placement ask for. An engine whose Plan says nothing new keeps the one that it has, with
 // its revision, and hears nothing; unless it refused that one: then any change is a reason to try again.
-func wanted(built *model.Model, findings []model.Finding, placement place.Placement, before map[string]*enginev1.Plan, refuses func(engineUUID string) bool) fleet.State {
-	compiler := plan.NewCompiler(built)
+func wanted(built *model.Model, findings []model.Finding, placement place.Placement, rings map[string]tickets.Ring, before map[string]*enginev1.Plan, refuses func(engineUUID string) bool) fleet.State {
+	compiler := plan.NewCompiler(built, rings)
 	findings = slices.Clone(findings)
 	plans := make(map[string]*enginev1.Plan, len(built.Engines))
 	for _, engine := range built.Engines {

@@ -196,7 +196,7 @@ func (s *sim) publish() {
 	}
 	now := *s.model
 	now.Revision = s.revision
-	s.state = wanted(&now, nil, place.PlacementOf(&now, s.stored), s.state.Plans, s.fleet.Refuses)
+	s.state = wanted(&now, nil, place.PlacementOf(&now, s.stored), nil, s.state.Plans, s.fleet.Refuses)
 	s.published = s.revision
 	s.fleet.Observe(s.state)
 }

@@ -18,11 +18,13 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/tickets"
 )
 
 // Compiler makes the Plans of one model. What several engines serve is compiled once.
 type Compiler struct {
 	model  *model.Model
+	rings  map[string]tickets.Ring // by SSL profile uuid
 	drafts map[*model.VirtualService]*draft
 }
 
@@ -31,8 +33,8 @@ var duties = map[place.Duty]dataplanev1.Duty{
 }
 
 // NewCompiler starts with nothing compiled. It is for one goroutine.
-func NewCompiler(m *model.Model) *Compiler {
-	return &Compiler{model: m, drafts: map[*model.VirtualService]*draft{}}
+func NewCompiler(m *model.Model, rings map[string]tickets.Ring) *Compiler {
+	return &Compiler{model: m, rings: rings, drafts: map[*model.VirtualService]*draft{}}
 }
 
 // Compile makes the Plan of one engine, its resources sorted by uuid. A virtual service that cannot be served is left
@@ -42,7 +44,7 @@ func (c *Compiler) Compile(placement place.Placement, engineUUID string, before 
 	for _, owed := range incumbentsFirst(placement.Duties(engineUUID), before) {
 		vs := owed.VirtualService
 		if c.drafts[vs] == nil {
-			c.drafts[vs] = newDraft(vs)
+			c.drafts[vs] = newDraft(vs, c.rings)
 		}
 		assembly.add(c.drafts[vs], duties[owed.Duty])
 	}

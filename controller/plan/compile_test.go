@@ -11,14 +11,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/tickets"
 )
 
 var update = flag.Bool("update", false, "rewrite the Plans in testdata with what is compiled now")
@@ -53,8 +56,38 @@ func TestGoldenPlans(t *testing.T) {
 func compileText(t *testing.T, text string) (*enginev1.Plan, []model.Finding) {
 	t.Helper()
 	m, findings := model.Build(7, objectsIn(t, text))
-	plan, found := NewCompiler(m).Compile(placed(m), engineUUID, nil)
+	plan, found := NewCompiler(m, nil).Compile(placed(m), engineUUID, nil)
 	return plan, append(findings, found...)
+}
+
+func TestEveryEngineOfAVirtualServiceIsGivenTheSameTicketKeysAndNoneWhereSessionsAreNotReused(t *testing.T) {
+	text, err := os.ReadFile("testdata/secure_http.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, _, _ := strings.Cut(string(text), "\n== plan ==\n")
+	m, _ := model.Build(7, objectsIn(t, objects))
+	vs := m.VirtualServices[0]
+	secret := func(b byte) []byte { return bytes.Repeat([]byte{b}, tickets.SecretBytes) }
+	ring := tickets.Ring{Current: secret(1), Previous: secret(2), Next: secret(3), Lifetime: time.Hour, Turned: time.Unix(1_800_000_000, 0)}
+	keysIn := func() *dataplanev1.TicketKeys {
+		compiled, _ := NewCompiler(m, map[string]tickets.Ring{vs.SSLProfile.UUID: ring}).Compile(placed(m), engineUUID, nil)
+		for _, resource := range compiled.GetResources() {
+			if resource.GetUuid() == vs.UUID {
+				return resource.GetVirtualService().GetTls().GetTicketKeys()
+			}
+		}
+		t.Fatal("the virtual service is not in the Plan")
+		return nil
+	}
+	keys := keysIn()
+	if len(keys.GetKeys()) != 3 || keys.GetLifetimeS() != 3600 || keys.GetUntilUnixS() != 1_800_007_200 || !proto.Equal(keys, keysIn()) {
+		t.Errorf("got %d keys for %d s until %d", len(keys.GetKeys()), keys.GetLifetimeS(), keys.GetUntilUnixS())
+	}
+	vs.SSLProfile.EnableSSLSessionReuse = false
+	if keys := keysIn(); keys != nil {
+		t.Error("has keys that nobody needs")
+	}
 }
 
 // placed puts everything on the engines of its group, all of them up.
@@ -183,7 +216,7 @@ func TestPlanIsTheSameHoweverOftenItIsCompiled(t *testing.T) {
 
 func TestEngineOfAnotherGroupGetsAnEmptyPlan(t *testing.T) {
 	m, _ := model.Build(7, objectsIn(t, readGolden(t, "secure_http")))
-	plan, findings := NewCompiler(m).Compile(placed(m), "se-elsewhere", nil)
+	plan, findings := NewCompiler(m, nil).Compile(placed(m), "se-elsewhere", nil)
 	if len(plan.GetResources()) != 0 || findings != nil || plan.GetRevision() != 7 {
 		t.Errorf("got %v, %v", plan, findings)
 	}
@@ -197,7 +230,7 @@ func TestVirtualServiceThatIsServedKeepsItsPort(t *testing.T) {
 	incumbent := strings.Replace(newcomer, "a-newcomer", "b-incumbent", 1)
 	before, _ := compileText(t, incumbent)
 	m, _ := model.Build(8, objectsIn(t, newcomer+incumbent))
-	plan, findings := NewCompiler(m).Compile(placed(m), engineUUID, before)
+	plan, findings := NewCompiler(m, nil).Compile(placed(m), engineUUID, before)
 	if len(plan.GetResources()) != 1 || plan.GetResources()[0].GetVirtualService().GetName() != "b-incumbent" {
 		t.Errorf("got %v", plan)
 	}

@@ -7,6 +7,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/tickets"
 )
 
 // listenersMax bounds one virtual service: its addresses times its ports.
@@ -24,7 +25,7 @@ type draft struct {
 	advertisement *enginev1.Resource // nil: its addresses are not advertised
 }
 
-func newDraft(vs *model.VirtualService) *draft {
+func newDraft(vs *model.VirtualService, rings map[string]tickets.Ring) *draft {
 	d := &draft{vs: vs, subject: about("virtualservice", vs.Identity, vs.Named)}
 	refuseUnserved(d.subject, vs, &d.report)
 	if d.report.blocked {
@@ -47,7 +48,7 @@ func newDraft(vs *model.VirtualService) *draft {
 		d.parts = pool(vs.Pool, &d.report)
 	}
 	if httpsPort(vs) != 0 {
-		d.parts = append(d.parts, secure(d.subject, vs, d.service, &d.report)...)
+		d.parts = append(d.parts, secure(d.subject, vs, rings, d.service, &d.report)...)
 	}
 	d.parts = append(d.parts, resourceOf(d.service))
 	d.advertisement = advertisement(d.subject, vs, &d.report)
@@ -146,7 +147,9 @@ func listeners(subject subject, vs *model.VirtualService, report *report) []*dat
 }
 
 // secure gives a virtual service its TLS; the parts are its certificates.
-func secure(subject subject, vs *model.VirtualService, into *dataplanev1.VirtualService, report *report) []*enginev1.Resource {
+func secure(
+	subject subject, vs *model.VirtualService, rings map[string]tickets.Ring, into *dataplanev1.VirtualService, report *report,
+) []*enginev1.Resource {
 	if vs.SSLProfile == nil {
 		report.block(subject, "ssl_profile_ref", "a port with enable_ssl needs an SSL profile")
 		return nil
@@ -155,6 +158,9 @@ func secure(subject subject, vs *model.VirtualService, into *dataplanev1.Virtual
 		report.block(subject, "ssl_key_and_certificate_refs", "a port with enable_ssl needs a certificate that can be used")
 	}
 	into.Tls = tlsProfile(vs.SSLProfile, report)
+	if ring, made := rings[vs.SSLProfile.UUID]; made && into.GetTls().GetSessionResumption() {
+		into.Tls.TicketKeys = ticketKeys(ring, vs.UUID)
+	}
 	var parts []*enginev1.Resource
 	for _, from := range vs.Certificates {
 		into.CertificateUuids = append(into.CertificateUuids, from.UUID)

@@ -8,6 +8,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/tickets"
 )
 
 var tlsVersions = map[string]dataplanev1.TlsVersion{
@@ -34,6 +35,12 @@ func tlsProfile(profile *schema.SSLProfile, report *report) *dataplanev1.TlsProf
 		report.block(subject, "accepted_ciphers", "no cipher suite is left for the accepted versions")
 	}
 	return compiled
+}
+
+func ticketKeys(ring tickets.Ring, virtualServiceUUID string) *dataplanev1.TicketKeys {
+	return &dataplanev1.TicketKeys{
+		Keys: ring.Keys(virtualServiceUUID), LifetimeS: uint32(ring.Lifetime.Seconds()), UntilUnixS: uint64(ring.Until().Unix()),
+	}
 }
 
 func certificate(from *model.Certificate) *enginev1.Resource {

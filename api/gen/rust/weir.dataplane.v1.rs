@@ -283,6 +283,22 @@ pub struct TlsProfile {
     pub session_resumption: bool,
     #[prost(bool, tag = "7")]
     pub send_close_notify: bool,
+    /// of a virtual service that resumes sessions
+    #[prost(message, optional, tag = "8")]
+    pub ticket_keys: ::core::option::Option<TicketKeys>,
+}
+/// What session tickets are made and read by; all engines of a virtual service are given the same.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TicketKeys {
+    /// 80 bytes each: name (16), AES-256 (32), HMAC-SHA256 (32), as in RFC 5077 §4. The first makes tickets, all read them.
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    pub keys: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
+    /// of a ticket
+    #[prost(uint32, tag = "2")]
+    pub lifetime_s: u32,
+    /// no ticket is made from then on: the controller would have sent other keys
+    #[prost(uint64, tag = "3")]
+    pub until_unix_s: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Certificate {

@@ -22,11 +22,11 @@ impl Servers {
     pub fn new() -> Result<Self, Failure> {
         let (provider, source) = (Provider::new(), plan::certificate());
         let settings = TlsSettings {
-            name: "server".to_owned(),
             versions: vec![Version::Tls12],
             cipher_suites: vec![plan::TLS12_SUITE.to_owned()],
             prefer_client_order: false,
             session_resumption: false,
+            tickets: None,
             send_close_notify: true,
         };
         let certificate = Certificate::read(&source.chain_der, &source.key_pkcs8_der, &provider)?;

@@ -7,7 +7,10 @@ use weir_proxy::{
     io::{Event, Handler, Time},
 };
 use weir_snapshot::{Snapshot, Worker};
-use weir_tls::{Certificate, ClientConfig, ClientSettings, Group, Provider, ServerConfig, TlsSettings, Version};
+use weir_tls::{
+    Certificate, ClientConfig, ClientSettings, Group, Provider, ServerConfig, TicketKey, TicketSettings, TlsSettings,
+    Version,
+};
 
 use crate::{
     agenda::{Act, LinkId},
@@ -338,14 +341,19 @@ fn tls_config(provider: &Provider) -> ClientConfig {
     }
 }
 
+fn tickets() -> TicketSettings {
+    let keys = TicketKey::read(&[7; TicketKey::BYTES]).into_iter().collect();
+    TicketSettings { keys, lifetime_s: 3600, until_unix_s: u64::MAX }
+}
+
 fn server_tls_config(provider: &Provider, send_close_notify: bool) -> ServerConfig {
     let source = certificate();
     let settings = TlsSettings {
-        name: "server".into(),
         versions: vec![Version::Tls12, Version::Tls13],
         cipher_suites: SUITES.map(String::from).to_vec(),
         prefer_client_order: false,
         session_resumption: true,
+        tickets: Some(tickets()),
         send_close_notify,
     };
     let certificate = Certificate::read(&source.chain_der, &source.key_pkcs8_der, provider);

@@ -18,10 +18,9 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// The workers of one process. A TLS session that one of them began is resumed by any other.
+    /// The workers of one process.
     pub fn all(workers: u32) -> Vec<Self> {
-        let provider = weir_tls::Provider::new();
-        (0..workers).map(|_| Self { provider: provider.sibling(), workers }).collect()
+        (0..workers).map(|_| Self { provider: weir_tls::Provider::new(), workers }).collect()
     }
 }
 

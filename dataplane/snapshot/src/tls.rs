@@ -1,7 +1,7 @@
 //! The TLS side of a virtual service: its SSL profile and certificates become one server configuration.
 
 use weir_api::dataplane::v1;
-use weir_tls::{Certificate, Error, Provider, ServerConfig, TlsSettings, Version, Warning};
+use weir_tls::{Certificate, Error, Provider, ServerConfig, TicketKey, TicketSettings, TlsSettings, Version, Warning};
 
 use crate::finding::{Findings, Subject};
 
@@ -59,14 +59,26 @@ pub(crate) fn settings(user: Subject<'_>, profile: &v1::TlsProfile, findings: &m
         );
         return None;
     };
+    let tickets = match profile.ticket_keys.as_ref().filter(|_| profile.session_resumption).map(tickets).transpose() {
+        Ok(tickets) => tickets,
+        Err(error) => {
+            findings.error(user, "ssl_profile_ref", error.to_string());
+            return None;
+        }
+    };
     Some(TlsSettings {
-        name: user.uuid.to_owned(),
         versions,
         cipher_suites: profile.cipher_suites.clone(),
         prefer_client_order: profile.prefer_client_order,
         session_resumption: profile.session_resumption,
+        tickets,
         send_close_notify: profile.send_close_notify,
     })
+}
+
+fn tickets(source: &v1::TicketKeys) -> Result<TicketSettings, Error> {
+    let keys: Result<Vec<_>, _> = source.keys.iter().map(|key| TicketKey::read(key)).collect();
+    Ok(TicketSettings { keys: keys?, lifetime_s: source.lifetime_s, until_unix_s: source.until_unix_s })
 }
 
 fn version(number: i32) -> Option<Version> {

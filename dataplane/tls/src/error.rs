@@ -20,6 +20,7 @@ pub enum Error {
     NoCipherSuiteForCertificates,
     UnknownCipherSuite(String),
     UnknownGroup(String),
+    TicketKeyLength(usize),
     BadServerName(String),
     /// rustls refuses the configuration for another reason.
     Refused(String),
@@ -52,6 +53,9 @@ impl fmt::Display for Error {
             Error::UnknownCipherSuite(name) => write!(f, "cipher suite {name} is not implemented"),
             Error::UnknownGroup(name) => {
                 write!(f, "key exchange group {name} is not one of {}", crate::Group::NAMES.join(", "))
+            }
+            Error::TicketKeyLength(bytes) => {
+                write!(f, "a session ticket key has {bytes} bytes, and not {}", crate::TicketKey::BYTES)
             }
             Error::BadServerName(name) => write!(f, "{name:?} is neither a host name nor an IP address"),
             Error::Refused(why) => write!(f, "configuration refused: {why}"),

@@ -18,6 +18,7 @@ mod session;
 mod sessions;
 mod sni;
 mod suites;
+mod tickets;
 mod unbuffered;
 mod verify;
 
@@ -29,5 +30,6 @@ pub use provider::{Group, Provider};
 pub use server::ServerConfig;
 pub use session::{Handshaken, Progress, TlsSession};
 pub use suites::Version;
+pub use tickets::{TicketKey, TicketSettings};
 pub use unbuffered::{RECORD_OVERHEAD_MAX, Sent};
 pub use verify::{Authorities, HostCheck, ServerName, Verification};

@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use rustls::{SupportedCipherSuite, SupportedProtocolVersion, crypto::CryptoProvider};
 
-use crate::{Error, Group, KeyType, Provider, Version, suites};
+use crate::{Error, Group, KeyType, Provider, TicketSettings, Version, suites};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TlsSettings {
-    /// Unique and lasting: server configurations of one name honour each other's session tickets.
-    pub name: String,
     pub versions: Vec<Version>,
     /// IANA names, in order of preference.
     pub cipher_suites: Vec<String>,
     /// Of a server.
     pub prefer_client_order: bool,
+    /// Of a client.
     pub session_resumption: bool,
+    /// Of a server: what its sessions are resumed by; `None`: every handshake is a full one.
+    pub tickets: Option<TicketSettings>,
     pub send_close_notify: bool,
 }
 

@@ -1,40 +1,24 @@
 //! Where keys, nonces, signatures and key agreements come from: one [`Provider`] per worker.
 //!
 //! It is the seam at which a worker's handshakes can be given to batched cryptography; today it is aws-lc-rs, one
-//! operation at a time. Siblings share ticket keys and nothing else, so a client resumes on whichever worker it lands.
+//! operation at a time.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex, PoisonError, Weak},
-};
+use std::{fmt, sync::Arc};
 
 use rustls::{
     NamedGroup,
     crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs},
-    server::ProducesTickets,
 };
 
 use crate::Error;
 
 pub struct Provider {
     pub(crate) crypto: Arc<CryptoProvider>,
-    ticketers: Arc<Ticketers>,
 }
 
 impl Provider {
     pub fn new() -> Self {
-        Self { crypto: Arc::new(aws_lc_rs::default_provider()), ticketers: Arc::default() }
-    }
-
-    /// The provider of another worker of this process.
-    pub fn sibling(&self) -> Self {
-        Self { ticketers: self.ticketers.clone(), ..Self::new() }
-    }
-
-    /// The ticket keys of the service `name`: the same for all siblings, for as long as a configuration uses them.
-    pub(crate) fn ticketer(&self, name: &str) -> Result<Arc<dyn ProducesTickets>, Error> {
-        self.ticketers.of(name)
+        Self { crypto: Arc::new(aws_lc_rs::default_provider()) }
     }
 }
 
@@ -47,23 +31,6 @@ impl Default for Provider {
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Provider(aws-lc-rs)")
-    }
-}
-
-/// Live ticket keys by service. Locked only while a configuration is built; as large as there are such services.
-#[derive(Default)]
-struct Ticketers(Mutex<HashMap<String, Weak<dyn ProducesTickets>>>);
-
-impl Ticketers {
-    fn of(&self, name: &str) -> Result<Arc<dyn ProducesTickets>, Error> {
-        let mut by_name = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ticketer) = by_name.get(name).and_then(Weak::upgrade) {
-            return Ok(ticketer);
-        }
-        by_name.retain(|_, ticketer| ticketer.strong_count() > 0);
-        let ticketer = aws_lc_rs::Ticketer::new().map_err(|error| Error::Refused(error.to_string()))?;
-        by_name.insert(name.to_owned(), Arc::downgrade(&ticketer));
-        Ok(ticketer)
     }
 }
 

@@ -4,7 +4,10 @@ use std::{fmt, sync::Arc};
 
 use rustls::server::NoServerSessionStorage;
 
-use crate::{Certificate, Error, Provider, TlsSettings, Warning, offer::Offer, sni::CertificatesByName, suites};
+use crate::{
+    Certificate, Error, Provider, TlsSettings, Warning, offer::Offer, sni::CertificatesByName, suites,
+    tickets::Ticketer,
+};
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -42,12 +45,11 @@ impl ServerConfig {
         rustls.ignore_client_order = !settings.prefer_client_order;
         // Who offers protocols and not this one is refused (RFC 7301 §3.2): it would speak HTTP/2 to us.
         rustls.alpn_protocols = vec![b"http/1.1".to_vec()];
-        // Tickets carry the whole session: no table of sessions here, and none to keep equal over workers.
+        // Tickets carry the whole session: no table of sessions here, and none to keep equal over workers and engines.
         rustls.session_storage = Arc::new(NoServerSessionStorage {});
-        if settings.session_resumption {
-            rustls.ticketer = provider.ticketer(&settings.name)?;
-        } else {
-            rustls.send_tls13_tickets = 0;
+        match settings.tickets.as_ref().map(Ticketer::new).transpose()?.flatten() {
+            Some(ticketer) => rustls.ticketer = ticketer,
+            None => rustls.send_tls13_tickets = 0,
         }
         Ok((Self { rustls: Arc::new(rustls), send_close_notify: settings.send_close_notify }, warnings))
     }
@@ -81,11 +83,11 @@ mod tests {
         let chain = include_bytes!("../testdata/default-ec.crt.der").to_vec();
         let certificate = Certificate::read(&[chain], include_bytes!("../testdata/default-ec.key.der"), &provider);
         let settings = TlsSettings {
-            name: "service".to_owned(),
             versions: vec![Version::Tls12],
             cipher_suites: vec!["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".to_owned()],
             prefer_client_order: false,
             session_resumption: false,
+            tickets: None,
             send_close_notify: true,
         };
         let (server, _) = ServerConfig::build(&settings, &[certificate.unwrap()], &provider).unwrap();

@@ -260,11 +260,11 @@ mod tests {
         let key = include_bytes!("../testdata/default-ec.key.der");
         let certificate = Certificate::read(&[chain], key, provider).unwrap();
         let settings = TlsSettings {
-            name: "service".to_owned(),
             versions: vec![Version::Tls13],
             cipher_suites: vec!["TLS_AES_128_GCM_SHA256".to_owned()],
             prefer_client_order: false,
             session_resumption: true,
+            tickets: None,
             send_close_notify: true,
         };
         let (config, _) = ServerConfig::build(&settings, &[certificate], provider).unwrap();

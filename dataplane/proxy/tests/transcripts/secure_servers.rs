@@ -5,7 +5,7 @@ use weir_proxy::io::{Close, Conn, Event, Gone};
 use weir_telemetry::Cause;
 use weir_tls::{
     Certificate, ClientConfig, ClientSettings, Group, Provider, RECORD_OVERHEAD_MAX, ServerConfig, ServerName,
-    TlsSession, TlsSettings, Version,
+    TicketKey, TicketSettings, TlsSession, TlsSettings, Version,
 };
 
 use crate::{
@@ -50,6 +50,11 @@ struct Server {
     failed: bool,
 }
 
+fn tickets() -> TicketSettings {
+    let keys = vec![TicketKey::read(&[7; TicketKey::BYTES]).expect("a key")];
+    TicketSettings { keys, lifetime_s: 3600, until_unix_s: u64::MAX }
+}
+
 impl Server {
     /// Takes the connection begun last; nothing of TLS has been said to it yet.
     fn connected(stage: &mut Stage, version: Version) -> Self {
@@ -58,11 +63,11 @@ impl Server {
         let key = include_bytes!("../../../tls/testdata/issued.key.der");
         let certificate = Certificate::read(&[chain], key, &provider).expect("a certificate");
         let settings = TlsSettings {
-            name: "server".into(),
             versions: vec![version],
             cipher_suites: SUITES.map(str::to_owned).to_vec(),
             prefer_client_order: false,
             session_resumption: true,
+            tickets: Some(tickets()),
             send_close_notify: true,
         };
         let (config, _) = ServerConfig::build(&settings, &[certificate], &provider).expect("a configuration");

@@ -2,7 +2,7 @@
 
 use weir_tls::{
     Certificate, ClientConfig, ClientSettings, Error, Group, Progress, Provider, RECORD_OVERHEAD_MAX, ServerConfig,
-    ServerName, TlsSession, TlsSettings, Version,
+    ServerName, TicketKey, TicketSettings, TlsSession, TlsSettings, Version,
 };
 
 pub const ECDSA: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
@@ -47,13 +47,19 @@ pub fn owned(names: &[&str]) -> Vec<String> {
 
 pub fn server_settings(cipher_suites: &[&str]) -> TlsSettings {
     TlsSettings {
-        name: "service".to_owned(),
         versions: vec![Version::Tls12, Version::Tls13],
         cipher_suites: owned(cipher_suites),
         prefer_client_order: false,
         session_resumption: false,
+        tickets: None,
         send_close_notify: true,
     }
+}
+
+/// Keys of these seeds, the first of which makes tickets.
+pub fn tickets(seeds: &[u8]) -> TicketSettings {
+    let keys = seeds.iter().map(|seed| TicketKey::read(&[*seed; TicketKey::BYTES]).unwrap()).collect();
+    TicketSettings { keys, lifetime_s: 3600, until_unix_s: u64::MAX }
 }
 
 pub fn client_settings(cipher_suites: &[&str]) -> ClientSettings {

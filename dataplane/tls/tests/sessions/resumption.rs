@@ -1,12 +1,17 @@
-//! Session resumption: on, off, over workers, over changes of the configuration.
+//! Session resumption: on, off, over workers and engines, over changes of the configuration and of the keys.
 
-use weir_tls::{ClientConfig, ClientSettings, Provider, ServerConfig, TlsSettings};
+use weir_tls::{ClientConfig, ClientSettings, Provider, ServerConfig, TicketSettings, TlsSettings};
 
 use crate::pair::*;
 
-fn build(session_resumption: bool, name: &str, provider: &Provider) -> ServerConfig {
-    let settings = TlsSettings { session_resumption, name: name.to_owned(), ..server_settings(&[TLS13, ECDSA]) };
-    ServerConfig::build(&settings, &[certificate(DEFAULT_EC)], provider).unwrap().0
+/// As another engine, or worker, would: nothing is shared but the settings.
+fn build(tickets: Option<TicketSettings>) -> ServerConfig {
+    let settings = TlsSettings { tickets, ..server_settings(&[TLS13, ECDSA]) };
+    ServerConfig::build(&settings, &[certificate(DEFAULT_EC)], &Provider::new()).unwrap().0
+}
+
+fn with_keys(seeds: &[u8]) -> ServerConfig {
+    build(Some(tickets(seeds)))
 }
 
 fn resuming_client(suite: &str) -> ClientConfig {
@@ -27,7 +32,7 @@ fn resumes(client: &ClientConfig, server: &ServerConfig) -> bool {
 #[test]
 fn resumes_when_it_is_on() {
     for suite in [TLS13, ECDSA] {
-        let (client, server) = (resuming_client(suite), build(true, "service", &Provider::new()));
+        let (client, server) = (resuming_client(suite), with_keys(&[1]));
         assert!(!resumes(&client, &server));
         assert!(resumes(&client, &server));
         assert!(resumes(&client, &server));
@@ -36,17 +41,19 @@ fn resumes_when_it_is_on() {
 
 #[test]
 fn every_handshake_is_full_when_it_is_off() {
-    for suite in [TLS13, ECDSA] {
-        let (client, server) = (resuming_client(suite), build(false, "service", &Provider::new()));
-        for _ in 0..3 {
-            assert!(!resumes(&client, &server));
+    for off in [None, Some(tickets(&[]))] {
+        for suite in [TLS13, ECDSA] {
+            let (client, server) = (resuming_client(suite), build(off.clone()));
+            for _ in 0..3 {
+                assert!(!resumes(&client, &server));
+            }
         }
     }
 }
 
 #[test]
 fn client_that_will_not_resume_makes_full_handshakes() {
-    let server = build(true, "service", &Provider::new());
+    let server = with_keys(&[1]);
     for suite in [TLS13, ECDSA] {
         let client = client(&client_settings(&[suite]));
         assert!(!resumes(&client, &server));
@@ -55,24 +62,36 @@ fn client_that_will_not_resume_makes_full_handshakes() {
 }
 
 #[test]
-fn ticket_of_one_worker_is_honoured_by_another_and_after_a_change() {
-    let provider = Provider::new();
-    let (one, other) = (build(true, "service", &provider), build(true, "service", &provider.sibling()));
+fn ticket_of_one_engine_is_honoured_by_another_while_keys_are_turned_on_one_after_the_other() {
+    let (before, after) = (with_keys(&[1, 0, 2]), with_keys(&[2, 1, 3]));
     for suite in [TLS13, ECDSA] {
         let client = resuming_client(suite);
-        assert!(!resumes(&client, &one));
-        assert!(resumes(&client, &other));
-        assert!(resumes(&client, &build(true, "service", &provider)));
+        assert!(!resumes(&client, &before));
+        for server in [&after, &before, &with_keys(&[1, 0, 2]), &after, &after] {
+            assert!(resumes(&client, server));
+        }
+        assert!(!resumes(&client, &with_keys(&[4, 3, 5])), "turned twice");
     }
 }
 
 #[test]
 fn ticket_of_one_service_is_worth_nothing_to_another() {
-    let provider = Provider::new();
-    let (one, other) = (build(true, "one", &provider), build(true, "other", &provider));
+    let (one, other) = (with_keys(&[1]), with_keys(&[2]));
     for suite in [TLS13, ECDSA] {
         let client = resuming_client(suite);
         assert!(!resumes(&client, &one));
         assert!(!resumes(&client, &other));
+    }
+}
+
+#[test]
+fn engine_whose_keys_have_ended_serves_on_with_full_handshakes_and_resumes_what_it_began() {
+    let ended = build(Some(TicketSettings { until_unix_s: 1, ..tickets(&[1]) }));
+    for suite in [TLS13, ECDSA] {
+        let client = resuming_client(suite);
+        assert!(!resumes(&client, &ended));
+        assert!(!resumes(&client, &ended));
+        assert!(!resumes(&client, &with_keys(&[1])));
+        assert!(resumes(&client, &ended));
     }
 }

@@ -113,9 +113,11 @@ fn versions_and_cipher_suites_of_the_profile_are_offered_and_no_others() {
 #[test]
 fn session_is_resumed_with_the_server_that_it_was_made_with() {
     for suite in [TLS13, ECDSA] {
-        let settings = TlsSettings { session_resumption: true, ..server_settings(&[suite]) };
+        let settings =
+            TlsSettings { session_resumption: true, tickets: Some(tickets(&[1])), ..server_settings(&[suite]) };
         let client = config(&settings, None);
-        let [one, other] = [(); 2].map(|()| server(&settings, &[DEFAULT_EC]));
+        let other = TlsSettings { tickets: Some(tickets(&[2])), ..settings.clone() };
+        let [one, other] = [&settings, &other].map(|settings| server(settings, &[DEFAULT_EC]));
         let resumes = |number: u32, server| {
             let mut pair = Pair::handshaken(&client.towards(number), server, "a.test");
             pair.client.send(b"request");
@@ -140,7 +142,7 @@ fn configuration_towards_a_server_is_made_once_with_resumption_and_not_at_all_wi
 
 #[test]
 fn no_session_is_resumed_where_the_profile_says_so() {
-    let settings = TlsSettings { session_resumption: true, ..server_settings(&[TLS13, ECDSA]) };
+    let settings = TlsSettings { tickets: Some(tickets(&[1])), ..server_settings(&[TLS13, ECDSA]) };
     let (client, server) = (config(&server_settings(&[TLS13, ECDSA]), None), server(&settings, &[DEFAULT_EC]));
     for _ in 0..2 {
         let mut pair = Pair::handshaken(&client.towards(1), &server, "a.test");

@@ -1731,6 +1731,7 @@ type TlsProfile struct {
 	PreferClientOrder bool                   `protobuf:"varint,5,opt,name=prefer_client_order,json=preferClientOrder,proto3" json:"prefer_client_order,omitempty"`
 	SessionResumption bool                   `protobuf:"varint,6,opt,name=session_resumption,json=sessionResumption,proto3" json:"session_resumption,omitempty"`
 	SendCloseNotify   bool                   `protobuf:"varint,7,opt,name=send_close_notify,json=sendCloseNotify,proto3" json:"send_close_notify,omitempty"`
+	TicketKeys        *TicketKeys            `protobuf:"bytes,8,opt,name=ticket_keys,json=ticketKeys,proto3" json:"ticket_keys,omitempty"` // of a virtual service that resumes sessions
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -1814,6 +1815,75 @@ func (x *TlsProfile) GetSendCloseNotify() bool {
 	return false
 }
 
+func (x *TlsProfile) GetTicketKeys() *TicketKeys {
+	if x != nil {
+		return x.TicketKeys
+	}
+	return nil
+}
+
+// What session tickets are made and read by; all engines of a virtual service are given the same.
+type TicketKeys struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 80 bytes each: name (16), AES-256 (32), HMAC-SHA256 (32), as in RFC 5077 §4. The first makes tickets, all read them.
+	Keys          [][]byte `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	LifetimeS     uint32   `protobuf:"varint,2,opt,name=lifetime_s,json=lifetimeS,proto3" json:"lifetime_s,omitempty"`      // of a ticket
+	UntilUnixS    uint64   `protobuf:"varint,3,opt,name=until_unix_s,json=untilUnixS,proto3" json:"until_unix_s,omitempty"` // no ticket is made from then on: the controller would have sent other keys
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TicketKeys) Reset() {
+	*x = TicketKeys{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TicketKeys) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TicketKeys) ProtoMessage() {}
+
+func (x *TicketKeys) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
+func (*TicketKeys) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *TicketKeys) GetKeys() [][]byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *TicketKeys) GetLifetimeS() uint32 {
+	if x != nil {
+		return x.LifetimeS
+	}
+	return 0
+}
+
+func (x *TicketKeys) GetUntilUnixS() uint64 {
+	if x != nil {
+		return x.UntilUnixS
+	}
+	return 0
+}
+
 type Certificate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -1826,7 +1896,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +1908,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +1921,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -1894,7 +1964,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +1976,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +1989,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -1966,7 +2036,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1978,7 +2048,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1991,7 +2061,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Pool) GetUuid() string {
@@ -2116,7 +2186,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2198,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2211,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -2208,7 +2278,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2290,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2303,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Server) GetId() string {
@@ -2301,7 +2371,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2313,7 +2383,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2326,7 +2396,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -2406,7 +2476,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2418,7 +2488,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2431,7 +2501,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -2535,7 +2605,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2547,7 +2617,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2560,7 +2630,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -2593,7 +2663,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2675,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2688,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -2784,7 +2854,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"TcpProfile\x12$\n" +
 	"\x0eidle_timeout_s\x18\x01 \x01(\rR\fidleTimeoutS\x12)\n" +
 	"\x10keepalive_probes\x18\x02 \x01(\bR\x0fkeepaliveProbes\x12\x14\n" +
-	"\x05nagle\x18\x03 \x01(\bR\x05nagle\"\x9f\x02\n" +
+	"\x05nagle\x18\x03 \x01(\bR\x05nagle\"\xdf\x02\n" +
 	"\n" +
 	"TlsProfile\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
@@ -2793,7 +2863,16 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\rcipher_suites\x18\x04 \x03(\tR\fcipherSuites\x12.\n" +
 	"\x13prefer_client_order\x18\x05 \x01(\bR\x11preferClientOrder\x12-\n" +
 	"\x12session_resumption\x18\x06 \x01(\bR\x11sessionResumption\x12*\n" +
-	"\x11send_close_notify\x18\a \x01(\bR\x0fsendCloseNotify\"v\n" +
+	"\x11send_close_notify\x18\a \x01(\bR\x0fsendCloseNotify\x12>\n" +
+	"\vticket_keys\x18\b \x01(\v2\x1d.weir.dataplane.v1.TicketKeysR\n" +
+	"ticketKeys\"a\n" +
+	"\n" +
+	"TicketKeys\x12\x12\n" +
+	"\x04keys\x18\x01 \x03(\fR\x04keys\x12\x1d\n" +
+	"\n" +
+	"lifetime_s\x18\x02 \x01(\rR\tlifetimeS\x12 \n" +
+	"\funtil_unix_s\x18\x03 \x01(\x04R\n" +
+	"untilUnixS\"v\n" +
 	"\vCertificate\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
@@ -2928,7 +3007,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(Duty)(0),                      // 0: weir.dataplane.v1.Duty
 	(ProxyProtocol)(0),             // 1: weir.dataplane.v1.ProxyProtocol
@@ -2955,15 +3034,16 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*L4Profile)(nil),              // 22: weir.dataplane.v1.L4Profile
 	(*TcpProfile)(nil),             // 23: weir.dataplane.v1.TcpProfile
 	(*TlsProfile)(nil),             // 24: weir.dataplane.v1.TlsProfile
-	(*Certificate)(nil),            // 25: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 26: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 27: weir.dataplane.v1.Pool
-	(*ServerTls)(nil),              // 28: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 29: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 30: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 31: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 32: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 33: weir.dataplane.v1.ServerCounters
+	(*TicketKeys)(nil),             // 25: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 26: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 27: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 28: weir.dataplane.v1.Pool
+	(*ServerTls)(nil),              // 29: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 30: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 31: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 32: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 33: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 34: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	10, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -2974,15 +3054,15 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	10, // 5: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
 	12, // 6: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
 	13, // 7: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	30, // 8: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	31, // 8: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
 	11, // 9: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	14, // 10: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
 	14, // 11: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
 	16, // 12: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
 	19, // 13: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	27, // 14: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	25, // 15: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	26, // 16: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	28, // 14: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	26, // 15: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	27, // 16: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
 	20, // 17: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
 	21, // 18: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
 	22, // 19: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
@@ -2992,20 +3072,21 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	2,  // 23: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
 	1,  // 24: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
 	3,  // 25: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	4,  // 26: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	5,  // 27: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	29, // 28: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	6,  // 29: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	28, // 30: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	24, // 31: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	31, // 32: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	33, // 33: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	32, // 34: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	25, // 26: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	4,  // 27: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	5,  // 28: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	30, // 29: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	6,  // 30: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	29, // 31: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	24, // 32: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	32, // 33: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	34, // 34: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	33, // 35: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -3032,7 +3113,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

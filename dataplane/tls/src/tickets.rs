@@ -1,0 +1,231 @@
+//! Session tickets, as RFC 5077 §4 recommends to make them, with keys that all engines of a service are given: the first
+//! seals, any of them opens. A client so resumes on every engine, also while the keys are changed on one after the other.
+//!
+//! A ticket tells when it was made and is worth nothing after its lifetime. The first key has an end too: an engine that is
+//! given no new keys then makes no more tickets. Clients make full handshakes instead, and those under way notice nothing.
+
+use std::{fmt, sync::Arc};
+
+use aws_lc_rs::{
+    cipher::{AES_256, DecryptionContext, PaddedBlockDecryptingKey, PaddedBlockEncryptingKey, UnboundCipherKey},
+    error::Unspecified,
+    hmac,
+    iv::FixedLength,
+};
+use rustls::{pki_types::UnixTime, server::ProducesTickets};
+
+use crate::Error;
+
+const NAME_BYTES: usize = 16;
+const AES_BYTES: usize = 32;
+const HMAC_BYTES: usize = 32;
+const IV_BYTES: usize = 16;
+const TAG_BYTES: usize = 32;
+const MADE_BYTES: usize = 8;
+/// Of a ticket that is looked at. Ours have less than 300.
+const TICKET_BYTES_MAX: usize = 4096;
+/// RFC 8446 §4.6.1: seven days.
+const LIFETIME_S_MAX: u32 = 604_800;
+
+#[derive(Clone, PartialEq, Eq)]
+pub struct TicketKey([u8; TicketKey::BYTES]);
+
+impl TicketKey {
+    /// Its name, its key of AES-256-CBC, its key of HMAC-SHA256.
+    pub const BYTES: usize = NAME_BYTES + AES_BYTES + HMAC_BYTES;
+
+    pub fn read(bytes: &[u8]) -> Result<Self, Error> {
+        bytes.try_into().map(Self).map_err(|_| Error::TicketKeyLength(bytes.len()))
+    }
+}
+
+impl fmt::Debug for TicketKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TicketKey")
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TicketSettings {
+    /// The first seals; without one there are no tickets.
+    pub keys: Vec<TicketKey>,
+    pub lifetime_s: u32,
+    /// No ticket is made from then on.
+    pub until_unix_s: u64,
+}
+
+/// Makes and reads tickets. A worker has one for each service.
+#[derive(Debug)]
+pub(crate) struct Ticketer {
+    keys: Vec<Key>,
+    lifetime_s: u32,
+    until_unix_s: u64,
+}
+
+impl Ticketer {
+    /// `None`: there is no key.
+    pub fn new(settings: &TicketSettings) -> Result<Option<Arc<Self>>, Error> {
+        let keys: Result<Vec<_>, Unspecified> = settings.keys.iter().map(Key::new).collect();
+        let keys = keys.map_err(|_| Error::Refused("a session ticket key cannot be used".to_owned()))?;
+        let ticketer =
+            Self { keys, lifetime_s: settings.lifetime_s.min(LIFETIME_S_MAX), until_unix_s: settings.until_unix_s };
+        Ok((!ticketer.keys.is_empty()).then(|| Arc::new(ticketer)))
+    }
+
+    fn seal(&self, session: &[u8], now_unix_s: u64) -> Option<Vec<u8>> {
+        let key = self.keys.first().filter(|_| now_unix_s < self.until_unix_s)?;
+        key.seal([&now_unix_s.to_be_bytes(), session].concat())
+    }
+
+    fn open(&self, ticket: &[u8], now_unix_s: u64) -> Option<Vec<u8>> {
+        if ticket.len() > TICKET_BYTES_MAX {
+            return None;
+        }
+        let (name, rest) = ticket.split_first_chunk::<NAME_BYTES>()?;
+        let mut opened = self.keys.iter().find(|key| key.name == *name)?.open(rest)?;
+        // The clock of the engine that made it may be ahead of ours.
+        let made = u64::from_be_bytes(*opened.first_chunk::<MADE_BYTES>()?);
+        let fresh = now_unix_s.saturating_sub(made) < self.lifetime_s.into();
+        fresh.then(|| opened.split_off(MADE_BYTES))
+    }
+}
+
+impl ProducesTickets for Ticketer {
+    fn enabled(&self) -> bool {
+        true
+    }
+
+    fn lifetime(&self) -> u32 {
+        self.lifetime_s
+    }
+
+    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        self.seal(plain, UnixTime::now().as_secs())
+    }
+
+    fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
+        self.open(cipher, UnixTime::now().as_secs())
+    }
+}
+
+struct Key {
+    name: [u8; NAME_BYTES],
+    sealing: PaddedBlockEncryptingKey,
+    opening: PaddedBlockDecryptingKey,
+    signing: hmac::Key,
+}
+
+impl Key {
+    fn new(TicketKey(bytes): &TicketKey) -> Result<Self, Unspecified> {
+        let (name, keys) = bytes.split_first_chunk().ok_or(Unspecified)?;
+        let (aes, signing) = keys.split_at(AES_BYTES);
+        Ok(Self {
+            name: *name,
+            sealing: PaddedBlockEncryptingKey::cbc_pkcs7(UnboundCipherKey::new(&AES_256, aes)?)?,
+            opening: PaddedBlockDecryptingKey::cbc_pkcs7(UnboundCipherKey::new(&AES_256, aes)?)?,
+            signing: hmac::Key::new(hmac::HMAC_SHA256, signing),
+        })
+    }
+
+    /// Name, initialisation vector, sealed state, tag.
+    fn seal(&self, mut state: Vec<u8>) -> Option<Vec<u8>> {
+        let context = self.sealing.encrypt(&mut state).ok()?;
+        let iv: &[u8] = (&context).try_into().ok()?;
+        let tag = self.tag(iv, &state)?;
+        Some([&self.name, iv, &state, tag.as_ref()].concat())
+    }
+
+    /// Of what follows the name.
+    fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (iv, sealed) = sealed.split_first_chunk::<IV_BYTES>()?;
+        let (state, tag) = sealed.split_last_chunk::<TAG_BYTES>()?;
+        hmac::verify(&self.signing, &self.signed(iv, state)?, tag).ok()?;
+        let mut state = state.to_vec();
+        let context = DecryptionContext::Iv128(FixedLength::from(*iv));
+        let opened = self.opening.decrypt(&mut state, context).ok()?.len();
+        state.truncate(opened);
+        Some(state)
+    }
+
+    fn tag(&self, iv: &[u8], state: &[u8]) -> Option<hmac::Tag> {
+        Some(hmac::sign(&self.signing, &self.signed(iv, state)?))
+    }
+
+    /// RFC 5077 §4: the name, the vector, the length of the state, the state.
+    fn signed(&self, iv: &[u8], state: &[u8]) -> Option<Vec<u8>> {
+        let length = u16::try_from(state.len()).ok()?.to_be_bytes();
+        Some([&self.name, iv, &length, state].concat())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn key(seed: u8) -> TicketKey {
+        TicketKey([seed; TicketKey::BYTES])
+    }
+
+    fn ticketer(seeds: &[u8]) -> Arc<Ticketer> {
+        let keys = seeds.iter().map(|seed| key(*seed)).collect();
+        let settings = TicketSettings { keys, lifetime_s: 3600, until_unix_s: NOW + 7200 };
+        Ticketer::new(&settings).unwrap().unwrap()
+    }
+
+    #[test]
+    fn ticket_of_one_engine_is_read_by_another_before_and_after_the_keys_are_turned() {
+        let (before, after) = (ticketer(&[1, 0, 2]), ticketer(&[2, 1, 3]));
+        for (maker, reader) in [(&before, &before), (&before, &after), (&after, &before), (&after, &after)] {
+            let ticket = maker.seal(b"session", NOW).unwrap();
+            assert_eq!(reader.open(&ticket, NOW + 1).unwrap(), b"session");
+        }
+        assert_eq!(ticketer(&[3, 2, 4]).open(&before.seal(b"session", NOW).unwrap(), NOW), None, "turned twice");
+    }
+
+    #[test]
+    fn ticket_is_worth_nothing_after_its_lifetime_and_made_by_a_clock_that_is_ahead_it_is_new() {
+        let ticketer = ticketer(&[1]);
+        let ticket = ticketer.seal(b"session", NOW).unwrap();
+        assert!(ticketer.open(&ticket, NOW + 3599).is_some());
+        assert!(ticketer.open(&ticket, NOW + 3600).is_none());
+        assert!(ticketer.open(&ticket, NOW - 60).is_some());
+    }
+
+    #[test]
+    fn engine_without_new_keys_makes_no_more_tickets_and_reads_those_there_are() {
+        let ticketer = ticketer(&[1]);
+        let last = ticketer.seal(b"session", NOW + 7199).unwrap();
+        assert!(ticketer.seal(b"session", NOW + 7200).is_none());
+        assert!(ticketer.open(&last, NOW + 7300).is_some());
+    }
+
+    #[test]
+    fn ticket_that_was_changed_anywhere_or_cut_short_is_worth_nothing() {
+        let ticketer = ticketer(&[1, 2]);
+        let ticket = ticketer.seal(b"session", NOW).unwrap();
+        for position in 0..ticket.len() {
+            let mut changed = ticket.clone();
+            changed[position] ^= 1;
+            assert_eq!(ticketer.open(&changed, NOW), None, "byte {position}");
+            assert_eq!(ticketer.open(&ticket[..position], NOW), None, "{position} bytes");
+        }
+        assert_eq!(ticketer.open(&[ticket, vec![0; TICKET_BYTES_MAX]].concat(), NOW), None);
+    }
+
+    #[test]
+    fn key_has_its_length_and_shows_itself_to_nobody() {
+        assert_eq!(TicketKey::read(&[7; 79]), Err(Error::TicketKeyLength(79)));
+        let settings = TicketSettings { keys: vec![key(77)], lifetime_s: 1, until_unix_s: 1 };
+        let ticketer = Ticketer::new(&settings).unwrap();
+        assert!(!format!("{settings:?} {ticketer:?}").contains("77"));
+        assert!(Ticketer::new(&TicketSettings { keys: Vec::new(), ..settings }).unwrap().is_none());
+    }
+}
