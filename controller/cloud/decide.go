@@ -15,6 +15,8 @@ const (
 	reportTimeout = 60 * time.Second
 	// lookAfter is when an engine that has not reported is looked at: it may have ended.
 	lookAfter = 5 * time.Second
+	// awayFor is how long an engine may be away before it is looked at: an agent may be about to start again by itself.
+	awayFor = 3 * time.Second
 	// listedFor is how long what a cloud said of its places is good for.
 	listedFor = 10 * time.Second
 	// firstRetry is when a place that failed is tried again; each failure doubles it.
@@ -47,13 +49,17 @@ type listing struct {
 type memory struct {
 	working   map[string]bool      // by engine uuid: a task of it runs
 	started   map[string]time.Time // by engine uuid: when it was started by this controller, or found
+	awaySince map[string]time.Time // by engine uuid
 	idleSince map[string]time.Time // by engine uuid
 	failures  map[string]failure   // by name of the place
 	lacking   map[string]bool      // by group uuid: it was told that no place is left
 }
 
 func newMemory() *memory {
-	return &memory{map[string]bool{}, map[string]time.Time{}, map[string]time.Time{}, map[string]failure{}, map[string]bool{}}
+	return &memory{
+		working: map[string]bool{}, started: map[string]time.Time{}, awaySince: map[string]time.Time{}, idleSince: map[string]time.Time{},
+		failures: map[string]failure{}, lacking: map[string]bool{},
+	}
 }
 
 // decision is what follows.
@@ -112,7 +118,7 @@ func (w *world) step(d *decision, instance Instance) {
 		w.become(d, instance, Retiring, "DELETING_SE", "an operator deleted it")
 	case w.up[instance.Engine]:
 		w.memory.reported(instance)
-	case !w.present(instance):
+	default:
 		w.startAgain(d, instance)
 	}
 }
@@ -168,6 +174,13 @@ func (w *world) stepRetiring(d *decision, instance Instance) {
 
 // startAgain: one that runs and does not report is not to be started twice; it may be cut off, and serve.
 func (w *world) startAgain(d *decision, instance Instance) {
+	if _, known := w.memory.awaySince[instance.Engine]; !known {
+		w.memory.awaySince[instance.Engine] = w.now
+	}
+	if end := w.memory.awaySince[instance.Engine].Add(awayFor); end.After(w.now) {
+		d.wake(end, w.now)
+		return
+	}
 	state := w.placeOf(d, instance).State
 	if (state == Free || state == Stopped) && w.memory.mayTry(d, instance.Name, w.now) && !w.justStarted(d, instance) {
 		d.news = append(d.news, news{"CREATING_SE", instance, "it has ended, and is started again"})
@@ -187,6 +200,9 @@ const unlisted PlaceState = -1
 // placeOf is what is in the place of an instance, as far as that was listed lately.
 func (w *world) placeOf(d *decision, instance Instance) Place {
 	listing, known := w.clouds[instance.Cloud]
+	if listing.at.Before(w.memory.awaySince[instance.Engine]) { // it may have ended since
+		listing.at = time.Time{}
+	}
 	if known && !w.isFresh(d, instance.Cloud, listing) {
 		return Place{State: unlisted}
 	}
@@ -205,16 +221,6 @@ func (w *world) isFresh(d *decision, cloud string, listing listing) bool {
 	}
 	if !slices.Contains(d.list, cloud) {
 		d.list = append(d.list, cloud)
-	}
-	return false
-}
-
-// present: it is one of those that its group may count on.
-func (w *world) present(instance Instance) bool {
-	for _, need := range w.needs {
-		if slices.Contains(need.Present, instance.Engine) {
-			return true
-		}
 	}
 	return false
 }

@@ -18,6 +18,7 @@ func (m *memory) fail(name string, now time.Time) {
 func (m *memory) reported(instance Instance) {
 	delete(m.failures, instance.Name)
 	delete(m.started, instance.Engine)
+	delete(m.awaySince, instance.Engine)
 }
 
 // mayTry tells whether a place has been left alone for long enough.
@@ -50,6 +51,7 @@ func (w *world) hear(o outcome) (d decision, gone bool) {
 		d.news = append(d.news, news{"CREATE_SE_FAIL", instance, "it cannot be started again: " + o.err.Error()})
 	case o.err == nil:
 		delete(w.memory.started, instance.Engine)
+		delete(w.memory.awaySince, instance.Engine)
 		return d, true
 	default:
 		w.memory.fail(name, w.now)

@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"fmt"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,12 +46,12 @@ func (f *fabric) untilRunning(engines ...string) {
 }
 
 // told are the messages of all events of one kind.
-func (f *fabric) told(id string) (messages []string) {
-	f.Helper()
+func (s *stage) told(id string) (messages []string) {
+	s.Helper()
 	var logs struct {
 		Results []map[string]any `json:"results"`
 	}
-	f.must(f.controller.Session.Get(f.ctx, "analytics/logs?type=2&page_size=1000&event_id="+id, &logs))
+	s.must(s.controller.Session.Get(s.ctx, "analytics/logs?type=2&page_size=1000&event_id="+id, &logs))
 	for _, event := range logs.Results {
 		messages = append(messages, fmt.Sprintf("%v: %v", event["obj_name"], event["event_description"]))
 	}
@@ -113,6 +115,21 @@ func TestOneMachineStartsItsOwnEngine(t *testing.T) {
 	s.must(s.controller.Restart(s.ctx))
 	s.waitUp("web")
 	s.untilEngines(1)
+
+	// Its data plane outlives an agent that is killed; the next agent takes it over.
+	agents, err := exec.Command("pgrep", "-f", "weir agent .*"+s.dir).Output()
+	s.must(err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(agents)))
+	s.must(err)
+	s.must(syscall.Kill(pid, syscall.SIGKILL))
+	s.eventually("the agent is started again", func() error {
+		if told := s.told("CREATING_SE"); len(told) != 1 || !strings.Contains(told[0], "it has ended, and is started again") {
+			return fmt.Errorf("told: %q", told)
+		}
+		return nil
+	})
+	contains(t, s.curl(tlsURL("/index.html")), "test")
+	s.waitUp("web")
 
 	vs, err := s.controller.Session.ByName(s.ctx, "virtualservice", "web")
 	s.must(err)

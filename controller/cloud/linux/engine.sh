@@ -6,17 +6,18 @@ unit_file=${units:-/etc/systemd/system}/$unit
 
 has_systemd() { [ -d "${systemd:-/run/systemd/system}" ]; }
 
-# The processes that were told to work in the engine's directory: the agent, and its data plane.
+# The processes that were told to work in the engine's directory, the agent and its data plane, or those of them whose
+# command line holds $1.
 processes() {
 	for line in /proc/[0-9]*/cmdline; do
 		case " $(tr '\0' ' ' <"$line" 2>/dev/null || true)" in
-		*" $dir/engine "* | *" $dir/engine/"*) pid=${line#/proc/} && echo "${pid%/cmdline}" ;;
+		*"${1-}"*" $dir/engine "* | *"${1-}"*" $dir/engine/"*) pid=${line#/proc/} && echo "${pid%/cmdline}" ;;
 		esac
 	done
 }
 
 runs() {
-	if has_systemd; then systemctl is-active --quiet $unit; else [ -n "$(processes)" ]; fi
+	if has_systemd; then systemctl is-active --quiet $unit; else [ -n "$(processes "weir agent ")" ]; fi
 }
 
 until_gone() {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,7 +47,7 @@ func (m Machine) List(context.Context) ([]cloud.Place, error) {
 		place := cloud.Place{Engine: namePrefix + strconv.Itoa(number+1)}
 		_, err := os.Stat(m.dir(place.Engine))
 		switch {
-		case len(running[place.Engine]) > 0:
+		case slices.ContainsFunc(running[place.Engine], worker.isAgent):
 			place.State = cloud.Running
 		case err == nil:
 			place.State, place.Problem = cloud.Stopped, m.lastWords(place.Engine)
@@ -106,9 +107,9 @@ func (m Machine) end(ctx context.Context, engine string, signal syscall.Signal, 
 		if err != nil || len(pids) == 0 {
 			return 0, err
 		}
-		for _, pid := range pids {
+		for _, worker := range pids {
 			if !signalled {
-				_ = syscall.Kill(pid, signal) // it may have ended meanwhile
+				_ = syscall.Kill(worker.pid, signal) // it may have ended meanwhile
 			}
 		}
 		select {
@@ -121,27 +122,36 @@ func (m Machine) end(ctx context.Context, engine string, signal syscall.Signal, 
 	}
 }
 
+// worker is a process of an engine.
+type worker struct {
+	pid   int
+	words []string // its command line
+}
+
+func (w worker) isAgent() bool { return len(w.words) > 1 && w.words[1] == "agent" }
+
 // running are the processes that were told to work in the directory of an engine: its agent, and the data plane, which
 // outlives an agent that is killed.
-func (m Machine) running() (map[string][]int, error) {
+func (m Machine) running() (map[string][]worker, error) {
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		return nil, err
 	}
-	found := map[string][]int{}
+	found := map[string][]worker{}
 	for _, line := range lines {
 		text, err := os.ReadFile(line)
 		if err != nil {
 			continue // it has ended
 		}
-		for _, word := range strings.Split(string(text), "\x00") {
+		words := strings.Split(string(text), "\x00")
+		for _, word := range words {
 			inside, is := strings.CutPrefix(word, m.Dir+"/")
 			if !is {
 				continue
 			}
 			engine, _, _ := strings.Cut(inside, "/")
 			pid, _ := strconv.Atoi(strings.Split(line, "/")[2])
-			found[engine] = append(found[engine], pid)
+			found[engine] = append(found[engine], worker{pid, words})
 			break
 		}
 	}
