@@ -28,6 +28,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -47,19 +48,25 @@ type house struct {
 // start boots a controller on free ports and logs in.
 func start(t *testing.T, dir string) *house {
 	t.Helper()
-	house, url := boot(t, dir)
+	return startWith(t, dir, nil)
+}
+
+// startWith has a cloud start engines.
+func startWith(t *testing.T, dir string, engines cloud.Cloud) *house {
+	t.Helper()
+	house, url := boot(t, dir, engines)
 	house.login(url)
 	return house
 }
 
-func boot(t *testing.T, dir string) (started *house, url string) {
+func boot(t *testing.T, dir string, engines cloud.Cloud) (started *house, url string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	reader, out := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
 		err := Run(ctx, Config{
-			DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Out: out, Log: slog.New(slog.DiscardHandler),
+			DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Engines: engines, Out: out, Log: slog.New(slog.DiscardHandler),
 		})
 		out.CloseWithError(err)
 		ended <- err
@@ -172,7 +179,12 @@ func (h *house) join(name string) (uuid string, identity tls.Certificate, author
 		AuthToken string `json:"auth_token"`
 	}
 	h.must(h.api.Post(h.Context(), "securetoken-generate", client.Object{}, &made))
-	token, err := enrollment.ParseToken(made.AuthToken)
+	return h.joinBy(made.AuthToken, name)
+}
+
+func (h *house) joinBy(given, name string) (uuid string, identity tls.Certificate, authority *x509.CertPool) {
+	h.Helper()
+	token, err := enrollment.ParseToken(given)
 	h.must(err)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	h.must(err)
@@ -189,7 +201,7 @@ func (h *house) join(name string) (uuid string, identity tls.Certificate, author
 		},
 	})
 	reply, err := enginev1.NewEnrollmentClient(connection).Join(h.Context(), &enginev1.JoinRequest{
-		Token: made.AuthToken, CsrDer: csr, Name: name,
+		Token: given, CsrDer: csr, Name: name,
 	})
 	h.must(err)
 	authority = x509.NewCertPool()
@@ -380,7 +392,7 @@ func TestRestartKeepsObjectsPasswordAndIdentities(t *testing.T) {
 }
 
 func TestPasswordIsInItsFileAndNotInTheOutput(t *testing.T) {
-	house, _ := boot(t, t.TempDir())
+	house, _ := boot(t, t.TempDir(), nil)
 	file := filepath.Join(house.dir, adminPasswordName)
 	password, err := os.ReadFile(file)
 	house.must(err)
@@ -391,10 +403,10 @@ func TestPasswordIsInItsFileAndNotInTheOutput(t *testing.T) {
 
 func TestStartsWithoutThePasswordFileOnceThereIsAnAdministrator(t *testing.T) {
 	dir := t.TempDir()
-	first, _ := boot(t, dir)
+	first, _ := boot(t, dir, nil)
 	first.must(first.stop())
 	first.must(os.Remove(filepath.Join(dir, adminPasswordName)))
-	boot(t, dir)
+	boot(t, dir, nil)
 	if _, err := os.Stat(filepath.Join(dir, adminPasswordName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a password that opens nothing was written: %v", err)
 	}
@@ -416,7 +428,7 @@ func TestDeletedEngineLosesItsSession(t *testing.T) {
 
 func TestSecondStartTouchesNothing(t *testing.T) {
 	dir := t.TempDir()
-	boot(t, dir)
+	boot(t, dir, nil)
 	key := filepath.Join(dir, secretsKeyName)
 	if err := os.Rename(key, key+".away"); err != nil { // as if the first had not made it yet
 		t.Fatal(err)
@@ -434,7 +446,7 @@ func TestSecondStartTouchesNothing(t *testing.T) {
 
 func TestLostKeyIsNotReplaced(t *testing.T) {
 	dir := t.TempDir()
-	first, _ := boot(t, dir)
+	first, _ := boot(t, dir, nil)
 	first.must(first.stop())
 	key := filepath.Join(dir, secretsKeyName)
 	first.must(os.Remove(key))
