@@ -34,7 +34,7 @@ in a namespace of its own. None of them has a link or a route to this machine's 
 
 func labUpCommand() *cobra.Command {
 	var kind string
-	engines := -1
+	engines, elastic := -1, false
 	command := &cobra.Command{
 		Use:   "up [FILE]",
 		Short: "Build a lab, which then stands until it is taken down",
@@ -42,6 +42,7 @@ func labUpCommand() *cobra.Command {
 in Weir's source). Whatever an earlier lab has left after a crash is taken down first.`,
 		Example: `  weir lab up
   weir lab up --engines 16 --router bird
+  weir lab up --engines 0 --elastic
   weir lab exec client-1 curl http://10.2.0.11/index.html`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -53,10 +54,12 @@ in Weir's source). Whatever an earlier lab has left after a crash is taken down 
 			if engines >= 0 {
 				t.Engines.Count = engines
 			}
+			t.Elastic = t.Elastic || elastic
 			return bringUp(command.Context(), command.OutOrStdout(), t)
 		},
 	}
 	command.Flags().StringVar(&kind, "router", "", "frr or bird (default: what the file says)")
+	command.Flags().BoolVar(&elastic, "elastic", false, "have the controller start and end engines as they are needed")
 	command.Flags().IntVar(&engines, "engines", -1, "how many engines to begin with (default: what the file says)")
 	return command
 }

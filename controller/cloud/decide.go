@@ -19,6 +19,8 @@ const (
 	awayFor = 3 * time.Second
 	// listedFor is how long what a cloud said of its places is good for.
 	listedFor = 10 * time.Second
+	// tellAfter is how often operators hear of a lack at most.
+	tellAfter = time.Minute
 	// firstRetry is when a place that failed is tried again; each failure doubles it.
 	firstRetry = 5 * time.Second
 	lastRetry  = 5 * time.Minute
@@ -52,13 +54,13 @@ type memory struct {
 	awaySince map[string]time.Time // by engine uuid
 	idleSince map[string]time.Time // by engine uuid
 	failures  map[string]failure   // by name of the place
-	lacking   map[string]bool      // by group uuid: it was told that no place is left
+	lacking   map[string]lack      // by group uuid: what was told of that no place is left
 }
 
 func newMemory() *memory {
 	return &memory{
 		working: map[string]bool{}, started: map[string]time.Time{}, awaySince: map[string]time.Time{}, idleSince: map[string]time.Time{},
-		failures: map[string]failure{}, lacking: map[string]bool{},
+		failures: map[string]failure{}, lacking: map[string]lack{},
 	}
 }
 
@@ -366,14 +368,21 @@ func (w *world) begin(d *decision, need place.Need, free Place) {
 		fmt.Sprintf("group %s wants %d engines and has %d: cloud %s starts it", need.Group.Name, need.Wanted, need.Have, need.Group.Cloud.Name)})
 }
 
-// tellLack says once that nothing more can be started.
+// lack is why nothing more could be started, and when that was told.
+type lack struct {
+	why string
+	at  time.Time
+}
+
+// tellLack says once that nothing more can be started, and again when it is for another reason.
 func (w *world) tellLack(d *decision, need place.Need, listing listing) {
-	if w.memory.lacking[need.Group.UUID] {
+	now := lack{listing.whyNone(), w.now}
+	if last, told := w.memory.lacking[need.Group.UUID]; told && (last.why == now.why || last.at.Add(tellAfter).After(w.now)) {
 		return
 	}
-	w.memory.lacking[need.Group.UUID] = true
+	w.memory.lacking[need.Group.UUID] = now
 	d.news = append(d.news, news{"CREATE_SE_FAIL", Instance{Group: need.Group.UUID}, fmt.Sprintf(
-		"group %s wants %d engines and has %d: cloud %s %s", need.Group.Name, need.Wanted, need.Have, need.Group.Cloud.Name, listing.whyNone())})
+		"group %s wants %d engines and has %d: cloud %s %s", need.Group.Name, need.Wanted, need.Have, need.Group.Cloud.Name, now.why)})
 }
 
 // whyNone names a few of the places that cannot be used.

@@ -274,6 +274,9 @@ func TestItIsToldOnceThatNoPlaceIsLeft(t *testing.T) {
 	if told != 1 {
 		t.Errorf("it was told %d times:\n%s", told, strings.Join(town.told, "\n"))
 	}
+	town.place("e2").Problem = "no route to host"
+	town.pass(time.Minute)
+	town.mustTell("e2: no route to host")
 }
 
 func TestAnEngineWithNothingToDoGoesAfterTheGroupsDelay(t *testing.T) {

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,14 +34,21 @@ const (
 // instanceKind is the kind under which the store keeps instances; operators see no such kind.
 const instanceKind = "instance"
 
-// Expected is the instance that an engine of this name is, which is about to join; false: nobody started such a one.
-func Expected(view *store.View, name string) (Instance, bool) {
+// ErrUnwanted says that an engine comes too late: it is to be ended.
+var ErrUnwanted = errors.New("its cloud is about to end this engine")
+
+// Expected is the instance that an engine of this name is, which is about to join; nil: no cloud started such a one.
+// Errors: ErrUnwanted, or that it cannot be read.
+func Expected(view *store.View, name string) (*Instance, error) {
 	record, found := view.ByName(instanceKind, "", name)
 	if !found {
-		return Instance{}, false
+		return nil, nil
 	}
 	instance, err := instanceOf(record)
-	return instance, err == nil && instance.State == Starting
+	if err == nil && instance.State != Starting {
+		err = ErrUnwanted
+	}
+	return &instance, err
 }
 
 func instancesIn(view *store.View) ([]Instance, error) {

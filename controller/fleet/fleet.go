@@ -73,7 +73,7 @@ func New(objects *store.Store, log *slog.Logger, events *events.Log, now func() 
 }
 
 // Join registers an engine. One that comes again under the name of an engine that is away takes its place: the token
-// speaks for it. Errors: ErrNameTaken, ErrFleetFull, or the store's.
+// speaks for it. Errors: ErrNameTaken, ErrFleetFull, cloud.ErrUnwanted, or the store's.
 func (f *Fleet) Join(ctx context.Context, name string) (engineUUID string, err error) {
 	err = f.store.Update(ctx, func(tx *store.Tx) error {
 		if known, ok := tx.View().ByName(engineKind, adminTenant, name); ok {
@@ -108,13 +108,17 @@ func newRecord(view *store.View, name string) (*store.Record, error) {
 	kind, _ := schema.Lookup(engineKind)
 	id := kind.Prefix + "-" + uuid.NewString()
 	object := schema.Object{"name": name, "tenant_ref": schema.RefPath("tenant", adminTenant)}
-	if instance, started := cloud.Expected(view, name); started {
+	instance, err := cloud.Expected(view, name)
+	if err != nil {
+		return nil, fmt.Errorf("register engine %s: %w", name, err)
+	}
+	if instance != nil {
 		id = instance.Engine
 		object["controller_created"], object["availability_zone"] = true, instance.Zone
 		object["cloud_ref"], object["se_group_ref"] = schema.RefPath("cloud", instance.Cloud), schema.RefPath("serviceenginegroup", instance.Group)
 	}
 	object["uuid"] = id
-	object, err := kind.Normalise(object)
+	object, err = kind.Normalise(object)
 	if err != nil {
 		return nil, fmt.Errorf("register engine %s: %w", name, err)
 	}
