@@ -4,18 +4,21 @@
 package elastic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/network"
 	"github.com/weir-lb/weir/lab/teller"
+	"github.com/weir-lb/weir/lab/topology"
 )
 
 // Options say what a run measures.
@@ -49,7 +52,7 @@ func List(out io.Writer) error {
 	return nil
 }
 
-// Run measures row by row, and writes the report into options.Results. A row that fails is told and left out.
+// Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left there. A row that fails is told and left out.
 func Run(ctx context.Context, options Options) error {
 	chosen, err := choose(options.Rows)
 	if err != nil {
@@ -94,13 +97,24 @@ func (r *run) measure(ctx context.Context, row row) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return row.judge(finding), nil
+	result := row.judge(finding)
+	result.Measured, result.How = time.Now().UTC(), r.how()
+	return result, nil
+}
+
+// how says what else is worth knowing of a figure.
+func (r *run) how() string {
+	said := fmt.Sprintf("%s, seed %d", strings.ToUpper(cmp.Or(r.Router, topology.FRR)), r.Seed)
+	if r.Quick {
+		said += ", a quick look"
+	}
+	return said
 }
 
 const rowTimeout = 45 * time.Minute
 
 func (r *run) publish(results []Result) error {
-	files, err := write(r.Results, report.ThisMachine(), r.Options, results)
+	files, err := write(r.Results, report.ThisMachine(), results)
 	if err != nil {
 		return fmt.Errorf("the report cannot be written: %w", err)
 	}

@@ -120,11 +120,11 @@ func TestTheReportHoldsEachRowItsPicturesAndItsFailures(t *testing.T) {
 	dir := t.TempDir()
 	result := rows[2].judge(Finding{Value: 0.8, Facts: []string{"a fact"}, Failures: []clients.Failure{{Begun: start, Failed: after(0.25), Client: "client-1", Over: clients.Kept, Cause: "reset", Engine: "engine-2"}},
 		Stories: []draw.Story{{Title: "a story", Seconds: []draw.Second{{PerEngine: map[string]int64{"engine-1": 3}}}}}})
-	files, err := write(dir, report.Machine{CPU: "a CPU", Cores: 2}, Options{Seed: 7}, []Result{result})
+	files, err := write(dir, report.Machine{CPU: "a CPU", Cores: 2}, []Result{result})
 	if err != nil || len(files) != 3 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	text := page(report.Machine{}, Options{}, []Result{result})
+	text := page(report.Machine{}, []Result{result})
 	for _, want := range []string{"| 0.8 s | 1.2 | ok |", "* a fact", "![a story](kill-1.svg)", "| 0.250 s | client-1 | kept alive | reset | engine-2 |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
@@ -133,5 +133,20 @@ func TestTheReportHoldsEachRowItsPicturesAndItsFailures(t *testing.T) {
 	var verdicts bytes.Buffer
 	if err := writeVerdicts(&verdicts, []Result{result}); err != nil || verdicts.String() != `{"row":"kill","value":0.8,"bar":1.2,"ok":true}`+"\n" {
 		t.Errorf("%s, %v", &verdicts, err)
+	}
+}
+
+func TestARunLeavesTheRowsThatItDidNotMeasure(t *testing.T) {
+	dir := t.TempDir()
+	kill, drain := rows[2].judge(Finding{Value: 0.8}), rows[5].judge(Finding{Value: 7, Facts: []string{"a fact"}})
+	again := rows[2].judge(Finding{Value: 0.7})
+	for _, results := range [][]Result{{kill, drain}, {again}} {
+		if _, err := write(dir, report.Machine{}, results); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := besides(dir, nil)
+	if err != nil || len(all) != 2 || all[0].Verdict != again.Verdict || all[1].Verdict != drain.Verdict || !slices.Equal(all[1].Facts, drain.Facts) {
+		t.Errorf("%+v, %v", all, err)
 	}
 }

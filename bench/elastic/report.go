@@ -2,8 +2,10 @@ package elastic
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,9 +26,18 @@ func writeVerdicts(out io.Writer, results []Result) error {
 	return nil
 }
 
+const linesFile = "elastic.jsonl"
+
 // write puts JSON lines, a page and pictures into dir. It returns the files.
-func write(dir string, machine report.Machine, options Options, results []Result) ([]string, error) {
+func write(dir string, machine report.Machine, results []Result) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := clearPictures(dir, results); err != nil {
+		return nil, err
+	}
+	results, err := besides(dir, results)
+	if err != nil {
 		return nil, err
 	}
 	var lines strings.Builder
@@ -36,11 +47,9 @@ func write(dir string, machine report.Machine, options Options, results []Result
 		if err := encoder.Encode(result); err != nil {
 			return nil, err
 		}
-		for name, picture := range result.pictures() {
-			contents[name] = picture
-		}
+		maps.Copy(contents, result.pictures())
 	}
-	contents["elastic.jsonl"], contents["README.md"] = lines.String(), page(machine, options, results)
+	contents[linesFile], contents["README.md"] = lines.String(), page(machine, results)
 	var files []string
 	for name, text := range contents {
 		file := filepath.Join(dir, name)
@@ -51,6 +60,44 @@ func write(dir string, machine report.Machine, options Options, results []Result
 	}
 	slices.Sort(files)
 	return files, nil
+}
+
+// clearPictures removes what was drawn of these rows before: an earlier run may have drawn more.
+func clearPictures(dir string, results []Result) error {
+	var errs []error
+	for _, result := range results {
+		old, err := filepath.Glob(filepath.Join(dir, result.Row+"-[0-9]*.svg"))
+		errs = append(errs, err)
+		for _, file := range old {
+			errs = append(errs, os.Remove(file))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// besides adds the rows that an earlier run has left and this one did not measure, in the order of the table.
+func besides(dir string, results []Result) (all []Result, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, linesFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	var earlier []Result
+	for line := range strings.Lines(string(text)) {
+		var result Result
+		if err := json.Unmarshal([]byte(line), &result); err != nil {
+			return nil, fmt.Errorf("%s/%s is not a report: %w", dir, linesFile, err)
+		}
+		earlier = append(earlier, result)
+	}
+	for _, row := range rows {
+		for _, result := range append(slices.Clone(results), earlier...) {
+			if result.Row == row.name {
+				all = append(all, result)
+				break
+			}
+		}
+	}
+	return all, nil
 }
 
 // pictures are files by name.
@@ -67,17 +114,13 @@ func (r Result) pictures() map[string]string {
 
 func (r Result) storyName(index int) string { return fmt.Sprintf("%s-%d.svg", r.Row, index+1) }
 
-func page(machine report.Machine, options Options, results []Result) string {
+func page(machine report.Machine, results []Result) string {
 	var text strings.Builder
 	write := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
 	write("# What clients notice while engines come, go and fail\n")
-	write("Written by `weir bench elastic` on %s, %d cores, Linux %s: router, engines, servers and clients share them. Each row is a lab of its own ([how it",
+	write("Written by `weir bench elastic` on %s, %d cores, Linux %s: router, engines, servers and clients share them. Each row is a [lab](../../../docs/lab.md)",
 		machine.CPU, machine.Cores, machine.Kernel)
-	write("looks](../../../docs/lab.md)) with %s; two clients with eight addresses each ask in TLS, over connections that stay and over new ones. Seed %d.\n",
-		routerName(options.Router), options.Seed)
-	if options.Quick {
-		write("A quick look (`--quick`): fewer engines, rounds and steps.\n")
-	}
+	write("of its own; two clients with eight addresses each ask in TLS, over connections that stay and over new ones.\n")
 	write("| row | what | measured | bar | |")
 	write("|---|---|---|---|---|")
 	for _, r := range results {
@@ -89,13 +132,6 @@ func page(machine report.Machine, options Options, results []Result) string {
 	return text.String()
 }
 
-func routerName(kind string) string {
-	if kind == "" {
-		return "the router of lab/seed.toml"
-	}
-	return strings.ToUpper(kind) + " as its router"
-}
-
 func (r Result) word() string {
 	if r.OK {
 		return "ok"
@@ -105,6 +141,7 @@ func (r Result) word() string {
 
 func (r Result) section(write func(string, ...any)) {
 	write("\n## %s\n", r.Row)
+	write("Measured %s with %s.\n", r.Measured.Format("2006-01-02 15:04 UTC"), r.How)
 	for _, said := range r.Broken {
 		write("* **Broken:** %s", said)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/bench/draw"
@@ -85,8 +86,10 @@ func (f *Finding) show(failures []clients.Failure) {
 // Result is a finding held to its bar.
 type Result struct {
 	Verdict
-	Title string `json:"title"`
-	Unit  string `json:"unit"`
+	Title    string    `json:"title"`
+	Unit     string    `json:"unit"`
+	Measured time.Time `json:"measured"`
+	How      string    `json:"how"` // router, seed, and whether it was a quick look
 	Finding
 }
 
@@ -104,7 +107,7 @@ func (r row) judge(f Finding) Result {
 	if r.atLeast {
 		met = value >= r.bar
 	}
-	return Result{Verdict{r.name, value, r.bar, met && len(f.Broken) == 0}, r.title, r.unit, f}
+	return Result{Verdict: Verdict{r.name, value, r.bar, met && len(f.Broken) == 0}, Title: r.title, Unit: r.unit, Finding: f}
 }
 
 func (r Result) line() string {
