@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -55,5 +56,20 @@ func TestFailuresAreCountedByCause(t *testing.T) {
 	}
 	if got := Causes(nil); got != "" {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestOnlyWhatWasOnTheLostEngineMayBeLost(t *testing.T) {
+	const lost = "engine-2"
+	after := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
+	withdrawn := after(1)
+	failures := []Failure{
+		{Engine: lost, Begun: after(2)},       // a kept connection of the lost engine's
+		{Begun: after(0.5)},                   // a new connection that the router may have sent there
+		{Engine: "engine-3", Begun: after(0)}, // a kept connection of another's
+		{Begun: after(1.1)},                   // a new one that the router cannot have sent there
+	}
+	if others := AwayFrom(lost, failures, withdrawn); !slices.Equal(others, failures[2:]) {
+		t.Errorf("got %v", others)
 	}
 }

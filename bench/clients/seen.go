@@ -121,3 +121,14 @@ func (s *Seen) LastFirst() (last time.Time) {
 	}
 	return last
 }
+
+// AwayFrom are the failures that cannot be blamed on an engine that is gone: on a connection that another one had answered,
+// or on a new one, begun when the router had let go of the engine already.
+func AwayFrom(engine string, failures []Failure, withdrawn time.Time) (others []Failure) {
+	for _, failure := range failures {
+		if failure.Engine != engine && (failure.Engine != "" || failure.Begun.After(withdrawn)) {
+			others = append(others, failure)
+		}
+	}
+	return others
+}

@@ -51,19 +51,6 @@ func TestRowsAreChosenByNameInTheOrderOfTheTable(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatWasOnTheLostEngineMayBeLost(t *testing.T) {
-	withdrawn := after(1)
-	failures := []clients.Failure{
-		{Engine: victim, Begun: after(2)},     // a kept connection of the lost engine's
-		{Begun: after(0.5)},                   // a new connection that the router may have sent there
-		{Engine: "engine-3", Begun: after(0)}, // a kept connection of another's
-		{Begun: after(1.1)},                   // a new one that the router cannot have sent there
-	}
-	if others := awayFrom(victim, failures, withdrawn); !slices.Equal(others, failures[2:]) {
-		t.Errorf("got %v", others)
-	}
-}
-
 func TestAFaultLastsUntilTheLastRequestThatFailsIsBegun(t *testing.T) {
 	seen := clients.Seen{Requests: 5, Failed: 2, Failures: []clients.Failure{
 		{Engine: victim, Begun: after(0.2), Failed: after(10.2), Cause: "timeout"},

@@ -89,7 +89,7 @@ func (f *field) measureFault(ctx context.Context, what fault, finding *Finding) 
 // others', which must not be.
 func (f *Finding) fault(seen clients.Seen, begun, withdrawn time.Time) (seconds float64) {
 	failures := seen.Since(begun)
-	elsewhere := awayFrom(victim, failures, withdrawn)
+	elsewhere := clients.AwayFrom(victim, failures, withdrawn)
 	lastBegun, lastFailed := begun, begun
 	for _, failure := range failures {
 		lastBegun, lastFailed = later(lastBegun, failure.Begun), later(lastFailed, failure.Failed)
@@ -102,17 +102,6 @@ func (f *Finding) fault(seen clients.Seen, begun, withdrawn time.Time) (seconds 
 	f.must(len(failures) == int(seen.Failed), "%d requests failed before anything happened", int(seen.Failed)-len(failures))
 	f.show(failures)
 	return seconds
-}
-
-// awayFrom are the failures that cannot be blamed on an engine that is gone: on a connection that another one had answered,
-// or on a new one, begun when the router had let go of the engine already.
-func awayFrom(engine string, failures []clients.Failure, withdrawn time.Time) (others []clients.Failure) {
-	for _, failure := range failures {
-		if failure.Engine != engine && (failure.Engine != "" || failure.Begun.After(withdrawn)) {
-			others = append(others, failure)
-		}
-	}
-	return others
 }
 
 func later(a, b time.Time) time.Time {

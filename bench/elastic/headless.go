@@ -54,7 +54,7 @@ func (f *field) measureAway(ctx context.Context, span time.Duration, finding *Fi
 		return "", err
 	}
 	own := len(seen.Failures)
-	elsewhere := awayFrom(victim, seen.Failures, withdrawn)
+	elsewhere := clients.AwayFrom(victim, seen.Failures, withdrawn)
 	served := seen.AnswersOf(victim, announced, back)
 	finding.Value = float64(len(elsewhere))
 	finding.fact("of %d requests %d failed with the engine that was killed, and %d on the others%s", seen.Requests+seen.Failed,

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/lab/network"
 	"github.com/weir-lb/weir/lab/topology"
 )
@@ -60,12 +62,14 @@ func (f *fabric) suffer(fault engineFault) {
 	f.Helper()
 	f.untilWatched(3)
 	before := f.story()
+	crowd := f.beginCrowd()
 	f.must(fault.does(f))
 	if fault.served {
 		f.untilHops("engine-1", "engine-2", "engine-3")
 	} else {
 		f.untilHops("engine-1", "engine-3")
 	}
+	withdrawn := time.Now()
 	counts := f.spread(secureURL, 100)
 	if (counts["engine-2"] > 0) != fault.served {
 		f.Errorf("while it is %s: %v", fault.name, counts)
@@ -78,7 +82,34 @@ func (f *fabric) suffer(fault engineFault) {
 		f.Errorf("it serves no more: %v", counts)
 	}
 	f.untilStory(before, fault.later)
-	f.Logf("%q", f.story()[:len(f.story())-len(before)])
+	lost := justBegunMost
+	if fault.served {
+		lost = 0
+	}
+	f.endCrowd(crowd, "engine-2", withdrawn, lost)
+}
+
+// justBegunMost connections to other engines may be reset: of those that were just being begun when the router let go of the engine,
+// which comes at once here, not after seconds of steady work as in the bench.
+const justBegunMost = 8
+
+// beginCrowd sets the client to steady work, over connections that stay and over new ones.
+func (f *fabric) beginCrowd() *clients.Crowd {
+	f.Helper()
+	crowd, err := clients.Begin(f.ctx, f.site, clients.Steady(f.site, secureURL)...)
+	f.must(err)
+	return crowd
+}
+
+// endCrowd looks at what the client saw: what failed had to do with an engine that the router let go of at some moment, but for a few.
+func (f *fabric) endCrowd(crowd *clients.Crowd, engine string, withdrawn time.Time, most int) {
+	f.Helper()
+	seen, err := crowd.End()
+	f.must(err)
+	if others := clients.AwayFrom(engine, seen.Failures, withdrawn); seen.Requests == 0 || len(others) > most {
+		f.Errorf("of %d requests these failed on other engines: %+v", seen.Requests+seen.Failed, others)
+	}
+	f.Logf("of %d requests %d failed%s", seen.Requests+seen.Failed, seen.Failed, clients.Causes(seen.Failures))
 }
 
 func (f *fabric) namespace(node string) *network.Namespace {
@@ -124,12 +155,15 @@ func TestEnginesServeAndAnnounceWhileTheControllerIsAway(t *testing.T) {
 	f := setUpFabric(t, 2, func(*topology.Topology) {})
 	controller, err := f.site.Network.Namespace(topology.ControllerName)
 	f.must(err)
+	f.untilWatched(2)
+	crowd := f.beginCrowd()
 	f.must(controller.Cut("engine-1"))
 	f.must(f.controller.Kill())
 	engine, err := f.site.Network.Namespace("engine-2")
 	f.must(err)
 	f.must(engine.Signal(syscall.SIGKILL))
 	f.untilHops("engine-1")
+	withdrawn := time.Now()
 	f.spread(secureURL, 50)
 	f.must(f.site.Engines.Start("engine-2", f.site.Join()))
 	f.untilHops("engine-1", "engine-2")
@@ -139,4 +173,6 @@ func TestEnginesServeAndAnnounceWhileTheControllerIsAway(t *testing.T) {
 	f.must(f.controller.Restart(context.WithoutCancel(f.ctx)))
 	f.must(controller.Connect("engine-1"))
 	f.waitUp("web")
+	f.untilStory(nil, []string{"SE_UP engine-1: serves", "SE_UP engine-2: serves"})
+	f.endCrowd(crowd, "engine-2", withdrawn, justBegunMost)
 }
