@@ -18,7 +18,7 @@ import (
 
 const (
 	linearEngines = 8
-	linearShare   = 0.06 // of a core for each data plane: eight of them, the clients, servers and the router have to fit in two
+	linearShare   = 0.05 // of a core for each data plane: eight of them, the clients, servers and the router have to fit in two
 	linearEach    = 64   // connections at once for each engine: chance sends some more than others, and all shall have work
 	linearPasses  = 3    // over all numbers of engines: what else the machine does shall not fall on one of them
 	linearCipher  = "ECDHE-ECDSA-AES128-GCM-SHA256"

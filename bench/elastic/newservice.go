@@ -31,7 +31,8 @@ func measureNewService(ctx context.Context, r *run) (finding Finding, err error)
 
 func (f *field) measureCreate(ctx context.Context, engines int, finding *Finding) (string, error) {
 	var posted, announced time.Time
-	seen, err := f.watched(ctx, func() error {
+	// A request from before is answered by nobody, and would keep its place from one that is.
+	seen, err := f.watched(ctx, 250*time.Millisecond, func() error {
 		posted = time.Now()
 		err := errors.Join(f.serve(ctx), f.untilHops(ctx, engines))
 		announced = time.Now()

@@ -34,7 +34,7 @@ func measureScale(ctx context.Context, r *run) (finding Finding, err error) {
 	var seen clients.Seen
 	err = r.told.Play(ctx,
 		teller.Step{Doing: fmt.Sprintf("scale from 1 engine to %d", engines), Do: func(ctx context.Context) (string, error) {
-			seen, err = f.watched(ctx, func() error {
+			seen, err = f.watched(ctx, 10*time.Second, func() error {
 				asked = time.Now()
 				err := f.scaleTo(ctx, engines)
 				announced = time.Now()
@@ -59,10 +59,10 @@ func measureScale(ctx context.Context, r *run) (finding Finding, err error) {
 	return finding, nil
 }
 
-// watched sees from a client's side what doing leads to, and some time more.
-func (f *field) watched(ctx context.Context, doing func() error) (clients.Seen, error) {
+// watched sees from a client's side what doing leads to, and some time more. The client is so patient with each request.
+func (f *field) watched(ctx context.Context, patience time.Duration, doing func() error) (clients.Seen, error) {
 	probe, err := clients.Begin(ctx, f.site, clients.Load{Client: 1, Over: clients.Afresh,
-		Flags: append(clients.Rate(100, 1, 500), "--url", clearURL, "--timeout", "250ms")}) // often, to see soon that an engine answers
+		Flags: append(clients.Rate(100, 1, 500), "--url", clearURL, "--timeout", fmt.Sprintf("%dms", patience.Milliseconds()))}) // often, to see soon that an engine answers
 	if err != nil {
 		return clients.Seen{}, err
 	}

@@ -52,7 +52,7 @@ func (f *field) countAtRest(ctx context.Context) (census, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.watched(ctx, func() error { return nil }); err != nil {
+	if _, err := f.watched(ctx, 10*time.Second, func() error { return nil }); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(f.scaleTo(ctx, 1), f.untilOn(ctx, 1), pass(ctx, restSpan)); err != nil {
