@@ -53,12 +53,13 @@ func decide(f facts) []Route {
 	for _, resource := range f.held.GetResources() {
 		said := resource.GetAdvertisement()
 		service := said.GetVirtualServiceUuid()
-		if !wanted[service] || f.coming != nil && !staying[service] || !said.GetWhileDown() && !f.isUp(service) {
+		if !said.GetWhileDown() && !f.isUp(service) {
 			continue
 		}
 		for _, from := range said.GetRoutes() {
 			address, err := netip.ParseAddr(from.GetAddress())
-			if err != nil || f.absent[address] {
+			draws := draw{service, address}
+			if err != nil || !wanted[draws] || f.coming != nil && !staying[draws] || f.absent[address] {
 				continue
 			}
 			routes = merge(routes, Route{
@@ -72,20 +73,29 @@ func decide(f facts) []Route {
 	return routes
 }
 
-// drawing are the virtual services that a Plan has the engine draw clients to.
-func drawing(plan *enginev1.Plan) map[string]bool {
-	serving, services := map[string]bool{}, map[string]bool{}
+// draw is a virtual service that clients come to at an address.
+type draw struct {
+	service string
+	address netip.Addr
+}
+
+// drawing is what a Plan has the engine draw clients to.
+func drawing(plan *enginev1.Plan) map[draw]bool {
+	serving, draws := map[string]bool{}, map[draw]bool{}
 	for _, resource := range plan.GetResources() {
 		if service := resource.GetVirtualService(); service != nil && service.GetDuty() == dataplanev1.Duty_DUTY_SERVE {
 			serving[service.GetUuid()] = true
 		}
 	}
 	for _, resource := range plan.GetResources() {
-		if service := resource.GetAdvertisement().GetVirtualServiceUuid(); serving[service] {
-			services[service] = true
+		service := resource.GetAdvertisement().GetVirtualServiceUuid()
+		for _, from := range resource.GetAdvertisement().GetRoutes() {
+			if address, err := netip.ParseAddr(from.GetAddress()); err == nil && serving[service] {
+				draws[draw{service, address}] = true
+			}
 		}
 	}
-	return services
+	return draws
 }
 
 // merge adds a route. Where several virtual services share an address, they share what is said of it (their VsVip's).

@@ -92,6 +92,12 @@ func TestAnnouncesWhatIsServedAndUp(t *testing.T) {
 		"not acknowledged yet":                  {alive(facts{held: planOf(), coming: planOf(bare)}), ""},
 		"a Plan comes that keeps it":            {alive(facts{held: planOf(bare), coming: planOf(bare, web)}), "192.0.2.2/32 (bare), 2001:db8::2/128 (bare)"},
 		"a Plan comes without it":               {alive(facts{held: planOf(bare), coming: planOf()}), ""},
+		"a Plan comes with another address": {
+			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.addresses = []string{"192.0.2.9"} }))}), ""},
+		"a Plan comes with one address less": {
+			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.addresses = s.addresses[:1] }))}), "192.0.2.2/32 (bare)"},
+		"a Plan comes that has another service at the address": {
+			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.uuid = "too" }))}), ""},
 		"a Plan comes that drains it": {
 			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.duty = dataplanev1.Duty_DUTY_DRAIN }))}), ""},
 		"its address is on no interface": {
