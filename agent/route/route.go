@@ -36,7 +36,7 @@ type Config struct {
 	EngineUUID func() string        // makes a router id where there is no IPv4 address
 	Interface  string               // the VIPs are put on it; empty: somebody else sees to it that packets for them are taken
 	Keep       bool                 // at the end, leave the VIPs there for the next agent
-	Plan       *enginev1.Plan       // that the agent before this one held: its VIPs on the interface are ours; nil: none
+	Plan       *enginev1.Plan       // that the agent before this one held: its VIPs on the interface are ours, and stay until Applied; nil: none
 	Apply      func(*enginev1.Plan) // gives a Plan to the data plane
 	Changed    func(*enginev1.Routing)
 	Happened   func(*enginev1.Event)
@@ -147,8 +147,9 @@ func (s *Set) Routing() *enginev1.Routing {
 // first, so that none is without a way while another is looked for, and withdrawn then.
 func (s *Set) Leave() {
 	for _, step := range []departure{leaving, gone} {
+		told := len(s.Routing().GetRoutes()) > 0 // before Run hears of the step: after it, there may be none
 		s.tell(func() { s.facts.leaving = step })
-		if len(s.Routing().GetRoutes()) > 0 {
+		if told {
 			time.Sleep(s.settle)
 		}
 	}
@@ -211,7 +212,9 @@ func (s *Set) reconcile() (coming *enginev1.Plan, withdrew bool) {
 	facts.alive = s.heart.alive(facts.coming != nil)
 	s.mu.Unlock()
 	vips := vipsOf(facts.held)
-	facts.absent = s.vips.hold(vips)
+	if facts.held != nil { // until then, what the agent before this one held stays
+		facts.absent = s.vips.hold(vips)
+	}
 	failed := s.speaker.configure(routerOf(facts.held), vips)
 	withdrew, err := s.announce(decide(facts), s.speaker)
 	s.complain(errors.Join(failed, err))
@@ -219,19 +222,12 @@ func (s *Set) reconcile() (coming *enginev1.Plan, withdrew bool) {
 	return facts.coming, withdrew
 }
 
-// announce tells of the difference between what routers know and what they shall know: what goes, before what comes.
+// announce tells of the difference between what routers know and what they shall know: what goes, before what comes. What
+// fails stays as it was known, and the next beat tries again.
 func (s *Set) announce(wanted []Route, to Announcer) (withdrew bool, failed error) {
-	var known []announced
-	for _, before := range s.announced {
-		if slices.ContainsFunc(wanted, func(r Route) bool { return r.Prefix == before.Prefix }) {
-			known = append(known, before)
-			continue
-		}
-		s.Log.Info("withdrawing a route", "route", before.String())
-		failed = errors.Join(failed, to.Withdraw(before.Prefix))
-		withdrew = true
-	}
-	s.announced = nil
+	known, stuck, failed := s.withdraw(wanted, to)
+	withdrew = len(known)+len(stuck) < len(s.announced)
+	s.announced = stuck
 	for _, route := range wanted {
 		next := announced{Route: route, sinceUnixMs: uint64(time.Now().UnixMilli())}
 		at := slices.IndexFunc(known, func(before announced) bool { return before.Prefix == route.Prefix })
@@ -242,12 +238,31 @@ func (s *Set) announce(wanted []Route, to Announcer) (withdrew bool, failed erro
 			s.Log.Info("announcing a route", "route", route.String(), "leaving", route.Leaving)
 			if err := to.Announce(route); err != nil {
 				failed = errors.Join(failed, err)
-				continue // the next beat tries again
+				if at < 0 {
+					continue
+				}
+				next = known[at]
 			}
 		}
 		s.announced = append(s.announced, next)
 	}
+	slices.SortFunc(s.announced, func(a, b announced) int { return a.Prefix.Addr().Compare(b.Prefix.Addr()) })
 	return withdrew, failed
+}
+
+// withdraw takes back what is wanted no more. It returns what routers know beside that, and what could not be taken back.
+func (s *Set) withdraw(wanted []Route, to Announcer) (known, stuck []announced, failed error) {
+	for _, before := range s.announced {
+		if slices.ContainsFunc(wanted, func(r Route) bool { return r.Prefix == before.Prefix }) {
+			known = append(known, before)
+			continue
+		}
+		s.Log.Info("withdrawing a route", "route", before.String())
+		if err := to.Withdraw(before.Prefix); err != nil {
+			stuck, failed = append(stuck, before), errors.Join(failed, err)
+		}
+	}
+	return known, stuck, failed
 }
 
 // complain says once what fails, and is tried again at each beat.

@@ -28,7 +28,7 @@ func (n *notes) Announce(route Route) error {
 
 func (n *notes) Withdraw(prefix netip.Prefix) error {
 	n.told = append(n.told, "-"+prefix.Addr().String())
-	return nil
+	return n.fail
 }
 
 func (n *notes) expect(t *testing.T, want ...string) {
@@ -116,6 +116,24 @@ func TestTriesAgainWhatItCouldNotAnnounce(t *testing.T) {
 		t.Errorf("announced %v, %v", w.announced, err)
 	}
 	routers.expect(t, "+192.0.2.1", "+192.0.2.1")
+}
+
+func TestRemembersWhatRoutersKnowUntilTheyAreToldOtherwise(t *testing.T) {
+	w, routers := newWorld(Config{}), &notes{}
+	_, err := w.announce(routes("192.0.2.1", "192.0.2.2"), routers)
+	must(t, err)
+	routers.told, routers.fail = nil, errors.New("no")
+	changed := routes("192.0.2.2")
+	changed[0].LocalPreference = 7
+	if withdrew, err := w.announce(changed, routers); err == nil || withdrew || len(w.announced) != 2 || w.announced[1].LocalPreference != 0 {
+		t.Errorf("takes routers to know of %v (withdrew: %t)", w.announced, withdrew)
+	}
+	routers.expect(t, "-192.0.2.1", "+192.0.2.2")
+	routers.fail = nil
+	if withdrew, err := w.announce(nil, routers); err != nil || !withdrew || len(w.announced) != 0 {
+		t.Errorf("left %v, %v", w.announced, err)
+	}
+	routers.expect(t, "-192.0.2.1", "-192.0.2.2")
 }
 
 // serves is what a data plane says that has applied a Plan.

@@ -156,6 +156,7 @@ func (s *speaker) stop() {
 	s.bgp.Stop()
 	s.bgp = nil
 	clear(s.peers)
+	s.heard.Clear()
 }
 
 // add begins a session. What the peer may hear is settled before the first word is said to it.
@@ -200,11 +201,13 @@ func (s *speaker) Announce(route Route) error {
 			return err
 		}
 	}
-	s.routes[route.Prefix] = route
-	if s.bgp == nil {
-		return nil
+	if s.bgp != nil {
+		if err := s.tell(route); err != nil {
+			return err
+		}
 	}
-	return s.tell(route)
+	s.routes[route.Prefix] = route
+	return nil
 }
 
 func (s *speaker) tell(route Route) error {
@@ -217,14 +220,17 @@ func (s *speaker) tell(route Route) error {
 
 // Withdraw takes a route back from every peer.
 func (s *speaker) Withdraw(prefix netip.Prefix) error {
-	route, told := s.routes[prefix]
-	delete(s.routes, prefix)
-	if s.bgp == nil || !told {
-		return nil
+	if route, told := s.routes[prefix]; told && s.bgp != nil {
+		// The policies let it through until it is gone, or the withdrawal would not pass them either.
+		if err := s.bgp.DeletePath(apiutil.DeletePathRequest{Paths: []*apiutil.Path{path(route, s.from)}}); err != nil {
+			return err
+		}
+		if err := s.eachPeerOf(route, s.letThroughNoMore); err != nil {
+			return err
+		}
 	}
-	// The policies let it through until it is gone, or the withdrawal would not pass them either.
-	err := s.bgp.DeletePath(apiutil.DeletePathRequest{Paths: []*apiutil.Path{path(route, s.from)}})
-	return errors.Join(err, s.eachPeerOf(route, s.letThroughNoMore))
+	delete(s.routes, prefix)
+	return nil
 }
 
 func (s *speaker) eachPeerOf(route Route, do func(netip.Addr, netip.Prefix) error) error {

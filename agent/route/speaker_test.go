@@ -232,3 +232,36 @@ func TestSaysWhyASessionIsNotThere(t *testing.T) {
 		t.Errorf("after: %v", state)
 	}
 }
+
+func TestHoldsNothingOfFormerSessionsForAPeerThatComesAgain(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	s := newStage(t, r.port)
+	router := routerWith(65000, peerAt(r.address, 65000, 65000))
+	must(t, s.configure(router, nil))
+	s.untilState(t, "127.0.0.2", established)
+	must(t, s.configure(nil, nil))
+	r.Stop()
+	must(t, s.configure(router, nil))
+	if state := s.states()[0]; established(state) || state.GetEstablishedCount() != 0 {
+		t.Errorf("nobody answers: %v", state)
+	}
+}
+
+func TestWithdrawsInTheNextTryWhatItCouldNotBefore(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	s := newStage(t, r.port)
+	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65000)), nil))
+	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
+	r.hears(t, "3.3.3.3/32")
+	unknown := netip.MustParseAddr("127.0.0.9") // to the library
+	s.peers[unknown] = &session{config: s.peers[r.address].config}
+	if err := s.Withdraw(prefix("3.3.3.3/32")); err == nil {
+		t.Fatal("the library did not refuse")
+	}
+	if _, kept := s.routes[prefix("3.3.3.3/32")]; !kept {
+		t.Error("has forgotten the route that it could not withdraw")
+	}
+	delete(s.peers, unknown)
+	must(t, s.Withdraw(prefix("3.3.3.3/32")))
+	r.hearsNoMore(t, "3.3.3.3/32")
+}

@@ -14,7 +14,8 @@ import (
 )
 
 // vips puts addresses on an interface of this network namespace, so that the kernel takes packets for them, and takes
-// them off again. What was there before is left there.
+// them off again. What was there before is left there, but for the VIPs that an agent before this one held: whoever put
+// those there, they are ours, since the kernel does not keep who did.
 type vips struct {
 	device string // empty: does nothing
 	log    *slog.Logger

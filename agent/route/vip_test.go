@@ -84,6 +84,24 @@ func TestHoldsTheVIPsOfThePlanOnItsInterface(t *testing.T) {
 	})
 }
 
+func TestInheritedVIPsStayOnTheirInterfaceUntilAPlanIsHeld(t *testing.T) {
+	elsewhere(t, func() error {
+		before := newVIPs("lo", nil, slog.New(slog.DiscardHandler)) // of the agent before this one
+		before.hold(addressesOf("3.3.3.3"))
+		w := newWorld(Config{Interface: "lo", Keep: true, Plan: planOf(service{uuid: "web", addresses: []string{"3.3.3.3"}})})
+		w.reconcile()
+		if got, err := onLoopback(); err != nil || !slices.Equal(got, []string{"3.3.3.3/32"}) {
+			return fmt.Errorf("no Plan is held: lo has %v, %v", got, err)
+		}
+		w.Applied(planOf(service{uuid: "web", addresses: []string{"3.3.3.4"}}))
+		w.reconcile()
+		if got, err := onLoopback(); err != nil || !slices.Equal(got, []string{"3.3.3.4/32"}) {
+			return fmt.Errorf("another Plan is held: lo has %v, %v", got, err)
+		}
+		return nil
+	})
+}
+
 func TestSaysOnceWhyAVIPIsNotOnItsInterface(t *testing.T) {
 	var log bytes.Buffer
 	v := newVIPs("no-such-link", nil, slog.New(slog.NewTextHandler(&log, nil)))
