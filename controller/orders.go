@@ -30,16 +30,18 @@ func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order
 		if vs.UUID != virtualServiceUUID {
 			continue
 		}
-		assignment, happened, err := order.Accept(in, vs)
+		assignments, happened, err := order.Accept(in, vs)
 		if err != nil {
 			return 0, nil, err
 		}
-		record, err := recordOf(assignmentKind, assignment.VirtualService, assignment)
-		if err != nil {
-			return 0, nil, err
+		for _, assignment := range assignments {
+			record, err := recordOf(assignmentKind, assignment.VirtualService, assignment)
+			if err != nil {
+				return 0, nil, err
+			}
+			tx.Put(record)
 		}
-		tx.Put(record)
-		return place.Wanted(vs, assignment), func() {
+		return place.Wanted(vs, assignments[0]), func() {
 			for _, event := range happened {
 				o.events.Add(entryOf(event))
 			}

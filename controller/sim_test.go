@@ -119,7 +119,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 
 func simService(number int, group *model.Group) *model.VirtualService {
 	vs := &model.VirtualService{
-		Group: group, Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
+		Group: group, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(1 + number/2)})},
 		ApplicationProfile: &schema.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
 		HTTP:               schema.Defaults[schema.HTTPProfile](),
 		NetworkProfile:     &schema.NetworkProfile{},
@@ -405,12 +405,14 @@ func (s *sim) order() {
 	if seats := s.stored[vs.UUID].Seats; len(seats) > 0 && order.Verb == place.DoMigrate {
 		order.From = seats[s.IntN(len(seats))].Engine
 	}
-	assignment, _, err := order.Accept(s.input(), vs)
+	assignments, _, err := order.Accept(s.input(), vs)
 	if refusal := (*place.Refusal)(nil); errors.As(err, &refusal) {
 		return
 	}
 	s.tell("%s %s to=%s from=%s", order.Verb, vs.Name, order.To, order.From)
-	s.stored[vs.UUID] = assignment
+	for _, assignment := range assignments {
+		s.stored[assignment.VirtualService] = assignment
+	}
 	s.revision++
 	s.decide()
 }

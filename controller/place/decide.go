@@ -2,9 +2,10 @@
 // engines, and of what was decided before, the stage between model and plan. Who serves keeps serving; nobody stops
 // before enough others do.
 //
-// decide.go is the whole; service.go takes one virtual service a step further: hear.go is what engines have said of it,
-// choose.go finds one more, reach.go looks whether clients find it, seat.go changes its seats; order.go is what operators
-// ask for; need.go says what a group lacks; load.go and rebalance.go follow the load.
+// decide.go is the whole; service.go takes one virtual service a step further, or all that together.go finds on one
+// address: hear.go is what engines have said of it, choose.go finds one more, reach.go looks whether clients find it,
+// seat.go changes its seats; order.go is what operators ask for; need.go says what a group lacks; load.go and rebalance.go
+// follow the load.
 // assignment.go is what is remembered, placement.go how others read it. Nothing here starts an engine or knows how a duty
 // is carried out.
 package place
@@ -89,8 +90,12 @@ type Unplaced struct {
 // Decide takes every virtual service one step further.
 func Decide(in Input) Decision {
 	d := newDecider(in)
-	for _, vs := range in.Model.VirtualServices {
-		d.out.Assignments[vs.UUID] = d.service(vs).step()
+	for _, all := range d.sets {
+		s := d.service(all)
+		s.step()
+		for _, a := range s.assignments() {
+			d.out.Assignments[a.VirtualService] = a
+		}
 	}
 	d.out.Needs = d.needs()
 	return d.out
@@ -101,19 +106,20 @@ type decider struct {
 	in      Input
 	out     Decision
 	engines map[string]*model.Engine
-	load    map[string]int // seats of each engine that are there to stay
+	sets    [][]*model.VirtualService // that go together
+	load    map[string]int            // seats of each engine that are there to stay; of those that go together one
 }
 
 func newDecider(in Input) *decider {
 	d := &decider{
 		in: in, out: Decision{Assignments: map[string]Assignment{}},
-		engines: map[string]*model.Engine{}, load: map[string]int{},
+		engines: map[string]*model.Engine{}, sets: together(in.Model.VirtualServices), load: map[string]int{},
 	}
 	for _, engine := range in.Model.Engines {
 		d.engines[engine.UUID] = engine
 	}
-	for _, vs := range in.Model.VirtualServices {
-		for _, seat := range in.Before[vs.UUID].Seats {
+	for _, all := range d.sets {
+		for _, seat := range merged(all, in.Before).Seats {
 			if seat.State != Draining {
 				d.load[seat.Engine]++
 			}

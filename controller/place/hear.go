@@ -21,7 +21,7 @@ func (s *service) hear() {
 
 func (s *service) hearStarting(seat Seat) {
 	engine := s.in.Engines[seat.Engine]
-	holding := engine.Holds[s.vs.UUID]
+	holding := s.holding(seat.Engine)
 	deadline := seat.Since.Add(time.Duration(s.group.ScaleoutTimeoutS) * time.Second)
 	switch {
 	case engine.Up && holding.Current && holding.Duty == Serve: // not by a Plan that another is on its way to replace
@@ -79,7 +79,7 @@ func (s *service) stay(cause Cause) {
 // may serve somebody, and drains when it is back.
 func (s *service) hearDraining(seat Seat) {
 	engine := s.in.Engines[seat.Engine]
-	holding := engine.Holds[s.vs.UUID]
+	holding := s.holding(seat.Engine)
 	if !engine.Up {
 		return
 	}

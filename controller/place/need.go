@@ -38,8 +38,8 @@ func (d *decider) needs() []Need {
 // enginesWanted: as many as hold all seats and the widest virtual service, and with N+M so many more that may fail.
 func (d *decider) enginesWanted(group *model.Group) int {
 	seats, widest, fresh := 0, 0, 0
-	for _, vs := range group.VirtualServices {
-		if vs.Enabled && vs.TrafficEnabled {
+	for _, all := range d.sets {
+		if vs := all[0]; vs.Group == group && takesTraffic(vs) {
 			assignment := d.out.Assignments[vs.UUID]
 			wanted := Wanted(vs, assignment)
 			if !assignment.Fresh.IsZero() {

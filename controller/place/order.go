@@ -37,15 +37,17 @@ func (r *Refusal) Error() string {
 	return r.Field + ": " + r.Problem
 }
 
-// Accept turns an order into the assignment from which the next decision carries it out. Error: *Refusal.
-func (o Order) Accept(in Input, vs *model.VirtualService) (Assignment, []Event, error) {
-	s := newDecider(in).service(vs)
-	if s.group == nil || !vs.Enabled || !vs.TrafficEnabled {
-		return s.a, nil, &Refusal{"enabled", fmt.Sprintf("virtual service %s takes no traffic: enable it first", vs.Name)}
+// Accept turns an order into the assignments from which the next decision carries it out: those of the virtual service,
+// and of all that go together with it. Error: *Refusal.
+func (o Order) Accept(in Input, vs *model.VirtualService) ([]Assignment, []Event, error) {
+	s := newDecider(in).serviceOf(vs)
+	s.forget()
+	if !takesTraffic(vs) {
+		return nil, nil, &Refusal{"enabled", fmt.Sprintf("virtual service %s takes no traffic: enable it first", vs.Name)}
 	}
 	err := s.lookAround(&o)
 	if err != nil {
-		return s.a, nil, err
+		return nil, nil, err
 	}
 	switch o.Verb {
 	case DoScaleOut:
@@ -57,7 +59,7 @@ func (o Order) Accept(in Input, vs *model.VirtualService) (Assignment, []Event, 
 	case DoSwitchover:
 		err = s.switchover(o)
 	}
-	return s.a, s.out.Events, err
+	return s.assignments(), s.out.Events, err
 }
 
 // lookAround finds the engine on the host that an order names, and whether there can be a fresh one.

@@ -3,6 +3,7 @@ package place
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"reflect"
 	"slices"
 	"testing"
@@ -70,6 +71,40 @@ func TestEnginesOfAVirtualServiceShareAHostOnlyWhenTheyMust(t *testing.T) {
 			}
 			if want := min(len(a.Seats), len(hosts)); len(used) != want {
 				t.Errorf("%v is on %d hosts of %d", a, len(used), len(hosts))
+			}
+		}
+	})
+}
+
+func TestVirtualServicesOfOneAddressHaveTheSameSeats(t *testing.T) {
+	eachSeed(t, func(t *testing.T, random *rand.Rand) {
+		s := anyStory(t, random)
+		for range 40 {
+			vs := s.model.VirtualServices[random.IntN(len(s.model.VirtualServices))]
+			switch random.IntN(5) {
+			case 0:
+				vs.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(random.IntN(3))})}
+			case 1:
+				vs.Enabled = random.IntN(3) > 0
+			case 2:
+				verb := []Verb{DoScaleOut, DoScaleIn, DoMigrate}[random.IntN(3)]
+				if assignments, _, err := (Order{Verb: verb}).Accept(s.input(), vs); err == nil {
+					s.accept(assignments)
+				}
+			case 3:
+				s.settle()
+			default:
+				s.engine(s.model.Engines[random.IntN(len(s.model.Engines))].UUID, func(e *Engine) { e.Up, e.Since = !e.Up, s.now })
+				s.now = s.now.Add(time.Minute)
+			}
+			s.decideOnce()
+			for _, one := range s.model.VirtualServices {
+				for _, other := range s.model.VirtualServices {
+					shared := one.Enabled && other.Enabled && len(one.Addresses) > 0 && slices.Equal(one.Addresses, other.Addresses)
+					if shared && !slices.Equal(s.before[one.UUID].Seats, s.before[other.UUID].Seats) {
+						t.Fatalf("%v, and on the same address %v", s.before[one.UUID], s.before[other.UUID])
+					}
+				}
 			}
 		}
 	})
@@ -207,24 +242,28 @@ func TestScaleOutAndScaleInLeadBackToWhoServedBefore(t *testing.T) {
 		s := anyStory(t, random)
 		vs := s.model.VirtualServices[random.IntN(len(s.model.VirtualServices))]
 		was := s.before[vs.UUID]
-		a, _, err := Order{Verb: DoScaleOut}.Accept(s.input(), vs)
-		if err != nil {
+		order := func(verb Verb) error {
+			assignments, _, err := Order{Verb: verb}.Accept(s.input(), vs)
+			if err == nil {
+				s.accept(assignments)
+			}
+			return err
+		}
+		if err := order(DoScaleOut); err != nil {
 			t.Fatal(err)
 		}
-		s.before[vs.UUID] = a
 		s.settle()
 		if now := s.before[vs.UUID]; len(now.Seats) != len(was.Seats)+1 {
 			t.Fatalf("%v, after a scale-out %v", was, now)
 		}
-		if a, _, err = (Order{Verb: DoScaleIn}).Accept(s.input(), vs); err != nil {
+		if err := order(DoScaleIn); err != nil {
 			t.Fatal(err)
 		}
-		s.before[vs.UUID] = a
 		s.settle()
 		if now := s.before[vs.UUID]; len(now.Seats) != 1 || !slices.ContainsFunc(was.Seats, func(seat Seat) bool { return seat.Engine == now.Seats[0].Engine }) {
 			t.Errorf("%v, after a scale-out and a scale-in %v", was, now)
 		}
-		if _, _, err := (Order{Verb: DoScaleIn}).Accept(s.input(), vs); err == nil {
+		if order(DoScaleIn) == nil {
 			t.Error("the last engine may not be taken away")
 		}
 	})

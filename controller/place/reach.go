@@ -66,8 +66,6 @@ func reachOf(routers []netip.Addr, sessions map[netip.Addr]Session) Reach {
 	return reach
 }
 
-func (s *service) reach(engine string) Reach { return ReachOf(s.vs, s.in.Engines[engine].Sessions) }
-
 // away tells whether others shall do what an engine was to do: it is lost, or it is cut off from its routers.
 func (s *service) away(engine string) bool { return s.lost(engine) || s.cutOff(engine) }
 

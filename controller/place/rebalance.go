@@ -124,8 +124,7 @@ func (b *balancer) moveAway(s *service, from *model.Engine, ceiling float64, amo
 
 // narrow takes a virtual service from one of its engines where all have little to do. True: it has.
 func (b *balancer) narrow() bool {
-	for _, vs := range b.group.VirtualServices {
-		s := b.service(vs)
+	for _, s := range b.services() {
 		least, _ := Limits(s.group)
 		if !s.steady() || s.wanted() <= least || len(s.a.Seats) < 2 || !b.allBelow(s) {
 			continue
@@ -221,8 +220,8 @@ func (s *service) steady() bool {
 // on are the virtual services of an engine that were not touched yet, those with the largest part first.
 func (b *balancer) on(engine *model.Engine) []*service {
 	var found []*service
-	for _, vs := range b.group.VirtualServices {
-		if s := b.service(vs); s.a.seat(engine.UUID) != nil && !b.touched[vs.UUID] {
+	for _, s := range b.services() {
+		if s.a.seat(engine.UUID) != nil && !b.touched[s.vs.UUID] {
 			found = append(found, s)
 		}
 	}
@@ -236,8 +235,22 @@ func (b *balancer) byLoad() []*model.Engine {
 	return sorted
 }
 
-func (b *balancer) part(s *service, engine string) float64 {
-	return b.loads[engine].Services[s.vs.UUID]
+// services of the group, those that go together as one.
+func (b *balancer) services() []*service {
+	var found []*service
+	for _, all := range b.sets {
+		if all[0].Group == b.group {
+			found = append(found, b.service(all))
+		}
+	}
+	return found
+}
+
+func (b *balancer) part(s *service, engine string) (sum float64) {
+	for _, vs := range s.all {
+		sum += b.loads[engine].Services[vs.UUID]
+	}
+	return sum
 }
 
 func (b *balancer) total(s *service) (sum float64) {
@@ -259,6 +272,6 @@ func (b *balancer) allBelow(s *service) bool {
 func (b *balancer) done(s *service, id string, engine *model.Engine, format string, args ...any) {
 	load := b.loads[engine.UUID]
 	b.touched[s.vs.UUID] = true
-	b.changed = append(b.changed, s.a)
+	b.changed = append(b.changed, s.assignments()...)
 	s.event(id, engine.UUID, "%s is at %.0f %% of its %s, %s", engine.Name, load.Percent, load.Criterion, fmt.Sprintf(format, args...))
 }

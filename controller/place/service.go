@@ -7,25 +7,30 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// service is one virtual service while it is taken a step further.
+// service is one virtual service, or several that go together, while it is taken a step further.
 type service struct {
 	*decider
-	vs    *model.VirtualService
+	all   []*model.VirtualService
+	vs    *model.VirtualService // the first of all
 	group *model.Group
 	a     Assignment
 }
 
-func (d *decider) service(vs *model.VirtualService) *service {
-	a := d.in.Before[vs.UUID].clone()
-	a.VirtualService = vs.UUID
-	return &service{decider: d, vs: vs, group: vs.Group, a: a}
+func (d *decider) service(all []*model.VirtualService) *service {
+	return &service{decider: d, all: all, vs: all[0], group: all[0].Group, a: merged(all, d.in.Before)}
 }
 
-func (s *service) step() Assignment {
+// serviceOf is the one that a virtual service goes with.
+func (d *decider) serviceOf(vs *model.VirtualService) *service {
+	at := slices.IndexFunc(d.sets, func(all []*model.VirtualService) bool { return slices.Contains(all, vs) })
+	return d.service(d.sets[at])
+}
+
+func (s *service) step() {
 	s.forget()
-	if s.group == nil || !s.vs.Enabled || !s.vs.TrafficEnabled {
+	if !takesTraffic(s.vs) {
 		s.clear()
-		return s.a
+		return
 	}
 	s.hear()
 	s.stopWaiting()
@@ -37,7 +42,6 @@ func (s *service) step() Assignment {
 	s.standby()
 	s.rank()
 	s.locate()
-	return s.a
 }
 
 // locate notes where the engines are reached. One that is away is where it was.
@@ -140,9 +144,9 @@ func (s *service) fill() {
 		}
 		engine, why := s.chooseNext(wanted - len(s.present()))
 		if engine == nil {
-			s.out.Unplaced = append(s.out.Unplaced, Unplaced{
-				VirtualService: s.vs.UUID, Wanted: wanted, Placed: len(s.present()), Why: why,
-			})
+			for _, vs := range s.all {
+				s.out.Unplaced = append(s.out.Unplaced, Unplaced{VirtualService: vs.UUID, Wanted: wanted, Placed: len(s.present()), Why: why})
+			}
 			return
 		}
 		s.take(engine.UUID, Starting, cause)
@@ -247,7 +251,7 @@ func (s *service) release() {
 func (s *service) healthy() int {
 	up, led, anyLed := 0, 0, false
 	for _, seat := range s.a.Seats {
-		holding := s.in.Engines[seat.Engine].Holds[s.vs.UUID]
+		holding := s.holding(seat.Engine)
 		if !s.up(seat.Engine) || s.cutOff(seat.Engine) || holding.Duty != Serve || holding.Turning {
 			continue
 		}

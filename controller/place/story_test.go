@@ -182,8 +182,13 @@ func (s *story) set(t *testing.T, name string, settings []string) {
 			s.engine(name, func(e *Engine) { e.Host = value })
 		case engine != nil && field == "cpu":
 			s.engine(name, func(e *Engine) { e.CPUPercent = float64(number) })
+		case vs != nil && field == "address":
+			vs.Addresses = append(vs.Addresses, netip.MustParseAddr(value))
 		case vs != nil && field == "enable_rhi":
-			vs.EnableRHI, vs.Addresses = value == "true", []netip.Addr{netip.MustParseAddr("192.0.2.1")}
+			vs.EnableRHI = value == "true"
+			if len(vs.Addresses) == 0 {
+				vs.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(len(s.model.VirtualServices))})}
+			}
 			vs.VrfContext = &schema.VrfContext{BGP: &schema.BGPProfile{Peers: []schema.BGPPeer{{
 				PeerIP: &schema.IPAddr{Addr: router.String(), Type: "V4"}, AdvertiseVip: true,
 			}}}}
@@ -245,12 +250,18 @@ func (s *story) order(t *testing.T, verb Verb, args []string) string {
 			order.ToHost = value
 		}
 	}
-	a, events, err := order.Accept(s.input(), s.service(args[0]))
+	assignments, events, err := order.Accept(s.input(), s.service(args[0]))
 	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
 		return "  refused: " + refusal.Error() + "\n"
 	}
-	s.before[args[0]] = a
+	s.accept(assignments)
 	return told(events) + s.decide()
+}
+
+func (s *story) accept(assignments []Assignment) {
+	for _, a := range assignments {
+		s.before[a.VirtualService] = a
+	}
 }
 
 // demanded sets what clients want of services, in percent of one engine: "shop=60 blog=20".
@@ -297,9 +308,7 @@ func (s *story) rebalance() string {
 	var all strings.Builder
 	for _, group := range s.model.Groups {
 		changed, events := Rebalance(s.input(), group, s.loads())
-		for _, a := range changed {
-			s.before[a.VirtualService] = a
-		}
+		s.accept(changed)
 		all.WriteString(told(events))
 	}
 	return all.String()
