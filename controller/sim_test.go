@@ -247,13 +247,14 @@ func (e *simEngine) dial() {
 // routing is one session with the router, and the routes that it is told.
 func (e *simEngine) routing() *enginev1.Routing {
 	peer := &enginev1.PeerState{Address: simRouterAddress, State: enginev1.BgpState_BGP_STATE_ESTABLISHED}
+	hearing := []string{simRouterAddress}
 	if e.unled {
-		peer.State = enginev1.BgpState_BGP_STATE_ACTIVE
+		peer.State, hearing = enginev1.BgpState_BGP_STATE_ACTIVE, nil
 	}
 	routing, serving := &enginev1.Routing{Peers: []*enginev1.PeerState{peer}}, serves(e.held)
 	for _, resource := range e.held.GetResources() {
 		if service := resource.GetAdvertisement().GetVirtualServiceUuid(); serving[service] {
-			routing.Routes = append(routing.Routes, &enginev1.AnnouncedRoute{VirtualServiceUuids: []string{service}})
+			routing.Routes = append(routing.Routes, &enginev1.AnnouncedRoute{VirtualServiceUuids: []string{service}, Peers: hearing})
 		}
 	}
 	return routing

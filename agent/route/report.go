@@ -2,6 +2,9 @@ package route
 
 import (
 	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -18,9 +21,8 @@ func (s *Set) tellOf(peers []*enginev1.PeerState) {
 	if at := speaksFrom(s.speaker.peers); at.IsValid() {
 		report.NextHop = at.String()
 	}
-	router := s.heldRouter()
 	for _, route := range s.announced {
-		report.Routes = append(report.Routes, route.report(router))
+		report.Routes = append(report.Routes, route.report(s.speaker.peers))
 	}
 	s.mu.Lock()
 	before := s.report
@@ -29,6 +31,7 @@ func (s *Set) tellOf(peers []*enginev1.PeerState) {
 	if proto.Equal(before, report) {
 		return
 	}
+	router := s.heldRouter()
 	for _, event := range changes(before, report, router.GetName()) {
 		s.Log.Info("BGP", "event", event.GetId(), "message", event.GetMessage())
 		event.UnixMs, event.ObjectUuid = uint64(time.Now().UnixMilli()), router.GetUuid()
@@ -43,14 +46,15 @@ func (s *Set) heldRouter() *enginev1.BgpRouter {
 	return routerOf(s.facts.held)
 }
 
-func (a *announced) report(router *enginev1.BgpRouter) *enginev1.AnnouncedRoute {
+// report names the peers that hear of the route now.
+func (a *announced) report(peers map[netip.Addr]*session) *enginev1.AnnouncedRoute {
 	report := &enginev1.AnnouncedRoute{
 		Prefix: a.Prefix.String(), Communities: communitiesOf(a.Route), LocalPreference: a.LocalPreference,
 		AsPathPrepend: a.ASPathPrepend, VirtualServiceUuids: a.Services, SinceUnixMs: a.sinceUnixMs,
 	}
-	for _, peer := range router.GetPeers() {
-		if a.isFor(peer) {
-			report.Peers = append(report.Peers, peer.GetAddress())
+	for _, address := range slices.SortedFunc(maps.Keys(peers), netip.Addr.Compare) {
+		if peer := peers[address]; peer.up && a.isFor(peer.config) {
+			report.Peers = append(report.Peers, address.String())
 		}
 	}
 	return report

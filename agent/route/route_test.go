@@ -256,10 +256,14 @@ func TestTellsOfSessionsThatBeginAndEnd(t *testing.T) {
 	}
 }
 
-func TestReportsWhoIsToldOfARoute(t *testing.T) {
-	router := routerWith(65000, peerAt(netip.MustParseAddr("127.0.0.2"), 65000, 65000), peerAt(netip.MustParseAddr("::1"), 65000, 65000))
+func TestReportsWhoHearsOfARoute(t *testing.T) {
+	peers := map[netip.Addr]*session{}
+	for text, up := range map[string]bool{"127.0.0.2": true, "::1": true, "::2": false} {
+		address := netip.MustParseAddr(text)
+		peers[address] = &session{config: peerAt(address, 65000, 65000), up: up}
+	}
 	route := announced{Route: routes("2001:db8::1")[0]}
-	if report := route.report(router); fmt.Sprint(report.GetPeers()) != "[::1]" {
+	if report := route.report(peers); fmt.Sprint(report.GetPeers()) != "[::1]" {
 		t.Errorf("got %v", report)
 	}
 }

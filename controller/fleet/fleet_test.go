@@ -297,6 +297,30 @@ func TestCountersAddUpOverEnginesAndRatesComeFromTheLastTwoSamples(t *testing.T)
 	}
 }
 
+func TestEngineThatDiedHasNoShareOfTheConnections(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one", "se-two")
+	for _, uuid := range []string{"se-one", "se-two"} {
+		s.Reported(uuid, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
+			VirtualServices: []*dataplanev1.VirtualServiceCounters{{Uuid: "vs-1", ConnectionsTotal: 100}},
+		}}})
+	}
+	shares := func() []any {
+		var shares []any
+		for _, engine := range s.VirtualService("vs-1")["service_engine"].([]any) {
+			shares = append(shares, engine.(schema.Object)["connections_percent"])
+		}
+		return shares
+	}
+	if got := fmt.Sprint(shares()); got != "[50 50]" {
+		t.Errorf("both work: %s", got)
+	}
+	s.Disconnected("se-one", "gone")
+	if got := fmt.Sprint(shares()); got != "[<nil> 100]" {
+		t.Errorf("one has died: %s", got)
+	}
+}
+
 func TestKeepsNoMoreVerdictsThanItsLimitAndNoneOfPoolsThatAreGone(t *testing.T) {
 	s := newStage(t)
 	flood := &enginev1.ServerVerdicts{}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -78,16 +79,11 @@ func routesOf(routing *enginev1.Routing) []schema.Object {
 	return routes
 }
 
-// announces tells whether this engine tells the routers that it has a session with of a virtual service.
+// announces tells whether a router hears of a virtual service from this engine.
 func (e *engine) announces(uuid string) bool {
-	for _, route := range e.routing.GetRoutes() {
-		for _, service := range route.GetVirtualServiceUuids() {
-			if service == uuid && e.connected {
-				return true
-			}
-		}
-	}
-	return false
+	return e.connected && slices.ContainsFunc(e.routing.GetRoutes(), func(route *enginev1.AnnouncedRoute) bool {
+		return len(route.GetPeers()) > 0 && slices.Contains(route.GetVirtualServiceUuids(), uuid)
+	})
 }
 
 // peersUp is false while a session that the engine shall have is not there.

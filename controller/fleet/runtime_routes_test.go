@@ -51,6 +51,11 @@ func TestSaysWhichEnginesAnnounceAVirtualServiceAndWhetherTheirRoutersAreThere(t
 	s.contains(engines[1], "advertised:false")
 	s.contains(s.Engine("se-one"), "bgp_peers_up:false", "peer_ip:10.0.0.2", "prefix:3.3.3.3/32")
 	s.contains(s.Engine("se-two"), "bgp_peers_up:true")
+	unheard := routing()
+	unheard.Routes[0].Peers = nil
+	s.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Routing{Routing: unheard}})
+	s.contains(s.VirtualService("vs-1")["service_engine"].([]any)[0], "advertised:false")
+	s.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Routing{Routing: routing()}})
 	s.Disconnected("se-one", "gone")
 	s.contains(s.VirtualService("vs-1")["service_engine"].([]any)[0], "advertised:false")
 }

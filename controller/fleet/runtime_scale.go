@@ -94,13 +94,13 @@ func role(primary, standby bool) string {
 }
 
 // connectionShares is which part of the new connections came to each engine between the last two samples, in percent; of
-// all connections so far where none was new.
+// all connections so far where none was new. Engines that do not work have none: what they said last is of the past.
 func (f *Fleet) connectionShares(uuid string, assignment place.Assignment) map[string]int64 {
 	recent, total := map[string]uint64{}, map[string]uint64{}
 	var recentSum, totalSum uint64
 	for _, seat := range assignment.Seats {
 		engine := f.engines[seat.Engine]
-		if engine == nil || engine.sample.service(uuid) == nil {
+		if engine == nil || !engine.works() || engine.sample.service(uuid) == nil {
 			continue
 		}
 		now, then := engine.sample.service(uuid).GetConnectionsTotal(), engine.earlier.service(uuid).GetConnectionsTotal()

@@ -2661,7 +2661,7 @@ func (x *PeerState) GetHoldS() uint32 {
 type AnnouncedRoute struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
 	Prefix              string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	Peers               []string               `protobuf:"bytes,2,rep,name=peers,proto3" json:"peers,omitempty"` // addresses of those that it is for
+	Peers               []string               `protobuf:"bytes,2,rep,name=peers,proto3" json:"peers,omitempty"` // addresses of those that hear of it now
 	Communities         []uint32               `protobuf:"varint,3,rep,packed,name=communities,proto3" json:"communities,omitempty"`
 	LocalPreference     uint32                 `protobuf:"varint,4,opt,name=local_preference,json=localPreference,proto3" json:"local_preference,omitempty"`
 	AsPathPrepend       uint32                 `protobuf:"varint,5,opt,name=as_path_prepend,json=asPathPrepend,proto3" json:"as_path_prepend,omitempty"`
