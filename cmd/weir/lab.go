@@ -109,20 +109,25 @@ func labDownCommand() *cobra.Command {
 				return err
 			}
 			name, err := labName(args)
-			var none *network.NotThere
-			if errors.As(err, &none) && len(swept) > 0 {
-				return nil
+			if err == nil {
+				err = network.TakeDown(name)
 			}
 			if err != nil {
-				return err
-			}
-			if err := network.TakeDown(name); err != nil {
-				return err
+				return unlessSwept(err, swept)
 			}
 			fmt.Fprintf(command.OutOrStdout(), "Took down lab %s.\n", name)
 			return nil
 		},
 	}
+}
+
+// unlessSwept is no error where the lab that is not there is one that was swept.
+func unlessSwept(err error, swept []string) error {
+	var none *network.NotThere
+	if errors.As(err, &none) && (slices.Contains(swept, none.Name) || none.Name == "" && len(swept) > 0) {
+		return nil
+	}
+	return err
 }
 
 // labName is the name that was given, or that of the only lab.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 
@@ -24,5 +25,25 @@ func TestCountsWhatRunsByProgram(t *testing.T) {
 	running := []network.Process{{PID: 3, Program: "nginx"}, {PID: 1, Program: "bgpd"}, {PID: 4, Program: "nginx"}}
 	if got, want := programs(running), "bgpd, nginx ×2"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestLabThatWasSweptIsDown(t *testing.T) {
+	other := errors.New("no permission")
+	for _, c := range []struct {
+		err   error
+		swept []string
+		fine  bool
+	}{
+		{&network.NotThere{Name: "seed"}, []string{"demo", "seed"}, true},
+		{&network.NotThere{Name: "seed"}, []string{"demo"}, false},
+		{&network.NotThere{Name: "seed"}, nil, false},
+		{&network.NotThere{}, []string{"demo"}, true},
+		{&network.NotThere{}, nil, false},
+		{other, []string{"seed"}, false},
+	} {
+		if err := unlessSwept(c.err, c.swept); (err == nil) != c.fine {
+			t.Errorf("%v after %v was swept: got %v", c.err, c.swept, err)
+		}
 	}
 }

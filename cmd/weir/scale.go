@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"time"
 
@@ -65,14 +64,9 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 			return err
 		}
 		order := client.Object{"scalein_primary": primary, "to_new_se": fresh}
-		if host != "" {
-			order["to_host_ref"] = "/api/vimgrhostruntime?name=" + url.QueryEscape(host)
-		}
-		for field, engine := range map[string]string{"to_se_ref": to, "from_se_ref": from} {
-			if engine != "" {
-				order[field] = "/api/serviceengine?name=" + engine
-			}
-		}
+		refer(order, "to_se_ref", "serviceengine", to)
+		refer(order, "from_se_ref", "serviceengine", from)
+		refer(order, "to_host_ref", "vimgrhostruntime", host)
 		var runtime client.Object
 		if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/%s", kind.Name, object["uuid"], v.name), order, &runtime); err != nil {
 			return err
@@ -81,6 +75,13 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 		return nil
 	}
 	return command
+}
+
+// refer has a field name an object, where there is a name.
+func refer(order client.Object, field, kind, name string) {
+	if name != "" {
+		order[field] = client.Ref(kind, name)
+	}
 }
 
 func enginesCommand(kind *schema.Kind) *cobra.Command {

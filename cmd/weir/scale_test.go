@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -30,5 +31,14 @@ func TestEnginesOfAVirtualServiceAreListedWithRoleStateAndShare(t *testing.T) {
 		"engine-2   secondary   draining   10s     -             no\n"
 	if out.String() != want {
 		t.Errorf("got\n%s", out.String())
+	}
+}
+
+func TestOrderNamesAnEngineWhateverItIsCalled(t *testing.T) {
+	order := client.Object{}
+	refer(order, "to_se_ref", "serviceengine", "a+b&c")
+	refer(order, "from_se_ref", "serviceengine", "")
+	if want := (client.Object{"to_se_ref": "/api/serviceengine?name=a%2Bb%26c"}); !maps.Equal(order, want) {
+		t.Errorf("got %v, want %v", order, want)
 	}
 }

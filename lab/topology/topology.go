@@ -84,6 +84,10 @@ func Parse(text string) (Topology, error) {
 // name goes into the names of namespaces and files; one of 32 characters leaves room for a unix socket's path.
 var name = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
+// password goes into configurations of routers, each of which takes some characters to mean something; TCP signs with as
+// many as this.
+var password = regexp.MustCompile(`^[A-Za-z0-9._~+/=@%-]{0,80}$`)
+
 const enginesMax = 64 // what the seed had, and as many paths as its router balances over
 
 // Check names the field that is wrong, and says what it may be.
@@ -93,6 +97,9 @@ func (t Topology) Check() error {
 	}
 	if len(t.VIPs) == 0 {
 		return fmt.Errorf("vips: give at least one prefix")
+	}
+	if err := areMasked(t.VIPs); err != nil {
+		return fmt.Errorf("vips: %w", err)
 	}
 	if err := t.Router.check(); err != nil {
 		return fmt.Errorf("router: %w", err)
@@ -109,6 +116,9 @@ func (t Topology) Check() error {
 	if !t.Engines.Subnets[0].Addr().Is4() {
 		return fmt.Errorf("engines: subnets: the first must be of IPv4: the router takes its identifier from it")
 	}
+	if rest := t.Engines.Subnets[1:]; len(rest) > 1 || len(rest) == 1 && rest[0].Addr().Is4() {
+		return fmt.Errorf("engines: subnets: give one of IPv4 and at most one of IPv6: engines have one session with the router in each")
+	}
 	return t.checkOverlap()
 }
 
@@ -124,6 +134,8 @@ func (r Router) check() error {
 		return fmt.Errorf("maximum_paths: must be 1 to %d", enginesMax)
 	case r.BFDms != 0 && (r.BFDms < 50 || r.BFDms > 4000):
 		return fmt.Errorf("bfd_ms: must be 50 to 4000, or 0 for no BFD")
+	case !password.MatchString(r.Password):
+		return fmt.Errorf("password: must be at most 80 letters, digits and ._~+/=@%%-")
 	}
 	return nil
 }
@@ -136,12 +148,21 @@ func (g Group) check(min, max int) error {
 		return fmt.Errorf("count: must be %d to %d", min, max)
 	}
 	last := firstHost + g.limit()*g.each()
+	if err := areMasked(g.Subnets); err != nil {
+		return fmt.Errorf("subnets: %w", err)
+	}
 	for _, subnet := range g.Subnets {
-		if subnet != subnet.Masked() {
-			return fmt.Errorf("subnets: %s has host bits: it is %s", subnet, subnet.Masked())
-		}
 		if bits := subnet.Addr().BitLen() - subnet.Bits(); bits < 8 || last > 254 {
 			return fmt.Errorf("subnets: %s is too small: a subnet is at least a /24 or /120, and takes up to 243 addresses", subnet)
+		}
+	}
+	return nil
+}
+
+func areMasked(prefixes []netip.Prefix) error {
+	for _, prefix := range prefixes {
+		if prefix != prefix.Masked() {
+			return fmt.Errorf("%s has host bits: it is %s", prefix, prefix.Masked())
 		}
 	}
 	return nil

@@ -105,6 +105,13 @@ func TestSaysWhatIsWrongWithAFile(t *testing.T) {
 		{`addresses = 8`, `addresses = 200`, "clients: subnets: 10.3.0.0/24 is too small: a subnet is at least a /24 or /120, and takes up to 243 addresses"},
 		{`"10.2.0.0/24"`, `"10.1.0.0/16"`, "10.1.0.0/24 and 10.1.0.0/16 overlap"},
 		{`["10.1.0.0/24", "fd00:1::/64"]`, `["fd00:1::/64"]`, "engines: subnets: the first must be of IPv4: the router takes its identifier from it"},
+		{`"10.1.0.0/24", "fd00:1::/64"`, `"10.1.0.0/24", "10.9.0.0/24"`,
+			"engines: subnets: give one of IPv4 and at most one of IPv6: engines have one session with the router in each"},
+		{`"10.1.0.0/24", "fd00:1::/64"`, `"10.1.0.0/24", "fd00:1::/64", "fd00:9::/64"`,
+			"engines: subnets: give one of IPv4 and at most one of IPv6: engines have one session with the router in each"},
+		{`"3.3.3.0/24"`, `"3.3.3.3/24"`, "vips: 3.3.3.3/24 has host bits: it is 3.3.3.0/24"},
+		{`bfd_ms        = 300`, "password = 'a\"; b'", "router: password: must be at most 80 letters, digits and ._~+/=@%-"},
+		{`bfd_ms        = 300`, `password = "a\n b"`, "router: password: must be at most 80 letters, digits and ._~+/=@%-"},
 		{`as            = 65000`, `as = 0`, "router: as, engines_as: give the numbers of autonomous systems"},
 	} {
 		text := fileText(t)
