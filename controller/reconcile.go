@@ -77,6 +77,7 @@ func (r *reconciler) step(ctx context.Context) (again time.Time, err error) {
 	if err := r.read(r.objects.View()); err != nil {
 		return again, err
 	}
+	known := r.fleet.Greetings()
 	in := r.input()
 	decision := place.Decide(in)
 	r.keeper.Observe(observation(in, decision))
@@ -95,9 +96,9 @@ func (r *reconciler) step(ctx context.Context) (again time.Time, err error) {
 			return again, nil
 		}
 		r.log.Error("what was decided about virtual services is not written; it is tried again", "reason", err)
-		again = time.Now().Add(retryAfter)
+		return time.Now().Add(retryAfter), nil
 	}
-	r.publish(decision.Unplaced)
+	r.publish(decision.Unplaced, known)
 	return again, nil
 }
 
@@ -135,8 +136,9 @@ func (r *reconciler) read(view *store.View) (err error) {
 	return err
 }
 
-// publish gives engines the Plans of the view, once.
-func (r *reconciler) publish(unplaced []place.Unplaced) {
+// publish gives engines the Plans of the view, those of greetings that are known.
+func (r *reconciler) publish(unplaced []place.Unplaced, known uint64) {
+	defer func() { r.link.Publish(r.state.Plans, known) }()
 	if r.planned == r.view && slices.Equal(r.state.Unplaced, unplaced) {
 		return
 	}
@@ -146,7 +148,6 @@ func (r *reconciler) publish(unplaced []place.Unplaced) {
 	}
 	r.state.Unplaced = unplaced
 	r.fleet.Observe(r.state)
-	r.link.Publish(r.state.Plans)
 }
 
 // wanted is what a model and a placement ask for. An engine whose Plan says nothing new keeps the one that it has, with

@@ -28,7 +28,9 @@ const (
 	simTick    = 500 * time.Millisecond
 	simTrouble = 10 * time.Minute
 	simCalm    = 40 * time.Minute // a failed start is tried again after five, given up after ten
-	simSeeds   = 60
+	simSeeds   = 250
+
+	simUnnoticed = 15 * time.Second // a death
 )
 
 func TestEverySeedConvergesAndNobodyIsTakenFromTheLastEngine(t *testing.T) {
@@ -73,13 +75,15 @@ type simEngine struct {
 	*sim
 	uuid      string
 	alive     bool
-	cut       bool // off from the controller
-	unled     bool // off from the router
-	connected bool // as the controller sees it
+	died      time.Time // of not alive
+	cut       bool      // off from the controller
+	unled     bool      // off from the router
+	connected bool      // as the controller sees it
 	silent    time.Time
 	redial    time.Time
 	held      *enginev1.Plan // on its disk
 	known     *enginev1.Plan // of held, to the controller
+	target    *enginev1.Plan // as decided since it connected
 	flight    *simFlight
 	open      map[string]int // connections, by virtual service
 }
@@ -191,6 +195,13 @@ func (s *sim) decide() {
 }
 
 func (s *sim) publish() {
+	s.observe()
+	for _, engine := range s.engines {
+		engine.target = s.state.Plans[engine.uuid]
+	}
+}
+
+func (s *sim) observe() {
 	if s.published == s.revision {
 		return
 	}
@@ -233,7 +244,7 @@ func (e *simEngine) live() {
 }
 
 func (e *simEngine) dial() {
-	e.connected, e.silent = true, time.Time{}
+	e.connected, e.silent, e.target = true, time.Time{}, nil
 	if e.known.GetRevision() != e.held.GetRevision() {
 		e.known = nil
 	}
@@ -262,8 +273,8 @@ func (e *simEngine) routing() *enginev1.Routing {
 
 // converse sends the Plan that is wanted, one at a time, and takes its answer.
 func (e *simEngine) converse() {
-	if target := e.state.Plans[e.uuid]; e.flight == nil && target != nil && target != e.known {
-		e.flight = &simFlight{plan: target, arrives: e.now.Add(e.delay())}
+	if e.flight == nil && e.target != nil && e.target != e.known {
+		e.flight = &simFlight{plan: e.target, arrives: e.now.Add(e.delay())}
 		return
 	}
 	if e.flight == nil || e.flight.arrives.After(e.now) {
@@ -281,7 +292,8 @@ func (e *simEngine) converse() {
 
 func (e *simEngine) delay() time.Duration { return time.Duration(e.IntN(2000)) * time.Millisecond }
 
-// apply takes a Plan, unless that leaves a virtual service without any engine that has it to serve.
+// apply takes a Plan, unless that leaves a virtual service without any engine that has it to serve. One that died only
+// just counts: the controller cannot know yet.
 func (e *simEngine) apply(plan *enginev1.Plan) {
 	before := serves(e.held)
 	e.held = plan
@@ -292,7 +304,7 @@ func (e *simEngine) apply(plan *enginev1.Plan) {
 		}
 		others := 0
 		for _, other := range e.engines {
-			if serves(other.held)[service] {
+			if (other.alive || e.now.Sub(other.died) < simUnnoticed) && serves(other.held)[service] {
 				others++
 			}
 		}
@@ -361,7 +373,7 @@ func (s *sim) trouble() {
 	switch s.IntN(10) {
 	case 0:
 		s.tell("%s dies", engine.uuid)
-		engine.alive = false
+		engine.alive, engine.died = false, s.now
 		engine.hangUp() // its end closes the connection
 	case 1, 2:
 		s.tell("%s is started", engine.uuid)

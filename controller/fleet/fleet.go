@@ -46,12 +46,13 @@ type Fleet struct {
 	now    func() time.Time
 	moved  chan struct{} // capacity 1
 
-	mu       sync.RWMutex
-	engines  map[string]*engine // those that joined or reported; deleted ones leave at the next Observe
-	state    State
-	named    map[string]*model.Engine
-	services map[string]*model.VirtualService
-	pools    map[string]*model.Pool
+	mu        sync.RWMutex
+	engines   map[string]*engine // those that joined or reported; deleted ones leave at the next Observe
+	greetings uint64             // how many engines have connected
+	state     State
+	named     map[string]*model.Engine
+	services  map[string]*model.VirtualService
+	pools     map[string]*model.Pool
 }
 
 // State is what the controller wants at one revision.

@@ -6,10 +6,12 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 )
 
-// Connected begins a session; what its Hello does not repeat is forgotten.
-func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) {
+// Connected begins a session; what its Hello does not repeat is forgotten. It returns the number of this greeting.
+func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	defer f.move() // it waits for a decision, also where it seems never to have been away
+	f.greetings++
 	engine := f.engine(engineUUID)
 	engine.connected, engine.reason = true, ""
 	engine.since, engine.reported = f.now(), f.now()
@@ -19,6 +21,14 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) {
 	f.watch(engineUUID, engine)
 	clear(engine.verdicts)
 	engine.judge(hello.GetVerdicts())
+	return f.greetings
+}
+
+// Greetings is the number of the last greeting that Facts asked for from now on know of.
+func (f *Fleet) Greetings() uint64 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.greetings
 }
 
 // Reported takes what an agent says between Hello and the end.

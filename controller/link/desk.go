@@ -1,19 +1,25 @@
 package link
 
 import (
+	"math"
 	"sync"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
 // desk is what stays of an engine between its sessions: the Plan it shall have and the Plan it is known to hold.
-// At most one visit is current; what an older one still says is dropped.
+// At most one visit is current; what an older one still says is dropped. A visit begins without a target: what the engine
+// was to have may be wrong now that it is there.
 type desk struct {
-	mu     sync.Mutex
-	target *enginev1.Plan
-	held   *enginev1.Plan
-	visit  *visit
+	mu      sync.Mutex
+	target  *enginev1.Plan
+	held    *enginev1.Plan
+	visit   *visit
+	greeted uint64 // the greeting of the visit
 }
+
+// notYet is greater than any greeting.
+const notYet = math.MaxUint64
 
 // visit is one session's claim on the desk.
 type visit struct {
@@ -28,10 +34,11 @@ func (d *desk) plans() (held, target *enginev1.Plan) {
 	return d.held, d.target
 }
 
-func (d *desk) retarget(plan *enginev1.Plan) {
+// retarget takes a Plan that was decided upon with all greetings up to one known.
+func (d *desk) retarget(plan *enginev1.Plan, known uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.target == plan {
+	if d.target == plan || d.greeted > known {
 		return
 	}
 	d.target = plan
@@ -49,6 +56,7 @@ func (d *desk) enter() *visit {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.dismiss(errSuperseded)
+	d.target, d.greeted = nil, notYet
 	d.visit = &visit{retargeted: make(chan struct{}, 1), ended: make(chan struct{})}
 	return d.visit
 }

@@ -53,7 +53,8 @@ type Engines interface {
 	Join(ctx context.Context, name string) (uuid string, err error)
 	// Exists is false once an operator has deleted the engine: its certificate opens nothing any more.
 	Exists(uuid string) bool
-	Connected(uuid string, hello *enginev1.Hello)
+	// Connected returns the number of the greeting, for Publish.
+	Connected(uuid string, hello *enginev1.Hello) uint64
 	Reported(uuid string, report *enginev1.Report)
 	Applied(uuid string, plan *enginev1.Plan, warnings []*dataplanev1.Finding)
 	Refused(uuid string, plan *enginev1.Plan, errors []*dataplanev1.Finding)
@@ -130,10 +131,12 @@ func limits(messageBytes int, calls uint32) []grpc.ServerOption {
 	}
 }
 
-// Publish says which Plan each engine shall have. A session of an engine that exists no more ends.
-func (s *Server) Publish(plans map[string]*enginev1.Plan) {
+// Publish says which Plan each engine shall have, as decided when the engines up to a greeting were known to be there. One
+// that came later gets nothing: it may be the last that serves what another Plan would take from it. A session of an
+// engine that exists no more ends.
+func (s *Server) Publish(plans map[string]*enginev1.Plan, known uint64) {
 	for uuid, plan := range plans {
-		s.desk(uuid).retarget(plan)
+		s.desk(uuid).retarget(plan, known)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +225,7 @@ func (c *conversation) hear(report *enginev1.Report) error {
 	}
 	current := c.desk.tell(c.visit, func() {
 		if hello := report.GetHello(); hello != nil {
-			c.server.engines.Connected(c.engine, hello)
+			c.desk.greeted = c.server.engines.Connected(c.engine, hello)
 			c.server.log.Info("engine connected", "engine", c.engine, "host", hello.GetResources().GetHostname(),
 				"version", hello.GetVersion(), "revision", hello.GetRevision())
 			return

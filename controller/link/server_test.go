@@ -31,6 +31,9 @@ import (
 
 const patience = 20 * time.Second
 
+// firstGreeting is the number of every greeting here.
+const firstGreeting = 1
+
 // register is an Engines that remembers what it was told.
 type register struct {
 	mu    sync.Mutex
@@ -55,8 +58,10 @@ func (r *register) Exists(uuid string) bool {
 	return !r.gone[uuid]
 }
 
-func (r *register) Connected(uuid string, hello *enginev1.Hello) {
+// Connected is told below the lock of the engine's desk: who publishes next is after it.
+func (r *register) Connected(uuid string, hello *enginev1.Hello) uint64 {
 	r.told <- fmt.Sprintf("%s connected with %d", uuid, hello.GetRevision())
+	return firstGreeting
 }
 func (r *register) Reported(uuid string, report *enginev1.Report) {
 	if report.GetStatus() != nil {
@@ -216,9 +221,9 @@ func (a *agent) ended() *status.Status {
 
 func TestEngineJoinsGetsPlanAndAnswers(t *testing.T) {
 	rig := newRig(t)
-	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"10", "x=1"})})
 	agent := rig.session(rig.join("a"), 0)
 	rig.expect("se-a connected with 0")
+	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"10", "x=1"})}, firstGreeting)
 	if agent.hear().GetWelcome() == nil {
 		t.Fatal("no welcome")
 	}
@@ -287,13 +292,13 @@ func TestSecondSessionEndsTheFirst(t *testing.T) {
 func TestDeletedEngineIsCutOffAndStaysOut(t *testing.T) {
 	rig := newRig(t)
 	identity := rig.join("a")
-	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"10"})})
+	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"10"})}, firstGreeting)
 	connected := rig.session(identity, 0)
 	rig.expect("se-a connected")
 	rig.register.mu.Lock()
 	rig.register.gone["se-a"] = true
 	rig.register.mu.Unlock()
-	rig.server.Publish(map[string]*enginev1.Plan{})
+	rig.server.Publish(map[string]*enginev1.Plan{}, firstGreeting)
 	if got := connected.ended(); got.Code() != codes.PermissionDenied {
 		t.Errorf("session ended with %v", got)
 	}
@@ -309,20 +314,36 @@ func TestDeletedEngineIsCutOffAndStaysOut(t *testing.T) {
 func TestReconnectTellsAndContinues(t *testing.T) {
 	rig := newRig(t)
 	identity := rig.join("a")
-	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"10", "x=1", "y=1"})})
 	first := rig.session(identity, 0)
+	rig.expect("se-a connected")
+	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"10", "x=1", "y=1"})}, firstGreeting)
 	first.hear()
 	first.ack(first.hear().GetPlan())
-	rig.expect("se-a connected")
 	rig.expect("se-a applied 10")
 	if err := first.stream.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
 	rig.expect("se-a disconnected: agent closed the session")
-	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"11", "x=2", "y=1"})})
 	second := rig.session(identity, 10)
+	rig.expect("se-a connected with 10")
+	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"11", "x=2", "y=1"})}, firstGreeting)
 	second.hear()
 	if delta := second.hear().GetPlan(); delta.GetBaseRevision() != 10 || len(delta.GetChanged()) != 1 {
+		t.Errorf("got %v", delta)
+	}
+}
+
+func TestEngineThatConnectsGetsNoPlanThatWasDecidedWithoutIt(t *testing.T) {
+	rig := newRig(t)
+	identity := rig.join("a")
+	stale, decided := planOf([]string{"10", "x=1"}), planOf([]string{"11", "x=2"})
+	rig.server.Publish(map[string]*enginev1.Plan{"se-a": stale}, firstGreeting-1)
+	agent := rig.session(identity, 0)
+	rig.expect("se-a connected")
+	rig.server.Publish(map[string]*enginev1.Plan{"se-a": stale}, firstGreeting-1)
+	rig.server.Publish(map[string]*enginev1.Plan{"se-a": decided}, firstGreeting)
+	agent.hear()
+	if delta := agent.hear().GetPlan(); delta.GetRevision() != 11 {
 		t.Errorf("got %v", delta)
 	}
 }
@@ -332,9 +353,9 @@ func TestEngineThatReadsNothingDelaysNobody(t *testing.T) {
 	stuck, quick := rig.join("stuck"), rig.join("quick")
 	// More than the flow-control window of a stream, so that a send to an agent that does not read hangs.
 	huge := "x=" + strings.Repeat("x", 8<<20)
-	rig.server.Publish(map[string]*enginev1.Plan{"se-stuck": planOf([]string{"10", huge})})
 	rig.session(stuck, 0)
 	rig.expect("se-stuck connected")
+	rig.server.Publish(map[string]*enginev1.Plan{"se-stuck": planOf([]string{"10", huge})}, firstGreeting)
 	agent := rig.session(quick, 0)
 	rig.expect("se-quick connected")
 	agent.hear()
@@ -342,7 +363,7 @@ func TestEngineThatReadsNothingDelaysNobody(t *testing.T) {
 		rig.server.Publish(map[string]*enginev1.Plan{
 			"se-stuck": planOf([]string{fmt.Sprint(11 + revision), huge, fmt.Sprint("y=", revision)}),
 			"se-quick": planOf([]string{fmt.Sprint(11 + revision), fmt.Sprint("y=", revision)}),
-		})
+		}, firstGreeting)
 		agent.ack(agent.hear().GetPlan())
 		rig.expect(fmt.Sprintf("se-quick applied %d", 11+revision))
 	}
