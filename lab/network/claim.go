@@ -84,6 +84,14 @@ func Standing() ([]string, error) {
 
 // TakeDown removes a network that was kept; one whose owner lives is the owner's to remove.
 func TakeDown(name string) error {
+	if err := CheckRoot(); err != nil {
+		return err
+	}
+	unlock, err := lockRegistry()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	n, err := Open(name)
 	if err != nil {
 		return err
@@ -91,7 +99,7 @@ func TakeDown(name string) error {
 	if n.owned() {
 		return n.taken()
 	}
-	return n.Remove()
+	return n.remove()
 }
 
 // Sweep takes down what dead owners have left, and says what that was.
@@ -142,7 +150,7 @@ func (n *Network) remove() error {
 func (n *Network) claim() (err error) {
 	n.lock, err = os.OpenFile(filepath.Join(n.Dir(), lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err == nil {
-		err = unix.Flock(int(n.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err = unix.Flock(int(n.lock.Fd()), unix.LOCK_EX) // waits at most for somebody who looks whether it is owned
 	}
 	if err == nil {
 		_, err = fmt.Fprint(n.lock, os.Getpid())
@@ -203,14 +211,14 @@ func dead() ([]string, error) {
 	return dead, err
 }
 
-// owned tells whether somebody holds the lock.
+// owned tells whether somebody holds the lock. Those who look share it, so that none of them takes another for the owner.
 func (n *Network) owned() bool {
 	lock, err := os.Open(filepath.Join(n.Dir(), lockName))
 	if err != nil {
 		return false
 	}
 	defer lock.Close()
-	return errors.Is(unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+	return errors.Is(unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
 // names lists the networks that have a namespace.

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/weir-lb/weir/lab/topology"
 )
@@ -102,5 +105,26 @@ func TestTwoDoNotOwnOneNetwork(t *testing.T) {
 	}
 	if _, err := Open(n.Name); err != nil {
 		t.Errorf("looked at by another: %v", err)
+	}
+}
+
+func TestWhoLooksIsNotTakenForTheOwner(t *testing.T) {
+	n, _ := build(t, "looked-at")
+	if err := n.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	looking, err := os.Open(filepath.Join(n.Dir(), lockName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer looking.Close()
+	if err := unix.Flock(int(looking.Fd()), unix.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	if n.owned() {
+		t.Error("it is owned by who only looks whether it is")
+	}
+	if err := TakeDown(n.Name); err != nil {
+		t.Error(err)
 	}
 }
