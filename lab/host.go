@@ -61,8 +61,12 @@ func (h *Host) launch(command *exec.Cmd) error {
 		start = func() error { return h.space.Start(command) }
 	}
 	started := make(chan error)
-	h.lab.forks <- func() { started <- start() }
-	return <-started
+	select {
+	case h.lab.forks <- func() { started <- start() }:
+		return <-started
+	case <-h.lab.stopped:
+		return errStopped
+	}
 }
 
 // Dial connects from the host.

@@ -13,18 +13,20 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-lb/weir/lab/network"
 )
+
+var errStopped = errors.New("the lab has been stopped")
 
 const (
 	readyTimeout = 30 * time.Second
 	stopTimeout  = 10 * time.Second
-	logTailBytes = 4096
 )
 
 // Lab is a set of processes and the directory they live in. It adopts orphans: a data plane outlives its agent by design.
@@ -33,7 +35,8 @@ type Lab struct {
 	dir      string
 	programs string
 	forks    chan func()
-	outlived bool // by its processes
+	stopped  chan struct{} // closed when it is
+	outlived bool          // by its processes
 
 	mu  sync.Mutex
 	all []*Process
@@ -53,7 +56,7 @@ func New(dir, programs string) (*Lab, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("adopt orphans: %w", err)
 	}
-	l := &Lab{dir: dir, programs: programs, forks: make(chan func())}
+	l := &Lab{dir: dir, programs: programs, forks: make(chan func()), stopped: make(chan struct{})}
 	l.Host = Host{lab: l, Address: "127.0.0.1"}
 	go l.forkFromOneThread()
 	return l, nil
@@ -63,17 +66,28 @@ func New(dir, programs string) (*Lab, error) {
 // be one that stays as long as the lab.
 func (l *Lab) forkFromOneThread() {
 	runtime.LockOSThread()
-	for fork := range l.forks {
-		fork()
+	defer runtime.UnlockOSThread()
+	for {
+		select {
+		case fork := <-l.forks:
+			fork()
+		case <-l.stopped:
+			return
+		}
 	}
-	runtime.UnlockOSThread()
 }
 
 // Stop ends the processes, the last started first, and then whatever else this process has adopted, and what those leave
-// behind in their turn.
+// behind in their turn. It starts no more.
 func (l *Lab) Stop() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	select {
+	case <-l.stopped:
+		return nil
+	default:
+		close(l.stopped)
+	}
 	var errs []error
 	for _, p := range slices.Backward(l.all) {
 		errs = append(errs, p.Stop())
@@ -81,12 +95,11 @@ func (l *Lab) Stop() error {
 	l.all = nil
 	for orphans := childrenOf(os.Getpid()); len(orphans) > 0; orphans = childrenOf(os.Getpid()) {
 		for _, pid := range orphans {
-			errs = append(errs, fmt.Errorf("process %d (%s) was left behind and killed", pid, programOf(pid)))
+			errs = append(errs, fmt.Errorf("process %d (%s) was left behind and killed", pid, network.ProgramOf(pid)))
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			_, _ = syscall.Wait4(pid, nil, 0, nil)
 		}
 	}
-	close(l.forks)
 	return errors.Join(errs...)
 }
 
@@ -157,16 +170,7 @@ func (p *Process) UntilReady(ctx context.Context, ready func(context.Context) er
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // LogTail is the end of what the process has written.
-func (p *Process) LogTail() string {
-	text, err := os.ReadFile(p.logFile)
-	if err != nil {
-		return err.Error()
-	}
-	if len(text) > logTailBytes {
-		text = text[len(text)-logTailBytes:]
-	}
-	return strings.TrimSpace(string(text))
-}
+func (p *Process) LogTail() string { return network.LogTail(p.logFile) }
 
 // childrenOf lists the processes whose parent is pid.
 func childrenOf(pid int) []int {
@@ -196,12 +200,4 @@ func exiting(flags []byte) bool {
 	const pfExiting = 0x4 // PF_EXITING, include/linux/sched.h
 	number, err := strconv.ParseUint(string(flags), 10, 64)
 	return err == nil && number&pfExiting != 0
-}
-
-func programOf(pid int) string {
-	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(name))
 }

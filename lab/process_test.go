@@ -199,3 +199,15 @@ func TestCountsTheTimeOfEveryThread(t *testing.T) {
 		t.Errorf("a process that is gone: got %v", err)
 	}
 }
+
+func TestALabThatWasStoppedStartsNothing(t *testing.T) {
+	l := newLab(t)
+	for range 2 {
+		if err := l.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.Start("late", "true"); !errors.Is(err, errStopped) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -29,7 +29,7 @@ type Site struct {
 	Servers    []*Nginx
 	lab        *Lab
 	told       *teller.Teller
-	closed     bool
+	removed    bool // its network
 }
 
 //go:embed seed.toml
@@ -81,13 +81,14 @@ func (s *Site) Build(ctx context.Context) error {
 // Keep lets the site stand when this process ends.
 func (s *Site) Keep() error { return s.Network.Keep() }
 
-// Close takes everything down, and leaves nothing.
+// Close takes everything down, and leaves nothing. What failed can be tried again.
 func (s *Site) Close() error {
-	if s.closed {
-		return nil
+	var failed error
+	if !s.removed { // or it would be somebody else's by now
+		failed = s.Network.Remove()
+		s.removed = failed == nil
 	}
-	s.closed = true
-	return errors.Join(s.Network.Remove(), s.lab.Stop())
+	return errors.Join(failed, s.lab.Stop())
 }
 
 func (s *Site) lay(context.Context) (string, error) {

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-lb/weir/lab/network"
 	"github.com/weir-lb/weir/lab/topology"
 )
@@ -113,6 +115,27 @@ func TestNothingIsLeftOfASiteThatWasClosed(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s: %v", dir, err)
+	}
+}
+
+func TestASiteThatCouldNotBeClosedIsClosedByTheNextTry(t *testing.T) {
+	s := openSite(t, "stuck", func(*topology.Topology) {})
+	busy := filepath.Join(s.Network.Dir(), "busy")
+	if err := errors.Join(os.Mkdir(busy, 0o700), unix.Mount("tmpfs", busy, "tmpfs", 0, "size=4k")); err != nil {
+		t.Fatal(err)
+	}
+	first := s.Close()
+	if err := unix.Unmount(busy, 0); err != nil {
+		t.Fatal(err)
+	}
+	if first == nil {
+		t.Error("a directory was removed that was in use")
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(s.Network.Dir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s: %v", s.Network.Dir(), err)
 	}
 }
 

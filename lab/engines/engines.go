@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/weir-lb/weir/lab/network"
@@ -131,12 +130,7 @@ func (p Place) List() ([]string, error) {
 
 // LogTail is the last that the engine's agent wrote.
 func (p Place) LogTail(name string) string {
-	text, err := os.ReadFile(filepath.Join(p.dir(name), logName))
-	if err != nil {
-		return err.Error()
-	}
-	const tailBytes = 4096
-	return strings.TrimSpace(string(text[max(0, len(text)-tailBytes):]))
+	return network.LogTail(filepath.Join(p.dir(name), logName))
 }
 
 func (p Place) dir(name string) string { return filepath.Join(p.Network.Dir(), name) }

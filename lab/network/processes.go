@@ -16,6 +16,8 @@ import (
 const (
 	stopTimeout = 10 * time.Second // from SIGTERM to SIGKILL
 	goneTimeout = 5 * time.Second  // from SIGKILL until the kernel has cleaned up
+
+	logTailBytes = 4096
 )
 
 // Process is one that runs in a namespace.
@@ -74,18 +76,28 @@ func ProcessesOf(spaces []*Namespace) (map[string][]Process, error) {
 		}
 		if node, ours := nodes[where]; ours {
 			pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
-			found[node] = append(found[node], Process{pid, programOf(pid)})
+			found[node] = append(found[node], Process{pid, ProgramOf(pid)})
 		}
 	}
 	return found, nil
 }
 
-func programOf(pid int) string {
+// ProgramOf is the name of the program that a process runs.
+func ProgramOf(pid int) string {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	if err != nil {
 		return "?"
 	}
 	return strings.TrimSpace(string(name))
+}
+
+// LogTail is the end of what a process has written into its log.
+func LogTail(file string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(text[max(0, len(text)-logTailBytes):]))
 }
 
 // Signal sends a signal to all that runs in the namespace.
