@@ -101,6 +101,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 	group := &model.Group{ServiceEngineGroup: *schema.Defaults[schema.ServiceEngineGroup]()}
 	group.UUID, group.Name = "group", "group"
 	group.MinScaleoutPerVS = uint32(1 + s.IntN(2))
+	group.AutoRebalanceIntervalS = 5
 	group.BGPPeerMonitorFailover = s.IntN(3) > 0
 	group.HAMode = []string{"HA_MODE_SHARED", "HA_MODE_SHARED", "HA_MODE_SHARED_PAIR", "HA_MODE_LEGACY_ACTIVE_STANDBY"}[s.IntN(4)]
 	s.model = &model.Model{Groups: []*model.Group{group}}
@@ -370,7 +371,7 @@ func (s *sim) trouble() {
 		return
 	}
 	engine := s.engines[s.IntN(len(s.engines))]
-	switch s.IntN(10) {
+	switch s.IntN(11) {
 	case 0:
 		s.tell("%s dies", engine.uuid)
 		engine.alive, engine.died = false, s.now
@@ -392,9 +393,34 @@ func (s *sim) trouble() {
 		s.tell("%s is cut off from the router: %v", engine.uuid, engine.unled)
 	case 7:
 		s.disable(s.model.Engines[s.IntN(len(s.model.Engines))])
+	case 8:
+		s.rebalance()
 	default:
 		s.order()
 	}
+}
+
+// rebalance follows loads that engines may have had.
+func (s *sim) rebalance() {
+	loads := map[string]place.Load{}
+	for _, engine := range s.engines {
+		load := place.Load{Percent: float64(s.IntN(150)), Criterion: "CPU", Services: map[string]float64{}}
+		for uuid := range serves(engine.held) {
+			load.Services[uuid] = load.Percent / float64(len(serves(engine.held)))
+		}
+		if s.IntN(4) > 0 {
+			loads[engine.uuid] = load
+		}
+	}
+	changed, events := place.Rebalance(s.input(), s.model.Groups[0], loads)
+	for _, event := range events {
+		s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
+	}
+	for _, assignment := range changed {
+		s.stored[assignment.VirtualService] = assignment
+	}
+	s.revision++
+	s.decide()
 }
 
 func (s *sim) disable(engine *model.Engine) {
