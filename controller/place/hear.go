@@ -58,7 +58,7 @@ func (s *service) fail(seat Seat, why string) {
 		s.stay(Migrate)
 	}
 	s.event(id, seat.Engine, "%s %s", s.name(seat.Engine), why)
-	if s.in.Engines[seat.Engine].Refuses != "" {
+	if s.in.Engines[seat.Engine].Refuses != "" && !s.holdsAny(seat.Engine) {
 		s.a.remove(seat.Engine)
 		s.load[seat.Engine]--
 		return

@@ -216,6 +216,9 @@ func (s *service) takeOn(to string, cause Cause) error {
 
 // send has a seat leave.
 func (s *service) send(from string, cause Cause) error {
+	if from == "" {
+		return &Refusal{"", fmt.Sprintf("%s is on no engine yet", s.vs.Name)}
+	}
 	if seat := s.a.seat(from); seat == nil || !seat.counts() {
 		return &Refusal{"from_se_ref", fmt.Sprintf("%s does not serve %s", s.name(from), s.vs.Name)}
 	}

@@ -98,7 +98,8 @@ const legacyMode = "HA_MODE_LEGACY_ACTIVE_STANDBY"
 
 func (s *service) markLeaving() {
 	for _, seat := range s.a.Seats {
-		if seat.counts() && !s.mayKeep(seat.Engine) {
+		force := seat.State == Leaving && seat.Cause != Disabled && s.engines[seat.Engine].EnableState == forced
+		if seat.counts() && !s.mayKeep(seat.Engine) || force {
 			s.become(seat.Engine, Leaving, Disabled)
 		}
 	}
@@ -180,16 +181,19 @@ func (s *service) stopWaiting() {
 		return
 	}
 	s.a.Fresh = time.Time{}
-	s.a.Requested = s.wanted() - 1
+	if !slices.ContainsFunc(s.a.Seats, func(seat Seat) bool { return seat.State == Leaving && seat.Cause == Migrate }) {
+		s.a.Requested = s.wanted() - 1
+	}
 	s.event("VS_SCALEOUT_FAILED", "", "no engine with nothing on it came within %d s", s.group.ScaleoutTimeoutS)
 }
 
-// keep has one stay that was to go and serves yet, unless its engine may not.
+// keep has one stay that was to go and serves yet, unless its engine may not. It starts anew: a Plan that has it drain may
+// be on its way.
 func (s *service) keep() bool {
 	for _, seat := range s.a.Seats {
 		unneeded := seat.State == Leaving && (seat.Cause == ScaleIn || seat.Cause == Failover)
 		if unneeded && s.up(seat.Engine) && !s.away(seat.Engine) && s.mayKeep(seat.Engine) {
-			s.become(seat.Engine, Serving, seat.Cause)
+			s.become(seat.Engine, Starting, seat.Cause)
 			return true
 		}
 	}
@@ -202,7 +206,7 @@ func (s *service) growth() Cause {
 		return New
 	}
 	for _, seat := range s.a.Seats {
-		if seat.State == Leaving {
+		if seat.State == Leaving && seat.Cause != ScaleIn {
 			return seat.Cause
 		}
 		if seat.counts() && s.away(seat.Engine) {

@@ -88,6 +88,9 @@ func (s *story) tell(t *testing.T, words []string) string {
 		return s.order(t, Verb(verb), args)
 	case "serves", "drains", "idle":
 		s.report(t, verb, args)
+	case "outdated":
+		s.hold(args[0], args[1], Holding{Due: true, Duty: Serve, Since: s.now})
+		return "" // nobody hears of it before what comes next
 	case "unled":
 		s.hold(args[0], args[1], Holding{Due: true, Current: true, Duty: Serve, Since: s.now})
 	case "everybody":
@@ -104,6 +107,7 @@ func (s *story) tell(t *testing.T, words []string) string {
 		s.set(t, args[0], args[1:])
 	case "deleted":
 		s.delete(args[0])
+		return "" // an order may come first
 	case "wait":
 		span, err := time.ParseDuration(args[0])
 		if err != nil {

@@ -111,6 +111,11 @@ func (s *service) holding(engine string) Holding {
 	return of
 }
 
+// holdsAny tells whether an engine has something to do with any of them, by the Plan that it acknowledged last.
+func (s *service) holdsAny(engine string) bool {
+	return slices.ContainsFunc(s.all, func(vs *model.VirtualService) bool { return s.in.Engines[engine].Holds[vs.UUID].Duty != NoDuty })
+}
+
 func (s *service) unplanned(vs *model.VirtualService) bool {
 	due := func(seat Seat) bool { return s.in.Engines[seat.Engine].Holds[vs.UUID].Due }
 	return !slices.ContainsFunc(s.a.Seats, due)
