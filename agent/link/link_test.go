@@ -63,8 +63,9 @@ type fleet struct {
 
 func (f fleet) Join(_ context.Context, name string) (string, error) { return "se-" + name, f.full }
 func (f fleet) Exists(uuid string) bool                             { return uuid != "se-deleted" }
-func (f fleet) Connected(uuid string, hello *enginev1.Hello) {
+func (f fleet) Connected(uuid string, hello *enginev1.Hello) uint64 {
 	f.write("%s connected with %d", uuid, hello.GetRevision())
+	return 0
 }
 func (f fleet) Reported(_ string, report *enginev1.Report) {
 	for _, verdict := range report.GetVerdicts().GetVerdicts() {
@@ -212,7 +213,7 @@ func (r *rig) identityOf(uuid string, age time.Duration) *state.Identity {
 }
 
 func (r *rig) publish(plan *enginev1.Plan) {
-	r.server.Publish(map[string]*enginev1.Plan{"se-one": plan})
+	r.server.Publish(map[string]*enginev1.Plan{"se-one": plan}, 0)
 }
 
 func TestJoinsAndFollowsItsController(t *testing.T) {
