@@ -19,15 +19,16 @@ import (
 
 // shortNames are what people type; the full name of a kind always works.
 var shortNames = map[string][]string{
-	"virtualservice":       {"vs"},
-	"healthmonitor":        {"hm"},
-	"applicationprofile":   {"app-profile"},
-	"networkprofile":       {"net-profile"},
-	"sslprofile":           {"ssl-profile"},
-	"sslkeyandcertificate": {"cert"},
-	"pkiprofile":           {"pki"},
-	"serviceengine":        {"se", "engine"},
-	"serviceenginegroup":   {"seg", "engine-group"},
+	"virtualservice":                {"vs"},
+	"healthmonitor":                 {"hm"},
+	"applicationprofile":            {"app-profile"},
+	"networkprofile":                {"net-profile"},
+	"sslprofile":                    {"ssl-profile"},
+	"sslkeyandcertificate":          {"cert"},
+	"pkiprofile":                    {"pki"},
+	"applicationpersistenceprofile": {"persistence"},
+	"serviceengine":                 {"se", "engine"},
+	"serviceenginegroup":            {"seg", "engine-group"},
 }
 
 // withRuntime asks the API for the state of objects along with them.

@@ -39,6 +39,9 @@ func concernsOf(vs *model.VirtualService) map[string]bool {
 	if vs.SSLProfile != nil {
 		concerns[vs.SSLProfile.UUID] = true
 	}
+	if vs.Pool != nil && vs.Pool.Persistence != nil {
+		concerns[vs.Pool.Persistence.UUID] = true
+	}
 	if vs.VrfContext != nil && vs.EnableRHI {
 		concerns[vs.VrfContext.UUID] = true
 	}

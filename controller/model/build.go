@@ -27,6 +27,7 @@ type builder struct {
 	networkProfiles     table[schema.NetworkProfile]
 	sslProfiles         table[schema.SSLProfile]
 	pkiProfiles         table[schema.PKIProfile]
+	persistenceProfiles table[schema.ApplicationPersistenceProfile]
 	vsVips              table[schema.VsVip]
 	vrfContexts         table[schema.VrfContext]
 	certificates        table[Certificate]
@@ -47,6 +48,7 @@ func (b *builder) read() {
 	b.networkProfiles = read(b, "networkprofile", itself[schema.NetworkProfile])
 	b.sslProfiles = read(b, "sslprofile", itself[schema.SSLProfile])
 	b.pkiProfiles = read(b, "pkiprofile", itself[schema.PKIProfile])
+	b.persistenceProfiles = read(b, "applicationpersistenceprofile", itself[schema.ApplicationPersistenceProfile])
 	b.vsVips = read(b, "vsvip", itself[schema.VsVip])
 	b.vrfContexts = read(b, "vrfcontext", itself[schema.VrfContext])
 	b.certificates = read(b, "sslkeyandcertificate", b.certificate)

@@ -45,6 +45,7 @@ type Pool struct {
 	HealthMonitors []*HealthMonitor
 	SSLProfile     *schema.SSLProfile // nil: its servers are spoken to in plain
 	PKIProfile     *schema.PKIProfile
+	Persistence    *schema.ApplicationPersistenceProfile
 	Certificate    *Certificate // shown to servers
 }
 

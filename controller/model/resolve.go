@@ -72,6 +72,7 @@ func (b *builder) resolvePool(pool *Pool) {
 	pool.HealthMonitors = followAll(from, b.monitors, "health_monitor_refs", pool.HealthMonitorRefs)
 	pool.SSLProfile = follow(from, b.sslProfiles, "ssl_profile_ref", pool.SSLProfileRef)
 	pool.PKIProfile = follow(from, b.pkiProfiles, "pki_profile_ref", pool.PKIProfileRef)
+	pool.Persistence = follow(from, b.persistenceProfiles, "application_persistence_profile_ref", pool.PersistenceProfileRef)
 	pool.Certificate = follow(from, b.certificates, "ssl_key_and_certificate_ref", pool.CertificateRef)
 }
 

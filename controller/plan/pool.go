@@ -68,6 +68,7 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		FailAction:              failAction(subject, from, report),
 	}
 	balance(subject, from, compiled, report)
+	persist(from, compiled, report)
 	return compiled
 }
 

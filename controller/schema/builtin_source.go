@@ -9,6 +9,13 @@ var builtinSources = map[string][]Object{
 	"serviceenginegroup": {
 		{"name": "Default-Group"},
 	},
+	"applicationpersistenceprofile": {
+		{
+			"name": "System-Persistence-Http-Cookie", "persistence_type": "PERSISTENCE_TYPE_HTTP_COOKIE",
+			"http_cookie_persistence_profile": map[string]any{"always_send_cookie": false},
+		},
+		{"name": "System-Persistence-Client-IP", "persistence_type": "PERSISTENCE_TYPE_CLIENT_IP_ADDRESS", "ip_persistence_profile": map[string]any{}},
+	},
 	"sslprofile": {
 		sslProfile("System-Standard", "SSL_PROFILE_TYPE_APPLICATION", standardCiphers),
 		sslProfile("System-Standard-PFS", "SSL_PROFILE_TYPE_APPLICATION", pfsCiphers),

@@ -28,6 +28,7 @@ var kinds = []*Kind{
 	kind[NetworkProfile]("networkprofile", "NetworkProfile", perTenant),
 	kind[ApplicationProfile]("applicationprofile", "ApplicationProfile", perTenant),
 	kind[HealthMonitor]("healthmonitor", "HealthMonitor", perTenant),
+	kind[ApplicationPersistenceProfile]("applicationpersistenceprofile", "ApplicationPersistenceProfile", perTenant),
 	kind[Pool]("pool", "Pool", perTenant).filledBy(fillPool),
 	kind[VsVip]("vsvip", "VsVip", perTenant).filledBy(func(o Object) { fillVips(o["vip"]) }),
 	kind[VirtualService]("virtualservice", "VirtualService", perTenant).filledBy(fillVirtualService),

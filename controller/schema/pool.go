@@ -42,6 +42,8 @@ type Pool struct {
 	CoreNonaffinity   uint32 `json:"lb_algorithm_core_nonaffinity" min:"1" max:"65535" default:"2"`
 	FewestTasksDelayS uint32 `json:"fewest_tasks_feedback_delay" min:"1" max:"300" default:"10"`
 
+	PersistenceProfileRef string `json:"application_persistence_profile_ref" ref:"applicationpersistenceprofile"`
+
 	ConnectionRampMin        uint32        `json:"connection_ramp_duration" max:"300" default:"10"`
 	GracefulDisableMin       int32         `json:"graceful_disable_timeout" min:"-1" max:"7200" default:"1"`
 	GracefulDownS            int32         `json:"graceful_hm_down_disable_timeout" min:"-1" max:"432000" default:"-1"`

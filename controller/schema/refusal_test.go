@@ -55,6 +55,10 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 		{"pool", `{"name":"p","server_name":"10.0.0.1"}`, `pool: server_name: "10.0.0.1" is not a host name`},
 		{"pool", `{"name":"p","domain_name":["shop.example","a b"]}`, `pool: domain_name[1]: "a b" is not a host name`},
 
+		{"applicationpersistenceprofile", `{"name":"p","persistence_type":"PERSISTENCE_TYPE_HTTP_COOKIE"}`,
+			`applicationpersistenceprofile: http_cookie_persistence_profile: is required by PERSISTENCE_TYPE_HTTP_COOKIE; give {} for the defaults`},
+		{"applicationpersistenceprofile", `{"name":"p","persistence_type":"PERSISTENCE_TYPE_HTTP_COOKIE","http_cookie_persistence_profile":{"cookie_name":"a;b"}}`,
+			`applicationpersistenceprofile: http_cookie_persistence_profile.cookie_name: has more than letters, digits, - and _, or more than 128 of them`},
 		{"pkiprofile", `{"name":"p"}`, `pkiprofile: ca_certs: is empty; give at least one certificate of an authority`},
 		{"pkiprofile", `{"name":"p","crl_check":true}`,
 			`pkiprofile: crl_check: cannot be true: engines cannot check revocation lists yet; give false`},

@@ -361,6 +361,23 @@ pub struct Pool {
     /// unset: servers are spoken to in plain
     #[prost(message, optional, tag = "17")]
     pub server_tls: ::core::option::Option<ServerTls>,
+    /// unset: each request goes where the algorithm says
+    #[prost(message, optional, tag = "18")]
+    pub persistence: ::core::option::Option<CookiePersistence>,
+}
+/// A client comes back to the server that answered it before: a cookie holds that server's token.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CookiePersistence {
+    #[prost(string, tag = "1")]
+    pub cookie_name: ::prost::alloc::string::String,
+    /// set it with every response, and not only where it changes
+    #[prost(bool, tag = "2")]
+    pub always: bool,
+    #[prost(bool, tag = "3")]
+    pub http_only: bool,
+    /// 0: until the client ends
+    #[prost(uint32, tag = "4")]
+    pub max_age_s: u32,
 }
 /// TLS to the servers of a pool. A connection's name is server_name, else the host of the request that it begins with,
 /// else the hostname of the server.
@@ -404,6 +421,9 @@ pub struct Server {
     pub hostname: ::prost::alloc::string::String,
     #[prost(uint32, tag = "7")]
     pub max_connections: u32,
+    /// by which CookiePersistence knows it, the same on every engine
+    #[prost(string, tag = "8")]
+    pub token: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Sample {

@@ -136,6 +136,15 @@ impl Balancer {
         Some(position)
     }
 
+    /// The position of a server that a request shall go to whatever the algorithm says, if it takes requests; it counts
+    /// as picked.
+    pub fn take(&mut self, id: u32) -> Option<usize> {
+        let position = self.position(id).filter(|position| self.servers[*position].eligible())?;
+        self.servers[position].connections += 1;
+        self.rank(position);
+        Some(position)
+    }
+
     /// A connection to a server is in use again without a pick. A server that has left the pool is nobody's business.
     pub fn opened(&mut self, id: u32) {
         self.change(id, |server| server.connections += 1);

@@ -134,6 +134,60 @@ proptest! {
         }
     }
 
+    /// Engines hear of the health of servers at other times, restart, and get pools that changed while they were away.
+    #[test]
+    fn engines_agree_on_the_server_of_a_key_whatever_they_went_through(
+        ratios in ratios(),
+        down in prop::collection::vec(any::<bool>(), 12),
+        histories in prop::collection::vec(prop::collection::vec((0..3u8, 0..12usize), 0..40), 2),
+    ) {
+        let spec = PoolSpec { monitored: true, ..pool(Algorithm::ConsistentHash, &ratios) };
+        let engines: Vec<_> = histories.into_iter().map(|history| {
+            let mut now = spec.clone();
+            let mut balancer = Balancer::new(&now);
+            for (what, at) in history {
+                let at = at % ratios.len();
+                match what {
+                    0 => balancer.set_up(spec.servers[at].id, at % 2 == 0),
+                    1 => _ = balancer.pick(key(at as u32), &[]),
+                    _ => {
+                        now.servers.rotate_left(at);
+                        now.servers[0].ratio = 1 + at as u32;
+                        balancer.reconcile(&now);
+                    }
+                }
+            }
+            let mut last = spec.clone();
+            last.servers.rotate_right(now.servers[0].id as usize % ratios.len());
+            balancer.reconcile(&last);
+            last.servers.iter().for_each(|server| balancer.set_up(server.id, !down[server.id as usize]));
+            (last, balancer)
+        }).collect();
+        let [(one, mut mine), (other, mut theirs)] = <[_; 2]>::try_from(engines).unwrap();
+        for number in 0..100 {
+            let mine = mine.pick(key(number), &[]).map(|position| one.servers[position].id);
+            let theirs = theirs.pick(key(number), &[]).map(|position| other.servers[position].id);
+            prop_assert_eq!(mine, theirs);
+        }
+    }
+
+    #[test]
+    fn server_is_taken_when_it_could_be_picked_and_counts_as_picked(ratios in ratios(), at in any::<prop::sample::Index>()) {
+        for algorithm in ALGORITHMS {
+            let mut spec = PoolSpec { monitored: true, ..pool(algorithm, &ratios) };
+            let at = at.index(ratios.len());
+            spec.servers[at].max_connections = 1;
+            let mut balancer = Balancer::new(&spec);
+            let id = spec.servers[at].id;
+            prop_assert_eq!(balancer.take(id), None, "it is down");
+            balancer.set_up(id, true);
+            prop_assert_eq!(balancer.take(id), Some(at));
+            prop_assert_eq!((balancer.take(id), balancer.pick(key(0), &[])), (None, None), "it is full");
+            balancer.closed(id);
+            prop_assert_eq!(balancer.take(id), Some(at));
+        }
+    }
+
     #[test]
     fn engines_agree_on_the_server_of_a_key_whatever_the_order_of_the_pool(ratios in ratios(), seed in any::<u32>()) {
         let spec = pool(Algorithm::ConsistentHash, &ratios);

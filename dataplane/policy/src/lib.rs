@@ -8,6 +8,7 @@ mod forwarded;
 mod hop;
 mod l4;
 mod location;
+mod persistence;
 mod profile;
 mod redirect;
 mod request;
@@ -17,6 +18,7 @@ mod text;
 
 pub use client::ClientFacts;
 pub use l4::{L4Profile, ProxyProtocol};
+pub use persistence::{Persistence, PersistenceSettings};
 pub use profile::{HttpProfile, Timeouts};
 pub use redirect::Redirect;
 pub use response::{Outgoing, OutgoingBody, Reply};

@@ -17,11 +17,13 @@ const ADDED_TO_FIELD_BYTES_MAX: usize = 20;
 
 /// What the response depends on besides the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reply {
+pub struct Reply<'a> {
     /// The client's version.
     pub version: Version,
     /// Both sides would go on: the client asked to, and the proxy has no reason against it.
     pub keep_alive: bool,
+    /// The line that a final response gets besides, of [`Persistence`](crate::Persistence); or nothing.
+    pub cookie: &'a [u8],
 }
 
 /// How the response goes out.
@@ -48,7 +50,7 @@ impl HttpProfile {
         &self,
         head: &ResponseHead<'_>,
         client: &ClientFacts,
-        reply: Reply,
+        reply: Reply<'_>,
         out: &mut [u8],
     ) -> Result<Outgoing, Overflow> {
         let interim = head.status < 200;
@@ -60,6 +62,7 @@ impl HttpProfile {
         if !interim {
             self.write_rewritten(head, client, &mut out);
             out.text(self.security_lines(client));
+            out.text(reply.cookie);
             out.text(connection_line(keep_alive, reply.version));
         }
         if head.body == Framing::Chunked && !unchunked {
@@ -73,8 +76,8 @@ impl HttpProfile {
     }
 
     /// Room that is enough for [`write_response`](Self::write_response).
-    pub fn response_bytes_max(&self, head: &ResponseHead<'_>) -> usize {
-        head.len + ADDED_BYTES_MAX + ADDED_TO_FIELD_BYTES_MAX * head.fields.len()
+    pub fn response_bytes_max(&self, head: &ResponseHead<'_>, reply: Reply<'_>) -> usize {
+        head.len + reply.cookie.len() + ADDED_BYTES_MAX + ADDED_TO_FIELD_BYTES_MAX * head.fields.len()
     }
 
     /// The lines that each final response to this client carries, for the pages the proxy writes itself.

@@ -103,8 +103,8 @@ fn response_passes(given: &Given, input: &[u8]) -> Told {
     let Ok(Parsed::Whole(head)) = response(input, given.method, &Limits::new(0, 0, 0), &mut table) else {
         panic!("no response")
     };
-    let reply = Reply { version: given.client_version, keep_alive: given.keep_alive };
-    let mut out = vec![0; profile.response_bytes_max(&head)];
+    let reply = Reply { version: given.client_version, keep_alive: given.keep_alive, cookie: b"" };
+    let mut out = vec![0; profile.response_bytes_max(&head, reply)];
     let outgoing = profile.write_response(&head, &client, reply, &mut out).expect("room");
     let then = match (outgoing.body, outgoing.keep_alive) {
         (OutgoingBody::AsReceived, true) => "goes on",

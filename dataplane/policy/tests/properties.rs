@@ -152,8 +152,8 @@ proptest! {
         let method = if to_head { Method::Head } else { Method::Get };
         let version = if http11 { Version::Http11 } else { Version::Http10 };
         with_response(text.as_bytes(), method, |sent| {
-            let mut out = vec![0; profile.response_bytes_max(sent)];
-            let reply = Reply { version, keep_alive };
+            let reply = Reply { version, keep_alive, cookie: b"" };
+            let mut out = vec![0; profile.response_bytes_max(sent, reply)];
             let outgoing = profile.write_response(sent, &client(false, tls), reply, &mut out).unwrap();
             with_response(&out[..outgoing.head_bytes], method, |got| {
                 prop_assert_eq!((got.status, got.len), (sent.status, outgoing.head_bytes));

@@ -338,6 +338,8 @@ impl Client {
         let key = service.pool.as_ref().map(|pool| balance_key(pool, Some(head), self.peer)).unwrap_or_default();
         let mut exchange = Exchange::new(head, keep_alive, answers_continue, key, request);
         let tls = service.pool.as_ref().and_then(|pool| pool.tls.as_ref());
+        let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
+        exchange.named = persistence.and_then(|persistence| persistence.named_by(&head.fields));
         exchange.asked_name = tls.and_then(|tls| tls.asked_name(head.host)).map(Box::new);
         self.stage = Stage::Exchange(Box::new(exchange));
         Next::Exchange { answer_continue: answers_continue && !more_has_come }

@@ -17,6 +17,8 @@ pub(crate) struct Exchange {
     /// The client has its 100 from us.
     continued: bool,
     pub key: HashKey,
+    /// The dense id of the server that the client's cookie names.
+    pub named: Option<u32>,
     /// What TLS shall call the server; `None`: what it calls it by itself.
     pub asked_name: Option<Box<ServerName>>,
     /// Dense ids of servers that would not take it.
@@ -53,6 +55,7 @@ impl Exchange {
             keep_alive,
             continued,
             key,
+            named: None,
             asked_name: None,
             tried: Vec::new(),
             upload: Body::new(head.body),

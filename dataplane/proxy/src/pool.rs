@@ -64,6 +64,14 @@ impl Pools {
         Some(Place { pool: pool.id, server: server.id, address: server.address, position })
     }
 
+    /// The same of the server that a cookie names, if it takes requests.
+    pub fn take(&mut self, pool: &Pool, server: u32) -> Option<Place> {
+        let row = self.row(pool.id).filter(|row| row.pool.uuid == pool.uuid)?;
+        let position = row.balancer.take(server)?;
+        let server = row.pool.servers.get(position)?;
+        Some(Place { pool: pool.id, server: server.id, address: server.address, position })
+    }
+
     /// A request is at a server that nobody picked.
     pub fn begin(&mut self, at: Place) {
         if let Some(row) = self.row(at.pool) {

@@ -34,7 +34,9 @@ impl Proxy {
         if exchange.tried.len() >= self.core.limits.server_tries {
             return self.fail(io, conn, otherwise);
         }
-        let Some(place) = self.core.pools.pick(&pool, exchange.key, &exchange.tried) else {
+        let named = exchange.named.filter(|named| !exchange.tried.contains(named));
+        let named = named.and_then(|named| self.core.pools.take(&pool, named));
+        let Some(place) = named.or_else(|| self.core.pools.pick(&pool, exchange.key, &exchange.tried)) else {
             return self.fail(io, conn, otherwise);
         };
         let servers = &mut self.servers;
@@ -66,6 +68,7 @@ impl Proxy {
         let suits = server.pool.uuid == pool.uuid
             && server.pool.speaks_like(pool)
             && server.asked_name == exchange.asked_name
+            && exchange.named.is_none_or(|named| named == server.place.server)
             && server.has_life_left(io.now());
         if !suits || !self.core.pools.takes(server.place) {
             return false;

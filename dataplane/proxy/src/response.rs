@@ -218,12 +218,14 @@ fn read_response_head<I: Io>(
     let goes_on = client.may_stay(core) && !(client.ended && client.inbox.is_empty());
     let Stage::Exchange(exchange) = &mut client.stage else { return Ok(false) };
     let keep_alive = exchange.keep_alive && goes_on && !exchange.awaits_body();
-    let reply = Reply { version: exchange.version, keep_alive };
     let facts = &client.facts;
+    let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
+    let cookie = persistence.map_or(&b""[..], |p| p.line(server.place.server, exchange.named, facts));
+    let reply = Reply { version: exchange.version, keep_alive, cookie };
     let Some(http) = service.http() else { return Ok(false) };
     let limits = &http.response_limits;
     let written = server.response_head(exchange.method, limits, &mut core.fields, |head| {
-        let mut out = io.buffer_for(http.response_bytes_max(head));
+        let mut out = io.buffer_for(http.response_bytes_max(head, reply));
         let outgoing = http.write_response(head, facts, reply, out.room()).map_err(|_| Error::HeadOverflow)?;
         out.filled(outgoing.head_bytes);
         let download = Download {

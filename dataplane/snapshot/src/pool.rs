@@ -9,6 +9,7 @@ use std::{
 
 use weir_api::dataplane::v1;
 use weir_balance::{Algorithm, HashKey, PoolSpec, SERVERS_MAX, ServerSpec};
+use weir_policy::{Persistence, PersistenceSettings};
 use weir_tls::ServerName;
 
 use crate::{
@@ -40,6 +41,8 @@ pub struct Pool {
     pub fail_action: FailAction,
     /// `None`: servers are spoken to in plain.
     pub tls: Option<ServerTls>,
+    /// `None`: each request goes where the algorithm says.
+    pub persistence: Option<Persistence>,
 }
 
 impl Pool {
@@ -142,6 +145,7 @@ impl PoolReader<'_> {
         let hash_input = hash_input(source, subject, findings);
         let fail_action = fail_action(source, subject, findings);
         let servers = self.servers(source, subject, findings);
+        let persistence = persistence(source, &servers, subject, findings);
         let specs = self.specs(source, &servers);
         if findings.errors.len() > found {
             return None;
@@ -159,6 +163,7 @@ impl PoolReader<'_> {
             max_idle_connections: limit(source.max_idle_connections),
             fail_action: fail_action?,
             tls: tls.as_ref().map(|kept| kept.object.clone()),
+            persistence,
         };
         Some(KeptPool { source: source.clone(), tls, object: Arc::new(pool) })
     }
@@ -252,6 +257,28 @@ fn server_address(
         refuse("port", format!("{} is not a port; choose 1 to 65535", server.port));
     }
     Some(SocketAddr::new(address?, port?))
+}
+
+fn persistence(
+    source: &v1::Pool,
+    servers: &[Server],
+    pool: Subject<'_>,
+    findings: &mut Findings,
+) -> Option<Persistence> {
+    let wanted = source.persistence.as_ref()?;
+    let settings = PersistenceSettings {
+        cookie_name: wanted.cookie_name.clone(),
+        always: wanted.always,
+        http_only: wanted.http_only,
+        max_age_s: wanted.max_age_s,
+    };
+    let tokens = servers.iter().zip(&source.servers).map(|(server, source)| (server.id, source.token.as_str()));
+    let compiled = Persistence::compile(&settings, tokens);
+    if compiled.is_none() {
+        let message = format!("cannot set a cookie {:?}; choose a name of letters and digits", settings.cookie_name);
+        findings.error(pool, "application_persistence_profile_ref", message);
+    }
+    compiled
 }
 
 fn algorithm(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option<Algorithm> {

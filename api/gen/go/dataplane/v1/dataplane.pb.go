@@ -2030,6 +2030,7 @@ type Pool struct {
 	MaxIdleConnections      uint32                 `protobuf:"varint,15,opt,name=max_idle_connections,json=maxIdleConnections,proto3" json:"max_idle_connections,omitempty"` // a server and worker; 0: no limit of the operator's
 	FailAction              FailAction             `protobuf:"varint,16,opt,name=fail_action,json=failAction,proto3,enum=weir.dataplane.v1.FailAction" json:"fail_action,omitempty"`
 	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"` // unset: servers are spoken to in plain
+	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`              // unset: each request goes where the algorithm says
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -2169,6 +2170,82 @@ func (x *Pool) GetServerTls() *ServerTls {
 	return nil
 }
 
+func (x *Pool) GetPersistence() *CookiePersistence {
+	if x != nil {
+		return x.Persistence
+	}
+	return nil
+}
+
+// A client comes back to the server that answered it before: a cookie holds that server's token.
+type CookiePersistence struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	CookieName    string                 `protobuf:"bytes,1,opt,name=cookie_name,json=cookieName,proto3" json:"cookie_name,omitempty"`
+	Always        bool                   `protobuf:"varint,2,opt,name=always,proto3" json:"always,omitempty"` // set it with every response, and not only where it changes
+	HttpOnly      bool                   `protobuf:"varint,3,opt,name=http_only,json=httpOnly,proto3" json:"http_only,omitempty"`
+	MaxAgeS       uint32                 `protobuf:"varint,4,opt,name=max_age_s,json=maxAgeS,proto3" json:"max_age_s,omitempty"` // 0: until the client ends
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CookiePersistence) Reset() {
+	*x = CookiePersistence{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CookiePersistence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CookiePersistence) ProtoMessage() {}
+
+func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
+func (*CookiePersistence) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *CookiePersistence) GetCookieName() string {
+	if x != nil {
+		return x.CookieName
+	}
+	return ""
+}
+
+func (x *CookiePersistence) GetAlways() bool {
+	if x != nil {
+		return x.Always
+	}
+	return false
+}
+
+func (x *CookiePersistence) GetHttpOnly() bool {
+	if x != nil {
+		return x.HttpOnly
+	}
+	return false
+}
+
+func (x *CookiePersistence) GetMaxAgeS() uint32 {
+	if x != nil {
+		return x.MaxAgeS
+	}
+	return 0
+}
+
 // TLS to the servers of a pool. A connection's name is server_name, else the host of the request that it begins with,
 // else the hostname of the server.
 type ServerTls struct {
@@ -2186,7 +2263,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2198,7 +2275,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2211,7 +2288,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -2272,13 +2349,14 @@ type Server struct {
 	Enabled        bool                   `protobuf:"varint,5,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	Hostname       string                 `protobuf:"bytes,6,opt,name=hostname,proto3" json:"hostname,omitempty"`
 	MaxConnections uint32                 `protobuf:"varint,7,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"`
+	Token          string                 `protobuf:"bytes,8,opt,name=token,proto3" json:"token,omitempty"` // by which CookiePersistence knows it, the same on every engine
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2368,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2381,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Server) GetId() string {
@@ -2355,6 +2433,13 @@ func (x *Server) GetMaxConnections() uint32 {
 	return 0
 }
 
+func (x *Server) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
 type Sample struct {
 	state           protoimpl.MessageState    `protogen:"open.v1"`
 	UnixMs          uint64                    `protobuf:"varint,1,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"`
@@ -2371,7 +2456,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2383,7 +2468,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2396,7 +2481,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -2476,7 +2561,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2488,7 +2573,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2501,7 +2586,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -2605,7 +2690,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2617,7 +2702,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2630,7 +2715,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -2663,7 +2748,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2675,7 +2760,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2688,7 +2773,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -2883,7 +2968,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\fca_certs_der\x18\x03 \x03(\fR\n" +
-	"caCertsDer\"\xcd\x05\n" +
+	"caCertsDer\"\x95\x06\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -2904,7 +2989,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\vfail_action\x18\x10 \x01(\x0e2\x1d.weir.dataplane.v1.FailActionR\n" +
 	"failAction\x12;\n" +
 	"\n" +
-	"server_tls\x18\x11 \x01(\v2\x1c.weir.dataplane.v1.ServerTlsR\tserverTls\"\x8e\x02\n" +
+	"server_tls\x18\x11 \x01(\v2\x1c.weir.dataplane.v1.ServerTlsR\tserverTls\x12F\n" +
+	"\vpersistence\x18\x12 \x01(\v2$.weir.dataplane.v1.CookiePersistenceR\vpersistence\"\x85\x01\n" +
+	"\x11CookiePersistence\x12\x1f\n" +
+	"\vcookie_name\x18\x01 \x01(\tR\n" +
+	"cookieName\x12\x16\n" +
+	"\x06always\x18\x02 \x01(\bR\x06always\x12\x1b\n" +
+	"\thttp_only\x18\x03 \x01(\bR\bhttpOnly\x12\x1a\n" +
+	"\tmax_age_s\x18\x04 \x01(\rR\amaxAgeS\"\x8e\x02\n" +
 	"\tServerTls\x127\n" +
 	"\aprofile\x18\x01 \x01(\v2\x1d.weir.dataplane.v1.TlsProfileR\aprofile\x12(\n" +
 	"\x10pki_profile_uuid\x18\x02 \x01(\tR\x0epkiProfileUuid\x12)\n" +
@@ -2914,7 +3006,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"serverName\x12\x1d\n" +
 	"\n" +
 	"host_check\x18\x06 \x01(\bR\thostCheck\x12!\n" +
-	"\fdomain_names\x18\a \x03(\tR\vdomainNames\"\xbb\x01\n" +
+	"\fdomain_names\x18\a \x03(\tR\vdomainNames\"\xd1\x01\n" +
 	"\x06Server\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -2922,7 +3014,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05ratio\x18\x04 \x01(\rR\x05ratio\x12\x18\n" +
 	"\aenabled\x18\x05 \x01(\bR\aenabled\x12\x1a\n" +
 	"\bhostname\x18\x06 \x01(\tR\bhostname\x12'\n" +
-	"\x0fmax_connections\x18\a \x01(\rR\x0emaxConnections\"\xc1\x02\n" +
+	"\x0fmax_connections\x18\a \x01(\rR\x0emaxConnections\x12\x14\n" +
+	"\x05token\x18\b \x01(\tR\x05token\"\xc1\x02\n" +
 	"\x06Sample\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x04R\x06unixMs\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x1e\n" +
@@ -3007,7 +3100,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(Duty)(0),                      // 0: weir.dataplane.v1.Duty
 	(ProxyProtocol)(0),             // 1: weir.dataplane.v1.ProxyProtocol
@@ -3038,12 +3131,13 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*Certificate)(nil),            // 26: weir.dataplane.v1.Certificate
 	(*PkiProfile)(nil),             // 27: weir.dataplane.v1.PkiProfile
 	(*Pool)(nil),                   // 28: weir.dataplane.v1.Pool
-	(*ServerTls)(nil),              // 29: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 30: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 31: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 32: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 33: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 34: weir.dataplane.v1.ServerCounters
+	(*CookiePersistence)(nil),      // 29: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 30: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 31: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 32: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 33: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 34: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 35: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	10, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -3054,7 +3148,7 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	10, // 5: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
 	12, // 6: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
 	13, // 7: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	31, // 8: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	32, // 8: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
 	11, // 9: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	14, // 10: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
 	14, // 11: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
@@ -3075,18 +3169,19 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	25, // 26: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
 	4,  // 27: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
 	5,  // 28: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	30, // 29: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	31, // 29: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
 	6,  // 30: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	29, // 31: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	24, // 32: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	32, // 33: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	34, // 34: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	33, // 35: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	30, // 31: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	29, // 32: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	24, // 33: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	33, // 34: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	35, // 35: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	34, // 36: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -3113,7 +3208,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

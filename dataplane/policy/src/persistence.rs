@@ -1,0 +1,82 @@
+//! Persistence by a cookie: the server that a client's cookie names, and the cookie that names a server. A server's token is
+//! made by the controller and is the same on every engine, so nothing has to be kept here, or told to other engines.
+
+use std::collections::HashMap;
+
+use weir_wire::http1::{Fields, Name};
+
+use crate::ClientFacts;
+
+/// What a pool asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PersistenceSettings {
+    pub cookie_name: String,
+    /// With every response, and not only where the client's cookie is missing or names another server.
+    pub always: bool,
+    pub http_only: bool,
+    /// How long the client keeps it; 0: until it ends.
+    pub max_age_s: u32,
+}
+
+/// The cookies of a pool, compiled.
+#[derive(Debug)]
+pub struct Persistence {
+    name: Vec<u8>,
+    always: bool,
+    servers: HashMap<Vec<u8>, u32>,
+    /// By server: the line for a client in plain, and for one in TLS.
+    lines: HashMap<u32, [Vec<u8>; 2]>,
+}
+
+impl Persistence {
+    /// Of servers by id, and their tokens. `None`: the name or a token cannot stand in a Set-Cookie.
+    pub fn compile<'t>(settings: &PersistenceSettings, tokens: impl Iterator<Item = (u32, &'t str)>) -> Option<Self> {
+        let name = &settings.cookie_name;
+        let (mut servers, mut lines) = (HashMap::new(), HashMap::new());
+        if !is_token(name) {
+            return None;
+        }
+        let http_only = if settings.http_only { "; HttpOnly" } else { "" };
+        let max_age = match settings.max_age_s {
+            0 => String::new(),
+            seconds => format!("; Max-Age={seconds}"),
+        };
+        for (server, token) in tokens {
+            if !is_token(token) {
+                return None;
+            }
+            let line =
+                |secure| format!("Set-Cookie: {name}={token}; Path=/{max_age}{http_only}{secure}\r\n").into_bytes();
+            servers.insert(token.as_bytes().to_vec(), server);
+            lines.insert(server, [line(""), line("; Secure")]);
+        }
+        Some(Self { name: name.as_bytes().to_vec(), always: settings.always, servers, lines })
+    }
+
+    /// The server that a request asks for; of several cookies of the name the first one that we know counts.
+    pub fn named_by(&self, fields: &Fields<'_>) -> Option<u32> {
+        let cookies = fields.iter().filter(|field| field.name == Name::Other && is_cookie(field.name_text));
+        let mut pairs = cookies.flat_map(|field| field.value.split(|&byte| byte == b';'));
+        pairs.find_map(|pair| {
+            let value = pair.trim_ascii().strip_prefix(self.name.as_slice())?.strip_prefix(b"=")?;
+            self.servers.get(value).copied()
+        })
+    }
+
+    /// The line that a response of a server gets, for a client that asked for `named`.
+    pub fn line(&self, server: u32, named: Option<u32>, client: &ClientFacts) -> &[u8] {
+        match self.lines.get(&server) {
+            Some(lines) if self.always || named != Some(server) => &lines[usize::from(client.tls)],
+            _ => b"",
+        }
+    }
+}
+
+fn is_cookie(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"cookie")
+}
+
+/// RFC 6265 §4.1.1: what may be a name, and more than enough for a value.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
