@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -96,9 +97,12 @@ func (f *field) measureSpread(ctx context.Context, engines int, finding *Finding
 	if err := asking.Wait(); err != nil {
 		return "", err
 	}
-	perEngine, failed := map[string]int64{}, int64(0)
+	perEngine, failed, errorsBy := map[string]int64{}, int64(0), map[string]int64{}
 	for _, report := range reports {
 		failed += report.ErrorTotal
+		for cause, count := range report.Errors {
+			errorsBy[cause] += count
+		}
 		for address, count := range report.PerValue {
 			perEngine[address] += count
 		}
@@ -106,7 +110,8 @@ func (f *field) measureSpread(ctx context.Context, engines int, finding *Finding
 	least, most := spread(perEngine, engines)
 	finding.fact("of %d new connections, each engine got %+.1f %% to %+.1f %% against the mean", spreadEach*engines, 100*least, 100*most)
 	finding.must(-least <= spreadMost && most <= spreadMost, "the spread is wider than ±%.0f %%", 100*spreadMost)
-	finding.must(failed == 0, "%d of these connections failed", failed)
+	maps.DeleteFunc(errorsBy, func(_ string, count int64) bool { return count == 0 })
+	finding.must(failed == 0, "%d of these connections failed: %v", failed, errorsBy)
 	return fmt.Sprintf("%+.1f %% to %+.1f %%", 100*least, 100*most), nil
 }
 
