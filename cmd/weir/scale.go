@@ -145,11 +145,20 @@ func eventsCommand() *cobra.Command {
 		}
 		rows := table{{"TIME", "EVENT", "OBJECT", "WHAT"}}
 		for _, event := range found {
-			rows = append(rows, []string{text(event["report_timestamp"]), text(event["event_id"]), text(event["obj_name"]), text(event["event_description"])})
+			rows = append(rows, []string{toMillis(text(event["report_timestamp"])), text(event["event_id"]), text(event["obj_name"]), text(event["event_description"])})
 		}
 		return rows.print(os.Stdout)
 	}
 	return command
+}
+
+// toMillis cuts a time off after its milliseconds, so that times stand in a column.
+func toMillis(moment string) string {
+	at, err := time.Parse(time.RFC3339Nano, moment)
+	if err != nil {
+		return moment
+	}
+	return at.Format("2006-01-02T15:04:05.000Z07:00")
 }
 
 func happened(ctx context.Context, session *client.Session, most int) ([]client.Object, error) {

@@ -42,3 +42,13 @@ func TestOrderNamesAnEngineWhateverItIsCalled(t *testing.T) {
 		t.Errorf("got %v, want %v", order, want)
 	}
 }
+
+func TestTimesOfEventsStandInAColumn(t *testing.T) {
+	for moment, want := range map[string]string{
+		"2026-11-21T14:29:15.45203426Z": "2026-11-21T14:29:15.452Z", "2026-11-21T14:29:15Z": "2026-11-21T14:29:15.000Z", "": "",
+	} {
+		if got := toMillis(moment); got != want {
+			t.Errorf("%q: got %q", moment, got)
+		}
+	}
+}
