@@ -26,6 +26,9 @@ import (
 // farewellTimeout is how long the controller may take to hear that this engine ends.
 const farewellTimeout = time.Second
 
+// lettingGoFor is how long clients may take to come with the request after which they are sent elsewhere.
+const lettingGoFor = 5 * time.Second
+
 // socketPathMax is how long the path of a unix socket may be (unix(7)).
 const socketPathMax = 107
 
@@ -121,6 +124,8 @@ const (
 type agent struct {
 	log        *slog.Logger
 	serves     bool // there is a Plan to serve without the controller
+	keeps      bool // the data plane goes on at the end
+	idle       <-chan struct{}
 	link       *link.Link
 	supervisor *dataplane.Supervisor
 	monitors   *monitor.Set
@@ -132,13 +137,14 @@ type agent struct {
 func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.Token, identity *state.Identity, plan *enginev1.Plan) *agent {
 	core := &engine{
 		version: config.Version, log: config.Log, dir: dir, session: new(link.Session), status: new(enginev1.Status),
+		idle: make(chan struct{}, 1),
 	}
 	if identity != nil {
 		core.uuid = identity.EngineUUID
 	}
-	a := &agent{log: config.Log, serves: plan != nil}
+	a := &agent{log: config.Log, serves: plan != nil, keeps: config.KeepDataplane, idle: core.idle}
 	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict})
-	a.fastpath = fastpath.New(fastpath.Config{NextHop: route.NextHop, Keep: config.KeepDataplane, Log: config.Log})
+	a.fastpath = fastpath.New(fastpath.Config{Addresses: route.Addresses, Keep: config.KeepDataplane, Log: config.Log})
 	a.supervisor = dataplane.New(dataplane.Config{
 		Binary: binary, Socket: dir.File(socketName), Output: dir.File(outputName), Workers: config.Workers,
 		Version: config.Version, Keep: config.KeepDataplane, States: a.monitors.States, MaxSegment: a.fastpath.MaxSegment, Observer: core, Log: config.Log,
@@ -161,21 +167,25 @@ func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.To
 	return a
 }
 
-// run ends in three steps: when ctx ends routers send clients elsewhere, then the data plane drains, and the controller
-// hears of it until it has.
+// run ends step by step: when ctx ends routers send clients elsewhere, those that are here are asked to follow, then the
+// data plane drains, and only then its addresses go and nobody passes packets on to it. The controller hears of it all.
 func (a *agent) run(ctx context.Context) error {
 	serving, stopServing := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stopServing(nil)
 	defer context.AfterFunc(ctx, func() {
-		a.routes.Leave()
+		if led := a.routes.Leave(); led && !a.keeps {
+			a.letGo()
+		}
 		stopServing(nil)
 	})()
 	telling, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopTelling()
-	var serves, tells sync.WaitGroup
+	leading, stopLeading := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLeading()
+	var serves, leads, tells sync.WaitGroup
 	serves.Go(func() { a.supervisor.Run(serving) })
 	serves.Go(func() { a.monitors.Run(serving) })
-	serves.Go(func() { a.routes.Run(serving) })
+	leads.Go(func() { a.routes.Run(leading) })
 	tells.Go(func() { a.keeper.run(telling) })
 	tells.Go(func() {
 		defer stopTelling()
@@ -185,6 +195,8 @@ func (a *agent) run(ctx context.Context) error {
 		}
 	})
 	serves.Wait()
+	stopLeading()
+	leads.Wait()
 	a.fastpath.Close()
 	a.link.HangUp()
 	time.AfterFunc(farewellTimeout, stopTelling)
@@ -193,6 +205,15 @@ func (a *agent) run(ctx context.Context) error {
 		return nil
 	}
 	return context.Cause(serving)
+}
+
+// letGo asks clients to come again elsewhere, by a router that sends them there by now, and gives them the time to.
+func (a *agent) letGo() {
+	a.supervisor.LetGo()
+	select {
+	case <-a.idle:
+	case <-time.After(lettingGoFor):
+	}
 }
 
 // excluded is what follows when the controller will not have us: an engine that serves goes on, one that does not ends.

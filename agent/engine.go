@@ -33,6 +33,7 @@ type engine struct {
 	session *link.Session
 	status  *enginev1.Status
 	detours *enginev1.Detours // as reported last; of Sampled alone
+	idle    chan struct{}     // capacity 1: the last sample shows no client
 	// unheeded are the newest verdicts that the data plane does not go by yet; one for each server that is monitored.
 	unheeded map[serverKey]*enginev1.ServerVerdict
 }
@@ -53,6 +54,7 @@ type routes interface {
 type fast interface {
 	Expect(*enginev1.Plan)
 	Hold(*enginev1.Plan)
+	Refused()
 	Beat()
 	Detours() *enginev1.Detours
 }
@@ -124,6 +126,7 @@ func (e *engine) Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding) {
 			"name", finding.GetName(), "field", finding.GetField(), "reason", finding.GetMessage())
 	}
 	e.answer(e.session.Refused(plan, errors))
+	e.fastpath.Refused()
 	e.routes.Refused(plan)
 }
 
@@ -144,6 +147,7 @@ func (e *engine) Changed(status *enginev1.Status) {
 func (e *engine) Sampled(sample *dataplanev1.Sample) {
 	e.routes.Sampled(sample)
 	e.fastpath.Beat()
+	e.noteIdle(sample)
 	e.send(&enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}})
 	if detours := e.fastpath.Detours(); !proto.Equal(detours, e.detours) {
 		e.detours = detours
@@ -152,6 +156,20 @@ func (e *engine) Sampled(sample *dataplanev1.Sample) {
 	if heeded := e.heeded(sample); len(heeded) > 0 {
 		e.send(&enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: &enginev1.ServerVerdicts{Verdicts: heeded}}})
 	}
+}
+
+// noteIdle keeps idle full while there is no client.
+func (e *engine) noteIdle(sample *dataplanev1.Sample) {
+	select {
+	case <-e.idle:
+	default:
+	}
+	for _, service := range sample.GetVirtualServices() {
+		if service.GetOpenConnections() > 0 {
+			return
+		}
+	}
+	e.idle <- struct{}{}
 }
 
 // heeded takes the verdicts that a sample does not contradict off the list.

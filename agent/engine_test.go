@@ -31,6 +31,7 @@ func newBench() *bench {
 	note := func(format string, arguments ...any) { b.told = append(b.told, fmt.Sprintf(format, arguments...)) }
 	b.engine = &engine{
 		log: slog.New(slog.DiscardHandler), dir: b, session: new(link.Session), status: new(enginev1.Status),
+		idle:          make(chan struct{}, 1),
 		routes:        &signpost{b},
 		fastpath:      &siding{b},
 		statesChanged: func() { note("data plane: states") },
@@ -82,7 +83,8 @@ func (s *siding) Hold(plan *enginev1.Plan) {
 	s.told = append(s.told, fmt.Sprintf("fast path: plan %d serves", plan.GetRevision()))
 }
 
-func (s *siding) Beat() { s.told = append(s.told, "fast path: beat") }
+func (s *siding) Refused() { s.told = append(s.told, "fast path: refused") }
+func (s *siding) Beat()    { s.told = append(s.told, "fast path: beat") }
 
 func (s *siding) Detours() *enginev1.Detours { return nil }
 
@@ -113,7 +115,7 @@ func TestRefusedPlanIsNeitherKeptNorMonitored(t *testing.T) {
 	b.Receive(whole(2))
 	b.told = nil
 	b.Refused(b.plans[1], []*dataplanev1.Finding{{Message: "no"}})
-	b.expect(t, "controller: nack n2 NACK_CAUSE_REFUSED, 1 errors", "routes: plan 2 is refused")
+	b.expect(t, "controller: nack n2 NACK_CAUSE_REFUSED, 1 errors", "fast path: refused", "routes: plan 2 is refused")
 	if hello := b.Hello(); hello.GetRevision() != 1 {
 		t.Errorf("says that it holds %d", hello.GetRevision())
 	}

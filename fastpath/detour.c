@@ -8,27 +8,31 @@
 // all of them; the one that holds it takes it and answers, and the next ones go there alone. Now and then it has to answer
 // again: of an engine that hangs, clients shall hear a reset, and go elsewhere.
 //
-// No packet is passed on twice, and a first packet (SYN) never. Nothing here knows a Plan.
+// No packet is passed on twice, and a first packet (SYN) never. An error of the network (ICMP), which comes by no flow's way,
+// goes to all. Nothing here knows a Plan.
 #include "maps.h"
 #include "socket.h"
 #include "tunnel.h"
 
 enum {
-	NS_PER_S = 1000000000,
 	NS_PER_MS = 1000000,
 	// An answer is good for so long.
-	FRESH_NS = NS_PER_S,
+	FRESH_NS = 1000 * NS_PER_MS,
 	// A search is over when nobody has answered for so long.
 	ANSWER_NS = 100 * NS_PER_MS,
 	// A client's next packet begins another search, as often as this: an answer may get lost.
-	SEARCHES = 2,
+	SEARCHES = 3,
 	// Packets of one flow that may go along in one search, as a client sends several at once.
 	PACKETS_PER_SEARCH = 16,
-	// Copies that each core sends in search, at most.
-	COPIES_PER_S = 100000,
+	// What each core sends in search, at most: to 63 engines, and for packets without a body, 17,000 searches.
+	SEARCH_BYTES_PER_S = 64 << 20,
 	// Of a copy on its way out; from outside no packet has one.
 	DEPARTING = 0x57656972,
 };
+
+// What was found out about a flow is worth so much longer: the same addresses may be another flow then.
+static const __u64 KNOWN_NS = 10000ull * NS_PER_MS;
+static const __u64 NS_PER_S = 1000ull * NS_PER_MS;
 
 static __always_inline struct flow flow_of(const struct packet *p)
 {
@@ -40,8 +44,9 @@ static __always_inline _Bool is_known(const struct address *a)
 	return a->word[0] | a->word[1] | a->word[2] | a->word[3];
 }
 
-static __always_inline _Bool affordable(__u64 now_ns, __u32 copies)
+static __always_inline _Bool affordable(const struct __sk_buff *skb, __u32 copies)
 {
+	__u64 now_ns = bpf_ktime_get_ns(), bytes = (__u64)skb->len * copies;
 	__u32 key = 0;
 	struct budget *budget = bpf_map_lookup_elem(&budgets, &key);
 
@@ -49,9 +54,9 @@ static __always_inline _Bool affordable(__u64 now_ns, __u32 copies)
 		return 0;
 	if (now_ns - budget->since_ns > NS_PER_S)
 		*budget = (struct budget){ .since_ns = now_ns };
-	if (budget->spent + copies > COPIES_PER_S)
+	if (budget->bytes + bytes > SEARCH_BYTES_PER_S)
 		return 0;
-	budget->spent += copies;
+	budget->bytes += bytes;
 	return 1;
 }
 
@@ -63,23 +68,23 @@ static __always_inline int depart(const struct address *engine)
 	return interface ? bpf_redirect_neigh(*interface, NULL, 0, 0) : TC_ACT_SHOT;
 }
 
-// ask sends a stray to all that may hold its flow. A copy has no way to wait for a neighbour, and so each comes in here
-// once more, to depart by itself.
-static __always_inline int ask(struct __sk_buff *skb, const struct siblings *siblings, const struct address *from)
+// tell_all sends a packet to every other engine of an address. A copy has no way to wait for a neighbour, and so each comes
+// in here once more, to depart by itself. It ends before all are told when the kernel has too much to do.
+static __always_inline _Bool tell_all(struct __sk_buff *skb, const struct siblings *siblings, const struct address *from, enum kind kind)
 {
 	__be16 port = bpf_htons(0xc000 | (bpf_get_hash_recalc(skb) & 0x3fff));
-	__u32 interface = skb->ifindex;
+	__u32 interface = skb->ifindex, i;
 
 	if (wrap(skb, from))
-		return TC_ACT_SHOT;
+		return 0;
 	skb->mark = DEPARTING;
-	for (__u32 i = 0; i < SIBLINGS_MAX && i < siblings->count; i++) {
-		if (address_to(skb, from, &siblings->engine[i], ASK, port))
+	for (i = 0; i < SIBLINGS_MAX && i < siblings->count; i++) {
+		if (address_to(skb, from, &siblings->engine[i], kind, port) || bpf_clone_redirect(skb, interface, BPF_F_INGRESS))
 			break;
-		if (!bpf_clone_redirect(skb, interface, BPF_F_INGRESS))
-			count(SEARCHED);
+		count(SEARCHED);
 	}
-	return TC_ACT_SHOT;
+	skb->mark = 0;
+	return i == siblings->count;
 }
 
 // begin remembers that a flow is searched for.
@@ -118,6 +123,15 @@ static __always_inline int pass_on(struct __sk_buff *skb, const struct address *
 	return depart(&engine);
 }
 
+// take_back has a search that did not reach everybody not count.
+static __always_inline void take_back(const struct flow *flow)
+{
+	struct whereabouts *last = bpf_map_lookup_elem(&flows, flow);
+
+	if (last && last->asked > 0 && last->packets == 1)
+		last->asked -= 1;
+}
+
 // find_owner searches for the flow of a stray.
 static __always_inline int find_owner(struct __sk_buff *skb, const struct packet *p, struct whereabouts *last, const struct address *from, __u64 now_ns)
 {
@@ -126,10 +140,20 @@ static __always_inline int find_owner(struct __sk_buff *skb, const struct packet
 
 	if (!siblings)
 		return TC_ACT_UNSPEC;
-	if (affordable(now_ns, siblings->count) && (last ? go_on(last, now_ns) : begin(&flow, now_ns)))
-		return ask(skb, siblings, from);
+	if ((last ? go_on(last, now_ns) : begin(&flow, now_ns)) && affordable(skb, siblings->count) && tell_all(skb, siblings, from, ASK))
+		return TC_ACT_SHOT;
+	take_back(&flow);
 	count(DROPPED);
 	return TC_ACT_SHOT;
+}
+
+static __always_inline _Bool is_worth_knowing(const struct whereabouts *last, __u64 now_ns)
+{
+	__u64 since_ns = last->asked_ns > last->heard_ns ? last->asked_ns : last->heard_ns;
+
+	if (now_ns - since_ns > KNOWN_NS)
+		return 0;
+	return !is_known(&last->engine) || bpf_map_lookup_elem(&engines, &last->engine); // or that engine is no more
 }
 
 // lead_on finds the way for a stray.
@@ -144,10 +168,8 @@ static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p
 	if (!from)
 		return TC_ACT_UNSPEC;
 	count(STRAYS);
-	if (last && is_known(&last->engine) && !bpf_map_lookup_elem(&engines, &last->engine)) {
-		bpf_map_delete_elem(&flows, &flow); // that engine is no more
+	if (last && !is_worth_knowing(last, now_ns))
 		last = NULL;
-	}
 	if (last && is_unowned(last, now_ns)) {
 		count(UNOWNED);
 		return TC_ACT_UNSPEC;
@@ -156,6 +178,10 @@ static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p
 		return find_owner(skb, p, last, from, now_ns);
 	if (now_ns - last->heard_ns < FRESH_NS)
 		return pass_on(skb, from, &last->engine, CARRY);
+	if (last->asked > 0 && now_ns - last->asked_ns > ANSWER_NS) {
+		last->engine = (struct address){}; // it does not answer any more
+		return find_owner(skb, p, last, from, now_ns);
+	}
 	go_on(last, now_ns);
 	return pass_on(skb, from, &last->engine, ASK);
 }
@@ -164,15 +190,28 @@ static __always_inline int from_client(struct __sk_buff *skb, const struct packe
 {
 	if (!bpf_map_lookup_elem(&vips, &p->to))
 		return TC_ACT_UNSPEC;
-	if ((p->flags & TCP_FLAG_SYN_ONLY) && !(p->flags & TCP_FLAG_ACK_ONLY)) {
+	if ((p->flags & (SYN | ACK)) == SYN) {
 		struct flow flow = flow_of(p);
 
 		bpf_map_delete_elem(&flows, &flow); // what had these addresses before has ended
 		return TC_ACT_UNSPEC;
 	}
-	if (holds(skb, p))
+	if (holds(skb, p, 1))
 		return TC_ACT_UNSPEC;
 	return lead_on(skb, p);
+}
+
+// spread takes an error of the network: the router cannot know which engine it is for. Each looks for the connection itself.
+static __always_inline int spread(struct __sk_buff *skb, const struct packet *p)
+{
+	struct siblings *siblings = bpf_map_lookup_elem(&vips, &p->to);
+	__u32 key = 0;
+	struct address *from = bpf_map_lookup_elem(&own, &key);
+
+	if (!siblings || !from || !affordable(skb, siblings->count))
+		return TC_ACT_UNSPEC;
+	tell_all(skb, siblings, from, HEAR);
+	return unwrap(skb, !is_ipv4(from), p->is_ipv6) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 // learn notes which engine holds a flow.
@@ -210,16 +249,26 @@ static __always_inline int from_engine(struct __sk_buff *skb, const struct packe
 		return TC_ACT_SHOT;
 	if (bpf_skb_load_bytes(skb, inner_at, &version, sizeof(version)))
 		return TC_ACT_SHOT;
-	if (!parse(skb, inner_at, version >> 4 == 6, &inner) || inner.protocol != IPPROTO_TCP || !bpf_map_lookup_elem(&vips, &inner.to))
+	if (!parse(skb, inner_at, version >> 4 == 6, &inner) || !bpf_map_lookup_elem(&vips, &inner.to))
 		return TC_ACT_SHOT;
-	if (tunnel.kind == OWN)
+	if (tunnel.kind == HEAR && is_icmp_error(&inner))
+		return unwrap(skb, outer->is_ipv6, inner.is_ipv6) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	if (inner.protocol != IPPROTO_TCP)
+		return TC_ACT_SHOT;
+	switch (tunnel.kind) {
+	case OWN:
 		return learn(&inner, &outer->from);
-	if (!is_alive())
-		return TC_ACT_SHOT;
-	if (tunnel.kind == ASK) {
-		if (!holds(skb, &inner) || turn_back(skb, outer))
+	case ASK:
+		if (!is_alive() || !holds(skb, &inner, 0) || turn_back(skb, outer))
 			return TC_ACT_SHOT;
 		bpf_clone_redirect(skb, skb->ifindex, 0);
+		break;
+	case CARRY:
+		if (!is_alive())
+			return TC_ACT_SHOT;
+		break;
+	default:
+		return TC_ACT_SHOT;
 	}
 	count(TAKEN);
 	return unwrap(skb, outer->is_ipv6, inner.is_ipv6) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
@@ -230,13 +279,15 @@ int uplink(struct __sk_buff *skb)
 {
 	struct packet p;
 
-	if (skb->protocol != bpf_htons(ETH_P_IP) && skb->protocol != bpf_htons(ETH_P_IPV6))
+	if (skb->pkt_type != PACKET_HOST || (skb->protocol != bpf_htons(ETH_P_IP) && skb->protocol != bpf_htons(ETH_P_IPV6)))
 		return TC_ACT_UNSPEC;
 	if (!parse(skb, ETH_HLEN, skb->protocol == bpf_htons(ETH_P_IPV6), &p))
 		return TC_ACT_UNSPEC;
 	if (p.protocol == IPPROTO_TCP)
 		return from_client(skb, &p);
-	if (p.to_port != bpf_htons(TUNNEL_PORT))
+	if (is_icmp_error(&p))
+		return spread(skb, &p);
+	if (p.protocol != IPPROTO_UDP || p.to_port != bpf_htons(TUNNEL_PORT))
 		return TC_ACT_UNSPEC;
 	if (skb->mark == DEPARTING) {
 		skb->mark = 0;

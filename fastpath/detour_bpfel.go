@@ -21,7 +21,7 @@ type DetourAddress struct {
 type DetourBudget struct {
 	_       structs.HostLayout
 	SinceNs uint64
-	Spent   uint64
+	Bytes   uint64
 }
 
 type DetourFlow struct {

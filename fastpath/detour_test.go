@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -156,7 +157,7 @@ func words(address netip.Addr) (in DetourAddress) {
 // ---- Packets
 
 func ethernet(protocol uint16, payload []byte) []byte {
-	header := []byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2}
+	header := []byte{0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2} // to loopback's own address
 	return slices.Concat(binary.BigEndian.AppendUint16(header, protocol), payload)
 }
 
@@ -198,6 +199,7 @@ const (
 	carry = iota
 	ask
 	owns
+	hear
 )
 
 func (u *underlay) from(engine netip.Addr, kind byte, inner []byte) []byte {
@@ -214,11 +216,14 @@ func (u *underlay) fromSibling(kind byte, inner []byte) []byte { return u.from(u
 func TestWhatIsNoStrayPasses(t *testing.T) {
 	b := newBench(t)
 	elsewhere := ethernet(unix.ETH_P_IP, segment(client, netip.MustParseAddrPort("10.1.0.11:179"), tcpAck))
+	stranger := fromClient(tcpAck)
+	stranger[5] = 9
 	fragment := fromClient(tcpAck)
 	fragment[14+6] = 0x20 // more follow
 	short := fromClient(tcpAck)[:14+20+6]
 	for name, packet := range map[string][]byte{
 		"a first packet": fromClient(tcpSyn), "one in IPv6": fromClient6(tcpSyn), "to another address": elsewhere, "a fragment": fragment,
+		"a frame for another host":             stranger,
 		"a packet that ends amid TCP's header": short, "ARP": ethernet(unix.ETH_P_ARP, make([]byte, 28)),
 		"UDP": ethernet(unix.ETH_P_IP, ipPacket(unix.IPPROTO_UDP, client.Addr(), vip, make([]byte, 8))),
 	} {
@@ -286,31 +291,54 @@ func headerSum(header []byte) uint32 {
 	return sum>>16 + sum&0xffff
 }
 
-func TestFlowThatNobodyOwnsIsLeftToTheKernelAfterTwoSearches(t *testing.T) {
+func TestFlowThatNobodyOwnsIsLeftToTheKernelAfterThreeSearches(t *testing.T) {
 	b := newBench(t)
 	stray := fromClient(tcpAck)
-	for range 2 {
+	for range 3 {
 		b.expect(stray, dropped)
-		b.ageSearch()
+		b.age(unanswered)
 	}
 	b.expect(stray, passes)
-	b.expectCounts(map[uint32]uint64{searched: 2, unowned: 1})
+	b.expectCounts(map[uint32]uint64{searched: 3, unowned: 1})
 	b.expect(fromClient(tcpSyn), passes)
 	b.expect(stray, dropped) // a flow that began anew is searched for anew
 }
 
-// ageSearch lets the time for answers go by.
-func (b *bench) ageSearch() {
+func TestWhatWasFoundOutIsForgotten(t *testing.T) {
+	b := newBench(t)
+	stray := fromClient(tcpAck)
+	for range 3 {
+		b.expect(stray, dropped)
+		b.age(unanswered)
+	}
+	b.expect(stray, passes)
+	b.age(forgotten)
+	b.expect(stray, dropped) // it may be another flow by now, which somebody owns
+	b.expect(b.fromSibling(owns, stray[14:]), dropped)
+	b.age(forgotten)
+	b.expect(stray, dropped)
+	b.expectCounts(map[uint32]uint64{searched: 5, passedOn: 0})
+}
+
+// age lets time go by for what is known of flows.
+func (b *bench) age(span time.Duration) {
 	b.Helper()
 	var flow DetourFlow
 	var last DetourWhereabouts
 	all := b.Flows.Iterate()
 	for all.Next(&flow, &last) {
-		last.AskedNs, last.HeardNs = min(last.AskedNs, 1), min(last.HeardNs, 1)
+		last.AskedNs -= min(last.AskedNs, uint64(span))
+		last.HeardNs -= min(last.HeardNs, uint64(span))
 		b.must(b.Flows.Put(flow, last))
 	}
 	b.must(all.Err())
 }
+
+const (
+	unanswered = 200 * time.Millisecond
+	stale      = 2 * time.Second
+	forgotten  = 11 * time.Second
+)
 
 func TestEngineThatOwnsAFlowHasToSaySoAgain(t *testing.T) {
 	b := newBench(t)
@@ -321,16 +349,50 @@ func TestEngineThatOwnsAFlowHasToSaySoAgain(t *testing.T) {
 		if after := b.expect(stray, redirect); after[14+29] != carry {
 			t.Errorf("kind %d, want one that is carried", after[14+29])
 		}
-		b.ageSearch()
+		b.age(stale)
 		if after := b.expect(stray, redirect); after[14+29] != ask {
 			t.Errorf("kind %d, want one that asks", after[14+29])
 		}
 	}
-	b.ageSearch()
-	b.expect(stray, redirect)
-	b.ageSearch()
+	b.expectCounts(map[uint32]uint64{searched: 1, passedOn: 6})
+	for range 2 { // it says nothing: another may own it, or nobody
+		b.age(unanswered)
+		b.expect(stray, dropped)
+	}
+	b.age(unanswered)
 	b.expect(stray, passes)
-	b.expectCounts(map[uint32]uint64{searched: 1, passedOn: 7, unowned: 1})
+	b.expectCounts(map[uint32]uint64{searched: 3, passedOn: 6, unowned: 1})
+}
+
+func TestErrorsOfTheNetworkGoToAllEngines(t *testing.T) {
+	for name, c := range map[string]struct {
+		about []byte
+		over  underlay
+	}{
+		"IPv4": {icmp(unix.IPPROTO_ICMP, 3, client.Addr(), vip), here4}, "IPv6": {icmp(unix.IPPROTO_ICMPV6, 2, client6.Addr(), vip6), here4},
+		"IPv6 over IPv6": {icmp(unix.IPPROTO_ICMPV6, 2, client6.Addr(), vip6), here6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBenchOver(t, c.over)
+			if after := b.expect(ethernet(etherType(c.about), c.about), passes); string(after[14:]) != string(c.about) {
+				t.Errorf("it came as % x and went on as % x", c.about, after[14:])
+			}
+			b.expectCounts(map[uint32]uint64{searched: 1, strays: 0})
+			if after := b.expect(b.fromSibling(hear, c.about), passes); string(after[14:]) != string(c.about) {
+				t.Errorf("another engine's is % x", after[14:])
+			}
+			b.expect(b.fromSibling(carry, c.about), dropped)
+		})
+	}
+	b := newBench(t)
+	echo := icmp(unix.IPPROTO_ICMP, 8, client.Addr(), vip)
+	b.expect(ethernet(unix.ETH_P_IP, echo), passes)
+	b.expect(b.fromSibling(hear, echo), dropped)
+	b.expectCounts(map[uint32]uint64{searched: 0})
+}
+
+func icmp(protocol, kind uint8, from, to netip.Addr) []byte {
+	return ipPacket(protocol, from, to, append([]byte{kind, 4, 0, 0, 0, 0, 5, 0}, make([]byte, 28)...))
 }
 
 func TestFewPacketsOfAFlowGoAlongInOneSearch(t *testing.T) {
@@ -349,7 +411,7 @@ func TestFloodOfStraysIsNotMultiplied(t *testing.T) {
 	b.must(unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
 	spent := make([]DetourBudget, cores)
 	for i := range spent {
-		spent[i] = DetourBudget{SinceNs: uint64(now.Nano()), Spent: 99_999}
+		spent[i] = DetourBudget{SinceNs: uint64(now.Nano()), Bytes: 64<<20 - 100}
 	}
 	b.must(b.Budgets.Put(uint32(0), spent))
 	for port := range uint16(10) {
@@ -394,14 +456,14 @@ func TestEngineTakesWhatItHoldsAndIsSilentAboutTheRest(t *testing.T) {
 func (b *bench) expectTakesWhatItHolds() {
 	b.Helper()
 	from := b.connect()
-	held := segment(from, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.3"), 443), tcpAck)
+	held := segment(from, loopbackVIP, tcpAck)
 	for i, kind := range []byte{ask, carry} {
 		if after := b.expect(b.fromSibling(kind, held), passes); string(after[14:]) != string(held) {
 			b.Errorf("kind %d: % x", kind, after)
 		}
 		b.expectCounts(map[uint32]uint64{taken: uint64(i + 1)})
 	}
-	lost := segment(client, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.3"), 443), tcpAck)
+	lost := segment(client, loopbackVIP, tcpAck)
 	b.expect(b.fromSibling(ask, lost), dropped)
 	b.expect(b.fromSibling(carry, lost), passes) // it was held a moment ago: the kernel resets it
 	if verdict, _ := b.comes(ethernet(unix.ETH_P_IP, held)); verdict != passes {
@@ -411,7 +473,7 @@ func (b *bench) expectTakesWhatItHolds() {
 
 func TestEngineThatHangsTakesNothing(t *testing.T) {
 	b := newBench(t)
-	held := segment(b.connect(), netip.AddrPortFrom(netip.MustParseAddr("127.0.0.3"), 443), tcpAck)
+	held := segment(b.connect(), loopbackVIP, tcpAck)
 	b.must(b.AliveUntil.Put(uint32(0), uint64(1)))
 	for _, kind := range []byte{ask, carry} {
 		b.expect(b.fromSibling(kind, held), dropped)
@@ -419,18 +481,41 @@ func TestEngineThatHangsTakesNothing(t *testing.T) {
 	b.expectCounts(map[uint32]uint64{taken: 0})
 }
 
+func TestConnectionThatHasEndedIsNotClaimed(t *testing.T) {
+	b := newBench(t)
+	listener, connection := b.dial()
+	accepted, err := listener.Accept()
+	b.must(err)
+	from := netip.MustParseAddrPort(connection.LocalAddr().String())
+	accepted.Close() // first, and so it is in TIME_WAIT
+	if _, err := connection.Read(make([]byte, 1)); err == nil {
+		t.Fatal("not closed")
+	}
+	connection.Close()
+	ended := segment(from, loopbackVIP, tcpAck)
+	b.expect(b.fromSibling(ask, ended), dropped) // another engine may have the next of these addresses
+	b.expect(ethernet(unix.ETH_P_IP, ended), passes)
+}
+
+var loopbackVIP = netip.MustParseAddrPort("127.0.0.3:443")
+
 // connect opens a connection to a VIP at loopback, for as long as the test.
 func (b *bench) connect() (from netip.AddrPort) {
 	b.Helper()
-	address := netip.MustParseAddr("127.0.0.3")
+	_, connection := b.dial()
+	return netip.MustParseAddrPort(connection.LocalAddr().String())
+}
+
+func (b *bench) dial() (net.Listener, net.Conn) {
+	b.Helper()
 	siblings := DetourSiblings{Count: 1}
 	siblings.Engine[0] = words(b.sibling)
-	b.must(b.Vips.Put(words(address), siblings))
-	listener, err := net.Listen("tcp", "127.0.0.3:443")
+	b.must(b.Vips.Put(words(loopbackVIP.Addr()), siblings))
+	listener, err := net.Listen("tcp", loopbackVIP.String())
 	b.must(err)
 	b.Cleanup(func() { listener.Close() })
-	connection, err := net.Dial("tcp", "127.0.0.3:443")
+	connection, err := net.Dial("tcp", loopbackVIP.String())
 	b.must(err)
 	b.Cleanup(func() { connection.Close() })
-	return netip.MustParseAddrPort(connection.LocalAddr().String())
+	return listener, connection
 }

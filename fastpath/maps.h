@@ -25,15 +25,15 @@ struct flow {
 struct whereabouts {
 	struct address engine;	// that holds it; all zero: not known
 	__u64 heard_ns;		// when that engine said so last
-	__u64 asked_ns;		// when it was asked for last, since then
-	__u32 asked;		// how often
-	__u32 packets;		// that went along the last time
+	__u64 asked_ns;		// when the last search began, since then
+	__u32 asked;		// how many there were
+	__u32 packets;		// that went along in the last one
 };
 
-// So many packets per second may go out in search of a flow.
+// How much went out in search of flows lately.
 struct budget {
 	__u64 since_ns;
-	__u64 spent;
+	__u64 bytes;
 };
 
 enum count { // message Detours of api/engine/v1 says what they are
@@ -62,7 +62,6 @@ struct {
 	__type(value, __u64);
 } alive_until SEC(".maps");
 
-// Not preallocated: a value that is replaced stays whole for who reads it.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

@@ -5,6 +5,7 @@
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -23,15 +24,17 @@ struct packet {
 	struct address from, to;
 	__be16 from_port, to_port;
 	__u32 payload;	// offset of what follows the IP header
-	__u16 flags;	// of TCP
 	__u8 protocol;
+	__u8 flags;	// of TCP; of ICMP, its type
 	_Bool is_ipv6;
 };
 
 enum {
 	FRAGMENT = 0x3fff,	// of the IPv4 field that holds flags and offset: part of a packet
-	TCP_FLAG_SYN_ONLY = 0x02,
-	TCP_FLAG_ACK_ONLY = 0x10,
+	SYN = 0x02,
+	ACK = 0x10,
+	UNREACHABLE = 3,	// of ICMP: also that a packet was too big
+	TOO_BIG = 2,		// of ICMPv6
 };
 
 static __always_inline struct address mapped(__be32 ipv4)
@@ -44,19 +47,29 @@ static __always_inline _Bool is_ipv4(const struct address *a)
 	return !(a->word[0] | a->word[1]) && a->word[2] == bpf_htonl(0xffff);
 }
 
-// parse_ports reads as much of TCP or UDP as matters.
-static __always_inline _Bool parse_ports(struct __sk_buff *skb, struct packet *p)
+// parse_payload reads as much of TCP, UDP or ICMP as matters.
+static __always_inline _Bool parse_payload(struct __sk_buff *skb, struct packet *p)
 {
-	__be16 words[7];	// ports, sequence numbers, flags
+	__be16 words[7];	// of TCP: ports, sequence numbers, flags
 
-	if (p->protocol == IPPROTO_UDP) {
+	p->flags = 0;
+	switch (p->protocol) {
+	case IPPROTO_UDP:
 		if (bpf_skb_load_bytes(skb, p->payload, words, sizeof(struct udphdr)))
 			return 0;
-	} else if (p->protocol == IPPROTO_TCP) {
+		break;
+	case IPPROTO_TCP:
 		if (bpf_skb_load_bytes(skb, p->payload, words, sizeof(words)))
 			return 0;
-		p->flags = bpf_ntohs(words[6]) & 0xff;
-	} else {
+		p->flags = bpf_ntohs(words[6]);
+		break;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		if (bpf_skb_load_bytes(skb, p->payload, words, 8))
+			return 0;
+		p->flags = bpf_ntohs(words[0]) >> 8;
+		return 1;
+	default:
 		return 0;
 	}
 	p->from_port = words[0];
@@ -64,12 +77,16 @@ static __always_inline _Bool parse_ports(struct __sk_buff *skb, struct packet *p
 	return 1;
 }
 
-// parse reads an IP packet at an offset: whole TCP segments and UDP datagrams without extension headers. All else is
-// none of the fast path's business.
+static __always_inline _Bool is_icmp_error(const struct packet *p)
+{
+	return p->is_ipv6 ? p->protocol == IPPROTO_ICMPV6 && p->flags == TOO_BIG : p->protocol == IPPROTO_ICMP && p->flags == UNREACHABLE;
+}
+
+// parse reads an IP packet at an offset: whole TCP segments, UDP datagrams and ICMP messages without extension headers. All
+// else is none of the fast path's business.
 static __always_inline _Bool parse(struct __sk_buff *skb, __u32 offset, _Bool is_ipv6, struct packet *p)
 {
 	p->is_ipv6 = is_ipv6;
-	p->flags = 0;
 	if (is_ipv6) {
 		struct ipv6hdr ip;
 
@@ -91,5 +108,5 @@ static __always_inline _Bool parse(struct __sk_buff *skb, __u32 offset, _Bool is
 		p->protocol = ip.protocol;
 		p->payload = offset + ip.ihl * 4;
 	}
-	return parse_ports(skb, p);
+	return parse_payload(skb, p);
 }

@@ -1,4 +1,5 @@
-// Whether the flow of a packet is one of this engine's: the kernel has a socket for it.
+// Whether the flow of a packet is one of this engine's: the kernel has a socket for it, one that has just ended (TIME_WAIT)
+// included or not.
 #pragma once
 
 #include "packet.h"
@@ -21,7 +22,7 @@ static __always_inline _Bool is_cookie(struct __sk_buff *skb, const struct packe
 	return !bpf_tcp_check_syncookie(listener, &ip, sizeof(ip), &tcp, sizeof(tcp));
 }
 
-static __always_inline _Bool holds(struct __sk_buff *skb, const struct packet *p)
+static __always_inline _Bool holds(struct __sk_buff *skb, const struct packet *p, _Bool with_ended)
 {
 	struct bpf_sock_tuple tuple = {};
 	struct bpf_sock *socket;
@@ -44,7 +45,16 @@ static __always_inline _Bool holds(struct __sk_buff *skb, const struct packet *p
 	socket = bpf_skc_lookup_tcp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0);
 	if (!socket)
 		return 0;
-	held = socket->state != BPF_TCP_LISTEN || is_cookie(skb, p, socket);
+	switch (socket->state) {
+	case BPF_TCP_LISTEN:
+		held = is_cookie(skb, p, socket);
+		break;
+	case BPF_TCP_TIME_WAIT:
+		held = with_ended;
+		break;
+	default:
+		held = 1;
+	}
 	bpf_sk_release(socket);
 	return held;
 }

@@ -14,6 +14,7 @@ enum kind {
 	CARRY = 0,	// a packet of a flow that you hold
 	ASK = 1,	// the same, if you hold it; then say so
 	OWN = 2,	// I hold the flow of the packet that you asked with, and have taken it
+	HEAR = 3,	// an error of the network, about a packet that may have been yours
 };
 
 struct tunnel {
@@ -38,7 +39,7 @@ struct outer6 {
 	struct shim shim;
 };
 
-enum { // of bpf_skb_adjust_room; older headers do not have them
+enum { // of bpf_skb_adjust_room, since Linux 6.3; older headers do not have them
 	DECAP_L3_IPV4 = 1 << 7,
 	DECAP_L3_IPV6 = 1 << 8,
 };
@@ -79,7 +80,7 @@ static __always_inline long address_to(struct __sk_buff *skb, const struct addre
 		};
 
 		outer.ip.check = checksum(&outer.ip);
-		return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0);
+		return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), BPF_F_RECOMPUTE_CSUM);
 	}
 	struct outer6 outer = {
 		.ip = {
@@ -90,7 +91,7 @@ static __always_inline long address_to(struct __sk_buff *skb, const struct addre
 
 	__builtin_memcpy(&outer.ip.saddr, from, sizeof(*from));
 	__builtin_memcpy(&outer.ip.daddr, to, sizeof(*to));
-	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0);
+	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), BPF_F_RECOMPUTE_CSUM);
 }
 
 // resize gives or takes room behind the Ethernet header, before a packet that is IPv4 or IPv6 then. Segments that the
@@ -113,12 +114,13 @@ static __always_inline long wrap(struct __sk_buff *skb, const struct address *fr
 	return resize(skb, sizeof(struct outer6), BPF_F_ADJ_ROOM_ENCAP_L4_UDP | BPF_F_ADJ_ROOM_ENCAP_L3_IPV6, 1);
 }
 
-// unwrap makes a packet what it was.
+// unwrap makes a packet what it was. Older kernels refuse where the two families differ.
 static __always_inline long unwrap(struct __sk_buff *skb, _Bool outer_is_ipv6, _Bool is_ipv6)
 {
 	const int bytes = outer_is_ipv6 ? sizeof(struct outer6) : sizeof(struct outer4);
+	const __u64 changed = is_ipv6 ? DECAP_L3_IPV6 : DECAP_L3_IPV4;
 
-	return resize(skb, -bytes, is_ipv6 ? DECAP_L3_IPV6 : DECAP_L3_IPV4, is_ipv6);
+	return resize(skb, -bytes, outer_is_ipv6 == is_ipv6 ? 0 : changed, is_ipv6);
 }
 
 // turn_back readies a packet to go where it came from.

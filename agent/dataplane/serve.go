@@ -29,6 +29,11 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 		case <-s.asked:
 			s.take()
 		case <-s.statesChanged:
+		case <-s.lettingGo:
+			letGo := &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_LetGo{LetGo: &dataplanev1.LetGo{}}}
+			if err := life.wire.write(letGo); err != nil {
+				return s.lost(ctx, life, err)
+			}
 		case <-beats.C:
 			if len(life.frames) == 0 && life.stuck(s.rollout.flight != nil) {
 				return s.replace(life)

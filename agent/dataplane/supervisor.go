@@ -59,6 +59,7 @@ type Supervisor struct {
 	Config
 	asked         chan struct{} // capacity 1: wanted has been set
 	statesChanged chan struct{} // capacity 1
+	lettingGo     chan struct{} // capacity 1
 	beat          time.Duration
 
 	mu     sync.Mutex
@@ -76,7 +77,8 @@ type Supervisor struct {
 // New makes a supervisor that does nothing before Run.
 func New(config Config) *Supervisor {
 	return &Supervisor{
-		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1), beat: beat,
+		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1), lettingGo: make(chan struct{}, 1),
+		beat:    beat,
 		sockets: sockets{}, serving: places{}, status: new(enginev1.Status),
 	}
 }
@@ -92,6 +94,11 @@ func (s *Supervisor) Apply(plan *enginev1.Plan) {
 // StatesChanged says that States has news.
 func (s *Supervisor) StatesChanged() {
 	wake(s.statesChanged)
+}
+
+// LetGo has the data plane ask clients to come again elsewhere. It goes on serving them; the end of Run comes next.
+func (s *Supervisor) LetGo() {
+	wake(s.lettingGo)
 }
 
 func wake(waiter chan struct{}) {

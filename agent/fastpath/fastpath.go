@@ -1,39 +1,38 @@
 // Package fastpath has the kernel pass on packets that a router sends to the wrong engine: it loads the programs of
-// fastpath/, puts them at the uplink, and tells them of the other engines as Plans name them. What a Plan asks for is in
-// plan.go, the uplink in uplink.go.
+// fastpath/, puts them where clients come in, and tells them of the other engines as Plans name them. What a Plan asks for
+// is in plan.go, what the programs are told in feed.go, where they are in uplink.go.
 //
 // The programs go on when the agent is gone. Nothing is loaded while no virtual service is on several engines.
 package fastpath
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/fastpath"
 )
 
-// Config says whose fast path it is.
-type Config struct {
-	NextHop func(*enginev1.Plan) netip.Addr // where routes to this engine lead; invalid: nowhere yet
-	Keep    bool                            // at the end, leave it to the next agent
-	Log     *slog.Logger
-}
-
 const (
-	// aliveFor is how long packets are taken from other engines after a sign of life of the data plane, which comes each second.
-	aliveFor = 3 * time.Second
+	// aliveFor is how long packets are taken from other engines after a sign of life of the data plane, which comes each
+	// second unless it is busy with a Plan.
+	aliveFor = 5 * time.Second
 	// handedOverFor is the same while the next agent of this engine is waited for.
 	handedOverFor = time.Minute
 )
+
+// Config says whose fast path it is.
+type Config struct {
+	// Addresses that a Plan has this engine speak to routers from, the one that others reach it at first.
+	Addresses func(*enginev1.Plan) []netip.Addr
+	Keep      bool // at the end, leave it to the next agent
+	Log       *slog.Logger
+}
 
 // Set is the fast path of an engine.
 type Set struct {
@@ -41,11 +40,15 @@ type Set struct {
 
 	mu       sync.Mutex
 	held     *enginev1.Plan // that serves
+	wanted   wish
+	mtu      int // of the own address's interface; 0: not known
 	objects  *fastpath.DetourObjects
-	uplink   uplink
 	fed      wish
-	expected wish
+	uplinks  uplinks
 	failure  string // the last that was logged
+	failed   bool   // what is wanted is not all done
+	released bool   // nothing is left of an agent before this one
+	closed   bool
 }
 
 // New makes one that does nothing before the first Plan.
@@ -66,17 +69,41 @@ func (s *Set) Hold(plan *enginev1.Plan) {
 	s.follow(plan)
 }
 
+// Refused says that the Plan that serves goes on to.
+func (s *Set) Refused() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.follow(s.held)
+}
+
+// Beat takes a sign of life of the data plane: without any, clients of connections that came to other engines shall hear
+// a reset there. It sees to it that the programs are where they shall be, too.
+func (s *Set) Beat() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.objects == nil || s.closed {
+		return
+	}
+	if s.failed || s.uplinks.moved() {
+		s.do()
+	}
+	if err := s.live(aliveFor); err != nil {
+		s.complain(err)
+	}
+}
+
 // Close ends it.
 func (s *Set) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closed = true
 	if s.objects == nil {
 		return
 	}
 	if s.Keep {
 		s.complain(s.live(handedOverFor))
 	} else {
-		s.complain(s.uplink.detach())
+		s.complain(s.uplinks.detach())
 	}
 	s.objects.Close()
 	s.objects = nil
@@ -84,30 +111,24 @@ func (s *Set) Close() {
 
 // follow does what the last of the Plans asks for, and keeps what the others do.
 func (s *Set) follow(plans ...*enginev1.Plan) {
-	wanted := wishOf(s.NextHop(plans[len(plans)-1]), plans...)
-	s.expected = wanted
-	if s.objects == nil && len(wanted.vips) == 0 {
+	if s.closed {
 		return
 	}
-	s.complain(s.feed(wanted))
+	s.wanted = wishOf(s.Addresses(plans[len(plans)-1]), plans...)
+	s.mtu = mtuOf(s.wanted.own())
+	s.do()
 }
 
-func (s *Set) feed(wanted wish) error {
-	if err := s.load(); err != nil {
-		return err
+func (s *Set) do() {
+	var err error
+	switch {
+	case s.objects != nil || len(s.wanted.vips) > 0:
+		err = s.feed()
+	case !s.released:
+		err = detachFromAll() // an agent before this one may have left something
 	}
-	if !wanted.own.IsValid() {
-		return nil // it has lost its address: what was there may come back
-	}
-	if err := s.uplink.attach(wanted.own, s.objects.Uplink); err != nil {
-		return err
-	}
-	if err := s.objects.Own.Put(uint32(0), packed(wanted.own)); err != nil {
-		return fmt.Errorf("own address: %w", err)
-	}
-	err := errors.Join(s.feedEngines(wanted), s.feedVIPs(wanted))
-	s.fed = wanted
-	return err
+	s.released = true
+	s.complain(err)
 }
 
 func (s *Set) load() error {
@@ -122,16 +143,6 @@ func (s *Set) load() error {
 	return s.live(aliveFor)
 }
 
-// Beat takes a sign of life of the data plane. Without any, clients of connections that came to other engines shall hear
-// a reset there.
-func (s *Set) Beat() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.objects != nil {
-		s.complain(s.live(aliveFor))
-	}
-}
-
 func (s *Set) live(span time.Duration) error {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
@@ -143,75 +154,9 @@ func (s *Set) live(span time.Duration) error {
 	return nil
 }
 
-// feedEngines says which engines there are. One that cannot be reached now is none.
-func (s *Set) feedEngines(wanted wish) error {
-	var failed error
-	for _, engine := range wanted.engines() {
-		link, err := linkTowards(engine)
-		if err == nil {
-			err = s.objects.Engines.Put(packed(engine), link)
-		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("engine at %s: %w", engine, err))
-		}
-	}
-	for _, engine := range s.fed.engines() {
-		if !slices.Contains(wanted.engines(), engine) {
-			failed = errors.Join(failed, ignoreAbsent(s.objects.Engines.Delete(packed(engine))))
-		}
-	}
-	return failed
-}
-
-func (s *Set) feedVIPs(wanted wish) error {
-	var failed error
-	for vip, engines := range wanted.vips {
-		var siblings fastpath.DetourSiblings
-		for _, engine := range engines[:min(len(engines), len(siblings.Engine))] {
-			siblings.Engine[siblings.Count] = packed(engine)
-			siblings.Count++
-		}
-		failed = errors.Join(failed, s.objects.Vips.Put(packed(vip), siblings))
-	}
-	for vip := range s.fed.vips {
-		if _, still := wanted.vips[vip]; !still {
-			failed = errors.Join(failed, ignoreAbsent(s.objects.Vips.Delete(packed(vip))))
-		}
-	}
-	return failed
-}
-
-func ignoreAbsent(err error) error {
-	if errors.Is(err, ebpf.ErrKeyNotExist) {
-		return nil
-	}
-	return err
-}
-
-// Detours are what the programs have counted; nil: there are none.
-func (s *Set) Detours() *enginev1.Detours {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.objects == nil {
-		return nil
-	}
-	counted := new(enginev1.Detours)
-	for key, into := range []*uint64{ // in the order of enum count
-		&counted.Strays, &counted.Searched, &counted.Found, &counted.PassedOn, &counted.Taken, &counted.Unowned, &counted.Dropped,
-	} {
-		var cores []uint64
-		if err := s.objects.Counters.Lookup(uint32(key), &cores); err != nil {
-			s.complain(fmt.Errorf("counters: %w", err))
-		}
-		for _, count := range cores {
-			*into += count
-		}
-	}
-	return counted
-}
-
 // complain says each failure once.
 func (s *Set) complain(err error) {
+	s.failed = err != nil
 	failure := ""
 	if err != nil {
 		failure = err.Error()
@@ -222,17 +167,23 @@ func (s *Set) complain(err error) {
 	s.failure = failure
 }
 
-// MaxSegment is how long a segment to an address may be to fit behind the headers of another engine that passes it on; 0:
-// no other will.
+// MaxSegment is how long a segment to or from an address may be to fit behind the headers of another engine that passes it
+// on; 0: no other will.
 func (s *Set) MaxSegment(address netip.Addr) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.expected.advertised[address] {
+	if s.mtu == 0 || !s.wanted.advertised[address] {
 		return 0
 	}
-	mtu, err := mtuOf(s.expected.own)
-	if err != nil {
-		return 0
+	return min(s.mtu-s.wanted.overhead()-headersOf(address), segmentMax)
+}
+
+// Detours are what the programs have counted; nil: there are none.
+func (s *Set) Detours() *enginev1.Detours {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.objects == nil {
+		return nil
 	}
-	return mtu - s.expected.overhead() - headersOf(address)
+	return counted(s.objects)
 }

@@ -19,17 +19,21 @@ import (
 
 const ownAddress = "10.1.0.11"
 
-// newSet is a fast path in a network namespace of its own, whose uplink has the own address. Needs root.
+// newSet is a fast path of the engine at the own address.
 func newSet(t *testing.T, keep bool) (s *Set, said *bytes.Buffer) {
 	t.Helper()
+	return newSetAt(keep, ownAddress)
+}
+
+func newSetAt(keep bool, own ...string) (s *Set, said *bytes.Buffer) {
 	said = new(bytes.Buffer)
 	return New(Config{
-		NextHop: func(*enginev1.Plan) netip.Addr { return netip.MustParseAddr(ownAddress) }, Keep: keep,
+		Addresses: func(*enginev1.Plan) []netip.Addr { return addresses(own...) }, Keep: keep,
 		Log: slog.New(slog.NewTextHandler(said, nil)),
 	}), said
 }
 
-// standAlone gives the test a network namespace with an uplink.
+// standAlone gives the test a network namespace whose uplink has the own address. Needs root.
 func standAlone(t *testing.T) (uplink netlink.Link) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -37,11 +41,19 @@ func standAlone(t *testing.T) (uplink netlink.Link) {
 	}
 	runtime.LockOSThread() // for good: the thread ends with the test, and its namespace with it
 	must(t, unix.Unshare(unix.CLONE_NEWNET))
+	loopback, err := netlink.LinkByName("lo")
+	must(t, err)
+	must(t, netlink.LinkSetUp(loopback))
+	return addUplink(t, "uplink", ownAddress)
+}
+
+func addUplink(t *testing.T, name, address string) (uplink netlink.Link) {
+	t.Helper()
 	attributes := netlink.NewLinkAttrs()
-	attributes.Name, attributes.MTU = "uplink", 1500
-	uplink = &netlink.Veth{LinkAttrs: attributes, PeerName: "router"}
+	attributes.Name, attributes.MTU = name, 1500
+	uplink = &netlink.Veth{LinkAttrs: attributes, PeerName: name + "-peer"}
 	must(t, netlink.LinkAdd(uplink))
-	must(t, netlink.AddrAdd(uplink, &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(ownAddress).To4(), Mask: net.CIDRMask(24, 32)}}))
+	must(t, netlink.AddrAdd(uplink, &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(address).To4(), Mask: net.CIDRMask(24, 32)}}))
 	must(t, netlink.LinkSetUp(uplink))
 	return uplink
 }
@@ -135,23 +147,74 @@ func TestNextAgentReplacesWhatTheLastOneLeft(t *testing.T) {
 	if len(left) != 1 {
 		t.Fatalf("%d programs are left", len(left))
 	}
-	next, said := newSet(t, false)
+	next, said := newSet(t, true)
 	next.Hold(plan)
 	if found := programs(t, uplink); len(found) != 1 || found[0] == left[0] {
 		t.Errorf("programs %v after %v: %s", found, left, said)
 	}
 	next.Close()
+	alone, said := newSet(t, false)
+	alone.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress}}))
+	if found := programs(t, uplink); len(found) != 0 || said.Len() != 0 {
+		t.Errorf("programs %v for an engine alone: %s", found, said)
+	}
+}
+
+func TestNothingComesAfterTheEnd(t *testing.T) {
+	uplink := standAlone(t)
+	plan := planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}})
+	s, said := newSet(t, false)
+	s.Hold(plan)
+	s.Close()
+	s.Expect(plan)
+	s.Beat()
+	if found := programs(t, uplink); len(found) != 0 || said.Len() != 0 {
+		t.Errorf("programs %v: %s", found, said)
+	}
+}
+
+func TestEachUplinkHasTheProgramsAndOneThatComesBackGetsThemAgain(t *testing.T) {
+	first := standAlone(t)
+	second := addUplink(t, "second", "10.2.0.11")
+	s, said := newSetAt(false, ownAddress, "10.2.0.11")
+	s.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}}))
+	if a, b := programs(t, first), programs(t, second); len(a) != 1 || len(b) != 1 {
+		t.Fatalf("%d and %d programs: %s", len(a), len(b), said)
+	}
+	must(t, netlink.LinkDel(second))
+	s.Beat()
+	if !strings.Contains(said.String(), "no interface has the address 10.2.0.11") {
+		t.Errorf("said %q", said)
+	}
+	second = addUplink(t, "second", "10.2.0.11")
+	s.Beat()
+	if found := programs(t, second); len(found) != 1 {
+		t.Errorf("%d programs on the one that came back: %s", len(found), said)
+	}
+	s.Close()
 }
 
 func TestWhatFailsIsSaidOnce(t *testing.T) {
 	standAlone(t)
-	s, said := newSet(t, false)
-	s.NextHop = func(*enginev1.Plan) netip.Addr { return netip.MustParseAddr("10.1.0.99") }
-	for range 2 {
-		s.Hold(planOf([2][]string{{"3.3.3.3"}, {"10.1.0.99", "10.1.0.12"}}))
+	for address, want := range map[string]string{"10.1.0.99": "no interface has the address 10.1.0.99", "127.0.0.1": "127.0.0.1 is an address of loopback"} {
+		s, said := newSetAt(false, address)
+		for range 2 {
+			s.Hold(planOf([2][]string{{"3.3.3.3"}, {address, "10.1.0.12"}}))
+			s.Beat()
+		}
+		if strings.Count(said.String(), want) != 1 {
+			t.Errorf("said %q", said)
+		}
+		s.Close()
 	}
-	if strings.Count(said.String(), "no interface has the address 10.1.0.99") != 1 {
-		t.Errorf("said %q", said)
-	}
+}
+
+func TestRefusedPlanLeavesWhatServes(t *testing.T) {
+	standAlone(t)
+	s, _ := newSet(t, false)
+	s.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}}))
+	s.Expect(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.13"}}))
+	s.Refused()
+	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.12"}})
 	s.Close()
 }

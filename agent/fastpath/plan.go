@@ -1,7 +1,6 @@
 package fastpath
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"slices"
 
@@ -9,17 +8,24 @@ import (
 	"github.com/weir-lb/weir/fastpath"
 )
 
+// segmentMax is the longest that the kernel takes for TCP_MAXSEG.
+const segmentMax = 32767
+
 // wish is what Plans ask of the fast path.
 type wish struct {
-	own  netip.Addr                  // of this engine; invalid: nobody reaches it
-	vips map[netip.Addr][]netip.Addr // those that other engines serve, too, with their addresses, sorted
+	addresses []netip.Addr                // of this engine, the one that others reach it at first; empty: nobody does
+	vips      map[netip.Addr][]netip.Addr // those that other engines serve, too, with their addresses, sorted
 	// advertised are all VIPs: other engines may come any time.
 	advertised map[netip.Addr]bool
 }
 
-// wishOf is what any of the Plans asks for, on the engine at an address. Other engines are those at addresses of its family.
-func wishOf(own netip.Addr, plans ...*enginev1.Plan) wish {
-	w := wish{own: own, vips: map[netip.Addr][]netip.Addr{}, advertised: map[netip.Addr]bool{}}
+// wishOf is what any of the Plans asks for, on the engine at some addresses. Other engines are those at addresses of the
+// first one's family.
+func wishOf(addresses []netip.Addr, plans ...*enginev1.Plan) wish {
+	w := wish{addresses: addresses, vips: map[netip.Addr][]netip.Addr{}, advertised: map[netip.Addr]bool{}}
+	if len(addresses) == 0 {
+		return w
+	}
 	for _, plan := range plans {
 		for _, resource := range plan.GetResources() {
 			w.add(resource.GetAdvertisement())
@@ -28,15 +34,20 @@ func wishOf(own netip.Addr, plans ...*enginev1.Plan) wish {
 	return w
 }
 
+// own is the address that others reach this engine at; invalid: nobody does.
+func (w *wish) own() netip.Addr {
+	if len(w.addresses) == 0 {
+		return netip.Addr{}
+	}
+	return w.addresses[0]
+}
+
 func (w *wish) add(advertisement *enginev1.Advertisement) {
 	var others []netip.Addr
 	for _, text := range advertisement.GetNextHops() {
-		if engine, err := netip.ParseAddr(text); err == nil && engine.Is4() == w.own.Is4() && engine != w.own {
+		if engine, err := netip.ParseAddr(text); err == nil && engine.Is4() == w.own().Is4() && engine != w.own() {
 			others = append(others, engine)
 		}
-	}
-	if !w.own.IsValid() {
-		return
 	}
 	for _, route := range advertisement.GetRoutes() {
 		vip, err := netip.ParseAddr(route.GetAddress())
@@ -58,11 +69,26 @@ func merged(a, b []netip.Addr) []netip.Addr {
 
 // engines are all others, sorted.
 func (w *wish) engines() []netip.Addr {
+	known := map[netip.Addr]bool{}
 	var all []netip.Addr
 	for _, engines := range w.vips {
-		all = append(all, engines...)
+		for _, engine := range engines {
+			if !known[engine] {
+				known[engine] = true
+				all = append(all, engine)
+			}
+		}
 	}
-	return merged(all, nil)
+	slices.SortFunc(all, netip.Addr.Compare)
+	return all
+}
+
+// overhead is what comes before a packet that another engine passes on to the own address.
+func (w *wish) overhead() int {
+	if w.own().Is4() {
+		return fastpath.DetourOverhead4
+	}
+	return fastpath.DetourOverhead6
 }
 
 // headersOf are the bytes of IP and TCP before a segment to an address.
@@ -71,21 +97,4 @@ func headersOf(address netip.Addr) int {
 		return 20 + 20
 	}
 	return 40 + 20
-}
-
-// overhead is what comes before a packet that another engine passes on to the own address.
-func (w *wish) overhead() int {
-	if w.own.Is4() {
-		return fastpath.DetourOverhead4
-	}
-	return fastpath.DetourOverhead6
-}
-
-// packed is an address as the programs have it.
-func packed(address netip.Addr) (in fastpath.DetourAddress) {
-	bytes := address.As16()
-	for i := range in.Word {
-		in.Word[i] = binary.NativeEndian.Uint32(bytes[4*i:])
-	}
-	return in
 }

@@ -53,7 +53,11 @@ func TestPlansSayWhichOtherEnginesHoldFlowsToAnAddress(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := wishOf(c.own, c.plans...); !reflect.DeepEqual(got.vips, c.want) {
+			var from []netip.Addr
+			if c.own.IsValid() {
+				from = append(from, c.own)
+			}
+			if got := wishOf(from, c.plans...); !reflect.DeepEqual(got.vips, c.want) {
 				t.Errorf("got %v, want %v", got.vips, c.want)
 			}
 		})

@@ -3,38 +3,92 @@ package fastpath
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
+// The filter that holds a program: this priority and handle are ours.
 const (
 	filterName     = "weir"
 	filterHandle   = 1
 	filterPriority = 0x5765
 )
 
-// uplink is the interface that clients come by: the one with the address that routes lead to.
-type uplink struct {
-	address netip.Addr
-	index   int // 0: none
+// uplinks are the interfaces that clients come by, those with an address that routes lead to, by index.
+type uplinks struct {
+	addresses []netip.Addr
+	indices   []int // sorted
 }
 
-// attach puts a program at the ingress of the interface that has an address. One that an agent before this one has left
-// there is replaced at once.
-func (u *uplink) attach(address netip.Addr, program *ebpf.Program) error {
-	if u.address == address {
-		return nil
+// attach puts a program at the ingress of the interfaces that have these addresses, and nowhere else. One that an agent
+// before this one has left there is replaced at once.
+func (u *uplinks) attach(addresses []netip.Addr, program *ebpf.Program) error {
+	indices, failed := interfacesOf(addresses)
+	for _, index := range u.indices {
+		if !slices.Contains(indices, index) {
+			failed = errors.Join(failed, detachFrom(index))
+		}
 	}
-	index, err := interfaceOf(address)
+	u.addresses, u.indices = addresses, indices
+	for _, index := range indices {
+		failed = errors.Join(failed, attachTo(index, program))
+	}
+	return failed
+}
+
+// moved tells whether the addresses are at other interfaces than they were: one went, and came again.
+func (u *uplinks) moved() bool {
+	now, _ := interfacesOf(u.addresses)
+	return !slices.Equal(now, u.indices)
+}
+
+// detach takes the program away.
+func (u *uplinks) detach() error {
+	var failed error
+	for _, index := range u.indices {
+		failed = errors.Join(failed, detachFrom(index))
+	}
+	*u = uplinks{}
+	return failed
+}
+
+// interfacesOf are those that have addresses, by index, sorted. Packets of clients do not come by loopback, though an
+// engine may speak to routers from an address there.
+func interfacesOf(addresses []netip.Addr) (indices []int, failed error) {
+	if len(addresses) == 0 {
+		return nil, nil
+	}
+	all, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("addresses of interfaces: %w", err)
 	}
-	if err := u.detach(); err != nil {
-		return err
+	found := map[int]bool{}
+	for _, address := range addresses {
+		at := slices.IndexFunc(all, func(a netlink.Addr) bool { return a.IP.Equal(address.AsSlice()) })
+		switch {
+		case at < 0:
+			failed = errors.Join(failed, fmt.Errorf("no interface has the address %s", address))
+		case isLoopback(all[at].LinkIndex):
+			failed = errors.Join(failed, fmt.Errorf("%s is an address of loopback: by which interface clients come cannot be told from it", address))
+		default:
+			found[all[at].LinkIndex] = true
+		}
 	}
+	return slices.Sorted(maps.Keys(found)), failed
+}
+
+func isLoopback(index int) bool {
+	link, err := net.InterfaceByIndex(index)
+	return err == nil && link.Flags&net.FlagLoopback != 0
+}
+
+func attachTo(index int, program *ebpf.Program) error {
 	if err := netlink.QdiscAdd(ingress(index)); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("interface %d: clsact: %w", index, err)
 	}
@@ -43,20 +97,36 @@ func (u *uplink) attach(address netip.Addr, program *ebpf.Program) error {
 	if err := netlink.FilterReplace(filter); err != nil {
 		return fmt.Errorf("interface %d: tc filter: %w", index, err)
 	}
-	u.address, u.index = address, index
 	return nil
 }
 
-// detach takes the program away. The ingress may be somebody else's, too, and stays.
-func (u *uplink) detach() error {
-	if u.index == 0 {
-		return nil
+// detachFrom takes the program away from an interface, if it is there. The ingress may be somebody else's, too, and stays.
+func detachFrom(index int) error {
+	err := netlink.FilterDel(filterOn(index))
+	for _, absent := range []error{unix.ENODEV, unix.ENOENT, unix.EINVAL} {
+		if errors.Is(err, absent) {
+			return nil
+		}
 	}
-	err := netlink.FilterDel(filterOn(u.index))
-	if err != nil && !errors.Is(err, unix.ENODEV) && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("interface %d: tc filter: %w", u.index, err)
+	if err != nil {
+		return fmt.Errorf("interface %d: tc filter: %w", index, err)
 	}
-	*u = uplink{}
+	return nil
+}
+
+// detachFromAll takes away what an agent before this one has left.
+func detachFromAll() error {
+	links, err := net.Interfaces()
+	if err != nil {
+		return fmt.Errorf("interfaces: %w", err)
+	}
+	for _, link := range links {
+		if err := detachFrom(link.Index); errors.Is(err, unix.EPERM) {
+			return nil // who may not take it away could not put it there
+		} else if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -73,29 +143,17 @@ func filterOn(index int) *netlink.BpfFilter {
 	}
 }
 
-func interfaceOf(address netip.Addr) (index int, err error) {
-	all, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+// mtuOf is that of the interface with an address; 0: there is none.
+func mtuOf(address netip.Addr) int {
+	indices, _ := interfacesOf([]netip.Addr{address})
+	if len(indices) == 0 {
+		return 0
+	}
+	link, err := net.InterfaceByIndex(indices[0])
 	if err != nil {
-		return 0, err
+		return 0
 	}
-	for _, each := range all {
-		if each.IP.Equal(address.AsSlice()) {
-			return each.LinkIndex, nil
-		}
-	}
-	return 0, fmt.Errorf("no interface has the address %s", address)
-}
-
-func mtuOf(address netip.Addr) (int, error) {
-	index, err := interfaceOf(address)
-	if err != nil {
-		return 0, err
-	}
-	link, err := netlink.LinkByIndex(index)
-	if err != nil {
-		return 0, err
-	}
-	return link.Attrs().MTU, nil
+	return link.MTU
 }
 
 // linkTowards is the interface that leads to another engine.

@@ -71,30 +71,31 @@ func ownAddresses() []netip.Addr {
 	return own
 }
 
-// NextHop is the address that a Plan has this engine speak to routers from, and so the one that its routes lead to: an
-// IPv4 one where there is one. It is invalid when there is nobody to speak to.
-func NextHop(plan *enginev1.Plan) netip.Addr {
+// Addresses are those that a Plan has this engine speak to routers from, and so those that its routes lead to, IPv4 first.
+// The first is the one that other engines know. There is none when there is nobody to speak to.
+func Addresses(plan *enginev1.Plan) []netip.Addr {
 	return speaksFrom(neighbours(routerOf(plan), exceptVIPs(ownAddresses(), vipsOf(plan))))
 }
 
-func speaksFrom(peers map[netip.Addr]*session) (best netip.Addr) {
+func speaksFrom(peers map[netip.Addr]*session) (all []netip.Addr) {
 	for address, peer := range peers {
 		from := peer.local
 		if !from.IsValid() {
 			from = sourceTowards(address)
 		}
-		if from.IsValid() && !from.IsLoopback() && (!best.IsValid() || from.Less(best)) {
-			best = from // IPv4 is less than IPv6
+		if from.IsValid() && !from.IsLoopback() && !slices.Contains(all, from) {
+			all = append(all, from)
 		}
 	}
-	return best
+	slices.SortFunc(all, netip.Addr.Compare)
+	return all
 }
 
 // routerID is an IPv4 address that this engine speaks from, for operators to recognise it by, and else a number that no
 // other engine has.
 func routerID(peers map[netip.Addr]*session, engineUUID string) netip.Addr {
-	if best := speaksFrom(peers); best.Is4() {
-		return best
+	if from := speaksFrom(peers); len(from) > 0 && from[0].Is4() {
+		return from[0]
 	}
 	hash := fnv.New32a()
 	hash.Write([]byte(engineUUID))

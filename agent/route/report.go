@@ -18,8 +18,8 @@ const peerStateChange = "SE_BGP_PEER_STATE_CHANGE"
 // tellOf reports sessions and routes when something about them is new.
 func (s *Set) tellOf(peers []*enginev1.PeerState) {
 	report := &enginev1.Routing{Peers: peers}
-	if at := speaksFrom(s.speaker.peers); at.IsValid() {
-		report.NextHop = at.String()
+	if from := speaksFrom(s.speaker.peers); len(from) > 0 {
+		report.NextHop = from[0].String()
 	}
 	for _, route := range s.announced {
 		report.Routes = append(report.Routes, route.report(s.speaker.peers))

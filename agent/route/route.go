@@ -144,15 +144,16 @@ func (s *Set) Routing() *enginev1.Routing {
 }
 
 // Leave has routers send clients to other engines and returns when they had the time to: every route is marked as leaving
-// first, so that none is without a way while another is looked for, and withdrawn then.
-func (s *Set) Leave() {
+// first, so that none is without a way while another is looked for, and withdrawn then. It tells whether there was any.
+func (s *Set) Leave() (led bool) {
+	led = len(s.Routing().GetRoutes()) > 0 // before Run hears of it: after it, there may be none
 	for _, step := range []departure{leaving, gone} {
-		told := len(s.Routing().GetRoutes()) > 0 // before Run hears of the step: after it, there may be none
 		s.tell(func() { s.facts.leaving = step })
-		if told {
+		if led {
 			time.Sleep(s.settle)
 		}
 	}
+	return led
 }
 
 // Run announces until ctx ends, and then takes everything back.

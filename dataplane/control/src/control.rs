@@ -202,6 +202,7 @@ impl Control {
                 self.count_again = self.collecting.is_some();
                 self.count();
             }
+            Frame::LetGo(_) => self.order(std::iter::repeat_with(|| Order::LetGo)),
             Frame::Drain(drain) => self.end_within(Duration::from_millis(drain.timeout_ms.into())),
         }
     }

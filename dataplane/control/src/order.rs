@@ -28,6 +28,8 @@ pub enum Order {
     ServerStates(States),
     /// Answered by [`Answer::Counted`].
     Count,
+    /// End each connection with its next response.
+    LetGo,
     /// Accept no more, end each connection with its response. Answered by [`Answer::Drained`] when none is left.
     Drain,
 }

@@ -106,10 +106,15 @@ impl Proxy {
         self.core.pools.up()
     }
 
+    /// Ends each client's connection with its next response. Those that ask nothing stay.
+    pub fn let_go(&mut self) {
+        self.core.draining = true;
+    }
+
     /// Ends each client's connection with the response to its request, or now when it has none. The driver stops
     /// accepting; [`is_idle`](Self::is_idle) tells when all are gone.
     pub fn drain<I: Io>(&mut self, io: &mut I) {
-        self.core.draining = true;
+        self.let_go();
         for idle in self.core.pools.drain() {
             self.close_server(io, idle, Close::Flush);
         }

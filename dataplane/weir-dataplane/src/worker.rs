@@ -76,6 +76,7 @@ impl Worker {
             Order::ServerStates(states) if self.snapshot.revision() == 0 => self.early_states = states,
             Order::ServerStates(states) => self.set_servers_up(&states),
             Order::Count => self.inbox.answer(Answer::Counted(Box::new(self.counted()))),
+            Order::LetGo => self.proxy.let_go(),
             Order::Drain => {
                 self.reactor.listeners().into_iter().for_each(|address| self.unlisten(address));
                 self.proxy.drain(&mut self.reactor);

@@ -386,6 +386,7 @@ type ToDataplane struct {
 	//	*ToDataplane_Plan
 	//	*ToDataplane_ServerStates
 	//	*ToDataplane_Drain
+	//	*ToDataplane_LetGo
 	Frame         isToDataplane_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -464,6 +465,15 @@ func (x *ToDataplane) GetDrain() *Drain {
 	return nil
 }
 
+func (x *ToDataplane) GetLetGo() *LetGo {
+	if x != nil {
+		if x, ok := x.Frame.(*ToDataplane_LetGo); ok {
+			return x.LetGo
+		}
+	}
+	return nil
+}
+
 type isToDataplane_Frame interface {
 	isToDataplane_Frame()
 }
@@ -484,6 +494,10 @@ type ToDataplane_Drain struct {
 	Drain *Drain `protobuf:"bytes,4,opt,name=drain,proto3,oneof"`
 }
 
+type ToDataplane_LetGo struct {
+	LetGo *LetGo `protobuf:"bytes,5,opt,name=let_go,json=letGo,proto3,oneof"`
+}
+
 func (*ToDataplane_Sockets) isToDataplane_Frame() {}
 
 func (*ToDataplane_Plan) isToDataplane_Frame() {}
@@ -491,6 +505,8 @@ func (*ToDataplane_Plan) isToDataplane_Frame() {}
 func (*ToDataplane_ServerStates) isToDataplane_Frame() {}
 
 func (*ToDataplane_Drain) isToDataplane_Frame() {}
+
+func (*ToDataplane_LetGo) isToDataplane_Frame() {}
 
 type FromDataplane struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1090,6 +1106,43 @@ func (x *ServerState) GetUp() bool {
 	return false
 }
 
+// Go on, and ask each client with the response to its next request to come again elsewhere. Drain comes next.
+type LetGo struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LetGo) Reset() {
+	*x = LetGo{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LetGo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LetGo) ProtoMessage() {}
+
+func (x *LetGo) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LetGo.ProtoReflect.Descriptor instead.
+func (*LetGo) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
+}
+
 // Stop accepting, finish what is in flight, then exit.
 type Drain struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1100,7 +1153,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +1165,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1125,7 +1178,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Drain) GetTimeoutMs() uint32 {
@@ -1148,7 +1201,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1213,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1226,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Plan) GetRevision() uint64 {
@@ -1229,7 +1282,7 @@ type VirtualService struct {
 
 func (x *VirtualService) Reset() {
 	*x = VirtualService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1294,7 @@ func (x *VirtualService) String() string {
 func (*VirtualService) ProtoMessage() {}
 
 func (x *VirtualService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1307,7 @@ func (x *VirtualService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualService.ProtoReflect.Descriptor instead.
 func (*VirtualService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *VirtualService) GetUuid() string {
@@ -1338,7 +1391,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1403,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1416,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Listener) GetAddress() string {
@@ -1420,7 +1473,7 @@ type HttpProfile struct {
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1485,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1498,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -1626,7 +1679,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1691,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1704,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -1673,7 +1726,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1685,7 +1738,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1698,7 +1751,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -1738,7 +1791,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1750,7 +1803,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1763,7 +1816,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -1835,7 +1888,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +1900,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +1913,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -1896,7 +1949,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +1961,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +1974,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -1964,7 +2017,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1976,7 +2029,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1989,7 +2042,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -2037,7 +2090,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +2102,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +2115,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Pool) GetUuid() string {
@@ -2190,7 +2243,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2255,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2268,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -2263,7 +2316,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2275,7 +2328,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2288,7 +2341,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -2356,7 +2409,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2368,7 +2421,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +2434,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Server) GetId() string {
@@ -2456,7 +2509,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2468,7 +2521,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2481,7 +2534,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -2561,7 +2614,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2573,7 +2626,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2586,7 +2639,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -2690,7 +2743,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +2755,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2768,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -2748,7 +2801,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +2813,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +2826,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -2836,12 +2889,13 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xf7\x01\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xaa\x02\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
 	"\rserver_states\x18\x03 \x01(\v2\x1f.weir.dataplane.v1.ServerStatesH\x00R\fserverStates\x120\n" +
-	"\x05drain\x18\x04 \x01(\v2\x18.weir.dataplane.v1.DrainH\x00R\x05drainB\a\n" +
+	"\x05drain\x18\x04 \x01(\v2\x18.weir.dataplane.v1.DrainH\x00R\x05drain\x121\n" +
+	"\x06let_go\x18\x05 \x01(\v2\x18.weir.dataplane.v1.LetGoH\x00R\x05letGoB\a\n" +
 	"\x05frame\"\x92\x02\n" +
 	"\rFromDataplane\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.weir.dataplane.v1.HelloH\x00R\x05hello\x126\n" +
@@ -2879,7 +2933,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\vServerState\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12\x0e\n" +
-	"\x02up\x18\x03 \x01(\bR\x02up\"&\n" +
+	"\x02up\x18\x03 \x01(\bR\x02up\"\a\n" +
+	"\x05LetGo\"&\n" +
 	"\x05Drain\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x01 \x01(\rR\ttimeoutMs\"\xa5\x02\n" +
@@ -3100,7 +3155,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(Duty)(0),                      // 0: weir.dataplane.v1.Duty
 	(ProxyProtocol)(0),             // 1: weir.dataplane.v1.ProxyProtocol
@@ -3119,69 +3174,71 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*Finding)(nil),                // 14: weir.dataplane.v1.Finding
 	(*ServerStates)(nil),           // 15: weir.dataplane.v1.ServerStates
 	(*ServerState)(nil),            // 16: weir.dataplane.v1.ServerState
-	(*Drain)(nil),                  // 17: weir.dataplane.v1.Drain
-	(*Plan)(nil),                   // 18: weir.dataplane.v1.Plan
-	(*VirtualService)(nil),         // 19: weir.dataplane.v1.VirtualService
-	(*Listener)(nil),               // 20: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 21: weir.dataplane.v1.HttpProfile
-	(*L4Profile)(nil),              // 22: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 23: weir.dataplane.v1.TcpProfile
-	(*TlsProfile)(nil),             // 24: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 25: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 26: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 27: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 28: weir.dataplane.v1.Pool
-	(*CookiePersistence)(nil),      // 29: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 30: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 31: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 32: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 33: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 34: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 35: weir.dataplane.v1.ServerCounters
+	(*LetGo)(nil),                  // 17: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 18: weir.dataplane.v1.Drain
+	(*Plan)(nil),                   // 19: weir.dataplane.v1.Plan
+	(*VirtualService)(nil),         // 20: weir.dataplane.v1.VirtualService
+	(*Listener)(nil),               // 21: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 22: weir.dataplane.v1.HttpProfile
+	(*L4Profile)(nil),              // 23: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 24: weir.dataplane.v1.TcpProfile
+	(*TlsProfile)(nil),             // 25: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 26: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 27: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 28: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 29: weir.dataplane.v1.Pool
+	(*CookiePersistence)(nil),      // 30: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 31: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 32: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 33: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 34: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 35: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 36: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	10, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	18, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	19, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
 	15, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	17, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	9,  // 4: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	10, // 5: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	12, // 6: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	13, // 7: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	32, // 8: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	11, // 9: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	14, // 10: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	14, // 11: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	16, // 12: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	19, // 13: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	28, // 14: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	26, // 15: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	27, // 16: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	20, // 17: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	21, // 18: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	22, // 19: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	23, // 20: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	24, // 21: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	0,  // 22: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	2,  // 23: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	1,  // 24: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	3,  // 25: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	25, // 26: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	4,  // 27: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	5,  // 28: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	31, // 29: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	6,  // 30: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	30, // 31: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	29, // 32: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	24, // 33: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	33, // 34: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	35, // 35: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	34, // 36: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	18, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	17, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	9,  // 5: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	10, // 6: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	12, // 7: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	13, // 8: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	33, // 9: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	11, // 10: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	14, // 11: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	14, // 12: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	16, // 13: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	20, // 14: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	29, // 15: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	27, // 16: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	28, // 17: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	21, // 18: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	22, // 19: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	23, // 20: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	24, // 21: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	25, // 22: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	0,  // 23: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	2,  // 24: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	1,  // 25: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	3,  // 26: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	26, // 27: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	4,  // 28: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	5,  // 29: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	32, // 30: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	6,  // 31: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	31, // 32: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	30, // 33: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	25, // 34: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	34, // 35: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	36, // 36: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	35, // 37: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -3194,6 +3251,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*ToDataplane_Plan)(nil),
 		(*ToDataplane_ServerStates)(nil),
 		(*ToDataplane_Drain)(nil),
+		(*ToDataplane_LetGo)(nil),
 	}
 	file_dataplane_v1_dataplane_proto_msgTypes[1].OneofWrappers = []any{
 		(*FromDataplane_Hello)(nil),
@@ -3208,7 +3266,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,128 @@
+package fastpath
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/fastpath"
+)
+
+// feed tells the programs what is wanted, and then puts them where clients come in: those that an agent before this one has
+// left there know what to do until then.
+func (s *Set) feed() error {
+	if err := s.load(); err != nil {
+		return err
+	}
+	own := s.wanted.own()
+	if !own.IsValid() {
+		return nil // it has lost its address: what was there may come back
+	}
+	if err := s.objects.Own.Put(uint32(0), packed(own)); err != nil {
+		return fmt.Errorf("own address: %w", err)
+	}
+	err := errors.Join(s.feedEngines(), s.feedVIPs())
+	s.fed = s.wanted
+	return errors.Join(err, s.uplinks.attach(s.wanted.addresses, s.objects.Uplink))
+}
+
+// feedEngines says which engines there are. One that cannot be reached now is none.
+func (s *Set) feedEngines() error {
+	var failed error
+	wanted := s.wanted.engines()
+	for _, engine := range wanted {
+		link, err := linkTowards(engine)
+		if err == nil {
+			err = s.objects.Engines.Put(packed(engine), link)
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("engine at %s: %w", engine, err))
+		}
+	}
+	for _, engine := range s.fed.engines() {
+		if _, still := slices.BinarySearchFunc(wanted, engine, netip.Addr.Compare); !still {
+			failed = errors.Join(failed, ignoreAbsent(s.objects.Engines.Delete(packed(engine))))
+		}
+	}
+	return failed
+}
+
+func (s *Set) feedVIPs() error {
+	var failed error
+	for vip, engines := range s.wanted.vips {
+		if slices.Equal(s.fed.vips[vip], engines) {
+			continue
+		}
+		if vip.Is4() != s.wanted.own().Is4() && !mixesFamilies() {
+			failed = errors.Join(failed, fmt.Errorf("%s: this kernel passes on packets only of the family of the engines' own addresses; Linux 6.3 does both", vip))
+			continue
+		}
+		var siblings fastpath.DetourSiblings
+		for _, engine := range engines[:min(len(engines), len(siblings.Engine))] {
+			siblings.Engine[siblings.Count] = packed(engine)
+			siblings.Count++
+		}
+		failed = errors.Join(failed, s.objects.Vips.Put(packed(vip), siblings))
+	}
+	for vip := range s.fed.vips {
+		if _, still := s.wanted.vips[vip]; !still {
+			failed = errors.Join(failed, ignoreAbsent(s.objects.Vips.Delete(packed(vip))))
+		}
+	}
+	if failed != nil {
+		return fmt.Errorf("addresses: %w", failed)
+	}
+	return nil
+}
+
+// mixesFamilies tells whether this kernel can take an IPv6 packet out of an IPv4 one, and the other way round.
+func mixesFamilies() bool {
+	var system unix.Utsname
+	if unix.Uname(&system) != nil {
+		return false
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(system.Release[:]), "%d.%d", &major, &minor); err != nil {
+		return false
+	}
+	return major > 6 || major == 6 && minor >= 3
+}
+
+func ignoreAbsent(err error) error {
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		return nil
+	}
+	return err
+}
+
+// counted are the sums of all cores.
+func counted(objects *fastpath.DetourObjects) *enginev1.Detours {
+	sums := new(enginev1.Detours)
+	for key, into := range []*uint64{ // in the order of enum count
+		&sums.Strays, &sums.Searched, &sums.Found, &sums.PassedOn, &sums.Taken, &sums.Unowned, &sums.Dropped,
+	} {
+		var cores []uint64
+		if err := objects.Counters.Lookup(uint32(key), &cores); err != nil {
+			return nil // there is one for each key
+		}
+		for _, count := range cores {
+			*into += count
+		}
+	}
+	return sums
+}
+
+// packed is an address as the programs have it.
+func packed(address netip.Addr) (in fastpath.DetourAddress) {
+	bytes := address.As16()
+	for i := range in.Word {
+		in.Word[i] = binary.NativeEndian.Uint32(bytes[4*i:])
+	}
+	return in
+}
