@@ -5,13 +5,13 @@ mod bench;
 
 use std::{
     io::{Read, Write},
-    net::{TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     process::Command,
 };
 
 use bench::{Agent, Dataplane, WORKERS, get, listener, origin, plan, wait_until};
 use weir_api::dataplane::v1::{
-    Certificate, Drain, ServerState, ServerStates, TlsProfile, TlsVersion, from_dataplane::Frame as Reply,
+    Certificate, Drain, LetGo, ServerState, ServerStates, TlsProfile, TlsVersion, from_dataplane::Frame as Reply,
     to_dataplane::Frame,
 };
 
@@ -172,6 +172,34 @@ fn terminated_process_finishes_the_response_under_way_then_ends() {
     assert!(text.ends_with("done"), "{text}");
     wait_until(|| dataplane.ended());
     assert!(dataplane.process.wait().unwrap().success() && !dataplane.socket.exists());
+}
+
+#[test]
+fn client_that_is_let_go_stays_until_its_next_response() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    agent.apply(plan(1, address, &[origin("one")]));
+    let mut client = TcpStream::connect(address).unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n").unwrap();
+    let mut buffer = [0; 4096];
+    let length = client.read(&mut buffer).unwrap();
+    assert!(!String::from_utf8_lossy(&buffer[..length]).to_lowercase().contains("connection: close"));
+    agent.send(Frame::LetGo(LetGo {}));
+    wait_until(|| ask(address).to_lowercase().contains("connection: close"));
+    client.write_all(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n").unwrap();
+    let mut text = String::new();
+    client.read_to_string(&mut text).unwrap(); // to the end of the connection
+    assert!(text.starts_with("HTTP/1.1 200") && text.to_lowercase().contains("connection: close"), "{text}");
+}
+
+/// The head of the response to a client that would stay.
+fn ask(address: SocketAddr) -> String {
+    let mut client = TcpStream::connect(address).unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n").unwrap();
+    let mut buffer = [0; 4096];
+    let length = client.read(&mut buffer).unwrap();
+    String::from_utf8_lossy(&buffer[..length]).into_owned()
 }
 
 #[test]
