@@ -26,8 +26,6 @@ enum {
 	PACKETS_PER_SEARCH = 16,
 	// What each core sends in search, at most: to 63 engines, and for packets without a body, 17,000 searches.
 	SEARCH_BYTES_PER_S = 64 << 20,
-	// Of a copy on its way out; from outside no packet has one.
-	DEPARTING = 0x57656972,
 };
 
 // What was found out about a flow is worth so much longer: the same addresses may be another flow then.
@@ -68,22 +66,20 @@ static __always_inline int depart(const struct address *engine)
 	return interface ? bpf_redirect_neigh(*interface, NULL, 0, 0) : TC_ACT_SHOT;
 }
 
-// tell_all sends a packet to every other engine of an address. A copy has no way to wait for a neighbour, and so each comes
-// in here once more, to depart by itself. It ends before all are told when the kernel has too much to do.
+// tell_all sends a packet to every other engine of an address, by the router that it came from: a copy cannot wait for a
+// neighbour to be found. It ends before all are told when the uplink takes no more.
 static __always_inline _Bool tell_all(struct __sk_buff *skb, const struct siblings *siblings, const struct address *from, enum kind kind)
 {
 	__be16 port = bpf_htons(0xc000 | (bpf_get_hash_recalc(skb) & 0x3fff));
-	__u32 interface = skb->ifindex, i;
+	__u32 i;
 
-	if (wrap(skb, from))
+	if (wrap(skb, from) || turn_back(skb))
 		return 0;
-	skb->mark = DEPARTING;
 	for (i = 0; i < SIBLINGS_MAX && i < siblings->count; i++) {
-		if (address_to(skb, from, &siblings->engine[i], kind, port) || bpf_clone_redirect(skb, interface, BPF_F_INGRESS))
+		if (address_to(skb, from, &siblings->engine[i], kind, port) || bpf_clone_redirect(skb, skb->ifindex, 0))
 			break;
 		count(SEARCHED);
 	}
-	skb->mark = 0;
 	return i == siblings->count;
 }
 
@@ -259,7 +255,8 @@ static __always_inline int from_engine(struct __sk_buff *skb, const struct packe
 	case OWN:
 		return learn(&inner, &outer->from);
 	case ASK:
-		if (!is_alive() || !holds(skb, &inner, 0) || turn_back(skb, outer))
+		if (!is_alive() || !holds(skb, &inner, 0) || turn_back(skb) ||
+		    address_to(skb, &outer->to, &outer->from, OWN, outer->from_port))
 			return TC_ACT_SHOT;
 		bpf_clone_redirect(skb, skb->ifindex, 0);
 		break;
@@ -289,10 +286,6 @@ int uplink(struct __sk_buff *skb)
 		return spread(skb, &p);
 	if (p.protocol != IPPROTO_UDP || p.to_port != bpf_htons(TUNNEL_PORT))
 		return TC_ACT_UNSPEC;
-	if (skb->mark == DEPARTING) {
-		skb->mark = 0;
-		return depart(&p.to);
-	}
 	return from_engine(skb, &p);
 }
 

@@ -123,8 +123,8 @@ static __always_inline long unwrap(struct __sk_buff *skb, _Bool outer_is_ipv6, _
 	return resize(skb, -bytes, outer_is_ipv6 == is_ipv6 ? 0 : changed, is_ipv6);
 }
 
-// turn_back readies a packet to go where it came from.
-static __always_inline long turn_back(struct __sk_buff *skb, const struct packet *outer)
+// turn_back has a packet go to the router that it came from.
+static __always_inline long turn_back(struct __sk_buff *skb)
 {
 	__u8 hardware[2][ETH_ALEN];
 	long failed = bpf_skb_load_bytes(skb, 0, hardware, sizeof(hardware));
@@ -133,7 +133,5 @@ static __always_inline long turn_back(struct __sk_buff *skb, const struct packet
 		failed = bpf_skb_store_bytes(skb, 0, hardware[1], ETH_ALEN, 0);
 	if (!failed)
 		failed = bpf_skb_store_bytes(skb, ETH_ALEN, hardware[0], ETH_ALEN, 0);
-	if (!failed)
-		failed = address_to(skb, &outer->to, &outer->from, OWN, outer->from_port);
 	return failed;
 }
