@@ -21,8 +21,9 @@ import (
 
 // The simulation runs the real place, plan and fleet of one controller against engines made of values, over links that
 // delay, break and lose answers. Engines die and come back, are cut off from the controller or from the router and go on
-// serving; the controller restarts; operators order and disable. All of it follows from a seed. Two things must hold: no Plan ever takes a virtual service
-// from the last engine that has it to serve, and when the trouble is over every virtual service is where it shall be.
+// serving; the controller restarts; operators order and disable. All of it follows from a seed. Two things must hold: no
+// Plan ever takes a virtual service from the last engine that has it to serve, and when the trouble is over every virtual
+// service is where it shall be.
 
 const (
 	simTick    = 500 * time.Millisecond
