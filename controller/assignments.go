@@ -48,13 +48,17 @@ func recordOf(kind, uuid string, value any) (*store.Record, error) {
 	return &store.Record{Kind: kind, UUID: uuid, Name: uuid, Object: object}, nil
 }
 
-// settle writes what a decision changes. What an operator ordered meanwhile stands: the next decision takes it up.
-func settle(ctx context.Context, objects *store.Store, base *store.View, changed []place.Assignment, gone []string) error {
+// settle writes what a decision changes, and returns of which virtual services it has. What an operator ordered meanwhile
+// stands: the next decision takes it up.
+func settle(ctx context.Context, objects *store.Store, base *store.View, changed []place.Assignment, gone []string) (written map[string]bool, err error) {
+	written = map[string]bool{}
 	for len(changed)+len(gone) > 0 {
 		some := changed[:min(len(changed), assignmentsMax)]
 		rest := gone[:min(len(gone), assignmentsMax)]
 		changed, gone = changed[len(some):], gone[len(rest):]
+		var put []string
 		err := objects.Update(ctx, func(tx *store.Tx) error {
+			put = nil // it may be tried again
 			for _, assignment := range some {
 				if !isAsIn(base, tx.View(), assignment.VirtualService) {
 					continue
@@ -64,6 +68,7 @@ func settle(ctx context.Context, objects *store.Store, base *store.View, changed
 					return err
 				}
 				tx.Put(record)
+				put = append(put, assignment.VirtualService)
 			}
 			for _, uuid := range rest {
 				tx.Delete(assignmentKind, uuid)
@@ -71,10 +76,13 @@ func settle(ctx context.Context, objects *store.Store, base *store.View, changed
 			return nil
 		})
 		if err != nil {
-			return err
+			return written, err
+		}
+		for _, uuid := range put {
+			written[uuid] = true
 		}
 	}
-	return nil
+	return written, nil
 }
 
 func isAsIn(base, now *store.View, uuid string) bool {

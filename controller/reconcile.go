@@ -90,9 +90,9 @@ func (r *reconciler) step(ctx context.Context) (again time.Time, err error) {
 		again = earlier(again, next)
 	}
 	if len(changed)+len(gone)+len(turned.Changed)+len(turned.Gone) > 0 {
-		err := errors.Join(settle(ctx, r.objects, r.view, changed, gone), keepRings(ctx, r.objects, turned))
-		if err == nil {
-			r.tell(decision.Events)
+		written, err := settle(ctx, r.objects, r.view, changed, gone)
+		r.tell(slices.DeleteFunc(decision.Events, func(event place.Event) bool { return !written[event.VirtualService.UUID] }))
+		if err = errors.Join(err, keepRings(ctx, r.objects, turned)); err == nil {
 			return again, nil
 		}
 		r.log.Error("what was decided about virtual services is not written; it is tried again", "reason", err)

@@ -44,6 +44,7 @@ type Input struct {
 type Engine struct {
 	Up         bool      // it is connected, and its data plane runs
 	Since      time.Time // of Up
+	Planned    bool      // it is settled what Plan it shall have: what is not due to it is not in there
 	Refuses    string    // why it does not take the Plan that it shall have; empty: it takes it
 	Host       string    // that it runs on; empty: not known
 	CPUPercent float64
@@ -105,6 +106,7 @@ func Decide(in Input) Decision {
 type decider struct {
 	in      Input
 	out     Decision
+	back    time.Time // of the first engine, after all had been away
 	engines map[string]*model.Engine
 	sets    [][]*model.VirtualService // that go together
 	load    map[string]int            // seats of each engine that are there to stay; of those that go together one
@@ -113,7 +115,7 @@ type decider struct {
 func newDecider(in Input) *decider {
 	d := &decider{
 		in: in, out: Decision{Assignments: map[string]Assignment{}},
-		engines: map[string]*model.Engine{}, sets: together(in.Model.VirtualServices), load: map[string]int{},
+		engines: map[string]*model.Engine{}, sets: together(in.Model.VirtualServices), back: backAgain(in.Engines), load: map[string]int{},
 	}
 	for _, engine := range in.Model.Engines {
 		d.engines[engine.UUID] = engine
@@ -146,9 +148,30 @@ func (d *decider) lost(engine string) bool {
 	end := d.in.Began.Add(unheardFor)
 	if known {
 		end = state.Since.Add(patience(d.engines[engine]))
+		if grace := d.back.Add(unheardFor); !d.back.IsZero() && grace.After(end) {
+			end = grace
+		}
 	}
 	d.again(end)
 	return !end.After(d.in.Now)
+}
+
+// backAgain is when the first engine was back after all had been away at once, with the others yet to come: then it was
+// the controller that was cut off. Zero: it was not.
+func backAgain(engines map[string]Engine) time.Time {
+	var first, left time.Time // when an engine that is up came, and when the last of the others went
+	for _, state := range engines {
+		if state.Up && (first.IsZero() || state.Since.Before(first)) {
+			first = state.Since
+		}
+		if !state.Up && state.Since.After(left) {
+			left = state.Since
+		}
+	}
+	if !first.After(left) {
+		return time.Time{}
+	}
+	return first
 }
 
 // patience is how long an engine may be away, or cut off, before others take over.

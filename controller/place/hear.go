@@ -80,7 +80,7 @@ func (s *service) stay(cause Cause) {
 func (s *service) hearDraining(seat Seat) {
 	engine := s.in.Engines[seat.Engine]
 	holding := s.holding(seat.Engine)
-	if !engine.Up {
+	if !engine.Up || !engine.Planned {
 		return
 	}
 	if !holding.Due {

@@ -379,6 +379,7 @@ func told(events []Event) string {
 // due is what the Plans that follow a decision ask for.
 func (s *story) due(d Decision) {
 	for uuid := range s.engines {
+		s.engine(uuid, func(e *Engine) { e.Planned = true })
 		for service := range s.engines[uuid].Holds {
 			if a := d.Assignments[service]; a.seat(uuid) == nil {
 				delete(s.engines[uuid].Holds, service)
