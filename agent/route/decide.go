@@ -30,6 +30,15 @@ type facts struct {
 	leaving departure
 }
 
+// spoken is the Plan that says which routers to speak to. Sessions take their time: the first may begin while the data
+// plane takes up its first Plan.
+func (f facts) spoken() *enginev1.Plan {
+	if f.held == nil {
+		return f.coming
+	}
+	return f.held
+}
+
 // departure is how far an engine that ends has taken leave.
 type departure uint8
 

@@ -31,7 +31,7 @@ func (s *Set) tellOf(peers []*enginev1.PeerState) {
 	if proto.Equal(before, report) {
 		return
 	}
-	router := s.heldRouter()
+	router := s.router()
 	for _, event := range changes(before, report, router.GetName()) {
 		s.Log.Info("BGP", "event", event.GetId(), "message", event.GetMessage())
 		event.UnixMs, event.ObjectUuid = uint64(time.Now().UnixMilli()), router.GetUuid()
@@ -40,10 +40,10 @@ func (s *Set) tellOf(peers []*enginev1.PeerState) {
 	s.Changed(report)
 }
 
-func (s *Set) heldRouter() *enginev1.BgpRouter {
+func (s *Set) router() *enginev1.BgpRouter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return routerOf(s.facts.held)
+	return routerOf(s.facts.spoken())
 }
 
 // report names the peers that hear of the route now.

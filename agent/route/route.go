@@ -212,11 +212,10 @@ func (s *Set) reconcile() (coming *enginev1.Plan, withdrew bool) {
 	facts := s.facts
 	facts.alive = s.heart.alive(facts.coming != nil)
 	s.mu.Unlock()
-	vips := vipsOf(facts.held)
 	if facts.held != nil { // until then, what the agent before this one held stays
-		facts.absent = s.vips.hold(vips)
+		facts.absent = s.vips.hold(vipsOf(facts.held))
 	}
-	failed := s.speaker.configure(routerOf(facts.held), vips)
+	failed := s.speaker.configure(routerOf(facts.spoken()), vipsOf(facts.spoken()))
 	withdrew, err := s.announce(decide(facts), s.speaker)
 	s.complain(errors.Join(failed, err))
 	s.tellOf(s.speaker.states())

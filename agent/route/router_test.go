@@ -40,7 +40,8 @@ func startRouter(t *testing.T, address string, as, peerAS uint32, secret string)
 	ctx := t.Context()
 	global := &api.Global{Asn: as, RouterId: "192.0.2.254", ListenPort: int32(r.port), ListenAddresses: []string{address}}
 	must(t, r.StartBgp(ctx, &api.StartBgpRequest{Global: global}))
-	must(t, r.WatchEvent(ctx, server.WatchEventMessageCallbacks{OnPathUpdate: r.take}, server.WatchUpdate(true, "", "")))
+	must(t, r.WatchEvent(ctx, server.WatchEventMessageCallbacks{OnPathUpdate: r.take, OnPeerUpdate: r.forget},
+		server.WatchUpdate(true, "", ""), server.WatchPeer()))
 	from := "127.0.0.1"
 	if r.address.Is6() {
 		from = "::1"
@@ -65,6 +66,15 @@ func (r *router) take(paths []*apiutil.Path, _ time.Time) {
 	}
 	close(r.heard)
 	r.heard = make(chan struct{})
+}
+
+// forget drops what it heard in a session that is over.
+func (r *router) forget(event *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if event.Peer.State.SessionState == bgp.BGP_FSM_IDLE {
+		clear(r.routes)
+	}
 }
 
 // until waits for what the router hears to be as wanted, and returns the attributes of a prefix then.

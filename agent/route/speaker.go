@@ -49,6 +49,7 @@ type session struct {
 	since   time.Time // of up
 	count   uint32    // how often it was
 	watched bool      // by BFD
+	unsure  bool      // whether it heard of the last change of the routes: see heardByAll
 }
 
 func newSpeaker(engineUUID func() string, changed func(), log *slog.Logger) *speaker {
@@ -78,7 +79,7 @@ func (s *speaker) configure(router *enginev1.BgpRouter, vips []netip.Addr) error
 		switch {
 		case next == nil || !next.same(peer):
 			failed = errors.Join(failed, s.remove(address))
-		case s.isSpent(address, peer):
+		case peer.unsure, s.isSpent(address, peer):
 			failed = errors.Join(failed, s.renew(address, peer))
 		case peer.up && !peer.watched && peer.config.GetBfd() != nil && time.Since(peer.since) >= watchAfter:
 			failed = errors.Join(failed, s.watchOver(address, peer))
@@ -134,7 +135,10 @@ func (s *speaker) start(router *enginev1.BgpRouter, peers map[netip.Addr]*sessio
 		err = s.shut()
 	}
 	if err == nil {
-		err = s.bgp.WatchEvent(watching, server.WatchEventMessageCallbacks{OnPeerUpdate: s.note}, server.WatchPeer())
+		library := s.bgp
+		err = library.WatchEvent(watching, server.WatchEventMessageCallbacks{
+			OnPeerUpdate: func(event *apiutil.WatchEventMessage_PeerEvent, _ time.Time) { s.note(library, event) },
+		}, server.WatchPeer())
 	}
 	if err != nil {
 		s.stop()
@@ -214,15 +218,20 @@ func (s *speaker) tell(route Route) error {
 	if err := s.eachPeerOf(route, s.letThrough); err != nil {
 		return err
 	}
-	_, err := s.bgp.AddPath(apiutil.AddPathRequest{Paths: []*apiutil.Path{path(route, s.from)}})
-	return err
+	return s.heardByAll(func() error {
+		_, err := s.bgp.AddPath(apiutil.AddPathRequest{Paths: []*apiutil.Path{path(route, s.from)}})
+		return err
+	})
 }
 
 // Withdraw takes a route back from every peer.
 func (s *speaker) Withdraw(prefix netip.Prefix) error {
 	if route, told := s.routes[prefix]; told && s.bgp != nil {
 		// The policies let it through until it is gone, or the withdrawal would not pass them either.
-		if err := s.bgp.DeletePath(apiutil.DeletePathRequest{Paths: []*apiutil.Path{path(route, s.from)}}); err != nil {
+		err := s.heardByAll(func() error {
+			return s.bgp.DeletePath(apiutil.DeletePathRequest{Paths: []*apiutil.Path{path(route, s.from)}})
+		})
+		if err != nil {
 			return err
 		}
 		if err := s.eachPeerOf(route, s.letThroughNoMore); err != nil {
@@ -231,6 +240,25 @@ func (s *speaker) Withdraw(prefix netip.Prefix) error {
 	}
 	delete(s.routes, prefix)
 	return nil
+}
+
+// heardByAll changes the table of routes. A session that begins meanwhile may miss the change: the library gives it the
+// whole table before it passes changes on to it. It is begun again then.
+func (s *speaker) heardByAll(change func() error) error {
+	var beginning []netip.Addr
+	for address, peer := range s.peers {
+		if peer.mute == "" && s.last(address).state != enginev1.BgpState_BGP_STATE_ESTABLISHED {
+			beginning = append(beginning, address)
+		}
+	}
+	err := change()
+	for _, address := range beginning {
+		if state := stateOf(s.bgp, address); state >= api.PeerState_SESSION_STATE_OPENCONFIRM {
+			s.peers[address].unsure = true
+			s.changed()
+		}
+	}
+	return err
 }
 
 func (s *speaker) eachPeerOf(route Route, do func(netip.Addr, netip.Prefix) error) error {

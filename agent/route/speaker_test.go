@@ -143,6 +143,35 @@ func TestPeerHearsOnlyTheRoutesOfItsLabel(t *testing.T) {
 	r.hearsNoMore(t, "3.3.3.3/32")
 }
 
+func TestRouterKnowsOfEachChangeThatWasMadeWhileItsSessionBegan(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	s := newStage(t, r.port)
+	router := routerWith(65000, peerAt(r.address, 65000, 65000))
+	must(t, s.configure(router, nil))
+	for i, up := 0, false; !up; i++ {
+		up = established(s.states()[0])
+		changing := netip.PrefixFrom(netip.AddrFrom4([4]byte{3, 3, 4, byte(i % 32)}), 32)
+		if _, announced := s.routes[changing]; announced {
+			must(t, s.Withdraw(changing))
+		} else {
+			must(t, s.Announce(Route{Prefix: changing}))
+		}
+	}
+	must(t, s.configure(router, nil))
+	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
+	r.hears(t, "3.3.3.3/32") // sent after the others
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for route := range s.routes {
+		if r.routes[route.String()] == nil {
+			t.Errorf("%s is announced, and was not heard", route)
+		}
+	}
+	if len(r.routes) != len(s.routes) {
+		t.Errorf("heard of %d routes, and not of %d", len(r.routes), len(s.routes))
+	}
+}
+
 func TestSessionIsSignedWithTheSecret(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "s3cret")
 	s := newStage(t, r.port)

@@ -13,6 +13,7 @@ import (
 	"github.com/osrg/gobgp/v4/api"
 	"github.com/osrg/gobgp/v4/pkg/apiutil"
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
+	"github.com/osrg/gobgp/v4/pkg/server"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
@@ -45,18 +46,37 @@ func (s *speaker) last(peer netip.Addr) heard {
 }
 
 // note hears of each change of a session's state, from a goroutine of the library.
-func (s *speaker) note(event *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
+func (s *speaker) note(library *server.BgpServer, event *apiutil.WatchEventMessage_PeerEvent) {
 	peer := event.Peer.State
 	now := s.last(peer.NeighborAddress)
 	now.state = bgpStates[peer.SessionState]
 	switch {
 	case peer.SessionState == bgp.BGP_FSM_ESTABLISHED:
 		now.reason = ""
+		untilItStands(library, peer.NeighborAddress)
 	case peer.SessionState == bgp.BGP_FSM_IDLE && peer.DisconnectMessage != "":
 		now.reason = disconnection(peer)
 	}
 	s.heard.Store(peer.NeighborAddress, now)
 	s.changed()
+}
+
+// untilItStands waits for a session of which the library says that it is established: it says so a moment before.
+func untilItStands(library *server.BgpServer, peer netip.Addr) {
+	for end := time.Now().Add(beat); time.Now().Before(end) && stateOf(library, peer) == api.PeerState_SESSION_STATE_OPENCONFIRM; {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// stateOf is what a session is, and not what was said of it last; unspecified: there is none with that peer.
+func stateOf(library *server.BgpServer, peer netip.Addr) (state api.PeerState_SessionState) {
+	err := library.ListPeer(context.Background(), &api.ListPeerRequest{Address: peer.String()}, func(found *api.Peer) {
+		state = found.GetState().GetSessionState()
+	})
+	if err != nil {
+		return api.PeerState_SESSION_STATE_UNSPECIFIED
+	}
+	return state
 }
 
 // disconnection is why a session ended, in words.
