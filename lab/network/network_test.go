@@ -93,10 +93,17 @@ func listen(t *testing.T, space *Namespace, address string) net.Listener {
 	return listener
 }
 
+// patience is how long what must come may take, on a machine that is busy; silence is how long nothing may have come from
+// what cannot be reached: three SYNs.
+const (
+	patience = time.Minute
+	silence  = 8 * time.Second
+)
+
 // reach dials and says from where the other end was reached.
-func reach(t *testing.T, space *Namespace, address string) (from netip.AddrPort, err error) {
+func reach(t *testing.T, within time.Duration, space *Namespace, address string) (from netip.AddrPort, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second) // three SYNs, on a machine that is busy
+	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	connection, err := space.Dial(ctx, "tcp", address)
 	if err != nil {
@@ -114,7 +121,7 @@ func TestClientsReachServersAndEnginesThroughTheRouter(t *testing.T) {
 	} {
 		for _, address := range addresses {
 			listen(t, n.must(t, node), address)
-			from, err := reach(t, client, address)
+			from, err := reach(t, patience, client, address)
 			if err != nil || !netip.MustParsePrefix("10.3.0.0/24").Contains(from.Addr()) && !netip.MustParsePrefix("fd00:3::/64").Contains(from.Addr()) {
 				t.Errorf("%s: from %v, %v", address, from, err)
 			}
@@ -127,7 +134,7 @@ func TestAClientHasAllItsAddresses(t *testing.T) {
 	listen(t, n.must(t, "server-1"), "10.2.0.11:80")
 	for _, address := range top.ClientNodes()[0].Links[0].Addresses[:top.Clients.Addresses] {
 		err := n.must(t, "client-1").Run(func() error {
-			dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(address.Addr(), 0)), Timeout: 2 * time.Second}
+			dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(address.Addr(), 0)), Timeout: patience}
 			connection, err := dialer.Dial("tcp", "10.2.0.11:80")
 			if err == nil {
 				err = connection.Close()
@@ -148,10 +155,10 @@ func TestEnginesReachTheControllerWithoutTheRouter(t *testing.T) {
 	if err := router.Cut("engine-1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reach(t, engine, "10.0.0.1:9444"); err != nil {
+	if _, err := reach(t, patience, engine, "10.0.0.1:9444"); err != nil {
 		t.Errorf("cut off from the router, it does not reach the controller: %v", err)
 	}
-	if _, err := reach(t, router, "10.0.0.1:9444"); err == nil {
+	if _, err := reach(t, silence, router, "10.0.0.1:9444"); err == nil {
 		t.Error("the router reaches the controller")
 	}
 }
@@ -162,12 +169,13 @@ func TestACutIsSilentAndCanBeMended(t *testing.T) {
 	client, router := n.must(t, "client-1"), n.must(t, "router")
 	for _, step := range []struct {
 		do      func(string) error
+		within  time.Duration
 		reaches bool
-	}{{router.Cut, false}, {router.Connect, true}} {
+	}{{router.Cut, silence, false}, {router.Connect, patience, true}} {
 		if err := step.do("engine-1"); err != nil {
 			t.Fatal(err)
 		}
-		_, err := reach(t, client, "10.1.0.11:80")
+		_, err := reach(t, step.within, client, "10.1.0.11:80")
 		if (err == nil) != step.reaches {
 			t.Errorf("reaches: want %v, got %v", step.reaches, err)
 		}
@@ -195,7 +203,7 @@ func TestNoNamespaceReachesTheHostOrIsLinkedToIt(t *testing.T) {
 	}
 	for _, space := range spaces {
 		for _, address := range append(hostAddresses(t), "127.0.0.1") {
-			if _, err := reach(t, space, net.JoinHostPort(address, port)); err == nil {
+			if _, err := reach(t, silence, space, net.JoinHostPort(address, port)); err == nil {
 				t.Errorf("%s reaches the host at %s", space.Node, address)
 			}
 		}
@@ -263,7 +271,7 @@ func TestAnEngineCanComeAndGoWhileTheNetworkStands(t *testing.T) {
 			t.Fatal(err)
 		}
 		listen(t, space, "10.1.0.74:80")
-		if _, err := reach(t, n.must(t, "client-1"), "10.1.0.74:80"); err != nil {
+		if _, err := reach(t, patience, n.must(t, "client-1"), "10.1.0.74:80"); err != nil {
 			t.Error(err)
 		}
 		if err := n.Detach(node.Name); err != nil {
@@ -333,54 +341,6 @@ func TestReadsTheNextHopsOfARoute(t *testing.T) {
 	}
 	if got, err := router.NextHops(netip.MustParsePrefix("3.3.3.4/32")); err != nil || len(got) > 0 {
 		t.Errorf("a prefix without a route: %v, %v", got, err)
-	}
-}
-
-func TestSpreadsTheConnectionsOfOneClientOverAllEngines(t *testing.T) {
-	n, _ := build(t, "spread")
-	k, err := open(n.must(t, "router"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer k.close()
-	err = k.RouteAdd(&netlink.Route{Dst: ipNet(netip.MustParsePrefix("3.3.3.3/32")), MultiPath: []*netlink.NexthopInfo{
-		{Gw: net.IPv4(10, 1, 0, 11)}, {Gw: net.IPv4(10, 1, 0, 12)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	took := make(chan string)
-	for _, engine := range []string{"engine-1", "engine-2"} {
-		at, err := open(n.must(t, engine))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer at.close()
-		if err := at.addAddresses("lo", []netip.Prefix{netip.MustParsePrefix("3.3.3.3/32")}); err != nil { // as an agent does
-			t.Fatal(err)
-		}
-		listener := listen(t, n.must(t, engine), "3.3.3.3:80")
-		go func() {
-			for {
-				connection, err := listener.Accept()
-				if err != nil {
-					return
-				}
-				_ = connection.Close()
-				took <- engine
-			}
-		}()
-	}
-	const connections = 400
-	counts := map[string]int{}
-	for range connections {
-		if _, err := reach(t, n.must(t, "client-1"), "3.3.3.3:80"); err != nil {
-			t.Fatal(err)
-		}
-		counts[<-took]++
-	}
-	// 400 fair coins: fewer than 140 of either side comes once in 10^9 runs.
-	if counts["engine-1"] < 140 || counts["engine-2"] < 140 {
-		t.Errorf("of %d connections %v", connections, counts)
 	}
 }
 

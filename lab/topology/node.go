@@ -46,6 +46,9 @@ const (
 	firstHost   = 10
 )
 
+// flowFields are addresses, protocol and ports (Linux, networking/ip-sysctl: fib_multipath_hash_fields).
+const flowFields = "55"
+
 // Router is the namespace in the middle: each group is a network behind an interface of its own.
 func (t Topology) RouterNode() Node {
 	return Node{
@@ -58,9 +61,13 @@ func (t Topology) RouterNode() Node {
 		Sysctls: map[string]string{
 			"net.ipv4.ip_forward":          "1",
 			"net.ipv6.conf.all.forwarding": "1",
-			// Spread flows, not pairs of addresses: a client's connections go to all engines.
-			"net.ipv4.fib_multipath_hash_policy": "1",
-			"net.ipv6.fib_multipath_hash_policy": "1",
+			// Spread flows, not pairs of addresses: a client's connections go to all engines. By what the packet says, as a router
+			// of its own would: policy 1 takes the hash of the sender's socket, which another namespace passes on, and that one
+			// changes whenever the sender repeats something.
+			"net.ipv4.fib_multipath_hash_policy": "3",
+			"net.ipv6.fib_multipath_hash_policy": "3",
+			"net.ipv4.fib_multipath_hash_fields": flowFields,
+			"net.ipv6.fib_multipath_hash_fields": flowFields,
 		},
 	}
 }
