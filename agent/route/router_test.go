@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -94,6 +95,13 @@ func (r *router) until(t *testing.T, prefix string, wanted func([]bgp.PathAttrib
 			t.Fatalf("the router at %s hears of %s %v", r.address, prefix, attributes)
 		}
 	}
+}
+
+// table is all that it hears now.
+func (r *router) table() map[string][]bgp.PathAttributeInterface {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.routes)
 }
 
 func (r *router) hears(t *testing.T, prefix string) []bgp.PathAttributeInterface {

@@ -116,8 +116,8 @@ func TestIPv6RouteGoesOverASessionOfItsOwnFamily(t *testing.T) {
 	if hop := attribute(six.hears(t, "2001:db8::3/128"), bgp.BGP_ATTR_TYPE_MP_REACH_NLRI); !strings.Contains(hop, "::1") {
 		t.Errorf("the next hop is %s", hop)
 	}
-	if len(four.routes) != 0 {
-		t.Errorf("a router that is no peer heard %v", four.routes)
+	if heard := four.table(); len(heard) != 0 {
+		t.Errorf("a router that is no peer heard %v", heard)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestPeerHearsOnlyTheRoutesOfItsLabel(t *testing.T) {
 	must(t, s.Announce(route))
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.9/32")}))
 	r.hears(t, "3.3.3.9/32") // sent after the other
-	if attributes := r.routes["3.3.3.3/32"]; attributes != nil {
+	if attributes := r.table()["3.3.3.3/32"]; attributes != nil {
 		t.Errorf("heard a route of another label: %v", attributes)
 	}
 	route.Labels = []string{"left"}
@@ -160,15 +160,14 @@ func TestRouterKnowsOfEachChangeThatWasMadeWhileItsSessionBegan(t *testing.T) {
 	must(t, s.configure(router, nil))
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
 	r.hears(t, "3.3.3.3/32") // sent after the others
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	heard := r.table()
 	for route := range s.routes {
-		if r.routes[route.String()] == nil {
+		if heard[route.String()] == nil {
 			t.Errorf("%s is announced, and was not heard", route)
 		}
 	}
-	if len(r.routes) != len(s.routes) {
-		t.Errorf("heard of %d routes, and not of %d", len(r.routes), len(s.routes))
+	if len(heard) != len(s.routes) {
+		t.Errorf("heard of %d routes, and not of %d", len(heard), len(s.routes))
 	}
 }
 
