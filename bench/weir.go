@@ -172,7 +172,7 @@ func (w *weir) createService(ctx context.Context, name, pool string, s peers.Set
 	return nil
 }
 
-const upTimeout = 30 * time.Second
+const upTimeout = 2 * time.Minute
 
 // waitUp waits until the engine serves the newest virtual service.
 func (w *weir) waitUp(ctx context.Context) error {

@@ -32,7 +32,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // house is a running controller, and a session of its administrator.
 type house struct {

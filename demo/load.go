@@ -36,7 +36,7 @@ type figures struct {
 // driveLoad sends transactions as the seed does (new connection, full handshake, one GET, close) and measures the CPU
 // time that the kernel gave the data planes meanwhile.
 func driveLoad(ctx context.Context, from *lab.Host, s service, dataplanes []int) (figures, error) {
-	ctx, cancel := context.WithTimeout(ctx, 3*loadSeconds*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, loadSeconds*time.Second+upTimeout)
 	defer cancel()
 	before, err := cpuTime(dataplanes)
 	if err != nil {

@@ -25,8 +25,9 @@ const (
 	keptConnections, keptEach, keptPerSecond = 16, 10, 50 // a connection carries ten requests, in about three seconds
 
 	phaseSpan    = 8 * time.Second
-	shareSpan    = 4 * time.Second // the last of a phase: by then, connections of the phase before are over
-	scaleTimeout = 20 * time.Second
+	shareSpan    = 4 * time.Second // the last of a phase: by then, connections of the phase before are over,
+	settleSpan   = 2 * time.Second // for which there is so much time at least, however long the engines took
+	scaleTimeout = time.Minute
 	scaleoutVerb = "scaleout"
 	scaleinVerb  = "scalein"
 )
@@ -83,7 +84,7 @@ func (s *stage) phases(ctx context.Context) (phases []phase, err error) {
 			return phases, s.told.Failed(err)
 		}
 		took := time.Since(p.begun)
-		if err := s.watchFor(ctx, phaseSpan-took); err != nil {
+		if err := s.watchFor(ctx, max(phaseSpan-took, settleSpan+shareSpan)); err != nil {
 			return phases, s.told.Failed(err)
 		}
 		p.ended = time.Now()

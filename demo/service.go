@@ -183,4 +183,4 @@ func (s service) requests(ctx context.Context, session *client.Session) (int64, 
 	return r.Counters.Requests, err
 }
 
-const upTimeout = 30 * time.Second
+const upTimeout = 2 * time.Minute

@@ -25,8 +25,8 @@ import (
 var errStopped = errors.New("the lab has been stopped")
 
 const (
-	readyTimeout = 30 * time.Second
-	stopTimeout  = 10 * time.Second
+	readyTimeout = 2 * time.Minute
+	stopTimeout  = 30 * time.Second
 )
 
 // Lab is a set of processes and the directory they live in. It adopts orphans: a data plane outlives its agent by design.

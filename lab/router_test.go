@@ -19,6 +19,9 @@ import (
 	"github.com/weir-lb/weir/lab/topology"
 )
 
+// patience is how long a router may take to hear of something, on a machine that is busy.
+const patience = 2 * time.Minute
+
 //go:embed testdata/speaker.conf
 var speakerConfig string
 
@@ -120,7 +123,7 @@ func untilWatched(t *testing.T, s *Site, speaker *Process) {
 // untilHops waits until the kernel of the router sends a prefix to these hosts, and says how long that took.
 func untilHops(t *testing.T, at *network.Namespace, prefix netip.Prefix, want ...string) time.Duration {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	begun := time.Now()
 	if err := at.UntilHops(ctx, prefix, addresses(want)...); err != nil {

@@ -23,7 +23,7 @@ import (
 )
 
 // patience is far more than anything here takes.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // rig is a Supervisor with the far end of its protocol played by the test, as a data plane that runs already.
 type rig struct {

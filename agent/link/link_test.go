@@ -31,7 +31,7 @@ import (
 )
 
 // patience is far more than anything here takes.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // diary is what both sides are told, in the order that it happens.
 type diary struct {

@@ -17,7 +17,7 @@ import (
 func targetAt(address net.Addr, monitor *enginev1.HealthMonitor) Target {
 	at := netip.MustParseAddrPort(address.String())
 	if monitor.ReceiveTimeoutMs == 0 {
-		monitor.ReceiveTimeoutMs = 4000
+		monitor.ReceiveTimeoutMs = 60_000
 	}
 	return Target{Address: at.Addr().String(), Port: uint32(at.Port()), Monitor: monitor}
 }
@@ -217,7 +217,7 @@ func TestTCPMonitorTalksAsItIsTold(t *testing.T) {
 }
 
 func TestPingReachesThisHostOrSaysWhatItMayNot(t *testing.T) {
-	monitor := &enginev1.HealthMonitor{Type: enginev1.MonitorType_MONITOR_TYPE_PING, ReceiveTimeoutMs: 2000}
+	monitor := &enginev1.HealthMonitor{Type: enginev1.MonitorType_MONITOR_TYPE_PING, ReceiveTimeoutMs: 60_000}
 	outcome := Probe(t.Context(), Target{Address: "127.0.0.1", Monitor: monitor})
 	if !outcome.Up && outcome.Reason != errPingPermission.Error() {
 		t.Errorf("got %+v", outcome)

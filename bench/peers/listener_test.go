@@ -19,6 +19,9 @@ import (
 	"github.com/weir-lb/weir/lab"
 )
 
+// patience is how long a peer may take to start, or to answer, on a machine that is busy.
+const patience = 2 * time.Minute
+
 func TestPeersWaitForTheFirstBytesWhereClientsSpeakFirst(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
@@ -38,7 +41,7 @@ func TestPeersWaitForTheFirstBytesWhereClientsSpeakFirst(t *testing.T) {
 
 func startPeer(t *testing.T, peer Peer, layer int, server string) (*lab.Process, Setup) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	program := installed(ctx, t, peer)
 	l, err := lab.New(t.TempDir(), t.TempDir())
@@ -79,7 +82,7 @@ func installed(ctx context.Context, t *testing.T, peer Peer) string {
 
 func serves(t *testing.T, s Setup) {
 	t.Helper()
-	client := http.Client{Timeout: 10 * time.Second}
+	client := http.Client{Timeout: patience}
 	response, err := client.Get("http://" + s.Address() + "/")
 	if err != nil {
 		t.Fatal(err)

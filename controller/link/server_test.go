@@ -29,7 +29,7 @@ import (
 	"github.com/weir-lb/weir/controller/pki/pkitest"
 )
 
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // firstGreeting is the number of every greeting here.
 const firstGreeting = 1

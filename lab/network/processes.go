@@ -15,7 +15,7 @@ import (
 
 const (
 	stopTimeout = 10 * time.Second // from SIGTERM to SIGKILL
-	goneTimeout = 5 * time.Second  // from SIGKILL until the kernel has cleaned up
+	goneTimeout = 30 * time.Second // from SIGKILL until the kernel has cleaned up
 
 	logTailBytes = 4096
 )

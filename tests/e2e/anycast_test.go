@@ -138,7 +138,8 @@ func (f *fabric) untilWatched(engines int) {
 // spread asks over new connections, none of which may fail, and says how many each engine answered.
 func (f *fabric) spread(url string, count int) map[string]int64 {
 	f.Helper()
-	report, err := f.client.Load(f.ctx, "--url", url, "--count", strconv.Itoa(count), "--connections", "8", "--server-header", "X-Asked-By", "--reset")
+	report, err := f.client.Load(f.ctx, append([]string{"--url", url, "--count", strconv.Itoa(count), "--connections", "8", "--server-header", "X-Asked-By",
+		"--reset"}, patient...)...)
 	f.must(err)
 	if report.ErrorTotal > 0 {
 		f.Fatalf("%s: %d of %d requests failed: %v", url, report.ErrorTotal, count, report.Errors)

@@ -34,7 +34,7 @@ func askAndThen(t *testing.T, raw string, then func(*net.TCPConn) error) (string
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(15 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(eventTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
@@ -136,7 +136,7 @@ func TestHalfAHeadIsTimedOutWhileOthersAreServed(t *testing.T) {
 	s := setUp(t, echo(t))
 	s.change("applicationprofile", "System-HTTP", func(o client.Object) {
 		profile, _ := o["http_profile"].(map[string]any)
-		profile["client_header_timeout"], profile["post_accept_timeout"] = 1000, 1000
+		profile["client_header_timeout"], profile["post_accept_timeout"] = 5000, 5000
 	})
 	s.eventually("the change is applied", s.applied("web"))
 	answer := make(chan string, 1)
@@ -172,7 +172,7 @@ func rawTLS(t *testing.T, raw []byte, half bool) ([]byte, error) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(eventTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Write(raw); err != nil {
@@ -222,7 +222,7 @@ func TestBadTLSIsAnsweredWithAnAlertAndDisturbsNobody(t *testing.T) {
 func getOverTLS(name string, most uint16) (int, error) {
 	transport := &http.Transport{DisableKeepAlives: true,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: name, MinVersion: tls.VersionTLS10, MaxVersion: most}}
-	answer, err := (&http.Client{Transport: transport, Timeout: 5 * time.Second}).Get(tlsURL("/"))
+	answer, err := (&http.Client{Transport: transport, Timeout: eventTimeout}).Get(tlsURL("/"))
 	if err != nil {
 		return 0, err
 	}
@@ -233,7 +233,7 @@ func TestChangesOfAnotherVirtualServiceFailNoRequest(t *testing.T) {
 	s := bareStage(t)
 	s.serveNginx()
 	s.create("pool", client.Object{"name": "other", "servers": serverList([]string{"127.0.0.1:9"})})
-	s.createVirtualService("other", "other", "127.3.3.5", tlsPort, plainPort)
+	s.createVirtualService("other", "other", loopback(5), tlsPort, plainPort)
 	const changes = 200
 	report := s.underLoad(func() {
 		for i := range changes {
@@ -242,7 +242,7 @@ func TestChangesOfAnotherVirtualServiceFailNoRequest(t *testing.T) {
 			})
 			s.eventually("the change is applied", s.applied("other"))
 		}
-	}, "--url", tlsURL("/index.html"), "--connections", "8", "--requests-per-connection", "10", "--duration", "40s")
+	}, "--url", tlsURL("/index.html"), "--connections", "8", "--requests-per-connection", "10")
 	if report.ErrorTotal != 0 || report.Requests == 0 {
 		t.Errorf("%d requests, errors %v", report.Requests, report.Errors)
 	}

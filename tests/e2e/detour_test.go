@@ -34,7 +34,7 @@ func (v *visitor) visit(ctx context.Context) error {
 		}
 		v.connection, v.reader = connection, bufio.NewReader(connection)
 	}
-	if err := v.connection.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := v.connection.SetDeadline(time.Now().Add(eventTimeout)); err != nil {
 		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+v.address+"/", bytes.NewReader(make([]byte, 20_000)))

@@ -157,7 +157,7 @@ func TestAVirtualServiceIsOnMoreEnginesForAsLongAsItsLoadWantsThat(t *testing.T)
 	_, err := f.site.Serve(f.ctx, "web", anycast, anycast6)
 	f.must(err)
 	f.untilHops("engine-1")
-	load, err := f.client.BeginLoad(f.ctx, "--url", clearURL, "--connections", "4", "--requests-per-connection", "1", "--rate", "120", "--duration", "60s")
+	load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections", "4", "--requests-per-connection", "1", "--rate", "120"}, untilTold...)...)
 	f.must(err)
 	f.untilHops("engine-1", "engine-2") // 60 each is enough
 	if told := f.told("REBALANCE_VS_SCALEOUT"); len(told) != 1 || !strings.Contains(told[0], "of its new connections, above max_cpu_usage, 80 %: it comes to a fresh engine too") {

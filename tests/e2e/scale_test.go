@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/weir-lb/weir/client"
-	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/topology"
 )
 
@@ -69,13 +67,9 @@ func (f *fabric) happened(id string) bool {
 func TestVirtualServiceScalesFromOneEngineToThreeAndBackUnderLoad(t *testing.T) {
 	f := setUpFabric(t, 3, func(*topology.Topology) {})
 	f.narrow()
-	var meanwhile lab.LoadReport
-	var failed error
-	var loading sync.WaitGroup
-	loading.Go(func() {
-		meanwhile, failed = f.client.Load(f.ctx, "--url", clearURL, "--connections", "4",
-			"--requests-per-connection", "1", "--rate", "150", "--duration", "30s")
-	})
+	load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections", "4",
+		"--requests-per-connection", "1", "--rate", "150"}, untilTold...)...)
+	f.must(err)
 	f.order("scaleout", 2)
 	f.order("scaleout", 3)
 	f.untilHops(f.engineNames(3)...)
@@ -92,9 +86,9 @@ func TestVirtualServiceScalesFromOneEngineToThreeAndBackUnderLoad(t *testing.T) 
 			t.Errorf("no event tells of %s", id)
 		}
 	}
-	loading.Wait()
-	if failed != nil || meanwhile.Requests < 1000 || meanwhile.ErrorTotal > 0 {
-		t.Errorf("while it scaled: %+v, %v", meanwhile, failed)
+	meanwhile, err := load.End()
+	if err != nil || meanwhile.Requests == 0 || meanwhile.ErrorTotal > 0 {
+		t.Errorf("while it scaled: %+v, %v", meanwhile, err)
 	}
 	t.Logf("%d requests while it scaled, %d failed", meanwhile.Requests, meanwhile.ErrorTotal)
 }

@@ -156,7 +156,7 @@ func TestServersAreSpokenToInTLSAndVerified(t *testing.T) {
 	change(client.Object{"pki_profile_ref": nil, "sni_enabled": false})
 	s.sees("200", "sni= client=")
 
-	report := s.load("--url", plainURL("/"), "--connections", "16", "--count", "2000", "--duration", "60s")
+	report := s.load("--url", plainURL("/"), "--connections", "16", "--count", "2000")
 	if report.ErrorTotal != 0 {
 		t.Errorf("%+v", report)
 	}

@@ -157,7 +157,7 @@ func (t *tap) lastRecordType() (last byte) {
 
 func getOver(conn net.Conn, path string) (string, error) {
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(eventTimeout)); err != nil {
 		return "", err
 	}
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: web\r\nConnection: close\r\n\r\n", path); err != nil {
@@ -240,7 +240,7 @@ func TestNobodyGetsBytesOfAnother(t *testing.T) {
 func askForOwn(base, own string, paths []string, requests int) error {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
-	asker := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	asker := &http.Client{Transport: transport, Timeout: eventTimeout}
 	whole := 0
 	for i := range requests {
 		mine := fmt.Sprintf("%s%d!", own, i)

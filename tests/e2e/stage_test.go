@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,15 +20,30 @@ import (
 	"github.com/weir-lb/weir/lab"
 )
 
-const (
-	vip          = "127.3.3.3"
-	tlsPort      = 8443
-	plainPort    = 8080
-	tlsAddress   = "127.3.3.3:8443"
-	plainAddress = "127.3.3.3:8080"
-	page         = "<head>\ntest\n</head>\n"
+// Addresses are this run's own: another one on the same machine has others.
+var (
+	vip          = loopback(3)
+	tlsAddress   = net.JoinHostPort(vip, strconv.Itoa(tlsPort))
+	plainAddress = net.JoinHostPort(vip, strconv.Itoa(plainPort))
+)
 
-	eventTimeout = 20 * time.Second
+func loopback(host int) string {
+	return fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()>>8%250, os.Getpid()%256, host)
+}
+
+const (
+	tlsPort   = 8443
+	plainPort = 8080
+	page      = "<head>\ntest\n</head>\n"
+
+	// eventTimeout is how long an event may take, on a machine that is slow and busy with something else.
+	eventTimeout = 2 * time.Minute
+)
+
+// patient has a load wait as long for an answer; untilTold has it run until it is told to end, too.
+var (
+	patient   = []string{"--timeout", fmt.Sprintf("%.0fs", eventTimeout.Seconds())}
+	untilTold = append([]string{"--duration", "60m"}, patient...)
 )
 
 // stage is one controller and one engine that serve the virtual service "web" over TLS and plain HTTP.
@@ -178,28 +194,20 @@ func (s *stage) eventually(what string, check func() error) {
 	}
 }
 
-// load runs the generator to its end.
+// load runs the generator until it has made its count of requests.
 func (s *stage) load(flags ...string) lab.LoadReport {
 	s.Helper()
-	report, err := s.lab.Load(s.ctx, flags...)
+	report, err := s.lab.Load(s.ctx, append(flags, untilTold...)...)
 	s.must(err)
 	return report
 }
 
-// underLoad runs the generator and, once its requests are being answered, does meanwhile; returns what the load saw.
-// The load must outlast what it is there to see.
+// underLoad runs the generator and, once its requests are being answered, does meanwhile; returns what the load saw by then.
 func (s *stage) underLoad(meanwhile func(), flags ...string) lab.LoadReport {
 	s.Helper()
-	type outcome struct {
-		report lab.LoadReport
-		err    error
-	}
 	before := s.requests("web")
-	done := make(chan outcome, 1)
-	go func() {
-		report, err := s.lab.Load(s.ctx, flags...)
-		done <- outcome{report, err}
-	}()
+	load, err := s.lab.BeginLoad(s.ctx, append(flags, untilTold...)...)
+	s.must(err)
 	s.eventually("requests of the load are answered", func() error {
 		if s.requests("web") == before {
 			return errors.New("none is counted yet")
@@ -207,14 +215,9 @@ func (s *stage) underLoad(meanwhile func(), flags ...string) lab.LoadReport {
 		return nil
 	})
 	meanwhile()
-	select {
-	case <-done:
-		s.Fatal("the load ended before it had seen all")
-	default:
-	}
-	ended := <-done
-	s.must(ended.err)
-	return ended.report
+	report, err := load.End()
+	s.must(err)
+	return report
 }
 
 // requests is how many requests of a virtual service the API has heard of.
@@ -228,7 +231,7 @@ func (s *stage) requests(name string) float64 {
 // curl runs curl and returns what it printed.
 func (s *stage) curl(args ...string) string {
 	s.Helper()
-	out, err := exec.CommandContext(s.ctx, "curl", append([]string{"-sS", "-k", "--max-time", "10"}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(s.ctx, "curl", append([]string{"-sS", "-k", "--max-time", fmt.Sprint(eventTimeout.Seconds())}, args...)...).CombinedOutput()
 	if err != nil {
 		s.Fatalf("curl %v: %v\n%s", args, err, out)
 	}
@@ -251,7 +254,7 @@ func serverList(ids []string) []any {
 func getOnce(url string) (status int, err error) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
-	answer, err := (&http.Client{Transport: transport, Timeout: 5 * time.Second}).Get(url)
+	answer, err := (&http.Client{Transport: transport, Timeout: eventTimeout}).Get(url)
 	if err != nil {
 		return 0, err
 	}

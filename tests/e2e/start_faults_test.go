@@ -10,13 +10,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // program runs weir to its end and returns what it wrote to standard error.
 func program(t *testing.T, as *syscall.Credential, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, "../../bin/weir", args...)
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: as}

@@ -7,11 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/weir-lb/weir/client"
-	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/topology"
 )
 
@@ -67,11 +65,11 @@ func TestSessionOfOneEngineIsResumedByAnotherAlsoWhenKeysAreTurned(t *testing.T)
 	}
 
 	profile := f.sslProfile()
-	f.change("sslprofile", profile, func(o client.Object) { o["ssl_session_timeout"] = 10 }) // and turns keys as often
+	f.change("sslprofile", profile, func(o client.Object) { o["ssl_session_timeout"] = 30 }) // and turns keys as often
 	for _, engine := range f.engineNames(engines) {
 		f.eventually("tickets of "+engine+" live for as long", func() error {
 			said := f.handshake(engine, versions[0], "", kept("other", versions[0]))
-			if !strings.Contains(said, "lifetime hint: 10 (seconds)") {
+			if !strings.Contains(said, "lifetime hint: 30 (seconds)") {
 				return errors.New(said)
 			}
 			return nil
@@ -79,12 +77,8 @@ func TestSessionOfOneEngineIsResumedByAnotherAlsoWhenKeysAreTurned(t *testing.T)
 	}
 	before, err := f.revision(engines)
 	f.must(err)
-	var meanwhile lab.LoadReport
-	var failed error
-	var loading sync.WaitGroup
-	loading.Go(func() {
-		meanwhile, failed = f.client.Load(f.ctx, "--url", secureURL, "--connections", "4", "--rate", "100", "--duration", "15s")
-	})
+	load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", secureURL, "--connections", "4", "--rate", "100"}, untilTold...)...)
+	f.must(err)
 	turned := false
 	f.eventually("keys are turned", func() error {
 		for _, version := range versions {
@@ -110,9 +104,8 @@ func TestSessionOfOneEngineIsResumedByAnotherAlsoWhenKeysAreTurned(t *testing.T)
 			t.Errorf("%s: a session from before the turn is not resumed after it", version)
 		}
 	}
-	loading.Wait()
-	if failed != nil || meanwhile.ErrorTotal > 0 {
-		t.Errorf("meanwhile: %+v, %v", meanwhile, failed)
+	if meanwhile, err := load.End(); err != nil || meanwhile.Requests == 0 || meanwhile.ErrorTotal > 0 {
+		t.Errorf("meanwhile: %+v, %v", meanwhile, err)
 	}
 }
 

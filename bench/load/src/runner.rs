@@ -468,15 +468,15 @@ mod tests {
         let flags = Flags { url, duration: Duration::from_millis(20), connections: 3, drain: true, ..Flags::default() };
         let tally = Runner::new(Task::new(&flags, 0).unwrap()).unwrap().run(&NEVER).unwrap();
         drop(over);
-        assert_eq!((tally.requests, tally.error_total()), (3, 0));
+        // On a busy machine, an answer may come before the runner has seen that its time is over, and it asks again.
+        assert!(tally.requests >= 3 && tally.error_total() == 0, "{} answers, {:?}", tally.requests, tally.errors);
         assert!(tally.span >= Duration::from_millis(60), "{:?}", tally.span);
     }
 
     #[test]
     fn stall_shows_in_the_corrected_latency_of_all_that_were_due() {
         // One connection that is never answered holds up everything behind it until its time is over.
-        let flags =
-            Flags { connections: 1, rate: Some(1000.0), timeout: Duration::from_millis(100), ..Flags::default() };
+        let flags = Flags { connections: 1, rate: Some(1000.0), timeout: Duration::from_secs(2), ..Flags::default() };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         thread::spawn(move || {
@@ -488,8 +488,8 @@ mod tests {
         let flags = Flags { count: Some(50), requests_per_connection: 0, ..flags };
         let tally = run(address, flags);
         assert_eq!((tally.requests, tally.error_total()), (49, 1));
-        assert!(tally.latency.min() >= 50_000, "corrected: {} µs", tally.latency.min());
-        assert!(tally.uncorrected.value_at_quantile(0.5) < 50_000);
+        assert!(tally.latency.min() >= 1_950_000, "corrected: {} µs", tally.latency.min());
+        assert!(tally.uncorrected.value_at_quantile(0.5) < 1_000_000);
     }
 
     #[test]

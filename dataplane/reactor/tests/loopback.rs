@@ -12,7 +12,7 @@ use weir_proxy::io::{Close, Conn, Event, Gone, Io};
 use weir_reactor::{Limits, Reactor, SocketOptions};
 
 /// Longer than anything here takes; a test that waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 struct Bench {
     reactor: Reactor,

@@ -12,7 +12,7 @@ use weir_proxy::io::{Conn, Event, Io};
 use weir_reactor::{Limits, Reactor, SocketOptions};
 
 /// Longer than anything here takes; a test that waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// More than sockets and a pipe hold together.
 const MUCH_BYTES: usize = 24 * 1024 * 1024;
 

@@ -104,7 +104,7 @@ mod tests {
 
         fn client(&mut self) -> (TcpStream, Conn) {
             let client = TcpStream::connect(self.address).unwrap();
-            client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            client.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
             let mut events = Vec::new();
             while events.is_empty() {
                 self.reactor.poll(Some(Duration::from_secs(1)), &mut events).unwrap();

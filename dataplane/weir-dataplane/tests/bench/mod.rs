@@ -20,7 +20,7 @@ use weir_control::frame;
 pub const WORKERS: u32 = 2;
 
 /// Longer than anything here takes; a test that waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Dataplane {
     pub process: Child,
