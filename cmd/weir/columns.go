@@ -48,8 +48,13 @@ func columnsOf(kind string, others related, now time.Time) []column {
 	case "pool":
 		return []column{name, {"SERVERS", serversUp}, enum("ALGORITHM", "LB_ALGORITHM_", "lb_algorithm"), operState}
 	case "serviceengine":
-		return []column{name, operState, {"SINCE", since(now)}, field("DATA PLANE", "runtime", "dataplane", "state"),
+		return []column{name, {"STATE", engineState}, {"SINCE", since(now)}, field("DATA PLANE", "runtime", "dataplane", "state"),
 			field("RESTARTS", "runtime", "dataplane", "restarts"), field("GROUP", "se_group_ref")}
+	case "serviceenginegroup":
+		return []column{name, enum("HA MODE", "HA_MODE_", "ha_mode"), {"ENGINES", between("min_se", "max_se")},
+			{"PER VIRTUAL SERVICE", between("min_scaleout_per_vs", "max_scaleout_per_vs")}, field("BUFFER", "buffer_se"), field("CLOUD", "cloud_ref")}
+	case "cloud":
+		return []column{name, enum("TYPE", "CLOUD_", "vtype")}
 	case "healthmonitor":
 		return []column{name, enum("TYPE", "HEALTH_MONITOR_", "type"), field("INTERVAL", "send_interval"), field("TIMEOUT", "receive_timeout")}
 	case "vsvip":
@@ -74,6 +79,20 @@ var operState = enum("STATE", "OPER_", "runtime", "oper_status", "state")
 
 func field(heading string, names ...string) column {
 	return column{heading, func(object client.Object) string { return text(at(object, names...)) }}
+}
+
+// engineState is whether an engine works, and whether an operator lets it.
+func engineState(object client.Object) string {
+	allowed := strings.TrimPrefix(text(object["enable_state"]), "SE_STATE_")
+	if allowed == "" || allowed == "ENABLED" {
+		return operState.cell(object)
+	}
+	return operState.cell(object) + ", " + allowed
+}
+
+// between shows a range of numbers by its ends: "1 to 10".
+func between(from, to string) func(client.Object) string {
+	return func(object client.Object) string { return text(object[from]) + " to " + text(object[to]) }
 }
 
 // enum shows an enumeration's value without the prefix that all its values share.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -143,9 +144,17 @@ func showCommand(kind *schema.Kind) *cobra.Command {
 		if *output == asJSON {
 			return printJSON(os.Stdout, object)
 		}
-		return fieldsOf(object).print(os.Stdout)
+		return show(os.Stdout, kind, object, time.Now())
 	}
 	return command
+}
+
+func show(out io.Writer, kind *schema.Kind, object client.Object, now time.Time) error {
+	if err := fieldsOf(object).print(out); err != nil || kind.Name != "virtualservice" {
+		return err
+	}
+	fmt.Fprintln(out)
+	return showEngines(out, object, now)
 }
 
 // named are the arguments that say which object of a kind: none where there is only one.

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,15 +19,21 @@ import (
 type scaleVerb struct {
 	name, short string
 	to, from    string // help of the flags; empty: it has none
+	more        string // help
 }
 
 var scaleVerbs = []scaleVerb{
-	{"scaleout", "Serve it on one engine more", "engine that it shall come to", ""},
-	{"scalein", "Serve it on one engine less, once that has let its clients finish", "", "engine that shall go"},
-	{"migrate", "Move it from one engine to another: the new one serves before the other lets go", "engine that it shall come to",
-		"engine that it shall leave; needed where there are several"},
-	{"switchover", "Make another of its engines the primary, or the standby the active one", "engine that shall be the primary", ""},
+	{name: "scaleout", short: "Serve it on one engine more", to: "engine that it shall come to", more: toMany},
+	{name: "scalein", short: "Serve it on one engine less, once that has let its clients finish", from: "engine that shall go", more: toMany},
+	{name: "migrate", short: "Move it from one engine to another: the new one serves before the other lets go", to: "engine that it shall come to",
+		from: "engine that it shall leave; needed where there are several"},
+	{name: "switchover", short: "Make another of its engines the primary, or the standby the active one", to: "engine that shall be the primary"},
 }
+
+const toMany = `
+
+How many engines each virtual service of a group is on at least and at most is said in the group; to take all of them to 8:
+  weir engine-group set Default-Group min_scaleout_per_vs=8 max_scaleout_per_vs=64 max_se=64`
 
 // scaleCommands are what can be done with a virtual service beside what can be done with every object.
 func scaleCommands(kind *schema.Kind) []*cobra.Command {
@@ -37,7 +46,7 @@ func scaleCommands(kind *schema.Kind) []*cobra.Command {
 
 func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
-		Use: v.name + " NAME", Short: v.short, Args: arguments("NAME"), ValidArgsFunction: completeNames(kind, 1),
+		Use: v.name + " NAME", Short: v.short, Long: v.short + "." + v.more, Args: arguments("NAME"), ValidArgsFunction: completeNames(kind, 1),
 	}
 	var to, host, from string
 	var primary, fresh bool
@@ -71,10 +80,18 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 		if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/%s", kind.Name, object["uuid"], v.name), order, &runtime); err != nil {
 			return err
 		}
-		fmt.Printf("%v shall be on %s engines; `weir vs engines %v` shows how far it is.\n", object["name"], text(runtime["num_se_requested"]), object["name"])
+		fmt.Printf("%v shall be on %s; `weir vs engines %v` shows how far it is.\n", object["name"], countOf(runtime["num_se_requested"], "engine"), object["name"])
 		return nil
 	}
 	return command
+}
+
+// countOf is "1 engine" or "4 engines".
+func countOf(count any, noun string) string {
+	if count != 1.0 {
+		noun += "s"
+	}
+	return text(count) + " " + noun
 }
 
 // refer has a field name an object, where there is a name.
@@ -85,26 +102,39 @@ func refer(order client.Object, field, kind, name string) {
 }
 
 func enginesCommand(kind *schema.Kind) *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use: "engines NAME", Short: "List the engines that serve it, and which part of its connections comes to each",
 		Args: arguments("NAME"), ValidArgsFunction: completeNames(kind, 1),
-		RunE: func(command *cobra.Command, args []string) error {
-			session, err := openSession()
-			if err != nil {
-				return err
-			}
-			object, err := find(command.Context(), session, kind, args)
-			if err != nil {
-				return err
-			}
-			if err := enginesOf(object, time.Now()).print(os.Stdout); err != nil {
-				return err
-			}
-			fmt.Printf("\n%s of %s engines, %s.\n", text(at(object, "runtime", "num_se_assigned")),
-				text(at(object, "runtime", "num_se_requested")), text(at(object, "runtime", "applied", "text")))
-			return nil
-		},
 	}
+	output := addOutput(command)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		session, err := openSession()
+		if err != nil {
+			return err
+		}
+		object, err := find(command.Context(), session, kind, args)
+		if err != nil {
+			return err
+		}
+		if *output == asJSON {
+			return printJSON(os.Stdout, listAt(object, "runtime", "service_engine"))
+		}
+		return showEngines(os.Stdout, object, time.Now())
+	}
+	return command
+}
+
+// showEngines shows who serves a virtual service, how far its newest change has come, and what is amiss.
+func showEngines(out io.Writer, object client.Object, now time.Time) error {
+	if err := enginesOf(object, now).print(out); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%s of %s engines, %s.\n", text(at(object, "runtime", "num_se_assigned")),
+		text(at(object, "runtime", "num_se_requested")), text(at(object, "runtime", "applied", "text")))
+	for _, line := range slices.Concat(whyNotUp("virtual service", object), notAsItShallBe("virtual service", object)) {
+		fmt.Fprintln(out, line)
+	}
+	return nil
 }
 
 func enginesOf(object client.Object, now time.Time) table {
@@ -114,14 +144,17 @@ func enginesOf(object client.Object, now time.Time) table {
 		if share != "" {
 			share += " %"
 		}
-		up := "yes"
-		if at(engine, "oper_status", "state") != "OPER_UP" {
-			up = "no"
-		}
 		rows = append(rows, []string{text(at(engine, "name")), text(at(engine, "role")), text(at(engine, "state")),
-			age(text(at(engine, "since")), now), dash(share), up})
+			age(text(at(engine, "since")), now), dash(share), upOrWhyNot(at(engine, "oper_status"))})
 	}
 	return rows
+}
+
+func upOrWhyNot(status any) string {
+	if at(status, "state") == "OPER_UP" {
+		return "yes"
+	}
+	return strings.Join(append([]string{"no"}, texts(listAt(status, "reason"))...), ": ")
 }
 
 // eventsCommand shows what the controller remembers.

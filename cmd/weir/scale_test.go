@@ -7,30 +7,58 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/controller/schema"
 )
 
 func TestEnginesOfAVirtualServiceAreListedWithRoleStateAndShare(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	object := client.Object{"runtime": map[string]any{"service_engine": []any{
-		map[string]any{
-			"name": "engine-1", "role": "primary", "state": "serving", "since": "2026-11-20T11:00:00Z", "connections_percent": 67.0,
-			"oper_status": map[string]any{"state": "OPER_UP"},
-		},
-		map[string]any{
-			"name": "engine-2", "role": "secondary", "state": "draining", "since": "2026-11-20T11:59:50Z",
-			"oper_status": map[string]any{"state": "OPER_DOWN"},
-		},
-	}}}
+	object := client.Object{"name": "web", "runtime": map[string]any{"num_se_assigned": 2.0, "num_se_requested": 3.0,
+		"applied":     map[string]any{"text": "applied on 1 of 2 engines"},
+		"oper_status": map[string]any{"state": "OPER_UP", "reason": []any{"it is on 2 of 3 engines: group g has no engine left"}},
+		"service_engine": []any{
+			map[string]any{
+				"name": "engine-1", "role": "primary", "state": "serving", "since": "2026-11-20T11:00:00Z", "connections_percent": 67.0,
+				"oper_status": map[string]any{"state": "OPER_UP"},
+			},
+			map[string]any{
+				"name": "engine-2", "role": "secondary", "state": "draining", "since": "2026-11-20T11:59:50Z",
+				"oper_status": map[string]any{"state": "OPER_DOWN", "reason": []any{"is not connected: gone"}},
+			},
+		}}}
 	var out strings.Builder
-	if err := enginesOf(object, now).print(&out); err != nil {
+	if err := showEngines(&out, object, now); err != nil {
 		t.Fatal(err)
 	}
 	want := "" +
 		"ENGINE     ROLE        STATE      SINCE   CONNECTIONS   UP\n" +
 		"engine-1   primary     serving    1h0m    67 %          yes\n" +
-		"engine-2   secondary   draining   10s     -             no\n"
+		"engine-2   secondary   draining   10s     -             no: is not connected: gone\n" +
+		"\n2 of 3 engines, applied on 1 of 2 engines.\n" +
+		"virtual service web: it is on 2 of 3 engines: group g has no engine left\n"
 	if out.String() != want {
 		t.Errorf("got\n%s", out.String())
+	}
+}
+
+func TestVirtualServiceIsShownWithItsEnginesInATable(t *testing.T) {
+	var out strings.Builder
+	kind, _ := schema.Lookup("virtualservice")
+	object := client.Object{"name": "web", "runtime": map[string]any{
+		"service_engine": []any{map[string]any{"name": "engine-1", "role": "primary"}}, "num_se_requested": 1.0,
+	}}
+	if err := show(&out, kind, object, noon); err != nil {
+		t.Fatal(err)
+	}
+	if said := out.String(); strings.Count(said, "engine-1") != 1 || !strings.Contains(said, "engine-1   primary") {
+		t.Errorf("got\n%s", said)
+	}
+}
+
+func TestCountsEnginesInWords(t *testing.T) {
+	for count, want := range map[float64]string{0: "0 engines", 1: "1 engine", 8: "8 engines"} {
+		if got := countOf(count, "engine"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 

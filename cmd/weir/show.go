@@ -10,8 +10,9 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// aviRepeats are fields that Avi's clients look for and that tell a reader nothing new. JSON output has them.
-var aviRepeats = []string{"url", "vip_runtime", "vip_summary", "virtualservice_ref", "se_ref", "sec_idx", "primary", "standby",
+// notListed are fields that Avi's clients look for and that tell a reader nothing new, and engines, which have a table of
+// their own. JSON output has them.
+var notListed = []string{"service_engine", "url", "vip_runtime", "vip_summary", "virtualservice_ref", "se_ref", "sec_idx", "primary", "standby",
 	"is_primary", "is_standby", "scalein_in_progress", "scaleout_in_progress", "migrate_in_progress"}
 
 // fieldsOf lists every field of an object that has a value, nested ones indented under their parent.
@@ -65,7 +66,7 @@ func shownAs(name, value string) string {
 func fieldOrder(object map[string]any) []string {
 	var names []string
 	for name := range object {
-		if !slices.Contains(aviRepeats, name) {
+		if !slices.Contains(notListed, name) {
 			names = append(names, name)
 		}
 	}

@@ -17,9 +17,10 @@ func (o overview) warnings() []string {
 	}
 	for _, service := range o.VirtualServices {
 		lines = append(lines, whyNotUp("virtual service", service)...)
+		lines = append(lines, notAsItShallBe("virtual service", service)...)
 	}
 	for _, pool := range o.Pools {
-		lines = append(lines, serversDown(pool)...)
+		lines = append(lines, notAsItShallBe("pool", pool)...)
 	}
 	refused := o.refusals()
 	return slices.Concat(lines, refused, o.findings())
@@ -38,15 +39,16 @@ func whyNotUp(what string, object client.Object) []string {
 	return []string{line}
 }
 
-// serversDown tells of a pool that is up all the same; of one that is not, its virtual service tells.
-func serversDown(pool client.Object) []string {
-	status := at(pool, "runtime", "oper_status")
+// notAsItShallBe tells of what is up all the same: a pool with servers that are down, a virtual service that waits for
+// engines. Of a pool that is not up, its virtual service tells.
+func notAsItShallBe(what string, object client.Object) []string {
+	status := at(object, "runtime", "oper_status")
 	if text(at(status, "state")) != "OPER_UP" {
 		return nil
 	}
 	var lines []string
 	for _, reason := range texts(listAt(status, "reason")) {
-		lines = append(lines, fmt.Sprintf("pool %s: %s", text(pool["name"]), reason))
+		lines = append(lines, fmt.Sprintf("%s %s: %s", what, text(object["name"]), reason))
 	}
 	return lines
 }

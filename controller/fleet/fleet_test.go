@@ -297,6 +297,21 @@ func TestCountersAddUpOverEnginesAndRatesComeFromTheLastTwoSamples(t *testing.T)
 	}
 }
 
+func TestVirtualServiceThatWaitsForEnginesSaysSoAndWhy(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one", "se-two")
+	s.judge("se-one", "10.0.0.1:80", true, "")
+	lacking := s.Fleet.state
+	lacking.Unplaced = []place.Unplaced{{VirtualService: "vs-1", Wanted: 8, Placed: 2, Why: "group web has no engine left: let one join"}}
+	s.Observe(lacking)
+	s.contains(s.VirtualService("vs-1")["oper_status"], "OPER_UP", "it is on 2 of 8 engines: group web has no engine left: let one join")
+	lacking.Unplaced = nil
+	s.Observe(lacking)
+	if reasons := s.VirtualService("vs-1")["oper_status"].(schema.Object)["reason"].([]any); len(reasons) > 0 {
+		t.Errorf("nothing is lacking any more: %v", reasons)
+	}
+}
+
 func TestEngineThatDiedHasNoShareOfTheConnections(t *testing.T) {
 	s := newStage(t)
 	s.serve("se-one", "se-two")

@@ -95,22 +95,37 @@ func (f *Fleet) serviceStatus(vs *model.VirtualService, assigned, serving []stri
 		return operStatus("OPER_DOWN", f.whyNotServed(vs.UUID, assigned)...)
 	}
 	if vs.Pool == nil {
-		return operStatus("OPER_UP")
+		return operStatus("OPER_UP", f.tooFew(vs)...)
 	}
 	if pool := f.poolState(vs.Pool); pool.state != "OPER_UP" {
 		return operStatus("OPER_DOWN", append([]string{fmt.Sprintf("pool %s is not up", vs.Pool.Name)}, pool.reasons...)...)
 	}
-	return operStatus("OPER_UP")
+	return operStatus("OPER_UP", f.tooFew(vs)...)
+}
+
+// tooFew says why a virtual service that is served is on fewer engines than it shall be on; nothing where it is not.
+func (f *Fleet) tooFew(vs *model.VirtualService) []string {
+	if lack := f.lackOf(vs); lack != nil {
+		return []string{fmt.Sprintf("it is on %d of %d engines: %s", lack.Placed, lack.Wanted, lack.Why)}
+	}
+	return nil
 }
 
 // whyUnplaced is why a virtual service is on no engine.
 func (f *Fleet) whyUnplaced(vs *model.VirtualService) string {
-	for _, lack := range f.state.Unplaced {
-		if lack.VirtualService == vs.UUID {
-			return lack.Why
-		}
+	if lack := f.lackOf(vs); lack != nil {
+		return lack.Why
 	}
 	return fmt.Sprintf("group %s has no engine that may serve: let one join", groupName(vs))
+}
+
+func (f *Fleet) lackOf(vs *model.VirtualService) *place.Unplaced {
+	for i := range f.state.Unplaced {
+		if f.state.Unplaced[i].VirtualService == vs.UUID {
+			return &f.state.Unplaced[i]
+		}
+	}
+	return nil
 }
 
 func groupName(vs *model.VirtualService) string {
