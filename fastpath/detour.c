@@ -103,9 +103,10 @@ static __always_inline _Bool go_on(struct whereabouts *last, __u64 now_ns)
 	return last->packets <= PACKETS_PER_SEARCH;
 }
 
-static __always_inline _Bool is_unowned(const struct whereabouts *last, __u64 now_ns)
+// is_unowned tells whether enough was done to find the owner. A search counts when each engine knew who asks.
+static __always_inline _Bool is_unowned(const struct whereabouts *last, const struct siblings *siblings, __u64 now_ns)
 {
-	return last->asked >= SEARCHES && now_ns - last->asked_ns > ANSWER_NS;
+	return last->asked >= SEARCHES && now_ns - last->asked_ns > ANSWER_NS && last->asked_ns > siblings->settled_ns;
 }
 
 static __always_inline int pass_on(struct __sk_buff *skb, const struct address *from, const struct address *to, enum kind kind)
@@ -129,13 +130,11 @@ static __always_inline void take_back(const struct flow *flow)
 }
 
 // find_owner searches for the flow of a stray.
-static __always_inline int find_owner(struct __sk_buff *skb, const struct packet *p, struct whereabouts *last, const struct address *from, __u64 now_ns)
+static __always_inline int find_owner(struct __sk_buff *skb, const struct packet *p, const struct siblings *siblings, struct whereabouts *last,
+				      const struct address *from, __u64 now_ns)
 {
-	struct siblings *siblings = bpf_map_lookup_elem(&vips, &p->to);
 	struct flow flow = flow_of(p);
 
-	if (!siblings)
-		return TC_ACT_UNSPEC;
 	if ((last ? go_on(last, now_ns) : begin(&flow, now_ns)) && affordable(skb, siblings->count) && tell_all(skb, siblings, from, ASK))
 		return TC_ACT_SHOT;
 	take_back(&flow);
@@ -153,7 +152,7 @@ static __always_inline _Bool is_worth_knowing(const struct whereabouts *last, __
 }
 
 // lead_on finds the way for a stray.
-static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p)
+static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p, const struct siblings *siblings)
 {
 	struct flow flow = flow_of(p);
 	struct whereabouts *last = bpf_map_lookup_elem(&flows, &flow);
@@ -166,17 +165,17 @@ static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p
 	count(STRAYS);
 	if (last && !is_worth_knowing(last, now_ns))
 		last = NULL;
-	if (last && is_unowned(last, now_ns)) {
+	if (last && is_unowned(last, siblings, now_ns)) {
 		count(UNOWNED);
 		return TC_ACT_UNSPEC;
 	}
 	if (!last || !is_known(&last->engine))
-		return find_owner(skb, p, last, from, now_ns);
+		return find_owner(skb, p, siblings, last, from, now_ns);
 	if (now_ns - last->heard_ns < FRESH_NS)
 		return pass_on(skb, from, &last->engine, CARRY);
 	if (last->asked > 0 && now_ns - last->asked_ns > ANSWER_NS) {
 		last->engine = (struct address){}; // it does not answer any more
-		return find_owner(skb, p, last, from, now_ns);
+		return find_owner(skb, p, siblings, last, from, now_ns);
 	}
 	go_on(last, now_ns);
 	return pass_on(skb, from, &last->engine, ASK);
@@ -184,7 +183,9 @@ static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p
 
 static __always_inline int from_client(struct __sk_buff *skb, const struct packet *p)
 {
-	if (!bpf_map_lookup_elem(&vips, &p->to))
+	struct siblings *siblings = bpf_map_lookup_elem(&vips, &p->to);
+
+	if (!siblings)
 		return TC_ACT_UNSPEC;
 	if ((p->flags & (SYN | ACK)) == SYN) {
 		struct flow flow = flow_of(p);
@@ -194,7 +195,7 @@ static __always_inline int from_client(struct __sk_buff *skb, const struct packe
 	}
 	if (holds(skb, p, 1))
 		return TC_ACT_UNSPEC;
-	return lead_on(skb, p);
+	return lead_on(skb, p, siblings);
 }
 
 // spread takes an error of the network: the router cannot know which engine it is for. Each looks for the connection itself.

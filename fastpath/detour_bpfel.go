@@ -33,9 +33,11 @@ type DetourFlow struct {
 }
 
 type DetourSiblings struct {
-	_      structs.HostLayout
-	Count  uint32
-	Engine [63]DetourAddress
+	_         structs.HostLayout
+	SettledNs uint64
+	Count     uint32
+	Engine    [63]DetourAddress
+	_         [4]byte
 }
 
 type DetourWhereabouts struct {

@@ -80,12 +80,18 @@ func newBenchOver(t *testing.T, underlay underlay) *bench {
 	b.must(b.Own.Put(uint32(0), words(b.own)))
 	b.must(b.Engines.Put(words(b.sibling), uint32(1)))
 	b.must(b.AliveUntil.Put(uint32(0), uint64(math.MaxUint64)))
-	for _, address := range []netip.Addr{vip, vip6} {
-		siblings := DetourSiblings{Count: 1}
-		siblings.Engine[0] = words(b.sibling)
-		b.must(b.Vips.Put(words(address), siblings))
+	for _, address := range []netip.Addr{vip, vip6, loopbackVIP.Addr()} {
+		b.share(address, 0)
 	}
 	return b
+}
+
+// share has the sibling serve an address, too, which knows this engine from some time on.
+func (b *bench) share(address netip.Addr, settledNs uint64) {
+	b.Helper()
+	siblings := DetourSiblings{Count: 1, SettledNs: settledNs}
+	siblings.Engine[0] = words(b.sibling)
+	b.must(b.Vips.Put(words(address), siblings))
 }
 
 func bringUpLoopback() error {
@@ -144,6 +150,14 @@ func (b *bench) expectCounts(want map[uint32]uint64) {
 			b.Errorf("counter %d is %d, want %d", which, got, count)
 		}
 	}
+}
+
+// now is the time by the clock that the programs go by.
+func (b *bench) now() (ns uint64) {
+	b.Helper()
+	var now unix.Timespec
+	b.must(unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
+	return uint64(now.Nano())
 }
 
 func words(address netip.Addr) (in DetourAddress) {
@@ -304,6 +318,22 @@ func TestFlowThatNobodyOwnsIsLeftToTheKernelAfterThreeSearches(t *testing.T) {
 	b.expect(stray, dropped) // a flow that began anew is searched for anew
 }
 
+func TestFlowIsSearchedForUntilTheOtherEnginesKnowWhoAsks(t *testing.T) {
+	b := newBench(t)
+	stray := fromClient(tcpAck)
+	b.share(vip, math.MaxUint64)
+	for range 5 {
+		b.expect(stray, dropped)
+		b.age(unanswered)
+	}
+	b.share(vip, b.now()) // after the last search
+	b.expect(stray, dropped)
+	b.age(unanswered)
+	b.share(vip, 0)
+	b.expect(stray, passes)
+	b.expectCounts(map[uint32]uint64{searched: 6, unowned: 1})
+}
+
 func TestWhatWasFoundOutIsForgotten(t *testing.T) {
 	b := newBench(t)
 	stray := fromClient(tcpAck)
@@ -412,11 +442,9 @@ func TestFloodOfStraysIsNotMultiplied(t *testing.T) {
 	b := newBench(t)
 	cores, err := ebpf.PossibleCPU()
 	b.must(err)
-	var now unix.Timespec
-	b.must(unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
 	spent := make([]DetourBudget, cores)
 	for i := range spent {
-		spent[i] = DetourBudget{SinceNs: uint64(now.Nano()), Bytes: 64<<20 - 100}
+		spent[i] = DetourBudget{SinceNs: b.now(), Bytes: 64<<20 - 100}
 	}
 	b.must(b.Budgets.Put(uint32(0), spent))
 	for port := range uint16(10) {
@@ -513,9 +541,6 @@ func (b *bench) connect() (from netip.AddrPort) {
 
 func (b *bench) dial() (net.Listener, net.Conn) {
 	b.Helper()
-	siblings := DetourSiblings{Count: 1}
-	siblings.Engine[0] = words(b.sibling)
-	b.must(b.Vips.Put(words(loopbackVIP.Addr()), siblings))
 	listener, err := net.Listen("tcp", loopbackVIP.String())
 	b.must(err)
 	b.Cleanup(func() { listener.Close() })

@@ -12,6 +12,8 @@ enum {
 
 // The other engines that may hold flows to an address.
 struct siblings {
+	// From when on each of them knows the others, by the monotonic clock: Plans do not reach all at the same moment.
+	__u64 settled_ns;
 	__u32 count;
 	struct address engine[SIBLINGS_MAX];
 };

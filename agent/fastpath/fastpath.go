@@ -24,6 +24,8 @@ const (
 	aliveFor = 5 * time.Second
 	// handedOverFor is the same while the next agent of this engine is waited for.
 	handedOverFor = time.Minute
+	// settleFor is how long the Plans that name an engine which came are on their way to the others.
+	settleFor = 3 * time.Second
 )
 
 // Config says whose fast path it is.
@@ -144,14 +146,23 @@ func (s *Set) load() error {
 }
 
 func (s *Set) live(span time.Duration) error {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return fmt.Errorf("monotonic clock: %w", err)
+	until, err := monotonicNs(span)
+	if err != nil {
+		return err
 	}
-	if err := s.objects.AliveUntil.Put(uint32(0), uint64(now.Nano()+span.Nanoseconds())); err != nil {
+	if err := s.objects.AliveUntil.Put(uint32(0), until); err != nil {
 		return fmt.Errorf("sign of life: %w", err)
 	}
 	return nil
+}
+
+// monotonicNs is the time so long from now, by the clock that the programs go by.
+func monotonicNs(span time.Duration) (uint64, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return 0, fmt.Errorf("monotonic clock: %w", err)
+	}
+	return uint64(now.Nano() + span.Nanoseconds()), nil
 }
 
 // complain says each failure once.

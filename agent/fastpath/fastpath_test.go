@@ -137,6 +137,31 @@ func expectFed(t *testing.T, s *Set, want map[string][]string) {
 	}
 }
 
+func TestOnlyAnEngineThatComesHasToBecomeKnownToTheOthers(t *testing.T) {
+	standAlone(t)
+	s, _ := newSet(t, false)
+	defer s.Close()
+	settled := func(engines ...string) uint64 {
+		t.Helper()
+		s.Hold(planOf([2][]string{{"3.3.3.3"}, engines}))
+		var siblings fastpath.DetourSiblings
+		must(t, s.objects.Vips.Lookup(packed(netip.MustParseAddr("3.3.3.3")), &siblings))
+		return siblings.SettledNs
+	}
+	now, err := monotonicNs(0)
+	must(t, err)
+	first := settled(ownAddress, "10.1.0.12", "10.1.0.13")
+	if first <= now {
+		t.Errorf("settled at %d already, now is %d", first, now)
+	}
+	if left := settled(ownAddress, "10.1.0.12"); left != first {
+		t.Errorf("one has left: settled at %d, and not at %d", left, first)
+	}
+	if came := settled(ownAddress, "10.1.0.12", "10.1.0.14"); came <= first {
+		t.Errorf("one has come: settled at %d, as before at %d", came, first)
+	}
+}
+
 func TestNextAgentReplacesWhatTheLastOneLeft(t *testing.T) {
 	uplink := standAlone(t)
 	plan := planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}})

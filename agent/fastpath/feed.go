@@ -63,12 +63,7 @@ func (s *Set) feedVIPs() error {
 			failed = errors.Join(failed, fmt.Errorf("%s: this kernel passes on packets only of the family of the engines' own addresses; Linux 6.3 does both", vip))
 			continue
 		}
-		var siblings fastpath.DetourSiblings
-		for _, engine := range engines[:min(len(engines), len(siblings.Engine))] {
-			siblings.Engine[siblings.Count] = packed(engine)
-			siblings.Count++
-		}
-		failed = errors.Join(failed, s.objects.Vips.Put(packed(vip), siblings))
+		failed = errors.Join(failed, s.feedVIP(vip, engines))
 	}
 	for vip := range s.fed.vips {
 		if _, still := s.wanted.vips[vip]; !still {
@@ -79,6 +74,35 @@ func (s *Set) feedVIPs() error {
 		return fmt.Errorf("addresses: %w", failed)
 	}
 	return nil
+}
+
+// feedVIP says who the other engines of an address are. One that came will not be known to all of them at once.
+func (s *Set) feedVIP(vip netip.Addr, engines []netip.Addr) error {
+	var before, siblings fastpath.DetourSiblings
+	if err := ignoreAbsent(s.objects.Vips.Lookup(packed(vip), &before)); err != nil {
+		return err
+	}
+	siblings.SettledNs = before.SettledNs
+	for _, engine := range engines[:min(len(engines), len(siblings.Engine))] {
+		siblings.Engine[siblings.Count] = packed(engine)
+		siblings.Count++
+	}
+	if !isSubset(engines, s.fed.vips[vip]) {
+		settled, err := monotonicNs(settleFor)
+		if err != nil {
+			return err
+		}
+		siblings.SettledNs = settled
+	}
+	return s.objects.Vips.Put(packed(vip), siblings)
+}
+
+// isSubset is for sorted addresses.
+func isSubset(these, all []netip.Addr) bool {
+	return !slices.ContainsFunc(these, func(one netip.Addr) bool {
+		_, found := slices.BinarySearchFunc(all, one, netip.Addr.Compare)
+		return !found
+	})
 }
 
 // mixesFamilies tells whether this kernel can take an IPv6 packet out of an IPv4 one, and the other way round.
