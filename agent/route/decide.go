@@ -28,6 +28,8 @@ type facts struct {
 	up      map[member]bool
 	absent  map[netip.Addr]bool // VIPs that could not be put on their interface
 	leaving departure
+	own     []netip.Addr // that it speaks to routers from
+	beats   int          // since it holds a Plan
 }
 
 // spoken is the Plan that says which routers to speak to. Sessions take their time: the first may begin while the data
@@ -52,7 +54,8 @@ type member struct{ pool, id string }
 
 // decide says which routes this engine announces, sorted by prefix. A VIP is announced while the data plane is alive and
 // has acknowledged its listener, a virtual service behind it is up and is to take clients, and no Plan that comes takes
-// that away. Of several virtual services at one address, one is enough.
+// that away. Of several virtual services at one address, one is enough. An engine that begins waits until a Plan names it,
+// and others with it: what clients it draws from them, it will have to pass on.
 func decide(f facts) []Route {
 	if !f.alive || f.leaving == gone {
 		return nil
@@ -62,7 +65,7 @@ func decide(f facts) []Route {
 	for _, resource := range f.held.GetResources() {
 		said := resource.GetAdvertisement()
 		service := said.GetVirtualServiceUuid()
-		if !said.GetWhileDown() && !f.isUp(service) {
+		if !said.GetWhileDown() && !f.isUp(service) || !f.isKnown(service) {
 			continue
 		}
 		for _, from := range said.GetRoutes() {
@@ -115,6 +118,25 @@ func merge(routes []Route, added Route) []Route {
 	}
 	routes[at].Services = append(routes[at].Services, added.Services...)
 	return routes
+}
+
+// knownBeats is how long an engine that begins waits at most until the controller names it.
+const knownBeats = 10
+
+// isKnown tells whether the other engines of a virtual service hear of this one, by the Plans that came with its own.
+func (f *facts) isKnown(service string) bool {
+	if len(f.own) == 0 || f.beats >= knownBeats {
+		return true
+	}
+	for _, plan := range []*enginev1.Plan{f.held, f.coming} {
+		for _, resource := range plan.GetResources() {
+			said := resource.GetAdvertisement()
+			if said.GetVirtualServiceUuid() == service && slices.Contains(said.GetNextHops(), f.own[0].String()) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isUp tells whether a virtual service has somebody to serve its clients: a pool with a server that is up, or no pool.

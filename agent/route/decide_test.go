@@ -17,6 +17,7 @@ type service struct {
 	whileDown bool
 	duty      dataplanev1.Duty
 	silent    bool // not advertised
+	nextHops  []string
 }
 
 func planOf(services ...service) *enginev1.Plan {
@@ -40,7 +41,7 @@ func planOf(services ...service) *enginev1.Plan {
 		if s.silent {
 			continue
 		}
-		said := &enginev1.Advertisement{VirtualServiceUuid: s.uuid, WhileDown: s.whileDown}
+		said := &enginev1.Advertisement{VirtualServiceUuid: s.uuid, WhileDown: s.whileDown, NextHops: s.nextHops}
 		for _, address := range s.addresses {
 			said.Routes = append(said.Routes, &enginev1.Route{Address: address})
 		}
@@ -62,6 +63,9 @@ func upIn(names ...string) map[member]bool {
 func TestAnnouncesWhatIsServedAndUp(t *testing.T) {
 	web := service{uuid: "web", addresses: []string{"192.0.2.1"}, pool: []string{"a", "b"}}
 	bare := service{uuid: "bare", addresses: []string{"192.0.2.2", "2001:db8::2"}}
+	here := []netip.Addr{netip.MustParseAddr("10.1.0.11")}
+	named := service{uuid: "web", addresses: []string{"192.0.2.1"}, nextHops: []string{"10.1.0.11", "10.1.0.12"}}
+	unnamed := service{uuid: "web", addresses: []string{"192.0.2.1"}, nextHops: []string{"10.1.0.12"}}
 	with := func(s service, change func(*service)) service {
 		change(&s)
 		return s
@@ -102,8 +106,12 @@ func TestAnnouncesWhatIsServedAndUp(t *testing.T) {
 			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.duty = dataplanev1.Duty_DUTY_DRAIN }))}), ""},
 		"its address is on no interface": {
 			alive(facts{held: planOf(bare), absent: map[netip.Addr]bool{netip.MustParseAddr("192.0.2.2"): true}}), "2001:db8::2/128 (bare)"},
-		"the engine is leaving": {alive(facts{held: planOf(bare), leaving: leaving}), "192.0.2.2/32 (bare) leaving, 2001:db8::2/128 (bare) leaving"},
-		"the engine has left":   {alive(facts{held: planOf(bare), leaving: gone}), ""},
+		"no Plan names the engine":             {alive(facts{held: planOf(unnamed), own: here}), ""},
+		"the Plan names the engine":            {alive(facts{held: planOf(named), own: here}), "192.0.2.1/32 (web)"},
+		"a Plan comes that names the engine":   {alive(facts{held: planOf(unnamed), coming: planOf(named), own: here}), "192.0.2.1/32 (web)"},
+		"no Plan named the engine for so long": {alive(facts{held: planOf(unnamed), own: here, beats: knownBeats}), "192.0.2.1/32 (web)"},
+		"the engine is leaving":                {alive(facts{held: planOf(bare), leaving: leaving}), "192.0.2.2/32 (bare) leaving, 2001:db8::2/128 (bare) leaving"},
+		"the engine has left":                  {alive(facts{held: planOf(bare), leaving: gone}), ""},
 
 		"two at one address": {
 			alive(facts{held: planOf(bare, with(bare, func(s *service) { s.uuid = "too" }))}), "192.0.2.2/32 (bare too), 2001:db8::2/128 (bare too)"},

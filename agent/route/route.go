@@ -190,6 +190,9 @@ func (s *Set) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heart.beat()
+	if s.facts.held != nil {
+		s.facts.beats++
+	}
 }
 
 // give hands the Plan that waits to the data plane, unless it came after routers were told the last time.
@@ -216,6 +219,7 @@ func (s *Set) reconcile() (coming *enginev1.Plan, withdrew bool) {
 		facts.absent = s.vips.hold(vipsOf(facts.held))
 	}
 	failed := s.speaker.configure(routerOf(facts.spoken()), vipsOf(facts.spoken()))
+	facts.own = speaksFrom(s.speaker.peers)
 	withdrew, err := s.announce(decide(facts), s.speaker)
 	s.complain(errors.Join(failed, err))
 	s.tellOf(s.speaker.states())
