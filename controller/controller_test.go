@@ -299,6 +299,26 @@ func TestChangeReachesEngineAndItsAnswersReachTheAPI(t *testing.T) {
 	house.runtimeUntil("serviceengine", client.Object{"uuid": engine.uuid}, "se_connected:true", "pid:42", "state:running")
 }
 
+func TestEngineThatComesIsToldWhomToSpeakToBeforeWhatToServe(t *testing.T) {
+	house := start(t, t.TempDir())
+	vrf, err := house.api.ByName(t.Context(), "vrfcontext", "global")
+	house.must(err)
+	vrf["bgp_profile"] = client.Object{"local_as": 65000, "ibgp": true, "peers": []any{client.Object{
+		"remote_as": 65000, "peer_ip": client.Object{"addr": "192.0.2.1"},
+		"subnet": client.Object{"ip_addr": client.Object{"addr": "192.0.2.0"}, "mask": 24},
+	}}}
+	_, err = house.api.Replace(t.Context(), "vrfcontext", vrf)
+	house.must(err)
+	vs := house.createService("web", 8443)
+	engine := house.connect(house.join("edge-1"))
+	first := engine.plan()
+	if len(first.GetChanged()) != 1 || first.GetChanged()[0].GetBgpRouter() == nil {
+		t.Errorf("the first Plan is %v", first)
+	}
+	engine.ack(first)
+	engine.planWith(vs["uuid"])
+}
+
 func TestRefusedPlanShowsObjectFieldAndEngineAndIsTriedAgainWithTheNextChange(t *testing.T) {
 	house := start(t, t.TempDir())
 	engine := house.connect(house.join("edge-1"))

@@ -90,6 +90,7 @@ func (r *reconciler) step(ctx context.Context) (again time.Time, err error) {
 		again = earlier(again, next)
 	}
 	if len(changed)+len(gone)+len(turned.Changed)+len(turned.Gone) > 0 {
+		r.welcome(known)
 		written, err := settle(ctx, r.objects, r.view, changed, gone)
 		r.tell(slices.DeleteFunc(decision.Events, func(event place.Event) bool { return !written[event.VirtualService.UUID] }))
 		if err = errors.Join(err, keepRings(ctx, r.objects, turned)); err == nil {
@@ -100,6 +101,33 @@ func (r *reconciler) step(ctx context.Context) (again time.Time, err error) {
 	}
 	r.publish(decision.Unplaced, known)
 	return again, nil
+}
+
+// welcome gives engines that serve nothing yet their Plan before more is decided for them: it says which routers to speak
+// to, and sessions take longer to begin than anything else. When many engines come at once, each is a decision to write.
+func (r *reconciler) welcome(known uint64) {
+	seated, idle := map[string]bool{}, map[string]*enginev1.Plan{}
+	for _, assignment := range r.before {
+		for _, seat := range assignment.Seats {
+			seated[seat.Engine] = true
+		}
+	}
+	compiler := plan.NewCompiler(r.model, r.rings)
+	for _, engine := range r.model.Engines {
+		if !seated[engine.UUID] {
+			idle[engine.UUID], _ = replan(compiler, place.Placement{}, engine.UUID, r.state.Plans[engine.UUID], r.fleet.Refuses)
+		}
+	}
+	if len(idle) == 0 {
+		return
+	}
+	plans := maps.Clone(r.state.Plans)
+	if plans == nil {
+		plans = map[string]*enginev1.Plan{}
+	}
+	maps.Copy(plans, idle)
+	r.state.Plans = plans
+	r.link.Publish(idle, known)
 }
 
 func (r *reconciler) input() place.Input {
@@ -150,22 +178,27 @@ func (r *reconciler) publish(unplaced []place.Unplaced, known uint64) {
 	r.fleet.Observe(r.state)
 }
 
-// wanted is what a model and a placement ask for. An engine whose Plan says nothing new keeps the one that it has, with
-// its revision, and hears nothing; unless it refused that one: then any change is a reason to try again.
+// wanted is what a model and a placement ask for.
 func wanted(built *model.Model, findings []model.Finding, placement place.Placement, rings map[string]tickets.Ring, before map[string]*enginev1.Plan, refuses func(engineUUID string) bool) fleet.State {
 	compiler := plan.NewCompiler(built, rings)
 	findings = slices.Clone(findings)
 	plans := make(map[string]*enginev1.Plan, len(built.Engines))
 	for _, engine := range built.Engines {
-		known := before[engine.UUID]
-		compiled, found := compiler.Compile(placement, engine.UUID, known)
-		if known != nil && plan.Same(known, compiled) && !refuses(engine.UUID) {
-			compiled = known
-		}
-		plans[engine.UUID] = compiled
+		next, found := replan(compiler, placement, engine.UUID, before[engine.UUID], refuses)
+		plans[engine.UUID] = next
 		findings = append(findings, found...)
 	}
 	return fleet.State{Model: built, Placement: placement, Plans: plans, Findings: distinct(findings)}
+}
+
+// replan makes the Plan of an engine. One that says nothing new is the one before, with its revision, and the engine hears
+// nothing; unless it refused that one: then any change is a reason to try again.
+func replan(compiler *plan.Compiler, placement place.Placement, engineUUID string, before *enginev1.Plan, refuses func(engineUUID string) bool) (*enginev1.Plan, []model.Finding) {
+	next, found := compiler.Compile(placement, engineUUID, before)
+	if before != nil && plan.Same(before, next) && !refuses(engineUUID) {
+		return before, found
+	}
+	return next, found
 }
 
 func (r *reconciler) tell(happened []place.Event) {

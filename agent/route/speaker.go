@@ -13,6 +13,7 @@ import (
 
 	"github.com/osrg/gobgp/v4/api"
 	"github.com/osrg/gobgp/v4/pkg/apiutil"
+	"github.com/osrg/gobgp/v4/pkg/config/oc"
 	"github.com/osrg/gobgp/v4/pkg/server"
 	"google.golang.org/protobuf/proto"
 
@@ -129,7 +130,10 @@ func (s *speaker) start(router *enginev1.BgpRouter, peers map[netip.Addr]*sessio
 	go s.bgp.Serve()
 	watching, stop := context.WithCancel(context.Background())
 	s.watch = stop
-	global := &api.Global{Asn: s.from.as, RouterId: routerID(peers, s.engineUUID()).String(), ListenPort: -1}
+	global := &api.Global{
+		Asn: s.from.as, RouterId: routerID(peers, s.engineUUID()).String(), ListenPort: -1,
+		Families: []uint32{uint32(oc.AFI_SAFI_TYPE_IPV4_UNICAST.ToInt()), uint32(oc.AFI_SAFI_TYPE_IPV6_UNICAST.ToInt())},
+	}
 	err := s.bgp.StartBgp(watching, &api.StartBgpRequest{Global: global})
 	if err == nil {
 		err = s.shut()
