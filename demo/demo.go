@@ -41,9 +41,6 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	programs := filepath.Dir(self)
-	if err := lab.CheckPrograms(programs); err != nil {
-		return err
-	}
 	s := &stage{told: &teller.Teller{Out: options.Progress, Live: options.Live}}
 	if options.Loopback || network.CheckRoot() != nil {
 		return runAtLoopback(ctx, options, programs, s)

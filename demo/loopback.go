@@ -17,6 +17,9 @@ type loopback struct {
 }
 
 func runAtLoopback(ctx context.Context, options Options, programs string, s *stage) (err error) {
+	if err := lab.CheckPrograms(programs); err != nil {
+		return err
+	}
 	place, err := newPlace()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package demo
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -11,10 +12,6 @@ import (
 func report(options Options, s *stage, f figures) error {
 	if options.JSON {
 		return json.NewEncoder(options.Out).Encode(f)
-	}
-	password, err := s.controller.Password()
-	if err != nil {
-		return err
 	}
 	fmt.Fprintf(options.Out, `
   TPS                  %12.0f   each: TCP connect, TLS handshake, GET /index.html, close
@@ -26,15 +23,30 @@ func report(options Options, s *stage, f figures) error {
   handshakes           %s
 
 %s
-  Virtual service      %s
+`, f.TPS, f.P50us, f.P99us, f.P999us, f.CPUMicrosPerTransaction, f.Errors, causes(f.errorsBy), f.handshake,
+		shares(f.PerServer)+spreads(f.Scale))
+	if options.Once {
+		return nil
+	}
+	return s.tellWhatStands(options.Out)
+}
+
+// tellWhatStands says where what goes on serving can be looked at.
+func (s *stage) tellWhatStands(out io.Writer) error {
+	password, err := s.controller.Password()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, `  Virtual service      %s
   redirected to it     %s
   REST API             %s   user admin, password %s
-`, f.TPS, f.P50us, f.P99us, f.P999us, f.CPUMicrosPerTransaction, f.Errors, causes(f.errorsBy), f.handshake,
-		shares(f.PerServer)+spreads(f.Scale), s.service.url(), s.service.plainURL(), s.controller.URL, password)
-	if !options.Once {
-		fmt.Fprintf(options.Out, "  Try                  %s\n\n", s.try(password))
+  Try                  %s
+
+`, s.service.url(), s.service.plainURL(), s.controller.URL, password, s.try(password))
+	if s.site == nil && err == nil {
+		_, err = fmt.Fprintf(out, "For root, engines come and go behind a router: sudo %s demo\n", os.Args[0])
 	}
-	return nil
+	return err
 }
 
 // try is a line to type in another terminal.
@@ -50,7 +62,8 @@ func (s *stage) try(password string) string {
 func spreads(phases []phase) string {
 	var text strings.Builder
 	for _, p := range phases {
-		fmt.Fprintf(&text, "\n  Engines: %d; %d requests, %d failed%s\n%s", p.Engines, p.Requests, p.Errors, p.errorsBy, shares(p.PerEngine))
+		fmt.Fprintf(&text, "\n  Engines: %d; %d requests, %d failed%s; answered by, in the last %.0f s\n%s", p.Engines, p.Requests, p.Errors, p.errorsBy,
+			shareSpan.Seconds(), shares(p.PerEngine))
 	}
 	return text.String()
 }

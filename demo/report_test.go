@@ -69,7 +69,7 @@ func TestNamesTheCausesOfErrors(t *testing.T) {
 
 func TestDrawsHowEachPhaseSpread(t *testing.T) {
 	got := spreads([]phase{{Engines: 2, Requests: 40, PerEngine: map[string]int64{"engine-1": 10, "engine-2": 10}}})
-	want := "\n  Engines: 2; 40 requests, 0 failed\n" +
+	want := "\n  Engines: 2; 40 requests, 0 failed; answered by, in the last 4 s\n" +
 		"  engine-1                 10   50.0 %  ████████████████████\n" +
 		"  engine-2                 10   50.0 %  ████████████████████\n"
 	if got != want {

@@ -17,6 +17,9 @@ func runOnSite(ctx context.Context, options Options, programs string, s *stage) 
 	}
 	t.Name = fmt.Sprintf("demo-%d", os.Getpid())
 	t.Engines.Count = enginesMost()
+	if err := lab.CheckSite(t, programs); err != nil {
+		return err
+	}
 	if s.site, err = lab.OpenSite(t, programs, s.told); err != nil {
 		return err
 	}

@@ -175,8 +175,13 @@ func TestEitherRouterMissesAnEngineThatIsCutOffWithinThreeIntervals(t *testing.T
 }
 
 func TestSaysWhichPackageTheRouterIsIn(t *testing.T) {
-	spec := router.Spec{Package: "frr", Daemons: []router.Daemon{{Name: "zebra", Program: "/no/such/zebra"}}}
-	if err := spec.Installed(); err == nil || err.Error() != "/no/such/zebra is not installed: run `apt-get install frr`, or `make lab`, which does" {
-		t.Errorf("got %v", err)
+	const advice = " is not installed: run `apt-get install frr`, or `make lab`, which does"
+	for _, c := range []struct{ shell, daemon, missing string }{
+		{"true", "/no/such/zebra", "/no/such/zebra"}, {"no-such-vtysh", "true", "no-such-vtysh"}, {"true", "true", ""},
+	} {
+		spec := router.Spec{Package: "frr", Shell: []string{c.shell, "-c"}, Daemons: []router.Daemon{{Name: "zebra", Program: c.daemon}}}
+		if err := spec.Installed(); c.missing == "" && err != nil || c.missing != "" && (err == nil || err.Error() != c.missing+advice) {
+			t.Errorf("%v: got %v", c, err)
+		}
 	}
 }

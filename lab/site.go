@@ -38,6 +38,18 @@ var seed string
 // Seed is the topology of lab/seed.toml.
 func Seed() (topology.Topology, error) { return topology.Parse(seed) }
 
+// CheckSite says all that is missing of what a site of this topology runs, before anything is built.
+func CheckSite(t topology.Topology, programs string) error {
+	if err := network.CheckRoot(); err != nil {
+		return err
+	}
+	spec, err := router.For(t, "")
+	if err != nil {
+		return err
+	}
+	return errors.Join(CheckPrograms(programs), spec.Installed())
+}
+
 // OpenSite claims the topology's name; Build builds it. The programs of Weir are in a directory.
 func OpenSite(t topology.Topology, programs string, told *teller.Teller) (*Site, error) {
 	if err := t.Check(); err != nil {
@@ -83,6 +95,15 @@ func (s *Site) Keep() error { return s.Network.Keep() }
 
 // Close takes everything down, and leaves nothing. What failed can be tried again.
 func (s *Site) Close() error {
+	s.told.Begin("take everything down")
+	if err := s.close(); err != nil {
+		return s.told.Failed(err)
+	}
+	s.told.Done("nothing is left")
+	return nil
+}
+
+func (s *Site) close() error {
 	var failed error
 	if !s.removed { // or it would be somebody else's by now
 		failed = s.Network.Remove()

@@ -78,7 +78,7 @@ func bringUp(ctx context.Context, out io.Writer, t topology.Topology) error {
 		return err
 	}
 	programs := filepath.Dir(self)
-	if err := errors.Join(network.CheckRoot(), lab.CheckPrograms(programs)); err != nil {
+	if err := lab.CheckSite(t, programs); err != nil {
 		return err
 	}
 	told := &teller.Teller{Out: out, Live: out == os.Stdout && term.IsTerminal(int(os.Stdout.Fd()))}
@@ -108,7 +108,7 @@ func labDownCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			name, err := labName(args)
+			name, err := labName(args, network.Kept)
 			if err == nil {
 				err = network.TakeDown(name)
 			}
@@ -130,12 +130,12 @@ func unlessSwept(err error, swept []string) error {
 	return err
 }
 
-// labName is the name that was given, or that of the only lab.
-func labName(args []string) (string, error) {
+// labName is the name that was given, or that of the only lab there is to name.
+func labName(args []string, there func() ([]string, error)) (string, error) {
 	if len(args) > 0 && args[0] != "" {
 		return args[0], nil
 	}
-	names, err := network.Standing()
+	names, err := there()
 	switch {
 	case err != nil:
 		return "", err
@@ -149,13 +149,14 @@ func labName(args []string) (string, error) {
 
 func labStatusCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use:   "status [NAME]",
-		Short: "Show what stands of a lab: its nodes, what runs in them, the routes to VIPs",
-		Args:  cobra.MaximumNArgs(1),
+		Use:        "status [NAME]",
+		Short:      "Show what stands of a lab: its nodes, what runs in them, the routes to VIPs",
+		Args:       cobra.MaximumNArgs(1),
+		SuggestFor: []string{"list", "ls", "show"},
 	}
 	output := addOutput(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		name, err := labName(args)
+		name, err := labName(args, network.Standing)
 		if err != nil {
 			return err
 		}
@@ -201,13 +202,25 @@ func showLab(out io.Writer, name string) error {
 	if len(state.Routes) == 0 {
 		fmt.Fprintln(out, "None: no engine announces a VIP.")
 	}
-	_, err = fmt.Fprintf(out, `
-Controller   weir lab exec controller weir login %s --password-file %s --trust-on-first-use
-             weir lab exec controller weir status
-Router       weir lab exec router %s "show …"
-Client       weir lab exec client-1 curl …
-`, state.Controller, state.PasswordFile, strings.Join(state.RouterShell, " "))
+	names, err := network.Standing()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(out, "\n", whatToType(os.Args[0], state, len(names) == 1))
 	return err
+}
+
+// whatToType are lines to copy; a lab that is not the only one is named in them.
+func whatToType(weir string, state lab.State, only bool) string {
+	inside := weir + " lab exec"
+	if !only {
+		inside += " --lab " + state.Name
+	}
+	return fmt.Sprintf(`Controller   %[1]s controller %[2]s login %[3]s --password-file %[4]s --trust-on-first-use
+             %[1]s controller %[2]s status
+Router       %[1]s router %[5]s "show …"
+Client       %[1]s client-1 curl …
+`, inside, weir, state.Controller, state.PasswordFile, strings.Join(state.RouterShell, " "))
 }
 
 // joinAddresses shows runs of addresses in IPv4 by their ends, and of IPv6 the same.
@@ -255,7 +268,7 @@ func labExecCommand() *cobra.Command {
   weir lab exec router ip route`,
 		Args: arguments("NODE", "COMMAND …"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			name, err := labName([]string{name})
+			name, err := labName([]string{name}, network.Standing)
 			if err != nil {
 				return err
 			}

@@ -38,6 +38,9 @@ func (p Place) Note() error {
 // BuiltFrom is the topology that a network was built from.
 func BuiltFrom(n *network.Network) (t topology.Topology, err error) {
 	text, err := os.ReadFile(filepath.Join(n.Dir(), topologyFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return t, fmt.Errorf("lab %s is only being built, or being taken down: look again", n.Name)
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &t)
 	}

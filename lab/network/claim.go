@@ -82,6 +82,12 @@ func Standing() ([]string, error) {
 	return names, err
 }
 
+// Kept lists the networks that stand without an owner, until somebody takes them down.
+func Kept() ([]string, error) {
+	names, err := Standing()
+	return slices.DeleteFunc(names, func(name string) bool { return !(&Network{Name: name}).kept() }), err
+}
+
 // TakeDown removes a network that was kept; one whose owner lives is the owner's to remove.
 func TakeDown(name string) error {
 	if err := CheckRoot(); err != nil {

@@ -79,8 +79,10 @@ func TestAKeptNetworkOutlivesItsOwnerUntilSomebodyTakesItDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if names, err := Standing(); err != nil || !slices.Contains(names, n.Name) {
-		t.Errorf("kept are %v, %v", names, err)
+	for _, list := range []func() ([]string, error){Standing, Kept} {
+		if names, err := list(); err != nil || !slices.Contains(names, n.Name) {
+			t.Errorf("there are %v, %v", names, err)
+		}
 	}
 	if _, err := Create(n.Name); err == nil || !strings.Contains(err.Error(), "stands already") {
 		t.Errorf("a second one: %v", err)
@@ -105,6 +107,9 @@ func TestTwoDoNotOwnOneNetwork(t *testing.T) {
 	}
 	if _, err := Open(n.Name); err != nil {
 		t.Errorf("looked at by another: %v", err)
+	}
+	if names, err := Kept(); err != nil || slices.Contains(names, n.Name) {
+		t.Errorf("kept are %v, %v: it is its owner's to take down", names, err)
 	}
 }
 

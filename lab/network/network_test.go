@@ -207,8 +207,21 @@ func TestNoNamespaceReachesTheHostOrIsLinkedToIt(t *testing.T) {
 				t.Errorf("%s reaches the host at %s", space.Node, address)
 			}
 		}
-		if id := hostAsSeenFrom(t, space); id != -1 {
-			t.Errorf("%s has a link to the host: the kernel gave the host's namespace number %d there", space.Node, id)
+		if linked(t, space, "/proc/self/ns/net") {
+			t.Errorf("%s has a link to the host", space.Node)
+		}
+	}
+}
+
+func TestALinkBetweenTwoNamespacesIsSeen(t *testing.T) {
+	n, _ := build(t, "linked")
+	router, engine, controller := n.must(t, "router"), n.must(t, "engine-1"), n.must(t, "controller")
+	for _, c := range []struct {
+		from, to *Namespace
+		want     bool
+	}{{engine, router, true}, {router, engine, true}, {engine, controller, true}, {router, controller, false}, {controller, router, false}} {
+		if got := linked(t, c.from, c.to.path); got != c.want {
+			t.Errorf("%s to %s: want %v, got %v", c.from.Node, c.to.Node, c.want, got)
 		}
 	}
 }
@@ -239,24 +252,27 @@ func hostAddresses(t *testing.T) (addresses []string) {
 	return addresses
 }
 
-// hostAsSeenFrom is the number by which a namespace knows the host's: a link between the two gives it one; -1: none.
-func hostAsSeenFrom(t *testing.T, space *Namespace) int {
+// linked tells whether a namespace has a link to another: then the kernel has given the other one a number there.
+func linked(t *testing.T, space *Namespace, to string) bool {
 	t.Helper()
-	host, err := os.Open("/proc/self/ns/net")
+	other, err := os.Open(to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer host.Close()
+	defer other.Close()
 	k, err := open(space)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer k.close()
-	id, err := k.GetNetNsIdByFd(int(host.Fd()))
+	if _, err := k.LinkList(); err != nil { // numbers are given when links are told of
+		t.Fatal(err)
+	}
+	id, err := k.GetNetNsIdByFd(int(other.Fd()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return id
+	return id != -1
 }
 
 func TestAnEngineCanComeAndGoWhileTheNetworkStands(t *testing.T) {

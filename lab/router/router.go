@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -42,9 +43,13 @@ func For(t topology.Topology, dir string) (Spec, error) {
 
 // Installed tells whether the programs are there, and what to do if not.
 func (s Spec) Installed() error {
+	programs := slices.Clone(s.Shell[:1])
 	for _, daemon := range s.Daemons {
-		if _, err := exec.LookPath(daemon.Program); err != nil {
-			return fmt.Errorf("%s is not installed: run `apt-get install %s`, or `make lab`, which does", daemon.Program, s.Package)
+		programs = append(programs, daemon.Program)
+	}
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%s is not installed: run `apt-get install %s`, or `make lab`, which does", program, s.Package)
 		}
 	}
 	return nil
