@@ -6,6 +6,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 BIN := bin
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # Debian packages, installed only where missing.
 BUILD_PACKAGES := build-essential protobuf-compiler
@@ -55,13 +56,14 @@ gen: packages-build packages-gen ## generate code from the contracts in api/, co
 
 .PHONY: build
 build: packages-build ## release binaries into bin/
+	@[ -e target/release/weir-dataplane ] || echo 'The first build takes about four minutes on two cores.'
 	cargo build --release --quiet -p weir-dataplane -p weir-load
 	go build -o $(BIN)/weir ./cmd/weir
 	@install -m 755 target/release/weir-dataplane target/release/weir-load $(BIN)/
 
 .PHONY: lab
 lab: packages-lab build ## build a whole network on this machine: router, engines, servers, clients; needs root (ARGS="up --engines 8", ARGS=down)
-	@exec $(BIN)/weir lab $(or $(ARGS),up)
+	@exec $(AS_ROOT) $(BIN)/weir lab $(or $(ARGS),up)
 
 .PHONY: bench
 bench: packages-bench build ## measure CPU per transaction beside nginx, HAProxy and Envoy (ARGS="--workload A1 --quick")
@@ -89,6 +91,8 @@ fuzz: packages-build ## fuzz TARGET (default http1_request) for SECONDS (default
 
 .PHONY: packages-build packages-gen packages-test packages-demo packages-lab packages-bench packages-icount
 packages-build:
+	@command -v cargo >/dev/null || { echo 'cargo is missing: install Rust 1.95, see https://rustup.rs' >&2; exit 1; }
+	@command -v go >/dev/null || { echo 'go is missing: install Go 1.26, see https://go.dev/dl' >&2; exit 1; }
 	@tools/debian-packages $(BUILD_PACKAGES)
 packages-gen:
 	@tools/debian-packages $(GEN_PACKAGES)
