@@ -82,7 +82,7 @@ func benchElasticCommand() *cobra.Command {
 		Use:   "elastic",
 		Short: "Measure what clients notice while engines come, go and fail, in labs behind a router",
 		Long: `Build labs (see "weir lab") behind FRR or BIRD, put clients to work in them, and scale, kill, freeze, cut off, drain and pin
-engines: each row has a bar, and exit status 1 says that one is missed. All of it takes about an hour, with --quick a quarter of that.
+engines: each row has a bar, and exit status 1 says that one is missed. All of it takes about half an hour, with --quick a quarter of that.
 
 Writes JSON lines and a page with pictures into the results directory. Needs root, nginx, frr or bird2 (make bench-elastic installs
 them), and weir-dataplane and weir-load beside weir.`,

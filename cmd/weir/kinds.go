@@ -40,10 +40,11 @@ func kindCommands() []*cobra.Command {
 	var all []*cobra.Command
 	for _, kind := range schema.Kinds() {
 		command := &cobra.Command{
-			Use:     kind.Name,
-			Aliases: shortNames[kind.Name],
-			Short:   kind.Title + also(shortNames[kind.Name]),
-			Long:    "Objects of kind " + kind.Title + "." + originOf(kind),
+			Use:        kind.Name,
+			Aliases:    shortNames[kind.Name],
+			Short:      kind.Title + also(shortNames[kind.Name]),
+			Long:       "Objects of kind " + kind.Title + "." + originOf(kind),
+			SuggestFor: plurals(kind),
 		}
 		command.AddCommand(showCommand(kind), setCommand(kind))
 		if kind.Only == "" {
@@ -65,6 +66,15 @@ func also(names []string) string {
 		return ""
 	}
 	return " (also: " + strings.Join(names, ", ") + ")"
+}
+
+// plurals are what people type who want a list.
+func plurals(kind *schema.Kind) []string {
+	var all []string
+	for _, name := range append([]string{kind.Name}, shortNames[kind.Name]...) {
+		all = append(all, name+"s")
+	}
+	return all
 }
 
 // originOf says where objects come from that nobody creates.

@@ -61,6 +61,7 @@ in Weir's source). Whatever an earlier lab has left after a crash is taken down 
 	command.Flags().StringVar(&kind, "router", "", "frr or bird (default: what the file says)")
 	command.Flags().BoolVar(&elastic, "elastic", false, "have the controller start and end engines as they are needed")
 	command.Flags().IntVar(&engines, "engines", -1, "how many engines to begin with (default: what the file says)")
+	command.Flags().Lookup("engines").DefValue = "0" // which help leaves out: -1 is nobody's to give
 	return command
 }
 

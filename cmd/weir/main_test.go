@@ -34,6 +34,8 @@ func TestSaysInOneLineWhatIsWrongWithACommandLine(t *testing.T) {
 		"pool show":                 "give it as `weir pool show NAME`",
 		"pool delete":               "give it as `weir pool delete NAME …`",
 		"lab exec router":           "give it as `weir lab exec NODE COMMAND …`",
+		"engines":                   "\"engines\" is no command of `weir`: did you mean `weir serviceengine`?",
+		"lab ls":                    "\"ls\" is no command of `weir lab`: did you mean `weir lab status`?",
 		"lab rise":                  "\"rise\" is no command of `weir lab`: see `weir lab --help`",
 		"vs list now":               "give it as `weir virtualservice list`",
 		"vs list -o yaml":           "invalid argument \"yaml\" for \"-o, --output\" flag: give table or json: see `weir virtualservice list --help`",
