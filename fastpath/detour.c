@@ -73,10 +73,10 @@ static __always_inline _Bool tell_all(struct __sk_buff *skb, const struct siblin
 	__be16 port = bpf_htons(0xc000 | (bpf_get_hash_recalc(skb) & 0x3fff));
 	__u32 i;
 
-	if (wrap(skb, from) || turn_back(skb))
+	if (wrap(skb, from) || turn_back(skb) || address_to(skb, from, &siblings->engine[0], kind, port))
 		return 0;
 	for (i = 0; i < SIBLINGS_MAX && i < siblings->count; i++) {
-		if (address_to(skb, from, &siblings->engine[i], kind, port) || bpf_clone_redirect(skb, skb->ifindex, 0))
+		if (readdress(skb, &siblings->engine[i ? i - 1 : 0], &siblings->engine[i]) || bpf_clone_redirect(skb, skb->ifindex, 0))
 			break;
 		count(SEARCHED);
 	}
@@ -142,6 +142,12 @@ static __always_inline int find_owner(struct __sk_buff *skb, const struct packet
 	return TC_ACT_SHOT;
 }
 
+// is_silent tells whether the engine that held a flow was asked whether it still does, and has not answered.
+static __always_inline _Bool is_silent(const struct whereabouts *last, __u64 now_ns)
+{
+	return last->asked > 0 && now_ns - last->asked_ns > ANSWER_NS && now_ns - last->heard_ns >= FRESH_NS;
+}
+
 static __always_inline _Bool is_worth_knowing(const struct whereabouts *last, __u64 now_ns)
 {
 	__u64 since_ns = last->asked_ns > last->heard_ns ? last->asked_ns : last->heard_ns;
@@ -169,14 +175,12 @@ static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p
 		count(UNOWNED);
 		return TC_ACT_UNSPEC;
 	}
+	if (last && is_silent(last, now_ns))
+		last->engine = (struct address){};
 	if (!last || !is_known(&last->engine))
 		return find_owner(skb, p, siblings, last, from, now_ns);
 	if (now_ns - last->heard_ns < FRESH_NS)
 		return pass_on(skb, from, &last->engine, CARRY);
-	if (last->asked > 0 && now_ns - last->asked_ns > ANSWER_NS) {
-		last->engine = (struct address){}; // it does not answer any more
-		return find_owner(skb, p, siblings, last, from, now_ns);
-	}
 	go_on(last, now_ns);
 	return pass_on(skb, from, &last->engine, ASK);
 }

@@ -266,7 +266,7 @@ func TestStrayIsSearchedForAndThenPassedOnToTheEngineThatAnswers(t *testing.T) {
 			b.expectCounts(map[uint32]uint64{found: 1})
 			after := b.expect(c.stray, redirect)
 			b.expectCounts(map[uint32]uint64{strays: 2, searched: 1, passedOn: 1})
-			b.expectOuter(after[:14+b.overhead], len(c.stray)-14)
+			b.expectOuter(after[:14+b.overhead], b.sibling, carry, len(c.stray)-14)
 			if string(after[14+b.overhead:]) != string(c.stray[14:]) {
 				t.Error("what is in it is not what came")
 			}
@@ -274,12 +274,54 @@ func TestStrayIsSearchedForAndThenPassedOnToTheEngineThatAnswers(t *testing.T) {
 	}
 }
 
-// expectOuter looks at the headers before a packet of so many bytes for the sibling.
-func (b *bench) expectOuter(headers []byte, inside int) {
+func TestSearchGoesToEachEngine(t *testing.T) {
+	for name, over := range map[string]underlay{"over IPv4": here4, "over IPv6": here6} {
+		t.Run(name, func(t *testing.T) {
+			b := newBenchOver(t, over)
+			var siblings DetourSiblings
+			var engines []netip.Addr
+			for engine := b.sibling; len(engines) < 3; engine = engine.Next() {
+				engines = append(engines, engine)
+				siblings.Engine[siblings.Count] = words(engine)
+				siblings.Count++
+			}
+			b.must(b.Vips.Put(words(vip), siblings))
+			stray, leaves := fromClient(tcpAck), b.listen()
+			b.expect(stray, dropped)
+			for _, engine := range engines {
+				b.expectOuter(leaves()[:14+b.overhead], engine, ask, len(stray)-14)
+			}
+		})
+	}
+}
+
+// listen returns what leaves by loopback, packet by packet.
+func (b *bench) listen() (next func() []byte) {
 	b.Helper()
-	want := b.from(b.own, carry, nil)[:len(headers)]
+	all := int(binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL}))
+	socket, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, all)
+	b.must(err)
+	b.Cleanup(func() { unix.Close(socket) })
+	b.must(unix.SetsockoptTimeval(socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5}))
+	return func() []byte {
+		b.Helper()
+		for {
+			packet := make([]byte, 2000)
+			size, from, err := unix.Recvfrom(socket, packet, 0)
+			b.must(err)
+			if from.(*unix.SockaddrLinklayer).Pkttype == unix.PACKET_OUTGOING {
+				return packet[:size]
+			}
+		}
+	}
+}
+
+// expectOuter looks at the headers before a packet of so many bytes for another engine.
+func (b *bench) expectOuter(headers []byte, to netip.Addr, kind byte, inside int) {
+	b.Helper()
+	want := b.from(b.own, kind, nil)[:len(headers)]
 	ip, udp := want[14:len(want)-12], want[len(want)-12:]
-	copy(ip[len(ip)-len(b.sibling.AsSlice()):], b.sibling.AsSlice())
+	copy(ip[len(ip)-len(to.AsSlice()):], to.AsSlice())
 	if b.own.Is4() {
 		binary.BigEndian.PutUint16(ip[2:], uint16(b.overhead+inside))
 		copy(ip[10:12], headers[14+10:])

@@ -94,6 +94,17 @@ static __always_inline long address_to(struct __sk_buff *skb, const struct addre
 	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), BPF_F_RECOMPUTE_CSUM);
 }
 
+// readdress changes to whom a packet goes that has its headers.
+static __always_inline long readdress(struct __sk_buff *skb, const struct address *before, const struct address *to)
+{
+	const __u32 at = ETH_HLEN + offsetof(struct iphdr, daddr);
+
+	if (!is_ipv4(to))
+		return bpf_skb_store_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, daddr), to, sizeof(*to), BPF_F_RECOMPUTE_CSUM);
+	bpf_l3_csum_replace(skb, ETH_HLEN + offsetof(struct iphdr, check), before->word[3], to->word[3], sizeof(to->word[3]));
+	return bpf_skb_store_bytes(skb, at, &to->word[3], sizeof(to->word[3]), 0);
+}
+
 // resize gives or takes room behind the Ethernet header, before a packet that is IPv4 or IPv6 then. Segments that the
 // kernel has yet to cut keep their size: listeners left room for these headers.
 static __always_inline long resize(struct __sk_buff *skb, int bytes, __u64 how, _Bool is_ipv6)

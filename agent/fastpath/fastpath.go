@@ -25,7 +25,7 @@ const (
 	// handedOverFor is the same while the next agent of this engine is waited for.
 	handedOverFor = time.Minute
 	// settleFor is how long the Plans that name an engine which came are on their way to the others.
-	settleFor = 3 * time.Second
+	settleFor = 5 * time.Second
 )
 
 // Config says whose fast path it is.
