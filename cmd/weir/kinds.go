@@ -143,11 +143,7 @@ func showCommand(kind *schema.Kind) *cobra.Command {
 	}
 	output := addOutput(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		session, err := openSession()
-		if err != nil {
-			return err
-		}
-		object, err := find(command.Context(), session, kind, args)
+		_, object, err := open(command.Context(), kind, args)
 		if err != nil {
 			return err
 		}
@@ -177,6 +173,16 @@ func named(kind *schema.Kind) []string {
 
 func usage(name string, arguments []string) string {
 	return strings.Join(append([]string{name}, arguments...), " ")
+}
+
+// open opens a session and reads the object that the arguments name, with its state.
+func open(ctx context.Context, kind *schema.Kind, args []string) (*client.Session, client.Object, error) {
+	session, err := openSession()
+	if err != nil {
+		return nil, nil, err
+	}
+	object, err := find(ctx, session, kind, args)
+	return session, object, err
 }
 
 // find reads the object that the arguments name, with its state.

@@ -64,11 +64,7 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 		command.Flags().BoolVar(&primary, "primary", false, "the primary's engine shall go")
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
-		session, err := openSession()
-		if err != nil {
-			return err
-		}
-		object, err := find(command.Context(), session, kind, args)
+		session, object, err := open(command.Context(), kind, args)
 		if err != nil {
 			return err
 		}
@@ -108,11 +104,7 @@ func enginesCommand(kind *schema.Kind) *cobra.Command {
 	}
 	output := addOutput(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		session, err := openSession()
-		if err != nil {
-			return err
-		}
-		object, err := find(command.Context(), session, kind, args)
+		_, object, err := open(command.Context(), kind, args)
 		if err != nil {
 			return err
 		}

@@ -70,11 +70,7 @@ func setCommand(kind *schema.Kind) *cobra.Command {
 		if _, err := composeFields(kind, client.Object{}, pairs); err != nil {
 			return err // before anything is asked of the controller
 		}
-		session, err := openSession()
-		if err != nil {
-			return err
-		}
-		object, err := find(command.Context(), session, kind, args)
+		session, object, err := open(command.Context(), kind, args)
 		if err != nil {
 			return err
 		}
