@@ -38,8 +38,11 @@ var seed string
 // Seed is the topology of lab/seed.toml.
 func Seed() (topology.Topology, error) { return topology.Parse(seed) }
 
-// CheckSite says all that is missing of what a site of this topology runs, before anything is built.
+// CheckSite says what is wrong with a topology, or all that is missing of what it runs, before anything is built.
 func CheckSite(t topology.Topology, programs string) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
 	if err := network.CheckRoot(); err != nil {
 		return err
 	}

@@ -34,7 +34,8 @@ in a namespace of its own. None of them has a link or a route to this machine's 
 
 func labUpCommand() *cobra.Command {
 	var kind string
-	engines, elastic := -1, false
+	var engines int
+	var elastic bool
 	command := &cobra.Command{
 		Use:   "up [FILE]",
 		Short: "Build a lab, which then stands until it is taken down",
@@ -51,7 +52,7 @@ in Weir's source). Whatever an earlier lab has left after a crash is taken down 
 				return err
 			}
 			t.Router.Kind = cmp.Or(kind, t.Router.Kind)
-			if engines >= 0 {
+			if command.Flags().Changed("engines") {
 				t.Engines.Count = engines
 			}
 			t.Elastic = t.Elastic || elastic
@@ -60,8 +61,7 @@ in Weir's source). Whatever an earlier lab has left after a crash is taken down 
 	}
 	command.Flags().StringVar(&kind, "router", "", "frr or bird (default: what the file says)")
 	command.Flags().BoolVar(&elastic, "elastic", false, "have the controller start and end engines as they are needed")
-	command.Flags().IntVar(&engines, "engines", -1, "how many engines to begin with (default: what the file says)")
-	command.Flags().Lookup("engines").DefValue = "0" // which help leaves out: -1 is nobody's to give
+	command.Flags().IntVar(&engines, "engines", 0, "how many engines to begin with (default: what the file says)")
 	return command
 }
 

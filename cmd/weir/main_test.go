@@ -36,6 +36,7 @@ func TestSaysInOneLineWhatIsWrongWithACommandLine(t *testing.T) {
 		"lab exec router":           "give it as `weir lab exec NODE COMMAND …`",
 		"engines":                   "\"engines\" is no command of `weir`: did you mean `weir serviceengine`?",
 		"lab ls":                    "\"ls\" is no command of `weir lab`: did you mean `weir lab status`?",
+		"lab up --engines -3":       "engines: count: must be 0 to 64",
 		"lab rise":                  "\"rise\" is no command of `weir lab`: see `weir lab --help`",
 		"vs list now":               "give it as `weir virtualservice list`",
 		"vs list -o yaml":           "invalid argument \"yaml\" for \"-o, --output\" flag: give table or json: see `weir virtualservice list --help`",
