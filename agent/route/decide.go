@@ -45,9 +45,10 @@ func (f facts) spoken() *enginev1.Plan {
 type departure uint8
 
 const (
-	stays   departure = iota
-	leaving           // its routes are the last that routers shall use
-	gone              // it has none
+	stays    departure = iota
+	leaving            // its routes are the last that routers shall use
+	gone               // it has none
+	replaced           // its data plane serves on, and the next agent speaks for it: what routers know stays
 )
 
 type member struct{ pool, id string }

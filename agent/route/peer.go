@@ -7,19 +7,17 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/osrg/gobgp/v4/api"
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-lb/weir/agent/route/bfd"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-const (
-	// pauseAfterResetS is how long after a reset the next session is tried; the library's own is half a minute.
-	pauseAfterResetS = 1
-	// microseconds per millisecond, the unit of BFD's timers.
-	perMillisecond = 1000
-)
+// pauseAfterResetS is how long after a reset the next session is tried; the library's own is half a minute.
+const pauseAfterResetS = 1
 
 // neighbours are the sessions of a router that this engine can have: a peer with a subnet is for engines that have an
 // address in it, and hears from that address.
@@ -112,7 +110,7 @@ func sourceTowards(address netip.Addr) netip.Addr {
 	return socket.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
 }
 
-// neighbour is a peer as GoBGP takes it, without BFD.
+// neighbour is a peer as GoBGP takes it.
 func neighbour(address netip.Addr, peer *session, port uint16) *api.Peer {
 	config := peer.config
 	made := &api.Peer{
@@ -136,10 +134,10 @@ func neighbour(address netip.Addr, peer *session, port uint16) *api.Peer {
 	return made
 }
 
-func bfdOf(timers *enginev1.BfdTimers) *api.BfdPeerConfig {
-	return &api.BfdPeerConfig{
-		Enabled: true, DesiredMinimumTxInterval: timers.GetMinTxMs() * perMillisecond,
-		RequiredMinimumReceive: timers.GetMinRxMs() * perMillisecond, DetectionMultiplier: timers.GetMultiplier(),
+func bfdOf(timers *enginev1.BfdTimers) bfd.Timers {
+	return bfd.Timers{
+		MinTx: time.Duration(timers.GetMinTxMs()) * time.Millisecond, MinRx: time.Duration(timers.GetMinRxMs()) * time.Millisecond,
+		Multiplier: uint8(timers.GetMultiplier()),
 	}
 }
 

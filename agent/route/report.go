@@ -26,7 +26,7 @@ func (s *Set) tellOf(peers []*enginev1.PeerState) {
 	}
 	s.mu.Lock()
 	before := s.report
-	s.report = report
+	s.report, s.keepsRoutes = report, s.speaker.keepsRoutes()
 	s.mu.Unlock()
 	if proto.Equal(before, report) {
 		return

@@ -51,13 +51,16 @@ type Set struct {
 	vips    *vips
 	woken   chan struct{} // capacity 1
 
-	mu     sync.Mutex
-	facts  facts
-	heart  heartbeat
-	toGive *enginev1.Plan // to the data plane, when routers had their moment; nil: none
-	report *enginev1.Routing
+	mu          sync.Mutex
+	facts       facts
+	heart       heartbeat
+	resumption  resumption
+	keepsRoutes bool           // every router does that knows them, while this agent is replaced
+	toGive      *enginev1.Plan // to the data plane, when routers had their moment; nil: none
+	report      *enginev1.Routing
 
 	// Of Run alone.
+	follows   bool        // an agent that held a Plan, and no session was begun as yet
 	announced []announced // sorted by prefix
 	settled   time.Time   // when routers will have acted on the last withdrawal
 	failure   string      // the last that was logged
@@ -76,6 +79,10 @@ func New(config Config) *Set {
 	}
 	s.vips = newVIPs(config.Interface, vipsOf(config.Plan), config.Log)
 	s.speaker = newSpeaker(config.EngineUUID, s.wake, config.Log)
+	s.speaker.keeps = config.Keep
+	if config.Keep && config.Plan != nil {
+		s.resumption, s.speaker.follows = resuming, true
+	}
 	return s
 }
 
@@ -121,7 +128,10 @@ func (s *Set) answered(plan *enginev1.Plan) {
 
 // Status takes what the supervisor says of the data plane.
 func (s *Set) Status(status *enginev1.Status) {
-	s.tell(func() { s.heart.status(status) })
+	s.tell(func() {
+		s.heart.status(status)
+		s.resumption = s.resumption.heard(status)
+	})
 }
 
 // Sampled takes a sign of life of the data plane, and which servers it goes to.
@@ -133,6 +143,9 @@ func (s *Set) Sampled(sample *dataplanev1.Sample) {
 	s.tell(func() {
 		s.heart.sampled()
 		s.facts.up = up
+		if s.facts.held != nil {
+			s.resumption = resumed
+		}
 	})
 }
 
@@ -145,9 +158,15 @@ func (s *Set) Routing() *enginev1.Routing {
 
 // Leave has routers send clients to other engines and returns when they had the time to: every route is marked as leaving
 // first, so that none is without a way while another is looked for, and withdrawn then. It tells whether there was any.
+// Where the data plane serves on and routers keep its routes, they are asked to wait for the next agent, and no more.
 func (s *Set) Leave() (led bool) {
 	led = len(s.Routing().GetRoutes()) > 0 // before Run hears of it: after it, there may be none
-	for _, step := range []departure{leaving, gone} {
+	steps := []departure{leaving, gone}
+	if s.routersKeep() {
+		steps = []departure{replaced}
+		s.speaker.bfd.BePatient(restartTime)
+	}
+	for _, step := range steps {
 		s.tell(func() { s.facts.leaving = step })
 		if led {
 			time.Sleep(s.settle)
@@ -156,12 +175,19 @@ func (s *Set) Leave() (led bool) {
 	return led
 }
 
-// Run announces until ctx ends, and then takes everything back.
+func (s *Set) routersKeep() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keepsRoutes
+}
+
+// Run announces until ctx ends, and then takes everything back, or leaves it to the next agent.
 func (s *Set) Run(ctx context.Context) {
 	if !s.Keep {
 		defer s.vips.clear()
 	}
-	defer s.speaker.stop()
+	defer s.hangUp()
+	defer time.AfterFunc(resumeWithin, func() { s.tell(func() { s.resumption = resumed }) }).Stop()
 	beats := time.NewTicker(beat)
 	defer beats.Stop()
 	for {
@@ -183,6 +209,17 @@ func (s *Set) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+func (s *Set) hangUp() {
+	s.mu.Lock()
+	departure := s.facts.leaving
+	s.mu.Unlock()
+	if departure == replaced {
+		s.speaker.pause()
+	} else {
+		s.speaker.stop()
 	}
 }
 
@@ -209,21 +246,39 @@ func (s *Set) give(coming *enginev1.Plan) {
 }
 
 // reconcile makes what routers were told what they shall know. It tells which Plan that took into account, of those that
-// come, and whether a route was withdrawn.
+// come, and whether a route was withdrawn. Where routers may have kept routes for us, what there is to say is known before
+// they are spoken to: they drop what they do not hear again.
 func (s *Set) reconcile() (coming *enginev1.Plan, withdrew bool) {
 	s.mu.Lock()
-	facts := s.facts
+	facts, resumption := s.facts, s.resumption
 	facts.alive = s.heart.alive(facts.coming != nil)
 	s.mu.Unlock()
+	if facts.leaving == replaced {
+		return facts.coming, false
+	}
 	if facts.held != nil { // until then, what the agent before this one held stays
 		facts.absent = s.vips.hold(vipsOf(facts.held))
 	}
-	failed := s.speaker.configure(routerOf(facts.spoken()), vipsOf(facts.spoken()))
+	following := s.speaker.follows
+	var failed error
+	if !following {
+		failed = s.speak(facts.spoken())
+	}
 	facts.own = speaksFrom(s.speaker.peers)
 	withdrew, err := s.announce(decide(facts), s.speaker)
-	s.complain(errors.Join(failed, err))
+	failed = errors.Join(failed, err)
+	if following && resumption == resumed {
+		failed = errors.Join(failed, s.speak(facts.spoken()))
+		s.speaker.follows = false
+	}
+	s.complain(failed)
 	s.tellOf(s.speaker.states())
 	return facts.coming, withdrew
+}
+
+// speak has sessions with the routers of a Plan.
+func (s *Set) speak(plan *enginev1.Plan) error {
+	return s.speaker.configure(routerOf(plan), vipsOf(plan))
 }
 
 // announce tells of the difference between what routers know and what they shall know: what goes, before what comes. What

@@ -17,24 +17,27 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/server"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weir-lb/weir/agent/route/bfd"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
 // watchAfter is how long a session stands before BFD watches it: until the router, too, is done with the one before.
 const watchAfter = 500 * time.Millisecond
 
-// speaker is the Announcer over BGP: GoBGP in this process, which dials its peers and listens nowhere but for BFD. Each
-// peer hears only what a policy of its own lets through, and nothing that a peer says is taken. It is for one
-// goroutine.
+// speaker is the Announcer over BGP: GoBGP in this process, which dials its peers and listens nowhere. Each peer hears only
+// what a policy of its own lets through, and nothing that a peer says is taken. It is for one goroutine.
 type speaker struct {
 	engineUUID func() string
 	changed    func() // a session has; may be called from anywhere
 	log        *slog.Logger
 	port       uint16 // of the peers; 0: that of BGP
+	keeps      bool   // what the routes lead to outlives this agent
+	follows    bool   // sessions that begin now may go on with those of the agent before
 
 	bgp    *server.BgpServer // nil: does not speak
 	from   origin
 	watch  context.CancelFunc
+	bfd    *bfd.Watch
 	peers  map[netip.Addr]*session
 	routes map[netip.Prefix]Route
 
@@ -43,19 +46,21 @@ type speaker struct {
 
 // session is a peer as it is configured, and what the operator reads of it.
 type session struct {
-	config  *enginev1.BgpPeer
-	local   netip.Addr // the address of this engine in the peer's subnet; invalid: the kernel chooses
-	mute    string     // why the peer cannot be spoken to at all; empty: it can
-	up      bool
-	since   time.Time // of up
-	count   uint32    // how often it was
-	watched bool      // by BFD
-	unsure  bool      // whether it heard of the last change of the routes: see heardByAll
+	config      *enginev1.BgpPeer
+	local       netip.Addr // the address of this engine in the peer's subnet; invalid: the kernel chooses
+	mute        string     // why the peer cannot be spoken to at all; empty: it can
+	up          bool
+	since       time.Time // of up
+	count       uint32    // how often it was
+	watched     bool      // by BFD
+	keepsRoutes bool      // the router does, when the session ends without a word
+	unsure      bool      // whether it heard of the last change of the routes: see heardByAll
 }
 
 func newSpeaker(engineUUID func() string, changed func(), log *slog.Logger) *speaker {
 	return &speaker{
-		engineUUID: engineUUID, changed: changed, log: log, peers: map[netip.Addr]*session{}, routes: map[netip.Prefix]Route{},
+		engineUUID: engineUUID, changed: changed, log: log, bfd: bfd.New(bfd.Config{Changed: changed}),
+		peers: map[netip.Addr]*session{}, routes: map[netip.Prefix]Route{},
 	}
 }
 
@@ -83,7 +88,8 @@ func (s *speaker) configure(router *enginev1.BgpRouter, vips []netip.Addr) error
 		case peer.unsure, s.isSpent(address, peer):
 			failed = errors.Join(failed, s.renew(address, peer))
 		case peer.up && !peer.watched && peer.config.GetBfd() != nil && time.Since(peer.since) >= watchAfter:
-			failed = errors.Join(failed, s.watchOver(address, peer))
+			s.bfd.Speak(address)
+			peer.watched = true
 		}
 	}
 	for _, address := range slices.SortedFunc(maps.Keys(wanted), netip.Addr.Compare) {
@@ -98,23 +104,18 @@ func (n *session) same(other *session) bool {
 	return n.local == other.local && proto.Equal(n.config, other.config)
 }
 
-// watchOver has BFD watch a session that stands. A router begins BFD anew with each session, and the library takes up what
-// it hears first: were that the router's BFD of the session before, it would hear nothing of the new one, miss it, and end
-// the new session for it, again and again.
-func (s *speaker) watchOver(address netip.Addr, peer *session) error {
-	watched := neighbour(address, peer, s.port)
-	watched.Bfd = bfdOf(peer.config.GetBfd())
-	if _, err := s.bgp.UpdatePeer(context.Background(), &api.UpdatePeerRequest{Peer: watched}); err != nil {
-		return fmt.Errorf("BFD with %s: %w", address, err)
-	}
-	peer.watched = true
-	return nil
-}
-
-// isSpent tells whether a session has ended that BFD watched. The library's BFD may ask for a reset after the end, which
-// then would hit the next session as soon as it stands, and make the router's BFD silent again, for ever.
+// isSpent tells whether a session has ended that BFD watched, or is to end because BFD misses the router. Routers begin BFD
+// anew with each session, and so do we.
 func (s *speaker) isSpent(address netip.Addr, peer *session) bool {
-	return peer.up && peer.config.GetBfd() != nil && s.last(address).state != enginev1.BgpState_BGP_STATE_ESTABLISHED
+	if !peer.up || peer.config.GetBfd() == nil {
+		return false
+	}
+	last := s.last(address)
+	if _, lost := s.bfd.State(address); lost {
+		s.heard.Store(address, heard{reason: "BFD: the router was silent, or missed this engine"})
+		return true
+	}
+	return last.state != enginev1.BgpState_BGP_STATE_ESTABLISHED
 }
 
 // renew begins the next session from nothing.
@@ -160,8 +161,14 @@ func (s *speaker) stop() {
 	if s.bgp == nil {
 		return
 	}
-	s.watch()
 	s.bgp.Stop()
+	s.forget()
+}
+
+// forget drops what is left of sessions that are over.
+func (s *speaker) forget() {
+	s.watch()
+	s.bfd.EndAll()
 	s.bgp = nil
 	clear(s.peers)
 	s.heard.Clear()
@@ -176,8 +183,15 @@ func (s *speaker) add(address netip.Addr, peer *session) error {
 		return nil
 	}
 	err := s.allow(address, s.prefixesFor(peer.config))
+	if timers := peer.config.GetBfd(); err == nil && timers != nil {
+		err = s.bfd.Listen(address, peer.local, bfdOf(timers), s.follows)
+	}
 	if err == nil {
-		err = s.bgp.AddPeer(context.Background(), &api.AddPeerRequest{Peer: neighbour(address, peer, s.port)})
+		made := neighbour(address, peer, s.port)
+		if s.keeps {
+			offerRestart(made, s.follows && len(s.routes) > 0)
+		}
+		err = s.bgp.AddPeer(context.Background(), &api.AddPeerRequest{Peer: made})
 	}
 	if err != nil {
 		return fmt.Errorf("BGP peer %s: %w", address, err)
@@ -191,6 +205,7 @@ func (s *speaker) remove(address netip.Addr) error {
 	mute := s.peers[address].mute != ""
 	delete(s.peers, address)
 	s.heard.Delete(address)
+	s.bfd.End(address)
 	if mute {
 		return nil
 	}

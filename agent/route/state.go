@@ -15,10 +15,11 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 	"github.com/osrg/gobgp/v4/pkg/server"
 
+	"github.com/weir-lb/weir/agent/route/bfd"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// bgpStates and bfdStates are what the library calls the states of the contract.
+// bgpStates and bfdStates are what BGP and BFD call the states of the contract.
 var bgpStates = map[bgp.FSMState]enginev1.BgpState{
 	bgp.BGP_FSM_IDLE:        enginev1.BgpState_BGP_STATE_IDLE,
 	bgp.BGP_FSM_CONNECT:     enginev1.BgpState_BGP_STATE_CONNECT,
@@ -28,9 +29,10 @@ var bgpStates = map[bgp.FSMState]enginev1.BgpState{
 	bgp.BGP_FSM_ESTABLISHED: enginev1.BgpState_BGP_STATE_ESTABLISHED,
 }
 
-var bfdStates = map[api.BfdSessionState]enginev1.BfdState{
-	api.BfdSessionState_BFD_SESSION_STATE_INIT: enginev1.BfdState_BFD_STATE_INIT,
-	api.BfdSessionState_BFD_SESSION_STATE_UP:   enginev1.BfdState_BFD_STATE_UP,
+var bfdStates = map[bfd.State]enginev1.BfdState{
+	bfd.Down: enginev1.BfdState_BFD_STATE_DOWN,
+	bfd.Init: enginev1.BfdState_BFD_STATE_INIT,
+	bfd.Up:   enginev1.BfdState_BFD_STATE_UP,
 }
 
 // heard is what the library said last of a session.
@@ -101,7 +103,8 @@ func (s *speaker) states() []*enginev1.PeerState {
 			RemoteAs: peer.config.GetRemoteAs(), State: enginev1.BgpState_BGP_STATE_IDLE, Reason: peer.mute,
 		}
 		if peer.config.GetBfd() != nil {
-			all[address].Bfd = enginev1.BfdState_BFD_STATE_DOWN
+			now, _ := s.bfd.State(address)
+			all[address].Bfd = bfdStates[now]
 		}
 	}
 	err := s.bgp.ListPeer(context.Background(), &api.ListPeerRequest{}, func(found *api.Peer) {
@@ -112,11 +115,6 @@ func (s *speaker) states() []*enginev1.PeerState {
 	if err != nil {
 		s.log.Warn("cannot read the states of the BGP peers", "reason", err)
 	}
-	s.bgp.ListBfdPeer(context.Background(), func(at string, found *api.BfdPeerState) {
-		if address, err := netip.ParseAddr(at); err == nil && all[address] != nil {
-			all[address].Bfd = cmp.Or(bfdStates[found.GetSessionState()], enginev1.BfdState_BFD_STATE_DOWN)
-		}
-	})
 	sorted := make([]*enginev1.PeerState, 0, len(all))
 	for _, state := range all {
 		sorted = append(sorted, state)
@@ -135,6 +133,8 @@ func (s *speaker) describe(into *enginev1.PeerState, found *api.Peer, peer *sess
 			peer.count++
 		}
 	}
+	// The router's restart time is part of what it says when it does (RFC 4724 §3).
+	peer.keepsRoutes = s.keeps && found.GetGracefulRestart().GetPeerRestartTime() > 0
 	into.EstablishedCount = peer.count
 	into.SinceUnixMs = uint64(peer.since.UnixMilli())
 	if !peer.up {

@@ -71,6 +71,9 @@ func (p Place) Start(name string, join Join) error {
 	}
 	defer log.Close()
 	args := []string{"agent", "--name", name, "--controller", join.Controller, "--state-dir", p.dir(name), "--workers", "1", "--vip-interface", "lo"}
+	if p.Topology.Keep {
+		args = append(args, "--keep-dataplane")
+	}
 	if join.Token != "" {
 		args = append(args, "--token", join.Token)
 	}

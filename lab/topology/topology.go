@@ -23,8 +23,9 @@ const (
 // Topology is one file, checked.
 type Topology struct {
 	Name       string         `toml:"name"`
-	VIPs       []netip.Prefix `toml:"vips"`    // engines may announce addresses of these
-	Elastic    bool           `toml:"elastic"` // the controller starts and retires engines by itself
+	VIPs       []netip.Prefix `toml:"vips"`           // engines may announce addresses of these
+	Elastic    bool           `toml:"elastic"`        // the controller starts and retires engines by itself
+	Keep       bool           `toml:"keep_dataplane"` // engines' data planes outlive their agents
 	Router     Router         `toml:"router"`
 	Management Group          `toml:"management"` // its count is not used: the controller and every engine
 	Engines    Group          `toml:"engines"`

@@ -78,14 +78,14 @@ func connect(t *testing.T, kind string, peering func(*topology.Topology) (peer, 
 	n.shell = spec.Shell
 	n.peerWith(peer, profile)
 	n.advertise()
-	n.untilHops(vip4, "10.1.0.11", "10.1.0.12")
-	n.untilHops(vip6, "fd00:1::b", "fd00:1::c")
+	n.untilHops(vip4, []string{"10.1.0.11", "10.1.0.12"}[:top.Engines.Count]...)
+	n.untilHops(vip6, []string{"fd00:1::b", "fd00:1::c"}[:top.Engines.Count]...)
 	return n
 }
 
 func (n *internet) close() {
 	if n.Failed() {
-		for _, name := range []string{"engine-1", "engine-2"} {
+		for _, name := range []string{"engine-1", "engine-2"}[:n.site.Topology.Engines.Count] {
 			n.Logf("%s:\n%s", name, n.site.Engines.LogTail(name))
 		}
 	}

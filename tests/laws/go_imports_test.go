@@ -25,7 +25,7 @@ var worldly = []string{"net", "net/http", "os", "os/exec", "io/fs", "syscall", "
 var onlyImporter = map[string][]string{
 	"go.etcd.io/":                {"controller/store"},
 	"google.golang.org/grpc":     {"controller/link", "agent/link"},
-	"github.com/osrg/gobgp/":     {"agent/route"},
+	"github.com/osrg/gobgp/":     {"agent/route", "agent/route/bfd"},
 	"github.com/spf13/cobra":     {"cmd/weir"},
 	"github.com/BurntSushi/toml": {"bench/workloads", "lab/topology"},
 	"github.com/vishvananda/":    {"lab/network", "agent/route", "agent/fastpath"},
@@ -62,7 +62,8 @@ var mayImport = map[string][]string{
 	"agent/link":      {"api", "agent/backoff", "agent/state"},
 	"agent/dataplane": {"api", "agent/backoff"},
 	"agent/monitor":   {"api"},
-	"agent/route":     {"api"},
+	"agent/route":     {"api", "agent/route/bfd"},
+	"agent/route/bfd": {},
 	"fastpath":        {},
 	"agent/fastpath":  {"api", "fastpath"},
 	"agent":           {"api", "agent/state", "agent/link", "agent/dataplane", "agent/fastpath", "agent/monitor", "agent/route"},

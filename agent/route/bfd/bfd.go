@@ -1,0 +1,244 @@
+// Package bfd watches the ways to routers (RFC 5880, over one hop: RFC 5881), and lets routers watch this engine: one that
+// is silent for some intervals is gone. session.go is the protocol, a value without clock and sockets; this file is its
+// sockets.
+//
+// GoBGP has BFD, too. This one can do two things more that an agent needs which is replaced while its data plane serves: it
+// asks routers for patience before it ends, and it goes on with a session that the agent before it began.
+package bfd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	wire "github.com/osrg/gobgp/v4/pkg/packet/bfd"
+)
+
+// State is that of a session (RFC 5880 §4.1).
+type State uint8
+
+const (
+	AdminDown State = iota
+	Down
+	Init
+	Up
+)
+
+// Timers are what an engine asks for; the slower of it and its router sets the pace.
+type Timers struct {
+	MinTx, MinRx time.Duration
+	Multiplier   uint8 // of intervals; as many without a packet, and the engine is missed
+}
+
+// Config says where to hear and whom to tell.
+type Config struct {
+	Listen  netip.AddrPort // invalid: port 3784 of all addresses
+	Changed func()         // a session has; may be called from anywhere
+}
+
+// Watch is all the sessions of a network namespace.
+type Watch struct {
+	Config
+	mu       sync.Mutex
+	listener *net.UDPConn // nil: nobody is watched
+	watched  map[netip.Addr]*watched
+}
+
+// watched is a session, the socket that it speaks by, and its end.
+type watched struct {
+	*session
+	socket *net.UDPConn
+	woken  chan struct{} // capacity 1
+	ended  chan struct{}
+}
+
+// New watches nobody as yet.
+func New(config Config) *Watch {
+	if !config.Listen.IsValid() {
+		config.Listen = netip.AddrPortFrom(netip.Addr{}, port)
+	}
+	return &Watch{Config: config, watched: map[netip.Addr]*watched{}}
+}
+
+// Listen makes a session that says nothing before Speak. One that follows takes up what the router has with the agent
+// before this one, if it has. An invalid local address leaves the choice to the kernel.
+func (w *Watch) Listen(router, local netip.Addr, timers Timers, follows bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.listener == nil {
+		listener, err := listen(w.Config.Listen)
+		if err != nil {
+			return fmt.Errorf("BFD: %w", err)
+		}
+		w.listener = listener
+		go w.hear(listener)
+	}
+	socket, err := dial(local, netip.AddrPortFrom(router, w.Config.Listen.Port()))
+	if err != nil {
+		return fmt.Errorf("BFD with %s: %w", router, err)
+	}
+	added := &watched{
+		session: newSession(timers, w.unusedDiscriminator(), follows), socket: socket, woken: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
+	w.watched[router] = added
+	go w.keep(added)
+	return nil
+}
+
+func (w *Watch) unusedDiscriminator() uint32 {
+	for {
+		chosen := rand.Uint32()
+		if chosen != 0 && w.named(chosen) == nil {
+			return chosen
+		}
+	}
+}
+
+func (w *Watch) named(discriminator uint32) *watched {
+	for _, each := range w.watched {
+		if each.mine == discriminator {
+			return each
+		}
+	}
+	return nil
+}
+
+// Speak begins the session, unless it stands already.
+func (w *Watch) Speak(router netip.Addr) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if each := w.watched[router]; each != nil {
+		each.speak(time.Now())
+		each.wake()
+	}
+}
+
+// State is that of the session with a router, and whether it was lost since it was begun.
+func (w *Watch) State(router netip.Addr) (state State, lost bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if each := w.watched[router]; each != nil {
+		return each.state, each.lost
+	}
+	return Down, false
+}
+
+// BePatient asks the routers not to miss this engine for a while. They hear it at once, and until End.
+func (w *Watch) BePatient(during time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, each := range w.watched {
+		if each.bePatient(during, time.Now()) {
+			each.wake()
+		}
+	}
+}
+
+// End falls silent towards a router.
+func (w *Watch) End(router netip.Addr) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.end(router)
+}
+
+// EndAll falls silent towards all.
+func (w *Watch) EndAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for router := range w.watched {
+		w.end(router)
+	}
+}
+
+func (w *Watch) end(router netip.Addr) {
+	each := w.watched[router]
+	if each == nil {
+		return
+	}
+	close(each.ended)
+	delete(w.watched, router)
+	if len(w.watched) == 0 {
+		w.listener.Close()
+		w.listener = nil
+	}
+}
+
+func (s *watched) wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+}
+
+// keep says what is due when it is due, until the session ends.
+func (w *Watch) keep(each *watched) {
+	defer each.socket.Close()
+	timer := time.NewTimer(longest)
+	defer timer.Stop()
+	for {
+		timer.Reset(w.attend(each))
+		select {
+		case <-timer.C:
+		case <-each.woken:
+		case <-each.ended:
+			return
+		}
+	}
+}
+
+// attend says what is due, and tells how long nothing is.
+func (w *Watch) attend(each *watched) time.Duration {
+	now := time.Now()
+	w.mu.Lock()
+	before := each.state
+	packet := each.due(now, rand.Float64())
+	changed, wait := before != each.state, each.next(now).Sub(now)
+	w.mu.Unlock()
+	if packet != nil {
+		say(each.socket, packet)
+	}
+	if changed {
+		w.Changed()
+	}
+	return wait
+}
+
+// hear takes what routers say, until the listener is closed.
+func (w *Watch) hear(listener *net.UDPConn) {
+	var buffer, control [256]byte
+	for {
+		from, packet, err := receive(listener, buffer[:], control[:])
+		if err != nil {
+			return
+		}
+		if packet != nil {
+			w.take(from, packet)
+		}
+	}
+}
+
+func (w *Watch) take(from netip.Addr, packet *wire.BFDHeader) {
+	w.mu.Lock()
+	each := w.watched[from]
+	if each == nil || !each.isFor(packet) {
+		w.mu.Unlock()
+		return
+	}
+	before := each.state
+	var answer *wire.BFDHeader
+	if each.receive(packet, time.Now()) {
+		answer = each.final()
+	}
+	changed := before != each.state
+	w.mu.Unlock()
+	each.wake()
+	if answer != nil {
+		say(each.socket, answer)
+	}
+	if changed {
+		w.Changed()
+	}
+}

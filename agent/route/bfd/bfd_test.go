@@ -1,0 +1,134 @@
+package bfd
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// patience is how long a session may take, on a machine that is busy.
+const patience = 30 * time.Second
+
+// end is a Watch at an address of loopback.
+type end struct {
+	*Watch
+	at      netip.Addr
+	changes chan struct{}
+}
+
+func newEnd(t *testing.T, address string, port uint16) *end {
+	e := &end{at: netip.MustParseAddr(address), changes: make(chan struct{}, 1)}
+	e.Watch = New(Config{Listen: netip.AddrPortFrom(e.at, port), Changed: func() {
+		select {
+		case e.changes <- struct{}{}:
+		default:
+		}
+	}})
+	t.Cleanup(e.EndAll)
+	return e
+}
+
+func (e *end) begin(t *testing.T, other *end, speaks bool) {
+	t.Helper()
+	timers := Timers{MinTx: 100 * time.Millisecond, MinRx: 100 * time.Millisecond, Multiplier: 10}
+	if err := e.Listen(other.at, e.at, timers, !speaks); err != nil {
+		t.Fatal(err)
+	}
+	if speaks {
+		e.Speak(other.at)
+	}
+}
+
+// until waits for a state and returns whether the session was lost.
+func (e *end) until(t *testing.T, other *end, wanted State) (lost bool) {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		state, lost := e.State(other.at)
+		if state == wanted {
+			return lost
+		}
+		select {
+		case <-e.changes:
+		case <-limit:
+			t.Fatalf("the session with %s is %d", other.at, state)
+		}
+	}
+}
+
+func freePort(t *testing.T) uint16 {
+	t.Helper()
+	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	return socket.LocalAddr().(*net.UDPAddr).AddrPort().Port()
+}
+
+func TestEnginesSessionIsTakenUpByTheNextAgentAndMissedWithoutOne(t *testing.T) {
+	port := freePort(t)
+	router, engine := newEnd(t, "127.0.0.3", port), newEnd(t, "127.0.0.2", port)
+	router.begin(t, engine, true)
+	engine.begin(t, router, true)
+	router.until(t, engine, Up)
+	engine.until(t, router, Up)
+
+	engine.BePatient(20 * time.Second)
+	heard := func() (multiplier uint8) {
+		router.mu.Lock()
+		defer router.mu.Unlock()
+		return router.watched[engine.at].theirMultiplier
+	}
+	for limit := time.Now().Add(patience); heard() != 200; {
+		if time.Now().After(limit) {
+			t.Fatalf("the router heard of %d intervals", heard())
+		}
+	}
+	engine.EndAll()
+	next := newEnd(t, "127.0.0.2", port)
+	next.begin(t, router, false)
+	next.until(t, router, Up)
+	if state, lost := router.State(engine.at); state != Up || lost {
+		t.Errorf("the router has a session in state %d, lost: %v", state, lost)
+	}
+	next.EndAll()
+	if lost := router.until(t, engine, Down); !lost {
+		t.Error("the router did not miss an engine that is silent")
+	}
+}
+
+func TestSessionsOfIPv6StandToo(t *testing.T) {
+	if _, err := net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Skipf("this machine has no IPv6: %v", err)
+	}
+	e := newEnd(t, "::1", freePort(t))
+	e.begin(t, e, true) // with itself: it hears its own packets, and their TTL is right
+	e.until(t, e, Init)
+}
+
+func TestPacketThatSomebodyPassedOnIsNotHeard(t *testing.T) {
+	engine, router := newEnd(t, "127.0.0.2", freePort(t)), newEnd(t, "127.0.0.3", 0)
+	engine.begin(t, router, true)
+	socket, err := net.DialUDP("udp", &net.UDPAddr{IP: router.at.AsSlice()}, net.UDPAddrFromAddrPort(engine.Config.Listen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	theirs := newSession(quick, 7, false)
+	say(socket, theirs.packet()) // with the TTL that sockets have
+	proper, err := dial(router.at, engine.Config.Listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proper.Close()
+	theirs.mine = 8
+	say(proper, theirs.packet())
+	engine.until(t, router, Init)
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	if named := engine.watched[router.at].theirs; named != 8 {
+		t.Errorf("heard of session %d", named)
+	}
+}

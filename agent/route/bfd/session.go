@@ -1,0 +1,182 @@
+package bfd
+
+import (
+	"math"
+	"time"
+
+	wire "github.com/osrg/gobgp/v4/pkg/packet/bfd"
+)
+
+const (
+	// idleInterval is the least between packets of a session that is not up (RFC 5880 §6.8.3).
+	idleInterval = time.Second
+	// multiplierMax is the most that a packet can say.
+	multiplierMax = math.MaxUint8
+	// longest is how long nothing is due where nothing ever is.
+	longest = time.Hour
+)
+
+// session is RFC 5880 §6.8 in asynchronous mode, without authentication: what is heard goes in with the time, and what is
+// to be said comes out.
+type session struct {
+	timers Timers
+	state  State
+	mine   uint32 // discriminators
+	theirs uint32 // 0: not known
+
+	listens    bool // says nothing as yet
+	follows    bool // the router may have a session that stands, of the agent before
+	lost       bool // it stood, and the router fell silent or ended it
+	polling    bool // the router has to confirm our timers
+	diagnostic wire.DiagnosticType
+	multiplier uint8 // as we say it
+	silentAt   time.Time
+	sendAt     time.Time
+
+	// What the router said last.
+	theirMinTx, theirMinRx time.Duration
+	theirMultiplier        uint8
+}
+
+func newSession(timers Timers, discriminator uint32, follows bool) *session {
+	return &session{
+		timers: timers, state: Down, mine: discriminator, listens: true, follows: follows, multiplier: timers.Multiplier,
+	}
+}
+
+// speak ends the listening: there is no session that stands.
+func (s *session) speak(now time.Time) {
+	if s.listens {
+		s.listens, s.sendAt = false, now
+	}
+}
+
+// isFor tells whether a packet from the session's router is about this session (RFC 5880 §6.8.6): it names it, or the
+// router knows no name as yet. While we listen, it may name the session of the agent before, which then becomes ours.
+func (s *session) isFor(p *wire.BFDHeader) bool {
+	switch {
+	case p.YourDiscriminator == s.mine:
+		return !s.listens
+	case p.YourDiscriminator == 0:
+		return !s.listens && p.State <= wire.StateDown
+	default:
+		return s.listens && s.follows && p.State == wire.StateUp
+	}
+}
+
+// receive takes a packet that isFor this session. It tells whether that wants an answer at once.
+func (s *session) receive(p *wire.BFDHeader, now time.Time) (answer bool) {
+	if s.listens {
+		s.listens, s.state, s.mine, s.polling, s.sendAt = false, Up, p.YourDiscriminator, true, now
+	}
+	begunAnew := s.theirs != 0 && p.MyDiscriminator != s.theirs
+	s.theirs, s.theirMultiplier = p.MyDiscriminator, p.DetectTimeMultiplier
+	s.theirMinTx, s.theirMinRx = microseconds(p.DesiredMinTxInterval), microseconds(p.RequiredMinRxInterval)
+	if p.Final {
+		s.polling = false
+	}
+	before := s.state
+	s.step(State(p.State), begunAnew)
+	if s.state != before { // RFC 5880 §6.8.7: the other side shall not wait for it
+		s.sendAt = now
+	}
+	s.silentAt = now.Add(time.Duration(s.theirMultiplier) * max(s.timers.MinRx, s.theirMinTx))
+	return p.Poll
+}
+
+// step is the state machine of RFC 5880 §6.8.6. A router that is done with BFD (AdminDown), or begins it anew, has not
+// missed us (RFC 5882 §3.2).
+func (s *session) step(theirs State, begunAnew bool) {
+	switch {
+	case theirs == AdminDown:
+		s.become(Down, wire.DiagnosticNeighborSignaledSessionDown)
+	case s.state == Down && theirs == Down:
+		s.become(Init, wire.DiagnosticNoDiagnostic)
+	case s.state == Down && theirs == Init, s.state == Init && theirs >= Init:
+		s.become(Up, wire.DiagnosticNoDiagnostic)
+	case s.state == Up && theirs == Down:
+		s.lost = s.lost || !begunAnew
+		s.become(Down, wire.DiagnosticNeighborSignaledSessionDown)
+	}
+}
+
+func (s *session) become(next State, why wire.DiagnosticType) {
+	if next == s.state {
+		return
+	}
+	s.polling = next == Up // our interval is another one now
+	s.state, s.diagnostic = next, why
+}
+
+// due gives what is to be sent now; nil: nothing is. Spread, from 0 to 1, moves the packet after it to and fro, so that
+// many sessions do not send all at once.
+func (s *session) due(now time.Time, spread float64) *wire.BFDHeader {
+	if s.state != Down && !now.Before(s.silentAt) {
+		s.lost = s.lost || s.state == Up
+		s.become(Down, wire.DiagnosticControlDetectionTimeExpired)
+		s.theirs, s.theirMinRx = 0, 0
+	}
+	if s.listens || now.Before(s.sendAt) {
+		return nil
+	}
+	s.sendAt = now.Add(jittered(max(s.minTx(), s.theirMinRx), s.multiplier, spread))
+	return s.packet()
+}
+
+// next is when something is due again.
+func (s *session) next(now time.Time) time.Time {
+	at := now.Add(longest)
+	if !s.listens {
+		at = s.sendAt
+	}
+	if s.state != Down && s.silentAt.Before(at) {
+		at = s.silentAt
+	}
+	return at
+}
+
+// minTx is what we say of our own pace.
+func (s *session) minTx() time.Duration {
+	if s.state == Up {
+		return s.timers.MinTx
+	}
+	return max(s.timers.MinTx, idleInterval)
+}
+
+// jittered shortens an interval by up to a quarter, and by at least a tenth where one packet that is late would be one too
+// many (RFC 5880 §6.8.7).
+func jittered(interval time.Duration, multiplier uint8, spread float64) time.Duration {
+	most := 1.0
+	if multiplier == 1 {
+		most = 0.9
+	}
+	return time.Duration(float64(interval) * (0.75 + (most-0.75)*spread))
+}
+
+func (s *session) packet() *wire.BFDHeader {
+	return &wire.BFDHeader{
+		Version: 1, State: wire.StateType(s.state), Diagnostic: s.diagnostic, Poll: s.polling, DetectTimeMultiplier: s.multiplier,
+		MyDiscriminator: s.mine, YourDiscriminator: s.theirs,
+		DesiredMinTxInterval: uint32(s.minTx().Microseconds()), RequiredMinRxInterval: uint32(s.timers.MinRx.Microseconds()),
+	}
+}
+
+// final is the answer to a poll.
+func (s *session) final() *wire.BFDHeader {
+	answer := s.packet()
+	answer.Poll, answer.Final = false, true
+	return answer
+}
+
+// bePatient asks the router not to miss us for a while, as far as a packet can say: it waits for our multiplier of the
+// slower one's intervals. It tells whether there is a session to wait for.
+func (s *session) bePatient(during time.Duration, now time.Time) bool {
+	if s.state != Up {
+		return false
+	}
+	intervals := math.Ceil(float64(during) / float64(max(s.timers.MinTx, s.theirMinRx)))
+	s.multiplier, s.sendAt = uint8(min(max(intervals, float64(s.multiplier)), multiplierMax)), now
+	return true
+}
+
+func microseconds(n uint32) time.Duration { return time.Duration(n) * time.Microsecond }

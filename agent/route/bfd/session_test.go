@@ -1,0 +1,190 @@
+package bfd
+
+import (
+	"testing"
+	"time"
+
+	wire "github.com/osrg/gobgp/v4/pkg/packet/bfd"
+)
+
+var quick = Timers{MinTx: 300 * time.Millisecond, MinRx: 300 * time.Millisecond, Multiplier: 3}
+
+// pair is an engine and a router, and the time.
+type pair struct {
+	*testing.T
+	now            time.Time
+	engine, router *session
+}
+
+func newPair(t *testing.T) *pair {
+	p := &pair{T: t, now: time.Unix(1, 0), engine: newSession(quick, 0xe1, false), router: newSession(quick, 0xa1, false)}
+	p.engine.speak(p.now)
+	p.router.speak(p.now)
+	return p
+}
+
+func standing(t *testing.T) *pair {
+	p := newPair(t)
+	p.pass(5 * time.Second)
+	p.states(Up, Up)
+	return p
+}
+
+// pass lets time go by; nil: a side that is not there.
+func (p *pair) pass(wait time.Duration) {
+	for end := p.now.Add(wait); p.now.Before(end); p.now = p.now.Add(time.Millisecond) {
+		p.say(p.engine, p.router)
+		p.say(p.router, p.engine)
+	}
+}
+
+func (p *pair) say(from, to *session) {
+	if from == nil {
+		return
+	}
+	for packet := from.due(p.now, 1); packet != nil && to != nil && to.isFor(packet); {
+		if !to.receive(packet, p.now) {
+			return
+		}
+		packet, from, to = to.final(), to, from
+	}
+}
+
+func (p *pair) states(engine, router State) {
+	p.Helper()
+	if p.engine != nil && p.engine.state != engine || p.router != nil && p.router.state != router {
+		p.Fatalf("the engine is %v and the router %v", p.engine, p.router)
+	}
+}
+
+func TestTwoSidesFindEachOtherSlowlyAndAreQuickThen(t *testing.T) {
+	p := newPair(t)
+	if said := p.engine.due(p.now, 1); said.DesiredMinTxInterval != 1_000_000 {
+		t.Errorf("before the session is up: %+v", said)
+	}
+	p.pass(5 * time.Second)
+	p.states(Up, Up)
+	if p.engine.polling || p.router.polling || p.router.theirMinTx != quick.MinTx {
+		t.Errorf("the engine has %+v, the router %+v", p.engine, p.router)
+	}
+}
+
+func TestSilenceOfThreeIntervalsIsALossAndLessIsNone(t *testing.T) {
+	p := standing(t)
+	engine := p.engine
+	p.engine = nil
+	p.pass(600 * time.Millisecond)
+	p.states(Up, Up)
+	p.pass(301 * time.Millisecond)
+	p.states(Up, Down)
+	if !p.router.lost || engine.lost {
+		t.Errorf("router %+v, engine %+v", p.router, engine)
+	}
+}
+
+func TestRouterThatEndsOrBeginsAnewHasNotMissedUs(t *testing.T) {
+	for name, said := range map[string]wire.BFDHeader{
+		"ends":        {State: wire.StateAdminDown, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1},
+		"begins anew": {State: wire.StateDown, MyDiscriminator: 0xa2},
+	} {
+		p := standing(t)
+		said.DetectTimeMultiplier = 3
+		if !p.engine.isFor(&said) {
+			t.Fatalf("%s: not heard", name)
+		}
+		p.engine.receive(&said, p.now)
+		if p.engine.state != Down || p.engine.lost {
+			t.Errorf("%s: %+v", name, p.engine)
+		}
+	}
+	p := standing(t)
+	p.engine.receive(&wire.BFDHeader{State: wire.StateDown, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1, DetectTimeMultiplier: 3}, p.now)
+	if !p.engine.lost {
+		t.Error("the router missed us, and we did not hear of it")
+	}
+}
+
+func TestNextAgentGoesOnWithASessionWhoseRouterWasAskedForPatience(t *testing.T) {
+	p := standing(t)
+	if !p.engine.bePatient(20*time.Second, p.now) {
+		t.Fatal("there is nobody to ask")
+	}
+	p.pass(2 * time.Second)
+	p.engine = nil // the agent ends
+	p.pass(15 * time.Second)
+	p.states(Down, Up)
+	p.engine = newSession(quick, 0xe2, true) // and the next one listens
+	p.pass(400 * time.Millisecond)
+	p.states(Up, Up)
+	if p.engine.mine != 0xe1 || p.engine.listens {
+		t.Errorf("goes on as %+v", p.engine)
+	}
+	p.engine.speak(p.now)
+	p.pass(2 * time.Second)
+	p.states(Up, Up)
+	p.engine = nil // which dies
+	p.pass(901 * time.Millisecond)
+	p.states(Down, Down)
+}
+
+func TestPatienceEndsWhenNoAgentComes(t *testing.T) {
+	p := standing(t)
+	p.engine.bePatient(20*time.Second, p.now)
+	p.pass(time.Second)
+	p.engine = nil
+	p.pass(19 * time.Second)
+	p.states(Down, Up)
+	p.pass(1500 * time.Millisecond)
+	p.states(Down, Down)
+}
+
+func TestPatienceIsWhatAPacketCanSay(t *testing.T) {
+	p := newPair(t)
+	if p.engine.bePatient(time.Minute, p.now) {
+		t.Error("asked for patience without a session")
+	}
+	p = standing(t)
+	p.engine.bePatient(time.Hour, p.now)
+	if p.engine.multiplier != 255 {
+		t.Errorf("%d intervals", p.engine.multiplier)
+	}
+}
+
+func TestListenerSaysNothingBeforeItSpeaks(t *testing.T) {
+	s := newSession(quick, 1, true)
+	now := time.Unix(1, 0)
+	if s.due(now.Add(time.Minute), 0) != nil || s.next(now).Before(now.Add(time.Minute)) {
+		t.Errorf("spoke: %+v", s)
+	}
+	if s.isFor(&wire.BFDHeader{State: wire.StateDown}) {
+		t.Error("a router that has no session is heard")
+	}
+	s.speak(now)
+	if s.due(now, 0) == nil {
+		t.Error("says nothing")
+	}
+}
+
+func TestPacketOfAFormerSessionIsNotTakenForOneThatStands(t *testing.T) {
+	s := newSession(quick, 1, false)
+	if s.isFor(&wire.BFDHeader{State: wire.StateUp, MyDiscriminator: 2, YourDiscriminator: 3}) {
+		t.Error("took up a session that was not there before this agent")
+	}
+}
+
+func FuzzTakesNoPacketThatIsNone(f *testing.F) {
+	valid, _ := (&wire.BFDHeader{Version: 1, State: wire.StateUp, DetectTimeMultiplier: 3, MyDiscriminator: 7}).MarshalBinary()
+	f.Add(valid)
+	f.Add(valid[:23])
+	f.Add(append([]byte{0x40}, valid[1:]...))
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		packet := parse(bytes)
+		if packet == nil {
+			return
+		}
+		if len(bytes) < 24 || packet.MyDiscriminator == 0 || packet.DetectTimeMultiplier == 0 || packet.Version != 1 {
+			t.Fatalf("took %x as %+v", bytes, packet)
+		}
+		newSession(quick, 1, true).receive(packet, time.Unix(1, 0))
+	})
+}
