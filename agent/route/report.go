@@ -17,10 +17,7 @@ const peerStateChange = "SE_BGP_PEER_STATE_CHANGE"
 
 // tellOf reports sessions and routes when something about them is new.
 func (s *Set) tellOf(peers []*enginev1.PeerState) {
-	report := &enginev1.Routing{Peers: peers}
-	if from := speaksFrom(s.speaker.peers); len(from) > 0 {
-		report.NextHop = from[0].String()
-	}
+	report := &enginev1.Routing{Peers: peers, NextHop: s.nextHop()}
 	for _, route := range s.announced {
 		report.Routes = append(report.Routes, route.report(s.speaker.peers))
 	}
@@ -38,6 +35,18 @@ func (s *Set) tellOf(peers []*enginev1.PeerState) {
 		s.Happened(event)
 	}
 	s.Changed(report)
+}
+
+// nextHop is where other engines find this one; empty: nowhere. One whose agent was replaced stays where it was.
+func (s *Set) nextHop() string {
+	from := speaksFrom(s.speaker.peers)
+	if s.speaker.follows {
+		from = Addresses(s.Plan)
+	}
+	if len(from) == 0 {
+		return ""
+	}
+	return from[0].String()
 }
 
 func (s *Set) router() *enginev1.BgpRouter {

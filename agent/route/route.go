@@ -82,6 +82,8 @@ func New(config Config) *Set {
 	s.speaker.keeps = config.Keep
 	if config.Keep && config.Plan != nil {
 		s.resumption, s.speaker.follows = resuming, true
+		s.facts.beats = knownBeats // others have heard of this engine
+		s.report.NextHop = s.nextHop()
 	}
 	return s
 }

@@ -51,8 +51,6 @@ func startRouter(t *testing.T, address string, as, peerAS uint32, secret string)
 		Conf:      &api.PeerConf{NeighborAddress: from, PeerAsn: peerAS, AuthPassword: secret},
 		Transport: &api.Transport{PassiveMode: true},
 		AfiSafis:  []*api.AfiSafi{{Config: &api.AfiSafiConfig{Family: familyOf(r.address), Enabled: true}}},
-		// It keeps routes for those who offer to restart.
-		GracefulRestart: &api.GracefulRestart{Enabled: true, HelperOnly: true, RestartTime: 1},
 	}}))
 	return r
 }
