@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/network"
@@ -39,7 +41,8 @@ type internet struct {
 	shell  []string
 }
 
-// internal is the seed's peering: one autonomous system, signed sessions. external has the engines in one of their own.
+// internal is the seed's peering: one autonomous system. external has the engines in one of their own. Sessions of both
+// are signed.
 func internal(t *topology.Topology) (peer, profile client.Object) {
 	t.Router.Password = "s3cret"
 	return client.Object{"md5_secret": t.Router.Password},
@@ -47,8 +50,8 @@ func internal(t *topology.Topology) (peer, profile client.Object) {
 }
 
 func external(t *topology.Topology) (peer, profile client.Object) {
-	t.Router.EnginesAS = 65010
-	return client.Object{"remote_as": t.Router.AS},
+	t.Router.EnginesAS, t.Router.Password = 65010, "s3cret"
+	return client.Object{"remote_as": t.Router.AS, "md5_secret": t.Router.Password},
 		client.Object{"local_as": 65010, "ibgp": false, "num_as_path_prepend": 2, "community": []any{"65010:7"}}
 }
 
@@ -181,6 +184,17 @@ func (n *internet) says(question string, wants ...string) {
 	}
 }
 
+// untilSaid waits for something in the router's answer to a question.
+func (n *internet) untilSaid(question, want string) {
+	n.Helper()
+	for deadline := time.Now().Add(routePatience); !strings.Contains(n.ask(question), want); {
+		if time.Now().After(deadline) {
+			n.Errorf("%s: %q was not said", question, want)
+			return
+		}
+	}
+}
+
 // listed is one of an engine's runtime lists.
 func (n *internet) listed(engine, path string) []client.Object {
 	n.Helper()
@@ -292,22 +306,38 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// needsSignatures skips where the kernel has no TCP_MD5SIG: routers and engines can both not sign there.
+func needsSignatures(t *testing.T) {
+	t.Helper()
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	must(t, err)
+	defer unix.Close(socket)
+	signature := unix.TCPMD5Sig{Keylen: 1, Key: [80]byte{'k'}}
+	signature.Addr.Family = unix.AF_INET
+	if err := unix.SetsockoptTCPMD5Sig(socket, unix.IPPROTO_TCP, unix.TCP_MD5SIG, &signature); err != nil {
+		t.Skipf("this kernel cannot sign TCP segments (CONFIG_TCP_MD5SIG): %v", err)
+	}
+}
+
 func TestFRRHearsOverSignedInternalSessions(t *testing.T) {
+	needsSignatures(t)
 	n := connect(t, topology.FRR, internal)
 	n.says("show bgp ipv4 unicast 3.3.3.3/32", "localpref 300", "Community: 65000:7", "10.1.0.11 from 10.1.0.11", "10.1.0.12 from 10.1.0.12")
 	n.says("show bgp ipv6 unicast fd03:3:3::3/128", "localpref 300", "Community: 65000:7", "fd00:1::b from", "fd00:1::c from")
-	n.staysTrueWhatever(t)
+	n.staysTrueWhatever(t, "show bgp ipv4 unicast 3.3.3.3/32", "graceful-shutdown")
 }
 
-func TestBIRDHearsOverExternalSessions(t *testing.T) {
+func TestBIRDHearsOverSignedExternalSessions(t *testing.T) {
+	needsSignatures(t)
 	n := connect(t, topology.BIRD, external)
 	n.says("show route all for 3.3.3.3", "BGP.as_path: 65010 65010 65010\n", "BGP.community: (65010,7)", "BGP.next_hop: 10.1.0.11", "BGP.next_hop: 10.1.0.12")
-	n.says("show route all for fd03:3:3::3", "BGP.as_path: 65010 65010 65010\n", "BGP.next_hop: fd00:1::b")
-	n.staysTrueWhatever(t)
+	n.says("show route all for fd03:3:3::3", "BGP.as_path: 65010 65010 65010\n", "BGP.community: (65010,7)", "BGP.next_hop: fd00:1::b")
+	n.staysTrueWhatever(t, "show route all for 3.3.3.3", "(65535,0)")
 }
 
-// staysTrueWhatever goes through what happens to engines and to what is behind them, with either router.
-func (n *internet) staysTrueWhatever(t *testing.T) {
+// staysTrueWhatever goes through what happens to engines and to what is behind them, with either router. A route that is
+// the last of its engine is marked in the answer to the question.
+func (n *internet) staysTrueWhatever(t *testing.T, question, mark string) {
 	for _, engine := range []string{"engine-1", "engine-2"} {
 		n.untilListed(engine, "bgp/peer_status", "peer_state", "Established", 2)
 		n.untilListed(engine, "bfd/session_status", "session_state", "Up", 2)
@@ -332,6 +362,7 @@ func (n *internet) staysTrueWhatever(t *testing.T) {
 
 	load := n.load("--url", "http://3.3.3.3/", "--rate", "50")
 	n.signal("engine-2", syscall.SIGTERM, true)
+	n.untilSaid(question, mark)
 	n.untilHops(vip4, "10.1.0.11")
 	n.untilEnded("engine-2")
 	if report, err := load.End(); err != nil || report.ErrorTotal != 0 || report.Requests == 0 {
