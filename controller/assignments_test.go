@@ -11,15 +11,9 @@ import (
 )
 
 func TestADecisionThatAnOrderOvertookIsNotToldAsDone(t *testing.T) {
-	objects, err := store.Open(t.Context(), store.Config{
-		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) { return pki.OpenSealer(t.TempDir() + "/key") },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(objects.Close)
+	objects := emptyStore(t)
 	base := objects.View()
-	err = objects.Update(t.Context(), func(tx *store.Tx) error {
+	err := objects.Update(t.Context(), func(tx *store.Tx) error {
 		record, err := recordOf(assignmentKind, "vs-ordered", place.Assignment{VirtualService: "vs-ordered", Requested: 2})
 		if err == nil {
 			tx.Put(record)
@@ -34,4 +28,16 @@ func TestADecisionThatAnOrderOvertookIsNotToldAsDone(t *testing.T) {
 	if err != nil || !slices.Equal(slices.Collect(maps.Keys(written)), []string{"vs-other"}) {
 		t.Errorf("written are %v, %v", written, err)
 	}
+}
+
+func emptyStore(t *testing.T) *store.Store {
+	t.Helper()
+	objects, err := store.Open(t.Context(), store.Config{
+		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) { return pki.OpenSealer(t.TempDir() + "/key") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(objects.Close)
+	return objects
 }

@@ -99,7 +99,7 @@ func (r *reconciler) step(ctx context.Context) (again time.Time, err error) {
 		r.log.Error("what was decided about virtual services is not written; it is tried again", "reason", err)
 		return time.Now().Add(retryAfter), nil
 	}
-	r.publish(decision.Unplaced, known)
+	r.publish(decision, known)
 	return again, nil
 }
 
@@ -164,18 +164,28 @@ func (r *reconciler) read(view *store.View) (err error) {
 	return err
 }
 
-// publish gives engines the Plans of the view, those of greetings that are known.
-func (r *reconciler) publish(unplaced []place.Unplaced, known uint64) {
-	defer func() { r.link.Publish(r.state.Plans, known) }()
-	if r.planned == r.view && slices.Equal(r.state.Unplaced, unplaced) {
+// publish gives engines the Plans of the view, those of greetings that are known and that need not wait.
+func (r *reconciler) publish(decision place.Decision, known uint64) {
+	defer func() { r.link.Publish(ready(r.state.Plans, decision.Waiting), known) }()
+	if r.planned == r.view && slices.Equal(r.state.Unplaced, decision.Unplaced) {
 		return
 	}
 	if r.planned != r.view {
 		r.state = wanted(r.model, r.findings, place.PlacementOf(r.model, r.before), r.rings, r.state.Plans, r.fleet.Refuses)
 		r.planned = r.view
 	}
-	r.state.Unplaced = unplaced
+	r.state.Unplaced = decision.Unplaced
 	r.fleet.Observe(r.state)
+}
+
+// ready are the Plans that may be sent.
+func ready(plans map[string]*enginev1.Plan, waiting map[string]bool) map[string]*enginev1.Plan {
+	if len(waiting) == 0 {
+		return plans
+	}
+	some := maps.Clone(plans)
+	maps.DeleteFunc(some, func(engine string, _ *enginev1.Plan) bool { return waiting[engine] })
+	return some
 }
 
 // wanted is what a model and a placement ask for.

@@ -1,53 +1,55 @@
 package controller
 
 import (
-	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
 )
 
-// The simulation runs the real place, plan and fleet of one controller against engines made of values, over links that
-// delay, break and lose answers. Engines die and come back, are cut off from the controller or from the router and go on
-// serving; the controller restarts; operators order and disable. All of it follows from a seed. Two things must hold: no
-// Plan ever takes a virtual service from the last engine that has it to serve, and when the trouble is over every virtual
-// service is where it shall be.
-
+// The simulation runs the real place, plan and fleet of one controller against engines made of values (sim_engine_test.go)
+// in all kinds of trouble (sim_trouble_test.go): all of it follows from a seed. What must hold:
+//
+//   - no Plan ever takes a virtual service from the last engine that has it to serve, unless an operator forces it;
+//   - no seat is on a deleted engine, nothing is placed beyond the limits of the group;
+//   - after a restart of the controller nobody who drains is called back before those that serve could tell;
+//   - when the trouble is over every virtual service is where it shall be.
 const (
 	simTick    = 500 * time.Millisecond
 	simTrouble = 10 * time.Minute
 	simCalm    = 40 * time.Minute // a failed start is tried again after five, given up after ten
-	simSeeds   = 250
+	simRest    = 4 * time.Minute  // settled for so long it is over
 
-	simUnnoticed = 15 * time.Second // a death
+	simUnnoticed = 15 * time.Second // of an engine that goes
 )
 
+var simSeeds = flag.Uint64("sim.seeds", 750, "how many seeds the simulation takes")
+
 func TestEverySeedConvergesAndNobodyIsTakenFromTheLastEngine(t *testing.T) {
-	for seed := range uint64(simSeeds) {
+	empty := emptyStore(t)
+	for seed := range *simSeeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			s := newSim(t, seed)
+			s := newSim(t, empty, seed)
 			for s.now.Before(s.began.Add(simTrouble)) {
 				s.trouble()
 				s.tick()
 			}
 			s.heal()
-			for end := s.now.Add(simCalm); s.now.Before(end) && !t.Failed(); {
-				s.tick()
-			}
-			s.mustBeSettled()
+			s.mustSettle()
 		})
 	}
 }
@@ -58,72 +60,52 @@ type sim struct {
 	began, now time.Time
 	story      []string
 	engines    []*simEngine
+	deleted    []*simEngine
+	joined     int // engines so far
+	troubled   bool
 
 	model    *model.Model                // what operators wrote
 	stored   map[string]place.Assignment // and the rest of the store
 	revision int64
+	offered  map[string]int64 // since which revision each virtual service takes traffic without a break
 
 	// Of the controller's process.
+	objects   *store.Store // has no object: engines that no Plan is made for do not exist
 	fleet     *fleet.Fleet
 	started   time.Time
 	state     fleet.State
 	published int64 // revision
 	alarm     time.Time
+	dirty     bool // an operator wrote something
 }
 
-// simEngine is an engine and its link.
-type simEngine struct {
-	*sim
-	uuid      string
-	alive     bool
-	died      time.Time // of not alive
-	cut       bool      // off from the controller
-	unled     bool      // off from the router
-	connected bool      // as the controller sees it
-	silent    time.Time
-	redial    time.Time
-	held      *enginev1.Plan // on its disk
-	known     *enginev1.Plan // of held, to the controller
-	target    *enginev1.Plan // as decided since it connected
-	flight    *simFlight
-	open      map[string]int // connections, by virtual service
-}
-
-// simFlight is a Plan on its way, then its answer.
-type simFlight struct {
-	plan    *enginev1.Plan
-	arrives time.Time
-	arrived bool
-}
-
-func newSim(t *testing.T, seed uint64) *sim {
+func newSim(t *testing.T, empty *store.Store, seed uint64) *sim {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := &sim{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), began: start, now: start, stored: map[string]place.Assignment{}, revision: 1}
+	s := &sim{
+		T: t, Rand: rand.New(rand.NewPCG(seed, 1)), began: start, now: start, troubled: true, objects: empty,
+		stored: map[string]place.Assignment{}, revision: 1, offered: map[string]int64{},
+	}
 	group := &model.Group{ServiceEngineGroup: *schema.Defaults[schema.ServiceEngineGroup]()}
 	group.UUID, group.Name = "group", "group"
 	group.MinScaleoutPerVS = uint32(1 + s.IntN(2))
+	group.MaxVSPerSE, group.MaxSE = uint32(3+s.IntN(3)), uint32(4+s.IntN(7))
 	group.AutoRebalanceIntervalS = 5
 	group.BGPPeerMonitorFailover = s.IntN(3) > 0
 	group.HAMode = []string{"HA_MODE_SHARED", "HA_MODE_SHARED", "HA_MODE_SHARED_PAIR", "HA_MODE_LEGACY_ACTIVE_STANDBY"}[s.IntN(4)]
 	s.model = &model.Model{Groups: []*model.Group{group}}
-	for i := range 5 + s.IntN(3) {
-		engine := &model.Engine{Group: group}
-		engine.UUID, engine.Name, engine.EnableState = fmt.Sprintf("se-%d", i), fmt.Sprintf("engine-%d", i), "SE_STATE_ENABLED"
-		s.model.Engines, group.Engines = append(s.model.Engines, engine), append(group.Engines, engine)
-		s.engines = append(s.engines, &simEngine{sim: s, uuid: engine.UUID, alive: true, open: map[string]int{}})
+	for range 5 + s.IntN(3) {
+		s.join()
 	}
 	for i := range 1 + s.IntN(3) {
-		vs := simService(i, group)
-		if s.IntN(2) == 0 {
-			vs.EnableRHI, vs.VrfContext = true, simRouter()
-		}
-		s.model.VirtualServices, group.VirtualServices = append(s.model.VirtualServices, vs), append(group.VirtualServices, vs)
+		s.offer(fmt.Sprintf("vs-%d", i), i)
 	}
 	s.restart()
 	return s
 }
 
-func simService(number int, group *model.Group) *model.VirtualService {
+// offer creates a virtual service.
+func (s *sim) offer(uuid string, number int) {
+	group := s.model.Groups[0]
 	vs := &model.VirtualService{
 		Group: group, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(1 + number/2)})},
 		ApplicationProfile: &schema.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
@@ -131,10 +113,27 @@ func simService(number int, group *model.Group) *model.VirtualService {
 		NetworkProfile:     &schema.NetworkProfile{},
 		TCP:                schema.Defaults[schema.TCPProxy](),
 	}
-	vs.UUID, vs.Name = fmt.Sprintf("vs-%d", number), fmt.Sprintf("service-%d", number)
+	vs.UUID, vs.Name = uuid, fmt.Sprintf("service-%d", number)
 	vs.Type, vs.Enabled, vs.TrafficEnabled = "VS_TYPE_NORMAL", true, true
 	vs.Services = []schema.Service{{Port: uint32(80 + number), PortRangeEnd: uint32(80 + number)}}
-	return vs
+	if s.IntN(2) == 0 {
+		vs.EnableRHI, vs.VrfContext = true, simRouter()
+	}
+	s.setServices(append(slices.Clone(s.model.VirtualServices), vs))
+}
+
+func (s *sim) setServices(services []*model.VirtualService) {
+	s.model.VirtualServices, s.model.Groups[0].VirtualServices = services, services
+	s.wrote()
+	before := s.offered
+	s.offered = map[string]int64{}
+	for _, vs := range services {
+		if since, known := before[vs.UUID]; known && vs.Enabled {
+			s.offered[vs.UUID] = since
+		} else if vs.Enabled {
+			s.offered[vs.UUID] = s.revision
+		}
+	}
 }
 
 const simRouterAddress = "10.0.0.1"
@@ -157,200 +156,6 @@ func (s *sim) wrong(format string, args ...any) {
 	s.Fatalf("%s\n%s", strings.Join(s.story[max(0, len(s.story)-80):], "\n"), fmt.Sprintf(format, args...))
 }
 
-// ---- The controller
-
-// restart is a new process that finds what the last one stored.
-func (s *sim) restart() {
-	quiet := slog.New(slog.DiscardHandler)
-	clock := func() time.Time { return s.now }
-	s.fleet = fleet.New(nil, quiet, events.New(quiet, clock), clock)
-	s.started, s.state, s.published, s.alarm = s.now, fleet.State{}, -1, s.now
-	for _, engine := range s.engines {
-		engine.hangUp()
-		engine.known = nil
-	}
-}
-
-func (s *sim) input() place.Input {
-	return place.Input{Model: s.model, Engines: s.fleet.Facts(), Before: s.stored, Began: s.started, Now: s.now}
-}
-
-// decide is the reconciler's step, again and again until nothing changes.
-func (s *sim) decide() {
-	for range 100 {
-		decision := place.Decide(s.input())
-		changed, _ := decision.Changed(s.stored)
-		s.alarm = decision.Again
-		if len(changed) == 0 {
-			s.publish()
-			return
-		}
-		for _, assignment := range changed {
-			s.stored[assignment.VirtualService] = assignment
-		}
-		for _, event := range decision.Events {
-			s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
-		}
-		s.revision++
-	}
-	s.wrong("it does not come to a decision: %v", s.stored)
-}
-
-func (s *sim) publish() {
-	s.observe()
-	for _, engine := range s.engines {
-		engine.target = s.state.Plans[engine.uuid]
-	}
-}
-
-func (s *sim) observe() {
-	if s.published == s.revision {
-		return
-	}
-	now := *s.model
-	now.Revision = s.revision
-	s.state = wanted(&now, nil, place.PlacementOf(&now, s.stored), nil, s.state.Plans, s.fleet.Refuses)
-	s.published = s.revision
-	s.fleet.Observe(s.state)
-}
-
-// ---- The engines
-
-func (e *simEngine) hangUp() {
-	if e.connected {
-		e.fleet.Disconnected(e.uuid, "gone")
-	}
-	e.connected, e.flight, e.silent = false, nil, time.Time{}
-	e.redial = e.now.Add(time.Duration(e.IntN(5000)) * time.Millisecond)
-}
-
-// live is half a second of an engine and its link.
-func (e *simEngine) live() {
-	heard := e.alive && !e.cut
-	switch {
-	case !e.connected && heard && !e.redial.After(e.now):
-		e.dial()
-	case e.connected && !heard && e.silent.IsZero():
-		e.silent = e.now
-	case e.connected && heard:
-		e.silent = time.Time{}
-	}
-	if !e.silent.IsZero() && e.now.Sub(e.silent) >= 10*time.Second {
-		e.tell("%s is overdue", e.uuid)
-		e.hangUp()
-	}
-	if e.connected && heard {
-		e.converse()
-	}
-	e.serveClients()
-}
-
-func (e *simEngine) dial() {
-	e.connected, e.silent, e.target = true, time.Time{}, nil
-	if e.known.GetRevision() != e.held.GetRevision() {
-		e.known = nil
-	}
-	e.fleet.Connected(e.uuid, &enginev1.Hello{
-		Revision: e.held.GetRevision(), Resources: &enginev1.Resources{Hostname: e.uuid},
-		Status:  &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING},
-		Routing: e.routing(),
-	})
-}
-
-// routing is one session with the router, and the routes that it is told.
-func (e *simEngine) routing() *enginev1.Routing {
-	peer := &enginev1.PeerState{Address: simRouterAddress, State: enginev1.BgpState_BGP_STATE_ESTABLISHED}
-	hearing := []string{simRouterAddress}
-	if e.unled {
-		peer.State, hearing = enginev1.BgpState_BGP_STATE_ACTIVE, nil
-	}
-	routing, serving := &enginev1.Routing{Peers: []*enginev1.PeerState{peer}}, serves(e.held)
-	for _, resource := range e.held.GetResources() {
-		if service := resource.GetAdvertisement().GetVirtualServiceUuid(); serving[service] {
-			routing.Routes = append(routing.Routes, &enginev1.AnnouncedRoute{VirtualServiceUuids: []string{service}, Peers: hearing})
-		}
-	}
-	return routing
-}
-
-// converse sends the Plan that is wanted, one at a time, and takes its answer.
-func (e *simEngine) converse() {
-	if e.flight == nil && e.target != nil && e.target != e.known {
-		e.flight = &simFlight{plan: e.target, arrives: e.now.Add(e.delay())}
-		return
-	}
-	if e.flight == nil || e.flight.arrives.After(e.now) {
-		return
-	}
-	if !e.flight.arrived {
-		e.apply(e.flight.plan)
-		e.flight.arrived, e.flight.arrives = true, e.now.Add(e.delay())
-		return
-	}
-	e.known = e.flight.plan
-	e.flight = nil
-	e.fleet.Applied(e.uuid, e.known, nil)
-}
-
-func (e *simEngine) delay() time.Duration { return time.Duration(e.IntN(2000)) * time.Millisecond }
-
-// apply takes a Plan, unless that leaves a virtual service without any engine that has it to serve. One that died only
-// just counts: the controller cannot know yet.
-func (e *simEngine) apply(plan *enginev1.Plan) {
-	before := serves(e.held)
-	e.held = plan
-	after := serves(plan)
-	for service := range before {
-		if after[service] {
-			continue
-		}
-		others := 0
-		for _, other := range e.engines {
-			if (other.alive || e.now.Sub(other.died) < simUnnoticed) && serves(other.held)[service] {
-				others++
-			}
-		}
-		if others == 0 {
-			e.wrong("%s was the last to serve %s, and shall not any more: %v", e.uuid, service, e.stored[service].Seats)
-		}
-	}
-}
-
-func serves(plan *enginev1.Plan) map[string]bool {
-	set := map[string]bool{}
-	for _, resource := range plan.GetResources() {
-		if service := resource.GetVirtualService(); service != nil && service.GetDuty() == dataplanev1.Duty_DUTY_SERVE {
-			set[service.GetUuid()] = true
-		}
-	}
-	return set
-}
-
-// serveClients has clients come where it is served, and go elsewhere after a while.
-func (e *simEngine) serveClients() {
-	serving, sample := serves(e.held), &dataplanev1.Sample{UnixMs: uint64(e.now.UnixMilli()), Pid: 1}
-	for _, resource := range e.held.GetResources() {
-		service := resource.GetVirtualService()
-		if service == nil {
-			continue
-		}
-		if serving[service.GetUuid()] {
-			e.open[service.GetUuid()] = 3
-		} else if e.open[service.GetUuid()] > 0 && e.IntN(20) == 0 {
-			e.open[service.GetUuid()]--
-		}
-		sample.VirtualServices = append(sample.VirtualServices, &dataplanev1.VirtualServiceCounters{
-			Uuid: service.GetUuid(), OpenConnections: uint64(e.open[service.GetUuid()]),
-		})
-	}
-	if e.connected && e.alive && !e.cut && e.now.Nanosecond() == 0 {
-		e.fleet.Reported(e.uuid, &enginev1.Report{Body: &enginev1.Report_Routing{Routing: e.routing()}})
-		e.fleet.Reported(e.uuid, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}})
-	}
-}
-
-// ---- What happens
-
 func (s *sim) tick() {
 	s.now = s.now.Add(simTick)
 	for _, engine := range s.engines {
@@ -359,116 +164,160 @@ func (s *sim) tick() {
 	select {
 	case <-s.fleet.Moved():
 	default:
-		if s.alarm.IsZero() || s.alarm.After(s.now) {
+		if !s.dirty && (s.alarm.IsZero() || s.alarm.After(s.now)) {
 			return
 		}
 	}
 	s.decide()
 }
 
-// trouble is at most one thing that goes wrong, or that an operator does.
-func (s *sim) trouble() {
-	if s.IntN(20) > 0 {
-		return
-	}
-	engine := s.engines[s.IntN(len(s.engines))]
-	switch s.IntN(11) {
-	case 0:
-		s.tell("%s dies", engine.uuid)
-		engine.alive, engine.died = false, s.now
-		engine.hangUp() // its end closes the connection
-	case 1, 2:
-		s.tell("%s is started", engine.uuid)
-		engine.alive = true
-	case 3:
-		engine.cut = !engine.cut
-		s.tell("%s is cut off: %v", engine.uuid, engine.cut)
-	case 4:
-		s.tell("the link of %s breaks", engine.uuid)
+// wrote has the next tick decide.
+func (s *sim) wrote() { s.revision, s.dirty = s.revision+1, true }
+
+// restart is a new process that finds what the last one stored.
+func (s *sim) restart() {
+	for _, engine := range s.engines {
 		engine.hangUp()
-	case 5:
-		s.tell("the controller restarts")
-		s.restart()
-	case 6:
-		engine.unled = !engine.unled
-		s.tell("%s is cut off from the router: %v", engine.uuid, engine.unled)
-	case 7:
-		s.disable(s.model.Engines[s.IntN(len(s.model.Engines))])
-	case 8:
-		s.rebalance()
-	default:
-		s.order()
+		engine.known, engine.heard = nil, false
 	}
+	quiet := slog.New(slog.DiscardHandler)
+	clock := func() time.Time { return s.now }
+	s.fleet = fleet.New(s.objects, quiet, events.New(quiet, clock), clock)
+	s.started, s.state, s.published, s.alarm = s.now, fleet.State{}, -1, s.now
 }
 
-// rebalance follows loads that engines may have had.
-func (s *sim) rebalance() {
-	loads := map[string]place.Load{}
-	for _, engine := range s.engines {
-		load := place.Load{Percent: float64(s.IntN(150)), Criterion: "CPU", Services: map[string]float64{}}
-		for uuid := range serves(engine.held) {
-			load.Services[uuid] = load.Percent / float64(len(serves(engine.held)))
+func (s *sim) input() place.Input {
+	return place.Input{Model: s.model, Engines: s.fleet.Facts(), Before: s.stored, Began: s.started, Now: s.now}
+}
+
+// decide is the reconciler's step, again and again until nothing changes. Operators and the end of the process come
+// between.
+func (s *sim) decide() {
+	s.dirty = false
+	for range 100 {
+		base := maps.Clone(s.stored)
+		decision := place.Decide(s.input())
+		changed, gone := decision.Changed(base)
+		s.alarm = decision.Again
+		if len(changed)+len(gone) == 0 {
+			s.publish(decision.Waiting)
+			return
 		}
-		if s.IntN(4) > 0 {
-			loads[engine.uuid] = load
+		if s.troubled && s.IntN(20) == 0 {
+			s.order()
+		}
+		if s.troubled && s.IntN(50) == 0 {
+			s.tell("the controller restarts before it has written")
+			s.restart()
+			return
+		}
+		s.write(base, decision, changed, gone)
+		if s.troubled && s.IntN(50) == 0 {
+			s.tell("the controller restarts before it has sent anything")
+			s.restart()
+			return
 		}
 	}
-	changed, events := place.Rebalance(s.input(), s.model.Groups[0], loads)
-	for _, event := range events {
+	s.wrong("it does not come to a decision: %v", s.stored)
+}
+
+// write keeps what an operator ordered meanwhile.
+func (s *sim) write(base map[string]place.Assignment, decision place.Decision, changed []place.Assignment, gone []string) {
+	for _, event := range decision.Events {
 		s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
 	}
 	for _, assignment := range changed {
+		was := base[assignment.VirtualService]
+		if !was.Equal(s.stored[assignment.VirtualService]) {
+			continue
+		}
+		s.check(was, assignment)
 		s.stored[assignment.VirtualService] = assignment
 	}
-	s.revision++
-	s.decide()
-}
-
-func (s *sim) disable(engine *model.Engine) {
-	states := []string{"SE_STATE_ENABLED", "SE_STATE_ENABLED", "SE_STATE_DISABLED", "SE_STATE_DISABLED_FOR_PLACEMENT"}
-	engine.EnableState = states[s.IntN(len(states))]
-	s.tell("%s is %s", engine.UUID, engine.EnableState)
-	s.revision++
-	s.decide()
-}
-
-func (s *sim) order() {
-	vs := s.model.VirtualServices[s.IntN(len(s.model.VirtualServices))]
-	verbs := []place.Verb{place.DoScaleOut, place.DoScaleOut, place.DoScaleIn, place.DoMigrate, place.DoSwitchover}
-	order := place.Order{Verb: verbs[s.IntN(len(verbs))], Primary: s.IntN(4) == 0}
-	switch s.IntN(6) {
-	case 0, 1:
-		order.To = s.engines[s.IntN(len(s.engines))].uuid
-	case 2:
-		order.New = true
-	}
-	if seats := s.stored[vs.UUID].Seats; len(seats) > 0 && order.Verb == place.DoMigrate {
-		order.From = seats[s.IntN(len(seats))].Engine
-	}
-	assignments, _, err := order.Accept(s.input(), vs)
-	if refusal := (*place.Refusal)(nil); errors.As(err, &refusal) {
-		return
-	}
-	s.tell("%s %s to=%s from=%s", order.Verb, vs.Name, order.To, order.From)
-	for _, assignment := range assignments {
-		s.stored[assignment.VirtualService] = assignment
+	for _, uuid := range gone {
+		delete(s.stored, uuid)
 	}
 	s.revision++
-	s.decide()
 }
 
-func (s *sim) heal() {
-	s.tell("the trouble is over")
-	for i, engine := range s.engines {
-		engine.alive, engine.cut, engine.unled = true, false, false
-		s.model.Engines[i].EnableState = "SE_STATE_ENABLED"
+// publish has engines get the Plans of what is stored.
+func (s *sim) publish(waiting map[string]bool) {
+	if s.published != s.revision {
+		now := *s.model
+		now.Revision = s.revision
+		s.state = wanted(&now, nil, place.PlacementOf(&now, s.stored), nil, s.state.Plans, s.fleet.Refuses)
+		s.published = s.revision
+		s.fleet.Observe(s.state)
 	}
-	s.revision++
-	s.decide()
+	plans := ready(s.state.Plans, waiting)
+	for _, engine := range s.engines {
+		if plan := plans[engine.UUID]; plan != nil && engine.connected {
+			engine.target = plan
+		}
+	}
 }
 
-// mustBeSettled: each virtual service has as many engines as it shall, they serve it, and nobody else does.
-func (s *sim) mustBeSettled() {
+func (s *sim) engine(uuid string) *simEngine {
+	if i := slices.IndexFunc(s.engines, func(e *simEngine) bool { return e.UUID == uuid }); i >= 0 {
+		return s.engines[i]
+	}
+	return nil
+}
+
+// check looks at a decision about one virtual service.
+func (s *sim) check(before, after place.Assignment) {
+	s.Helper()
+	had := map[string]place.Seat{}
+	for _, seat := range before.Seats {
+		had[seat.Engine] = seat
+	}
+	counting, facts := 0, s.fleet.Facts()
+	_, most := place.Limits(s.model.Groups[0])
+	for _, seat := range after.Seats {
+		engine := s.engine(seat.Engine)
+		if engine == nil {
+			s.wrong("%s is deleted, and has a seat: %v", seat.Engine, after)
+		}
+		if was, known := had[seat.Engine]; known && was.State == place.Draining && seat.State == place.Leaving {
+			s.mayCallBack(engine, before)
+		}
+		fact := facts[seat.Engine]
+		if (seat.State == place.Starting || seat.State == place.Serving) && fact.Up && fact.Sessions[netip.MustParseAddr(simRouterAddress)].Up {
+			counting++
+		}
+	}
+	if counting > most {
+		s.wrong("%d engines are more than %d: %v", counting, most, after)
+	}
+}
+
+// mayCallBack: one that serves and has not come yet since the controller began is waited for.
+func (s *sim) mayCallBack(engine *simEngine, a place.Assignment) {
+	for _, seat := range a.Seats {
+		other := s.engine(seat.Engine)
+		if s.now.Sub(s.started) < 30*time.Second && seat.State == place.Serving && other != nil && !other.heard && other.object.EnableState != "SE_STATE_DISABLED_FORCE" {
+			s.wrong("%s is called back, and %s may yet come: %v", engine.UUID, seat.Engine, a)
+		}
+	}
+}
+
+// mustSettle: it does so, and stays so for a while.
+func (s *sim) mustSettle() {
+	why, since := "", s.now
+	for end := s.now.Add(simCalm); s.now.Before(end) && s.now.Sub(since) < simRest; {
+		s.tick()
+		if why = s.unsettled(); why != "" {
+			since = s.now
+		}
+	}
+	if why != "" {
+		s.wrong("%s", why)
+	}
+}
+
+// unsettled is what is not yet as it shall be: each virtual service has as many engines as it shall, they serve it, and
+// nobody else does.
+func (s *sim) unsettled() string {
 	for _, vs := range s.model.VirtualServices {
 		assignment := s.stored[vs.UUID]
 		seated := map[string]bool{}
@@ -478,16 +327,39 @@ func (s *sim) mustBeSettled() {
 				seated[seat.Engine] = true
 			case place.Standby:
 			default:
-				s.wrong("%s is not settled: %v", vs.Name, assignment.Seats)
+				return fmt.Sprintf("%s is not settled: %v", vs.Name, assignment.Seats)
 			}
 		}
 		if want := place.Wanted(vs, assignment); len(seated) != want {
-			s.wrong("%s is on %d engines, not on %d: %v", vs.Name, len(seated), want, assignment.Seats)
+			return fmt.Sprintf("%s is on %d engines, not on %d: %v", vs.Name, len(seated), want, assignment.Seats)
 		}
 		for _, engine := range s.engines {
-			if serves(engine.held)[vs.UUID] != seated[engine.uuid] {
-				s.wrong("%s serves %s: %v, its seats are %v", engine.uuid, vs.Name, !seated[engine.uuid], assignment.Seats)
+			if serves(engine.held)[vs.UUID] != seated[engine.UUID] {
+				return fmt.Sprintf("%s serves %s: %v, its seats are %v", engine.UUID, vs.Name, !seated[engine.UUID], assignment.Seats)
 			}
 		}
 	}
+	return s.beyondLimits()
+}
+
+// beyondLimits is which limit of the group does not hold.
+func (s *sim) beyondLimits() string {
+	group, load := s.model.Groups[0], map[string]map[netip.Addr]bool{}
+	for _, vs := range s.model.VirtualServices {
+		for _, seat := range s.stored[vs.UUID].Seats {
+			if load[seat.Engine] == nil {
+				load[seat.Engine] = map[netip.Addr]bool{}
+			}
+			load[seat.Engine][vs.Addresses[0]] = true
+		}
+	}
+	if len(load) > int(group.MaxSE) {
+		return fmt.Sprintf("%d engines are more than max_se, which is %d: %v", len(load), group.MaxSE, load)
+	}
+	for engine, addresses := range load {
+		if len(addresses) > int(group.MaxVSPerSE) {
+			return fmt.Sprintf("%s has %d, more than max_vs_per_se, which is %d", engine, len(addresses), group.MaxVSPerSE)
+		}
+	}
+	return ""
 }

@@ -39,7 +39,7 @@ func (e *engine) counters() schema.Object {
 		return nil
 	}
 	for uuid, now := range e.sample.services {
-		sum.add(serviceCounts(now, e.earlier.service(uuid)), e.seconds())
+		sum.add(serviceCounts(now, e.earlier.service(uuid)), e)
 	}
 	return sum.shown()
 }
@@ -72,12 +72,18 @@ type count struct {
 	gauge     bool
 }
 
-func (t *tally) add(counts []count, seconds float64) {
+// add takes what an engine counts. What one that does not work counted goes into the totals alone: how fast it did, and
+// who was connected then, is of the past.
+func (t *tally) add(counts []count, from *engine) {
 	if t.totals == nil {
 		t.totals, t.rates = map[string]int64{}, map[string]float64{}
 	}
 	t.engines++
+	seconds := from.seconds()
 	for _, c := range counts {
+		if c.gauge && !from.works() {
+			c.now = 0
+		}
 		t.totals[c.name] += int64(c.now)
 		if !c.gauge && seconds > 0 && c.now >= c.then {
 			t.rates[c.name] += float64(c.now-c.then) / seconds
@@ -101,9 +107,9 @@ func (t *tally) shown() schema.Object {
 	return totals
 }
 
-// seconds between the last two samples; 0: there are not two.
+// seconds between the last two samples; 0: there are not two, or they are of the past.
 func (e *engine) seconds() float64 {
-	if e.earlier == nil || e.sample.GetUnixMs() <= e.earlier.GetUnixMs() {
+	if !e.works() || e.earlier == nil || e.sample.GetUnixMs() <= e.earlier.GetUnixMs() {
 		return 0
 	}
 	return float64(e.sample.GetUnixMs()-e.earlier.GetUnixMs()) / 1000
@@ -127,7 +133,7 @@ func (f *Fleet) serviceCounters(uuid string, engines []string) schema.Object {
 			continue
 		}
 		if now := engine.sample.service(uuid); now != nil {
-			sum.add(serviceCounts(now, engine.earlier.service(uuid)), engine.seconds())
+			sum.add(serviceCounts(now, engine.earlier.service(uuid)), engine)
 		}
 	}
 	return sum.shown()
@@ -178,7 +184,7 @@ func (f *Fleet) serverCounters(key serverKey, engines []string) schema.Object {
 	for _, id := range engines {
 		engine := f.engines[id]
 		if now := engine.sample.server(key); now != nil {
-			sum.add(serverCounts(now, engine.earlier.server(key)), engine.seconds())
+			sum.add(serverCounts(now, engine.earlier.server(key)), engine)
 		}
 	}
 	return sum.shown()

@@ -32,7 +32,8 @@ type engine struct {
 	wanted   *enginev1.Plan
 	due      map[string]uint64 // resource uuid → revision in which it last changed
 	turned   map[string]uint64 // virtual service uuid → revision in which its duty last changed
-	held     *enginev1.Plan    // the last that it applied
+	held     *enginev1.Plan    // the last that it applied; nil: none, or not told
+	told     bool              // what it holds
 	duties   map[string]*duty  // by uuid of the virtual services in held
 	warnings []*dataplanev1.Finding
 	refusal  *refusal // of wanted
@@ -109,7 +110,7 @@ func dutiesIn(plan *enginev1.Plan) map[string]dataplanev1.Duty {
 }
 
 func (e *engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) {
-	e.held, e.warnings = held, warnings
+	e.held, e.told, e.warnings = held, true, warnings
 	if held == e.wanted {
 		e.refusal = nil
 	}

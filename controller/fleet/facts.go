@@ -53,7 +53,7 @@ func (e *engine) facts() place.Engine {
 	cpu, _ := e.cpuPercent()
 	nextHop, _ := netip.ParseAddr(e.routing.GetNextHop()) // invalid: it has none
 	facts := place.Engine{
-		Up: e.up, Since: e.upSince, Planned: e.wanted != nil, Refuses: e.whyRefused(), Host: e.resources.GetHostname(), CPUPercent: cpu,
+		Up: e.up, Since: e.upSince, Planned: e.wanted != nil, Told: e.told, Refuses: e.whyRefused(), Host: e.resources.GetHostname(), CPUPercent: cpu,
 		NextHop: nextHop, Holds: map[string]place.Holding{}, Sessions: e.sessions,
 	}
 	for uuid, held := range e.duties {

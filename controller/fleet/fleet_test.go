@@ -203,8 +203,28 @@ func TestNewSessionForgetsWhatTheOldOneSaid(t *testing.T) {
 	s := newStage(t)
 	s.serve("se-one")
 	s.judge("se-one", "10.0.0.1:80", true, "")
-	s.Connected("se-one", &enginev1.Hello{Status: running})
+	s.Connected("se-one", &enginev1.Hello{Status: running, Revision: 10})
 	s.contains(s.PoolServers("pool-1")[0]["oper_status"], "OPER_INITIALIZING")
+}
+
+func TestEngineThatComesBackWithoutAPlanServesNothing(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one")
+	if facts := s.Facts()["se-one"]; !facts.Told || facts.Holds["vs-1"].Duty == place.NoDuty {
+		t.Errorf("got %+v", facts)
+	}
+	s.Connected("se-one", &enginev1.Hello{Status: running})
+	if facts := s.Facts()["se-one"]; !facts.Told || facts.Holds["vs-1"].Duty != place.NoDuty {
+		t.Errorf("got %+v", facts)
+	}
+}
+
+func TestWhatAnEngineHasIsNotKnownToAControllerThatBegins(t *testing.T) {
+	s := newStage(t)
+	s.Connected("se-one", &enginev1.Hello{Status: running, Revision: 9})
+	if s.Facts()["se-one"].Told {
+		t.Error("it told a revision, and not what is in it")
+	}
 }
 
 func TestAppliedCountsTheNewestStateOfTheVirtualServiceAndItsParts(t *testing.T) {
@@ -309,6 +329,23 @@ func TestVirtualServiceThatWaitsForEnginesSaysSoAndWhy(t *testing.T) {
 	s.Observe(lacking)
 	if reasons := s.VirtualService("vs-1")["oper_status"].(schema.Object)["reason"].([]any); len(reasons) > 0 {
 		t.Errorf("nothing is lacking any more: %v", reasons)
+	}
+}
+
+func TestRatesAndOpenConnectionsOfAnEngineThatDiedAreGoneAndItsTotalsStay(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one", "se-two")
+	for i, engine := range []string{"se-one", "se-two"} {
+		s.Reported(engine, sampleOf(uint32(i), 1000, 100, 0))
+		s.Reported(engine, sampleOf(uint32(i), 2000, 150, 100))
+	}
+	s.contains(s.VirtualService("vs-1")["counters"], "open_connections:10", "requests:300")
+	s.contains(s.VirtualService("vs-1")["counters"].(schema.Object)["per_second"], "requests:100")
+	s.Disconnected("se-one", "gone")
+	s.contains(s.VirtualService("vs-1")["counters"], "requests:300", "open_connections:5")
+	s.contains(s.VirtualService("vs-1")["counters"].(schema.Object)["per_second"], "requests:50")
+	if _, known := s.Engine("se-one")["dataplane"].(schema.Object)["cpu_percent"]; known {
+		t.Error("it uses no CPU time any more")
 	}
 }
 

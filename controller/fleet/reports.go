@@ -18,6 +18,9 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	engine.version, engine.resources = hello.GetVersion(), hello.GetResources()
 	engine.status, engine.detours = hello.GetStatus(), hello.GetDetours()
 	engine.hearRouting(hello.GetRouting(), f.now())
+	if hello.GetRevision() == 0 { // its disk is lost: it serves nothing of what it had
+		engine.apply(nil, nil, f.now())
+	}
 	f.watch(engineUUID, engine)
 	clear(engine.verdicts)
 	engine.judge(hello.GetVerdicts())

@@ -4,7 +4,7 @@
 //
 // decide.go is the whole; service.go takes one virtual service a step further, or all that together.go finds on one
 // address: hear.go is what engines have said of it, choose.go finds one more, reach.go looks whether clients find it,
-// seat.go changes its seats; order.go is what operators ask for; need.go says what a group lacks; load.go and rebalance.go
+// gather.go waits for engines that are yet to come, seat.go changes its seats; order.go is what operators ask for; need.go says what a group lacks; load.go and rebalance.go
 // follow the load.
 // assignment.go is what is remembered, placement.go how others read it. Nothing here starts an engine or knows how a duty
 // is carried out.
@@ -25,7 +25,8 @@ const (
 	// aggressive detection halves it.
 	lostAfter           = 9 * time.Second
 	lostAfterAggressive = 5 * time.Second
-	// unheardFor is the same for an engine that this controller has not heard of yet, from when it began.
+	// unheardFor is the same for an engine that this controller has not heard of since it began, or lost all engines at
+	// once; from then, or from when the first of them came.
 	unheardFor = 30 * time.Second
 	// shunFor is how long an engine that failed to start a virtual service is not tried again.
 	shunFor = 5 * time.Minute
@@ -45,6 +46,7 @@ type Engine struct {
 	Up         bool      // it is connected, and its data plane runs
 	Since      time.Time // of Up
 	Planned    bool      // it is settled what Plan it shall have: what is not due to it is not in there
+	Told       bool      // it has told what it has: what it does not hold it does not have
 	Refuses    string    // why it does not take the Plan that it shall have; empty: it takes it
 	Host       string    // that it runs on; empty: not known
 	CPUPercent float64
@@ -68,9 +70,10 @@ type Holding struct {
 type Decision struct {
 	Assignments map[string]Assignment // by virtual service uuid
 	Events      []Event
-	Needs       []Need     // one for each group, in the order of the model
-	Unplaced    []Unplaced // what has fewer engines than it shall have
-	Again       time.Time  // decide again then, though nothing happens; zero: no need
+	Needs       []Need          // one for each group, in the order of the model
+	Unplaced    []Unplaced      // what has fewer engines than it shall have
+	Waiting     map[string]bool // uuids of engines that shall get no Plan yet: what they have may be all that there is
+	Again       time.Time       // decide again then, though nothing happens; zero: no need
 }
 
 // Event is something that operators may want to know.
@@ -114,7 +117,7 @@ type decider struct {
 
 func newDecider(in Input) *decider {
 	d := &decider{
-		in: in, out: Decision{Assignments: map[string]Assignment{}},
+		in: in, out: Decision{Assignments: map[string]Assignment{}, Waiting: map[string]bool{}},
 		engines: map[string]*model.Engine{}, sets: together(in.Model.VirtualServices), back: backAgain(in.Engines), load: map[string]int{},
 	}
 	for _, engine := range in.Model.Engines {
@@ -148,30 +151,12 @@ func (d *decider) lost(engine string) bool {
 	end := d.in.Began.Add(unheardFor)
 	if known {
 		end = state.Since.Add(patience(d.engines[engine]))
-		if grace := d.back.Add(unheardFor); !d.back.IsZero() && grace.After(end) {
-			end = grace
-		}
+	}
+	if grace := d.back.Add(unheardFor); !d.back.IsZero() && grace.After(end) {
+		end = grace
 	}
 	d.again(end)
 	return !end.After(d.in.Now)
-}
-
-// backAgain is when the first engine was back after all had been away at once, with the others yet to come: then it was
-// the controller that was cut off. Zero: it was not.
-func backAgain(engines map[string]Engine) time.Time {
-	var first, left time.Time // when an engine that is up came, and when the last of the others went
-	for _, state := range engines {
-		if state.Up && (first.IsZero() || state.Since.Before(first)) {
-			first = state.Since
-		}
-		if !state.Up && state.Since.After(left) {
-			left = state.Since
-		}
-	}
-	if !first.After(left) {
-		return time.Time{}
-	}
-	return first
 }
 
 // patience is how long an engine may be away, or cut off, before others take over.

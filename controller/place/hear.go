@@ -58,7 +58,7 @@ func (s *service) fail(seat Seat, why string) {
 		s.stay(Migrate)
 	}
 	s.event(id, seat.Engine, "%s %s", s.name(seat.Engine), why)
-	if s.in.Engines[seat.Engine].Refuses != "" && !s.holdsAny(seat.Engine) {
+	if engine := s.in.Engines[seat.Engine]; engine.Refuses != "" && engine.Told && !s.holdsAny(seat.Engine) {
 		s.a.remove(seat.Engine)
 		s.load[seat.Engine]--
 		return
@@ -89,6 +89,9 @@ func (s *service) hearDraining(seat Seat) {
 	}
 	if !holding.Current || holding.Duty != Drain {
 		return
+	}
+	if s.healthy() == 0 && s.engines[seat.Engine].EnableState != forced {
+		return // it is called back, or waits for who serves
 	}
 	deadline := holding.Since.Add(time.Duration(s.group.ScaleinTimeoutS) * time.Second)
 	switch {

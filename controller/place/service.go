@@ -105,13 +105,19 @@ func (s *service) markLeaving() {
 	}
 }
 
-// callBack has those serve on that drain, when nobody else certainly serves: the others may only just have failed.
+// callBack has those serve on that drain, when nobody else certainly serves: the others may only just have failed. While
+// it may yet turn out that others do, nothing is asked of them.
 func (s *service) callBack() {
 	if s.healthy() > 0 {
 		return
 	}
+	waits := s.awaits()
 	for _, seat := range s.a.Seats {
-		if seat.State == Draining && s.up(seat.Engine) && s.engines[seat.Engine].EnableState != forced {
+		switch {
+		case seat.State != Draining || !s.up(seat.Engine) || s.engines[seat.Engine].EnableState == forced:
+		case waits:
+			s.out.Waiting[seat.Engine] = true
+		default:
 			s.become(seat.Engine, Leaving, seat.Cause)
 		}
 	}
@@ -187,11 +193,12 @@ func (s *service) stopWaiting() {
 	s.event("VS_SCALEOUT_FAILED", "", "no engine with nothing on it came within %d s", s.group.ScaleoutTimeoutS)
 }
 
-// keep has one stay that was to go and serves yet, unless its engine may not. It starts anew: a Plan that has it drain may
-// be on its way.
+// keep has one stay that was to go and serves yet, unless its engine may not or an operator wants it elsewhere. It starts
+// anew: a Plan that has it drain may be on its way.
 func (s *service) keep() bool {
+	elsewhere := []Cause{Migrate, Switchover, Disabled}
 	for _, seat := range s.a.Seats {
-		unneeded := seat.State == Leaving && (seat.Cause == ScaleIn || seat.Cause == Failover)
+		unneeded := seat.State == Leaving && !slices.Contains(elsewhere, seat.Cause) && !s.shuns(seat.Engine)
 		if unneeded && s.up(seat.Engine) && !s.away(seat.Engine) && s.mayKeep(seat.Engine) {
 			s.become(seat.Engine, Starting, seat.Cause)
 			return true

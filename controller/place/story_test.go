@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -144,7 +145,7 @@ func (s *story) define(t *testing.T, what string, args []string) {
 		engine := &model.Engine{Group: last()}
 		engine.Identity, engine.Named, engine.EnableState = identity, named, "SE_STATE_ENABLED"
 		s.model.Engines, last().Engines = append(s.model.Engines, engine), append(last().Engines, engine)
-		s.engines[args[0]] = Engine{Up: true, Since: s.now, Sessions: map[netip.Addr]Session{router: {Up: true, Since: s.now}}}
+		s.engines[args[0]] = Engine{Up: true, Told: true, Since: s.now, Sessions: map[netip.Addr]Session{router: {Up: true, Since: s.now}}}
 	case "service":
 		vs := &model.VirtualService{Group: last()}
 		vs.Identity, vs.Named, vs.Enabled, vs.TrafficEnabled = identity, named, true, true
@@ -330,7 +331,7 @@ func (s *story) hold(engine, service string, holding Holding) {
 		if e.Holds == nil {
 			e.Holds = map[string]Holding{}
 		}
-		e.Holds[service] = holding
+		e.Holds[service], e.Told = holding, e.Told || holding.Duty != NoDuty
 	})
 }
 
@@ -364,6 +365,9 @@ func (s *story) decideOnce() string {
 	out.WriteString(told(d.Events))
 	for _, lack := range d.Unplaced {
 		fmt.Fprintf(&out, "  %s has %d of %d engines: %s\n", lack.VirtualService, lack.Placed, lack.Wanted, lack.Why)
+	}
+	for _, engine := range slices.Sorted(maps.Keys(d.Waiting)) {
+		fmt.Fprintf(&out, "  %s gets no Plan yet\n", engine)
 	}
 	return out.String()
 }

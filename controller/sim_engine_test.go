@@ -1,0 +1,221 @@
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// simEngine is an engine and its link, which delays, breaks and loses answers.
+type simEngine struct {
+	*sim
+	UUID      string
+	object    *model.Engine
+	alive     bool
+	died      time.Time // of not alive
+	cut       bool      // off from the controller
+	unled     bool      // off from the router
+	refuses   string    // the uuid of the virtual service that it does not take
+	let       time.Time // when it let go of something by force
+	forced    time.Time // when it was last to let go by force
+	connected bool      // as the controller sees it
+	heard     bool      // since the controller began
+	silent    time.Time
+	redial    time.Time
+	held      *enginev1.Plan // on its disk
+	known     *enginev1.Plan // of held, to the controller
+	target    *enginev1.Plan // as decided since it connected
+	refused   *enginev1.Plan
+	retry     time.Time // of refused
+	flight    *simFlight
+	open      map[string]int // connections, by virtual service
+	said      simRoutes
+}
+
+// simRoutes is what routes follow from.
+type simRoutes struct {
+	held  *enginev1.Plan
+	unled bool
+}
+
+// simFlight is a Plan on its way, then its answer.
+type simFlight struct {
+	plan    *enginev1.Plan
+	arrives time.Time
+	arrived bool
+	refused bool
+}
+
+// join brings a new engine.
+func (s *sim) join() {
+	group := s.model.Groups[0]
+	engine := &model.Engine{Group: group}
+	engine.UUID, engine.Name, engine.EnableState = fmt.Sprintf("se-%d", s.joined), fmt.Sprintf("engine-%d", s.joined), "SE_STATE_ENABLED"
+	s.joined++
+	s.setEngines(append(slices.Clone(s.model.Engines), engine))
+	s.engines = append(s.engines, &simEngine{sim: s, UUID: engine.UUID, object: engine, alive: true, open: map[string]int{}})
+}
+
+func (s *sim) setEngines(engines []*model.Engine) {
+	s.model.Engines, s.model.Groups[0].Engines = engines, engines
+	s.wrote()
+}
+
+func (e *simEngine) hangUp() {
+	if e.connected {
+		e.fleet.Disconnected(e.UUID, "gone")
+	}
+	e.connected, e.flight, e.silent = false, nil, time.Time{}
+	e.redial = e.now.Add(time.Duration(e.IntN(5000)) * time.Millisecond)
+}
+
+// live is half a second of an engine and its link.
+func (e *simEngine) live() {
+	heard := e.alive && !e.cut
+	switch {
+	case !e.connected && heard && !e.redial.After(e.now):
+		e.dial()
+	case e.connected && !heard && e.silent.IsZero():
+		e.silent = e.now
+	case e.connected && heard:
+		e.silent = time.Time{}
+	}
+	if !e.silent.IsZero() && e.now.Sub(e.silent) >= 10*time.Second {
+		e.tell("%s is overdue", e.UUID)
+		e.hangUp()
+	}
+	if e.object.EnableState == "SE_STATE_DISABLED_FORCE" {
+		e.forced = e.now
+	}
+	if e.connected && heard {
+		e.converse()
+	}
+	e.serveClients()
+}
+
+func (e *simEngine) dial() {
+	e.connected, e.heard, e.silent, e.target, e.refused = true, true, time.Time{}, nil, nil
+	if e.known.GetRevision() != e.held.GetRevision() {
+		e.known = nil
+	}
+	e.said = simRoutes{e.held, e.unled}
+	e.fleet.Connected(e.UUID, &enginev1.Hello{
+		Revision: e.held.GetRevision(), Resources: &enginev1.Resources{Hostname: e.UUID},
+		Status:  &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING},
+		Routing: e.routing(),
+	})
+}
+
+// routing is one session with the router, and the routes that it is told.
+func (e *simEngine) routing() *enginev1.Routing {
+	peer := &enginev1.PeerState{Address: simRouterAddress, State: enginev1.BgpState_BGP_STATE_ESTABLISHED}
+	hearing := []string{simRouterAddress}
+	if e.unled {
+		peer.State, hearing = enginev1.BgpState_BGP_STATE_ACTIVE, nil
+	}
+	routing, serving := &enginev1.Routing{Peers: []*enginev1.PeerState{peer}}, serves(e.held)
+	for _, resource := range e.held.GetResources() {
+		if service := resource.GetAdvertisement().GetVirtualServiceUuid(); serving[service] {
+			routing.Routes = append(routing.Routes, &enginev1.AnnouncedRoute{VirtualServiceUuids: []string{service}, Peers: hearing})
+		}
+	}
+	return routing
+}
+
+// converse sends the Plan that is wanted, one at a time, and takes its answer.
+func (e *simEngine) converse() {
+	waits := e.target == e.refused && e.retry.After(e.now)
+	if e.flight == nil && e.target != nil && e.target != e.known && !waits {
+		e.flight = &simFlight{plan: e.target, arrives: e.now.Add(e.delay())}
+		return
+	}
+	if e.flight == nil || e.flight.arrives.After(e.now) {
+		return
+	}
+	if !e.flight.arrived {
+		e.flight.refused = serves(e.flight.plan)[e.refuses]
+		if !e.flight.refused {
+			e.tell("%s takes Plan %d, and serves %v", e.UUID, e.flight.plan.GetRevision(), slices.Sorted(maps.Keys(serves(e.flight.plan))))
+			e.apply(e.flight.plan)
+		}
+		e.flight.arrived, e.flight.arrives = true, e.now.Add(e.delay())
+		return
+	}
+	landed := e.flight
+	e.flight = nil
+	if landed.refused {
+		e.refused, e.retry = landed.plan, e.now.Add(30*time.Second)
+		e.fleet.Refused(e.UUID, landed.plan, nil)
+		return
+	}
+	e.known = landed.plan
+	e.fleet.Applied(e.UUID, e.known, nil)
+}
+
+func (e *simEngine) delay() time.Duration { return time.Duration(e.IntN(2000)) * time.Millisecond }
+
+// apply takes a Plan, unless that leaves a virtual service without any engine that has it to serve.
+func (e *simEngine) apply(plan *enginev1.Plan) {
+	held, before := e.held, serves(e.held)
+	e.held = plan
+	after := serves(plan)
+	for service := range before {
+		since, offered := e.offered[service]
+		switch {
+		case after[service], !offered, int64(held.GetRevision()) < since: // it is another one now
+		case e.isUnnoticed(e.forced):
+			e.let = e.now
+		case !slices.ContainsFunc(slices.Concat(e.engines, e.deleted), func(other *simEngine) bool { return other.maySeemToServe(service) }):
+			e.wrong("%s was the last to serve %s, and shall not any more: %v", e.UUID, service, e.stored[service].Seats)
+		}
+	}
+}
+
+// maySeemToServe counts one that died or let go only just: the controller could not know yet.
+func (e *simEngine) maySeemToServe(service string) bool {
+	return (e.alive || e.isUnnoticed(e.died)) && (serves(e.held)[service] || e.isUnnoticed(e.let))
+}
+
+func (e *simEngine) isUnnoticed(at time.Time) bool { return e.now.Sub(at) < simUnnoticed }
+
+func serves(plan *enginev1.Plan) map[string]bool {
+	set := map[string]bool{}
+	for _, resource := range plan.GetResources() {
+		if service := resource.GetVirtualService(); service != nil && service.GetDuty() == dataplanev1.Duty_DUTY_SERVE {
+			set[service.GetUuid()] = true
+		}
+	}
+	return set
+}
+
+// serveClients has clients come where it is served, and go elsewhere after a while.
+func (e *simEngine) serveClients() {
+	serving, sample := serves(e.held), &dataplanev1.Sample{UnixMs: uint64(e.now.UnixMilli()), Pid: 1}
+	for _, resource := range e.held.GetResources() {
+		service := resource.GetVirtualService()
+		if service == nil {
+			continue
+		}
+		if serving[service.GetUuid()] {
+			e.open[service.GetUuid()] = 3
+		} else if e.open[service.GetUuid()] > 0 && e.IntN(20) == 0 {
+			e.open[service.GetUuid()]--
+		}
+		sample.VirtualServices = append(sample.VirtualServices, &dataplanev1.VirtualServiceCounters{
+			Uuid: service.GetUuid(), OpenConnections: uint64(e.open[service.GetUuid()]),
+		})
+	}
+	if !e.connected || !e.alive || e.cut || e.now.Nanosecond() > 0 {
+		return
+	}
+	if now := (simRoutes{e.held, e.unled}); now != e.said {
+		e.said = now
+		e.fleet.Reported(e.UUID, &enginev1.Report{Body: &enginev1.Report_Routing{Routing: e.routing()}})
+	}
+	e.fleet.Reported(e.UUID, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}})
+}
