@@ -25,7 +25,7 @@ func l4Profile(vs *model.VirtualService, report *report) *dataplanev1.L4Profile 
 }
 
 func noteHashOfHTTP(pool *model.Pool, report *report) {
-	if pool.Algorithm != "LB_ALGORITHM_CONSISTENT_HASH" {
+	if pool.Algorithm != "LB_ALGORITHM_CONSISTENT_HASH" || keptByAddress(pool) {
 		return
 	}
 	switch hashInputs[pool.Hash] {

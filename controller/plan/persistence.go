@@ -15,22 +15,40 @@ const (
 	tokenBytes      = 16
 	cookieNameBytes = 4 // of the default name, in hex
 	cookiePrefix    = "weir-"
+	// defaultIPTimeoutMin is Avi's, of a table that engines do not need.
+	defaultIPTimeoutMin = 5
 )
 
-// persist has clients come back to the server that their cookie names. The names of servers in cookies follow from a key
-// and the server alone: all engines agree on them, and clients learn no addresses.
+// keptByAddress tells whether clients of a pool come back to their server by their address.
+func keptByAddress(pool *model.Pool) bool {
+	profile := pool.Persistence
+	return profile != nil && (profile.Type == "PERSISTENCE_TYPE_CLIENT_IP_ADDRESS" || profile.Type == "PERSISTENCE_TYPE_CLIENT_IPV6_ADDRESS")
+}
+
+// persist has clients come back to the server that served them, on whichever engine: nothing is kept or exchanged for it.
 func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 	profile := from.Persistence
 	if profile == nil {
 		return
 	}
 	subject := about("applicationpersistenceprofile", profile.Identity, profile.Named)
-	if profile.Type != "PERSISTENCE_TYPE_HTTP_COOKIE" || profile.HTTPCookie == nil {
-		report.warn(subject, "persistence_type", "engines cannot keep clients by %s yet: has no effect; for addresses, pools may have LB_ALGORITHM_CONSISTENT_HASH", profile.Type)
-		return
+	switch {
+	case keptByAddress(from):
+		warnUnheeded(subject, "", unheededOfPersistence, profile, report)
+		into.Algorithm = dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH
+		into.HashInput = dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS
+	case profile.Type == "PERSISTENCE_TYPE_HTTP_COOKIE" && profile.HTTPCookie != nil:
+		warnUnheeded(subject, "", unheededOfPersistence, profile, report)
+		persistByCookie(from, into)
+	default:
+		report.warn(subject, "persistence_type", "engines cannot keep clients by %s yet: has no effect; they can by cookie and by the client's address", profile.Type)
 	}
-	warnUnheeded(subject, "", unheededOfPersistence, profile, report)
-	cookie := profile.HTTPCookie
+}
+
+// persistByCookie names servers in cookies. The names follow from a key and the server alone: all engines agree on them,
+// and clients learn no addresses.
+func persistByCookie(from *model.Pool, into *dataplanev1.Pool) {
+	cookie := from.Persistence.HTTPCookie
 	key := persistenceKey(from, cookie)
 	into.Persistence = &dataplanev1.CookiePersistence{
 		CookieName: cookie.CookieName, Always: cookie.AlwaysSendCookie, HttpOnly: cookie.HTTPOnly,
@@ -51,8 +69,11 @@ var unheededOfPersistence = []unheeded[schema.ApplicationPersistenceProfile]{
 		return p.ServerHMDownRecovery != "HM_DOWN_PICK_NEW_SERVER"
 	}, "clients of a server that is down get another one"},
 	{"http_cookie_persistence_profile.timeout", func(p *schema.ApplicationPersistenceProfile) bool {
-		return p.HTTPCookie.TimeoutMin > 0 && !p.HTTPCookie.IsPersistentCookie
+		return p.HTTPCookie != nil && p.HTTPCookie.TimeoutMin > 0 && !p.HTTPCookie.IsPersistentCookie
 	}, "is for cookies with is_persistent_cookie: has no effect"},
+	{"ip_persistence_profile.ip_persistent_timeout", func(p *schema.ApplicationPersistenceProfile) bool {
+		return p.ClientIP != nil && p.ClientIP.TimeoutMin != defaultIPTimeoutMin
+	}, "clients keep their server however long they are away: has no effect"},
 }
 
 // persistenceKey is the operator's, whose cookies are good in every pool with the same servers and key; else one of this

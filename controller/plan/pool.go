@@ -67,7 +67,9 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		MaxIdleConnections:      from.Conn.MaxPerServer,
 		FailAction:              failAction(subject, from, report),
 	}
-	balance(subject, from, compiled, report)
+	if !keptByAddress(from) {
+		balance(subject, from, compiled, report)
+	}
 	persist(from, compiled, report)
 	return compiled
 }

@@ -45,7 +45,7 @@ func newDraft(vs *model.VirtualService, rings map[string]tickets.Ring) *draft {
 	}
 	if vs.Pool != nil {
 		d.service.PoolUuid = vs.Pool.UUID
-		if vs.HTTP == nil && vs.Pool.Persistence != nil {
+		if vs.HTTP == nil && vs.Pool.Persistence != nil && !keptByAddress(vs.Pool) {
 			d.report.warn(d.subject, "pool_ref", "pool %s has a persistence profile, and at layer 4 there are no cookies: has no effect here", vs.Pool.Name)
 		}
 		d.parts = pool(vs.Pool, &d.report)
