@@ -197,7 +197,7 @@ static __always_inline int from_client(struct __sk_buff *skb, const struct packe
 		bpf_map_delete_elem(&flows, &flow); // what had these addresses before has ended
 		return TC_ACT_UNSPEC;
 	}
-	if (holds(skb, p, 1))
+	if (held(skb, p) != NOTHING)
 		return TC_ACT_UNSPEC;
 	return lead_on(skb, p, siblings);
 }
@@ -234,6 +234,20 @@ static __always_inline _Bool is_alive(void)
 	return until_ns && bpf_ktime_get_ns() < *until_ns;
 }
 
+// answer tells whether a packet is for this engine, and says so to the one that asks. What has ended here may be another's
+// by now: nothing is said of it, and only the client's own end (FIN) is taken, which the client repeats until it is.
+static __always_inline _Bool answer(struct __sk_buff *skb, const struct packet *outer, const struct packet *inner)
+{
+	enum holding holding = held(skb, inner);
+
+	if (holding != ALIVE)
+		return holding == ENDED && inner->flags & FIN;
+	if (turn_back(skb) || address_to(skb, &outer->to, &outer->from, OWN, outer->from_port))
+		return 0;
+	bpf_clone_redirect(skb, skb->ifindex, 0);
+	return 1;
+}
+
 // from_engine takes what another engine passes on. What this engine does not hold, it was asked for in vain; or it held it
 // until now, and its kernel says so to the client.
 static __always_inline int from_engine(struct __sk_buff *skb, const struct packet *outer)
@@ -260,10 +274,8 @@ static __always_inline int from_engine(struct __sk_buff *skb, const struct packe
 	case OWN:
 		return learn(&inner, &outer->from);
 	case ASK:
-		if (!is_alive() || !holds(skb, &inner, 0) || turn_back(skb) ||
-		    address_to(skb, &outer->to, &outer->from, OWN, outer->from_port))
+		if (!is_alive() || !answer(skb, outer, &inner))
 			return TC_ACT_SHOT;
-		bpf_clone_redirect(skb, skb->ifindex, 0);
 		break;
 	case CARRY:
 		if (!is_alive())

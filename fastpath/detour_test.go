@@ -33,7 +33,7 @@ const (
 	unowned
 )
 
-const tcpAck, tcpSyn = 0x10, 0x02
+const tcpAck, tcpSyn, tcpFin = 0x10, 0x02, 0x01
 
 var (
 	here4   = underlay{own: netip.MustParseAddr("10.1.0.11"), sibling: netip.MustParseAddr("10.1.0.12"), overhead: DetourOverhead4}
@@ -570,6 +570,15 @@ func TestConnectionThatHasEndedIsNotClaimed(t *testing.T) {
 	ended := segment(from, loopbackVIP, tcpAck)
 	b.expect(b.fromSibling(ask, ended), dropped) // another engine may have the next of these addresses
 	b.expect(ethernet(unix.ETH_P_IP, ended), passes)
+	next, err := net.Dial("tcp", loopbackVIP.String())
+	b.must(err)
+	defer next.Close()
+	another, leaves := segment(netip.MustParseAddrPort(next.LocalAddr().String()), loopbackVIP, tcpAck), b.listen()
+	b.expect(b.fromSibling(ask, segment(from, loopbackVIP, tcpAck|tcpFin)), passes) // the client's end
+	b.expect(b.fromSibling(ask, another), passes)
+	if first := leaves(); string(first[14+b.overhead:]) != string(another) {
+		t.Errorf("claimed % x", first)
+	}
 }
 
 var loopbackVIP = netip.MustParseAddrPort("127.0.0.3:443")

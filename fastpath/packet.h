@@ -31,6 +31,7 @@ struct packet {
 
 enum {
 	FRAGMENT = 0x3fff,	// of the IPv4 field that holds flags and offset: part of a packet
+	FIN = 0x01,
 	SYN = 0x02,
 	ACK = 0x10,
 	UNREACHABLE = 3,	// of ICMP: also that a packet was too big

@@ -1,8 +1,13 @@
-// Whether the flow of a packet is one of this engine's: the kernel has a socket for it, one that has just ended (TIME_WAIT)
-// included or not.
+// Whether the flow of a packet is one of this engine's: the kernel has a socket for it.
 #pragma once
 
 #include "packet.h"
+
+enum holding {
+	NOTHING,
+	ENDED,	// this side has said its last (TIME_WAIT)
+	ALIVE,
+};
 
 // is_cookie tells the last packet of a handshake that the kernel kept no state of: it is this engine's, too.
 static __always_inline _Bool is_cookie(struct __sk_buff *skb, const struct packet *p, struct bpf_sock *listener)
@@ -22,12 +27,12 @@ static __always_inline _Bool is_cookie(struct __sk_buff *skb, const struct packe
 	return !bpf_tcp_check_syncookie(listener, &ip, sizeof(ip), &tcp, sizeof(tcp));
 }
 
-static __always_inline _Bool holds(struct __sk_buff *skb, const struct packet *p, _Bool with_ended)
+static __always_inline enum holding held(struct __sk_buff *skb, const struct packet *p)
 {
 	struct bpf_sock_tuple tuple = {};
 	struct bpf_sock *socket;
 	__u32 size;
-	_Bool held;
+	enum holding holding;
 
 	if (p->is_ipv6) {
 		__builtin_memcpy(tuple.ipv6.saddr, &p->from, sizeof(p->from));
@@ -44,17 +49,17 @@ static __always_inline _Bool holds(struct __sk_buff *skb, const struct packet *p
 	}
 	socket = bpf_skc_lookup_tcp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0);
 	if (!socket)
-		return 0;
+		return NOTHING;
 	switch (socket->state) {
 	case BPF_TCP_LISTEN:
-		held = is_cookie(skb, p, socket);
+		holding = is_cookie(skb, p, socket) ? ALIVE : NOTHING;
 		break;
 	case BPF_TCP_TIME_WAIT:
-		held = with_ended;
+		holding = ENDED;
 		break;
 	default:
-		held = 1;
+		holding = ALIVE;
 	}
 	bpf_sk_release(socket);
-	return held;
+	return holding;
 }
