@@ -144,7 +144,7 @@ func (s *stage) load(ctx context.Context) (figures, error) {
 	return f, nil
 }
 
-// watchRequests tells each second how many requests the virtual service has answered, for as long as the API knows.
+// watchRequests tells each second what the virtual service answers, for as long as the API knows.
 func (s *stage) watchRequests(ctx context.Context) {
 	if !s.told.Live {
 		return
@@ -157,10 +157,10 @@ func (s *stage) watchRequests(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		requests, err := s.service.requests(ctx, s.controller.Session)
+		now, err := s.service.runtime(ctx, s.controller.Session)
 		if err != nil {
 			return
 		}
-		s.told.Meanwhile(fmt.Sprintf("%d requests", requests))
+		s.told.Meanwhile(now.progress())
 	}
 }

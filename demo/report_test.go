@@ -76,3 +76,16 @@ func TestDrawsHowEachPhaseSpread(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+func TestTellsMeanwhileHowConnectionsSpread(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"counters":{"per_second":{"requests":345.4}},"service_engine":[{"connections_percent":24},{"connections_percent":76},{}]}`: "345 requests/s: 24+76+0 %",
+		`{"counters":{"per_second":{"requests":7}},"service_engine":[{"connections_percent":100}]}`:                                  "7 requests/s",
+		`{}`: "0 requests/s",
+	} {
+		var now runtime
+		if err := json.Unmarshal([]byte(text), &now); err != nil || now.progress() != want {
+			t.Errorf("%s: got %q, %v", text, now.progress(), err)
+		}
+	}
+}

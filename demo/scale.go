@@ -94,7 +94,7 @@ func (s *stage) phases(ctx context.Context) (phases []phase, err error) {
 	return phases, nil
 }
 
-// watchFor tells each second how many requests were answered.
+// watchFor tells each second how many requests are answered, and by whom.
 func (s *stage) watchFor(ctx context.Context, span time.Duration) error {
 	watching, stop := context.WithTimeout(ctx, span)
 	defer stop()

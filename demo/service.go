@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -169,8 +170,13 @@ type runtime struct {
 		Text string `json:"text"`
 	} `json:"applied"`
 	Counters struct {
-		Requests int64 `json:"requests"`
+		PerSecond struct {
+			Requests float64 `json:"requests"`
+		} `json:"per_second"`
 	} `json:"counters"`
+	Engines []struct {
+		Percent int `json:"connections_percent"` // of the new connections of the last second
+	} `json:"service_engine"`
 }
 
 func (s service) runtime(ctx context.Context, session *client.Session) (r runtime, err error) {
@@ -178,9 +184,18 @@ func (s service) runtime(ctx context.Context, session *client.Session) (r runtim
 	return r, err
 }
 
-func (s service) requests(ctx context.Context, session *client.Session) (int64, error) {
-	r, err := s.runtime(ctx, session)
-	return r.Counters.Requests, err
+// progress is how many requests are answered, and in percent how new connections spread over several engines. It fits in a
+// narrow terminal's line.
+func (r runtime) progress() string {
+	text := fmt.Sprintf("%.0f requests/s", r.Counters.PerSecond.Requests)
+	if len(r.Engines) < 2 {
+		return text
+	}
+	var shares []string
+	for _, engine := range r.Engines {
+		shares = append(shares, strconv.Itoa(engine.Percent))
+	}
+	return text + ": " + strings.Join(shares, "+") + " %"
 }
 
 const upTimeout = 2 * time.Minute
