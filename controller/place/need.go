@@ -11,17 +11,19 @@ import (
 type Need struct {
 	Group   *model.Group
 	Wanted  int
-	Have    int      // enabled and up
+	Have    int      // enabled, up, and not cut off from routers
 	Present []string // uuids of these, and of those that may come back before others take over from them
-	Idle    []string // uuids of engines with nothing on them, beyond Wanted
+	Idle    []string // uuids of engines with nothing on them that need not be there
 }
 
 func (d *decider) needs() []Need {
 	var needs []Need
 	for _, group := range d.in.Model.Groups {
-		need := Need{Group: group, Wanted: d.enginesWanted(group)}
+		unfound := d.unfound(group)
+		gone := func(engine string) bool { return d.lost(engine) || unfound[engine] }
+		need := Need{Group: group, Wanted: d.enginesWanted(group, gone)}
 		for _, engine := range group.Engines {
-			if engine.EnableState != "SE_STATE_ENABLED" || d.lost(engine.UUID) {
+			if engine.EnableState != "SE_STATE_ENABLED" || gone(engine.UUID) {
 				continue
 			}
 			need.Present = append(need.Present, engine.UUID)
@@ -29,14 +31,49 @@ func (d *decider) needs() []Need {
 				need.Have++
 			}
 		}
-		need.Idle = d.idle(group, need.Have-need.Wanted)
+		need.Idle = d.idle(group, need.Have-need.Wanted, gone)
 		needs = append(needs, need)
 	}
 	return needs
 }
 
+// unfound are the engines to which clients of something that the group serves do not find their way, as they do to others:
+// what it has moves there.
+func (d *decider) unfound(group *model.Group) map[string]bool {
+	unfound := map[string]bool{}
+	var suspects []string
+	for _, engine := range group.Engines {
+		if d.hasLostRouter(engine.UUID) {
+			suspects = append(suspects, engine.UUID)
+		}
+	}
+	if len(suspects) == 0 {
+		return unfound
+	}
+	for _, all := range d.sets {
+		s := d.service(all)
+		if s.group != group || !takesTraffic(s.vs) || !s.anotherIsReached() {
+			continue
+		}
+		for _, engine := range suspects {
+			unfound[engine] = unfound[engine] || s.unheard(engine)
+		}
+	}
+	return unfound
+}
+
+// hasLostRouter spares most engines a look at every virtual service.
+func (d *decider) hasLostRouter(engine string) bool {
+	for _, session := range d.in.Engines[engine].Sessions {
+		if !session.Up {
+			return true
+		}
+	}
+	return false
+}
+
 // enginesWanted: as many as hold all seats and the widest virtual service, and with N+M so many more that may fail.
-func (d *decider) enginesWanted(group *model.Group) int {
+func (d *decider) enginesWanted(group *model.Group, gone func(engine string) bool) int {
 	seats, widest, fresh := 0, 0, 0
 	for _, all := range d.sets {
 		if vs := all[0]; vs.Group == group && takesTraffic(vs) {
@@ -57,37 +94,45 @@ func (d *decider) enginesWanted(group *model.Group) int {
 		wanted += int(group.BufferSE)
 	}
 	if fresh > 0 {
-		wanted = max(wanted, d.busy(group)+fresh)
+		wanted = max(wanted, d.busy(group, gone)+fresh)
 	}
 	return min(max(wanted, int(group.MinSE)), int(group.MaxSE))
 }
 
-// busy counts the engines that have something on them.
-func (d *decider) busy(group *model.Group) int {
+// busy counts the engines that have something on them, and are not gone.
+func (d *decider) busy(group *model.Group, gone func(engine string) bool) int {
 	count := 0
 	for _, engine := range group.Engines {
-		if d.load[engine.UUID] > 0 && !d.lost(engine.UUID) {
+		if d.load[engine.UUID] > 0 && !gone(engine.UUID) {
 			count++
 		}
 	}
 	return count
 }
 
-func (d *decider) idle(group *model.Group, surplus int) []string {
+// idle are those that may go: those to which clients do not find, and as many more as are too many.
+func (d *decider) idle(group *model.Group, surplus int, gone func(engine string) bool) []string {
+	if surplus < 0 {
+		return nil
+	}
 	seated := map[string]bool{}
 	for _, a := range d.out.Assignments {
 		for _, seat := range a.Seats {
 			seated[seat.Engine] = true
 		}
 	}
-	var idle []string
+	var useless, idle []string
 	for _, created := range []bool{true, false} { // who was started by hand is stopped by hand
 		for _, engine := range slices.Backward(group.Engines) {
 			may := engine.ControllerCreated == created && !seated[engine.UUID] && engine.EnableState == "SE_STATE_ENABLED"
-			if len(idle) < surplus && may && d.up(engine.UUID) {
+			switch {
+			case !may || !d.up(engine.UUID):
+			case gone(engine.UUID):
+				useless = append(useless, engine.UUID)
+			case len(idle) < surplus:
 				idle = append(idle, engine.UUID)
 			}
 		}
 	}
-	return idle
+	return append(useless, idle...)
 }

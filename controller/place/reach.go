@@ -71,9 +71,12 @@ func (s *service) away(engine string) bool { return s.lost(engine) || s.cutOff(e
 
 // cutOff tells whether clients have not found their way to an engine for a while, and would to another. Where they find
 // it to none, the routers are to blame, and nothing moves.
-func (s *service) cutOff(engine string) bool {
+func (s *service) cutOff(engine string) bool { return s.unheard(engine) && s.anotherIsReached() }
+
+// unheard tells whether an engine that is there has had no router for a while, and its group heeds that.
+func (s *service) unheard(engine string) bool {
 	reach := s.reach(engine)
-	if !s.group.BGPPeerMonitorFailover || reach.State != Down || !s.in.Engines[engine].Up || !s.anotherIsReached() {
+	if !s.group.BGPPeerMonitorFailover || reach.State != Down || !s.in.Engines[engine].Up {
 		return false
 	}
 	end := reach.Since.Add(patience(s.engines[engine]))
