@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osrg/gobgp/v4/api"
+	"github.com/osrg/gobgp/v4/pkg/apiutil"
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -292,4 +294,26 @@ func TestWithdrawsInTheNextTryWhatItCouldNotBefore(t *testing.T) {
 	delete(s.peers, unknown)
 	must(t, s.Withdraw(prefix("3.3.3.3/32")))
 	r.hearsNoMore(t, "3.3.3.3/32")
+}
+
+func TestWhyASessionEndedIsNotHiddenByHowThisEngineEndedIt(t *testing.T) {
+	router := netip.MustParseAddr("10.1.0.1")
+	ends := func(s *stage, reason api.PeerState_DisconnectReason, message string) string {
+		s.note(nil, &apiutil.WatchEventMessage_PeerEvent{Peer: apiutil.Peer{State: apiutil.PeerState{
+			NeighborAddress: router, SessionState: bgp.BGP_FSM_IDLE, DisconnectReason: reason, DisconnectMessage: message,
+		}}})
+		return s.last(router).reason
+	}
+	const reset = "notification-sent code 6(cease) subcode 4(administrative reset)"
+	s := newStage(t, 0)
+	if got := ends(s, api.PeerState_DISCONNECT_REASON_NOTIFICATION_SENT, reset); got != "notification sent: "+reset {
+		t.Errorf("nobody said why: got %q", got)
+	}
+	s.heard.Store(router, heard{reason: "BFD: the router was silent"})
+	if got := ends(s, api.PeerState_DISCONNECT_REASON_NOTIFICATION_SENT, reset); got != "BFD: the router was silent" {
+		t.Errorf("BFD ended it: got %q", got)
+	}
+	if got := ends(s, api.PeerState_DISCONNECT_REASON_HOLD_TIMER_EXPIRED, "hold-timer-expired"); got != "hold timer expired" {
+		t.Errorf("the next one ended for another reason: got %q", got)
+	}
 }

@@ -56,7 +56,7 @@ func (s *speaker) note(library *server.BgpServer, event *apiutil.WatchEventMessa
 	case peer.SessionState == bgp.BGP_FSM_ESTABLISHED:
 		now.reason = ""
 		untilItStands(library, peer.NeighborAddress)
-	case peer.SessionState == bgp.BGP_FSM_IDLE && peer.DisconnectMessage != "":
+	case peer.SessionState == bgp.BGP_FSM_IDLE && peer.DisconnectMessage != "" && (now.reason == "" || !endedByUs(peer)):
 		now.reason = disconnection(peer)
 	}
 	s.heard.Store(peer.NeighborAddress, now)
@@ -79,6 +79,11 @@ func stateOf(library *server.BgpServer, peer netip.Addr) (state api.PeerState_Se
 		return api.PeerState_SESSION_STATE_UNSPECIFIED
 	}
 	return state
+}
+
+// endedByUs tells whether this engine ended the session in order (RFC 4486): why it did so is known already, such as by BFD.
+func endedByUs(state apiutil.PeerState) bool {
+	return state.DisconnectReason == api.PeerState_DISCONNECT_REASON_NOTIFICATION_SENT && strings.Contains(state.DisconnectMessage, "(cease)")
 }
 
 // disconnection is why a session ended, in words.
