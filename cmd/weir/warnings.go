@@ -18,6 +18,7 @@ func (o overview) warnings() []string {
 	for _, service := range o.VirtualServices {
 		lines = append(lines, whyNotUp("virtual service", service)...)
 		lines = append(lines, notAsItShallBe("virtual service", service)...)
+		lines = append(lines, o.notServedOn(service)...)
 	}
 	for _, pool := range o.Pools {
 		lines = append(lines, notAsItShallBe("pool", pool)...)
@@ -37,6 +38,25 @@ func whyNotUp(what string, object client.Object) []string {
 		line += ": " + strings.Join(reasons, "; ")
 	}
 	return []string{line}
+}
+
+// notServedOn tells of the engines that work and yet do not serve a virtual service that others serve: of those that do not
+// work it is told already.
+func (o overview) notServedOn(service client.Object) []string {
+	if text(at(service, "runtime", "oper_status", "state")) != "OPER_UP" {
+		return nil
+	}
+	var lines []string
+	for _, seat := range listAt(service, "runtime", "service_engine") {
+		works := slices.ContainsFunc(o.Engines, func(engine client.Object) bool {
+			return engine["uuid"] == at(seat, "uuid") && text(at(engine, "runtime", "oper_status", "state")) == "OPER_UP"
+		})
+		if reasons := texts(listAt(seat, "oper_status", "reason")); works && len(reasons) > 0 {
+			lines = append(lines, fmt.Sprintf("virtual service %s is not served on %s, which %s", text(service["name"]), text(at(seat, "name")),
+				strings.Join(reasons, "; ")))
+		}
+	}
+	return lines
 }
 
 // notAsItShallBe tells of what is up all the same: a pool with servers that are down, a virtual service that waits for
