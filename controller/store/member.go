@@ -21,7 +21,7 @@ import (
 
 const (
 	memberName   = "weir"
-	startTimeout = 30 * time.Second
+	startTimeout = time.Minute
 	stopTimeout  = 10 * time.Second
 
 	maxTxnOps       = 8192    // bounds one Update: bootstrap and macros write many objects at once

@@ -64,7 +64,7 @@ func withAviSDK(t *testing.T) string {
 // unreachable tells a network that is not there from a package that does not install.
 func unreachable(said string) bool {
 	for _, sign := range []string{"NewConnectionError", "ConnectTimeoutError", "Name or service not known",
-		"Temporary failure in name resolution", "Network is unreachable", "ProxyError"} {
+		"Temporary failure in name resolution", "Network is unreachable", "ProxyError", "ReadTimeoutError"} {
 		if strings.Contains(said, sign) {
 			return true
 		}

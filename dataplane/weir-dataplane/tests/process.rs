@@ -5,7 +5,7 @@ mod bench;
 
 use std::{
     io::{Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
     process::Command,
 };
 
@@ -181,25 +181,25 @@ fn client_that_is_let_go_stays_until_its_next_response() {
     let address = agent.give_socket();
     agent.apply(plan(1, address, &[origin("one")]));
     let mut client = TcpStream::connect(address).unwrap();
-    client.write_all(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n").unwrap();
-    let mut buffer = [0; 4096];
-    let length = client.read(&mut buffer).unwrap();
-    assert!(!String::from_utf8_lossy(&buffer[..length]).to_lowercase().contains("connection: close"));
+    assert!(!ask(&mut client).contains("connection: close"));
     agent.send(Frame::LetGo(LetGo {}));
-    wait_until(|| ask(address).to_lowercase().contains("connection: close"));
+    wait_until(|| ask(&mut TcpStream::connect(address).unwrap()).contains("connection: close"));
     client.write_all(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n").unwrap();
     let mut text = String::new();
     client.read_to_string(&mut text).unwrap(); // to the end of the connection
     assert!(text.starts_with("HTTP/1.1 200") && text.to_lowercase().contains("connection: close"), "{text}");
 }
 
-/// The head of the response to a client that would stay.
-fn ask(address: SocketAddr) -> String {
-    let mut client = TcpStream::connect(address).unwrap();
+/// The whole response of an origin to a client that would stay, in lower case.
+fn ask(client: &mut TcpStream) -> String {
     client.write_all(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n").unwrap();
-    let mut buffer = [0; 4096];
-    let length = client.read(&mut buffer).unwrap();
-    String::from_utf8_lossy(&buffer[..length]).into_owned()
+    let (mut text, mut buffer) = (String::new(), [0; 4096]);
+    while !text.ends_with("x-forwarded-for: 127.0.0.1") {
+        let length = client.read(&mut buffer).unwrap();
+        assert!(length > 0, "{text}");
+        text += &String::from_utf8_lossy(&buffer[..length]).to_lowercase();
+    }
+    text
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn http() -> HttpProfile {
     HttpProfile {
         connection_multiplexing: true,
         post_accept_timeout_ms: 30_000,
-        client_header_timeout_ms: 10_000,
+        client_header_timeout_ms: 60_000,
         client_body_timeout_ms: 30_000,
         keepalive_timeout_ms: 30_000,
         max_keepalive_requests: 100,
@@ -188,8 +188,8 @@ fn pool(origins: &[SocketAddr]) -> Pool {
         uuid: "pool-1".into(),
         name: "shop-pool".into(),
         servers: origins.iter().map(server).collect(),
-        connect_timeout_ms: 2_000,
-        response_timeout_ms: 10_000,
+        connect_timeout_ms: 60_000,
+        response_timeout_ms: 60_000,
         idle_connection_timeout_ms: 60_000,
         fail_action: FailAction::LocalResponse as i32,
         ..Default::default()
@@ -217,8 +217,9 @@ fn answer_all(stream: &TcpStream, body: &str) {
         }
         let seen = head.iter().find(|line| line.to_ascii_lowercase().starts_with("x-forwarded-for")).cloned();
         let text = format!("{body} {}", seen.unwrap_or_default());
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len());
         let mut stream = stream;
-        if write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len()).is_err() {
+        if stream.write_all(answer.as_bytes()).is_err() {
             return;
         }
     }
