@@ -106,28 +106,37 @@ func (r *reconciler) step(ctx context.Context) (again time.Time, err error) {
 // welcome gives engines that serve nothing yet their Plan before more is decided for them: it says which routers to speak
 // to, and sessions take longer to begin than anything else. When many engines come at once, each is a decision to write.
 func (r *reconciler) welcome(known uint64) {
+	idle := idlePlans(r.model, r.before, r.rings, r.state.Plans, r.fleet.Refuses)
+	if len(idle) == 0 {
+		return
+	}
+	r.state.Plans = with(r.state.Plans, idle)
+	r.link.Publish(idle, known)
+}
+
+// idlePlans are those of the engines that have no seat.
+func idlePlans(built *model.Model, assignments map[string]place.Assignment, rings map[string]tickets.Ring, before map[string]*enginev1.Plan, refuses func(engineUUID string) bool) map[string]*enginev1.Plan {
 	seated, idle := map[string]bool{}, map[string]*enginev1.Plan{}
-	for _, assignment := range r.before {
+	for _, assignment := range assignments {
 		for _, seat := range assignment.Seats {
 			seated[seat.Engine] = true
 		}
 	}
-	compiler := plan.NewCompiler(r.model, r.rings)
-	for _, engine := range r.model.Engines {
+	compiler := plan.NewCompiler(built, rings)
+	for _, engine := range built.Engines {
 		if !seated[engine.UUID] {
-			idle[engine.UUID], _ = replan(compiler, place.Placement{}, engine.UUID, r.state.Plans[engine.UUID], r.fleet.Refuses)
+			idle[engine.UUID], _ = replan(compiler, place.Placement{}, engine.UUID, before[engine.UUID], refuses)
 		}
 	}
-	if len(idle) == 0 {
-		return
-	}
-	plans := maps.Clone(r.state.Plans)
-	if plans == nil {
-		plans = map[string]*enginev1.Plan{}
-	}
-	maps.Copy(plans, idle)
-	r.state.Plans = plans
-	r.link.Publish(idle, known)
+	return idle
+}
+
+// with are Plans of which some are replaced.
+func with(plans, some map[string]*enginev1.Plan) map[string]*enginev1.Plan {
+	all := make(map[string]*enginev1.Plan, len(plans))
+	maps.Copy(all, plans)
+	maps.Copy(all, some)
+	return all
 }
 
 func (r *reconciler) input() place.Input {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/model"
@@ -203,6 +204,7 @@ func (s *sim) decide() {
 			s.publish(decision.Waiting)
 			return
 		}
+		s.welcome()
 		if s.troubled && s.IntN(20) == 0 {
 			s.order()
 		}
@@ -240,16 +242,31 @@ func (s *sim) write(base map[string]place.Assignment, decision place.Decision, c
 	s.revision++
 }
 
+// welcome has engines without a seat get their Plan before a decision is written.
+func (s *sim) welcome() {
+	idle := idlePlans(s.view(), s.stored, nil, s.state.Plans, s.fleet.Refuses)
+	s.state.Plans = with(s.state.Plans, idle)
+	s.send(idle)
+}
+
 // publish has engines get the Plans of what is stored.
 func (s *sim) publish(waiting map[string]bool) {
 	if s.published != s.revision {
-		now := *s.model
-		now.Revision = s.revision
-		s.state = wanted(&now, nil, place.PlacementOf(&now, s.stored), nil, s.state.Plans, s.fleet.Refuses)
+		s.state = wanted(s.view(), nil, place.PlacementOf(s.model, s.stored), nil, s.state.Plans, s.fleet.Refuses)
 		s.published = s.revision
 		s.fleet.Observe(s.state)
 	}
-	plans := ready(s.state.Plans, waiting)
+	s.send(ready(s.state.Plans, waiting))
+}
+
+// view is the model at the revision of now.
+func (s *sim) view() *model.Model {
+	now := *s.model
+	now.Revision = s.revision
+	return &now
+}
+
+func (s *sim) send(plans map[string]*enginev1.Plan) {
 	for _, engine := range s.engines {
 		if plan := plans[engine.UUID]; plan != nil && engine.connected {
 			engine.target = plan
