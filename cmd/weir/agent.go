@@ -45,6 +45,6 @@ that is how an agent is upgraded without a client noticing.`,
 	flags.StringVar(&config.Dataplane, "dataplane", "", "path of weir-dataplane (default: beside this program, or in PATH)")
 	flags.IntVar(&config.Workers, "workers", 0, "workers of the data plane (default: one for each core)")
 	flags.StringVar(&config.VIPInterface, "vip-interface", "", "put VIPs that are advertised over BGP on this interface, such as lo (default: on none)")
-	flags.BoolVar(&config.KeepDataplane, "keep-dataplane", false, "leave the data plane running when the agent ends")
+	flags.BoolVar(&config.KeepDataplane, "keep-dataplane", false, "leave the data plane running when the agent ends, for the next one; routers keep its routes")
 	return command
 }
