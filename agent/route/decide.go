@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ type Route struct {
 // facts are all that the decision goes by.
 type facts struct {
 	held    *enginev1.Plan // acknowledged by the data plane; nil: none yet
+	before  *enginev1.Plan // that the agent before this one held; nil: none
 	coming  *enginev1.Plan // to be given to the data plane, or given and not answered; nil: none
 	alive   bool           // the data plane's heart beats
 	up      map[member]bool
@@ -34,12 +36,7 @@ type facts struct {
 
 // spoken is the Plan that says which routers to speak to. Sessions take their time: the first may begin while the data
 // plane takes up its first Plan.
-func (f facts) spoken() *enginev1.Plan {
-	if f.held == nil {
-		return f.coming
-	}
-	return f.held
-}
+func (f facts) spoken() *enginev1.Plan { return cmp.Or(f.held, f.coming, f.before) }
 
 // departure is how far an engine that ends has taken leave.
 type departure uint8

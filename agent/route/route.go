@@ -60,7 +60,6 @@ type Set struct {
 	report      *enginev1.Routing
 
 	// Of Run alone.
-	follows   bool        // an agent that held a Plan, and no session was begun as yet
 	announced []announced // sorted by prefix
 	settled   time.Time   // when routers will have acted on the last withdrawal
 	failure   string      // the last that was logged
@@ -77,11 +76,12 @@ func New(config Config) *Set {
 	s := &Set{
 		Config: config, settle: settle, woken: make(chan struct{}, 1), heart: newHeartbeat(), report: new(enginev1.Routing),
 	}
+	s.facts.before = config.Plan
 	s.vips = newVIPs(config.Interface, vipsOf(config.Plan), config.Log)
 	s.speaker = newSpeaker(config.EngineUUID, s.wake, config.Log)
 	s.speaker.keeps = config.Keep
-	if config.Keep && config.Plan != nil {
-		s.resumption, s.speaker.follows = resuming, true
+	if s.follows() {
+		s.resumption = resuming
 		s.facts.beats = knownBeats // others have heard of this engine
 		s.report.NextHop = s.nextHop()
 	}
@@ -261,26 +261,30 @@ func (s *Set) reconcile() (coming *enginev1.Plan, withdrew bool) {
 	if facts.held != nil { // until then, what the agent before this one held stays
 		facts.absent = s.vips.hold(vipsOf(facts.held))
 	}
-	following := s.speaker.follows
+	follows := s.follows()
 	var failed error
-	if !following {
+	if !follows {
 		failed = s.speak(facts.spoken())
 	}
 	facts.own = speaksFrom(s.speaker.peers)
 	withdrew, err := s.announce(decide(facts), s.speaker)
 	failed = errors.Join(failed, err)
-	if following && resumption == resumed {
+	if follows && resumption == resumed {
 		failed = errors.Join(failed, s.speak(facts.spoken()))
-		s.speaker.follows = false
 	}
 	s.complain(failed)
 	s.tellOf(s.speaker.states())
 	return facts.coming, withdrew
 }
 
+// follows tells whether routers may have kept routes for this agent, and it has not spoken to them as yet.
+func (s *Set) follows() bool { return s.speaker.first && s.Keep && s.Plan != nil }
+
 // speak has sessions with the routers of a Plan.
 func (s *Set) speak(plan *enginev1.Plan) error {
-	return s.speaker.configure(routerOf(plan), vipsOf(plan))
+	err := s.speaker.configure(routerOf(plan), vipsOf(plan))
+	s.speaker.first = s.speaker.first && len(s.speaker.peers) == 0
+	return err
 }
 
 // announce tells of the difference between what routers know and what they shall know: what goes, before what comes. What

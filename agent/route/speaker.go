@@ -32,7 +32,7 @@ type speaker struct {
 	log        *slog.Logger
 	port       uint16 // of the peers; 0: that of BGP
 	keeps      bool   // what the routes lead to outlives this agent
-	follows    bool   // sessions that begin now may go on with those of the agent before
+	first      bool   // no session was begun as yet: one that begins may go on with that of the agent before
 
 	bgp    *server.BgpServer // nil: does not speak
 	from   origin
@@ -59,7 +59,7 @@ type session struct {
 
 func newSpeaker(engineUUID func() string, changed func(), log *slog.Logger) *speaker {
 	return &speaker{
-		engineUUID: engineUUID, changed: changed, log: log, bfd: bfd.New(bfd.Config{Changed: changed}),
+		engineUUID: engineUUID, changed: changed, log: log, first: true, bfd: bfd.New(bfd.Config{Changed: changed}),
 		peers: map[netip.Addr]*session{}, routes: map[netip.Prefix]Route{},
 	}
 }
@@ -184,12 +184,12 @@ func (s *speaker) add(address netip.Addr, peer *session) error {
 	}
 	err := s.allow(address, s.prefixesFor(peer.config))
 	if timers := peer.config.GetBfd(); err == nil && timers != nil {
-		err = s.bfd.Listen(address, peer.local, bfdOf(timers), s.follows)
+		err = s.bfd.Listen(address, peer.local, bfdOf(timers), s.first)
 	}
 	if err == nil {
 		made := neighbour(address, peer, s.port)
 		if s.keeps {
-			offerRestart(made, s.follows && len(s.routes) > 0)
+			offerRestart(made, s.first && len(s.routes) > 0)
 		}
 		err = s.bgp.AddPeer(context.Background(), &api.AddPeerRequest{Peer: made})
 	}
