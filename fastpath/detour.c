@@ -66,14 +66,18 @@ static __always_inline int depart(const struct address *engine)
 	return interface ? bpf_redirect_neigh(*interface, NULL, 0, 0) : TC_ACT_SHOT;
 }
 
-// tell_all sends a packet to every other engine of an address, by the router that it came from: a copy cannot wait for a
-// neighbour to be found. It ends before all are told when the uplink takes no more.
-static __always_inline _Bool tell_all(struct __sk_buff *skb, const struct siblings *siblings, const struct address *from, enum kind kind)
+// tell_each sends a packet to every other engine of an address, by the router that it came from: a copy cannot wait for a
+// neighbour to be found. It ends before all are told when the uplink takes no more. The verifier goes through a function
+// that is not static once, and not on every way that leads to it.
+__noinline int tell_each(struct __sk_buff *skb, __u64 vip_high, __u64 vip_low, __u32 kind)
 {
+	struct { __u64 high, low; } vip = { vip_high, vip_low };
+	struct siblings *siblings = bpf_map_lookup_elem(&vips, &vip);
+	__u32 key = 0, i;
+	struct address *from = bpf_map_lookup_elem(&own, &key);
 	__be16 port = bpf_htons(0xc000 | (bpf_get_hash_recalc(skb) & 0x3fff));
-	__u32 i;
 
-	if (wrap(skb, from) || turn_back(skb) || address_to(skb, from, &siblings->engine[0], kind, port))
+	if (!siblings || !from || wrap(skb, from) || turn_back(skb) || address_to(skb, from, &siblings->engine[0], kind, port))
 		return 0;
 	for (i = 0; i < SIBLINGS_MAX && i < siblings->count; i++) {
 		if (readdress(skb, &siblings->engine[i ? i - 1 : 0], &siblings->engine[i]) || bpf_clone_redirect(skb, skb->ifindex, 0))
@@ -81,6 +85,14 @@ static __always_inline _Bool tell_all(struct __sk_buff *skb, const struct siblin
 		count(SEARCHED);
 	}
 	return i == siblings->count;
+}
+
+static __always_inline _Bool tell_all(struct __sk_buff *skb, const struct address *vip, enum kind kind)
+{
+	__u64 halves[2];
+
+	__builtin_memcpy(halves, vip, sizeof(halves));
+	return tell_each(skb, halves[0], halves[1], kind);
 }
 
 // begin remembers that a flow is searched for.
@@ -130,12 +142,11 @@ static __always_inline void take_back(const struct flow *flow)
 }
 
 // find_owner searches for the flow of a stray.
-static __always_inline int find_owner(struct __sk_buff *skb, const struct packet *p, const struct siblings *siblings, struct whereabouts *last,
-				      const struct address *from, __u64 now_ns)
+static __always_inline int find_owner(struct __sk_buff *skb, const struct packet *p, const struct siblings *siblings, struct whereabouts *last, __u64 now_ns)
 {
 	struct flow flow = flow_of(p);
 
-	if ((last ? go_on(last, now_ns) : begin(&flow, now_ns)) && affordable(skb, siblings->count) && tell_all(skb, siblings, from, ASK))
+	if ((last ? go_on(last, now_ns) : begin(&flow, now_ns)) && affordable(skb, siblings->count) && tell_all(skb, &p->to, ASK))
 		return TC_ACT_SHOT;
 	take_back(&flow);
 	count(DROPPED);
@@ -178,7 +189,7 @@ static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p
 	if (last && is_silent(last, now_ns))
 		last->engine = (struct address){};
 	if (!last || !is_known(&last->engine))
-		return find_owner(skb, p, siblings, last, from, now_ns);
+		return find_owner(skb, p, siblings, last, now_ns);
 	if (now_ns - last->heard_ns < FRESH_NS)
 		return pass_on(skb, from, &last->engine, CARRY);
 	go_on(last, now_ns);
@@ -211,7 +222,7 @@ static __always_inline int spread(struct __sk_buff *skb, const struct packet *p)
 
 	if (!siblings || !from || !affordable(skb, siblings->count))
 		return TC_ACT_UNSPEC;
-	tell_all(skb, siblings, from, HEAR);
+	tell_all(skb, &p->to, HEAR);
 	return unwrap(skb, !is_ipv4(from), p->is_ipv6) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
