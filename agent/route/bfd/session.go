@@ -80,6 +80,9 @@ func (s *session) receive(p *wire.BFDHeader, now time.Time) (answer bool) {
 	if s.state != before { // RFC 5880 §6.8.7: the other side shall not wait for it
 		s.sendAt = now
 	}
+	if next := now.Add(max(s.minTx(), s.theirMinRx)); next.Before(s.sendAt) { // RFC 5880 §6.8.3: it may want to hear more often now
+		s.sendAt = next
+	}
 	s.silentAt = now.Add(time.Duration(s.theirMultiplier) * max(s.timers.MinRx, s.theirMinTx))
 	return p.Poll
 }

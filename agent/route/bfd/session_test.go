@@ -69,6 +69,20 @@ func TestTwoSidesFindEachOtherSlowlyAndAreQuickThen(t *testing.T) {
 	}
 }
 
+func TestRouterThatAsksForMoreHearsItFromThenOn(t *testing.T) {
+	p := standing(t)
+	said := p.router.packet()
+	said.RequiredMinRxInterval = 1_000_000 // as routers do until they are up
+	p.engine.receive(said, p.now)
+	p.engine.sendAt = p.now
+	p.engine.due(p.now, 1)
+	said.RequiredMinRxInterval = 300_000
+	p.engine.receive(said, p.now)
+	if wait := p.engine.next(p.now).Sub(p.now); wait > quick.MinTx {
+		t.Errorf("the router waits for %v, and misses the engine after 900 ms", wait)
+	}
+}
+
 func TestSilenceOfThreeIntervalsIsALossAndLessIsNone(t *testing.T) {
 	p := standing(t)
 	engine := p.engine
