@@ -21,7 +21,6 @@ type engine struct {
 	heard     bool // since this controller began
 	up        bool // it is connected and its data plane runs
 	upSince   time.Time
-	failures  []time.Time // of late
 	connected bool
 	since     time.Time // of connected
 	reason    string    // of not connected

@@ -53,7 +53,7 @@ func (e *engine) facts() place.Engine {
 	cpu, _ := e.cpuPercent()
 	nextHop, _ := netip.ParseAddr(e.routing.GetNextHop()) // invalid: it has none
 	facts := place.Engine{
-		Up: e.up, Since: e.upSince, ProvenAt: e.provenAt(), Planned: e.wanted != nil, Told: e.told, Refuses: e.whyRefused(), Host: e.resources.GetHostname(), CPUPercent: cpu,
+		Up: e.up, Since: e.upSince, Planned: e.wanted != nil, Told: e.told, Refuses: e.whyRefused(), Host: e.resources.GetHostname(), CPUPercent: cpu,
 		NextHop: nextHop, Holds: map[string]place.Holding{}, Sessions: e.sessions,
 	}
 	for uuid, held := range e.duties {
@@ -85,15 +85,10 @@ func (f *Fleet) watch(uuid string, engine *engine) {
 		return
 	}
 	defer f.move()
-	if engine.up {
-		engine.fail(f.now())
-	}
 	engine.heard, engine.up, engine.upSince = true, engine.works(), f.now()
 	entry := events.Entry{ID: "SE_UP", Kind: "SERVICEENGINE", UUID: uuid, Name: f.name(uuid), Tenant: adminTenant, Message: "serves"}
 	if !engine.up {
 		entry.ID, entry.Message = "SE_DOWN", engine.whyDown()
-	} else if why := engine.onProbation(f.now()); why != "" {
-		entry.Message += "; " + why
 	}
 	f.events.Add(entry)
 }

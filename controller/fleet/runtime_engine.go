@@ -17,7 +17,7 @@ func (f *Fleet) Engine(uuid string) schema.Object {
 		engine = newEngine(f.now())
 	}
 	runtime := schema.Object{
-		"oper_status":  engine.operStatus(f.now()),
+		"oper_status":  engine.operStatus(),
 		"se_connected": engine.connected,
 		"bgp_peers_up": engine.peersUp(),
 		"since":        engine.since.UTC().Format(time.RFC3339),
@@ -60,12 +60,9 @@ func stringList(texts []string) []any {
 	return list
 }
 
-func (e *engine) operStatus(now time.Time) schema.Object {
+func (e *engine) operStatus() schema.Object {
 	if !e.works() {
 		return operStatus("OPER_DOWN", e.whyDown())
-	}
-	if why := e.onProbation(now); why != "" {
-		return operStatus("OPER_UP", why)
 	}
 	return operStatus("OPER_UP")
 }

@@ -52,8 +52,6 @@ func (s *service) objection(engine *model.Engine) string {
 		return fmt.Sprintf("has no BGP session with %s", s.reach(engine.UUID).Cut)
 	case s.shuns(engine.UUID):
 		return "failed to start it a while ago"
-	case s.mustProveItself(engine.UUID):
-		return "failed again and again, and has yet to stay"
 	case s.load[engine.UUID] >= int(s.group.MaxVSPerSE) && (seat == nil || seat.State == Draining):
 		return fmt.Sprintf("has %d virtual services, which is max_vs_per_se", s.load[engine.UUID])
 	case idle && s.inUse() >= int(s.group.MaxSE):
@@ -64,13 +62,6 @@ func (s *service) objection(engine *model.Engine) string {
 
 func (s *service) shuns(engine string) bool {
 	return slices.ContainsFunc(s.a.Shunned, func(shun Shun) bool { return shun.Engine == engine })
-}
-
-// mustProveItself: what would be on no other engine takes its chance.
-func (s *service) mustProveItself(engine string) bool {
-	proven := s.in.Engines[engine].ProvenAt
-	s.again(proven)
-	return proven.After(s.in.Now) && len(s.present()) > 0
 }
 
 // inUse counts the engines of the group that serve anything.
@@ -103,13 +94,12 @@ func (s *service) whyNone() string {
 }
 
 // compare ranks two engines that could take a seat, the better first: one that stands by or is only just being drained,
-// one that does not fail again and again, one that clients find, one on a host and in a zone of its own, then by the group's algorithm. The name decides last, so that it is the same
+// one that clients find, one on a host and in a zone of its own, then by the group's algorithm. The name decides last, so that it is the same
 // every time.
 func (s *service) compare(a, b *model.Engine) int {
 	by := func(measure func(*model.Engine) int) int { return cmp.Compare(measure(a), measure(b)) }
 	return cmp.Or(
 		by(s.notYetStandby),
-		by(s.unproven),
 		by(s.unreached),
 		by(s.onSameHost),
 		by(s.notYetThere),
@@ -126,13 +116,6 @@ func (s *service) notYetStandby(engine *model.Engine) int {
 		return 0
 	}
 	return 1
-}
-
-func (s *service) unproven(engine *model.Engine) int {
-	if s.in.Engines[engine.UUID].ProvenAt.After(s.in.Now) {
-		return 1
-	}
-	return 0
 }
 
 func (s *service) notYetThere(engine *model.Engine) int {

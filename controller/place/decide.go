@@ -45,7 +45,6 @@ type Input struct {
 type Engine struct {
 	Up         bool      // it is connected, and its data plane runs
 	Since      time.Time // of Up
-	ProvenAt   time.Time // it failed again and again, and has not stayed for long enough before then; zero: it did not
 	Planned    bool      // it is settled what Plan it shall have: what is not due to it is not in there
 	Told       bool      // it has told what it has: what it does not hold it does not have
 	Refuses    string    // why it does not take the Plan that it shall have; empty: it takes it

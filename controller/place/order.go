@@ -207,8 +207,8 @@ func (s *service) takeOn(to string, cause Cause) error {
 	if engine == nil || engine.Group != s.group {
 		return &Refusal{"to_se_ref", fmt.Sprintf("%s is not in group %s", s.name(to), s.group.Name)}
 	}
-	if objection := s.objection(engine); objection != "" && !strings.HasPrefix(objection, "failed ") { // the operator may know better
-		return &Refusal{"to_se_ref", fmt.Sprintf("%s %s", engine.Name, objection)}
+	if !strings.HasPrefix(s.objection(engine), "failed to start") && s.objection(engine) != "" {
+		return &Refusal{"to_se_ref", fmt.Sprintf("%s %s", engine.Name, s.objection(engine))}
 	}
 	s.take(to, Starting, cause)
 	return nil

@@ -100,12 +100,6 @@ func (s *story) tell(t *testing.T, words []string) string {
 		s.engine(args[0], func(e *Engine) {
 			e.Up, e.Refuses, e.Since = verb != "down", strings.Join(args[1:], " "), s.now
 		})
-	case "unproven":
-		span, err := time.ParseDuration(args[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.engine(args[0], func(e *Engine) { e.ProvenAt = s.now.Add(span) })
 	case "cutoff", "reached":
 		for _, name := range args {
 			s.engine(name, func(e *Engine) { e.Sessions = map[netip.Addr]Session{router: {Up: verb == "reached", Since: s.now}} })
