@@ -63,7 +63,6 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 		return err
 	}
 	tokens := pki.NewTokens(data.objects.Vault("join-token"), authority, time.Now)
-	began := time.Now().UTC()
 	events := events.New(log, time.Now)
 	fleet := fleet.New(data.objects, log, events, time.Now)
 	link := link.NewServer(authority, tokens, fleet, log)
@@ -73,7 +72,7 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	}
 	surface, err := rest.Open(ctx, rest.Config{
 		Store: data.objects, Gate: gate, Runtime: fleet, Tokens: tokens,
-		Orders: orders{fleet, events, began}, Events: events, Version: config.Version, Logger: log,
+		Orders: orders{fleet, events}, Events: events, Version: config.Version, Logger: log,
 	})
 	if err != nil {
 		return err
@@ -90,7 +89,7 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return surface.Serve(ctx, api) })
 	group.Go(func() error { return link.Serve(ctx, engines) })
-	reconciler := &reconciler{objects: data.objects, fleet: fleet, link: link, keeper: keeper, loads: &rebalancer{usage: fleet.Usage}, events: events, log: log, began: began}
+	reconciler := &reconciler{objects: data.objects, fleet: fleet, link: link, keeper: keeper, loads: &rebalancer{usage: fleet.Usage}, events: events, log: log}
 	group.Go(func() error { return reconciler.run(ctx) })
 	group.Go(func() error { return keeper.Run(ctx) })
 	group.Go(func() error { return watch(ctx, data.objects) })

@@ -14,7 +14,6 @@ import (
 type orders struct {
 	fleet  *fleet.Fleet
 	events *events.Log
-	began  time.Time
 }
 
 // Order accepts an order within a transaction. It returns how many engines shall serve from then on, and what to tell once
@@ -25,7 +24,7 @@ func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order
 	if err != nil {
 		return 0, nil, err
 	}
-	in := place.Input{Model: built, Engines: o.fleet.Facts(), Before: before, Began: o.began, Now: time.Now().UTC()}
+	in := place.Input{Model: built, Engines: o.fleet.Facts(), Before: before, Began: o.fleet.Began(), Now: time.Now().UTC()}
 	for _, vs := range built.VirtualServices {
 		if vs.UUID != virtualServiceUUID {
 			continue

@@ -36,7 +36,6 @@ type reconciler struct {
 	loads   *rebalancer
 	events  *events.Log
 	log     *slog.Logger
-	began   time.Time
 
 	view     *store.View // that the next four come from
 	model    *model.Model
@@ -140,7 +139,7 @@ func with(plans, some map[string]*enginev1.Plan) map[string]*enginev1.Plan {
 }
 
 func (r *reconciler) input() place.Input {
-	return place.Input{Model: r.model, Engines: r.fleet.Facts(), Before: r.before, Began: r.began, Now: time.Now().UTC()}
+	return place.Input{Model: r.model, Engines: r.fleet.Facts(), Before: r.before, Began: r.fleet.Began(), Now: time.Now().UTC()}
 }
 
 // observation is what clouds act upon.

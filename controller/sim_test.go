@@ -188,7 +188,7 @@ func (s *sim) restart() {
 }
 
 func (s *sim) input() place.Input {
-	return place.Input{Model: s.model, Engines: s.fleet.Facts(), Before: s.stored, Began: s.started, Now: s.now}
+	return place.Input{Model: s.model, Engines: s.fleet.Facts(), Before: s.stored, Began: s.fleet.Began(), Now: s.now}
 }
 
 // decide is the reconciler's step, again and again until nothing changes. Operators and the end of the process come

@@ -21,6 +21,8 @@ type engine struct {
 	heard     bool // since this controller began
 	up        bool // it is connected and its data plane runs
 	upSince   time.Time
+	returned  bool      // it has been up before
+	gathering time.Time // see place.Engine
 	connected bool
 	since     time.Time // of connected
 	reason    string    // of not connected

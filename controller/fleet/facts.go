@@ -36,6 +36,22 @@ func (f *Fleet) move() {
 	}
 }
 
+// Began is from when on engines have time to come, after this controller did.
+func (f *Fleet) Began() time.Time {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.began
+}
+
+func (f *Fleet) anyHeard() bool {
+	for _, engine := range f.engines {
+		if engine.heard {
+			return true
+		}
+	}
+	return false
+}
+
 // Facts are what placement needs to know of the engines that have been heard of.
 func (f *Fleet) Facts() map[string]place.Engine {
 	f.mu.RLock()
@@ -53,8 +69,8 @@ func (e *engine) facts() place.Engine {
 	cpu, _ := e.cpuPercent()
 	nextHop, _ := netip.ParseAddr(e.routing.GetNextHop()) // invalid: it has none
 	facts := place.Engine{
-		Up: e.up, Since: e.upSince, Planned: e.wanted != nil, Told: e.told, Refuses: e.whyRefused(), Host: e.resources.GetHostname(), CPUPercent: cpu,
-		NextHop: nextHop, Holds: map[string]place.Holding{}, Sessions: e.sessions,
+		Up: e.up, Since: e.upSince, Gathering: e.gathering, Planned: e.wanted != nil, Told: e.told, Refuses: e.whyRefused(),
+		Host: e.resources.GetHostname(), CPUPercent: cpu, NextHop: nextHop, Holds: map[string]place.Holding{}, Sessions: e.sessions,
 	}
 	for uuid, held := range e.duties {
 		facts.Holds[uuid] = place.Holding{
@@ -85,12 +101,37 @@ func (f *Fleet) watch(uuid string, engine *engine) {
 		return
 	}
 	defer f.move()
+	if engine.works() {
+		f.gather(engine)
+	} else {
+		engine.gathering = time.Time{}
+	}
+	if !f.anyHeard() {
+		f.began = f.now()
+	}
 	engine.heard, engine.up, engine.upSince = true, engine.works(), f.now()
 	entry := events.Entry{ID: "SE_UP", Kind: "SERVICEENGINE", UUID: uuid, Name: f.name(uuid), Tenant: adminTenant, Message: "serves"}
 	if !engine.up {
 		entry.ID, entry.Message = "SE_DOWN", engine.whyDown()
 	}
 	f.events.Add(entry)
+}
+
+// gather notes that an engine is up. When it was before, and none is now, it was the controller that was cut off: the others
+// are yet to come back. An engine that is new tells nothing of the others.
+func (f *Fleet) gather(back *engine) {
+	returned := back.returned
+	back.returned = true
+	for _, engine := range f.engines {
+		if engine.up || !returned {
+			return
+		}
+	}
+	for _, engine := range f.engines {
+		if engine.returned && engine.gathering.IsZero() {
+			engine.gathering = f.now()
+		}
+	}
 }
 
 // assume takes over the duties of a Plan that was applied.

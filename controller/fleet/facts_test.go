@@ -2,9 +2,11 @@ package fleet
 
 import (
 	"testing"
+	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/place"
 )
 
@@ -48,5 +50,31 @@ func TestEngineIsUpFromTheMomentItServesAndUnknownBeforeItIsHeardOf(t *testing.T
 	case <-s.Moved():
 	default:
 		t.Error("nobody is told")
+	}
+}
+
+func TestEnginesAreYetToComeWhenOneIsBackAfterAllWereAway(t *testing.T) {
+	now := clock
+	s := &stage{T: t, Fleet: New(nil, quiet(), events.New(quiet(), time.Now), func() time.Time { return now })}
+	come := func(engine string) { s.Connected(engine, &enginev1.Hello{Status: running}) }
+	gathering := func(engine string) time.Time { return s.Facts()[engine].Gathering }
+	come("se-one")
+	s.Disconnected("se-one", "gone")
+	come("se-two")
+	if at := gathering("se-one"); !at.IsZero() {
+		t.Errorf("one that is new says nothing of the other: %v", at)
+	}
+	s.Disconnected("se-two", "gone")
+	now = now.Add(time.Minute)
+	come("se-two")
+	back := now
+	s.Disconnected("se-two", "gone")
+	now = now.Add(time.Minute)
+	come("se-two")
+	if at := gathering("se-one"); !at.Equal(back) {
+		t.Errorf("one that does not come is waited for from %v, and not from %v", at, back)
+	}
+	if at := gathering("se-two"); !at.Equal(now) {
+		t.Errorf("one that is back was among those that were away: %v", at)
 	}
 }

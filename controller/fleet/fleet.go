@@ -49,6 +49,7 @@ type Fleet struct {
 	mu        sync.RWMutex
 	engines   map[string]*engine // those that joined or reported; deleted ones leave at the next Observe
 	greetings uint64             // how many engines have connected
+	began     time.Time          // when the first was heard of; before, when this controller began
 	state     State
 	named     map[string]*model.Engine
 	services  map[string]*model.VirtualService
@@ -68,8 +69,8 @@ type State struct {
 func New(objects *store.Store, log *slog.Logger, events *events.Log, now func() time.Time) *Fleet {
 	return &Fleet{
 		store: objects, events: events, log: log, now: now, moved: make(chan struct{}, 1),
-		engines: map[string]*engine{},
-		state:   State{Model: &model.Model{}},
+		engines: map[string]*engine{}, began: now(),
+		state: State{Model: &model.Model{}},
 	}
 }
 

@@ -3,10 +3,9 @@
 // before enough others do.
 //
 // decide.go is the whole; service.go takes one virtual service a step further, or all that together.go finds on one
-// address: hear.go is what engines have said of it, choose.go finds one more, reach.go looks whether clients find it,
-// gather.go waits for engines that are yet to come, seat.go changes its seats; order.go is what operators ask for; need.go says what a group lacks; load.go and rebalance.go
-// follow the load.
-// assignment.go is what is remembered, placement.go how others read it. Nothing here starts an engine or knows how a duty
+// address. hear.go is what engines have said of it, choose.go finds one more, reach.go looks whether clients find it,
+// gather.go waits for engines that are yet to come, seat.go changes its seats. order.go is what operators ask for, need.go
+// what a group lacks; load.go and rebalance.go follow the load. Nothing here starts an engine, or knows how a duty
 // is carried out.
 package place
 
@@ -37,7 +36,7 @@ type Input struct {
 	Model   *model.Model
 	Engines map[string]Engine     // by uuid; of one that is missing this controller has not heard yet
 	Before  map[string]Assignment // by virtual service uuid
-	Began   time.Time             // when this controller did
+	Began   time.Time             // when this controller did, or had heard of the first engine
 	Now     time.Time
 }
 
@@ -45,6 +44,7 @@ type Input struct {
 type Engine struct {
 	Up         bool      // it is connected, and its data plane runs
 	Since      time.Time // of Up
+	Gathering  time.Time // when engines began to come back after all, this one too, had been away at once; zero: it has left since, or they were not
 	Planned    bool      // it is settled what Plan it shall have: what is not due to it is not in there
 	Told       bool      // it has told what it has: what it does not hold it does not have
 	Refuses    string    // why it does not take the Plan that it shall have; empty: it takes it
@@ -109,7 +109,6 @@ func Decide(in Input) Decision {
 type decider struct {
 	in      Input
 	out     Decision
-	back    time.Time // of the first engine, after all had been away
 	engines map[string]*model.Engine
 	sets    [][]*model.VirtualService // that go together
 	load    map[string]int            // seats of each engine that are there to stay; of those that go together one
@@ -118,7 +117,7 @@ type decider struct {
 func newDecider(in Input) *decider {
 	d := &decider{
 		in: in, out: Decision{Assignments: map[string]Assignment{}, Waiting: map[string]bool{}},
-		engines: map[string]*model.Engine{}, sets: together(in.Model.VirtualServices), back: backAgain(in.Engines), load: map[string]int{},
+		engines: map[string]*model.Engine{}, sets: together(in.Model.VirtualServices), load: map[string]int{},
 	}
 	for _, engine := range in.Model.Engines {
 		d.engines[engine.UUID] = engine
@@ -152,7 +151,7 @@ func (d *decider) lost(engine string) bool {
 	if known {
 		end = state.Since.Add(patience(d.engines[engine]))
 	}
-	if grace := d.back.Add(unheardFor); !d.back.IsZero() && grace.After(end) {
+	if grace := state.Gathering.Add(unheardFor); grace.After(end) {
 		end = grace
 	}
 	d.again(end)

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -97,8 +98,17 @@ func (s *story) tell(t *testing.T, words []string) string {
 	case "everybody":
 		return s.settle()
 	case "down", "up", "refuses":
+		if verb == "up" {
+			s.gather()
+		}
+		if len(s.engines) == 0 {
+			s.start = s.now
+		}
 		s.engine(args[0], func(e *Engine) {
 			e.Up, e.Refuses, e.Since = verb != "down", strings.Join(args[1:], " "), s.now
+			if verb == "down" {
+				e.Gathering = time.Time{}
+			}
 		})
 	case "cutoff", "reached":
 		for _, name := range args {
@@ -130,6 +140,18 @@ func (s *story) tell(t *testing.T, words []string) string {
 		t.Fatalf("what is %q?", verb)
 	}
 	return s.decide()
+}
+
+// gather is what the fleet notes when an engine is back: the others were cut off like it when all are away.
+func (s *story) gather() {
+	for _, engine := range s.engines {
+		if engine.Up {
+			return
+		}
+	}
+	for name := range s.engines {
+		s.engine(name, func(e *Engine) { e.Gathering = cmp.Or(e.Gathering, s.now) })
+	}
 }
 
 func (s *story) define(t *testing.T, what string, args []string) {
