@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -27,8 +28,10 @@ func (s *Set) feed() error {
 	if err := s.objects.Own.Put(uint32(0), packed(own)); err != nil {
 		return fmt.Errorf("own address: %w", err)
 	}
-	err := errors.Join(s.feedEngines(), s.feedVIPs())
-	s.fed = s.wanted
+	err := s.feedEngines()
+	vips, failed := s.feedVIPs()
+	s.fed, s.fed.vips = s.wanted, vips
+	err = errors.Join(err, failed)
 	return errors.Join(err, s.uplinks.attach(s.wanted.addresses, s.objects.Uplink))
 }
 
@@ -53,31 +56,41 @@ func (s *Set) feedEngines() error {
 	return failed
 }
 
-func (s *Set) feedVIPs() error {
-	var failed error
+// feedVIPs says who the other engines of each address are. It returns what the programs know then; what failed is tried again
+// with the next sign of life.
+func (s *Set) feedVIPs() (fed map[netip.Addr][]netip.Addr, failed error) {
+	fed = maps.Clone(s.fed.vips)
+	if fed == nil {
+		fed = map[netip.Addr][]netip.Addr{}
+	}
 	for vip, engines := range s.wanted.vips {
-		if slices.Equal(s.fed.vips[vip], engines) {
+		if slices.Equal(fed[vip], engines) {
 			continue
 		}
-		if vip.Is4() != s.wanted.own().Is4() && !mixesFamilies() {
-			failed = errors.Join(failed, fmt.Errorf("%s: this kernel passes on packets only of the family of the engines' own addresses; Linux 6.3 does both", vip))
-			continue
+		if err := s.feedVIP(vip, engines); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("address %s: %w", vip, err))
+		} else {
+			fed[vip] = engines
 		}
-		failed = errors.Join(failed, s.feedVIP(vip, engines))
 	}
 	for vip := range s.fed.vips {
-		if _, still := s.wanted.vips[vip]; !still {
-			failed = errors.Join(failed, ignoreAbsent(s.objects.Vips.Delete(packed(vip))))
+		if _, still := s.wanted.vips[vip]; still {
+			continue
+		}
+		if err := ignoreAbsent(s.objects.Vips.Delete(packed(vip))); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("address %s: %w", vip, err))
+		} else {
+			delete(fed, vip)
 		}
 	}
-	if failed != nil {
-		return fmt.Errorf("addresses: %w", failed)
-	}
-	return nil
+	return fed, failed
 }
 
 // feedVIP says who the other engines of an address are. One that came will not be known to all of them at once.
 func (s *Set) feedVIP(vip netip.Addr, engines []netip.Addr) error {
+	if vip.Is4() != s.wanted.own().Is4() && !mixesFamilies() {
+		return errors.New("this kernel passes on packets only of the family of the engines' own addresses; Linux 6.3 does both")
+	}
 	var before, siblings fastpath.DetourSiblings
 	if err := ignoreAbsent(s.objects.Vips.Lookup(packed(vip), &before)); err != nil {
 		return err
