@@ -7,6 +7,7 @@
 package bfd
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -43,7 +44,8 @@ type Config struct {
 type Watch struct {
 	Config
 	mu       sync.Mutex
-	listener *net.UDPConn // nil: nobody is watched
+	listener *net.UDPConn // nil: nobody is watched, or it failed
+	failure  error        // of the listener; nil: none, or told
 	watched  map[netip.Addr]*watched
 }
 
@@ -68,17 +70,14 @@ func New(config Config) *Watch {
 func (w *Watch) Listen(router, local netip.Addr, timers Timers, follows bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.listener == nil {
-		listener, err := listen(w.Config.Listen)
-		if err != nil {
-			return fmt.Errorf("BFD: %w", err)
-		}
-		w.listener = listener
-		go w.hear(listener)
-	}
+	w.end(router)
 	socket, err := dial(local, netip.AddrPortFrom(router, w.Config.Listen.Port()))
 	if err != nil {
 		return fmt.Errorf("BFD with %s: %w", router, err)
+	}
+	if err := w.open(); err != nil {
+		socket.Close()
+		return err
 	}
 	added := &watched{
 		session: newSession(timers, w.unusedDiscriminator(), follows), socket: socket, woken: make(chan struct{}, 1), ended: make(chan struct{}),
@@ -86,6 +85,39 @@ func (w *Watch) Listen(router, local netip.Addr, timers Timers, follows bool) er
 	w.watched[router] = added
 	go w.keep(added)
 	return nil
+}
+
+// Hear goes on hearing routers after that failed. It tells why it did, once, and why it still does.
+func (w *Watch) Hear() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	failure := w.failure
+	w.failure = nil
+	if len(w.watched) == 0 {
+		return failure
+	}
+	return errors.Join(failure, w.open())
+}
+
+func (w *Watch) open() error {
+	if w.listener != nil {
+		return nil
+	}
+	listener, err := listen(w.Config.Listen)
+	if err != nil {
+		return fmt.Errorf("BFD: %w", err)
+	}
+	w.listener = listener
+	go w.hear(listener)
+	return nil
+}
+
+// close ends a listener, unless it has been.
+func (w *Watch) close(listener *net.UDPConn) {
+	if listener != nil && w.listener == listener {
+		listener.Close()
+		w.listener = nil
+	}
 }
 
 func (w *Watch) unusedDiscriminator() uint32 {
@@ -126,15 +158,17 @@ func (w *Watch) State(router netip.Addr) (state State, lost bool) {
 	return Down, false
 }
 
-// BePatient asks the routers not to miss this engine for a while. They hear it at once, and until End.
-func (w *Watch) BePatient(during time.Duration) {
+// BePatient asks the routers not to miss this engine for a while. They hear it at once, and until End. It tells whether
+// all of them will wait.
+func (w *Watch) BePatient(during time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	all := true
 	for _, each := range w.watched {
-		if each.bePatient(during, time.Now()) {
-			each.wake()
-		}
+		all = each.bePatient(during, time.Now()) && all
+		each.wake()
 	}
+	return all
 }
 
 // End falls silent towards a router.
@@ -161,8 +195,7 @@ func (w *Watch) end(router netip.Addr) {
 	close(each.ended)
 	delete(w.watched, router)
 	if len(w.watched) == 0 {
-		w.listener.Close()
-		w.listener = nil
+		w.close(w.listener)
 	}
 }
 
@@ -176,10 +209,11 @@ func (s *watched) wake() {
 // keep says what is due when it is due, until the session ends.
 func (w *Watch) keep(each *watched) {
 	defer each.socket.Close()
-	timer := time.NewTimer(longest)
+	timer := time.NewTimer(never)
 	defer timer.Stop()
-	for {
-		timer.Reset(w.attend(each))
+	for next := time.Now(); ; {
+		next = w.attend(each, next)
+		timer.Reset(time.Until(next))
 		select {
 		case <-timer.C:
 		case <-each.woken:
@@ -189,13 +223,14 @@ func (w *Watch) keep(each *watched) {
 	}
 }
 
-// attend says what is due, and tells how long nothing is.
-func (w *Watch) attend(each *watched) time.Duration {
+// attend says what is due, and tells when something is again. Meant is when it was to be called at the latest.
+func (w *Watch) attend(each *watched, meant time.Time) (next time.Time) {
 	now := time.Now()
 	w.mu.Lock()
 	before := each.state
+	each.excuse(now.Sub(meant), now)
 	packet := each.due(now, rand.Float64())
-	changed, wait := before != each.state, each.next(now).Sub(now)
+	changed, next := before != each.state, each.next(now)
 	w.mu.Unlock()
 	if packet != nil {
 		say(each.socket, packet)
@@ -203,20 +238,30 @@ func (w *Watch) attend(each *watched) time.Duration {
 	if changed {
 		w.Changed()
 	}
-	return wait
+	return next
 }
 
-// hear takes what routers say, until the listener is closed.
+// hear takes what routers say, until the listener is closed or fails.
 func (w *Watch) hear(listener *net.UDPConn) {
 	var buffer, control [256]byte
 	for {
 		from, packet, err := receive(listener, buffer[:], control[:])
 		if err != nil {
+			w.fail(listener, err)
 			return
 		}
 		if packet != nil {
 			w.take(from, packet)
 		}
+	}
+}
+
+func (w *Watch) fail(listener *net.UDPConn, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.listener == listener { // it was not closed on purpose
+		w.failure = fmt.Errorf("BFD: %w", err)
+		w.close(listener)
 	}
 }
 

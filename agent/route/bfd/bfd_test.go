@@ -81,8 +81,12 @@ func TestEnginesSessionIsTakenUpByTheNextAgentAndMissedWithoutOne(t *testing.T) 
 		defer router.mu.Unlock()
 		return router.watched[engine.at].theirMultiplier
 	}
-	for limit := time.Now().Add(patience); heard() != 200; {
-		if time.Now().After(limit) {
+	limit, looks := time.After(patience), time.NewTicker(time.Millisecond)
+	defer looks.Stop()
+	for heard() != 200 {
+		select {
+		case <-looks.C:
+		case <-limit:
 			t.Fatalf("the router heard of %d intervals", heard())
 		}
 	}
@@ -105,7 +109,60 @@ func TestSessionsOfIPv6StandToo(t *testing.T) {
 	}
 	e := newEnd(t, "::1", freePort(t))
 	e.begin(t, e, true) // with itself: it hears its own packets, and their TTL is right
-	e.until(t, e, Init)
+	e.until(t, e, Up)
+}
+
+func TestRouterThatCannotBeSpokenToHoldsNoSocket(t *testing.T) {
+	e := newEnd(t, "127.0.0.2", freePort(t))
+	if err := e.Listen(e.at, netip.MustParseAddr("192.0.2.1"), quick, false); err == nil { // not an address of this machine
+		t.Fatal("speaks from an address that it does not have")
+	}
+	free, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(e.Config.Listen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	free.Close()
+}
+
+func TestSessionThatIsBegunAgainEndsTheOneBefore(t *testing.T) {
+	port := freePort(t)
+	router, engine := newEnd(t, "127.0.0.3", port), newEnd(t, "127.0.0.2", port)
+	engine.begin(t, router, true)
+	before := engine.watched[router.at]
+	engine.begin(t, router, true)
+	select {
+	case <-before.ended:
+	default:
+		t.Error("the one before goes on")
+	}
+	router.begin(t, engine, true)
+	engine.until(t, router, Up)
+}
+
+func TestHearsAgainAfterItsSocketFailed(t *testing.T) {
+	port := freePort(t)
+	router, engine := newEnd(t, "127.0.0.3", port), newEnd(t, "127.0.0.2", port)
+	engine.begin(t, router, true)
+	engine.mu.Lock()
+	err := engine.listener.SetReadDeadline(time.Now())
+	engine.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit, looks := time.After(patience), time.NewTicker(time.Millisecond)
+	defer looks.Stop()
+	for engine.Hear() == nil {
+		select {
+		case <-looks.C:
+		case <-limit:
+			t.Fatal("nobody was told")
+		}
+	}
+	if err := engine.Hear(); err != nil {
+		t.Errorf("told twice: %v", err)
+	}
+	router.begin(t, engine, true)
+	engine.until(t, router, Up)
 }
 
 func TestPacketThatSomebodyPassedOnIsNotHeard(t *testing.T) {

@@ -10,10 +10,14 @@ import (
 const (
 	// idleInterval is the least between packets of a session that is not up (RFC 5880 §6.8.3).
 	idleInterval = time.Second
+	// unknownMinRx is what a router wants that has not said what (RFC 5880 §6.8.1).
+	unknownMinRx = time.Microsecond
 	// multiplierMax is the most that a packet can say.
 	multiplierMax = math.MaxUint8
-	// longest is how long nothing is due where nothing ever is.
-	longest = time.Hour
+	// never is when something is due that is not.
+	never = 100 * 365 * 24 * time.Hour
+	// starved is how late we wake up at least when it was not the timer's doing.
+	starved = 20 * time.Millisecond
 )
 
 // session is RFC 5880 §6.8 in asynchronous mode, without authentication: what is heard goes in with the time, and what is
@@ -41,6 +45,7 @@ type session struct {
 func newSession(timers Timers, discriminator uint32, follows bool) *session {
 	return &session{
 		timers: timers, state: Down, mine: discriminator, listens: true, follows: follows, multiplier: timers.Multiplier,
+		theirMinRx: unknownMinRx,
 	}
 }
 
@@ -72,6 +77,9 @@ func (s *session) receive(p *wire.BFDHeader, now time.Time) (answer bool) {
 	begunAnew := s.theirs != 0 && p.MyDiscriminator != s.theirs
 	s.theirs, s.theirMultiplier = p.MyDiscriminator, p.DetectTimeMultiplier
 	s.theirMinTx, s.theirMinRx = microseconds(p.DesiredMinTxInterval), microseconds(p.RequiredMinRxInterval)
+	if s.theirMinRx == 0 { // it wants to hear of changes alone (RFC 5880 §6.8.7)
+		s.theirMinRx = never
+	}
 	if p.Final {
 		s.polling = false
 	}
@@ -80,11 +88,30 @@ func (s *session) receive(p *wire.BFDHeader, now time.Time) (answer bool) {
 	if s.state != before { // RFC 5880 §6.8.7: the other side shall not wait for it
 		s.sendAt = now
 	}
-	if next := now.Add(max(s.minTx(), s.theirMinRx)); next.Before(s.sendAt) { // RFC 5880 §6.8.3: it may want to hear more often now
+	if next := now.Add(s.interval()); next.Before(s.sendAt) { // RFC 5880 §6.8.3: it may want to hear more often now
 		s.sendAt = next
 	}
-	s.silentAt = now.Add(time.Duration(s.theirMultiplier) * max(s.timers.MinRx, s.theirMinTx))
+	s.silentAt = now.Add(s.detection())
 	return p.Poll
+}
+
+// interval is the most that lies between two packets of ours, detection the silence after which the router is missed.
+func (s *session) interval() time.Duration { return max(s.minTx(), s.theirMinRx) }
+
+func (s *session) detection() time.Duration {
+	return time.Duration(s.theirMultiplier) * max(s.timers.MinRx, s.theirMinTx)
+}
+
+// excuse takes the silence of a router for ours, after we woke up late: what it said meanwhile is in the socket, and still
+// to be heard.
+func (s *session) excuse(late time.Duration, now time.Time) {
+	if late < starved {
+		return
+	}
+	if s.silentAt.Before(now) {
+		s.silentAt = now
+	}
+	s.silentAt = s.silentAt.Add(min(late, s.detection()))
 }
 
 // step is the state machine of RFC 5880 §6.8.6. A router that is done with BFD (AdminDown), or begins it anew, has not
@@ -114,25 +141,25 @@ func (s *session) become(next State, why wire.DiagnosticType) {
 // due gives what is to be sent now; nil: nothing is. Spread, from 0 to 1, moves the packet after it to and fro, so that
 // many sessions do not send all at once.
 func (s *session) due(now time.Time, spread float64) *wire.BFDHeader {
-	if s.state != Down && !now.Before(s.silentAt) {
+	if s.theirs != 0 && !now.Before(s.silentAt) {
 		s.lost = s.lost || s.state == Up
 		s.become(Down, wire.DiagnosticControlDetectionTimeExpired)
-		s.theirs, s.theirMinRx = 0, 0
+		s.theirs, s.theirMinRx = 0, unknownMinRx
 	}
 	if s.listens || now.Before(s.sendAt) {
 		return nil
 	}
-	s.sendAt = now.Add(jittered(max(s.minTx(), s.theirMinRx), s.multiplier, spread))
+	s.sendAt = now.Add(jittered(s.interval(), s.multiplier, spread))
 	return s.packet()
 }
 
 // next is when something is due again.
 func (s *session) next(now time.Time) time.Time {
-	at := now.Add(longest)
+	at := now.Add(never)
 	if !s.listens {
 		at = s.sendAt
 	}
-	if s.state != Down && s.silentAt.Before(at) {
+	if s.theirs != 0 && s.silentAt.Before(at) {
 		at = s.silentAt
 	}
 	return at
@@ -172,12 +199,14 @@ func (s *session) final() *wire.BFDHeader {
 }
 
 // bePatient asks the router not to miss us for a while, as far as a packet can say: it waits for our multiplier of the
-// slower one's intervals. It tells whether there is a session to wait for.
+// slower one's intervals. A session that is not up says nothing any more, so that it does not come up just to be missed. It
+// tells whether the router will wait: one may be up already whose session with us is not yet.
 func (s *session) bePatient(during time.Duration, now time.Time) bool {
 	if s.state != Up {
-		return false
+		s.listens, s.follows = true, false
+		return s.state != Init
 	}
-	intervals := math.Ceil(float64(during) / float64(max(s.timers.MinTx, s.theirMinRx)))
+	intervals := math.Ceil(float64(during) / float64(s.interval()))
 	s.multiplier, s.sendAt = uint8(min(max(intervals, float64(s.multiplier)), multiplierMax)), now
 	return true
 }

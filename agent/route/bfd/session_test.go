@@ -153,15 +153,74 @@ func TestPatienceEndsWhenNoAgentComes(t *testing.T) {
 }
 
 func TestPatienceIsWhatAPacketCanSay(t *testing.T) {
-	p := newPair(t)
-	if p.engine.bePatient(time.Minute, p.now) {
-		t.Error("asked for patience without a session")
-	}
-	p = standing(t)
+	p := standing(t)
 	p.engine.bePatient(time.Hour, p.now)
 	if p.engine.multiplier != 255 {
 		t.Errorf("%d intervals", p.engine.multiplier)
 	}
+}
+
+func TestSessionThatIsNotUpStaysSoOnceTheAgentIsToEnd(t *testing.T) {
+	p := newPair(t)
+	if !p.engine.bePatient(time.Minute, p.now) {
+		t.Error("a router that has not heard of us may miss us")
+	}
+	p.pass(5 * time.Second)
+	p.states(Down, Down)
+
+	p = newPair(t)
+	p.engine.receive(&wire.BFDHeader{State: wire.StateDown, MyDiscriminator: 0xa1, DetectTimeMultiplier: 3}, p.now)
+	if p.states(Init, Down); p.engine.bePatient(time.Minute, p.now) {
+		t.Error("a router that may be up is taken to wait")
+	}
+
+	p = standing(t)
+	p.engine = newSession(quick, 0xe2, true)
+	p.engine.bePatient(time.Minute, p.now)
+	p.pass(500 * time.Millisecond)
+	if !p.engine.listens {
+		t.Error("took up a session just to end it")
+	}
+}
+
+func TestSaysNothingUnaskedToARouterThatWantsNothing(t *testing.T) {
+	p := newPair(t)
+	said := wire.BFDHeader{State: wire.StateInit, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1, DetectTimeMultiplier: 255, DesiredMinTxInterval: 1_000_000}
+	p.engine.receive(&said, p.now)
+	if p.engine.due(p.now, 0) == nil {
+		t.Error("the router does not hear that the session is up")
+	}
+	if packet := p.engine.due(p.now.Add(time.Minute), 0); packet != nil {
+		t.Errorf("said %+v", packet)
+	}
+}
+
+func TestForgetsARouterThatEndedAndIsSilent(t *testing.T) {
+	p := standing(t)
+	p.engine.receive(&wire.BFDHeader{State: wire.StateAdminDown, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1, DetectTimeMultiplier: 3}, p.now)
+	p.router = nil
+	p.pass(901 * time.Millisecond)
+	if said := p.engine.packet(); said.YourDiscriminator != 0 {
+		t.Errorf("names a session that the router may have forgotten: %+v", said)
+	}
+}
+
+func TestOwnSleepIsNotTheRoutersSilence(t *testing.T) {
+	p := standing(t)
+	p.now = p.now.Add(2 * time.Second)
+	p.engine.excuse(1900*time.Millisecond, p.now)
+	p.engine.due(p.now, 1)
+	p.states(Up, Up)
+	p.router = nil
+	p.pass(901 * time.Millisecond)
+	p.states(Down, Up)
+
+	p = standing(t)
+	p.router = nil
+	p.now = p.engine.silentAt.Add(time.Millisecond)
+	p.engine.excuse(time.Millisecond, p.now) // timers are never quite on time
+	p.engine.due(p.now, 1)
+	p.states(Down, Up)
 }
 
 func TestListenerSaysNothingBeforeItSpeaks(t *testing.T) {

@@ -95,14 +95,11 @@ func say(socket *net.UDPConn, packet *wire.BFDHeader) {
 	}
 }
 
-// receive waits for the next packet; nil: what came is none to hear. It fails when the socket is closed.
+// receive waits for the next packet; nil: what came is none to hear. It fails when the socket is closed, too.
 func receive(socket *net.UDPConn, buffer, control []byte) (from netip.Addr, packet *wire.BFDHeader, err error) {
 	n, controls, _, sender, err := socket.ReadMsgUDPAddrPort(buffer, control)
-	switch {
-	case errors.Is(err, net.ErrClosed):
+	if err != nil || ttl(control[:controls]) != hops {
 		return netip.Addr{}, nil, err
-	case err != nil || ttl(control[:controls]) != hops:
-		return netip.Addr{}, nil, nil
 	}
 	return sender.Addr().Unmap(), parse(buffer[:n]), nil
 }
