@@ -31,7 +31,7 @@ type facts struct {
 	absent  map[netip.Addr]bool // VIPs that could not be put on their interface
 	leaving departure
 	own     []netip.Addr // that it speaks to routers from
-	beats   int          // since it holds a Plan
+	beats   int          // that it has held a Plan, and an address to be known by
 }
 
 // spoken is the Plan that says which routers to speak to. Sessions take their time: the first may begin while the data

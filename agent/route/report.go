@@ -40,7 +40,7 @@ func (s *Set) tellOf(peers []*enginev1.PeerState) {
 // nextHop is where other engines find this one; empty: nowhere. One whose agent was replaced stays where it was.
 func (s *Set) nextHop() string {
 	from := speaksFrom(s.speaker.peers)
-	if s.follows() {
+	if s.speaker.follows {
 		from = Addresses(s.Plan)
 	}
 	if len(from) == 0 {

@@ -15,8 +15,11 @@ const (
 	restartTime = 15 * time.Second
 	// deferralS is how long routes wait for what routers have to say, which is nothing.
 	deferralS = 1
-	// resumeWithin is how long routers are not spoken to while it is not known what the data plane serves.
-	resumeWithin = 3 * time.Second
+	// connectTime is how long the first sessions may take to begin.
+	connectTime = 5 * time.Second
+	// resumeWithin is how long routers are not spoken to while it is not known what the data plane serves: as long as they
+	// keep the routes. A session before that is one without routes, and they drop them.
+	resumeWithin = restartTime - connectTime
 )
 
 // offerRestart has the session's router keep our routes when it ends without a word. With resumed, they were kept, and the

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osrg/gobgp/v4/api"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
@@ -16,9 +18,9 @@ type agentOf struct {
 	end func()
 }
 
-func startAgent(t *testing.T, r *router, keeps bool, before *enginev1.Plan) agentOf {
-	w := newWorld(Config{Keep: keeps, Plan: before})
-	w.settle, w.speaker.port = 10*time.Millisecond, r.port
+func startAgent(t *testing.T, r *router, before *enginev1.Plan, resume time.Duration) agentOf {
+	w := newWorld(Config{Keep: true, Plan: before})
+	w.settle, w.resume, w.speaker.port = 10*time.Millisecond, resume, r.port
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -58,7 +60,7 @@ func isUp(report *enginev1.Routing) bool { return slices.ContainsFunc(report.Get
 func TestSpeaksToRoutersOnlyWhenItKnowsWhatTheDataPlaneServes(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	plan := spokenAt(r)
-	agent := startAgent(t, r, true, plan)
+	agent := startAgent(t, r, plan, time.Hour)
 	agent.serves(plan)
 	if report := next(t, agent.reports, announcing("192.0.2.1/32")); len(report.GetPeers()) != 0 {
 		t.Errorf("before that it spoke: %v", report)
@@ -70,7 +72,7 @@ func TestSpeaksToRoutersOnlyWhenItKnowsWhatTheDataPlaneServes(t *testing.T) {
 func TestSpeaksAtOnceForADataPlaneThatIsGone(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	plan := spokenAt(r)
-	agent := startAgent(t, r, true, plan)
+	agent := startAgent(t, r, plan, time.Hour)
 	agent.Prepare(plan)
 	agent.Status(&enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_STARTING})
 	next(t, agent.reports, isUp)
@@ -79,7 +81,7 @@ func TestSpeaksAtOnceForADataPlaneThatIsGone(t *testing.T) {
 func TestTakesItsRoutesBackWhereRoutersWouldNotKeepThem(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	plan := spokenAt(r)
-	agent := startAgent(t, r, true, nil)
+	agent := startAgent(t, r, nil, 0)
 	agent.serves(plan)
 	r.hears(t, "192.0.2.1/32")
 	next(t, agent.reports, isUp)
@@ -91,7 +93,53 @@ func TestTakesItsRoutesBackWhereRoutersWouldNotKeepThem(t *testing.T) {
 func TestRoutersAreNotSpokenToForLongWhenTheDataPlaneSaysNothing(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	plan := spokenAt(r)
-	agent := startAgent(t, r, true, plan)
+	agent := startAgent(t, r, plan, beat/10)
 	agent.Prepare(plan)
 	next(t, agent.reports, isUp)
+}
+
+func TestRoutersKeepRoutesForTheTimeThatADataPlaneMayTakeToAnswer(t *testing.T) {
+	if w := newWorld(Config{}); w.resume < restartTime/2 || w.resume > restartTime-connectTime {
+		t.Errorf("waits %v", w.resume)
+	}
+}
+
+func TestRoutersKeepTheRoutesOfAnAgentThatEndsAndDropThemWithTheDataPlane(t *testing.T) {
+	for name, c := range map[string]struct {
+		dataplane enginev1.DataplaneState
+		want      api.PeerState_DisconnectReason
+	}{
+		"it serves":     {enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, api.PeerState_DISCONNECT_REASON_GRACEFUL_RESTART},
+		"it ends first": {enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF, api.PeerState_DISCONNECT_REASON_NOTIFICATION_RECEIVED},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+			r.keepRoutes(t)
+			plan := spokenAt(r)
+			routerOf(plan).Peers[0].AdvertiseVips = false // the library that is the router watches routes not quite safely that it keeps
+			agent := startAgent(t, r, nil, 0)
+			agent.serves(plan)
+			next(t, agent.reports, func(report *enginev1.Routing) bool { return isUp(report) && announcing("192.0.2.1/32")(report) })
+			agent.Leave()
+			agent.Status(&enginev1.Status{Dataplane: c.dataplane, ServingRevision: plan.GetRevision()})
+			agent.end()
+			if got := r.untilEnded(t); got != c.want {
+				t.Errorf("the session ended by %v", got)
+			}
+		})
+	}
+}
+
+func TestAgentWithoutAPredecessorRestartsNothing(t *testing.T) {
+	for _, config := range []Config{{Keep: true}, {Plan: planOf()}} {
+		if w := newWorld(config); w.speaker.follows {
+			t.Errorf("goes on with sessions of strangers: %+v", config)
+		}
+	}
+}
+
+func TestRouterThatOnlyHelpsIsKnownWithoutARestartTime(t *testing.T) {
+	if !helps(&api.Capability{Cap: &api.Capability_GracefulRestart{GracefulRestart: &api.GracefulRestartCapability{}}}) || helps(new(api.Capability)) {
+		t.Error("goes by the restart time of the router")
+	}
 }

@@ -47,6 +47,7 @@ type Config struct {
 type Set struct {
 	Config
 	settle  time.Duration
+	resume  time.Duration // resumeWithin
 	speaker *speaker
 	vips    *vips
 	woken   chan struct{} // capacity 1
@@ -74,13 +75,13 @@ type announced struct {
 // New makes a set that announces nothing before Run.
 func New(config Config) *Set {
 	s := &Set{
-		Config: config, settle: settle, woken: make(chan struct{}, 1), heart: newHeartbeat(), report: new(enginev1.Routing),
+		Config: config, settle: settle, resume: resumeWithin, woken: make(chan struct{}, 1), heart: newHeartbeat(), report: new(enginev1.Routing),
 	}
 	s.facts.before = config.Plan
 	s.vips = newVIPs(config.Interface, vipsOf(config.Plan), config.Log)
 	s.speaker = newSpeaker(config.EngineUUID, s.wake, config.Log)
-	s.speaker.keeps = config.Keep
-	if s.follows() {
+	s.speaker.keeps, s.speaker.follows = config.Keep, config.Keep && config.Plan != nil
+	if s.speaker.follows {
 		s.resumption = resuming
 		s.facts.beats = knownBeats // others have heard of this engine
 		s.report.NextHop = s.nextHop()
@@ -164,9 +165,8 @@ func (s *Set) Routing() *enginev1.Routing {
 func (s *Set) Leave() (led bool) {
 	led = len(s.Routing().GetRoutes()) > 0 // before Run hears of it: after it, there may be none
 	steps := []departure{leaving, gone}
-	if s.routersKeep() {
+	if s.routersKeep() && s.speaker.bfd.BePatient(restartTime) {
 		steps = []departure{replaced}
-		s.speaker.bfd.BePatient(restartTime)
 	}
 	for _, step := range steps {
 		s.tell(func() { s.facts.leaving = step })
@@ -180,7 +180,7 @@ func (s *Set) Leave() (led bool) {
 func (s *Set) routersKeep() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.keepsRoutes
+	return s.keepsRoutes && s.heart.serving
 }
 
 // Run announces until ctx ends, and then takes everything back, or leaves it to the next agent.
@@ -189,7 +189,7 @@ func (s *Set) Run(ctx context.Context) {
 		defer s.vips.clear()
 	}
 	defer s.hangUp()
-	defer time.AfterFunc(resumeWithin, func() { s.tell(func() { s.resumption = resumed }) }).Stop()
+	defer time.AfterFunc(s.resume, func() { s.tell(func() { s.resumption = resumed }) }).Stop()
 	beats := time.NewTicker(beat)
 	defer beats.Stop()
 	for {
@@ -214,11 +214,13 @@ func (s *Set) Run(ctx context.Context) {
 	}
 }
 
+// hangUp ends the sessions. Routers that were to keep the routes drop them with a word of ours: where the data plane has
+// ended meanwhile, they hear it.
 func (s *Set) hangUp() {
 	s.mu.Lock()
-	departure := s.facts.leaving
+	keep := s.facts.leaving == replaced && s.heart.serving
 	s.mu.Unlock()
-	if departure == replaced {
+	if keep {
 		s.speaker.pause()
 	} else {
 		s.speaker.stop()
@@ -229,7 +231,7 @@ func (s *Set) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heart.beat()
-	if s.facts.held != nil {
+	if s.facts.held != nil && s.report.GetNextHop() != "" {
 		s.facts.beats++
 	}
 }
@@ -261,7 +263,7 @@ func (s *Set) reconcile() (coming *enginev1.Plan, withdrew bool) {
 	if facts.held != nil { // until then, what the agent before this one held stays
 		facts.absent = s.vips.hold(vipsOf(facts.held))
 	}
-	follows := s.follows()
+	follows := s.speaker.follows
 	var failed error
 	if !follows {
 		failed = s.speak(facts.spoken())
@@ -277,13 +279,10 @@ func (s *Set) reconcile() (coming *enginev1.Plan, withdrew bool) {
 	return facts.coming, withdrew
 }
 
-// follows tells whether routers may have kept routes for this agent, and it has not spoken to them as yet.
-func (s *Set) follows() bool { return s.speaker.first && s.Keep && s.Plan != nil }
-
 // speak has sessions with the routers of a Plan.
 func (s *Set) speak(plan *enginev1.Plan) error {
 	err := s.speaker.configure(routerOf(plan), vipsOf(plan))
-	s.speaker.first = s.speaker.first && len(s.speaker.peers) == 0
+	s.speaker.follows = s.speaker.follows && len(s.speaker.peers) == 0
 	return err
 }
 

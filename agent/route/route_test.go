@@ -225,6 +225,20 @@ func TestLeavesInTwoStepsAndAtOnceWithoutRoutes(t *testing.T) {
 	next(t, w.reports, announcing())
 }
 
+func TestWaitsToBeKnownFromWhenThereIsAnAddressToBeKnownBy(t *testing.T) {
+	w := newWorld(Config{})
+	w.facts.held = planOf()
+	w.beat()
+	if w.facts.beats != 0 {
+		t.Error("counts before others can hear of it")
+	}
+	w.report = &enginev1.Routing{NextHop: "10.1.0.11"}
+	w.beat()
+	if w.facts.beats != 1 {
+		t.Errorf("counted %d", w.facts.beats)
+	}
+}
+
 func TestTellsOfSessionsThatBeginAndEnd(t *testing.T) {
 	peer := func(address string, state enginev1.BgpState) *enginev1.PeerState {
 		return &enginev1.PeerState{Address: address, RemoteAs: 65001, State: state, Reason: "hold timer expired"}

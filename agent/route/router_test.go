@@ -23,10 +23,12 @@ type router struct {
 	*server.BgpServer
 	address netip.Addr
 	port    uint16
+	engine  *api.Peer // that it takes a session from
 
 	mu     sync.Mutex
 	routes map[string][]bgp.PathAttributeInterface // by prefix; what it hears now
 	heard  chan struct{}                           // closed and replaced at each change
+	ended  api.PeerState_DisconnectReason          // why the last session did
 }
 
 // startRouter starts one of an autonomous system that is spoken to from 127.0.0.1, or ::1.
@@ -47,12 +49,21 @@ func startRouter(t *testing.T, address string, as, peerAS uint32, secret string)
 	if r.address.Is6() {
 		from = "::1"
 	}
-	must(t, r.AddPeer(ctx, &api.AddPeerRequest{Peer: &api.Peer{
+	r.engine = &api.Peer{
 		Conf:      &api.PeerConf{NeighborAddress: from, PeerAsn: peerAS, AuthPassword: secret},
 		Transport: &api.Transport{PassiveMode: true},
 		AfiSafis:  []*api.AfiSafi{{Config: &api.AfiSafiConfig{Family: familyOf(r.address), Enabled: true}}},
-	}}))
+	}
+	must(t, r.AddPeer(ctx, &api.AddPeerRequest{Peer: r.engine}))
 	return r
+}
+
+// keepRoutes has it keep the routes of an engine that restarts.
+func (r *router) keepRoutes(t *testing.T) {
+	t.Helper()
+	must(t, r.DeletePeer(t.Context(), &api.DeletePeerRequest{Address: r.engine.GetConf().GetNeighborAddress()}))
+	offerRestart(r.engine, false)
+	must(t, r.AddPeer(t.Context(), &api.AddPeerRequest{Peer: r.engine}))
 }
 
 func (r *router) take(paths []*apiutil.Path, _ time.Time) {
@@ -73,8 +84,32 @@ func (r *router) take(paths []*apiutil.Path, _ time.Time) {
 func (r *router) forget(event *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if event.Peer.State.SessionState == bgp.BGP_FSM_IDLE && event.Peer.State.DisconnectReason != api.PeerState_DISCONNECT_REASON_UNSPECIFIED {
+		r.ended = event.Peer.State.DisconnectReason
+		close(r.heard)
+		r.heard = make(chan struct{})
+	}
 	if event.Peer.State.SessionState == bgp.BGP_FSM_IDLE {
 		clear(r.routes)
+	}
+}
+
+// untilEnded waits for the end of a session and returns why it ended.
+func (r *router) untilEnded(t *testing.T) api.PeerState_DisconnectReason {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		r.mu.Lock()
+		ended, heard := r.ended, r.heard
+		r.mu.Unlock()
+		if ended != api.PeerState_DISCONNECT_REASON_UNSPECIFIED {
+			return ended
+		}
+		select {
+		case <-heard:
+		case <-limit:
+			t.Fatal("the session does not end")
+		}
 	}
 }
 

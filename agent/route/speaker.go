@@ -32,7 +32,7 @@ type speaker struct {
 	log        *slog.Logger
 	port       uint16 // of the peers; 0: that of BGP
 	keeps      bool   // what the routes lead to outlives this agent
-	first      bool   // no session was begun as yet: one that begins may go on with that of the agent before
+	follows    bool   // the sessions that begin first may go on with those of the agent before
 
 	bgp    *server.BgpServer // nil: does not speak
 	from   origin
@@ -59,7 +59,7 @@ type session struct {
 
 func newSpeaker(engineUUID func() string, changed func(), log *slog.Logger) *speaker {
 	return &speaker{
-		engineUUID: engineUUID, changed: changed, log: log, first: true, bfd: bfd.New(bfd.Config{Changed: changed}),
+		engineUUID: engineUUID, changed: changed, log: log, bfd: bfd.New(bfd.Config{Changed: changed}),
 		peers: map[netip.Addr]*session{}, routes: map[netip.Prefix]Route{},
 	}
 }
@@ -79,7 +79,7 @@ func (s *speaker) configure(router *enginev1.BgpRouter, vips []netip.Addr) error
 			return err
 		}
 	}
-	var failed error
+	failed := s.bfd.Hear()
 	for address, peer := range s.peers {
 		next := wanted[address]
 		switch {
@@ -184,16 +184,18 @@ func (s *speaker) add(address netip.Addr, peer *session) error {
 	}
 	err := s.allow(address, s.prefixesFor(peer.config))
 	if timers := peer.config.GetBfd(); err == nil && timers != nil {
-		err = s.bfd.Listen(address, peer.local, bfdOf(timers), s.first)
+		err = s.bfd.Listen(address, peer.local, bfdOf(timers), s.follows)
 	}
 	if err == nil {
 		made := neighbour(address, peer, s.port)
 		if s.keeps {
-			offerRestart(made, s.first && len(s.routes) > 0)
+			offerRestart(made, s.follows && len(s.routes) > 0)
 		}
 		err = s.bgp.AddPeer(context.Background(), &api.AddPeerRequest{Peer: made})
 	}
-	if err != nil {
+	if err != nil { // the next try finds nothing of this one
+		s.bfd.End(address)
+		_ = s.disallow(address) // which misses what there is not
 		return fmt.Errorf("BGP peer %s: %w", address, err)
 	}
 	peer.since = time.Now()
@@ -262,7 +264,8 @@ func (s *speaker) Withdraw(prefix netip.Prefix) error {
 }
 
 // heardByAll changes the table of routes. A session that begins meanwhile may miss the change: the library gives it the
-// whole table before it passes changes on to it. It is begun again then.
+// whole table before it passes changes on to it. It is begun again then; not where the library has yet to give the table,
+// to a router that keeps routes until it has it.
 func (s *speaker) heardByAll(change func() error) error {
 	var beginning []netip.Addr
 	for address, peer := range s.peers {
@@ -272,7 +275,7 @@ func (s *speaker) heardByAll(change func() error) error {
 	}
 	err := change()
 	for _, address := range beginning {
-		if state := stateOf(s.bgp, address); state >= api.PeerState_SESSION_STATE_OPENCONFIRM {
+		if found := find(s.bgp, address); stateOf(found) >= api.PeerState_SESSION_STATE_OPENCONFIRM && !found.GetGracefulRestart().GetLocalRestarting() {
 			s.peers[address].unsure = true
 			s.changed()
 		}

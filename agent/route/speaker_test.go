@@ -2,6 +2,7 @@ package route
 
 import (
 	"log/slog"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -235,15 +236,50 @@ func TestBFDWatchesASessionThatStandsAndDoesNotDisturbIt(t *testing.T) {
 	must(t, s.configure(routerWith(65000, peer), nil))
 	s.untilState(t, "127.0.0.2", established)
 	session := s.peers[r.address]
-	session.since = session.since.Add(-watchAfter)
-	must(t, s.configure(routerWith(65000, peer), nil))
-	if !session.watched || s.peers[r.address] != session {
-		t.Errorf("not watched: %+v", s.peers[r.address])
+	for limit := time.After(patience); !session.watched; must(t, s.configure(routerWith(65000, peer), nil)) {
+		select {
+		case <-s.changes:
+		case <-limit:
+			t.Fatalf("not watched: %+v", s.peers[r.address])
+		}
+	}
+	if s.peers[r.address] != session {
+		t.Error("the session is another one")
 	}
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
 	r.hears(t, "3.3.3.3/32")
 	if state := s.untilState(t, "127.0.0.2", established); state.GetEstablishedCount() != 1 || state.GetBfd() != enginev1.BfdState_BFD_STATE_DOWN {
 		t.Errorf("watched by a router without BFD: %v", state)
+	}
+}
+
+func TestPeerThatCouldNotBeSpokenToIsTriedAgain(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	s := newStage(t, r.port)
+	busy, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	must(t, err)
+	s.bfd.Config.Listen = busy.LocalAddr().(*net.UDPAddr).AddrPort()
+	peer := peerAt(r.address, 65000, 65000)
+	peer.Bfd = &enginev1.BfdTimers{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
+	if err := s.configure(routerWith(65000, peer), nil); err == nil {
+		t.Error("hears BFD where somebody else does")
+	}
+	must(t, busy.Close())
+	must(t, s.configure(routerWith(65000, peer), nil))
+	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
+	r.hears(t, "3.3.3.3/32")
+}
+
+func TestSaysNotOfASessionThatItStandsWhenItHasEnded(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	s := newStage(t, r.port)
+	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65000)), nil))
+	gone := netip.MustParseAddr("127.0.0.9")
+	s.note(s.bgp, &apiutil.WatchEventMessage_PeerEvent{Peer: apiutil.Peer{State: apiutil.PeerState{
+		NeighborAddress: gone, SessionState: bgp.BGP_FSM_ESTABLISHED,
+	}}})
+	if state := s.last(gone).state; state != enginev1.BgpState_BGP_STATE_UNSPECIFIED {
+		t.Errorf("takes it for %v", state)
 	}
 }
 

@@ -55,7 +55,9 @@ func (s *speaker) note(library *server.BgpServer, event *apiutil.WatchEventMessa
 	switch {
 	case peer.SessionState == bgp.BGP_FSM_ESTABLISHED:
 		now.reason = ""
-		untilItStands(library, peer.NeighborAddress)
+		if !stands(library, peer.NeighborAddress) {
+			return
+		}
 	case peer.SessionState == bgp.BGP_FSM_IDLE && peer.DisconnectMessage != "" && (now.reason == "" || !endedByUs(peer)):
 		now.reason = disconnection(peer)
 	}
@@ -63,23 +65,28 @@ func (s *speaker) note(library *server.BgpServer, event *apiutil.WatchEventMessa
 	s.changed()
 }
 
-// untilItStands waits for a session of which the library says that it is established: it says so a moment before.
-func untilItStands(library *server.BgpServer, peer netip.Addr) {
-	for end := time.Now().Add(beat); time.Now().Before(end) && stateOf(library, peer) == api.PeerState_SESSION_STATE_OPENCONFIRM; {
+// stands waits for a session of which the library says that it is established: it says so a moment before. It tells
+// whether that session is still there: it may have been ended meanwhile, and another begun.
+func stands(library *server.BgpServer, peer netip.Addr) bool {
+	const confirming = api.PeerState_SESSION_STATE_OPENCONFIRM
+	state := stateOf(find(library, peer))
+	for end := time.Now().Add(beat); time.Now().Before(end) && state == confirming; state = stateOf(find(library, peer)) {
 		time.Sleep(time.Millisecond)
 	}
+	return state >= confirming
 }
 
-// stateOf is what a session is, and not what was said of it last; unspecified: there is none with that peer.
-func stateOf(library *server.BgpServer, peer netip.Addr) (state api.PeerState_SessionState) {
-	err := library.ListPeer(context.Background(), &api.ListPeerRequest{Address: peer.String()}, func(found *api.Peer) {
-		state = found.GetState().GetSessionState()
-	})
+// find is a peer as the library has it now; nil: it has none.
+func find(library *server.BgpServer, peer netip.Addr) (there *api.Peer) {
+	err := library.ListPeer(context.Background(), &api.ListPeerRequest{Address: peer.String()}, func(found *api.Peer) { there = found })
 	if err != nil {
-		return api.PeerState_SESSION_STATE_UNSPECIFIED
+		return nil
 	}
-	return state
+	return there
 }
+
+// stateOf is what a session is, and not what was said of it last; unspecified: there is none.
+func stateOf(peer *api.Peer) api.PeerState_SessionState { return peer.GetState().GetSessionState() }
 
 // endedByUs tells whether this engine ended the session in order (RFC 4486): why it did so is known already, such as by BFD.
 func endedByUs(state apiutil.PeerState) bool {
@@ -130,16 +137,18 @@ func (s *speaker) states() []*enginev1.PeerState {
 
 // describe fills in what the library knows of a session.
 func (s *speaker) describe(into *enginev1.PeerState, found *api.Peer, peer *session) {
-	now := s.last(netip.MustParseAddr(found.GetConf().GetNeighborAddress()))
+	address := netip.MustParseAddr(found.GetConf().GetNeighborAddress())
+	now := s.last(address)
 	into.State = cmp.Or(now.state, enginev1.BgpState_BGP_STATE_IDLE)
 	if up := established(into); up != peer.up {
 		peer.up, peer.since = up, time.Now()
 		if up {
 			peer.count++
+			s.bfd.Pardon(address)
+			time.AfterFunc(watchAfter, s.changed)
 		}
 	}
-	// The router's restart time is part of what it says when it does (RFC 4724 §3).
-	peer.keepsRoutes = s.keeps && found.GetGracefulRestart().GetPeerRestartTime() > 0
+	peer.keepsRoutes = s.keeps && slices.ContainsFunc(found.GetState().GetRemoteCap(), helps)
 	into.EstablishedCount = peer.count
 	into.SinceUnixMs = uint64(peer.since.UnixMilli())
 	if !peer.up {
@@ -150,6 +159,10 @@ func (s *speaker) describe(into *enginev1.PeerState, found *api.Peer, peer *sess
 	into.LocalAddress, into.RouterId = found.GetTransport().GetLocalAddress(), found.GetState().GetRouterId()
 	into.HoldS = uint32(found.GetTimers().GetState().GetNegotiatedHoldTime())
 }
+
+// helps tells whether a router's capability is that it keeps routes; one that does no more than that may say it without a
+// restart time of its own (RFC 4724 §3).
+func helps(capability *api.Capability) bool { return capability.GetGracefulRestart() != nil }
 
 // quiet passes on what the library warns of; what it does all day is told as states.
 func quiet(log *slog.Logger) *slog.Logger { return slog.New(warnings{log.Handler()}) }

@@ -158,6 +158,15 @@ func (w *Watch) State(router netip.Addr) (state State, lost bool) {
 	return Down, false
 }
 
+// Pardon has a loss count no more that was before the session matters.
+func (w *Watch) Pardon(router netip.Addr) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if each := w.watched[router]; each != nil {
+		each.lost = false
+	}
+}
+
 // BePatient asks the routers not to miss this engine for a while. They hear it at once, and until End. It tells whether
 // all of them will wait.
 func (w *Watch) BePatient(during time.Duration) bool {
