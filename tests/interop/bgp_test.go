@@ -28,6 +28,9 @@ import (
 // than the seed's hold time, after which a router misses an engine without BFD too.
 const routePatience = 2 * time.Minute
 
+// watchedMost is how long an engine that BFD watches may be silent until it is missed, on a machine that is busy: some times 900 ms.
+const watchedMost = 10 * time.Second
+
 var (
 	vip4 = netip.MustParsePrefix("3.3.3.3/32")
 	vip6 = netip.MustParsePrefix("fd03:3:3::3/128")
@@ -163,6 +166,16 @@ func (n *internet) untilHops(prefix netip.Prefix, want ...string) time.Duration 
 	return time.Since(begun)
 }
 
+// misses waits until the router sends a prefix to these engines and to none that is gone, which is to take no longer than a
+// time that is generous, but less than it takes where nobody looks.
+func (n *internet) misses(what string, most time.Duration, prefix netip.Prefix, left ...string) {
+	n.Helper()
+	took := n.untilHops(prefix, left...)
+	if n.Logf("%s after %v", what, took); took > most {
+		n.Errorf("%s after %v, and not within %v", what, took, most)
+	}
+}
+
 // ask is what the router answers to an operator.
 func (n *internet) ask(question string) string {
 	n.Helper()
@@ -230,6 +243,27 @@ func (n *internet) untilListed(engine, path, field, want string, entries int) {
 		case <-deadline:
 			n.Fatalf("%s %s: %v", engine, path, list)
 		case <-poll.C:
+		}
+	}
+}
+
+// staysUp looks for some seconds, in which BFD would miss either side, whether an engine still has its first sessions.
+func (n *internet) staysUp(engine string) {
+	n.Helper()
+	end, looks := time.After(3*time.Second), time.NewTicker(100*time.Millisecond)
+	defer looks.Stop()
+	for {
+		sessions, watches := n.listed(engine, "bgp/peer_status"), n.listed(engine, "bfd/session_status")
+		ended := func(o client.Object) bool { return fmt.Sprint(o["established_count"]) != "1" }
+		missed := func(o client.Object) bool { return o["session_state"] != "Up" }
+		if slices.ContainsFunc(sessions, ended) || slices.ContainsFunc(watches, missed) {
+			n.Errorf("%s has lost a session that had just begun: %v, %v", engine, sessions, watches)
+			return
+		}
+		select {
+		case <-looks.C:
+		case <-end:
+			return
 		}
 	}
 }
@@ -353,6 +387,7 @@ func (n *internet) staysTrueWhatever(t *testing.T, question, mark string) {
 		if routes := n.listed(engine, "bgp/advertised_routes"); len(routes) != 2 || routes[0]["prefix"] != "3.3.3.3/32" {
 			t.Errorf("%s announces %v", engine, routes)
 		}
+		n.staysUp(engine)
 	}
 	n.serves("http://3.3.3.3/", 40)
 	n.serves("http://[fd03:3:3::3]/", 40)
@@ -366,7 +401,7 @@ func (n *internet) staysTrueWhatever(t *testing.T, question, mark string) {
 
 	n.untilListed("engine-2", "bfd/session_status", "session_state", "Up", 2) // whom BFD does not watch is not missed by it
 	n.signal("engine-2", syscall.SIGSTOP, false)
-	t.Logf("an engine that froze was missed after %v", n.untilHops(vip4, "10.1.0.11"))
+	n.misses("an engine that froze was missed", watchedMost, vip4, "10.1.0.11")
 	n.signal("engine-2", syscall.SIGCONT, false)
 	n.untilHops(vip4, "10.1.0.11", "10.1.0.12")
 
