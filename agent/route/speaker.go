@@ -54,6 +54,7 @@ type session struct {
 	count       uint32    // how often it was
 	watched     bool      // by BFD
 	keepsRoutes bool      // the router does, when the session ends without a word
+	resumes     bool      // it says that it goes on with the routes of one before, the first time that it is up
 	unsure      bool      // whether it heard of the last change of the routes: see heardByAll
 }
 
@@ -189,7 +190,8 @@ func (s *speaker) add(address netip.Addr, peer *session) error {
 	if err == nil {
 		made := neighbour(address, peer, s.port)
 		if s.keeps {
-			offerRestart(made, s.follows && len(s.routes) > 0)
+			peer.resumes = s.follows && len(s.routes) > 0
+			offerRestart(made, peer.resumes)
 		}
 		err = s.bgp.AddPeer(context.Background(), &api.AddPeerRequest{Peer: made})
 	}
@@ -264,18 +266,18 @@ func (s *speaker) Withdraw(prefix netip.Prefix) error {
 }
 
 // heardByAll changes the table of routes. A session that begins meanwhile may miss the change: the library gives it the
-// whole table before it passes changes on to it. It is begun again then; not where the library has yet to give the table,
-// to a router that keeps routes until it has it.
+// whole table before it passes changes on to it. It is begun again then, except for one that resumes: that has the table
+// once it stands, and its router would drop the routes that it keeps.
 func (s *speaker) heardByAll(change func() error) error {
 	var beginning []netip.Addr
 	for address, peer := range s.peers {
-		if peer.mute == "" && s.last(address).state != enginev1.BgpState_BGP_STATE_ESTABLISHED {
+		if peer.mute == "" && !(peer.resumes && peer.count == 0) && s.last(address).state != enginev1.BgpState_BGP_STATE_ESTABLISHED {
 			beginning = append(beginning, address)
 		}
 	}
 	err := change()
 	for _, address := range beginning {
-		if found := find(s.bgp, address); stateOf(found) >= api.PeerState_SESSION_STATE_OPENCONFIRM && !found.GetGracefulRestart().GetLocalRestarting() {
+		if state := stateOf(s.bgp, address); state >= api.PeerState_SESSION_STATE_OPENCONFIRM {
 			s.peers[address].unsure = true
 			s.changed()
 		}

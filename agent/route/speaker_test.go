@@ -151,6 +151,28 @@ func TestRouterKnowsOfEachChangeThatWasMadeWhileItsSessionBegan(t *testing.T) {
 	s := newStage(t, r.port)
 	router := routerWith(65000, peerAt(r.address, 65000, 65000))
 	must(t, s.configure(router, nil))
+	s.changeUntilUp(t)
+	must(t, s.configure(router, nil))
+	s.isKnownTo(t, r)
+}
+
+func TestSessionThatRestartsIsNotEndedByAChangeOfTheRoutes(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	r.keepRoutes(t)
+	s := newStage(t, r.port)
+	s.keeps, s.follows = true, true
+	must(t, s.Announce(Route{Prefix: prefix("3.3.3.9/32")}))
+	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65000)), nil))
+	s.changeUntilUp(t)
+	if s.peers[r.address].unsure {
+		t.Error("the router would drop the routes that it keeps")
+	}
+	s.isKnownTo(t, r)
+}
+
+// changeUntilUp announces and withdraws routes until the session stands.
+func (s *stage) changeUntilUp(t *testing.T) {
+	t.Helper()
 	for i, up := 0, false; !up; i++ {
 		up = established(s.states()[0])
 		changing := netip.PrefixFrom(netip.AddrFrom4([4]byte{3, 3, 4, byte(i % 32)}), 32)
@@ -160,7 +182,11 @@ func TestRouterKnowsOfEachChangeThatWasMadeWhileItsSessionBegan(t *testing.T) {
 			must(t, s.Announce(Route{Prefix: changing}))
 		}
 	}
-	must(t, s.configure(router, nil))
+}
+
+// isKnownTo checks that a router hears of what is announced, and of nothing else.
+func (s *stage) isKnownTo(t *testing.T, r *router) {
+	t.Helper()
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
 	r.hears(t, "3.3.3.3/32") // sent after the others
 	heard := r.table()

@@ -69,24 +69,23 @@ func (s *speaker) note(library *server.BgpServer, event *apiutil.WatchEventMessa
 // whether that session is still there: it may have been ended meanwhile, and another begun.
 func stands(library *server.BgpServer, peer netip.Addr) bool {
 	const confirming = api.PeerState_SESSION_STATE_OPENCONFIRM
-	state := stateOf(find(library, peer))
-	for end := time.Now().Add(beat); time.Now().Before(end) && state == confirming; state = stateOf(find(library, peer)) {
+	state := stateOf(library, peer)
+	for end := time.Now().Add(beat); time.Now().Before(end) && state == confirming; state = stateOf(library, peer) {
 		time.Sleep(time.Millisecond)
 	}
 	return state >= confirming
 }
 
-// find is a peer as the library has it now; nil: it has none.
-func find(library *server.BgpServer, peer netip.Addr) (there *api.Peer) {
-	err := library.ListPeer(context.Background(), &api.ListPeerRequest{Address: peer.String()}, func(found *api.Peer) { there = found })
+// stateOf is what a session is, and not what was said of it last; unspecified: there is none with that peer.
+func stateOf(library *server.BgpServer, peer netip.Addr) (state api.PeerState_SessionState) {
+	err := library.ListPeer(context.Background(), &api.ListPeerRequest{Address: peer.String()}, func(found *api.Peer) {
+		state = found.GetState().GetSessionState()
+	})
 	if err != nil {
-		return nil
+		return api.PeerState_SESSION_STATE_UNSPECIFIED
 	}
-	return there
+	return state
 }
-
-// stateOf is what a session is, and not what was said of it last; unspecified: there is none.
-func stateOf(peer *api.Peer) api.PeerState_SessionState { return peer.GetState().GetSessionState() }
 
 // endedByUs tells whether this engine ended the session in order (RFC 4486): why it did so is known already, such as by BFD.
 func endedByUs(state apiutil.PeerState) bool {

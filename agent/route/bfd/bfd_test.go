@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	wire "github.com/osrg/gobgp/v4/pkg/packet/bfd"
 )
 
 // patience is how long a session may take, on a machine that is busy.
@@ -101,6 +103,10 @@ func TestEnginesSessionIsTakenUpByTheNextAgentAndMissedWithoutOne(t *testing.T) 
 	if lost := router.until(t, engine, Down); !lost {
 		t.Error("the router did not miss an engine that is silent")
 	}
+	router.Pardon(engine.at)
+	if _, lost := router.State(engine.at); lost {
+		t.Error("the loss was not pardoned")
+	}
 }
 
 func TestSessionsOfIPv6StandToo(t *testing.T) {
@@ -187,5 +193,19 @@ func TestPacketThatSomebodyPassedOnIsNotHeard(t *testing.T) {
 	defer engine.mu.Unlock()
 	if named := engine.watched[router.at].theirs; named != 8 {
 		t.Errorf("heard of session %d", named)
+	}
+}
+
+func TestAgentThatSleptHearsWhatWasSaidMeanwhileBeforeItJudges(t *testing.T) {
+	begun := time.Now().Add(-2 * time.Second)
+	w, each := New(Config{Changed: func() {}}), &watched{session: newSession(quick, 1, true)}
+	each.receive(&wire.BFDHeader{State: wire.StateUp, MyDiscriminator: 2, YourDiscriminator: 1, DetectTimeMultiplier: 3}, begun)
+	each.sendAt = time.Now().Add(never)
+	if w.attend(each, begun.Add(100*time.Millisecond)); each.state != Up {
+		t.Error("missed the router by its own sleep")
+	}
+	each.silentAt = begun
+	if w.attend(each, time.Now()); each.state != Down || !each.lost {
+		t.Error("does not miss the router")
 	}
 }
