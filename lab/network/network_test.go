@@ -322,7 +322,7 @@ func TestRemoveEndsWhateverRunsInTheNetwork(t *testing.T) {
 	if err := n.Remove(); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := filepath.Glob(filepath.Join(namesDir, "*"+n.Name+"*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(namesDir, "*."+n.Name+".*")); err != nil || len(left) > 0 {
 		t.Errorf("left are %v, %v", left, err)
 	}
 	for _, command := range []*exec.Cmd{stubborn, frozen} {
