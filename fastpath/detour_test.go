@@ -350,10 +350,7 @@ func headerSum(header []byte) uint32 {
 func TestFlowThatNobodyOwnsIsLeftToTheKernelAfterThreeSearches(t *testing.T) {
 	b := newBench(t)
 	stray := fromClient(tcpAck)
-	for range 3 {
-		b.expect(stray, dropped)
-		b.age(unanswered)
-	}
+	b.searchInVain(stray, 3)
 	b.expect(stray, passes)
 	b.expectCounts(map[uint32]uint64{searched: 3, unowned: 1})
 	b.expect(fromClient(tcpSyn), passes)
@@ -364,10 +361,7 @@ func TestFlowIsSearchedForUntilTheOtherEnginesKnowWhoAsks(t *testing.T) {
 	b := newBench(t)
 	stray := fromClient(tcpAck)
 	b.share(vip, math.MaxUint64)
-	for range 5 {
-		b.expect(stray, dropped)
-		b.age(unanswered)
-	}
+	b.searchInVain(stray, 5)
 	b.share(vip, b.now()) // after the last search
 	b.expect(stray, dropped)
 	b.age(unanswered)
@@ -379,10 +373,7 @@ func TestFlowIsSearchedForUntilTheOtherEnginesKnowWhoAsks(t *testing.T) {
 func TestWhatWasFoundOutIsForgotten(t *testing.T) {
 	b := newBench(t)
 	stray := fromClient(tcpAck)
-	for range 3 {
-		b.expect(stray, dropped)
-		b.age(unanswered)
-	}
+	b.searchInVain(stray, 3)
 	b.expect(stray, passes)
 	b.age(forgotten)
 	b.expect(stray, dropped) // it may be another flow by now, which somebody owns
@@ -390,6 +381,15 @@ func TestWhatWasFoundOutIsForgotten(t *testing.T) {
 	b.age(forgotten)
 	b.expect(stray, dropped)
 	b.expectCounts(map[uint32]uint64{searched: 5, passedOn: 0})
+}
+
+// searchInVain has a stray searched for, and nobody answer.
+func (b *bench) searchInVain(stray []byte, times int) {
+	b.Helper()
+	for range times {
+		b.expect(stray, dropped)
+		b.age(unanswered)
+	}
 }
 
 // age lets time go by for what is known of flows.

@@ -120,10 +120,12 @@ func (f *Fleet) watch(uuid string, engine *engine) {
 // gather notes that an engine is up. When it was before, and none is now, it was the controller that was cut off: the others
 // are yet to come back. An engine that is new tells nothing of the others.
 func (f *Fleet) gather(back *engine) {
-	returned := back.returned
-	back.returned = true
+	if !back.returned {
+		back.returned = true
+		return
+	}
 	for _, engine := range f.engines {
-		if engine.up || !returned {
+		if engine.up {
 			return
 		}
 	}

@@ -110,9 +110,11 @@ func TestEnginesSessionIsTakenUpByTheNextAgentAndMissedWithoutOne(t *testing.T) 
 }
 
 func TestSessionsOfIPv6StandToo(t *testing.T) {
-	if _, err := net.Listen("tcp", "[::1]:0"); err != nil {
+	probe, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
 		t.Skipf("this machine has no IPv6: %v", err)
 	}
+	probe.Close()
 	e := newEnd(t, "::1", freePort(t))
 	e.begin(t, e, true) // with itself: it hears its own packets, and their TTL is right
 	e.until(t, e, Up)
