@@ -20,7 +20,7 @@ const (
 	linearEngines = 8
 	linearShare   = 0.05 // of a core for each data plane: eight of them, the clients, servers and the router have to fit in two
 	linearEach    = 64   // connections at once for each engine: chance sends some more than others, and all shall have work
-	linearPasses  = 3    // over all numbers of engines: what else the machine does shall not fall on one of them
+	linearPasses  = 5    // over all numbers of engines: what else the machine does shall not fall on one of them
 	linearCipher  = "ECDHE-ECDSA-AES128-GCM-SHA256"
 )
 
@@ -55,23 +55,32 @@ func measureLinear(ctx context.Context, r *run) (finding Finding, err error) {
 	if err != nil {
 		return finding, err
 	}
-	for pass := range r.short(1, linearPasses) {
-		for engines := 1; engines <= linearEngines; engines++ {
-			err = r.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("full load on %d of %d engines", engines, linearEngines), Do: func(ctx context.Context) (string, error) {
-				sample, err := f.measureSample(ctx, engines)
-				if pass == 0 {
-					finding.Curve = append(finding.Curve, Point{Engines: engines})
-				}
-				finding.Curve[engines-1].Samples = append(finding.Curve[engines-1].Samples, sample)
-				return fmt.Sprintf("%.0f transactions a second, %.2f cores", sample.TPS, sample.CPU), err
-			}})
+	if _, err := f.playSample(ctx, "warm up", linearEngines); err != nil {
+		return finding, err
+	}
+	for engines := range linearEngines {
+		finding.Curve = append(finding.Curve, Point{Engines: engines + 1})
+	}
+	for range r.short(1, linearPasses) {
+		for i := range finding.Curve {
+			point := &finding.Curve[i]
+			sample, err := f.playSample(ctx, "full load", point.Engines)
 			if err != nil {
 				return finding, err
 			}
+			point.Samples = append(point.Samples, sample)
 		}
 	}
 	finding.judgeCurve()
 	return finding, nil
+}
+
+func (f *field) playSample(ctx context.Context, doing string, engines int) (sample Sample, err error) {
+	err = f.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("%s on %d of %d engines", doing, engines, linearEngines), Do: func(ctx context.Context) (_ string, err error) {
+		sample, err = f.measureSample(ctx, engines)
+		return fmt.Sprintf("%.0f transactions a second, %.2f cores", sample.TPS, sample.CPU), err
+	}})
+	return sample, err
 }
 
 // holdAll puts the data plane of each engine under a quota of its own.
