@@ -67,8 +67,8 @@ static __always_inline int depart(const struct address *engine)
 }
 
 // tell_each sends a packet to every other engine of an address, by the router that it came from: a copy cannot wait for a
-// neighbour to be found. It ends before all are told when the uplink takes no more. The verifier goes through a function
-// that is not static once, and not on every way that leads to it.
+// neighbour to be found. It ends before all are told when the uplink takes no more. Below 0: the packet is as it was. The
+// verifier goes through a function that is not static once, and not on every way that leads to it.
 __noinline int tell_each(struct __sk_buff *skb, __u64 vip_high, __u64 vip_low, __u32 kind)
 {
 	struct { __u64 high, low; } vip = { vip_high, vip_low };
@@ -77,7 +77,9 @@ __noinline int tell_each(struct __sk_buff *skb, __u64 vip_high, __u64 vip_low, _
 	struct address *from = bpf_map_lookup_elem(&own, &key);
 	__be16 port = bpf_htons(0xc000 | (bpf_get_hash_recalc(skb) & 0x3fff));
 
-	if (!siblings || !from || wrap(skb, from) || turn_back(skb) || address_to(skb, from, &siblings->engine[0], kind, port))
+	if (!siblings || !from || wrap(skb, from))
+		return -1;
+	if (turn_back(skb) || address_to(skb, from, &siblings->engine[0], kind, port))
 		return 0;
 	for (i = 0; i < SIBLINGS_MAX && i < siblings->count; i++) {
 		if (readdress(skb, &siblings->engine[i ? i - 1 : 0], &siblings->engine[i]) || bpf_clone_redirect(skb, skb->ifindex, 0))
@@ -87,7 +89,7 @@ __noinline int tell_each(struct __sk_buff *skb, __u64 vip_high, __u64 vip_low, _
 	return i == siblings->count;
 }
 
-static __always_inline _Bool tell_all(struct __sk_buff *skb, const struct address *vip, enum kind kind)
+static __always_inline int tell_all(struct __sk_buff *skb, const struct address *vip, enum kind kind)
 {
 	__u64 halves[2];
 
@@ -146,7 +148,7 @@ static __always_inline int find_owner(struct __sk_buff *skb, const struct packet
 {
 	struct flow flow = flow_of(p);
 
-	if ((last ? go_on(last, now_ns) : begin(&flow, now_ns)) && affordable(skb, siblings->count) && tell_all(skb, &p->to, ASK))
+	if ((last ? go_on(last, now_ns) : begin(&flow, now_ns)) && affordable(skb, siblings->count) && tell_all(skb, &p->to, ASK) > 0)
 		return TC_ACT_SHOT;
 	take_back(&flow);
 	count(DROPPED);
@@ -222,7 +224,8 @@ static __always_inline int spread(struct __sk_buff *skb, const struct packet *p)
 
 	if (!siblings || !from || !affordable(skb, siblings->count))
 		return TC_ACT_UNSPEC;
-	tell_all(skb, &p->to, HEAR);
+	if (tell_all(skb, &p->to, HEAR) < 0)
+		return TC_ACT_UNSPEC;
 	return unwrap(skb, !is_ipv4(from), p->is_ipv6) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
