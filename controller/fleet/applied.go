@@ -24,7 +24,8 @@ func parts(vs *model.VirtualService) []string {
 	return list
 }
 
-// concernsOf are the uuids of all objects whose faults are a virtual service's own: its parts, and its profiles.
+// concernsOf are the uuids of all objects whose faults are a virtual service's own: its parts, its profiles,
+// and its group.
 func concernsOf(vs *model.VirtualService) map[string]bool {
 	concerns := map[string]bool{}
 	for _, uuid := range parts(vs) {
@@ -41,6 +42,9 @@ func concernsOf(vs *model.VirtualService) map[string]bool {
 	}
 	if vs.Pool != nil && vs.Pool.Persistence != nil {
 		concerns[vs.Pool.Persistence.UUID] = true
+	}
+	if vs.Group != nil {
+		concerns[vs.Group.UUID] = true
 	}
 	if vs.VrfContext != nil && vs.EnableRHI {
 		concerns[vs.VrfContext.UUID] = true

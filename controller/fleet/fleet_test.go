@@ -68,7 +68,7 @@ func member(address string) model.Member {
 // observe gives both engines a Plan of these resources; what a resource holds changes with the revision.
 func (s *stage) observe(revision uint64, resources ...string) map[string]*enginev1.Plan {
 	group := &model.Group{VirtualServices: []*model.VirtualService{s.vs}}
-	s.vs.Group = group
+	group.UUID, s.vs.Group = "group-1", group
 	plans := map[string]*enginev1.Plan{}
 	for _, name := range []string{"one", "two"} {
 		engine := &model.Engine{ServiceEngine: schema.ServiceEngine{
@@ -418,13 +418,14 @@ func TestFindingOfTheControllerIsAWarningAndKeepsWhatIsLeftOutDown(t *testing.T)
 	state := s.Fleet.state
 	state.Findings = []model.Finding{
 		{Kind: "virtualservice", UUID: "vs-1", Name: "web", Field: "vsvip_ref", Message: "has no address"},
+		{Kind: "serviceenginegroup", UUID: "group-1", Name: "group", Field: "se_mtu", Message: "has no effect"},
 		{Kind: "pool", UUID: "pool-9", Name: "other", Field: "x", Message: "nothing to do with it"},
 	}
 	s.Observe(state)
 	runtime := s.VirtualService("vs-1")
 	s.contains(runtime["oper_status"], "OPER_DOWN", "vsvip_ref: has no address")
 	s.contains(runtime["applied"], "applied on 0 of 2 engines")
-	if warnings := runtime["warnings"].([]any); len(warnings) != 1 {
+	if warnings := runtime["warnings"].([]any); len(warnings) != 2 {
 		t.Errorf("got %v", warnings)
 	}
 }

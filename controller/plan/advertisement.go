@@ -44,12 +44,13 @@ func advertisement(subject subject, vs *model.VirtualService, report *report) *e
 	return &enginev1.Resource{Uuid: compiled.GetUuid(), Body: &enginev1.Resource_Advertisement{Advertisement: compiled}}
 }
 
-// located says where the engines of a virtual service are reached, in an advertisement of it.
-func located(advertisement *enginev1.Resource, assignment place.Assignment) *enginev1.Resource {
-	made := proto.CloneOf(advertisement)
+// located says where the engines of a virtual service are reached, in its advertisement by one of them. That one alone is
+// named where the group has engines pass nothing on to each other.
+func located(draft *draft, assignment place.Assignment, engineUUID string) *enginev1.Resource {
+	made := proto.CloneOf(draft.advertisement)
 	into := made.GetAdvertisement()
 	for _, seat := range assignment.Seats {
-		if seat.NextHop.IsValid() {
+		if seat.NextHop.IsValid() && (seat.Engine == engineUUID || !draft.vs.Group.DisableFlowProbes) {
 			into.NextHops = append(into.NextHops, seat.NextHop.String())
 		}
 	}

@@ -15,6 +15,11 @@ import (
 // unsaidBFD is for a virtual routing context without a bfd_profile: a router or an engine that dies is noticed in 0.9 s.
 var unsaidBFD = schema.BFDProfile{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
 
+var unheededOfVrfContext = []unheeded[schema.VrfContext]{
+	{"static_routes", func(vrf *schema.VrfContext) bool { return len(vrf.StaticRoutes) > 0 },
+		"engines have the routes of their machines: has no effect, give them there"},
+}
+
 var unheededOfBGP = []unheeded[schema.BGPProfile]{
 	{"routing_options", func(p *schema.BGPProfile) bool { return len(p.RoutingOptions) > 0 },
 		"engines announce their VIPs, and neither learn nor pass on other routes: has no effect"},
@@ -33,6 +38,7 @@ var unheededOfBGPPeer = []unheeded[schema.BGPPeer]{
 // bgpRouter is how engines speak BGP in a virtual routing context that has a profile for it.
 func bgpRouter(vrf *schema.VrfContext, report *report) *enginev1.Resource {
 	subject := about("vrfcontext", vrf.Identity, vrf.Named)
+	warnUnheeded(subject, "", unheededOfVrfContext, vrf, report)
 	warnUnheeded(subject, "bgp_profile.", unheededOfBGP, vrf.BGP, report)
 	router := &enginev1.BgpRouter{Uuid: vrf.UUID, Name: vrf.Name, LocalAs: vrf.BGP.LocalAS}
 	for i := range vrf.BGP.Peers {
@@ -110,7 +116,7 @@ func (a *assembly) speakBGP(m *model.Model, placement place.Placement, engineUUI
 				draft.vs.VrfContext.Name, vrf.Name)
 			continue
 		}
-		a.resources[AdvertisementUUID(draft.vs.UUID)] = located(draft.advertisement, placement.Assignment(draft.vs.UUID))
+		a.resources[AdvertisementUUID(draft.vs.UUID)] = located(draft, placement.Assignment(draft.vs.UUID), engineUUID)
 	}
 	a.findings = append(a.findings, report.findings...)
 }

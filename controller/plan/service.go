@@ -32,6 +32,9 @@ func newDraft(vs *model.VirtualService, rings map[string]tickets.Ring) *draft {
 		return d
 	}
 	warnUnheeded(d.subject, "", unheededOfVirtualService, vs, &d.report)
+	if group := vs.Group; group != nil {
+		warnUnheeded(about("serviceenginegroup", group.Identity, group.Named), "", unheededOfGroup, &group.ServiceEngineGroup, &d.report)
+	}
 	d.service = &dataplanev1.VirtualService{
 		Uuid:      vs.UUID,
 		Name:      vs.Name,
