@@ -108,7 +108,7 @@ func TestTheReportHoldsEachRowItsPicturesAndItsFailures(t *testing.T) {
 	result := rows[2].judge(Finding{Value: 0.8, Facts: []string{"a fact"}, Failures: []clients.Failure{{Begun: start, Failed: after(0.25), Client: "client-1", Over: clients.Kept, Cause: "reset", Engine: "engine-2"}},
 		Stories: []draw.Story{{Title: "a story", Seconds: []draw.Second{{PerEngine: map[string]int64{"engine-1": 3}}}}}})
 	files, err := write(dir, report.Machine{CPU: "a CPU", Cores: 2}, []Result{result})
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 4 {
 		t.Fatalf("%v, %v", files, err)
 	}
 	text := page(report.Machine{}, []Result{result})
@@ -116,6 +116,9 @@ func TestTheReportHoldsEachRowItsPicturesAndItsFailures(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
+	}
+	if picture := table(report.Machine{Cores: 2}, []Result{result}); !strings.Contains(picture, "0.8 s; bar 1.2") {
+		t.Errorf("the table has no value:\n%s", picture)
 	}
 	var verdicts bytes.Buffer
 	if err := writeVerdicts(&verdicts, []Result{result}); err != nil || verdicts.String() != `{"row":"kill","value":0.8,"bar":1.2,"ok":true}`+"\n" {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/report"
 )
 
@@ -49,7 +48,7 @@ func write(dir string, machine report.Machine, results []Result) ([]string, erro
 		}
 		maps.Copy(contents, result.pictures())
 	}
-	contents[linesFile], contents["README.md"] = lines.String(), page(machine, results)
+	contents[linesFile], contents["README.md"], contents["table.svg"] = lines.String(), page(machine, results), table(machine, results)
 	var files []string
 	for name, text := range contents {
 		file := filepath.Join(dir, name)
@@ -100,20 +99,6 @@ func besides(dir string, results []Result) (all []Result, err error) {
 	return all, nil
 }
 
-// pictures are files by name.
-func (r Result) pictures() map[string]string {
-	pictures := map[string]string{}
-	for i, story := range r.Stories {
-		pictures[r.storyName(i)] = story.SVG()
-	}
-	if len(r.Curve) > 1 {
-		pictures[r.Row+".svg"] = r.curve()
-	}
-	return pictures
-}
-
-func (r Result) storyName(index int) string { return fmt.Sprintf("%s-%d.svg", r.Row, index+1) }
-
 func page(machine report.Machine, results []Result) string {
 	var text strings.Builder
 	write := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
@@ -162,33 +147,4 @@ func (r Result) section(write func(string, ...any)) {
 	for _, f := range r.Failures {
 		write("| %s | %.3f s | %s | %s | %s | %s |", f.Failed.UTC().Format("15:04:05.000"), f.Failed.Sub(f.Begun).Seconds(), f.Client, f.Over, f.Cause, f.Engine)
 	}
-}
-
-const (
-	curveWidth, curveHeight = 640.0, 320.0
-	curveLeft, curveTop     = 70.0, 50.0
-	curveInner, curveDeep   = 540.0, 210.0
-)
-
-// curve draws transactions a second over the number of engines, beside as many times one engine.
-func (r Result) curve() string {
-	var c draw.Canvas
-	c.Text(10, 24, "start", "bold", "transactions a second by number of engines (line: N times one engine)")
-	one := r.Curve[0].TPS
-	most := 1.1 * one * float64(len(r.Curve))
-	height := func(tps float64) float64 { return curveTop + curveDeep*(1-tps/max(most, 1e-9)) }
-	for share := range 5 {
-		tps := most * float64(share) / 4
-		c.Line(curveLeft, height(tps), curveLeft+curveInner, height(tps), draw.Grid, 1)
-		c.Text(curveLeft-8, height(tps)+4, "end", "normal", fmt.Sprintf("%.0f", tps))
-	}
-	apart := curveInner / float64(len(r.Curve))
-	x := func(engines int) float64 { return curveLeft + apart*(float64(engines)-0.5) }
-	c.Line(x(1), height(one), x(len(r.Curve)), height(one*float64(len(r.Curve))), draw.Ink, 1)
-	for _, point := range r.Curve {
-		c.Rect(x(point.Engines)-apart*0.3, height(point.TPS), apart*0.6, curveTop+curveDeep-height(point.TPS), "#8fb8de")
-		c.Text(x(point.Engines), height(point.TPS)+14, "middle", "normal", fmt.Sprintf("%.2f", point.Against))
-		c.Text(x(point.Engines), curveTop+curveDeep+18, "middle", "normal", fmt.Sprint(point.Engines))
-	}
-	return c.SVG(curveWidth, curveHeight)
 }
