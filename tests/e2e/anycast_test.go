@@ -17,6 +17,7 @@ import (
 	"github.com/weir-lb/weir/lab/network"
 	"github.com/weir-lb/weir/lab/teller"
 	"github.com/weir-lb/weir/lab/topology"
+	"github.com/weir-lb/weir/tests/built"
 )
 
 // The seed's address, and one in IPv6; a real router in namespaces stands before them.
@@ -60,11 +61,7 @@ func bareFabric(t *testing.T, engines int, change func(*topology.Topology)) *fab
 	top.Name = fmt.Sprintf("e2e-%d", os.Getpid())
 	top.Engines.Count, top.Servers.Count, top.Clients.Count = engines, 2, 1
 	change(&top)
-	programs, err := filepath.Abs("../../bin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	site, err := lab.OpenSite(top, programs, &teller.Teller{Out: io.Discard})
+	site, err := lab.OpenSite(top, built.Programs(t), &teller.Teller{Out: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}

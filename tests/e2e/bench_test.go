@@ -13,7 +13,7 @@ import (
 
 func TestBenchMeasuresWeirBesideNginxAndWritesItsReport(t *testing.T) {
 	results := t.TempDir()
-	bench := exec.CommandContext(t.Context(), "../../bin/weir", "bench", "run", "--workload", "K-1SEG", "--peers", "nginx",
+	bench := exec.CommandContext(t.Context(), weir(t), "bench", "run", "--workload", "K-1SEG", "--peers", "nginx",
 		"--quick", "--rounds", "1", "--json", "--results", results)
 	var said bytes.Buffer
 	bench.Stderr = &said
@@ -57,7 +57,7 @@ func TestBenchThatIsInterruptedLeavesNoProcessAndNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(place) })
-	bench := exec.CommandContext(t.Context(), "../../bin/weir", "bench", "run", "--workload", "K", "--peers", "nginx", "--results", place)
+	bench := exec.CommandContext(t.Context(), weir(t), "bench", "run", "--workload", "K", "--peers", "nginx", "--results", place)
 	bench.Env = append(os.Environ(), "TMPDIR="+place)
 	var said bytes.Buffer
 	bench.Stderr = &said

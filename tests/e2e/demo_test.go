@@ -29,7 +29,7 @@ type demoFigures struct {
 
 func playDemo(t *testing.T, flags ...string) demoFigures {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "../../bin/weir", append([]string{"demo", "--once", "--json"}, flags...)...).Output()
+	out, err := exec.CommandContext(t.Context(), weir(t), append([]string{"demo", "--once", "--json"}, flags...)...).Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

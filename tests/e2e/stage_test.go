@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/tests/built"
 )
 
 // Addresses are this run's own: another one on the same machine has others.
@@ -68,20 +69,17 @@ func setUp(t *testing.T, servers ...string) *stage {
 	return s
 }
 
+// weir is the program.
+func weir(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(built.Programs(t), "weir")
+}
+
 // bareStage has nothing running yet.
 func bareStage(t *testing.T) *stage {
 	t.Helper()
-	programs, err := filepath.Abs("../../bin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, program := range []string{"weir", "weir-dataplane", "weir-load"} {
-		if _, err := os.Stat(filepath.Join(programs, program)); err != nil {
-			t.Fatalf("%v; run `make build`", err)
-		}
-	}
 	dir := t.TempDir()
-	l, err := lab.New(dir, programs)
+	l, err := lab.New(dir, built.Programs(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func program(t *testing.T, as *syscall.Credential, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 	defer cancel()
-	command := exec.CommandContext(ctx, "../../bin/weir", args...)
+	command := exec.CommandContext(ctx, weir(t), args...)
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	var said bytes.Buffer
 	command.Stderr = &said

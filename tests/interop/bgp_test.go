@@ -22,6 +22,7 @@ import (
 	"github.com/weir-lb/weir/lab/router"
 	"github.com/weir-lb/weir/lab/teller"
 	"github.com/weir-lb/weir/lab/topology"
+	"github.com/weir-lb/weir/tests/built"
 )
 
 // A router may take this long to hear of a route, on a machine that is busy: BGP waits for seconds between its tries. It is less
@@ -69,8 +70,7 @@ func connect(t *testing.T, kind string, peering func(*topology.Topology) (peer, 
 	top.Name = fmt.Sprintf("bgp-%s-%d", kind, os.Getpid())
 	top.Router.Kind, top.Engines.Count, top.Servers.Count, top.Clients.Count = kind, 2, 1, 1
 	peer, profile := peering(&top)
-	programs, err := filepath.Abs("../../bin")
-	must(t, err)
+	programs := built.Programs(t)
 	must(t, lab.CheckPrograms(programs))
 	site, err := lab.OpenSite(top, programs, &teller.Teller{Out: io.Discard})
 	must(t, err)
