@@ -110,6 +110,7 @@ func (r *reconciler) welcome(known uint64) {
 		return
 	}
 	r.state.Plans = with(r.state.Plans, idle)
+	r.fleet.Expect(idle)
 	r.link.Publish(idle, known)
 }
 

@@ -246,6 +246,7 @@ func (s *sim) write(base map[string]place.Assignment, decision place.Decision, c
 func (s *sim) welcome() {
 	idle := idlePlans(s.view(), s.stored, nil, s.state.Plans, s.fleet.Refuses)
 	s.state.Plans = with(s.state.Plans, idle)
+	s.fleet.Expect(idle)
 	s.send(idle)
 }
 

@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"maps"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/schema"
 )
@@ -12,8 +14,8 @@ type sample struct {
 	servers  map[serverKey]*dataplanev1.ServerCounters
 }
 
-// take keeps the last two samples of one process.
-func (e *engine) take(from *dataplanev1.Sample) {
+// take keeps the last two samples of one process, and what others had counted in the past.
+func (e *engine) take(from *dataplanev1.Sample, past past) {
 	next := &sample{
 		Sample:   from,
 		services: make(map[string]*dataplanev1.VirtualServiceCounters, len(from.GetVirtualServices())),
@@ -25,6 +27,7 @@ func (e *engine) take(from *dataplanev1.Sample) {
 	for _, counters := range from.GetServers() {
 		next.servers[serverKey{counters.GetPoolUuid(), counters.GetServerId()}] = counters
 	}
+	past.keep(e.sample, next)
 	e.earlier = e.sample
 	if e.earlier != nil && e.earlier.GetPid() != from.GetPid() {
 		e.earlier = nil
@@ -34,10 +37,10 @@ func (e *engine) take(from *dataplanev1.Sample) {
 
 // counters are those of all virtual services of an engine together.
 func (e *engine) counters() schema.Object {
-	var sum tally
 	if e.sample == nil {
 		return nil
 	}
+	sum := newTally(nil)
 	for uuid, now := range e.sample.services {
 		sum.add(serviceCounts(now, e.earlier.service(uuid)), e)
 	}
@@ -60,9 +63,12 @@ func (s *sample) server(key serverKey) *dataplanev1.ServerCounters {
 
 // tally adds up what engines count; rates come from the last two samples of each.
 type tally struct {
-	engines int
-	totals  map[string]int64
-	rates   map[string]float64
+	totals totals
+	rates  map[string]float64
+}
+
+func newTally(past totals) *tally {
+	return &tally{totals: maps.Clone(past), rates: map[string]float64{}}
 }
 
 // count is one number of an engine: now, and in the sample before.
@@ -76,9 +82,8 @@ type count struct {
 // who was connected then, is of the past.
 func (t *tally) add(counts []count, from *engine) {
 	if t.totals == nil {
-		t.totals, t.rates = map[string]int64{}, map[string]float64{}
+		t.totals = totals{}
 	}
-	t.engines++
 	seconds := from.seconds()
 	for _, c := range counts {
 		if c.gauge && !from.works() {
@@ -93,7 +98,7 @@ func (t *tally) add(counts []count, from *engine) {
 
 // shown is nil when no engine has counted yet.
 func (t *tally) shown() schema.Object {
-	if t.engines == 0 {
+	if t.totals == nil {
 		return nil
 	}
 	totals, rates := schema.Object{}, schema.Object{}
@@ -125,13 +130,10 @@ func (e *engine) cpuPercent() (float64, bool) {
 	return float64(busy(e.sample)-busy(e.earlier)) / seconds / 10_000, true
 }
 
-func (f *Fleet) serviceCounters(uuid string, engines []string) schema.Object {
-	var sum tally
-	for _, id := range engines {
-		engine := f.engines[id]
-		if engine == nil {
-			continue
-		}
+// serviceCounters are those of a virtual service on all engines that have it or had it.
+func (f *Fleet) serviceCounters(uuid string) schema.Object {
+	sum := newTally(f.past.services[uuid])
+	for _, engine := range f.engines {
 		if now := engine.sample.service(uuid); now != nil {
 			sum.add(serviceCounts(now, engine.earlier.service(uuid)), engine)
 		}
@@ -179,10 +181,9 @@ func errorsIn(counters *dataplanev1.VirtualServiceCounters, cause string) uint64
 	return 0
 }
 
-func (f *Fleet) serverCounters(key serverKey, engines []string) schema.Object {
-	var sum tally
-	for _, id := range engines {
-		engine := f.engines[id]
+func (f *Fleet) serverCounters(key serverKey) schema.Object {
+	sum := newTally(f.past.servers[key])
+	for _, engine := range f.engines {
 		if now := engine.sample.server(key); now != nil {
 			sum.add(serverCounts(now, engine.earlier.server(key)), engine)
 		}

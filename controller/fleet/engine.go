@@ -23,6 +23,7 @@ type engine struct {
 	upSince   time.Time
 	returned  bool      // it has been up before
 	gathering time.Time // see place.Engine
+	lastEvent string    // SE_UP or SE_DOWN; empty: none yet
 	connected bool
 	since     time.Time // of connected
 	reason    string    // of not connected
@@ -134,6 +135,11 @@ func (e *engine) hasApplied(uuid string) bool {
 // works tells whether traffic to the engine is served.
 func (e *engine) works() bool {
 	return e.connected && e.status.GetDataplane() == enginev1.DataplaneState_DATAPLANE_STATE_RUNNING
+}
+
+// starts tells whether the engine is there and its data plane is about to be.
+func (e *engine) starts() bool {
+	return e.connected && e.status.GetDataplane() == enginev1.DataplaneState_DATAPLANE_STATE_STARTING
 }
 
 func (e *engine) judge(verdicts *enginev1.ServerVerdicts) {

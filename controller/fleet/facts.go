@@ -95,12 +95,16 @@ func (e *engine) whyRefused() string {
 	return e.refusal.String()
 }
 
-// watch notes whether the engine has come or gone; the caller holds the lock.
+// watch notes and tells whether the engine has come or gone; the caller holds the lock.
 func (f *Fleet) watch(uuid string, engine *engine) {
-	if engine.heard && engine.works() == engine.up {
-		return
+	if !engine.heard || engine.works() != engine.up {
+		f.note(engine)
+		f.move()
 	}
-	defer f.move()
+	f.tell(uuid, engine)
+}
+
+func (f *Fleet) note(engine *engine) {
 	if engine.works() {
 		f.gather(engine)
 	} else {
@@ -110,10 +114,18 @@ func (f *Fleet) watch(uuid string, engine *engine) {
 		f.began = f.now()
 	}
 	engine.heard, engine.up, engine.upSince = true, engine.works(), f.now()
+}
+
+// tell has an event say that the engine serves, or why it does not; nothing while it starts for the first time.
+func (f *Fleet) tell(uuid string, engine *engine) {
 	entry := events.Entry{ID: "SE_UP", Kind: "SERVICEENGINE", UUID: uuid, Name: f.name(uuid), Tenant: adminTenant, Message: "serves"}
-	if !engine.up {
+	if !engine.works() {
 		entry.ID, entry.Message = "SE_DOWN", engine.whyDown()
 	}
+	if entry.ID == engine.lastEvent || engine.lastEvent == "" && engine.starts() {
+		return
+	}
+	engine.lastEvent = entry.ID
 	f.events.Add(entry)
 }
 

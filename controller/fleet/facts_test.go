@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -50,6 +51,41 @@ func TestEngineIsUpFromTheMomentItServesAndUnknownBeforeItIsHeardOf(t *testing.T
 	case <-s.Moved():
 	default:
 		t.Error("nobody is told")
+	}
+}
+
+func TestAnEngineThatGoesBeforeItSaysWhoItIsIsAsUnknownAsBefore(t *testing.T) {
+	s := newStage(t)
+	s.Disconnected("se-one", "gone")
+	if facts, known := s.Facts()["se-one"]; known {
+		t.Errorf("nothing was heard of it: %+v", facts)
+	}
+}
+
+func TestEventsTellOfTheFirstStartOnlyThatItServesOrFails(t *testing.T) {
+	status := func(state enginev1.DataplaneState) *enginev1.Status { return &enginev1.Status{Dataplane: state} }
+	const starting, backingOff = enginev1.DataplaneState_DATAPLANE_STATE_STARTING, enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF
+	for _, story := range []struct {
+		states []*enginev1.Status
+		want   string
+	}{
+		{[]*enginev1.Status{status(starting), running}, "[SE_UP]"},
+		{[]*enginev1.Status{status(starting), status(backingOff), status(starting), running}, "[SE_UP SE_DOWN]"},
+		{[]*enginev1.Status{running, status(backingOff), status(starting), status(backingOff)}, "[SE_DOWN SE_UP]"},
+	} {
+		log := events.New(quiet(), time.Now)
+		fleet := New(nil, quiet(), log, time.Now)
+		fleet.Connected("se-one", &enginev1.Hello{Status: story.states[0]})
+		for _, state := range story.states[1:] {
+			fleet.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Status{Status: state}})
+		}
+		var told []string
+		for _, entry := range log.Entries() {
+			told = append(told, entry.ID)
+		}
+		if got := fmt.Sprint(told); got != story.want {
+			t.Errorf("newest first %s, want %s", got, story.want)
+		}
 	}
 }
 

@@ -54,6 +54,8 @@ type Fleet struct {
 	named     map[string]*model.Engine
 	services  map[string]*model.VirtualService
 	pools     map[string]*model.Pool
+	members   map[serverKey]bool // of pools
+	past      past
 }
 
 // State is what the controller wants at one revision.
@@ -69,7 +71,7 @@ type State struct {
 func New(objects *store.Store, log *slog.Logger, events *events.Log, now func() time.Time) *Fleet {
 	return &Fleet{
 		store: objects, events: events, log: log, now: now, moved: make(chan struct{}, 1),
-		engines: map[string]*engine{}, began: now(),
+		engines: map[string]*engine{}, began: now(), past: newPast(),
 		state: State{Model: &model.Model{}},
 	}
 }
@@ -156,16 +158,29 @@ func (f *Fleet) Observe(state State) {
 	f.named = byUUID(state.Model.Engines, func(engine *model.Engine) string { return engine.UUID })
 	f.services = byUUID(state.Model.VirtualServices, func(vs *model.VirtualService) string { return vs.UUID })
 	f.pools = byUUID(state.Model.Pools, func(pool *model.Pool) string { return pool.UUID })
-	for uuid, plan := range state.Plans {
-		f.engine(uuid).expect(plan)
-	}
-	wanted := membersOf(state.Model.Pools)
+	f.members = membersOf(state.Model.Pools)
+	f.expect(state.Plans)
 	for uuid, engine := range f.engines {
 		if _, planned := state.Plans[uuid]; !planned && !f.Exists(uuid) {
+			f.past.keep(engine.sample, nil)
 			delete(f.engines, uuid)
 			continue
 		}
-		engine.forgetServers(wanted)
+		engine.forgetServers(f.members)
+	}
+	f.past.forget(f.services, f.members)
+}
+
+// Expect takes Plans that some engines shall have before all is decided.
+func (f *Fleet) Expect(plans map[string]*enginev1.Plan) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.expect(plans)
+}
+
+func (f *Fleet) expect(plans map[string]*enginev1.Plan) {
+	for uuid, plan := range plans {
+		f.engine(uuid).expect(plan)
 	}
 }
 

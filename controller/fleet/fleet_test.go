@@ -272,6 +272,17 @@ func TestVirtualServiceThatIsDownForARefusalSaysWhy(t *testing.T) {
 		"engine one refused revision 10: virtualservice web: services[0]: port 80 is in use", "engine two is not connected")
 }
 
+func TestRefusalOfAPlanThatIsSentBeforeAllIsDecidedIsHeard(t *testing.T) {
+	s := newStage(t)
+	s.Connected("se-one", &enginev1.Hello{Status: running})
+	early := planOf(11, "vs-2")
+	s.Expect(map[string]*enginev1.Plan{"se-one": early})
+	s.Refused("se-one", early, []*dataplanev1.Finding{{Kind: "vrfcontext", Uuid: "vrf-1", Name: "global", Message: "no route"}})
+	if !s.Refuses("se-one") || s.Facts()["se-one"].Refuses == "" {
+		t.Error("nobody knows")
+	}
+}
+
 func TestRefusalOfPlanThatIsNoLongerWantedIsForgotten(t *testing.T) {
 	s := newStage(t)
 	old := s.observe(11, "vs-1")["se-one"]
@@ -286,10 +297,10 @@ func sampleOf(pid uint32, unixMs, requests, cpuUs uint64) *enginev1.Report {
 	return &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
 		Pid: pid, UnixMs: unixMs, CpuUserUs: cpuUs,
 		VirtualServices: []*dataplanev1.VirtualServiceCounters{{
-			Uuid: "vs-1", RequestsTotal: requests, OpenConnections: 5, ResponsesTotal: []uint64{0, requests, 0, 0, 0},
+			Uuid: "vs-1", ConnectionsTotal: requests, RequestsTotal: requests, OpenConnections: 5, ResponsesTotal: []uint64{0, requests, 0, 0, 0},
 			Errors: []*dataplanev1.ErrorCounter{{Cause: "server_reset", Total: requests / 10}},
 		}},
-		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: "10.0.0.1:80", RequestsTotal: requests}},
+		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: "10.0.0.1:80", ConnectionsTotal: requests, RequestsTotal: requests}},
 	}}}
 }
 
@@ -311,9 +322,35 @@ func TestCountersAddUpOverEnginesAndRatesComeFromTheLastTwoSamples(t *testing.T)
 
 	s.Reported("se-one", sampleOf(9, 4000, 10, 0)) // a new process starts at 0
 	counters = s.VirtualService("vs-1")["counters"]
-	s.contains(counters, "requests:60")
+	s.contains(counters, "requests:360") // and goes on from where the other ended
+	s.contains(s.PoolServers("pool-1")[0]["counters"], "requests:360")
 	if rates := counters.(schema.Object)["per_second"].(schema.Object); len(rates) != 0 {
 		t.Errorf("rates over a restart: %v", rates)
+	}
+}
+
+func TestTotalsNeverFallWhenAVirtualServiceLeavesAnEngineOrTheEngineIsDeleted(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one", "se-two")
+	s.Reported("se-one", sampleOf(7, 1000, 100, 0))
+	s.Reported("se-two", sampleOf(8, 1000, 50, 0))
+	without := sampleOf(7, 2000, 0, 0)
+	without.GetSample().VirtualServices, without.GetSample().Servers = nil, nil
+	s.Reported("se-one", without)
+	s.contains(s.VirtualService("vs-1")["counters"], "requests:150", "open_connections:5")
+	s.contains(s.PoolServers("pool-1")[0]["counters"], "requests:150")
+	s.Reported("se-one", sampleOf(7, 3000, 4, 0)) // it comes back, and counts from zero
+	s.contains(s.VirtualService("vs-1")["counters"], "requests:154", "open_connections:10")
+	s.Reported("se-one", sampleOf(7, 4000, 1, 0)) // and again, between two samples
+	s.contains(s.VirtualService("vs-1")["counters"], "requests:155", "open_connections:10")
+
+	s.past.keep(s.engines["se-one"].sample, nil) // as when it is deleted
+	delete(s.engines, "se-one")
+	s.contains(s.VirtualService("vs-1")["counters"], "requests:155", "open_connections:5")
+	s.pool.Members, s.vs.UUID = nil, "vs-2"
+	s.observe(11, "vs-2")
+	if len(s.past.services)+len(s.past.servers) > 0 {
+		t.Errorf("counted for what is no more: %+v", s.past)
 	}
 }
 
@@ -474,6 +511,18 @@ func TestNameBelongsToOneEngineAtATime(t *testing.T) {
 	fleet.Disconnected(first, "gone")
 	if again, err := fleet.Join(t.Context(), "edge"); err != nil || again != first {
 		t.Errorf("after it left: %s, %v; want %s again", again, err, first)
+	}
+}
+
+func TestWhatComesOfADeletedEngineAMomentLaterBringsItNotBack(t *testing.T) {
+	log := events.New(quiet(), time.Now)
+	fleet := New(nil, quiet(), log, time.Now)
+	fleet.Reported("se-gone", &enginev1.Report{Body: &enginev1.Report_Status{Status: running}})
+	fleet.Applied("se-gone", planOf(1), nil)
+	fleet.Refused("se-gone", planOf(1), nil)
+	fleet.Disconnected("se-gone", "gone")
+	if len(fleet.engines)+len(log.Entries()) > 0 {
+		t.Errorf("%v, %v", fleet.engines, log.Entries())
 	}
 }
 

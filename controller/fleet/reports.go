@@ -38,7 +38,10 @@ func (f *Fleet) Greetings() uint64 {
 func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	engine := f.engine(engineUUID)
+	engine := f.engines[engineUUID]
+	if engine == nil {
+		return // it was deleted a moment ago
+	}
 	engine.reported = f.now()
 	switch body := report.GetBody().(type) {
 	case *enginev1.Report_Status:
@@ -47,7 +50,7 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	case *enginev1.Report_Verdicts:
 		engine.judge(body.Verdicts)
 	case *enginev1.Report_Sample:
-		engine.take(body.Sample)
+		engine.take(body.Sample, f.past)
 		if engine.countIdle() {
 			f.move()
 		}
@@ -68,15 +71,17 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*dataplanev1.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.engine(engineUUID).apply(plan, warnings, f.now())
-	f.move()
+	if engine := f.engines[engineUUID]; engine != nil {
+		engine.apply(plan, warnings, f.now())
+		f.move()
+	}
 }
 
 // Refused says that an engine keeps the Plan it had, and why.
 func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*dataplanev1.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if engine := f.engine(engineUUID); engine.wanted == plan { // a newer one may be on its way already
+	if engine := f.engines[engineUUID]; engine != nil && engine.wanted == plan { // a newer one may be on its way already
 		engine.refusal = &refusal{revision: plan.GetRevision(), errors: errors}
 		f.move()
 	}
@@ -98,7 +103,10 @@ func (f *Fleet) Refuses(engineUUID string) bool {
 func (f *Fleet) Disconnected(engineUUID, reason string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	engine := f.engine(engineUUID)
+	engine := f.engines[engineUUID]
+	if engine == nil || !engine.connected {
+		return // it had not said who it is: nothing is known of it
+	}
 	engine.connected, engine.reason, engine.since = false, reason, f.now()
 	f.watch(engineUUID, engine)
 }

@@ -172,7 +172,7 @@ func (f *Fleet) servers(pool *model.Pool) []schema.Object {
 			"ip_addr": schema.Object{"addr": member.IP.Addr, "type": member.IP.Type}, "port": int64(member.Address.Port()),
 			"hostname": member.Hostname, "server_id": member.ID, "oper_status": status, "engines": append([]any{}, state.engines...),
 		}
-		if counters := f.serverCounters(serverKey{pool.UUID, member.ID}, engines); counters != nil {
+		if counters := f.serverCounters(serverKey{pool.UUID, member.ID}); counters != nil {
 			server["counters"] = counters
 		}
 		list = append(list, server)

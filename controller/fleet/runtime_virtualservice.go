@@ -37,7 +37,7 @@ func (f *Fleet) VirtualService(uuid string) schema.Object {
 		"virtualservice_ref": schema.RefPath("virtualservice", uuid),
 	}
 	maps.Copy(runtime, scaleOf(vs, assignment))
-	if counters := f.serviceCounters(uuid, assigned); counters != nil {
+	if counters := f.serviceCounters(uuid); counters != nil {
 		runtime["counters"] = counters
 	}
 	return runtime
