@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os/exec"
 	"strings"
 	"testing"
@@ -14,50 +13,58 @@ import (
 	"github.com/weir-lb/weir/lab/topology"
 )
 
-// askAt asks an engine itself, from its own namespace: which server answered, and the cookies that were set.
-func (f *fabric) askAt(engine string, cookies ...string) (server string, set []string) {
+// ask asks once over a new connection, from the namespace of a node.
+func (f *fabric) ask(node, url string, flags ...string) http.Header {
 	f.Helper()
-	space, err := f.site.Network.Namespace(engine)
-	f.must(err)
-	args := []string{"-s", "-S", "-D", "-", "-o", "/dev/null", clearURL}
-	for _, cookie := range cookies {
-		args = append(args, "-H", "Cookie: "+cookie)
-	}
+	args := append([]string{"-s", "-S", "-D", "-", "-o", "/dev/null", url}, flags...)
 	var said strings.Builder
 	command := exec.CommandContext(f.ctx, "curl", args...)
 	command.Stdout, command.Stderr = &said, &said
-	f.must(space.Start(command))
+	f.must(f.namespace(node).Start(command))
 	if err := command.Wait(); err != nil || !strings.HasPrefix(said.String(), "HTTP/1.1 200") {
-		f.Fatalf("%s: %v\n%s", engine, err, said.String())
+		f.Fatalf("%s: %v\n%s", node, err, said.String())
 	}
-	response := httptest.NewRecorder()
+	header := http.Header{}
 	for _, line := range strings.Split(said.String(), "\r\n") {
 		if name, value, is := strings.Cut(line, ": "); is {
-			response.Header().Add(name, value)
+			header.Add(name, value)
 		}
 	}
-	return response.Header().Get(lab.Origin), response.Header().Values("Set-Cookie")
+	return header
+}
+
+// askAt asks an engine itself, from its own namespace: which server answered, and the cookies that were set.
+func (f *fabric) askAt(engine string, cookies ...string) (server string, set []string) {
+	f.Helper()
+	var flags []string
+	for _, cookie := range cookies {
+		flags = append(flags, "-H", "Cookie: "+cookie)
+	}
+	header := f.ask(engine, clearURL, flags...)
+	return header.Get(lab.Origin), header.Values("Set-Cookie")
+}
+
+// changePool changes the virtual service's, and waits until all engines go by that.
+func (f *fabric) changePool(engines int, edit func(client.Object)) {
+	f.Helper()
+	before, err := f.revision(engines)
+	f.must(err)
+	f.change("pool", "web", edit)
+	f.eventually("engines have the pool", func() error {
+		now, err := f.revision(engines)
+		if err == nil && now <= before {
+			err = errors.New("not yet")
+		}
+		return err
+	})
 }
 
 func TestCookieOfOneEngineLeadsToTheSameServerOnTheOther(t *testing.T) {
 	f := setUpFabric(t, 2, func(*topology.Topology) {})
-	vs, err := f.controller.Session.ByName(f.ctx, "virtualservice", "web")
-	f.must(err)
-	var pool client.Object
-	reference := fmt.Sprint(vs["pool_ref"])
-	f.must(f.controller.Session.Get(f.ctx, reference[strings.Index(reference, "/api/")+len("/api/"):], &pool))
-	f.change("pool", fmt.Sprint(pool["name"]), func(o client.Object) {
+	f.changePool(2, func(o client.Object) {
 		o["lb_algorithm"] = "LB_ALGORITHM_ROUND_ROBIN"
 		o["application_persistence_profile_ref"] = "/api/applicationpersistenceprofile?name=System-Persistence-Http-Cookie"
 	})
-	for _, engine := range f.engineNames(2) {
-		f.eventually(engine+" sets cookies", func() error {
-			if _, set := f.askAt(engine); len(set) == 0 {
-				return errors.New("none")
-			}
-			return nil
-		})
-	}
 	servers := map[string]bool{}
 	for range 4 {
 		server, set := f.askAt("engine-1")
@@ -76,5 +83,76 @@ func TestCookieOfOneEngineLeadsToTheSameServerOnTheOther(t *testing.T) {
 	}
 	if len(servers) != 2 {
 		t.Errorf("clients without a cookie went to %v", servers)
+	}
+}
+
+func TestEnginesHashTheSameURIToTheSameServerAlsoWhenOneIsTakenAway(t *testing.T) {
+	f := setUpFabric(t, 2, func(top *topology.Topology) { top.Servers.Count = 3 })
+	f.changePool(2, func(o client.Object) {
+		o["lb_algorithm"], o["lb_algorithm_hash"] = "LB_ALGORITHM_CONSISTENT_HASH", "LB_ALGORITHM_CONSISTENT_HASH_URI"
+	})
+	all := f.serversByURI()
+	if used := f.used(all); len(used) != 3 {
+		t.Errorf("of three servers these are used: %v", used)
+	}
+	var taken string
+	f.changePool(2, func(o client.Object) {
+		server, _ := o["servers"].([]any)[0].(map[string]any)
+		server["enabled"] = false
+		taken = fmt.Sprintf("%v:%v", server["ip"].(map[string]any)["addr"], server["port"])
+	})
+	for uri, server := range f.serversByURI() {
+		if all[uri] == taken == (server == all[uri]) {
+			t.Errorf("without %s, %s went from %s to %s", taken, uri, all[uri], server)
+		}
+	}
+}
+
+// serversByURI asks both engines, which must agree.
+func (f *fabric) serversByURI() map[string]string {
+	f.Helper()
+	servers := map[string]string{}
+	for number := range 24 {
+		uri := fmt.Sprintf("index.html?%d", number)
+		first := f.ask("engine-1", clearURL+uri).Get(lab.Origin)
+		if second := f.ask("engine-2", clearURL+uri).Get(lab.Origin); second != first {
+			f.Errorf("%s: engine-1 goes to %s, engine-2 to %s", uri, first, second)
+		}
+		servers[uri] = first
+	}
+	return servers
+}
+
+func (f *fabric) used(servers map[string]string) map[string]bool {
+	used := map[string]bool{}
+	for _, server := range servers {
+		used[server] = true
+	}
+	return used
+}
+
+func TestClientComesBackToItsServerByWhicheverEngine(t *testing.T) {
+	f := setUpFabric(t, 2, func(top *topology.Topology) { top.Servers.Count = 3 })
+	f.changePool(2, func(o client.Object) {
+		o["lb_algorithm"] = "LB_ALGORITHM_ROUND_ROBIN"
+		o["application_persistence_profile_ref"] = "/api/applicationpersistenceprofile?name=System-Persistence-Client-IP"
+	})
+	engines, servers := map[string]bool{}, map[string]string{}
+	for range 6 {
+		for _, address := range f.site.Topology.ClientNodes()[0].Addresses() {
+			if !address.Is4() {
+				continue
+			}
+			from, header := address.String(), f.ask("client-1", clearURL, "--interface", address.String())
+			if server := header.Get(lab.Origin); servers[from] == "" {
+				servers[from] = server
+			} else if servers[from] != server {
+				t.Errorf("%s came to %s, and then to %s", from, servers[from], server)
+			}
+			engines[header.Get(lab.AskedBy)] = true
+		}
+	}
+	if len(engines) != 2 || len(f.used(servers)) < 2 {
+		t.Errorf("nothing is proved: by engines %v, to servers %v", engines, servers)
 	}
 }

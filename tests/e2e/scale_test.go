@@ -159,19 +159,3 @@ func TestNothingMovesWhenAllEnginesAreCutOffFromTheRouter(t *testing.T) {
 		t.Errorf("%s served, and now %v", was, seats)
 	}
 }
-
-func TestDisabledEngineGivesAwayWhatItServesAndAnotherTakesItOver(t *testing.T) {
-	f := setUpFabric(t, 3, func(*topology.Topology) {})
-	f.narrow()
-	was := fmt.Sprint(f.seats()[0]["name"])
-	f.change("serviceengine", was, func(o client.Object) { o["enable_state"] = "SE_STATE_DISABLED" })
-	f.eventually("another engine serves", func() error {
-		if seats := f.seats(); len(seats) != 1 || seats[0]["name"] == was {
-			return errors.New(fmt.Sprint(seats))
-		}
-		return nil
-	})
-	if counts := f.spread(clearURL, 50); counts[was] > 0 {
-		t.Errorf("%s is still asked: %v", was, counts)
-	}
-}
