@@ -68,7 +68,7 @@ func List(out io.Writer) error {
 		return err
 	}
 	for _, w := range all {
-		fmt.Fprintf(out, "%-14s %s\n", w.ID, w.Title)
+		fmt.Fprintf(out, "  %-18s %s\n", w.ID, w.Title)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ type run struct {
 // List writes which rows there are.
 func List(out io.Writer) error {
 	for _, row := range rows {
-		fmt.Fprintf(out, "%-12s %s\n", row.name, row.title)
+		fmt.Fprintf(out, "  %-18s %s\n", row.name, row.title)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 
@@ -22,7 +23,10 @@ func benchCommand() *cobra.Command {
 		Short: "List the workloads, and the rows of elastic",
 		Args:  arguments(),
 		RunE: func(*cobra.Command, []string) error {
-			return errors.Join(bench.List(os.Stdout), elastic.List(os.Stdout))
+			fmt.Println("For `weir bench run --workload`:")
+			err := bench.List(os.Stdout)
+			fmt.Println("\nFor `weir bench elastic --row`:")
+			return errors.Join(err, elastic.List(os.Stdout))
 		},
 	})
 	return menu(command)

@@ -34,6 +34,14 @@ func explain(err error) string {
 	return err.Error()
 }
 
+// endedAtOnce says what to do after a process that did not tidy up, while labs stand.
+func endedAtOnce(labs []string) string {
+	if len(labs) == 0 {
+		return "ended at once"
+	}
+	return "ended at once: if that was a lab's owner, `weir lab down` takes down what is left of it"
+}
+
 func exitCode(err error) int {
 	if errors.Is(err, context.Canceled) {
 		return exitInterrupted

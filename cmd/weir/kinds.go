@@ -135,12 +135,17 @@ func howToBegin(kind *schema.Kind) string {
 
 func showCommand(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
-		Use:               usage("show", named(kind)),
-		Short:             "Show one, with its state",
-		Args:              arguments(named(kind)...),
-		ValidArgsFunction: completeNames(kind, 1),
-		SuggestFor:        []string{"get"},
+		Use:        usage("show", named(kind)),
+		Short:      "Show one, with its state",
+		Args:       arguments(named(kind)...),
+		SuggestFor: []string{"get"},
 	}
+	return reading(command, kind, show, func(object client.Object) any { return object })
+}
+
+// reading makes a command show the object of a kind that its arguments name, or print what is asked for of it as JSON.
+func reading(command *cobra.Command, kind *schema.Kind, show func(io.Writer, client.Object, time.Time) error, asked func(client.Object) any) *cobra.Command {
+	command.ValidArgsFunction = completeNames(kind, 1)
 	output := addOutput(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
 		_, object, err := open(command.Context(), kind, args)
@@ -148,15 +153,15 @@ func showCommand(kind *schema.Kind) *cobra.Command {
 			return err
 		}
 		if *output == asJSON {
-			return printJSON(os.Stdout, object)
+			return printJSON(os.Stdout, asked(object))
 		}
-		return show(os.Stdout, kind, object, time.Now())
+		return show(os.Stdout, object, time.Now())
 	}
 	return command
 }
 
-func show(out io.Writer, kind *schema.Kind, object client.Object, now time.Time) error {
-	if err := fieldsOf(object).print(out); err != nil || kind.Name != "virtualservice" {
+func show(out io.Writer, object client.Object, now time.Time) error {
+	if err := fieldsOf(object).print(out); err != nil || at(object, "runtime", "service_engine") == nil {
 		return err
 	}
 	fmt.Fprintln(out)

@@ -194,6 +194,7 @@ func showLab(out io.Writer, name string) error {
 		}
 		routes = append(routes, []string{route.Prefix.String(), dash(strings.Join(by, ", "))})
 	}
+	fmt.Fprintf(out, "\nLab %s\n", state.Name)
 	for _, part := range []table{nodes, routes} {
 		fmt.Fprintln(out)
 		if err := part.print(out); err != nil {

@@ -12,15 +12,31 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weir-lb/weir/lab/network"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for an orderly end
-	if err := rootCommand().ExecuteContext(ctx); err != nil {
+	if err := rootCommand().ExecuteContext(untilInterrupted()); err != nil {
 		fmt.Fprintln(os.Stderr, "weir:", explain(err))
 		os.Exit(exitCode(err))
 	}
+}
+
+// untilInterrupted ends with the first Ctrl-C. A second one does not wait for an orderly end.
+func untilInterrupted() context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	interrupts := make(chan os.Signal, 2)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupts
+		end()
+		<-interrupts
+		labs, _ := network.Standing() // only root has any
+		fmt.Fprintln(os.Stderr, "weir:", endedAtOnce(labs))
+		os.Exit(exitInterrupted)
+	}()
+	return ctx
 }
 
 func rootCommand() *cobra.Command {

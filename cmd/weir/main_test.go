@@ -84,6 +84,15 @@ func TestExitsAsShellsExpectOfAnInterrupt(t *testing.T) {
 	}
 }
 
+func TestSaysWhoTakesDownWhatASecondInterruptLeaves(t *testing.T) {
+	if got := endedAtOnce(nil); got != "ended at once" {
+		t.Errorf("without a lab: %s", got)
+	}
+	if got := endedAtOnce([]string{"demo-1"}); !strings.Contains(got, "`weir lab down`") {
+		t.Errorf("with a lab: %s", got)
+	}
+}
+
 func TestSaysWhatStandsInTheWayOfADelete(t *testing.T) {
 	pool := kindOf(t, "pool")
 	for _, c := range []struct {

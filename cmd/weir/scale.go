@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -20,14 +21,16 @@ type scaleVerb struct {
 	name, short string
 	to, from    string // help of the flags; empty: it has none
 	more        string // help
+	then        string // what becomes of the virtual service; empty: it is on more engines, or on fewer
 }
 
 var scaleVerbs = []scaleVerb{
 	{name: "scaleout", short: "Serve it on one engine more", to: "engine that it shall come to", more: toMany},
 	{name: "scalein", short: "Serve it on one engine less, once that has let its clients finish", from: "engine that shall go", more: toMany},
 	{name: "migrate", short: "Move it from one engine to another: the new one serves before the other lets go", to: "engine that it shall come to",
-		from: "engine that it shall leave; needed where there are several"},
-	{name: "switchover", short: "Make another of its engines the primary, or the standby the active one", to: "engine that shall be the primary"},
+		from: "engine that it shall leave; needed where there are several", then: "shall be on another engine"},
+	{name: "switchover", short: "Make another of its engines the primary, or the standby the active one", to: "engine that shall be the primary",
+		then: "shall have another of its engines for the primary"},
 }
 
 const toMany = `
@@ -76,10 +79,15 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 		if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/%s", kind.Name, object["uuid"], v.name), order, &runtime); err != nil {
 			return err
 		}
-		fmt.Printf("%v shall be on %s; `weir vs engines %v` shows how far it is.\n", object["name"], countOf(runtime["num_se_requested"], "engine"), object["name"])
+		fmt.Println(v.told(object["name"], runtime["num_se_requested"]))
 		return nil
 	}
 	return command
+}
+
+// told says what is to become of a virtual service by an order that was accepted.
+func (v scaleVerb) told(name, engines any) string {
+	return fmt.Sprintf("%v %s; `weir vs engines %[1]v` shows how far it is.", name, cmp.Or(v.then, "shall be on "+countOf(engines, "engine")))
 }
 
 // countOf is "1 engine" or "4 engines".
@@ -99,21 +107,9 @@ func refer(order client.Object, field, kind, name string) {
 
 func enginesCommand(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
-		Use: "engines NAME", Short: "List the engines that serve it, and which part of its connections comes to each",
-		Args: arguments("NAME"), ValidArgsFunction: completeNames(kind, 1),
+		Use: "engines NAME", Short: "List the engines that serve it, and which part of its connections comes to each", Args: arguments("NAME"),
 	}
-	output := addOutput(command)
-	command.RunE = func(command *cobra.Command, args []string) error {
-		_, object, err := open(command.Context(), kind, args)
-		if err != nil {
-			return err
-		}
-		if *output == asJSON {
-			return printJSON(os.Stdout, listAt(object, "runtime", "service_engine"))
-		}
-		return showEngines(os.Stdout, object, time.Now())
-	}
-	return command
+	return reading(command, kind, showEngines, func(object client.Object) any { return listAt(object, "runtime", "service_engine") })
 }
 
 // showEngines shows who serves a virtual service, how far its newest change has come, and what is amiss.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/client"
-	"github.com/weir-lb/weir/controller/schema"
 )
 
 func TestEnginesOfAVirtualServiceAreListedWithRoleStateAndShare(t *testing.T) {
@@ -42,15 +41,26 @@ func TestEnginesOfAVirtualServiceAreListedWithRoleStateAndShare(t *testing.T) {
 
 func TestVirtualServiceIsShownWithItsEnginesInATable(t *testing.T) {
 	var out strings.Builder
-	kind, _ := schema.Lookup("virtualservice")
 	object := client.Object{"name": "web", "runtime": map[string]any{
 		"service_engine": []any{map[string]any{"name": "engine-1", "role": "primary"}}, "num_se_requested": 1.0,
 	}}
-	if err := show(&out, kind, object, noon); err != nil {
+	if err := show(&out, object, noon); err != nil {
 		t.Fatal(err)
 	}
 	if said := out.String(); strings.Count(said, "engine-1") != 1 || !strings.Contains(said, "engine-1   primary") {
 		t.Errorf("got\n%s", said)
+	}
+}
+
+func TestAnAcceptedOrderIsToldAsWhatItDoes(t *testing.T) {
+	for _, verb := range scaleVerbs {
+		want := map[string]string{
+			"scaleout": "web shall be on 4 engines", "scalein": "web shall be on 4 engines", "migrate": "web shall be on another engine",
+			"switchover": "web shall have another of its engines for the primary",
+		}[verb.name] + "; `weir vs engines web` shows how far it is."
+		if got := verb.told("web", 4.0); got != want {
+			t.Errorf("%s: got %s", verb.name, got)
+		}
 	}
 }
 
