@@ -123,9 +123,10 @@ func (f *fabric) untilHops(engines ...string) {
 // missed.
 func (f *fabric) untilWatched(engines int) {
 	f.Helper()
+	question := map[string]string{topology.FRR: "show bfd peers brief", topology.BIRD: "show bfd sessions"}[f.site.Topology.Router.Kind]
 	f.eventually(fmt.Sprintf("%d engines are watched", engines), func() error {
-		said, err := f.site.AskRouter(f.ctx, "show bfd peers brief")
-		if err == nil && strings.Count(said, " up ") != 2*engines {
+		said, err := f.site.AskRouter(f.ctx, question)
+		if err == nil && strings.Count(strings.ToLower(said), " up ") != 2*engines {
 			err = errors.New(said)
 		}
 		return err
