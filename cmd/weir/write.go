@@ -91,8 +91,17 @@ func printWritten(output format, done string, kind *schema.Kind, object client.O
 	if output == asJSON {
 		return printJSON(os.Stdout, object)
 	}
-	_, err := fmt.Printf("%s %s %s.\n", done, kind.Name, text(object["name"]))
+	_, err := fmt.Println(written(done, kind, text(object["name"])))
 	return err
+}
+
+// written says what was done to the object, and where to look for what comes of it.
+func written(done string, kind *schema.Kind, name string) string {
+	said := fmt.Sprintf("%s %s %s", done, kind.Name, name)
+	if kind.Name == "virtualservice" {
+		said += fmt.Sprintf("; `weir vs engines %s` shows on how many engines it is applied", name)
+	}
+	return said + "."
 }
 
 func exampleOf(kind string) string {

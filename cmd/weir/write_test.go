@@ -83,3 +83,12 @@ func unquoted(line string) []string {
 		return unicode.IsSpace(r) && !quoted
 	})
 }
+
+func TestWhoChangesAVirtualServiceIsToldWhereToSeeItApplied(t *testing.T) {
+	if got, want := written("Changed", kindOf(t, "virtualservice"), "web"), "Changed virtualservice web; `weir vs engines web` shows on how many engines it is applied."; got != want {
+		t.Errorf("got %s", got)
+	}
+	if got, want := written("Created", kindOf(t, "pool"), "web"), "Created pool web."; got != want {
+		t.Errorf("got %s", got)
+	}
+}
