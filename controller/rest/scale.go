@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -13,13 +14,41 @@ import (
 )
 
 // scaleRequest is the body of Avi's actions on a virtual service; all of it may be left out. All addresses of a virtual
-// service are on the same engines, so vip_id says nothing and is not looked at.
+// service are on the same engines, so vip_id says nothing and is not looked at, and neither is the uuid, which the path has.
 type scaleRequest struct {
+	UUID           string `json:"uuid"`
+	VipID          string `json:"vip_id"`
 	ToRef          string `json:"to_se_ref"`
 	FromRef        string `json:"from_se_ref"`
 	ScaleinPrimary bool   `json:"scalein_primary"`
 	ToNew          bool   `json:"to_new_se"`
 	ToHostRef      string `json:"to_host_ref"`
+}
+
+// readScaleRequest refuses what it does not know, and what an action would not heed: an engine that is not where it was
+// wanted is found out too late.
+func readScaleRequest(verb place.Verb, body []byte) (asked scaleRequest, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&asked); err != nil {
+		return asked, &schema.FieldError{Kind: string(verb), Problem: "the body is not what this takes: " + strings.TrimPrefix(err.Error(), "json: ")}
+	}
+	comes, goes := verb != place.DoScaleIn, verb == place.DoScaleIn || verb == place.DoMigrate
+	for _, said := range []struct {
+		field         string
+		given, heeded bool
+	}{
+		{"to_se_ref", asked.ToRef != "", comes},
+		{"to_host_ref", asked.ToHostRef != "", comes && verb != place.DoSwitchover},
+		{"to_new_se", asked.ToNew, comes && verb != place.DoSwitchover},
+		{"from_se_ref", asked.FromRef != "", goes},
+		{"scalein_primary", asked.ScaleinPrimary, verb == place.DoScaleIn},
+	} {
+		if said.given && !said.heeded {
+			return asked, &schema.FieldError{Kind: string(verb), Field: said.field, Problem: "has no effect on this: leave it away"}
+		}
+	}
+	return asked, nil
 }
 
 // scale answers "POST /api/virtualservice/<uuid>/<verb>" with the runtime as it is when the order is accepted, and with how
@@ -53,9 +82,9 @@ func (c *call) order(verb place.Verb) (place.Order, error) {
 	if err != nil || len(body) == 0 {
 		return order, err
 	}
-	var asked scaleRequest
-	if err := json.Unmarshal(body, &asked); err != nil {
-		return order, &schema.FieldError{Kind: string(verb), Problem: "the body is not what this takes: " + err.Error()}
+	asked, err := readScaleRequest(verb, body)
+	if err != nil {
+		return order, err
 	}
 	if order.ToHost = hostNamed(asked.ToHostRef); asked.ToNew && (asked.ToRef != "" || order.ToHost != "") || asked.ToRef != "" && order.ToHost != "" {
 		return order, &schema.FieldError{Kind: string(verb), Field: "to_new_se", Problem: "give one of to_new_se, to_se_ref and to_host_ref"}

@@ -47,6 +47,19 @@ func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
 	if fmt.Sprint(orders.orders) != fmt.Sprint(want) {
 		t.Errorf("heard %v, want %v", orders.orders, want)
 	}
+	for _, refused := range []struct {
+		verb string
+		body schema.Object
+		want string
+	}{
+		{"scaleout", schema.Object{"to_se": "engine-2"}, `unknown field "to_se"`},
+		{"scaleout", schema.Object{"from_se_ref": "/api/serviceengine?name=engine-2"}, "from_se_ref: has no effect"},
+		{"scalein", schema.Object{"to_new_se": true}, "to_new_se: has no effect"},
+		{"migrate", schema.Object{"scalein_primary": true}, "scalein_primary: has no effect"},
+		{"switchover", schema.Object{"to_host_ref": "/api/vimgrhostruntime?name=rack%201"}, "to_host_ref: has no effect"},
+	} {
+		c.refused(http.StatusBadRequest, refused.want, "POST", path+refused.verb, refused.body)
+	}
 	c.refused(http.StatusBadRequest, "from_se_ref: engine-9 does not serve web", "POST", path+"scalein", nil)
 	c.refused(http.StatusBadRequest, "to_se_ref", "POST", path+"scaleout", schema.Object{"to_se_ref": "/api/serviceengine?name=engine-7"})
 	c.refused(http.StatusBadRequest, "give one of to_new_se, to_se_ref and to_host_ref", "POST", path+"scaleout",
