@@ -213,6 +213,7 @@ func (s *sim) decide() {
 			s.restart()
 			return
 		}
+		s.mayUse(base, decision.Assignments)
 		s.write(base, decision, changed, gone)
 		if s.troubled && s.IntN(50) == 0 {
 			s.tell("the controller restarts before it has sent anything")
@@ -300,13 +301,44 @@ func (s *sim) check(before, after place.Assignment) {
 			s.mayCallBack(engine, before)
 		}
 		fact := facts[seat.Engine]
-		if (seat.State == place.Starting || seat.State == place.Serving) && fact.Up && fact.Sessions[netip.MustParseAddr(simRouterAddress)].Up {
+		if (seat.State == place.Starting || seat.State == place.Serving) && isThere(fact) {
 			counting++
 		}
 	}
 	if counting > most {
 		s.wrong("%d engines are more than %d: %v", counting, most, after)
 	}
+}
+
+func isThere(fact place.Engine) bool {
+	return fact.Up && fact.Sessions[netip.MustParseAddr(simRouterAddress)].Up
+}
+
+// mayUse: engines that have nothing come into use only while those that have something, and are not away, leave room for them.
+func (s *sim) mayUse(before, after map[string]place.Assignment) {
+	facts, inUse, fresh := s.fleet.Facts(), map[string]bool{}, ""
+	for _, assignment := range after {
+		for _, seat := range assignment.Seats {
+			if seat.State != place.Draining && isThere(facts[seat.Engine]) {
+				inUse[seat.Engine] = true
+			}
+			if !hasSeat(before, seat.Engine) {
+				fresh = seat.Engine
+			}
+		}
+	}
+	if limit := int(s.model.Groups[0].MaxSE); fresh != "" && len(inUse) > limit {
+		s.wrong("%s is one more than max_se, which is %d: %v", fresh, limit, inUse)
+	}
+}
+
+func hasSeat(assignments map[string]place.Assignment, engine string) bool {
+	for _, assignment := range assignments {
+		if slices.ContainsFunc(assignment.Seats, func(seat place.Seat) bool { return seat.Engine == engine }) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayCallBack: one that serves and has not come yet since the controller began is waited for.
@@ -370,9 +402,6 @@ func (s *sim) beyondLimits() string {
 			}
 			load[seat.Engine][vs.Addresses[0]] = true
 		}
-	}
-	if len(load) > int(group.MaxSE) {
-		return fmt.Sprintf("%d engines are more than max_se, which is %d: %v", len(load), group.MaxSE, load)
 	}
 	for engine, addresses := range load {
 		if len(addresses) > int(group.MaxVSPerSE) {

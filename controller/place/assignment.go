@@ -52,6 +52,7 @@ const (
 	Switchover Cause = "switchover" // active and standby change places
 	Failover   Cause = "failover"   // its engine is lost, or another in whose stead it comes
 	Disabled   Cause = "disabled"   // its engine may not serve any more, or another's
+	Failed     Cause = "failed"     // it did not come to serve
 )
 
 // Shun keeps a virtual service from an engine that failed to start it.

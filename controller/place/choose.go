@@ -64,11 +64,11 @@ func (s *service) shuns(engine string) bool {
 	return slices.ContainsFunc(s.a.Shunned, func(shun Shun) bool { return shun.Engine == engine })
 }
 
-// inUse counts the engines of the group that serve anything.
+// inUse counts the engines of the group that serve anything, but not those whose work others take over.
 func (s *service) inUse() int {
 	count := 0
 	for _, engine := range s.group.Engines {
-		if s.load[engine.UUID] > 0 {
+		if s.load[engine.UUID] > 0 && !s.away(engine.UUID) {
 			count++
 		}
 	}
@@ -140,11 +140,11 @@ func (s *service) inSameZone(engine *model.Engine) int {
 	return s.neighbours(func(other *model.Engine) bool { return other.AvailabilityZone == engine.AvailabilityZone })
 }
 
-// neighbours counts the engines with a seat that is to stay.
+// neighbours counts the engines near by with a seat that is to stay.
 func (s *service) neighbours(near func(*model.Engine) bool) int {
 	count := 0
 	for _, seat := range s.a.Seats {
-		if (seat.counts() || seat.State == Standby) && near(s.engines[seat.Engine]) {
+		if (seat.counts() || seat.State == Standby) && !s.away(seat.Engine) && near(s.engines[seat.Engine]) {
 			count++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 )
 
+// hear begins with those that come: who is to leave for one that fails stays.
 func (s *service) hear() {
 	for _, seat := range slices.Clone(s.a.Seats) {
 		switch seat.State {
@@ -13,7 +14,10 @@ func (s *service) hear() {
 			s.hearStarting(seat)
 		case Draining:
 			s.hearDraining(seat)
-		case Leaving:
+		}
+	}
+	for _, seat := range s.a.Seats {
+		if seat.State == Leaving {
 			s.hearLeaving(seat)
 		}
 	}
@@ -42,37 +46,55 @@ func (s *service) hearStarting(seat Seat) {
 // an operator has to see and to change.
 func (s *service) canDoWithout(seat Seat) bool {
 	another, _ := s.choose()
-	return seat.Cause == ScaleOut || seat.Cause == Migrate || another != nil
+	return seat.Cause == ScaleOut || seat.Cause == Migrate || seat.Cause == Switchover || another != nil
 }
 
 // fail gives up a seat that does not start, and what an operator wanted with it.
 func (s *service) fail(seat Seat, why string) {
 	s.a.Shunned = append(s.a.Shunned, Shun{Engine: seat.Engine, Until: s.in.Now.Add(shunFor)})
 	s.again(s.in.Now.Add(shunFor))
-	id := "VS_SCALEOUT_FAILED"
 	switch seat.Cause {
 	case ScaleOut:
 		s.a.Requested = s.wanted() - 1
-	case Migrate:
-		id = "VS_MIGRATE_FAILED"
-		s.stay(Migrate)
+	case Migrate, Switchover:
+		s.stay(seat.Cause)
 	}
-	s.event(id, seat.Engine, "%s %s", s.name(seat.Engine), why)
+	s.event(failureOf(seat.Cause), seat.Engine, "%s %s", s.name(seat.Engine), why)
 	if engine := s.in.Engines[seat.Engine]; engine.Refuses != "" && engine.Told && !s.holdsAny(seat.Engine) {
 		s.a.remove(seat.Engine)
 		s.load[seat.Engine]--
 		return
 	}
-	s.become(seat.Engine, Draining, seat.Cause) // it may hold it already, and not have said so
+	s.become(seat.Engine, Draining, Failed) // it may hold it already, and not have said so
+}
+
+func failureOf(cause Cause) string {
+	switch cause {
+	case Migrate:
+		return "VS_MIGRATE_FAILED"
+	case Switchover:
+		return "VS_SWITCHOVER_FAIL"
+	default:
+		return "VS_SCALEOUT_FAILED"
+	}
 }
 
 // stay calls off the leaving of seats.
 func (s *service) stay(cause Cause) {
 	for _, seat := range s.a.Seats {
 		if seat.State == Leaving && seat.Cause == cause {
-			s.become(seat.Engine, Serving, cause)
+			s.remain(seat, cause)
 		}
 	}
+}
+
+// remain has one stay that was to leave. When it was called back it may not serve any more: it starts anew.
+func (s *service) remain(seat Seat, cause Cause) {
+	state := Starting
+	if s.serves(seat.Engine) {
+		state = Serving
+	}
+	s.become(seat.Engine, state, cause)
 }
 
 // hearDraining ends a seat when its engine says that nobody is left, or had its time. One that is away says nothing: it
@@ -90,7 +112,7 @@ func (s *service) hearDraining(seat Seat) {
 	if !holding.Current || holding.Duty != Drain {
 		return
 	}
-	if s.healthy() == 0 && s.engines[seat.Engine].EnableState != forced {
+	if !s.isServed() && s.engines[seat.Engine].EnableState != forced {
 		return // it is called back, or waits for who serves
 	}
 	deadline := holding.Since.Add(time.Duration(s.group.ScaleinTimeoutS) * time.Second)
@@ -109,16 +131,16 @@ func (s *service) hearLeaving(seat Seat) {
 	switch seat.Cause {
 	case Disabled:
 		if s.mayKeep(seat.Engine) {
-			s.become(seat.Engine, Serving, New)
+			s.remain(seat, New)
 		}
-	case Migrate:
+	case Migrate, Switchover:
 		deadline := seat.Since.Add(time.Duration(s.group.ScaleoutTimeoutS) * time.Second)
 		if deadline.After(s.in.Now) {
 			s.again(deadline)
 			return
 		}
-		s.become(seat.Engine, Serving, New)
 		s.a.Fresh = time.Time{}
-		s.event("VS_MIGRATE_FAILED", seat.Engine, "no other engine took it within %d s", s.group.ScaleoutTimeoutS)
+		s.event(failureOf(seat.Cause), seat.Engine, "no other engine took it within %d s", s.group.ScaleoutTimeoutS)
+		s.remain(seat, New)
 	}
 }

@@ -108,7 +108,7 @@ func (s *service) markLeaving() {
 // callBack has those serve on that drain, when nobody else certainly serves: the others may only just have failed. While
 // it may yet turn out that others do, nothing is asked of them.
 func (s *service) callBack() {
-	if s.healthy() > 0 {
+	if s.isServed() {
 		return
 	}
 	waits := s.awaits()
@@ -160,9 +160,11 @@ func (s *service) fill() {
 	}
 }
 
-// chooseNext finds an engine for the next of some missing seats; the last of them may have to wait for a fresh engine.
+// chooseNext finds an engine for the next of some missing seats; the last of them may have to wait for a fresh engine, while
+// another has it.
 func (s *service) chooseNext(missing int) (*model.Engine, string) {
-	if s.a.Fresh.IsZero() || missing > 1 {
+	has := func(seat Seat) bool { return seat.State != Draining && seat.State != Standby && !s.away(seat.Engine) }
+	if s.a.Fresh.IsZero() || missing > 1 || !slices.ContainsFunc(s.a.Seats, has) {
 		return s.choose()
 	}
 	engine, why := s.chooseFresh()
@@ -213,7 +215,7 @@ func (s *service) growth() Cause {
 		return New
 	}
 	for _, seat := range s.a.Seats {
-		if seat.State == Leaving && seat.Cause != ScaleIn {
+		if seat.State == Leaving && seat.Cause != ScaleIn && seat.Cause != Failed {
 			return seat.Cause
 		}
 		if seat.counts() && s.away(seat.Engine) {
@@ -257,18 +259,29 @@ func (s *service) release() {
 	}
 }
 
-// healthy counts those that certainly serve and shall go on. While routes lead clients to any engine, those that none
-// leads to do not count; they lead to none where the virtual service is down.
+// healthy counts those that certainly serve and shall go on.
 func (s *service) healthy() int {
+	return s.certain(func(seat Seat) bool { return seat.State == Serving })
+}
+
+// isServed tells whether somebody certainly serves, and does so until others do.
+func (s *service) isServed() bool {
+	return s.certain(func(seat Seat) bool {
+		return seat.State == Serving || seat.State == Leaving && s.engines[seat.Engine].EnableState != forced
+	}) > 0
+}
+
+// certain counts the seats of a kind on which clients are certainly served. While routes lead clients to any engine, those
+// that none leads to do not count; they lead to none where the virtual service is down.
+func (s *service) certain(counts func(Seat) bool) int {
 	up, led, anyLed := 0, 0, false
 	for _, seat := range s.a.Seats {
-		holding := s.holding(seat.Engine)
-		if !s.up(seat.Engine) || s.cutOff(seat.Engine) || holding.Duty != Serve || holding.Turning {
+		if !s.serves(seat.Engine) || s.cutOff(seat.Engine) {
 			continue
 		}
-		leads := holding.Led && s.reach(seat.Engine).State == Up
+		leads := s.holding(seat.Engine).Led && s.reach(seat.Engine).State == Up
 		anyLed = anyLed || leads
-		if seat.State == Serving {
+		if counts(seat) {
 			up++
 			if leads {
 				led++
@@ -279,6 +292,12 @@ func (s *service) healthy() int {
 		return led
 	}
 	return up
+}
+
+// serves tells whether an engine serves now, and is not about to stop.
+func (s *service) serves(engine string) bool {
+	holding := s.holding(engine)
+	return s.up(engine) && holding.Duty == Serve && !holding.Turning
 }
 
 // grows tells whether an engine is about to serve.
@@ -315,9 +334,12 @@ func (s *service) rank() {
 	}
 }
 
-// lead makes the engine of a seat the primary.
+// lead makes the engine of a seat the primary, which one that has never served was not.
 func (s *service) lead(index int) {
 	primary, before := s.a.Seats[index], s.a.Seats[0]
 	s.a.Seats = slices.Insert(slices.Delete(s.a.Seats, index, index+1), 0, primary)
+	if before.State == Starting && !s.holdsAny(before.Engine) {
+		return
+	}
 	s.event("VS_SWITCHOVER", primary.Engine, "%s is the primary after %s", s.name(primary.Engine), s.name(before.Engine))
 }
