@@ -119,10 +119,20 @@ func showEngines(out io.Writer, object client.Object, now time.Time) error {
 	}
 	fmt.Fprintf(out, "\n%s of %s engines, %s.\n", text(at(object, "runtime", "num_se_assigned")),
 		text(at(object, "runtime", "num_se_requested")), text(at(object, "runtime", "applied", "text")))
-	for _, line := range slices.Concat(whyNotUp("virtual service", object), notAsItShallBe("virtual service", object)) {
+	for _, line := range slices.Concat(lastOrder(object, now), whyNotUp("virtual service", object), notAsItShallBe("virtual service", object)) {
 		fmt.Fprintln(out, line)
 	}
 	return nil
+}
+
+// lastOrder tells why the last order came to nothing, if it did.
+func lastOrder(object client.Object, now time.Time) []string {
+	failure := at(object, "runtime", "last_scale_status")
+	if failure == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("virtual service %s: the last order failed %s ago (%s): %s", text(object["name"]),
+		age(text(at(failure, "end_time_str")), now), text(at(failure, "state")), strings.Join(texts(listAt(failure, "reason")), "; "))}
 }
 
 func enginesOf(object client.Object, now time.Time) table {

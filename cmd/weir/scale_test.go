@@ -12,7 +12,9 @@ import (
 func TestEnginesOfAVirtualServiceAreListedWithRoleStateAndShare(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	object := client.Object{"name": "web", "runtime": map[string]any{"num_se_assigned": 2.0, "num_se_requested": 3.0,
-		"applied":     map[string]any{"text": "applied on 1 of 2 engines"},
+		"applied": map[string]any{"text": "applied on 1 of 2 engines"},
+		"last_scale_status": map[string]any{"state": "SCALEOUT_ERROR", "end_time_str": "2026-11-20T11:55:00Z",
+			"reason": []any{"engine-3 did not serve it within 600 s"}},
 		"oper_status": map[string]any{"state": "OPER_UP", "reason": []any{"it is on 2 of 3 engines: group g has no engine left"}},
 		"service_engine": []any{
 			map[string]any{
@@ -33,6 +35,7 @@ func TestEnginesOfAVirtualServiceAreListedWithRoleStateAndShare(t *testing.T) {
 		"engine-1   primary     serving    1h0m    67 %          yes\n" +
 		"engine-2   secondary   draining   10s     -             no: is not connected: gone\n" +
 		"\n2 of 3 engines, applied on 1 of 2 engines.\n" +
+		"virtual service web: the last order failed 5m ago (SCALEOUT_ERROR): engine-3 did not serve it within 600 s\n" +
 		"virtual service web: it is on 2 of 3 engines: group g has no engine left\n"
 	if out.String() != want {
 		t.Errorf("got\n%s", out.String())

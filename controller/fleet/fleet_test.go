@@ -467,6 +467,54 @@ func TestFindingOfTheControllerIsAWarningAndKeepsWhatIsLeftOutDown(t *testing.T)
 	}
 }
 
+// seated has the virtual service on both engines, the second one in some state.
+func (s *stage) seated(second place.Seat, calledOff *place.Failure) schema.Object {
+	assignment := both(s.vs)
+	second.Engine = "se-two"
+	assignment.Seats[1], assignment.CalledOff = second, calledOff
+	state := s.Fleet.state
+	state.Placement = place.PlacementOf(state.Model, map[string]place.Assignment{s.vs.UUID: assignment})
+	s.Observe(state)
+	return s.VirtualService("vs-1")
+}
+
+func TestWhatWasOrderedIsInProgressWhileAnEngineThatIsThereComesOrGoes(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one", "se-two")
+	all := func(runtime schema.Object) string {
+		return fmt.Sprint(runtime["scaleout_in_progress"], runtime["scalein_in_progress"], runtime["migrate_in_progress"])
+	}
+	for _, known := range []struct {
+		seat place.Seat
+		want string
+	}{
+		{place.Seat{State: place.Starting, Cause: place.ScaleOut}, "true false false"},
+		{place.Seat{State: place.Draining, Cause: place.ScaleIn}, "false true false"},
+		{place.Seat{State: place.Leaving, Cause: place.Disabled}, "false false true"},
+		{place.Seat{State: place.Draining, Cause: place.Failover}, "false false false"},
+		{place.Seat{State: place.Draining, Cause: place.Failed}, "false false false"},
+	} {
+		if got := all(s.seated(known.seat, nil)); got != known.want {
+			t.Errorf("%v: got %s, want %s", known.seat, got, known.want)
+		}
+	}
+	s.Disconnected("se-two", "gone")
+	if got := all(s.seated(place.Seat{State: place.Draining, Cause: place.ScaleIn}, nil)); got != "false false false" {
+		t.Errorf("an engine that is away: %s", got)
+	}
+}
+
+func TestAnOrderThatCameToNothingIsShown(t *testing.T) {
+	s := newStage(t)
+	serving := place.Seat{State: place.Serving, Cause: place.New}
+	if _, shown := s.seated(serving, nil)["last_scale_status"]; shown {
+		t.Error("nothing failed")
+	}
+	runtime := s.seated(serving, &place.Failure{Event: "VS_MIGRATE_FAILED", Why: "two did not serve it within 600 s", At: clock})
+	s.contains(runtime["last_scale_status"], "MIGRATE_ERROR", "action_success:false", "two did not serve it within 600 s", "2026-11-20T12:00:00Z")
+	s.contains(runtime["vip_summary"], "MIGRATE_ERROR")
+}
+
 // newStored is a fleet with a real store.
 func newStored(t *testing.T) (*Fleet, *store.Store) {
 	t.Helper()

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// scaleOf says on how many engines a virtual service shall be and is, and what is under way.
-func scaleOf(vs *model.VirtualService, assignment place.Assignment) schema.Object {
+// scaleOf says on how many engines a virtual service shall be and is, what is under way, and what came to nothing.
+func (f *Fleet) scaleOf(vs *model.VirtualService, assignment place.Assignment) schema.Object {
 	scale := schema.Object{
 		"num_se_requested": int64(0), "num_se_assigned": int64(0),
 		"scaleout_in_progress": false, "scalein_in_progress": false, "migrate_in_progress": false,
@@ -26,26 +26,41 @@ func scaleOf(vs *model.VirtualService, assignment place.Assignment) schema.Objec
 		default:
 			assigned++
 		}
-		if doing := underWay(seat); doing != "" {
+		if doing := f.underWay(seat); doing != "" {
 			scale[doing] = true
 		}
 	}
 	scale["num_se_assigned"] = assigned
+	if failure := assignment.CalledOff; failure != nil {
+		scale["last_scale_status"] = schema.Object{
+			"state": scaleErrors[failure.Event], "action_success": false, "reason": []any{failure.Why},
+			"end_time_str": failure.At.UTC().Format(time.RFC3339),
+		}
+	}
 	return scale
 }
 
-// underWay names what a seat shows to be in progress; empty: nothing.
-func underWay(seat place.Seat) string {
+// scaleErrors are Avi's states of orders that failed, by event. A switchover moves a virtual service to its standby.
+var scaleErrors = map[string]string{
+	"VS_SCALEOUT_FAILED": "SCALEOUT_ERROR", "VS_MIGRATE_FAILED": "MIGRATE_ERROR", "VS_SWITCHOVER_FAIL": "MIGRATE_ERROR",
+}
+
+// underWay names what a seat shows to be in progress; empty: nothing. An engine that is away lets go of nothing, and after
+// a failure nothing was ordered.
+func (f *Fleet) underWay(seat place.Seat) string {
 	comes, goes := seat.State == place.Starting, seat.State == place.Leaving || seat.State == place.Draining
+	engine := f.engines[seat.Engine]
 	switch {
-	case !comes && !goes:
+	case !comes && !goes, goes && (engine == nil || !engine.works()):
 		return ""
 	case seat.Cause == place.Migrate, seat.Cause == place.Disabled, seat.Cause == place.Switchover:
 		return "migrate_in_progress"
 	case comes:
 		return "scaleout_in_progress"
-	default:
+	case seat.Cause == place.ScaleIn:
 		return "scalein_in_progress"
+	default:
+		return ""
 	}
 }
 
@@ -70,9 +85,9 @@ func (f *Fleet) serviceEngines(uuid string, assignment place.Assignment) []any {
 			"connected": engine != nil && engine.connected, "active_on_se": status["state"] == "OPER_UP" && !standby,
 			"applied": engine != nil && engine.hasApplied(uuid), "oper_status": status,
 			"advertised":           engine != nil && engine.announces(uuid) && engine.cutOff(vs) == "",
-			"scaleout_in_progress": underWay(seat) == "scaleout_in_progress",
-			"scalein_in_progress":  underWay(seat) == "scalein_in_progress",
-			"migrate_in_progress":  underWay(seat) == "migrate_in_progress",
+			"scaleout_in_progress": f.underWay(seat) == "scaleout_in_progress",
+			"scalein_in_progress":  f.underWay(seat) == "scalein_in_progress",
+			"migrate_in_progress":  f.underWay(seat) == "migrate_in_progress",
 		}
 		if share, known := shares[seat.Engine]; known {
 			shown["connections_percent"] = share
@@ -112,9 +127,9 @@ func (f *Fleet) connectionShares(uuid string, assignment place.Assignment) map[s
 		counts, sum = total, totalSum
 	}
 	shares := map[string]int64{}
-	for uuid, count := range counts {
+	for engine, count := range counts {
 		if sum > 0 {
-			shares[uuid] = int64((200*count + sum) / (2 * sum))
+			shares[engine] = int64((200*count + sum) / (2 * sum))
 		}
 	}
 	return shares
@@ -125,7 +140,7 @@ type vipViews struct{ runtime, summary []any }
 // vips repeats the engines for each address, as Avi does.
 func (f *Fleet) vips(vs *model.VirtualService, assignment place.Assignment, engines []any, percent int64) vipViews {
 	views := vipViews{runtime: []any{}, summary: []any{}}
-	scale := scaleOf(vs, assignment)
+	scale := f.scaleOf(vs, assignment)
 	standby := int64(0)
 	for _, seat := range assignment.Seats {
 		if seat.State == place.Standby {

@@ -36,7 +36,7 @@ func (f *Fleet) VirtualService(uuid string) schema.Object {
 		"warnings":           f.warnings(vs, assigned),
 		"virtualservice_ref": schema.RefPath("virtualservice", uuid),
 	}
-	maps.Copy(runtime, scaleOf(vs, assignment))
+	maps.Copy(runtime, f.scaleOf(vs, assignment))
 	if counters := f.serviceCounters(uuid); counters != nil {
 		runtime["counters"] = counters
 	}

@@ -17,6 +17,15 @@ type Assignment struct {
 	// Seats in order of rank: the first is the primary's.
 	Seats   []Seat `json:"seats"`
 	Shunned []Shun `json:"shunned,omitempty"`
+	// CalledOff is why what was ordered last did not come to be; nil: it did, or may yet.
+	CalledOff *Failure `json:"called_off,omitempty"`
+}
+
+// Failure is how an order ended in nothing.
+type Failure struct {
+	Event string    `json:"event"` // VS_SCALEOUT_FAILED
+	Why   string    `json:"why"`
+	At    time.Time `json:"at"`
 }
 
 // Seat is the place of a virtual service on one engine.
@@ -106,9 +115,16 @@ func (a Assignment) clone() Assignment {
 
 // Equal tells whether two assignments say the same.
 func (a Assignment) Equal(b Assignment) bool {
-	return a.VirtualService == b.VirtualService && a.Requested == b.Requested && a.Fresh.Equal(b.Fresh) &&
+	return a.VirtualService == b.VirtualService && a.Requested == b.Requested && a.Fresh.Equal(b.Fresh) && a.CalledOff.equal(b.CalledOff) &&
 		slices.EqualFunc(a.Seats, b.Seats, func(x, y Seat) bool {
 			return x.Engine == y.Engine && x.State == y.State && x.Cause == y.Cause && x.Since.Equal(y.Since) && x.NextHop == y.NextHop
 		}) &&
 		slices.EqualFunc(a.Shunned, b.Shunned, func(x, y Shun) bool { return x.Engine == y.Engine && x.Until.Equal(y.Until) })
+}
+
+func (f *Failure) equal(other *Failure) bool {
+	if f == nil || other == nil {
+		return f == other
+	}
+	return f.Event == other.Event && f.Why == other.Why && f.At.Equal(other.At)
 }

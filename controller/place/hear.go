@@ -49,23 +49,35 @@ func (s *service) canDoWithout(seat Seat) bool {
 	return seat.Cause == ScaleOut || seat.Cause == Migrate || seat.Cause == Switchover || another != nil
 }
 
-// fail gives up a seat that does not start, and what an operator wanted with it.
+// fail gives up a seat that does not start, and what was ordered with it.
 func (s *service) fail(seat Seat, why string) {
 	s.a.Shunned = append(s.a.Shunned, Shun{Engine: seat.Engine, Until: s.in.Now.Add(shunFor)})
 	s.again(s.in.Now.Add(shunFor))
+	wanted := s.wanted()
 	switch seat.Cause {
 	case ScaleOut:
-		s.a.Requested = s.wanted() - 1
+		s.a.Requested = wanted - 1
 	case Migrate, Switchover:
 		s.stay(seat.Cause)
 	}
-	s.event(failureOf(seat.Cause), seat.Engine, "%s %s", s.name(seat.Engine), why)
+	why = s.name(seat.Engine) + " " + why
+	if s.wanted() < wanted || seat.Cause == Migrate || seat.Cause == Switchover {
+		s.callOff(seat.Cause, seat.Engine, why)
+	} else { // it goes on elsewhere, or later
+		s.event(failureOf(seat.Cause), seat.Engine, "%s", why)
+	}
 	if engine := s.in.Engines[seat.Engine]; engine.Refuses != "" && engine.Told && !s.holdsAny(seat.Engine) {
 		s.a.remove(seat.Engine)
 		s.load[seat.Engine]--
 		return
 	}
 	s.become(seat.Engine, Draining, Failed) // it may hold it already, and not have said so
+}
+
+// callOff notes and tells why what was ordered does not come to be.
+func (s *service) callOff(cause Cause, engine, why string) {
+	s.a.CalledOff = &Failure{Event: failureOf(cause), Why: why, At: s.in.Now}
+	s.event(s.a.CalledOff.Event, engine, "%s", why)
 }
 
 func failureOf(cause Cause) string {
@@ -140,7 +152,7 @@ func (s *service) hearLeaving(seat Seat) {
 			return
 		}
 		s.a.Fresh = time.Time{}
-		s.event(failureOf(seat.Cause), seat.Engine, "no other engine took it within %d s", s.group.ScaleoutTimeoutS)
+		s.callOff(seat.Cause, seat.Engine, fmt.Sprintf("no other engine took it within %d s", s.group.ScaleoutTimeoutS))
 		s.remain(seat, New)
 	}
 }

@@ -49,6 +49,7 @@ func (o Order) Accept(in Input, vs *model.VirtualService) ([]Assignment, []Event
 	if err != nil {
 		return nil, nil, err
 	}
+	s.a.CalledOff = nil
 	switch o.Verb {
 	case DoScaleOut:
 		err = s.scaleOut(o)

@@ -272,6 +272,7 @@ func (b *balancer) allBelow(s *service) bool {
 func (b *balancer) done(s *service, id string, engine *model.Engine, format string, args ...any) {
 	load := b.loads[engine.UUID]
 	b.touched[s.vs.UUID] = true
+	s.a.CalledOff = nil
 	b.changed = append(b.changed, s.assignments()...)
 	s.event(id, engine.UUID, "%s is at %.0f %% of its %s, %s", engine.Name, load.Percent, load.Criterion, fmt.Sprintf(format, args...))
 }

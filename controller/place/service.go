@@ -1,6 +1,7 @@
 package place
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -192,7 +193,7 @@ func (s *service) stopWaiting() {
 	if !slices.ContainsFunc(s.a.Seats, func(seat Seat) bool { return seat.State == Leaving && seat.Cause == Migrate }) {
 		s.a.Requested = s.wanted() - 1
 	}
-	s.event("VS_SCALEOUT_FAILED", "", "no engine with nothing on it came within %d s", s.group.ScaleoutTimeoutS)
+	s.callOff(ScaleOut, "", fmt.Sprintf("no engine with nothing on it came within %d s", s.group.ScaleoutTimeoutS))
 }
 
 // keep has one stay that was to go and serves yet, unless its engine may not or an operator wants it elsewhere. It starts

@@ -434,6 +434,9 @@ func (s *story) show() string {
 		if len(seats) == 0 {
 			seats = []string{"on no engine"}
 		}
+		if failure := s.before[vs.UUID].CalledOff; failure != nil {
+			seats = append(seats, "after "+failure.Event)
+		}
 		fmt.Fprintf(&out, "  %s: %s\n", vs.Name, strings.Join(seats, ", "))
 	}
 	return out.String()

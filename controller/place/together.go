@@ -66,6 +66,9 @@ func merged(all []*model.VirtualService, before map[string]Assignment) Assignmen
 		if a.Fresh.IsZero() {
 			a.Fresh = other.Fresh
 		}
+		if a.CalledOff == nil {
+			a.CalledOff = other.CalledOff
+		}
 		for _, seat := range other.Seats {
 			if own := a.seat(seat.Engine); own == nil {
 				a.Seats = append(a.Seats, seat)
