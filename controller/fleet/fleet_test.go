@@ -293,67 +293,6 @@ func TestRefusalOfPlanThatIsNoLongerWantedIsForgotten(t *testing.T) {
 	}
 }
 
-func sampleOf(pid uint32, unixMs, requests, cpuUs uint64) *enginev1.Report {
-	return &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
-		Pid: pid, UnixMs: unixMs, CpuUserUs: cpuUs,
-		VirtualServices: []*dataplanev1.VirtualServiceCounters{{
-			Uuid: "vs-1", ConnectionsTotal: requests, RequestsTotal: requests, OpenConnections: 5, ResponsesTotal: []uint64{0, requests, 0, 0, 0},
-			Errors: []*dataplanev1.ErrorCounter{{Cause: "server_reset", Total: requests / 10}},
-		}},
-		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: "10.0.0.1:80", ConnectionsTotal: requests, RequestsTotal: requests}},
-	}}}
-}
-
-func TestCountersAddUpOverEnginesAndRatesComeFromTheLastTwoSamples(t *testing.T) {
-	s := newStage(t)
-	s.serve("se-one", "se-two")
-	if _, counted := s.VirtualService("vs-1")["counters"]; counted {
-		t.Error("counters before a sample")
-	}
-	s.Reported("se-one", sampleOf(7, 1000, 100, 0))
-	s.Reported("se-one", sampleOf(7, 3000, 300, 1_000_000))
-	s.Reported("se-two", sampleOf(8, 1000, 50, 0))
-	counters := s.VirtualService("vs-1")["counters"]
-	s.contains(counters, "requests:350", "open_connections:10", "responses_2xx:350", "errors_server_reset:35")
-	s.contains(counters.(schema.Object)["per_second"], "requests:100", "errors_server_reset:10")
-	s.contains(s.PoolServers("pool-1")[0]["counters"], "requests:350")
-	s.contains(s.Engine("se-one")["dataplane"], "cpu_us:1000000", "cpu_percent:50")
-	s.contains(s.Engine("se-one")["counters"], "requests:300", "per_second")
-
-	s.Reported("se-one", sampleOf(9, 4000, 10, 0)) // a new process starts at 0
-	counters = s.VirtualService("vs-1")["counters"]
-	s.contains(counters, "requests:360") // and goes on from where the other ended
-	s.contains(s.PoolServers("pool-1")[0]["counters"], "requests:360")
-	if rates := counters.(schema.Object)["per_second"].(schema.Object); len(rates) != 0 {
-		t.Errorf("rates over a restart: %v", rates)
-	}
-}
-
-func TestTotalsNeverFallWhenAVirtualServiceLeavesAnEngineOrTheEngineIsDeleted(t *testing.T) {
-	s := newStage(t)
-	s.serve("se-one", "se-two")
-	s.Reported("se-one", sampleOf(7, 1000, 100, 0))
-	s.Reported("se-two", sampleOf(8, 1000, 50, 0))
-	without := sampleOf(7, 2000, 0, 0)
-	without.GetSample().VirtualServices, without.GetSample().Servers = nil, nil
-	s.Reported("se-one", without)
-	s.contains(s.VirtualService("vs-1")["counters"], "requests:150", "open_connections:5")
-	s.contains(s.PoolServers("pool-1")[0]["counters"], "requests:150")
-	s.Reported("se-one", sampleOf(7, 3000, 4, 0)) // it comes back, and counts from zero
-	s.contains(s.VirtualService("vs-1")["counters"], "requests:154", "open_connections:10")
-	s.Reported("se-one", sampleOf(7, 4000, 1, 0)) // and again, between two samples
-	s.contains(s.VirtualService("vs-1")["counters"], "requests:155", "open_connections:10")
-
-	s.past.keep(s.engines["se-one"].sample, nil) // as when it is deleted
-	delete(s.engines, "se-one")
-	s.contains(s.VirtualService("vs-1")["counters"], "requests:155", "open_connections:5")
-	s.pool.Members, s.vs.UUID = nil, "vs-2"
-	s.observe(11, "vs-2")
-	if len(s.past.services)+len(s.past.servers) > 0 {
-		t.Errorf("counted for what is no more: %+v", s.past)
-	}
-}
-
 func TestVirtualServiceThatWaitsForEnginesSaysSoAndWhy(t *testing.T) {
 	s := newStage(t)
 	s.serve("se-one", "se-two")
@@ -366,47 +305,6 @@ func TestVirtualServiceThatWaitsForEnginesSaysSoAndWhy(t *testing.T) {
 	s.Observe(lacking)
 	if reasons := s.VirtualService("vs-1")["oper_status"].(schema.Object)["reason"].([]any); len(reasons) > 0 {
 		t.Errorf("nothing is lacking any more: %v", reasons)
-	}
-}
-
-func TestRatesAndOpenConnectionsOfAnEngineThatDiedAreGoneAndItsTotalsStay(t *testing.T) {
-	s := newStage(t)
-	s.serve("se-one", "se-two")
-	for i, engine := range []string{"se-one", "se-two"} {
-		s.Reported(engine, sampleOf(uint32(i), 1000, 100, 0))
-		s.Reported(engine, sampleOf(uint32(i), 2000, 150, 100))
-	}
-	s.contains(s.VirtualService("vs-1")["counters"], "open_connections:10", "requests:300")
-	s.contains(s.VirtualService("vs-1")["counters"].(schema.Object)["per_second"], "requests:100")
-	s.Disconnected("se-one", "gone")
-	s.contains(s.VirtualService("vs-1")["counters"], "requests:300", "open_connections:5")
-	s.contains(s.VirtualService("vs-1")["counters"].(schema.Object)["per_second"], "requests:50")
-	if _, known := s.Engine("se-one")["dataplane"].(schema.Object)["cpu_percent"]; known {
-		t.Error("it uses no CPU time any more")
-	}
-}
-
-func TestEngineThatDiedHasNoShareOfTheConnections(t *testing.T) {
-	s := newStage(t)
-	s.serve("se-one", "se-two")
-	for _, uuid := range []string{"se-one", "se-two"} {
-		s.Reported(uuid, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
-			VirtualServices: []*dataplanev1.VirtualServiceCounters{{Uuid: "vs-1", ConnectionsTotal: 100}},
-		}}})
-	}
-	shares := func() []any {
-		var shares []any
-		for _, engine := range s.VirtualService("vs-1")["service_engine"].([]any) {
-			shares = append(shares, engine.(schema.Object)["connections_percent"])
-		}
-		return shares
-	}
-	if got := fmt.Sprint(shares()); got != "[50 50]" {
-		t.Errorf("both work: %s", got)
-	}
-	s.Disconnected("se-one", "gone")
-	if got := fmt.Sprint(shares()); got != "[<nil> 100]" {
-		t.Errorf("one has died: %s", got)
 	}
 }
 
@@ -465,54 +363,6 @@ func TestFindingOfTheControllerIsAWarningAndKeepsWhatIsLeftOutDown(t *testing.T)
 	if warnings := runtime["warnings"].([]any); len(warnings) != 2 {
 		t.Errorf("got %v", warnings)
 	}
-}
-
-// seated has the virtual service on both engines, the second one in some state.
-func (s *stage) seated(second place.Seat, calledOff *place.Failure) schema.Object {
-	assignment := both(s.vs)
-	second.Engine = "se-two"
-	assignment.Seats[1], assignment.CalledOff = second, calledOff
-	state := s.Fleet.state
-	state.Placement = place.PlacementOf(state.Model, map[string]place.Assignment{s.vs.UUID: assignment})
-	s.Observe(state)
-	return s.VirtualService("vs-1")
-}
-
-func TestWhatWasOrderedIsInProgressWhileAnEngineThatIsThereComesOrGoes(t *testing.T) {
-	s := newStage(t)
-	s.serve("se-one", "se-two")
-	all := func(runtime schema.Object) string {
-		return fmt.Sprint(runtime["scaleout_in_progress"], runtime["scalein_in_progress"], runtime["migrate_in_progress"])
-	}
-	for _, known := range []struct {
-		seat place.Seat
-		want string
-	}{
-		{place.Seat{State: place.Starting, Cause: place.ScaleOut}, "true false false"},
-		{place.Seat{State: place.Draining, Cause: place.ScaleIn}, "false true false"},
-		{place.Seat{State: place.Leaving, Cause: place.Disabled}, "false false true"},
-		{place.Seat{State: place.Draining, Cause: place.Failover}, "false false false"},
-		{place.Seat{State: place.Draining, Cause: place.Failed}, "false false false"},
-	} {
-		if got := all(s.seated(known.seat, nil)); got != known.want {
-			t.Errorf("%v: got %s, want %s", known.seat, got, known.want)
-		}
-	}
-	s.Disconnected("se-two", "gone")
-	if got := all(s.seated(place.Seat{State: place.Draining, Cause: place.ScaleIn}, nil)); got != "false false false" {
-		t.Errorf("an engine that is away: %s", got)
-	}
-}
-
-func TestAnOrderThatCameToNothingIsShown(t *testing.T) {
-	s := newStage(t)
-	serving := place.Seat{State: place.Serving, Cause: place.New}
-	if _, shown := s.seated(serving, nil)["last_scale_status"]; shown {
-		t.Error("nothing failed")
-	}
-	runtime := s.seated(serving, &place.Failure{Event: "VS_MIGRATE_FAILED", Why: "two did not serve it within 600 s", At: clock})
-	s.contains(runtime["last_scale_status"], "MIGRATE_ERROR", "action_success:false", "two did not serve it within 600 s", "2026-11-20T12:00:00Z")
-	s.contains(runtime["vip_summary"], "MIGRATE_ERROR")
 }
 
 // newStored is a fleet with a real store.
