@@ -52,7 +52,6 @@ type session struct {
 	up          bool
 	since       time.Time // of up
 	count       uint32    // how often it was
-	watched     bool      // by BFD
 	keepsRoutes bool      // the router does, when the session ends without a word
 	resumes     bool      // it says that it goes on with the routes of one before, the first time that it is up
 	unsure      bool      // whether it heard of the last change of the routes: see heardByAll
@@ -88,9 +87,8 @@ func (s *speaker) configure(router *enginev1.BgpRouter, vips []netip.Addr) error
 			failed = errors.Join(failed, s.remove(address))
 		case peer.unsure, s.isSpent(address, peer):
 			failed = errors.Join(failed, s.renew(address, peer))
-		case peer.up && !peer.watched && peer.config.GetBfd() != nil && time.Since(peer.since) >= watchAfter:
+		case peer.up && peer.config.GetBfd() != nil && time.Since(peer.since) >= watchAfter:
 			s.bfd.Speak(address)
-			peer.watched = true
 		}
 	}
 	for _, address := range slices.SortedFunc(maps.Keys(wanted), netip.Addr.Compare) {
@@ -108,22 +106,21 @@ func (n *session) same(other *session) bool {
 // isSpent tells whether a session has ended that BFD watched, or is to end because BFD misses the router. Routers begin BFD
 // anew with each session, and so do we.
 func (s *speaker) isSpent(address netip.Addr, peer *session) bool {
-	if !peer.up || peer.config.GetBfd() == nil {
+	if peer.config.GetBfd() == nil {
 		return false
 	}
-	last := s.last(address)
-	if _, lost := s.bfd.State(address); lost {
+	if _, lost := s.bfd.State(address); lost && peer.up {
 		s.heard.Store(address, heard{reason: "BFD: the router was silent, or missed this engine"})
 		return true
 	}
-	return last.state != enginev1.BgpState_BGP_STATE_ESTABLISHED
+	return s.last(address).ended
 }
 
 // renew begins the next session from nothing.
 func (s *speaker) renew(address netip.Addr, peer *session) error {
 	last := s.last(address)
 	err := s.remove(address)
-	s.heard.Store(address, last)
+	s.heard.Store(address, heard{reason: last.reason})
 	return errors.Join(err, s.add(address, &session{config: peer.config, local: peer.local, count: peer.count}))
 }
 

@@ -46,6 +46,13 @@ func peerAt(address netip.Addr, as, remoteAS uint32) *enginev1.BgpPeer {
 	}
 }
 
+// watchedPeerAt is one of this system with BFD.
+func watchedPeerAt(address netip.Addr) *enginev1.BgpPeer {
+	peer := peerAt(address, 65000, 65000)
+	peer.Bfd = &enginev1.BfdTimers{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
+	return peer
+}
+
 func routerWith(as uint32, peers ...*enginev1.BgpPeer) *enginev1.BgpRouter {
 	return &enginev1.BgpRouter{Uuid: "vrfcontext-1", Name: "global", LocalAs: as, Peers: peers}
 }
@@ -257,16 +264,26 @@ func TestSpeaksFromNoAddressThatOtherEnginesHaveToo(t *testing.T) {
 func TestBFDWatchesASessionThatStandsAndDoesNotDisturbIt(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	s := newStage(t, r.port)
-	peer := peerAt(r.address, 65000, 65000)
-	peer.Bfd = &enginev1.BfdTimers{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
+	hears, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(r.address, 0)))
+	must(t, err)
+	defer hears.Close()
+	must(t, hears.SetReadDeadline(time.Now().Add(patience)))
+	s.bfd.Config.Listen = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), hears.LocalAddr().(*net.UDPAddr).AddrPort().Port())
+	peer := watchedPeerAt(r.address)
 	must(t, s.configure(routerWith(65000, peer), nil))
 	s.untilState(t, "127.0.0.2", established)
 	session := s.peers[r.address]
-	for limit := time.After(patience); !session.watched; must(t, s.configure(routerWith(65000, peer), nil)) {
+	spoken := make(chan error, 1)
+	go func() {
+		_, err := hears.Read(make([]byte, 64))
+		spoken <- err
+	}()
+	for begun := false; !begun; must(t, s.configure(routerWith(65000, peer), nil)) {
 		select {
 		case <-s.changes:
-		case <-limit:
-			t.Fatalf("not watched: %+v", s.peers[r.address])
+		case err := <-spoken:
+			must(t, err)
+			begun = true
 		}
 	}
 	if s.peers[r.address] != session {
@@ -279,14 +296,37 @@ func TestBFDWatchesASessionThatStandsAndDoesNotDisturbIt(t *testing.T) {
 	}
 }
 
+func TestSessionThatEndsBetweenTwoLooksIsBegunAnewWhereBFDWatchedIt(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	s := newStage(t, r.port)
+	s.bfd.Config.Listen = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), freePort(t, "127.0.0.1"))
+	router := routerWith(65000, watchedPeerAt(r.address))
+	must(t, s.configure(router, nil))
+	s.untilState(t, "127.0.0.2", established)
+	session := s.peers[r.address]
+	r.Stop()
+	s.untilState(t, "127.0.0.2", func(p *enginev1.PeerState) bool { return !established(p) }) // as one that ends while others are configured
+	must(t, s.configure(router, nil))
+	if next := s.peers[r.address]; next == session || next.count != 1 {
+		t.Errorf("BFD goes on with what it had: %+v", next)
+	}
+	if state := s.states()[0]; !strings.Contains(state.GetReason(), "notification received") && !strings.Contains(state.GetReason(), "read failed") {
+		t.Errorf("has forgotten why: %v", state)
+	}
+	session = s.peers[r.address]
+	must(t, s.configure(router, nil))
+	if s.peers[r.address] != session {
+		t.Error("begins again and again")
+	}
+}
+
 func TestPeerThatCouldNotBeSpokenToIsTriedAgain(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	s := newStage(t, r.port)
 	busy, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	must(t, err)
 	s.bfd.Config.Listen = busy.LocalAddr().(*net.UDPAddr).AddrPort()
-	peer := peerAt(r.address, 65000, 65000)
-	peer.Bfd = &enginev1.BfdTimers{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
+	peer := watchedPeerAt(r.address)
 	if err := s.configure(routerWith(65000, peer), nil); err == nil {
 		t.Error("hears BFD where somebody else does")
 	}

@@ -39,6 +39,7 @@ var bfdStates = map[bfd.State]enginev1.BfdState{
 type heard struct {
 	state  enginev1.BgpState
 	reason string // that the last session ended; empty: none has, or another stands
+	ended  bool   // a session has, since it was begun
 }
 
 func (s *speaker) last(peer netip.Addr) heard {
@@ -51,6 +52,7 @@ func (s *speaker) last(peer netip.Addr) heard {
 func (s *speaker) note(library *server.BgpServer, event *apiutil.WatchEventMessage_PeerEvent) {
 	peer := event.Peer.State
 	now := s.last(peer.NeighborAddress)
+	now.ended = now.ended || now.state == enginev1.BgpState_BGP_STATE_ESTABLISHED && peer.SessionState != bgp.BGP_FSM_ESTABLISHED
 	now.state = bgpStates[peer.SessionState]
 	switch {
 	case peer.SessionState == bgp.BGP_FSM_ESTABLISHED:

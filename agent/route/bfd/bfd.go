@@ -82,6 +82,9 @@ func (w *Watch) Listen(router, local netip.Addr, timers Timers, follows bool) er
 	added := &watched{
 		session: newSession(timers, w.unusedDiscriminator(), follows), socket: socket, woken: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
+	if follows { // the router speaks in that time, if it has a session
+		added.restsUntil = time.Now().Add(time.Duration(timers.Multiplier) * max(timers.MinTx, timers.MinRx))
+	}
 	w.watched[router] = added
 	go w.keep(added)
 	return nil
@@ -138,12 +141,11 @@ func (w *Watch) named(discriminator uint32) *watched {
 	return nil
 }
 
-// Speak begins the session, unless it stands already.
+// Speak begins the session, unless it is begun already or rests: who wants it watched says so again and again.
 func (w *Watch) Speak(router netip.Addr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if each := w.watched[router]; each != nil {
-		each.speak(time.Now())
+	if each := w.watched[router]; each != nil && each.speak(time.Now()) {
 		each.wake()
 	}
 }
@@ -282,16 +284,10 @@ func (w *Watch) take(from netip.Addr, packet *wire.BFDHeader) {
 		return
 	}
 	before := each.state
-	var answer *wire.BFDHeader
-	if each.receive(packet, time.Now()) {
-		answer = each.final()
-	}
+	each.receive(packet, time.Now())
 	changed := before != each.state
 	w.mu.Unlock()
-	each.wake()
-	if answer != nil {
-		say(each.socket, answer)
-	}
+	each.wake() // to answer: it alone speaks, so that what it says arrives in order
 	if changed {
 		w.Changed()
 	}

@@ -109,6 +109,18 @@ func TestEnginesSessionIsTakenUpByTheNextAgentAndMissedWithoutOne(t *testing.T) 
 	}
 }
 
+func TestNextAgentWaitsForARouterThatSpeaksSlowly(t *testing.T) {
+	e := newEnd(t, "127.0.0.2", freePort(t))
+	slow := Timers{MinTx: 4 * time.Second, MinRx: 4 * time.Second, Multiplier: 3}
+	if err := e.Listen(e.at, e.at, slow, true); err != nil {
+		t.Fatal(err)
+	}
+	each := e.watched[e.at]
+	if now := time.Now(); each.speak(now.Add(11*time.Second)) || !each.speak(now.Add(12*time.Second)) {
+		t.Errorf("begins anew what the router may have, after %v", each.restsUntil.Sub(now))
+	}
+}
+
 func TestSessionsOfIPv6StandToo(t *testing.T) {
 	probe, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {

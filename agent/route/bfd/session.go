@@ -18,10 +18,13 @@ const (
 	never = 100 * 365 * 24 * time.Hour
 	// starved is how late we wake up at least when it was not the timer's doing.
 	starved = 20 * time.Millisecond
+	// rest is how long a session that stood says nothing at least: in that time we hear whether BGP's session ended, too.
+	rest = 500 * time.Millisecond
 )
 
 // session is RFC 5880 §6.8 in asynchronous mode, without authentication: what is heard goes in with the time, and what is
-// to be said comes out.
+// to be said comes out. One that stood does not come up again by itself, but by speak: the router's next one may belong to a
+// session of BGP that is still to begin, and would miss us when that has us begin anew.
 type session struct {
 	timers Timers
 	state  State
@@ -32,10 +35,12 @@ type session struct {
 	follows    bool // the router may have a session that stands, of the agent before
 	lost       bool // it stood, and the router fell silent or ended it
 	polling    bool // the router has to confirm our timers
+	polled     bool // we have to confirm the router's
 	diagnostic wire.DiagnosticType
 	multiplier uint8 // as we say it
 	silentAt   time.Time
 	sendAt     time.Time
+	restsUntil time.Time // it does not speak before
 
 	// What the router said last.
 	theirMinTx, theirMinRx time.Duration
@@ -49,11 +54,13 @@ func newSession(timers Timers, discriminator uint32, follows bool) *session {
 	}
 }
 
-// speak ends the listening: there is no session that stands.
-func (s *session) speak(now time.Time) {
-	if s.listens {
+// speak ends the listening, when the rest is over: there is no session that stands. It tells whether it did.
+func (s *session) speak(now time.Time) (begun bool) {
+	begun = s.listens && !now.Before(s.restsUntil)
+	if begun {
 		s.listens, s.sendAt = false, now
 	}
+	return begun
 }
 
 // isFor tells whether a packet from the session's router is about this session (RFC 5880 §6.8.6): it names it, or the
@@ -69,8 +76,8 @@ func (s *session) isFor(p *wire.BFDHeader) bool {
 	}
 }
 
-// receive takes a packet that isFor this session. It tells whether that wants an answer at once.
-func (s *session) receive(p *wire.BFDHeader, now time.Time) (answer bool) {
+// receive takes a packet that isFor this session.
+func (s *session) receive(p *wire.BFDHeader, now time.Time) {
 	if s.listens {
 		s.listens, s.state, s.mine, s.polling, s.sendAt = false, Up, p.YourDiscriminator, true, now
 	}
@@ -84,15 +91,14 @@ func (s *session) receive(p *wire.BFDHeader, now time.Time) (answer bool) {
 		s.polling = false
 	}
 	before := s.state
-	s.step(State(p.State), begunAnew)
+	s.step(State(p.State), begunAnew, now)
 	if s.state != before { // RFC 5880 §6.8.7: the other side shall not wait for it
 		s.sendAt = now
 	}
 	if next := now.Add(s.interval()); next.Before(s.sendAt) { // RFC 5880 §6.8.3: it may want to hear more often now
 		s.sendAt = next
 	}
-	s.silentAt = now.Add(s.detection())
-	return p.Poll
+	s.silentAt, s.polled = now.Add(s.detection()), p.Poll || s.polled
 }
 
 // interval is the most that lies between two packets of ours, detection the silence after which the router is missed.
@@ -116,37 +122,50 @@ func (s *session) excuse(late time.Duration, now time.Time) {
 
 // step is the state machine of RFC 5880 §6.8.6. A router that is done with BFD (AdminDown), or begins it anew, has not
 // missed us (RFC 5882 §3.2).
-func (s *session) step(theirs State, begunAnew bool) {
+func (s *session) step(theirs State, begunAnew bool, now time.Time) {
 	switch {
 	case theirs == AdminDown:
-		s.become(Down, wire.DiagnosticNeighborSignaledSessionDown)
+		s.become(Down, wire.DiagnosticNeighborSignaledSessionDown, now)
 	case s.state == Down && theirs == Down:
-		s.become(Init, wire.DiagnosticNoDiagnostic)
+		s.become(Init, wire.DiagnosticNoDiagnostic, now)
 	case s.state == Down && theirs == Init, s.state == Init && theirs >= Init:
-		s.become(Up, wire.DiagnosticNoDiagnostic)
+		s.become(Up, wire.DiagnosticNoDiagnostic, now)
 	case s.state == Up && theirs == Down:
 		s.lost = s.lost || !begunAnew
-		s.become(Down, wire.DiagnosticNeighborSignaledSessionDown)
+		s.become(Down, wire.DiagnosticNeighborSignaledSessionDown, now)
 	}
 }
 
-func (s *session) become(next State, why wire.DiagnosticType) {
+func (s *session) become(next State, why wire.DiagnosticType, now time.Time) {
 	if next == s.state {
 		return
+	}
+	if s.state == Up {
+		s.listens, s.follows, s.polled, s.restsUntil = true, false, false, now.Add(rest)
+		s.forget()
 	}
 	s.polling = next == Up // our interval is another one now
 	s.state, s.diagnostic = next, why
 }
+
+// forget drops what the router said.
+func (s *session) forget() { s.theirs, s.theirMinRx = 0, unknownMinRx }
 
 // due gives what is to be sent now; nil: nothing is. Spread, from 0 to 1, moves the packet after it to and fro, so that
 // many sessions do not send all at once.
 func (s *session) due(now time.Time, spread float64) *wire.BFDHeader {
 	if s.theirs != 0 && !now.Before(s.silentAt) {
 		s.lost = s.lost || s.state == Up
-		s.become(Down, wire.DiagnosticControlDetectionTimeExpired)
-		s.theirs, s.theirMinRx = 0, unknownMinRx
+		s.become(Down, wire.DiagnosticControlDetectionTimeExpired, now)
+		s.forget()
 	}
-	if s.listens || now.Before(s.sendAt) {
+	switch {
+	case s.listens:
+		return nil
+	case s.polled: // RFC 5880 §6.5: at once, whatever else is due
+		s.polled = false
+		return s.final()
+	case now.Before(s.sendAt):
 		return nil
 	}
 	s.sendAt = now.Add(jittered(s.interval(), s.multiplier, spread))
@@ -156,7 +175,11 @@ func (s *session) due(now time.Time, spread float64) *wire.BFDHeader {
 // next is when something is due again.
 func (s *session) next(now time.Time) time.Time {
 	at := now.Add(never)
-	if !s.listens {
+	switch {
+	case s.listens:
+	case s.polled:
+		return now
+	default:
 		at = s.sendAt
 	}
 	if s.theirs != 0 && s.silentAt.Before(at) {

@@ -42,11 +42,8 @@ func (p *pair) say(from, to *session) {
 	if from == nil {
 		return
 	}
-	for packet := from.due(p.now, 1); packet != nil && to != nil && to.isFor(packet); {
-		if !to.receive(packet, p.now) {
-			return
-		}
-		packet, from, to = to.final(), to, from
+	if packet := from.due(p.now, 1); packet != nil && to != nil && to.isFor(packet) {
+		to.receive(packet, p.now)
 	}
 }
 
@@ -115,6 +112,61 @@ func TestRouterThatEndsOrBeginsAnewHasNotMissedUs(t *testing.T) {
 	p.engine.receive(&wire.BFDHeader{State: wire.StateDown, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1, DetectTimeMultiplier: 3}, p.now)
 	if !p.engine.lost {
 		t.Error("the router missed us, and we did not hear of it")
+	}
+}
+
+func TestSessionThatStoodDoesNotComeUpAgainByItself(t *testing.T) {
+	p := standing(t)
+	before := p.router
+	p.router = newSession(quick, 0xa2, false) // of the next session of BGP, which is still to begin
+	p.router.speak(p.now)
+	p.pass(rest)
+	p.states(Down, Down)
+	if p.router.theirs != 0 {
+		t.Errorf("the router knows of %x, which is about to end", p.router.theirs)
+	}
+	p.engine.speak(p.now)
+	p.pass(5 * time.Second)
+	p.states(Up, Up)
+
+	p = standing(t)
+	p.router = nil
+	p.pass(901 * time.Millisecond)
+	p.router = before
+	p.pass(5 * time.Second)
+	if p.states(Down, Down); !p.engine.lost {
+		t.Errorf("has not lost it: %+v", p.engine)
+	}
+}
+
+func TestSessionThatStoodRestsUntilItIsKnownWhatElseEnded(t *testing.T) {
+	p := standing(t)
+	p.engine.receive(&wire.BFDHeader{State: wire.StateDown, MyDiscriminator: 0xa2, DetectTimeMultiplier: 3}, p.now)
+	if p.engine.speak(p.now.Add(rest - time.Millisecond)) {
+		t.Error("speaks at once")
+	}
+	if !p.engine.speak(p.now.Add(rest)) || p.engine.speak(p.now.Add(rest)) {
+		t.Error("is not begun again, or is twice")
+	}
+}
+
+func TestPollIsAnsweredAtOnceAndOnce(t *testing.T) {
+	p := standing(t)
+	p.engine.sendAt = p.now.Add(quick.MinTx)
+	said := wire.BFDHeader{
+		State: wire.StateUp, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1, DetectTimeMultiplier: 3, Poll: true, RequiredMinRxInterval: 300_000,
+	}
+	p.engine.receive(&said, p.now)
+	said.Poll = false // the one after it comes before we had the time to answer
+	p.engine.receive(&said, p.now)
+	if !p.engine.next(p.now).Equal(p.now) {
+		t.Error("lets the router wait")
+	}
+	if answer := p.engine.due(p.now, 1); answer == nil || !answer.Final || answer.Poll {
+		t.Errorf("answers %+v", answer)
+	}
+	if again := p.engine.due(p.now, 1); again != nil {
+		t.Errorf("said %+v, too", again)
 	}
 }
 
