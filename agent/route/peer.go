@@ -149,22 +149,29 @@ func familyOf(address netip.Addr) *api.Family {
 	return &api.Family{Afi: api.Family_AFI_IP6, Safi: api.Family_SAFI_UNICAST}
 }
 
-// canSign tries whether this kernel signs TCP segments (RFC 2385) for a peer that asks for it. Without, the session could
-// only be unsigned, and that is not for us to decide.
+// canSign tells why a session cannot be signed that is to be. It could only be unsigned, and that is not for us to decide.
 func canSign(peer *enginev1.BgpPeer) error {
 	if peer.GetMd5Secret() == "" {
 		return nil
 	}
+	if err := CanSign(); err != nil {
+		return fmt.Errorf("it has an md5_secret, which cannot be used: %w", err)
+	}
+	return nil
+}
+
+// CanSign tries whether this kernel signs TCP segments (RFC 2385).
+func CanSign() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("its md5_secret cannot be used: %w", err)
+		return err
 	}
 	defer unix.Close(socket)
 	signature := unix.TCPMD5Sig{Keylen: 1, Key: [80]byte{'k'}}
 	signature.Addr.Family = unix.AF_INET
 	err = unix.SetsockoptTCPMD5Sig(socket, unix.IPPROTO_TCP, unix.TCP_MD5SIG, &signature)
 	if errors.Is(err, unix.ENOPROTOOPT) {
-		return errors.New("it has an md5_secret, and this kernel cannot sign TCP segments: use one with CONFIG_TCP_MD5SIG, or remove the secret")
+		return errors.New("this kernel cannot sign TCP segments: it takes one with CONFIG_TCP_MD5SIG")
 	}
 	return nil
 }

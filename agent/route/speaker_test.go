@@ -208,11 +208,13 @@ func (s *stage) isKnownTo(t *testing.T, r *router) {
 }
 
 func TestSessionIsSignedWithTheSecret(t *testing.T) {
-	r := startRouter(t, "127.0.0.2", 65000, 65000, "s3cret")
-	s := newStage(t, r.port)
-	peer := peerAt(r.address, 65000, 65000)
+	peer := peerAt(netip.MustParseAddr("127.0.0.2"), 65000, 65000)
 	peer.Md5Secret = "s3cret"
-	must(t, canSign(peer))
+	if err := CanSign(); err != nil {
+		t.Skip(err)
+	}
+	r := startRouter(t, peer.GetAddress(), 65000, 65000, peer.GetMd5Secret())
+	s := newStage(t, r.port)
 	must(t, s.configure(routerWith(65000, peer), nil))
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
 	r.hears(t, "3.3.3.3/32")
