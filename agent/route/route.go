@@ -1,9 +1,10 @@
 // Package route tells routers over BGP which addresses this engine serves, so that clients come to it.
 //
 // decide.go is the decision, a pure function; heartbeat.go counts the data plane's signs of life. Set gathers what they
-// go by from the other parts of the agent and has an Announcer carry it out: speaker.go, the one that knows GoBGP, with
-// peer.go and path.go; vip.go puts the addresses on an interface. Routes are withdrawn before what they lead to is taken
-// away and announced after it is there. The loss of the controller never withdraws anything.
+// go by from the other parts of the agent and has an Announcer carry it out: speaker.go, over GoBGP (peer.go, path.go and
+// policy.go say it as the library takes it, state.go reads what the library says, restart.go goes on for another agent), and
+// package bfd; vip.go puts the addresses on an interface, report.go tells the controller. Routes are withdrawn before what
+// they lead to is taken away and announced after it is there. The loss of the controller never withdraws anything.
 package route
 
 import (

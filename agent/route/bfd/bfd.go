@@ -1,6 +1,6 @@
 // Package bfd watches the ways to routers (RFC 5880, over one hop: RFC 5881), and lets routers watch this engine: one that
-// is silent for some intervals is gone. session.go is the protocol, a value without clock and sockets; this file is its
-// sockets.
+// is silent for some intervals is gone. session.go is the protocol, a value without clock and sockets; socket.go is how
+// packets leave and come; this file gives each router a session, and the session its time.
 //
 // GoBGP has BFD, too. This one can do two things more that an agent needs which is replaced while its data plane serves: it
 // asks routers for patience before it ends, and it goes on with a session that the agent before it began.
