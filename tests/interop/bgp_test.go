@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -210,20 +211,41 @@ func (n *internet) says(question string, wants ...string) {
 	}
 }
 
-// listening asks the router again and again until it says something, or until the end, which tells when it never did.
+// listening asks the router again and again until the end, which tells when it never said something. It is one shell that asks,
+// since starting another takes longer on a busy machine than what is to be seen lasts. Without a command (-c) shells read them.
 func (n *internet) listening(question, want string) (end func()) {
-	ctx, cancel := context.WithCancel(n.Context())
-	said := make(chan bool, 1)
+	n.Helper()
+	line := slices.DeleteFunc(slices.Clone(n.shell), func(argument string) bool { return argument == "-c" })
+	shell := exec.CommandContext(n.Context(), line[0], line[1:]...)
+	questions, err := shell.StdinPipe()
+	must(n.T, err)
+	answers, err := shell.StdoutPipe()
+	must(n.T, err)
+	must(n.T, shell.Start())
+	ended, said := make(chan struct{}), make(chan bool, 1)
 	go func() {
-		line, answer := append(slices.Clone(n.shell), question), []byte(nil)
-		for ctx.Err() == nil && !strings.Contains(string(answer), want) {
-			answer, _ = exec.CommandContext(ctx, line[0], line[1:]...).CombinedOutput() // cut short by the end
+		defer questions.Close()
+		for asks := time.NewTicker(10 * time.Millisecond); ; {
+			select {
+			case <-asks.C:
+				_, _ = fmt.Fprintln(questions, question) // where that fails, nothing is said
+			case <-ended:
+				asks.Stop()
+				return
+			}
 		}
-		said <- strings.Contains(string(answer), want)
+	}()
+	go func() {
+		heard := false
+		for lines := bufio.NewScanner(answers); lines.Scan(); {
+			heard = heard || strings.Contains(lines.Text(), want)
+		}
+		_ = shell.Wait() // it ends with its questions
+		said <- heard
 	}()
 	return func() {
 		n.Helper()
-		cancel()
+		close(ended)
 		if !<-said {
 			n.Errorf("%s: %q was never said", question, want)
 		}
