@@ -18,13 +18,13 @@ const (
 	never = 100 * 365 * 24 * time.Hour
 	// starved is how late we wake up at least when it was not the timer's doing.
 	starved = 20 * time.Millisecond
-	// rest is how long a session that stood says nothing at least: in that time we hear whether BGP's session ended, too.
+	// rest is how long a session that fell silent says nothing at least: in that time we hear whether BGP's session ended, too.
 	rest = 500 * time.Millisecond
 )
 
 // session is RFC 5880 §6.8 in asynchronous mode, without authentication: what is heard goes in with the time, and what is
-// to be said comes out. One that stood does not come up again by itself, but by speak: the router's next one may belong to a
-// session of BGP that is still to begin, and would miss us when that has us begin anew.
+// to be said comes out. One that stood, or whose router begins another, does not come up again by itself, but by speak: the
+// router's next one may belong to a session of BGP that is still to begin, and would miss us when that has us begin anew.
 type session struct {
 	timers Timers
 	state  State
@@ -126,12 +126,15 @@ func (s *session) step(theirs State, begunAnew bool, now time.Time) {
 	switch {
 	case theirs == AdminDown:
 		s.become(Down, wire.DiagnosticNeighborSignaledSessionDown, now)
+	case theirs == Down && begunAnew:
+		s.become(Down, wire.DiagnosticNeighborSignaledSessionDown, now)
+		s.fallSilent(now)
 	case s.state == Down && theirs == Down:
 		s.become(Init, wire.DiagnosticNoDiagnostic, now)
 	case s.state == Down && theirs == Init, s.state == Init && theirs >= Init:
 		s.become(Up, wire.DiagnosticNoDiagnostic, now)
 	case s.state == Up && theirs == Down:
-		s.lost = s.lost || !begunAnew
+		s.lost = true
 		s.become(Down, wire.DiagnosticNeighborSignaledSessionDown, now)
 	}
 }
@@ -141,11 +144,16 @@ func (s *session) become(next State, why wire.DiagnosticType, now time.Time) {
 		return
 	}
 	if s.state == Up {
-		s.listens, s.follows, s.polled, s.restsUntil = true, false, false, now.Add(rest)
-		s.forget()
+		s.fallSilent(now)
 	}
 	s.polling = next == Up // our interval is another one now
 	s.state, s.diagnostic = next, why
+}
+
+// fallSilent waits for speak.
+func (s *session) fallSilent(now time.Time) {
+	s.listens, s.follows, s.polled, s.restsUntil = true, false, false, now.Add(rest)
+	s.forget()
 }
 
 // forget drops what the router said.

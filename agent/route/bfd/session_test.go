@@ -150,6 +150,18 @@ func TestSessionThatStoodRestsUntilItIsKnownWhatElseEnded(t *testing.T) {
 	}
 }
 
+func TestSessionThatIsToComeUpWaitsWhenTheRouterBeginsAnother(t *testing.T) {
+	p := newPair(t)
+	said := wire.BFDHeader{State: wire.StateDown, MyDiscriminator: 0xa1, DetectTimeMultiplier: 3}
+	p.engine.receive(&said, p.now)
+	p.states(Init, Down)
+	said.MyDiscriminator = 0xa2
+	p.engine.receive(&said, p.now)
+	if p.states(Down, Down); p.engine.due(p.now.Add(time.Minute), 1) != nil || p.engine.lost {
+		t.Errorf("goes on with another: %+v", p.engine)
+	}
+}
+
 func TestPollIsAnsweredAtOnceAndOnce(t *testing.T) {
 	p := standing(t)
 	p.engine.sendAt = p.now.Add(quick.MinTx)
