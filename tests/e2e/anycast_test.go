@@ -123,8 +123,8 @@ func (f *fabric) untilHops(engines ...string) {
 	}
 }
 
-// untilWatched waits until the router watches this many engines by BFD, in both families: one that was never seen is never
-// missed.
+// untilWatched waits until the router and this many engines watch each other by BFD, in both families: who was never seen is
+// never missed.
 func (f *fabric) untilWatched(engines int) {
 	f.Helper()
 	question := map[string]string{topology.FRR: "show bfd peers brief", topology.BIRD: "show bfd sessions"}[f.site.Topology.Router.Kind]
@@ -133,8 +133,31 @@ func (f *fabric) untilWatched(engines int) {
 		if err == nil && strings.Count(strings.ToLower(said), " up ") != 2*engines {
 			err = errors.New(said)
 		}
+		for _, engine := range f.engineNames(engines) {
+			err = errors.Join(err, f.watches(engine))
+		}
 		return err
 	})
+}
+
+// watches tells whether an engine watches the router in both families.
+func (f *fabric) watches(engine string) error {
+	found, err := f.controller.Session.ByName(f.ctx, "serviceengine", engine)
+	if err != nil {
+		return err
+	}
+	var sessions struct {
+		Results []struct {
+			State string `json:"session_state"`
+		} `json:"results"`
+	}
+	if err := f.controller.Session.Get(f.ctx, fmt.Sprintf("serviceengine/%v/bfd/session_status", found["uuid"]), &sessions); err != nil {
+		return err
+	}
+	if said := fmt.Sprint(sessions.Results); said != "[{Up} {Up}]" {
+		return fmt.Errorf("%s: %s", engine, said)
+	}
+	return nil
 }
 
 // spread asks over new connections, none of which may fail, and says how many each engine answered.

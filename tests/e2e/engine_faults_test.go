@@ -67,6 +67,12 @@ func (f *fabric) suffer(fault engineFault) {
 	f.untilWatched(3)
 	before := f.story()
 	crowd := f.beginCrowd()
+	undone := false
+	defer func() { // for the next fault, when this one was the end of its test
+		if !undone {
+			f.must(fault.undo(f))
+		}
+	}()
 	f.must(fault.does(f))
 	if fault.served {
 		f.untilHops("engine-1", "engine-2", "engine-3")
@@ -80,6 +86,7 @@ func (f *fabric) suffer(fault engineFault) {
 	}
 	f.untilStory(before, fault.told)
 	before = f.story()
+	undone = true
 	f.must(fault.undo(f))
 	f.untilHops("engine-1", "engine-2", "engine-3")
 	f.eventually("it serves again", func() error { // its first session may end once more: the router may yet miss the one before
