@@ -76,7 +76,7 @@ func (e *simEngine) hangUp() {
 
 // live is half a second of an engine and its link.
 func (e *simEngine) live() {
-	heard := e.alive && !e.cut
+	heard := e.isHeard()
 	switch {
 	case !e.connected && heard && !e.redial.After(e.now):
 		e.dial()
@@ -97,6 +97,9 @@ func (e *simEngine) live() {
 	}
 	e.serveClients()
 }
+
+// isHeard tells whether what the engine says gets to the controller.
+func (e *simEngine) isHeard() bool { return e.alive && !e.cut && !e.isolated.After(e.now) }
 
 func (e *simEngine) dial() {
 	e.connected, e.heard, e.silent, e.target, e.refused = true, true, time.Time{}, nil, nil
@@ -210,7 +213,7 @@ func (e *simEngine) serveClients() {
 			Uuid: service.GetUuid(), OpenConnections: uint64(e.open[service.GetUuid()]),
 		})
 	}
-	if !e.connected || !e.alive || e.cut || e.now.Nanosecond() > 0 {
+	if !e.connected || !e.isHeard() || e.now.Nanosecond() > 0 {
 		return
 	}
 	if now := (simRoutes{e.held, e.unled}); now != e.said {

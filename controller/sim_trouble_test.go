@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
@@ -53,9 +54,17 @@ func (s *sim) troubleOnce() {
 		s.replaceEngine(engine)
 	case 11:
 		s.changeService(s.services()[s.IntN(len(s.services()))])
+	case 12:
+		s.isolate()
 	default:
 		s.order()
 	}
+}
+
+// isolate cuts the controller off from all engines for a while.
+func (s *sim) isolate() {
+	s.isolated = s.now.Add(time.Duration(1+s.IntN(90)) * time.Second)
+	s.tell("the controller hears nobody for %v", s.isolated.Sub(s.now))
 }
 
 func (s *sim) services() []*model.VirtualService { return s.model.VirtualServices }
@@ -180,7 +189,7 @@ func (s *sim) order() {
 
 func (s *sim) heal() {
 	s.tell("the trouble is over")
-	s.troubled = false
+	s.troubled, s.isolated = false, s.now
 	for _, engine := range s.engines {
 		engine.alive, engine.cut, engine.unled, engine.refuses = true, false, false, ""
 		engine.object.EnableState = "SE_STATE_ENABLED"

@@ -306,24 +306,31 @@ func (s *service) grows() bool {
 	return slices.ContainsFunc(s.a.Seats, func(seat Seat) bool { return seat.State == Starting && !s.away(seat.Engine) })
 }
 
-// standby keeps one engine ready where the group has active and standby.
+// standby keeps one engine ready where the group has active and standby. One that is away stays it until there is another.
 func (s *service) standby() {
-	ready := false
+	ready, legacy := false, s.group.HAMode == legacyMode
+	var away []Seat
 	for _, seat := range slices.Clone(s.a.Seats) {
-		if seat.State != Standby {
-			continue
-		}
-		if s.group.HAMode != legacyMode || ready || s.away(seat.Engine) || !s.mayKeep(seat.Engine) {
+		switch {
+		case seat.State != Standby:
+		case !legacy || ready || !s.mayKeep(seat.Engine):
 			s.drop(seat, "stands by no more")
-			continue
+		case s.away(seat.Engine):
+			away = append(away, seat)
+		default:
+			ready = true
 		}
-		ready = true
 	}
-	if s.group.HAMode != legacyMode || ready || s.healthy() == 0 {
-		return
+	if !ready && legacy && s.healthy() > 0 {
+		if engine, _ := s.choose(); engine != nil && s.a.seat(engine.UUID) == nil {
+			s.take(engine.UUID, Standby, New)
+			ready = true
+		}
 	}
-	if engine, _ := s.choose(); engine != nil && s.a.seat(engine.UUID) == nil {
-		s.take(engine.UUID, Standby, New)
+	if ready {
+		for _, seat := range away {
+			s.drop(seat, "stands by no more")
+		}
 	}
 }
 

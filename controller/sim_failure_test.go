@@ -1,0 +1,140 @@
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// simFailure is one thing that goes wrong while all is well, and how soon every virtual service is served again by an engine
+// that it does not concern, counted from when the controller can hear of it: it notices, gives those that are away their
+// time, and a Plan comes.
+type simFailure struct {
+	name   string
+	strike func(victim *simEngine)
+	within time.Duration
+}
+
+const (
+	simPlanned = 5 * time.Second // a decision, and its Plan on the way
+	simSilence = 10 * time.Second
+	simLost    = 9 * time.Second
+	simAwaited = 35 * time.Second // after all were away: the first dials, and the others have their time
+)
+
+var simFailures = []simFailure{
+	{"its engine dies", (*simEngine).die, simLost + simPlanned},
+	{"its engine freezes", (*simEngine).freeze, simSilence + simLost + simPlanned},
+	{"its engine is cut off from the router", func(e *simEngine) {
+		e.model.Groups[0].BGPPeerMonitorFailover, e.unled = true, true
+		e.wrote()
+	}, simLost + simPlanned},
+	{"its engine dies as the controller restarts", func(e *simEngine) {
+		e.die()
+		e.restart()
+	}, simAwaited + simPlanned},
+	{"its engine dies while the controller hears nobody", func(e *simEngine) {
+		e.isolate()
+		e.freeze()
+	}, simAwaited + simPlanned},
+}
+
+func TestEverySeedIsServedAgainInTimeWhenAnEngineFails(t *testing.T) {
+	empty := emptyStore(t)
+	for seed := range *simSeeds / 3 {
+		failure := simFailures[seed%uint64(len(simFailures))]
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			s := newCalmSim(t, empty, seed)
+			victim := s.engine(s.primaryOf(s.IntN(len(s.services()))))
+			s.tell("%s: %s", victim.UUID, failure.name)
+			failure.strike(victim)
+			for heard := s.now; s.unserved() != ""; s.tick() {
+				if s.isolated.After(heard) {
+					heard = s.isolated
+				}
+				if took := s.now.Sub(heard); took > failure.within {
+					s.wrong("%s is not served %v after %s: %v", s.unserved(), took, failure.name, s.stored)
+				}
+			}
+			s.heal()
+			s.mustSettle()
+		})
+	}
+}
+
+// freeze is a death that closes no connection.
+func (e *simEngine) freeze() { e.alive, e.died = false, e.now }
+
+// newCalmSim is one where all is as it shall be, and nothing goes wrong by itself.
+func newCalmSim(t *testing.T, empty *store.Store, seed uint64) *sim {
+	s := newSim(t, empty, seed)
+	s.troubled = false
+	s.mustSettle()
+	return s
+}
+
+func (s *sim) primaryOf(service int) string {
+	return s.stored[s.services()[service].UUID].Seats[0].Engine
+}
+
+// unserved is the name of a virtual service that no engine answers to which clients find; empty: there is none.
+func (s *sim) unserved() string {
+	for _, vs := range s.services() {
+		answers := func(e *simEngine) bool { return e.alive && (!e.unled || !vs.EnableRHI) && serves(e.held)[vs.UUID] }
+		if !slices.ContainsFunc(s.engines, answers) {
+			return vs.Name
+		}
+	}
+	return ""
+}
+
+func TestEverySeedMovesNothingWhenTheControllerIsAway(t *testing.T) {
+	empty := emptyStore(t)
+	for seed := range *simSeeds / 3 {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			s := newCalmSim(t, empty, seed)
+			seats, served := s.seats(), s.served()
+			for range 3 {
+				if s.IntN(2) == 0 {
+					s.restart()
+				} else {
+					s.isolate()
+				}
+				for range (20 + s.IntN(200)) * int(time.Second/simTick) {
+					if s.tick(); !maps.EqualFunc(s.served(), served, maps.Equal) {
+						s.wrong("an engine serves something else: %v, before %v", s.served(), served)
+					}
+				}
+			}
+			if now := s.seats(); !maps.EqualFunc(now, seats, slices.Equal) {
+				s.wrong("it is on other engines: %v, before %v", now, seats)
+			}
+		})
+	}
+}
+
+// seats are the engines of each virtual service, in their order and with their state.
+func (s *sim) seats() map[string][]string {
+	seats := map[string][]string{}
+	for uuid, assignment := range s.stored {
+		for _, seat := range assignment.Seats {
+			seats[uuid] = append(seats[uuid], seat.Engine+" "+string(seat.State))
+		}
+	}
+	return seats
+}
+
+// served is what each engine serves.
+func (s *sim) served() map[string]map[string]bool {
+	served := map[string]map[string]bool{}
+	for _, engine := range s.engines {
+		served[engine.UUID] = serves(engine.held)
+	}
+	return served
+}
