@@ -92,6 +92,7 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	reconciler := &reconciler{objects: data.objects, fleet: fleet, link: link, keeper: keeper, loads: &rebalancer{usage: fleet.Usage}, events: events, log: log}
 	group.Go(func() error { return reconciler.run(ctx) })
 	group.Go(func() error { return keeper.Run(ctx) })
+	group.Go(func() error { return fleet.Watch(ctx) })
 	group.Go(func() error { return watch(ctx, data.objects) })
 	return group.Wait()
 }

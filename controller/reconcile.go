@@ -230,7 +230,7 @@ func entryOf(event place.Event) events.Entry {
 	vs := event.VirtualService
 	return events.Entry{
 		ID: event.ID, Kind: "VIRTUALSERVICE", UUID: vs.UUID, Name: vs.Name, Message: event.Message,
-		Tenant: vs.TenantRef[strings.LastIndexByte(vs.TenantRef, '/')+1:], Related: []string{event.Engine},
+		Tenant: vs.Tenant(), Related: []string{event.Engine},
 	}
 }
 

@@ -54,6 +54,7 @@ type Fleet struct {
 	named     map[string]*model.Engine
 	services  map[string]*model.VirtualService
 	pools     map[string]*model.Pool
+	users     map[*model.Pool][]*model.VirtualService
 	members   map[serverKey]bool // of pools
 	past      past
 }
@@ -158,6 +159,7 @@ func (f *Fleet) Observe(state State) {
 	f.named = byUUID(state.Model.Engines, func(engine *model.Engine) string { return engine.UUID })
 	f.services = byUUID(state.Model.VirtualServices, func(vs *model.VirtualService) string { return vs.UUID })
 	f.pools = byUUID(state.Model.Pools, func(pool *model.Pool) string { return pool.UUID })
+	f.users = usersOf(state.Model.VirtualServices)
 	f.members = membersOf(state.Model.Pools)
 	f.expect(state.Plans)
 	for uuid, engine := range f.engines {
@@ -190,6 +192,14 @@ func byUUID[T any](list []*T, uuid func(*T) string) map[string]*T {
 		index[uuid(item)] = item
 	}
 	return index
+}
+
+func usersOf(services []*model.VirtualService) map[*model.Pool][]*model.VirtualService {
+	users := map[*model.Pool][]*model.VirtualService{}
+	for _, vs := range services {
+		users[vs.Pool] = append(users[vs.Pool], vs)
+	}
+	return users
 }
 
 // engine is the record of an engine; the caller holds the lock.

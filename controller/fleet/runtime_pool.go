@@ -89,10 +89,8 @@ func (f *Fleet) poolState(pool *model.Pool) poolState {
 // poolEngines are the uuids of the engines that work and serve a virtual service with this pool, sorted.
 func (f *Fleet) poolEngines(pool *model.Pool) []string {
 	var engines []string
-	for _, vs := range f.state.Model.VirtualServices {
-		if vs.Pool == pool {
-			engines = append(engines, f.serving(vs.UUID, f.assigned(vs.UUID))...)
-		}
+	for _, vs := range f.users[pool] {
+		engines = append(engines, f.serving(vs.UUID, f.assigned(vs.UUID))...)
 	}
 	slices.Sort(engines)
 	return slices.Compact(engines)

@@ -37,6 +37,9 @@ type VirtualService struct {
 	Group              *Group
 }
 
+// Tenant is the uuid of the tenant that it belongs to.
+func (vs *VirtualService) Tenant() string { return uuidIn(vs.TenantRef) }
+
 // Pool is a pool with its monitors.
 type Pool struct {
 	schema.Pool

@@ -41,12 +41,14 @@ type source struct {
 	name    string
 }
 
+func uuidIn(reference string) string { return reference[strings.LastIndexByte(reference, '/')+1:] }
+
 // follow finds what a reference points to; nil if it is empty, or if there is nothing, which is a finding.
 func follow[T any](from source, to table[T], field, reference string) *T {
 	if reference == "" {
 		return nil
 	}
-	found, ok := to[reference[strings.LastIndexByte(reference, '/')+1:]]
+	found, ok := to[uuidIn(reference)]
 	if !ok {
 		from.find(field, "%s is not there or cannot be used", reference)
 	}
