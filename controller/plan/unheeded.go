@@ -14,11 +14,14 @@ type unheeded[T any] struct {
 }
 
 const (
-	noRates  = "engines do not limit rates yet: has no effect"
-	noLimits = "engines do not limit connections or throughput yet: has no effect"
-	noShares = "engines do not weigh virtual services against each other: has no effect"
-	kernels  = "the engine's kernel decides that: has no effect"
+	noRates     = "engines do not limit rates yet: has no effect"
+	noLimits    = "engines do not limit connections or throughput yet: has no effect"
+	noShares    = "engines do not weigh virtual services against each other: has no effect"
+	staysActive = "of two engines the one that serves stays the active one, until a switchover: has no effect"
+	kernels     = "the engine's kernel decides that: has no effect"
 )
+
+var usualVirtualService = schema.Defaults[schema.VirtualService]()
 
 var unheededOfVirtualService = []unheeded[model.VirtualService]{
 	{"max_cps_per_client", func(vs *model.VirtualService) bool { return vs.MaxCPSPerClient != 0 }, noRates},
@@ -34,12 +37,10 @@ var unheededOfVirtualService = []unheeded[model.VirtualService]{
 		"engines connect to servers from their own address yet: has no effect"},
 	{"close_client_conn_on_config_update", func(vs *model.VirtualService) bool { return vs.CloseClientsOnChanges },
 		"engines keep connections over a change: has no effect"},
-	{"flow_dist", func(vs *model.VirtualService) bool {
-		return vs.FlowDist != schema.Defaults[schema.VirtualService]().FlowDist
-	}, "routers spread connections, engines do not: has no effect"},
-	{"active_standby_se_tag", func(vs *model.VirtualService) bool {
-		return vs.ActiveStandbySETag != schema.Defaults[schema.VirtualService]().ActiveStandbySETag
-	}, "of two engines the one that serves stays the active one, until a switchover: has no effect"},
+	{"flow_dist", func(vs *model.VirtualService) bool { return vs.FlowDist != usualVirtualService.FlowDist },
+		"routers spread connections, engines do not: has no effect"},
+	{"active_standby_se_tag", func(vs *model.VirtualService) bool { return vs.ActiveStandbySETag != usualVirtualService.ActiveStandbySETag },
+		staysActive},
 	{"min_pools_up", func(vs *model.VirtualService) bool { return vs.MinPoolsUp != 0 },
 		"a virtual service has one pool, and is up when that is: has no effect"},
 	{"weight", func(vs *model.VirtualService) bool { return vs.Weight > 1 }, noShares},

@@ -2,63 +2,64 @@ package plan
 
 import (
 	"reflect"
-	"slices"
+	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
 )
 
 // unheededOfGroup are the settings of an engine group that nothing goes by: neither place nor cloud, nor engines.
-var unheededOfGroup = slices.Concat(
-	differing[schema.ServiceEngineGroup]("engines are as large as the machines that they run on: has no effect",
-		"vcpus_per_se", "memory_per_se", "disk_per_se", "cpu_reserve", "mem_reserve", "connection_memory_percentage", "app_cache_percent",
-		"extra_shared_config_memory", "ssl_sess_cache_per_vs", "l7_conns_per_core"),
-	differing[schema.ServiceEngineGroup]("a data plane has one worker for each core, and nothing is shared between workers: has no effect",
-		"dedicated_dispatcher_core", "num_dispatcher_cores", "num_dispatcher_queues", "max_queues_per_vnic", "distribute_queues",
-		"distribute_vnics", "hybrid_rss_mode", "max_num_se_dps", "se_hyperthreaded_mode", "use_hyperthreaded_cores", "cpu_socket_affinity",
-		"least_load_core_selection", "se_dp_isolation", "async_ssl", "async_ssl_threads", "vss_placement", "lbaction_num_requests_to_dispatch"),
-	differing[schema.ServiceEngineGroup](kernels,
-		"se_use_dpdk", "se_dpdk_pmd", "pcap_tx_mode", "disable_tso", "disable_gro", "disable_csum_offloads", "se_lro", "se_mtu",
-		"se_tx_batch_size", "se_txq_threshold", "path_mtu_discovery_v4", "path_mtu_discovery_v6", "flow_table_new_syn_max_entries"),
-	differing[schema.ServiceEngineGroup]("engines are called as their cloud calls them: has no effect", "se_name_prefix"),
-	differing[schema.ServiceEngineGroup]("any engine of the group may take a virtual service: has no effect",
-		"placement_mode", "per_app", "host_attribute_key", "host_attribute_value"),
-	differing[schema.ServiceEngineGroup]("has no effect: ha_mode says it", "active_standby"),
-	differing[schema.ServiceEngineGroup]("of two engines the one that serves stays the active one, until a switchover: has no effect",
-		"auto_redistribute_active_standby_load"),
-	differing[schema.ServiceEngineGroup]("the engine that stands by checks servers, so that it can begin at once: has no effect", "hm_on_standby"),
-	differing[schema.ServiceEngineGroup]("clients find engines by routes, and servers see engines' own addresses: has no effect", "floating_intf_ip"),
-	differing[schema.ServiceEngineGroup]("an engine has vs_scaleout_timeout until it serves: has no effect",
-		"vs_se_scaleout_ready_timeout", "vs_switchover_timeout"),
-	differing[schema.ServiceEngineGroup]("without the controller each engine goes on with what it has: nothing is elected", "self_se_election"),
-	differing[schema.ServiceEngineGroup]("engines search three times, 100 ms each: has no effect", "se_flow_probe_retries", "se_flow_probe_retry_timer"),
-	differing[schema.ServiceEngineGroup]("BFD and the engine's stream to the controller tell that it is away, see aggressive_failure_detection: has no effect",
-		"dp_hb_frequency", "dp_hb_timeout_count", "dp_aggressive_hb_frequency", "dp_aggressive_hb_timeout_count", "se_vs_hb_max_vs_in_pkt",
-		"se_dp_max_hb_version"),
-	differing[schema.ServiceEngineGroup]("engines pass on packets in UDP to port 6090, and clients are answered by who holds the connection: has no effect",
-		"se_tunnel_mode", "se_tunnel_udp_port", "se_delayed_flow_delete"),
-	differing[schema.ServiceEngineGroup]("what engines must agree on is in their Plans, they exchange nothing: has no effect", "use_objsync", "objsync_port"),
-	differing[schema.ServiceEngineGroup]("engines tell of their sessions at once: has no effect", "bgp_state_update_interval"),
-	differing[schema.ServiceEngineGroup]("a certificate is chosen by name while the handshake begins: has no effect", "ssl_preprocess_sni_hostname"),
-	differing[schema.ServiceEngineGroup]("pools say it of their connections to servers: has no effect", "upstream_connpool_enable",
-		"upstream_connect_timeout", "upstream_read_timeout", "upstream_send_timeout"),
-	differing[schema.ServiceEngineGroup]("engines keep no logs of requests yet: has no effect",
-		"significant_log_throttle", "udf_log_throttle", "non_significant_log_throttle", "log_disksz", "n_log_streaming_threads",
-		"se_dp_log_nf_enqueue_percent", "se_dp_log_udf_enqueue_percent"),
-	differing[schema.ServiceEngineGroup]("engines tell what they count each second: has no effect",
-		"metrics_collection_mode", "realtime_se_metrics", "user_defined_metric_age"),
-)
+var unheededOfGroup = differing[schema.ServiceEngineGroup]([]reason{
+	{"engines are as large as the machines that they run on: has no effect",
+		`vcpus_per_se memory_per_se disk_per_se cpu_reserve mem_reserve connection_memory_percentage app_cache_percent
+		extra_shared_config_memory ssl_sess_cache_per_vs l7_conns_per_core`},
+	{"a data plane has one worker for each core, and nothing is shared between workers: has no effect",
+		`dedicated_dispatcher_core num_dispatcher_cores num_dispatcher_queues max_queues_per_vnic distribute_queues
+		distribute_vnics hybrid_rss_mode max_num_se_dps se_hyperthreaded_mode use_hyperthreaded_cores cpu_socket_affinity
+		least_load_core_selection se_dp_isolation async_ssl async_ssl_threads vss_placement lbaction_num_requests_to_dispatch`},
+	{kernels,
+		`se_use_dpdk se_dpdk_pmd pcap_tx_mode disable_tso disable_gro disable_csum_offloads se_lro se_mtu se_tx_batch_size
+		se_txq_threshold path_mtu_discovery_v4 path_mtu_discovery_v6 flow_table_new_syn_max_entries`},
+	{"engines are called as their cloud calls them: has no effect", "se_name_prefix"},
+	{"any engine of the group may take a virtual service: has no effect", "placement_mode per_app host_attribute_key host_attribute_value"},
+	{"has no effect: ha_mode says it", "active_standby"},
+	{staysActive, "auto_redistribute_active_standby_load"},
+	{"the engine that stands by checks servers, so that it can begin at once: has no effect", "hm_on_standby"},
+	{"clients find engines by routes, and servers see engines' own addresses: has no effect", "floating_intf_ip"},
+	{"an engine has vs_scaleout_timeout until it serves: has no effect", "vs_se_scaleout_ready_timeout vs_switchover_timeout"},
+	{"without the controller each engine goes on with what it has: nothing is elected", "self_se_election"},
+	{"engines search three times, 100 ms each: has no effect", "se_flow_probe_retries se_flow_probe_retry_timer"},
+	{"BFD and the engine's stream to the controller tell that it is away, see aggressive_failure_detection: has no effect",
+		`dp_hb_frequency dp_hb_timeout_count dp_aggressive_hb_frequency dp_aggressive_hb_timeout_count se_vs_hb_max_vs_in_pkt
+		se_dp_max_hb_version`},
+	{"engines pass on packets in UDP to port 6090, and clients are answered by who holds the connection: has no effect",
+		"se_tunnel_mode se_tunnel_udp_port se_delayed_flow_delete"},
+	{"what engines must agree on is in their Plans, they exchange nothing: has no effect", "use_objsync objsync_port"},
+	{"engines tell of their sessions at once: has no effect", "bgp_state_update_interval"},
+	{"a certificate is chosen by name while the handshake begins: has no effect", "ssl_preprocess_sni_hostname"},
+	{"pools say it of their connections to servers: has no effect",
+		"upstream_connpool_enable upstream_connect_timeout upstream_read_timeout upstream_send_timeout"},
+	{"engines keep no logs of requests yet: has no effect",
+		`significant_log_throttle udf_log_throttle non_significant_log_throttle log_disksz n_log_streaming_threads
+		se_dp_log_nf_enqueue_percent se_dp_log_udf_enqueue_percent`},
+	{"engines tell what they count each second: has no effect", "metrics_collection_mode realtime_se_metrics user_defined_metric_age"},
+})
 
-// differing are fields that are unheeded for one reason: whoever gives one of them another value than its default is told.
-func differing[T any](why string, names ...string) []unheeded[T] {
+// reason is why some fields are unheeded: their names in the API, with spaces between.
+type reason struct{ why, fields string }
+
+// differing is the table of fields of which somebody is to be told who gives one another value than its default.
+func differing[T any](reasons []reason) []unheeded[T] {
 	standard := reflect.ValueOf(schema.Defaults[T]()).Elem()
 	var table []unheeded[T]
-	for _, name := range names {
-		field := fieldNamed(standard.Type(), name)
-		usual := standard.FieldByIndex(field)
-		table = append(table, unheeded[T]{name, func(settings *T) bool {
-			said := reflect.ValueOf(settings).Elem().FieldByIndex(field)
-			return !(isNothing(said) && isNothing(usual)) && !reflect.DeepEqual(said.Interface(), usual.Interface())
-		}, why})
+	for _, reason := range reasons {
+		for _, name := range strings.Fields(reason.fields) {
+			field := fieldNamed(standard.Type(), name)
+			usual := standard.FieldByIndex(field)
+			table = append(table, unheeded[T]{name, func(settings *T) bool {
+				said := reflect.ValueOf(settings).Elem().FieldByIndex(field)
+				return !(isNothing(said) && isNothing(usual)) && !reflect.DeepEqual(said.Interface(), usual.Interface())
+			}, reason.why})
+		}
 	}
 	return table
 }
