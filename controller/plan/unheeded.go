@@ -39,8 +39,9 @@ var unheededOfVirtualService = []unheeded[model.VirtualService]{
 		"engines keep connections over a change: has no effect"},
 	{"flow_dist", func(vs *model.VirtualService) bool { return vs.FlowDist != usualVirtualService.FlowDist },
 		"routers spread connections, engines do not: has no effect"},
-	{"active_standby_se_tag", func(vs *model.VirtualService) bool { return vs.ActiveStandbySETag != usualVirtualService.ActiveStandbySETag },
-		staysActive},
+	{"active_standby_se_tag", func(vs *model.VirtualService) bool {
+		return vs.ActiveStandbySETag != usualVirtualService.ActiveStandbySETag
+	}, staysActive},
 	{"min_pools_up", func(vs *model.VirtualService) bool { return vs.MinPoolsUp != 0 },
 		"a virtual service has one pool, and is up when that is: has no effect"},
 	{"weight", func(vs *model.VirtualService) bool { return vs.Weight > 1 }, noShares},
