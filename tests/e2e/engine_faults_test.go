@@ -100,11 +100,28 @@ func (f *fabric) suffer(fault engineFault) {
 }
 
 // beginCrowd sets the client to steady work, over connections that stay and over new ones.
-func (f *fabric) beginCrowd() *clients.Crowd {
+func (f *fabric) beginCrowd(flags ...string) *clients.Crowd {
 	f.Helper()
-	crowd, err := clients.Begin(f.ctx, f.site, clients.Steady(f.site, secureURL)...)
+	loads := clients.Steady(f.site, secureURL)
+	for i := range loads {
+		loads[i].Flags = append(loads[i].Flags, flags...)
+	}
+	crowd, err := clients.Begin(f.ctx, f.site, loads...)
 	f.must(err)
 	return crowd
+}
+
+// losesNothing does something while the client is at work, for which no request may fail.
+func (f *fabric) losesNothing(meanwhile func()) {
+	f.Helper()
+	crowd := f.beginCrowd(patient...)
+	meanwhile()
+	seen, err := crowd.End()
+	f.must(err)
+	if seen.Requests == 0 || seen.Failed > 0 {
+		f.Errorf("of %d requests %d failed: %+v", seen.Requests+seen.Failed, seen.Failed, seen.Failures)
+	}
+	f.Logf("%d requests, and %d failed", seen.Requests, seen.Failed)
 }
 
 // endCrowd looks at what the client saw: what failed had to do with an engine that the router let go of at some moment.

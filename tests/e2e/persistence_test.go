@@ -140,10 +140,8 @@ func TestClientComesBackToItsServerByWhicheverEngine(t *testing.T) {
 	engines, servers := map[string]bool{}, map[string]string{}
 	for range 6 {
 		for _, address := range f.site.Topology.ClientNodes()[0].Addresses() {
-			if !address.Is4() {
-				continue
-			}
-			from, header := address.String(), f.ask("client-1", clearURL, "--interface", address.String())
+			url := map[bool]string{true: clearURL, false: clearURL6}[address.Is4()]
+			from, header := address.String(), f.ask("client-1", url, "--interface", address.String())
 			if server := header.Get(lab.Origin); servers[from] == "" {
 				servers[from] = server
 			} else if servers[from] != server {
