@@ -93,7 +93,8 @@ func (s *service) lookOnHost(o *Order) error {
 func (s *service) scaleOut(o Order) error {
 	_, most := Limits(s.group)
 	if s.wanted() >= most {
-		return &Refusal{"", fmt.Sprintf("group %s lets %s have no more engines than %d: raise its max_scaleout_per_vs", s.group.Name, s.vs.Name, most)}
+		return &Refusal{"", fmt.Sprintf("group %s lets %s have no more engines than %d: %s", s.group.Name, s.vs.Name, most,
+			s.remedy("raise its max_scaleout_per_vs", s.group.HAMode == legacyMode))}
 	}
 	switch {
 	case o.New:
@@ -110,7 +111,8 @@ func (s *service) scaleOut(o Order) error {
 func (s *service) scaleIn(o Order) error {
 	least, _ := Limits(s.group)
 	if s.wanted() <= least {
-		return &Refusal{"", fmt.Sprintf("group %s wants %s to have no fewer engines than %d: lower its min_scaleout_per_vs", s.group.Name, s.vs.Name, least)}
+		return &Refusal{"", fmt.Sprintf("group %s wants %s to have no fewer engines than %d: %s", s.group.Name, s.vs.Name, least,
+			s.remedy("lower its min_scaleout_per_vs", s.group.HAMode != "HA_MODE_SHARED" && least <= 2))}
 	}
 	if from := o.From; from != "" || o.Primary || len(s.counting()) >= s.wanted() {
 		if err := s.send(s.leaver(o), ScaleIn); err != nil {
@@ -119,6 +121,14 @@ func (s *service) scaleIn(o Order) error {
 	}
 	s.a.Requested = s.wanted() - 1
 	return nil
+}
+
+// remedy is what to change about a limit of the group, unless it is in the nature of its ha_mode.
+func (s *service) remedy(change string, byMode bool) string {
+	if byMode {
+		return "its ha_mode is " + s.group.HAMode
+	}
+	return change
 }
 
 // leaver is the seat that a scale-in takes: the one named, or the last in rank.
