@@ -54,7 +54,7 @@ func (s *service) objection(engine *model.Engine) string {
 		return "failed to start it a while ago"
 	case s.load[engine.UUID] >= int(s.group.MaxVSPerSE) && (seat == nil || seat.State == Draining):
 		return fmt.Sprintf("has %d virtual services, which is max_vs_per_se", s.load[engine.UUID])
-	case idle && s.inUse() >= int(s.group.MaxSE):
+	case idle && s.isFull():
 		return fmt.Sprintf("would be more than max_se, which is %d", s.group.MaxSE)
 	}
 	return ""
@@ -64,15 +64,18 @@ func (s *service) shuns(engine string) bool {
 	return slices.ContainsFunc(s.a.Shunned, func(shun Shun) bool { return shun.Engine == engine })
 }
 
-// inUse counts the engines of the group that serve anything, but not those whose work others take over.
-func (s *service) inUse() int {
-	count := 0
+// isFull tells whether as many engines of the group serve anything as may. Those whose work others take over do not count.
+func (s *service) isFull() bool {
+	var inUse []string
 	for _, engine := range s.group.Engines {
-		if s.load[engine.UUID] > 0 && !s.away(engine.UUID) {
-			count++
+		if s.load[engine.UUID] > 0 {
+			inUse = append(inUse, engine.UUID)
 		}
 	}
-	return count
+	if len(inUse) < int(s.group.MaxSE) {
+		return false
+	}
+	return len(slices.DeleteFunc(inUse, s.away)) >= int(s.group.MaxSE)
 }
 
 // whyNone tells what is in the way, each thing once.
@@ -144,7 +147,7 @@ func (s *service) inSameZone(engine *model.Engine) int {
 func (s *service) neighbours(near func(*model.Engine) bool) int {
 	count := 0
 	for _, seat := range s.a.Seats {
-		if (seat.counts() || seat.State == Standby) && !s.away(seat.Engine) && near(s.engines[seat.Engine]) {
+		if (seat.counts() || seat.State == Standby) && near(s.engines[seat.Engine]) && !s.away(seat.Engine) {
 			count++
 		}
 	}

@@ -67,7 +67,14 @@ func reachOf(routers []netip.Addr, sessions map[netip.Addr]Session) Reach {
 }
 
 // away tells whether others shall do what an engine was to do: it is lost, or it is cut off from its routers.
-func (s *service) away(engine string) bool { return s.lost(engine) || s.cutOff(engine) }
+func (s *service) away(engine string) bool {
+	away, known := s.gone[engine]
+	if !known {
+		away = s.lost(engine) || s.cutOff(engine)
+		s.gone[engine] = away
+	}
+	return away
+}
 
 // cutOff tells whether clients have not found their way to an engine for a while, and would to another. Where they find
 // it to none, the routers are to blame, and nothing moves.

@@ -15,10 +15,11 @@ type service struct {
 	vs    *model.VirtualService // the first of all
 	group *model.Group
 	a     Assignment
+	gone  map[string]bool // what away has said of engines, by uuid: it is asked of each again and again
 }
 
 func (d *decider) service(all []*model.VirtualService) *service {
-	return &service{decider: d, all: all, vs: all[0], group: all[0].Group, a: merged(all, d.in.Before)}
+	return &service{decider: d, all: all, vs: all[0], group: all[0].Group, a: merged(all, d.in.Before), gone: map[string]bool{}}
 }
 
 // serviceOf is the one that a virtual service goes with.
