@@ -222,7 +222,7 @@ func (n *internet) listening(question, want string) (end func()) {
 	answers, err := shell.StdoutPipe()
 	must(n.T, err)
 	must(n.T, shell.Start())
-	ended, said := make(chan struct{}), make(chan bool, 1)
+	ended, begun, said := make(chan struct{}), make(chan struct{}), make(chan bool, 1)
 	go func() {
 		defer questions.Close()
 		for asks := time.NewTicker(10 * time.Millisecond); ; {
@@ -236,13 +236,21 @@ func (n *internet) listening(question, want string) (end func()) {
 		}
 	}()
 	go func() {
-		heard := false
-		for lines := bufio.NewScanner(answers); lines.Scan(); {
+		lines, heard := bufio.NewScanner(answers), false
+		for any := false; lines.Scan(); any = true {
+			if !any {
+				close(begun)
+			}
 			heard = heard || strings.Contains(lines.Text(), want)
 		}
 		_ = shell.Wait() // it ends with its questions
 		said <- heard
 	}()
+	select {
+	case <-begun:
+	case <-time.After(routePatience):
+		n.Fatalf("%v says nothing", line)
+	}
 	return func() {
 		n.Helper()
 		close(ended)
