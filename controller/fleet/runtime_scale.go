@@ -148,7 +148,7 @@ func (f *Fleet) vips(vs *model.VirtualService, assignment place.Assignment, engi
 		}
 	}
 	status := operStatus("OPER_UP")
-	if percent == 0 {
+	if len(f.serving(vs.UUID, f.assigned(vs.UUID))) == 0 {
 		status = operStatus("OPER_DOWN")
 	}
 	for _, vip := range vs.Vips {

@@ -41,7 +41,10 @@ func TestWhatWasOrderedIsInProgressWhileAnEngineThatIsThereComesOrGoes(t *testin
 			t.Errorf("%v: got %s, want %s", known.seat, got, known.want)
 		}
 	}
+	s.contains(s.VirtualService("vs-1"), "percent_ses_up:100")
 	s.Disconnected("se-two", "gone")
+	s.contains(s.seated(place.Seat{State: place.Draining, Cause: place.Failover}, nil), "percent_ses_up:100")
+	s.contains(s.seated(place.Seat{State: place.Serving, Cause: place.New}, nil), "percent_ses_up:50")
 	if got := all(s.seated(place.Seat{State: place.Draining, Cause: place.ScaleIn}, nil)); got != "false false false" {
 		t.Errorf("an engine that is away: %s", got)
 	}

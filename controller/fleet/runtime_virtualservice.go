@@ -23,7 +23,7 @@ func (f *Fleet) VirtualService(uuid string) schema.Object {
 	assigned := f.assigned(uuid)
 	serving := f.serving(uuid, assigned)
 	status := f.serviceStatus(vs, assigned, serving)
-	percent := percentOf(len(serving), len(assigned))
+	percent := f.percentUp(uuid)
 	engines := f.serviceEngines(uuid, assignment)
 	vips := f.vips(vs, assignment, engines, percent)
 	runtime := schema.Object{
@@ -49,6 +49,17 @@ func operStatus(state string, reasons ...string) schema.Object {
 		list[i] = reason
 	}
 	return schema.Object{"state": state, "reason": list}
+}
+
+// percentUp is how many of the engines that shall serve a virtual service do; one that drains shall not.
+func (f *Fleet) percentUp(uuid string) int64 {
+	var wanted []string
+	for _, seat := range f.state.Placement.Assignment(uuid).Seats {
+		if seat.State != place.Standby && seat.State != place.Draining {
+			wanted = append(wanted, seat.Engine)
+		}
+	}
+	return percentOf(len(f.serving(uuid, wanted)), len(wanted))
 }
 
 func percentOf(part, whole int) int64 {

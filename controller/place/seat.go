@@ -45,10 +45,10 @@ func (s *service) drop(seat Seat, why string) {
 	if seat.State != Draining {
 		return
 	}
-	switch seat.Cause {
-	case ScaleIn:
+	switch {
+	case seat.Cause == ScaleIn:
 		s.event("VS_SCALEIN_COMPLETE", seat.Engine, "%s serves it no more", s.name(seat.Engine))
-	case Migrate, Disabled:
+	case (seat.Cause == Migrate || seat.Cause == Disabled) && s.isServed(): // by force it may be that nobody does
 		s.event("VS_MIGRATE_COMPLETE", seat.Engine, "%s serves it no more, others do", s.name(seat.Engine))
 	}
 }
