@@ -76,6 +76,35 @@ func TestEnginesOfAVirtualServiceShareAHostOnlyWhenTheyMust(t *testing.T) {
 	})
 }
 
+func TestTheyStandApartAfterAFailureTooWhereAnotherHostIsLeft(t *testing.T) {
+	eachSeed(t, func(t *testing.T, random *rand.Rand) {
+		algorithm := []string{"algo=PACKED", "algo=DISTRIBUTED"}[random.IntN(2)]
+		s := anyStory(t, random, "min_scaleout_per_vs=2", algorithm)
+		victim := s.model.Engines[random.IntN(len(s.model.Engines))].UUID
+		s.engine(victim, func(e *Engine) { e.Up, e.Since = false, s.now })
+		s.now = s.now.Add(time.Minute)
+		s.settle()
+		left := map[string]bool{}
+		for uuid, engine := range s.engines {
+			if uuid != victim {
+				left[engine.Host] = true
+			}
+		}
+		for _, a := range s.before {
+			used, live := map[string]bool{}, 0
+			for _, seat := range a.Seats {
+				if seat.Engine != victim {
+					live++
+					used[s.engines[seat.Engine].Host] = true
+				}
+			}
+			if live == 2 && len(used) == 1 && len(left) > 1 {
+				t.Errorf("%v is on one host of %v without %s", a, left, victim)
+			}
+		}
+	})
+}
+
 func TestVirtualServicesOfOneAddressHaveTheSameSeats(t *testing.T) {
 	eachSeed(t, func(t *testing.T, random *rand.Rand) {
 		s := anyStory(t, random)
