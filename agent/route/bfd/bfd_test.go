@@ -115,6 +115,8 @@ func TestNextAgentWaitsForARouterThatSpeaksSlowly(t *testing.T) {
 	if err := e.Listen(e.at, e.at, slow, true); err != nil {
 		t.Fatal(err)
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	each := e.watched[e.at]
 	if now := time.Now(); each.speak(now.Add(11*time.Second)) || !each.speak(now.Add(12*time.Second)) {
 		t.Errorf("begins anew what the router may have, after %v", each.restsUntil.Sub(now))
