@@ -78,7 +78,7 @@ func (b *balancer) relieveEngine(engine *model.Engine) {
 // widen brings a virtual service to one engine more, a fresh one if no other has room.
 func (b *balancer) widen(s *service, high *model.Engine) bool {
 	_, most := Limits(s.group)
-	count := float64(len(s.a.Seats))
+	count := float64(len(s.counting()))
 	if s.wanted() >= most {
 		return false
 	}
@@ -126,15 +126,16 @@ func (b *balancer) moveAway(s *service, from *model.Engine, ceiling float64, amo
 func (b *balancer) narrow() bool {
 	for _, s := range b.services() {
 		least, _ := Limits(s.group)
-		if !s.steady() || s.wanted() <= least || len(s.a.Seats) < 2 || !b.allBelow(s) {
+		seats := s.counting()
+		if !s.steady() || s.wanted() <= least || len(seats) < 2 || !b.allBelow(s) {
 			continue
 		}
-		leaver := slices.MinFunc(s.a.Seats[1:], func(x, y Seat) int { return cmp.Compare(b.percent[x.Engine], b.percent[y.Engine]) })
-		share := b.total(s) / float64(len(s.a.Seats)-1)
+		leaver := slices.MinFunc(seats[1:], func(x, y Seat) int { return cmp.Compare(b.percent[x.Engine], b.percent[y.Engine]) })
+		share := b.total(s) / float64(len(seats)-1)
 		fits := func(seat Seat) bool {
 			return seat == leaver || b.percent[seat.Engine]-b.part(s, seat.Engine)+share <= b.roomy()
 		}
-		if slices.ContainsFunc(s.a.Seats, func(seat Seat) bool { return !fits(seat) }) {
+		if slices.ContainsFunc(seats, func(seat Seat) bool { return !fits(seat) }) {
 			continue
 		}
 		s.become(leaver.Engine, Leaving, ScaleIn)
@@ -210,11 +211,16 @@ func (b *balancer) awaited() bool {
 	return slices.ContainsFunc(b.group.VirtualServices, func(vs *model.VirtualService) bool { return !b.in.Before[vs.UUID].Fresh.IsZero() })
 }
 
-// steady: nothing is under way with it, nor was in the interval that the loads are of.
+// steady: nothing is under way with it, nor was in the interval that the loads are of. On an engine that is away nothing is.
 func (s *service) steady() bool {
 	since := s.in.Now.Add(-Interval(s.group))
-	moves := func(seat Seat) bool { return seat.State != Serving || !s.up(seat.Engine) || seat.Since.After(since) }
-	return s.a.Fresh.IsZero() && len(s.a.Seats) == s.wanted() && !slices.ContainsFunc(s.a.Seats, moves)
+	moves := func(seat Seat) bool {
+		if seat.State == Draining {
+			return s.up(seat.Engine)
+		}
+		return seat.State != Serving || !s.up(seat.Engine) || seat.Since.After(since)
+	}
+	return s.a.Fresh.IsZero() && len(s.counting()) == s.wanted() && !slices.ContainsFunc(s.a.Seats, moves)
 }
 
 // on are the virtual services of an engine that were not touched yet, those with the largest part first.
@@ -261,7 +267,7 @@ func (b *balancer) total(s *service) (sum float64) {
 }
 
 func (b *balancer) allBelow(s *service) bool {
-	for _, seat := range s.a.Seats {
+	for _, seat := range s.counting() {
 		if load, known := b.loads[seat.Engine]; !known || load.Percent >= b.least() {
 			return false
 		}

@@ -312,13 +312,16 @@ func (s *story) loads() map[string]Load {
 		loads[uuid] = Load{Criterion: "CPU", Services: map[string]float64{}}
 	}
 	for service, a := range s.before {
-		for _, seat := range a.Seats {
+		gone := func(seat Seat) bool { return !s.engines[seat.Engine].Up }
+		seats := slices.DeleteFunc(slices.Clone(a.Seats), gone)
+		for _, seat := range seats {
 			load := loads[seat.Engine]
-			load.Services[service] = s.demand[service] / float64(len(a.Seats))
+			load.Services[service] = s.demand[service] / float64(len(seats))
 			load.Percent += load.Services[service]
 			loads[seat.Engine] = load
 		}
 	}
+	maps.DeleteFunc(loads, func(engine string, _ Load) bool { return !s.engines[engine].Up })
 	return loads
 }
 
