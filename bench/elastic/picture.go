@@ -74,7 +74,7 @@ func (r Result) curve() string {
 	x := func(engines int) float64 { return curveLeft + apart*(float64(engines)-0.5) }
 	c.Line(x(1), height(one), x(len(r.Curve)), height(one*float64(len(r.Curve))), draw.Ink, 1)
 	for _, point := range r.Curve {
-		c.Rect(x(point.Engines)-apart*0.3, height(point.TPS), apart*0.6, curveTop+curveDeep-height(point.TPS), "#8fb8de")
+		c.Rect(x(point.Engines)-apart*0.3, height(point.TPS), apart*0.6, curveTop+curveDeep-height(point.TPS), measured)
 		c.Text(x(point.Engines), height(point.TPS)+14, "middle", "normal", fmt.Sprintf("%.2f", point.Against))
 		c.Text(x(point.Engines), curveTop+curveDeep+18, "middle", "normal", fmt.Sprint(point.Engines))
 	}

@@ -1,9 +1,10 @@
 // Package cloud starts the engines that groups shall have, and retires those that nobody needs any more: what closes the
 // gap that place finds.
 //
-// decide.go is pure: needs, instances and places in, tasks out; fail.go is what follows when a task fails. instance.go is
-// what is remembered in the store. keeper.go is the rim: it writes instances, runs tasks, tells events. A Cloud does the
-// starting; process/ and linux/ are two of them, lab/engines is a third. Nothing here decides who serves what.
+// decide.go is pure: needs, instances and places in, tasks out. size.go finds what a group has too much or too little of,
+// lack.go says why it stays so; fail.go is what follows when a task fails. instance.go is what is remembered in the store.
+// keeper.go is the rim: it writes instances, runs tasks, tells events. A Cloud does the starting; process/ and linux/ are
+// two of them, lab/engines is a third. Nothing here decides who serves what.
 package cloud
 
 import (

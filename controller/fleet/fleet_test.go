@@ -180,13 +180,13 @@ func TestServerIsUpIfOneEngineReachesItAndEachSaysWhatItSees(t *testing.T) {
 	s.contains(s.Pool("pool-1"), "num_servers:2", "num_servers_up:1", "percent_servers_up_total:50")
 }
 
-func TestPoolNeedsAsManyServersAsTheOperatorAsksFor(t *testing.T) {
+func TestPoolIsUpWithAsManyServersAsEnginesServeWith(t *testing.T) {
 	s := newStage(t)
 	s.serve("se-one")
-	s.judge("se-one", "10.0.0.1:80", true, "")
-	s.contains(s.Pool("pool-1")["oper_status"], "OPER_UP")
 	s.pool.MinServersUp = 2
 	s.contains(s.Pool("pool-1")["oper_status"], "OPER_DOWN")
+	s.judge("se-one", "10.0.0.1:80", true, "")
+	s.contains(s.Pool("pool-1")["oper_status"], "OPER_UP")
 }
 
 func TestServersOfPoolWithoutMonitorCountAsUp(t *testing.T) {

@@ -54,7 +54,7 @@ type poolState struct {
 	enabled, up int
 }
 
-// poolState: up when as many servers are up as the operator asks for, one if not said.
+// poolState: up when a server is, as engines take it.
 func (f *Fleet) poolState(pool *model.Pool) poolState {
 	engines := f.poolEngines(pool)
 	var result poolState
@@ -70,13 +70,12 @@ func (f *Fleet) poolState(pool *model.Pool) poolState {
 			result.reasons = append(result.reasons, fmt.Sprintf("server %s: %s", member.ID, server.reason))
 		}
 	}
-	need := max(1, int(pool.MinServersUp))
 	switch {
 	case !pool.Enabled:
 		result.state, result.reasons = "OPER_DISABLED", []string{"enabled is false"}
 	case len(engines) == 0:
 		result.state, result.reasons = "OPER_UNUSED", []string{"no virtual service that is served uses it"}
-	case result.up >= need:
+	case result.up > 0:
 		result.state = "OPER_UP"
 	case len(pool.Servers) == 0:
 		result.state, result.reasons = "OPER_DOWN", []string{"it has no server"}

@@ -2,8 +2,8 @@
 // place and link. Units and names of the API end here; what an engine cannot do yet is a finding, not a surprise.
 //
 // compile.go puts a Plan together; service.go is one virtual service; http, l4, tcp, tls, servertls, pool and monitor
-// convert one object each; advertisement and bgp are the routes to a virtual service and who is told of them; unheeded names the settings without effect; cipherlist reads cipher strings; delta is the
-// difference of two Plans.
+// convert one object each; advertisement and bgp are the routes to a virtual service and who is told of them; unheeded and
+// unheeded_group name the settings without effect; cipherlist reads cipher strings; delta is the difference of two Plans.
 package plan
 
 import (

@@ -56,6 +56,8 @@ var unheededOfPool = []unheeded[model.Pool]{
 	{"max_conn_rate_per_server", func(p *model.Pool) bool { return p.MaxConnRatePerServer != nil }, noRates},
 	{"server_reselect", func(p *model.Pool) bool { return p.ServerReselect != nil && p.ServerReselect.Enabled },
 		"engines do not ask another server after a response yet: has no effect"},
+	{"min_servers_up", func(p *model.Pool) bool { return p.MinServersUp > 1 },
+		"engines serve with any server that is up: has no effect"},
 	{"min_health_monitors_up", func(p *model.Pool) bool { return p.MinHealthMonitorsUp != 0 },
 		"a server is up when all of its monitors say so: has no effect"},
 	{"request_queue_enabled", func(p *model.Pool) bool { return p.RequestQueueEnabled },

@@ -23,6 +23,7 @@ type scaleRequest struct {
 	ScaleinPrimary bool   `json:"scalein_primary"`
 	ToNew          bool   `json:"to_new_se"`
 	ToHostRef      string `json:"to_host_ref"`
+	AdminDown      bool   `json:"admin_down"`
 }
 
 // readScaleRequest refuses what it does not know, and what an action would not heed: an engine that is not where it was
@@ -43,6 +44,7 @@ func readScaleRequest(verb place.Verb, body []byte) (asked scaleRequest, err err
 		{"to_new_se", asked.ToNew, comes && verb != place.DoSwitchover},
 		{"from_se_ref", asked.FromRef != "", goes},
 		{"scalein_primary", asked.ScaleinPrimary, verb == place.DoScaleIn},
+		{"admin_down", asked.AdminDown, false},
 	} {
 		if said.given && !said.heeded {
 			return asked, &schema.FieldError{Kind: string(verb), Field: said.field, Problem: "has no effect on this: leave it away"}

@@ -39,7 +39,7 @@ func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
 	if answer := c.want(http.StatusOK, "POST", path+"migrate", nil); fmt.Sprint(answer["num_se_requested"]) != "2" {
 		t.Errorf("answered %v: the engines wanted before, not those wanted now", answer)
 	}
-	c.want(http.StatusOK, "POST", path+"migrate", schema.Object{"to_new_se": true})
+	c.want(http.StatusOK, "POST", path+"migrate", schema.Object{"to_new_se": true, "admin_down": false})
 	c.want(http.StatusOK, "POST", path+"scaleout", schema.Object{"to_host_ref": "/api/vimgrhostruntime?name=rack%201"})
 	want := []place.Order{
 		{Verb: place.DoScaleOut, To: "se-2"}, {Verb: place.DoMigrate}, {Verb: place.DoMigrate, New: true}, {Verb: place.DoScaleOut, ToHost: "rack 1"},
@@ -55,6 +55,7 @@ func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
 		{"scaleout", schema.Object{"to_se": "engine-2"}, `unknown field "to_se"`},
 		{"scaleout", schema.Object{"from_se_ref": "/api/serviceengine?name=engine-2"}, "from_se_ref: has no effect"},
 		{"scalein", schema.Object{"to_new_se": true}, "to_new_se: has no effect"},
+		{"scalein", schema.Object{"admin_down": true}, "admin_down: has no effect"},
 		{"migrate", schema.Object{"scalein_primary": true}, "scalein_primary: has no effect"},
 		{"switchover", schema.Object{"to_host_ref": "/api/vimgrhostruntime?name=rack%201"}, "to_host_ref: has no effect"},
 	} {
