@@ -53,10 +53,10 @@ func (f *Fleet) tellServices(up map[string]bool) {
 func serviceEvent(vs *model.VirtualService, up bool, status schema.Object) events.Entry {
 	entry := events.Entry{
 		ID: "VS_UP", Kind: "VIRTUALSERVICE", UUID: vs.UUID, Name: vs.Name,
-		Tenant: vs.Tenant(), Message: "is served",
+		Tenant: vs.Tenant(), Message: "is up",
 	}
 	if !up {
-		entry.ID, entry.Message = "VS_DOWN", "is not served: "+reasonsOf(status)
+		entry.ID, entry.Message = "VS_DOWN", "is down: "+reasonsOf(status)
 	}
 	return entry
 }

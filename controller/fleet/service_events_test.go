@@ -23,16 +23,16 @@ func TestEventsSayWhenAVirtualServiceComesUpAndGoesDown(t *testing.T) {
 	s.serve("se-one")
 	told() // it has not been up yet
 	s.judge("se-one", "10.0.0.1:80", true, "")
-	told("VS_UP web is served")
+	told("VS_UP web is up")
 	told()
 	s.Disconnected("se-one", "heartbeat lost")
-	told("VS_DOWN web is not served: engine one is not connected: heartbeat lost; engine two is not connected: has not connected yet")
+	told("VS_DOWN web is down: engine one is not connected: heartbeat lost; engine two is not connected: has not connected yet")
 	s.serve("se-one")
 	s.judge("se-one", "10.0.0.1:80", false, "refused")
 	told()
 	s.judge("se-one", "10.0.0.2:80", true, "")
-	told("VS_UP web is served")
+	told("VS_UP web is up")
 	s.observe(11)
 	s.services["vs-1"].Enabled = false
-	told("VS_DOWN web is not served: enabled is false")
+	told("VS_DOWN web is down: enabled is false")
 }
