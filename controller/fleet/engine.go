@@ -137,9 +137,10 @@ func (e *engine) works() bool {
 	return e.connected && e.status.GetDataplane() == enginev1.DataplaneState_DATAPLANE_STATE_RUNNING
 }
 
-// starts tells whether the engine is there and its data plane is about to be.
+// starts tells whether the engine is there and its data plane is about to be, or nothing is known of that yet.
 func (e *engine) starts() bool {
-	return e.connected && e.status.GetDataplane() == enginev1.DataplaneState_DATAPLANE_STATE_STARTING
+	state := e.status.GetDataplane()
+	return e.connected && (state == enginev1.DataplaneState_DATAPLANE_STATE_STARTING || state == enginev1.DataplaneState_DATAPLANE_STATE_UNSPECIFIED)
 }
 
 func (e *engine) judge(verdicts *enginev1.ServerVerdicts) {

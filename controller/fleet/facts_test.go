@@ -70,6 +70,7 @@ func TestEventsTellOfTheFirstStartOnlyThatItServesOrFails(t *testing.T) {
 		want   string
 	}{
 		{[]*enginev1.Status{status(starting), running}, "[SE_UP]"},
+		{[]*enginev1.Status{{}, status(starting), running}, "[SE_UP]"},
 		{[]*enginev1.Status{status(starting), status(backingOff), status(starting), running}, "[SE_UP SE_DOWN]"},
 		{[]*enginev1.Status{running, status(backingOff), status(starting), status(backingOff)}, "[SE_DOWN SE_UP]"},
 	} {
