@@ -33,7 +33,9 @@ type simEngine struct {
 	refused   *enginev1.Plan
 	retry     time.Time // of refused
 	flight    *simFlight
-	open      map[string]int // connections, by virtual service
+	open      map[string]int    // connections, by virtual service
+	counted   map[string]uint64 // of all so far
+	process   uint32            // that counts them
 	said      simRoutes
 }
 
@@ -58,7 +60,7 @@ func (s *sim) join() {
 	engine.UUID, engine.Name, engine.EnableState = fmt.Sprintf("se-%d", s.joined), fmt.Sprintf("engine-%d", s.joined), "SE_STATE_ENABLED"
 	s.joined++
 	s.setEngines(append(slices.Clone(s.model.Engines), engine))
-	s.engines = append(s.engines, &simEngine{sim: s, UUID: engine.UUID, object: engine, alive: true, open: map[string]int{}})
+	s.engines = append(s.engines, &simEngine{sim: s, UUID: engine.UUID, object: engine, alive: true, open: map[string]int{}, counted: map[string]uint64{}})
 }
 
 func (s *sim) setEngines(engines []*model.Engine) {
@@ -198,21 +200,25 @@ func serves(plan *enginev1.Plan) map[string]bool {
 
 // serveClients has clients come where it is served, and go elsewhere after a while.
 func (e *simEngine) serveClients() {
-	serving, sample := serves(e.held), &dataplanev1.Sample{UnixMs: uint64(e.now.UnixMilli()), Pid: 1}
+	serving, sample := serves(e.held), &dataplanev1.Sample{UnixMs: uint64(e.now.UnixMilli()), Pid: e.process}
+	counted := map[string]uint64{}
 	for _, resource := range e.held.GetResources() {
 		service := resource.GetVirtualService()
 		if service == nil {
 			continue
 		}
+		counted[service.GetUuid()] = e.counted[service.GetUuid()]
 		if serving[service.GetUuid()] {
 			e.open[service.GetUuid()] = 3
+			counted[service.GetUuid()]++
 		} else if e.open[service.GetUuid()] > 0 && e.IntN(20) == 0 {
 			e.open[service.GetUuid()]--
 		}
 		sample.VirtualServices = append(sample.VirtualServices, &dataplanev1.VirtualServiceCounters{
-			Uuid: service.GetUuid(), OpenConnections: uint64(e.open[service.GetUuid()]),
+			Uuid: service.GetUuid(), OpenConnections: uint64(e.open[service.GetUuid()]), ConnectionsTotal: counted[service.GetUuid()],
 		})
 	}
+	e.counted = counted // what is taken away and comes again is counted from zero
 	if !e.connected || !e.isHeard() || e.now.Nanosecond() > 0 {
 		return
 	}

@@ -27,6 +27,7 @@ import (
 //   - no Plan ever takes a virtual service from the last engine that has it to serve, unless an operator forces it;
 //   - no seat is on a deleted engine, nothing is placed beyond the limits of the group;
 //   - after a restart of the controller nobody who drains is called back before those that serve could tell;
+//   - what clients did in total never becomes less while the controller runs;
 //   - when the trouble is over every virtual service is where it shall be.
 const (
 	simTick    = 500 * time.Millisecond
@@ -78,7 +79,8 @@ type sim struct {
 	state     fleet.State
 	published int64 // revision
 	alarm     time.Time
-	dirty     bool // an operator wrote something
+	dirty     bool             // an operator wrote something
+	totals    map[string]int64 // connections, by virtual service, as the runtime says
 }
 
 func newSim(t *testing.T, empty *store.Store, seed uint64) *sim {
@@ -163,6 +165,7 @@ func (s *sim) tick() {
 	for _, engine := range s.engines {
 		engine.live()
 	}
+	s.count()
 	select {
 	case <-s.fleet.Moved():
 	default:
@@ -171,6 +174,21 @@ func (s *sim) tick() {
 		}
 	}
 	s.decide()
+}
+
+// count looks at the totals now and then.
+func (s *sim) count() {
+	if s.now.Sub(s.began)%(10*time.Second) != 0 {
+		return
+	}
+	for _, vs := range s.model.VirtualServices {
+		counters, _ := s.fleet.VirtualService(vs.UUID)["counters"].(schema.Object)
+		now, counted := counters["connections"].(int64)
+		if counted && now < s.totals[vs.UUID] {
+			s.wrong("%s had %d connections, and has %d", vs.Name, s.totals[vs.UUID], now)
+		}
+		s.totals[vs.UUID] = max(now, s.totals[vs.UUID])
+	}
 }
 
 // wrote has the next tick decide.
@@ -185,7 +203,7 @@ func (s *sim) restart() {
 	quiet := slog.New(slog.DiscardHandler)
 	clock := func() time.Time { return s.now }
 	s.fleet = fleet.New(s.objects, quiet, events.New(quiet, clock), clock)
-	s.started, s.state, s.published, s.alarm = s.now, fleet.State{}, -1, s.now
+	s.started, s.state, s.published, s.alarm, s.totals = s.now, fleet.State{}, -1, s.now, map[string]int64{}
 }
 
 func (s *sim) input() place.Input {

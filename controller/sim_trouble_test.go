@@ -74,7 +74,8 @@ func (e *simEngine) die() {
 	if e.alive {
 		e.died = e.now
 	}
-	e.alive = false
+	e.alive, e.counted = false, map[string]uint64{}
+	e.process++
 	e.hangUp() // its end closes the connection
 }
 
@@ -121,6 +122,7 @@ func (s *sim) changeService(vs *model.VirtualService) {
 		return
 	}
 	s.tell("%s is deleted, and created anew", vs.UUID)
+	delete(s.totals, vs.UUID)
 	s.setServices(slices.DeleteFunc(slices.Clone(s.services()), func(other *model.VirtualService) bool { return other == vs }))
 	if s.IntN(2) == 0 && len(s.services()) > 0 {
 		s.decide()
