@@ -204,6 +204,7 @@ func (w *Watch) end(router netip.Addr) {
 		return
 	}
 	close(each.ended)
+	each.listens = true // it may have been about to speak, and would pass for one that the router begins anew with
 	delete(w.watched, router)
 	if len(w.watched) == 0 {
 		w.close(w.listener)
