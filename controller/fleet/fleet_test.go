@@ -227,6 +227,19 @@ func TestWhatAnEngineHasIsNotKnownToAControllerThatBegins(t *testing.T) {
 	}
 }
 
+func TestWhatAnEngineHasIsNotKnownWhenItsLastAnswerWasLost(t *testing.T) {
+	s := newStage(t)
+	s.serve("se-one")
+	s.observe(11, "vs-1")
+	for revision, told := range map[uint64]bool{10: true, 11: false} {
+		s.Connected("se-one", &enginev1.Hello{Status: running, Revision: revision})
+		if got := s.Facts()["se-one"].Told; got != told {
+			t.Errorf("it has revision %d: told %v", revision, got)
+		}
+		s.Applied("se-one", planOf(10, "vs-1"), nil)
+	}
+}
+
 func TestAppliedCountsTheNewestStateOfTheVirtualServiceAndItsParts(t *testing.T) {
 	s := newStage(t)
 	s.serve("se-one", "se-two")

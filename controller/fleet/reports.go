@@ -18,8 +18,12 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	engine.version, engine.resources = hello.GetVersion(), hello.GetResources()
 	engine.status, engine.detours = hello.GetStatus(), hello.GetDetours()
 	engine.hearRouting(hello.GetRouting(), f.now())
-	if hello.GetRevision() == 0 { // its disk is lost: it serves nothing of what it had
+	switch hello.GetRevision() {
+	case 0: // its disk is lost: it serves nothing of what it had
 		engine.apply(nil, nil, f.now())
+	case engine.held.GetRevision():
+	default: // it took another Plan, and the answer was lost
+		engine.told = false
 	}
 	f.watch(engineUUID, engine)
 	clear(engine.verdicts)
