@@ -98,8 +98,8 @@ func (f *Fleet) poolEngines(pool *model.Pool) []string {
 // serverState is what the engines together say of a server: up if one of them can reach it.
 type serverState struct {
 	state   string
-	reason  string // of one that is not up, or why it counts as up
-	engines []any  // what each says
+	reason  string   // of one that is not up, or why it counts as up
+	checked []string // uuids of the engines that have a verdict
 	since   time.Time
 }
 
@@ -118,7 +118,7 @@ func (f *Fleet) serverState(pool *model.Pool, member model.Member, engines []str
 		if verdict == nil {
 			continue
 		}
-		result.engines = append(result.engines, f.shownVerdict(id, verdict))
+		result.checked = append(result.checked, id)
 		if verdict.GetUp() {
 			result.state, result.reason = "OPER_UP", ""
 		} else if result.state != "OPER_UP" {
@@ -129,6 +129,14 @@ func (f *Fleet) serverState(pool *model.Pool, member model.Member, engines []str
 		}
 	}
 	return result
+}
+
+func (f *Fleet) shownVerdicts(key serverKey, engines []string) []any {
+	shown := []any{}
+	for _, id := range engines {
+		shown = append(shown, f.shownVerdict(id, f.engines[id].verdicts[key]))
+	}
+	return shown
 }
 
 func (f *Fleet) shownVerdict(engineUUID string, verdict *enginev1.ServerVerdict) schema.Object {
@@ -160,16 +168,16 @@ func (f *Fleet) servers(pool *model.Pool) []schema.Object {
 	engines := f.poolEngines(pool)
 	list := make([]schema.Object, 0, len(pool.Members))
 	for _, member := range pool.Members {
-		state := f.serverState(pool, member, engines)
+		key, state := serverKey{pool.UUID, member.ID}, f.serverState(pool, member, engines)
 		status := operStatus(state.state, nonEmpty(state.reason)...)
 		if !state.since.IsZero() {
 			status["last_changed_time"] = state.since.UTC().Format(time.RFC3339)
 		}
 		server := schema.Object{
 			"ip_addr": schema.Object{"addr": member.IP.Addr, "type": member.IP.Type}, "port": int64(member.Address.Port()),
-			"hostname": member.Hostname, "server_id": member.ID, "oper_status": status, "engines": append([]any{}, state.engines...),
+			"hostname": member.Hostname, "server_id": member.ID, "oper_status": status, "engines": f.shownVerdicts(key, state.checked),
 		}
-		if counters := f.serverCounters(serverKey{pool.UUID, member.ID}); counters != nil {
+		if counters := f.serverCounters(key); counters != nil {
 			server["counters"] = counters
 		}
 		list = append(list, server)
