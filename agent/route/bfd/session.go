@@ -90,6 +90,7 @@ func (s *session) receive(p *wire.BFDHeader, now time.Time) {
 	if p.Final {
 		s.polling = false
 	}
+	s.polled = p.Poll || s.polled
 	before := s.state
 	s.step(State(p.State), begunAnew, now)
 	if s.state != before { // RFC 5880 §6.8.7: the other side shall not wait for it
@@ -98,7 +99,7 @@ func (s *session) receive(p *wire.BFDHeader, now time.Time) {
 	if next := now.Add(s.interval()); next.Before(s.sendAt) { // RFC 5880 §6.8.3: it may want to hear more often now
 		s.sendAt = next
 	}
-	s.silentAt, s.polled = now.Add(s.detection()), p.Poll || s.polled
+	s.silentAt = now.Add(s.detection())
 }
 
 // interval is the most that lies between two packets of ours, detection the silence after which the router is missed.
@@ -234,7 +235,7 @@ func (s *session) final() *wire.BFDHeader {
 // tells whether the router will wait: one may be up already whose session with us is not yet.
 func (s *session) bePatient(during time.Duration, now time.Time) bool {
 	if s.state != Up {
-		s.listens, s.follows = true, false
+		s.listens, s.follows, s.restsUntil = true, false, now.Add(during)
 		return s.state != Init
 	}
 	intervals := math.Ceil(float64(during) / float64(s.interval()))

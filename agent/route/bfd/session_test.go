@@ -182,6 +182,25 @@ func TestPollIsAnsweredAtOnceAndOnce(t *testing.T) {
 	}
 }
 
+func TestPollThatEndsASessionIsNotAnsweredByTheNext(t *testing.T) {
+	p := standing(t)
+	p.engine.receive(&wire.BFDHeader{State: wire.StateDown, MyDiscriminator: 0xa2, DetectTimeMultiplier: 3, Poll: true}, p.now)
+	p.engine.speak(p.now.Add(rest))
+	if first := p.engine.due(p.now.Add(rest), 1); first == nil || first.Final {
+		t.Errorf("begins with %+v", first)
+	}
+}
+
+func TestSessionThatIsNotUpDoesNotBeginAgainBeforeItsAgentEnds(t *testing.T) {
+	p := newPair(t)
+	if !p.engine.bePatient(20*time.Second, p.now) {
+		t.Error("a router that has no session does not wait")
+	}
+	if p.engine.speak(p.now.Add(time.Second)) {
+		t.Error("begins one that is missed at once")
+	}
+}
+
 func TestNextAgentGoesOnWithASessionWhoseRouterWasAskedForPatience(t *testing.T) {
 	p := standing(t)
 	if !p.engine.bePatient(20*time.Second, p.now) {
