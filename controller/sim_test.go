@@ -22,7 +22,8 @@ import (
 )
 
 // The simulation runs the real place, plan and fleet of one controller against engines made of values (sim_engine_test.go)
-// in all kinds of trouble (sim_trouble_test.go), and in one at a time (sim_failure_test.go): all of it follows from a seed. What must hold:
+// in all kinds of trouble (sim_trouble_test.go), and in one at a time (sim_failure_test.go): all of it follows from a seed.
+// What must hold:
 //
 //   - no Plan ever takes a virtual service from the last engine that has it to serve, unless an operator forces it;
 //   - no seat is on a deleted engine, nothing is placed beyond the limits of the group;

@@ -96,9 +96,9 @@ func (s *service) whyNone() string {
 	return strings.Join(reasons, ", ")
 }
 
-// compare ranks two engines that could take a seat, the better first: one that stands by or is only just being drained,
-// one that clients find, one on a host and in a zone of its own, then by the group's algorithm. The name decides last, so that it is the same
-// every time.
+// compare ranks two engines that could take a seat, the better first: one that stands by, one that clients find, one on a
+// host of its own, one that is only just being drained, one in a zone of its own, then by the group's algorithm. The name
+// decides last, so that it is the same every time.
 func (s *service) compare(a, b *model.Engine) int {
 	by := func(measure func(*model.Engine) int) int { return cmp.Compare(measure(a), measure(b)) }
 	return cmp.Or(

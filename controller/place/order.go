@@ -178,14 +178,23 @@ func (s *service) switchover(o Order) error {
 		return &Refusal{"", fmt.Sprintf("%s is on no engine yet", s.vs.Name)}
 	}
 	if s.group.HAMode == legacyMode {
-		for _, seat := range s.a.Seats {
-			if seat.State == Standby && s.up(seat.Engine) {
-				return s.send(counting[0].Engine, Switchover)
-			}
-		}
-		return &Refusal{"", fmt.Sprintf("%s has no standby that is up", s.vs.Name)}
+		return s.giveWay(counting[0].Engine, o.To)
 	}
 	return s.promote(o.To)
+}
+
+// giveWay has the active engine leave for the standby.
+func (s *service) giveWay(active, to string) error {
+	for _, seat := range s.a.Seats {
+		switch {
+		case seat.State != Standby || !s.up(seat.Engine):
+		case to != "" && to != seat.Engine:
+			return &Refusal{"to_se_ref", fmt.Sprintf("the standby of %s is %s", s.vs.Name, s.name(seat.Engine))}
+		default:
+			return s.send(active, Switchover)
+		}
+	}
+	return &Refusal{"", fmt.Sprintf("%s has no standby that is up", s.vs.Name)}
 }
 
 // promote makes an engine that serves the primary.
