@@ -23,7 +23,7 @@ func (s *Set) tellOf(peers []*enginev1.PeerState) {
 	}
 	s.mu.Lock()
 	before := s.report
-	s.report, s.keepsRoutes = report, s.speaker.keepsRoutes()
+	s.report, s.keepsRoutes, s.toldBy = report, s.speaker.keepsRoutes(), s.speaker.toldBy()
 	s.mu.Unlock()
 	if proto.Equal(before, report) {
 		return

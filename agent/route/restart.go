@@ -15,6 +15,8 @@ const (
 	restartTime = 15 * time.Second
 	// deferralS is how long routes wait for what routers have to say, which is nothing.
 	deferralS = 1
+	// toldWithin is how long after a session that resumes stands its router has heard the routes.
+	toldWithin = deferralS*time.Second + 500*time.Millisecond
 	// connectTime is how long the first sessions may take to begin.
 	connectTime = 5 * time.Second
 	// resumeWithin is how long routers are not spoken to while it is not known what the data plane serves: as long as they
@@ -43,6 +45,17 @@ func (s *speaker) keepsRoutes() bool {
 		}
 	}
 	return sessions > 0
+}
+
+// toldBy is when routers will have heard the routes that they keep. One that has not drops them when the session ends again
+// (RFC 4724 §4.2: consecutive restarts).
+func (s *speaker) toldBy() (last time.Time) {
+	for _, peer := range s.peers {
+		if told := peer.since.Add(toldWithin); peer.up && peer.resumes && told.After(last) {
+			last = told
+		}
+	}
+	return last
 }
 
 // pause ends every session without a word.

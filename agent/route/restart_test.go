@@ -130,6 +130,24 @@ func TestRoutersKeepTheRoutesOfAnAgentThatEndsAndDropThemWithTheDataPlane(t *tes
 	}
 }
 
+func TestRoutersAreGivenTheTimeToHearWhatTheyKeep(t *testing.T) {
+	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
+	r.keepRoutes(t)
+	plan := spokenAt(r)
+	routerOf(plan).Peers[0].AdvertiseVips = false // see above
+	agent := startAgent(t, r, plan, time.Hour)
+	agent.serves(plan)
+	agent.livesOn(t)
+	stands := next(t, agent.reports, isUp).GetPeers()[0].GetSinceUnixMs()
+	if agent.Leave(); time.Since(time.UnixMilli(int64(stands))) < deferralS*time.Second {
+		t.Error("leaves before the routes were told, and routers drop them with the second session that ends")
+	}
+	agent.end()
+	if got := r.untilEnded(t); got != api.PeerState_DISCONNECT_REASON_GRACEFUL_RESTART {
+		t.Errorf("the session ended by %v", got)
+	}
+}
+
 func TestAgentWithoutAPredecessorRestartsNothing(t *testing.T) {
 	for _, config := range []Config{{Keep: true}, {Plan: planOf()}} {
 		if w := newWorld(config); w.speaker.follows {

@@ -58,6 +58,7 @@ type Set struct {
 	heart       heartbeat
 	resumption  resumption
 	keepsRoutes bool           // every router does that knows them, while this agent is replaced
+	toldBy      time.Time      // when routers will have heard the routes that they keep
 	toGive      *enginev1.Plan // to the data plane, when routers had their moment; nil: none
 	report      *enginev1.Routing
 
@@ -162,11 +163,16 @@ func (s *Set) Routing() *enginev1.Routing {
 
 // Leave has routers send clients to other engines and returns when they had the time to: every route is marked as leaving
 // first, so that none is without a way while another is looked for, and withdrawn then. It tells whether there was any.
-// Where the data plane serves on and routers keep its routes, they are asked to wait for the next agent, and no more.
+// Where the data plane serves on and routers keep its routes, they are asked to wait for the next agent, and no more, once
+// they have heard what this one took over.
 func (s *Set) Leave() (led bool) {
 	led = len(s.Routing().GetRoutes()) > 0 // before Run hears of it: after it, there may be none
 	steps := []departure{leaving, gone}
-	if s.routersKeep() && s.speaker.bfd.BePatient(restartTime) {
+	keep, toldBy := s.routersKeep()
+	if keep {
+		time.Sleep(time.Until(toldBy))
+	}
+	if keep && s.speaker.bfd.BePatient(restartTime) {
 		steps = []departure{replaced}
 	}
 	for _, step := range steps {
@@ -178,10 +184,10 @@ func (s *Set) Leave() (led bool) {
 	return led
 }
 
-func (s *Set) routersKeep() bool {
+func (s *Set) routersKeep() (keep bool, toldBy time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.keepsRoutes && s.heart.serving
+	return s.keepsRoutes && s.heart.serving, s.toldBy
 }
 
 // Run announces until ctx ends, and then takes everything back, or leaves it to the next agent.
