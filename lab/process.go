@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,6 +22,9 @@ import (
 
 	"github.com/weir-lb/weir/lab/network"
 )
+
+// standing counts the labs of this process. Orphans do not tell whose they were.
+var standing atomic.Int32
 
 var errStopped = errors.New("the lab has been stopped")
 
@@ -59,6 +63,7 @@ func New(dir, programs string) (*Lab, error) {
 	l := &Lab{dir: dir, programs: programs, forks: make(chan func()), stopped: make(chan struct{})}
 	l.Host = Host{lab: l, Address: "127.0.0.1"}
 	go l.forkFromOneThread()
+	standing.Add(1)
 	return l, nil
 }
 
@@ -77,8 +82,8 @@ func (l *Lab) forkFromOneThread() {
 	}
 }
 
-// Stop ends the processes, the last started first, and then whatever else this process has adopted, and what those leave
-// behind in their turn. It starts no more.
+// Stop ends the processes, the last started first. The last lab to stop then ends whatever else this process has adopted, and
+// what those leave behind in their turn. It starts no more.
 func (l *Lab) Stop() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,6 +98,9 @@ func (l *Lab) Stop() error {
 		errs = append(errs, p.Stop())
 	}
 	l.all = nil
+	if standing.Add(-1) > 0 {
+		return errors.Join(errs...)
+	}
 	for orphans := childrenOf(os.Getpid()); len(orphans) > 0; orphans = childrenOf(os.Getpid()) {
 		for _, pid := range orphans {
 			errs = append(errs, fmt.Errorf("process %d (%s) was left behind and killed", pid, network.ProgramOf(pid)))

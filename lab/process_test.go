@@ -42,6 +42,7 @@ func newLab(t *testing.T) *Lab {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { l.Stop() }) // where the test has not
 	return l
 }
 
@@ -83,6 +84,17 @@ func TestStopEndsEveryProcess(t *testing.T) {
 		if runs(p.PID()) {
 			t.Errorf("%s still runs", p.Name)
 		}
+	}
+}
+
+func TestLabThatStopsLeavesAnotherAlone(t *testing.T) {
+	one, another := newLab(t), newLab(t)
+	process := start(t, another, "process", "sleep", "1000")
+	if err := one.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if !runs(process.PID()) {
+		t.Error("what the other lab started has ended")
 	}
 }
 
