@@ -30,7 +30,8 @@ demo: packages-demo build ## build, then serve the seed's HTTPS virtual service 
 .PHONY: test
 test: packages-test build ## set up and run every test
 	go test -race -timeout 40m ./agent/... ./bench/... ./fastpath/... ./controller/... ./client/... ./cmd/... ./lab/...
-	go test -timeout 60m ./api/... ./demo/... ./tests/...
+	@# -p 1: while some count requests that fail, others shall not take the cores
+	go test -p 1 -timeout 60m ./api/... ./demo/... ./tests/...
 	cargo test --workspace --quiet
 
 .PHONY: check

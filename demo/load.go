@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/lab"
 )
 
@@ -94,7 +95,7 @@ func (f figures) shortfall() []string {
 	}
 	for _, p := range f.Scale {
 		if p.Errors > 0 {
-			lines = append(lines, fmt.Sprintf("%d requests failed while %d engines were to serve%s", p.Errors, p.Engines, p.errorsBy))
+			lines = append(lines, fmt.Sprintf("%d requests failed while %d engines were to serve%s", p.Errors, p.Engines, clients.Causes(p.Failures)))
 		}
 		if len(p.PerEngine) != p.Engines {
 			lines = append(lines, fmt.Sprintf("%d engines answered where %d were to serve", len(p.PerEngine), p.Engines))

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/weir-lb/weir/bench/clients"
 )
 
 func report(options Options, s *stage, f figures) error {
@@ -62,7 +64,7 @@ func (s *stage) try(password string) string {
 func spreads(phases []phase) string {
 	var text strings.Builder
 	for _, p := range phases {
-		fmt.Fprintf(&text, "\n  Engines: %d; %d requests, %d failed%s; answered by, in the last %.0f s\n%s", p.Engines, p.Requests, p.Errors, p.errorsBy,
+		fmt.Fprintf(&text, "\n  Engines: %d; %d requests, %d failed%s; answered by, in the last %.0f s\n%s", p.Engines, p.Requests, p.Errors, clients.Causes(p.Failures),
 			shareSpan.Seconds(), shares(p.PerEngine))
 	}
 	return text.String()

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"github.com/weir-lb/weir/bench/clients"
 )
 
 func good() figures {
@@ -36,7 +38,7 @@ func TestSaysWhatFellShort(t *testing.T) {
 		{func(f *figures) { delete(f.PerServer, "127.0.0.1:1") }, []string{"2 of 3 servers answered"}},
 		{func(f *figures) {
 			f.Scale = []phase{{Engines: 2, Requests: 9, PerEngine: map[string]int64{"engine-1": 4, "engine-2": 5}},
-				{Engines: 4, Requests: 90, Errors: 1, errorsBy: ": reset 1", PerEngine: map[string]int64{"engine-1": 9}}}
+				{Engines: 4, Requests: 90, Errors: 1, Failures: []clients.Failure{{Cause: "reset"}}, PerEngine: map[string]int64{"engine-1": 9}}}
 		}, []string{"1 requests failed while 4 engines were to serve: reset 1", "1 engines answered where 4 were to serve"}},
 		{func(f *figures) { f.resumed = 1 }, []string{"1 sessions were resumed: not every handshake was a full one"}},
 	} {

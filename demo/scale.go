@@ -34,13 +34,13 @@ const (
 
 // phase is what the clients saw while the virtual service went to a number of engines, and was there.
 type phase struct {
-	Engines   int              `json:"engines"`
-	Requests  int64            `json:"requests"`
-	Errors    int64            `json:"errors"`
-	PerEngine map[string]int64 `json:"per_engine"` // once they were so many
+	Engines   int               `json:"engines"`
+	Requests  int64             `json:"requests"`
+	Errors    int64             `json:"errors"`
+	PerEngine map[string]int64  `json:"per_engine"`         // once they were so many
+	Failures  []clients.Failure `json:"failures,omitempty"` // what the errors were
 
 	begun, ended time.Time
-	errorsBy     string
 }
 
 // scale takes the virtual service to more engines and to fewer, under load, and says what the clients saw.
@@ -109,10 +109,10 @@ func (p *phase) read(seen *clients.Seen) {
 	for _, count := range seen.PerEngine(p.begun, p.ended) {
 		p.Requests += count
 	}
-	failures := slices.DeleteFunc(slices.Clone(seen.Failures), func(f clients.Failure) bool {
+	p.Failures = slices.DeleteFunc(slices.Clone(seen.Failures), func(f clients.Failure) bool {
 		return f.Failed.Before(p.begun) || !f.Failed.Before(p.ended)
 	})
-	p.Errors, p.errorsBy = int64(len(failures)), clients.Causes(failures)
+	p.Errors = int64(len(p.Failures))
 }
 
 // scaleTo orders one engine more or fewer at a time, and waits each time until the router has heard of it.

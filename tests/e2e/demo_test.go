@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os/exec"
 	"slices"
 	"testing"
@@ -31,6 +32,10 @@ func playDemo(t *testing.T, flags ...string) demoFigures {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), weir(t), append([]string{"demo", "--once", "--json"}, flags...)...).Output()
 	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			out = append(out, exit.Stderr...)
+		}
 		t.Fatalf("%v\n%s", err, out)
 	}
 	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
