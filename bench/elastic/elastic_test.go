@@ -88,17 +88,13 @@ func TestWhatIsLeftIsNamed(t *testing.T) {
 	}
 }
 
-func TestTheCurveIsHeldToAsManyTimesOneEngine(t *testing.T) {
-	point := func(engines int, tps ...float64) Point {
-		p := Point{Engines: engines}
-		for _, each := range tps {
-			p.Samples = append(p.Samples, Sample{TPS: each})
-		}
-		return p
-	}
-	f := Finding{Curve: []Point{point(1, 100, 90, 110), point(2, 150, 190, 300), point(3, 290, 290, 290)}}
+func TestEachNumberOfEnginesIsHeldToAsManyTimesTheOneBeside(t *testing.T) {
+	f := Finding{Curve: []Point{
+		{Engines: 1, Samples: []Sample{{TPS: 100, One: 100}, {TPS: 50, One: 50}, {TPS: 70, One: 100}}},
+		{Engines: 2, Samples: []Sample{{TPS: 190, One: 100}, {TPS: 300, One: 150}, {TPS: 90, One: 50}}},
+	}}
 	f.judgeCurve()
-	if f.Value != 0.95 || f.Curve[1].TPS != 190 {
+	if f.Value != 0.95 || f.Curve[0].Against != 1 || f.Curve[1].TPS != 190 {
 		t.Errorf("%v: %+v", f.Value, f.Curve)
 	}
 }

@@ -41,11 +41,16 @@ type field struct {
 // openField builds a lab with engines that serve nothing yet; with none, the controller is to start them itself, as they are needed.
 // A virtual service is to be on some number of them.
 func (r *run) openField(ctx context.Context, engines, serving int) (*field, error) {
+	return r.openNamed(ctx, "field", engines, serving)
+}
+
+// openNamed is openField where there is more than one at once.
+func (r *run) openNamed(ctx context.Context, name string, engines, serving int) (*field, error) {
 	top, err := lab.Seed()
 	if err != nil {
 		return nil, err
 	}
-	top.Name = fmt.Sprintf("elastic-%d", os.Getpid())
+	top.Name = fmt.Sprintf("elastic-%d-%s", os.Getpid(), name)
 	top.Router.Kind = cmp.Or(r.Router, top.Router.Kind)
 	top.Engines.Count, top.Servers.Count, top.Clients.Count = engines, 2, 2
 	top.Elastic = engines == 0
@@ -77,16 +82,19 @@ func (r *run) openServing(ctx context.Context, engines, serving int) (*field, er
 	if err != nil {
 		return nil, err
 	}
-	err = r.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("serve on %d engines", serving), Do: func(ctx context.Context) (string, error) {
-		if err := f.serve(ctx); err != nil {
-			return "", err
-		}
-		return secureURL, errors.Join(f.untilHops(ctx, serving), f.untilOn(ctx, serving))
-	}})
-	if err != nil {
+	if err := f.serveOn(ctx, serving); err != nil {
 		return nil, errors.Join(err, f.site.Close())
 	}
 	return f, nil
+}
+
+func (f *field) serveOn(ctx context.Context, engines int) error {
+	return f.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("serve on %d engines", engines), Do: func(ctx context.Context) (string, error) {
+		if err := f.serve(ctx); err != nil {
+			return "", err
+		}
+		return secureURL, errors.Join(f.untilHops(ctx, engines), f.untilOn(ctx, engines))
+	}})
 }
 
 func (f *field) serve(ctx context.Context) (err error) {

@@ -20,7 +20,7 @@ const (
 	linearEngines = 8
 	linearShare   = 0.05 // of a core for each data plane: eight of them, the clients, servers and the router have to fit in two
 	linearEach    = 64   // connections at once for each engine: chance sends some more than others, and all shall have work
-	linearPasses  = 5    // over all numbers of engines: what else the machine does shall not fall on one of them
+	linearPasses  = 3    // over all numbers of engines
 	linearCipher  = "ECDHE-ECDSA-AES128-GCM-SHA256"
 )
 
@@ -28,34 +28,33 @@ const (
 type Point struct {
 	Engines int      `json:"engines"`
 	TPS     float64  `json:"tps"`     // the median
-	Against float64  `json:"against"` // N times one engine
+	Against float64  `json:"against"` // N times the one beside, the median
 	Samples []Sample `json:"samples"`
 }
 
-// Sample is what they carried once.
+// Sample is what they carried once, and what one engine carried beside them.
 type Sample struct {
 	TPS    float64 `json:"tps"` // transactions a second: connect, full handshake, one request, close
-	CPU    float64 `json:"cpu"` // cores that the data planes used
+	One    float64 `json:"one"` // the same of the one engine
+	CPU    float64 `json:"cpu"` // cores that the data planes used, but for the one's
 	Failed int64   `json:"failed"`
 }
 
-// measureLinear holds the data plane of each engine to the same share of a core, and goes from one engine to eight.
+// measureLinear holds the data plane of each engine to the same share of a core, and goes from one engine to eight. Beside
+// them, in a lab of its own, one engine is asked at the same time: how much a machine does in a share of a core changes from
+// one moment to the next by more than what is looked for.
 func measureLinear(ctx context.Context, r *run) (finding Finding, err error) {
-	f, err := r.openServing(ctx, linearEngines, 1)
+	one, err := r.openHeld(ctx, "one", 1)
 	if err != nil {
 		return finding, err
 	}
-	quotas, err := f.holdAll(ctx)
-	defer func() {
-		err = errors.Join(err, f.site.Close())
-		for _, quota := range quotas {
-			err = errors.Join(err, quota.remove())
-		}
-	}()
+	defer func() { err = errors.Join(err, one.close()) }()
+	many, err := r.openHeld(ctx, "many", linearEngines)
 	if err != nil {
 		return finding, err
 	}
-	if _, err := f.playSample(ctx, "warm up", linearEngines); err != nil {
+	defer func() { err = errors.Join(err, many.close()) }()
+	if _, err := many.playSample(ctx, one, "warm up", linearEngines); err != nil {
 		return finding, err
 	}
 	for engines := range linearEngines {
@@ -64,7 +63,7 @@ func measureLinear(ctx context.Context, r *run) (finding Finding, err error) {
 	for range r.short(1, linearPasses) {
 		for i := range finding.Curve {
 			point := &finding.Curve[i]
-			sample, err := f.playSample(ctx, "full load", point.Engines)
+			sample, err := many.playSample(ctx, one, "full load", point.Engines)
 			if err != nil {
 				return finding, err
 			}
@@ -75,80 +74,111 @@ func measureLinear(ctx context.Context, r *run) (finding Finding, err error) {
 	return finding, nil
 }
 
-func (f *field) playSample(ctx context.Context, doing string, engines int) (sample Sample, err error) {
-	err = f.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("%s on %d of %d engines", doing, engines, linearEngines), Do: func(ctx context.Context) (_ string, err error) {
-		sample, err = f.measureSample(ctx, engines)
-		return fmt.Sprintf("%.0f transactions a second, %.2f cores", sample.TPS, sample.CPU), err
+// heldField is a field whose data planes are under a quota each.
+type heldField struct {
+	*field
+	quotas []*quota
+}
+
+func (r *run) openHeld(ctx context.Context, name string, engines int) (*heldField, error) {
+	f, err := r.openNamed(ctx, name, engines, 1)
+	if err != nil {
+		return nil, err
+	}
+	h := &heldField{field: f}
+	if err := errors.Join(h.serveOn(ctx, 1), h.hold(ctx)); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+// hold puts the data plane of each engine under a quota of its own.
+func (h *heldField) hold(ctx context.Context) error {
+	dataplanes, err := h.site.Controller.Dataplanes(ctx)
+	if err != nil {
+		return err
+	}
+	for engine, pid := range dataplanes {
+		quota, err := newQuota(h.site.Topology.Name+"."+engine, linearShare)
+		if err != nil {
+			return err
+		}
+		h.quotas = append(h.quotas, quota)
+		if err := quota.hold(pid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *heldField) close() error {
+	err := h.site.Close()
+	for _, quota := range h.quotas {
+		err = errors.Join(err, quota.remove())
+	}
+	return err
+}
+
+func (h *heldField) playSample(ctx context.Context, one *heldField, doing string, engines int) (sample Sample, err error) {
+	err = h.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("%s on %d of %d engines", doing, engines, linearEngines), Do: func(ctx context.Context) (_ string, err error) {
+		sample, err = h.measureSample(ctx, one, engines)
+		return fmt.Sprintf("%.0f transactions a second, %.2f cores; %.0f by one", sample.TPS, sample.CPU, sample.One), err
 	}})
 	return sample, err
 }
 
-// holdAll puts the data plane of each engine under a quota of its own.
-func (f *field) holdAll(ctx context.Context) (quotas []*quota, err error) {
-	dataplanes, err := f.site.Controller.Dataplanes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for engine, pid := range dataplanes {
-		quota, err := newQuota(f.site.Topology.Name+"."+engine, linearShare)
-		if err != nil {
-			return quotas, err
-		}
-		quotas = append(quotas, quota)
-		if err := quota.hold(pid); err != nil {
-			return quotas, err
-		}
-	}
-	return quotas, nil
-}
-
-func (f *field) measureSample(ctx context.Context, engines int) (sample Sample, err error) {
-	err = errors.Join(f.scaleTo(ctx, engines), f.untilOn(ctx, engines))
-	if err != nil {
+// measureSample loads these engines and the one beside at the same time.
+func (h *heldField) measureSample(ctx context.Context, one *heldField, engines int) (sample Sample, err error) {
+	if err := errors.Join(h.scaleTo(ctx, engines), h.untilOn(ctx, engines)); err != nil {
 		return sample, err
 	}
-	before, err := f.cpuTime(ctx)
+	before, err := h.cpuTime(ctx)
 	if err != nil {
 		return sample, err
 	}
 	begun := time.Now()
-	reports, err := f.loadFully(ctx, engines)
-	if err != nil {
+	var beside Sample
+	var asking errgroup.Group
+	asking.Go(func() (err error) { beside, err = one.loadFully(ctx, 1); return err })
+	sample, err = h.loadFully(ctx, engines)
+	if err := errors.Join(err, asking.Wait()); err != nil {
 		return sample, err
 	}
 	spent := time.Since(begun)
-	after, err := f.cpuTime(ctx)
-	for _, report := range reports {
-		sample.TPS += report.TPS
-		sample.Failed += report.ErrorTotal
-	}
+	after, err := h.cpuTime(ctx)
 	sample.CPU = (after - before).Seconds() / spent.Seconds()
+	sample.One, sample.Failed = beside.TPS, sample.Failed+beside.Failed
 	return sample, err
 }
 
 // loadFully has both clients make transactions as fast as they are answered.
-func (f *field) loadFully(ctx context.Context, engines int) ([]lab.LoadReport, error) {
-	nodes := f.site.Topology.ClientNodes()
+func (h *heldField) loadFully(ctx context.Context, engines int) (sample Sample, err error) {
+	nodes := h.site.Topology.ClientNodes()
 	reports := make([]lab.LoadReport, len(nodes))
 	var asking errgroup.Group
 	for i, node := range nodes {
 		asking.Go(func() error {
-			host, err := f.site.Client(i + 1)
+			host, err := h.site.Client(i + 1)
 			if err != nil {
 				return err
 			}
 			flags := append(clients.Sources(node), "--url", secureURL, "--tls", "1.2", "--cipher", linearCipher, "--requests-per-connection", "1",
-				"--connections", strconv.Itoa(linearEach*engines/len(nodes)), "--duration", fmt.Sprintf("%ds", f.short(4, 6)))
+				"--connections", strconv.Itoa(linearEach*engines/len(nodes)), "--duration", fmt.Sprintf("%ds", h.short(4, 6)))
 			reports[i], err = host.Load(ctx, flags...)
 			return err
 		})
 	}
-	return reports, asking.Wait()
+	err = asking.Wait()
+	for _, report := range reports {
+		sample.TPS += report.TPS
+		sample.Failed += report.ErrorTotal
+	}
+	return sample, err
 }
 
 // cpuTime is what all data planes have used so far.
-func (f *field) cpuTime(ctx context.Context) (sum time.Duration, err error) {
-	dataplanes, err := f.site.Controller.Dataplanes(ctx)
+func (h *heldField) cpuTime(ctx context.Context) (sum time.Duration, err error) {
+	dataplanes, err := h.site.Controller.Dataplanes(ctx)
 	for _, pid := range dataplanes {
 		spent, failed := lab.CPUTime(pid)
 		sum, err = sum+spent, errors.Join(err, failed)
@@ -156,7 +186,7 @@ func (f *field) cpuTime(ctx context.Context) (sum time.Duration, err error) {
 	return sum, err
 }
 
-// judgeCurve holds each number of engines to as many times one engine.
+// judgeCurve holds each number of engines to as many times the one beside.
 func (f *Finding) judgeCurve() {
 	f.Value = math.Inf(1)
 	failed := int64(0)
@@ -166,7 +196,7 @@ func (f *Finding) judgeCurve() {
 			failed += sample.Failed
 		}
 		point.TPS = median(point.Samples, func(s Sample) float64 { return s.TPS })
-		point.Against = point.TPS / (float64(point.Engines) * f.Curve[0].TPS)
+		point.Against = median(point.Samples, func(s Sample) float64 { return s.TPS / (float64(point.Engines) * s.One) })
 		f.Value = min(f.Value, point.Against)
 	}
 	one, last := f.Curve[0], f.Curve[len(f.Curve)-1]
@@ -175,6 +205,7 @@ func (f *Finding) judgeCurve() {
 	}
 	f.fact("each data plane (its agent is not held) has %.0f %% of a core; one carries %.0f transactions a second, %d carry %.0f",
 		100*linearShare, one.TPS, last.Engines, last.TPS)
+	f.fact("each number of engines is held to one more engine, in a lab of its own, that was asked at the same time; medians of %d", len(one.Samples))
 	f.fact("the data planes used %.0f %% of what they may with one engine, and %.0f %% with %d", 100*used(one),
 		100*used(last), last.Engines)
 	f.must(failed == 0, "%d transactions failed", failed)

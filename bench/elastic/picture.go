@@ -58,24 +58,23 @@ const (
 	curveInner, curveDeep   = 540.0, 210.0
 )
 
-// curve draws transactions a second over the number of engines, beside as many times one engine.
+// curve draws what numbers of engines carry, in times what one beside them did.
 func (r Result) curve() string {
 	var c draw.Canvas
-	c.Text(10, 24, "start", "bold", "transactions a second by number of engines (line: N times one engine)")
-	one := r.Curve[0].TPS
-	most := 1.1 * one * float64(len(r.Curve))
-	height := func(tps float64) float64 { return curveTop + curveDeep*(1-tps/max(most, 1e-9)) }
-	for share := range 5 {
-		tps := most * float64(share) / 4
-		c.Line(curveLeft, height(tps), curveLeft+curveInner, height(tps), draw.Grid, 1)
-		c.Text(curveLeft-8, height(tps)+4, "end", "normal", fmt.Sprintf("%.0f", tps))
+	c.Text(10, 24, "start", "bold", "transactions a second by number of engines, in times one engine beside them (line: N times)")
+	most := 1.1 * float64(len(r.Curve))
+	height := func(times float64) float64 { return curveTop + curveDeep*(1-times/most) }
+	for times := 0; times <= len(r.Curve); times += 2 {
+		c.Line(curveLeft, height(float64(times)), curveLeft+curveInner, height(float64(times)), draw.Grid, 1)
+		c.Text(curveLeft-8, height(float64(times))+4, "end", "normal", fmt.Sprint(times))
 	}
 	apart := curveInner / float64(len(r.Curve))
 	x := func(engines int) float64 { return curveLeft + apart*(float64(engines)-0.5) }
-	c.Line(x(1), height(one), x(len(r.Curve)), height(one*float64(len(r.Curve))), draw.Ink, 1)
+	c.Line(x(1), height(1), x(len(r.Curve)), height(float64(len(r.Curve))), draw.Ink, 1)
 	for _, point := range r.Curve {
-		c.Rect(x(point.Engines)-apart*0.3, height(point.TPS), apart*0.6, curveTop+curveDeep-height(point.TPS), measured)
-		c.Text(x(point.Engines), height(point.TPS)+14, "middle", "normal", fmt.Sprintf("%.2f", point.Against))
+		times := point.Against * float64(point.Engines)
+		c.Rect(x(point.Engines)-apart*0.3, height(times), apart*0.6, curveTop+curveDeep-height(times), measured)
+		c.Text(x(point.Engines), height(times)+14, "middle", "normal", fmt.Sprintf("%.2f", point.Against))
 		c.Text(x(point.Engines), curveTop+curveDeep+18, "middle", "normal", fmt.Sprint(point.Engines))
 	}
 	return c.SVG(curveWidth, curveHeight)
