@@ -61,7 +61,7 @@ const (
 // curve draws what numbers of engines carry, in times what one beside them did.
 func (r Result) curve() string {
 	var c draw.Canvas
-	c.Text(10, 24, "start", "bold", "transactions a second by number of engines, in times one engine beside them (line: N times)")
+	c.Text(10, 24, "start", "bold", "transactions a second, in times those of one engine beside them (line: N)")
 	most := 1.1 * float64(len(r.Curve))
 	height := func(times float64) float64 { return curveTop + curveDeep*(1-times/most) }
 	for times := 0; times <= len(r.Curve); times += 2 {
