@@ -29,6 +29,9 @@ type scaleRequest struct {
 // readScaleRequest refuses what it does not know, and what an action would not heed: an engine that is not where it was
 // wanted is found out too late.
 func readScaleRequest(verb place.Verb, body []byte) (asked scaleRequest, err error) {
+	if _, err := schema.Parse(string(verb), body); err != nil {
+		return asked, err
+	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&asked); err != nil {

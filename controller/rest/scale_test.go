@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/weir-lb/weir/controller/events"
@@ -66,6 +67,14 @@ func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
 	c.refused(http.StatusBadRequest, "give one of to_new_se, to_se_ref and to_host_ref", "POST", path+"scaleout",
 		schema.Object{"to_new_se": true, "to_se_ref": "/api/serviceengine?name=engine-2"})
 	c.want(http.StatusNotFound, "POST", "/api/virtualservice/virtualservice-none/scaleout", nil)
+}
+
+func TestBodyOfAnOrderIsOneObject(t *testing.T) {
+	for body, want := range map[string]string{`{"vip_id": "1"} {}`: "goes on after its JSON object", `[]`: "is not a JSON object", `{"vip_id": 1}`: "vip_id"} {
+		if _, err := readScaleRequest(place.DoScaleOut, []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, and not that it %s", body, err, want)
+		}
+	}
 }
 
 func TestEventsAreListedNewestFirstByObjectAndKind(t *testing.T) {
