@@ -61,7 +61,7 @@ func TestVirtualServiceMovesWithoutAFailedRequestByOrderAndWhenItsEngineIsDisabl
 		f.change("serviceengine", first, func(o client.Object) { o["enable_state"] = "SE_STATE_ENABLED" })
 		f.post("scaleout", client.Object{"to_se_ref": client.Ref("serviceengine", first)})
 		f.untilSeated(second+" primary", first+" secondary")
-		f.post("switchover", nil)
+		f.post("switchover", client.Object{})
 		f.untilSeated(first+" primary", second+" secondary")
 		f.untilHops(slices.Sorted(slices.Values([]string{first, second}))...)
 	})
@@ -120,7 +120,7 @@ func TestStandbyTakesTheActiveOnesPlaceByOrderAndWhenItIsKilled(t *testing.T) {
 	f.untilHops(active)
 	before := f.story()
 	f.losesNothing(func() {
-		f.post("switchover", nil)
+		f.post("switchover", client.Object{})
 		f.untilSeated(standby+" primary", active+" standby")
 		f.untilHops(standby)
 	})
