@@ -21,7 +21,7 @@ func (f *fabric) narrow() {
 // order asks for something, and waits until it is done.
 func (f *fabric) order(verb string, engines int) {
 	f.Helper()
-	f.post(verb, nil)
+	f.post(verb, client.Object{})
 	f.untilOn(engines)
 }
 
