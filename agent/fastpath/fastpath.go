@@ -2,7 +2,8 @@
 // fastpath/, puts them where clients come in, and tells them of the other engines as Plans name them. What a Plan asks for
 // is in plan.go, what the programs are told in feed.go, where they are in uplink.go.
 //
-// The programs go on when the agent is gone. Nothing is loaded while no virtual service is on several engines.
+// The programs go on when the agent is gone. Nothing is loaded while no virtual service is on several engines, but there is a
+// place for it.
 package fastpath
 
 import (
@@ -123,6 +124,7 @@ func (s *Set) follow(plans ...*enginev1.Plan) {
 
 func (s *Set) do() {
 	var err error
+	prepare(s.wanted.addresses)
 	switch {
 	case s.objects != nil || len(s.wanted.vips) > 0:
 		err = s.feed()
@@ -139,7 +141,7 @@ func (s *Set) load() error {
 	}
 	objects := &fastpath.DetourObjects{}
 	if err := fastpath.LoadDetourObjects(objects, nil); err != nil {
-		return fmt.Errorf("the kernel does not take the programs (the agent needs CAP_BPF and CAP_NET_ADMIN): %w", err)
+		return fmt.Errorf("the kernel does not take the programs (the agent needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; the kernel, BTF): %w", err)
 	}
 	s.objects = objects
 	return s.live(aliveFor)

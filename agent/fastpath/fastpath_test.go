@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,28 @@ func TestNothingIsLoadedForAnEngineAlone(t *testing.T) {
 	if got := s.MaxSegment(netip.MustParseAddr("3.3.3.3")); got != 1500-32-40 {
 		t.Errorf("segments of %d: another engine may come any time", got)
 	}
+}
+
+func TestAnUplinkIsReadyBeforeTheEngineHasClients(t *testing.T) {
+	uplink := standAlone(t)
+	s, said := newSet(t, false)
+	s.Expect(planOf())
+	before := disciplines(t, uplink)
+	s.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}}))
+	if after := disciplines(t, uplink); !slices.Equal(before, after) || len(programs(t, uplink)) != 1 {
+		t.Errorf("%q became %q, which costs packets: %s", before, after, said)
+	}
+}
+
+// disciplines are the kinds of queues that a link has.
+func disciplines(t *testing.T, link netlink.Link) (kinds []string) {
+	t.Helper()
+	found, err := netlink.QdiscList(link)
+	must(t, err)
+	for _, discipline := range found {
+		kinds = append(kinds, discipline.Type())
+	}
+	return kinds
 }
 
 func TestProgramsKnowTheEnginesOfThePlanThatServesAndOfTheOneThatComes(t *testing.T) {

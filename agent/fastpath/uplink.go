@@ -88,9 +88,26 @@ func isLoopback(index int) bool {
 	return err == nil && link.Flags&net.FlagLoopback != 0
 }
 
-func attachTo(index int, program *ebpf.Program) error {
-	if err := netlink.QdiscAdd(ingress(index)); err != nil && !errors.Is(err, unix.EEXIST) {
+// prepare gives the interfaces that have these addresses an ingress. The kernel drops what an interface sends at that
+// moment, some milliseconds long: it is done while the engine has no clients yet.
+func prepare(addresses []netip.Addr) {
+	indices, _ := interfacesOf(addresses)
+	for _, index := range indices {
+		_ = addIngress(index) // who attaches a program tries again, and tells
+	}
+}
+
+func addIngress(index int) error {
+	ingress := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
+	if err := netlink.QdiscAdd(ingress); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("interface %d: clsact: %w", index, err)
+	}
+	return nil
+}
+
+func attachTo(index int, program *ebpf.Program) error {
+	if err := addIngress(index); err != nil {
+		return err
 	}
 	filter := filterOn(index)
 	filter.Fd = program.FD()
@@ -128,10 +145,6 @@ func detachFromAll() error {
 		}
 	}
 	return nil
-}
-
-func ingress(index int) netlink.Qdisc {
-	return &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
 }
 
 func filterOn(index int) *netlink.BpfFilter {
