@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -570,15 +571,30 @@ func TestConnectionThatHasEndedIsNotClaimed(t *testing.T) {
 	ended := segment(from, loopbackVIP, tcpAck)
 	b.expect(b.fromSibling(ask, ended), dropped) // another engine may have the next of these addresses
 	b.expect(ethernet(unix.ETH_P_IP, ended), passes)
-	next, err := net.Dial("tcp", loopbackVIP.String())
-	b.must(err)
-	defer next.Close()
-	another, leaves := segment(netip.MustParseAddrPort(next.LocalAddr().String()), loopbackVIP, tcpAck), b.listen()
+	next := netip.MustParseAddrPort(b.open().LocalAddr().String())
+	another, leaves := segment(next, loopbackVIP, tcpAck), b.listen()
 	b.expect(b.fromSibling(ask, segment(from, loopbackVIP, tcpAck|tcpFin)), passes) // the client's end
 	b.expect(b.fromSibling(ask, another), passes)
 	if first := leaves(); string(first[14+b.overhead:]) != string(another) {
 		t.Errorf("claimed % x", first)
 	}
+}
+
+func TestHandshakeThatAnotherEngineWonIsNotOurs(t *testing.T) {
+	b := newBench(t)
+	b.serve(60)
+	leaves := b.listen()
+	b.open()
+	last := leaves()
+	for last[14+20+13] != tcpAck {
+		last = leaves()
+	}
+	b.expect(last, passes)
+	b.expect(b.fromSibling(ask, last[14:]), passes)
+	last[14+20+8] ^= 1 // it answers to somebody else
+	b.expect(last, dropped)
+	b.expect(b.fromSibling(ask, last[14:]), dropped)
+	b.expectCounts(map[uint32]uint64{strays: 1, searched: 1, taken: 1})
 }
 
 var loopbackVIP = netip.MustParseAddrPort("127.0.0.3:443")
@@ -592,11 +608,28 @@ func (b *bench) connect() (from netip.AddrPort) {
 
 func (b *bench) dial() (net.Listener, net.Conn) {
 	b.Helper()
-	listener, err := net.Listen("tcp", loopbackVIP.String())
+	return b.serve(0), b.open()
+}
+
+// serve listens at the VIP; a connection exists when its client has said something, if that is deferred for some seconds.
+func (b *bench) serve(deferredS int) net.Listener {
+	b.Helper()
+	config := net.ListenConfig{Control: func(_, _ string, socket syscall.RawConn) (failed error) {
+		return errors.Join(socket.Control(func(fd uintptr) {
+			failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, deferredS)
+		}), failed)
+	}}
+	config.SetMultipathTCP(false)
+	listener, err := config.Listen(b.Context(), "tcp", loopbackVIP.String())
 	b.must(err)
 	b.Cleanup(func() { listener.Close() })
+	return listener
+}
+
+func (b *bench) open() net.Conn {
+	b.Helper()
 	connection, err := net.Dial("tcp", loopbackVIP.String())
 	b.must(err)
 	b.Cleanup(func() { connection.Close() })
-	return listener, connection
+	return connection
 }

@@ -27,7 +27,21 @@ static __always_inline _Bool is_cookie(struct __sk_buff *skb, const struct packe
 	return !bpf_tcp_check_syncookie(listener, &ip, sizeof(ip), &tcp, sizeof(tcp));
 }
 
-static __always_inline enum holding held(struct __sk_buff *skb, const struct packet *p)
+// The kernel's; where this field is, its own description (BTF) says.
+struct tcp_request_sock {
+	__u32 snt_isn;
+} __attribute__((preserve_access_index));
+
+// goes_on tells whether a packet belongs to the handshake that this engine has begun. Another one may have had the same first
+// packet, which clients repeat, and it may have been the quicker one.
+static __always_inline _Bool goes_on(const struct packet *p, struct bpf_sock *socket)
+{
+	struct tcp_request_sock *request = bpf_skc_to_tcp_request_sock(socket);
+
+	return !request || !(p->flags & ACK) || p->expects == request->snt_isn + 1;
+}
+
+static __noinline enum holding held(struct __sk_buff *skb, const struct packet *p)
 {
 	struct bpf_sock_tuple tuple = {};
 	struct bpf_sock *socket;
@@ -53,6 +67,9 @@ static __always_inline enum holding held(struct __sk_buff *skb, const struct pac
 	switch (socket->state) {
 	case BPF_TCP_LISTEN:
 		holding = is_cookie(skb, p, socket) ? ALIVE : NOTHING;
+		break;
+	case BPF_TCP_NEW_SYN_RECV:
+		holding = goes_on(p, socket) ? ALIVE : NOTHING;
 		break;
 	case BPF_TCP_TIME_WAIT:
 		holding = ENDED;

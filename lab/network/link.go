@@ -160,6 +160,24 @@ func (s *Namespace) withLink(name string, do func(*netlink.Handle, netlink.Link)
 	return do(k.Handle, link)
 }
 
+// Blackhole drops what the node is to forward from these addresses, until that is lifted.
+func (s *Namespace) Blackhole(from netip.Prefix) (lift func() error, err error) {
+	k, err := open(s)
+	if err != nil {
+		return nil, err
+	}
+	rule := netlink.NewRule()
+	rule.Src, rule.Type, rule.Priority = ipNet(from), unix.RTN_BLACKHOLE, 1
+	if err := k.RuleAdd(rule); err != nil {
+		k.close()
+		return nil, fmt.Errorf("a rule in %s: %w", s.Node, err)
+	}
+	return func() error {
+		defer k.close()
+		return k.RuleDel(rule)
+	}, nil
+}
+
 // Route is where a node sends what goes to a prefix.
 type Route struct {
 	Prefix   netip.Prefix `json:"prefix"`

@@ -114,14 +114,53 @@ func TestConnectionsThatARouterMovesToAnotherEngineGoOn(t *testing.T) {
 	for _, err := range failed {
 		t.Error(err)
 	}
-	taken := 0.0
-	for _, engine := range f.engineNames(4) {
-		detours, _ := f.runtime("serviceengine", engine)["detours"].(map[string]any)
-		count, _ := detours["taken"].(float64)
-		taken += count
-	}
+	taken := f.taken()
 	if taken == 0 {
 		t.Error("the router moved no connection: nothing is proved")
 	}
 	t.Logf("%d visits, %d failed; %v packets went by another engine", visits, len(failed), taken)
+}
+
+// taken is how many packets went by another engine.
+func (f *fabric) taken() (packets float64) {
+	f.Helper()
+	for _, engine := range f.engineNames(f.site.Topology.Engines.Count) {
+		detours, _ := f.runtime("serviceengine", engine)["detours"].(map[string]any)
+		count, _ := detours["taken"].(float64)
+		packets += count
+	}
+	return packets
+}
+
+// Clients repeat their first packet each second while the answer is lost, and an engine that has come since answers, too. The
+// answers of the first one are then heard first, and the rest of the handshake comes to the second one.
+func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
+	const connections = "100"
+	f := setUpFabric(t, 2, func(*topology.Topology) {})
+	for round := 1; f.taken() == 0; round++ {
+		if round > 5 {
+			t.Fatal("no client went by the answer of the first engine: nothing is proved")
+		}
+		f.narrow()
+		answersArrive, err := f.router.Blackhole(netip.PrefixFrom(anycast, anycast.BitLen()))
+		f.must(err)
+		load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections", connections, "--count", connections, "--drain"}, patient...)...)
+		f.must(err)
+		begun := time.Now()
+		f.order("scaleout", 2)
+		f.untilHops(f.engineNames(2)...)
+		second := begun.Add(time.Since(begun).Truncate(time.Second)) // the last in which clients reached one engine alone
+		time.Sleep(time.Until(second.Add(1500 * time.Millisecond)))
+		clientsArrive, err := f.router.Blackhole(f.site.Topology.Clients.Subnets[0])
+		f.must(err)
+		time.Sleep(time.Until(second.Add(2500 * time.Millisecond))) // the second engine repeated its answer half a second ago
+		f.must(answersArrive())
+		time.Sleep(time.Until(second.Add(3500 * time.Millisecond))) // the first one did
+		f.must(clientsArrive())
+		report, err := load.End()
+		f.must(err)
+		if report.ErrorTotal > 0 || report.Requests == 0 {
+			t.Fatalf("%d requests were answered, and %d failed: %v", report.Requests, report.ErrorTotal, report.Errors)
+		}
+	}
 }
