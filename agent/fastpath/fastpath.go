@@ -2,8 +2,7 @@
 // fastpath/, puts them where clients come in, and tells them of the other engines as Plans name them. What a Plan asks for
 // is in plan.go, what the programs are told in feed.go, where they are in uplink.go.
 //
-// The programs go on when the agent is gone. Nothing is loaded while no virtual service is on several engines, but there is a
-// place for it.
+// The programs go on when the agent is gone. Nothing is loaded while no virtual service is on several engines.
 package fastpath
 
 import (
@@ -13,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -44,7 +45,8 @@ type Set struct {
 	mu       sync.Mutex
 	held     *enginev1.Plan // that serves
 	wanted   wish
-	mtu      int // of the own address's interface; 0: not known
+	mtu      int       // of the own address's interface; 0: not known
+	kernel   *btf.Spec // how the kernel describes itself, until the programs are loaded
 	objects  *fastpath.DetourObjects
 	fed      wish
 	uplinks  uplinks
@@ -124,7 +126,7 @@ func (s *Set) follow(plans ...*enginev1.Plan) {
 
 func (s *Set) do() {
 	var err error
-	prepare(s.wanted.addresses)
+	s.prepare()
 	switch {
 	case s.objects != nil || len(s.wanted.vips) > 0:
 		err = s.feed()
@@ -135,15 +137,27 @@ func (s *Set) do() {
 	s.complain(err)
 }
 
+// prepare does what takes long, or costs packets, while the engine has no clients yet. What fails is tried again, and told,
+// when it is needed.
+func (s *Set) prepare() {
+	if len(s.wanted.addresses) == 0 {
+		return
+	}
+	_ = addIngresses(s.wanted.addresses)
+	if s.objects == nil && s.kernel == nil {
+		s.kernel, _ = btf.LoadKernelSpec()
+	}
+}
+
 func (s *Set) load() error {
 	if s.objects != nil {
 		return nil
 	}
 	objects := &fastpath.DetourObjects{}
-	if err := fastpath.LoadDetourObjects(objects, nil); err != nil {
+	if err := fastpath.LoadDetourObjects(objects, &ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{KernelTypes: s.kernel}}); err != nil {
 		return fmt.Errorf("the kernel does not take the programs (the agent needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; the kernel, BTF): %w", err)
 	}
-	s.objects = objects
+	s.objects, s.kernel = objects, nil
 	return s.live(aliveFor)
 }
 

@@ -88,13 +88,14 @@ func isLoopback(index int) bool {
 	return err == nil && link.Flags&net.FlagLoopback != 0
 }
 
-// prepare gives the interfaces that have these addresses an ingress. The kernel drops what an interface sends at that
-// moment, some milliseconds long: it is done while the engine has no clients yet.
-func prepare(addresses []netip.Addr) {
-	indices, _ := interfacesOf(addresses)
+// addIngresses gives the interfaces that have these addresses a place for programs. The kernel drops what an interface sends
+// at that moment, some milliseconds long.
+func addIngresses(addresses []netip.Addr) error {
+	indices, failed := interfacesOf(addresses)
 	for _, index := range indices {
-		_ = addIngress(index) // who attaches a program tries again, and tells
+		failed = errors.Join(failed, addIngress(index))
 	}
+	return failed
 }
 
 func addIngress(index int) error {
