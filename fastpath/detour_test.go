@@ -34,7 +34,7 @@ const (
 	unowned
 )
 
-const tcpAck, tcpSyn, tcpFin = 0x10, 0x02, 0x01
+const tcpAck, tcpRst, tcpSyn, tcpFin = 0x10, 0x04, 0x02, 0x01
 
 var (
 	here4   = underlay{own: netip.MustParseAddr("10.1.0.11"), sibling: netip.MustParseAddr("10.1.0.12"), overhead: DetourOverhead4}
@@ -81,7 +81,7 @@ func newBenchOver(t *testing.T, underlay underlay) *bench {
 	b.must(b.Own.Put(uint32(0), words(b.own)))
 	b.must(b.Engines.Put(words(b.sibling), uint32(1)))
 	b.must(b.AliveUntil.Put(uint32(0), uint64(math.MaxUint64)))
-	for _, address := range []netip.Addr{vip, vip6, loopbackVIP.Addr()} {
+	for _, address := range []netip.Addr{vip, vip6, loopbackVIP.Addr(), loopbackVIP6.Addr()} {
 		b.share(address, 0)
 	}
 	return b
@@ -571,7 +571,7 @@ func TestConnectionThatHasEndedIsNotClaimed(t *testing.T) {
 	ended := segment(from, loopbackVIP, tcpAck)
 	b.expect(b.fromSibling(ask, ended), dropped) // another engine may have the next of these addresses
 	b.expect(ethernet(unix.ETH_P_IP, ended), passes)
-	next := netip.MustParseAddrPort(b.open().LocalAddr().String())
+	next := netip.MustParseAddrPort(b.open(loopbackVIP).LocalAddr().String())
 	another, leaves := segment(next, loopbackVIP, tcpAck), b.listen()
 	b.expect(b.fromSibling(ask, segment(from, loopbackVIP, tcpAck|tcpFin)), passes) // the client's end
 	b.expect(b.fromSibling(ask, another), passes)
@@ -581,23 +581,35 @@ func TestConnectionThatHasEndedIsNotClaimed(t *testing.T) {
 }
 
 func TestHandshakeThatAnotherEngineWonIsNotOurs(t *testing.T) {
-	b := newBench(t)
-	b.serve(60)
-	leaves := b.listen()
-	b.open()
-	last := leaves()
-	for last[14+20+13] != tcpAck {
-		last = leaves()
+	for name, c := range map[string]struct {
+		at  netip.AddrPort
+		tcp int // where its header is
+	}{"IPv4": {loopbackVIP, 14 + 20}, "IPv6": {loopbackVIP6, 14 + 40}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.serve(c.at, 60)
+			leaves := b.listen()
+			b.open(c.at)
+			last := leaves()
+			for last[c.tcp+13] != tcpAck {
+				last = leaves()
+			}
+			b.expect(last, passes)
+			b.expect(b.fromSibling(ask, last[14:]), passes)
+			last[c.tcp+8] ^= 1 // it answers to somebody else
+			b.expect(last, dropped)
+			b.expect(b.fromSibling(ask, last[14:]), dropped)
+			last[c.tcp+13] = tcpRst // which says nothing of whom it answers to
+			b.expect(last, passes)
+			b.expectCounts(map[uint32]uint64{strays: 1, searched: 1, taken: 1})
+		})
 	}
-	b.expect(last, passes)
-	b.expect(b.fromSibling(ask, last[14:]), passes)
-	last[14+20+8] ^= 1 // it answers to somebody else
-	b.expect(last, dropped)
-	b.expect(b.fromSibling(ask, last[14:]), dropped)
-	b.expectCounts(map[uint32]uint64{strays: 1, searched: 1, taken: 1})
 }
 
-var loopbackVIP = netip.MustParseAddrPort("127.0.0.3:443")
+var (
+	loopbackVIP  = netip.MustParseAddrPort("127.0.0.3:443")
+	loopbackVIP6 = netip.MustParseAddrPort("[::1]:443")
+)
 
 // connect opens a connection to a VIP at loopback, for as long as the test.
 func (b *bench) connect() (from netip.AddrPort) {
@@ -608,11 +620,11 @@ func (b *bench) connect() (from netip.AddrPort) {
 
 func (b *bench) dial() (net.Listener, net.Conn) {
 	b.Helper()
-	return b.serve(0), b.open()
+	return b.serve(loopbackVIP, 0), b.open(loopbackVIP)
 }
 
-// serve listens at the VIP; a connection exists when its client has said something, if that is deferred for some seconds.
-func (b *bench) serve(deferredS int) net.Listener {
+// serve listens at a VIP; a connection exists when its client has said something, if that is deferred for some seconds.
+func (b *bench) serve(at netip.AddrPort, deferredS int) net.Listener {
 	b.Helper()
 	config := net.ListenConfig{Control: func(_, _ string, socket syscall.RawConn) (failed error) {
 		return errors.Join(socket.Control(func(fd uintptr) {
@@ -620,15 +632,15 @@ func (b *bench) serve(deferredS int) net.Listener {
 		}), failed)
 	}}
 	config.SetMultipathTCP(false)
-	listener, err := config.Listen(b.Context(), "tcp", loopbackVIP.String())
+	listener, err := config.Listen(b.Context(), "tcp", at.String())
 	b.must(err)
 	b.Cleanup(func() { listener.Close() })
 	return listener
 }
 
-func (b *bench) open() net.Conn {
+func (b *bench) open(at netip.AddrPort) net.Conn {
 	b.Helper()
-	connection, err := net.Dial("tcp", loopbackVIP.String())
+	connection, err := net.Dial("tcp", at.String())
 	b.must(err)
 	b.Cleanup(func() { connection.Close() })
 	return connection
