@@ -78,6 +78,7 @@ func (f fleet) Applied(_ string, plan *enginev1.Plan, _ []*dataplanev1.Finding) 
 func (f fleet) Refused(_ string, plan *enginev1.Plan, errors []*dataplanev1.Finding) {
 	f.write("refused %d: %s", plan.GetRevision(), errors[0].GetMessage())
 }
+func (f fleet) Missed(string, int) {}
 func (f fleet) Disconnected(_ string, reason string) {
 	if strings.HasPrefix(reason, "agent closed") {
 		f.write("%s", reason)

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -87,6 +88,28 @@ func TestEventsTellOfTheFirstStartOnlyThatItServesOrFails(t *testing.T) {
 		if got := fmt.Sprint(told); got != story.want {
 			t.Errorf("newest first %s, want %s", got, story.want)
 		}
+	}
+}
+
+func TestEventsTellAnEngineThatFellSilentFromOneWhoseConnectionIsLost(t *testing.T) {
+	log := events.New(quiet(), time.Now)
+	fleet := New(nil, quiet(), log, time.Now)
+	fleet.Missed("se-one", 5) // nobody has heard of it
+	fleet.Connected("se-one", &enginev1.Hello{Status: running})
+	fleet.Missed("se-one", 5)
+	fleet.Disconnected("se-one", "no heartbeat from the agent")
+	fleet.Missed("se-one", 5) // nor is it there
+	var told []string
+	for _, entry := range log.Entries() {
+		told = append(told, entry.ID+" "+entry.Message)
+	}
+	want := []string{
+		"SE_DOWN no heartbeat from the agent",
+		"SE_HEARTBEAT_FAILURE 5 heartbeats in a row did not come: its agent is cut off from the controller, or hangs",
+		"SE_UP serves",
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("newest first %q, want %q", told, want)
 	}
 }
 

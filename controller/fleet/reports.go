@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"fmt"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
@@ -101,6 +103,20 @@ func (f *Fleet) Refuses(engineUUID string) bool {
 	defer f.mu.RUnlock()
 	engine := f.engines[engineUUID]
 	return engine != nil && engine.refusal != nil
+}
+
+// Missed says that so many heartbeats in a row did not come; Disconnected follows.
+func (f *Fleet) Missed(engineUUID string, heartbeats int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	engine := f.engines[engineUUID]
+	if engine == nil || !engine.connected {
+		return // it had not said who it is
+	}
+	f.events.Add(events.Entry{
+		ID: "SE_HEARTBEAT_FAILURE", Kind: "SERVICEENGINE", UUID: engineUUID, Name: f.name(engineUUID), Tenant: adminTenant,
+		Message: fmt.Sprintf("%d heartbeats in a row did not come: its agent is cut off from the controller, or hangs", heartbeats),
+	})
 }
 
 // Disconnected ends a session.

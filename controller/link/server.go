@@ -40,6 +40,10 @@ const (
 	callsMax         = 4
 	headerBytesMax   = 16 << 10
 	handshakeTimeout = 10 * time.Second
+	// keepaliveInterval and keepaliveTimeout end a connection later than heartbeats that are missed end its session: who
+	// is cut off or frozen is to be told from who has closed.
+	keepaliveInterval = 5 * time.Second
+	keepaliveTimeout  = heartbeatsMissed * HeartbeatInterval
 )
 
 var (
@@ -58,6 +62,8 @@ type Engines interface {
 	Reported(uuid string, report *enginev1.Report)
 	Applied(uuid string, plan *enginev1.Plan, warnings []*dataplanev1.Finding)
 	Refused(uuid string, plan *enginev1.Plan, errors []*dataplanev1.Finding)
+	// Missed comes before Disconnected when the agent fell silent: so many heartbeats in a row did not come.
+	Missed(uuid string, heartbeats int)
 	Disconnected(uuid string, reason string)
 }
 
@@ -126,7 +132,7 @@ func limits(messageBytes int, calls uint32) []grpc.ServerOption {
 		grpc.MaxConcurrentStreams(calls),
 		grpc.MaxHeaderListSize(headerBytesMax),
 		grpc.ConnectionTimeout(handshakeTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 5 * time.Second, Timeout: 5 * time.Second}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveInterval, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	}
 }
@@ -167,11 +173,17 @@ func (s *Server) Session(stream grpc.BidiStreamingServer[enginev1.Report, engine
 	desk := s.desk(uuid)
 	conversation := &conversation{server: s, engine: uuid, desk: desk, visit: desk.enter()}
 	err = conversation.run(stream)
-	desk.leave(conversation.visit, func() {
-		s.engines.Disconnected(uuid, reasonOf(err))
-		s.log.Info("engine disconnected", "engine", uuid, "reason", reasonOf(err))
-	})
+	desk.leave(conversation.visit, func() { s.part(uuid, err) })
 	return statusOf(err)
+}
+
+// part tells that a session has ended, and of what.
+func (s *Server) part(uuid string, err error) {
+	if errors.Is(err, errOverdue) {
+		s.engines.Missed(uuid, heartbeatsMissed)
+	}
+	s.engines.Disconnected(uuid, reasonOf(err))
+	s.log.Info("engine disconnected", "engine", uuid, "reason", reasonOf(err))
 }
 
 // conversation drives one session with the events of one stream.
@@ -193,7 +205,7 @@ func (c *conversation) run(stream grpc.BidiStreamingServer[enginev1.Report, engi
 	failed := make(chan error, 2)
 	go func() { failed <- receive(stream, in) }()
 	go func() { failed <- transmit(stream, c.out) }()
-	ticker := time.NewTicker(HeartbeatInterval)
+	ticker := time.NewTicker(HeartbeatInterval / 2)
 	defer ticker.Stop()
 
 	held, target := c.desk.plans()

@@ -74,6 +74,9 @@ func (r *register) Applied(uuid string, plan *enginev1.Plan, _ []*dataplanev1.Fi
 func (r *register) Refused(uuid string, plan *enginev1.Plan, errors []*dataplanev1.Finding) {
 	r.told <- fmt.Sprintf("%s refused %d: %s", uuid, plan.GetRevision(), errors[0].GetMessage())
 }
+func (r *register) Missed(uuid string, heartbeats int) {
+	r.told <- fmt.Sprintf("%s missed %d heartbeats", uuid, heartbeats)
+}
 func (r *register) Disconnected(uuid string, reason string) {
 	r.told <- uuid + " disconnected: " + reason
 }
@@ -308,6 +311,21 @@ func TestDeletedEngineIsCutOffAndStaysOut(t *testing.T) {
 	}
 	if got := (&agent{rig, stream}).ended(); got.Code() != codes.PermissionDenied {
 		t.Errorf("new session ended with %v", got)
+	}
+}
+
+func TestAnAgentThatFellSilentIsToldApartFromOneThatIsGone(t *testing.T) {
+	rig := newRig(t)
+	rig.server.part("se-a", errOverdue)
+	rig.expect("se-a missed 5 heartbeats")
+	rig.expect("se-a disconnected: no heartbeat from the agent")
+	rig.server.part("se-a", status.Error(codes.Canceled, "reset"))
+	rig.expect("se-a disconnected: connection to the agent lost")
+}
+
+func TestConnectionOutlivesTheHeartbeatsThatMayBeMissed(t *testing.T) {
+	if longest := heartbeatsMissed*HeartbeatInterval + HeartbeatInterval/2; keepaliveInterval+keepaliveTimeout <= longest {
+		t.Errorf("it ends after %v, and the session after up to %v", keepaliveInterval+keepaliveTimeout, longest)
 	}
 }
 

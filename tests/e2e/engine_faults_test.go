@@ -30,7 +30,7 @@ var engineFaults = []engineFault{
 	{name: "frozen",
 		does: func(f *fabric) error { return f.namespace("engine-2").Signal(syscall.SIGSTOP) },
 		undo: func(f *fabric) error { return f.namespace("engine-2").Signal(syscall.SIGCONT) },
-		told: []string{"SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
+		told: []string{"SE_HEARTBEAT_FAILURE engine-2: ", "SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
 	{name: "cut off from the router",
 		does: func(f *fabric) error { return f.router.Cut("engine-2") },
 		undo: func(f *fabric) error { return f.router.Connect("engine-2") },
@@ -38,7 +38,7 @@ var engineFaults = []engineFault{
 	{name: "cut off from the controller", served: true,
 		does: func(f *fabric) error { return f.namespace(topology.ControllerName).Cut("engine-2") },
 		undo: func(f *fabric) error { return f.namespace(topology.ControllerName).Connect("engine-2") },
-		told: []string{"SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
+		told: []string{"SE_HEARTBEAT_FAILURE engine-2: ", "SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
 	{name: "gone with its namespace",
 		does: func(f *fabric) error {
 			return errors.Join(f.namespace("engine-2").Signal(syscall.SIGKILL), f.site.Network.Detach("engine-2"))
