@@ -52,6 +52,12 @@ type poolState struct {
 	state       string
 	reasons     []string
 	enabled, up int
+	servers     []serverState // of its members
+}
+
+// isUnsure tells of a pool that is not up yet and may be when all its servers are checked.
+func (p poolState) isUnsure() bool {
+	return p.up == 0 && slices.ContainsFunc(p.servers, func(server serverState) bool { return server.state == "OPER_INITIALIZING" })
 }
 
 // poolState: up when a server is, as engines take it.
@@ -59,11 +65,13 @@ func (f *Fleet) poolState(pool *model.Pool) poolState {
 	engines := f.poolEngines(pool)
 	var result poolState
 	for _, member := range pool.Members {
+		server := f.serverState(pool, member, engines)
+		result.servers = append(result.servers, server)
 		if !pool.Enabled || !member.Enabled {
 			continue
 		}
 		result.enabled++
-		switch server := f.serverState(pool, member, engines); server.state {
+		switch server.state {
 		case "OPER_UP":
 			result.up++
 		default:
@@ -79,6 +87,8 @@ func (f *Fleet) poolState(pool *model.Pool) poolState {
 		result.state = "OPER_UP"
 	case len(pool.Servers) == 0:
 		result.state, result.reasons = "OPER_DOWN", []string{"it has no server"}
+	case result.enabled == 0 && len(pool.Members) > 0:
+		result.state, result.reasons = "OPER_DOWN", []string{"none of its servers is enabled"}
 	default:
 		result.state = "OPER_DOWN"
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// lookEvery is how often is looked which virtual services are up.
+// lookEvery is how often is looked what is up.
 const lookEvery = time.Second
 
-// Watch has events say which virtual services come up and go down, until ctx ends.
+// Watch has events say which virtual services, pools and servers come up and go down, until ctx ends.
 func (f *Fleet) Watch(ctx context.Context) error {
-	up := map[string]bool{}
+	up, judged := map[string]bool{}, newVerdicts()
 	ticks := time.NewTicker(lookEvery)
 	defer ticks.Stop()
 	for {
@@ -23,6 +23,7 @@ func (f *Fleet) Watch(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticks.C:
+			f.tellPools(judged)
 			f.tellServices(up)
 		}
 	}

@@ -52,6 +52,9 @@ type Pool struct {
 	Certificate    *Certificate // shown to servers
 }
 
+// Tenant is the uuid of the tenant that it belongs to.
+func (p *Pool) Tenant() string { return uuidIn(p.TenantRef) }
+
 // Member is a server that has an address.
 type Member struct {
 	schema.Server

@@ -1,0 +1,137 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// listener looks at the pools and hears what events that brings.
+type listener struct {
+	*stage
+	before verdicts
+}
+
+func newListener(t *testing.T) *listener { return &listener{newStage(t), newVerdicts()} }
+
+func (l *listener) look() (told []string) {
+	before := len(l.events.Entries())
+	l.tellPools(l.before)
+	entries := l.events.Entries()
+	for _, entry := range entries[:len(entries)-before] {
+		told = append(told, strings.Join([]string{entry.ID, entry.Kind, entry.Name, entry.Message}, " "))
+	}
+	slices.Reverse(told)
+	return told
+}
+
+func (l *listener) told(want ...string) {
+	l.Helper()
+	if got := l.look(); !slices.Equal(got, want) {
+		l.Errorf("want %q, got %q", want, got)
+	}
+}
+
+func TestEventsSayWhenServersAndPoolsComeUpAndGoDownButNotWhenTheyStart(t *testing.T) {
+	l := newListener(t)
+	l.told()
+	l.serve("se-one")
+	l.told() // nothing is checked yet
+	l.judge("se-one", "10.0.0.1:80", true, "")
+	l.told()
+	l.judge("se-one", "10.0.0.2:80", false, "refused")
+	l.told()
+	l.judge("se-one", "10.0.0.2:80", true, "")
+	l.told("SERVER_UP POOL web-pool server 10.0.0.2:80 is up")
+	l.judge("se-one", "10.0.0.1:80", false, "timed out")
+	l.told("SERVER_DOWN POOL web-pool server 10.0.0.1:80 is down: timed out")
+	l.judge("se-one", "10.0.0.2:80", false, "refused")
+	l.told("SERVER_DOWN POOL web-pool server 10.0.0.2:80 is down: refused",
+		"POOL_DOWN POOL web-pool is down: server 10.0.0.1:80: timed out; server 10.0.0.2:80: refused")
+	l.told()
+	l.judge("se-one", "10.0.0.1:80", true, "")
+	l.told("SERVER_UP POOL web-pool server 10.0.0.1:80 is up", "POOL_UP POOL web-pool is up")
+}
+
+func TestOneEventTellsOfAServerHoweverManyEnginesSeeItGo(t *testing.T) {
+	l := newListener(t)
+	l.serve("se-one", "se-two")
+	for _, engine := range []string{"se-one", "se-two"} {
+		l.judge(engine, "10.0.0.1:80", true, "")
+		l.judge(engine, "10.0.0.2:80", true, "")
+	}
+	l.told()
+	l.judge("se-one", "10.0.0.1:80", false, "refused")
+	l.told() // the other still reaches it
+	l.judge("se-two", "10.0.0.1:80", false, "timed out")
+	l.told("SERVER_DOWN POOL web-pool server 10.0.0.1:80 is down: timed out")
+	l.Disconnected("se-two", "gone")
+	l.told()
+}
+
+func TestNobodyIsToldDownForWantOfAnEngineThatCouldTell(t *testing.T) {
+	l := newListener(t)
+	l.serve("se-one")
+	l.judge("se-one", "10.0.0.1:80", true, "")
+	l.judge("se-one", "10.0.0.2:80", true, "")
+	l.told()
+	l.Disconnected("se-one", "gone")
+	l.told()
+	l.serve("se-two")
+	l.told() // it has yet to check
+	l.judge("se-two", "10.0.0.1:80", false, "refused")
+	l.told("SERVER_DOWN POOL web-pool server 10.0.0.1:80 is down: refused") // and the pool may be up by the other
+	l.judge("se-two", "10.0.0.2:80", true, "")
+	l.told()
+}
+
+func TestAPoolWhoseServersAreAllDisabledIsDownAndTheyAreNot(t *testing.T) {
+	l := newListener(t)
+	l.serve("se-one")
+	l.judge("se-one", "10.0.0.1:80", true, "")
+	l.judge("se-one", "10.0.0.2:80", true, "")
+	l.told()
+	l.pool.Members[0].Enabled, l.pool.Members[1].Enabled = false, false
+	l.told("POOL_DOWN POOL web-pool is down: none of its servers is enabled")
+	l.pool.Members[0].Enabled, l.pool.Members[1].Enabled = true, true
+	l.told("POOL_UP POOL web-pool is up")
+}
+
+func TestServersOfALargePoolThatGoTogetherAreCounted(t *testing.T) {
+	const servers = serversTold + 30
+	l := newListener(t)
+	l.pool.Members = nil
+	for i := range servers {
+		l.pool.Members = append(l.pool.Members, member(fmt.Sprintf("10.0.1.%d", i)))
+	}
+	l.observe(11, "vs-1", "pool-1")
+	l.serve("se-one")
+	judgeAll := func(up bool) {
+		for _, server := range l.pool.Members {
+			l.judge("se-one", server.ID, up, "refused")
+		}
+	}
+	judgeAll(true)
+	l.told()
+	judgeAll(false)
+	told := l.look()
+	if len(told) != serversTold+2 || told[serversTold] != "SERVER_DOWN POOL web-pool 30 more servers are down" {
+		t.Errorf("%d events: %q", len(told), told)
+	}
+}
+
+func TestPoolsAndServersThatAreGoneAreForgotten(t *testing.T) {
+	l := newListener(t)
+	l.serve("se-one")
+	l.judge("se-one", "10.0.0.1:80", true, "")
+	l.judge("se-one", "10.0.0.2:80", true, "")
+	l.told()
+	l.Observe(State{Model: &model.Model{}, Plans: l.observe(11)})
+	l.told()
+	if len(l.before.pools)+len(l.before.servers) != 0 {
+		t.Errorf("%+v", l.before)
+	}
+}
