@@ -95,11 +95,17 @@ func (f *Fleet) poolState(pool *model.Pool) poolState {
 	return result
 }
 
-// poolEngines are the uuids of the engines that work and serve a virtual service with this pool, sorted.
+// poolEngines are the uuids of the engines that work and serve a virtual service with this pool, sorted. Where none does
+// because no router sends clients, they are those that would.
 func (f *Fleet) poolEngines(pool *model.Pool) []string {
-	var engines []string
+	var engines, ready []string
 	for _, vs := range f.users[pool] {
-		engines = append(engines, f.serving(vs.UUID, f.assigned(vs.UUID))...)
+		assigned := f.assigned(vs.UUID)
+		engines = append(engines, f.serving(vs.UUID, assigned)...)
+		ready = append(ready, f.ready(vs.UUID, assigned)...)
+	}
+	if len(engines) == 0 {
+		engines = ready
 	}
 	slices.Sort(engines)
 	return slices.Compact(engines)

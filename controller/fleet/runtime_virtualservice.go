@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/model"
@@ -82,13 +83,18 @@ func (f *Fleet) assigned(uuid string) []string {
 
 // serving are those of the assigned engines that answer clients of a virtual service now.
 func (f *Fleet) serving(uuid string, assigned []string) []string {
-	var serving []string
+	return slices.DeleteFunc(f.ready(uuid, assigned), func(id string) bool { return f.engines[id].cutOff(f.services[uuid]) != "" })
+}
+
+// ready are those of the assigned engines that would answer clients, if routers sent them any.
+func (f *Fleet) ready(uuid string, assigned []string) []string {
+	var ready []string
 	for _, id := range assigned {
-		if engine := f.engines[id]; engine != nil && engine.works() && engine.serves(uuid) && engine.cutOff(f.services[uuid]) == "" {
-			serving = append(serving, id)
+		if engine := f.engines[id]; engine != nil && engine.works() && engine.serves(uuid) {
+			ready = append(ready, id)
 		}
 	}
-	return serving
+	return ready
 }
 
 // serviceStatus: up when an engine serves it and its pool, if it has one, has a server.

@@ -44,6 +44,7 @@ func TestEngineThatLostAllItsRoutersServesNobodyAndSaysWhy(t *testing.T) {
 	s.contains(runtime["service_engine"].([]any)[0], "OPER_DOWN", "advertised:false", "has no BGP session with 10.0.0.1: BFD is down")
 	s.routed("se-two", alone)
 	s.contains(s.VirtualService("vs-1")["oper_status"], "OPER_DOWN", "BFD is down")
+	s.contains(s.Pool("pool-1"), "OPER_UP", "num_servers_up:1") // it is not the servers' fault
 }
 
 func TestSessionsAreAsOldAsThisControllerSawThem(t *testing.T) {
