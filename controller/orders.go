@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/controller/events"
@@ -8,7 +10,10 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/store"
+	"github.com/weir-lb/weir/controller/tickets"
 )
+
+var errUnreadable = &place.Refusal{Problem: "the virtual service cannot be read: see its warnings"}
 
 // orders writes down what operators ask of one virtual service; the reconciler carries it out.
 type orders struct {
@@ -46,5 +51,33 @@ func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order
 			}
 		}, nil
 	}
-	return 0, nil, &place.Refusal{Problem: "the virtual service cannot be read: see its warnings"}
+	return 0, nil, errUnreadable
+}
+
+// RotateKeys turns the ring of session tickets that a virtual service shares with all of its SSL profile, before its time. It
+// returns the uuid of the profile. Error: *place.Refusal.
+func (o orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error) {
+	built, _ := model.Build(tx.View().Revision(), objectsOf(tx.View()))
+	rings, err := decided[tickets.Ring](tx.View(), ringKind)
+	if err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(built.VirtualServices, func(vs *model.VirtualService) bool { return vs.UUID == virtualServiceUUID })
+	if at < 0 {
+		return "", errUnreadable
+	}
+	vs := built.VirtualServices[at]
+	if vs.SSLProfile == nil {
+		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf("%s has no SSL profile, and no session tickets", vs.Name)}
+	}
+	ring, known := rings[vs.SSLProfile.UUID]
+	if !known {
+		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf(
+			"SSL profile %s has no keys of session tickets: it needs enable_ssl_session_reuse and an ssl_session_timeout", vs.SSLProfile.Name)}
+	}
+	record, err := recordOf(ringKind, ring.Profile, ring.Turn(time.Now(), newSecret()))
+	if err == nil {
+		tx.Put(record)
+	}
+	return ring.Profile, err
 }

@@ -31,6 +31,7 @@ var scaleVerbs = []scaleVerb{
 		from: "engine that it shall leave; needed where there are several", then: "shall be on another engine"},
 	{name: "switchover", short: "Make another of its engines the primary, or the standby the active one", to: "engine that shall be the primary",
 		then: "shall have another of its engines for the primary"},
+	{name: "retryplacement", short: "Look for its engines again, also among those that failed to start it a while ago", then: "is tried again on engines that failed to start it"},
 }
 
 const toMany = `
@@ -40,7 +41,7 @@ How many engines each virtual service of a group is on at least and at most is s
 
 // scaleCommands are what can be done with a virtual service beside what can be done with every object.
 func scaleCommands(kind *schema.Kind) []*cobra.Command {
-	commands := []*cobra.Command{enginesCommand(kind)}
+	commands := []*cobra.Command{enginesCommand(kind), rotateKeysCommand(kind)}
 	for _, verb := range scaleVerbs {
 		commands = append(commands, verb.command(kind))
 	}
@@ -83,6 +84,27 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 		return nil
 	}
 	return command
+}
+
+func rotateKeysCommand(kind *schema.Kind) *cobra.Command {
+	return &cobra.Command{
+		Use: "rotatekeys NAME", Short: "Make new TLS session tickets by the next key, before its time",
+		Long: `Have all engines make TLS session tickets by the next key, before its time. Virtual services with the same SSL profile do so too. Tickets
+made by the key before are still taken: to have every key replaced, do it three times.`,
+		Args: arguments("NAME"), ValidArgsFunction: completeNames(kind, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			session, object, err := open(command.Context(), kind, args)
+			if err != nil {
+				return err
+			}
+			var answer client.Object
+			if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/rotatekeys", kind.Name, object["uuid"]), client.Object{}, &answer); err != nil {
+				return err
+			}
+			fmt.Printf("%v makes session tickets by the next key, with all that have its SSL profile.\n", object["name"])
+			return nil
+		},
+	}
 }
 
 // told says what is to become of a virtual service by an order that was accepted.

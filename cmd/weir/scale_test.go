@@ -59,7 +59,8 @@ func TestAnAcceptedOrderIsToldAsWhatItDoes(t *testing.T) {
 	for _, verb := range scaleVerbs {
 		want := map[string]string{
 			"scaleout": "web shall be on 4 engines", "scalein": "web shall be on 4 engines", "migrate": "web shall be on another engine",
-			"switchover": "web shall have another of its engines for the primary",
+			"switchover":     "web shall have another of its engines for the primary",
+			"retryplacement": "web is tried again on engines that failed to start it",
 		}[verb.name] + "; `weir vs engines web` shows how far it is."
 		if got := verb.told("web", 4.0); got != want {
 			t.Errorf("%s: got %s", verb.name, got)

@@ -25,6 +25,7 @@ const (
 	DoScaleIn    Verb = "scalein"
 	DoMigrate    Verb = "migrate"
 	DoSwitchover Verb = "switchover"
+	DoRetry      Verb = "retryplacement"
 )
 
 // Refusal says which field of an order cannot be had, and what to do.
@@ -59,6 +60,8 @@ func (o Order) Accept(in Input, vs *model.VirtualService) ([]Assignment, []Event
 		err = s.migrate(o)
 	case DoSwitchover:
 		err = s.switchover(o)
+	case DoRetry:
+		err = s.retry()
 	}
 	return s.assignments(), s.out.Events, err
 }
@@ -209,6 +212,15 @@ func (s *service) promote(to string) error {
 		return &Refusal{"to_se_ref", fmt.Sprintf("%s does not serve %s as a secondary", s.name(to), s.vs.Name)}
 	}
 	return &Refusal{"", fmt.Sprintf("no other engine serves %s", s.vs.Name)}
+}
+
+// retry has engines tried again that failed to start it. Whatever else is in the way is looked at with every decision.
+func (s *service) retry() error {
+	if present, wanted := len(s.present()), s.wanted(); present >= wanted && len(s.a.Shunned) == 0 {
+		return &Refusal{"", fmt.Sprintf("%s is on %d of %d engines, and none failed to start it: there is nothing to retry", s.vs.Name, present, wanted)}
+	}
+	s.a.Shunned = nil
+	return nil
 }
 
 func (s *service) counting() []Seat {

@@ -86,7 +86,7 @@ func (s *story) tell(t *testing.T, words []string) string {
 	case "group", "engine", "service":
 		s.define(t, verb, args)
 		return ""
-	case "scaleout", "scalein", "migrate", "switchover":
+	case "scaleout", "scalein", "migrate", "switchover", "retryplacement":
 		return s.order(t, Verb(verb), args)
 	case "serves", "drains", "idle":
 		s.report(t, verb, args)

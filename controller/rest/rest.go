@@ -47,6 +47,8 @@ type Orders interface {
 	// Order writes it into tx. It returns how many engines shall serve from then on; tell says what came of it, once that
 	// is committed.
 	Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error)
+	// RotateKeys has session tickets be made by the next key. It returns the uuid of the SSL profile whose keys these are.
+	RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error)
 }
 
 // Config is what the API stands on.

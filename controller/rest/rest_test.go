@@ -59,7 +59,7 @@ func (c *clock) advance(d time.Duration) {
 type reports struct{ servers []schema.Object }
 
 func (reports) VirtualService(uuid string) schema.Object {
-	return schema.Object{"uuid": uuid, "oper_status": schema.Object{"state": "OPER_UP"},
+	return schema.Object{"uuid": uuid, "oper_status": schema.Object{"state": "OPER_UP"}, "num_se_requested": int64(1),
 		"vip_summary": []schema.Object{{"service_engine": []schema.Object{{"ref": "x", "se_ref": "/api/serviceengine/se-1"}}}}}
 }
 

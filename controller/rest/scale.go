@@ -29,6 +29,9 @@ type scaleRequest struct {
 // readScaleRequest refuses what it does not know, and what an action would not heed: an engine that is not where it was
 // wanted is found out too late.
 func readScaleRequest(verb place.Verb, body []byte) (asked scaleRequest, err error) {
+	if len(body) == 0 {
+		return asked, nil
+	}
 	if _, err := schema.Parse(string(verb), body); err != nil {
 		return asked, err
 	}
@@ -37,14 +40,15 @@ func readScaleRequest(verb place.Verb, body []byte) (asked scaleRequest, err err
 	if err := decoder.Decode(&asked); err != nil {
 		return asked, &schema.FieldError{Kind: string(verb), Problem: "the body is not what this takes: " + strings.TrimPrefix(err.Error(), "json: ")}
 	}
-	comes, goes := verb != place.DoScaleIn, verb == place.DoScaleIn || verb == place.DoMigrate
+	seeks := verb == place.DoScaleOut || verb == place.DoMigrate
+	comes, goes := seeks || verb == place.DoSwitchover, verb == place.DoScaleIn || verb == place.DoMigrate
 	for _, said := range []struct {
 		field         string
 		given, heeded bool
 	}{
 		{"to_se_ref", asked.ToRef != "", comes},
-		{"to_host_ref", asked.ToHostRef != "", comes && verb != place.DoSwitchover},
-		{"to_new_se", asked.ToNew, comes && verb != place.DoSwitchover},
+		{"to_host_ref", asked.ToHostRef != "", seeks},
+		{"to_new_se", asked.ToNew, seeks},
 		{"from_se_ref", asked.FromRef != "", goes},
 		{"scalein_primary", asked.ScaleinPrimary, verb == place.DoScaleIn},
 		{"admin_down", asked.AdminDown, false},
@@ -81,10 +85,50 @@ func scale(verb place.Verb) handler {
 	}
 }
 
+// doRotateKeys is no order that place carries out.
+const doRotateKeys place.Verb = "rotatekeys"
+
+// rotateKeys answers "POST /api/virtualservice/<uuid>/rotatekeys" with the SSL profile whose keys are others now.
+func rotateKeys(c *call) error {
+	body, err := c.body()
+	if err == nil {
+		_, err = readScaleRequest(doRotateKeys, body)
+	}
+	if err != nil {
+		return err
+	}
+	kind, _ := schema.Lookup(c.path[1])
+	var profile string
+	err = c.api.gate.Act(c.r.Context(), c.write(kind), c.path[2], string(doRotateKeys), func(tx *store.Tx, vs *store.Record) (err error) {
+		profile, err = c.api.orders.RotateKeys(tx, vs.UUID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, c.withURLs(schema.Object{"ssl_profile_ref": schema.RefPath("sslprofile", profile)}))
+}
+
+// scaleStatus answers "GET /api/virtualservice/<uuid>/scaleoutstatus": what of the runtime has to do with orders.
+func scaleStatus(c *call) error {
+	return c.showRuntime(func(uuid string) schema.Object {
+		runtime, status := c.api.runtime.VirtualService(uuid), schema.Object{}
+		for _, field := range []string{
+			"num_se_requested", "num_se_assigned", "scaleout_in_progress", "scalein_in_progress", "migrate_in_progress", "last_scale_status",
+			"service_engine",
+		} {
+			if value, said := runtime[field]; said {
+				status[field] = value
+			}
+		}
+		return status
+	})
+}
+
 func (c *call) order(verb place.Verb) (place.Order, error) {
 	order := place.Order{Verb: verb}
 	body, err := c.body()
-	if err != nil || len(body) == 0 {
+	if err != nil {
 		return order, err
 	}
 	asked, err := readScaleRequest(verb, body)

@@ -25,6 +25,38 @@ func (h *heard) Order(_ *store.Tx, _ string, order place.Order) (engines int, te
 	return 2, func() {}, nil
 }
 
+func (h *heard) RotateKeys(*store.Tx, string) (string, error) {
+	if len(h.orders) > 0 {
+		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: "web has no SSL profile"}
+	}
+	return "sslprofile-1", nil
+}
+
+func TestKeysAreRotatedWhereThereAreAny(t *testing.T) {
+	h := newHouse(t)
+	orders := &heard{}
+	h.api.orders = orders
+	c := h.login()
+	path := fmt.Sprintf("/api/virtualservice/%v/rotatekeys", c.virtualService("web", nil)["uuid"])
+	if answer := c.want(http.StatusOK, "POST", path, schema.Object{"vip_id": "1"}); !strings.HasSuffix(fmt.Sprint(answer["ssl_profile_ref"]), "/api/sslprofile/sslprofile-1") {
+		t.Errorf("answered %v", answer)
+	}
+	c.refused(http.StatusBadRequest, "to_new_se: has no effect", "POST", path, schema.Object{"to_new_se": true})
+	orders.orders = []place.Order{{}}
+	c.refused(http.StatusBadRequest, "ssl_profile_ref: web has no SSL profile", "POST", path, nil)
+	c.want(http.StatusNotFound, "POST", "/api/virtualservice/virtualservice-none/rotatekeys", nil)
+}
+
+func TestStatusOfScalingIsTheRuntimesAndNoMore(t *testing.T) {
+	c := newHouse(t).login()
+	path := fmt.Sprintf("/api/virtualservice/%v/scaleoutstatus", c.virtualService("web", nil)["uuid"])
+	answer := c.want(http.StatusOK, "GET", path, nil)
+	if answer["num_se_requested"] != 1.0 || answer["oper_status"] != nil {
+		t.Errorf("answered %v", answer)
+	}
+	c.want(http.StatusNotFound, "GET", "/api/virtualservice/virtualservice-none/scaleoutstatus", nil)
+}
+
 func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
 	h := newHouse(t)
 	orders := &heard{}
@@ -42,8 +74,10 @@ func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
 	}
 	c.want(http.StatusOK, "POST", path+"migrate", schema.Object{"to_new_se": true, "admin_down": false})
 	c.want(http.StatusOK, "POST", path+"scaleout", schema.Object{"to_host_ref": "/api/vimgrhostruntime?name=rack%201"})
+	c.want(http.StatusOK, "POST", path+"retryplacement", schema.Object{"vip_id": "1"})
 	want := []place.Order{
 		{Verb: place.DoScaleOut, To: "se-2"}, {Verb: place.DoMigrate}, {Verb: place.DoMigrate, New: true}, {Verb: place.DoScaleOut, ToHost: "rack 1"},
+		{Verb: place.DoRetry},
 	}
 	if fmt.Sprint(orders.orders) != fmt.Sprint(want) {
 		t.Errorf("heard %v, want %v", orders.orders, want)
@@ -58,6 +92,8 @@ func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
 		{"scalein", schema.Object{"to_new_se": true}, "to_new_se: has no effect"},
 		{"scalein", schema.Object{"admin_down": true}, "admin_down: has no effect"},
 		{"migrate", schema.Object{"scalein_primary": true}, "scalein_primary: has no effect"},
+		{"retryplacement", schema.Object{"to_se_ref": "/api/serviceengine?name=engine-2"}, "to_se_ref: has no effect"},
+		{"retryplacement", schema.Object{"from_se_ref": "/api/serviceengine?name=engine-2"}, "from_se_ref: has no effect"},
 		{"switchover", schema.Object{"to_host_ref": "/api/vimgrhostruntime?name=rack%201"}, "to_host_ref: has no effect"},
 	} {
 		c.refused(http.StatusBadRequest, refused.want, "POST", path+refused.verb, refused.body)

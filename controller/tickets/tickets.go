@@ -57,8 +57,7 @@ func Decide(m *model.Model, before map[string]Ring, now time.Time, secret func()
 		changed := !known || ring.Lifetime != wanted[profile]
 		ring.Lifetime = wanted[profile]
 		if ring.due(now) {
-			ring.Previous, ring.Current, ring.Next, ring.Turned = ring.Current, ring.Next, secret(), now
-			changed = true
+			ring, changed = ring.Turn(now, secret()), true
 		}
 		if changed {
 			d.Changed = append(d.Changed, ring)
@@ -84,6 +83,13 @@ func lifetimes(m *model.Model) map[string]time.Duration {
 		}
 	}
 	return wanted
+}
+
+// Turn has the secret that engines know make tickets, and another be known. Tickets of the one before are still read: whoever
+// wants to have all secrets replaced turns three times.
+func (r Ring) Turn(now time.Time, secret []byte) Ring {
+	r.Previous, r.Current, r.Next, r.Turned = r.Current, r.Next, secret, now
+	return r
 }
 
 func (r Ring) period() time.Duration { return max(r.Lifetime, periodMin) }

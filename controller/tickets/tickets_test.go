@@ -65,6 +65,25 @@ func TestEnginesKnowASecretOnePeriodBeforeItMakesTicketsAndOneAfter(t *testing.T
 	}
 }
 
+func TestThreeTurnsLeaveNoSecretOfThoseBefore(t *testing.T) {
+	s := newStage()
+	s.decide(start)
+	ring := s.ring()
+	old := [][]byte{ring.Current, ring.Previous, ring.Next}
+	for i := range 3 {
+		ring = ring.Turn(start.Add(time.Second), bytes.Repeat([]byte{byte(100 + i)}, SecretBytes))
+	}
+	for _, secret := range old {
+		if bytes.Equal(secret, ring.Current) || bytes.Equal(secret, ring.Previous) || bytes.Equal(secret, ring.Next) {
+			t.Errorf("%v is in %+v", secret[0], ring)
+		}
+	}
+	s.rings["sslprofile-1"] = ring
+	if d := s.decide(start.Add(lifetime)); len(d.Changed) != 0 {
+		t.Errorf("turned again before a period was over: %+v", d)
+	}
+}
+
 func TestControllerThatWasAwayTurnsTheRingOnceSoThatEnginesKnowWhatComes(t *testing.T) {
 	s := newStage()
 	s.decide(start)
