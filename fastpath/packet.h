@@ -24,7 +24,7 @@ struct packet {
 	struct address from, to;
 	__be16 from_port, to_port;
 	__u32 payload;	// offset of what follows the IP header
-	__u32 expects;	// of TCP with ACK: the next sequence number
+	__u32 ack_number;	// of TCP with ACK
 	__u8 protocol;
 	__u8 flags;	// of TCP; of ICMP, its type
 	_Bool is_ipv6;
@@ -55,7 +55,7 @@ static __always_inline _Bool parse_payload(struct __sk_buff *skb, struct packet 
 	__be16 words[7];	// of TCP: ports, sequence numbers, flags
 
 	p->flags = 0;
-	p->expects = 0;
+	p->ack_number = 0;
 	switch (p->protocol) {
 	case IPPROTO_UDP:
 		if (bpf_skb_load_bytes(skb, p->payload, words, sizeof(struct udphdr)))
@@ -64,7 +64,7 @@ static __always_inline _Bool parse_payload(struct __sk_buff *skb, struct packet 
 	case IPPROTO_TCP:
 		if (bpf_skb_load_bytes(skb, p->payload, words, sizeof(words)))
 			return 0;
-		p->expects = (__u32)bpf_ntohs(words[4]) << 16 | bpf_ntohs(words[5]);
+		p->ack_number = (__u32)bpf_ntohs(words[4]) << 16 | bpf_ntohs(words[5]);
 		p->flags = bpf_ntohs(words[6]);
 		break;
 	case IPPROTO_ICMP:

@@ -33,12 +33,13 @@ struct tcp_request_sock {
 } __attribute__((preserve_access_index));
 
 // goes_on tells whether a packet belongs to the handshake that this engine has begun. Another one may have had the same first
-// packet, which clients repeat, and it may have been the quicker one.
+// packet, which clients repeat, and it may have been the quicker one. A client answers with the next number after ours until
+// it has heard more of us, which it cannot before the handshake is over. A request of another kind (MPTCP) counts as ours.
 static __always_inline _Bool goes_on(const struct packet *p, struct bpf_sock *socket)
 {
 	struct tcp_request_sock *request = bpf_skc_to_tcp_request_sock(socket);
 
-	return !request || !(p->flags & ACK) || p->expects == request->snt_isn + 1;
+	return !request || !(p->flags & ACK) || p->ack_number == request->snt_isn + 1;
 }
 
 static __noinline enum holding held(struct __sk_buff *skb, const struct packet *p)

@@ -24,7 +24,7 @@ goes on with it while the controller is away.
 
 Where virtual services are advertised over BGP, the engine tells its routers of them, and its machine has
 to take packets for their addresses: with --vip-interface lo the agent sees to that, which needs
-CAP_NET_ADMIN.
+CAP_NET_ADMIN. To pass on connections that a router moves between engines it needs CAP_BPF and CAP_PERFMON, too.
 
 At the end (SIGTERM, Ctrl-C) routers send clients elsewhere, requests in flight may finish for some seconds, and the data plane stops.
 With --keep-dataplane it goes on serving, and the next agent on the same state directory takes it over:
