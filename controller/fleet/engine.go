@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"strings"
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -55,14 +56,16 @@ type refusal struct {
 	errors   []*dataplanev1.Finding
 }
 
-// String is one line: the first error stands for the others, which the warnings list.
-func (r *refusal) String() string {
-	text := fmt.Sprintf("refused revision %d", r.revision)
-	if len(r.errors) > 0 {
-		first := r.errors[0]
-		text += fmt.Sprintf(": %s %s: %s: %s", first.GetKind(), first.GetName(), first.GetField(), first.GetMessage())
+func (r *refusal) String() string { return fmt.Sprintf("refused revision %d: %s", r.revision, r.why()) }
+
+// why is one line: the first error stands for the others, which the warnings list.
+func (r *refusal) why() string {
+	if len(r.errors) == 0 {
+		return "it does not say why"
 	}
-	return text
+	first := r.errors[0]
+	where := strings.TrimSuffix(fmt.Sprintf("%s %s: %s", first.GetKind(), first.GetName(), first.GetField()), ": ")
+	return where + ": " + first.GetMessage()
 }
 
 type serverKey struct{ pool, server string }

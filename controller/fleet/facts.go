@@ -92,7 +92,7 @@ func (e *engine) whyRefused() string {
 	if e.refusal == nil {
 		return ""
 	}
-	return e.refusal.String()
+	return e.refusal.why()
 }
 
 // watch notes and tells whether the engine has come or gone; the caller holds the lock.

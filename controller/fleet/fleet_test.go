@@ -291,8 +291,8 @@ func TestRefusalOfAPlanThatIsSentBeforeAllIsDecidedIsHeard(t *testing.T) {
 	early := planOf(11, "vs-2")
 	s.Expect(map[string]*enginev1.Plan{"se-one": early})
 	s.Refused("se-one", early, []*dataplanev1.Finding{{Kind: "vrfcontext", Uuid: "vrf-1", Name: "global", Message: "no route"}})
-	if !s.Refuses("se-one") || s.Facts()["se-one"].Refuses == "" {
-		t.Error("nobody knows")
+	if why := s.Facts()["se-one"].Refuses; !s.Refuses("se-one") || why != "vrfcontext global: no route" {
+		t.Errorf("it says %q", why)
 	}
 }
 
