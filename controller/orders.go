@@ -13,9 +13,9 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-var errUnreadable = &place.Refusal{Problem: "the virtual service cannot be read: see its warnings"}
+var errUnreadable = &place.Refusal{Problem: "the object cannot be read: see its warnings"}
 
-// orders writes down what operators ask of one virtual service; the reconciler carries it out.
+// orders writes down what operators ask of one virtual service, or of a group; the reconciler carries it out.
 type orders struct {
 	fleet  *fleet.Fleet
 	events *events.Log
@@ -24,34 +24,63 @@ type orders struct {
 // Order accepts an order within a transaction. It returns how many engines shall serve from then on, and what to tell once
 // that is written. Error: *place.Refusal.
 func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error) {
-	built, _ := model.Build(tx.View().Revision(), objectsOf(tx.View()))
-	before, err := decided[place.Assignment](tx.View(), assignmentKind)
+	in, err := o.input(tx)
 	if err != nil {
 		return 0, nil, err
 	}
-	in := place.Input{Model: built, Engines: o.fleet.Facts(), Before: before, Began: o.fleet.Began(), Now: time.Now().UTC()}
-	for _, vs := range built.VirtualServices {
-		if vs.UUID != virtualServiceUUID {
-			continue
-		}
-		assignments, happened, err := order.Accept(in, vs)
-		if err != nil {
-			return 0, nil, err
-		}
-		for _, assignment := range assignments {
-			record, err := recordOf(assignmentKind, assignment.VirtualService, assignment)
-			if err != nil {
-				return 0, nil, err
-			}
-			tx.Put(record)
-		}
-		return place.Wanted(vs, assignments[0]), func() {
-			for _, event := range happened {
-				o.events.Add(entryOf(event))
-			}
-		}, nil
+	at := slices.IndexFunc(in.Model.VirtualServices, func(vs *model.VirtualService) bool { return vs.UUID == virtualServiceUUID })
+	if at < 0 {
+		return 0, nil, errUnreadable
 	}
-	return 0, nil, errUnreadable
+	vs := in.Model.VirtualServices[at]
+	assignments, happened, err := order.Accept(in, vs)
+	if err == nil {
+		err = putAssignments(tx, assignments)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	return place.Wanted(vs, assignments[0]), func() {
+		for _, event := range happened {
+			o.events.Add(entryOf(event))
+		}
+	}, nil
+}
+
+// Redistribute has virtual services of a group change places with their standbys, within a transaction. It returns how many.
+// Error: *place.Refusal.
+func (o orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices int, err error) {
+	in, err := o.input(tx)
+	if err != nil {
+		return 0, err
+	}
+	at := slices.IndexFunc(in.Model.Groups, func(group *model.Group) bool { return group.UUID == groupUUID })
+	if at < 0 {
+		return 0, errUnreadable
+	}
+	assignments, err := place.Redistribute(in, in.Model.Groups[at])
+	if err != nil {
+		return 0, err
+	}
+	return len(assignments), putAssignments(tx, assignments)
+}
+
+// input is what placement goes by as of a transaction.
+func (o orders) input(tx *store.Tx) (place.Input, error) {
+	built, _ := model.Build(tx.View().Revision(), objectsOf(tx.View()))
+	before, err := decided[place.Assignment](tx.View(), assignmentKind)
+	return place.Input{Model: built, Engines: o.fleet.Facts(), Before: before, Began: o.fleet.Began(), Now: time.Now().UTC()}, err
+}
+
+func putAssignments(tx *store.Tx, assignments []place.Assignment) error {
+	for _, assignment := range assignments {
+		record, err := recordOf(assignmentKind, assignment.VirtualService, assignment)
+		if err != nil {
+			return err
+		}
+		tx.Put(record)
+	}
+	return nil
 }
 
 // RotateKeys turns the ring of session tickets that a virtual service shares with all of its SSL profile, before its time. It

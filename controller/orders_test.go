@@ -3,10 +3,14 @@ package controller
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -53,6 +57,54 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 		refusal := (*place.Refusal)(nil)
 		if _, err := rotate(vs); !errors.As(err, &refusal) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", vs, err)
+		}
+	}
+}
+
+func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
+	objects := emptyStore(t)
+	log := slog.New(slog.DiscardHandler)
+	told := events.New(log, time.Now)
+	engines := fleet.New(objects, log, told, time.Now)
+	must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
+		put(tx, "serviceenginegroup", "group-1", schema.Object{"ha_mode": "HA_MODE_LEGACY_ACTIVE_STANDBY", "distribute_load_active_standby": true})
+		put(tx, "serviceenginegroup", "group-2", schema.Object{})
+		for _, engine := range []string{"se-1", "se-2"} {
+			put(tx, "serviceengine", engine, schema.Object{"se_group_ref": "/api/serviceenginegroup/group-1"})
+		}
+		for _, vs := range []string{"vs-1", "vs-2"} {
+			put(tx, "virtualservice", vs, schema.Object{"se_group_ref": "/api/serviceenginegroup/group-1", "enabled": true, "traffic_enabled": true})
+			record, err := recordOf(assignmentKind, vs, place.Assignment{VirtualService: vs, Seats: []place.Seat{
+				{Engine: "se-1", State: place.Serving, Cause: place.New}, {Engine: "se-2", State: place.Standby, Cause: place.New},
+			}})
+			if err != nil {
+				return err
+			}
+			tx.Put(record)
+		}
+		return nil
+	}))
+	for _, engine := range []string{"se-1", "se-2"} {
+		engines.Connected(engine, &enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
+	}
+	redistribute := func(group string) (moved int, err error) {
+		must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
+			moved, err = orders{engines, told}.Redistribute(tx, group)
+			return nil
+		}))
+		return moved, err
+	}
+	if moved, err := redistribute("group-1"); moved != 1 || err != nil {
+		t.Fatalf("%d move, %v", moved, err)
+	}
+	after, err := decided[place.Assignment](objects.View(), assignmentKind)
+	must(t, err)
+	if one, two := after["vs-1"].Seats[0], after["vs-2"].Seats[0]; one.State != place.Leaving || one.Cause != place.Switchover || two.State != place.Serving {
+		t.Errorf("written are %+v", after)
+	}
+	for group, want := range map[string]string{"group-2": "ha_mode", "group-none": "cannot be read"} {
+		if _, err := redistribute(group); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", group, err)
 		}
 	}
 }

@@ -56,6 +56,9 @@ func kindCommands() []*cobra.Command {
 		if kind.Name == "virtualservice" {
 			command.AddCommand(scaleCommands(kind)...)
 		}
+		if kind.Name == "serviceenginegroup" {
+			command.AddCommand(redistributeCommand(kind))
+		}
 		all = append(all, menu(command))
 	}
 	return all

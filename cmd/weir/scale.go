@@ -87,24 +87,49 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 }
 
 func rotateKeysCommand(kind *schema.Kind) *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use: "rotatekeys NAME", Short: "Make new TLS session tickets by the next key, before its time",
 		Long: `Have all engines make TLS session tickets by the next key, before its time. Virtual services with the same SSL profile do so too. Tickets
 made by the key before are still taken: to have every key replaced, do it three times.`,
-		Args: arguments("NAME"), ValidArgsFunction: completeNames(kind, 1),
-		RunE: func(command *cobra.Command, args []string) error {
-			session, object, err := open(command.Context(), kind, args)
-			if err != nil {
-				return err
-			}
-			var answer client.Object
-			if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/rotatekeys", kind.Name, object["uuid"]), client.Object{}, &answer); err != nil {
-				return err
-			}
-			fmt.Printf("%v makes session tickets by the next key, with all that have its SSL profile.\n", object["name"])
-			return nil
-		},
 	}
+	return acting(command, kind, func(name string, _ client.Object) string {
+		return name + " makes session tickets by the next key, with all that have its SSL profile."
+	})
+}
+
+func redistributeCommand(kind *schema.Kind) *cobra.Command {
+	command := &cobra.Command{
+		Use: "redistribute NAME", Short: "Have virtual services change places with their standbys, until each engine is the active one of as many",
+		Long: `Have virtual services of a group with HA_MODE_LEGACY_ACTIVE_STANDBY and distribute_load_active_standby change places with their
+standbys, until each engine is the active one of as many: after a failure one engine is that of all.`,
+	}
+	return acting(command, kind, redistributed)
+}
+
+func redistributed(name string, answer client.Object) string {
+	moved := answer["num_virtualservices"]
+	if moved == 0.0 {
+		return "Nothing to do: each engine of " + name + " is the active one of as many, or of those something is under way with."
+	}
+	return countOf(moved, "virtual service") + " of " + name + " shall change places with the standby; `weir events` shows when it is done."
+}
+
+// acting has a command do what it is called with an object, and tell what the answer says.
+func acting(command *cobra.Command, kind *schema.Kind, told func(name string, answer client.Object) string) *cobra.Command {
+	command.Args, command.ValidArgsFunction = arguments("NAME"), completeNames(kind, 1)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		session, object, err := open(command.Context(), kind, args)
+		if err != nil {
+			return err
+		}
+		var answer client.Object
+		if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/%s", kind.Name, object["uuid"], command.Name()), client.Object{}, &answer); err != nil {
+			return err
+		}
+		fmt.Println(told(text(object["name"]), answer))
+		return nil
+	}
+	return command
 }
 
 // told says what is to become of a virtual service by an order that was accepted.

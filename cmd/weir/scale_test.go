@@ -68,6 +68,14 @@ func TestAnAcceptedOrderIsToldAsWhatItDoes(t *testing.T) {
 	}
 }
 
+func TestRedistributionIsToldInWords(t *testing.T) {
+	for moved, want := range map[float64]string{0: "Nothing to do: ", 1: "1 virtual service of g shall", 2: "2 virtual services of g shall"} {
+		if got := redistributed("g", client.Object{"num_virtualservices": moved}); !strings.HasPrefix(got, want) {
+			t.Errorf("%v: got %s", moved, got)
+		}
+	}
+}
+
 func TestCountsEnginesInWords(t *testing.T) {
 	for count, want := range map[float64]string{0: "0 engines", 1: "1 engine", 8: "8 engines"} {
 		if got := countOf(count, "engine"); got != want {

@@ -4,9 +4,9 @@
 //
 // decide.go is the whole; service.go takes one virtual service a step further, or all that together.go finds on one
 // address. hear.go is what engines have said of it, choose.go finds one more, reach.go looks whether clients find it,
-// gather.go waits for engines that are yet to come, seat.go changes its seats. order.go is what operators ask for, need.go
-// what a group lacks; load.go and rebalance.go follow the load. Nothing here starts an engine, or knows how a duty
-// is carried out.
+// gather.go waits for engines that are yet to come, seat.go changes its seats. order.go and redistribute.go are what operators
+// ask for, need.go what a group lacks; load.go and rebalance.go follow the load. Nothing here starts an engine, or knows how
+// a duty is carried out.
 package place
 
 import (

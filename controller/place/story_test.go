@@ -88,6 +88,9 @@ func (s *story) tell(t *testing.T, words []string) string {
 		return ""
 	case "scaleout", "scalein", "migrate", "switchover", "retryplacement":
 		return s.order(t, Verb(verb), args)
+	case "redistribute":
+		assignments, err := Redistribute(s.input(), s.group(args[0]))
+		return s.carryOut(assignments, nil, err)
 	case "serves", "drains", "idle":
 		s.report(t, verb, args)
 	case "outdated":
@@ -189,6 +192,8 @@ func (s *story) set(t *testing.T, name string, settings []string) {
 			group.PlacementAlgorithm = "PLACEMENT_ALGO_" + value
 		case group != nil && field == "bgp_peer_monitor_failover_enabled":
 			group.BGPPeerMonitorFailover = value == "true"
+		case group != nil && field == "distribute_load_active_standby":
+			group.DistributeStandby = value == "true"
 		case group != nil && field == "vs_host_redundancy":
 			group.VSHostRedundancy = value == "true"
 		case group != nil:
@@ -277,7 +282,10 @@ func (s *story) order(t *testing.T, verb Verb, args []string) string {
 			order.ToHost = value
 		}
 	}
-	assignments, events, err := order.Accept(s.input(), s.service(args[0]))
+	return s.carryOut(order.Accept(s.input(), s.service(args[0])))
+}
+
+func (s *story) carryOut(assignments []Assignment, events []Event, err error) string {
 	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
 		return "  refused: " + refusal.Error() + "\n"
 	}

@@ -42,13 +42,15 @@ type JoinTokens interface {
 	Issue(ctx context.Context) (string, error)
 }
 
-// Orders takes what operators ask of one virtual service. Error: *place.Refusal.
+// Orders takes what operators ask of one virtual service, or of a group. Error: *place.Refusal.
 type Orders interface {
 	// Order writes it into tx. It returns how many engines shall serve from then on; tell says what came of it, once that
 	// is committed.
 	Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error)
 	// RotateKeys has session tickets be made by the next key. It returns the uuid of the SSL profile whose keys these are.
 	RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error)
+	// Redistribute has virtual services of a group change places with their standbys. It returns how many.
+	Redistribute(tx *store.Tx, groupUUID string) (virtualServices int, err error)
 }
 
 // Config is what the API stands on.

@@ -85,21 +85,10 @@ func scale(verb place.Verb) handler {
 	}
 }
 
-// doRotateKeys is no order that place carries out.
-const doRotateKeys place.Verb = "rotatekeys"
-
 // rotateKeys answers "POST /api/virtualservice/<uuid>/rotatekeys" with the SSL profile whose keys are others now.
 func rotateKeys(c *call) error {
-	body, err := c.body()
-	if err == nil {
-		_, err = readScaleRequest(doRotateKeys, body)
-	}
-	if err != nil {
-		return err
-	}
-	kind, _ := schema.Lookup(c.path[1])
 	var profile string
-	err = c.api.gate.Act(c.r.Context(), c.write(kind), c.path[2], string(doRotateKeys), func(tx *store.Tx, vs *store.Record) (err error) {
+	err := c.act("rotatekeys", func(tx *store.Tx, vs *store.Record) (err error) {
 		profile, err = c.api.orders.RotateKeys(tx, vs.UUID)
 		return err
 	})
@@ -107,6 +96,33 @@ func rotateKeys(c *call) error {
 		return err
 	}
 	return c.reply(http.StatusOK, c.withURLs(schema.Object{"ssl_profile_ref": schema.RefPath("sslprofile", profile)}))
+}
+
+// redistribute answers "POST /api/serviceenginegroup/<uuid>/redistribute" with how many virtual services change places with
+// their standbys.
+func redistribute(c *call) error {
+	var moved int
+	err := c.act("redistribute", func(tx *store.Tx, group *store.Record) (err error) {
+		moved, err = c.api.orders.Redistribute(tx, group.UUID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, schema.Object{"uuid": c.path[2], "num_virtualservices": int64(moved)})
+}
+
+// act does something with an object of which nothing can be chosen.
+func (c *call) act(action string, do func(tx *store.Tx, object *store.Record) error) error {
+	body, err := c.body()
+	if err == nil {
+		_, err = readScaleRequest(place.Verb(action), body)
+	}
+	if err != nil {
+		return err
+	}
+	kind, _ := schema.Lookup(c.path[1])
+	return c.api.gate.Act(c.r.Context(), c.write(kind), c.path[2], action, do)
 }
 
 // scaleStatus answers "GET /api/virtualservice/<uuid>/scaleoutstatus": what of the runtime has to do with orders.

@@ -32,6 +32,28 @@ func (h *heard) RotateKeys(*store.Tx, string) (string, error) {
 	return "sslprofile-1", nil
 }
 
+func (h *heard) Redistribute(*store.Tx, string) (int, error) {
+	if len(h.orders) > 0 {
+		return 0, &place.Refusal{Field: "ha_mode", Problem: "group g is HA_MODE_SHARED"}
+	}
+	return 3, nil
+}
+
+func TestGroupIsRedistributedOrItIsSaidWhyNot(t *testing.T) {
+	h := newHouse(t)
+	orders := &heard{}
+	h.api.orders = orders
+	c := h.login()
+	path := fmt.Sprintf("/api/serviceenginegroup/%v/redistribute", schema.BuiltinUUID("serviceenginegroup", "Default-Group"))
+	if answer := c.want(http.StatusOK, "POST", path, nil); answer["num_virtualservices"] != 3.0 {
+		t.Errorf("answered %v", answer)
+	}
+	c.refused(http.StatusBadRequest, "unknown field", "POST", path, schema.Object{"to": "engine-2"})
+	orders.orders = []place.Order{{}}
+	c.refused(http.StatusBadRequest, "ha_mode: group g is HA_MODE_SHARED", "POST", path, nil)
+	c.want(http.StatusNotFound, "POST", "/api/serviceenginegroup/serviceenginegroup-none/redistribute", nil)
+}
+
 func TestKeysAreRotatedWhereThereAreAny(t *testing.T) {
 	h := newHouse(t)
 	orders := &heard{}
