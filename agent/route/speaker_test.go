@@ -367,6 +367,15 @@ func TestSaysWhyASessionIsNotThere(t *testing.T) {
 	}
 }
 
+func TestSaysThatASecretMayBeAnotherOne(t *testing.T) {
+	for secret, want := range map[string]bool{"": false, "s3cret": true} {
+		waiting := &session{config: &enginev1.BgpPeer{Md5Secret: secret}}
+		if lack := waiting.lack(65000); strings.Contains(lack, "md5_secret") != want {
+			t.Errorf("%q: %s", secret, lack)
+		}
+	}
+}
+
 func TestHoldsNothingOfFormerSessionsForAPeerThatComesAgain(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	s := newStage(t, r.port)

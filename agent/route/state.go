@@ -153,12 +153,20 @@ func (s *speaker) describe(into *enginev1.PeerState, found *api.Peer, peer *sess
 	into.EstablishedCount = peer.count
 	into.SinceUnixMs = uint64(peer.since.UnixMilli())
 	if !peer.up {
-		into.Reason = cmp.Or(now.reason, fmt.Sprintf(
-			"no session with it yet: it must answer at port 179 and have this engine as a neighbor of AS %d", into.GetLocalAs()))
+		into.Reason = cmp.Or(now.reason, peer.lack(into.GetLocalAs()))
 		return
 	}
 	into.LocalAddress, into.RouterId = found.GetTransport().GetLocalAddress(), found.GetState().GetRouterId()
 	into.HoldS = uint32(found.GetTimers().GetState().GetNegotiatedHoldTime())
+}
+
+// lack is what may keep a session from its beginning.
+func (p *session) lack(localAS uint32) string {
+	text := fmt.Sprintf("no session with it yet: it must answer at port 179 and have this engine as a neighbor of AS %d", localAS)
+	if p.config.GetMd5Secret() != "" {
+		text += " with the same md5_secret"
+	}
+	return text
 }
 
 // helps tells whether a router's capability is that it keeps routes; one that does no more than that may say it without a
