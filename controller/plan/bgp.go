@@ -18,7 +18,13 @@ var unsaidBFD = schema.BFDProfile{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
 var unheededOfVrfContext = []unheeded[schema.VrfContext]{
 	{"static_routes", func(vrf *schema.VrfContext) bool { return len(vrf.StaticRoutes) > 0 },
 		"engines have the routes of their machines: has no effect, give them there"},
+	{"gateway_mon", func(vrf *schema.VrfContext) bool { return len(vrf.GatewayMonitors) > 0 }, watchesNoGateway},
+	{"internal_gateway_monitor", func(vrf *schema.VrfContext) bool {
+		return vrf.InternalGatewayMonitor != nil && !vrf.InternalGatewayMonitor.Disabled
+	}, watchesNoGateway},
 }
+
+const watchesNoGateway = "engines watch the routers that they announce to, by BFD and BGP, and no gateways: has no effect, see bfd_profile"
 
 var unheededOfBGP = []unheeded[schema.BGPProfile]{
 	{"routing_options", func(p *schema.BGPProfile) bool { return len(p.RoutingOptions) > 0 },

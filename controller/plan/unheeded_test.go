@@ -1,0 +1,19 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+func TestNobodyIsToldThatGatewaysAreNotWatchedWhoDoesNotWantIt(t *testing.T) {
+	for _, vrf := range []*schema.VrfContext{
+		{}, {InternalGatewayMonitor: &schema.InternalGatewayMonitor{Disabled: true}, GatewayMonitors: []schema.GatewayMonitor{}},
+	} {
+		var report report
+		warnUnheeded(about("vrfcontext", vrf.Identity, vrf.Named), "", unheededOfVrfContext, vrf, &report)
+		if len(report.findings) != 0 {
+			t.Errorf("%+v: %v", vrf, report.findings)
+		}
+	}
+}
