@@ -154,9 +154,13 @@ func (s *service) neighbours(near func(*model.Engine) bool) int {
 	return count
 }
 
-// crowding: compact placement fills one engine before the next, distributed placement goes where there is least.
+// crowding: compact placement fills one engine before the next, distributed placement goes where there is least. Where active
+// and standby are to share the load, those that only stand by are none.
 func (s *service) crowding(engine *model.Engine) int {
-	if s.group.PlacementAlgorithm == "PLACEMENT_ALGO_DISTRIBUTED" || s.group.HAMode == legacyMode && s.group.DistributeStandby {
+	if s.group.HAMode == legacyMode && s.group.DistributeStandby {
+		return s.active[engine.UUID]
+	}
+	if s.group.PlacementAlgorithm == "PLACEMENT_ALGO_DISTRIBUTED" {
 		return s.load[engine.UUID]
 	}
 	return -s.load[engine.UUID]

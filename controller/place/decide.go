@@ -112,24 +112,33 @@ type decider struct {
 	engines map[string]*model.Engine
 	sets    [][]*model.VirtualService // that go together
 	load    map[string]int            // seats of each engine that are there to stay; of those that go together one
+	active  map[string]int            // those of them that do not only stand by
 }
 
 func newDecider(in Input) *decider {
 	d := &decider{
 		in: in, out: Decision{Assignments: map[string]Assignment{}, Waiting: map[string]bool{}},
-		engines: map[string]*model.Engine{}, sets: together(in.Model.VirtualServices), load: map[string]int{},
+		engines: map[string]*model.Engine{}, sets: together(in.Model.VirtualServices), load: map[string]int{}, active: map[string]int{},
 	}
 	for _, engine := range in.Model.Engines {
 		d.engines[engine.UUID] = engine
 	}
 	for _, all := range d.sets {
 		for _, seat := range merged(all, in.Before).Seats {
-			if seat.State != Draining {
-				d.load[seat.Engine]++
-			}
+			d.weigh(seat, 1)
 		}
 	}
 	return d
+}
+
+// weigh counts a seat in, or out.
+func (d *decider) weigh(seat Seat, by int) {
+	if seat.State != Draining {
+		d.load[seat.Engine] += by
+	}
+	if seat.State != Draining && seat.State != Standby {
+		d.active[seat.Engine] += by
+	}
 }
 
 // again asks to be called at a time.

@@ -68,7 +68,7 @@ func (s *service) fail(seat Seat, why string) {
 	}
 	if engine := s.in.Engines[seat.Engine]; engine.Refuses != "" && engine.Told && !s.holdsAny(seat.Engine) {
 		s.a.remove(seat.Engine)
-		s.load[seat.Engine]--
+		s.weigh(seat, -1)
 		return
 	}
 	s.become(seat.Engine, Draining, Failed) // it may hold it already, and not have said so

@@ -8,8 +8,9 @@ func (s *service) take(engine string, state SeatState, cause Cause) {
 		s.become(engine, state, cause)
 		return
 	}
-	s.a.Seats = append(s.a.Seats, Seat{Engine: engine, State: state, Since: s.in.Now, Cause: cause})
-	s.load[engine]++
+	seat := Seat{Engine: engine, State: state, Since: s.in.Now, Cause: cause}
+	s.a.Seats = append(s.a.Seats, seat)
+	s.weigh(seat, 1)
 	s.event("VS_ADD_SE", engine, "%s is %s (%s)", s.name(engine), describe(state), cause)
 }
 
@@ -26,20 +27,14 @@ func describe(state SeatState) string {
 
 func (s *service) become(engine string, state SeatState, cause Cause) {
 	seat := s.a.seat(engine)
-	if seat.State == Draining {
-		s.load[engine]++
-	}
-	if state == Draining {
-		s.load[engine]--
-	}
+	s.weigh(*seat, -1)
 	seat.State, seat.Cause, seat.Since = state, cause, s.in.Now
+	s.weigh(*seat, 1)
 }
 
 // drop ends a seat.
 func (s *service) drop(seat Seat, why string) {
-	if seat.State != Draining {
-		s.load[seat.Engine]--
-	}
+	s.weigh(seat, -1)
 	s.a.remove(seat.Engine)
 	s.event("VS_REMOVED_SE", seat.Engine, "%s %s (%s)", s.name(seat.Engine), why, seat.Cause)
 	if seat.State != Draining {
