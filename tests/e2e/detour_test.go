@@ -9,6 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -142,20 +145,33 @@ func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
 			t.Fatal("no client went by the answer of the first engine: nothing is proved")
 		}
 		f.narrow()
+		names, first := f.engineNames(2), f.seats()[0]["name"]
+		second := f.kernelOf(names[slices.IndexFunc(names, func(name string) bool { return name != first })])
 		answersArrive, err := f.router.Blackhole(netip.PrefixFrom(anycast, anycast.BitLen()))
 		f.must(err)
 		load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections", connections, "--count", connections, "--drain"}, patient...)...)
 		f.must(err)
-		begun := time.Now()
+		stale, staleRepeated := second.handshakes(begunByPeer)
 		f.order("scaleout", 2)
-		f.untilHops(f.engineNames(2)...)
-		second := begun.Add(time.Since(begun).Truncate(time.Second)) // the last in which clients reached one engine alone
-		time.Sleep(time.Until(second.Add(1500 * time.Millisecond)))
+		f.untilHops(names...)
+		f.eventually("the second engine is asked", func() error {
+			begun, _ := second.handshakes(begunByPeer)
+			return moreThan(stale, begun)
+		})
 		clientsArrive, err := f.router.Blackhole(f.site.Topology.Clients.Subnets[0])
 		f.must(err)
-		time.Sleep(time.Until(second.Add(2500 * time.Millisecond))) // the second engine repeated its answer half a second ago
+		f.eventually("it repeats its answer", func() error {
+			_, repeated := second.handshakes(begunByPeer)
+			return moreThan(staleRepeated, repeated)
+		})
 		f.must(answersArrive())
-		time.Sleep(time.Until(second.Add(3500 * time.Millisecond))) // the first one did
+		clients := f.kernelOf(f.site.Topology.ClientNodes()[0].Name)
+		f.eventually("each client hears an answer", func() error {
+			if begun, _ := clients.handshakes(begunHere); begun > 0 {
+				return fmt.Errorf("%d have heard none", begun)
+			}
+			return nil
+		})
 		f.must(clientsArrive())
 		report, err := load.End()
 		f.must(err)
@@ -163,4 +179,48 @@ func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
 			t.Fatalf("%d requests were answered, and %d failed: %v", report.Requests, report.ErrorTotal, report.Errors)
 		}
 	}
+}
+
+func moreThan(before, now int) error {
+	if now > before {
+		return nil
+	}
+	return fmt.Errorf("%d, and %d before", now, before)
+}
+
+// nodeKernel is what the kernel tells in a node's namespace.
+type nodeKernel struct {
+	*fabric
+	process int // any that runs there
+}
+
+func (f *fabric) kernelOf(node string) nodeKernel {
+	f.Helper()
+	space, err := f.site.Network.Namespace(node)
+	f.must(err)
+	processes, err := space.Processes()
+	f.must(err)
+	if len(processes) == 0 {
+		f.Fatalf("nothing runs in %s", node)
+	}
+	return nodeKernel{f, processes[0].PID}
+}
+
+// The states of connections in /proc/net/tcp.
+const begunHere, begunByPeer = "02", "03"
+
+// handshakes counts those that are under way in IPv4, and those of them whose last packet from here was repeated (proc(5)).
+func (k nodeKernel) handshakes(state string) (begun, repeated int) {
+	k.Helper()
+	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", k.process))
+	k.must(err)
+	for line := range strings.Lines(string(table)) {
+		if columns := strings.Fields(line); columns[3] == state {
+			begun++
+			if columns[6] != "00000000" {
+				repeated++
+			}
+		}
+	}
+	return begun, repeated
 }
