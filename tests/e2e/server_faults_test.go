@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -324,6 +325,26 @@ func TestMonitorTakesADeadServerOutAndBringsItBack(t *testing.T) {
 		text := fmt.Sprint(s.runtime("pool", "web"))
 		if !strings.Contains(text, "num_servers_up:3") {
 			return errors.New(text)
+		}
+		return nil
+	})
+	s.untilTold("VS_UP", "web: is up")
+	s.change("healthmonitor", "quick", func(o client.Object) {
+		o["http_monitor"].(map[string]any)["http_response_code"] = []any{"HTTP_5XX"}
+	})
+	s.untilTold("POOL_DOWN", "web: is down: server ")
+	for _, server := range append(servers, victim) {
+		s.untilTold("SERVER_DOWN", "web: server "+server+" is down: ")
+	}
+}
+
+// untilTold waits for an event that begins like this.
+func (s *stage) untilTold(id, beginning string) {
+	s.Helper()
+	s.eventually(id+" tells "+beginning, func() error {
+		told := s.told(id)
+		if !slices.ContainsFunc(told, func(text string) bool { return strings.HasPrefix(text, beginning) }) {
+			return fmt.Errorf("told: %q", told)
 		}
 		return nil
 	})

@@ -50,6 +50,23 @@ func (f *fabric) revision(engines int) (int64, error) {
 	return int64(revision), nil
 }
 
+// rotateKeys orders it and waits until all engines have done it.
+func (f *fabric) rotateKeys(engines int) {
+	f.Helper()
+	before, err := f.revision(engines)
+	f.must(err)
+	vs, err := f.controller.Session.ByName(f.ctx, "virtualservice", "web")
+	f.must(err)
+	var answer client.Object
+	f.must(f.controller.Session.Post(f.ctx, fmt.Sprintf("virtualservice/%v/rotatekeys", vs["uuid"]), client.Object{}, &answer))
+	f.eventually("keys are rotated", func() error {
+		if now, err := f.revision(engines); err != nil || now == before {
+			return fmt.Errorf("revision %d after %d: %v", now, before, err)
+		}
+		return nil
+	})
+}
+
 func TestSessionOfOneEngineIsResumedByAnotherAlsoWhenKeysAreTurned(t *testing.T) {
 	const engines = 2
 	f := setUpFabric(t, engines, func(*topology.Topology) {})
@@ -61,6 +78,20 @@ func TestSessionOfOneEngineIsResumedByAnotherAlsoWhenKeysAreTurned(t *testing.T)
 		}
 		if !f.resumes("engine-2", version, kept("first", version), kept("second", version)) {
 			t.Errorf("%s: the other engine does not resume it", version)
+		}
+	}
+
+	f.rotateKeys(engines)
+	for _, version := range versions {
+		if !f.resumes("engine-2", version, kept("first", version), kept("second", version)) {
+			t.Errorf("%s: a session by the key before is not resumed after an order to rotate", version)
+		}
+	}
+	f.rotateKeys(engines)
+	f.rotateKeys(engines)
+	for _, version := range versions {
+		if f.resumes("engine-2", version, kept("first", version), kept("second", version)) {
+			t.Errorf("%s: a session is resumed by a key that is to be gone", version)
 		}
 	}
 
