@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,6 +46,7 @@ type Fleet struct {
 	log    *slog.Logger
 	now    func() time.Time
 	moved  chan struct{} // capacity 1
+	news   atomic.Bool   // since it was looked what is up
 
 	mu        sync.RWMutex
 	engines   map[string]*engine // those that joined or reported; deleted ones leave at the next Observe
@@ -181,6 +183,7 @@ func (f *Fleet) Expect(plans map[string]*enginev1.Plan) {
 }
 
 func (f *Fleet) expect(plans map[string]*enginev1.Plan) {
+	f.news.Store(true)
 	for uuid, plan := range plans {
 		f.engine(uuid).expect(plan)
 	}

@@ -13,6 +13,7 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	defer f.move() // it waits for a decision, also where it seems never to have been away
+	f.news.Store(true)
 	f.greetings++
 	engine := f.engine(engineUUID)
 	engine.connected, engine.reason = true, ""
@@ -52,9 +53,11 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	switch body := report.GetBody().(type) {
 	case *enginev1.Report_Status:
 		engine.status = body.Status
+		f.news.Store(true)
 		f.watch(engineUUID, engine)
 	case *enginev1.Report_Verdicts:
 		engine.judge(body.Verdicts)
+		f.news.Store(true)
 	case *enginev1.Report_Sample:
 		engine.take(body.Sample, f.past)
 		if engine.countIdle() {
@@ -62,6 +65,7 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 		}
 	case *enginev1.Report_Routing:
 		engine.hearRouting(body.Routing, f.now())
+		f.news.Store(true)
 		f.move()
 	case *enginev1.Report_Detours:
 		engine.detours = body.Detours
@@ -79,6 +83,7 @@ func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*data
 	defer f.mu.Unlock()
 	if engine := f.engines[engineUUID]; engine != nil {
 		engine.apply(plan, warnings, f.now())
+		f.news.Store(true)
 		f.move()
 	}
 }
@@ -89,6 +94,7 @@ func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*datapl
 	defer f.mu.Unlock()
 	if engine := f.engines[engineUUID]; engine != nil && engine.wanted == plan { // a newer one may be on its way already
 		engine.refusal = &refusal{revision: plan.GetRevision(), errors: errors}
+		f.news.Store(true)
 		f.move()
 	}
 	for _, finding := range errors {
@@ -128,5 +134,6 @@ func (f *Fleet) Disconnected(engineUUID, reason string) {
 		return // it had not said who it is: nothing is known of it
 	}
 	engine.connected, engine.reason, engine.since = false, reason, f.now()
+	f.news.Store(true)
 	f.watch(engineUUID, engine)
 }

@@ -23,8 +23,10 @@ func (f *Fleet) Watch(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticks.C:
-			f.tellPools(judged)
-			f.tellServices(up)
+			if f.news.Swap(false) {
+				f.tellPools(judged)
+				f.tellServices(up)
+			}
 		}
 	}
 }
