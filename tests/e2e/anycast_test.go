@@ -41,6 +41,14 @@ type fabric struct {
 	client *lab.Host
 }
 
+// behindEachRouter runs a test of a site behind FRR, and of one behind BIRD.
+func behindEachRouter(t *testing.T, test func(t *testing.T, behind func(*topology.Topology))) {
+	t.Helper()
+	for _, kind := range []string{topology.FRR, topology.BIRD} {
+		t.Run(kind, func(t *testing.T) { test(t, func(top *topology.Topology) { top.Router.Kind = kind }) })
+	}
+}
+
 // setUpFabric builds a site in which engines serve the virtual service "web" at one address.
 func setUpFabric(t *testing.T, engines int, change func(*topology.Topology)) *fabric {
 	t.Helper()

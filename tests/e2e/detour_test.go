@@ -96,32 +96,34 @@ func (f *fabric) crowd(ctx context.Context, visitors int) (failures func() (visi
 }
 
 func TestConnectionsThatARouterMovesToAnotherEngineGoOn(t *testing.T) {
-	f := setUpFabric(t, 4, func(*topology.Topology) {})
-	f.narrow()
-	staying, leave := context.WithCancel(f.ctx)
-	defer leave()
-	failures := f.crowd(staying, 60)
-	for _, step := range []struct {
-		verb    string
-		engines int
-	}{{"scaleout", 2}, {"scaleout", 3}, {"scaleout", 4}, {"scalein", 3}, {"scalein", 2}} {
-		f.order(step.verb, step.engines)
-		var engines []string
-		for _, seat := range f.seats() {
-			engines = append(engines, fmt.Sprint(seat["name"]))
+	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
+		f := setUpFabric(t, 4, behind)
+		f.narrow()
+		staying, leave := context.WithCancel(f.ctx)
+		defer leave()
+		failures := f.crowd(staying, 60)
+		for _, step := range []struct {
+			verb    string
+			engines int
+		}{{"scaleout", 2}, {"scaleout", 3}, {"scaleout", 4}, {"scalein", 3}, {"scalein", 2}} {
+			f.order(step.verb, step.engines)
+			var engines []string
+			for _, seat := range f.seats() {
+				engines = append(engines, fmt.Sprint(seat["name"]))
+			}
+			f.untilHops(engines...)
 		}
-		f.untilHops(engines...)
-	}
-	leave()
-	visits, failed := failures()
-	for _, err := range failed {
-		t.Error(err)
-	}
-	taken := f.taken()
-	if taken == 0 {
-		t.Error("the router moved no connection: nothing is proved")
-	}
-	t.Logf("%d visits, %d failed; %v packets went by another engine", visits, len(failed), taken)
+		leave()
+		visits, failed := failures()
+		for _, err := range failed {
+			t.Error(err)
+		}
+		taken := f.taken()
+		if taken == 0 {
+			t.Error("the router moved no connection: nothing is proved")
+		}
+		t.Logf("%d visits, %d failed; %v packets went by another engine", visits, len(failed), taken)
+	})
 }
 
 // taken is how many packets went by another engine.
@@ -138,47 +140,49 @@ func (f *fabric) taken() (packets float64) {
 // Clients repeat their first packet each second while the answer is lost, and an engine that has come since answers, too. The
 // answers of the first one are then heard first, and the rest of the handshake comes to the second one.
 func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
-	const connections = "100"
-	f := setUpFabric(t, 2, func(*topology.Topology) {})
-	for round := 1; f.taken() == 0; round++ {
-		if round > 5 {
-			t.Fatal("no client went by the answer of the first engine: nothing is proved")
-		}
-		f.narrow()
-		names, first := f.engineNames(2), f.seats()[0]["name"]
-		second := f.kernelOf(names[slices.IndexFunc(names, func(name string) bool { return name != first })])
-		answersArrive, err := f.router.Blackhole(netip.PrefixFrom(anycast, anycast.BitLen()))
-		f.must(err)
-		load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections", connections, "--count", connections, "--drain"}, patient...)...)
-		f.must(err)
-		stale, staleRepeated := second.handshakes(begunByPeer)
-		f.order("scaleout", 2)
-		f.untilHops(names...)
-		f.eventually("the second engine is asked", func() error {
-			begun, _ := second.handshakes(begunByPeer)
-			return moreThan(stale, begun)
-		})
-		clientsArrive, err := f.router.Blackhole(f.site.Topology.Clients.Subnets[0])
-		f.must(err)
-		f.eventually("it repeats its answer", func() error {
-			_, repeated := second.handshakes(begunByPeer)
-			return moreThan(staleRepeated, repeated)
-		})
-		f.must(answersArrive())
-		clients := f.kernelOf(f.site.Topology.ClientNodes()[0].Name)
-		f.eventually("each client hears an answer", func() error {
-			if begun, _ := clients.handshakes(begunHere); begun > 0 {
-				return fmt.Errorf("%d have heard none", begun)
+	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
+		const connections = "100"
+		f := setUpFabric(t, 2, behind)
+		for round := 1; f.taken() == 0; round++ {
+			if round > 5 {
+				t.Fatal("no client went by the answer of the first engine: nothing is proved")
 			}
-			return nil
-		})
-		f.must(clientsArrive())
-		report, err := load.End()
-		f.must(err)
-		if report.ErrorTotal > 0 || report.Requests == 0 {
-			t.Fatalf("%d requests were answered, and %d failed: %v", report.Requests, report.ErrorTotal, report.Errors)
+			f.narrow()
+			names, first := f.engineNames(2), f.seats()[0]["name"]
+			second := f.kernelOf(names[slices.IndexFunc(names, func(name string) bool { return name != first })])
+			answersArrive, err := f.router.Blackhole(netip.PrefixFrom(anycast, anycast.BitLen()))
+			f.must(err)
+			load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections", connections, "--count", connections, "--drain"}, patient...)...)
+			f.must(err)
+			stale, staleRepeated := second.handshakes(begunByPeer)
+			f.order("scaleout", 2)
+			f.untilHops(names...)
+			f.eventually("the second engine is asked", func() error {
+				begun, _ := second.handshakes(begunByPeer)
+				return moreThan(stale, begun)
+			})
+			clientsArrive, err := f.router.Blackhole(f.site.Topology.Clients.Subnets[0])
+			f.must(err)
+			f.eventually("it repeats its answer", func() error {
+				_, repeated := second.handshakes(begunByPeer)
+				return moreThan(staleRepeated, repeated)
+			})
+			f.must(answersArrive())
+			clients := f.kernelOf(f.site.Topology.ClientNodes()[0].Name)
+			f.eventually("each client hears an answer", func() error {
+				if begun, _ := clients.handshakes(begunHere); begun > 0 {
+					return fmt.Errorf("%d have heard none", begun)
+				}
+				return nil
+			})
+			f.must(clientsArrive())
+			report, err := load.End()
+			f.must(err)
+			if report.ErrorTotal > 0 || report.Requests == 0 {
+				t.Fatalf("%d requests were answered, and %d failed: %v", report.Requests, report.ErrorTotal, report.Errors)
+			}
 		}
-	}
+	})
 }
 
 func moreThan(before, now int) error {

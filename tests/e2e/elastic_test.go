@@ -15,9 +15,12 @@ import (
 )
 
 // setUpElastic builds a site without an engine, whose controller starts and retires engines at once.
-func setUpElastic(t *testing.T) *fabric {
+func setUpElastic(t *testing.T, behind func(*topology.Topology)) *fabric {
 	t.Helper()
-	f := bareFabric(t, 0, func(top *topology.Topology) { top.Elastic = true })
+	f := bareFabric(t, 0, func(top *topology.Topology) {
+		behind(top)
+		top.Elastic = true
+	})
 	f.change("serviceenginegroup", "Default-Group", func(group client.Object) {
 		group["min_se"], group["buffer_se"], group["se_deprovision_delay"] = 0, 0, 0
 	})
@@ -59,42 +62,44 @@ func (s *stage) told(id string) (messages []string) {
 }
 
 func TestEnginesComeWithAVirtualServiceAndGoWithIt(t *testing.T) {
-	f := setUpElastic(t)
-	asked := time.Now()
-	f.serve(3)
-	f.spread(clearURL, 50)
-	t.Logf("three engines serve %v after they were asked for", time.Since(asked))
-	if counts := f.spread(secureURL, 300); len(counts) != 3 {
-		t.Errorf("not all of them serve: %v", counts)
-	}
-	if told := f.told("CREATING_SE"); !strings.Contains(told[0], "wants 3 engines and has 0: cloud Default-Cloud starts it") {
-		t.Errorf("told: %q", told)
-	}
+	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
+		f := setUpElastic(t, behind)
+		asked := time.Now()
+		f.serve(3)
+		f.spread(clearURL, 50)
+		t.Logf("three engines serve %v after they were asked for", time.Since(asked))
+		if counts := f.spread(secureURL, 300); len(counts) != 3 {
+			t.Errorf("not all of them serve: %v", counts)
+		}
+		if told := f.told("CREATING_SE"); !strings.Contains(told[0], "wants 3 engines and has 0: cloud Default-Cloud starts it") {
+			t.Errorf("told: %q", told)
+		}
 
-	// A controller that restarts finds them, and starts none beside them.
-	f.must(f.controller.Kill())
-	f.must(f.controller.Restart(f.ctx))
-	f.waitUp("web")
-	f.untilRunning(f.engineNames(3)...)
+		// A controller that restarts finds them, and starts none beside them.
+		f.must(f.controller.Kill())
+		f.must(f.controller.Restart(f.ctx))
+		f.waitUp("web")
+		f.untilRunning(f.engineNames(3)...)
 
-	// One that ends is started again.
-	engine, err := f.site.Network.Namespace("engine-2")
-	f.must(err)
-	f.must(engine.Signal(syscall.SIGKILL))
-	f.untilHops("engine-1", "engine-3")
-	f.untilHops(f.engineNames(3)...)
-	f.untilRunning(f.engineNames(3)...)
-	if told := f.told("CREATING_SE"); len(told) != 1 || !strings.HasPrefix(told[0], "engine-2: it has ended") {
-		t.Errorf("told: %q", told)
-	}
+		// One that ends is started again.
+		engine, err := f.site.Network.Namespace("engine-2")
+		f.must(err)
+		f.must(engine.Signal(syscall.SIGKILL))
+		f.untilHops("engine-1", "engine-3")
+		f.untilHops(f.engineNames(3)...)
+		f.untilRunning(f.engineNames(3)...)
+		if told := f.told("CREATING_SE"); len(told) != 1 || !strings.HasPrefix(told[0], "engine-2: it has ended") {
+			t.Errorf("told: %q", told)
+		}
 
-	vs, err := f.controller.Session.ByName(f.ctx, "virtualservice", "web")
-	f.must(err)
-	f.must(f.controller.Session.Delete(f.ctx, "virtualservice", fmt.Sprint(vs["uuid"])))
-	f.untilRunning()
-	if told := f.told("DELETED_SE"); len(told) != 3 {
-		t.Errorf("told: %q", told)
-	}
+		vs, err := f.controller.Session.ByName(f.ctx, "virtualservice", "web")
+		f.must(err)
+		f.must(f.controller.Session.Delete(f.ctx, "virtualservice", fmt.Sprint(vs["uuid"])))
+		f.untilRunning()
+		if told := f.told("DELETED_SE"); len(told) != 3 {
+			t.Errorf("told: %q", told)
+		}
+	})
 }
 
 func TestOneMachineStartsItsOwnEngine(t *testing.T) {
@@ -149,7 +154,7 @@ func (s *stage) untilEngines(count int) {
 }
 
 func TestAVirtualServiceIsOnMoreEnginesForAsLongAsItsLoadWantsThat(t *testing.T) {
-	f := setUpElastic(t)
+	f := setUpElastic(t, func(*topology.Topology) {})
 	f.change("serviceenginegroup", "Default-Group", func(group client.Object) {
 		group["auto_rebalance"], group["auto_rebalance_interval"] = true, 3
 		group["auto_rebalance_criteria"], group["auto_rebalance_capacity_per_se"] = []any{"SE_AUTO_REBALANCE_CPS"}, []any{100}

@@ -48,18 +48,16 @@ var engineFaults = []engineFault{
 }
 
 func TestTrafficGoesToTheOtherEnginesWhateverHappensToOne(t *testing.T) {
-	for _, router := range []string{topology.FRR, topology.BIRD} {
-		t.Run(router, func(t *testing.T) {
-			f := setUpFabric(t, 3, func(top *topology.Topology) { top.Router.Kind = router })
-			for _, fault := range engineFaults {
-				t.Run(fault.name, func(t *testing.T) {
-					here := *f
-					here.stage = &stage{T: t, ctx: f.ctx, dir: f.dir, controller: f.controller}
-					here.suffer(fault)
-				})
-			}
-		})
-	}
+	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
+		f := setUpFabric(t, 3, behind)
+		for _, fault := range engineFaults {
+			t.Run(fault.name, func(t *testing.T) {
+				here := *f
+				here.stage = &stage{T: t, ctx: f.ctx, dir: f.dir, controller: f.controller}
+				here.suffer(fault)
+			})
+		}
+	})
 }
 
 func (f *fabric) suffer(fault engineFault) {
@@ -175,27 +173,29 @@ func (f *fabric) untilStory(before, want []string) {
 }
 
 func TestEnginesServeAndAnnounceWhileTheControllerIsAway(t *testing.T) {
-	f := setUpFabric(t, 2, func(*topology.Topology) {})
-	controller, err := f.site.Network.Namespace(topology.ControllerName)
-	f.must(err)
-	f.untilWatched(2)
-	crowd := f.beginCrowd()
-	f.must(controller.Cut("engine-1"))
-	f.must(f.controller.Kill())
-	engine, err := f.site.Network.Namespace("engine-2")
-	f.must(err)
-	f.must(engine.Signal(syscall.SIGKILL))
-	f.untilHops("engine-1")
-	withdrawn := time.Now()
-	f.spread(secureURL, 50)
-	f.must(f.site.Engines.Start("engine-2", f.site.Join()))
-	f.untilHops("engine-1", "engine-2")
-	if counts := f.spread(secureURL, 100); counts["engine-2"] == 0 {
-		t.Errorf("the engine that was restarted serves nothing: %v", counts)
-	}
-	f.must(f.controller.Restart(context.WithoutCancel(f.ctx)))
-	f.must(controller.Connect("engine-1"))
-	f.waitUp("web")
-	f.untilStory(nil, []string{"SE_UP engine-1: serves", "SE_UP engine-2: serves"})
-	f.endCrowd(crowd, "engine-2", withdrawn)
+	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
+		f := setUpFabric(t, 2, behind)
+		controller, err := f.site.Network.Namespace(topology.ControllerName)
+		f.must(err)
+		f.untilWatched(2)
+		crowd := f.beginCrowd()
+		f.must(controller.Cut("engine-1"))
+		f.must(f.controller.Kill())
+		engine, err := f.site.Network.Namespace("engine-2")
+		f.must(err)
+		f.must(engine.Signal(syscall.SIGKILL))
+		f.untilHops("engine-1")
+		withdrawn := time.Now()
+		f.spread(secureURL, 50)
+		f.must(f.site.Engines.Start("engine-2", f.site.Join()))
+		f.untilHops("engine-1", "engine-2")
+		if counts := f.spread(secureURL, 100); counts["engine-2"] == 0 {
+			t.Errorf("the engine that was restarted serves nothing: %v", counts)
+		}
+		f.must(f.controller.Restart(context.WithoutCancel(f.ctx)))
+		f.must(controller.Connect("engine-1"))
+		f.waitUp("web")
+		f.untilStory(nil, []string{"SE_UP engine-1: serves", "SE_UP engine-2: serves"})
+		f.endCrowd(crowd, "engine-2", withdrawn)
+	})
 }

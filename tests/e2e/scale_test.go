@@ -63,91 +63,97 @@ func (f *fabric) happened(id string) bool {
 }
 
 func TestVirtualServiceScalesFromOneEngineToThreeAndBackUnderLoad(t *testing.T) {
-	f := setUpFabric(t, 3, func(*topology.Topology) {})
-	f.narrow()
-	f.losesNothing(func() {
-		f.order("scaleout", 2)
-		f.order("scaleout", 3)
-		f.untilHops(f.engineNames(3)...)
-		for _, engine := range f.engineNames(3) {
-			if counts := f.spread(clearURL, 300); counts[engine] < 60 {
-				t.Errorf("%s: %v", engine, counts)
+	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
+		f := setUpFabric(t, 3, behind)
+		f.narrow()
+		f.losesNothing(func() {
+			f.order("scaleout", 2)
+			f.order("scaleout", 3)
+			f.untilHops(f.engineNames(3)...)
+			for _, engine := range f.engineNames(3) {
+				if counts := f.spread(clearURL, 300); counts[engine] < 60 {
+					t.Errorf("%s: %v", engine, counts)
+				}
+			}
+			f.order("scalein", 2)
+			f.order("scalein", 1)
+			f.spread(clearURL, 100)
+		})
+		for _, id := range []string{"VS_SCALEOUT_COMPLETE", "VS_SCALEIN_COMPLETE", "VS_ADD_SE", "VS_REMOVED_SE"} {
+			if !f.happened(id) {
+				t.Errorf("no event tells of %s", id)
 			}
 		}
-		f.order("scalein", 2)
-		f.order("scalein", 1)
-		f.spread(clearURL, 100)
 	})
-	for _, id := range []string{"VS_SCALEOUT_COMPLETE", "VS_SCALEIN_COMPLETE", "VS_ADD_SE", "VS_REMOVED_SE"} {
-		if !f.happened(id) {
-			t.Errorf("no event tells of %s", id)
-		}
-	}
 }
 
 func TestVirtualServiceMovesToAnotherEngineWhenItsOwnIsCutOffFromTheRouter(t *testing.T) {
-	f := setUpFabric(t, 3, func(*topology.Topology) {})
-	f.change("serviceenginegroup", "Default-Group", func(group client.Object) { group["bgp_peer_monitor_failover_enabled"] = true })
-	f.narrow()
-	f.untilWatched(3)
-	was := fmt.Sprint(f.seats()[0]["name"])
-	f.must(f.router.Cut(was))
-	f.eventually("the engine's state tells of it", func() error {
-		if said := fmt.Sprint(f.seats()[0]); !strings.Contains(said, "OPER_DOWN") || !strings.Contains(said, "no BGP session with") {
-			return errors.New(said)
+	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
+		f := setUpFabric(t, 3, behind)
+		f.change("serviceenginegroup", "Default-Group", func(group client.Object) { group["bgp_peer_monitor_failover_enabled"] = true })
+		f.narrow()
+		f.untilWatched(3)
+		was := fmt.Sprint(f.seats()[0]["name"])
+		f.must(f.router.Cut(was))
+		f.eventually("the engine's state tells of it", func() error {
+			if said := fmt.Sprint(f.seats()[0]); !strings.Contains(said, "OPER_DOWN") || !strings.Contains(said, "no BGP session with") {
+				return errors.New(said)
+			}
+			return nil
+		})
+		f.eventually("another engine serves", func() error {
+			if seats := f.seats(); len(seats) != 1 || seats[0]["name"] == was || seats[0]["advertised"] != true {
+				return errors.New(fmt.Sprint(seats))
+			}
+			return nil
+		})
+		now := fmt.Sprint(f.seats()[0]["name"])
+		f.untilHops(now)
+		if counts := f.spread(clearURL, 50); counts[now] != 50 {
+			t.Errorf("after the move: %v", counts)
 		}
-		return nil
+		f.must(f.router.Connect(was))
+		f.untilWatched(3)
+		f.untilHops(now)
+		if seats := f.seats(); len(seats) != 1 || seats[0]["name"] != now {
+			t.Errorf("it moved again when %s came back: %v", was, seats)
+		}
+		for _, id := range []string{"SE_BGP_PEER_STATE_CHANGE", "VS_REMOVED_SE"} {
+			if !f.happened(id) {
+				t.Errorf("no event tells of %s", id)
+			}
+		}
 	})
-	f.eventually("another engine serves", func() error {
-		if seats := f.seats(); len(seats) != 1 || seats[0]["name"] == was || seats[0]["advertised"] != true {
-			return errors.New(fmt.Sprint(seats))
-		}
-		return nil
-	})
-	now := fmt.Sprint(f.seats()[0]["name"])
-	f.untilHops(now)
-	if counts := f.spread(clearURL, 50); counts[now] != 50 {
-		t.Errorf("after the move: %v", counts)
-	}
-	f.must(f.router.Connect(was))
-	f.untilWatched(3)
-	f.untilHops(now)
-	if seats := f.seats(); len(seats) != 1 || seats[0]["name"] != now {
-		t.Errorf("it moved again when %s came back: %v", was, seats)
-	}
-	for _, id := range []string{"SE_BGP_PEER_STATE_CHANGE", "VS_REMOVED_SE"} {
-		if !f.happened(id) {
-			t.Errorf("no event tells of %s", id)
-		}
-	}
 }
 
 // A router that restarts is nobody's fault: what is where stays there.
 func TestNothingMovesWhenAllEnginesAreCutOffFromTheRouter(t *testing.T) {
-	f := setUpFabric(t, 2, func(*topology.Topology) {})
-	f.change("serviceenginegroup", "Default-Group", func(group client.Object) {
-		group["bgp_peer_monitor_failover_enabled"], group["aggressive_failure_detection"] = true, true
-	})
-	f.narrow()
-	f.untilWatched(2)
-	was := fmt.Sprint(f.seats()[0]["name"])
-	for _, engine := range f.engineNames(2) {
-		f.must(f.router.Cut(engine))
-	}
-	f.eventually("nobody serves", func() error {
-		status := fmt.Sprint(f.runtime("virtualservice", "web")["oper_status"])
-		if !strings.Contains(status, "OPER_DOWN") {
-			return errors.New(status)
+	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
+		f := setUpFabric(t, 2, behind)
+		f.change("serviceenginegroup", "Default-Group", func(group client.Object) {
+			group["bgp_peer_monitor_failover_enabled"], group["aggressive_failure_detection"] = true, true
+		})
+		f.narrow()
+		f.untilWatched(2)
+		was := fmt.Sprint(f.seats()[0]["name"])
+		for _, engine := range f.engineNames(2) {
+			f.must(f.router.Cut(engine))
 		}
-		return nil
+		f.eventually("nobody serves", func() error {
+			status := fmt.Sprint(f.runtime("virtualservice", "web")["oper_status"])
+			if !strings.Contains(status, "OPER_DOWN") {
+				return errors.New(status)
+			}
+			return nil
+		})
+		for _, engine := range slices.Backward(f.engineNames(2)) {
+			f.must(f.router.Connect(engine))
+		}
+		f.untilWatched(2)
+		f.untilHops(was)
+		f.spread(clearURL, 50)
+		if seats := f.seats(); len(seats) != 1 || seats[0]["name"] != was {
+			t.Errorf("%s served, and now %v", was, seats)
+		}
 	})
-	for _, engine := range slices.Backward(f.engineNames(2)) {
-		f.must(f.router.Connect(engine))
-	}
-	f.untilWatched(2)
-	f.untilHops(was)
-	f.spread(clearURL, 50)
-	if seats := f.seats(); len(seats) != 1 || seats[0]["name"] != was {
-		t.Errorf("%s served, and now %v", was, seats)
-	}
 }
