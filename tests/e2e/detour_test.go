@@ -143,11 +143,11 @@ func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
 	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
 		const connections = "100"
 		f := setUpFabric(t, 2, behind)
+		f.narrow()
 		for round := 1; f.taken() == 0; round++ {
 			if round > 5 {
 				t.Fatal("no client went by the answer of the first engine: nothing is proved")
 			}
-			f.narrow()
 			names, first := f.engineNames(2), f.seats()[0]["name"]
 			second := f.kernelOf(names[slices.IndexFunc(names, func(name string) bool { return name != first })])
 			answersArrive, err := f.router.Blackhole(netip.PrefixFrom(anycast, anycast.BitLen()))
@@ -181,6 +181,7 @@ func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
 			if report.ErrorTotal > 0 || report.Requests == 0 {
 				t.Fatalf("%d requests were answered, and %d failed: %v", report.Requests, report.ErrorTotal, report.Errors)
 			}
+			f.order("scalein", 1) // before which engines tell what they passed on
 		}
 	})
 }
