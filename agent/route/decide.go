@@ -38,6 +38,19 @@ type facts struct {
 // plane takes up its first Plan.
 func (f facts) spoken() *enginev1.Plan { return cmp.Or(f.held, f.coming, f.before) }
 
+// hold goes by a Plan that the data plane has acknowledged. What is not in it, the data plane has forgotten: a server that comes
+// again with the next one is down until it is found up.
+func (f *facts) hold(plan *enginev1.Plan) {
+	up := map[member]bool{}
+	for _, resource := range plan.GetResources() {
+		for _, each := range resource.GetPool().GetPool().GetServers() {
+			server := member{resource.GetUuid(), each.GetId()}
+			up[server] = f.up[server]
+		}
+	}
+	f.held, f.up = plan, up
+}
+
 // departure is how far an engine that ends has taken leave.
 type departure uint8
 

@@ -115,7 +115,7 @@ func (s *Set) Prepare(plan *enginev1.Plan) {
 // Applied says that the data plane serves a Plan.
 func (s *Set) Applied(plan *enginev1.Plan) {
 	s.tell(func() {
-		s.facts.held = plan
+		s.facts.hold(plan)
 		s.answered(plan)
 	})
 }

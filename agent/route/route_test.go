@@ -183,18 +183,41 @@ func TestWithdrawsWhatAPlanTakesAwayBeforeTheDataPlaneGetsIt(t *testing.T) {
 	next(t, w.reports, announcing("192.0.2.1/32"))
 }
 
+// sampleOf says whether the server of a virtual service is up.
+func sampleOf(up bool) *dataplanev1.Sample {
+	return &dataplanev1.Sample{Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-web", ServerId: "a", Up: up}}}
+}
+
 func TestWithdrawsWhatHasNoServerAndAnnouncesItAgain(t *testing.T) {
 	w := newWorld(Config{})
 	w.start(t)
-	sample := func(up bool) *dataplanev1.Sample {
-		return &dataplanev1.Sample{Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-web", ServerId: "a", Up: up}}}
-	}
 	w.serves(planOf(service{uuid: "web", addresses: []string{"192.0.2.1"}, pool: []string{"a"}}))
 	for range 2 {
-		w.Sampled(sample(true))
+		w.Sampled(sampleOf(true))
 		next(t, w.reports, announcing("192.0.2.1/32"))
-		w.Sampled(sample(false))
+		w.Sampled(sampleOf(false))
 		next(t, w.reports, announcing())
+	}
+}
+
+// The virtual service has left the engine and is back before the next Sample.
+func TestServersOfAVirtualServiceThatComesBackAreDownUntilTheyAreFoundUp(t *testing.T) {
+	w := newWorld(Config{})
+	with := planOf(service{uuid: "web", addresses: []string{"192.0.2.1"}, pool: []string{"a"}})
+	for _, step := range []struct {
+		what string
+		do   func()
+		up   bool
+	}{
+		{"it came", func() { w.Applied(with) }, false},
+		{"its server was found up", func() { w.Sampled(sampleOf(true)) }, true},
+		{"its Plan changed", func() { w.Applied(with) }, true},
+		{"it left, and came back", func() { w.Applied(planOf()); w.Applied(with) }, false},
+		{"its server was found up again", func() { w.Sampled(sampleOf(true)) }, true},
+	} {
+		if step.do(); w.facts.isUp("web") != step.up {
+			t.Errorf("%s: up is %t", step.what, !step.up)
+		}
 	}
 }
 
