@@ -53,14 +53,15 @@ type DetourWhereabouts struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	DetourMapAliveUntil = "alive_until"
-	DetourMapBudgets    = "budgets"
-	DetourMapCounters   = "counters"
-	DetourMapEngines    = "engines"
-	DetourMapFlows      = "flows"
-	DetourMapOwn        = "own"
-	DetourMapVips       = "vips"
-	DetourProgUplink    = "uplink"
+	DetourMapAliveUntil     = "alive_until"
+	DetourMapBudgets        = "budgets"
+	DetourMapCounters       = "counters"
+	DetourMapEngines        = "engines"
+	DetourMapFlows          = "flows"
+	DetourMapOwn            = "own"
+	DetourMapVips           = "vips"
+	DetourProgUplink        = "uplink"
+	DetourVarAnswerNumberAt = "answer_number_at"
 )
 
 // LoadDetour returns the embedded CollectionSpec for Detour.
@@ -125,6 +126,7 @@ type DetourMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type DetourVariableSpecs struct {
+	AnswerNumberAt *ebpf.VariableSpec `ebpf:"answer_number_at"`
 }
 
 // DetourObjects contains all objects after they have been loaded into the kernel.
@@ -172,6 +174,7 @@ func (m *DetourMaps) Close() error {
 //
 // It can be passed to LoadDetourObjects or ebpf.CollectionSpec.LoadAndAssign.
 type DetourVariables struct {
+	AnswerNumberAt *ebpf.Variable `ebpf:"answer_number_at"`
 }
 
 // DetourPrograms contains all programs after they have been loaded into the kernel.

@@ -27,19 +27,22 @@ static __always_inline _Bool is_cookie(struct __sk_buff *skb, const struct packe
 	return !bpf_tcp_check_syncookie(listener, &ip, sizeof(ip), &tcp, sizeof(tcp));
 }
 
-// The kernel's; where this field is, its own description (BTF) says.
-struct tcp_request_sock {
-	__u32 snt_isn;
-} __attribute__((preserve_access_index));
+// Where in a request, which the kernel keeps until a handshake is over, the number is that its answer began with; that differs
+// from kernel to kernel. 0: not known, and every handshake passes for this engine's.
+const volatile __u32 answer_number_at;
 
 // goes_on tells whether a packet belongs to the handshake that this engine has begun. Another one may have had the same first
 // packet, which clients repeat, and it may have been the quicker one. A client answers with the next number after ours until
 // it has heard more of us, which it cannot before the handshake is over. A request of another kind (MPTCP) counts as ours.
 static __always_inline _Bool goes_on(const struct packet *p, struct bpf_sock *socket)
 {
-	struct tcp_request_sock *request = bpf_skc_to_tcp_request_sock(socket);
+	const __u32 at = answer_number_at;
+	const void *request;
 
-	return !request || !(p->flags & ACK) || p->ack_number == request->snt_isn + 1;
+	if (!at || !(p->flags & ACK))
+		return 1;
+	request = bpf_skc_to_tcp_request_sock(socket);
+	return !request || p->ack_number == *(const __u32 *)(request + at) + 1;
 }
 
 static __noinline enum holding held(struct __sk_buff *skb, const struct packet *p)

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -41,12 +39,12 @@ type Config struct {
 // Set is the fast path of an engine.
 type Set struct {
 	Config
+	answerNumberAt func() (uint32, error) // the first call takes its time
 
 	mu       sync.Mutex
 	held     *enginev1.Plan // that serves
 	wanted   wish
-	mtu      int       // of the own address's interface; 0: not known
-	kernel   *btf.Spec // how the kernel describes itself, until the programs are loaded
+	mtu      int // of the own address's interface; 0: not known
 	objects  *fastpath.DetourObjects
 	fed      wish
 	uplinks  uplinks
@@ -57,7 +55,9 @@ type Set struct {
 }
 
 // New makes one that does nothing before the first Plan.
-func New(config Config) *Set { return &Set{Config: config} }
+func New(config Config) *Set {
+	return &Set{Config: config, answerNumberAt: sync.OnceValues(fastpath.AnswerNumberAt)}
+}
 
 // Expect makes ready for a Plan that comes, beside the one that serves.
 func (s *Set) Expect(coming *enginev1.Plan) {
@@ -137,16 +137,14 @@ func (s *Set) do() {
 	s.complain(err)
 }
 
-// prepare does what takes long, or costs packets, while the engine has no clients yet. What fails is tried again, and told,
-// when it is needed.
+// prepare does what costs packets, and begins what takes long, while the engine has no clients yet. What fails is told when it
+// is needed.
 func (s *Set) prepare() {
 	if len(s.wanted.addresses) == 0 {
 		return
 	}
 	_ = addIngresses(s.wanted.addresses)
-	if s.objects == nil && s.kernel == nil {
-		s.kernel, _ = btf.LoadKernelSpec()
-	}
+	go s.answerNumberAt()
 }
 
 func (s *Set) load() error {
@@ -154,10 +152,14 @@ func (s *Set) load() error {
 		return nil
 	}
 	objects := &fastpath.DetourObjects{}
-	if err := fastpath.LoadDetourObjects(objects, &ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{KernelTypes: s.kernel}}); err != nil {
-		return fmt.Errorf("the kernel does not take the programs (the agent needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; the kernel, BTF): %w", err)
+	at, unknown := s.answerNumberAt()
+	if err := objects.Load(at); err != nil {
+		return fmt.Errorf("the kernel does not take the programs (the agent needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN): %w", err)
 	}
-	s.objects, s.kernel = objects, nil
+	if unknown != nil {
+		s.Log.Warn("a client whose first packet two engines answer may be reset", "reason", unknown)
+	}
+	s.objects = objects
 	return s.live(aliveFor)
 }
 
