@@ -28,11 +28,10 @@ func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order
 	if err != nil {
 		return 0, nil, err
 	}
-	at := slices.IndexFunc(in.Model.VirtualServices, func(vs *model.VirtualService) bool { return vs.UUID == virtualServiceUUID })
-	if at < 0 {
-		return 0, nil, errUnreadable
+	vs, err := virtualServiceOf(in.Model, virtualServiceUUID)
+	if err != nil {
+		return 0, nil, err
 	}
-	vs := in.Model.VirtualServices[at]
 	assignments, happened, err := order.Accept(in, vs)
 	if err == nil {
 		err = putAssignments(tx, assignments)
@@ -72,6 +71,14 @@ func (o orders) input(tx *store.Tx) (place.Input, error) {
 	return place.Input{Model: built, Engines: o.fleet.Facts(), Before: before, Began: o.fleet.Began(), Now: time.Now().UTC()}, err
 }
 
+func virtualServiceOf(m *model.Model, uuid string) (*model.VirtualService, error) {
+	at := slices.IndexFunc(m.VirtualServices, func(vs *model.VirtualService) bool { return vs.UUID == uuid })
+	if at < 0 {
+		return nil, errUnreadable
+	}
+	return m.VirtualServices[at], nil
+}
+
 func putAssignments(tx *store.Tx, assignments []place.Assignment) error {
 	for _, assignment := range assignments {
 		record, err := recordOf(assignmentKind, assignment.VirtualService, assignment)
@@ -87,15 +94,14 @@ func putAssignments(tx *store.Tx, assignments []place.Assignment) error {
 // returns the uuid of the profile. Error: *place.Refusal.
 func (o orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error) {
 	built, _ := model.Build(tx.View().Revision(), objectsOf(tx.View()))
+	vs, err := virtualServiceOf(built, virtualServiceUUID)
+	if err != nil {
+		return "", err
+	}
 	rings, err := decided[tickets.Ring](tx.View(), ringKind)
 	if err != nil {
 		return "", err
 	}
-	at := slices.IndexFunc(built.VirtualServices, func(vs *model.VirtualService) bool { return vs.UUID == virtualServiceUUID })
-	if at < 0 {
-		return "", errUnreadable
-	}
-	vs := built.VirtualServices[at]
 	if vs.SSLProfile == nil {
 		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf("%s has no SSL profile, and no session tickets", vs.Name)}
 	}

@@ -126,25 +126,26 @@ func (s *Set) follow(plans ...*enginev1.Plan) {
 
 func (s *Set) do() {
 	var err error
-	s.prepare()
-	switch {
-	case s.objects != nil || len(s.wanted.vips) > 0:
+	if s.objects != nil || len(s.wanted.vips) > 0 {
 		err = s.feed()
-	case !s.released:
-		err = detachFromAll() // an agent before this one may have left something
+	} else {
+		err = s.prepare()
 	}
 	s.released = true
 	s.complain(err)
 }
 
-// prepare does what costs packets, and begins what takes long, while the engine has no clients yet. What fails is told when it
-// is needed.
-func (s *Set) prepare() {
-	if len(s.wanted.addresses) == 0 {
-		return
+// prepare does what costs packets, and begins what takes long, while the engine has no clients yet. What of it fails is told when
+// it is needed.
+func (s *Set) prepare() (err error) {
+	if !s.released {
+		err = detachFromAll() // an agent before this one may have left something
 	}
-	_ = addIngresses(s.wanted.addresses)
-	go s.answerNumberAt()
+	if len(s.wanted.addresses) > 0 {
+		_ = addIngresses(s.wanted.addresses)
+		go s.answerNumberAt()
+	}
+	return err
 }
 
 func (s *Set) load() error {

@@ -17,6 +17,15 @@ type listener struct {
 
 func newListener(t *testing.T) *listener { return &listener{newStage(t), newVerdicts()} }
 
+// serveUp has engines serve, all of which find both servers up.
+func (l *listener) serveUp(engines ...string) {
+	l.serve(engines...)
+	for _, engine := range engines {
+		l.judge(engine, "10.0.0.1:80", true, "")
+		l.judge(engine, "10.0.0.2:80", true, "")
+	}
+}
+
 func (l *listener) look() (told []string) {
 	before := len(l.events.Entries())
 	l.tellPools(l.before)
@@ -58,11 +67,7 @@ func TestEventsSayWhenServersAndPoolsComeUpAndGoDownButNotWhenTheyStart(t *testi
 
 func TestOneEventTellsOfAServerHoweverManyEnginesSeeItGo(t *testing.T) {
 	l := newListener(t)
-	l.serve("se-one", "se-two")
-	for _, engine := range []string{"se-one", "se-two"} {
-		l.judge(engine, "10.0.0.1:80", true, "")
-		l.judge(engine, "10.0.0.2:80", true, "")
-	}
+	l.serveUp("se-one", "se-two")
 	l.told()
 	l.judge("se-one", "10.0.0.1:80", false, "refused")
 	l.told() // the other still reaches it
@@ -74,9 +79,7 @@ func TestOneEventTellsOfAServerHoweverManyEnginesSeeItGo(t *testing.T) {
 
 func TestNobodyIsToldDownForWantOfAnEngineThatCouldTell(t *testing.T) {
 	l := newListener(t)
-	l.serve("se-one")
-	l.judge("se-one", "10.0.0.1:80", true, "")
-	l.judge("se-one", "10.0.0.2:80", true, "")
+	l.serveUp("se-one")
 	l.told()
 	l.Disconnected("se-one", "gone")
 	l.told()
@@ -90,9 +93,7 @@ func TestNobodyIsToldDownForWantOfAnEngineThatCouldTell(t *testing.T) {
 
 func TestAPoolWhoseServersAreAllDisabledIsDownAndTheyAreNot(t *testing.T) {
 	l := newListener(t)
-	l.serve("se-one")
-	l.judge("se-one", "10.0.0.1:80", true, "")
-	l.judge("se-one", "10.0.0.2:80", true, "")
+	l.serveUp("se-one")
 	l.told()
 	l.pool.Members[0].Enabled, l.pool.Members[1].Enabled = false, false
 	l.told("POOL_DOWN POOL web-pool is down: none of its servers is enabled")
@@ -125,9 +126,7 @@ func TestServersOfALargePoolThatGoTogetherAreCounted(t *testing.T) {
 
 func TestPoolsAndServersThatAreGoneAreForgotten(t *testing.T) {
 	l := newListener(t)
-	l.serve("se-one")
-	l.judge("se-one", "10.0.0.1:80", true, "")
-	l.judge("se-one", "10.0.0.2:80", true, "")
+	l.serveUp("se-one")
 	l.told()
 	l.Observe(State{Model: &model.Model{}, Plans: l.observe(11)})
 	l.told()
