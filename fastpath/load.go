@@ -32,7 +32,7 @@ func (o *DetourObjects) Load(answerNumberAt uint32) error {
 	if err != nil {
 		return err
 	}
-	if err := spec.Variables["answer_number_at"].Set(answerNumberAt); err != nil {
+	if err := spec.Variables[DetourVarAnswerNumberAt].Set(answerNumberAt); err != nil {
 		return err
 	}
 	return spec.LoadAndAssign(o, nil)

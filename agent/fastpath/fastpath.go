@@ -126,26 +126,25 @@ func (s *Set) follow(plans ...*enginev1.Plan) {
 
 func (s *Set) do() {
 	var err error
-	if s.objects != nil || len(s.wanted.vips) > 0 {
+	s.prepare()
+	switch {
+	case s.objects != nil || len(s.wanted.vips) > 0:
 		err = s.feed()
-	} else {
-		err = s.prepare()
+	case !s.released:
+		err = detachFromAll() // an agent before this one may have left something
 	}
 	s.released = true
 	s.complain(err)
 }
 
-// prepare does what costs packets, and begins what takes long, while the engine has no clients yet. What of it fails is told when
-// it is needed.
-func (s *Set) prepare() (err error) {
-	if !s.released {
-		err = detachFromAll() // an agent before this one may have left something
+// prepare does what costs packets, and begins what takes long: the first time, the engine has no clients yet. What fails is
+// told when it is needed.
+func (s *Set) prepare() {
+	if len(s.wanted.addresses) == 0 {
+		return
 	}
-	if len(s.wanted.addresses) > 0 {
-		_ = addIngresses(s.wanted.addresses)
-		go s.answerNumberAt()
-	}
-	return err
+	_ = addIngresses(s.wanted.addresses)
+	go s.answerNumberAt()
 }
 
 func (s *Set) load() error {
