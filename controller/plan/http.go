@@ -50,6 +50,11 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 		Hsts:                      http.HSTSEnabled || everywhere,
 		HstsMaxAgeS:               uint64(http.HSTSMaxAgeDays) * secondsPerDay,
 		HstsIncludeSubdomains:     http.HSTSSubdomains,
+
+		DetectNtlm:         http.DetectNTLM,
+		HalfCloseTimeoutMs: http.HalfCloseTimeoutMs,
+		RequestBufferBytes: http.RequestBufferBytes(),
+		MinBodyBytesPerS:   http.MinBodyBytesPerS,
 	}
 }
 

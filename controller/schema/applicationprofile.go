@@ -33,6 +33,7 @@ type HTTPProfile struct {
 	EnableChunkMerge       bool `json:"enable_chunk_merge" default:"true"`
 	EnableFireAndForget    bool `json:"enable_fire_and_forget" default:"false"`
 	EnableRequestBodyStats bool `json:"enable_request_body_metrics" default:"false"`
+	BuffersRequestBody     bool `json:"enable_request_body_buffering" default:"false"`
 	PassThroughHeaders     bool `json:"pass_through_x_accel_headers" default:"false"`
 
 	ClientHeaderTimeoutMs uint32 `json:"client_header_timeout" min:"10" max:"100000000" default:"10000"`
@@ -47,6 +48,10 @@ type HTTPProfile struct {
 	MaxResponseHeadKiB  uint32 `json:"max_response_headers_size" min:"1" max:"256" default:"48"`
 	MaxHeaderCount      uint32 `json:"max_header_count" max:"4096" default:"256"`
 	UpstreamBufferKiB   uint32 `json:"http_upstream_buffer_size" max:"256" default:"0"`
+
+	HalfCloseTimeoutMs uint32 `json:"weir_half_close_timeout" max:"100000000" default:"0"`
+	RequestBufferKiB   uint32 `json:"weir_request_buffer_size" min:"1" max:"1024" default:"64"`
+	MinBodyBytesPerS   uint32 `json:"weir_min_body_rate" max:"1000000000" default:"0"`
 
 	XFFEnabled            bool   `json:"xff_enabled" default:"true"`
 	XFFName               string `json:"xff_alternate_name" default:"X-Forwarded-For"`
@@ -156,6 +161,14 @@ type RateLimitProfile struct {
 // RequestHeadKiB bounds a whole request head: client_max_header_size is more than that of one header if it is larger.
 func (p *HTTPProfile) RequestHeadKiB() uint32 {
 	return max(p.ClientMaxRequestKiB, p.ClientMaxHeaderKiB)
+}
+
+// RequestBufferBytes is how much of a request body comes before a server is chosen.
+func (p *HTTPProfile) RequestBufferBytes() uint32 {
+	if !p.BuffersRequestBody {
+		return 0
+	}
+	return p.RequestBufferKiB * 1024
 }
 
 func (p *ApplicationProfile) check() *FieldError {

@@ -251,6 +251,18 @@ pub struct HttpProfile {
     pub hsts_max_age_s: u64,
     #[prost(bool, tag = "41")]
     pub hsts_include_subdomains: bool,
+    /// a server connection that NTLM or Negotiate has authenticated is its client's alone
+    #[prost(bool, tag = "90")]
+    pub detect_ntlm: bool,
+    /// a client that sends no more gets what it waits for within this; 0: it is taken for gone
+    #[prost(uint32, tag = "91")]
+    pub half_close_timeout_ms: u32,
+    /// so much of a request body comes before a server is chosen; 0: none
+    #[prost(uint32, tag = "92")]
+    pub request_buffer_bytes: u32,
+    /// a slower request body: 408
+    #[prost(uint32, tag = "93")]
+    pub min_body_bytes_per_s: u32,
 }
 /// The application profile of what is not HTTP.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -2,6 +2,7 @@
 //! allocation. Pure: heads in, heads out; who sends them, and when, is `proxy`'s.
 #![forbid(unsafe_code)]
 
+mod authentication;
 mod client;
 mod cookie;
 mod forwarded;

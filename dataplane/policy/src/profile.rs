@@ -20,6 +20,11 @@ pub struct HttpProfile {
     /// Requests on one client connection; `None`: no limit.
     pub max_keepalive_requests: Option<u32>,
     pub max_body_bytes: Option<u64>,
+    /// A server connection that NTLM or Negotiate has authenticated is its client's alone.
+    pub detect_ntlm: bool,
+    /// So many bytes of a request body come before a server is chosen, or all of it. 0: none.
+    pub request_buffer_bytes: usize,
+    pub min_body_bytes_per_s: Option<u32>,
     pub request_limits: Limits,
     pub response_limits: Limits,
     pub(crate) forwarded: Forwarded,
@@ -43,6 +48,8 @@ pub struct Timeouts {
     pub client_body: Option<Duration>,
     /// Between two requests.
     pub keepalive: Option<Duration>,
+    /// The client's end to the end of its response; `None`: no time at all.
+    pub half_close: Option<Duration>,
 }
 
 impl HttpProfile {
@@ -56,6 +63,9 @@ impl HttpProfile {
             timeouts: timeouts(settings),
             max_keepalive_requests: (settings.max_keepalive_requests > 0).then_some(settings.max_keepalive_requests),
             max_body_bytes: (settings.max_body_bytes > 0).then_some(settings.max_body_bytes),
+            detect_ntlm: settings.detect_ntlm,
+            request_buffer_bytes: settings.request_buffer_bytes as usize,
+            min_body_bytes_per_s: (settings.min_body_bytes_per_s > 0).then_some(settings.min_body_bytes_per_s),
             request_limits: limits(settings.max_request_head_bytes),
             response_limits: limits(settings.max_response_head_bytes),
             forwarded: Forwarded::compile(settings)?,
@@ -75,6 +85,7 @@ fn timeouts(settings: &HttpSettings) -> Timeouts {
         client_header: span(settings.client_header_timeout_ms),
         client_body: span(settings.client_body_timeout_ms),
         keepalive: span(settings.keepalive_timeout_ms),
+        half_close: span(settings.half_close_timeout_ms),
     }
 }
 
@@ -119,6 +130,7 @@ mod tests {
             client_header_timeout_ms: 2,
             client_body_timeout_ms: 3,
             keepalive_timeout_ms: 4,
+            half_close_timeout_ms: 11,
             max_keepalive_requests: 5,
             max_header_bytes: 6,
             max_request_head_bytes: 7,
@@ -129,7 +141,9 @@ mod tests {
         };
         let profile = HttpProfile::compile(&settings).unwrap();
         let ms = |ms| Some(Duration::from_millis(ms));
-        let timeouts = Timeouts { post_accept: ms(1), client_header: ms(2), client_body: ms(3), keepalive: ms(4) };
+        let keepalive = ms(4);
+        let timeouts =
+            Timeouts { post_accept: ms(1), client_header: ms(2), client_body: ms(3), keepalive, half_close: ms(11) };
         assert_eq!(profile.timeouts, timeouts);
         assert_eq!((profile.max_keepalive_requests, profile.max_body_bytes), (Some(5), Some(10)));
         assert_eq!(profile.request_limits, Limits { head_bytes: 7, field_bytes: 6, fields: 9 });

@@ -33,6 +33,11 @@ pub struct HttpSettings {
     pub hsts: bool,
     pub hsts_max_age_s: u64,
     pub hsts_include_subdomains: bool,
+
+    pub detect_ntlm: bool,
+    pub half_close_timeout_ms: u32,
+    pub request_buffer_bytes: u32,
+    pub min_body_bytes_per_s: u32,
 }
 
 /// What becomes of the X-Forwarded-For fields that a client sends.

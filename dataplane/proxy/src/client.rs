@@ -165,8 +165,40 @@ impl Client {
             core.counters.note(Happening::Handshake { service: self.service.id, resumed });
             self.stage = Stage::first(&self.service, self.peer, io.now());
         }
-        self.ended |= progress.closed;
+        if progress.closed {
+            self.end(io.now());
+        }
         Ok(())
+    }
+
+    /// The client sends no more.
+    pub fn end(&mut self, now: Time) {
+        self.ended = true;
+        self.leave(now);
+    }
+
+    /// The client will send no more than what is unread.
+    pub fn leave(&mut self, now: Time) {
+        if let Stage::Exchange(exchange) = &mut self.stage {
+            exchange.left_at.get_or_insert(now);
+        }
+    }
+
+    /// Whether it is taken for gone: it has ended, and may not wait for its answer like that any longer.
+    pub fn is_lost(&self, now: Time) -> bool {
+        self.patience(now) == Some(Duration::ZERO)
+    }
+
+    /// How long it may wait for its answer; `None`: as long as it takes.
+    fn patience(&self, now: Time) -> Option<Duration> {
+        let Stage::Exchange(exchange) = &self.stage else { return None };
+        let most = self.service.http().and_then(|http| http.timeouts.half_close).unwrap_or_default();
+        Some(most.saturating_sub(now.since(exchange.left_at?)))
+    }
+
+    /// Waits for its answer.
+    pub fn await_answer<I: Io>(&mut self, io: &mut I) {
+        self.line.expect(io, self.patience(io.now()));
     }
 
     /// So many bytes came from the client and went on without us.
@@ -341,6 +373,11 @@ impl Client {
         let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
         exchange.named = persistence.and_then(|persistence| persistence.named_by(&head.fields));
         exchange.asked_name = tls.and_then(|tls| tls.asked_name(head.host)).map(Box::new);
+        exchange.left_at = self.ended.then(|| io.now());
+        exchange.binds_connection = http.binds_connection(&head.fields);
+        // Who waits for a server's 100 sends no body before it.
+        let gathers = http.request_buffer_bytes > 0 && (answers_continue || !head.expect_continue);
+        exchange.gather_body(gathers && exchange.awaits_body());
         self.stage = Stage::Exchange(Box::new(exchange));
         Next::Exchange { answer_continue: answers_continue && !more_has_come }
     }
@@ -380,16 +417,26 @@ impl Client {
     }
 
     /// Everything queued has left.
-    pub fn drained<I: Io>(&mut self, io: &mut I) {
+    pub fn drained<I: Io>(&mut self, io: &mut I, core: &Core) {
         let Some(timeouts) = self.service.http().map(|http| &http.timeouts) else { return };
         match &self.stage {
             Stage::Idle if self.requests > 0 => self.line.expect(io, timeouts.keepalive),
-            Stage::Exchange(exchange) if exchange.awaits_body() && self.line.is_reading() => {
-                self.line.expect(io, timeouts.client_body);
-            }
-            Stage::Exchange(_) => self.line.expect(io, None),
+            Stage::Exchange(exchange) if exchange.awaits_body() && self.line.is_reading() => self.await_body(io, core),
+            Stage::Exchange(_) => self.await_answer(io),
             _ => {}
         }
+    }
+
+    /// Waits for more of a body: for the next read of it, and no longer than its rate allows.
+    pub fn await_body<I: Io>(&mut self, io: &mut I, core: &Core) {
+        let (Stage::Exchange(exchange), Some(http)) = (&mut self.stage, self.service.http()) else { return };
+        let mut most = http.timeouts.client_body;
+        if let Some(least) = http.min_body_bytes_per_s {
+            let (now, grace) = (io.now(), core.limits.slow_body);
+            let left = exchange.pace.time_left(now, exchange.upload_bytes, least, grace, most.unwrap_or(grace));
+            most = Some(most.map_or(left, |most| most.min(left)));
+        }
+        self.line.expect(io, most);
     }
 
     pub fn expired<I: Io>(&mut self, io: &mut I, core: &Core) -> Expiry {
@@ -398,6 +445,7 @@ impl Client {
         }
         let queued = io.queued(self.line.conn);
         match &self.stage {
+            Stage::Exchange(_) if self.is_lost(io.now()) => Expiry::Failed(Error::ClientAborted),
             Stage::Tunnel(_) => match self.quiet_left(io.now()) {
                 Some(Duration::ZERO) => Expiry::Idle,
                 left => {

@@ -2,10 +2,19 @@
 //! `response` to Streaming and to its end; whatever fails leaves through `rescue`.
 
 use weir_balance::HashKey;
+use weir_policy::HttpProfile;
 use weir_tls::ServerName;
 use weir_wire::http1::{Body, Method, RequestHead, Version};
 
-use crate::{buf::Buf, io::Conn, response::Download};
+use crate::{
+    buf::Buf,
+    held::Held,
+    inbox::Inbox,
+    io::{Conn, Time},
+    pace::Pace,
+    rescue::Error,
+    response::Download,
+};
 
 pub(crate) struct Exchange {
     pub method: Method,
@@ -25,17 +34,35 @@ pub(crate) struct Exchange {
     pub tried: Vec<u32>,
     pub upload: Body,
     pub upload_bytes: u64,
+    /// Read off it and not sent.
+    pub held: Held,
+    pub pace: Pace,
+    /// Since when we know that its client has ended, though what that sent before may still be unread.
+    pub left_at: Option<Time>,
+    /// It authenticates the connection that it goes out on.
+    pub binds_connection: bool,
+    /// Head and body as far as they were sent, while no byte of an answer has come: can be sent once more.
+    pub repeatable: Option<(Buf, Held)>,
+    /// It is being sent once more, and goes out on a fresh connection.
+    pub repeated: bool,
     pub phase: Phase,
 }
 
 pub(crate) enum Phase {
-    /// No byte has been sent to any server: another one can still be tried. `server` is being connected to, or is an
-    /// idle one that gets the request at the end of the batch, if it has not said goodbye by then.
-    Waiting { request: Buf, server: Option<Conn> },
+    /// No byte has been sent to any server: another one can still be tried.
+    Waiting { request: Buf, on: Wait },
     /// The request is on its way, the response has not begun.
     Sending { server: Conn },
     /// The response is on its way.
     Streaming { server: Conn, download: Download },
+}
+
+pub(crate) enum Wait {
+    /// More of the body comes before a server is looked for.
+    Body,
+    /// It is being connected to, or is an idle one that gets the request at the end of the batch, if it has not said
+    /// goodbye by then.
+    Server(Option<Conn>),
 }
 
 /// How far the bytes at hand brought an exchange.
@@ -60,19 +87,90 @@ impl Exchange {
             tried: Vec::new(),
             upload: Body::new(head.body),
             upload_bytes: 0,
-            phase: Phase::Waiting { request, server: None },
+            held: Held::default(),
+            pace: Pace::default(),
+            left_at: None,
+            binds_connection: false,
+            repeatable: None,
+            repeated: false,
+            phase: Phase::Waiting { request, on: Wait::Server(None) },
         }
     }
 
+    /// Whether more of its body comes before a server is looked for.
+    pub fn gather_body(&mut self, gathers: bool) {
+        if let Phase::Waiting { on, .. } = &mut self.phase {
+            *on = if gathers { Wait::Body } else { Wait::Server(None) };
+        }
+    }
+
+    /// The next piece of its body; `None`: no more has come.
+    pub fn next_piece(&mut self, inbox: &mut Inbox, http: &HttpProfile) -> Result<Option<Buf>, Error> {
+        if let Some(held) = self.held.pop() {
+            return Ok(Some(held));
+        }
+        let Some(mut piece) = inbox.pop() else { return Ok(None) };
+        let read = self.upload.read(&piece).map_err(Error::Request)?;
+        self.upload_bytes += read.payload as u64;
+        if http.max_body_bytes.is_some_and(|most| self.upload_bytes > most) {
+            return Err(Error::BodyTooLarge);
+        }
+        if read.taken < piece.len() {
+            let body = piece.split_to(read.taken);
+            inbox.put_back(piece);
+            piece = body;
+        }
+        Ok(Some(piece))
+    }
+
+    /// Holds back more of its body; false: no more has come.
+    pub fn gather(&mut self, inbox: &mut Inbox, http: &HttpProfile) -> Result<bool, Error> {
+        let mut gathered = std::mem::take(&mut self.held);
+        let piece = self.next_piece(inbox, http)?;
+        let came = piece.is_some();
+        piece.into_iter().for_each(|piece| gathered.gather(piece));
+        self.held = gathered;
+        Ok(came)
+    }
+
+    /// A piece goes out that would have to go out again; more than `bytes_max` is not kept for that.
+    pub fn keep_repeatable(&mut self, piece: &Buf, bytes_max: usize) {
+        let fits = |(_, body): &&mut (Buf, Held)| body.bytes() + piece.len() <= bytes_max;
+        match self.repeatable.as_mut().filter(fits) {
+            Some((_, body)) => body.share(piece),
+            None => self.repeatable = None,
+        }
+    }
+
+    /// Goes back to where no server was found. False: nothing of it is kept, or it has been answered.
+    pub fn begin_again(&mut self) -> bool {
+        let Some((request, body)) = self.repeatable.take() else { return false };
+        self.held.prepend(body);
+        self.phase = Phase::Waiting { request, on: Wait::Server(None) };
+        self.repeated = true;
+        true
+    }
+
+    /// Whether its body has come, as far as that is needed to look for a server.
+    pub fn has_gathered(&self, bytes: usize) -> bool {
+        self.upload.is_done() || self.held.bytes() >= bytes
+    }
+
+    /// Whether some of its body is still to be sent.
     pub fn awaits_body(&self) -> bool {
-        !self.upload.is_done()
+        !self.upload.is_done() || !self.held.is_empty()
     }
 
     pub fn server(&self) -> Option<Conn> {
         match self.phase {
-            Phase::Waiting { server, .. } => server,
+            Phase::Waiting { on: Wait::Server(server), .. } => server,
+            Phase::Waiting { on: Wait::Body, .. } => None,
             Phase::Sending { server } | Phase::Streaming { server, .. } => Some(server),
         }
+    }
+
+    pub fn is_gathering(&self) -> bool {
+        matches!(self.phase, Phase::Waiting { on: Wait::Body, .. })
     }
 
     pub fn is_waiting(&self) -> bool {
@@ -89,8 +187,8 @@ impl Exchange {
     }
 
     pub fn wait_for(&mut self, conn: Option<Conn>) {
-        if let Phase::Waiting { server, .. } = &mut self.phase {
-            *server = conn;
+        if let Phase::Waiting { on, .. } = &mut self.phase {
+            *on = Wait::Server(conn);
         }
     }
 

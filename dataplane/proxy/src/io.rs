@@ -62,6 +62,11 @@ pub enum Event {
     Eof {
         conn: Conn,
     },
+    /// The peer has ended, or its connection has failed, and that is not learnt by reading because it is not read. What it
+    /// sent before comes as ever when it is read, and then `Eof` or `Gone`.
+    Leaving {
+        conn: Conn,
+    },
     /// What was queued has left. Comes once after [`Io::queued`] was seen above 0, in a later batch; who never asks may
     /// never be told.
     Drained {

@@ -24,6 +24,8 @@ pub struct Limits {
     pub idle_connections: usize,
     /// How long a client may take nothing of what is queued for it.
     pub stalled_client: Duration,
+    /// How long a body may come more slowly than it must, at its beginning and after it was not read.
+    pub slow_body: Duration,
 }
 
 impl Default for Limits {
@@ -38,6 +40,7 @@ impl Default for Limits {
             server_tries: 3,
             idle_connections: 1024,
             stalled_client: Duration::from_secs(60),
+            slow_body: Duration::from_secs(5),
         }
     }
 }

@@ -147,6 +147,7 @@ impl Handler for Proxy {
                 Event::Relayed { conn, bytes } => self.client_relayed(io, conn, bytes),
                 Event::Eof { conn } if self.servers.contains(conn) => self.server_eof(io, conn),
                 Event::Eof { conn } => self.client_eof(io, conn),
+                Event::Leaving { conn } => self.client_leaving(io, conn),
                 Event::Drained { conn } if self.servers.contains(conn) => self.server_drained(io, conn),
                 Event::Drained { conn } => self.client_drained(io, conn),
                 Event::Broken { conn } if self.servers.contains(conn) => self.server_broken(io, conn),
@@ -220,17 +221,37 @@ impl Proxy {
 
     fn client_eof<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(client) = self.clients.find(conn) else { return };
-        client.ended = true;
+        client.end(io.now());
         if client.is_amid_handshake() {
             self.fail(io, conn, Error::ClientTls);
         } else {
+            self.wait_with_ended(io, conn);
             self.proceed(io, conn);
+        }
+    }
+
+    /// Who is not read has asked for something and waits, or is a tunnel's, which brings the end behind the rest.
+    fn client_leaving<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(client) = self.clients.find(conn) else { return };
+        if client.exchange().is_some() {
+            client.leave(io.now());
+            self.wait_with_ended(io, conn);
+            self.proceed(io, conn);
+        }
+    }
+
+    /// The time of a client that has ended runs.
+    fn wait_with_ended<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        if let Some(client) = self.clients.find(conn)
+            && client.exchange().is_some_and(|exchange| !exchange.awaits_body())
+        {
+            client.await_answer(io);
         }
     }
 
     fn client_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(client) = self.clients.find(conn) else { return };
-        client.drained(io);
+        client.drained(io, &self.core);
         match client.exchange() {
             Some(exchange) => {
                 if let Some(server) = exchange.server() {

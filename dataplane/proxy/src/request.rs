@@ -9,7 +9,8 @@ use weir_wire::http1;
 
 use crate::{
     client::{Client, Next, Stage},
-    exchange::{Came, Phase},
+    exchange::{Came, Exchange, Phase},
+    held::Held,
     io::{Close, Conn, Io},
     pool::Place,
     proxy::Proxy,
@@ -40,7 +41,9 @@ impl Proxy {
             return self.fail(io, conn, otherwise);
         };
         let servers = &mut self.servers;
-        let suits = |idle| servers.find(idle).is_some_and(|server| server.asked_name == exchange.asked_name);
+        let suits = |idle| {
+            !exchange.repeated && servers.find(idle).is_some_and(|server| server.asked_name == exchange.asked_name)
+        };
         if let Some(idle) = self.core.pools.take_idle(place, suits) {
             return self.start_on(io, conn, idle);
         }
@@ -125,11 +128,15 @@ impl Proxy {
         let waiting = std::mem::replace(&mut exchange.phase, Phase::Sending { server: server_conn });
         let Phase::Waiting { request, .. } = waiting else { return };
         server.requests += 1;
+        server.binds |= exchange.binds_connection;
         let reused = server.requests > 1;
         self.core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
+        if reused && exchange.method.is_idempotent() {
+            exchange.repeatable = Some((request.share(), Held::default()));
+        }
         server.deliver(io, &mut self.core.unflushed, request);
-        if exchange.upload.is_done() {
-            client.line.expect(io, None);
+        if !exchange.awaits_body() {
+            client.await_answer(io);
             client.rest(io, true);
             server.await_response(io);
         }
@@ -142,8 +149,12 @@ impl Proxy {
             if client.tunnel().is_some() {
                 return self.carry(io, conn);
             }
+            if client.is_lost(io.now()) {
+                return self.fail(io, conn, Error::ClientAborted);
+            }
             let came = match client.exchange() {
                 None => self.next_request(io, conn),
+                Some(exchange) if exchange.is_gathering() => self.gather(io, conn),
                 Some(exchange) if !exchange.is_waiting() && exchange.awaits_body() => match self.upload(io, conn) {
                     Ok(()) => Came::Far,
                     Err(error) => {
@@ -177,13 +188,15 @@ impl Proxy {
             Next::More if client.ended => self.close_client(io, conn, Close::Flush),
             Next::More => client.await_request(io),
             Next::Exchange { answer_continue } => {
-                client.line.expect(io, None);
+                client.await_answer(io);
                 if answer_continue {
                     let mut interim = io.buffer();
                     interim.append(http1::CONTINUE);
                     client.deliver(io, &mut self.core.unflushed, interim);
                 }
-                self.choose_server(io, conn, Error::NoServer);
+                if !client.is_lost(io.now()) && client.exchange().is_some_and(|exchange| !exchange.is_gathering()) {
+                    self.choose_server(io, conn, Error::NoServer);
+                }
                 return Came::Through;
             }
             Next::Local { status, response, keep_alive } => {
@@ -196,44 +209,87 @@ impl Proxy {
         Came::Far
     }
 
+    /// Keeps what comes of a body until that is enough to look for a server.
+    fn gather<I: Io>(&mut self, io: &mut I, conn: Conn) -> Came {
+        match self.gather_body(io, conn) {
+            Ok(Came::Far) => return Came::Far,
+            Ok(Came::Through) => self.choose_server(io, conn, Error::NoServer),
+            Err(error) => self.fail(io, conn, error),
+        }
+        Came::Through
+    }
+
+    fn gather_body<I: Io>(&mut self, io: &mut I, conn: Conn) -> Result<Came, Error> {
+        let Some(client) = self.clients.find(conn) else { return Ok(Came::Far) };
+        let Some(http) = client.service.http() else { return Ok(Came::Far) };
+        let Stage::Exchange(exchange) = &mut client.stage else { return Ok(Came::Far) };
+        while !exchange.has_gathered(http.request_buffer_bytes) {
+            if !exchange.gather(&mut client.inbox, http)? {
+                break;
+            }
+        }
+        if exchange.has_gathered(http.request_buffer_bytes) {
+            exchange.gather_body(false);
+            return Ok(Came::Through);
+        }
+        if client.ended {
+            return Err(Error::ClientAborted);
+        }
+        client.line.read(io, true);
+        client.await_body(io, &self.core);
+        Ok(Came::Far)
+    }
+
     fn upload<I: Io>(&mut self, io: &mut I, conn: Conn) -> Result<(), Error> {
         let Some(client) = self.clients.find(conn) else { return Ok(()) };
         let Client { stage: Stage::Exchange(exchange), inbox, line, service, .. } = client else {
             return Ok(());
         };
+        let Some(http) = service.http() else { return Ok(()) };
         let Some(server) = exchange.server().and_then(|server| self.servers.find(server)) else { return Ok(()) };
         while exchange.awaits_body() && !server.line.is_full(io, &self.core.limits) {
-            let Some(mut piece) = inbox.pop() else { break };
-            let read = exchange.upload.read(&piece).map_err(Error::Request)?;
-            exchange.upload_bytes += read.payload as u64;
-            let most = service.http().and_then(|http| http.max_body_bytes);
-            if most.is_some_and(|most| exchange.upload_bytes > most) {
-                return Err(Error::BodyTooLarge);
-            }
-            if read.taken < piece.len() {
-                let body = piece.split_to(read.taken);
-                inbox.put_back(piece);
-                piece = body;
-            }
+            let Some(piece) = exchange.next_piece(inbox, http)? else { break };
+            exchange.keep_repeatable(&piece, self.core.limits.queued_bytes);
             server.deliver(io, &mut self.core.unflushed, piece);
         }
         let sent = !exchange.awaits_body();
         if sent || server.line.is_full(io, &self.core.limits) {
+            exchange.pace.pause();
             line.read(io, sent && inbox.is_empty());
             // While a response waits for its client, the client's time runs and not the server's.
             if server.line.is_reading() {
-                line.expect(io, None);
                 server.await_response(io);
+                client.await_answer(io);
             }
         } else if client.ended {
             return Err(Error::ClientAborted);
         } else {
             line.read(io, true);
-            line.expect(io, service.http().and_then(|http| http.timeouts.client_body));
             if !exchange.has_begun_response() {
                 server.line.expect(io, None);
             }
+            client.await_body(io, &self.core);
         }
         Ok(())
+    }
+}
+
+// Once more: what an idle connection swallowed.
+impl Proxy {
+    /// A connection ended without a byte of a response. Where it had served others before, the server may have closed it
+    /// before it saw this request, which then goes out once more if it may (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    pub(crate) fn repeat<I: Io>(&mut self, io: &mut I, conn: Conn, server_conn: Conn, error: Error) -> bool {
+        let ended = matches!(error, Error::ServerClosed | Error::ServerReset);
+        if !ended || self.servers.find(server_conn).is_none_or(|server| !server.inbox.is_empty()) {
+            return false;
+        }
+        let exchange = self.clients.find(conn).and_then(Client::exchange);
+        if !exchange.is_some_and(Exchange::begin_again) {
+            return false;
+        }
+        self.close_server(io, server_conn, Close::Abort);
+        self.choose_server(io, conn, error);
+        self.proceed(io, conn);
+        true
     }
 }

@@ -6,7 +6,7 @@ use weir_telemetry::{Cause, Happening};
 use weir_wire::http1::{self, Method};
 
 use crate::{
-    client::Stage,
+    client::{Client, Stage},
     exchange::Exchange,
     io::{Close, Conn, Gone, Io},
     page::Page,
@@ -82,7 +82,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::HeadOverflow => (502, Cause::Internal),
     };
     // Where the end of the connection is the framing, only a reset shows that a response was cut.
-    Remedy { page: Some(page), close: Close::Abort, cause }
+    Remedy { page: Some(page), close: Close::Cut, cause }
 }
 
 fn request_remedy(wrong: http1::Error) -> (u16, Cause) {
@@ -125,14 +125,14 @@ enum Owed {
         /// The client's next request can be told from the rest of this one.
         keep_alive: bool,
     },
-    /// Behind the part that it has.
+    /// Behind the part that it has. `shows_cut`: the client sees that some is missing, by the framing or because TLS does not say that this is the end.
     Rest { shows_cut: bool },
 }
 
 impl Owed {
-    fn of(exchange: &Exchange, error: Error) -> Self {
+    fn of(client: &Client, exchange: &Exchange, error: Error) -> Self {
         if exchange.has_begun_response() {
-            return Owed::Rest { shows_cut: exchange.shows_cut() };
+            return Owed::Rest { shows_cut: exchange.shows_cut() || !client.is_plain() };
         }
         Owed::Response {
             head_only: exchange.method == Method::Head,
@@ -159,8 +159,8 @@ impl Proxy {
         }
         let may_stay = client.may_stay(&self.core);
         let mut owed = Owed::Response { head_only: false, keep_alive: false };
-        if let Some(exchange) = client.exchange() {
-            owed = Owed::of(exchange, error);
+        if let Stage::Exchange(exchange) = &client.stage {
+            owed = Owed::of(client, exchange, error);
             if let Some(server_conn) = exchange.server() {
                 self.blame(server_conn, error);
                 self.close_server(io, server_conn, Close::Abort);

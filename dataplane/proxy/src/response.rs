@@ -4,7 +4,7 @@
 //! Pieces that the client cannot take yet stay in the server's inbox, and the server is not read. Bytes behind the end
 //! of a response are nobody's: they are dropped with their connection.
 
-use weir_policy::{OutgoingBody, Reply};
+use weir_policy::{HttpProfile, OutgoingBody, Reply};
 use weir_telemetry::Happening;
 use weir_wire::http1::Body;
 
@@ -39,8 +39,10 @@ impl Proxy {
             Ok(Came::Far) => {}
             Ok(Came::Through) => self.proceed(io, conn),
             Err(error) => {
-                self.fail(io, conn, error);
-                self.proceed(io, conn);
+                if !self.repeat(io, conn, server_conn, error) {
+                    self.fail(io, conn, error);
+                    self.proceed(io, conn);
+                }
             }
         }
     }
@@ -112,7 +114,7 @@ impl Proxy {
             server.line.expect(io, None);
             client.watch_stall(io, &self.core);
         } else {
-            client.line.expect(io, None);
+            client.await_answer(io);
             self.download(io, server_conn);
         }
     }
@@ -164,8 +166,9 @@ impl Proxy {
         self.core.pools.end(place);
         server.line.read(io, true);
         server.line.expect(io, server.pool.timeouts.idle_connection);
+        let is_shared = |http: &HttpProfile| http.connection_multiplexing && !server.binds;
         match self.clients.find(client) {
-            Some(owner) if owner.service.http().is_some_and(|http| !http.connection_multiplexing) => {
+            Some(owner) if owner.service.http().is_some_and(|http| !is_shared(http)) => {
                 server.state = State::Reserved { client };
                 owner.reserved = Some(server_conn);
             }
@@ -234,10 +237,12 @@ fn read_response_head<I: Io>(
             client_goes_on: outgoing.keep_alive,
             server_goes_on: head.keep_alive,
         };
-        Ok((head.status, out, download))
+        Ok((head.status, out, download, http.binds_connection_by(head)))
     });
     let Some(written) = written.map_err(Error::Response)? else { return Ok(false) };
-    let (status, out, download) = written?;
+    let (status, out, download, binds) = written?;
+    server.binds |= binds;
+    exchange.repeatable = None;
     if status < 200 && exchange.keeps_interim_from_client(status) {
         return Ok(true);
     }

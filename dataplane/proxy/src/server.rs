@@ -27,6 +27,8 @@ pub(crate) struct Server {
     pub requests: u32,
     /// The server sends no more.
     pub ended: bool,
+    /// A request has authenticated it, or it asked for that: it is its client's alone.
+    pub binds: bool,
     /// What is sent to it does not arrive any more.
     pub broken: bool,
     /// Why its connection is over. What came before it must be passed on at once: the handle is dead.
@@ -67,6 +69,7 @@ impl Server {
             inbox: Inbox::default(),
             requests: 0,
             ended: false,
+            binds: false,
             broken: false,
             lost: None,
             asked_name: None,

@@ -74,7 +74,7 @@ impl Reactor {
         let Some(listener) = self.listeners.at(index) else { return };
         let (take, address, read_at_once) = (listener.take(batch), listener.address, listener.read_at_once);
         for _ in 0..take {
-            if self.is_full_of_clients() {
+            if self.is_full_of_clients() && !self.end_a_departing() {
                 return self.pause_accepting();
             }
             let Some(listener) = self.listeners.at(index) else { return };
@@ -102,6 +102,28 @@ impl Reactor {
     fn is_full_of_clients(&self) -> bool {
         let most = self.limits.connections;
         self.table.accepted() >= most / 2 || self.table.len() >= most
+    }
+
+    /// An accepted connection that the handler has given up does not end at once.
+    pub(crate) fn departs(&mut self, conn: Conn) {
+        let Some(slot) = self.table.at(conn).filter(|slot| slot.accepted && !slot.departing) else { return };
+        slot.departing = true;
+        self.departing.push_back(conn);
+        if self.departing.len() > 2 * self.table.slots() {
+            let table = &mut self.table;
+            self.departing.retain(|&conn| table.at(conn).is_some());
+        }
+    }
+
+    /// Makes room: ends the connection that was given up first. False when there is none.
+    fn end_a_departing(&mut self) -> bool {
+        while let Some(conn) = self.departing.pop_front() {
+            if self.table.at(conn).is_some() {
+                self.abort(conn.slot);
+                return true;
+            }
+        }
+        false
     }
 
     /// Reads what is there already; what comes before the connection is registered, registering reports.

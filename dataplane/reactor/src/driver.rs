@@ -67,6 +67,9 @@ pub struct Reactor {
     pub(crate) accept_again: Option<Time>,
     /// Connections with something to send; a slot is in it once.
     pub(crate) dirty: Vec<Conn>,
+    /// Accepted connections that the handler has given up and that take their time to end, the first first; also some that
+    /// have ended since. At most twice as many as there are slots.
+    pub(crate) departing: VecDeque<Conn>,
     /// Connections whose read budget was used up; a slot is in it once.
     pub(crate) listed: Vec<Conn>,
     /// What happened outside `poll`, for the next.
@@ -93,6 +96,7 @@ impl Reactor {
             listeners: Listeners::default(),
             accept_again: None,
             dirty: Vec::new(),
+            departing: VecDeque::new(),
             listed: Vec::new(),
             pending: Vec::new(),
             limits,
@@ -167,6 +171,8 @@ impl Reactor {
             Phase::Connecting => self.connect_answered(conn, report, events),
             Phase::Open => self.open_ready(conn, report, events),
             Phase::Flushing { .. } if report.has(FAILED | OVER) => self.free(conn.slot),
+            Phase::Settling { .. } if report.has(FAILED | OVER) => self.free(conn.slot),
+            Phase::Settling { .. } => {}
             Phase::Flushing { .. } => self.write_on(conn, report),
             Phase::Lingering { .. } => self.drop_input(conn),
         }
@@ -207,7 +213,10 @@ impl Reactor {
                 None => overdue.push(index),
             }
         });
-        overdue.into_iter().for_each(|index| self.abort(index));
+        overdue.into_iter().for_each(|index| match self.table.phase(index) {
+            Phase::Settling { looks_left } => self.settle(index, looks_left),
+            _ => self.abort(index),
+        });
     }
 
     /// Gives up a connection whose end the handler does not wait for any more.
@@ -283,7 +292,9 @@ impl Io for Reactor {
     fn reading(&mut self, conn: Conn, on: bool) {
         let Some(slot) = self.table.owned(conn) else { return };
         slot.reading = on;
-        if on && slot.input == Input::Waiting {
+        if slot.leaves_unread() {
+            self.pending.push(Event::Leaving { conn });
+        } else if on && slot.input == Input::Waiting {
             self.list(conn);
         }
     }

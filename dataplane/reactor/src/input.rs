@@ -34,6 +34,8 @@ impl Reactor {
             }
         } else if failed {
             self.failed_unread(conn, events);
+        } else if slot.leaves_unread() {
+            events.push(Event::Leaving { conn });
         }
     }
 
@@ -137,7 +139,7 @@ impl Reactor {
         let Some(slot) = self.table.at(conn) else { return };
         let Some(stream) = &slot.stream else { return };
         let why = match stream.peek(&mut [0]) {
-            Ok(1..) => return,
+            Ok(1..) => return events.push(Event::Leaving { conn }),
             Ok(_) => Gone::Reset,
             Err(err) if err.kind() == ErrorKind::WouldBlock => return,
             Err(err) => gone(&err),

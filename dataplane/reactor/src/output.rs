@@ -4,6 +4,7 @@
 use std::{
     io::{self, ErrorKind, IoSlice, Write},
     net::{Shutdown, TcpStream},
+    time::Duration,
 };
 
 use weir_proxy::io::{Conn, Event, Gone};
@@ -22,6 +23,10 @@ const PIECES_FEW: usize = 4;
 /// Empty queues kept for the next batch, and the room of one beyond which it is not worth that.
 const QUEUES_KEPT: usize = 1024;
 const QUEUE_PIECES_KEPT: usize = 64;
+
+/// Between two looks whether a peer has everything: the kernel does not tell.
+const SETTLE_LOOK: Duration = Duration::from_millis(10);
+const SETTLE_LOOKS: u32 = 3000;
 
 impl Reactor {
     /// Sends what the handler queued in this batch.
@@ -84,7 +89,12 @@ impl Reactor {
             }
         }
         match slot.output {
-            Output::Blocked => self.watch_writable(conn),
+            Output::Blocked => {
+                if matches!(slot.phase, Phase::Flushing { .. }) {
+                    self.departs(conn);
+                }
+                self.watch_writable(conn);
+            }
             Output::Clear => self.all_sent(conn, more_follows),
             Output::Broken => {}
         }
@@ -110,11 +120,12 @@ impl Reactor {
         if let Phase::Flushing { then } = slot.phase {
             return match then {
                 Then::Close => self.free(conn.slot),
-                Then::Reset => self.abort(conn.slot),
+                Then::Reset => self.settle(conn.slot, SETTLE_LOOKS),
                 Then::Linger if slot.input == Input::Ended => self.free(conn.slot),
                 Then::Linger => {
                     shut_down(slot);
                     slot.phase = Phase::Lingering { bytes_left: LINGER_BYTES_MAX };
+                    self.departs(conn);
                     self.timers.set(conn.slot, Some(now + LINGER_MAX));
                     self.register(conn);
                     self.drop_input(conn);
@@ -136,6 +147,19 @@ impl Reactor {
         {
             self.pending.push(Event::Drained { conn });
         }
+    }
+
+    /// Resets a connection once its peer has what was sent to it, or at the last look.
+    pub(crate) fn settle(&mut self, index: u32, looks_left: u32) {
+        let (conn, look_again) = (self.table.conn(index), self.now + SETTLE_LOOK);
+        let Some(slot) = self.table.at(conn) else { return };
+        let outstanding = slot.stream.as_ref().and_then(|stream| socket::unacknowledged_bytes(stream).ok());
+        if looks_left == 0 || outstanding.is_none_or(|bytes| bytes == 0) {
+            return self.abort(index);
+        }
+        slot.phase = Phase::Settling { looks_left: looks_left - 1 };
+        self.timers.set(index, Some(look_again));
+        self.departs(conn);
     }
 
     /// Sends what the kernel holds back: what it was held back for has not come after all.

@@ -87,6 +87,14 @@ pub fn splice(from: RawFd, to: RawFd, bytes: usize) -> io::Result<usize> {
     usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }
 
+/// Bytes that were sent and that the peer has not acknowledged.
+pub fn unacknowledged_bytes(stream: &TcpStream) -> io::Result<usize> {
+    let mut bytes = 0i32;
+    // SAFETY: the kernel writes one `int`, which outlives the call.
+    check(unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
+    Ok(usize::try_from(bytes).unwrap_or_default())
+}
+
 /// Makes the next close a reset.
 pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     set(stream, libc::SOL_SOCKET, libc::SO_LINGER, &libc::linger { l_onoff: 1, l_linger: 0 })

@@ -19,6 +19,11 @@ pub enum Phase {
     Flushing {
         then: Then,
     },
+    /// All of a connection that ends in a reset has been sent, and the peer's kernel has not said yet that it has it: the
+    /// reset would overtake that. So often we look again.
+    Settling {
+        looks_left: u32,
+    },
     /// Our side is closed; at most so many more bytes of the peer are read and dropped.
     Lingering {
         bytes_left: u32,
@@ -65,6 +70,8 @@ pub struct Slot {
     pub peer_done: bool,
     /// In the driver's list of connections with something to send.
     pub dirty: bool,
+    /// In the driver's list of connections that take their time to end.
+    pub departing: bool,
     /// In the driver's list of connections whose read budget was used up.
     pub listed: bool,
     /// The last read took more than a block, or filled one: the next one takes many.
@@ -101,6 +108,7 @@ impl Slot {
             reading: true,
             peer_done: false,
             dirty: false,
+            departing: false,
             listed: false,
             in_bulk: false,
             has_relayed: false,
@@ -114,6 +122,13 @@ impl Slot {
             relay: None,
             fed_by: None,
         }
+    }
+}
+
+impl Slot {
+    /// The peer's end is known, and not to be learnt by reading.
+    pub fn leaves_unread(&self) -> bool {
+        self.peer_done && !self.reading && self.input == Input::Waiting && self.phase == Phase::Open
     }
 }
 
@@ -154,6 +169,11 @@ impl Table {
 
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len() - self.freed.len() - self.freed_before.len()
+    }
+
+    /// Slots that were ever used.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
     }
 
     /// Those of [`len`](Self::len) that peers began.
@@ -234,6 +254,10 @@ impl Table {
 
     pub fn peek(&self, conn: Conn) -> Option<&Slot> {
         self.slots.get(conn.slot as usize).filter(|s| s.generation == conn.generation)
+    }
+
+    pub fn phase(&self, index: u32) -> Phase {
+        self.slots[index as usize].phase
     }
 
     /// The connection that a slot holds now.

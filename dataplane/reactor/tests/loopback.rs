@@ -192,12 +192,14 @@ fn paused_reading_holds_the_peer_back_and_loses_nothing() {
             match event {
                 Event::Data { buf, .. } => got.extend_from_slice(&buf),
                 Event::Eof { .. } => ended = true,
+                Event::Leaving { .. } => {}
                 other => panic!("{other:?}"),
             }
         }
         bench.reactor.reading(conn, false);
         assert!(got.len() - before <= 16 * 16 * 1024, "one batch brought {}", got.len() - before);
         bench.batch(Duration::ZERO);
+        bench.events.retain(|event| !matches!(event, Event::Leaving { .. }));
         assert!(bench.events.is_empty(), "{:?} while reading was off", bench.events);
         batches += 1;
     }
@@ -281,6 +283,64 @@ fn cut_resets_the_peer_behind_what_was_queued() {
     let (heard, end) = reader.join().unwrap();
     assert_eq!(end, std::io::ErrorKind::ConnectionReset);
     assert!(heard == bytes, "heard {} bytes", heard.len());
+}
+
+#[test]
+fn cut_does_not_overtake_what_the_peer_has_not_read_yet() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let mut client = TcpStream::connect(address).unwrap();
+    let conn = bench.accepted();
+    let bytes = noise(24 * 1024 * 1024);
+    bench.send(conn, &bytes);
+    bench.reactor.close(conn, Close::Cut);
+    let reader = thread::spawn(move || {
+        let mut heard = Vec::new();
+        let end = client.read_to_end(&mut heard).unwrap_err();
+        (heard, end.kind())
+    });
+    while bench.reactor.connections() > 0 {
+        bench.batch(PATIENCE);
+    }
+    let (heard, end) = reader.join().unwrap();
+    assert_eq!(end, std::io::ErrorKind::ConnectionReset);
+    assert!(heard == bytes, "heard {} bytes", heard.len());
+}
+
+#[test]
+fn end_of_a_peer_that_is_not_read_is_told_and_what_it_sent_before_still_comes() {
+    for ends_first in [false, true] {
+        let mut bench = Bench::new();
+        let address = bench.listen();
+        let mut client = TcpStream::connect(address).unwrap();
+        let conn = bench.accepted();
+        let mut end = |bench: &mut Bench| {
+            client.write_all(&noise(100_000)).unwrap();
+            client.shutdown(Shutdown::Write).unwrap();
+            bench.batch(Duration::from_secs(1));
+        };
+        if ends_first {
+            end(&mut bench);
+            bench.reactor.reading(conn, false);
+        } else {
+            bench.reactor.reading(conn, false);
+            end(&mut bench);
+        }
+        let mut bytes = 0;
+        bench.until(|_, event| match event {
+            Event::Data { buf, .. } => {
+                bytes += buf.len();
+                None
+            }
+            Event::Leaving { conn: leaving } => (leaving == conn).then_some(()),
+            _ => None,
+        });
+        assert!(bytes < 100_000, "{bytes}");
+        bench.reactor.reading(conn, true);
+        let (rest, end) = bench.read_to_end(conn);
+        assert_eq!(bytes + rest.len(), 100_000);
+        assert!(matches!(end, Event::Eof { .. }));
+    }
 }
 
 #[test]
@@ -392,6 +452,28 @@ fn backlog_waits_while_the_table_is_full() {
     assert!(bench.events.is_empty());
     bench.reactor.close(first, Close::Abort);
     bench.accepted();
+    drop(clients);
+}
+
+#[test]
+fn connection_that_was_given_up_makes_room_for_the_next() {
+    let mut bench = Bench::with(Limits { connections: 4, ..Limits::default() });
+    let address = bench.listen();
+    let clients: Vec<_> = (0..2).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let given_up = [bench.accepted(), bench.accepted()];
+    for conn in given_up {
+        bench.send(conn, b"bye");
+        bench.reactor.close(conn, Close::Linger);
+    }
+    bench.batch(Duration::ZERO);
+    assert_eq!(bench.reactor.connections(), 2, "their clients may still be sending");
+    let mut next = TcpStream::connect(address).unwrap();
+    let accepted = bench.accepted();
+    bench.send(accepted, b"welcome");
+    bench.reactor.flush();
+    let mut heard = [0; 7];
+    next.read_exact(&mut heard).unwrap();
+    assert_eq!((&heard, bench.reactor.connections()), (b"welcome", 2));
     drop(clients);
 }
 

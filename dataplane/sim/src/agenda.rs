@@ -26,6 +26,8 @@ pub enum Act {
     Drained(LinkId),
     /// The engine is told that nothing it sends arrives.
     Broken(LinkId),
+    /// The engine is told that a peer which it does not read has ended.
+    Leaving(LinkId),
     /// The driver stops trying to flush a connection that the engine has closed.
     Forget(LinkId),
     /// Bytes, the end, or a reset arrive at the peer.

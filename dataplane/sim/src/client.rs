@@ -58,6 +58,16 @@ pub struct Plan {
     pub deaf: bool,
     /// Nothing goes wrong in this run: each request must be answered by a server.
     pub calm: bool,
+    pub promises: Promises,
+}
+
+/// What the Plan promises to clients of a calm run.
+#[derive(Clone, Copy, Debug)]
+pub struct Promises {
+    /// Who has ended its side gets its answer.
+    pub half_close: bool,
+    /// No server closes a connection that might be used again.
+    pub keepalive: bool,
 }
 
 pub struct Client {
@@ -276,7 +286,8 @@ impl Client {
             }
             Some(id) => self.take_server_head(head, status, id),
             None => {
-                if self.plan.calm && self.plan.manner == Manner::Polite {
+                let swallowed = !self.plan.promises.keepalive && !request.is_repeatable();
+                if self.plan.calm && self.plan.manner == Manner::Polite && !(swallowed && status == 502) {
                     desk.ledger
                         .violation(&self.plan.name, format_args!("got {:?} while nothing was wrong", head.start));
                 }
@@ -368,7 +379,8 @@ impl Client {
     }
 
     fn complain_if_calm(&self, ledger: &mut Ledger, what: &str) {
-        if self.plan.calm && matches!(self.plan.manner, Manner::Polite | Manner::HalfCloses) {
+        let half_closes = self.plan.manner == Manner::HalfCloses && self.plan.promises.half_close;
+        if self.plan.calm && (half_closes || self.plan.manner == Manner::Polite) {
             ledger.violation(&self.plan.name, format_args!("{what} while nothing was wrong"));
         }
     }
@@ -416,6 +428,11 @@ impl Peer for Client {
 impl Request {
     fn has_no_response_body(&self) -> bool {
         self.method == "HEAD" || matches!(self.style, Style::NoContent | Style::NotModified)
+    }
+
+    /// Whether it goes out once more where an idle connection swallowed it: it may, and all of it is kept.
+    fn is_repeatable(&self) -> bool {
+        self.method != "POST" && self.body == RequestBody::None
     }
 
     fn path(&self) -> String {

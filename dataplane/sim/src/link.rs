@@ -80,6 +80,11 @@ pub struct Link {
 }
 
 impl Link {
+    /// The peer's end is known, and not to be learnt by reading.
+    pub fn leaves_unread(&self) -> bool {
+        !self.reading && !self.eof_told && (self.received_fin || self.received_reset)
+    }
+
     pub fn new(quality: Quality, conn: Option<Conn>) -> Self {
         Self {
             quality,

@@ -126,8 +126,10 @@ impl Network {
             Act::EngineBytes(link, bytes) => self.engine_bytes(link, bytes, batch),
             Act::EngineFin(link) => {
                 self.links[link].received_fin = true;
+                self.leaving(link, batch);
                 self.pump(link, batch);
             }
+            Act::Leaving(link) => self.leaving(link, batch),
             Act::EngineReset(link) => self.reset(link, batch),
             Act::Pump(link) => {
                 self.links[link].pump_due = false;
@@ -237,9 +239,18 @@ impl Network {
         let unread = state.conn.is_some() && !state.received.is_empty();
         if unread && (!state.reading || self.rng.chance(50)) {
             state.received_reset = true;
+            self.leaving(link, batch);
             self.mark_dirty(link);
         } else {
             self.gone(link, Gone::Reset, batch);
+        }
+    }
+
+    /// Tells of an end that reading does not show, because nobody reads.
+    fn leaving(&mut self, link: LinkId, batch: &mut Vec<Event>) {
+        let state = &self.links[link];
+        if state.leaves_unread() {
+            batch.extend(state.conn.map(|conn| Event::Leaving { conn }));
         }
     }
 

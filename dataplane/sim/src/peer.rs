@@ -1,7 +1,7 @@
 //! What the simulated clients and servers have in common: they are woken by what reaches them and answer through a
 //! [`Desk`]. They see bytes of their own connection and nothing else.
 
-use std::{collections::HashSet, fmt::Display, time::Duration};
+use std::{collections::HashMap, fmt::Display, time::Duration};
 
 use weir_proxy::io::Time;
 
@@ -51,8 +51,8 @@ impl Desk<'_> {
 pub struct Ledger {
     pub verbose: bool,
     pub story: Vec<String>,
-    /// Ids of requests that a server has seen a head of.
-    served: HashSet<u64>,
+    /// How often a server has seen the head of a request, by its id.
+    served: HashMap<u64, u32>,
     pub violations: Vec<String>,
     pub tally: Tally,
 }
@@ -106,10 +106,12 @@ impl Ledger {
         self.violations.push(format!("{who}: {what}"));
     }
 
-    /// A server sees the request `id`.
-    pub fn serve(&mut self, who: &str, id: u64) {
-        if !self.served.insert(id) {
-            self.violation(who, format_args!("request {id} has come a second time"));
+    /// A server sees the request `id`; `idempotent`: it may have been swallowed by an idle connection, and come once more.
+    pub fn serve(&mut self, who: &str, id: u64, idempotent: bool) {
+        let times = self.served.entry(id).or_default();
+        *times += 1;
+        if *times > 1 + u32::from(idempotent) {
+            self.violation(who, format_args!("request {id} has come too often"));
         }
     }
 }

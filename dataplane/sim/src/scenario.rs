@@ -13,7 +13,7 @@ use weir_api::dataplane::v1 as api;
 use weir_proxy::io::Gone;
 
 use crate::{
-    client::{self, Manner, Request, RequestBody},
+    client::{self, Manner, Promises, Request, RequestBody},
     link::{Appetite, Quality},
     malformed,
     network::Dial,
@@ -86,8 +86,11 @@ impl Scenario {
     /// `tls`: whether clients come over TLS, or servers speak it; a handshake costs as much as a hundred requests.
     pub fn of(rng: &mut Rng, tls: bool) -> Self {
         let calm = rng.chance(50);
-        let servers: Vec<ServerPlan> = server_plans(rng, calm);
+        let keepalive = rng.chance(50);
+        let servers: Vec<ServerPlan> = server_plans(rng, calm, keepalive);
         let mut plan = plan(rng, &servers, calm, tls);
+        let half_close = plan.virtual_services[0].http.as_ref().is_some_and(|http| http.half_close_timeout_ms > 0);
+        let promises = Promises { half_close, keepalive };
         let server_tls = tls && rng.chance(50);
         if server_tls {
             let profile = Some(tls_profile(rng));
@@ -96,7 +99,7 @@ impl Scenario {
         }
         let count = if tls { rng.between(1, 3) } else { rng.between(1, 8) };
         let mut ids = 1;
-        let clients = (0..count).map(|n| client_plan(rng, n, calm, tls, &mut ids)).collect();
+        let clients = (0..count).map(|n| client_plan(rng, n, calm, tls, promises, &mut ids)).collect();
         let changes = changes(rng, calm, &plan, servers.len());
         let servers_wait = rng.chance(50);
         let streams = (0..rng.between(0, 3)).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
@@ -104,7 +107,7 @@ impl Scenario {
     }
 }
 
-fn server_plans(rng: &mut Rng, calm: bool) -> Vec<ServerPlan> {
+fn server_plans(rng: &mut Rng, calm: bool, keepalive: bool) -> Vec<ServerPlan> {
     let count = rng.between(1, 4);
     let mut sound = 0;
     (0..count)
@@ -122,7 +125,7 @@ fn server_plans(rng: &mut Rng, calm: bool) -> Vec<ServerPlan> {
                     dials
                 }
             };
-            ServerPlan { address: server_address(n), temper: temper(rng, calm), dials }
+            ServerPlan { address: server_address(n), temper: temper(rng, calm, keepalive), dials }
         })
         .collect()
 }
@@ -131,11 +134,12 @@ fn server_address(n: u64) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 1, 0, n as u8 + 1), 8000))
 }
 
-fn temper(rng: &mut Rng, calm: bool) -> Temper {
+fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
     let think_time_us = rng.pick(&[0, 200, 20_000]);
     if calm {
         let forever = Duration::from_secs(3600);
-        return Temper { faults: vec![], fault_percent: 0, requests_max: u64::MAX, idle_time: forever, think_time_us };
+        let idle_time = if keepalive { forever } else { Duration::from_micros(rng.pick(&[1, 500, 20_000])) };
+        return Temper { faults: vec![], fault_percent: 0, requests_max: u64::MAX, idle_time, think_time_us };
     }
     let faults = (0..rng.between(1, 3)).map(|_| rng.pick(&Fault::ALL)).collect();
     Temper {
@@ -205,6 +209,9 @@ fn http_profile(rng: &mut Rng) -> api::HttpProfile {
         client_header_timeout_ms: 3_000,
         client_body_timeout_ms: 4_000,
         keepalive_timeout_ms: rng.pick(&[6_000, 60_000]),
+        half_close_timeout_ms: rng.pick(&[0, 600_000]),
+        detect_ntlm: rng.chance(50),
+        request_buffer_bytes: rng.pick(&[0, 0, 3_000, 300_000]),
         max_keepalive_requests: rng.pick(&[0, 100, 2]),
         max_header_bytes: 12 * 1024,
         max_request_head_bytes: 48 * 1024,
@@ -280,7 +287,7 @@ pub fn certificate() -> api::Certificate {
     }
 }
 
-fn client_plan(rng: &mut Rng, n: u64, calm: bool, tls: bool, ids: &mut u64) -> ClientPlan {
+fn client_plan(rng: &mut Rng, n: u64, calm: bool, tls: bool, promises: Promises, ids: &mut u64) -> ClientPlan {
     let name = format!("client {n}");
     let secure = tls && rng.chance(80);
     let tls = secure && rng.chance(85);
@@ -299,7 +306,7 @@ fn client_plan(rng: &mut Rng, n: u64, calm: bool, tls: bool, ids: &mut u64) -> C
     let start = Duration::from_micros(rng.between(0, spread_us));
     let listener = if secure { SECURE } else { PLAIN };
     let deaf = quality.appetite == Appetite::Never;
-    let plan = client::Plan { name, requests, pipelined, manner, pause_us, deaf, calm };
+    let plan = client::Plan { name, requests, pipelined, manner, pause_us, deaf, calm, promises };
     ClientPlan { start, listener, tls, quality, plan }
 }
 

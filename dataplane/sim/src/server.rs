@@ -173,7 +173,8 @@ impl Server {
             return false;
         };
         desk.tell(&self.name, format_args!("gets {:?}", head.start));
-        desk.ledger.serve(&self.name, id);
+        let idempotent = matches!(head.word(0), "GET" | "HEAD" | "PUT" | "DELETE");
+        desk.ledger.serve(&self.name, id, idempotent);
         if head.field("Connection").is_some_and(|value| !value.eq_ignore_ascii_case("close")) {
             desk.ledger.violation(&self.name, "was handed a hop-by-hop field");
         }

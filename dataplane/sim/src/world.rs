@@ -282,6 +282,7 @@ impl World {
                 Event::Connected { conn } => (conn, "connected".into()),
                 Event::Data { conn, buf } => (conn, format!("brings {} bytes", buf.len())),
                 Event::Eof { conn } => (conn, "brings the end".into()),
+                Event::Leaving { conn } => (conn, "has ended unread".into()),
                 Event::Drained { conn } => (conn, "has drained".into()),
                 Event::Broken { conn } => (conn, "takes nothing any more".into()),
                 Event::Deadline { conn } => (conn, "is past its deadline".into()),

@@ -277,5 +277,9 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
         hsts: profile.hsts,
         hsts_max_age_s: profile.hsts_max_age_s,
         hsts_include_subdomains: profile.hsts_include_subdomains,
+        detect_ntlm: profile.detect_ntlm,
+        half_close_timeout_ms: profile.half_close_timeout_ms,
+        request_buffer_bytes: profile.request_buffer_bytes,
+        min_body_bytes_per_s: profile.min_body_bytes_per_s,
     }
 }

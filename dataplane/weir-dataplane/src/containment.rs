@@ -53,6 +53,7 @@ fn conn_of(event: &Event) -> Conn {
         | Event::Eof { conn }
         | Event::Drained { conn }
         | Event::Broken { conn }
+        | Event::Leaving { conn }
         | Event::Deadline { conn }
         | Event::Gone { conn, .. } => conn,
     }

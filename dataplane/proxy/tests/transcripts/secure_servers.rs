@@ -290,7 +290,7 @@ fn end_of_a_body_without_length_must_be_said_in_tls() {
         }
         stage.batch(vec![Event::Eof { conn: server.conn }]);
         assert!(stage.sent(client).ends_with("body"));
-        let expected = if said { Close::Flush } else { Close::Abort };
+        let expected = if said { Close::Flush } else { Close::Cut };
         assert_eq!(stage.closed(client), Some(expected), "said: {said}");
     }
 }

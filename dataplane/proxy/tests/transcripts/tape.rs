@@ -271,6 +271,10 @@ impl Stage {
         self.tape.sides[&conn].deadline.is_some()
     }
 
+    pub fn deadline_has_passed(&self, conn: Conn) -> bool {
+        self.tape.sides[&conn].deadline.is_some_and(|at| at <= self.tape.now)
+    }
+
     /// Lets the deadline of a connection pass; returns how long that took.
     pub fn wait_for_deadline(&mut self, conn: Conn) -> Duration {
         let at = self.tape.sides.get_mut(&conn).and_then(|side| side.deadline.take()).expect("a deadline is set");

@@ -62,6 +62,9 @@ impl Io for Network {
         if on && (!self.links[link].received.is_empty() || self.links[link].received_fin) {
             self.pump_later(link);
         }
+        if self.links[link].leaves_unread() {
+            self.agenda.add(self.now, Act::Leaving(link));
+        }
     }
 
     fn relay(&mut self, from: Conn, to: Conn, bytes: u64) {

@@ -11,18 +11,22 @@ pub const MAX_FIELDS: usize = 256;
 #[repr(u8)]
 pub enum Name {
     Other,
+    Authorization,
     Connection,
     ContentLength,
     Expect,
     Host,
     KeepAlive,
     Location,
+    ProxyAuthenticate,
+    ProxyAuthorization,
     ProxyConnection,
     SetCookie,
     StrictTransportSecurity,
     Te,
     TransferEncoding,
     Upgrade,
+    WwwAuthenticate,
     XForwardedFor,
     XForwardedProto,
 }
@@ -43,24 +47,28 @@ impl Name {
 type Known = (&'static [u8], Name);
 
 /// In small letters.
-const NAMES: [Known; 14] = [
+const NAMES: [Known; 18] = [
+    (b"authorization", Name::Authorization),
     (b"connection", Name::Connection),
     (b"content-length", Name::ContentLength),
     (b"expect", Name::Expect),
     (b"host", Name::Host),
     (b"keep-alive", Name::KeepAlive),
     (b"location", Name::Location),
+    (b"proxy-authenticate", Name::ProxyAuthenticate),
+    (b"proxy-authorization", Name::ProxyAuthorization),
     (b"proxy-connection", Name::ProxyConnection),
     (b"set-cookie", Name::SetCookie),
     (b"strict-transport-security", Name::StrictTransportSecurity),
     (b"te", Name::Te),
     (b"transfer-encoding", Name::TransferEncoding),
     (b"upgrade", Name::Upgrade),
+    (b"www-authenticate", Name::WwwAuthenticate),
     (b"x-forwarded-for", Name::XForwardedFor),
     (b"x-forwarded-proto", Name::XForwardedProto),
 ];
 
-const SLOTS: usize = 32;
+const SLOTS: usize = 64;
 
 /// Each name in a slot of its own; the compiler checks that.
 static KNOWN: [Known; SLOTS] = {
@@ -76,7 +84,7 @@ static KNOWN: [Known; SLOTS] = {
 };
 
 const fn slot(len: usize, first: u8) -> usize {
-    (len + (first | LOWER) as usize * 11) % SLOTS
+    (len + (first | LOWER) as usize * 5) % SLOTS
 }
 
 /// Turns capitals small and leaves a hyphen one; nothing else in a token becomes a letter or a hyphen by it.
@@ -270,18 +278,22 @@ mod tests {
     #[test]
     fn knows_each_known_name() {
         for (text, name) in [
+            ("Authorization", Name::Authorization),
             ("Connection", Name::Connection),
             ("Content-Length", Name::ContentLength),
             ("Expect", Name::Expect),
             ("HOST", Name::Host),
             ("keep-alive", Name::KeepAlive),
             ("Location", Name::Location),
+            ("Proxy-Authenticate", Name::ProxyAuthenticate),
+            ("Proxy-Authorization", Name::ProxyAuthorization),
             ("Proxy-Connection", Name::ProxyConnection),
             ("Set-Cookie", Name::SetCookie),
             ("Strict-Transport-Security", Name::StrictTransportSecurity),
             ("TE", Name::Te),
             ("Transfer-Encoding", Name::TransferEncoding),
             ("Upgrade", Name::Upgrade),
+            ("WWW-Authenticate", Name::WwwAuthenticate),
             ("X-Forwarded-For", Name::XForwardedFor),
             ("X-Forwarded-Proto", Name::XForwardedProto),
             ("Accept", Name::Other),

@@ -23,6 +23,12 @@ pub enum Method {
 }
 
 impl Method {
+    /// Whether to ask twice is to ask once (RFC 9110 §9.2.2).
+    pub fn is_idempotent(self) -> bool {
+        use Method::*;
+        matches!(self, Get | Head | Put | Delete | Options | Trace)
+    }
+
     /// Methods are case-sensitive (RFC 9110 §9.1).
     pub fn of(text: &[u8]) -> Self {
         match text {

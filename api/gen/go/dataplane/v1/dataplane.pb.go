@@ -1467,6 +1467,10 @@ type HttpProfile struct {
 	Hsts                      bool                   `protobuf:"varint,39,opt,name=hsts,proto3" json:"hsts,omitempty"`
 	HstsMaxAgeS               uint64                 `protobuf:"varint,40,opt,name=hsts_max_age_s,json=hstsMaxAgeS,proto3" json:"hsts_max_age_s,omitempty"`
 	HstsIncludeSubdomains     bool                   `protobuf:"varint,41,opt,name=hsts_include_subdomains,json=hstsIncludeSubdomains,proto3" json:"hsts_include_subdomains,omitempty"`
+	DetectNtlm                bool                   `protobuf:"varint,90,opt,name=detect_ntlm,json=detectNtlm,proto3" json:"detect_ntlm,omitempty"`                             // a server connection that NTLM or Negotiate has authenticated is its client's alone
+	HalfCloseTimeoutMs        uint32                 `protobuf:"varint,91,opt,name=half_close_timeout_ms,json=halfCloseTimeoutMs,proto3" json:"half_close_timeout_ms,omitempty"` // a client that sends no more gets what it waits for within this; 0: it is taken for gone
+	RequestBufferBytes        uint32                 `protobuf:"varint,92,opt,name=request_buffer_bytes,json=requestBufferBytes,proto3" json:"request_buffer_bytes,omitempty"`   // so much of a request body comes before a server is chosen; 0: none
+	MinBodyBytesPerS          uint32                 `protobuf:"varint,93,opt,name=min_body_bytes_per_s,json=minBodyBytesPerS,proto3" json:"min_body_bytes_per_s,omitempty"`     // a slower request body: 408
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
 }
@@ -1667,6 +1671,34 @@ func (x *HttpProfile) GetHstsIncludeSubdomains() bool {
 		return x.HstsIncludeSubdomains
 	}
 	return false
+}
+
+func (x *HttpProfile) GetDetectNtlm() bool {
+	if x != nil {
+		return x.DetectNtlm
+	}
+	return false
+}
+
+func (x *HttpProfile) GetHalfCloseTimeoutMs() uint32 {
+	if x != nil {
+		return x.HalfCloseTimeoutMs
+	}
+	return 0
+}
+
+func (x *HttpProfile) GetRequestBufferBytes() uint32 {
+	if x != nil {
+		return x.RequestBufferBytes
+	}
+	return 0
+}
+
+func (x *HttpProfile) GetMinBodyBytesPerS() uint32 {
+	if x != nil {
+		return x.MinBodyBytesPerS
+	}
+	return 0
 }
 
 // The application profile of what is not HTTP.
@@ -2959,7 +2991,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
-	"\x03tls\x18\x03 \x01(\bR\x03tls\"\xd0\b\n" +
+	"\x03tls\x18\x03 \x01(\bR\x03tls\"\x86\n" +
+	"\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
 	"\x19respond_with_100_continue\x18\x02 \x01(\bR\x16respondWith100Continue\x123\n" +
@@ -2987,7 +3020,12 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10httponly_cookies\x18& \x01(\bR\x0fhttponlyCookies\x12\x12\n" +
 	"\x04hsts\x18' \x01(\bR\x04hsts\x12#\n" +
 	"\x0ehsts_max_age_s\x18( \x01(\x04R\vhstsMaxAgeS\x126\n" +
-	"\x17hsts_include_subdomains\x18) \x01(\bR\x15hstsIncludeSubdomains\"T\n" +
+	"\x17hsts_include_subdomains\x18) \x01(\bR\x15hstsIncludeSubdomains\x12\x1f\n" +
+	"\vdetect_ntlm\x18Z \x01(\bR\n" +
+	"detectNtlm\x121\n" +
+	"\x15half_close_timeout_ms\x18[ \x01(\rR\x12halfCloseTimeoutMs\x120\n" +
+	"\x14request_buffer_bytes\x18\\ \x01(\rR\x12requestBufferBytes\x12.\n" +
+	"\x14min_body_bytes_per_s\x18] \x01(\rR\x10minBodyBytesPerS\"T\n" +
 	"\tL4Profile\x12G\n" +
 	"\x0eproxy_protocol\x18\x01 \x01(\x0e2 .weir.dataplane.v1.ProxyProtocolR\rproxyProtocol\"s\n" +
 	"\n" +
