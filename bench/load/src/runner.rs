@@ -241,7 +241,11 @@ impl Runner {
                     self.failed(index, Cause::Timeout);
                 }
             }
-            Event::Drained { .. } | Event::Broken { .. } | Event::Relayed { .. } | Event::Accepted { .. } => {}
+            Event::Leaving { .. }
+            | Event::Drained { .. }
+            | Event::Broken { .. }
+            | Event::Relayed { .. }
+            | Event::Accepted { .. } => {}
         }
     }
 

@@ -180,7 +180,7 @@ impl Client {
     /// The client will send no more than what is unread.
     pub fn leave(&mut self, now: Time) {
         if let Stage::Exchange(exchange) = &mut self.stage {
-            exchange.left_at.get_or_insert(now);
+            exchange.leave(now);
         }
     }
 
@@ -193,7 +193,7 @@ impl Client {
     fn patience(&self, now: Time) -> Option<Duration> {
         let Stage::Exchange(exchange) = &self.stage else { return None };
         let most = self.service.http().and_then(|http| http.timeouts.half_close).unwrap_or_default();
-        Some(most.saturating_sub(now.since(exchange.left_at?)))
+        Some(most.saturating_sub(now.since(exchange.left_at()?)))
     }
 
     /// Waits for its answer.
@@ -368,17 +368,19 @@ impl Client {
         }
         let answers_continue = http.answers_continue(head);
         let key = service.pool.as_ref().map(|pool| balance_key(pool, Some(head), self.peer)).unwrap_or_default();
-        let mut exchange = Exchange::new(head, keep_alive, answers_continue, key, request);
+        let mut exchange = Box::new(Exchange::new(head, keep_alive, answers_continue, key, request));
         let tls = service.pool.as_ref().and_then(|pool| pool.tls.as_ref());
         let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
         exchange.named = persistence.and_then(|persistence| persistence.named_by(&head.fields));
         exchange.asked_name = tls.and_then(|tls| tls.asked_name(head.host)).map(Box::new);
-        exchange.left_at = self.ended.then(|| io.now());
+        if self.ended {
+            exchange.leave(io.now());
+        }
         exchange.binds_connection = http.binds_connection(&head.fields);
         // Who waits for a server's 100 sends no body before it.
         let gathers = http.request_buffer_bytes > 0 && (answers_continue || !head.expect_continue);
         exchange.gather_body(gathers && exchange.awaits_body());
-        self.stage = Stage::Exchange(Box::new(exchange));
+        self.stage = Stage::Exchange(exchange);
         Next::Exchange { answer_continue: answers_continue && !more_has_come }
     }
 
@@ -433,7 +435,8 @@ impl Client {
         let mut most = http.timeouts.client_body;
         if let Some(least) = http.min_body_bytes_per_s {
             let (now, grace) = (io.now(), core.limits.slow_body);
-            let left = exchange.pace.time_left(now, exchange.upload_bytes, least, grace, most.unwrap_or(grace));
+            let body_bytes = exchange.upload_bytes;
+            let left = exchange.pace().time_left(now, body_bytes, least, grace, most.unwrap_or(grace));
             most = Some(most.map_or(left, |most| most.min(left)));
         }
         self.line.expect(io, most);

@@ -34,25 +34,30 @@ pub(crate) struct Exchange {
     pub tried: Vec<u32>,
     pub upload: Body,
     pub upload_bytes: u64,
-    /// Read off it and not sent.
-    pub held: Held,
-    pub pace: Pace,
-    /// Since when we know that its client has ended, though what that sent before may still be unread.
-    pub left_at: Option<Time>,
     /// It authenticates the connection that it goes out on.
     pub binds_connection: bool,
-    /// Head and body as far as they were sent, while no byte of an answer has come: can be sent once more.
-    pub repeatable: Option<(Buf, Held)>,
     /// It is being sent once more, and goes out on a fresh connection.
     pub repeated: bool,
     pub phase: Phase,
+    /// What most requests never need, apart: an exchange is moved with each of them.
+    aside: Option<Box<Aside>>,
+}
+
+#[derive(Default)]
+struct Aside {
+    /// Read off the body and not sent.
+    held: Held,
+    pace: Pace,
+    /// Since when we know that its client has ended, though what that sent before may still be unread.
+    left_at: Option<Time>,
 }
 
 pub(crate) enum Phase {
     /// No byte has been sent to any server: another one can still be tried.
     Waiting { request: Buf, on: Wait },
-    /// The request is on its way, the response has not begun.
-    Sending { server: Conn },
+    /// The request is on its way, the response has not begun. What is `repeatable` can be sent once more, while no byte of
+    /// an answer has come.
+    Sending { server: Conn, repeatable: Option<Repeatable> },
     /// The response is on its way.
     Streaming { server: Conn, download: Download },
 }
@@ -73,6 +78,18 @@ pub(crate) enum Came {
     Through,
 }
 
+/// What of a request would go out once more: what was sent of it.
+pub(crate) struct Repeatable {
+    head: Buf,
+    body: Option<Box<Held>>,
+}
+
+impl Repeatable {
+    pub fn new(head: &Buf) -> Self {
+        Self { head: head.share(), body: None }
+    }
+}
+
 impl Exchange {
     pub fn new(head: &RequestHead<'_>, keep_alive: bool, continued: bool, key: HashKey, request: Buf) -> Self {
         Self {
@@ -87,13 +104,10 @@ impl Exchange {
             tried: Vec::new(),
             upload: Body::new(head.body),
             upload_bytes: 0,
-            held: Held::default(),
-            pace: Pace::default(),
-            left_at: None,
             binds_connection: false,
-            repeatable: None,
             repeated: false,
             phase: Phase::Waiting { request, on: Wait::Server(None) },
+            aside: None,
         }
     }
 
@@ -106,9 +120,13 @@ impl Exchange {
 
     /// The next piece of its body; `None`: no more has come.
     pub fn next_piece(&mut self, inbox: &mut Inbox, http: &HttpProfile) -> Result<Option<Buf>, Error> {
-        if let Some(held) = self.held.pop() {
-            return Ok(Some(held));
+        match self.aside.as_mut().and_then(|aside| aside.held.pop()) {
+            Some(piece) => Ok(Some(piece)),
+            None => self.read_piece(inbox, http),
         }
+    }
+
+    fn read_piece(&mut self, inbox: &mut Inbox, http: &HttpProfile) -> Result<Option<Buf>, Error> {
         let Some(mut piece) = inbox.pop() else { return Ok(None) };
         let read = self.upload.read(&piece).map_err(Error::Request)?;
         self.upload_bytes += read.payload as u64;
@@ -125,47 +143,82 @@ impl Exchange {
 
     /// Holds back more of its body; false: no more has come.
     pub fn gather(&mut self, inbox: &mut Inbox, http: &HttpProfile) -> Result<bool, Error> {
-        let mut gathered = std::mem::take(&mut self.held);
-        let piece = self.next_piece(inbox, http)?;
-        let came = piece.is_some();
-        piece.into_iter().for_each(|piece| gathered.gather(piece));
-        self.held = gathered;
-        Ok(came)
+        let Some(piece) = self.read_piece(inbox, http)? else { return Ok(false) };
+        self.aside().held.gather(piece);
+        Ok(true)
+    }
+
+    /// Whether its body has come, as far as that is needed to look for a server.
+    pub fn has_gathered(&self, bytes: usize) -> bool {
+        self.upload.is_done() || self.aside.as_ref().is_some_and(|aside| aside.held.bytes() >= bytes)
     }
 
     /// A piece goes out that would have to go out again; more than `bytes_max` is not kept for that.
     pub fn keep_repeatable(&mut self, piece: &Buf, bytes_max: usize) {
-        let fits = |(_, body): &&mut (Buf, Held)| body.bytes() + piece.len() <= bytes_max;
-        match self.repeatable.as_mut().filter(fits) {
-            Some((_, body)) => body.share(piece),
-            None => self.repeatable = None,
+        let Phase::Sending { repeatable, .. } = &mut self.phase else { return };
+        let Some(Repeatable { body, .. }) = repeatable else { return };
+        let body = body.get_or_insert_default();
+        if body.bytes() + piece.len() > bytes_max {
+            *repeatable = None;
+        } else {
+            body.share(piece);
+        }
+    }
+
+    /// Something of a response has come.
+    pub fn forget_repeatable(&mut self) {
+        if let Phase::Sending { repeatable, .. } = &mut self.phase {
+            *repeatable = None;
         }
     }
 
     /// Goes back to where no server was found. False: nothing of it is kept, or it has been answered.
     pub fn begin_again(&mut self) -> bool {
-        let Some((request, body)) = self.repeatable.take() else { return false };
-        self.held.prepend(body);
-        self.phase = Phase::Waiting { request, on: Wait::Server(None) };
+        let Phase::Sending { repeatable, .. } = &mut self.phase else { return false };
+        let Some(Repeatable { head, body }) = repeatable.take() else { return false };
+        if let Some(body) = body {
+            self.aside().held.prepend(*body);
+        }
+        self.phase = Phase::Waiting { request: head, on: Wait::Server(None) };
         self.repeated = true;
         true
     }
 
-    /// Whether its body has come, as far as that is needed to look for a server.
-    pub fn has_gathered(&self, bytes: usize) -> bool {
-        self.upload.is_done() || self.held.bytes() >= bytes
+    fn aside(&mut self) -> &mut Aside {
+        self.aside.get_or_insert_default()
+    }
+
+    pub fn pace(&mut self) -> &mut Pace {
+        &mut self.aside().pace
+    }
+
+    /// The body is not read for now.
+    pub fn pause(&mut self) {
+        if let Some(aside) = &mut self.aside {
+            aside.pace.pause();
+        }
+    }
+
+    /// The client has ended; it did so when that was first said.
+    pub fn leave(&mut self, now: Time) {
+        self.aside().left_at.get_or_insert(now);
+    }
+
+    /// Since when we know that its client has ended, though what that sent before may still be unread.
+    pub fn left_at(&self) -> Option<Time> {
+        self.aside.as_ref()?.left_at
     }
 
     /// Whether some of its body is still to be sent.
     pub fn awaits_body(&self) -> bool {
-        !self.upload.is_done() || !self.held.is_empty()
+        !self.upload.is_done() || self.aside.as_ref().is_some_and(|aside| !aside.held.is_empty())
     }
 
     pub fn server(&self) -> Option<Conn> {
         match self.phase {
             Phase::Waiting { on: Wait::Server(server), .. } => server,
             Phase::Waiting { on: Wait::Body, .. } => None,
-            Phase::Sending { server } | Phase::Streaming { server, .. } => Some(server),
+            Phase::Sending { server, .. } | Phase::Streaming { server, .. } => Some(server),
         }
     }
 

@@ -9,8 +9,7 @@ use weir_wire::http1;
 
 use crate::{
     client::{Client, Next, Stage},
-    exchange::{Came, Exchange, Phase},
-    held::Held,
+    exchange::{Came, Exchange, Phase, Repeatable},
     io::{Close, Conn, Io},
     pool::Place,
     proxy::Proxy,
@@ -125,14 +124,18 @@ impl Proxy {
         let Some(server_conn) = exchange.server().filter(|_| exchange.is_waiting()) else { return };
         // The idle connection it was to go out on may have been lost meanwhile, and another be on its way.
         let Some(server) = self.servers.find(server_conn).filter(|server| server.is_busy()) else { return };
-        let waiting = std::mem::replace(&mut exchange.phase, Phase::Sending { server: server_conn });
+        let sending = Phase::Sending { server: server_conn, repeatable: None };
+        let waiting = std::mem::replace(&mut exchange.phase, sending);
         let Phase::Waiting { request, .. } = waiting else { return };
         server.requests += 1;
         server.binds |= exchange.binds_connection;
         let reused = server.requests > 1;
         self.core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
-        if reused && exchange.method.is_idempotent() {
-            exchange.repeatable = Some((request.share(), Held::default()));
+        if let Phase::Sending { repeatable, .. } = &mut exchange.phase
+            && reused
+            && exchange.method.is_idempotent()
+        {
+            *repeatable = Some(Repeatable::new(&request));
         }
         server.deliver(io, &mut self.core.unflushed, request);
         if !exchange.awaits_body() {
@@ -254,7 +257,7 @@ impl Proxy {
         }
         let sent = !exchange.awaits_body();
         if sent || server.line.is_full(io, &self.core.limits) {
-            exchange.pace.pause();
+            exchange.pause();
             line.read(io, sent && inbox.is_empty());
             // While a response waits for its client, the client's time runs and not the server's.
             if server.line.is_reading() {

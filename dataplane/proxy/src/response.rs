@@ -242,7 +242,7 @@ fn read_response_head<I: Io>(
     let Some(written) = written.map_err(Error::Response)? else { return Ok(false) };
     let (status, out, download, binds) = written?;
     server.binds |= binds;
-    exchange.repeatable = None;
+    exchange.forget_repeatable();
     if status < 200 && exchange.keeps_interim_from_client(status) {
         return Ok(true);
     }

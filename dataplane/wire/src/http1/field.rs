@@ -32,11 +32,12 @@ pub enum Name {
 }
 
 impl Name {
-    /// `name` is a token. Length and first letter leave one candidate at most, so that other names cost next to nothing.
+    /// `name` is a token. Length and first letter leave one candidate at most, and the last letter nearly none but the
+    /// right one, so that other names cost next to nothing.
     pub fn of(name: &[u8]) -> Name {
-        let Some(&first) = name.first() else { return Name::Other };
+        let (Some(&first), Some(&last)) = (name.first(), name.last()) else { return Name::Other };
         let (known, candidate) = KNOWN[slot(name.len(), first)];
-        if name.len() != known.len() {
+        if name.len() != known.len() || known.last() != Some(&(last | LOWER)) {
             return Name::Other;
         }
         let differs = name.iter().zip(known).fold(0, |differs, (byte, lower)| differs | (byte | LOWER) ^ lower);
