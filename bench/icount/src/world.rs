@@ -57,6 +57,10 @@ impl Io for World {
         self.blocks.take()
     }
 
+    fn buffered_bytes(&self) -> usize {
+        self.blocks.in_use() * self.blocks.block_bytes()
+    }
+
     fn connect(&mut self, to: SocketAddr) -> Conn {
         let conn = self.slots.take();
         self.connects.push((conn, to));

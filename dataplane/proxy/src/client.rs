@@ -146,6 +146,11 @@ impl Client {
         }
     }
 
+    /// Whether a request of it has been read.
+    pub fn has_asked(&self) -> bool {
+        self.requests > 0
+    }
+
     pub fn is_idle(&self) -> bool {
         matches!(self.stage, Stage::Idle | Stage::Handshake) && self.inbox.is_empty()
     }

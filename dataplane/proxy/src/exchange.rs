@@ -85,8 +85,10 @@ pub(crate) struct Repeatable {
 }
 
 impl Repeatable {
-    pub fn new(head: &Buf) -> Self {
-        Self { head: head.share(), body: None }
+    /// Where memory is short, the head is copied, because its block is larger.
+    pub fn new(head: &Buf, memory_is_short: bool) -> Self {
+        let head = if memory_is_short { Buf::from_vec(head.to_vec()) } else { head.share() };
+        Self { head, body: None }
     }
 }
 
@@ -150,7 +152,7 @@ impl Exchange {
 
     /// Whether its body has come, as far as that is needed to look for a server.
     pub fn has_gathered(&self, bytes: usize) -> bool {
-        self.upload.is_done() || self.aside.as_ref().is_some_and(|aside| aside.held.bytes() >= bytes)
+        self.upload.is_done() || self.aside.as_ref().map_or(0, |aside| aside.held.bytes()) >= bytes
     }
 
     /// A piece goes out that would have to go out again; more than `bytes_max` is not kept for that.

@@ -26,6 +26,11 @@ impl Inbox {
         }
     }
 
+    /// How many pieces it holds, each of which may hold a block.
+    pub fn pieces(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
     }

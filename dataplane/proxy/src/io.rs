@@ -124,6 +124,9 @@ pub trait Io {
         if block.room().len() >= bytes { block } else { Buf::with_room(bytes) }
     }
 
+    /// What all buffers take that are in use, in whole blocks.
+    fn buffered_bytes(&self) -> usize;
+
     /// Begins a connection. `send` and `deadline` are legal at once; the outcome comes as `Connected` or `Gone`.
     fn connect(&mut self, to: SocketAddr) -> Conn;
 

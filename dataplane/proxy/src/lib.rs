@@ -41,6 +41,7 @@ mod response;
 mod secure;
 mod server;
 mod servers;
+mod shortage;
 mod table;
 mod tunnel;
 

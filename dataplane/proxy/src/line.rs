@@ -6,13 +6,13 @@ use std::time::Duration;
 use crate::{
     buf::Buf,
     io::{Conn, Io, Time},
-    limits::Limits,
+    limits::Room,
 };
 
 pub(crate) struct Line {
     pub conn: Conn,
-    /// When the connection began.
-    pub since: Time,
+    /// When it was last told what to expect: something had come, or gone.
+    pub moved_at: Time,
     deadline: Option<Time>,
     reading: bool,
     /// The peer has been told that no more comes.
@@ -26,8 +26,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub fn new(conn: Conn, since: Time) -> Self {
-        Self { conn, since, deadline: None, reading: true, finished: false, pieces: 0, bytes: 0, sent: 0 }
+    pub fn new(conn: Conn, now: Time) -> Self {
+        Self { conn, moved_at: now, deadline: None, reading: true, finished: false, pieces: 0, bytes: 0, sent: 0 }
     }
 
     pub fn send<I: Io>(&mut self, io: &mut I, buf: Buf) {
@@ -50,15 +50,20 @@ impl Line {
     }
 
     /// Whether the peer must take what is queued before it gets more; `Drained` tells when it has.
-    pub fn is_full<I: Io>(&mut self, io: &I, limits: &Limits) -> bool {
-        if self.bytes < limits.queued_bytes && self.pieces < limits.queued_pieces {
+    pub fn is_full<I: Io>(&mut self, io: &I, room: Room) -> bool {
+        if self.bytes < room.queued_bytes && self.pieces < room.queued_pieces {
             return false;
         }
         self.bytes = io.queued(self.conn);
         if self.bytes == 0 {
             self.pieces = 0;
         }
-        self.bytes >= limits.queued_bytes || self.pieces >= limits.queued_pieces
+        self.bytes >= room.queued_bytes || self.pieces >= room.queued_pieces
+    }
+
+    /// Sent since the queue was last seen empty: at most so many are queued.
+    pub fn pieces(&self) -> usize {
+        self.pieces as usize
     }
 
     pub fn is_finished(&self) -> bool {
@@ -86,7 +91,8 @@ impl Line {
 
     /// Expects something within `span` from now; `None`: at any time.
     pub fn expect<I: Io>(&mut self, io: &mut I, span: Option<Duration>) {
-        let at = span.map(|span| io.now() + span);
+        self.moved_at = io.now();
+        let at = span.map(|span| self.moved_at + span);
         if self.deadline != at {
             self.deadline = at;
             io.deadline(self.conn, at);

@@ -13,10 +13,11 @@ use crate::{
     buf::Buf,
     client::{Client, Expiry},
     io::{Close, Conn, Event, Handler, Io},
-    limits::Limits,
+    limits::{Limits, Room},
     pool::Pools,
     rescue::Error,
     server::Server,
+    shortage::Shortage,
     table::Table,
 };
 
@@ -35,6 +36,9 @@ pub(crate) struct Core {
     pub pools: Pools,
     pub counters: Counters,
     pub limits: Limits,
+    /// What of them is left in this batch.
+    pub room: Room,
+    pub shortage: Shortage,
     pub draining: bool,
     pub fields: FieldTable,
     /// What TLS wants to send; empty between uses.
@@ -58,7 +62,9 @@ impl Proxy {
             epoch: 0,
             pools,
             counters: Counters::default(),
+            room: limits.room(0),
             limits,
+            shortage: Shortage::default(),
             draining: false,
             fields: FieldTable::new(),
             scratch: Vec::new(),
@@ -137,6 +143,7 @@ impl Proxy {
 
 impl Handler for Proxy {
     fn handle<I: Io>(&mut self, io: &mut I, events: &mut Vec<Event>) {
+        self.core.room = self.core.limits.room(io.buffered_bytes());
         for event in events.drain(..) {
             match event {
                 Event::Accepted { conn, listener, peer } => self.accepted(io, conn, listener, peer),
@@ -159,6 +166,9 @@ impl Handler for Proxy {
             }
         }
         self.end_batch(io);
+        if io.buffered_bytes() > self.core.limits.buffer_bytes {
+            self.free_memory(io);
+        }
     }
 }
 
@@ -192,8 +202,8 @@ impl Proxy {
 // Clients' events.
 impl Proxy {
     fn accepted<I: Io>(&mut self, io: &mut I, conn: Conn, listener: SocketAddr, peer: SocketAddr) {
-        let full = self.clients.len() >= self.core.limits.clients;
-        let client = if full { None } else { Client::accept(io, &mut self.core, conn, listener, peer) };
+        let may_come = self.make_place(io, listener, peer);
+        let client = if may_come { Client::accept(io, &mut self.core, conn, listener, peer) } else { None };
         match client {
             Some(client) => {
                 let client = self.clients.insert(conn, client);

@@ -135,7 +135,7 @@ impl Proxy {
             && reused
             && exchange.method.is_idempotent()
         {
-            *repeatable = Some(Repeatable::new(&request));
+            *repeatable = Some(Repeatable::new(&request, self.core.room.is_short));
         }
         server.deliver(io, &mut self.core.unflushed, request);
         if !exchange.awaits_body() {
@@ -181,7 +181,7 @@ impl Proxy {
 
     fn next_request<I: Io>(&mut self, io: &mut I, conn: Conn) -> Came {
         let Some(client) = self.clients.find(conn) else { return Came::Far };
-        if client.line.is_full(io, &self.core.limits) {
+        if client.line.is_full(io, self.core.room) {
             // Who asks on without reading the answers waits.
             client.line.read(io, false);
             client.watch_stall(io, &self.core);
@@ -226,12 +226,13 @@ impl Proxy {
         let Some(client) = self.clients.find(conn) else { return Ok(Came::Far) };
         let Some(http) = client.service.http() else { return Ok(Came::Far) };
         let Stage::Exchange(exchange) = &mut client.stage else { return Ok(Came::Far) };
-        while !exchange.has_gathered(http.request_buffer_bytes) {
+        let enough_bytes = if self.core.room.is_short { 0 } else { http.request_buffer_bytes };
+        while !exchange.has_gathered(enough_bytes) {
             if !exchange.gather(&mut client.inbox, http)? {
                 break;
             }
         }
-        if exchange.has_gathered(http.request_buffer_bytes) {
+        if exchange.has_gathered(enough_bytes) {
             exchange.gather_body(false);
             return Ok(Came::Through);
         }
@@ -250,13 +251,13 @@ impl Proxy {
         };
         let Some(http) = service.http() else { return Ok(()) };
         let Some(server) = exchange.server().and_then(|server| self.servers.find(server)) else { return Ok(()) };
-        while exchange.awaits_body() && !server.line.is_full(io, &self.core.limits) {
+        while exchange.awaits_body() && !server.line.is_full(io, self.core.room) {
             let Some(piece) = exchange.next_piece(inbox, http)? else { break };
-            exchange.keep_repeatable(&piece, self.core.limits.queued_bytes);
+            exchange.keep_repeatable(&piece, self.core.room.queued_bytes);
             server.deliver(io, &mut self.core.unflushed, piece);
         }
         let sent = !exchange.awaits_body();
-        if sent || server.line.is_full(io, &self.core.limits) {
+        if sent || server.line.is_full(io, self.core.room) {
             exchange.pause();
             line.read(io, sent && inbox.is_empty());
             // While a response waits for its client, the client's time runs and not the server's.

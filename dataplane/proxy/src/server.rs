@@ -18,6 +18,7 @@ use crate::{
 
 pub(crate) struct Server {
     pub line: Line,
+    begun_at: Time,
     pub place: Place,
     /// As it was when the connection began; its timeouts hold for the connection's life.
     pub pool: Arc<Pool>,
@@ -63,6 +64,7 @@ impl Server {
     pub fn new(conn: Conn, place: Place, pool: Arc<Pool>, client: Conn, now: Time) -> Self {
         Self {
             line: Line::new(conn, now),
+            begun_at: now,
             place,
             pool,
             state: State::Connecting { client },
@@ -155,7 +157,7 @@ impl Server {
 
     /// Whether another request may be sent on it as far as its age goes.
     pub fn has_life_left(&self, now: Time) -> bool {
-        let old = self.pool.timeouts.connection_lifetime.is_some_and(|lifetime| now.since(self.line.since) >= lifetime);
+        let old = self.pool.timeouts.connection_lifetime.is_some_and(|lifetime| now.since(self.begun_at) >= lifetime);
         let spent = self.pool.max_connection_reuse.is_some_and(|most| self.requests >= most);
         !old && !spent
     }

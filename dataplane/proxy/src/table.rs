@@ -50,16 +50,28 @@ impl<T> Table<T> {
         self.entries[conn.slot as usize].take().map(|(_, session)| session)
     }
 
+    /// A walk for rare occasions (a new snapshot, a drain, a shortage).
+    pub fn iter(&self) -> impl Iterator<Item = (Conn, &T)> {
+        self.entries.iter().enumerate().filter_map(|(slot, entry)| {
+            let (generation, session) = entry.as_ref()?;
+            Some((Conn { slot: slot as u32, generation: *generation }, &**session))
+        })
+    }
+
+    pub fn peek(&self, conn: Conn) -> Option<&T> {
+        match self.entries.get(conn.slot as usize) {
+            Some(Some((generation, session))) if *generation == conn.generation => Some(session),
+            _ => None,
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Every handle in use; a walk for rare occasions (a new snapshot, a drain).
+    /// Every handle in use.
     pub fn conns(&self) -> Vec<Conn> {
-        let handle = |(slot, entry): (usize, &Option<(u32, Box<T>)>)| {
-            entry.as_ref().map(|(generation, _)| Conn { slot: slot as u32, generation: *generation })
-        };
-        self.entries.iter().enumerate().filter_map(handle).collect()
+        self.iter().map(|(conn, _)| conn).collect()
     }
 }
 

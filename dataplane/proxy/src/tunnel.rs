@@ -26,7 +26,7 @@ pub(crate) struct Tunnel {
     /// Being connected to, or connected.
     pub server: Option<Conn>,
     /// When the last bytes crossed.
-    active_at: Time,
+    pub active_at: Time,
     /// Which directions bring as much as a read takes.
     up_in_bulk: bool,
     down_in_bulk: bool,
@@ -159,7 +159,7 @@ impl Proxy {
 impl Ends<'_> {
     fn carry_up<I: Io>(&mut self, io: &mut I) {
         let mut in_bulk = false;
-        while !self.server.line.is_full(io, &self.core.limits) {
+        while !self.server.line.is_full(io, self.core.room) {
             let Some(piece) = self.client.inbox.pop() else { break };
             in_bulk |= piece.len() >= self.core.limits.tunnel_relay_bytes;
             self.server.deliver(io, &mut self.core.unflushed, piece);
@@ -170,7 +170,7 @@ impl Ends<'_> {
 
     fn carry_down<I: Io>(&mut self, io: &mut I) {
         let mut in_bulk = false;
-        while !self.client.line.is_full(io, &self.core.limits) {
+        while !self.client.line.is_full(io, self.core.room) {
             let Some(piece) = self.server.inbox.pop() else { break };
             in_bulk |= piece.len() >= self.core.limits.tunnel_relay_bytes;
             self.client.deliver(io, &mut self.core.unflushed, piece);

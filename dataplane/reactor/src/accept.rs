@@ -116,7 +116,7 @@ impl Reactor {
     }
 
     /// Makes room: ends the connection that was given up first. False when there is none.
-    fn end_a_departing(&mut self) -> bool {
+    pub(crate) fn end_a_departing(&mut self) -> bool {
         while let Some(conn) = self.departing.pop_front() {
             if self.table.at(conn).is_some() {
                 self.abort(conn.slot);

@@ -37,11 +37,14 @@ pub struct Limits {
     pub pipes: usize,
     /// Blocks kept for reuse.
     pub idle_blocks: usize,
+    /// Memory for blocks in use. Beyond it, connections that the handler has given up end at once; whatever else holds blocks
+    /// is the handler's to give up.
+    pub buffer_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 500_000, pipes: 256, idle_blocks: 2048 }
+        Self { connections: 500_000, pipes: 256, idle_blocks: 2048, buffer_bytes: 1 << 30 }
     }
 }
 
@@ -140,6 +143,7 @@ impl Reactor {
             reports.each().for_each(|report| self.report(report, events));
             listed.iter().for_each(|&conn| self.read_on(conn, events));
         }
+        while self.buffered_bytes() > self.limits.buffer_bytes && self.end_a_departing() {}
         self.register_rested();
         self.accept_after_pause();
         self.expire(events);
@@ -256,6 +260,10 @@ impl Io for Reactor {
 
     fn buffer(&mut self) -> Buf {
         self.pool.take()
+    }
+
+    fn buffered_bytes(&self) -> usize {
+        self.pool.in_use() * BLOCK_BYTES
     }
 
     fn connect(&mut self, to: SocketAddr) -> Conn {

@@ -1,6 +1,6 @@
 //! What the binaries ask of the kernel about themselves: cores, descriptor limit, processor time, memory, signals.
 
-use std::{fs, io, mem::size_of, time::Duration};
+use std::{fs, io, mem::size_of, path::Path, time::Duration};
 
 /// The cores this process may run on.
 pub fn cores() -> io::Result<Vec<usize>> {
@@ -55,6 +55,24 @@ pub fn cpu_time() -> io::Result<CpuTime> {
     let span =
         |time: libc::timeval| Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64);
     Ok(CpuTime { user: span(usage.ru_utime), system: span(usage.ru_stime) })
+}
+
+/// The most memory that this process can have: the machine's, or what its control groups allow.
+pub fn memory_bytes_max() -> u64 {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default();
+    let path = Path::new(GROUPS).join(group.trim_start_matches('/'));
+    let paths = path.ancestors().take_while(|path| path.starts_with(GROUPS));
+    let allowed = paths.filter_map(|path| fs::read_to_string(path.join("memory.max")).ok()?.trim().parse().ok());
+    allowed.fold(physical_memory_bytes(), u64::min)
+}
+
+const GROUPS: &str = "/sys/fs/cgroup";
+
+fn physical_memory_bytes() -> u64 {
+    // SAFETY: no pointers.
+    let (pages, page_bytes) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    u64::try_from(pages).unwrap_or_default() * u64::try_from(page_bytes).unwrap_or_default()
 }
 
 /// Memory in use, as the kernel counts it.

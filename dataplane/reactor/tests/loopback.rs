@@ -478,6 +478,25 @@ fn connection_that_was_given_up_makes_room_for_the_next() {
 }
 
 #[test]
+fn connection_that_was_given_up_ends_when_memory_runs_out() {
+    let mut bench = Bench::with(Limits { buffer_bytes: 4 * 1024 * 1024, ..Limits::default() });
+    let address = bench.listen();
+    let clients: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let conns = [(); 3].map(|()| bench.accepted());
+    // More than the kernels of both sides take.
+    let answer = noise(16 * 1024 * 1024);
+    for conn in conns {
+        bench.send(conn, &answer);
+        bench.reactor.close(conn, Close::Flush);
+        bench.batch(Duration::ZERO);
+        bench.batch(Duration::ZERO);
+    }
+    assert!(bench.reactor.connections() < 3, "nobody reads what they hold");
+    assert!(bench.reactor.buffered_bytes() <= 4 * 1024 * 1024);
+    drop(clients);
+}
+
+#[test]
 fn each_client_of_half_a_table_finds_a_server_and_one_connection_more_is_refused_in_full_view() {
     let mut bench = Bench::with(Limits { connections: 6, ..Limits::default() });
     let (address, servers) = (bench.listen(), TcpListener::bind("127.0.0.1:0").unwrap());

@@ -1,5 +1,5 @@
 //! The real `proxy` on a simulated network and clock, from a seed: delays, reads cut at any byte, slow peers, resets,
-//! dying and lying servers, clients that vanish, Plans that change.
+//! dying and lying servers, clients that vanish, Plans that change, crowds that take all places and memory.
 //!
 //! Judged in every run: each request is answered once or fails once; bodies are intact; nobody gets another's bytes; no
 //! request reaches two servers; queues stay bounded; nothing is left over. A seed that fails is replayed with
@@ -9,6 +9,7 @@
 mod agenda;
 mod channel;
 mod client;
+mod crowd;
 mod link;
 mod malformed;
 mod message;

@@ -14,6 +14,7 @@ use weir_proxy::io::Gone;
 
 use crate::{
     client::{self, Manner, Promises, Request, RequestBody},
+    crowd::crowd,
     link::{Appetite, Quality},
     malformed,
     network::Dial,
@@ -37,6 +38,8 @@ pub struct Scenario {
     pub plan: api::Plan,
     pub servers: Vec<ServerPlan>,
     pub clients: Vec<ClientPlan>,
+    /// Come from one address, and take what there is.
+    pub crowd: Vec<ClientPlan>,
     /// Clients of the tunnel.
     pub streams: Vec<StreamPlan>,
     /// Which side of a tunnel may end second, when it has seen the other's end: both would wait for ever.
@@ -103,7 +106,8 @@ impl Scenario {
         let changes = changes(rng, calm, &plan, servers.len());
         let servers_wait = rng.chance(50);
         let streams = (0..rng.between(0, 3)).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
-        Self { calm, tls, server_tls, plan, servers, clients, streams, servers_wait, changes }
+        let crowd = if !tls && rng.chance(5) { crowd(rng, calm, &mut ids) } else { vec![] };
+        Self { calm, tls, server_tls, plan, servers, clients, crowd, streams, servers_wait, changes }
     }
 }
 

@@ -25,6 +25,8 @@ pub enum Style {
     Interim,
     /// Answers before it has read the body.
     Early,
+    /// Is never answered; not among [`ALL`](Self::ALL).
+    Hang,
 }
 
 impl Style {
@@ -39,11 +41,12 @@ impl Style {
     ];
 
     pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(style, _)| *style == self).map_or("", |(_, name)| name)
+        Self::ALL.iter().find(|(style, _)| *style == self).map_or("hang", |(_, name)| name)
     }
 
     fn named(name: &str) -> Self {
-        Self::ALL.iter().find(|(_, known)| *known == name).map_or(Style::Length, |(style, _)| *style)
+        let known = Self::ALL.iter().find(|(_, known)| *known == name).map(|(style, _)| *style);
+        known.unwrap_or(if name == "hang" { Style::Hang } else { Style::Length })
     }
 }
 
@@ -216,6 +219,7 @@ impl Server {
         let whole = [head, body].concat();
         let closing = if closes { vec![Deed::Close] } else { vec![] };
         let mut deeds = match fault {
+            None if request.head.word(1).ends_with("hang") => vec![],
             None => vec![Deed::Send(whole)],
             Some(Fault::Garbage) => vec![Deed::Send(body_of(request.id, 300)), Deed::Close],
             Some(Fault::BadHead) => {
@@ -329,7 +333,9 @@ fn response(request: &Head, id: u64, last: bool, chunk_bytes: usize) -> (Vec<u8>
         Style::UntilClose => ("200 OK", String::new(), body, true),
         Style::NoContent => ("204 No Content", String::new(), vec![], false),
         Style::NotModified => ("304 Not Modified", format!("Content-Length: {len}\r\n"), vec![], false),
-        Style::Length | Style::Interim | Style::Early => ("200 OK", format!("Content-Length: {len}\r\n"), body, false),
+        Style::Length | Style::Interim | Style::Early | Style::Hang => {
+            ("200 OK", format!("Content-Length: {len}\r\n"), body, false)
+        }
     };
     let closes = last || ends;
     let interim = match style {

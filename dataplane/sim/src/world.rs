@@ -16,8 +16,9 @@ use crate::{
     agenda::{Act, LinkId},
     channel::Channel,
     client::Client,
+    crowd,
     link::Appetite,
-    network::{Dial, Network, Step, Wake},
+    network::{BLOCK_BYTES, Dial, Network, Step, Wake},
     peer::{Deed, Desk, Ledger, Peer, Tally},
     rng::Rng,
     scenario::{Change, SUITES, Scenario, TUNNEL, TUNNEL_SERVER_PORT, certificate, quality, server_stream},
@@ -31,6 +32,9 @@ const STEPS_MAX: u64 = 1_000_000;
 const QUEUED_BYTES_MAX: usize = 64 * 1024;
 /// What one batch and a head may add to a queue that was not quite full.
 const QUEUED_BYTES_SLACK: usize = 256 * 1024;
+
+/// What 64 events bring.
+const BUFFER_BYTES_SLACK: usize = 64 * BLOCK_BYTES;
 
 pub struct Verdict {
     pub seed: u64,
@@ -81,23 +85,23 @@ impl World {
             Ok((snapshot, _)) => Arc::new(snapshot),
             Err(findings) => panic!("the simulated Plan is refused: {findings:?}"),
         };
+        let crowded = !scenario.crowd.is_empty();
+        let usual = Limits::default();
         let limits = Limits {
+            clients: if crowded { crowd::PLACES } else { usual.clients },
+            buffer_bytes: if crowded { crowd::BUFFER_BYTES } else { usual.buffer_bytes },
+            stuck: Duration::from_millis(100),
             queued_bytes: QUEUED_BYTES_MAX,
             idle_connections: 8,
             relay_bytes: 64,
             tunnel_relay_bytes: 1000,
-            ..Limits::default()
+            ..usual
         };
         let mut network = Network::new(rng.fork());
-        for (n, client) in scenario.clients.iter().enumerate() {
-            network.at(client.start, Act::World(n as u32));
-        }
-        for (n, stream) in scenario.streams.iter().enumerate() {
-            network.at(stream.start, Act::World((scenario.clients.len() + n) as u32));
-        }
-        let before = scenario.clients.len() + scenario.streams.len();
-        for (n, (after, _)) in scenario.changes.iter().enumerate() {
-            network.at(*after, Act::World((before + n) as u32));
+        let starts = scenario.clients.iter().chain(&scenario.crowd).map(|client| client.start);
+        let starts = starts.chain(scenario.streams.iter().map(|stream| stream.start));
+        for (n, start) in starts.chain(scenario.changes.iter().map(|(after, _)| *after)).enumerate() {
+            network.at(start, Act::World(n as u32));
         }
         network.deeds = verbose.then(Vec::new);
         let tls = scenario.tls.then(|| tls_config(&worker.provider));
@@ -153,6 +157,7 @@ impl World {
 
     fn end_batch(&mut self) {
         self.tell_deeds();
+        self.judge_memory();
         self.network.flush();
         while let Some((link, address)) = self.network.next_dial() {
             self.answer_dial(link, address);
@@ -216,7 +221,7 @@ impl World {
 
     /// A client starts, or something changes.
     fn happen(&mut self, what: usize) {
-        let clients = self.scenario.clients.len();
+        let clients = self.scenario.clients.len() + self.scenario.crowd.len();
         if what < clients {
             return self.start_client(what);
         }
@@ -249,8 +254,11 @@ impl World {
     }
 
     fn start_client(&mut self, n: usize) {
-        let start = &mut self.scenario.clients[n];
-        let peer = SocketAddr::from(([10, 2, 0, n as u8 + 1], 40_000 + n as u16));
+        let clients = self.scenario.clients.len();
+        let (start, peer) = match n.checked_sub(clients) {
+            None => (&mut self.scenario.clients[n], SocketAddr::from(([10, 2, 0, n as u8 + 1], 40_000 + n as u16))),
+            Some(n) => (&mut self.scenario.crowd[n], SocketAddr::from(([10, 9, 0, 1], 40_000 + n as u16))),
+        };
         let link = self.network.dial_engine(start.listener, peer, start.quality.clone());
         let plan = start.take_plan();
         let opened = match (&self.tls, start.tls) {
@@ -297,6 +305,14 @@ impl World {
         let now = weir_proxy::io::Io::now(&self.network);
         for deed in self.network.deeds.iter_mut().flat_map(std::mem::take) {
             self.ledger.tell(now, "       ╰ proxy", deed);
+        }
+    }
+
+    /// What is in use stays within its bound, but for what one batch brings, and what comes until the next look.
+    fn judge_memory(&mut self) {
+        let used = weir_proxy::io::Io::buffered_bytes(&self.network);
+        if !self.scenario.crowd.is_empty() && used > crowd::BUFFER_BYTES + BUFFER_BYTES_SLACK {
+            self.ledger.violation("proxy", format_args!("has {used} bytes of buffers in use"));
         }
     }
 

@@ -55,6 +55,12 @@ causes! {
     NoServer = "no_server",
     /// This machine's doing: no descriptor, no port, no memory, a limit of the engine.
     LocalResources = "local_resources",
+    /// Its place was needed for others.
+    EngineEvicted = "engine_evicted",
+    /// There was no place for the connection.
+    EngineRefused = "engine_refused",
+    /// It took too little of what waited for it while memory was short.
+    EngineMemory = "engine_memory",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

@@ -21,6 +21,10 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Descriptors that are neither connection nor pipe: epoll sets, wakers, control links, listening sockets and their twins.
 const OTHER_DESCRIPTORS: u64 = 1024;
 const DESCRIPTORS_OF_PIPE: usize = 2;
+/// What buffers may take of the memory that this process may have: a sixteenth. Clients that take nothing hold it, not those
+/// that are served well.
+const BUFFERS_PART: u64 = 16;
+const BUFFER_BYTES_MIN: u64 = 32 * 1024 * 1024;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -51,7 +55,7 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     let server = Server::bind(&flags.socket)?;
     let control = Control::new(VERSION);
 
-    let limits = limits(descriptors, workers);
+    let limits = limits(descriptors, process::memory_bytes_max(), workers);
     let mut links = Vec::new();
     for index in 0..workers {
         let core = flags.pin.then(|| cores[index % cores.len()]);
@@ -67,14 +71,15 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     Ok(control.run(server, links)?)
 }
 
-/// What each worker may hold, so that all together stay within the process's descriptors.
-fn limits(descriptors: u64, workers: usize) -> Limits {
+/// What each worker may hold, so that all together stay within the process's descriptors and memory.
+fn limits(descriptors: u64, memory_bytes: u64, workers: usize) -> Limits {
     let default = Limits::default();
     let share = descriptors.saturating_sub(OTHER_DESCRIPTORS).max(64) as usize / workers;
     // An eighth at most: relaying saves work, connections are the work.
     let pipes = default.pipes.min(share / 8 / DESCRIPTORS_OF_PIPE);
     let connections = default.connections.min(share - pipes * DESCRIPTORS_OF_PIPE);
-    Limits { connections, pipes, ..default }
+    let buffer_bytes = (memory_bytes / BUFFERS_PART / workers as u64).max(BUFFER_BYTES_MIN) as usize;
+    Limits { connections, pipes, buffer_bytes, ..default }
 }
 
 fn start_worker(index: u32, core: Option<usize>, limits: &Limits, control: &Control) -> Result<WorkerLink, Failure> {
@@ -106,11 +111,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn buffers_of_all_workers_take_a_part_of_the_memory() {
+        let gib = 1 << 30;
+        for (memory, workers, bytes) in [(16 * gib, 1, 1 << 30), (16 * gib, 4, 1 << 28), (gib, 8, 1 << 25)] {
+            assert_eq!(limits(20_000, memory, workers).buffer_bytes, bytes);
+        }
+    }
+
+    #[test]
     fn connections_and_pipes_of_all_workers_fit_the_descriptors_of_the_process() {
         for (descriptors, workers, connections, pipes) in
             [(20_000, 2, 8_976, 256), (20_000, 1, 18_464, 256), (4_096, 16, 168, 12), (10_000_000, 4, 500_000, 256)]
         {
-            let limits = limits(descriptors, workers);
+            let limits = limits(descriptors, 0, workers);
             assert_eq!((limits.connections, limits.pipes), (connections, pipes));
             let all = workers * (limits.connections + DESCRIPTORS_OF_PIPE * limits.pipes);
             assert!(all as u64 + OTHER_DESCRIPTORS <= descriptors);

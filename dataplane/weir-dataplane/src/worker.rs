@@ -38,7 +38,8 @@ enum Draining {
 impl Worker {
     pub fn new(index: u32, reactor: Reactor, limits: &Limits, orders: mpsc::Receiver<Order>, inbox: Inbox) -> Self {
         let snapshot = Arc::new(Snapshot::empty());
-        let limits = weir_proxy::Limits { clients: limits.connections / 2, ..Default::default() };
+        let (clients, buffer_bytes) = (limits.connections / 2, limits.buffer_bytes);
+        let limits = weir_proxy::Limits { clients, buffer_bytes, ..Default::default() };
         Self {
             index,
             reactor,

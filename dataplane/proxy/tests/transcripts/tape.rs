@@ -21,6 +21,7 @@ struct Side {
     finished: bool,
     resting: bool,
     closed: Option<Close>,
+    buffers: Vec<Buf>,
 }
 
 pub struct Tape {
@@ -32,6 +33,8 @@ pub struct Tape {
     pub relays: Vec<(Conn, Conn, u64)>,
     /// Peers take nothing while this is set.
     pub stuck: bool,
+    /// What peers have not taken holds its blocks, as it does in a driver.
+    pub keeps_buffers: bool,
 }
 
 impl Io for Tape {
@@ -44,7 +47,7 @@ impl Io for Tape {
     }
 
     fn connect(&mut self, to: SocketAddr) -> Conn {
-        let conn = Conn { slot: 100 + self.connects.len() as u32, generation: 1 };
+        let conn = Conn { slot: 1000 + self.connects.len() as u32, generation: 1 };
         self.connects.push((conn, to));
         self.sides.insert(conn, Side::default());
         conn
@@ -55,6 +58,13 @@ impl Io for Tape {
         side.sent.extend_from_slice(&buf);
         side.pieces += 1;
         side.queued += buf.len();
+        if self.keeps_buffers {
+            side.buffers.push(buf);
+        }
+    }
+
+    fn buffered_bytes(&self) -> usize {
+        self.blocks.in_use() * Stage::BLOCK_BYTES
     }
 
     fn queued(&self, conn: Conn) -> usize {
@@ -85,6 +95,9 @@ impl Io for Tape {
         let side = self.sides.entry(conn).or_default();
         side.closed = Some(how);
         side.deadline = None;
+        if how == Close::Abort {
+            side.buffers.clear();
+        }
     }
 }
 
@@ -147,6 +160,8 @@ pub fn l4_plan(servers: usize) -> api::Plan {
 }
 
 impl Stage {
+    pub const BLOCK_BYTES: usize = 4096;
+
     pub fn new(plan: &api::Plan) -> Self {
         Self::with(plan, Limits::default())
     }
@@ -155,7 +170,7 @@ impl Stage {
         let (snapshot, _) = Snapshot::build(plan, None, &worker()).expect("the plan is sound");
         let snapshot = Arc::new(snapshot);
         let limits = Limits { queued_bytes: 1000, tunnel_relay_bytes: 4000, ..limits };
-        let blocks = BufPool::new(4096, 16);
+        let blocks = BufPool::new(Self::BLOCK_BYTES, 16);
         let tape = Tape {
             now: Time::default(),
             blocks,
@@ -163,6 +178,7 @@ impl Stage {
             connects: vec![],
             relays: vec![],
             stuck: false,
+            keeps_buffers: false,
         };
         Self { proxy: Proxy::new(snapshot.clone(), limits), tape, clients: 0, snapshot }
     }
@@ -177,15 +193,22 @@ impl Stage {
     pub fn batch(&mut self, mut events: Vec<Event>) {
         self.proxy.handle(&mut self.tape, &mut events);
         if !self.tape.stuck {
-            self.tape.sides.values_mut().for_each(|side| side.queued = 0);
+            self.tape.sides.values_mut().for_each(|side| {
+                side.queued = 0;
+                side.buffers.clear();
+            });
         }
     }
 
     pub fn client(&mut self) -> Conn {
+        self.client_from("10.0.0.1:80", "10.2.0.1:4000")
+    }
+
+    pub fn client_from(&mut self, listener: &str, peer: &str) -> Conn {
         let conn = Conn { slot: self.clients, generation: 1 };
         self.clients += 1;
-        let listener = "10.0.0.1:80".parse().expect("an address");
-        self.batch(vec![Event::Accepted { conn, listener, peer: "10.2.0.1:4000".parse().expect("an address") }]);
+        let (listener, peer) = (listener.parse().expect("an address"), peer.parse().expect("an address"));
+        self.batch(vec![Event::Accepted { conn, listener, peer }]);
         conn
     }
 

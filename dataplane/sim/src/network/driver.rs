@@ -7,7 +7,7 @@ use weir_proxy::{
     io::{Close, Conn, Io, Time},
 };
 
-use super::{FLUSH_TIME, Network};
+use super::{BLOCK_BYTES, FLUSH_TIME, Network};
 use crate::{
     agenda::Act,
     link::{Appetite, Link, Quality},
@@ -28,6 +28,10 @@ impl Io for Network {
 
     fn buffer(&mut self) -> Buf {
         self.buffers.take()
+    }
+
+    fn buffered_bytes(&self) -> usize {
+        self.buffers.in_use() * BLOCK_BYTES
     }
 
     fn connect(&mut self, to: SocketAddr) -> Conn {

@@ -1,0 +1,281 @@
+//! Who goes when there is not room for all: when places for clients run short, or memory for what clients do not take.
+//!
+//! Places are shared. A virtual service that holds no more than its share of them loses nobody. In one that does, the
+//! address that holds most goes first, and of one address what has stood still for longest: between two requests, with
+//! half a head, or without any progress. Nobody goes for a newcomer whose address holds far more already; work goes only
+//! for one whose virtual service or address holds far less. Looking for them is a walk over all clients, so one walk
+//! serves many newcomers.
+
+use std::{cmp::Reverse, net::IpAddr, net::SocketAddr, time::Duration};
+
+use foldhash::{HashMap, HashMapExt, HashSet};
+use weir_telemetry::{Cause, Happening};
+
+use crate::{
+    client::{Client, Stage},
+    io::{Close, Conn, Io, Time},
+    proxy::Proxy,
+    server::Server,
+    table::Table,
+};
+
+/// Between two walks over all clients, when the first was in vain.
+const SURVEY_PAUSE: Duration = Duration::from_millis(10);
+/// So much of all clients one walk finds at most.
+const SURVEYED_PART: usize = 16;
+/// An address that holds 2^this times as many clients as another holds far more.
+const FAR_MORE: u32 = 3;
+/// For one that holds far more than others do, so much sooner is work stuck.
+const LESS_PATIENCE: u32 = 10;
+/// Memory is freed down to this part of what there may be.
+const FREED_TO: (usize, usize) = (7, 8);
+
+#[derive(Default)]
+pub(crate) struct Shortage {
+    /// Who may go; the first to go is the last.
+    candidates: Vec<Candidate>,
+    /// As the last walk found them.
+    weights: HashMap<IpAddr, u32>,
+    above_share: HashSet<u32>,
+    /// What the address that holds fewest holds.
+    least: u32,
+    /// When a walk found nobody to go.
+    nobody_at: Option<Time>,
+    /// When a walk found too little memory.
+    too_little_at: Option<Time>,
+}
+
+struct Candidate {
+    conn: Conn,
+    /// It has not moved since; if it has, it is none any more.
+    since: Time,
+    weight: u32,
+    standing: Standing,
+    turn: Turn,
+}
+
+/// When somebody's turn to go is, the first first. Those who hold far more than others go before these; but not what
+/// works for them before what has long stood still for others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Turn {
+    Hoarded,
+    StoodStill,
+    HoarderWorks,
+    /// Has just come, or just been answered.
+    Fresh,
+    Works,
+}
+
+/// What would be lost with a client, the least first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Standing {
+    /// Between two requests.
+    Idle,
+    /// Amid a handshake, a head, or a body that no answer waits behind.
+    Partial,
+    /// Waits for a server, or for its client, and nothing has come of it for long.
+    Stuck,
+    Works,
+}
+
+// Places.
+impl Proxy {
+    /// Whether one more client may come, for whom another may have to go.
+    pub(crate) fn make_place<I: Io>(&mut self, io: &mut I, listener: SocketAddr, peer: SocketAddr) -> bool {
+        if self.clients.len() < self.core.limits.clients_usual() {
+            return true;
+        }
+        let Some(service) = self.core.snapshot.listener(listener).map(|found| found.service.id) else { return false };
+        let placed = self.evict_for(io, service, peer) || self.survey_for(io, service, peer);
+        // What is kept free is for those who have had little.
+        let is_entitled = !self.core.shortage.above_share.contains(&service);
+        let may_come = placed || is_entitled && self.clients.len() < self.core.limits.clients;
+        if !may_come {
+            self.core.counters.note(Happening::Failed { service, cause: Cause::EngineRefused });
+        }
+        may_come
+    }
+
+    fn survey_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {
+        let now = io.now();
+        if self.core.shortage.nobody_at.is_some_and(|at| now.since(at) < SURVEY_PAUSE) {
+            return false;
+        }
+        self.survey(io);
+        let placed = self.evict_for(io, service, peer);
+        self.core.shortage.nobody_at = (!placed).then_some(now);
+        placed
+    }
+
+    /// Sends the next candidate away, if it must go for a client of this service and address.
+    fn evict_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {
+        while let Some(candidate) = self.core.shortage.candidates.pop() {
+            let Candidate { conn, since, standing, .. } = candidate;
+            let Some(client) = self.clients.peek(conn) else { continue };
+            if moved_at(client, &self.servers) != since {
+                continue;
+            }
+            if !self.core.shortage.yields(&candidate, service, peer) {
+                self.core.shortage.candidates.push(candidate);
+                return false;
+            }
+            let how = if standing == Standing::Idle { Close::Flush } else { Close::Abort };
+            self.evict(io, conn, Cause::EngineEvicted, how);
+            return true;
+        }
+        false
+    }
+
+    /// Finds out who holds how much, and who may go.
+    fn survey<I: Io>(&mut self, io: &I) {
+        let now = io.now();
+        let (mut services, mut weights) = (HashMap::<u32, usize>::new(), HashMap::<IpAddr, u32>::new());
+        for (_, client) in self.clients.iter() {
+            *services.entry(client.accepted_by).or_default() += 1;
+            *weights.entry(network(client.peer)).or_default() += 1;
+        }
+        let share = self.clients.len() / services.len().max(1);
+        let shortage = &mut self.core.shortage;
+        shortage.above_share = services.iter().filter(|(_, held)| **held >= share).map(|(id, _)| *id).collect();
+        shortage.least = weights.values().min().map_or(0, |held| held.ilog2());
+        let (least, patience) = (shortage.least, self.core.limits.stuck);
+        let exposed = self.clients.iter().filter(|(_, client)| shortage.above_share.contains(&client.accepted_by));
+        let mut candidates: Vec<_> = exposed
+            .map(|(conn, client)| {
+                let since = moved_at(client, &self.servers);
+                let weight = weights.get(&network(client.peer)).map_or(0, |held| held.ilog2());
+                let (heavy, still) = (weight >= least + FAR_MORE, now.since(since));
+                let stuck = still >= if heavy { patience / LESS_PATIENCE } else { patience };
+                let standing = standing(client, stuck, io.queued(conn) > 0);
+                let turn = turn(standing, heavy, still < patience / LESS_PATIENCE);
+                Candidate { conn, since, weight, standing, turn }
+            })
+            .collect();
+        let first_to_go = |c: &Candidate| (c.turn, Reverse(c.weight), c.standing, c.since);
+        let found = self.clients.len().div_ceil(SURVEYED_PART).min(candidates.len());
+        if found < candidates.len() {
+            candidates.select_nth_unstable_by_key(found, first_to_go);
+            candidates.truncate(found);
+        }
+        candidates.sort_unstable_by_key(|candidate| Reverse(first_to_go(candidate)));
+        (shortage.candidates, shortage.weights) = (candidates, weights);
+    }
+
+    /// Ends a client that has done nothing wrong.
+    fn evict<I: Io>(&mut self, io: &mut I, conn: Conn, cause: Cause, how: Close) {
+        let Some(client) = self.clients.find(conn) else { return };
+        let service = client.service.id;
+        self.core.counters.note(Happening::Failed { service, cause });
+        if client.is_amid_handshake() {
+            self.core.counters.note(Happening::HandshakeFailed { service });
+        }
+        if let Some(server) = client.exchange().and_then(|exchange| exchange.server()) {
+            self.close_server(io, server, Close::Abort);
+        }
+        self.close_client(io, conn, how);
+    }
+}
+
+// Memory.
+impl Proxy {
+    /// Sends those away who hold memory and move least, until enough is free.
+    pub(crate) fn free_memory<I: Io>(&mut self, io: &mut I) {
+        let now = io.now();
+        if self.core.shortage.too_little_at.is_some_and(|at| now.since(at) < SURVEY_PAUSE) {
+            return;
+        }
+        let enough_bytes = self.core.limits.buffer_bytes / FREED_TO.1 * FREED_TO.0;
+        let mut holders = self.memory_holders(io);
+        while io.buffered_bytes() > enough_bytes
+            && let Some((_, _, conn)) = holders.pop()
+        {
+            self.evict(io, conn, Cause::EngineMemory, Close::Abort);
+        }
+        let in_vain = io.buffered_bytes() > enough_bytes;
+        self.core.shortage.too_little_at = in_vain.then_some(now);
+    }
+
+    /// Who holds buffers, with the weight of its address in pieces; the first to go is the last.
+    fn memory_holders<I: Io>(&self, io: &I) -> Vec<(u32, Reverse<Time>, Conn)> {
+        let held = |conn, client: &Client| {
+            let queued = if io.queued(conn) > 0 { client.line.pieces() } else { 0 };
+            let server = server_of(client, &self.servers).map_or(0, |server| server.inbox.pieces());
+            queued + client.inbox.pieces() + server
+        };
+        let holders: Vec<_> = self.clients.iter().map(|(conn, client)| (conn, client, held(conn, client))).collect();
+        let mut weights = HashMap::<IpAddr, usize>::new();
+        for (_, client, pieces) in &holders {
+            *weights.entry(network(client.peer)).or_default() += pieces;
+        }
+        let mut holders: Vec<_> = holders
+            .into_iter()
+            .filter(|(_, _, pieces)| *pieces > 0)
+            .map(|(conn, client, _)| {
+                let weight = weights.get(&network(client.peer)).map_or(0, |pieces| pieces.ilog2());
+                (weight, Reverse(moved_at(client, &self.servers)), conn)
+            })
+            .collect();
+        holders.sort_unstable();
+        holders
+    }
+}
+
+impl Shortage {
+    /// Whether a client goes for another of this service and address.
+    fn yields(&self, candidate: &Candidate, service: u32, peer: SocketAddr) -> bool {
+        let newcomer = self.weights.get(&network(peer)).map_or(0, |held| held.ilog2());
+        match candidate.standing {
+            Standing::Works => !self.above_share.contains(&service) || candidate.weight >= newcomer + FAR_MORE,
+            Standing::Idle | Standing::Partial | Standing::Stuck => newcomer < candidate.weight + FAR_MORE,
+        }
+    }
+}
+
+fn standing(client: &Client, stuck: bool, has_unsent: bool) -> Standing {
+    match &client.stage {
+        Stage::Idle if client.has_asked() && !has_unsent => Standing::Idle,
+        Stage::Idle | Stage::Head | Stage::Handshake => Standing::Partial,
+        Stage::Exchange(exchange) if exchange.awaits_body() && !exchange.has_begun_response() => Standing::Partial,
+        Stage::Exchange(_) | Stage::Tunnel(_) if stuck => Standing::Stuck,
+        Stage::Exchange(_) | Stage::Tunnel(_) => Standing::Works,
+    }
+}
+
+fn turn(standing: Standing, heavy: bool, fresh: bool) -> Turn {
+    match (standing == Standing::Works, heavy) {
+        (false, true) => Turn::Hoarded,
+        (false, false) if fresh => Turn::Fresh,
+        (false, false) => Turn::StoodStill,
+        (true, true) => Turn::HoarderWorks,
+        (true, false) => Turn::Works,
+    }
+}
+
+/// When something last came or went, on either side.
+fn moved_at(client: &Client, servers: &Table<Server>) -> Time {
+    match &client.stage {
+        Stage::Tunnel(tunnel) => tunnel.active_at,
+        _ => server_of(client, servers)
+            .map_or(client.line.moved_at, |server| client.line.moved_at.max(server.line.moved_at)),
+    }
+}
+
+fn server_of<'s>(client: &Client, servers: &'s Table<Server>) -> Option<&'s Server> {
+    let server = match &client.stage {
+        Stage::Exchange(exchange) => exchange.server(),
+        Stage::Tunnel(tunnel) => tunnel.server,
+        Stage::Handshake | Stage::Idle | Stage::Head => None,
+    };
+    servers.peek(server?)
+}
+
+/// Whom a client is counted with: in IPv6 a host has a whole network of addresses.
+fn network(peer: SocketAddr) -> IpAddr {
+    match peer.ip().to_canonical() {
+        IpAddr::V6(ip) => {
+            let [a, b, c, d, ..] = ip.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        ip => ip,
+    }
+}

@@ -1,0 +1,236 @@
+//! More clients than places, and more unread answers than memory: who goes, and who never notices.
+
+use std::time::Duration;
+
+use weir_api::dataplane::v1 as api;
+use weir_proxy::{
+    Limits,
+    io::{Close, Conn},
+};
+use weir_telemetry::Cause;
+
+use crate::{
+    GET, OK, status,
+    tape::{Stage, plan},
+};
+
+const PLACES: usize = 16;
+const MAIN: &str = "10.0.0.1:80";
+const OTHER: &str = "10.0.0.2:80";
+
+/// Two virtual services, `MAIN` with the pool, `OTHER` with another.
+fn stage() -> Stage {
+    let mut plan = plan(1);
+    let (mut service, mut pool) = (plan.virtual_services[0].clone(), plan.pools[0].clone());
+    (service.uuid, service.pool_uuid, pool.uuid) = ("other".into(), "other pool".into(), "other pool".into());
+    service.listeners = vec![api::Listener { address: "10.0.0.2".into(), port: 80, tls: false }];
+    plan.virtual_services.push(service);
+    plan.pools.push(pool);
+    Stage::with(&plan, Limits { clients: PLACES, ..Limits::default() })
+}
+
+/// Has asked once and stays.
+fn idle(stage: &mut Stage, listener: &str, peer: &str) -> Conn {
+    let client = asking(stage, listener, peer);
+    let server = stage.connected();
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+    stage.gone(server, weir_proxy::io::Gone::Reset);
+    stage.tape.sleep(Duration::from_millis(100));
+    client
+}
+
+/// Waits for its answer.
+fn asking(stage: &mut Stage, listener: &str, peer: &str) -> Conn {
+    let client = stage.client_from(listener, peer);
+    stage.says(client, GET);
+    stage.tape.sleep(Duration::from_millis(100));
+    client
+}
+
+fn address(n: usize) -> String {
+    format!("10.2.0.{n}:4000")
+}
+
+#[test]
+fn longest_idle_makes_place_for_the_next() {
+    let mut stage = stage();
+    let clients: Vec<_> = (0..PLACES).map(|n| idle(&mut stage, MAIN, &address(n))).collect();
+    assert_eq!(stage.closed(clients[0]), Some(Close::Flush), "one place is kept free");
+    let next = idle(&mut stage, MAIN, &address(100));
+    assert_eq!((stage.closed(clients[1]), stage.closed(clients[2])), (Some(Close::Flush), None));
+    assert_eq!(stage.closed(next), None);
+    assert_eq!(stage.failures(Cause::EngineEvicted), 2);
+}
+
+#[test]
+fn client_that_has_asked_again_is_no_longer_the_longest_idle() {
+    let mut stage = stage();
+    let clients: Vec<_> = (0..PLACES - 1).map(|n| idle(&mut stage, MAIN, &address(n))).collect();
+    stage.says(clients[0], GET);
+    let server = stage.connected();
+    stage.says(server, OK);
+    stage.client_from(MAIN, &address(100));
+    assert_eq!((stage.closed(clients[0]), stage.closed(clients[1])), (None, Some(Close::Flush)));
+}
+
+#[test]
+fn address_that_holds_most_pays_first() {
+    let mut stage = stage();
+    let bystander = idle(&mut stage, MAIN, "10.2.0.1:4000");
+    let crowd: Vec<_> = (1..PLACES - 1).map(|n| idle(&mut stage, MAIN, &format!("10.9.0.1:{n}"))).collect();
+    for n in 2..8 {
+        idle(&mut stage, MAIN, &address(n));
+    }
+    assert_eq!(stage.closed(bystander), None, "it has been idle for longest");
+    assert_eq!(crowd.iter().filter(|conn| stage.closed(**conn).is_some()).count(), 6);
+}
+
+#[test]
+fn ipv6_addresses_of_one_network_are_one() {
+    let mut stage = stage();
+    let bystander = idle(&mut stage, MAIN, "[2001:db8:1::1]:4000");
+    for n in 1..PLACES - 1 {
+        idle(&mut stage, MAIN, &format!("[2001:db8:9::{n:x}]:4000"));
+    }
+    idle(&mut stage, MAIN, "[2001:db8:2::1]:4000");
+    assert_eq!(stage.closed(bystander), None);
+}
+
+#[test]
+fn service_that_holds_no_more_than_its_share_loses_nobody() {
+    let mut stage = stage();
+    let bystander = idle(&mut stage, OTHER, "10.2.0.1:4000");
+    let crowd: Vec<_> = (1..PLACES + 10).map(|n| idle(&mut stage, MAIN, &address(n))).collect();
+    assert_eq!(stage.closed(bystander), None);
+    assert!(stage.closed(crowd[0]).is_some());
+}
+
+#[test]
+fn clients_that_say_nothing_or_half_a_head_make_place_like_idle_ones() {
+    for first_words in ["", "GET / HT"] {
+        let mut stage = stage();
+        let bystander = idle(&mut stage, OTHER, "10.2.0.1:4000");
+        let crowd: Vec<_> = (1..PLACES - 1)
+            .map(|n| {
+                let client = stage.client_from(MAIN, &format!("10.9.0.1:{n}"));
+                if !first_words.is_empty() {
+                    stage.says(client, first_words);
+                }
+                stage.tape.sleep(Duration::from_millis(1));
+                client
+            })
+            .collect();
+        let next = asking(&mut stage, OTHER, "10.2.0.2:4000");
+        assert_eq!(stage.closed(crowd[0]), Some(Close::Abort), "{first_words:?}");
+        assert_eq!((stage.closed(bystander), stage.closed(next)), (None, None));
+    }
+}
+
+#[test]
+fn hung_server_of_one_service_is_no_outage_of_another() {
+    let mut stage = stage();
+    let crowd: Vec<_> = (1..PLACES).map(|n| asking(&mut stage, MAIN, &format!("10.9.0.1:{n}"))).collect();
+    let held = stage.dials();
+    let client = asking(&mut stage, OTHER, "10.2.0.1:4000");
+    assert_eq!((stage.closed(client), stage.closed(crowd[0])), (None, Some(Close::Abort)));
+    assert_eq!(stage.dials(), held + 1);
+    let server = stage.connected();
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+}
+
+#[test]
+fn work_of_equals_goes_on_and_the_newcomer_is_sent_away() {
+    let mut stage = stage();
+    let working: Vec<_> = (1..PLACES).map(|n| asking(&mut stage, MAIN, &address(n))).collect();
+    let newcomer = stage.client_from(MAIN, &address(100));
+    assert_eq!(stage.closed(newcomer), Some(Close::Abort));
+    assert!(working.iter().all(|conn| stage.closed(*conn).is_none()));
+    assert_eq!((stage.failures(Cause::EngineRefused), stage.failures(Cause::EngineEvicted)), (1, 0));
+}
+
+#[test]
+fn who_waits_without_any_progress_for_long_makes_place_like_an_idle_one() {
+    let mut stage = stage();
+    let stuck: Vec<_> = (1..PLACES).map(|n| asking(&mut stage, MAIN, &address(n))).collect();
+    stage.tape.sleep(Duration::from_secs(30));
+    let newcomer = stage.client_from(MAIN, &address(100));
+    assert_eq!((stage.closed(newcomer), stage.closed(stuck[0])), (None, Some(Close::Abort)));
+}
+
+#[test]
+fn download_that_goes_on_is_not_stuck() {
+    let mut stage = stage();
+    let downloads: Vec<_> = (1..PLACES)
+        .map(|n| {
+            let client = asking(&mut stage, MAIN, &address(n));
+            let server = stage.connected();
+            stage.says(server, "HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n");
+            (client, server)
+        })
+        .collect();
+    for _ in 0..40 {
+        stage.tape.sleep(Duration::from_secs(1));
+        downloads.iter().for_each(|(_, server)| stage.says(*server, "more"));
+    }
+    let newcomer = stage.client_from(MAIN, &address(100));
+    assert_eq!(stage.closed(newcomer), Some(Close::Abort));
+    assert!(downloads.iter().all(|(client, _)| stage.closed(*client).is_none()));
+}
+
+/// Clients of one address that ask for much and read nothing; returns them with their servers.
+fn deaf(stage: &mut Stage, count: usize) -> Vec<(Conn, Conn)> {
+    (0..count)
+        .map(|n| {
+            let client = asking(stage, MAIN, &format!("10.9.0.1:{n}"));
+            let server = stage.connected();
+            stage.says(server, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+            (client, server)
+        })
+        .collect()
+}
+
+/// As [`stage`], with memory for so many blocks; peers take nothing.
+fn tight(blocks: usize) -> Stage {
+    let mut stage = Stage::with(&plan(1), Limits { buffer_bytes: blocks * Stage::BLOCK_BYTES, ..Limits::default() });
+    stage.tape.keeps_buffers = true;
+    stage
+}
+
+#[test]
+fn servers_are_read_less_when_memory_runs_short() {
+    let mut stage = tight(40);
+    let deaf = deaf(&mut stage, 8);
+    stage.tape.stuck = true;
+    for _ in 0..20 {
+        for (_, server) in &deaf {
+            if !stage.is_paused(*server) {
+                stage.says(*server, "x".repeat(100));
+            }
+        }
+    }
+    assert!(deaf.iter().all(|(_, server)| stage.is_paused(*server)));
+    assert!(stage.blocks_in_use() <= 40, "{} blocks", stage.blocks_in_use());
+    assert!(deaf.iter().all(|(client, _)| stage.closed(*client).is_none()));
+}
+
+#[test]
+fn slowest_goes_when_memory_has_run_out() {
+    let mut stage = tight(20);
+    let bystander = asking(&mut stage, MAIN, "10.2.0.1:4000");
+    let patient = stage.connected();
+    stage.says(patient, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+    let deaf = deaf(&mut stage, 30);
+    stage.tape.stuck = true;
+    for (_, server) in &deaf {
+        stage.says(*server, "x".repeat(100));
+        stage.tape.sleep(Duration::from_millis(20));
+    }
+    let gone = deaf.iter().filter(|(client, _)| stage.closed(*client) == Some(Close::Abort)).count();
+    assert!(gone > 0 && gone < 30, "{gone}");
+    assert!(stage.blocks_in_use() <= 20, "{} blocks", stage.blocks_in_use());
+    assert_eq!((stage.closed(deaf[0].0), stage.closed(deaf[29].0)), (Some(Close::Abort), None));
+    assert_eq!(stage.closed(bystander), None, "it holds nothing");
+    assert_eq!(stage.failures(Cause::EngineMemory), gone as u64);
+}
