@@ -113,7 +113,7 @@ var rules = map[string][]rule{
 		{noEffect, "engines cannot run such monitors yet", "ftp* imap* ldap* pop3* radius_monitor sctp_monitor sip_monitor smtp*"},
 	},
 	"applicationpersistenceprofile": {
-		{noEffect, "engines make keys for cookies of their own, or by encryption_key", "http_cookie_persistence_profile.key"},
+		{noEffect, "cookies are made by the first key that has an aes_key", "http_cookie_persistence_profile.encryption_key http_cookie_persistence_profile.key"},
 		{noEffect, "engines do not keep clients to servers by this yet", ""},
 	},
 	"pool": {
