@@ -76,6 +76,7 @@ func keepingRest(kinds []*Kind) []*Kind {
 			panic("schema: Avi has no message " + k.Title)
 		}
 		k.record.keepRest(k.Title)
+		k.noteUnread()
 	}
 	return kinds
 }

@@ -2,12 +2,13 @@ package schema
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// Kept is a field that Avi knows and Weir keeps without acting on it, set to something else than its default.
+// Kept is a field that Weir keeps without acting on it, set to something else than its default.
 type Kept struct {
 	Field string // "https_monitor.ssl_attributes.pki_profile_ref"; of those in one list the first
 	Why   string // what does not come of it
@@ -88,7 +89,7 @@ type sighting struct {
 // record goes by what the object has, which is less than what its kind knows.
 func (s *keptSearch) record(r *record, o Object, at *path) {
 	for name, value := range o {
-		if f, known := r.byName[name]; known && (f.kept || f.shape == object || f.shape == list) {
+		if f, known := r.byName[name]; known && (f.kept || f.unread || f.shape == object || f.shape == list) {
 			s.field(f, value, &path{within: at, name: name})
 		}
 	}
@@ -101,6 +102,12 @@ func (s *keptSearch) field(f *field, value any, at *path) {
 		}
 		if f.shape != object || !ruledInside(s.kind, at.pattern()) {
 			s.add(f, value, at)
+			return
+		}
+	}
+	if f.unread && !f.saysNothing(value) {
+		if judged, ok := judgeUnread(s.kind, at.pattern()); ok {
+			s.find(judged, sighting{pattern: at.pattern()}, at)
 			return
 		}
 	}
@@ -121,14 +128,21 @@ func (s *keptSearch) field(f *field, value any, at *path) {
 
 func (s *keptSearch) add(f *field, value any, at *path) {
 	seen := sighting{at.pattern(), f.guards(value)}
+	s.find(judge(s.kind, seen.pattern, seen.guards), seen, at)
+}
+
+func (s *keptSearch) find(judged judgement, seen sighting, at *path) {
 	if !s.seen[seen] {
 		s.seen[seen] = true
-		s.found = append(s.found, unheeded{at, judge(s.kind, seen.pattern, seen.guards)})
+		s.found = append(s.found, unheeded{at, judged})
 	}
 }
 
 // saysNothing tells whether a value is what it would be if nobody had set the field.
 func (f *field) saysNothing(value any) bool {
+	if f.fallback != nil {
+		return reflect.DeepEqual(value, f.fallback) || f.ref != "" && value == f.builtin()
+	}
 	switch v := value.(type) {
 	case nil:
 		return true
@@ -149,6 +163,14 @@ func (f *field) saysNothing(value any) bool {
 		return fmt.Sprint(value) == fmt.Sprint(f.usual)
 	}
 	return value == "" || value == false || value == int64(0) || value == float64(0)
+}
+
+// builtin is the default of a reference as it is stored.
+func (f *field) builtin() string {
+	name, _ := f.fallback.(string)
+	target, err := ParseRef(f.ref, name)
+	must(f.name, err)
+	return RefPath(f.ref, BuiltinUUID(f.ref, target.Name))
 }
 
 // guarding is how Avi calls what decides who comes in, or what gets through.

@@ -181,6 +181,26 @@ var rules = map[string][]rule{
 	},
 }
 
+// unread are fields that structs have and nothing reads, by name and not by what they are within. Those of what virtual services
+// are made of are told of by plan, in its unheeded tables, where that looks at them.
+var unread = map[string][]rule{
+	"tenant": {
+		{noEffect, "Weir does not hold labels against groups of labels", "enforce_label_group"},
+	},
+	"healthmonitor": {
+		{noEffect, "monitors do not sign in yet", "authentication http_monitor.auth_type https_monitor.auth_type"},
+		{noEffect, "monitors have TLS settings of their own, and no certificate", `https_monitor.ssl_attributes.ssl_profile_ref
+			https_monitor.ssl_attributes.ssl_key_and_certificate_ref`},
+	},
+	"systemconfiguration": {
+		{noEffect, "Weir has no shell and no SSH server", "ssh_ciphers ssh_hmacs portal_configuration.disable_remote_cli_shell"},
+		{noEffect, "cryptography is that of the programs, in one mode", "fips_mode common_criteria_mode"},
+		{noEffect, "a session ends after 24 h, or 15 min without a request", "portal_configuration.api_force_timeout"},
+		{noEffect, "passwords are checked for their length alone, minimum_password_length", "portal_configuration.password_strength_check"},
+		{noEffect, "pages of other origins are not let in", "enable_cors"},
+	},
+}
+
 // closable are the kinds that a virtual service is made of. Of others there is nothing to close.
 var closable = strings.Fields(`virtualservice vsvip pool healthmonitor applicationprofile networkprofile sslprofile sslkeyandcertificate
 	pkiprofile applicationpersistenceprofile serviceenginegroup`)
@@ -225,4 +245,43 @@ func ruledInside(kind, field string) bool {
 		}
 	}
 	return false
+}
+
+// noteUnread marks the fields of structs that are told of.
+func (k *Kind) noteUnread() {
+	for _, rule := range unread[k.Name] {
+		for name := range strings.FieldsSeq(rule.fields) {
+			f := k.record.at(name)
+			if f == nil || f.kept {
+				panic("schema: no struct of " + k.Name + " has " + name)
+			}
+			f.unread = true
+		}
+	}
+}
+
+// at finds a field by its path without places in lists; nil: there is none.
+func (r *record) at(path string) *field {
+	name, rest, deeper := strings.Cut(path, ".")
+	f := r.byName[name]
+	if f == nil || !deeper {
+		return f
+	}
+	if f.shape == list {
+		f = f.element
+	}
+	if f.shape != object {
+		return nil
+	}
+	return f.record.at(rest)
+}
+
+// judgeUnread finds the rule for a field that a struct has; structs stand in more than one place, and may be read in some.
+func judgeUnread(kind, field string) (judgement, bool) {
+	for _, rule := range unread[kind] {
+		if slices.Contains(strings.Fields(rule.fields), field) {
+			return judgement{rule.effect, rule.why}, true
+		}
+	}
+	return judgement{}, false
 }

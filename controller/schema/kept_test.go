@@ -176,6 +176,14 @@ func TestJudgesWhatIsKept(t *testing.T) {
 			{"ip":{"addr":"10.0.0.3"},"server_node":"b"}]}`, []string{"servers[1].server_node: Weir does not act on it: has no effect"}},
 		{"user", `{"name":"u","access":[{"tenant_ref":"admin","role_ref":"/api/role?name=WAF-Admin"}]}`, []string{
 			"access[0].role_ref: Weir has no roles yet: who is no superuser is let in to read by System-Admin, and kept out of the tenant by any other"}},
+		{"systemconfiguration", `{"fips_mode":true,"ssh_ciphers":[],"portal_configuration":{"api_force_timeout":24,"password_strength_check":true}}`,
+			[]string{"fips_mode: cryptography is that of the programs, in one mode: has no effect",
+				"portal_configuration.password_strength_check: passwords are checked for their length alone, minimum_password_length: has no effect"}},
+		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_HTTPS","http_monitor":{"ssl_attributes":{"ssl_profile_ref":"p"}},
+			"https_monitor":{"ssl_attributes":{"ssl_profile_ref":"/api/sslprofile?name=ours"}}}`,
+			[]string{"https_monitor.ssl_attributes.ssl_profile_ref: monitors have TLS settings of their own, and no certificate: has no effect"}},
+		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_HTTPS","https_monitor":{"ssl_attributes":{"ssl_profile_ref":"` +
+			RefPath("sslprofile", BuiltinUUID("sslprofile", "System-Standard")) + `"}}}`, nil},
 		{"systemconfiguration", `{"mgmt_ip_access_control":{"ssh_access":{"match_criteria":"IS_IN","addrs":[{"addr":"10.0.0.1","type":"V4"}]}},
 			"admin_auth_configuration":{"allow_local_user_login":true,"remote_auth_configurations":[{"index":1}]}}`, []string{
 			"admin_auth_configuration.remote_auth_configurations: users log in by what Weir itself knows of them: has no effect",
