@@ -127,8 +127,8 @@ func TestUnknownFieldsAreDroppedAndTheReplySaysSo(t *testing.T) {
 	if said := warningsIn(made); said != "no_such_field: is unknown: dropped\nservers[0].prt: is unknown; did you mean port?: dropped" {
 		t.Errorf("the reply says\n%s", said)
 	}
-	changed := c.want(http.StatusOK, "PATCH", path(made), `{"add":{"colour":"red"}}`)
-	if said := warningsIn(changed); said != "colour: is unknown: dropped" {
+	changed := c.want(http.StatusOK, "PATCH", path(made), `{"add":{"colour":"red"},"ad":{"description":"d"}}`)
+	if said := warningsIn(changed); said != "ad: is no part of a patch, which has add, replace, delete and json_patch: dropped\ncolour: is unknown: dropped" {
 		t.Errorf("the reply says\n%s", said)
 	}
 	if read := c.want(http.StatusOK, "PUT", path(made), c.want(http.StatusOK, "GET", path(made), nil)); warningsIn(read) != "" {

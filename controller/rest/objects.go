@@ -110,6 +110,9 @@ func patch(c *call, kind *schema.Kind) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range edits.unknown {
+		c.warnings = append(c.warnings, schema.Warning{Field: name, Message: "is no part of a patch, which has add, replace, delete and json_patch: dropped"})
+	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
 		return edits.apply(kind.Redact(stored)) // a patch can copy: it is done on what its author may read
 	})
@@ -150,7 +153,7 @@ func (c *call) written(status int, kind *schema.Kind, record *store.Record, sent
 	style := c.rendering()
 	style.names = true
 	shown := c.render(kind, record, style)
-	if warnings := warningsOf(kind, sent, record.Object); len(warnings) > 0 {
+	if warnings := append(c.warnings, warningsOf(kind, sent, record.Object)...); len(warnings) > 0 {
 		shown["weir_warnings"] = warnings
 	}
 	return c.reply(status, shown)

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	unknownMax   = 20 // of one object; more are not told of
+	unknownMax   = 20 // of one object; of more it is told that there are more
 	nameMax      = 64 // bytes of a name that is told of; no field has so long a one
 	hintDistance = 2  // a hint is for a slip in less than each second letter
 )
@@ -20,15 +20,18 @@ func (k *Kind) Unknown(o Object) error {
 	return nil
 }
 
-// AllUnknown finds the first of the fields that neither the kind nor Avi has. A write through the API drops them, as Avi's
+// AllUnknown finds the fields that neither the kind nor Avi has; of many the first, and that there are more. A write through the API drops them, as Avi's
 // does, and tells of them.
 func (k *Kind) AllUnknown(o Object) []*FieldError {
 	var found []*FieldError
 	k.record.unknown(o, nil, func(problem *FieldError) bool {
 		problem.Kind = k.Name
 		found = append(found, problem)
-		return len(found) < unknownMax
+		return len(found) <= unknownMax
 	})
+	if len(found) > unknownMax {
+		found[unknownMax] = &FieldError{Kind: k.Name, Problem: "has more fields that are unknown"}
+	}
 	return found
 }
 
