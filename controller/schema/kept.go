@@ -183,13 +183,16 @@ func (f *field) guards(value any) bool {
 	}
 	switch v := value.(type) {
 	case Object:
+		if f.shape != object {
+			return false // stored when the field was something else
+		}
 		for name, inner := range v {
 			if field, known := f.record.byName[name]; known && !field.saysNothing(inner) && field.guards(inner) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(v, f.element.guards)
+		return f.shape == list && slices.ContainsFunc(v, f.element.guards)
 	}
 	return false
 }

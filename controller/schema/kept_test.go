@@ -390,4 +390,7 @@ func TestASecretThatIsStoredInAnotherShapeIsHiddenAsAWhole(t *testing.T) {
 	if shown := fmt.Sprint(k.Redact(stored)); strings.Contains(shown, "AES") {
 		t.Errorf("read back: %s", shown)
 	}
+	if found := k.KeptFields(stored); len(found) != 1 {
+		t.Errorf("told of are %v", found)
+	}
 }
