@@ -91,8 +91,18 @@ func printWritten(output format, done string, kind *schema.Kind, object client.O
 	if output == asJSON {
 		return printJSON(os.Stdout, object)
 	}
-	_, err := fmt.Println(written(done, kind, text(object["name"])))
+	lines := append([]string{written(done, kind, text(object["name"]))}, warned(object)...)
+	_, err := fmt.Println(strings.Join(lines, "\n"))
 	return err
+}
+
+// warned is what the controller says will not come of a write, a line each.
+func warned(object client.Object) []string {
+	var lines []string
+	for _, warning := range listAt(object, "weir_warnings") {
+		lines = append(lines, fmt.Sprintf("Warning: %s: %s.", text(at(warning, "field")), text(at(warning, "message"))))
+	}
+	return lines
 }
 
 // written says what was done to the object, and where to look for what comes of it.

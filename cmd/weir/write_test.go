@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
+	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
@@ -90,5 +92,23 @@ func TestWhoChangesAVirtualServiceIsToldWhereToSeeItApplied(t *testing.T) {
 	}
 	if got, want := written("Created", kindOf(t, "pool"), "web"), "Created pool web."; got != want {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestFieldsThatWeirOnlyKeepsCanBeSetAndWhoSetsThemIsTold(t *testing.T) {
+	object, err := composeObject(kindOf(t, "virtualservice"), "", []string{"web", "network_security_policy_ref=ours", "http_policies[0].index=1"})
+	if err != nil || object["network_security_policy_ref"] != "ours" {
+		t.Errorf("composed %v, %v", object, err)
+	}
+	var answer client.Object
+	if err := json.Unmarshal([]byte(`{"name":"web","weir_warnings":[{"field":"network_security_policy_ref","message":"it is not served while this is set"}]}`), &answer); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Warning: network_security_policy_ref: it is not served while this is set."}
+	if got := warned(answer); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if got := warned(client.Object{"name": "web"}); got != nil {
+		t.Errorf("without any: %q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type Principal struct {
 	mark       string // of the password: what was opened under another one is over
 	everywhere bool
 	tenants    []string // uuids
+	barredBy   string   // the first role of theirs that lets nobody in; empty: none
 	home       string   // uuid of the tenant of requests that name none
 }
 
@@ -33,7 +35,11 @@ func (p Principal) MayEnter(tenant Tenant) error {
 	if tenant.All {
 		name = "*"
 	}
-	return &Forbidden{fmt.Sprintf("User %s has no access to tenant %s", p.Name, name)}
+	why := ""
+	if p.barredBy != "" {
+		why = fmt.Sprintf(": Weir has no roles yet, and what %s allows is not known", p.barredBy)
+	}
+	return &Forbidden{fmt.Sprintf("User %s has no access to tenant %s%s", p.Name, name, why)}
 }
 
 // Knows tells whether an object may be shown to the user at all: of a tenant without access not even the name.
@@ -95,6 +101,10 @@ func principalOf(view *store.View, userUUID, address string) (Principal, bool) {
 	access, _ := record.Object["access"].([]any)
 	for _, item := range access {
 		entry, _ := item.(schema.Object)
+		if !letsIn(entry) {
+			p.barredBy = cmp.Or(p.barredBy, textOf(entry, "role_ref"))
+			continue
+		}
 		p.everywhere = p.everywhere || entry["all_tenants"] == true
 		if uuid := tenantIn(entry, "tenant_ref"); uuid != "" {
 			p.tenants = append(p.tenants, uuid)
@@ -105,6 +115,22 @@ func principalOf(view *store.View, userUUID, address string) (Principal, bool) {
 		p.home = p.tenants[0]
 	}
 	return p, true
+}
+
+// everythingRole is the role that allows all, of which Weir lets users do some.
+const everythingRole = "System-Admin"
+
+// letsIn tells whether an entry of a user's access lets them into its tenant. What a role allows is not known until roles
+// are objects: nobody may get more by an entry than its role would give.
+func letsIn(entry schema.Object) bool {
+	ref := textOf(entry, "role_ref")
+	if ref == "" {
+		return true
+	}
+	target, err := schema.ParseRef("role", ref)
+	_, label, labelled := strings.Cut(ref, "#")
+	name := cmp.Or(target.Name, label, target.UUID)
+	return err == nil && name == everythingRole && (!labelled || label == name)
 }
 
 // tenantIn is the uuid that a field refers to.

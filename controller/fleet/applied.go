@@ -24,31 +24,10 @@ func parts(vs *model.VirtualService) []string {
 	return list
 }
 
-// concernsOf are the uuids of all objects whose faults are a virtual service's own: its parts, its profiles,
-// and its group.
+// concernsOf are the uuids of all objects and parts of a Plan whose faults are a virtual service's own.
 func concernsOf(vs *model.VirtualService) map[string]bool {
-	concerns := map[string]bool{}
-	for _, uuid := range parts(vs) {
-		concerns[uuid] = true
-	}
-	if vs.ApplicationProfile != nil {
-		concerns[vs.ApplicationProfile.UUID] = true
-	}
-	if vs.NetworkProfile != nil {
-		concerns[vs.NetworkProfile.UUID] = true
-	}
-	if vs.SSLProfile != nil {
-		concerns[vs.SSLProfile.UUID] = true
-	}
-	if vs.Pool != nil && vs.Pool.Persistence != nil {
-		concerns[vs.Pool.Persistence.UUID] = true
-	}
-	if vs.Group != nil {
-		concerns[vs.Group.UUID] = true
-	}
-	if vs.VrfContext != nil && vs.EnableRHI {
-		concerns[vs.VrfContext.UUID] = true
-	}
+	concerns := vs.Concerns()
+	concerns[plan.AdvertisementUUID(vs.UUID)] = true
 	return concerns
 }
 

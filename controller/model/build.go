@@ -13,7 +13,7 @@ import (
 // Build makes the model of all objects, by kind. It never fails: what cannot be read or resolved is left out, and the
 // findings say so, in the order of kind and uuid.
 func Build(revision int64, objects map[string][]schema.Object) (*Model, []Finding) {
-	b := builder{objects: objects}
+	b := builder{objects: objects, closed: map[string]bool{}}
 	b.read()
 	b.resolve()
 	return b.model(revision), b.findings
@@ -22,6 +22,7 @@ func Build(revision int64, objects map[string][]schema.Object) (*Model, []Findin
 type builder struct {
 	objects  map[string][]schema.Object
 	findings []Finding
+	closed   map[string]bool // uuids of objects that nobody is to be served by
 
 	applicationProfiles table[schema.ApplicationProfile]
 	networkProfiles     table[schema.NetworkProfile]
@@ -77,9 +78,22 @@ func read[S, T any](b *builder, kind string, wrap func(*S) *T) table[T] {
 		}
 		if wrapped := wrap(typed); wrapped != nil {
 			all[uuid] = wrapped
+			b.tellKept(kind, uuid, name, o)
 		}
 	}
 	return all
+}
+
+// tellKept tells of the fields that are kept and not acted on.
+func (b *builder) tellKept(kind, uuid, name string, o schema.Object) {
+	described, ok := schema.Lookup(kind)
+	if !ok {
+		return
+	}
+	for _, kept := range described.KeptFields(o) {
+		b.find(kind, uuid, name, kept.Field, "%s", kept.Why)
+		b.closed[uuid] = b.closed[uuid] || kept.Closes
+	}
 }
 
 func (b *builder) find(kind, uuid, name, field, message string, args ...any) {

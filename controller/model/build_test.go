@@ -218,3 +218,47 @@ func TestLeavesTheObjectsAsTheyAre(t *testing.T) {
 		t.Error("building changed an object")
 	}
 }
+
+func TestAVirtualServiceIsClosedByAnyObjectThatWouldKeepSomebodyOut(t *testing.T) {
+	for kind, field := range map[string]string{
+		"virtualservice":     "waf_policy_ref",
+		"applicationprofile": "http_profile.pki_profile_ref",
+		"pool":               "use_service_ssl_mode",
+		"healthmonitor":      "https_monitor.ssl_attributes.pki_profile_ref",
+		"pkiprofile":         "crls",
+		"serviceenginegroup": "iptables",
+	} {
+		w := seed(t)
+		w.add(t, "pkiprofile", "pki-1", fmt.Sprintf(`{"name":"pki","ca_certs":[{"certificate":%q}]}`, testdata(t, "ec.pem")))
+		w["pool"][0]["pki_profile_ref"] = "/api/pkiprofile/pki-1"
+		if m, _ := Build(1, w); m.VirtualServices[0].Closed {
+			t.Fatal("it is closed from the start")
+		}
+		for _, o := range w[kind] {
+			setAt(o, strings.Split(field, "."), map[string]any{"use_service_ssl_mode": true, "crls": []any{schema.Object{"server_url": "u"}},
+				"iptables": []any{schema.Object{"table": "filter"}}}[field])
+		}
+		m, findings := Build(1, w)
+		said := slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == kind && f.Field == field })
+		if !m.VirtualServices[0].Closed || !said {
+			t.Errorf("%s with %s: closed %t, findings %v", kind, field, m.VirtualServices[0].Closed, findings)
+		}
+	}
+}
+
+// setAt sets a field within objects that are made on the way; nil is a reference.
+func setAt(o schema.Object, path []string, value any) {
+	if len(path) > 1 {
+		inner, _ := o[path[0]].(schema.Object)
+		if inner == nil {
+			inner = schema.Object{}
+			o[path[0]] = inner
+		}
+		setAt(inner, path[1:], value)
+		return
+	}
+	if value == nil {
+		value = "/api/pkiprofile/pki-1"
+	}
+	o[path[0]] = value
+}

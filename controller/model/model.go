@@ -35,6 +35,9 @@ type VirtualService struct {
 	Certificates       []*Certificate
 	Pool               *Pool
 	Group              *Group
+	// Closed: it, or what it is served by, has a field that would keep somebody out and that Weir does not act on. It is
+	// not to be served; findings say why.
+	Closed bool
 }
 
 // Tenant is the uuid of the tenant that it belongs to.

@@ -93,6 +93,9 @@ func (b *builder) resolveVirtualService(vs *VirtualService) {
 	}
 	vs.VrfContext = follow(from, b.vrfContexts, "vrf_context_ref", vrfRef)
 	vs.Addresses = addresses(vs.Vips)
+	for uuid := range vs.Concerns() {
+		vs.Closed = vs.Closed || b.closed[uuid]
+	}
 }
 
 func (b *builder) resolveProfiles(from source, vs *VirtualService) {

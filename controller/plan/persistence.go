@@ -79,7 +79,7 @@ var unheededOfPersistence = []unheeded[schema.ApplicationPersistenceProfile]{
 // persistenceKey is the operator's, whose cookies are good in every pool with the same servers and key; else one of this
 // pool's, whose uuid clients do not know.
 func persistenceKey(from *model.Pool, cookie *schema.HTTPCookiePersistence) []byte {
-	for _, key := range cookie.EncryptionKeys {
+	for _, key := range cookie.Keys {
 		if key.AES != "" {
 			return []byte(key.AES)
 		}

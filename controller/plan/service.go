@@ -67,6 +67,9 @@ func resourceOf(service *dataplanev1.VirtualService) *enginev1.Resource {
 
 // refuseUnserved blocks what engines cannot serve at all.
 func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
+	if vs.Closed {
+		report.blocked = true // model has said why
+	}
 	if vs.Type != "VS_TYPE_NORMAL" {
 		report.block(subject, "type", "engines cannot serve %s yet: use VS_TYPE_NORMAL", vs.Type)
 	}

@@ -26,6 +26,8 @@ type call struct {
 	query  url.Values
 	who    admit.Principal
 	tenant admit.Tenant
+
+	warnings []schema.Warning // of the request itself, for the answer to a write
 }
 
 // serve runs the stages of a request; what it returns becomes a status in problem.go.

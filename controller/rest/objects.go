@@ -84,7 +84,7 @@ func create(c *call, kind *schema.Kind) error {
 		return err
 	}
 	c.w.Header().Set("Location", c.origin()+schema.RefPath(kind.Name, record.UUID))
-	return c.written(http.StatusCreated, kind, record)
+	return c.written(http.StatusCreated, kind, record, sent)
 }
 
 // replace puts a new state in place of the stored one. An empty body changes nothing, as the real controller has it.
@@ -110,17 +110,25 @@ func patch(c *call, kind *schema.Kind) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range edits.unknown {
+		c.warnings = append(c.warnings, schema.Warning{Field: name, Message: "is no part of a patch, which has add, replace, delete and json_patch: dropped"})
+	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
 		return edits.apply(kind.Redact(stored)) // a patch can copy: it is done on what its author may read
 	})
 }
 
 func (c *call) change(kind *schema.Kind, edit admit.Edit) error {
-	record, err := c.api.gate.Change(c.r.Context(), c.write(kind), c.id(kind), edit)
+	var sent schema.Object
+	record, err := c.api.gate.Change(c.r.Context(), c.write(kind), c.id(kind), func(stored schema.Object) (schema.Object, error) {
+		next, err := edit(stored)
+		sent = next
+		return next, err
+	})
 	if err != nil {
 		return err
 	}
-	return c.written(http.StatusOK, kind, record)
+	return c.written(http.StatusOK, kind, record, sent)
 }
 
 func remove(c *call, kind *schema.Kind) error {
@@ -139,10 +147,26 @@ func (c *call) id(kind *schema.Kind) string {
 	return c.path[2]
 }
 
-// written answers a write: the whole object, with the names of what it refers to.
-func (c *call) written(status int, kind *schema.Kind, record *store.Record) error {
+// written answers a write: the whole object, with the names of what it refers to, and what does not come of what was sent.
+func (c *call) written(status int, kind *schema.Kind, record *store.Record, sent schema.Object) error {
 	c.view = c.api.store.View()
 	style := c.rendering()
 	style.names = true
-	return c.reply(status, c.render(kind, record, style))
+	shown := c.render(kind, record, style)
+	if warnings := append(c.warnings, warningsOf(kind, sent, record.Object)...); len(warnings) > 0 {
+		shown["weir_warnings"] = warnings
+	}
+	return c.reply(status, shown)
+}
+
+// warningsOf tells what was dropped of what was sent, and what of the stored object Weir does not act on.
+func warningsOf(kind *schema.Kind, sent, stored schema.Object) []schema.Warning {
+	var warnings []schema.Warning
+	for _, unknown := range kind.AllUnknown(sent) {
+		warnings = append(warnings, schema.Warning{Field: unknown.Field, Message: unknown.Problem + ": dropped"})
+	}
+	for _, kept := range kind.KeptFields(stored) {
+		warnings = append(warnings, schema.Warning{Field: kept.Field, Message: kept.Why})
+	}
+	return warnings
 }

@@ -17,6 +17,7 @@ type edits struct {
 	replace schema.Object
 	remove  schema.Object
 	steps   []step
+	unknown []string // parts of it that there are not
 }
 
 // step is one operation of RFC 6902.
@@ -39,7 +40,8 @@ func parsePatch(kind string, sent schema.Object) (*edits, error) {
 		}
 		part, known := parts[name]
 		if !known {
-			continue // as any unknown field
+			e.unknown = append(e.unknown, name) // dropped and told of, as any unknown field
+			continue
 		}
 		object, ok := value.(schema.Object)
 		if !ok {
@@ -47,6 +49,7 @@ func parsePatch(kind string, sent schema.Object) (*edits, error) {
 		}
 		*part = object
 	}
+	slices.Sort(e.unknown)
 	if e.add == nil && e.replace == nil && e.remove == nil && e.steps == nil {
 		return nil, e.refuse("", "a patch needs add, replace, delete or json_patch")
 	}

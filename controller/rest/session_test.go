@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -317,4 +318,36 @@ func TestUsernameBelongsToOneUser(t *testing.T) {
 	c.refused(http.StatusConflict, "admin", "PATCH", path(other), schema.Object{"replace": schema.Object{"username": "admin"}})
 	c.want(http.StatusOK, "PATCH", path(other), schema.Object{"replace": schema.Object{"full_name": "A. A. A."}})
 	c.h.login()
+}
+
+func TestARoleThatWeirDoesNotKnowLetsNobodyIn(t *testing.T) {
+	h := newHouse(t)
+	admin := h.login()
+	for i, c := range []struct {
+		role string
+		want int
+	}{
+		{"/api/role?name=Application-Operator", http.StatusForbidden},
+		{"https://elsewhere/api/role/role-1", http.StatusForbidden},
+		{"https://elsewhere/api/role/role-1#WAF-Admin", http.StatusForbidden},
+		{"/api/role?name=WAF-Admin#System-Admin", http.StatusForbidden},
+		{"/api/role?name=System-Admin", http.StatusOK},
+		{"https://elsewhere/api/role/role-1#System-Admin", http.StatusOK},
+	} {
+		name := fmt.Sprint("user", i)
+		made := admin.want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": name, "password": "a long password",
+			"access": []any{schema.Object{"tenant_ref": "/api/tenant/admin", "role_ref": c.role}}})
+		if read := admin.want(http.StatusOK, "GET", path(made), nil); read["access"].([]any)[0].(schema.Object)["role_ref"] != c.role {
+			t.Errorf("%s became %v", c.role, read["access"])
+		}
+		if said := warningsIn(made); !strings.Contains(said, "access[0].role_ref: Weir has no roles yet") {
+			t.Errorf("the reply says %s", said)
+		}
+		user := h.loginAs(name, "a long password")
+		if answer := user.do("GET", "/api/pool", nil); answer.Code != c.want ||
+			c.want == http.StatusForbidden && !strings.Contains(answer.Body.String(), c.role+" allows is not known") {
+			t.Errorf("%s: %d %s", c.role, answer.Code, answer.Body)
+		}
+		user.want(http.StatusForbidden, "POST", "/api/pool", schema.Object{"name": "p"})
+	}
 }

@@ -72,17 +72,18 @@ func (f *field) isDefault(value any) bool {
 	return f.fallback != nil && !f.required && reflect.DeepEqual(value, f.fallback)
 }
 
-// Check finds what no single field can say: a monitor without its request, a hash on a header without its name.
-// The object is decoded and filled. The error is a *FieldError.
+// Check finds what no single field can say: a monitor without its request, a hash on a header without its name. And it
+// refuses what must not be without effect. The object is decoded and filled. The error is a *FieldError.
 func (k *Kind) Check(o Object) error {
-	if k.check == nil {
+	problem := k.refuseKept(o)
+	if problem == nil && k.check != nil {
+		problem = k.check(o)
+	}
+	if problem == nil {
 		return nil
 	}
-	if problem := k.check(o); problem != nil {
-		problem.Kind = k.Name
-		return problem
-	}
-	return nil
+	problem.Kind = k.Name
+	return problem
 }
 
 // Derive sets the computed fields of an object, such as the subject and the days left of a certificate. It is for each

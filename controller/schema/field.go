@@ -29,7 +29,9 @@ const (
 type record struct {
 	fields []*field
 	byName map[string]*field
-	goType reflect.Type
+	goType reflect.Type // nil: no struct, only Avi's message
+	// message is what Avi calls it; empty: no kind is made of it.
+	message string
 	// complete sets what one field leaves out and the others tell; nil for most.
 	complete func(Object)
 	// identity is by what an element of a list is known; nil: by its place.
@@ -46,7 +48,7 @@ type identified interface{ identity(Object) string }
 type field struct {
 	name     string
 	shape    shape
-	index    []int   // in the Go struct
+	index    []int   // in the Go struct; nothing of one that is kept
 	element  *field  // of a list
 	record   *record // of an object
 	fallback any     // nil: absent stays absent
@@ -59,6 +61,9 @@ type field struct {
 	required bool
 	secret   bool
 	computed bool
+	kept     bool // no struct has it: see avi.go
+	usual    any  // of a kept one: Avi's default
+	unread   bool // a struct has it, and in some kind nothing reads it: kept_rules.go says in which
 }
 
 type shape int

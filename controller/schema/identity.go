@@ -6,6 +6,13 @@ type Identity struct {
 	URL          string              `json:"url" computed:"true"`
 	LastModified string              `json:"_last_modified"` // µs since 1970; sent back to say which version a change is of
 	Configpb     *ConfigpbAttributes `json:"configpb_attributes"`
+	Warnings     []Warning           `json:"weir_warnings" computed:"true"` // of the answer to a write
+}
+
+// Warning is what does not come of a write that was accepted.
+type Warning struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
 }
 
 // ConfigpbAttributes is echoed for clients that compare it.

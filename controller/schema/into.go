@@ -32,7 +32,7 @@ func Defaults[T any]() *T {
 func (r *record) assign(target reflect.Value, o Object, at *path) error {
 	for _, f := range r.fields {
 		value, ok := o[f.name]
-		if !ok {
+		if !ok || f.kept {
 			continue
 		}
 		if err := f.assign(target.FieldByIndex(f.index), value, &path{within: at, name: f.name}); err != nil {

@@ -15,7 +15,7 @@ const (
 )
 
 // kinds is every kind there is, described once while the program starts.
-var kinds = []*Kind{
+var kinds = keepingRest([]*Kind{
 	kind[Tenant]("tenant", "Tenant", global),
 	kind[CloudConnectorUser]("cloudconnectoruser", "CloudConnectorUser", perTenant),
 	kind[Cloud]("cloud", "Cloud", perTenant),
@@ -35,7 +35,7 @@ var kinds = []*Kind{
 	kind[ServiceEngine]("serviceengine", "ServiceEngine", perTenant|selfMade).prefixed("se"),
 	kind[SystemConfiguration]("systemconfiguration", "SystemConfiguration", global).only("default"),
 	kind[User]("user", "User", global).filledBy(fillUser),
-}
+})
 
 var kindByName = func() map[string]*Kind {
 	byName := make(map[string]*Kind, len(kinds))

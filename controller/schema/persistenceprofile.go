@@ -21,7 +21,7 @@ type HTTPCookiePersistence struct {
 	HTTPOnly           bool             `json:"http_only" default:"false"`
 	IsPersistentCookie bool             `json:"is_persistent_cookie" default:"false"`
 	TimeoutMin         uint32           `json:"timeout" max:"14400"` // of a persistent cookie; 0: as long as the client
-	EncryptionKeys     []PersistenceKey `json:"encryption_key" items:"1"`
+	Keys               []PersistenceKey `json:"key" items:"16"`
 }
 
 // PersistenceKey is what servers' names in cookies are made by.

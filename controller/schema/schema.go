@@ -1,5 +1,6 @@
 // Package schema knows every kind of object that an operator can write: its fields, defaults, ranges, enums, references
-// and secrets, all read once from the tags of one Go struct per file.
+// and secrets, all read once from the tags of one Go struct per file. Fields that Avi has beside (avi_fields.txt) are kept as
+// they are sent, and kept_rules.go says what becomes of an object that has them.
 //
 // It is the first stage of a change: rest parses the body of a request, admit lets its Kind normalise, fill and check
 // it and resolves its References, and model turns what was stored into structs with Into. Nothing here may do I/O, read

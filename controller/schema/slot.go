@@ -1,6 +1,7 @@
 package schema
 
-// slot is one present value that is neither an object nor a list, and how to replace it.
+// slot is one present value that is neither an object nor a list, and how to replace it. What an earlier version stored as
+// one of these, where the field is something else now, is one slot as a whole: a secret stays one.
 type slot struct {
 	field *field
 	path  *path
@@ -26,17 +27,15 @@ func (r *record) eachSlot(o Object, at *path, visit func(slot)) {
 }
 
 func (f *field) eachSlot(value any, at *path, visit func(slot), set func(any)) {
-	switch v := value.(type) {
-	case Object:
-		if f.shape == object {
-			f.record.eachSlot(v, at, visit)
-		}
-	case []any:
-		if f.shape != list {
-			return
-		}
-		for i := range v {
-			f.element.eachSlot(v[i], &path{within: at, index: i, identity: f.element.identityOf(v[i])}, visit, func(replaced any) { v[i] = replaced })
+	inner, isObject := value.(Object)
+	items, isList := value.([]any)
+	switch {
+	case isObject && f.shape == object:
+		f.record.eachSlot(inner, at, visit)
+	case isList && f.shape == list:
+		for i := range items {
+			place := &path{within: at, index: i, identity: f.element.identityOf(items[i])}
+			f.element.eachSlot(items[i], place, visit, func(replaced any) { items[i] = replaced })
 		}
 	default:
 		visit(slot{field: f, path: at, value: value, set: set})

@@ -1,6 +1,10 @@
 package schema
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 func TestFindsTheFieldThatAKindDoesNotHave(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
@@ -33,5 +37,20 @@ func TestCountsEdits(t *testing.T) {
 		if got := edits(c.a, c.b); got != c.want {
 			t.Errorf("%q → %q: %d edits, want %d", c.a, c.b, got, c.want)
 		}
+	}
+}
+
+func TestTellsOfManyUnknownFieldsThatThereAreMore(t *testing.T) {
+	o := Object{strings.Repeat("long", 1000): 1}
+	for i := range 100 {
+		o[fmt.Sprintf("field %d", i)] = i
+	}
+	found := kindByName["pool"].AllUnknown(o)
+	last := found[len(found)-1].Error()
+	if len(found) != unknownMax+1 || last != "pool: has more fields that are unknown" {
+		t.Errorf("%d are told of, the last is %s", len(found), last)
+	}
+	if found := kindByName["pool"].AllUnknown(Object{strings.Repeat("long", 1000): 1}); len(found) != 1 || len(found[0].Error()) > 100 {
+		t.Errorf("a long name is told of as %v", found)
 	}
 }

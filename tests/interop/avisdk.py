@@ -62,6 +62,24 @@ def a_virtual_service_is_built_and_taken_down():
         assert a.delete(kind + '/' + made['uuid']).status_code == 204
 
 
+def what_weir_does_not_act_on_comes_back_and_closes():
+    a = session()
+    vip = a.post('vsvip', data={'name': 'vip', 'vip': [{'vip_id': '1', 'ip_address': {'addr': '10.1.0.2', 'type': 'V4'}}]}).json()
+    guards = {'network_security_policy_ref': '/api/networksecuritypolicy?name=ours',
+              'http_policies': [{'index': 11, 'http_policy_set_ref': '/api/httppolicyset?name=ours'}]}
+    vs = a.post('virtualservice', data={'name': 'vs', 'services': [{'port': 80}], 'vsvip_ref': a.get_obj_ref(vip), **guards}).json()
+    said = ['network_security_policy_ref', 'http_policies']
+    assert sorted(w['field'] for w in vs['weir_warnings']) == sorted(said), vs['weir_warnings']
+    read = a.get_object_by_name('virtualservice', 'vs')
+    assert all(read[name] == value for name, value in guards.items()), read
+    again = a.put_by_name('virtualservice', 'vs', data=dict(read, description='changed')).json()
+    assert all(again[name] == value for name, value in guards.items()), again
+    patched = a.patch('virtualservice/' + vs['uuid'], data={'delete': {'network_security_policy_ref': ''}}).json()
+    assert 'network_security_policy_ref' not in patched and patched['http_policies'] == guards['http_policies'], patched
+    for kind, made in (('virtualservice', vs), ('vsvip', vip)):
+        assert a.delete(kind + '/' + made['uuid']).status_code == 204
+
+
 def tenants_hide_their_objects():
     a = session()
     tenant = a.post('tenant', data={'name': 'blue'}).json()
@@ -132,7 +150,8 @@ def basic_authentication_is_a_switch():
     assert b.get('pool').status_code == 200
 
 
-for step in (objects_are_made_changed_and_deleted, a_virtual_service_is_built_and_taken_down, tenants_hide_their_objects,
+for step in (objects_are_made_changed_and_deleted, a_virtual_service_is_built_and_taken_down,
+             what_weir_does_not_act_on_comes_back_and_closes, tenants_hide_their_objects,
              the_client_may_choose_the_uuid, sessions_are_opened_again, a_token_logs_in, wrong_passwords_are_refused,
              the_account_changes_its_password, the_system_is_described, basic_authentication_is_a_switch):
     ApiSession.clear_cached_sessions()

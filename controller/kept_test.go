@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/client"
+)
+
+func TestVirtualServiceWithASecurityPolicyIsInNoPlanAndSaysWhy(t *testing.T) {
+	const why = "engines do not apply network security policies yet: it is not served while this is set"
+	house := start(t, t.TempDir())
+	engine := house.connect(house.join("edge-1"))
+	guarded := house.createService("guarded", 8443)
+	delta, _ := engine.planWith(guarded["uuid"])
+	engine.ack(delta)
+	house.runtimeUntil("virtualservice", guarded, "applied on 1 of 1 engines")
+
+	guarded["network_security_policy_ref"] = "/api/networksecuritypolicy?name=ours"
+	guarded, err := house.api.Replace(house.Context(), "virtualservice", guarded)
+	house.must(err)
+	if said := fmt.Sprint(guarded["weir_warnings"]); !strings.Contains(said, why) {
+		t.Errorf("the reply says %s", said)
+	}
+	delta = engine.plan()
+	if !slices.Contains(delta.GetRemoved(), fmt.Sprint(guarded["uuid"])) || strings.Contains(fmt.Sprint(delta.GetChanged()), fmt.Sprint(guarded["uuid"])) {
+		t.Errorf("it is not taken away: %v", delta)
+	}
+	engine.ack(delta)
+	house.runtimeUntil("virtualservice", guarded, "OPER_DOWN", "virtualservice guarded: network_security_policy_ref: "+why)
+
+	delete(guarded, "network_security_policy_ref")
+	_, err = house.api.Replace(house.Context(), "virtualservice", guarded)
+	house.must(err)
+	delta, _ = engine.planWith(guarded["uuid"])
+	engine.ack(delta)
+	house.runtimeUntil("virtualservice", guarded, "applied on 1 of 1 engines")
+}
+
+func TestVirtualServicesAreNotServedByAnObjectThatWouldKeepSomebodyOut(t *testing.T) {
+	house := start(t, t.TempDir())
+	engine := house.connect(house.join("edge-1"))
+	monitored := house.createService("monitored", 8443)
+	delta, _ := engine.planWith(monitored["uuid"])
+	engine.ack(delta)
+	pem, err := house.api.ByName(house.Context(), "sslkeyandcertificate", "System-Default-Cert-EC")
+	house.must(err)
+	house.create("pkiprofile", client.Object{"name": "ours", "ca_certs": []any{client.Object{"certificate": pem["certificate"].(map[string]any)["certificate"]}}})
+	house.create("healthmonitor", client.Object{"name": "verifying", "type": "HEALTH_MONITOR_HTTPS", "https_monitor": client.Object{
+		"ssl_attributes": client.Object{"pki_profile_ref": "/api/pkiprofile?name=ours"}}})
+	pool, err := house.api.ByName(house.Context(), "pool", "monitored")
+	house.must(err)
+	house.must(house.api.Patch(house.Context(), "pool", fmt.Sprint(pool["uuid"]), client.Object{
+		"health_monitor_refs": []any{"/api/healthmonitor?name=verifying"}}))
+	if delta = engine.plan(); !slices.Contains(delta.GetRemoved(), fmt.Sprint(monitored["uuid"])) {
+		t.Errorf("it is not taken away: %v", delta)
+	}
+	engine.ack(delta)
+	house.runtimeUntil("virtualservice", monitored, "OPER_DOWN", "https_monitor.ssl_attributes.pki_profile_ref",
+		"no virtual service with this healthmonitor is served")
+}

@@ -1,0 +1,152 @@
+package schema
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// aviFields is what a field of Avi's is called, its type, reference and default; the head of the file says how it is written.
+//
+//go:embed avi_fields.txt
+var aviFields string
+
+// aviField is one line of it.
+type aviField struct {
+	name   string
+	typed  string // "string", "integer", "number", "boolean", or a message
+	listed bool
+	ref    string // the kind that it refers to; Weir need not have it
+	usual  any    // its default; nil: none
+	secret bool
+}
+
+// aviMessages are the fields of each message.
+var aviMessages = parseAviFields(aviFields)
+
+func parseAviFields(text string) map[string][]aviField {
+	messages := map[string][]aviField{}
+	message := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "#"):
+		case strings.HasPrefix(line, " "):
+			messages[message] = append(messages[message], parseAviField(message, strings.TrimSpace(line)))
+		default:
+			message = line
+			messages[message] = nil
+		}
+	}
+	return messages
+}
+
+func parseAviField(message, line string) aviField {
+	line, usual, hasUsual := strings.Cut(line, " =")
+	words := strings.Fields(line)
+	f := aviField{name: words[0]}
+	f.typed, f.listed = strings.CutPrefix(words[1], "[")
+	f.typed = strings.TrimSuffix(f.typed, "]")
+	for _, word := range words[2:] {
+		if word == "secret" {
+			f.secret = true
+		}
+		if ref, ok := strings.CutPrefix(word, "->"); ok {
+			f.ref = ref
+		}
+	}
+	if hasUsual {
+		must(message+"."+f.name, json.Unmarshal([]byte(usual), &f.usual))
+	}
+	return f
+}
+
+// isOurs names the kinds that Weir has.
+var isOurs = map[string]bool{}
+
+// keepingRest has kinds keep what Avi has and no struct of theirs.
+func keepingRest(kinds []*Kind) []*Kind {
+	for _, k := range kinds {
+		isOurs[k.Name] = true
+	}
+	for _, k := range kinds {
+		if aviMessages[k.Title] == nil {
+			panic("schema: Avi has no message " + k.Title)
+		}
+		k.record.keepRest(k.Title)
+		k.noteUnread()
+	}
+	return kinds
+}
+
+// keepRest gives a record the fields that its message of Avi's has beside those of its struct. They are kept as they are sent:
+// checked for their type, stored, read back, and found by KeptFields.
+func (r *record) keepRest(message string) {
+	if r.message != "" {
+		if r.message != message {
+			panic(fmt.Sprintf("schema: %s is both %s and %s", r.goType, r.message, message))
+		}
+		return
+	}
+	r.message = message
+	for _, known := range aviMessages[message] {
+		if f, has := r.byName[known.name]; has {
+			f.keepRest(known)
+			continue
+		}
+		f := known.kept()
+		r.fields = append(r.fields, f)
+		r.byName[f.name] = f
+	}
+}
+
+// keepRest goes on into a field that is an object, or a list of them, in the struct and in Avi's message.
+func (f *field) keepRest(known aviField) {
+	if f.shape == list {
+		f = f.element
+	}
+	if _, isMessage := aviMessages[known.typed]; isMessage && f.shape == object {
+		f.record.keepRest(known.typed)
+	}
+}
+
+// keptRecords are the messages that no struct describes. Like records it is only read once the program has started.
+var keptRecords = map[string]*record{}
+
+func keptRecord(message string) *record {
+	if known, ok := keptRecords[message]; ok {
+		return known
+	}
+	r := &record{byName: map[string]*field{}}
+	keptRecords[message] = r
+	r.keepRest(message)
+	return r
+}
+
+// kept describes a field that no struct has.
+func (a aviField) kept() *field {
+	leaf := &field{name: a.name, kept: true, usual: a.usual}
+	switch a.typed {
+	case "boolean":
+		leaf.shape = boolean
+	case "integer":
+		leaf.shape, leaf.low, leaf.high = whole, math.MinInt64, math.MaxInt64
+	case "number":
+		leaf.shape = real
+	case "string":
+		leaf.shape = text
+	default:
+		leaf.shape, leaf.record = object, keptRecord(a.typed)
+	}
+	leaf.secret = a.secret
+	if isOurs[a.ref] {
+		leaf.ref = a.ref // what it refers to must be there; of other kinds nothing is, and a reference stays as it was sent
+	}
+	if !a.listed {
+		return leaf
+	}
+	leaf.name = ""
+	return &field{name: a.name, kept: true, shape: list, element: leaf, items: maxItems}
+}

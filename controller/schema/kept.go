@@ -1,0 +1,209 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Kept is a field that Weir keeps without acting on it, set to something else than its default.
+type Kept struct {
+	Field string // "https_monitor.ssl_attributes.pki_profile_ref"; of those in one list the first
+	Why   string // what does not come of it
+	// Closes: to go on without it could let in whom it keeps out. What the object is part of serves nobody meanwhile.
+	Closes bool
+}
+
+// effect is what becomes of an object with a field that Weir does not act on.
+type effect int
+
+const (
+	noEffect  effect = iota // whoever sets it is told
+	restricts               // another part of Weir heeds it as far as it is safe to, and whoever sets it is told
+	closes                  // no virtual service serves with it, and whoever sets it is told
+	refused                 // it is not accepted: nothing could be closed for it
+)
+
+// KeptFields finds the fields of an object that Weir keeps and does not act on, in the order of their names. It says nothing
+// of those that are as if nobody had set them.
+func (k *Kind) KeptFields(o Object) []Kept {
+	var found []Kept
+	for _, f := range k.unheeded(o) {
+		if f.effect != refused {
+			found = append(found, Kept{Field: f.path.String(), Why: f.said(k), Closes: f.effect == closes})
+		}
+	}
+	return found
+}
+
+// refuseKept finds a field that cannot be left without effect, and closes nothing.
+func (k *Kind) refuseKept(o Object) *FieldError {
+	for _, f := range k.unheeded(o) {
+		if f.effect == refused {
+			return refuse(f.path, "%s: remove it", f.why)
+		}
+	}
+	return nil
+}
+
+// unheeded is one kept field of an object, and the judgement on it.
+type unheeded struct {
+	path *path
+	judgement
+}
+
+func (u unheeded) said(k *Kind) string {
+	switch {
+	case u.effect == restricts:
+		return u.why
+	case u.effect == noEffect:
+		return u.why + ": has no effect"
+	case k.Name == "virtualservice":
+		return u.why + ": it is not served while this is set"
+	}
+	return fmt.Sprintf("%s: no virtual service with this %s is served", u.why, k.Name)
+}
+
+func (k *Kind) unheeded(o Object) []unheeded {
+	search := keptSearch{kind: k.Name, seen: map[sighting]bool{}}
+	search.record(k.record, o, nil)
+	slices.SortFunc(search.found, func(a, b unheeded) int { return strings.Compare(a.path.String(), b.path.String()) })
+	return search.found
+}
+
+type keptSearch struct {
+	kind  string
+	found []unheeded
+	seen  map[sighting]bool
+}
+
+// sighting is a kept field wherever it stands in lists. What one item of a list holds may keep somebody out, and what
+// another holds not.
+type sighting struct {
+	pattern string
+	guards  bool
+}
+
+// record goes by what the object has, which is less than what its kind knows.
+func (s *keptSearch) record(r *record, o Object, at *path) {
+	for name, value := range o {
+		if f, known := r.byName[name]; known && (f.kept || f.unread || f.shape == object || f.shape == list) {
+			s.field(f, value, &path{within: at, name: name})
+		}
+	}
+}
+
+func (s *keptSearch) field(f *field, value any, at *path) {
+	if f.kept {
+		if f.saysNothing(value) {
+			return
+		}
+		if f.shape != object || !ruledInside(s.kind, at.pattern()) {
+			s.add(f, value, at)
+			return
+		}
+	}
+	if f.unread && !f.saysNothing(value) {
+		if judged, ok := judgeUnread(s.kind, at.pattern()); ok {
+			s.find(judged, sighting{pattern: at.pattern()}, at)
+			return
+		}
+	}
+	switch v := value.(type) {
+	case Object:
+		if f.shape == object {
+			s.record(f.record, v, at)
+		}
+	case []any:
+		if f.shape != list || f.element.shape != object {
+			return
+		}
+		for i := range v {
+			s.field(f.element, v[i], &path{within: at, index: i})
+		}
+	}
+}
+
+func (s *keptSearch) add(f *field, value any, at *path) {
+	seen := sighting{at.pattern(), f.guards(value)}
+	s.find(judge(s.kind, seen.pattern, seen.guards), seen, at)
+}
+
+func (s *keptSearch) find(judged judgement, seen sighting, at *path) {
+	if !s.seen[seen] {
+		s.seen[seen] = true
+		s.found = append(s.found, unheeded{at, judged})
+	}
+}
+
+// saysNothing tells whether a value is what it would be if nobody had set the field.
+func (f *field) saysNothing(value any) bool {
+	if f.fallback != nil {
+		return reflect.DeepEqual(value, f.fallback) || f.ref != "" && value == f.builtin()
+	}
+	switch v := value.(type) {
+	case nil:
+		return true
+	case []any:
+		return len(v) == 0
+	case Object:
+		if f.shape != object {
+			return false
+		}
+		for name, inner := range v {
+			if field, known := f.record.byName[name]; known && !field.saysNothing(inner) {
+				return false
+			}
+		}
+		return true
+	}
+	if f.usual != nil {
+		return fmt.Sprint(value) == fmt.Sprint(f.usual)
+	}
+	return value == "" || value == false || value == int64(0) || value == float64(0)
+}
+
+// builtin is the default of a reference as it is stored.
+func (f *field) builtin() string {
+	name, _ := f.fallback.(string)
+	target, err := ParseRef(f.ref, name)
+	must(f.name, err)
+	return RefPath(f.ref, BuiltinUUID(f.ref, target.Name))
+}
+
+// guarding is how Avi calls what decides who comes in, or what gets through.
+var guarding = regexp.MustCompile(`security|polic|auth|access|sso|saml|jwt|waf|csrf|crl|pki|iptables|datascript|sideband|icap`)
+
+// guards tells whether the field, by its name or by what it holds, looks as if it kept somebody out.
+func (f *field) guards(value any) bool {
+	if guarding.MatchString(f.name) {
+		return true
+	}
+	switch v := value.(type) {
+	case Object:
+		if f.shape != object {
+			return false // stored when the field was something else
+		}
+		for name, inner := range v {
+			if field, known := f.record.byName[name]; known && !field.saysNothing(inner) && field.guards(inner) {
+				return true
+			}
+		}
+	case []any:
+		return f.shape == list && slices.ContainsFunc(v, f.element.guards)
+	}
+	return false
+}
+
+// pattern is a path without the places in lists: "servers.location".
+func (p *path) pattern() string {
+	switch {
+	case p.name == "":
+		return p.within.pattern()
+	case p.within == nil:
+		return p.name
+	}
+	return p.within.pattern() + "." + p.name
+}
