@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 
+	"github.com/weir-lb/weir/controller/port"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -65,7 +66,8 @@ func (g *Gate) prove(ctx context.Context, c Credentials, address string) (who Pr
 	if len(c.Username) > maxUsernameBytes {
 		return Principal{}, ErrInvalidCredentials
 	}
-	giveBack, err := g.shares.take(address)
+	host := port.HolderOf(address)
+	giveBack, err := g.shares.take(host)
 	if err != nil {
 		return Principal{}, err
 	}
@@ -75,7 +77,7 @@ func (g *Gate) prove(ctx context.Context, c Credentials, address string) (who Pr
 		return Principal{}, err
 	}
 	defer leave()
-	err = g.throttle.attempt(attempt{c.Username, address}, func() (err error) {
+	err = g.throttle.attempt(attempt{c.Username, host}, func() (err error) {
 		who, err = g.match(ctx, c, address)
 		return err
 	})

@@ -2,6 +2,7 @@ package admit
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 )
 
@@ -59,5 +60,19 @@ func TestUserTokensEndWithThePassword(t *testing.T) {
 		if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Token: secret}, ""); !errors.Is(err, ErrInvalidCredentials) {
 			t.Errorf("got %v", err)
 		}
+	}
+}
+
+func TestGuesserIsPausedWhicheverIPv6AddressOfItsNetworkItUses(t *testing.T) {
+	gate := openGate(t)
+	var err error
+	for i := range freeFailures + 1 {
+		_, _, err = gate.Login(t.Context(), Credentials{Username: "admin", Password: "a guess"}, fmt.Sprintf("2001:db8::%x", i+1))
+	}
+	if _, paused := errors.AsType[*Throttled](err); !paused {
+		t.Errorf("after %d guesses: %v", freeFailures+1, err)
+	}
+	if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Password: firstPassword}, "2001:db8:0:1::1"); err != nil {
+		t.Errorf("another network: %v", err)
 	}
 }

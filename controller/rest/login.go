@@ -25,6 +25,7 @@ func login(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.conn.Trust()
 	c.who = who
 	c.view = c.api.store.View()
 	c.setCSRFCookie(session.CSRF)
