@@ -156,6 +156,9 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 	if stored != nil && reflect.DeepEqual(stored.Object, object) {
 		return stored, nil // no engine needs to hear of it
 	}
+	if err := keepsBuiltInName(stored, record); err != nil {
+		return nil, err
+	}
 	if err := nameIsFree(tx.View(), w.Kind, record); err != nil {
 		return nil, err
 	}
@@ -176,6 +179,9 @@ func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
 		err = g.store.Update(ctx, func(tx *store.Tx) error {
 			stored, err := Find(tx.View(), w.Tenant, w.Kind, id)
 			if err != nil {
+				return err
+			}
+			if err := staysBuiltIn(stored); err != nil {
 				return err
 			}
 			if err := notReferred(tx.View(), stored); err != nil {
