@@ -119,7 +119,7 @@ func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*stor
 		return nil, err
 	}
 	if w.Kind.Name == userKind && was.Object["password"] != made.Object["password"] {
-		g.endLogins(ctx, id)
+		g.endLogins(ctx, id, "")
 	}
 	return g.written(w.Kind, made.UUID)
 }
@@ -193,7 +193,7 @@ func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
 	}
 	g.Audit.note(w, "delete", id, err)
 	if err == nil && w.Kind.Name == userKind {
-		g.endLogins(ctx, id)
+		g.endLogins(ctx, id, "")
 	}
 	return err
 }

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 const firstPassword, secondPassword = "first password", "second password"
@@ -34,6 +37,33 @@ func TestLoginInFlightDoesNotOutliveThePassword(t *testing.T) {
 	if len(gate.Sessions.byHash) != 0 {
 		t.Error("the session is kept")
 	}
+}
+
+func TestSessionThatSetsAPasswordIsGoodAtEachMoment(t *testing.T) {
+	gate := openGate(t)
+	session, who, err := gate.Login(t.Context(), Credentials{Username: "admin", Password: firstPassword}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := hashPassword(secondPassword)
+	gate.Sessions.Expect(session.ID, hashOf(hash))
+	resumes := func(when string) {
+		t.Helper()
+		if _, _, err := gate.Resume(t.Context(), session.ID, ""); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	resumes("before the password is set")
+	gate.alter(t, func(tx *store.Tx) {
+		user, _ := tx.View().Get(userKind, who.UUID)
+		next := *user
+		next.Object = schema.Clone(user.Object)
+		next.Object["password"] = hash
+		tx.Put(&next)
+	})
+	resumes("when it is set")
+	gate.endLogins(t.Context(), who.UUID, session.ID)
+	resumes("when others have ended")
 }
 
 func TestUserTokensEndWithThePassword(t *testing.T) {

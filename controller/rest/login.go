@@ -122,7 +122,6 @@ func changeAccount(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.w.Header().Del("Set-Cookie")
 	c.w.WriteHeader(http.StatusOK)
 	return nil
 }
