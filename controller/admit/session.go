@@ -138,9 +138,12 @@ func (s *Sessions) saveUse(ctx context.Context, hash string, session Session) {
 func (s *Sessions) End(ctx context.Context, id string) {
 	hash := hashOf(id)
 	s.mutex.Lock()
+	_, open := s.byHash[hash]
 	delete(s.byHash, hash)
 	s.mutex.Unlock()
-	s.drop(ctx, hash)
+	if open {
+		s.drop(ctx, hash)
+	}
 }
 
 // Expect has a session be good under the mark of a password that is about to be set, too.

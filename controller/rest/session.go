@@ -47,18 +47,26 @@ func (c *call) recognise() (err error) {
 // last whose session is good. Errors: ErrNotLoggedIn, ErrSessionExpired.
 func (c *call) resume() (admit.Session, admit.Principal, error) {
 	failure := admit.ErrNotLoggedIn
-	for _, name := range []string{sessionCookie, legacyCookie} {
-		for _, cookie := range slices.Backward(c.r.CookiesNamed(name)) {
-			session, who, err := c.api.gate.Resume(c.r.Context(), cookie.Value, c.address())
-			if err == nil {
-				return session, who, nil
-			}
-			if !errors.Is(err, admit.ErrNotLoggedIn) {
-				failure = err
-			}
+	for _, id := range c.sessionIDs() {
+		session, who, err := c.api.gate.Resume(c.r.Context(), id, c.address())
+		if err == nil {
+			return session, who, nil
+		}
+		if !errors.Is(err, admit.ErrNotLoggedIn) {
+			failure = err
 		}
 	}
 	return admit.Session{}, admit.Principal{}, failure
+}
+
+// sessionIDs are those of all session cookies, the one that counts first.
+func (c *call) sessionIDs() (ids []string) {
+	for _, name := range []string{sessionCookie, legacyCookie} {
+		for _, cookie := range slices.Backward(c.r.CookiesNamed(name)) {
+			ids = append(ids, cookie.Value)
+		}
+	}
+	return ids
 }
 
 func (c *call) changes() bool {

@@ -158,6 +158,15 @@ func TestLastGoodOneOfSeveralSessionCookiesCounts(t *testing.T) {
 	}
 }
 
+func TestLogoutEndsTheSessionsOfAllCookies(t *testing.T) {
+	h := newHouse(t)
+	c, before := h.login(), h.login()
+	c.cookies = append(before.cookies, c.cookies...)
+	c.want(http.StatusOK, "POST", "/logout", nil)
+	c.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
+	before.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
+}
+
 func TestUserTokenLogsInUntilItIsRevokedOrExpires(t *testing.T) {
 	h := newHouse(t)
 	c := h.login()
