@@ -97,12 +97,9 @@ func TestSessionKeepsItsConnectionAmongStrangers(t *testing.T) {
 	h := newHouse(t)
 	h.api.connections = port.Bounds{Places: 8, Share: 2}
 	s := h.serve()
-	c := h.login()
-	request := "GET /api/pool HTTP/1.1\r\nHost: weir\r\nCookie: "
-	for _, cookie := range c.cookies {
-		request += cookie.Name + "=" + cookie.Value + "; "
-	}
-	request += "\r\n\r\n"
+	var sent strings.Builder
+	h.must(s.authorised(h.login(), "GET", "/api/pool", "").Write(&sent))
+	request := sent.String()
 	session := s.secure("127.0.0.1")
 	if answer := s.ask(session, request); answer.StatusCode != http.StatusOK {
 		t.Fatal(answer.Status)
@@ -116,25 +113,33 @@ func TestSessionKeepsItsConnectionAmongStrangers(t *testing.T) {
 }
 
 func TestRequestAtWorkKeepsItsConnection(t *testing.T) {
-	h := newHouse(t)
-	h.api.connections = port.Bounds{Places: 2, Share: 1}
-	entered, leave := make(chan struct{}), make(chan struct{})
-	h.api.tokens = slowTokens{entered, leave}
-	s := h.serve()
-	c := h.login()
-	request := "POST /api/securetoken-generate HTTP/1.1\r\nHost: weir\r\nContent-Length: 2\r\nX-CSRFToken: " + c.csrf + "\r\nCookie: "
-	for _, cookie := range c.cookies {
-		request += cookie.Name + "=" + cookie.Value + "; "
-	}
-	answered := make(chan int, 1)
-	works := s.secure("127.0.0.1")
-	go func() { answered <- s.ask(works, request+"\r\n\r\n{}").StatusCode }()
-	<-entered
-	for range 5 {
-		s.ask(s.secure("127.0.0.1"), healthRequest)
-	}
-	close(leave)
-	if status := <-answered; status != http.StatusOK {
-		t.Errorf("got %d", status)
+	for _, version := range []int{1, 2} {
+		t.Run(fmt.Sprintf("HTTP/%d", version), func(t *testing.T) {
+			h := newHouse(t)
+			h.api.connections = port.Bounds{Places: 2, Share: 1}
+			entered, leave := make(chan struct{}), make(chan struct{})
+			h.api.tokens = slowTokens{entered, leave}
+			s := h.serve()
+			request := s.authorised(h.login(), "POST", "/api/securetoken-generate", "{}")
+			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: version == 2}
+			answered := make(chan string, 1)
+			go func() {
+				answer, err := transport.RoundTrip(request)
+				if err != nil {
+					answered <- err.Error()
+					return
+				}
+				answer.Body.Close()
+				answered <- fmt.Sprint(answer.ProtoMajor, answer.StatusCode)
+			}()
+			<-entered
+			for range 5 {
+				s.ask(s.secure("127.0.0.1"), healthRequest)
+			}
+			close(leave)
+			if got := <-answered; got != fmt.Sprint(version, http.StatusOK) {
+				t.Errorf("got %s", got)
+			}
+		})
 	}
 }
