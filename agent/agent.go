@@ -131,6 +131,7 @@ type agent struct {
 	monitors   *monitor.Set
 	routes     *route.Set
 	fastpath   *fastpath.Set
+	preparer   *preparer
 	keeper     *keeper
 }
 
@@ -145,6 +146,7 @@ func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.To
 	a := &agent{log: config.Log, serves: plan != nil, keeps: config.KeepDataplane, idle: core.idle}
 	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict})
 	a.fastpath = fastpath.New(fastpath.Config{Addresses: route.Addresses, Keep: config.KeepDataplane, Log: config.Log})
+	a.preparer = newPreparer(a.fastpath)
 	a.supervisor = dataplane.New(dataplane.Config{
 		Binary: binary, Socket: dir.File(socketName), Output: dir.File(outputName), Workers: config.Workers,
 		Version: config.Version, Keep: config.KeepDataplane, States: a.monitors.States, MaxSegment: a.fastpath.MaxSegment, Observer: core, Log: config.Log,
@@ -157,12 +159,11 @@ func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.To
 		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Keep: config.KeepDataplane, Plan: plan, Apply: a.supervisor.Apply,
 		Changed: core.routed, Happened: core.happened, Log: config.Log,
 	})
-	core.routes, core.fastpath, core.statesChanged = a.routes, a.fastpath, a.supervisor.StatesChanged
+	core.routes, core.fastpath, core.preparer, core.statesChanged = a.routes, a.fastpath, a.preparer, a.supervisor.StatesChanged
 	core.watch, core.verdicts = a.monitors.Watch, a.monitors.Verdicts
 	core.send, core.keep = a.link.Send, a.keeper.keep
 	if plan != nil {
-		a.fastpath.Expect(plan)
-		a.supervisor.Apply(plan)
+		a.preparer.expect(plan, a.supervisor.Apply)
 	}
 	return a
 }
@@ -182,6 +183,7 @@ func (a *agent) run(ctx context.Context) error {
 	defer stopTelling()
 	leading, stopLeading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLeading()
+	go a.preparer.run(telling) // nobody waits for it: the kernel may keep it for long
 	var serves, leads, tells sync.WaitGroup
 	serves.Go(func() { a.supervisor.Run(serving) })
 	serves.Go(func() { a.monitors.Run(serving) })

@@ -22,6 +22,7 @@ type engine struct {
 	// What it tells; set before anything runs.
 	routes        routes
 	fastpath      fast
+	preparer      *preparer
 	statesChanged func()
 	watch         func(*enginev1.Plan)
 	verdicts      func() []*enginev1.ServerVerdict
@@ -50,11 +51,8 @@ type routes interface {
 	Routing() *enginev1.Routing
 }
 
-// fast passes on packets that belong to other engines.
+// fast passes on packets that belong to other engines. What it has to do for Plans is the preparer's to ask.
 type fast interface {
-	Expect(*enginev1.Plan)
-	Hold(*enginev1.Plan)
-	Refused()
 	Beat()
 	Detours() *enginev1.Detours
 }
@@ -76,11 +74,12 @@ func (e *engine) Renewed(identity *state.Identity) {
 }
 
 func (e *engine) Hello() *enginev1.Hello {
+	resources := resources() // asks the kernel: before the lock that heartbeats need
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.session.Opened()
 	return &enginev1.Hello{
-		Version: e.version, Revision: e.session.Revision(), Resources: resources(), Status: e.status,
+		Version: e.version, Revision: e.session.Revision(), Resources: resources, Status: e.status,
 		Verdicts: &enginev1.ServerVerdicts{Verdicts: e.verdicts()}, Routing: e.routes.Routing(),
 		Detours: e.fastpath.Detours(),
 	}
@@ -95,8 +94,7 @@ func (e *engine) Receive(delta *enginev1.PlanDelta) {
 		e.send(answer)
 		return
 	}
-	e.fastpath.Expect(plan)
-	e.routes.Prepare(plan)
+	e.preparer.expect(plan, e.routes.Prepare)
 }
 
 func (e *engine) Heartbeat() *enginev1.Status {
@@ -113,7 +111,7 @@ func (e *engine) Applied(plan *enginev1.Plan, warnings []*dataplanev1.Finding) {
 	e.log.Info("a Plan serves", "revision", plan.GetRevision(), "warnings", len(warnings))
 	e.answer(e.session.Applied(plan, warnings))
 	e.watch(plan)
-	e.fastpath.Hold(plan)
+	e.preparer.hold(plan)
 	e.routes.Applied(plan)
 	e.keep(plan)
 }
@@ -126,7 +124,7 @@ func (e *engine) Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding) {
 			"name", finding.GetName(), "field", finding.GetField(), "reason", finding.GetMessage())
 	}
 	e.answer(e.session.Refused(plan, errors))
-	e.fastpath.Refused()
+	e.preparer.refuse()
 	e.routes.Refused(plan)
 }
 
@@ -147,6 +145,7 @@ func (e *engine) Changed(status *enginev1.Status) {
 func (e *engine) Sampled(sample *dataplanev1.Sample) {
 	e.routes.Sampled(sample)
 	e.fastpath.Beat()
+	e.preparer.attend()
 	e.noteIdle(sample)
 	e.send(&enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}})
 	if detours := e.fastpath.Detours(); !proto.Equal(detours, e.detours) {

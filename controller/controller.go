@@ -65,7 +65,7 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	tokens := pki.NewTokens(data.objects.Vault("join-token"), authority, time.Now)
 	events := events.New(log, time.Now)
 	fleet := fleet.New(data.objects, log, events, time.Now)
-	link := link.NewServer(authority, tokens, fleet, log)
+	link := link.NewServer(authority, tokens, fleet, events, log)
 	gate, err := admit.Open(ctx, data.objects, time.Now, log)
 	if err != nil {
 		return err

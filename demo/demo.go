@@ -140,7 +140,7 @@ func (s *stage) load(ctx context.Context) (figures, error) {
 	if err != nil {
 		return f, s.told.Failed(err)
 	}
-	s.told.Done(fmt.Sprintf("%d transactions", f.transactions))
+	s.told.Done(fmt.Sprintf("%d transactions", f.Transactions))
 	return f, nil
 }
 

@@ -25,13 +25,13 @@ type figures struct {
 	P99us                   float64          `json:"p99_us"`
 	P999us                  float64          `json:"p999_us"`
 	CPUMicrosPerTransaction float64          `json:"cpu_us_per_transaction"`
-	PerServer               map[string]int64 `json:"per_server"`
+	Transactions            int64            `json:"transactions"`
+	PerServer               map[string]int64 `json:"per_server"` // of Transactions, who answered them
 	Scale                   []phase          `json:"scale,omitempty"`
 
-	transactions int64
-	errorsBy     map[string]int64
-	handshake    string
-	resumed      int64
+	errorsBy  map[string]int64
+	handshake string
+	resumed   int64
 }
 
 // driveLoad sends transactions as the seed does (new connection, full handshake, one GET, close) and measures the CPU
@@ -55,7 +55,7 @@ func driveLoad(ctx context.Context, from *lab.Host, s service, dataplanes []int)
 	}
 	f := figures{
 		TPS: load.TPS, Errors: load.ErrorTotal, P50us: load.P50us, P99us: load.P99us, P999us: load.P999us,
-		PerServer: load.PerValue, transactions: load.Requests, errorsBy: load.Errors,
+		PerServer: load.PerValue, Transactions: load.Requests, errorsBy: load.Errors,
 		handshake: fmt.Sprintf("%s %s, %d full handshakes, %d resumed",
 			load.TLS.Version, load.TLS.Cipher, load.TLS.FullHandshakes, load.TLS.Resumed),
 		resumed: load.TLS.Resumed,
@@ -81,7 +81,7 @@ func cpuTime(pids []int) (total time.Duration, err error) {
 // shortfall says what is not as it should be, one line each.
 func (f figures) shortfall() []string {
 	var lines []string
-	if f.transactions == 0 {
+	if f.Transactions == 0 {
 		lines = append(lines, "no transaction was completed")
 	}
 	if f.Errors > 0 {
@@ -90,6 +90,9 @@ func (f figures) shortfall() []string {
 	if f.resumed > 0 {
 		lines = append(lines, fmt.Sprintf("%d sessions were resumed: not every handshake was a full one", f.resumed))
 	}
+	if answered := sum(f.PerServer); answered != f.Transactions {
+		lines = append(lines, fmt.Sprintf("%d of %d transactions do not tell which server answered", f.Transactions-answered, f.Transactions))
+	}
 	if len(f.PerServer) != serversCount {
 		lines = append(lines, fmt.Sprintf("%d of %d servers answered", len(f.PerServer), serversCount))
 	}
@@ -97,8 +100,8 @@ func (f figures) shortfall() []string {
 		if p.Errors > 0 {
 			lines = append(lines, fmt.Sprintf("%d requests failed while %d engines were to serve%s", p.Errors, p.Engines, clients.Causes(p.Failures)))
 		}
-		if len(p.PerEngine) != p.Engines {
-			lines = append(lines, fmt.Sprintf("%d engines answered where %d were to serve", len(p.PerEngine), p.Engines))
+		if answered := len(p.Settled.PerEngine); answered != p.Engines {
+			lines = append(lines, fmt.Sprintf("%d engines answered where %d were to serve", answered, p.Engines))
 		}
 	}
 	return lines

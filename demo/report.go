@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -60,12 +61,12 @@ func (s *stage) try(password string) string {
 	return fmt.Sprintf("%[1]senv WEIR_PASSWORD=%[2]s %[3]s login %[4]s --trust-on-first-use && %[1]s%[3]s status", inside, password, weir, s.controller.URL)
 }
 
-// spreads draws how the transactions of each phase spread over the engines.
+// spreads draws how the requests of each phase spread over the engines, once these were so many.
 func spreads(phases []phase) string {
 	var text strings.Builder
 	for _, p := range phases {
-		fmt.Fprintf(&text, "\n  Engines: %d; %d requests, %d failed%s; answered by, in the last %.0f s\n%s", p.Engines, p.Requests, p.Errors, clients.Causes(p.Failures),
-			shareSpan.Seconds(), shares(p.PerEngine))
+		fmt.Fprintf(&text, "\n  Engines: %d; %d requests, %d failed%s; of these, %d in the last %d s, answered by\n%s", p.Engines, p.Requests, p.Errors,
+			clients.Causes(p.Failures), p.Settled.Requests, p.Settled.Seconds, shares(p.Settled.PerEngine))
 	}
 	return text.String()
 }
@@ -86,15 +87,9 @@ func causes(errorsBy map[string]int64) string {
 
 // shares draws how the transactions spread over the servers.
 func shares(perServer map[string]int64) string {
-	var total int64
-	var servers []string
-	for server, count := range perServer {
-		total += count
-		servers = append(servers, server)
-	}
-	slices.Sort(servers)
+	total := sum(perServer)
 	var lines strings.Builder
-	for _, server := range servers {
+	for _, server := range slices.Sorted(maps.Keys(perServer)) {
 		share := float64(perServer[server]) / float64(total)
 		fmt.Fprintf(&lines, "  %-18s %8d  %5.1f %%  %s\n", server, perServer[server], 100*share, strings.Repeat("█", int(40*share+0.5)))
 	}

@@ -11,7 +11,7 @@ import (
 func good() figures {
 	return figures{
 		TPS: 1500.5, P50us: 20000, P99us: 45000, P999us: 90000, CPUMicrosPerTransaction: 217.5,
-		PerServer: map[string]int64{"127.0.0.1:1": 5, "127.0.0.1:2": 4, "127.0.0.1:3": 6}, transactions: 15,
+		PerServer: map[string]int64{"127.0.0.1:1": 5, "127.0.0.1:2": 4, "127.0.0.1:3": 6}, Transactions: 15,
 	}
 }
 
@@ -21,7 +21,7 @@ func TestKeepsItsContractWithScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"tps":1500.5,"errors":0,"p50_us":20000,"p99_us":45000,"p999_us":90000,"cpu_us_per_transaction":217.5,` +
-		`"per_server":{"127.0.0.1:1":5,"127.0.0.1:2":4,"127.0.0.1:3":6}}`
+		`"transactions":15,"per_server":{"127.0.0.1:1":5,"127.0.0.1:2":4,"127.0.0.1:3":6}}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -33,12 +33,13 @@ func TestSaysWhatFellShort(t *testing.T) {
 		want  []string
 	}{
 		{func(*figures) {}, nil},
-		{func(f *figures) { f.transactions, f.PerServer = 0, nil }, []string{"no transaction was completed", "0 of 3 servers answered"}},
+		{func(f *figures) { f.Transactions, f.PerServer = 0, nil }, []string{"no transaction was completed", "0 of 3 servers answered"}},
 		{func(f *figures) { f.Errors, f.errorsBy = 2, map[string]int64{"reset": 2} }, []string{"2 transactions failed: map[reset:2]"}},
-		{func(f *figures) { delete(f.PerServer, "127.0.0.1:1") }, []string{"2 of 3 servers answered"}},
+		{func(f *figures) { delete(f.PerServer, "127.0.0.1:1") },
+			[]string{"5 of 15 transactions do not tell which server answered", "2 of 3 servers answered"}},
 		{func(f *figures) {
-			f.Scale = []phase{{Engines: 2, Requests: 9, PerEngine: map[string]int64{"engine-1": 4, "engine-2": 5}},
-				{Engines: 4, Requests: 90, Errors: 1, Failures: []clients.Failure{{Cause: "reset"}}, PerEngine: map[string]int64{"engine-1": 9}}}
+			f.Scale = []phase{{Engines: 2, Requests: 9, Settled: settled{PerEngine: map[string]int64{"engine-1": 4, "engine-2": 5}}},
+				{Engines: 4, Requests: 90, Errors: 1, Failures: []clients.Failure{{Cause: "reset"}}, Settled: settled{PerEngine: map[string]int64{"engine-1": 9}}}}
 		}, []string{"1 requests failed while 4 engines were to serve: reset 1", "1 engines answered where 4 were to serve"}},
 		{func(f *figures) { f.resumed = 1 }, []string{"1 sessions were resumed: not every handshake was a full one"}},
 	} {
@@ -70,8 +71,8 @@ func TestNamesTheCausesOfErrors(t *testing.T) {
 }
 
 func TestDrawsHowEachPhaseSpread(t *testing.T) {
-	got := spreads([]phase{{Engines: 2, Requests: 40, PerEngine: map[string]int64{"engine-1": 10, "engine-2": 10}}})
-	want := "\n  Engines: 2; 40 requests, 0 failed; answered by, in the last 4 s\n" +
+	got := spreads([]phase{{Engines: 2, Requests: 40, Settled: settled{Seconds: 4, Requests: 20, PerEngine: map[string]int64{"engine-1": 10, "engine-2": 10}}}})
+	want := "\n  Engines: 2; 40 requests, 0 failed; of these, 20 in the last 4 s, answered by\n" +
 		"  engine-1                 10   50.0 %  ████████████████████\n" +
 		"  engine-2                 10   50.0 %  ████████████████████\n"
 	if got != want {

@@ -25,22 +25,31 @@ const (
 	keptConnections, keptEach, keptPerSecond = 16, 10, 50 // a connection carries ten requests, in about three seconds
 
 	phaseSpan    = 8 * time.Second
-	shareSpan    = 4 * time.Second // the last of a phase: by then, connections of the phase before are over,
+	shareSpan    = 4 * time.Second // the last whole seconds of a phase: by then, connections of the phase before are over,
 	settleSpan   = 2 * time.Second // for which there is so much time at least, however long the engines took
 	scaleTimeout = time.Minute
 	scaleoutVerb = "scaleout"
 	scaleinVerb  = "scalein"
 )
 
-// phase is what the clients saw while the virtual service went to a number of engines, and was there.
+// phase is what the clients saw while the virtual service went to a number of engines, and was there. Each second of theirs
+// is part of one phase.
 type phase struct {
 	Engines   int               `json:"engines"`
-	Requests  int64             `json:"requests"`
+	Requests  int64             `json:"requests"` // answered
 	Errors    int64             `json:"errors"`
-	PerEngine map[string]int64  `json:"per_engine"`         // once they were so many
-	Failures  []clients.Failure `json:"failures,omitempty"` // what the errors were
+	PerEngine map[string]int64  `json:"per_engine"`         // of Requests, who answered them; the engines of the phase before, too
+	Settled   settled           `json:"settled"`            // of Requests, those of the end of the phase
+	Failures  []clients.Failure `json:"failures,omitempty"` // what the errors were; of very many, the first
 
 	begun, ended time.Time
+}
+
+// settled is the end of a phase, once the engines were so many.
+type settled struct {
+	Seconds   int              `json:"seconds"`
+	Requests  int64            `json:"requests"`
+	PerEngine map[string]int64 `json:"per_engine"`
 }
 
 // scale takes the virtual service to more engines and to fewer, under load, and says what the clients saw.
@@ -55,8 +64,8 @@ func (s *stage) scale(ctx context.Context) ([]phase, draw.Story, error) {
 		return phases, draw.Story{}, cmp.Or(failed, err)
 	}
 	story := draw.Story{Title: "Requests answered each second while the virtual service goes to 4 engines and to 2, by engine", Seconds: seen.Seconds}
+	share(phases, &seen)
 	for i := range phases {
-		phases[i].read(&seen)
 		story.Marks = append(story.Marks, seen.Mark(phases[i].begun, fmt.Sprintf("scale to %d", phases[i].Engines)))
 	}
 	story.Marks = story.Marks[1:] // it begins on one engine
@@ -103,16 +112,42 @@ func (s *stage) watchFor(ctx context.Context, span time.Duration) error {
 	return ctx.Err()
 }
 
-// read takes the phase's part of what the clients saw.
-func (p *phase) read(seen *clients.Seen) {
-	p.PerEngine = seen.PerEngine(p.ended.Add(-shareSpan), p.ended)
-	for _, count := range seen.PerEngine(p.begun, p.ended) {
-		p.Requests += count
+// share deals out what the clients saw, all of it: a second belongs to the phase that begins in it, or else to the one that
+// lasts.
+func share(phases []phase, seen *clients.Seen) {
+	end := len(seen.Seconds)
+	for i := len(phases) - 1; i >= 0; i-- {
+		from := 0
+		if i > 0 {
+			from = seen.Second(phases[i].begun)
+		}
+		phases[i].read(seen, from, end)
+		end = from
+	}
+}
+
+// read takes the phase's part of what the clients saw: from a second up to another one.
+func (p *phase) read(seen *clients.Seen, from, to int) {
+	p.PerEngine = clients.PerEngine(seen.Seconds[from:to])
+	p.Requests = sum(p.PerEngine)
+	for _, second := range seen.Seconds[from:to] {
+		p.Errors += second.Failures
 	}
 	p.Failures = slices.DeleteFunc(slices.Clone(seen.Failures), func(f clients.Failure) bool {
-		return f.Failed.Before(p.begun) || !f.Failed.Before(p.ended)
+		at := min(seen.Second(f.Failed), len(seen.Seconds)-1)
+		return at < from || at >= to
 	})
-	p.Errors = int64(len(p.Failures))
+	last := min(seen.Second(p.ended), to)
+	first := max(from, last-int(shareSpan.Seconds()))
+	p.Settled = settled{Seconds: last - first, PerEngine: clients.PerEngine(seen.Seconds[first:last])}
+	p.Settled.Requests = sum(p.Settled.PerEngine)
+}
+
+func sum(counts map[string]int64) (total int64) {
+	for _, count := range counts {
+		total += count
+	}
+	return total
 }
 
 // scaleTo orders one engine more or fewer at a time, and waits each time until the router has heard of it.

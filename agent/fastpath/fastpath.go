@@ -36,22 +36,26 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// Set is the fast path of an engine.
+// Set is the fast path of an engine. Beat, MaxSegment and Detours return at once, whatever the others are at: those load
+// programs and ask the kernel, and may take long.
 type Set struct {
 	Config
 	answerNumberAt func() (uint32, error) // the first call takes its time
 
-	mu       sync.Mutex
+	work     sync.Mutex     // of those that may take long; guards what follows
 	held     *enginev1.Plan // that serves
-	wanted   wish
-	mtu      int // of the own address's interface; 0: not known
-	objects  *fastpath.DetourObjects
 	fed      wish
 	uplinks  uplinks
 	failure  string // the last that was logged
 	failed   bool   // what is wanted is not all done
 	released bool   // nothing is left of an agent before this one
 	closed   bool
+
+	mu       sync.Mutex // nothing that takes long has it; what follows is written with work held, too
+	wanted   wish
+	mtu      int                     // of the own address's interface; 0: not known
+	objects  *fastpath.DetourObjects // nil: none are loaded
+	lifeless error                   // why the last sign of life was not passed on
 }
 
 // New makes one that does nothing before the first Plan.
@@ -61,57 +65,72 @@ func New(config Config) *Set {
 
 // Expect makes ready for a Plan that comes, beside the one that serves.
 func (s *Set) Expect(coming *enginev1.Plan) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.work.Lock()
+	defer s.work.Unlock()
 	s.follow(s.held, coming)
 }
 
 // Hold is for the Plan that serves now, and no other.
 func (s *Set) Hold(plan *enginev1.Plan) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.work.Lock()
+	defer s.work.Unlock()
 	s.held = plan
 	s.follow(plan)
 }
 
 // Refused says that the Plan that serves goes on to.
 func (s *Set) Refused() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.work.Lock()
+	defer s.work.Unlock()
 	s.follow(s.held)
 }
 
-// Beat takes a sign of life of the data plane: without any, clients of connections that came to other engines shall hear
-// a reset there. It sees to it that the programs are where they shall be, too.
-func (s *Set) Beat() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// Attend sees to it that the programs are where they shall be.
+func (s *Set) Attend() {
+	s.work.Lock()
+	defer s.work.Unlock()
 	if s.objects == nil || s.closed {
 		return
 	}
 	if s.failed || s.uplinks.moved() {
 		s.do()
 	}
-	if err := s.live(aliveFor); err != nil {
-		s.complain(err)
+	s.mu.Lock()
+	lifeless := s.lifeless
+	s.mu.Unlock()
+	if lifeless != nil {
+		s.complain(lifeless)
+	}
+}
+
+// Beat takes a sign of life of the data plane: without any, clients of connections that came to other engines shall hear
+// a reset there.
+func (s *Set) Beat() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.objects != nil {
+		s.lifeless = live(s.objects, aliveFor)
 	}
 }
 
 // Close ends it.
 func (s *Set) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.work.Lock()
+	defer s.work.Unlock()
 	s.closed = true
-	if s.objects == nil {
+	objects := s.objects
+	if objects == nil {
 		return
 	}
+	s.mu.Lock()
+	s.objects = nil
+	s.mu.Unlock()
 	if s.Keep {
-		s.complain(s.live(handedOverFor))
+		s.complain(live(objects, handedOverFor))
 	} else {
 		s.complain(s.uplinks.detach())
 	}
-	s.objects.Close()
-	s.objects = nil
+	objects.Close()
 }
 
 // follow does what the last of the Plans asks for, and keeps what the others do.
@@ -119,8 +138,11 @@ func (s *Set) follow(plans ...*enginev1.Plan) {
 	if s.closed {
 		return
 	}
-	s.wanted = wishOf(s.Addresses(plans[len(plans)-1]), plans...)
-	s.mtu = mtuOf(s.wanted.own())
+	wanted := wishOf(s.Addresses(plans[len(plans)-1]), plans...)
+	mtu := mtuOf(wanted.own())
+	s.mu.Lock()
+	s.wanted, s.mtu = wanted, mtu
+	s.mu.Unlock()
 	s.do()
 }
 
@@ -159,16 +181,18 @@ func (s *Set) load() error {
 	if unknown != nil {
 		s.Log.Warn("a client whose first packet two engines answer may be reset", "reason", unknown)
 	}
+	s.mu.Lock()
 	s.objects = objects
-	return s.live(aliveFor)
+	s.mu.Unlock()
+	return live(objects, aliveFor)
 }
 
-func (s *Set) live(span time.Duration) error {
+func live(objects *fastpath.DetourObjects, span time.Duration) error {
 	until, err := monotonicNs(span)
 	if err != nil {
 		return err
 	}
-	if err := s.objects.AliveUntil.Put(uint32(0), until); err != nil {
+	if err := objects.AliveUntil.Put(uint32(0), until); err != nil {
 		return fmt.Errorf("sign of life: %w", err)
 	}
 	return nil

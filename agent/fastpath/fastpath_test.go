@@ -9,7 +9,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -215,7 +217,7 @@ func TestNothingComesAfterTheEnd(t *testing.T) {
 	s.Hold(plan)
 	s.Close()
 	s.Expect(plan)
-	s.Beat()
+	s.Attend()
 	if found := programs(t, uplink); len(found) != 0 || said.Len() != 0 {
 		t.Errorf("programs %v: %s", found, said)
 	}
@@ -230,12 +232,12 @@ func TestEachUplinkHasTheProgramsAndOneThatComesBackGetsThemAgain(t *testing.T) 
 		t.Fatalf("%d and %d programs: %s", len(a), len(b), said)
 	}
 	must(t, netlink.LinkDel(second))
-	s.Beat()
+	s.Attend()
 	if !strings.Contains(said.String(), "no interface has the address 10.2.0.11") {
 		t.Errorf("said %q", said)
 	}
 	second = addUplink(t, "second", "10.2.0.11")
-	s.Beat()
+	s.Attend()
 	if found := programs(t, second); len(found) != 1 {
 		t.Errorf("%d programs on the one that came back: %s", len(found), said)
 	}
@@ -248,7 +250,7 @@ func TestWhatFailsIsSaidOnce(t *testing.T) {
 		s, said := newSetAt(false, address)
 		for range 2 {
 			s.Hold(planOf([2][]string{{"3.3.3.3"}, {address, "10.1.0.12"}}))
-			s.Beat()
+			s.Attend()
 		}
 		if strings.Count(said.String(), want) != 1 {
 			t.Errorf("said %q", said)
@@ -264,5 +266,38 @@ func TestRefusedPlanLeavesWhatServes(t *testing.T) {
 	s.Expect(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.13"}}))
 	s.Refused()
 	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.12"}})
+	s.Close()
+}
+
+func TestNobodyWaitsForProgramsThatAreLoaded(t *testing.T) {
+	standAlone(t)
+	s, said := newSet(t, false)
+	loading, release := make(chan struct{}), make(chan struct{})
+	found := s.answerNumberAt
+	s.answerNumberAt = sync.OnceValues(func() (uint32, error) {
+		close(loading)
+		<-release
+		return found()
+	})
+	go func() {
+		defer close(release)
+		<-loading
+		for name, ask := range map[string]func(){
+			"Beat": s.Beat, "Detours": func() { s.Detours() }, "MaxSegment": func() { s.MaxSegment(netip.MustParseAddr("3.3.3.3")) },
+		} {
+			done := make(chan struct{})
+			go func() { ask(); close(done) }()
+			select {
+			case <-done:
+			case <-time.After(5 * time.Second):
+				t.Errorf("%s waits", name)
+			}
+		}
+	}()
+	s.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}}))
+	s.Beat()
+	if s.Detours() == nil || s.lifeless != nil || said.Len() != 0 {
+		t.Errorf("after that: %v, %v, %s", s.Detours(), s.lifeless, said)
+	}
 	s.Close()
 }

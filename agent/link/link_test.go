@@ -154,7 +154,7 @@ func (r *rig) serve() (stop func()) {
 		r.Fatal(err)
 	}
 	r.address = listener.Addr().String()
-	r.server = controller.NewServer(r.authority, r.tokens, fleet{r.diary, r.full}, slog.New(slog.DiscardHandler))
+	r.server = controller.NewServer(r.authority, r.tokens, fleet{r.diary, r.full}, nil, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- r.server.Serve(ctx, listener) }()

@@ -44,8 +44,16 @@ func TestAnswersBetweenTwoMomentsAreThoseOfTheWholeSeconds(t *testing.T) {
 		from, to float64
 		want     int64
 	}{{0.5, 3.5, 110}, {0.9, 1.9, 0}, {2.5, 9, 1000}, {7, 9, 0}} {
-		if got := s.AnswersOf("engine-1", at(c.from), at(c.to)); got != c.want || s.PerEngine(at(c.from), at(c.to))["engine-1"] != c.want {
+		if got := s.AnswersOf("engine-1", at(c.from), at(c.to)); got != c.want {
 			t.Errorf("%v to %v: %d", c.from, c.to, got)
+		}
+	}
+	if got := PerEngine(s.Seconds[1:3])["engine-1"]; got != 110 {
+		t.Errorf("in two seconds: %d", got)
+	}
+	for seconds, want := range map[float64]int{-1: 0, 0.9: 0, 3.1: 3, 4: 4, 9: 4} {
+		if got := s.Second(at(seconds)); got != want {
+			t.Errorf("%v s: %d", seconds, got)
 		}
 	}
 }

@@ -95,10 +95,10 @@ func (s *Seen) AnswersOf(engine string, from, to time.Time) (sum int64) {
 	return sum
 }
 
-// PerEngine counts what each engine answered in the whole seconds between two moments.
-func (s *Seen) PerEngine(from, to time.Time) map[string]int64 {
+// PerEngine counts what each engine answered in some seconds.
+func PerEngine(seconds []draw.Second) map[string]int64 {
 	counts := map[string]int64{}
-	for _, second := range s.between(from, to) {
+	for _, second := range seconds {
 		for engine, count := range second.PerEngine {
 			counts[engine] += count
 		}
@@ -106,9 +106,13 @@ func (s *Seen) PerEngine(from, to time.Time) map[string]int64 {
 	return counts
 }
 
+// Second is the index of the second that a moment is in, or of the nearest one; behind the last is as many as there are.
+func (s *Seen) Second(at time.Time) int {
+	return min(max(0, int(at.Sub(s.Begun).Seconds())), len(s.Seconds))
+}
+
 func (s *Seen) between(from, to time.Time) []draw.Second {
-	first, last := int(from.Sub(s.Begun).Seconds())+1, int(to.Sub(s.Begun).Seconds())
-	last = min(max(0, last), len(s.Seconds))
+	first, last := int(from.Sub(s.Begun).Seconds())+1, s.Second(to)
 	return s.Seconds[min(first, last):last]
 }
 

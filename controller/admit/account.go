@@ -15,12 +15,12 @@ type Account struct {
 	Password    string
 }
 
-// ChangeAccount sets a new password and ends the sessions and tokens of the old one.
+// ChangeAccount sets a new password and ends the sessions and tokens of the old one, but for the session that asks.
 func (g *Gate) ChangeAccount(ctx context.Context, who Principal, account Account) error {
 	err := g.changeAccount(ctx, who, account)
 	g.Audit.add(Entry{User: who.Name, Address: who.Address, Action: "change", Kind: "useraccount", Object: who.UUID}, err)
 	if err == nil {
-		g.endLogins(ctx, who.UUID)
+		g.endLogins(ctx, who.UUID, who.SessionID)
 	}
 	return err
 }
@@ -45,6 +45,7 @@ func (g *Gate) changeAccount(ctx context.Context, who Principal, account Account
 		if err != nil {
 			return err
 		}
+		g.Sessions.Expect(who.SessionID, hashOf(hash))
 		next := *stored
 		next.Object = schema.Clone(stored.Object)
 		next.Object["password"] = hash

@@ -119,7 +119,7 @@ func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*stor
 		return nil, err
 	}
 	if w.Kind.Name == userKind && was.Object["password"] != made.Object["password"] {
-		g.endLogins(ctx, id)
+		g.endLogins(ctx, id, "")
 	}
 	return g.written(w.Kind, made.UUID)
 }
@@ -156,6 +156,9 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 	if stored != nil && reflect.DeepEqual(stored.Object, object) {
 		return stored, nil // no engine needs to hear of it
 	}
+	if err := keepsBuiltInName(stored, record); err != nil {
+		return nil, err
+	}
 	if err := nameIsFree(tx.View(), w.Kind, record); err != nil {
 		return nil, err
 	}
@@ -178,6 +181,9 @@ func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
 			if err != nil {
 				return err
 			}
+			if err := staysBuiltIn(stored); err != nil {
+				return err
+			}
 			if err := notReferred(tx.View(), stored); err != nil {
 				return err
 			}
@@ -187,7 +193,7 @@ func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
 	}
 	g.Audit.note(w, "delete", id, err)
 	if err == nil && w.Kind.Name == userKind {
-		g.endLogins(ctx, id)
+		g.endLogins(ctx, id, "")
 	}
 	return err
 }

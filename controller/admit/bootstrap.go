@@ -54,7 +54,7 @@ func missingBuiltins(view *store.View, password string, now time.Time) ([]*store
 			return nil, fmt.Errorf("built-in object: %w", err)
 		}
 		missing = append(missing, &store.Record{Kind: b.Kind.Name, UUID: b.UUID, Tenant: AdminTenant,
-			Name: textOf(b.Object, "name"), Object: b.Object})
+			Name: nameMissing(view, b), Object: b.Object})
 	}
 	return missing, nil
 }

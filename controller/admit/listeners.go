@@ -1,8 +1,10 @@
 package admit
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -11,34 +13,43 @@ import (
 const (
 	serviceKind = "virtualservice"
 	addressKind = "vsvip"
+	networkKind = "networkprofile"
 )
 
-// listener is an address and a range of ports that a virtual service has for itself, and where they are written.
+// place is where ports are: the same address is another one in another routing context, and so are ports of another
+// protocol.
+type place struct {
+	routing  string // vrf_context_ref
+	protocol string // "TCP"
+	address  netip.Addr
+}
+
+// listener is a place and a range of ports there that a virtual service has for itself, and where they are written.
 type listener struct {
+	place
 	owner               *store.Record
-	address             netip.Addr
 	first, last         int64
 	portField, vipField string
 }
 
-// listenersAreFree refuses a virtual service, or an address of one, where another one listens already; in whatever
-// tenant, for engines serve all of them. view has the written record already.
+// listenersAreFree refuses a virtual service, or an address or protocol of one, where another one listens already; in
+// whatever tenant, for engines serve all of them. view has the written record already.
 func listenersAreFree(view *store.View, written *store.Record) error {
-	if written.Kind != serviceKind && written.Kind != addressKind {
+	if written.Kind != serviceKind && written.Kind != addressKind && written.Kind != networkKind {
 		return nil
 	}
-	wanted := map[netip.Addr][]listener{}
+	wanted := map[place][]listener{}
 	var others []listener
 	for _, vs := range view.List(serviceKind) {
 		for _, l := range listenersOf(view, vs) {
 			others = append(others, l)
 			if vs.UUID == written.UUID || vs.RefersTo(written.Kind, written.UUID) {
-				wanted[l.address] = append(wanted[l.address], l)
+				wanted[l.place] = append(wanted[l.place], l)
 			}
 		}
 	}
 	for _, theirs := range others {
-		for _, ours := range wanted[theirs.address] {
+		for _, ours := range wanted[theirs.place] {
 			if ours.owner != theirs.owner && ours.first <= theirs.last && theirs.first <= ours.last {
 				return ours.taken(written, theirs)
 			}
@@ -49,12 +60,16 @@ func listenersAreFree(view *store.View, written *store.Record) error {
 
 func (l listener) taken(written *store.Record, by listener) error {
 	where := netip.AddrPortFrom(l.address, uint16(max(l.first, by.first)))
-	if written.Kind == addressKind {
-		return &schema.FieldError{Kind: addressKind, Field: l.vipField,
-			Problem: fmt.Sprintf("%s, of virtual service %s, is served by virtual service %s already", where, l.owner.Name, by.owner.Name)}
+	problem := fmt.Sprintf("%s, of virtual service %s, is served by virtual service %s already", where, l.owner.Name, by.owner.Name)
+	switch written.Kind {
+	case addressKind:
+		return &schema.FieldError{Kind: addressKind, Field: l.vipField, Problem: problem}
+	case networkKind:
+		return &schema.FieldError{Kind: networkKind, Field: "profile.type", Problem: problem}
+	default:
+		return &schema.FieldError{Kind: serviceKind, Field: l.portField,
+			Problem: fmt.Sprintf("%s is served by virtual service %s already", where, by.owner.Name)}
 	}
-	return &schema.FieldError{Kind: serviceKind, Field: l.portField,
-		Problem: fmt.Sprintf("%s is served by virtual service %s already", where, by.owner.Name)}
 }
 
 // listenersOf are all of a virtual service that takes traffic; another one listens nowhere.
@@ -63,21 +78,41 @@ func listenersOf(view *store.View, vs *store.Record) []listener {
 		return nil
 	}
 	holder := vs.Object
-	if target, err := schema.ParseRef(addressKind, textOf(vs.Object, "vsvip_ref")); err == nil {
-		if shared, ok := view.Get(addressKind, target.UUID); ok {
-			holder = shared.Object
-		}
+	if shared, ok := referred(view, addressKind, textOf(vs.Object, "vsvip_ref")); ok {
+		holder = shared.Object
 	}
 	var found []listener
 	for _, vip := range vipsIn(holder) {
 		for i, service := range objectsIn(vs.Object, "services") {
 			first, _ := service["port"].(int64)
 			last, _ := service["port_range_end"].(int64)
-			found = append(found, listener{owner: vs, address: vip.address, first: first, last: max(first, last),
+			at := place{textOf(holder, "vrf_context_ref"), protocolOf(view, vs, service), vip.address}
+			found = append(found, listener{place: at, owner: vs, first: first, last: max(first, last),
 				portField: fmt.Sprintf("services[%d].port", i), vipField: vip.field})
 		}
 	}
 	return found
+}
+
+// protocolOf is "TCP", "UDP" or "SCTP", as the network profile of a port says.
+func protocolOf(view *store.View, vs *store.Record, service schema.Object) string {
+	reference := cmp.Or(textOf(service, "override_network_profile_ref"), textOf(vs.Object, "network_profile_ref"))
+	profile, ok := referred(view, networkKind, reference)
+	if !ok {
+		return "TCP"
+	}
+	setting, _ := profile.Object["profile"].(schema.Object)
+	protocol, _, _ := strings.Cut(strings.TrimPrefix(textOf(setting, "type"), "PROTOCOL_TYPE_"), "_")
+	return protocol
+}
+
+// referred is what a stored reference points to.
+func referred(view *store.View, kind, reference string) (*store.Record, bool) {
+	target, err := schema.ParseRef(kind, reference)
+	if err != nil {
+		return nil, false
+	}
+	return view.Get(kind, target.UUID)
 }
 
 // vip is an address and the field that it is written in.

@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 
+	"github.com/weir-lb/weir/controller/port"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -39,7 +40,7 @@ func (g *Gate) Resume(ctx context.Context, sessionID, address string) (Session, 
 		return Session{}, Principal{}, err
 	}
 	who, ok := principalOf(g.store.View(), session.UserUUID, address)
-	if !ok || who.mark != session.Mark {
+	if !ok || !session.Fits(who.mark) {
 		g.Sessions.End(ctx, sessionID)
 		return Session{}, Principal{}, ErrNotLoggedIn
 	}
@@ -53,10 +54,12 @@ func (g *Gate) Logout(ctx context.Context, who Principal) {
 	g.Audit.add(Entry{User: who.Name, Address: who.Address, Action: "logout", Kind: userKind, Object: who.UUID}, nil)
 }
 
-// endLogins forgets what the password that is gone has opened. It is over already: marks no longer fit.
-func (g *Gate) endLogins(ctx context.Context, userUUID string) {
+// endLogins forgets what the password that is gone has opened, but for one session that goes on; empty: for none. It is
+// over already: marks no longer fit.
+func (g *Gate) endLogins(ctx context.Context, userUUID, but string) {
 	ctx = context.WithoutCancel(ctx) // the change is made, whether or not its client waits
-	g.Sessions.EndAll(ctx, userUUID)
+	g.Sessions.Renew(ctx, but)
+	g.Sessions.EndAll(ctx, userUUID, but)
 	g.Tokens.RevokeAll(ctx, userUUID)
 }
 
@@ -65,7 +68,8 @@ func (g *Gate) prove(ctx context.Context, c Credentials, address string) (who Pr
 	if len(c.Username) > maxUsernameBytes {
 		return Principal{}, ErrInvalidCredentials
 	}
-	giveBack, err := g.shares.take(address)
+	host := port.HolderOf(address)
+	giveBack, err := g.shares.take(host)
 	if err != nil {
 		return Principal{}, err
 	}
@@ -75,7 +79,7 @@ func (g *Gate) prove(ctx context.Context, c Credentials, address string) (who Pr
 		return Principal{}, err
 	}
 	defer leave()
-	err = g.throttle.attempt(attempt{c.Username, address}, func() (err error) {
+	err = g.throttle.attempt(attempt{c.Username, host}, func() (err error) {
 		who, err = g.match(ctx, c, address)
 		return err
 	})

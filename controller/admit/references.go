@@ -46,6 +46,9 @@ func lookUp(view *store.View, target schema.RefTarget, tenant string) (*store.Re
 			return found, nil
 		}
 	}
+	if found, ok := builtInNamed(view, target.Kind, target.Name); ok && target.Tenant == "" && inCloud(view, found, target.Cloud) {
+		return found, nil
+	}
 	return nil, fmt.Errorf("%s not found: there is none named %q", titleOf(target.Kind), target.Name)
 }
 
@@ -66,12 +69,8 @@ func inCloud(view *store.View, record *store.Record, cloud string) bool {
 	return ok && found.Name == cloud
 }
 
-// notReferred refuses to delete what others point to, and what every controller has.
+// notReferred refuses to delete what others point to.
 func notReferred(view *store.View, record *store.Record) error {
-	if schema.BuiltIn(record.Kind, record.Name) {
-		return &schema.FieldError{Kind: record.Kind, Field: "name",
-			Problem: fmt.Sprintf("%s is a system default object and cannot be deleted", record.Name)}
-	}
 	var referrers []string
 	for _, other := range view.Referrers(record.Kind, record.UUID) {
 		if other != record {

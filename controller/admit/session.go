@@ -42,6 +42,7 @@ type Session struct {
 	Used     time.Time `json:"used"`
 
 	saved time.Time
+	next  string // the mark of the password that is just being set over it: it goes on under that
 }
 
 // Sessions are all logins that are still good. They survive a restart of the controller.
@@ -123,7 +124,7 @@ func (s *Sessions) Resume(ctx context.Context, id string) (Session, error) {
 // saveUse leaves nothing behind of a session that was ended meanwhile.
 func (s *Sessions) saveUse(ctx context.Context, hash string, session Session) {
 	if err := s.save(ctx, hash, session); err != nil {
-		s.log.Warn("the last use of a session was not saved", "error", err)
+		s.log.Warn("a session was not saved", "error", err)
 	}
 	s.mutex.Lock()
 	_, open := s.byHash[hash]
@@ -137,17 +138,45 @@ func (s *Sessions) saveUse(ctx context.Context, hash string, session Session) {
 func (s *Sessions) End(ctx context.Context, id string) {
 	hash := hashOf(id)
 	s.mutex.Lock()
+	_, open := s.byHash[hash]
 	delete(s.byHash, hash)
 	s.mutex.Unlock()
-	s.drop(ctx, hash)
+	if open {
+		s.drop(ctx, hash)
+	}
 }
 
-// EndAll closes all sessions of a user.
-func (s *Sessions) EndAll(ctx context.Context, userUUID string) {
+// Expect has a session be good under the mark of a password that is about to be set, too.
+func (s *Sessions) Expect(id, mark string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if known, ok := s.byHash[hashOf(id)]; ok {
+		known.next = mark
+	}
+}
+
+// Renew has a session go on under the mark that it expected, also after a restart of the controller.
+func (s *Sessions) Renew(ctx context.Context, id string) {
+	hash := hashOf(id)
+	s.mutex.Lock()
+	known, ok := s.byHash[hash]
+	if !ok || known.next == "" {
+		s.mutex.Unlock()
+		return
+	}
+	known.Mark, known.next = known.next, ""
+	session := *known
+	s.mutex.Unlock()
+	s.saveUse(ctx, hash, session)
+}
+
+// EndAll closes all sessions of a user, but for one; empty: all.
+func (s *Sessions) EndAll(ctx context.Context, userUUID, but string) {
+	kept := hashOf(but)
 	s.mutex.Lock()
 	var ended []string
 	for hash, session := range s.byHash {
-		if session.UserUUID == userUUID {
+		if session.UserUUID == userUUID && hash != kept {
 			delete(s.byHash, hash)
 			ended = append(ended, hash)
 		}
@@ -157,6 +186,9 @@ func (s *Sessions) EndAll(ctx context.Context, userUUID string) {
 		s.drop(ctx, hash)
 	}
 }
+
+// Fits tells whether a session was opened under the password of a mark, or goes on under it.
+func (s Session) Fits(mark string) bool { return s.Mark == mark || s.next != "" && s.next == mark }
 
 // Vouches checks that a write was made by who holds the session, not by a page that rides on its cookie.
 func (s Session) Vouches(csrf string) bool {

@@ -123,7 +123,7 @@ func TestEndAllEndsTheSessionsOfOneUser(t *testing.T) {
 	sessions := openSessions(t, &shelf{values: map[string][]byte{}}, standing(time.Unix(1000, 0)))
 	one, _ := sessions.Start(t.Context(), "user-1", "mark")
 	other, _ := sessions.Start(t.Context(), "user-2", "mark")
-	sessions.EndAll(t.Context(), "user-1")
+	sessions.EndAll(t.Context(), "user-1", "")
 	if _, err := sessions.Resume(t.Context(), one.ID); !errors.Is(err, ErrNotLoggedIn) {
 		t.Errorf("an ended session answers %v", err)
 	}
@@ -141,7 +141,7 @@ func TestSessionEndedWhileItsUseIsSavedStaysEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	now = now.Add(saveInterval)
-	vault.before = func() { sessions.EndAll(t.Context(), "user-1") }
+	vault.before = func() { sessions.EndAll(t.Context(), "user-1", "") }
 	if _, err := sessions.Resume(t.Context(), session.ID); err != nil {
 		t.Fatal(err)
 	}

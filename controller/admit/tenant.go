@@ -51,6 +51,9 @@ func tenantWith(view *store.View, uuid string) (Tenant, bool) {
 func tenantNamed(view *store.View, name string) (Tenant, bool) {
 	record, ok := view.ByName(tenantKind, AdminTenant, name)
 	if !ok {
+		record, ok = builtInNamed(view, tenantKind, name)
+	}
+	if !ok {
 		return Tenant{}, false
 	}
 	return Tenant{UUID: record.UUID, Name: record.Name}, true

@@ -22,6 +22,7 @@ var engineName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-
 
 // Join trades a token for an identity. The token is used up before anything else happens, so it cannot be tried twice.
 func (s *Server) Join(ctx context.Context, request *enginev1.JoinRequest) (*enginev1.JoinResponse, error) {
+	defer work(ctx)()
 	if !engineName.MatchString(request.GetName()) {
 		return nil, status.Errorf(codes.InvalidArgument,
 			"name %q: want a host name of 1 to 128 letters, digits, dots and dashes", request.GetName())

@@ -1,55 +1,61 @@
 package link
 
 import (
+	"context"
 	"errors"
 	"net"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+
+	"github.com/weir-lb/weir/controller/port"
 )
 
 const (
-	// newcomersMax are connected at a time; one more is hung up on.
-	newcomersMax = 256
 	// newcomerPatience is how long a newcomer may take to join.
 	newcomerPatience = 20 * time.Second
 	// joinBytesMax fits a token, a name and a certificate request.
 	joinBytesMax = 64 << 10
 )
 
-var errCrowded = errors.New("too many connections without an engine's certificate")
+var (
+	errCrowded  = errors.New("too many connections without an engine's certificate")
+	errPastDoor = errors.New("a connection came past the door")
+)
 
 // newcomers are the connections whose client shows no certificate, which is all that whoever has not joined can do. A
 // gRPC server of their own keeps what they may cost small: the limits of engines are for those who were let in.
 type newcomers struct {
 	address net.Addr
-	arrived chan net.Conn // capacity newcomersMax, as there are places
-	places  chan struct{}
+	room    *port.Room
+	arrived chan *newcomer // as many as there are places: one more is hung up on
 	closed  chan struct{}
 	close   func()
 }
 
-func newNewcomers(address net.Addr) *newcomers {
+func newNewcomers(address net.Addr, room *port.Room) *newcomers {
 	n := &newcomers{
-		address: address, arrived: make(chan net.Conn, newcomersMax), places: make(chan struct{}, newcomersMax),
-		closed: make(chan struct{}),
+		address: address, room: room, arrived: make(chan *newcomer, newcomersBounds.Places), closed: make(chan struct{}),
 	}
 	n.close = sync.OnceFunc(func() { close(n.closed) })
 	return n
 }
 
-// admit takes a connection over, if there is a place.
-func (n *newcomers) admit(connection net.Conn, shown credentials.AuthInfo) error {
+// admit takes a connection over; raw is what is below its TLS.
+func (n *newcomers) admit(connection net.Conn, raw *port.Conn, shown credentials.TLSInfo) error {
+	if err := raw.Move(n.room, port.HolderOf(raw.RemoteAddr().String())); err != nil {
+		return err
+	}
+	patience := time.AfterFunc(newcomerPatience, func() { connection.Close() })
 	select {
-	case n.places <- struct{}{}:
+	case n.arrived <- &newcomer{Conn: connection, shown: joining{shown, raw}, patience: patience}:
+		return nil
 	default:
+		patience.Stop()
 		return errCrowded
 	}
-	leave := sync.OnceFunc(func() { <-n.places })
-	patience := time.AfterFunc(newcomerPatience, func() { connection.Close(); leave() })
-	n.arrived <- &newcomer{Conn: connection, shown: shown, leave: leave, patience: patience}
-	return nil
 }
 
 // Accept, Close and Addr make newcomers the listener of their server.
@@ -72,20 +78,35 @@ func (n *newcomers) Addr() net.Addr { return n.address }
 // newcomer is a connection after its TLS handshake.
 type newcomer struct {
 	net.Conn
-	shown    credentials.AuthInfo
-	leave    func()
+	shown    joining
 	patience *time.Timer
 }
 
 func (n *newcomer) Close() error {
 	n.patience.Stop()
-	n.leave()
 	return n.Conn.Close()
+}
+
+// joining is what the server of newcomers knows of a connection.
+type joining struct {
+	credentials.TLSInfo
+	conn *port.Conn
+}
+
+// work keeps the connection of a call to Join: a token that is used up opens nothing any more.
+func work(ctx context.Context) (done func()) {
+	from, _ := peer.FromContext(ctx)
+	if newcomer, ok := from.AuthInfo.(joining); ok {
+		newcomer.conn.Work()
+		return newcomer.conn.Rest
+	}
+	return func() {}
 }
 
 // door does the TLS handshake of every connection, keeps those of engines and sends the others to the newcomers.
 type door struct {
 	credentials.TransportCredentials
+	engines   *port.Room
 	newcomers *newcomers
 }
 
@@ -94,13 +115,33 @@ func (d door) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if info, ok := shown.(credentials.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
-		return connection, shown, nil
-	}
-	if err := d.newcomers.admit(connection, shown); err != nil {
+	if err := d.seat(connection, raw, shown); err != nil {
 		return nil, nil, errors.Join(err, connection.Close())
 	}
-	return nil, nil, credentials.ErrConnDispatched
+	if !isEngine(shown) {
+		return nil, nil, credentials.ErrConnDispatched
+	}
+	return connection, shown, nil
+}
+
+// seat has a connection hold a place of its own kind, and not of those that are unknown.
+func (d door) seat(connection, raw net.Conn, shown credentials.AuthInfo) error {
+	conn, accepted := raw.(*port.Conn)
+	info, secure := shown.(credentials.TLSInfo)
+	if !accepted || !secure {
+		return errPastDoor
+	}
+	if !isEngine(shown) {
+		return d.newcomers.admit(connection, conn, info)
+	}
+	err := conn.Move(d.engines, info.State.VerifiedChains[0][0].Subject.CommonName)
+	conn.Work() // for as long as it is there
+	return err
+}
+
+func isEngine(shown credentials.AuthInfo) bool {
+	info, ok := shown.(credentials.TLSInfo)
+	return ok && len(info.State.VerifiedChains) > 0
 }
 
 // inside takes connections as the door left them.
@@ -111,7 +152,7 @@ type inside struct {
 func (inside) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	guest, ok := raw.(*newcomer)
 	if !ok {
-		return nil, nil, errors.New("a connection came past the door")
+		return nil, nil, errPastDoor
 	}
 	return guest, guest.shown, nil
 }

@@ -11,10 +11,12 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-lb/weir/api/engine/enrollment"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/port"
 )
 
 func TestWhoHasNotJoinedMaySayLittle(t *testing.T) {
@@ -41,12 +43,13 @@ func (r *rig) knock() net.Conn {
 	return connection
 }
 
-func TestCrowdOfNewcomersKeepsNoEngineOut(t *testing.T) {
-	rig := newRig(t)
-	identity := rig.join("a")
+// holdOut connects as often as there are places and then some, and expects an engine to be let in, and another to join.
+func (r *rig) holdOut(places int, connect func() net.Conn) {
+	r.Helper()
+	identity := r.join("a")
 	closed := make(chan error, 1)
-	for range newcomersMax + 1 {
-		connection := rig.knock()
+	for range places + 10 {
+		connection := connect()
 		go func() {
 			_, err := io.Copy(io.Discard, connection)
 			select {
@@ -55,13 +58,36 @@ func TestCrowdOfNewcomersKeepsNoEngineOut(t *testing.T) {
 			}
 		}()
 	}
+	began := time.Now()
 	select {
 	case <-closed:
 	case <-time.After(patience):
-		t.Error("nobody was hung up on")
+		r.Error("nobody was hung up on")
 	}
-	rig.session(identity, 0)
-	rig.expect("se-a connected")
+	r.session(identity, 0)
+	r.expect("se-a connected")
+	r.session(r.join("b"), 0)
+	r.expect("se-b connected")
+	if took := time.Since(began); took > handshakeTimeout/2 {
+		r.Errorf("engines were let in after %v, when the crowd was given up", took)
+	}
+}
+
+func TestCrowdOfNewcomersKeepsNoEngineOut(t *testing.T) {
+	rig := newRig(t)
+	rig.holdOut(newcomersBounds.Places, rig.knock)
+}
+
+func TestHandshakesThatNeverEndKeepNoEngineOut(t *testing.T) {
+	rig := newRig(t)
+	rig.holdOut(unknownBounds.Places, func() net.Conn {
+		connection, err := net.Dial("tcp", rig.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { connection.Close() })
+		return connection
+	})
 }
 
 // guest is the far end of a connection that newcomers admitted.
@@ -69,31 +95,47 @@ func guest(t *testing.T, n *newcomers) net.Conn {
 	t.Helper()
 	near, far := net.Pipe()
 	t.Cleanup(func() { far.Close() })
-	if err := n.admit(near, credentials.TLSInfo{}); err != nil {
+	conn, err := port.Admit(near, port.NewRoom("unknown", unknownBounds, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.admit(conn, conn, credentials.TLSInfo{}); err != nil {
 		t.Fatal(err)
 	}
 	return far
 }
 
-func TestPlaceOfANewcomerWhoLeftIsFree(t *testing.T) {
-	n := newNewcomers(nil)
-	for range newcomersMax {
-		guest(t, n)
-	}
-	if err := n.admit(nil, credentials.TLSInfo{}); err != errCrowded {
-		t.Errorf("got %v", err)
-	}
-	first, err := n.Accept()
+func newRoomed() *newcomers {
+	return newNewcomers(nil, port.NewRoom("newcomers", newcomersBounds, nil))
+}
+
+func TestNewcomerThatJoinsIsNotClosedForAnother(t *testing.T) {
+	n := newRoomed()
+	guest(t, n)
+	joins, err := n.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first.Close()
-	guest(t, n)
+	done := work(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: joins.(*newcomer).shown}))
+	waits := guest(t, n)
+	if err := waits.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	for range newcomersBounds.Places - 1 {
+		guest(t, n)
+		if _, err := n.Accept(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := waits.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("who waited longest but for the one that joins got %v", err)
+	}
+	done()
 }
 
 func TestNewcomerThatDoesNothingIsHungUpOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newNewcomers(nil)
+		n := newRoomed()
 		far := guest(t, n)
 		began := time.Now()
 		if _, err := far.Read(make([]byte, 1)); err != io.EOF || time.Since(began) != newcomerPatience {

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -26,12 +25,12 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/port"
 )
 
 const (
-	// connectionsMax is how many agents may be connected; more wait in the backlog.
-	connectionsMax = 4096
 	// directivesMax are a Welcome and one Plan: a session never has more unsent.
 	directivesMax = 2
 	// reportBytesMax fits the samples of some thousand virtual services.
@@ -44,6 +43,22 @@ const (
 	// is cut off or frozen is to be told from who has closed.
 	keepaliveInterval = 5 * time.Second
 	keepaliveTimeout  = heartbeatsMissed * HeartbeatInterval
+)
+
+// A connection is unknown until its TLS handshake is done, then of an engine or of a newcomer. Each kind has places of its
+// own, so that none takes those of another. Of the unknown and of newcomers, where more come, one that waits for its
+// client is closed for each: of an address that has more than the share, before others; the one that waits longest. Of
+// engines nobody is closed for another: one more is hung up on, and dials again.
+var (
+	unknownBounds   = port.Bounds{Places: 512, Share: 64}
+	newcomersBounds = port.Bounds{Places: 256, Share: 32}
+	enginesBounds   = port.Bounds{Places: 4096, Share: 4096}
+)
+
+// What part of this process's descriptors each may take, at most.
+const (
+	strangersPart = 8
+	enginesPart   = 2
 )
 
 var (
@@ -75,15 +90,16 @@ type Server struct {
 	authority *pki.Authority
 	tokens    *pki.Tokens
 	engines   Engines
+	events    *events.Log
 	log       *slog.Logger
 
 	mu    sync.Mutex
 	desks map[string]*desk // by engine uuid; no more than there are engines
 }
 
-// NewServer makes a link that serves nothing before Serve.
-func NewServer(authority *pki.Authority, tokens *pki.Tokens, engines Engines, log *slog.Logger) *Server {
-	return &Server{authority: authority, tokens: tokens, engines: engines, log: log, desks: map[string]*desk{}}
+// NewServer makes a link that serves nothing before Serve. events may be nil.
+func NewServer(authority *pki.Authority, tokens *pki.Tokens, engines Engines, events *events.Log, log *slog.Logger) *Server {
+	return &Server{authority: authority, tokens: tokens, engines: engines, events: events, log: log, desks: map[string]*desk{}}
 }
 
 // Serve answers agents on listener until ctx ends.
@@ -98,14 +114,17 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		ClientCAs:    s.authority.Pool(),
 		ClientAuth:   tls.VerifyClientCertIfGiven, // Join comes without one; every other call asks for it
 	})
-	newcomers := newNewcomers(listener.Addr())
+	name := "engine port " + listener.Addr().String()
+	unknown := port.NewRoom(name+", TLS handshakes", unknownBounds.Within(strangersPart), s.events)
+	engines := port.NewRoom(name+", engines", enginesBounds.Within(enginesPart), s.events)
+	newcomers := newNewcomers(listener.Addr(), port.NewRoom(name+", newcomers", newcomersBounds.Within(strangersPart), s.events))
 	serving, ctx := errgroup.WithContext(ctx)
 	serving.Go(func() error {
 		return s.answer(ctx, newcomers, append(limits(joinBytesMax, 1), grpc.Creds(inside{secure})))
 	})
 	serving.Go(func() error {
-		agents := netutil.LimitListener(listener, connectionsMax)
-		return s.answer(ctx, agents, append(limits(reportBytesMax, callsMax), grpc.Creds(door{secure, newcomers})))
+		options := append(limits(reportBytesMax, callsMax), grpc.Creds(door{secure, engines, newcomers}))
+		return s.answer(ctx, port.Listen(listener, unknown), options)
 	})
 	if err := serving.Wait(); err != nil {
 		return fmt.Errorf("engine link on %s: %w", listener.Addr(), err)

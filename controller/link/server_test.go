@@ -110,7 +110,7 @@ func newRig(t *testing.T) *rig {
 		tokens:   pki.NewTokens(pkitest.NewVault(), authority, time.Now),
 		register: &register{gone: map[string]bool{}, names: map[string]string{}, told: make(chan string, 100)},
 	}
-	rig.server = NewServer(authority, rig.tokens, rig.register, slog.New(slog.DiscardHandler))
+	rig.server = NewServer(authority, rig.tokens, rig.register, nil, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- rig.server.Serve(ctx, listener) }()

@@ -135,14 +135,16 @@ func (a *assembly) routingContext() *schema.VrfContext {
 	return first.vs.VrfContext
 }
 
-// homeOf is the virtual routing context "global" of the engine's cloud; nil: there is none that speaks BGP.
+// homeOf is the virtual routing context "global" of the engine's cloud, that of the default cloud by whatever name; nil:
+// there is none that speaks BGP.
 func homeOf(m *model.Model, engineUUID string) *schema.VrfContext {
+	builtIn := schema.BuiltinUUID("vrfcontext", "global")
 	for _, engine := range m.Engines {
 		if engine.UUID != engineUUID {
 			continue
 		}
 		for _, vrf := range m.VrfContexts {
-			if vrf.Name == "global" && vrf.CloudRef == engine.CloudRef && vrf.BGP != nil {
+			if (vrf.Name == "global" || vrf.UUID == builtIn) && vrf.CloudRef == engine.CloudRef && vrf.BGP != nil {
 				return vrf
 			}
 		}

@@ -40,7 +40,7 @@ func NewCompiler(m *model.Model, rings map[string]tickets.Ring) *Compiler {
 // Compile makes the Plan of one engine, its resources sorted by uuid. A virtual service that cannot be served is left
 // out and a finding says why; the others go on. Of two that want the same port, the one in the Plan before keeps it.
 func (c *Compiler) Compile(placement place.Placement, engineUUID string, before *enginev1.Plan) (*enginev1.Plan, []model.Finding) {
-	assembly := assembly{resources: map[string]*enginev1.Resource{}, taken: map[netip.AddrPort]string{}}
+	assembly := assembly{resources: map[string]*enginev1.Resource{}, taken: map[netip.AddrPort]*draft{}}
 	for _, owed := range incumbentsFirst(placement.Duties(engineUUID), before) {
 		vs := owed.VirtualService
 		if c.drafts[vs] == nil {
@@ -72,7 +72,7 @@ func incumbentsFirst(services []place.Owed, before *enginev1.Plan) []place.Owed 
 type assembly struct {
 	resources map[string]*enginev1.Resource
 	findings  []model.Finding
-	taken     map[netip.AddrPort]string // by which virtual service
+	taken     map[netip.AddrPort]*draft // by which virtual service
 
 	advertised []*draft // those with an advertisement
 }
@@ -81,7 +81,8 @@ func (a *assembly) add(draft *draft, duty dataplanev1.Duty) {
 	report := report{findings: slices.Clip(draft.report.findings), blocked: draft.report.blocked}
 	for _, listener := range draft.service.GetListeners() {
 		if owner, taken := a.taken[addressOf(listener)]; taken {
-			report.block(draft.subject, portField(draft.vs, listener.GetPort()), "%s is served by virtual service %s already", addressOf(listener), owner)
+			report.block(draft.subject, portField(draft.vs, listener.GetPort()), "%s is served by virtual service %s already%s",
+				addressOf(listener), owner.subject.name, elsewhere(draft.vs, owner.vs))
 		}
 	}
 	a.findings = append(a.findings, report.findings...)
@@ -100,8 +101,16 @@ func (a *assembly) add(draft *draft, duty dataplanev1.Duty) {
 		a.advertised = append(a.advertised, draft)
 	}
 	for _, listener := range draft.service.GetListeners() {
-		a.taken[addressOf(listener)] = draft.subject.name
+		a.taken[addressOf(listener)] = draft
 	}
+}
+
+// elsewhere says what to do where the same address is another one on the network, and not on an engine.
+func elsewhere(vs, owner *model.VirtualService) string {
+	if vs.VrfContext == owner.VrfContext {
+		return ""
+	}
+	return ", in another vrfcontext: an engine is in one network; give them engine groups of their own (se_group_ref)"
 }
 
 func addressOf(listener *dataplanev1.Listener) netip.AddrPort {

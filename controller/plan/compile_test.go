@@ -239,6 +239,21 @@ func TestVirtualServiceThatIsServedKeepsItsPort(t *testing.T) {
 	}
 }
 
+func TestSameAddressInTwoRoutingContextsNeedsTwoEngines(t *testing.T) {
+	in := func(name, vrf string) string {
+		return `virtualservice {"name": "` + name + `", "vip": [{"ip_address": {"addr": "192.0.2.1", "type": "V4"}}], "services": [{"port": 80}],
+  "vrf_context_ref": "/api/vrfcontext/vrfcontext-` + vrf + `"}
+`
+	}
+	_, findings := compileText(t, `vrfcontext {"name": "blue"}
+vrfcontext {"name": "green"}
+`+in("a-first", "blue")+in("b-second", "green"))
+	if len(findings) != 1 || findings[0].Name != "b-second" || findings[0].Field != "services[0].port" ||
+		!strings.Contains(findings[0].Message, "by virtual service a-first already, in another vrfcontext") {
+		t.Errorf("got %v", findings)
+	}
+}
+
 func readGolden(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/port"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
@@ -21,6 +22,7 @@ type call struct {
 	api    *API
 	w      http.ResponseWriter
 	r      *http.Request
+	conn   *port.Conn
 	view   *store.View // all reads of a request see one state
 	path   []string    // segments, without empty ones
 	query  url.Values
@@ -49,6 +51,7 @@ func (c *call) serve() error {
 		if err := c.recognise(); err != nil {
 			return err
 		}
+		c.conn.Trust()
 	}
 	if audience == tenants {
 		if err := c.enter(); err != nil {
@@ -62,8 +65,10 @@ func segments(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// body reads what was sent; error: *http.MaxBytesError.
+// body reads what was sent; error: *http.MaxBytesError. Until it is there, there is no work for anybody.
 func (c *call) body() ([]byte, error) {
+	c.conn.Rest()
+	defer c.conn.Work()
 	return io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBodyBytes))
 }
 
@@ -85,10 +90,17 @@ func (c *call) reply(status int, value any) error {
 	header := c.w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
-	c.w.WriteHeader(status)
-	_, err = c.w.Write(append(body, '\n'))
-	c.broken(err)
+	c.send(status, append(body, '\n'))
 	return nil
+}
+
+// send waits for the client, if it does not read.
+func (c *call) send(status int, body []byte) {
+	c.conn.Rest()
+	defer c.conn.Work()
+	c.w.WriteHeader(status)
+	_, err := c.w.Write(body)
+	c.broken(err)
 }
 
 // broken notes that the client went away before its answer; there is nobody left to tell.

@@ -77,3 +77,58 @@ func TestAddressesOfAVirtualServiceItselfCountAsWell(t *testing.T) {
 	c.refused(http.StatusBadRequest, "[2001:db8::1]:80 is served by virtual service first", "POST", "/api/virtualservice", own("second", "2001:DB8:0::1"))
 	c.want(http.StatusCreated, "POST", "/api/virtualservice", own("third", "2001:db8::3"))
 }
+
+func TestSamePortInAnotherRoutingContextIsFree(t *testing.T) {
+	c := newHouse(t).login()
+	c.want(http.StatusCreated, "POST", "/api/virtualservice", onVip(c.at("here", "10.2.0.1"), "here", nil))
+	other := c.want(http.StatusCreated, "POST", "/api/vrfcontext", schema.Object{"name": "other"})
+	there := c.want(http.StatusCreated, "POST", "/api/vsvip", schema.Object{"name": "there", "vip": vips("10.2.0.1"), "vrf_context_ref": other["uuid"]})
+	c.want(http.StatusCreated, "POST", "/api/virtualservice", onVip(there["uuid"], "there", nil))
+	c.refused(http.StatusBadRequest, "10.2.0.1:80 is served by virtual service there already", "POST", "/api/virtualservice",
+		onVip(there["uuid"], "there too", nil))
+	c.want(http.StatusCreated, "POST", "/api/virtualservice", schema.Object{"name": "by itself", "vip": vips("10.2.0.9"), "vrf_context_ref": other["uuid"],
+		"services": ports(schema.Object{"port": 80})})
+	c.want(http.StatusCreated, "POST", "/api/virtualservice", onVip(c.at("nine", "10.2.0.9"), "nine", nil))
+	c.refused(http.StatusBadRequest, "served by virtual service here already", "PATCH", path(there),
+		schema.Object{"replace": schema.Object{"vrf_context_ref": "/api/vrfcontext?name=global"}})
+}
+
+func TestOnePortIsForTCPAndUDP(t *testing.T) {
+	c := newHouse(t).login()
+	shared := c.at("dns", "10.2.0.1")
+	service := func(name, profile string) schema.Object {
+		return schema.Object{"name": name, "vsvip_ref": shared, "services": ports(schema.Object{"port": 53}),
+			"network_profile_ref": "/api/networkprofile?name=" + profile, "application_profile_ref": "/api/applicationprofile?name=System-L4-Application"}
+	}
+	own := c.want(http.StatusCreated, "POST", "/api/networkprofile", schema.Object{"name": "own", "profile": schema.Object{
+		"type": "PROTOCOL_TYPE_UDP_FAST_PATH", "udp_fast_path_profile": schema.Object{}}})
+	c.want(http.StatusCreated, "POST", "/api/virtualservice", service("tcp", "System-TCP-Proxy"))
+	c.want(http.StatusCreated, "POST", "/api/virtualservice", service("udp", "own"))
+	c.refused(http.StatusBadRequest, "served by virtual service udp already", "POST", "/api/virtualservice", service("udp 2", "System-UDP-Fast-Path"))
+	c.refused(http.StatusBadRequest, "served by virtual service tcp already", "POST", "/api/virtualservice", service("tcp 2", "System-TCP-Fast-Path"))
+
+	overridden := service("tcp over udp", "System-TCP-Proxy")
+	overridden["services"] = ports(schema.Object{"port": 53, "override_network_profile_ref": "/api/networkprofile?name=System-UDP-Fast-Path"})
+	c.refused(http.StatusBadRequest, "served by virtual service udp already", "POST", "/api/virtualservice", overridden)
+
+	c.refused(http.StatusBadRequest, "profile.type: 10.2.0.1:53, of virtual service udp, is served by virtual service tcp already", "PATCH", path(own),
+		schema.Object{"replace": schema.Object{"profile": schema.Object{"type": "PROTOCOL_TYPE_TCP_PROXY", "tcp_proxy_profile": schema.Object{}}}})
+}
+
+func TestAddressesThatNobodyGivesAreAskedFor(t *testing.T) {
+	c := newHouse(t).login()
+	allocated := func(vip schema.Object) schema.Object {
+		vip["auto_allocate_ip"] = true
+		return schema.Object{"name": "allocated", "vip": []any{vip}}
+	}
+	four, six := schema.Object{"addr": "10.2.0.1", "type": "V4"}, schema.Object{"addr": "2001:db8::1", "type": "V6"}
+	for _, vip := range []schema.Object{
+		{}, {"ip6_address": six}, {"ip_address": four, "auto_allocate_ip_type": "V6_ONLY"}, {"ip_address": four, "auto_allocate_ip_type": "V4_V6"},
+	} {
+		c.refused(http.StatusBadRequest, "vip[0].auto_allocate_ip: there is nothing that allocates addresses", "POST", "/api/vsvip", allocated(vip))
+	}
+	c.refused(http.StatusBadRequest, "vip[0].auto_allocate_ip", "POST", "/api/virtualservice", schema.Object{"name": "v",
+		"vip": []any{schema.Object{"auto_allocate_ip": true}}, "services": ports(schema.Object{"port": 80})})
+	made := c.want(http.StatusCreated, "POST", "/api/vsvip", allocated(schema.Object{"ip_address": four}))
+	c.want(http.StatusOK, "PUT", path(made), made)
+}

@@ -25,6 +25,7 @@ func login(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.conn.Trust()
 	c.who = who
 	c.view = c.api.store.View()
 	c.setCSRFCookie(session.CSRF)
@@ -99,8 +100,12 @@ func (c *call) systemConfiguration() schema.Object {
 	return c.render(kind, record, rendering{})
 }
 
+// logout ends the sessions of all cookies: with one that is left, the next request would be logged in again.
 func logout(c *call) error {
 	c.api.gate.Logout(c.r.Context(), c.who)
+	for _, id := range c.sessionIDs() {
+		c.api.gate.Sessions.End(c.r.Context(), id)
+	}
 	c.w.Header().Del("Set-Cookie")
 	return c.reply(http.StatusOK, schema.Object{})
 }
@@ -121,7 +126,6 @@ func changeAccount(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.w.Header().Del("Set-Cookie")
 	c.w.WriteHeader(http.StatusOK)
 	return nil
 }

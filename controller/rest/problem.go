@@ -41,9 +41,7 @@ func (c *call) refuse(err error) {
 	}
 	if errors.Is(err, admit.ErrForged) { // plain text: clients compare it
 		c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		c.w.WriteHeader(status)
-		_, err = c.w.Write([]byte(text))
-		c.broken(err)
+		c.send(status, []byte(text))
 		return
 	}
 	c.broken(c.reply(status, schema.Object{"error": text}))

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/port"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
@@ -77,13 +78,15 @@ type API struct {
 	log     *slog.Logger
 	now     func() time.Time
 	cluster cluster
+
+	connections port.Bounds
 }
 
 // Open makes the API. It reads, or at the first start writes, the uuid of the cluster.
 func Open(ctx context.Context, config Config) (*API, error) {
 	a := &API{store: config.Store, gate: config.Gate, runtime: config.Runtime, tokens: config.Tokens,
 		orders: config.Orders, events: config.Events,
-		log: config.Logger, now: config.Now}
+		log: config.Logger, now: config.Now, connections: connections}
 	if a.log == nil {
 		a.log = slog.Default()
 	}
@@ -113,7 +116,9 @@ func clusterUUID(ctx context.Context, vault *store.Vault) (string, error) {
 
 // ServeHTTP answers one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{api: a, w: w, r: r, view: a.store.View()}
+	c := &call{api: a, w: w, r: r, view: a.store.View(), conn: port.Of(r.Context())}
+	c.conn.Work()
+	defer c.conn.Rest()
 	defer a.survive(c)
 	if err := c.serve(); err != nil {
 		c.refuse(err)

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/net/netutil"
+	"github.com/weir-lb/weir/controller/port"
 )
 
 const (
@@ -20,8 +20,15 @@ const (
 	goodbyeTimeout = 5 * time.Second
 
 	maxHeaderBytes = 64 << 10
-	maxConnections = 2048 // more wait in the backlog
+
+	// descriptorsPart of this process's descriptors at most are for clients of the API: engines have the others.
+	descriptorsPart = 8
 )
+
+// connections may be open. Where more come, one that waits for its client is closed for each: of an address that has more
+// than the share, before others; of whom nobody has logged in, before others; the one that waits longest. What is worked
+// for stays.
+var connections = port.Bounds{Places: 2048, Share: 256}
 
 // Serve answers HTTPS on the listener until ctx ends; then requests at work get five seconds to finish.
 func (a *API) Serve(ctx context.Context, listener net.Listener) error {
@@ -35,9 +42,11 @@ func (a *API) Serve(ctx context.Context, listener net.Listener) error {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug), // handshakes that clients broke off
+		ConnContext:       withPlace,
 	}
+	room := port.NewRoom("API on "+listener.Addr().String(), a.connections.Within(descriptorsPart), a.events)
 	ended := make(chan error, 1)
-	go func() { ended <- server.ServeTLS(netutil.LimitListener(listener, maxConnections), "", "") }()
+	go func() { ended <- server.ServeTLS(port.Listen(listener, room), "", "") }()
 	select {
 	case err := <-ended:
 		return err
@@ -49,4 +58,13 @@ func (a *API) Serve(ctx context.Context, listener net.Listener) error {
 		return errors.Join(err, server.Close())
 	}
 	return nil
+}
+
+// withPlace has requests find the place that their connection holds.
+func withPlace(ctx context.Context, accepted net.Conn) context.Context {
+	if secured, ok := accepted.(*tls.Conn); ok {
+		accepted = secured.NetConn()
+	}
+	conn, _ := accepted.(*port.Conn)
+	return port.With(ctx, conn)
 }

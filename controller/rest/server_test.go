@@ -104,22 +104,28 @@ func TestPortalFallsBackToTheBuiltInCertificates(t *testing.T) {
 	}
 }
 
+// authorised is a request of who is logged in.
+func (s *serving) authorised(c *client, method, path, body string) *http.Request {
+	s.t.Helper()
+	r, err := http.NewRequest(method, "https://"+s.address+path, strings.NewReader(body))
+	s.must(err)
+	r.Header.Set("X-CSRFToken", c.csrf)
+	for _, cookie := range c.cookies {
+		r.AddCookie(cookie)
+	}
+	return r
+}
+
 func TestRequestAtWorkIsAnsweredBeforeTheServerEnds(t *testing.T) {
 	h := newHouse(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	h.api.tokens = slowTokens{entered, leave}
 	s := h.serve()
-	c := h.login()
+	request := s.authorised(h.login(), "POST", "/api/securetoken-generate", "{}")
 	answered := make(chan int, 1)
 	go func() {
-		r, err := http.NewRequest("POST", "https://"+s.address+"/api/securetoken-generate", strings.NewReader("{}"))
-		h.must(err)
-		r.Header.Set("X-CSRFToken", c.csrf)
-		for _, cookie := range c.cookies {
-			r.AddCookie(cookie)
-		}
 		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-		answer, err := transport.RoundTrip(r)
+		answer, err := transport.RoundTrip(request)
 		if err != nil {
 			answered <- 0
 			return

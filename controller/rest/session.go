@@ -1,8 +1,10 @@
 package rest
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/weir-lb/weir/controller/admit"
 )
@@ -29,11 +31,7 @@ func (c *call) recognise() (err error) {
 		c.who, err = c.api.gate.Basic(c.r.Context(), username, password, c.address())
 		return err
 	}
-	id := c.sessionID()
-	if id == "" {
-		return admit.ErrNotLoggedIn
-	}
-	session, who, err := c.api.gate.Resume(c.r.Context(), id, c.address())
+	session, who, err := c.resume()
 	if err != nil {
 		return err
 	}
@@ -41,17 +39,34 @@ func (c *call) recognise() (err error) {
 		return admit.ErrForged
 	}
 	c.who = who
-	c.setSessionCookies(id)
+	c.setSessionCookies(session.ID)
 	return nil
 }
 
-func (c *call) sessionID() string {
-	for _, name := range []string{sessionCookie, legacyCookie} {
-		if cookie, err := c.r.Cookie(name); err == nil && cookie.Value != "" {
-			return cookie.Value
+// resume finds the session that counts: of several cookies, as a client sends that has kept one of each path or login, the
+// last whose session is good. Errors: ErrNotLoggedIn, ErrSessionExpired.
+func (c *call) resume() (admit.Session, admit.Principal, error) {
+	failure := admit.ErrNotLoggedIn
+	for _, id := range c.sessionIDs() {
+		session, who, err := c.api.gate.Resume(c.r.Context(), id, c.address())
+		if err == nil {
+			return session, who, nil
+		}
+		if !errors.Is(err, admit.ErrNotLoggedIn) {
+			failure = err
 		}
 	}
-	return ""
+	return admit.Session{}, admit.Principal{}, failure
+}
+
+// sessionIDs are those of all session cookies, the one that counts first.
+func (c *call) sessionIDs() (ids []string) {
+	for _, name := range []string{sessionCookie, legacyCookie} {
+		for _, cookie := range slices.Backward(c.r.CookiesNamed(name)) {
+			ids = append(ids, cookie.Value)
+		}
+	}
+	return ids
 }
 
 func (c *call) changes() bool {

@@ -109,17 +109,63 @@ func TestLogoutEndsTheSession(t *testing.T) {
 	c.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
 }
 
-func TestNewPasswordEndsOldSessionsAndOpensNewOnes(t *testing.T) {
+func TestNewPasswordKeepsTheSessionThatSetItAndEndsTheOthers(t *testing.T) {
 	h := newHouse(t)
-	c := h.login()
+	c, elsewhere := h.login(), h.login()
 	c.refused(http.StatusBadRequest, "old_password", "PUT", "/api/useraccount", schema.Object{"old_password": "x", "password": "another password"})
 	c.refused(http.StatusBadRequest, "password", "PUT", "/api/useraccount", schema.Object{"old_password": testPassword, "password": "short"})
 	answer := c.do("PUT", "/api/useraccount", schema.Object{"username": "admin", "old_password": testPassword, "password": "another password"})
 	if answer.Code != http.StatusOK || answer.Body.Len() != 0 {
 		t.Fatalf("got %d %s", answer.Code, answer.Body)
 	}
-	c.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
+	c.pool("by who set it")
+	elsewhere.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
 	h.loginAs("admin", "another password")
+
+	gate, err := admit.Open(t.Context(), h.store, h.clock.now, h.api.log)
+	h.must(err)
+	h.api.gate = gate
+	c.want(http.StatusOK, "GET", "/api/pool", nil)
+}
+
+func TestLastGoodOneOfSeveralSessionCookiesCounts(t *testing.T) {
+	h := newHouse(t)
+	h.login().want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": "eve", "password": "eve's password"})
+	valueOf := func(c *client) string {
+		for _, cookie := range c.cookies {
+			if cookie.Name == sessionCookie {
+				return cookie.Value
+			}
+		}
+		return ""
+	}
+	admin, eve, over := valueOf(h.login()), valueOf(h.loginAs("eve", "eve's password")), h.login()
+	over.want(http.StatusOK, "POST", "/logout", nil)
+	for _, sent := range []struct{ cookies, want string }{
+		{sessionCookie + "=" + admin + "; " + sessionCookie + "=" + eve, "eve"},
+		{sessionCookie + "=" + eve + "; " + sessionCookie + "=" + admin, "admin"},
+		{sessionCookie + "=" + admin + "; " + sessionCookie + "=" + valueOf(over), "admin"},
+		{sessionCookie + "=old; " + sessionCookie + "=" + admin + "; " + sessionCookie + "=", "admin"},
+		{sessionCookie + "=old; " + legacyCookie + "=" + eve, "eve"},
+	} {
+		r := httptest.NewRequest("GET", "https://"+testHost+"/api/useraccount", nil)
+		r.Header.Set("Cookie", sent.cookies)
+		answer := httptest.NewRecorder()
+		h.api.ServeHTTP(answer, r)
+		var account schema.Object
+		if answer.Code != http.StatusOK || json.Unmarshal(answer.Body.Bytes(), &account) != nil || account["username"] != sent.want {
+			t.Errorf("%s: %d %s, want %s", sent.cookies, answer.Code, answer.Body, sent.want)
+		}
+	}
+}
+
+func TestLogoutEndsTheSessionsOfAllCookies(t *testing.T) {
+	h := newHouse(t)
+	c, before := h.login(), h.login()
+	c.cookies = append(before.cookies, c.cookies...)
+	c.want(http.StatusOK, "POST", "/logout", nil)
+	c.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
+	before.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
 }
 
 func TestUserTokenLogsInUntilItIsRevokedOrExpires(t *testing.T) {

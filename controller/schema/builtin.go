@@ -68,12 +68,13 @@ func build(k *Kind, source Object) Builtin {
 	return b
 }
 
-// BuiltIn tells whether an object is built in: it can be changed and not deleted.
-func BuiltIn(kind, name string) bool {
+// BuiltinName is the name that a built-in object was made with, and tells whether a uuid is that of one.
+func BuiltinName(kind, uuid string) (name string, builtIn bool) {
 	for _, source := range builtinSources[kind] {
-		if source["name"] == name {
-			return true
+		name, _ := source["name"].(string)
+		if BuiltinUUID(kind, name) == uuid {
+			return name, true
 		}
 	}
-	return false
+	return "", false
 }

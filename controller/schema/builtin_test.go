@@ -84,8 +84,15 @@ func TestBuiltinCertificatesAreOrders(t *testing.T) {
 }
 
 func TestKnowsWhatIsBuiltIn(t *testing.T) {
-	if !BuiltIn("pool", "x") && BuiltIn("sslprofile", "System-Standard") && !BuiltIn("sslprofile", "mine") {
-		return
+	for _, b := range Builtins() {
+		want, _ := b.Object["name"].(string)
+		if name, builtIn := BuiltinName(b.Kind.Name, b.UUID); !builtIn || name != want {
+			t.Errorf("%s %s is %q, built in: %v", b.Kind.Name, want, name, builtIn)
+		}
 	}
-	t.Error("a pool is built in, or System-Standard is not")
+	for _, uuid := range []string{"", "System-Standard", "sslprofile-1"} {
+		if _, builtIn := BuiltinName("sslprofile", uuid); builtIn {
+			t.Errorf("%q is built in", uuid)
+		}
+	}
 }

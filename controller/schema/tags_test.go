@@ -87,7 +87,11 @@ func TestEveryDefaultObeysItsOwnField(t *testing.T) {
 func TestEveryDefaultReferenceIsBuiltIn(t *testing.T) {
 	eachTag(func(r *record, f reflect.StructField) {
 		name, hasDefault := f.Tag.Lookup("default")
-		if ref, ok := f.Tag.Lookup("ref"); ok && hasDefault && !BuiltIn(ref, name) {
+		ref, ok := f.Tag.Lookup("ref")
+		if !ok || !hasDefault {
+			return
+		}
+		if made, builtIn := BuiltinName(ref, BuiltinUUID(ref, name)); !builtIn || made != name {
 			t.Errorf("%s.%s is the %s %q by default, which is not built in", r.goType, f.Name, ref, name)
 		}
 	})

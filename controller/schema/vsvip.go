@@ -87,8 +87,8 @@ func checkVips(vips []Vip) *FieldError {
 }
 
 func (v *Vip) check(here string) *FieldError {
-	if v.IPAddress == nil && v.IP6Address == nil && !v.AutoAllocateIP {
-		return &FieldError{Field: here + ".ip_address", Problem: "is required"}
+	if problem := v.checkAllocation(here); problem != nil {
+		return problem
 	}
 	if v.IPAddress != nil {
 		if problem := v.IPAddress.literal(here + ".ip_address"); problem != nil {
@@ -102,4 +102,22 @@ func (v *Vip) check(here string) *FieldError {
 		return &FieldError{Field: here + ".ip6_address.type", Problem: v.IP6Address.Type + " is not an IPv6 address; give V6"}
 	}
 	return v.IP6Address.literal(here + ".ip6_address")
+}
+
+// checkAllocation refuses to wait for an address that nobody will give. One that is given, as clients do that send back what
+// another controller had allocated, is as good as allocated.
+func (v *Vip) checkAllocation(here string) *FieldError {
+	if !v.AutoAllocateIP {
+		if v.IPAddress == nil && v.IP6Address == nil {
+			return &FieldError{Field: here + ".ip_address", Problem: "is required"}
+		}
+		return nil
+	}
+	lacks4 := v.IPAddress == nil && v.AutoAllocateIPType != "V6_ONLY"
+	lacks6 := v.IP6Address == nil && v.AutoAllocateIPType != "V4_ONLY"
+	if lacks4 || lacks6 {
+		return &FieldError{Field: here + ".auto_allocate_ip",
+			Problem: "there is nothing that allocates addresses: give the address, as ip_address for IPv4, ip6_address for IPv6"}
+	}
+	return nil
 }

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"context"
+	"sync"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// ground is what a Plan needs in the kernel before it serves. Each method may take long: it loads programs and asks the
+// kernel.
+type ground interface {
+	Expect(*enginev1.Plan) // comes
+	Hold(*enginev1.Plan)   // serves
+	Refused()              // the one that serves goes on to
+	Attend()               // something may have changed by itself
+}
+
+// preparer makes the ground ready for Plans, off everybody's way, and passes each on when that is done. Of what waits while
+// something takes long, only the newest is done.
+type preparer struct {
+	ground ground
+	woken  chan struct{} // capacity 1
+
+	mu      sync.Mutex
+	waiting chores
+}
+
+// chores are what waits.
+type chores struct {
+	held    *enginev1.Plan // nil: none
+	refused bool
+	coming  *enginev1.Plan // nil: none
+	pass    func(*enginev1.Plan)
+	attend  bool
+}
+
+func newPreparer(ground ground) *preparer {
+	return &preparer{ground: ground, woken: make(chan struct{}, 1)}
+}
+
+// expect has a Plan be passed on once the ground is ready for it. None of these methods blocks.
+func (p *preparer) expect(plan *enginev1.Plan, pass func(*enginev1.Plan)) {
+	p.ask(func(c *chores) { c.coming, c.pass = plan, pass })
+}
+
+func (p *preparer) hold(plan *enginev1.Plan) {
+	p.ask(func(c *chores) { c.held, c.refused = plan, false })
+}
+
+func (p *preparer) refuse() { p.ask(func(c *chores) { c.refused = true }) }
+
+func (p *preparer) attend() { p.ask(func(c *chores) { c.attend = true }) }
+
+func (p *preparer) ask(note func(*chores)) {
+	p.mu.Lock()
+	note(&p.waiting)
+	p.mu.Unlock()
+	select {
+	case p.woken <- struct{}{}:
+	default:
+	}
+}
+
+// run works until ctx ends, and returns when what it is at then is done.
+func (p *preparer) run(ctx context.Context) {
+	for {
+		select {
+		case <-p.woken:
+			p.work()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// work does what waits. What serves comes before what is to come: that adds to it.
+func (p *preparer) work() {
+	p.mu.Lock()
+	due := p.waiting
+	p.waiting = chores{}
+	p.mu.Unlock()
+	if due.held != nil {
+		p.ground.Hold(due.held)
+	}
+	if due.refused {
+		p.ground.Refused()
+	}
+	if due.coming != nil {
+		p.ground.Expect(due.coming)
+		due.pass(due.coming)
+	}
+	if due.attend {
+		p.ground.Attend()
+	}
+}
