@@ -93,6 +93,11 @@ func List(cores []int) string {
 	return strings.Join(texts, ",")
 }
 
+// Limited makes a command line that runs program with so many descriptors at most, under the same process number.
+func Limited(descriptors int, program string, args ...string) (string, []string) {
+	return "prlimit", append([]string{fmt.Sprintf("--nofile=%[1]d:%[1]d", descriptors), program}, args...)
+}
+
 // Pinned makes a command line that runs program on these cores only, under the same process number.
 func Pinned(cores []int, program string, args ...string) (string, []string) {
 	return "taskset", append([]string{"-c", List(cores), program}, args...)
