@@ -73,6 +73,9 @@ func Names() []string {
 //go:embed *.tmpl
 var configs embed.FS
 
+// Template is the name of the file that its configuration is made from.
+func (p Peer) Template() string { return p.config }
+
 // Start writes the configuration and runs the program until it takes connections; returns its process.
 func (p Peer) Start(ctx context.Context, l *lab.Lab, program string, s Setup) (*lab.Process, error) {
 	text, err := p.render(s)
