@@ -78,22 +78,8 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	var results []Result
-	var failed []error
-	for _, row := range chosen {
-		r.say("%s: %d × %s", row.name, row.attackers, row.title)
-		result, err := r.measure(ctx, row)
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", row.name, err))
-			r.say("  not measured: %v", err)
-		} else {
-			results = append(results, result)
-			r.say("  %s", result.line())
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
+	bench := verdict.Bench[row, Result]{Title: row.text, Measure: r.measure, Say: r.say}
+	results, failed := bench.MeasureAll(ctx, chosen)
 	if len(results) > 0 {
 		failed = append(failed, r.publish(results))
 	}
@@ -209,6 +195,9 @@ func (r *run) balancer(ctx context.Context, row row, name string,
 	})
 	if err == nil {
 		r.say("  %-8s %s", name, outcome.text())
+		for _, doubt := range outcome.Doubts {
+			r.say("           in doubt: %s", doubt)
+		}
 	}
 	return outcome, err
 }
@@ -220,7 +209,7 @@ const weirName = report.Weir
 func (r row) judge(f Finding) Result {
 	value := math.Round(100*f.Ratio) / 100
 	f.Ratio = value
-	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: bar, OK: f.holds(bar)}, Title: fmt.Sprintf("%d × %s", r.attackers, r.title), Finding: f}
+	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: bar, OK: f.holds(bar)}, Title: r.text(), Finding: f}
 }
 
 func (r *run) publish(results []Result) error {

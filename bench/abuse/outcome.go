@@ -79,11 +79,13 @@ type Outcome struct {
 	RestP50us    float64         `json:"rest_p50_us"`
 	RestP99us    float64         `json:"rest_p99_us"`
 	KiBPerClient float64         `json:"kib_per_client,omitempty"` // private memory of each attacker's connection
+	TCPMemory    float64         `json:"tcp_memory"`               // share of the kernel's, used by everybody on this machine
 	Toll         Toll            `json:"attackers"`
 	During       map[string]Seen `json:"during"`
 	Coming       map[string]Seen `json:"coming,omitempty"` // while the attackers of a brief attack came
 	Rest         map[string]Seen `json:"rest"`
 	Broken       []string        `json:"broken,omitempty"` // what must hold besides, and does not
+	Doubts       []string        `json:"doubts,omitempty"` // why this may say more of the machine than of the balancer
 }
 
 // judge compares what clients saw with what they saw at rest, by the way in which they ask. While a brief attack comes, they may
@@ -107,8 +109,14 @@ func judge(rest, coming, during map[string]Seen) Outcome {
 			o.P50us, o.P99us, o.RestP50us, o.RestP99us = seen.P50us, seen.P99us, before.P50us, before.P99us
 		}
 	}
+	if o.RestP99us > float64(busyAtRest.Microseconds()) && o.RestP99us > 10*o.RestP50us {
+		o.Doubts = append(o.Doubts, fmt.Sprintf("at rest the 99th percentile was %s already: something else kept this machine busy", milliseconds(o.RestP99us)))
+	}
 	return o
 }
+
+// busyAtRest is a 99th percentile that no balancer has at rest, unless its servers take as long.
+const busyAtRest = 5 * time.Millisecond
 
 // holds tells whether nothing failed and the slowest way is not slower than the bar allows.
 func (o Outcome) holds(bar float64) bool {

@@ -52,6 +52,22 @@ func TestWhatIsLessThanNoiseAtRestCountsAsNoise(t *testing.T) {
 	}
 }
 
+func TestAMachineThatIsBusyAtRestPutsAnOutcomeInDoubt(t *testing.T) {
+	during := both(Seen{Asked: 9, P99us: 9000}, Seen{})
+	for _, c := range []struct {
+		rest   Seen
+		doubts int
+	}{
+		{Seen{Asked: 9, P50us: 400, P99us: 6000}, 1},
+		{Seen{Asked: 9, P50us: 400, P99us: 4900}, 0},
+		{Seen{Asked: 9, P50us: 20_000, P99us: 40_000}, 0},
+	} {
+		if o := judge(both(c.rest, c.rest), nil, during); len(o.Doubts) != c.doubts {
+			t.Errorf("%+v: %q", c.rest, o.Doubts)
+		}
+	}
+}
+
 func TestARowIsOkOnlyWhenNothingFailedAndNobodyIsSlow(t *testing.T) {
 	rest := both(Seen{Asked: 9, P99us: 1000}, Seen{Asked: 9, P99us: 1000})
 	fine, slow, failing := Seen{Asked: 9, P99us: 3000}, Seen{Asked: 9, P99us: 3100}, Seen{Asked: 900, Failed: 1, P99us: 1000}

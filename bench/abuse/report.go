@@ -36,8 +36,8 @@ type Result struct {
 	Finding
 }
 
-// line is the result for people.
-func (r Result) line() string {
+// Line is the result for people.
+func (r Result) Line() string {
 	word := "ok"
 	if !r.OK {
 		word = "MISSED"
@@ -138,6 +138,9 @@ func (o Outcome) remarks(write func(string, ...any), name string) {
 		seen := o.Coming[over]
 		write("* %s, while attackers came in %.1f s, %s: of %d requests %s failed, p99 %s.", name, o.Toll.Took, over, seen.Asked, seen.failures(),
 			milliseconds(seen.P99us))
+	}
+	for _, doubt := range o.Doubts {
+		write("* %s, in doubt: %s.", name, doubt)
 	}
 	if o.Toll.Refused > 0 {
 		write("* %s: %d times an attacker got no connection, the last one because of: %s.", name, o.Toll.Refused, o.Toll.Why)

@@ -22,6 +22,9 @@ type row struct {
 // Name is what the command line calls it.
 func (r row) Name() string { return r.name }
 
+// text says how many do what.
+func (r row) text() string { return fmt.Sprintf("%d × %s", r.attackers, r.title) }
+
 // abuse is what is done to one service of a balancer.
 type abuse struct {
 	behind  behind

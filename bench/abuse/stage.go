@@ -80,7 +80,7 @@ const (
 	smallObjectBytes = 128
 	// largeObjectBytes are more than a balancer keeps of a response that nobody reads, and not so much more that the kernel, which keeps
 	// the rest for balancer and servers alike, runs out of memory for TCP.
-	largeObjectBytes = 384 << 10
+	largeObjectBytes = 320 << 10
 	// sendBuffer keeps what servers have sent from filling the kernel's memory for TCP, which all share here.
 	sendBuffer = "16k"
 )
@@ -103,7 +103,7 @@ func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	before, err := meter.Private(at.pid)
+	before, err := read(at.pid)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -118,18 +118,40 @@ func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
 		return Outcome{}, err
 	}
 	pass(ctx, nil, s.held)
-	after, noMemory := meter.Private(at.pid)
+	after, unread := read(at.pid)
 	during, err := crew.end()
 	toll := attack.End()
-	if err := errors.Join(ctx.Err(), err, noMemory); err != nil {
+	if err := errors.Join(ctx.Err(), err, unread); err != nil {
 		return Outcome{}, err
 	}
 	outcome := judge(rest, coming, during)
 	outcome.Toll = toll
 	if s.abuse.weighed && toll.Most > 0 {
-		outcome.KiBPerClient = float64(after-before) / 1024 / float64(toll.Most)
+		outcome.KiBPerClient = float64(after.bytes-before.bytes) / 1024 / float64(toll.Most)
+	}
+	outcome.TCPMemory = after.tcpShare
+	if after.tcpShare > tcpShareMax {
+		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf("clients, balancer and servers had used %.0f %% of the kernel's memory for TCP", 100*after.tcpShare))
 	}
 	return outcome, nil
+}
+
+// tcpShareMax of the kernel's memory for TCP leaves every connection what it needs; who runs out of it has segments dropped.
+const tcpShareMax = 0.95
+
+// reading is what the kernel says at a moment.
+type reading struct {
+	bytes    int64   // private memory of a process group
+	tcpShare float64 // of the kernel's memory for TCP, that the whole machine uses
+}
+
+func read(pid int) (r reading, err error) {
+	if r.bytes, err = meter.Private(pid); err != nil {
+		return r, err
+	}
+	used, most, err := meter.TCPMemory()
+	r.tcpShare = float64(used) / float64(max(1, most))
+	return r, err
 }
 
 // warmUp fills pools and caches before anything counts.

@@ -65,22 +65,8 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	r.say("Seed %d; --seed %[1]d does the same at random again.", r.Seed)
-	var results []Result
-	var failed []error
-	for _, row := range chosen {
-		r.say("%s: %s", row.name, row.title)
-		result, err := r.measure(ctx, row)
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", row.name, err))
-			r.say("  not measured: %v", err)
-		} else {
-			results = append(results, result)
-			r.say("  %s", result.line())
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
+	bench := verdict.Bench[row, Result]{Title: func(row row) string { return row.title }, Measure: r.measure, Say: r.say}
+	results, failed := bench.MeasureAll(ctx, chosen)
 	if len(results) > 0 {
 		failed = append(failed, r.publish(results))
 	}

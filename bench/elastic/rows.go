@@ -88,7 +88,8 @@ func (r row) judge(f Finding) Result {
 	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: r.bar, OK: met && len(f.Broken) == 0}, Title: r.title, Unit: r.unit, Finding: f}
 }
 
-func (r Result) line() string {
+// Line is the result for people.
+func (r Result) Line() string {
 	word := "ok"
 	if !r.OK {
 		word = "MISSED"

@@ -3,6 +3,7 @@
 package verdict
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,6 +58,32 @@ func Choose[R Named](rows []R, names []string) ([]R, error) {
 		return rows, nil
 	}
 	return slices.DeleteFunc(slices.Clone(rows), func(row R) bool { return !slices.Contains(names, row.Name()) }), nil
+}
+
+// Bench is what measures rows.
+type Bench[Row Named, Result interface{ Line() string }] struct {
+	Title   func(Row) string
+	Measure func(context.Context, Row) (Result, error)
+	Say     func(format string, values ...any)
+}
+
+// MeasureAll measures row by row until ctx ends. A row that fails is told and left out.
+func (b Bench[Row, Result]) MeasureAll(ctx context.Context, rows []Row) (results []Result, failed []error) {
+	for _, row := range rows {
+		b.Say("%s: %s", row.Name(), b.Title(row))
+		result, err := b.Measure(ctx, row)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", row.Name(), err))
+			b.Say("  not measured: %v", err)
+		} else {
+			results = append(results, result)
+			b.Say("  %s", result.Line())
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return results, failed
 }
 
 // WriteLines prints one object per line.

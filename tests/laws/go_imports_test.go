@@ -81,6 +81,7 @@ var mayImport = map[string][]string{
 	"bench/origin":    {"bench/peers", "lab"},
 	"bench/ours":      {"bench/meter", "client", "lab"},
 	"bench/draw":      {},
+	"bench/golden":    {},
 	"bench/report":    {"bench/draw", "bench/workloads"},
 	"bench/verdict":   {"bench/draw"},
 	"bench/clients":   {"bench/draw", "lab", "lab/topology"},
