@@ -75,6 +75,10 @@ bench: packages-bench build ## measure CPU per transaction beside nginx, HAProxy
 bench-elastic: packages-lab build ## measure in labs what clients notice while engines come, go and fail; needs root (ARGS="--row kill --quick")
 	@exec $(BIN)/weir bench elastic $(ARGS)
 
+.PHONY: bench-abuse
+bench-abuse: packages-bench build ## measure what other clients see while a service is abused, beside nginx and HAProxy (ARGS="--row idle,heads --quick")
+	@exec $(BIN)/weir bench abuse $(ARGS)
+
 .PHONY: bench-icount
 bench-icount: packages-icount ## count the data plane's instructions (WRITE=1: record them; ROW=name: list the dearest functions)
 	@cargo build --release --quiet -p weir-icount

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -124,21 +123,6 @@ func TestBalancerGetsTheFirstCoresAndTheHouseTheOthers(t *testing.T) {
 	r.cores = []int{0}
 	if ours, others, err := r.split(1); err != nil || len(ours) != 1 || len(others) != 1 {
 		t.Errorf("one core: %v, %v: %v", ours, others, err)
-	}
-}
-
-func TestCertificateAndKeyBelongTogether(t *testing.T) {
-	for _, kind := range []string{"ec", "rsa"} {
-		c, err := makeCertificate(kind, t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tls.LoadX509KeyPair(c.file, c.file); err != nil {
-			t.Errorf("%s: %v", kind, err)
-		}
-		if info, err := os.Stat(c.file); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: others may read the key: %v %v", kind, info.Mode(), err)
-		}
 	}
 }
 

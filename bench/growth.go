@@ -128,7 +128,7 @@ func (s *stage) buildStep(ctx context.Context, size int) (subject, error) {
 			return subject{}, err
 		}
 	}
-	w, err := startWeir(ctx, s.lab, name, setup.Dir, s.run.programs, s.cores)
+	w, err := s.startNamedWeir(ctx, name, setup.Dir)
 	if err != nil {
 		return subject{}, err
 	}
@@ -141,7 +141,7 @@ func (s *stage) buildStep(ctx context.Context, size int) (subject, error) {
 // poolServersMax is what the API allows in one pool.
 const poolServersMax = 5000
 
-func (s *stage) grow(ctx context.Context, w *weir, setup peers.Setup, size int) error {
+func (s *stage) grow(ctx context.Context, w weir, setup peers.Setup, size int) error {
 	others := setup
 	var rest []string
 	if len(setup.Servers) > poolServersMax {
@@ -170,11 +170,11 @@ func (s *stage) grow(ctx context.Context, w *weir, setup peers.Setup, size int) 
 		}
 		s.run.told.meanwhile(fmt.Sprintf("%s  %d of %d %s", s.workload.ID, number, size, s.workload.Growth.Of))
 	}
-	return w.waitUp(ctx)
+	return w.UntilUp(ctx)
 }
 
 // addService makes one more virtual service, on an address of its own.
-func (s *stage) addService(ctx context.Context, w *weir, setup peers.Setup, number int, pool string) error {
+func (s *stage) addService(ctx context.Context, w weir, setup peers.Setup, number int, pool string) error {
 	setup.Host = fmt.Sprintf("127.4.%d.%d", number/250, 1+number%250)
 	return w.createService(ctx, fmt.Sprintf("bench-%d", number), pool, setup)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/bench/origin"
 	"github.com/weir-lb/weir/bench/peers"
 	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/bench/workloads"
@@ -22,7 +23,7 @@ type stage struct {
 	dir      string
 	cores    []int // the balancer's
 	servers  []string
-	cert     certificate
+	cert     peers.Certificate
 	subjects []subject
 	row      *report.Row
 }
@@ -71,15 +72,32 @@ func (r *run) inStage(row *report.Row, do func(*stage) error) (err error) {
 // startServers makes the certificate, if there is one, and the servers behind all proxies.
 func (s *stage) startServers(ctx context.Context) (err error) {
 	if s.workload.Service.Certificate != "" {
-		if s.cert, err = makeCertificate(s.workload.Service.Certificate, s.dir); err != nil {
+		if s.cert, err = peers.MakeCertificate(s.workload.Service.Certificate, s.dir); err != nil {
 			return err
 		}
 	}
-	if s.servers, err = startOrigin(ctx, s.lab, s.dir, s.workload, s.cert); err != nil {
+	if s.servers, err = origin.Start(ctx, s.lab, s.servedBehind()); err != nil {
 		return fmt.Errorf("servers: %w", err)
 	}
 	return nil
 }
+
+// servedBehind are the servers of the row, whatever proxy is in front of them.
+func (s *stage) servedBehind() origin.Setup {
+	w := s.workload
+	setup := origin.Setup{Dir: filepath.Join(s.dir, "origin"), Servers: originServers, ObjectBytes: w.Load.ObjectBytes, Segments: w.Origin.Segments,
+		Bulk: w.Bulk(), Host: "127.0.0.1"}
+	if w.Growth.Of == workloads.GrowServers {
+		setup.Host = "0.0.0.0" // it is many servers: one on each address
+	}
+	if w.Service.ServerTLS {
+		setup.Certificate = s.cert.File
+	}
+	return setup
+}
+
+// originServers are as many as the seeds' smallest test has.
+const originServers = 2
 
 // build starts the servers, and every proxy in front of them. Without Weir there is no row; without a peer there is.
 func (s *stage) build(ctx context.Context) error {
@@ -112,7 +130,7 @@ func (s *stage) setup(name, host string) (peers.Setup, error) {
 	service := s.workload.Service
 	return peers.Setup{
 		Dir: dir, Host: host, Port: port, Servers: s.servers, Cores: s.cores, Layer: service.Layer, TLS: service.TLS,
-		Cipher: s.workload.Load.Cipher, ServerTLS: service.ServerTLS, CertificateKey: s.cert.file, Bulk: s.workload.Bulk(),
+		Cipher: s.workload.Load.Cipher, ServerTLS: service.ServerTLS, CertificateKey: s.cert.File, Bulk: s.workload.Bulk(),
 	}, os.MkdirAll(dir, 0o755)
 }
 
@@ -124,7 +142,7 @@ func (s *stage) startWeir(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := startWeir(ctx, s.lab, report.Weir, setup.Dir, s.run.programs, s.cores)
+	w, err := s.startNamedWeir(ctx, report.Weir, setup.Dir)
 	if err != nil {
 		return err
 	}

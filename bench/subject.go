@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/bench/origin"
 	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/bench/workloads"
 	"github.com/weir-lb/weir/lab"
@@ -136,7 +137,7 @@ func loadFlags(w workloads.Workload, address string, span time.Duration) []strin
 		scheme = "https"
 	}
 	flags := []string{
-		"--url", fmt.Sprintf("%s://%s/%s", scheme, address, objectName),
+		"--url", fmt.Sprintf("%s://%s/%s", scheme, address, origin.Object),
 		"--connections", strconv.Itoa(w.Load.Connections),
 		"--requests-per-connection", strconv.Itoa(w.Load.RequestsPerConnection),
 		// CPU time counts all that was done: so must the transactions.

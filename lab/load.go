@@ -22,6 +22,7 @@ type LoadReport struct {
 	P99us      float64          `json:"p99_us"`
 	P999us     float64          `json:"p999_us"`
 	Bytes      int64            `json:"bytes"`
+	Missed     int64            `json:"missed"` // that were due and never begun, because all connections were busy
 	IdleHeld   int              `json:"idle_held"`
 	TLS        struct {
 		Version        string `json:"version"`

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/bench/report"
+	"github.com/weir-lb/weir/bench/verdict"
 	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/network"
 	"github.com/weir-lb/weir/lab/teller"
@@ -34,9 +35,6 @@ type Options struct {
 	Live     bool // Progress is a terminal
 }
 
-// ErrMissed says that all was measured, and something misses its bar.
-var ErrMissed = errors.New("not every bar is met")
-
 // run is one run of the bench.
 type run struct {
 	Options
@@ -54,7 +52,7 @@ func List(out io.Writer) error {
 
 // Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left there. A row that fails is told and left out.
 func Run(ctx context.Context, options Options) error {
-	chosen, err := choose(options.Rows)
+	chosen, err := verdict.Choose(rows, options.Rows)
 	if err != nil {
 		return err
 	}
@@ -67,22 +65,8 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	r.say("Seed %d; --seed %[1]d does the same at random again.", r.Seed)
-	var results []Result
-	var failed []error
-	for _, row := range chosen {
-		r.say("%s: %s", row.name, row.title)
-		result, err := r.measure(ctx, row)
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", row.name, err))
-			r.say("  not measured: %v", err)
-		} else {
-			results = append(results, result)
-			r.say("  %s", result.line())
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
+	bench := verdict.Bench[row, Result]{Title: func(row row) string { return row.title }, Measure: r.measure, Say: r.say}
+	results, failed := bench.MeasureAll(ctx, chosen)
 	if len(results) > 0 {
 		failed = append(failed, r.publish(results))
 	}
@@ -120,13 +104,13 @@ func (r *run) publish(results []Result) error {
 	}
 	r.say("report: %v", files)
 	if r.JSON {
-		if err := writeVerdicts(r.Out, results); err != nil {
+		if err := verdict.WriteLines(r.Out, verdicts(results)); err != nil {
 			return err
 		}
 	}
 	for _, result := range results {
 		if !result.OK {
-			return ErrMissed
+			return verdict.ErrMissed
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package elastic
 import (
 	"bytes"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/report"
+	"github.com/weir-lb/weir/bench/verdict"
 )
 
 var start = time.UnixMicro(1_700_000_000_000_000)
@@ -35,19 +37,6 @@ func TestARowIsOkOnlyOnItsSideOfTheBarWithNothingBroken(t *testing.T) {
 		if got := c.row.judge(c.f).OK; got != c.want {
 			t.Errorf("%s with %+v: %v", c.row.name, c.f, got)
 		}
-	}
-}
-
-func TestRowsAreChosenByNameInTheOrderOfTheTable(t *testing.T) {
-	chosen, err := choose([]string{"steps", "kill"})
-	if err != nil || len(chosen) != 2 || chosen[0].name != "kill" || chosen[1].name != "steps" {
-		t.Errorf("got %v, %v", chosen, err)
-	}
-	if all, err := choose(nil); err != nil || len(all) != len(rows) {
-		t.Errorf("got %d rows, %v", len(all), err)
-	}
-	if _, err := choose([]string{"kil"}); err == nil || !strings.Contains(err.Error(), "--row kil: there is none of that name; use scale, new-service, kill") {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -116,9 +105,9 @@ func TestTheReportHoldsEachRowItsPicturesAndItsFailures(t *testing.T) {
 	if picture := table(report.Machine{Cores: 2}, []Result{result}); !strings.Contains(picture, "0.8 s; bar 1.2") {
 		t.Errorf("the table has no value:\n%s", picture)
 	}
-	var verdicts bytes.Buffer
-	if err := writeVerdicts(&verdicts, []Result{result}); err != nil || verdicts.String() != `{"row":"kill","value":0.8,"bar":1.2,"ok":true}`+"\n" {
-		t.Errorf("%s, %v", &verdicts, err)
+	var said bytes.Buffer
+	if err := verdict.WriteLines(&said, verdicts([]Result{result})); err != nil || said.String() != `{"row":"kill","value":0.8,"bar":1.2,"ok":true}`+"\n" {
+		t.Errorf("%s, %v", &said, err)
 	}
 }
 
@@ -131,7 +120,7 @@ func TestARunLeavesTheRowsThatItDidNotMeasure(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := besides(dir, nil)
+	all, err := verdict.Besides[Result](filepath.Join(dir, linesFile), verdict.Names(rows), nil)
 	if err != nil || len(all) != 2 || all[0].Verdict != again.Verdict || all[1].Verdict != drain.Verdict || !slices.Equal(all[1].Facts, drain.Facts) {
 		t.Errorf("%+v, %v", all, err)
 	}

@@ -1,28 +1,23 @@
 package elastic
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/bench/report"
+	"github.com/weir-lb/weir/bench/verdict"
 )
 
-// writeVerdicts prints one object per row.
-func writeVerdicts(out io.Writer, results []Result) error {
-	encoder := json.NewEncoder(out)
+// verdicts are what scripts read.
+func verdicts(results []Result) (all []verdict.Verdict) {
 	for _, result := range results {
-		if err := encoder.Encode(result.Verdict); err != nil {
-			return err
-		}
+		all = append(all, result.Verdict)
 	}
-	return nil
+	return all
 }
 
 const linesFile = "elastic.jsonl"
@@ -35,30 +30,20 @@ func write(dir string, machine report.Machine, results []Result) ([]string, erro
 	if err := clearPictures(dir, results); err != nil {
 		return nil, err
 	}
-	results, err := besides(dir, results)
+	results, err := verdict.Besides(filepath.Join(dir, linesFile), verdict.Names(rows), results)
 	if err != nil {
 		return nil, err
 	}
 	var lines strings.Builder
-	encoder := json.NewEncoder(&lines)
+	if err := verdict.WriteLines(&lines, results); err != nil {
+		return nil, err
+	}
 	contents := map[string]string{}
 	for _, result := range results {
-		if err := encoder.Encode(result); err != nil {
-			return nil, err
-		}
 		maps.Copy(contents, result.pictures())
 	}
 	contents[linesFile], contents["README.md"], contents["table.svg"] = lines.String(), page(machine, results), table(machine, results)
-	var files []string
-	for name, text := range contents {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			return files, err
-		}
-		files = append(files, file)
-	}
-	slices.Sort(files)
-	return files, nil
+	return verdict.WriteFiles(dir, contents)
 }
 
 // clearPictures removes what was drawn of these rows before: an earlier run may have drawn more.
@@ -74,31 +59,6 @@ func clearPictures(dir string, results []Result) error {
 	return errors.Join(errs...)
 }
 
-// besides adds the rows that an earlier run has left and this one did not measure, in the order of the table.
-func besides(dir string, results []Result) (all []Result, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, linesFile))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	var earlier []Result
-	for line := range strings.Lines(string(text)) {
-		var result Result
-		if err := json.Unmarshal([]byte(line), &result); err != nil {
-			return nil, fmt.Errorf("%s/%s is not a report: %w", dir, linesFile, err)
-		}
-		earlier = append(earlier, result)
-	}
-	for _, row := range rows {
-		for _, result := range append(slices.Clone(results), earlier...) {
-			if result.Row == row.name {
-				all = append(all, result)
-				break
-			}
-		}
-	}
-	return all, nil
-}
-
 func page(machine report.Machine, results []Result) string {
 	var text strings.Builder
 	write := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
@@ -109,19 +69,12 @@ func page(machine report.Machine, results []Result) string {
 	write("| row | what | measured | bar | |")
 	write("|---|---|---|---|---|")
 	for _, r := range results {
-		write("| [%s](#%[1]s) | %s | %g %s | %g | %s |", r.Row, r.Title, r.Verdict.Value, r.Unit, r.Bar, r.word())
+		write("| [%s](#%[1]s) | %s | %g %s | %g | %s |", r.Row, r.Title, r.Verdict.Value, r.Unit, r.Bar, r.Word())
 	}
 	for _, r := range results {
 		r.section(write)
 	}
 	return text.String()
-}
-
-func (r Result) word() string {
-	if r.OK {
-		return "ok"
-	}
-	return "**missed**"
 }
 
 func (r Result) section(write func(string, ...any)) {

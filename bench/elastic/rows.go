@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/bench/draw"
+	"github.com/weir-lb/weir/bench/verdict"
 )
 
 // row is one line of the table.
@@ -21,6 +21,9 @@ type row struct {
 	measure     func(context.Context, *run) (Finding, error)
 }
 
+// Name is what the command line calls it.
+func (r row) Name() string { return r.name }
+
 var rows = []row{
 	{"scale", "one API call takes a virtual service from 1 engine to 64, all advertising and serving", "s", 20, false, measureScale},
 	{"new-service", "from the POST of a virtual service to the first answer through each of its 8 engines", "s", 3, false, measureNewService},
@@ -31,23 +34,6 @@ var rows = []row{
 	{"headless", "the controller is away, an engine is killed and started again meanwhile: failed requests on the others", "requests", 0, false, measureHeadless},
 	{"linear", "transactions a second of N engines with a CPU quota each, over N times those of one; the least of N = 1 to 8", "of N", 0.9, true, measureLinear},
 	{"steps", "scale-out and scale-in at random: failed requests", "requests", 0, false, measureSteps},
-}
-
-// choose takes rows by name, in the order of the table.
-func choose(names []string) ([]row, error) {
-	var all []string
-	for _, row := range rows {
-		all = append(all, row.name)
-	}
-	for _, name := range names {
-		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("--row %s: there is none of that name; use %s", name, strings.Join(all, ", "))
-		}
-	}
-	if len(names) == 0 {
-		return rows, nil
-	}
-	return slices.DeleteFunc(slices.Clone(rows), func(row row) bool { return !slices.Contains(names, row.name) }), nil
 }
 
 // Finding is what a row has measured.
@@ -85,20 +71,12 @@ func (f *Finding) show(failures []clients.Failure) {
 
 // Result is a finding held to its bar.
 type Result struct {
-	Verdict
+	verdict.Verdict
 	Title    string    `json:"title"`
 	Unit     string    `json:"unit"`
 	Measured time.Time `json:"measured"`
 	How      string    `json:"how"` // router, seed, and whether it was a quick look
 	Finding
-}
-
-// Verdict is what scripts read of a row.
-type Verdict struct {
-	Row   string  `json:"row"`
-	Value float64 `json:"value"`
-	Bar   float64 `json:"bar"`
-	OK    bool    `json:"ok"`
 }
 
 func (r row) judge(f Finding) Result {
@@ -107,10 +85,11 @@ func (r row) judge(f Finding) Result {
 	if r.atLeast {
 		met = value >= r.bar
 	}
-	return Result{Verdict: Verdict{r.name, value, r.bar, met && len(f.Broken) == 0}, Title: r.title, Unit: r.unit, Finding: f}
+	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: r.bar, OK: met && len(f.Broken) == 0}, Title: r.title, Unit: r.unit, Finding: f}
 }
 
-func (r Result) line() string {
+// Line is the result for people.
+func (r Result) Line() string {
 	word := "ok"
 	if !r.OK {
 		word = "MISSED"

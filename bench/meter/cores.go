@@ -93,6 +93,27 @@ func List(cores []int) string {
 	return strings.Join(texts, ",")
 }
 
+// Allow lets this process open so many descriptors, or says that it may not.
+func Allow(descriptors int) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	if limit.Cur >= uint64(descriptors) {
+		return nil
+	}
+	limit.Cur, limit.Max = uint64(descriptors), max(limit.Max, uint64(descriptors))
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("%d descriptors may not be opened: %w: raise the hard limit (ulimit -Hn)", descriptors, err)
+	}
+	return nil
+}
+
+// Limited makes a command line that runs program with so many descriptors at most, under the same process number.
+func Limited(descriptors int, program string, args ...string) (string, []string) {
+	return "prlimit", append([]string{fmt.Sprintf("--nofile=%[1]d:%[1]d", descriptors), program}, args...)
+}
+
 // Pinned makes a command line that runs program on these cores only, under the same process number.
 func Pinned(cores []int, program string, args ...string) (string, []string) {
 	return "taskset", append([]string{"-c", List(cores), program}, args...)

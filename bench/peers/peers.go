@@ -21,11 +21,12 @@ import (
 
 // Setup is what a proxy has to serve, where, and on which cores.
 type Setup struct {
-	Dir     string // of its own, for its files
-	Host    string
-	Port    int
-	Servers []string // host:port
-	Cores   []int
+	Dir         string // of its own, for its files
+	Host        string
+	Port        int
+	Servers     []string // host:port
+	Cores       []int
+	Descriptors int // that it may have open; 0: as many as this process
 
 	Layer          int    // 4 or 7
 	TLS            string // "1.2", "1.3" or none
@@ -72,22 +73,33 @@ func Names() []string {
 //go:embed *.tmpl
 var configs embed.FS
 
+// Template is the name of the file that its configuration is made from.
+func (p Peer) Template() string { return p.config }
+
 // Start writes the configuration and runs the program until it takes connections; returns its process.
 func (p Peer) Start(ctx context.Context, l *lab.Lab, program string, s Setup) (*lab.Process, error) {
-	file := filepath.Join(s.Dir, strings.TrimSuffix(p.config, ".tmpl"))
 	text, err := p.render(s)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	return p.Run(ctx, l, program, s, text)
+}
+
+// Run runs the program with this configuration until it takes connections; returns its process.
+func (p Peer) Run(ctx context.Context, l *lab.Lab, program string, s Setup, configuration []byte) (*lab.Process, error) {
+	file := filepath.Join(s.Dir, strings.TrimSuffix(p.config, ".tmpl"))
+	if err := os.WriteFile(file, configuration, 0o600); err != nil {
 		return nil, err
 	}
 	pinned, args := meter.Pinned(s.Cores, program, p.args(s, file)...)
+	if s.Descriptors > 0 {
+		pinned, args = meter.Limited(s.Descriptors, pinned, args...)
+	}
 	process, err := l.Start(p.Name, pinned, args...)
 	if err != nil {
 		return nil, err
 	}
-	return process, process.UntilReady(ctx, func(ctx context.Context) error { return accepts(ctx, s.Address()) })
+	return process, process.UntilReady(ctx, func(ctx context.Context) error { return Accepts(ctx, s.Address()) })
 }
 
 func (p Peer) render(s Setup) ([]byte, error) {
@@ -100,7 +112,8 @@ func (p Peer) render(s Setup) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-func accepts(ctx context.Context, address string) error {
+// Accepts tells whether somebody takes connections there.
+func Accepts(ctx context.Context, address string) error {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {

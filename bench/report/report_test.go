@@ -1,11 +1,10 @@
 package report
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/weir-lb/weir/bench/golden"
 	"github.com/weir-lb/weir/bench/workloads"
 )
 
@@ -149,28 +148,6 @@ func TestReportReadsAsWritten(t *testing.T) {
 		t.Fatalf("%v: %v", files, err)
 	}
 	for _, file := range files {
-		golden(t, file)
-	}
-}
-
-// golden compares a file with the one of its name in testdata; WEIR_GEN=write writes that.
-func golden(t *testing.T, file string) {
-	t.Helper()
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expected := filepath.Join("testdata", filepath.Base(file))
-	if os.Getenv("WEIR_GEN") == "write" {
-		if err := os.WriteFile(expected, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(expected)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Errorf("%s is not as in testdata (WEIR_GEN=write go test writes it):\n%s", filepath.Base(file), got)
+		golden.Check(t, file)
 	}
 }

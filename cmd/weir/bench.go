@@ -10,23 +10,26 @@ import (
 	"golang.org/x/term"
 
 	"github.com/weir-lb/weir/bench"
+	"github.com/weir-lb/weir/bench/abuse"
 	"github.com/weir-lb/weir/bench/elastic"
 )
 
 func benchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what a transaction costs, and what clients notice of engines that come and go",
+		Short: "Measure what a transaction costs, and what clients notice of engines that come and go, or of others who abuse a service",
 	}
-	command.AddCommand(benchRunCommand(), benchElasticCommand(), &cobra.Command{
+	command.AddCommand(benchRunCommand(), benchElasticCommand(), benchAbuseCommand(), &cobra.Command{
 		Use:   "list",
-		Short: "List the workloads, and the rows of elastic",
+		Short: "List the workloads, and the rows of elastic and abuse",
 		Args:  arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Println("For `weir bench run --workload`:")
 			err := bench.List(os.Stdout)
 			fmt.Println("\nFor `weir bench elastic --row`:")
-			return errors.Join(err, elastic.List(os.Stdout))
+			err = errors.Join(err, elastic.List(os.Stdout))
+			fmt.Println("\nFor `weir bench abuse --row`:")
+			return errors.Join(err, abuse.List(os.Stdout))
 		},
 	})
 	return menu(command)
@@ -108,5 +111,37 @@ them), and weir-dataplane and weir-load beside weir.`,
 	flags.Uint64Var(&options.Seed, "seed", 0, "of what happens at random (default: another one each time, which is printed)")
 	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row, last on standard output")
 	flags.StringVar(&options.Results, "results", "bench/results/elastic", "where the report goes")
+	return command
+}
+
+func benchAbuseCommand() *cobra.Command {
+	options := abuse.Options{Out: os.Stdout}
+	command := &cobra.Command{
+		Use:   "abuse",
+		Short: "Measure what other clients see while a service is abused, beside nginx and HAProxy",
+		Long: `Have attackers from one address abuse one virtual service, and watch the clients of another: who ask at a fixed rate, half of them over
+connections that stay, half over new ones. No request may fail, and the 99th percentile may be three times that at rest; exit status 1
+says that a row misses it. Each balancer runs alone on a core, with 20,000 descriptors. All of it is at loopback, bounded, and takes
+about a quarter of an hour, with --quick half of that.
+
+Writes JSON lines and a page with a picture into the results directory. Needs nginx and haproxy (make bench-abuse installs them), and
+weir-dataplane and weir-load beside weir.`,
+		Example: `  weir bench abuse --row idle,heads --quick
+  weir bench abuse --peers nginx --json`,
+		Args: arguments(),
+		RunE: func(command *cobra.Command, _ []string) error {
+			if !command.Flags().Changed("peers") {
+				options.Peers = nil
+			}
+			options.Progress = os.Stderr
+			return abuse.Run(command.Context(), options)
+		},
+	}
+	flags := command.Flags()
+	flags.StringSliceVar(&options.Rows, "row", nil, "rows by name, as weir bench list names them (default: all)")
+	flags.StringSliceVar(&options.Peers, "peers", nil, "peers to start: nginx, haproxy, or \"\" for none (default: both)")
+	flags.BoolVar(&options.Quick, "quick", false, "short times: a look, not a measurement")
+	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row, last on standard output")
+	flags.StringVar(&options.Results, "results", "bench/results/abuse", "where the report goes")
 	return command
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-lb/weir/bench/verdict"
 )
 
 func TestBenchMeasuresWeirBesideNginxAndWritesItsReport(t *testing.T) {
@@ -48,6 +50,39 @@ func TestBenchMeasuresWeirBesideNginxAndWritesItsReport(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(results, file)); err != nil || !bytes.Contains(text, []byte("nginx")) {
 			t.Errorf("%s does not tell of nginx: %v", file, err)
 		}
+	}
+}
+
+func TestBenchOfAbuseWatchesOtherClientsAndWritesItsReport(t *testing.T) {
+	results := t.TempDir()
+	bench := exec.CommandContext(t.Context(), weir(t), "bench", "abuse", "--row", "drip", "--peers", "", "--quick", "--json", "--results", results)
+	var said bytes.Buffer
+	bench.Stderr = &said
+	out, err := bench.Output()
+	// Whether the bar is met depends on what else this machine does: what is tested is that it was measured.
+	if err != nil && !strings.Contains(said.String(), verdict.ErrMissed.Error()) {
+		t.Fatalf("%v\n%s", err, said.String())
+	}
+	var row struct {
+		Row       string                                   `json:"row"`
+		Value     float64                                  `json:"value"`
+		Bar       float64                                  `json:"bar"`
+		During    map[string]struct{ Asked, Failed int64 } `json:"during"`
+		Attackers struct{ Most, Refused int64 }            `json:"attackers"`
+	}
+	if err := json.Unmarshal(bytes.TrimSpace(out), &row); err != nil {
+		t.Fatalf("not one JSON object: %v\n%s", err, out)
+	}
+	if row.Row != "drip" || row.Value <= 0 || row.Bar != 3 || row.Attackers.Most < 1 || row.Attackers.Refused > 0 {
+		t.Errorf("%+v\n%s", row, said.String())
+	}
+	for _, over := range []string{"kept alive", "new connection"} {
+		if seen := row.During[over]; seen.Asked-seen.Failed < 1 {
+			t.Errorf("%s: nobody was answered: %+v", over, seen)
+		}
+	}
+	if page, err := os.ReadFile(filepath.Join(results, "README.md")); err != nil || !bytes.Contains(page, []byte("## drip")) {
+		t.Errorf("the report does not tell of it: %v", err)
 	}
 }
 

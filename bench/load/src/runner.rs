@@ -95,11 +95,11 @@ impl Runner {
             let wait = self.begin_due(start);
             self.turn(wait.min(end.since(self.io.now())).min(LOOK), &mut events)?;
         }
+        self.tally.missed = self.missed(self.io.now().min(end).since(start));
         while self.task.drain && self.under_way > 0 {
             self.turn(self.task.timeout, &mut events)?;
         }
         self.tally.span = self.io.now().since(start);
-        self.tally.missed = self.due(self.tally.span.min(self.task.duration)).saturating_sub(self.begun);
         self.tally.idle_held =
             self.lanes[self.task.connections..].iter().filter(|lane| lane.link.is_some()).count() as u64;
         Ok(std::mem::replace(&mut self.tally, Tally::new()))
@@ -138,6 +138,11 @@ impl Runner {
             self.resting.pop_front();
             self.release(lane);
         }
+    }
+
+    /// Requests that were due in `span` and found no connection free; one that is free would carry them now.
+    fn missed(&self, span: Duration) -> u64 {
+        if self.idle.is_empty() { self.due(span).saturating_sub(self.begun) } else { 0 }
     }
 
     /// Requests that should have begun in `span`; without a rate: those that have.
@@ -445,6 +450,29 @@ mod tests {
         let tally = run(server(OK), flags);
         assert_eq!((tally.requests, tally.missed), (100, 0));
         assert!(tally.span >= Duration::from_millis(198), "{:?}", tally.span);
+    }
+
+    #[test]
+    fn misses_what_is_due_while_all_connections_are_busy_and_nothing_while_it_drains() {
+        for (connections, misses) in [(1, true), (10_000, false)] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}/", listener.local_addr().unwrap());
+            let enough: &'static AtomicBool = Box::leak(Box::default());
+            // Nobody is answered before there is enough, and for a while after that.
+            thread::spawn(move || {
+                let first = listener.accept();
+                thread::sleep(Duration::from_millis(100));
+                enough.store(true, Ordering::Relaxed);
+                thread::sleep(Duration::from_millis(300));
+                first.iter().for_each(|(stream, _)| answer_each(stream, OK));
+                for stream in listener.incoming().map_while(Result::ok) {
+                    thread::spawn(move || answer_each(&stream, OK));
+                }
+            });
+            let flags = Flags { url, connections, rate: Some(1000.0), drain: true, ..Flags::default() };
+            let tally = Runner::new(Task::new(&flags, 0).unwrap()).unwrap().run(enough).unwrap();
+            assert_eq!((tally.missed > 0, tally.error_total()), (misses, 0), "{connections}: {}", tally.missed);
+        }
     }
 
     #[test]

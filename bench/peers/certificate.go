@@ -1,4 +1,4 @@
-package bench
+package peers
 
 import (
 	"bytes"
@@ -16,17 +16,17 @@ import (
 	"time"
 )
 
-// certificate is the one that every proxy of a row shows, and the servers behind it where they speak TLS.
-type certificate struct {
-	certificatePEM, keyPEM []byte
-	file                   string // both, one behind the other
+// Certificate is the one that every proxy of a row shows, and the servers behind it where they speak TLS.
+type Certificate struct {
+	Certificate, Key []byte // PEM
+	File             string // both, one behind the other
 }
 
-// makeCertificate makes a self-signed one: "ec" on P-256, "rsa" with 2048 bits.
-func makeCertificate(kind, dir string) (certificate, error) {
+// MakeCertificate makes a self-signed one: "ec" on P-256, "rsa" with 2048 bits.
+func MakeCertificate(kind, dir string) (Certificate, error) {
 	key, err := makeKey(kind)
 	if err != nil {
-		return certificate{}, err
+		return Certificate{}, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bench.weir.example"}, DNSNames: []string{"bench.weir.example"},
@@ -34,18 +34,18 @@ func makeCertificate(kind, dir string) (certificate, error) {
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return certificate{}, err
+		return Certificate{}, err
 	}
 	encoded, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return certificate{}, err
+		return Certificate{}, err
 	}
-	c := certificate{
-		certificatePEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}),
-		keyPEM:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}),
-		file:           filepath.Join(dir, kind+".pem"),
+	c := Certificate{
+		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}),
+		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}),
+		File:        filepath.Join(dir, kind+".pem"),
 	}
-	return c, os.WriteFile(c.file, bytes.Join([][]byte{c.certificatePEM, c.keyPEM}, nil), 0o600)
+	return c, os.WriteFile(c.File, bytes.Join([][]byte{c.Certificate, c.Key}, nil), 0o600)
 }
 
 func makeKey(kind string) (crypto.Signer, error) {

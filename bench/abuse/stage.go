@@ -1,0 +1,199 @@
+package abuse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/bench/origin"
+	"github.com/weir-lb/weir/bench/peers"
+	"github.com/weir-lb/weir/lab"
+)
+
+// stage is everything that runs while one balancer suffers one abuse. It is built anew for each.
+type stage struct {
+	*run
+	abuse abuse
+	lab   *lab.Lab
+	dir   string
+	cert  peers.Certificate
+	stops []func() error
+}
+
+// inStage does something on a stage of its own, from nothing to nothing.
+func (r *run) inStage(a abuse, do func(*stage) error) (err error) {
+	dir, err := os.MkdirTemp("", "weir-abuse-")
+	if err != nil {
+		return fmt.Errorf("no place for the bench's files: %w: set TMPDIR to a directory that this user may write", err)
+	}
+	l, err := lab.New(dir, r.programs)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	s := &stage{run: r, abuse: a, lab: l, dir: dir}
+	defer func() {
+		err = errors.Join(err, l.Stop())
+		for _, stop := range s.stops {
+			err = errors.Join(err, stop())
+		}
+		err = errors.Join(err, os.RemoveAll(dir))
+	}()
+	if s.cert, err = peers.MakeCertificate("ec", dir); err != nil {
+		return err
+	}
+	return do(s)
+}
+
+// startServers runs what stands behind both services.
+func (s *stage) startServers(ctx context.Context) (victim, attacked service, err error) {
+	victim, attacked = service{Name: victimName}, service{Name: attackedName, Secure: s.abuse.secure, Profile: s.abuse.profile}
+	switch s.abuse.behind {
+	case thinking:
+		attacked.Servers, err = s.begin(beginThinking())
+	case busy:
+		attacked.Servers, err = s.begin(beginBusy(busyPlaces))
+		victim.Servers = attacked.Servers
+		return victim, attacked, err
+	case large:
+		attacked.Servers, err = s.startFiles(ctx, attackedName, largeObjectBytes)
+	default:
+		attacked.Servers, err = s.startFiles(ctx, attackedName, smallObjectBytes)
+	}
+	if err == nil {
+		victim.Servers, err = s.startFiles(ctx, victimName, smallObjectBytes)
+	}
+	return victim, attacked, err
+}
+
+func (s *stage) begin(address string, stop func() error, err error) ([]string, error) {
+	if err == nil {
+		s.stops = append(s.stops, stop)
+	}
+	return []string{address}, err
+}
+
+const (
+	smallObjectBytes = 128
+	// largeObjectBytes are more than a balancer keeps of a response that nobody reads, and not so much more that the kernel, which keeps
+	// the rest for balancer and servers alike, runs out of memory for TCP.
+	largeObjectBytes = 320 << 10
+	// sendBuffer keeps what servers have sent from filling the kernel's memory for TCP, which all share here.
+	sendBuffer = "16k"
+)
+
+func (s *stage) startFiles(ctx context.Context, name string, objectBytes int) ([]string, error) {
+	return origin.Start(ctx, s.lab, origin.Setup{Dir: filepath.Join(s.dir, "servers-"+name), Servers: 2, Host: "127.0.0.1", ObjectBytes: objectBytes,
+		Bulk: objectBytes == largeObjectBytes, SendBuffer: sendBuffer})
+}
+
+// scene is who asks, who attacks, and the process group that both come to.
+type scene struct {
+	asking asking
+	begin  func(context.Context) attack
+	pid    int
+}
+
+// suffer measures what clients see at rest, and while somebody attacks.
+func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
+	rest, err := s.atRest(ctx, at.asking)
+	if err != nil {
+		return Outcome{}, err
+	}
+	before, err := read(at.pid)
+	if err != nil {
+		return Outcome{}, err
+	}
+	crew, err := at.asking.begin(ctx, s.lab, s.longest())
+	if err != nil {
+		return Outcome{}, err
+	}
+	attack := at.begin(ctx)
+	pass(ctx, attack.Arrived(), arrivalMax)
+	crew, coming, err := s.relieve(ctx, crew, at.asking)
+	if err != nil {
+		return Outcome{}, err
+	}
+	pass(ctx, nil, s.held)
+	after, unread := read(at.pid)
+	during, err := crew.end()
+	toll := attack.End()
+	if err := errors.Join(ctx.Err(), err, unread); err != nil {
+		return Outcome{}, err
+	}
+	outcome := judge(rest, coming, during)
+	outcome.Toll = toll
+	if s.abuse.weighed && toll.Most > 0 {
+		outcome.KiBPerClient = float64(after.bytes-before.bytes) / 1024 / float64(toll.Most)
+	}
+	outcome.TCPMemory = after.tcpShare
+	if after.tcpShare > tcpShareMax {
+		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf("clients, balancer and servers had used %.0f %% of the kernel's memory for TCP", 100*after.tcpShare))
+	}
+	return outcome, nil
+}
+
+// tcpShareMax of the kernel's memory for TCP leaves every connection what it needs; who runs out of it has segments dropped.
+const tcpShareMax = 0.95
+
+// reading is what the kernel says at a moment.
+type reading struct {
+	bytes    int64   // private memory of a process group
+	tcpShare float64 // of the kernel's memory for TCP, that the whole machine uses
+}
+
+func read(pid int) (r reading, err error) {
+	if r.bytes, err = meter.Private(pid); err != nil {
+		return r, err
+	}
+	used, most, err := meter.TCPMemory()
+	r.tcpShare = float64(used) / float64(max(1, most))
+	return r, err
+}
+
+// warmUp fills pools and caches before anything counts.
+const warmUp = time.Second
+
+// arrivalMax is how long attackers may take to come.
+const arrivalMax = 30 * time.Second
+
+// longest is more than clients have to do: they stop by themselves.
+func (r *run) longest() time.Duration { return arrivalMax + r.rest + r.held + time.Minute }
+
+// atRest is what the clients see while nobody attacks.
+func (s *stage) atRest(ctx context.Context, a asking) (map[string]Seen, error) {
+	for _, span := range []time.Duration{warmUp, s.rest} {
+		crew, err := a.begin(ctx, s.lab, s.longest())
+		if err != nil {
+			return nil, err
+		}
+		pass(ctx, nil, span)
+		seen, err := crew.end()
+		if err != nil || span == s.rest {
+			return seen, err
+		}
+	}
+	return nil, nil
+}
+
+// relieve has others go on for clients who saw a brief attack begin, and says what those saw.
+func (s *stage) relieve(ctx context.Context, crew crew, a asking) (crew, map[string]Seen, error) {
+	if !s.abuse.brief {
+		return crew, nil, nil
+	}
+	next, err := a.begin(ctx, s.lab, s.longest())
+	coming, ended := crew.end()
+	return next, coming, errors.Join(err, ended)
+}
+
+// pass lets time go by, until something happens, or ctx ends.
+func pass(ctx context.Context, happens <-chan struct{}, span time.Duration) {
+	select {
+	case <-happens:
+	case <-ctx.Done():
+	case <-time.After(span):
+	}
+}

@@ -1,0 +1,89 @@
+// Package origin runs the servers that stand behind every proxy that is measured: one nginx that listens on several ports and
+// serves one file.
+package origin
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/template"
+
+	"github.com/weir-lb/weir/bench/peers"
+	"github.com/weir-lb/weir/lab"
+)
+
+// Object is the file that every request asks for.
+const Object = "object"
+
+// Setup is what the servers have to do.
+type Setup struct {
+	Dir         string // of its own, for its files; its process has the name of it
+	Servers     int
+	Host        string
+	ObjectBytes int
+	Segments    int    // 2: head and body are sent apart
+	Bulk        bool   // large objects
+	SendBuffer  string // of each connection, in nginx's words; empty: as large as the kernel likes
+	Certificate string // PEM file, certificate and key; empty: plain HTTP
+}
+
+// nginx is what the configuration is made of.
+type nginx struct {
+	Setup
+	Ports []int
+	Root  bool
+}
+
+//go:embed origin.conf.tmpl
+var config string
+
+// Start runs the servers and returns their addresses.
+func Start(ctx context.Context, l *lab.Lab, s Setup) ([]string, error) {
+	n := nginx{Setup: s, Root: os.Getuid() == 0}
+	var servers []string
+	for range s.Servers {
+		port, err := lab.FreePort("127.0.0.1", 0)
+		if err != nil {
+			return nil, err
+		}
+		n.Ports = append(n.Ports, port)
+		servers = append(servers, fmt.Sprintf("127.0.0.1:%d", port))
+	}
+	file, err := n.furnish()
+	if err != nil {
+		return nil, err
+	}
+	program, _, err := peers.FindNginx()
+	if err != nil {
+		return nil, err
+	}
+	process, err := l.Start(filepath.Base(s.Dir), program, "-e", "stderr", "-p", s.Dir, "-c", file)
+	if err != nil {
+		return nil, err
+	}
+	return servers, process.UntilReady(ctx, func(ctx context.Context) error { return peers.Accepts(ctx, servers[0]) })
+}
+
+// furnish writes the configuration and the object.
+func (n nginx) furnish() (file string, err error) {
+	html := filepath.Join(n.Dir, "html")
+	if err := os.MkdirAll(html, 0o755); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(html, Object), bytes.Repeat([]byte("x"), n.ObjectBytes), 0o644); err != nil {
+		return "", err
+	}
+	parsed, err := template.New("origin").Parse(config)
+	if err != nil {
+		return "", err
+	}
+	var text bytes.Buffer
+	if err := parsed.Execute(&text, n); err != nil {
+		return "", err
+	}
+	file = filepath.Join(n.Dir, "nginx.conf")
+	return file, os.WriteFile(file, text.Bytes(), 0o600)
+}

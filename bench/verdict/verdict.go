@@ -1,0 +1,133 @@
+// Package verdict holds what is measured to bars: the rows that a bench has, what scripts read of each, and the report in which
+// rows of earlier runs stand beside those of the last. It measures nothing.
+package verdict
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ErrMissed says that all was measured, and something misses its bar.
+var ErrMissed = errors.New("not every bar is met")
+
+// Verdict is what scripts read of a row.
+type Verdict struct {
+	Row   string  `json:"row"`
+	Value float64 `json:"value"`
+	Bar   float64 `json:"bar"`
+	OK    bool    `json:"ok"`
+}
+
+// Name is the row's.
+func (v Verdict) Name() string { return v.Row }
+
+// Word says in a table whether the bar is met.
+func (v Verdict) Word() string {
+	if v.OK {
+		return "ok"
+	}
+	return "**missed**"
+}
+
+// Named is what has the name of a row: the row itself, or what it led to.
+type Named interface{ Name() string }
+
+// Names lists them in order.
+func Names[N Named](all []N) (names []string) {
+	for _, one := range all {
+		names = append(names, one.Name())
+	}
+	return names
+}
+
+// Choose takes rows by name, in the order of the table; without names, all.
+func Choose[R Named](rows []R, names []string) ([]R, error) {
+	for _, name := range names {
+		if all := Names(rows); !slices.Contains(all, name) {
+			return nil, fmt.Errorf("--row %s: there is none of that name; use %s", name, strings.Join(all, ", "))
+		}
+	}
+	if len(names) == 0 {
+		return rows, nil
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(row R) bool { return !slices.Contains(names, row.Name()) }), nil
+}
+
+// Bench is what measures rows.
+type Bench[Row Named, Result interface{ Line() string }] struct {
+	Title   func(Row) string
+	Measure func(context.Context, Row) (Result, error)
+	Say     func(format string, values ...any)
+}
+
+// MeasureAll measures row by row until ctx ends. A row that fails is told and left out.
+func (b Bench[Row, Result]) MeasureAll(ctx context.Context, rows []Row) (results []Result, failed []error) {
+	for _, row := range rows {
+		b.Say("%s: %s", row.Name(), b.Title(row))
+		result, err := b.Measure(ctx, row)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", row.Name(), err))
+			b.Say("  not measured: %v", err)
+		} else {
+			results = append(results, result)
+			b.Say("  %s", result.Line())
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return results, failed
+}
+
+// WriteLines prints one object per line.
+func WriteLines[R any](out io.Writer, results []R) error {
+	encoder := json.NewEncoder(out)
+	for _, result := range results {
+		if err := encoder.Encode(result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Besides adds the results that an earlier run has left in a file and this one did not measure, in the order of the rows.
+func Besides[R Named](file string, order []string, results []R) (all []R, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	candidates := slices.Clone(results)
+	for line := range strings.Lines(string(text)) {
+		var result R
+		if err := json.Unmarshal([]byte(line), &result); err != nil {
+			return nil, fmt.Errorf("%s is not a report: %w", file, err)
+		}
+		candidates = append(candidates, result)
+	}
+	for _, name := range order {
+		if at := slices.IndexFunc(candidates, func(r R) bool { return r.Name() == name }); at >= 0 {
+			all = append(all, candidates[at])
+		}
+	}
+	return all, nil
+}
+
+// WriteFiles puts texts by name into dir, and returns the files.
+func WriteFiles(dir string, texts map[string]string) (files []string, err error) {
+	for name, text := range texts {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			return files, err
+		}
+		files = append(files, file)
+	}
+	slices.Sort(files)
+	return files, nil
+}
