@@ -253,11 +253,14 @@ pub struct HttpProfile {
     pub hsts_include_subdomains: bool,
 }
 /// The application profile of what is not HTTP.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct L4Profile {
     /// tells the servers who the client is
     #[prost(enumeration = "ProxyProtocol", tag = "1")]
     pub proxy_protocol: i32,
+    /// what the servers speak, chosen from in this order; none: offers of clients are not answered
+    #[prost(string, repeated, tag = "80")]
+    pub alpn_protocols: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The network profile.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -68,6 +68,7 @@ impl Server {
             prefer_client_order: false,
             session_resumption: true,
             tickets: Some(tickets()),
+            protocols: Vec::new(),
             send_close_notify: true,
         };
         let (config, _) = ServerConfig::build(&settings, &[certificate], &provider).expect("a configuration");
@@ -358,7 +359,8 @@ fn tunnel_is_sealed_towards_its_server_which_may_speak_first() {
 #[test]
 fn server_of_a_tunnel_is_told_who_the_client_is_before_tls() {
     let mut plan = secure(l4_plan(1));
-    plan.virtual_services[0].l4 = Some(api::L4Profile { proxy_protocol: api::ProxyProtocol::V1 as i32 });
+    plan.virtual_services[0].l4 =
+        Some(api::L4Profile { proxy_protocol: api::ProxyProtocol::V1 as i32, ..Default::default() });
     let mut stage = Stage::new(&plan);
     stage.client();
     let server = stage.connected();

@@ -1673,6 +1673,7 @@ func (x *HttpProfile) GetHstsIncludeSubdomains() bool {
 type L4Profile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ProxyProtocol ProxyProtocol          `protobuf:"varint,1,opt,name=proxy_protocol,json=proxyProtocol,proto3,enum=weir.dataplane.v1.ProxyProtocol" json:"proxy_protocol,omitempty"` // tells the servers who the client is
+	AlpnProtocols []string               `protobuf:"bytes,80,rep,name=alpn_protocols,json=alpnProtocols,proto3" json:"alpn_protocols,omitempty"`                                      // what the servers speak, chosen from in this order; none: offers of clients are not answered
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1712,6 +1713,13 @@ func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
 		return x.ProxyProtocol
 	}
 	return ProxyProtocol_PROXY_PROTOCOL_NONE
+}
+
+func (x *L4Profile) GetAlpnProtocols() []string {
+	if x != nil {
+		return x.AlpnProtocols
+	}
+	return nil
 }
 
 // The network profile.
@@ -2987,9 +2995,10 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10httponly_cookies\x18& \x01(\bR\x0fhttponlyCookies\x12\x12\n" +
 	"\x04hsts\x18' \x01(\bR\x04hsts\x12#\n" +
 	"\x0ehsts_max_age_s\x18( \x01(\x04R\vhstsMaxAgeS\x126\n" +
-	"\x17hsts_include_subdomains\x18) \x01(\bR\x15hstsIncludeSubdomains\"T\n" +
+	"\x17hsts_include_subdomains\x18) \x01(\bR\x15hstsIncludeSubdomains\"{\n" +
 	"\tL4Profile\x12G\n" +
-	"\x0eproxy_protocol\x18\x01 \x01(\x0e2 .weir.dataplane.v1.ProxyProtocolR\rproxyProtocol\"s\n" +
+	"\x0eproxy_protocol\x18\x01 \x01(\x0e2 .weir.dataplane.v1.ProxyProtocolR\rproxyProtocol\x12%\n" +
+	"\x0ealpn_protocols\x18P \x03(\tR\ralpnProtocols\"s\n" +
 	"\n" +
 	"TcpProfile\x12$\n" +
 	"\x0eidle_timeout_s\x18\x01 \x01(\rR\fidleTimeoutS\x12)\n" +
