@@ -75,6 +75,8 @@ type HTTPProfile struct {
 	MaxRPSUnknownCIP      uint32 `json:"max_rps_unknown_cip" min:"10" max:"1000" also:"0" default:"0"`
 	MaxRPSUnknownURI      uint32 `json:"max_rps_unknown_uri" min:"10" max:"1000" also:"0" default:"0"`
 
+	Underscores string `json:"weir_underscores_in_header_names" enum:"Underscores" default:"WEIR_UNDERSCORES_PASS"`
+
 	Compression *CompressionProfile `json:"compression_profile"`
 	Cache       *CacheConfig        `json:"cache_config"`
 	HTTP2       *HTTP2Profile       `json:"http2_profile"`

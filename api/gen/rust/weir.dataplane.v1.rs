@@ -251,6 +251,9 @@ pub struct HttpProfile {
     pub hsts_max_age_s: u64,
     #[prost(bool, tag = "41")]
     pub hsts_include_subdomains: bool,
+    /// in the names of a request's fields
+    #[prost(enumeration = "Underscores", tag = "80")]
+    pub underscores: i32,
 }
 /// The application profile of what is not HTTP.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -570,6 +573,38 @@ impl ProxyProtocol {
             "PROXY_PROTOCOL_NONE" => Some(Self::None),
             "PROXY_PROTOCOL_V1" => Some(Self::V1),
             "PROXY_PROTOCOL_V2" => Some(Self::V2),
+            _ => None,
+        }
+    }
+}
+/// Fields that shadow one that the data plane writes or reads (X_Forwarded_For, Content_Length) never pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Underscores {
+    Pass = 0,
+    /// the field
+    Drop = 1,
+    /// the request: 400
+    Refuse = 2,
+}
+impl Underscores {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Pass => "UNDERSCORES_PASS",
+            Self::Drop => "UNDERSCORES_DROP",
+            Self::Refuse => "UNDERSCORES_REFUSE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "UNDERSCORES_PASS" => Some(Self::Pass),
+            "UNDERSCORES_DROP" => Some(Self::Drop),
+            "UNDERSCORES_REFUSE" => Some(Self::Refuse),
             _ => None,
         }
     }

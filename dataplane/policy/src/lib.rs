@@ -22,4 +22,4 @@ pub use persistence::{Persistence, PersistenceSettings};
 pub use profile::{HttpProfile, Timeouts};
 pub use redirect::Redirect;
 pub use response::{Outgoing, OutgoingBody, Reply};
-pub use settings::{Error, HttpSettings, XffUpdate};
+pub use settings::{Error, HttpSettings, Underscores, XffUpdate};

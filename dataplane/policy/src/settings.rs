@@ -33,6 +33,20 @@ pub struct HttpSettings {
     pub hsts: bool,
     pub hsts_max_age_s: u64,
     pub hsts_include_subdomains: bool,
+
+    pub underscores: Underscores,
+}
+
+/// What becomes of a request's fields that have an underscore in their name, beside those that shadow a field we know:
+/// they never pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Underscores {
+    #[default]
+    Pass,
+    /// The field goes, the request stays.
+    Drop,
+    /// The request is refused.
+    Refuse,
 }
 
 /// What becomes of the X-Forwarded-For fields that a client sends.

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use weir_policy::{ClientFacts, HttpProfile, HttpSettings, OutgoingBody, Reply, XffUpdate};
+use weir_policy::{ClientFacts, HttpProfile, HttpSettings, OutgoingBody, Reply, Underscores, XffUpdate};
 use weir_wire::http1::{FieldTable, Limits, Method, Parsed, Version, request, response};
 
 /// What stands behind `with`.
@@ -71,6 +71,8 @@ impl Given {
             ("xff", "append") => self.settings.xff_update = XffUpdate::Append,
             ("xff", "add new") => self.settings.xff_update = XffUpdate::AddNew,
             ("xff", name) => self.settings.xff_name = name["named ".len()..].into(),
+            ("underscores", "dropped") => self.settings.underscores = Underscores::Drop,
+            ("underscores", "refused") => self.settings.underscores = Underscores::Refuse,
             ("no", "xff") => self.settings.xff = false,
             ("no", "hsts") => self.settings.hsts = false,
             ("no", "100") => self.settings.respond_with_100_continue = false,
@@ -93,6 +95,9 @@ type Told = (String, &'static str);
 fn request_passes(given: &Given, input: &[u8]) -> Told {
     let (profile, client, mut table) = (given.profile(), given.client(), FieldTable::new());
     let Ok(Parsed::Whole(head)) = request(input, &Limits::new(0, 0, 0), &mut table) else { panic!("no request") };
+    if profile.refuses_names(&head) {
+        return (String::new(), "refuses");
+    }
     let mut out = vec![0; profile.request_bytes_max(&head)];
     let written = profile.write_request(&head, &client, &mut out).expect("room");
     (text(&out[..written]), if profile.answers_continue(&head) { "continues" } else { "" })

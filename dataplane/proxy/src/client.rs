@@ -315,6 +315,9 @@ impl Client {
         self.requests += 1;
         let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
         let keep_alive = head.keep_alive && may_go_on && more_allowed;
+        if http.refuses_names(head) {
+            return Next::Refused(Error::Request(http1::Error::Field));
+        }
         if let Some(redirect) = http.redirect_to_https(head, &self.facts) {
             let keep_alive = keep_alive && matches!(head.body, Framing::None | Framing::Length(0));
             let mut response = io.buffer_for(redirect.bytes_max());

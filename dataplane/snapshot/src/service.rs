@@ -4,7 +4,7 @@ use std::{net::SocketAddr, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use foldhash::HashMap;
 use weir_api::dataplane::v1;
-use weir_policy::{HttpProfile, HttpSettings, L4Profile, ProxyProtocol, XffUpdate};
+use weir_policy::{HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
 use weir_tls::Certificate;
 
 use crate::{
@@ -235,7 +235,12 @@ fn http(service: Subject<'_>, profile: &v1::HttpProfile, findings: &mut Findings
         findings.error(service, format!("{APPLICATION}.xff_update"), UNKNOWN);
         return None;
     };
-    let compiled = HttpProfile::compile(&http_settings(profile, xff_update));
+    let Some(underscores) = underscores(profile.underscores) else {
+        findings.error(service, format!("{APPLICATION}.http_profile.weir_underscores_in_header_names"), UNKNOWN);
+        return None;
+    };
+    let settings = HttpSettings { underscores, ..http_settings(profile, xff_update) };
+    let compiled = HttpProfile::compile(&settings);
     compiled
         .map_err(|error| findings.error(service, format!("{APPLICATION}.{}", error.field()), error.to_string()))
         .ok()
@@ -267,6 +272,14 @@ fn xff_update(number: i32) -> Option<XffUpdate> {
     }
 }
 
+fn underscores(number: i32) -> Option<Underscores> {
+    match v1::Underscores::try_from(number).ok()? {
+        v1::Underscores::Pass => Some(Underscores::Pass),
+        v1::Underscores::Drop => Some(Underscores::Drop),
+        v1::Underscores::Refuse => Some(Underscores::Refuse),
+    }
+}
+
 fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettings {
     HttpSettings {
         connection_multiplexing: profile.connection_multiplexing,
@@ -293,5 +306,6 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
         hsts: profile.hsts,
         hsts_max_age_s: profile.hsts_max_age_s,
         hsts_include_subdomains: profile.hsts_include_subdomains,
+        underscores: Underscores::default(),
     }
 }

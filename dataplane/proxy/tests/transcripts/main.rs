@@ -1,5 +1,6 @@
 //! What the proxy does about exactly this batch of events: the cases that a simulation meets once in a thousand seeds.
 
+mod heads;
 mod persistence;
 mod secure_servers;
 mod tape;

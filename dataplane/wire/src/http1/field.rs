@@ -19,6 +19,8 @@ pub enum Name {
     Location,
     ProxyConnection,
     SetCookie,
+    /// Not one of these, and the same as one of them for who reads fields as CGI hands them over: `X_Forwarded_For`.
+    Shadow,
     StrictTransportSecurity,
     Te,
     TransferEncoding,
@@ -36,8 +38,21 @@ impl Name {
             return Name::Other;
         }
         let differs = name.iter().zip(known).fold(0, |differs, (byte, lower)| differs | (byte | LOWER) ^ lower);
-        if differs == 0 { candidate } else { Name::Other }
+        if differs == 0 { candidate } else { unequal(name, known) }
     }
+}
+
+/// Out of the way of names that are known or have another length.
+#[cold]
+fn unequal(name: &[u8], known: &[u8]) -> Name {
+    if is_same_in_cgi(name, known) { Name::Shadow } else { Name::Other }
+}
+
+/// Whether two names become one where fields become variables (RFC 3875 §4.1.18): small letters become capitals, and
+/// whatever cannot stand in a variable's name an underscore. Servers differ in what they take for that: the most do.
+pub fn is_same_in_cgi(one: &[u8], other: &[u8]) -> bool {
+    let variable = |byte: &u8| if byte.is_ascii_alphanumeric() { byte.to_ascii_uppercase() } else { b'_' };
+    one.len() == other.len() && one.iter().map(variable).eq(other.iter().map(variable))
 }
 
 type Known = (&'static [u8], Name);
@@ -286,6 +301,13 @@ mod tests {
             ("X-Forwarded-Proto", Name::XForwardedProto),
             ("Accept", Name::Other),
             ("Allow", Name::Other),
+            ("X_Forwarded_For", Name::Shadow),
+            ("x-forwarded.FOR", Name::Shadow),
+            ("Content_Length", Name::Shadow),
+            ("transfer_encoding", Name::Shadow),
+            ("X_Forwarded-Port", Name::Other),
+            ("XxForwarded-For", Name::Other),
+            ("Hos_", Name::Other),
         ] {
             assert_eq!(Name::of(text.as_bytes()), name);
         }
