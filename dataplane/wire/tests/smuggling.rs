@@ -141,8 +141,13 @@ const FRAMING: &[Case] = &[
     ),
     (
         "largest content-length",
-        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551615\r\n\r\n",
-        Reads(Framing::Length(u64::MAX)),
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9223372036854775807\r\n\r\n",
+        Reads(Framing::Length(i64::MAX as u64)),
+    ),
+    (
+        "content-length that is negative in 64 bits with a sign",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9223372036854775808\r\n\r\n",
+        Refused(Error::ContentLength),
     ),
     (
         "content-length with leading zeros",
@@ -345,6 +350,11 @@ const RESPONSE: &[Case] = &[
     (
         "two lengths",
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n",
+        Refused(Error::ContentLength),
+    ),
+    (
+        "length that is negative in 64 bits with a sign",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775808\r\n\r\n",
         Refused(Error::ContentLength),
     ),
     ("chunked in HTTP/1.0", b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", Refused(Error::TransferEncoding)),

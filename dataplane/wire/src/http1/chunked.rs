@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::{Error, Piece};
+use super::{Error, Piece, framing::LENGTH_MAX};
 
 /// Of one body, all chunks together.
 const EXTENSION_BYTES_MAX: u16 = 4096;
@@ -112,8 +112,7 @@ impl Chunked {
 
     fn size_digit(&mut self, digits: u8, byte: u8) -> Result<State, Error> {
         let digit = char::from(byte).to_digit(16).ok_or(Error::ChunkSize)?;
-        // With 16 digits at most the sum cannot overflow.
-        if digits == SIZE_DIGITS_MAX {
+        if digits == SIZE_DIGITS_MAX || self.left > LENGTH_MAX >> 4 {
             return Err(Error::ChunkSize);
         }
         self.left = self.left << 4 | u64::from(digit);
@@ -194,7 +193,7 @@ mod tests {
 
     #[test]
     fn refuses_what_readers_disagree_about() {
-        let bodies: [(&[u8], Error); 22] = [
+        let bodies: [(&[u8], Error); 24] = [
             (b"\r\n", Error::ChunkSize),
             (b";a\r\n", Error::ChunkSize),
             (b" 5\r\n", Error::ChunkSize),
@@ -205,6 +204,8 @@ mod tests {
             (b"5g\r\n", Error::ChunkSize),
             (b"5\n", Error::ChunkSize),
             (b"00000000000000005\r\n", Error::ChunkSize),
+            (b"8000000000000000\r\n", Error::ChunkSize),
+            (b"ffffffffffffffff\r\n", Error::ChunkSize),
             (b"5;a\n", Error::ChunkFraming),
             (b"5;a\0\r\n", Error::ChunkFraming),
             (b"5;a\rb", Error::ChunkFraming),
@@ -249,8 +250,8 @@ mod tests {
     #[test]
     fn takes_the_largest_chunk_for_what_it_is() {
         let mut chunked = Chunked::new();
-        let piece = chunked.read(b"ffffffffffffffff\r\nhello", |_| {});
+        let piece = chunked.read(b"7fffffffffffffff\r\nhello", |_| {});
         assert_eq!(piece, Ok(Piece { taken: 23, payload: 5, done: false }));
-        assert_eq!(chunked.left, u64::MAX - 5);
+        assert_eq!(chunked.left, LENGTH_MAX - 5);
     }
 }
