@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::{Error, Piece, framing::LENGTH_MAX};
 
-/// Of one body, all chunks together.
-const EXTENSION_BYTES_MAX: u16 = 4096;
+/// Of one chunk. Those of a body may be as many as its chunks: each of them may be signed.
+const EXTENSION_BYTES_MAX: u16 = 1024;
 const TRAILER_BYTES_MAX: u16 = 8192;
 /// Leading zeros included.
 const SIZE_DIGITS_MAX: u8 = 16;
@@ -87,7 +87,10 @@ impl Chunked {
     fn step(&mut self, byte: u8) -> Result<State, Error> {
         match (self.state, byte) {
             (State::Size { digits: 1.. }, b'\r') => Ok(State::SizeLf),
-            (State::Size { digits: 1.. }, b';') => Ok(State::Extension),
+            (State::Size { digits: 1.. }, b';') => {
+                self.extension_bytes = 0;
+                Ok(State::Extension)
+            }
             (State::Size { digits }, byte) => self.size_digit(digits, byte),
             (State::Extension, b'\r') => Ok(State::SizeLf),
             (State::Extension, byte) => self.extension(byte),
@@ -234,9 +237,16 @@ mod tests {
 
     #[test]
     fn refuses_extensions_without_end() {
-        let chunk = [b"1;", "e".repeat(1000).as_bytes(), b"\r\nx\r\n"].concat();
-        assert_eq!(read(&chunk.repeat(4)), Ok(false));
-        assert_eq!(read(&chunk.repeat(5)), Err(Error::ChunkFraming));
+        let chunk = |bytes| [b"1;", "e".repeat(bytes).as_bytes(), b"\r\nx\r\n"].concat();
+        let most = usize::from(EXTENSION_BYTES_MAX);
+        assert_eq!(read(&chunk(most)), Ok(false));
+        assert_eq!(read(&chunk(most + 1)), Err(Error::ChunkFraming));
+    }
+
+    #[test]
+    fn each_chunk_may_have_its_extension() {
+        let chunk = b"1;signature=0123456789\r\nx\r\n";
+        assert_eq!(read(&chunk.repeat(10_000)), Ok(false));
     }
 
     #[test]
