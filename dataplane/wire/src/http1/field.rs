@@ -146,12 +146,16 @@ pub(super) struct Span {
 }
 
 /// Room for the spans of one head; about 5 KiB, so keep one per worker.
-pub struct FieldTable(pub(super) Box<[Span]>);
+pub struct FieldTable {
+    pub(super) spans: Box<[Span]>,
+    /// A head whose bytes could not be used as they came.
+    pub(super) repaired: Vec<u8>,
+}
 
 impl FieldTable {
     pub fn new() -> Self {
         let unused = Span { line: 0, name_bytes: 0, value: 0, value_bytes: 0, name: Name::Other };
-        Self(vec![unused; MAX_FIELDS].into_boxed_slice())
+        Self { spans: vec![unused; MAX_FIELDS].into_boxed_slice(), repaired: Vec::new() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use httparse::Header;
 
 use super::{
-    Error, FieldTable, Fields,
+    Error, Fields,
     field::{MAX_FIELDS, Name, NameSet, Span},
 };
 
@@ -81,7 +81,7 @@ pub(super) fn fields<'b>(
     head: &'b [u8],
     headers: &[Header<'_>],
     limits: &Limits,
-    table: &'b mut FieldTable,
+    spans: &'b mut [Span],
 ) -> Result<Fields<'b>, Error> {
     let start = head.as_ptr() as usize;
     let offset = |part: &[u8]| part.as_ptr() as usize - start;
@@ -90,7 +90,7 @@ pub(super) fn fields<'b>(
     let mut line_end = end;
     let mut seen = NameSet::default();
     // From the last to the first: where one line begins, the one before it ends.
-    for (header, span) in headers.iter().zip(&mut table.0[..headers.len()]).rev() {
+    for (header, span) in headers.iter().zip(&mut spans[..headers.len()]).rev() {
         ends_in_crlf(head, line_end)?;
         let line = offset(header.name.as_bytes());
         if line_end - line > limits.field_bytes {
@@ -109,7 +109,7 @@ pub(super) fn fields<'b>(
     }
     // The start line.
     ends_in_crlf(head, line_end)?;
-    Ok(Fields { head: &head[..end], spans: &table.0[..headers.len()], seen })
+    Ok(Fields { head: &head[..end], spans: &spans[..headers.len()], seen })
 }
 
 /// httparse takes a bare LF for the end of a line (RFC 9112 §2.2 allows to; two parsers then see two messages). It has
@@ -122,7 +122,7 @@ fn ends_in_crlf(head: &[u8], line_end: usize) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http1::request;
+    use crate::http1::{FieldTable, request};
 
     const HEAD: &[u8] = b"GET /0123456789 HTTP/1.1\r\nHost: a\r\nX-A: 0123456789\r\n\r\n";
 
