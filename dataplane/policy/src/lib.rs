@@ -4,6 +4,7 @@
 
 mod client;
 mod cookie;
+mod date;
 mod forwarded;
 mod hop;
 mod l4;
@@ -17,6 +18,7 @@ mod settings;
 mod text;
 
 pub use client::ClientFacts;
+pub use date::Date;
 pub use l4::{L4Profile, ProxyProtocol};
 pub use persistence::{Persistence, PersistenceSettings};
 pub use profile::{HttpProfile, Timeouts};

@@ -14,6 +14,7 @@ struct Given {
     keep_alive: bool,
     client_version: Version,
     method: Method,
+    date: String,
 }
 
 /// The profiles that every controller has.
@@ -51,6 +52,7 @@ impl Given {
             keep_alive: true,
             client_version: Version::Http11,
             method: Method::Get,
+            date: String::new(),
         };
         words.split(", ").for_each(|word| given.take(word));
         given
@@ -63,6 +65,7 @@ impl Given {
             ("plain", "") => self.tls = false,
             ("over", "TLS") => self.tls = true,
             ("closing", "") => self.keep_alive = false,
+            ("at", time) => self.date = format!("Date: Sun, 06 Nov 1994 {time} GMT\r\n"),
             ("from", ip) => self.peer.set_ip(ip.parse().expect("an address")),
             ("to", "HTTP/1.0") => self.client_version = Version::Http10,
             ("to", "HEAD") => self.method = Method::Head,
@@ -108,7 +111,8 @@ fn response_passes(given: &Given, input: &[u8]) -> Told {
     let Ok(Parsed::Whole(head)) = response(input, given.method, &Limits::new(0, 0, 0), &mut table) else {
         panic!("no response")
     };
-    let reply = Reply { version: given.client_version, keep_alive: given.keep_alive, cookie: b"" };
+    let reply =
+        Reply { version: given.client_version, keep_alive: given.keep_alive, cookie: b"", date: given.date.as_bytes() };
     let mut out = vec![0; profile.response_bytes_max(&head, reply)];
     let outgoing = profile.write_response(&head, &client, reply, &mut out).expect("room");
     let then = match (outgoing.body, outgoing.keep_alive) {
@@ -125,7 +129,7 @@ fn request_is_redirected(given: &Given, input: &[u8]) -> Told {
     let Ok(Parsed::Whole(head)) = request(input, &Limits::new(0, 0, 0), &mut table) else { panic!("no request") };
     let Some(redirect) = profile.redirect_to_https(&head, &client) else { return (String::new(), "passes") };
     let mut out = vec![0; redirect.bytes_max()];
-    let written = redirect.write(given.keep_alive, &mut out).expect("room");
+    let written = redirect.write(given.keep_alive, given.date.as_bytes(), &mut out).expect("room");
     (text(&out[..written]), "")
 }
 

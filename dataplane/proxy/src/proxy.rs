@@ -5,6 +5,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use weir_policy::Date;
 use weir_snapshot::Snapshot;
 use weir_telemetry::{Counters, Happening};
 use weir_wire::http1::FieldTable;
@@ -37,6 +38,8 @@ pub(crate) struct Core {
     pub limits: Limits,
     pub draining: bool,
     pub fields: FieldTable,
+    /// Of this batch.
+    pub date: Date,
     /// What TLS wants to send; empty between uses.
     pub scratch: Vec<u8>,
     /// Clients whose request goes out on an idle connection at the end of the batch.
@@ -61,6 +64,7 @@ impl Proxy {
             limits,
             draining: false,
             fields: FieldTable::new(),
+            date: Date::at(0),
             scratch: Vec::new(),
             starting: Vec::new(),
             relayable: Vec::new(),
@@ -137,6 +141,7 @@ impl Proxy {
 
 impl Handler for Proxy {
     fn handle<I: Io>(&mut self, io: &mut I, events: &mut Vec<Event>) {
+        self.core.date.follow(io.unix_s());
         for event in events.drain(..) {
             match event {
                 Event::Accepted { conn, listener, peer } => self.accepted(io, conn, listener, peer),

@@ -221,7 +221,7 @@ fn read_response_head<I: Io>(
     let facts = &client.facts;
     let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
     let cookie = persistence.map_or(&b""[..], |p| p.line(server.place.server, exchange.named, facts));
-    let reply = Reply { version: exchange.version, keep_alive, cookie };
+    let reply = Reply { version: exchange.version, keep_alive, cookie, date: core.date.line() };
     let Some(http) = service.http() else { return Ok(false) };
     let limits = &http.response_limits;
     let written = server.response_head(exchange.method, limits, &mut core.fields, |head| {

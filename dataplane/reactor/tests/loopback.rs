@@ -5,7 +5,7 @@ use std::{
     io::{Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use weir_proxy::io::{Close, Conn, Event, Gone, Io};
@@ -98,6 +98,15 @@ fn read_all(mut stream: &TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
     bytes
+}
+
+#[test]
+fn tells_the_time_of_day() {
+    let unix_s = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let mut bench = Bench::new();
+    let before = unix_s();
+    bench.batch(Duration::ZERO);
+    assert!((before..=unix_s()).contains(&bench.reactor.unix_s()));
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub enum Name {
     Other,
     Connection,
     ContentLength,
+    Date,
     Expect,
     Host,
     KeepAlive,
@@ -58,9 +59,10 @@ pub fn is_same_in_cgi(one: &[u8], other: &[u8]) -> bool {
 type Known = (&'static [u8], Name);
 
 /// In small letters.
-const NAMES: [Known; 14] = [
+const NAMES: [Known; 15] = [
     (b"connection", Name::Connection),
     (b"content-length", Name::ContentLength),
+    (b"date", Name::Date),
     (b"expect", Name::Expect),
     (b"host", Name::Host),
     (b"keep-alive", Name::KeepAlive),
@@ -291,6 +293,7 @@ mod tests {
         for (text, name) in [
             ("Connection", Name::Connection),
             ("Content-Length", Name::ContentLength),
+            ("Date", Name::Date),
             ("Expect", Name::Expect),
             ("HOST", Name::Host),
             ("keep-alive", Name::KeepAlive),
