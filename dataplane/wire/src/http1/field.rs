@@ -33,20 +33,48 @@ pub enum Name {
 impl Name {
     /// `name` is a token. Length and first letter leave one candidate at most, so that other names cost next to nothing.
     pub fn of(name: &[u8]) -> Name {
-        let Some(&first) = name.first() else { return Name::Other };
+        match Self::look_up(name) {
+            Look::Alike(known) if is_same_in_cgi(name, known) => Name::Shadow,
+            Look::Alike(_) => Name::Other,
+            Look::Found(name) => name,
+        }
+    }
+
+    /// The same for who does not want to pay for shadows with each name.
+    #[inline(always)]
+    pub(super) fn look_up(name: &[u8]) -> Look {
+        let Some(&first) = name.first() else { return Look::Found(Name::Other) };
         let (known, candidate) = KNOWN[slot(name.len(), first)];
         if name.len() != known.len() {
-            return Name::Other;
+            return Look::Found(Name::Other);
         }
-        let differs = name.iter().zip(known).fold(0, |differs, (byte, lower)| differs | (byte | LOWER) ^ lower);
-        if differs == 0 { candidate } else { unequal(name, known) }
+        if is_known(name, known) { Look::Found(candidate) } else { Look::Alike(known) }
     }
 }
 
-/// Out of the way of names that are known or have another length.
-#[cold]
-fn unequal(name: &[u8], known: &[u8]) -> Name {
-    if is_same_in_cgi(name, known) { Name::Shadow } else { Name::Other }
+/// What a look at a name tells.
+pub(super) enum Look {
+    Found(Name),
+    /// As long as this known name, and not the same.
+    Alike(&'static [u8]),
+}
+
+/// Whether a token is `known`, which is as long and in small letters: in words that may overlap, because a head has many
+/// names.
+#[inline]
+fn is_known(name: &[u8], known: &[u8]) -> bool {
+    let eight = |name: &[u8; 8], known: &[u8; 8]| (u64::from_ne_bytes(*name) | LOWER_8) ^ u64::from_ne_bytes(*known);
+    let four = |name: &[u8; 4], known: &[u8; 4]| (u32::from_ne_bytes(*name) | LOWER_4) ^ u32::from_ne_bytes(*known);
+    if let (Some(name_end), Some(known_end)) = (name.last_chunk(), known.last_chunk()) {
+        let words = name.as_chunks().0.iter().zip(known.as_chunks().0);
+        words.fold(eight(name_end, known_end), |differs, (name, known)| differs | eight(name, known)) == 0
+    } else if let (Some(name_start), Some(known_start)) = (name.first_chunk(), known.first_chunk())
+        && let (Some(name_end), Some(known_end)) = (name.last_chunk(), known.last_chunk())
+    {
+        four(name_start, known_start) | four(name_end, known_end) == 0
+    } else {
+        name.eq_ignore_ascii_case(known)
+    }
 }
 
 /// Whether two names become one where fields become variables (RFC 3875 §4.1.18): small letters become capitals, and
@@ -98,6 +126,8 @@ const fn slot(len: usize, first: u8) -> usize {
 
 /// Turns capitals small and leaves a hyphen one; nothing else in a token becomes a letter or a hyphen by it.
 const LOWER: u8 = 0x20;
+const LOWER_4: u32 = u32::from_ne_bytes([LOWER; 4]);
+const LOWER_8: u64 = u64::from_ne_bytes([LOWER; 8]);
 
 /// Some of the known names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -241,7 +271,7 @@ impl<'b> Fields<'b> {
 impl Span {
     /// A span lies within its head; `get` says so without a panic, so that parts nobody looks at cost nothing.
     #[inline]
-    fn field<'b>(&self, head: &'b [u8]) -> Field<'b> {
+    pub(super) fn field<'b>(&self, head: &'b [u8]) -> Field<'b> {
         let part = |start: u32, bytes: u32| head.get(start as usize..(start + bytes) as usize).unwrap_or_default();
         Field {
             name: self.name,

@@ -6,7 +6,7 @@ use httparse::Header;
 
 use super::{
     Error, Fields,
-    field::{MAX_FIELDS, Name, NameSet, Span},
+    field::{Look, MAX_FIELDS, Name, NameSet, Span},
 };
 
 /// The largest head, whatever an operator allows.
@@ -88,7 +88,7 @@ pub(super) fn fields<'b>(
     let end = head.len() - 2;
     ends_in_crlf(head, head.len())?;
     let mut line_end = end;
-    let mut seen = NameSet::default();
+    let (mut seen, mut some_alike) = (NameSet::default(), false);
     // From the last to the first: where one line begins, the one before it ends.
     for (header, span) in headers.iter().zip(&mut spans[..headers.len()]).rev() {
         ends_in_crlf(head, line_end)?;
@@ -96,7 +96,13 @@ pub(super) fn fields<'b>(
         if line_end - line > limits.field_bytes {
             return Err(Error::FieldTooLarge);
         }
-        let name = Name::of(header.name.as_bytes());
+        let name = match Name::look_up(header.name.as_bytes()) {
+            Look::Found(name) => name,
+            Look::Alike(_) => {
+                some_alike = true;
+                Name::Other
+            }
+        };
         seen = seen.with(name);
         *span = Span {
             line: line as u32,
@@ -109,7 +115,19 @@ pub(super) fn fields<'b>(
     }
     // The start line.
     ends_in_crlf(head, line_end)?;
+    if some_alike {
+        seen = look_again(head, &mut spans[..headers.len()]);
+    }
     Ok(Fields { head: &head[..end], spans: &spans[..headers.len()], seen })
+}
+
+/// Finds the shadows among fields.
+#[cold]
+fn look_again(head: &[u8], spans: &mut [Span]) -> NameSet {
+    spans.iter_mut().fold(NameSet::default(), |seen, span| {
+        span.name = Name::of(span.field(head).name_text);
+        seen.with(span.name)
+    })
 }
 
 /// httparse takes a bare LF for the end of a line (RFC 9112 §2.2 allows to; two parsers then see two messages). It has
