@@ -77,6 +77,9 @@ fn write_host(head: &RequestHead<'_>, client: &ClientFacts, out: &mut HeadWriter
     match head.host {
         Some(host) if head.absolute => _ = out.field(b"Host", host),
         Some(_) => {}
-        None => _ = out.field(b"Host", client.listener_host().bytes()),
+        None => {
+            let (host, port) = (client.listener_host(), client.listener_port_suffix());
+            out.text(b"Host: ").text(host.bytes()).text(port.bytes()).text(b"\r\n");
+        }
     }
 }

@@ -15,6 +15,7 @@ struct Given {
     client_version: Version,
     method: Method,
     date: String,
+    port: u16,
 }
 
 /// The profiles that every controller has.
@@ -53,6 +54,7 @@ impl Given {
             client_version: Version::Http11,
             method: Method::Get,
             date: String::new(),
+            port: 8080,
         };
         words.split(", ").for_each(|word| given.take(word));
         given
@@ -66,6 +68,7 @@ impl Given {
             ("over", "TLS") => self.tls = true,
             ("closing", "") => self.keep_alive = false,
             ("at", time) => self.date = format!("Date: Sun, 06 Nov 1994 {time} GMT\r\n"),
+            ("on", port) => self.port = port["port ".len()..].parse().expect("a port"),
             ("from", ip) => self.peer.set_ip(ip.parse().expect("an address")),
             ("to", "HTTP/1.0") => self.client_version = Version::Http10,
             ("to", "HEAD") => self.method = Method::Head,
@@ -88,7 +91,7 @@ impl Given {
     }
 
     fn client(&self) -> ClientFacts {
-        ClientFacts::new(self.peer, "203.0.113.1:8080".parse().expect("an address"), self.tls)
+        ClientFacts::new(self.peer, ([203, 0, 113, 1], self.port).into(), self.tls)
     }
 }
 
