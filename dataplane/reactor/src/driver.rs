@@ -45,10 +45,11 @@ impl Default for Limits {
     }
 }
 
-/// How long the peer of a connection that was given up may take nothing of its rest, and a lingering one may go on.
+/// How long the peer of a connection that was given up may take nothing of its rest.
 pub(crate) const FLUSH_MAX: Duration = Duration::from_secs(30);
+/// How long a lingering peer may go on, and with how much: a reset follows, and may overtake what it has not read yet.
 pub(crate) const LINGER_MAX: Duration = Duration::from_secs(5);
-pub(crate) const LINGER_BYTES_MAX: u32 = 1024 * 1024;
+pub(crate) const LINGER_BYTES_MAX: u32 = 1024 * 1024 * 1024;
 
 /// Tokens of listeners have this bit; those of connections hold slot and generation.
 pub(crate) const LISTENER_TOKEN: u64 = 1 << 63;

@@ -87,6 +87,13 @@ pub fn splice(from: RawFd, to: RawFd, bytes: usize) -> io::Result<usize> {
     usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }
 
+/// Drops up to `bytes` of what has come, which the kernel need not copy for that; 0: the peer has ended.
+pub fn discard(stream: &TcpStream, bytes: usize) -> io::Result<usize> {
+    // SAFETY: with MSG_TRUNC TCP writes to no buffer (tcp(7)).
+    let dropped = unsafe { libc::recv(stream.as_raw_fd(), std::ptr::null_mut(), bytes, libc::MSG_TRUNC) };
+    usize::try_from(dropped).map_err(|_| io::Error::last_os_error())
+}
+
 /// Makes the next close a reset.
 pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     set(stream, libc::SOL_SOCKET, libc::SO_LINGER, &libc::linger { l_onoff: 1, l_linger: 0 })
