@@ -13,6 +13,7 @@ use crate::{
     client::{Client, Stage},
     exchange::{Came, Exchange, Phase},
     io::{Close, Conn, Io},
+    pool::Idle,
     proxy::{Core, Proxy},
     rescue::Error,
     server::{Server, State},
@@ -171,8 +172,9 @@ impl Proxy {
             }
             _ => {
                 server.state = State::Idle;
-                if let Some(oldest) = self.core.pools.put_idle(place, server_conn, &self.core.limits) {
-                    self.close_server(io, oldest, Close::Flush);
+                let idle = Idle { conn: server_conn, passing: server.asked_name.is_some() && server.requests == 1 };
+                if let Some(spared) = self.core.pools.put_idle(place, idle, &self.core.limits) {
+                    self.close_server(io, spared, Close::Flush);
                 }
             }
         }
