@@ -17,6 +17,12 @@ var xffUpdates = map[string]dataplanev1.XffUpdate{
 	"ADD_NEW_XFF_HEADER":       dataplanev1.XffUpdate_XFF_UPDATE_ADD_NEW,
 }
 
+var underscores = map[string]dataplanev1.Underscores{
+	"WEIR_UNDERSCORES_PASS":   dataplanev1.Underscores_UNDERSCORES_PASS,
+	"WEIR_UNDERSCORES_DROP":   dataplanev1.Underscores_UNDERSCORES_DROP,
+	"WEIR_UNDERSCORES_REFUSE": dataplanev1.Underscores_UNDERSCORES_REFUSE,
+}
+
 // httpProfile converts the treatment of HTTP. Redirects go to httpsPort; without one, 0, there are none.
 func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *dataplanev1.HttpProfile {
 	http := vs.HTTP
@@ -55,6 +61,7 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 		HalfCloseTimeoutMs: http.HalfCloseTimeoutMs,
 		RequestBufferBytes: http.RequestBufferBytes(),
 		MinBodyBytesPerS:   http.MinBodyBytesPerS,
+		Underscores:        underscores[http.Underscores],
 	}
 }
 

@@ -17,7 +17,10 @@ func l4Profile(vs *model.VirtualService, report *report) *dataplanev1.L4Profile 
 	if vs.Pool != nil {
 		noteHashOfHTTP(vs.Pool, report)
 	}
-	profile := &dataplanev1.L4Profile{}
+	if len(vs.L4.ALPNProtocols) > 0 && httpsPort(vs) == 0 {
+		report.warn(subject, "tcp_app_profile.weir_alpn_protocols", "clients without TLS offer no protocols: has no effect")
+	}
+	profile := &dataplanev1.L4Profile{AlpnProtocols: vs.L4.ALPNProtocols}
 	if vs.L4.ProxyProtocolEnabled {
 		profile.ProxyProtocol = proxyProtocols[vs.L4.ProxyProtocolVersion]
 	}

@@ -1,6 +1,9 @@
 package schema
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // ApplicationProfile is how a virtual service treats what clients say.
 type ApplicationProfile struct {
@@ -77,6 +80,8 @@ type HTTPProfile struct {
 	MaxRPSUnknownCIP      uint32 `json:"max_rps_unknown_cip" min:"10" max:"1000" also:"0" default:"0"`
 	MaxRPSUnknownURI      uint32 `json:"max_rps_unknown_uri" min:"10" max:"1000" also:"0" default:"0"`
 
+	Underscores string `json:"weir_underscores_in_header_names" enum:"Underscores" default:"WEIR_UNDERSCORES_PASS"`
+
 	Compression *CompressionProfile `json:"compression_profile"`
 	Cache       *CacheConfig        `json:"cache_config"`
 	HTTP2       *HTTP2Profile       `json:"http2_profile"`
@@ -125,6 +130,8 @@ type HTTP2Profile struct {
 type TCPAppProfile struct {
 	ProxyProtocolEnabled bool   `json:"proxy_protocol_enabled" default:"false"`
 	ProxyProtocolVersion string `json:"proxy_protocol_version" enum:"ProxyProtocolVersion" default:"PROXY_PROTOCOL_VERSION_1"`
+
+	ALPNProtocols []string `json:"weir_alpn_protocols" items:"16"`
 }
 
 // DNSServiceProfile is the treatment of DNS.
@@ -174,6 +181,20 @@ func (p *HTTPProfile) RequestBufferBytes() uint32 {
 func (p *ApplicationProfile) check() *FieldError {
 	if p.HTTP != nil && p.HTTP.XFFEnabled && !headerName(p.HTTP.XFFName) {
 		return &FieldError{Field: "http_profile.xff_alternate_name", Problem: show(p.HTTP.XFFName) + " is not a header name"}
+	}
+	return p.TCP.check()
+}
+
+// check refuses what ALPN cannot name (RFC 7301 §3.1).
+func (p *TCPAppProfile) check() *FieldError {
+	if p == nil {
+		return nil
+	}
+	for i, name := range p.ALPNProtocols {
+		if len(name) == 0 || len(name) > 255 {
+			field := fmt.Sprintf("tcp_app_profile.weir_alpn_protocols[%d]", i)
+			return &FieldError{Field: field, Problem: show(name) + " is not the name of a protocol: it must have 1 to 255 bytes"}
+		}
 	}
 	return nil
 }

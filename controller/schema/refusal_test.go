@@ -55,6 +55,9 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 		{"pool", `{"name":"p","server_name":"10.0.0.1"}`, `pool: server_name: "10.0.0.1" is not a host name`},
 		{"pool", `{"name":"p","domain_name":["shop.example","a b"]}`, `pool: domain_name[1]: "a b" is not a host name`},
 
+		{"applicationprofile", `{"name":"a","type":"APPLICATION_PROFILE_TYPE_SSL","tcp_app_profile":{"weir_alpn_protocols":["h2",""]}}`,
+			`applicationprofile: tcp_app_profile.weir_alpn_protocols[1]: "" is not the name of a protocol: it must have 1 to 255 bytes`},
+
 		{"applicationpersistenceprofile", `{"name":"p","persistence_type":"PERSISTENCE_TYPE_HTTP_COOKIE"}`,
 			`applicationpersistenceprofile: http_cookie_persistence_profile: is required by PERSISTENCE_TYPE_HTTP_COOKIE; give {} for the defaults`},
 		{"applicationpersistenceprofile", `{"name":"p","persistence_type":"PERSISTENCE_TYPE_HTTP_COOKIE","http_cookie_persistence_profile":{"cookie_name":"a;b"}}`,

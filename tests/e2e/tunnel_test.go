@@ -115,6 +115,27 @@ func TestCarriesWhatIsNotHTTPInBothDirectionsAndToBothEnds(t *testing.T) {
 		}
 	}
 
+	s.create("applicationprofile", client.Object{"name": "h2", "type": "APPLICATION_PROFILE_TYPE_SSL",
+		"tcp_app_profile": map[string]any{"weir_alpn_protocols": []any{"h2"}}})
+	known := s.createLayer4("h2", "mail", "h2", tlsPort+1, true)
+	for _, c := range []struct{ at, offer, want string }{{secure, "h2", ""}, {secure, "foo", ""}, {known, "h2", "h2"}, {known, "", ""}} {
+		config := &tls.Config{InsecureSkipVerify: true} // a test's own certificate
+		if c.offer != "" {
+			config.NextProtos = []string{c.offer}
+		}
+		conn, err := tls.Dial("tcp", c.at, config)
+		if err != nil {
+			t.Errorf("a client that offers %q at %s: %v", c.offer, c.at, err)
+			continue
+		}
+		if got := conn.ConnectionState().NegotiatedProtocol; got != c.want {
+			t.Errorf("a client that offers %q at %s speaks %q; want %q", c.offer, c.at, got, c.want)
+		}
+		if got, err := tell(conn, "hi"); err != nil || !strings.HasPrefix(got, "220 ready\n2 ") {
+			t.Errorf("a client that offers %q at %s: got %q, %v", c.offer, c.at, got, err)
+		}
+	}
+
 	conn, err := net.Dial("tcp", named)
 	s.must(err)
 	local := conn.LocalAddr().(*net.TCPAddr)

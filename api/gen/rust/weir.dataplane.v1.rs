@@ -263,13 +263,19 @@ pub struct HttpProfile {
     /// a slower request body: 408
     #[prost(uint32, tag = "93")]
     pub min_body_bytes_per_s: u32,
+    /// in the names of a request's fields
+    #[prost(enumeration = "Underscores", tag = "80")]
+    pub underscores: i32,
 }
 /// The application profile of what is not HTTP.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct L4Profile {
     /// tells the servers who the client is
     #[prost(enumeration = "ProxyProtocol", tag = "1")]
     pub proxy_protocol: i32,
+    /// what the servers speak, chosen from in this order; none: offers of clients are not answered
+    #[prost(string, repeated, tag = "80")]
+    pub alpn_protocols: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The network profile.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -579,6 +585,38 @@ impl ProxyProtocol {
             "PROXY_PROTOCOL_NONE" => Some(Self::None),
             "PROXY_PROTOCOL_V1" => Some(Self::V1),
             "PROXY_PROTOCOL_V2" => Some(Self::V2),
+            _ => None,
+        }
+    }
+}
+/// Fields that shadow one that the data plane writes or reads (X_Forwarded_For, Content_Length) never pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Underscores {
+    Pass = 0,
+    /// the field
+    Drop = 1,
+    /// the request: 400
+    Refuse = 2,
+}
+impl Underscores {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Pass => "UNDERSCORES_PASS",
+            Self::Drop => "UNDERSCORES_DROP",
+            Self::Refuse => "UNDERSCORES_REFUSE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "UNDERSCORES_PASS" => Some(Self::Pass),
+            "UNDERSCORES_DROP" => Some(Self::Drop),
+            "UNDERSCORES_REFUSE" => Some(Self::Refuse),
             _ => None,
         }
     }

@@ -27,6 +27,7 @@ impl Servers {
             prefer_client_order: false,
             session_resumption: false,
             tickets: None,
+            protocols: Vec::new(),
             send_close_notify: true,
         };
         let certificate = Certificate::read(&source.chain_der, &source.key_pkcs8_der, &provider)?;

@@ -48,9 +48,16 @@ impl World {
     }
 }
 
+/// Sun, 06 Nov 1994 08:49:37 GMT.
+const UNIX_S_AT_BEGIN: u64 = 784_111_777;
+
 impl Io for World {
     fn now(&self) -> Time {
         self.now
+    }
+
+    fn unix_s(&self) -> u64 {
+        UNIX_S_AT_BEGIN + self.now.nanos / 1_000_000_000
     }
 
     fn buffer(&mut self) -> Buf {

@@ -26,6 +26,14 @@ impl ClientFacts {
         self.listener
     }
 
+    /// What follows that host where the port is not the one of the scheme: `:8080` (RFC 9110 §7.2).
+    pub(crate) fn listener_port_suffix(&self) -> Text<6> {
+        match self.listener.port() {
+            port if port == if self.tls { 443 } else { 80 } => Text::default(),
+            port => Text::of(format_args!(":{port}")),
+        }
+    }
+
     /// The address the client connected to, as the host of a URL: for a request that names none.
     pub(crate) fn listener_host(&self) -> Text<48> {
         match self.listener {

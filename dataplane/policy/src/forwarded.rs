@@ -1,6 +1,6 @@
 //! X-Forwarded-For and X-Forwarded-Proto: who the client is and how it came, told to the server.
 
-use weir_wire::http1::{Field, Fields, HeadWriter, Name, NameSet};
+use weir_wire::http1::{Field, Fields, HeadWriter, Name, NameSet, is_same_in_cgi};
 
 use crate::{
     ClientFacts,
@@ -23,7 +23,7 @@ pub(crate) struct Forwarded {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Xff {
     name_text: Box<[u8]>,
-    /// `XForwardedFor`, or `Other` under another name.
+    /// `XForwardedFor`, or `Other` under another name; `Shadow` if that looks like one that we know.
     name: Name,
     update: XffUpdate,
 }
@@ -38,10 +38,18 @@ impl Forwarded {
         Ok(Self { xff, proto: settings.x_forwarded_proto, replaced: replaced_xff | replaced_proto })
     }
 
-    /// Whether the operator's own name for X-Forwarded-For is this field's, and the field is written anew.
+    /// Whether the operator has an own name for X-Forwarded-For.
+    pub fn is_renamed(&self) -> bool {
+        self.xff.as_ref().is_some_and(|xff| xff.name != Name::XForwardedFor)
+    }
+
+    /// Whether the operator's own name for X-Forwarded-For is this field's, and the field is written anew; or whether a
+    /// server may take the one for the other.
     pub fn replaces_renamed(&self, field: Field<'_>) -> bool {
         match &self.xff {
-            Some(xff) if xff.name == Name::Other => xff.replaces() && xff.is(field),
+            Some(xff) if xff.name != Name::XForwardedFor => {
+                is_same_in_cgi(field.name_text, &xff.name_text) && (xff.replaces() || !xff.is(field))
+            }
             _ => false,
         }
     }
@@ -62,7 +70,12 @@ impl Xff {
         let name_text = if settings.xff_name.is_empty() { XFF } else { &settings.xff_name };
         let name = Name::of(name_text.as_bytes());
         let is_token = name_text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
-        let is_free = matches!(name, Name::Other | Name::XForwardedFor);
+        let is_free = match name {
+            Name::Other | Name::XForwardedFor => true,
+            // A client's fields of such names never pass.
+            Name::Shadow => settings.xff_update != XffUpdate::AddNew,
+            _ => false,
+        };
         if !is_token || !is_free || name_text.len() > XFF_NAME_BYTES_MAX {
             return Err(Error::XffName);
         }

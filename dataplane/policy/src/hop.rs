@@ -12,8 +12,9 @@ pub(crate) const HOP_BY_HOP: NameSet = NameSet::of(&[
     Name::Upgrade,
 ]);
 
-/// Not for a peer to take away by naming them in Connection: without these the next reader sees another message.
-const NEEDED: NameSet = NameSet::of(&[Name::ContentLength, Name::Host]);
+/// Not for a peer to take away by naming them in Connection: without these the next reader sees another message, or one
+/// of another time.
+const NEEDED: NameSet = NameSet::of(&[Name::ContentLength, Name::Date, Name::Host]);
 
 /// Whether Connection asks for the field to be dropped.
 pub(crate) fn is_named_away(fields: &Fields<'_>, field: Field<'_>) -> bool {

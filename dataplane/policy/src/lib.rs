@@ -5,6 +5,7 @@
 mod authentication;
 mod client;
 mod cookie;
+mod date;
 mod forwarded;
 mod hop;
 mod l4;
@@ -18,9 +19,10 @@ mod settings;
 mod text;
 
 pub use client::ClientFacts;
+pub use date::Date;
 pub use l4::{L4Profile, ProxyProtocol};
 pub use persistence::{Persistence, PersistenceSettings};
 pub use profile::{HttpProfile, Timeouts};
 pub use redirect::Redirect;
 pub use response::{Outgoing, OutgoingBody, Reply};
-pub use settings::{Error, HttpSettings, XffUpdate};
+pub use settings::{Error, HttpSettings, Underscores, XffUpdate};

@@ -7,7 +7,7 @@ use weir_wire::http1::Limits;
 use crate::{
     cookie::CookieFlags,
     forwarded::Forwarded,
-    settings::{Error, HttpSettings},
+    settings::{Error, HttpSettings, Underscores},
     text::Text,
 };
 
@@ -28,6 +28,7 @@ pub struct HttpProfile {
     pub request_limits: Limits,
     pub response_limits: Limits,
     pub(crate) forwarded: Forwarded,
+    pub(crate) underscores: Underscores,
     pub(crate) cookies: CookieFlags,
     pub(crate) http_to_https: bool,
     pub(crate) location_to_https: bool,
@@ -69,6 +70,7 @@ impl HttpProfile {
             request_limits: limits(settings.max_request_head_bytes),
             response_limits: limits(settings.max_response_head_bytes),
             forwarded: Forwarded::compile(settings)?,
+            underscores: settings.underscores,
             cookies: CookieFlags { secure: settings.secure_cookies, http_only: settings.httponly_cookies },
             http_to_https: settings.http_to_https,
             location_to_https: settings.server_side_redirect_to_https,

@@ -30,8 +30,8 @@ impl Redirect<'_> {
         if matches!(self.head.method, Method::Get | Method::Head) { 301 } else { 308 }
     }
 
-    /// Writes the whole response, which has no body; returns its length.
-    pub fn write(&self, keep_alive: bool, out: &mut [u8]) -> Result<usize, Overflow> {
+    /// Writes the whole response, which has no body; returns its length. `date`: the line of [`Date`](crate::Date).
+    pub fn write(&self, keep_alive: bool, date: &[u8], out: &mut [u8]) -> Result<usize, Overflow> {
         let reason: &[u8] = if self.status() == 301 { b"Moved Permanently" } else { b"Permanent Redirect" };
         let mut out = HeadWriter::new(out);
         out.status_line(self.status(), reason);
@@ -41,13 +41,13 @@ impl Redirect<'_> {
             [b'?', ..] => out.text(b"/").text(self.head.path),
             path => out.text(path),
         };
-        out.text(b"\r\nContent-Length: 0\r\n").text(connection_line(keep_alive, self.head.version));
+        out.text(b"\r\nContent-Length: 0\r\n").text(date).text(connection_line(keep_alive, self.head.version));
         out.end()
     }
 
     /// Room that is enough for [`write`](Self::write).
     pub fn bytes_max(&self) -> usize {
-        self.host().len() + self.head.path.len() + 192
+        self.host().len() + self.head.path.len() + 256
     }
 
     fn host(&self) -> &[u8] {

@@ -1,11 +1,12 @@
 //! The head a server gets for the head a client sent.
 
-use weir_wire::http1::{Framing, HeadWriter, Name, NameSet, Overflow, RequestHead, Version};
+use weir_wire::http1::{Field, Framing, HeadWriter, Name, NameSet, Overflow, RequestHead, Version};
 
 use crate::{
     ClientFacts, HttpProfile,
     forwarded::XFF_NAME_BYTES_MAX,
     hop::{HOP_BY_HOP, is_named_away},
+    settings::Underscores,
 };
 
 /// Host, X-Forwarded-For, X-Forwarded-Proto and Transfer-Encoding at their longest.
@@ -28,12 +29,10 @@ impl HttpProfile {
         let mut out = HeadWriter::new(out);
         out.request_line(head.method_text, head.path);
         write_host(head, client, &mut out);
-        let dropped = HOP_BY_HOP | self.forwarded.replaced | self.dropped_for(head);
-        out.fields(&head.fields, |field| {
-            !(dropped.has(field.name)
-                || self.forwarded.replaces_renamed(field)
-                || head.names_hop_fields && is_named_away(&head.fields, field))
-        });
+        let dropped = HOP_BY_HOP | SHADOWS | self.forwarded.replaced | self.dropped_for(head);
+        // Asked once and not of each field: what is usual needs no more than the name.
+        let unusual = head.names_hop_fields || self.forwarded.is_renamed() || self.underscores == Underscores::Drop;
+        out.fields(&head.fields, |field| !(dropped.has(field.name) || unusual && self.drops_by_text(head, field)));
         self.forwarded.write(&head.fields, client, &mut out);
         if head.body == Framing::Chunked {
             out.text(b"Transfer-Encoding: chunked\r\n");
@@ -41,9 +40,20 @@ impl HttpProfile {
         out.end()
     }
 
+    /// Whether the request has a field whose name the operator wants no request to have.
+    pub fn refuses_names(&self, head: &RequestHead<'_>) -> bool {
+        self.underscores == Underscores::Refuse && head.fields.iter().any(has_underscore)
+    }
+
     /// Room that is enough for [`write_request`](Self::write_request).
     pub fn request_bytes_max(&self, head: &RequestHead<'_>) -> usize {
         head.len + ADDED_BYTES_MAX
+    }
+
+    fn drops_by_text(&self, head: &RequestHead<'_>, field: Field<'_>) -> bool {
+        self.forwarded.replaces_renamed(field)
+            || self.underscores == Underscores::Drop && has_underscore(field)
+            || head.names_hop_fields && is_named_away(&head.fields, field)
     }
 
     fn dropped_for(&self, head: &RequestHead<'_>) -> NameSet {
@@ -55,11 +65,21 @@ impl HttpProfile {
     }
 }
 
+/// A server may take these for what we say, or for what frames the request: a client does not get to send them.
+const SHADOWS: NameSet = NameSet::of(&[Name::Shadow]);
+
+fn has_underscore(field: Field<'_>) -> bool {
+    field.name_text.contains(&b'_')
+}
+
 /// The Host that the client's own field does not give: of an absolute target (RFC 9112 §3.2.2), or none at all.
 fn write_host(head: &RequestHead<'_>, client: &ClientFacts, out: &mut HeadWriter<'_>) {
     match head.host {
         Some(host) if head.absolute => _ = out.field(b"Host", host),
         Some(_) => {}
-        None => _ = out.field(b"Host", client.listener_host().bytes()),
+        None => {
+            let (host, port) = (client.listener_host(), client.listener_port_suffix());
+            out.text(b"Host: ").text(host.bytes()).text(port.bytes()).text(b"\r\n");
+        }
     }
 }

@@ -24,6 +24,8 @@ pub struct Reply<'a> {
     pub keep_alive: bool,
     /// The line that a final response gets besides, of [`Persistence`](crate::Persistence); or nothing.
     pub cookie: &'a [u8],
+    /// The line of [`Date`](crate::Date) that a final response gets that has none.
+    pub date: &'a [u8],
 }
 
 /// How the response goes out.
@@ -63,6 +65,9 @@ impl HttpProfile {
             self.write_rewritten(head, client, &mut out);
             out.text(self.security_lines(client));
             out.text(reply.cookie);
+            if !head.fields.has(Name::Date) {
+                out.text(reply.date);
+            }
             out.text(connection_line(keep_alive, reply.version));
         }
         if head.body == Framing::Chunked && !unchunked {
@@ -77,7 +82,11 @@ impl HttpProfile {
 
     /// Room that is enough for [`write_response`](Self::write_response).
     pub fn response_bytes_max(&self, head: &ResponseHead<'_>, reply: Reply<'_>) -> usize {
-        head.len + reply.cookie.len() + ADDED_BYTES_MAX + ADDED_TO_FIELD_BYTES_MAX * head.fields.len()
+        head.len
+            + reply.cookie.len()
+            + reply.date.len()
+            + ADDED_BYTES_MAX
+            + ADDED_TO_FIELD_BYTES_MAX * head.fields.len()
     }
 
     /// The lines that each final response to this client carries, for the pages the proxy writes itself.

@@ -38,6 +38,19 @@ pub struct HttpSettings {
     pub half_close_timeout_ms: u32,
     pub request_buffer_bytes: u32,
     pub min_body_bytes_per_s: u32,
+    pub underscores: Underscores,
+}
+
+/// What becomes of a request's fields that have an underscore in their name, beside those that shadow a field we know:
+/// they never pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Underscores {
+    #[default]
+    Pass,
+    /// The field goes, the request stays.
+    Drop,
+    /// The request is refused.
+    Refuse,
 }
 
 /// What becomes of the X-Forwarded-For fields that a client sends.

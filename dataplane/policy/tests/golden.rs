@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use weir_policy::{ClientFacts, HttpProfile, HttpSettings, OutgoingBody, Reply, XffUpdate};
+use weir_policy::{ClientFacts, HttpProfile, HttpSettings, OutgoingBody, Reply, Underscores, XffUpdate};
 use weir_wire::http1::{FieldTable, Limits, Method, Parsed, Version, request, response};
 
 /// What stands behind `with`.
@@ -14,6 +14,8 @@ struct Given {
     keep_alive: bool,
     client_version: Version,
     method: Method,
+    date: String,
+    port: u16,
 }
 
 /// The profiles that every controller has.
@@ -51,6 +53,8 @@ impl Given {
             keep_alive: true,
             client_version: Version::Http11,
             method: Method::Get,
+            date: String::new(),
+            port: 8080,
         };
         words.split(", ").for_each(|word| given.take(word));
         given
@@ -63,6 +67,8 @@ impl Given {
             ("plain", "") => self.tls = false,
             ("over", "TLS") => self.tls = true,
             ("closing", "") => self.keep_alive = false,
+            ("at", time) => self.date = format!("Date: Sun, 06 Nov 1994 {time} GMT\r\n"),
+            ("on", port) => self.port = port["port ".len()..].parse().expect("a port"),
             ("from", ip) => self.peer.set_ip(ip.parse().expect("an address")),
             ("to", "HTTP/1.0") => self.client_version = Version::Http10,
             ("to", "HEAD") => self.method = Method::Head,
@@ -71,6 +77,8 @@ impl Given {
             ("xff", "append") => self.settings.xff_update = XffUpdate::Append,
             ("xff", "add new") => self.settings.xff_update = XffUpdate::AddNew,
             ("xff", name) => self.settings.xff_name = name["named ".len()..].into(),
+            ("underscores", "dropped") => self.settings.underscores = Underscores::Drop,
+            ("underscores", "refused") => self.settings.underscores = Underscores::Refuse,
             ("no", "xff") => self.settings.xff = false,
             ("no", "hsts") => self.settings.hsts = false,
             ("no", "100") => self.settings.respond_with_100_continue = false,
@@ -83,7 +91,7 @@ impl Given {
     }
 
     fn client(&self) -> ClientFacts {
-        ClientFacts::new(self.peer, "203.0.113.1:8080".parse().expect("an address"), self.tls)
+        ClientFacts::new(self.peer, ([203, 0, 113, 1], self.port).into(), self.tls)
     }
 }
 
@@ -93,6 +101,9 @@ type Told = (String, &'static str);
 fn request_passes(given: &Given, input: &[u8]) -> Told {
     let (profile, client, mut table) = (given.profile(), given.client(), FieldTable::new());
     let Ok(Parsed::Whole(head)) = request(input, &Limits::new(0, 0, 0), &mut table) else { panic!("no request") };
+    if profile.refuses_names(&head) {
+        return (String::new(), "refuses");
+    }
     let mut out = vec![0; profile.request_bytes_max(&head)];
     let written = profile.write_request(&head, &client, &mut out).expect("room");
     (text(&out[..written]), if profile.answers_continue(&head) { "continues" } else { "" })
@@ -103,7 +114,8 @@ fn response_passes(given: &Given, input: &[u8]) -> Told {
     let Ok(Parsed::Whole(head)) = response(input, given.method, &Limits::new(0, 0, 0), &mut table) else {
         panic!("no response")
     };
-    let reply = Reply { version: given.client_version, keep_alive: given.keep_alive, cookie: b"" };
+    let reply =
+        Reply { version: given.client_version, keep_alive: given.keep_alive, cookie: b"", date: given.date.as_bytes() };
     let mut out = vec![0; profile.response_bytes_max(&head, reply)];
     let outgoing = profile.write_response(&head, &client, reply, &mut out).expect("room");
     let then = match (outgoing.body, outgoing.keep_alive) {
@@ -120,7 +132,7 @@ fn request_is_redirected(given: &Given, input: &[u8]) -> Told {
     let Ok(Parsed::Whole(head)) = request(input, &Limits::new(0, 0, 0), &mut table) else { panic!("no request") };
     let Some(redirect) = profile.redirect_to_https(&head, &client) else { return (String::new(), "passes") };
     let mut out = vec![0; redirect.bytes_max()];
-    let written = redirect.write(given.keep_alive, &mut out).expect("room");
+    let written = redirect.write(given.keep_alive, given.date.as_bytes(), &mut out).expect("room");
     (text(&out[..written]), "")
 }
 

@@ -109,6 +109,7 @@ fn with_response<T>(input: &[u8], method: Method, look: impl FnOnce(&ResponseHea
     }
 }
 
+const DATE: &[u8] = b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
 const NEVER_PASS: NameSet = NameSet::of(&[Name::KeepAlive, Name::ProxyConnection, Name::Te, Name::Upgrade]);
 
 proptest! {
@@ -152,7 +153,7 @@ proptest! {
         let method = if to_head { Method::Head } else { Method::Get };
         let version = if http11 { Version::Http11 } else { Version::Http10 };
         with_response(text.as_bytes(), method, |sent| {
-            let reply = Reply { version, keep_alive, cookie: b"" };
+            let reply = Reply { version, keep_alive, cookie: b"", date: DATE };
             let mut out = vec![0; profile.response_bytes_max(sent, reply)];
             let outgoing = profile.write_response(sent, &client(false, tls), reply, &mut out).unwrap();
             with_response(&out[..outgoing.head_bytes], method, |got| {
@@ -160,6 +161,7 @@ proptest! {
                 prop_assert!(!got.fields.has_any(NEVER_PASS) && !got.names_hop_fields);
                 prop_assert_eq!(got.body, body_for(sent, outgoing));
                 if sent.status >= 200 {
+                    prop_assert!(got.fields.has(Name::Date));
                     prop_assert_eq!(got.keep_alive, outgoing.keep_alive);
                     let promises = got.fields.iter().filter(|field| field.name == Name::StrictTransportSecurity);
                     prop_assert!(promises.count() == 1 || !(tls && settings.hsts));
@@ -188,7 +190,7 @@ proptest! {
         with_request(text.as_bytes(), |sent| {
             let redirect = profile.redirect_to_https(sent, &client(v6, false)).unwrap();
             let mut out = vec![0; redirect.bytes_max()];
-            let written = redirect.write(keep_alive, &mut out).unwrap();
+            let written = redirect.write(keep_alive, DATE, &mut out).unwrap();
             with_response(&out[..written], sent.method, |got| {
                 prop_assert_eq!((got.status, got.len), (redirect.status(), written));
                 prop_assert!(matches!(got.body, Framing::None | Framing::Length(0)));

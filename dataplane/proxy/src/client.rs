@@ -75,6 +75,16 @@ pub(crate) enum Next {
     Unserved,
 }
 
+/// What becomes of a request depends on this, besides its head.
+struct Around<'a> {
+    /// We would let the client's connection go on behind it.
+    may_go_on: bool,
+    /// More than the head is here already.
+    more_has_come: bool,
+    /// The line of [`Date`](weir_policy::Date).
+    date: &'a [u8],
+}
+
 /// What a passed deadline means.
 pub(crate) enum Expiry {
     /// Nothing yet: the client is still within its time.
@@ -331,7 +341,12 @@ impl Client {
                 Ok(Parsed::Whole(head)) => {
                     core.counters.note(Happening::Request { service: service.id });
                     let (len, more) = (head.len, bytes.len() > head.len);
-                    let next = self.take_request(io, service, &head, !core.draining && !service.drains, more);
+                    let around = Around {
+                        may_go_on: !core.draining && !service.drains,
+                        more_has_come: more,
+                        date: core.date.line(),
+                    };
+                    let next = self.take_request(io, service, &head, around);
                     inbox.head_read(len);
                     return next;
                 }
@@ -345,17 +360,19 @@ impl Client {
         io: &mut I,
         service: &VirtualService,
         head: &RequestHead<'_>,
-        may_go_on: bool,
-        more_has_come: bool,
+        around: Around<'_>,
     ) -> Next {
         let Some(http) = service.http() else { return Next::Unserved };
         self.requests += 1;
         let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
-        let keep_alive = head.keep_alive && may_go_on && more_allowed;
+        let keep_alive = head.keep_alive && around.may_go_on && more_allowed;
+        if http.refuses_names(head) {
+            return Next::Refused(Error::Request(http1::Error::Field));
+        }
         if let Some(redirect) = http.redirect_to_https(head, &self.facts) {
             let keep_alive = keep_alive && matches!(head.body, Framing::None | Framing::Length(0));
             let mut response = io.buffer_for(redirect.bytes_max());
-            return match redirect.write(keep_alive, response.room()) {
+            return match redirect.write(keep_alive, around.date, response.room()) {
                 Ok(bytes) => {
                     response.filled(bytes);
                     Next::Local { status: redirect.status(), response, keep_alive }
@@ -386,7 +403,7 @@ impl Client {
         let gathers = http.request_buffer_bytes > 0 && (answers_continue || !head.expect_continue);
         exchange.gather_body(gathers && exchange.awaits_body());
         self.stage = Stage::Exchange(exchange);
-        Next::Exchange { answer_continue: answers_continue && !more_has_come }
+        Next::Exchange { answer_continue: answers_continue && !around.more_has_come }
     }
 
     /// Waits for the rest of a head, or for the next request.

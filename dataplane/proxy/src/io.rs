@@ -115,6 +115,9 @@ pub enum Close {
 pub trait Io {
     fn now(&self) -> Time;
 
+    /// Seconds since 1970 (UTC) by the wall clock, for what peers are told; it may jump. Asked once a batch.
+    fn unix_s(&self) -> u64;
+
     /// An empty buffer of the driver's block length.
     fn buffer(&mut self) -> Buf;
 

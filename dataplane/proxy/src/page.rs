@@ -17,7 +17,14 @@ pub(crate) struct Page {
 const PAGE_BYTES_MAX: usize = 1024;
 
 impl Page {
-    pub fn write<I: Io>(&self, io: &mut I, profile: &HttpProfile, client: &ClientFacts) -> Result<Buf, Overflow> {
+    /// `date`: the line of [`Date`](weir_policy::Date).
+    pub fn write<I: Io>(
+        &self,
+        io: &mut I,
+        profile: &HttpProfile,
+        client: &ClientFacts,
+        date: &[u8],
+    ) -> Result<Buf, Overflow> {
         let reason = reason(self.status);
         let code = [self.status / 100, self.status / 10 % 10, self.status % 10].map(|digit| b'0' + digit as u8);
         let body = [b"<!doctype html>\n<title>", &code[..], b" ", reason, b"</title>\n<h1>", reason, b"</h1>\n"];
@@ -29,6 +36,7 @@ impl Page {
             .number(body.iter().map(|part| part.len() as u64).sum())
             .text(b"\r\n")
             .field(b"Cache-Control", b"no-store")
+            .text(date)
             .text(profile.security_lines(client))
             .field(b"Connection", if self.keep_alive { b"keep-alive" } else { b"close" });
         let head_bytes = head.end()?;

@@ -22,7 +22,16 @@ struct Row {
     pool: Arc<Pool>,
     balancer: Balancer,
     /// By position in the pool.
-    idle: Vec<Vec<Conn>>,
+    idle: Vec<Vec<Idle>>,
+}
+
+/// A server connection that waits for a request.
+#[derive(Clone, Copy)]
+pub(crate) struct Idle {
+    pub conn: Conn,
+    /// Made for a name that one request asked for, and of use to no other yet: whoever thinks up names can have any
+    /// number of these made.
+    pub passing: bool,
 }
 
 /// A server in its pool.
@@ -52,7 +61,7 @@ impl Pools {
                 None => Row::new(pool),
             });
         }
-        orphans.extend(before.into_iter().flatten().flat_map(|row| row.idle).flatten());
+        orphans.extend(before.into_iter().flatten().flat_map(|row| row.idle).flatten().map(|idle| idle.conn));
         orphans
     }
 
@@ -88,8 +97,8 @@ impl Pools {
     /// The latest that suits.
     pub fn take_idle(&mut self, at: Place, mut suits: impl FnMut(Conn) -> bool) -> Option<Conn> {
         let idle = self.idle(at)?;
-        let index = idle.iter().rposition(|conn| suits(*conn))?;
-        Some(idle.remove(index))
+        let index = idle.iter().rposition(|idle| suits(idle.conn))?;
+        Some(idle.remove(index).conn)
     }
 
     /// Whether this server takes requests, in the pool as it is now.
@@ -102,26 +111,26 @@ impl Pools {
         self.row(at.pool).is_some_and(|row| row.pool.speaks_like(pool) && row.taker(at).is_some())
     }
 
-    /// Returns the one that has to go where there are too many: the oldest, because it may be for a name that nobody
-    /// asks for any more.
-    pub fn put_idle(&mut self, at: Place, conn: Conn, limits: &Limits) -> Option<Conn> {
+    /// Returns the one that has to go where there are too many. It is not the new one, which could not become of use else.
+    pub fn put_idle(&mut self, at: Place, new: Idle, limits: &Limits) -> Option<Conn> {
         let most = self.row(at.pool)?.pool.max_idle_connections;
         let idle = self.idle(at)?;
-        idle.push(conn);
-        let full = idle.len() > most.map_or(limits.idle_connections, |most| most as usize);
-        full.then(|| idle.remove(0))
+        let full = idle.len() >= most.map_or(limits.idle_connections, |most| most as usize);
+        let goes = if full { spare(idle).map(|index| idle.remove(index).conn) } else { None };
+        idle.push(new);
+        goes
     }
 
-    /// The oldest of the server that has most.
+    /// One of the server that has most.
     pub fn spare_idle(&self) -> Option<Conn> {
-        let idle = self.rows.iter().flatten().flat_map(|row| &row.idle);
-        idle.max_by_key(|idle| idle.len())?.first().copied()
+        let idle = self.rows.iter().flatten().flat_map(|row| &row.idle).max_by_key(|idle| idle.len())?;
+        spare(idle).map(|index| idle[index].conn)
     }
 
     pub fn forget_idle(&mut self, at: Place, conn: Conn) {
         if let Some(idle) = self.idle(at) {
             // What times out is the oldest, what a server closes may be any.
-            if let Some(index) = idle.iter().position(|other| *other == conn) {
+            if let Some(index) = idle.iter().position(|other| other.conn == conn) {
                 idle.remove(index);
             }
         }
@@ -133,7 +142,8 @@ impl Pools {
         let Some(position) = row.pool.position(server_name) else { return Vec::new() };
         let server = row.pool.servers[position].id;
         row.balancer.set_up(server, up);
-        if row.balancer.is_up(server) { Vec::new() } else { std::mem::take(&mut row.idle[position]) }
+        let lost = if row.balancer.is_up(server) { Vec::new() } else { std::mem::take(&mut row.idle[position]) };
+        lost.into_iter().map(|idle| idle.conn).collect()
     }
 
     /// Dense ids of all servers that are up.
@@ -144,14 +154,14 @@ impl Pools {
     /// Every idle connection; none is kept.
     pub fn drain(&mut self) -> Vec<Conn> {
         let idle = self.rows.iter_mut().flatten().flat_map(|row| &mut row.idle);
-        idle.flat_map(std::mem::take).collect()
+        idle.flat_map(std::mem::take).map(|idle| idle.conn).collect()
     }
 
     fn row(&mut self, pool: u32) -> Option<&mut Row> {
         self.rows.get_mut(pool as usize)?.as_mut()
     }
 
-    fn idle(&mut self, at: Place) -> Option<&mut Vec<Conn>> {
+    fn idle(&mut self, at: Place) -> Option<&mut Vec<Idle>> {
         let row = self.row(at.pool)?;
         let position = row.position(at)?;
         row.idle.get_mut(position)
@@ -176,7 +186,7 @@ impl Row {
         });
         let idle = idle.collect();
         self.balancer.reconcile(&pool.balance);
-        orphans.extend(self.idle.into_iter().flatten());
+        orphans.extend(self.idle.into_iter().flatten().map(|idle| idle.conn));
         Row { pool: pool.clone(), balancer: self.balancer, idle }
     }
 
@@ -197,6 +207,11 @@ impl Row {
     fn position_of(&self, server: u32, address: SocketAddr) -> Option<usize> {
         self.balancer.position(server).filter(|position| self.pool.servers[*position].address == address)
     }
+}
+
+/// The one that is missed least: the oldest of those that were of no use to a second request, or of all.
+fn spare(idle: &[Idle]) -> Option<usize> {
+    idle.iter().position(|idle| idle.passing).or_else(|| (!idle.is_empty()).then_some(0))
 }
 
 /// What a pool that hashes consistently goes by.

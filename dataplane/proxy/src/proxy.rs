@@ -5,6 +5,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use weir_policy::Date;
 use weir_snapshot::Snapshot;
 use weir_telemetry::{Counters, Happening};
 use weir_wire::http1::FieldTable;
@@ -41,6 +42,8 @@ pub(crate) struct Core {
     pub shortage: Shortage,
     pub draining: bool,
     pub fields: FieldTable,
+    /// Of this batch.
+    pub date: Date,
     /// What TLS wants to send; empty between uses.
     pub scratch: Vec<u8>,
     /// Clients whose request goes out on an idle connection at the end of the batch.
@@ -67,6 +70,7 @@ impl Proxy {
             shortage: Shortage::default(),
             draining: false,
             fields: FieldTable::new(),
+            date: Date::at(0),
             scratch: Vec::new(),
             starting: Vec::new(),
             relayable: Vec::new(),
@@ -144,6 +148,7 @@ impl Proxy {
 impl Handler for Proxy {
     fn handle<I: Io>(&mut self, io: &mut I, events: &mut Vec<Event>) {
         self.core.room = self.core.limits.room(io.buffered_bytes());
+        self.core.date.follow(io.unix_s());
         for event in events.drain(..) {
             match event {
                 Event::Accepted { conn, listener, peer } => self.accepted(io, conn, listener, peer),

@@ -195,7 +195,7 @@ impl Proxy {
 
     fn answer_with_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
         let Some(client) = self.clients.find(conn) else { return };
-        match client.service.http().map(|http| page.write(io, http, &client.facts)) {
+        match client.service.http().map(|http| page.write(io, http, &client.facts, self.core.date.line())) {
             Some(Ok(response)) => self.answer(io, conn, page.status, response, page.keep_alive),
             Some(Err(_)) | None => self.close_client(io, conn, Close::Abort),
         }

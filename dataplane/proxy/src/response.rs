@@ -13,6 +13,7 @@ use crate::{
     client::{Client, Stage},
     exchange::{Came, Exchange, Phase},
     io::{Close, Conn, Io},
+    pool::Idle,
     proxy::{Core, Proxy},
     rescue::Error,
     server::{Server, State},
@@ -174,8 +175,9 @@ impl Proxy {
             }
             _ => {
                 server.state = State::Idle;
-                if let Some(oldest) = self.core.pools.put_idle(place, server_conn, &self.core.limits) {
-                    self.close_server(io, oldest, Close::Flush);
+                let idle = Idle { conn: server_conn, passing: server.asked_name.is_some() && server.requests == 1 };
+                if let Some(spared) = self.core.pools.put_idle(place, idle, &self.core.limits) {
+                    self.close_server(io, spared, Close::Flush);
                 }
             }
         }
@@ -224,7 +226,7 @@ fn read_response_head<I: Io>(
     let facts = &client.facts;
     let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
     let cookie = persistence.map_or(&b""[..], |p| p.line(server.place.server, exchange.named, facts));
-    let reply = Reply { version: exchange.version, keep_alive, cookie };
+    let reply = Reply { version: exchange.version, keep_alive, cookie, date: core.date.line() };
     let Some(http) = service.http() else { return Ok(false) };
     let limits = &http.response_limits;
     let written = server.response_head(exchange.method, limits, &mut core.fields, |head| {

@@ -8,7 +8,7 @@ use std::{
     collections::VecDeque,
     io,
     net::{IpAddr, SocketAddr},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use weir_proxy::{
@@ -48,10 +48,11 @@ impl Default for Limits {
     }
 }
 
-/// How long the peer of a connection that was given up may take nothing of its rest, and a lingering one may go on.
+/// How long the peer of a connection that was given up may take nothing of its rest.
 pub(crate) const FLUSH_MAX: Duration = Duration::from_secs(30);
+/// How long a lingering peer may go on, and with how much: a reset follows, and may overtake what it has not read yet.
 pub(crate) const LINGER_MAX: Duration = Duration::from_secs(5);
-pub(crate) const LINGER_BYTES_MAX: u32 = 1024 * 1024;
+pub(crate) const LINGER_BYTES_MAX: u32 = 1024 * 1024 * 1024;
 
 /// Tokens of listeners have this bit; those of connections hold slot and generation.
 pub(crate) const LISTENER_TOKEN: u64 = 1 << 63;
@@ -80,6 +81,9 @@ pub struct Reactor {
     pub(crate) limits: Limits,
     pub(crate) batch: u64,
     pub(crate) now: Time,
+    /// By the wall clock, until the monotonic one says that this second is over.
+    unix_s: u64,
+    second_ends: Time,
     begun: Instant,
     reports: Reports,
     sources: Vec<IpAddr>,
@@ -105,6 +109,8 @@ impl Reactor {
             limits,
             batch: 0,
             now: Time::default(),
+            unix_s: 0,
+            second_ends: Time::default(),
             begun: Instant::now(),
             reports: Reports::default(),
             sources: Vec::new(),
@@ -137,6 +143,7 @@ impl Reactor {
         let mut reports = std::mem::take(&mut self.reports);
         let outcome = self.poller.wait(self.wait(wait), &mut reports);
         self.now = Time { nanos: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX) };
+        self.follow_wall_clock();
         events.append(&mut self.pending);
         if outcome.is_ok() {
             let listed = std::mem::take(&mut self.listed);
@@ -151,6 +158,15 @@ impl Reactor {
         let woken = reports.woken();
         self.reports = reports;
         outcome.map(|()| woken)
+    }
+
+    /// Asks for the time of day once a second, so that somebody who sets that clock is followed.
+    fn follow_wall_clock(&mut self) {
+        if self.now >= self.second_ends {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.unix_s = since.as_secs();
+            self.second_ends = self.now + (Duration::from_secs(1) - Duration::from_nanos(since.subsec_nanos().into()));
+        }
     }
 
     fn wait(&self, wait: Option<Duration>) -> Option<Duration> {
@@ -256,6 +272,10 @@ impl Reactor {
 impl Io for Reactor {
     fn now(&self) -> Time {
         self.now
+    }
+
+    fn unix_s(&self) -> u64 {
+        self.unix_s
     }
 
     fn buffer(&mut self) -> Buf {

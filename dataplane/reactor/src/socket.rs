@@ -21,13 +21,23 @@ pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     Ok((stream, peer))
 }
 
-/// A non-blocking TCP socket for a connection to `to`, from `source` if one is named. Sends small writes at once.
+/// How a server that has gone without a word is found out: its connections end two minutes after they fell silent, and
+/// what waits for an answer on one fails then. A response may take longer than that: a kernel that lives acknowledges.
+const SERVER_IDLE_S: u32 = 60;
+const SERVER_PROBE_S: i32 = 10;
+const SERVER_PROBES: i32 = 6;
+
+/// A non-blocking TCP socket for a connection to `to`, from `source` if one is named. Sends small writes at once, and
+/// probes who is silent.
 pub fn open(to: &SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
     let family = if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: no pointers.
     let fd = unsafe { libc::socket(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) };
     let stream = TcpStream::from(owned(fd)?);
     stream.set_nodelay(true)?;
+    set_keepalive(&stream, SERVER_IDLE_S)?;
+    set(&stream, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, &SERVER_PROBE_S)?;
+    set(&stream, libc::IPPROTO_TCP, libc::TCP_KEEPCNT, &SERVER_PROBES)?;
     if let Some(source) = source {
         // The port is chosen at connect, so that one port can serve several destinations.
         set(&stream, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1i32)?;
@@ -93,6 +103,13 @@ pub fn unacknowledged_bytes(stream: &TcpStream) -> io::Result<usize> {
     // SAFETY: the kernel writes one `int`, which outlives the call.
     check(unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
     Ok(usize::try_from(bytes).unwrap_or_default())
+}
+
+/// Drops up to `bytes` of what has come, which the kernel need not copy for that; 0: the peer has ended.
+pub fn discard(stream: &TcpStream, bytes: usize) -> io::Result<usize> {
+    // SAFETY: with MSG_TRUNC TCP writes to no buffer (tcp(7)).
+    let dropped = unsafe { libc::recv(stream.as_raw_fd(), std::ptr::null_mut(), bytes, libc::MSG_TRUNC) };
+    usize::try_from(dropped).map_err(|_| io::Error::last_os_error())
 }
 
 /// Makes the next close a reset.
@@ -228,6 +245,24 @@ mod tests {
         let stream = open(&listener.local_addr().unwrap(), None).unwrap();
         assert!(is_listening(listener.as_fd()));
         assert!(!is_listening(stream.as_fd()));
+    }
+
+    fn option(socket: &impl AsRawFd, level: i32, name: i32) -> i32 {
+        let mut value = 0i32;
+        let mut len = size_of::<i32>() as libc::socklen_t;
+        let at = (&raw mut value).cast();
+        // SAFETY: `value` has room for `len` bytes, and both outlive the call.
+        assert_eq!(unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, at, &mut len) }, 0);
+        value
+    }
+
+    #[test]
+    fn silent_servers_are_probed() {
+        let stream = open(&"127.0.0.1:80".parse().unwrap(), None).unwrap();
+        let tcp = |name| option(&stream, libc::IPPROTO_TCP, name);
+        assert_eq!(option(&stream, libc::SOL_SOCKET, libc::SO_KEEPALIVE), 1);
+        let probes = [libc::TCP_KEEPIDLE, libc::TCP_KEEPINTVL, libc::TCP_KEEPCNT].map(tcp);
+        assert_eq!(probes, [60, 10, 6]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
     io::{Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use weir_proxy::io::{Close, Conn, Event, Gone, Io};
@@ -55,6 +55,14 @@ impl Bench {
         }
     }
 
+    fn until_no_connection_is_left(&mut self) {
+        let begun = Instant::now();
+        while self.reactor.connections() > 0 {
+            assert!(begun.elapsed() < PATIENCE, "a connection is left");
+            self.batch(Duration::from_secs(1));
+        }
+    }
+
     fn batch(&mut self, wait: Duration) {
         self.reactor.flush();
         self.reactor.poll(Some(wait), &mut self.events).unwrap();
@@ -98,6 +106,15 @@ fn read_all(mut stream: &TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
     bytes
+}
+
+#[test]
+fn tells_the_time_of_day() {
+    let unix_s = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let mut bench = Bench::new();
+    let before = unix_s();
+    bench.batch(Duration::ZERO);
+    assert!((before..=unix_s()).contains(&bench.reactor.unix_s()));
 }
 
 #[test]
@@ -412,11 +429,40 @@ fn lingering_close_lets_the_answer_through_to_a_peer_that_still_sends() {
     let conn = bench.accepted();
     bench.send(conn, b"too large");
     bench.reactor.close(conn, Close::Linger);
-    while bench.reactor.connections() > 0 {
-        bench.batch(Duration::from_secs(1));
-    }
+    bench.until_no_connection_is_left();
     assert!(bench.events.is_empty(), "a closed connection told {:?}", bench.events);
     assert_eq!(client.join().unwrap(), b"too large");
+}
+
+#[test]
+fn peer_that_sends_on_and_on_still_reads_its_answer() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let client = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let block = vec![b'x'; 1_000_000];
+        (0..100).for_each(|_| stream.write_all(&block).unwrap());
+        stream.shutdown(Shutdown::Write).unwrap();
+        read_all(&stream)
+    });
+    let conn = bench.accepted();
+    bench.send(conn, b"too large");
+    bench.reactor.close(conn, Close::Linger);
+    bench.until_no_connection_is_left();
+    assert_eq!(client.join().unwrap(), b"too large");
+}
+
+#[test]
+fn peer_that_never_ends_is_cut_off_after_some_seconds() {
+    let mut bench = Bench::new();
+    let address = bench.listen();
+    let _client = TcpStream::connect(address).unwrap();
+    let conn = bench.accepted();
+    let begun = Instant::now();
+    bench.reactor.close(conn, Close::Linger);
+    bench.until_no_connection_is_left();
+    let lasted = begun.elapsed();
+    assert!((Duration::from_secs(4)..Duration::from_secs(20)).contains(&lasted), "{lasted:?}");
 }
 
 #[test]

@@ -371,6 +371,7 @@ fn server_tls_config(provider: &Provider, send_close_notify: bool) -> ServerConf
         prefer_client_order: false,
         session_resumption: true,
         tickets: Some(tickets()),
+        protocols: Vec::new(),
         send_close_notify,
     };
     let certificate = Certificate::read(&source.chain_der, &source.key_pkcs8_der, provider);

@@ -1,10 +1,10 @@
 //! A virtual service as a worker uses it, made from a virtual service of the Plan.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use foldhash::HashMap;
 use weir_api::dataplane::v1;
-use weir_policy::{HttpProfile, HttpSettings, L4Profile, ProxyProtocol, XffUpdate};
+use weir_policy::{HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
 use weir_tls::Certificate;
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     ids::Ids,
     pool::KeptPool,
     snapshot::Worker,
-    tls::{self, KeptTls},
+    tls::{self, KeptTls, Wanted},
 };
 
 #[derive(Debug)]
@@ -156,7 +156,8 @@ impl ServiceReader<'_> {
             needs("ssl_key_and_certificate_refs", "a certificate");
         }
         let certificates = self.certificates(source, findings)?;
-        tls::build(subject, source.tls.as_ref()?, certificates, before, &self.worker.provider, findings)
+        let wanted = Wanted { profile: source.tls.as_ref()?, certificates, protocols: protocols(source) };
+        tls::build(subject, wanted, before, &self.worker.provider, findings)
     }
 
     fn certificates(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Vec<Certificate>> {
@@ -201,7 +202,17 @@ fn tcp(service: Subject<'_>, profile: Option<&v1::TcpProfile>, findings: &mut Fi
     })
 }
 
+/// What TLS may agree on with clients: HTTP as we speak it; of layer 4 what the operator says that the servers speak.
+fn protocols(source: &v1::VirtualService) -> Vec<String> {
+    match &source.l4 {
+        Some(profile) => profile.alpn_protocols.clone(),
+        None => vec!["http/1.1".to_owned()],
+    }
+}
+
 const APPLICATION: &str = "application_profile_ref";
+/// Of the name of a protocol (RFC 7301 §3.1).
+const ALPN_BYTES: RangeInclusive<usize> = 1..=255;
 const UNKNOWN: &str = "is one that this engine does not know; upgrade it";
 
 fn application(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Findings) -> Option<Application> {
@@ -224,7 +235,12 @@ fn http(service: Subject<'_>, profile: &v1::HttpProfile, findings: &mut Findings
         findings.error(service, format!("{APPLICATION}.xff_update"), UNKNOWN);
         return None;
     };
-    let compiled = HttpProfile::compile(&http_settings(profile, xff_update));
+    let Some(underscores) = underscores(profile.underscores) else {
+        findings.error(service, format!("{APPLICATION}.http_profile.weir_underscores_in_header_names"), UNKNOWN);
+        return None;
+    };
+    let settings = HttpSettings { underscores, ..http_settings(profile, xff_update) };
+    let compiled = HttpProfile::compile(&settings);
     compiled
         .map_err(|error| findings.error(service, format!("{APPLICATION}.{}", error.field()), error.to_string()))
         .ok()
@@ -240,6 +256,11 @@ fn l4(service: Subject<'_>, profile: &v1::L4Profile, findings: &mut Findings) ->
             return None;
         }
     };
+    if !profile.alpn_protocols.iter().all(|name| ALPN_BYTES.contains(&name.len())) {
+        let message = format!("a protocol has {} to {} bytes", ALPN_BYTES.start(), ALPN_BYTES.end());
+        findings.error(service, format!("{APPLICATION}.tcp_app_profile.weir_alpn_protocols"), message);
+        return None;
+    }
     Some(L4Profile { proxy_protocol })
 }
 
@@ -248,6 +269,14 @@ fn xff_update(number: i32) -> Option<XffUpdate> {
         v1::XffUpdate::Replace => Some(XffUpdate::Replace),
         v1::XffUpdate::Append => Some(XffUpdate::Append),
         v1::XffUpdate::AddNew => Some(XffUpdate::AddNew),
+    }
+}
+
+fn underscores(number: i32) -> Option<Underscores> {
+    match v1::Underscores::try_from(number).ok()? {
+        v1::Underscores::Pass => Some(Underscores::Pass),
+        v1::Underscores::Drop => Some(Underscores::Drop),
+        v1::Underscores::Refuse => Some(Underscores::Refuse),
     }
 }
 
@@ -281,5 +310,6 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
         half_close_timeout_ms: profile.half_close_timeout_ms,
         request_buffer_bytes: profile.request_buffer_bytes,
         min_body_bytes_per_s: profile.min_body_bytes_per_s,
+        underscores: Underscores::default(),
     }
 }

@@ -14,16 +14,23 @@ pub(crate) struct KeptTls {
     pub config: ServerConfig,
 }
 
+/// What a virtual service asks for.
+pub(crate) struct Wanted<'p> {
+    pub profile: &'p v1::TlsProfile,
+    pub certificates: Vec<Certificate>,
+    pub protocols: Vec<String>,
+}
+
 /// `None` when it cannot be built; the findings say why.
 pub(crate) fn build(
     service: Subject<'_>,
-    profile: &v1::TlsProfile,
-    certificates: Vec<Certificate>,
+    wanted: Wanted<'_>,
     before: Option<&KeptTls>,
     provider: &Provider,
     findings: &mut Findings,
 ) -> Option<KeptTls> {
-    let settings = settings(service, profile, findings)?;
+    let Wanted { profile, certificates, protocols } = wanted;
+    let settings = TlsSettings { protocols, ..settings(service, profile, findings)? };
     let same = |kept: &&KeptTls| kept.settings == settings && same_certificates(&kept.certificates, &certificates);
     let kept = match before.filter(same) {
         Some(kept) => kept.clone(),
@@ -72,6 +79,7 @@ pub(crate) fn settings(user: Subject<'_>, profile: &v1::TlsProfile, findings: &m
         prefer_client_order: profile.prefer_client_order,
         session_resumption: profile.session_resumption,
         tickets,
+        protocols: Vec::new(),
         send_close_notify: profile.send_close_notify,
     })
 }

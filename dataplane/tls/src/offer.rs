@@ -17,6 +17,9 @@ pub struct TlsSettings {
     pub session_resumption: bool,
     /// Of a server: what its sessions are resumed by; `None`: every handshake is a full one.
     pub tickets: Option<TicketSettings>,
+    /// Of a server: what it chooses from by ALPN, in order of preference; who offers protocols and none of these is
+    /// refused. Empty: offers are not answered (RFC 7301 §3.1 allows to), and the client speaks what it speaks without.
+    pub protocols: Vec<String>,
     pub send_close_notify: bool,
 }
 

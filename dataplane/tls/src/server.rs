@@ -43,8 +43,7 @@ impl ServerConfig {
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(by_name));
         rustls.ignore_client_order = !settings.prefer_client_order;
-        // Who offers protocols and not this one is refused (RFC 7301 §3.2): it would speak HTTP/2 to us.
-        rustls.alpn_protocols = vec![b"http/1.1".to_vec()];
+        rustls.alpn_protocols = settings.protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         // Tickets carry the whole session: no table of sessions here, and none to keep equal over workers and engines.
         rustls.session_storage = Arc::new(NoServerSessionStorage {});
         match settings.tickets.as_ref().map(Ticketer::new).transpose()?.flatten() {
@@ -77,8 +76,8 @@ mod tests {
     use super::*;
     use crate::{ClientConfig, ClientSettings, Group, ServerName, TlsSession, Version};
 
-    /// What a TLS 1.2 client that offers these protocols is answered.
-    fn answer_to(offer: &[&str]) -> (Result<(), Error>, Vec<u8>) {
+    /// What a TLS 1.2 client that offers these protocols is answered by who speaks those.
+    fn answer_to(offer: &[&str], spoken: &[&str]) -> (Result<(), Error>, Vec<u8>) {
         let provider = Provider::new();
         let chain = include_bytes!("../testdata/default-ec.crt.der").to_vec();
         let certificate = Certificate::read(&[chain], include_bytes!("../testdata/default-ec.key.der"), &provider);
@@ -88,6 +87,7 @@ mod tests {
             prefer_client_order: false,
             session_resumption: false,
             tickets: None,
+            protocols: spoken.iter().map(|name| name.to_string()).collect(),
             send_close_notify: true,
         };
         let (server, _) = ServerConfig::build(&settings, &[certificate.unwrap()], &provider).unwrap();
@@ -106,16 +106,36 @@ mod tests {
         (outcome.map(|_| ()), answer)
     }
 
+    /// Whether the extension is in an answer, with this protocol and no other.
+    fn chooses(answer: &[u8], protocol: &str) -> bool {
+        let chosen = [&[protocol.len() as u8], protocol.as_bytes()].concat();
+        answer.windows(chosen.len()).any(|bytes| bytes == chosen)
+    }
+
     #[test]
-    fn speaks_http1_and_refuses_who_speaks_only_other_protocols() {
-        let names_http1 = |answer: &[u8]| answer.windows(9).any(|bytes| bytes == b"\x08http/1.1");
+    fn speaks_its_protocol_and_refuses_who_speaks_only_others() {
         for (offer, chosen) in [(&["h2", "http/1.1"][..], true), (&["http/1.1"], true), (&[], false)] {
-            let (outcome, answer) = answer_to(offer);
-            assert_eq!((outcome, names_http1(&answer)), (Ok(()), chosen), "{offer:?}");
+            let (outcome, answer) = answer_to(offer, &["http/1.1"]);
+            assert_eq!((outcome, chooses(&answer, "http/1.1")), (Ok(()), chosen), "{offer:?}");
         }
-        let (outcome, answer) = answer_to(&["h2"]);
+        let (outcome, answer) = answer_to(&["h2"], &["http/1.1"]);
         assert!(outcome.is_err());
         let no_application_protocol = [21, 3, 3, 0, 2, 2, 120];
         assert_eq!(answer, no_application_protocol);
+    }
+
+    #[test]
+    fn prefers_its_own_order_of_protocols() {
+        let (outcome, answer) = answer_to(&["http/1.1", "h2"], &["h2", "http/1.1"]);
+        assert_eq!((outcome, chooses(&answer, "h2"), chooses(&answer, "http/1.1")), (Ok(()), true, false));
+    }
+
+    #[test]
+    fn without_a_protocol_of_its_own_it_answers_no_offer_and_refuses_none() {
+        for offer in [&["h2"][..], &["foo"], &["h2", "http/1.1"], &[]] {
+            let (outcome, answer) = answer_to(offer, &[]);
+            let answered = offer.iter().any(|protocol| chooses(&answer, protocol));
+            assert_eq!((outcome, answered), (Ok(()), false), "{offer:?}");
+        }
     }
 }

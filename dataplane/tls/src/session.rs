@@ -265,6 +265,7 @@ mod tests {
             prefer_client_order: false,
             session_resumption: true,
             tickets: None,
+            protocols: Vec::new(),
             send_close_notify: true,
         };
         let (config, _) = ServerConfig::build(&settings, &[certificate], provider).unwrap();

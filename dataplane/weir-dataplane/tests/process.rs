@@ -82,6 +82,24 @@ fn speaks_tls_with_curl() {
 }
 
 #[test]
+fn client_that_sends_far_too_much_reads_why_it_was_refused() {
+    const BODY_BYTES: usize = 100_000_000;
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    let mut plan = plan(1, address, &[origin("one")]);
+    plan.virtual_services[0].http.as_mut().unwrap().max_body_bytes = 1_000_000;
+    agent.apply(plan);
+    let mut client = TcpStream::connect(address).unwrap();
+    write!(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {BODY_BYTES}\r\n\r\n").unwrap();
+    let block = vec![b'x'; 1_000_000];
+    (0..BODY_BYTES / block.len()).for_each(|_| client.write_all(&block).unwrap());
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
+#[test]
 fn refuses_plan_without_sockets_and_goes_on_serving_the_one_before() {
     let dataplane = Dataplane::start();
     let mut agent = Agent::connect(&dataplane);

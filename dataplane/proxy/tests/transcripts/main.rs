@@ -2,6 +2,7 @@
 
 mod authenticated;
 mod departures;
+mod heads;
 mod persistence;
 mod repeats;
 mod secure_servers;

@@ -1,7 +1,10 @@
 //! Servers that are spoken to in TLS, played by the other side of the same TLS.
 
 use weir_api::dataplane::v1 as api;
-use weir_proxy::io::{Close, Conn, Event, Gone};
+use weir_proxy::{
+    Limits,
+    io::{Close, Conn, Event, Gone},
+};
 use weir_telemetry::Cause;
 use weir_tls::{
     Certificate, ClientConfig, ClientSettings, Group, Provider, RECORD_OVERHEAD_MAX, ServerConfig, ServerName,
@@ -68,6 +71,7 @@ impl Server {
             prefer_client_order: false,
             session_resumption: true,
             tickets: Some(tickets()),
+            protocols: Vec::new(),
             send_close_notify: true,
         };
         let (config, _) = ServerConfig::build(&settings, &[certificate], &provider).expect("a configuration");
@@ -263,6 +267,54 @@ fn connection_is_for_requests_to_the_host_that_it_was_made_for() {
     assert!(server.heard(&mut stage).contains("GET /"));
 }
 
+/// One request for each of these hosts, from one client; the connections that were begun for them, if any were.
+fn visit<'h>(stage: &mut Stage, client: Conn, hosts: impl IntoIterator<Item = &'h str>) -> Vec<Server> {
+    let mut fresh = Vec::new();
+    for host in hosts {
+        let dials = stage.dials();
+        stage.says(client, format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(stage.dials(), dials + 1, "{host} is new");
+        let mut server = Server::ready(stage, Version::Tls12);
+        server.says(stage, OK);
+        fresh.push(server);
+    }
+    fresh
+}
+
+#[test]
+fn names_that_are_asked_for_once_do_not_push_out_one_that_is_used() {
+    for limits in [
+        Limits { idle_connections: 3, ..Limits::default() },
+        // Room for as many connections to servers as for clients.
+        Limits { clients: 4, ..Limits::default() },
+    ] {
+        let mut stage = Stage::with(&secure(plan(1)), limits);
+        let client = stage.client();
+        let mut shop = visit(&mut stage, client, ["shop.test"]).remove(0);
+        stage.says(client, "GET / HTTP/1.1\r\nHost: shop.test\r\n\r\n");
+        shop.says(&mut stage, OK);
+
+        let strangers = visit(&mut stage, client, ["1.test", "2.test", "3.test", "4.test", "5.test", "6.test"]);
+        assert_eq!(stage.closed(shop.conn), None);
+        let closed: Vec<_> = strangers.iter().map(|stranger| stage.closed(stranger.conn).is_some()).collect();
+        assert!(closed[0] && !closed[5], "the oldest goes first: {closed:?}");
+    }
+}
+
+#[test]
+fn oldest_connection_goes_where_all_are_used() {
+    let mut stage = Stage::with(&secure(plan(1)), Limits { idle_connections: 2, ..Limits::default() });
+    let client = stage.client();
+    let mut used = visit(&mut stage, client, ["a.test", "b.test"]);
+    for (server, host) in used.iter_mut().zip(["a.test", "b.test"]) {
+        stage.says(client, format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        server.says(&mut stage, OK);
+    }
+    let fresh = visit(&mut stage, client, ["c.test"]).remove(0);
+    let closed = [&used[0], &used[1], &fresh].map(|server| stage.closed(server.conn).is_some());
+    assert_eq!(closed, [true, false, false], "a new name has its chance to be asked for again");
+}
+
 #[test]
 fn idle_connection_that_says_goodbye_is_closed_likewise() {
     let mut stage = Stage::new(&secure(plan(1)));
@@ -358,7 +410,8 @@ fn tunnel_is_sealed_towards_its_server_which_may_speak_first() {
 #[test]
 fn server_of_a_tunnel_is_told_who_the_client_is_before_tls() {
     let mut plan = secure(l4_plan(1));
-    plan.virtual_services[0].l4 = Some(api::L4Profile { proxy_protocol: api::ProxyProtocol::V1 as i32 });
+    plan.virtual_services[0].l4 =
+        Some(api::L4Profile { proxy_protocol: api::ProxyProtocol::V1 as i32, ..Default::default() });
     let mut stage = Stage::new(&plan);
     stage.client();
     let server = stage.connected();

@@ -37,9 +37,16 @@ pub struct Tape {
     pub keeps_buffers: bool,
 }
 
+/// Sun, 06 Nov 1994 08:49:37 GMT.
+const UNIX_S_AT_BEGIN: u64 = 784_111_777;
+
 impl Io for Tape {
     fn now(&self) -> Time {
         self.now
+    }
+
+    fn unix_s(&self) -> u64 {
+        UNIX_S_AT_BEGIN + self.now.nanos / 1_000_000_000
     }
 
     fn buffer(&mut self) -> Buf {

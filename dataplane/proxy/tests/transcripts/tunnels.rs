@@ -184,7 +184,7 @@ fn tunnel_whose_virtual_service_is_removed_is_cut() {
 fn server_is_told_who_the_client_is_before_anything_else() {
     let mut plan = l4_plan(1);
     let proxy_protocol = api::ProxyProtocol::V1 as i32;
-    plan.virtual_services[0].l4 = Some(api::L4Profile { proxy_protocol });
+    plan.virtual_services[0].l4 = Some(api::L4Profile { proxy_protocol, ..Default::default() });
     let mut stage = Stage::new(&plan);
     let client = stage.client();
     stage.says(client, "hello");

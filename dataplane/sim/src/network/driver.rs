@@ -13,6 +13,9 @@ use crate::{
     link::{Appetite, Link, Quality},
 };
 
+/// Sun, 06 Nov 1994 08:49:37 GMT.
+const UNIX_S_AT_BEGIN: u64 = 784_111_777;
+
 impl Network {
     fn note(&mut self, conn: Conn, deed: impl std::fmt::Display) {
         if let Some(deeds) = &mut self.deeds {
@@ -24,6 +27,10 @@ impl Network {
 impl Io for Network {
     fn now(&self) -> Time {
         self.now
+    }
+
+    fn unix_s(&self) -> u64 {
+        UNIX_S_AT_BEGIN + self.now.nanos / 1_000_000_000
     }
 
     fn buffer(&mut self) -> Buf {

@@ -23,7 +23,12 @@ pub const CASES: &[Case] = &[
     ("HTTP and layer 4 at once", |p| p.virtual_services[0].l4 = Some(L4Profile::default())),
     ("a PROXY protocol from the future", |p| {
         p.virtual_services[0].http = None;
-        p.virtual_services[0].l4 = Some(L4Profile { proxy_protocol: 3 });
+        p.virtual_services[0].l4 = Some(L4Profile { proxy_protocol: 3, ..L4Profile::default() });
+    }),
+    ("a protocol without a name at layer 4", |p| {
+        p.virtual_services[0].http = None;
+        p.virtual_services[0].l4 =
+            Some(L4Profile { alpn_protocols: vec!["h2".to_owned(), String::new()], ..L4Profile::default() });
     }),
     ("no network profile", |p| p.virtual_services[0].tcp = None),
     ("a header name that is none", |p| {

@@ -8,3 +8,4 @@ mod findings;
 #[path = "../../../fuzz/src/plan.rs"]
 mod fuzz;
 mod plan;
+mod protocols;

@@ -52,6 +52,7 @@ pub fn server_settings(cipher_suites: &[&str]) -> TlsSettings {
         prefer_client_order: false,
         session_resumption: false,
         tickets: None,
+        protocols: Vec::new(),
         send_close_notify: true,
     }
 }

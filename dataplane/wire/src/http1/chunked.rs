@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use super::{Error, Piece};
+use super::{Error, Piece, framing::LENGTH_MAX};
 
-/// Of one body, all chunks together.
-const EXTENSION_BYTES_MAX: u16 = 4096;
+/// Of one chunk. Those of a body may be as many as its chunks: each of them may be signed.
+const EXTENSION_BYTES_MAX: u16 = 1024;
 const TRAILER_BYTES_MAX: u16 = 8192;
 /// Leading zeros included.
 const SIZE_DIGITS_MAX: u8 = 16;
@@ -87,7 +87,10 @@ impl Chunked {
     fn step(&mut self, byte: u8) -> Result<State, Error> {
         match (self.state, byte) {
             (State::Size { digits: 1.. }, b'\r') => Ok(State::SizeLf),
-            (State::Size { digits: 1.. }, b';') => Ok(State::Extension),
+            (State::Size { digits: 1.. }, b';') => {
+                self.extension_bytes = 0;
+                Ok(State::Extension)
+            }
             (State::Size { digits }, byte) => self.size_digit(digits, byte),
             (State::Extension, b'\r') => Ok(State::SizeLf),
             (State::Extension, byte) => self.extension(byte),
@@ -112,8 +115,7 @@ impl Chunked {
 
     fn size_digit(&mut self, digits: u8, byte: u8) -> Result<State, Error> {
         let digit = char::from(byte).to_digit(16).ok_or(Error::ChunkSize)?;
-        // With 16 digits at most the sum cannot overflow.
-        if digits == SIZE_DIGITS_MAX {
+        if digits == SIZE_DIGITS_MAX || self.left > LENGTH_MAX >> 4 {
             return Err(Error::ChunkSize);
         }
         self.left = self.left << 4 | u64::from(digit);
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     fn refuses_what_readers_disagree_about() {
-        let bodies: [(&[u8], Error); 22] = [
+        let bodies: [(&[u8], Error); 24] = [
             (b"\r\n", Error::ChunkSize),
             (b";a\r\n", Error::ChunkSize),
             (b" 5\r\n", Error::ChunkSize),
@@ -205,6 +207,8 @@ mod tests {
             (b"5g\r\n", Error::ChunkSize),
             (b"5\n", Error::ChunkSize),
             (b"00000000000000005\r\n", Error::ChunkSize),
+            (b"8000000000000000\r\n", Error::ChunkSize),
+            (b"ffffffffffffffff\r\n", Error::ChunkSize),
             (b"5;a\n", Error::ChunkFraming),
             (b"5;a\0\r\n", Error::ChunkFraming),
             (b"5;a\rb", Error::ChunkFraming),
@@ -233,9 +237,16 @@ mod tests {
 
     #[test]
     fn refuses_extensions_without_end() {
-        let chunk = [b"1;", "e".repeat(1000).as_bytes(), b"\r\nx\r\n"].concat();
-        assert_eq!(read(&chunk.repeat(4)), Ok(false));
-        assert_eq!(read(&chunk.repeat(5)), Err(Error::ChunkFraming));
+        let chunk = |bytes| [b"1;", "e".repeat(bytes).as_bytes(), b"\r\nx\r\n"].concat();
+        let most = usize::from(EXTENSION_BYTES_MAX);
+        assert_eq!(read(&chunk(most)), Ok(false));
+        assert_eq!(read(&chunk(most + 1)), Err(Error::ChunkFraming));
+    }
+
+    #[test]
+    fn each_chunk_may_have_its_extension() {
+        let chunk = b"1;signature=0123456789\r\nx\r\n";
+        assert_eq!(read(&chunk.repeat(10_000)), Ok(false));
     }
 
     #[test]
@@ -249,8 +260,8 @@ mod tests {
     #[test]
     fn takes_the_largest_chunk_for_what_it_is() {
         let mut chunked = Chunked::new();
-        let piece = chunked.read(b"ffffffffffffffff\r\nhello", |_| {});
+        let piece = chunked.read(b"7fffffffffffffff\r\nhello", |_| {});
         assert_eq!(piece, Ok(Piece { taken: 23, payload: 5, done: false }));
-        assert_eq!(chunked.left, u64::MAX - 5);
+        assert_eq!(chunked.left, LENGTH_MAX - 5);
     }
 }

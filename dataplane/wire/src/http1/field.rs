@@ -14,6 +14,7 @@ pub enum Name {
     Authorization,
     Connection,
     ContentLength,
+    Date,
     Expect,
     Host,
     KeepAlive,
@@ -22,6 +23,8 @@ pub enum Name {
     ProxyAuthorization,
     ProxyConnection,
     SetCookie,
+    /// Not one of these, and the same as one of them for who reads fields as CGI hands them over: `X_Forwarded_For`.
+    Shadow,
     StrictTransportSecurity,
     Te,
     TransferEncoding,
@@ -32,26 +35,67 @@ pub enum Name {
 }
 
 impl Name {
-    /// `name` is a token. Length and first letter leave one candidate at most, and the last letter nearly none but the
-    /// right one, so that other names cost next to nothing.
+    /// `name` is a token. Length and first letter leave one candidate at most, so that other names cost next to nothing.
     pub fn of(name: &[u8]) -> Name {
-        let (Some(&first), Some(&last)) = (name.first(), name.last()) else { return Name::Other };
-        let (known, candidate) = KNOWN[slot(name.len(), first)];
-        if name.len() != known.len() || known.last() != Some(&(last | LOWER)) {
-            return Name::Other;
+        match Self::look_up(name) {
+            Look::Alike(known) if is_same_in_cgi(name, known) => Name::Shadow,
+            Look::Alike(_) => Name::Other,
+            Look::Found(name) => name,
         }
-        let differs = name.iter().zip(known).fold(0, |differs, (byte, lower)| differs | (byte | LOWER) ^ lower);
-        if differs == 0 { candidate } else { Name::Other }
     }
+
+    /// The same for who does not want to pay for shadows with each name.
+    #[inline(always)]
+    pub(super) fn look_up(name: &[u8]) -> Look {
+        let Some(&first) = name.first() else { return Look::Found(Name::Other) };
+        let (known, candidate) = KNOWN[slot(name.len(), first)];
+        if name.len() != known.len() {
+            return Look::Found(Name::Other);
+        }
+        if is_known(name, known) { Look::Found(candidate) } else { Look::Alike(known) }
+    }
+}
+
+/// What a look at a name tells.
+pub(super) enum Look {
+    Found(Name),
+    /// As long as this known name, and not the same.
+    Alike(&'static [u8]),
+}
+
+/// Whether a token is `known`, which is as long and in small letters: in words that may overlap, because a head has many
+/// names.
+#[inline]
+fn is_known(name: &[u8], known: &[u8]) -> bool {
+    let eight = |name: &[u8; 8], known: &[u8; 8]| (u64::from_ne_bytes(*name) | LOWER_8) ^ u64::from_ne_bytes(*known);
+    let four = |name: &[u8; 4], known: &[u8; 4]| (u32::from_ne_bytes(*name) | LOWER_4) ^ u32::from_ne_bytes(*known);
+    if let (Some(name_end), Some(known_end)) = (name.last_chunk(), known.last_chunk()) {
+        let words = name.as_chunks().0.iter().zip(known.as_chunks().0);
+        words.fold(eight(name_end, known_end), |differs, (name, known)| differs | eight(name, known)) == 0
+    } else if let (Some(name_start), Some(known_start)) = (name.first_chunk(), known.first_chunk())
+        && let (Some(name_end), Some(known_end)) = (name.last_chunk(), known.last_chunk())
+    {
+        four(name_start, known_start) | four(name_end, known_end) == 0
+    } else {
+        name.eq_ignore_ascii_case(known)
+    }
+}
+
+/// Whether two names become one where fields become variables (RFC 3875 §4.1.18): small letters become capitals, and
+/// whatever cannot stand in a variable's name an underscore. Servers differ in what they take for that: the most do.
+pub fn is_same_in_cgi(one: &[u8], other: &[u8]) -> bool {
+    let variable = |byte: &u8| if byte.is_ascii_alphanumeric() { byte.to_ascii_uppercase() } else { b'_' };
+    one.len() == other.len() && one.iter().map(variable).eq(other.iter().map(variable))
 }
 
 type Known = (&'static [u8], Name);
 
 /// In small letters.
-const NAMES: [Known; 18] = [
+const NAMES: [Known; 19] = [
     (b"authorization", Name::Authorization),
     (b"connection", Name::Connection),
     (b"content-length", Name::ContentLength),
+    (b"date", Name::Date),
     (b"expect", Name::Expect),
     (b"host", Name::Host),
     (b"keep-alive", Name::KeepAlive),
@@ -90,6 +134,8 @@ const fn slot(len: usize, first: u8) -> usize {
 
 /// Turns capitals small and leaves a hyphen one; nothing else in a token becomes a letter or a hyphen by it.
 const LOWER: u8 = 0x20;
+const LOWER_4: u32 = u32::from_ne_bytes([LOWER; 4]);
+const LOWER_8: u64 = u64::from_ne_bytes([LOWER; 8]);
 
 /// Some of the known names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -140,12 +186,16 @@ pub(super) struct Span {
 }
 
 /// Room for the spans of one head; about 5 KiB, so keep one per worker.
-pub struct FieldTable(pub(super) Box<[Span]>);
+pub struct FieldTable {
+    pub(super) spans: Box<[Span]>,
+    /// A head whose bytes could not be used as they came.
+    pub(super) repaired: Vec<u8>,
+}
 
 impl FieldTable {
     pub fn new() -> Self {
         let unused = Span { line: 0, name_bytes: 0, value: 0, value_bytes: 0, name: Name::Other };
-        Self(vec![unused; MAX_FIELDS].into_boxed_slice())
+        Self { spans: vec![unused; MAX_FIELDS].into_boxed_slice(), repaired: Vec::new() }
     }
 }
 
@@ -229,7 +279,7 @@ impl<'b> Fields<'b> {
 impl Span {
     /// A span lies within its head; `get` says so without a panic, so that parts nobody looks at cost nothing.
     #[inline]
-    fn field<'b>(&self, head: &'b [u8]) -> Field<'b> {
+    pub(super) fn field<'b>(&self, head: &'b [u8]) -> Field<'b> {
         let part = |start: u32, bytes: u32| head.get(start as usize..(start + bytes) as usize).unwrap_or_default();
         Field {
             name: self.name,
@@ -282,6 +332,7 @@ mod tests {
             ("Authorization", Name::Authorization),
             ("Connection", Name::Connection),
             ("Content-Length", Name::ContentLength),
+            ("Date", Name::Date),
             ("Expect", Name::Expect),
             ("HOST", Name::Host),
             ("keep-alive", Name::KeepAlive),
@@ -299,6 +350,13 @@ mod tests {
             ("X-Forwarded-Proto", Name::XForwardedProto),
             ("Accept", Name::Other),
             ("Allow", Name::Other),
+            ("X_Forwarded_For", Name::Shadow),
+            ("x-forwarded.FOR", Name::Shadow),
+            ("Content_Length", Name::Shadow),
+            ("transfer_encoding", Name::Shadow),
+            ("X_Forwarded-Port", Name::Other),
+            ("XxForwarded-For", Name::Other),
+            ("Hos_", Name::Other),
         ] {
             assert_eq!(Name::of(text.as_bytes()), name);
         }

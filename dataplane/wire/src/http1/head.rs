@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 use httparse::Header;
 
 use super::{
-    Error, FieldTable, Fields,
-    field::{MAX_FIELDS, Name, NameSet, Span},
+    Error, Fields,
+    field::{Look, MAX_FIELDS, Name, NameSet, Span},
 };
 
 /// The largest head, whatever an operator allows.
@@ -81,22 +81,28 @@ pub(super) fn fields<'b>(
     head: &'b [u8],
     headers: &[Header<'_>],
     limits: &Limits,
-    table: &'b mut FieldTable,
+    spans: &'b mut [Span],
 ) -> Result<Fields<'b>, Error> {
     let start = head.as_ptr() as usize;
     let offset = |part: &[u8]| part.as_ptr() as usize - start;
     let end = head.len() - 2;
     ends_in_crlf(head, head.len())?;
     let mut line_end = end;
-    let mut seen = NameSet::default();
+    let (mut seen, mut some_alike) = (NameSet::default(), false);
     // From the last to the first: where one line begins, the one before it ends.
-    for (header, span) in headers.iter().zip(&mut table.0[..headers.len()]).rev() {
+    for (header, span) in headers.iter().zip(&mut spans[..headers.len()]).rev() {
         ends_in_crlf(head, line_end)?;
         let line = offset(header.name.as_bytes());
         if line_end - line > limits.field_bytes {
             return Err(Error::FieldTooLarge);
         }
-        let name = Name::of(header.name.as_bytes());
+        let name = match Name::look_up(header.name.as_bytes()) {
+            Look::Found(name) => name,
+            Look::Alike(_) => {
+                some_alike = true;
+                Name::Other
+            }
+        };
         seen = seen.with(name);
         *span = Span {
             line: line as u32,
@@ -109,7 +115,19 @@ pub(super) fn fields<'b>(
     }
     // The start line.
     ends_in_crlf(head, line_end)?;
-    Ok(Fields { head: &head[..end], spans: &table.0[..headers.len()], seen })
+    if some_alike {
+        seen = look_again(head, &mut spans[..headers.len()]);
+    }
+    Ok(Fields { head: &head[..end], spans: &spans[..headers.len()], seen })
+}
+
+/// Finds the shadows among fields.
+#[cold]
+fn look_again(head: &[u8], spans: &mut [Span]) -> NameSet {
+    spans.iter_mut().fold(NameSet::default(), |seen, span| {
+        span.name = Name::of(span.field(head).name_text);
+        seen.with(span.name)
+    })
 }
 
 /// httparse takes a bare LF for the end of a line (RFC 9112 §2.2 allows to; two parsers then see two messages). It has
@@ -122,7 +140,7 @@ fn ends_in_crlf(head: &[u8], line_end: usize) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http1::request;
+    use crate::http1::{FieldTable, request};
 
     const HEAD: &[u8] = b"GET /0123456789 HTTP/1.1\r\nHost: a\r\nX-A: 0123456789\r\n\r\n";
 

@@ -17,7 +17,7 @@ mod writer;
 
 pub use body::{Body, Piece};
 pub use error::Error;
-pub use field::{Field, FieldTable, Fields, MAX_FIELDS, Name, NameSet};
+pub use field::{Field, FieldTable, Fields, MAX_FIELDS, Name, NameSet, is_same_in_cgi};
 pub use framing::Framing;
 pub use head::{HEAD_BYTES_CEILING, Limits, Parsed, Version, may_complete};
 pub use request::{Method, RequestHead, request};

@@ -88,7 +88,7 @@ pub fn request<'b>(
     let (Some(method_text), Some(target)) = (raw.method, raw.path) else { return Err(Error::StartLine) };
     let (method_text, target) = (method_text.as_bytes(), target.as_bytes());
     let version = Version::of_minor(raw.version);
-    let fields = head::fields(&input[..end], raw.headers, limits, table)?;
+    let fields = head::fields(&input[..end], raw.headers, limits, &mut table.spans)?;
     if method_text == b"CONNECT" {
         return Err(Error::Connect);
     }

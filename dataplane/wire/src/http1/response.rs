@@ -32,31 +32,62 @@ pub fn response<'b>(
     if matches!(input, [b'\r' | b'\n', ..]) {
         return Err(Error::StartLine);
     }
-    let mut headers = head::no_headers();
-    let mut raw = httparse::Response::new(&mut []);
-    let config = ParserConfig::default();
-    let room = &mut headers[..limits.fields];
-    let end = match config.parse_response_with_uninit_headers(&mut raw, input, room) {
-        Ok(Status::Complete(bytes)) => bytes,
-        Ok(Status::Partial) => return head::incomplete(input, limits),
-        Err(error) => return Err(strict(error)),
-    };
-    let (Some(status), Some(reason)) = (raw.code, raw.reason) else { return Err(Error::StartLine) };
-    let version = Version::of_minor(raw.version);
-    let fields = head::fields(&input[..end], raw.headers, limits, table)?;
-    check_status(status)?;
-    let control = Control::of(&fields, version)?;
-    let body = body(&control, status, method);
-    Ok(Parsed::Whole(ResponseHead {
-        status,
-        reason: reason.as_bytes(),
-        version,
-        fields,
-        body,
-        keep_alive: control.persists(version) && body != Framing::UntilClose,
-        names_hop_fields: control.names_hop_fields,
-        len: end,
-    }))
+    let FieldTable { spans, repaired } = table;
+    let (mut head, mut taken_away, mut room) = (input, 0, Some(repaired));
+    loop {
+        let mut headers = head::no_headers();
+        let mut raw = httparse::Response::new(&mut []);
+        let config = ParserConfig::default();
+        let end = match config.parse_response_with_uninit_headers(&mut raw, head, &mut headers[..limits.fields]) {
+            Ok(Status::Complete(bytes)) => bytes,
+            Ok(Status::Partial) => return head::incomplete(input, limits),
+            Err(Lenient::HeaderName) if let Some(room) = room.take() => {
+                *room = without_space_before_colons(input);
+                (taken_away, head) = (input.len() - room.len(), room);
+                continue;
+            }
+            Err(error) => return Err(strict(error)),
+        };
+        let (Some(status), Some(reason)) = (raw.code, raw.reason) else { return Err(Error::StartLine) };
+        let version = Version::of_minor(raw.version);
+        let fields = head::fields(&head[..end], raw.headers, limits, spans)?;
+        check_status(status)?;
+        let control = Control::of(&fields, version)?;
+        let body = body(&control, status, method);
+        return Ok(Parsed::Whole(ResponseHead {
+            status,
+            reason: reason.as_bytes(),
+            version,
+            fields,
+            body,
+            keep_alive: control.persists(version) && body != Framing::UntilClose,
+            names_hop_fields: control.names_hop_fields,
+            len: end + taken_away,
+        }));
+    }
+}
+
+/// A head as the server should have written it (RFC 9112 §5.1). Few write white space there, and only they are read a
+/// second time. What stands behind the head stays as it is, and so does what is no name: the parser says what is wrong.
+#[cold]
+fn without_space_before_colons(input: &[u8]) -> Vec<u8> {
+    let mut repaired = Vec::with_capacity(input.len());
+    let mut lines = input.split_inclusive(|&byte| byte == b'\n');
+    for line in lines.by_ref() {
+        let name_bytes = line.iter().position(|byte| b" \t:\r\n".contains(byte)).unwrap_or(line.len());
+        let (name, rest) = line.split_at(name_bytes);
+        let space_bytes = rest.iter().position(|byte| !b" \t".contains(byte)).unwrap_or(rest.len());
+        let value = &rest[space_bytes..];
+        // At the end of what has come, a colon may follow.
+        let spaced = !name.is_empty() && (value.starts_with(b":") || value.is_empty());
+        repaired.extend_from_slice(name);
+        repaired.extend_from_slice(if spaced { value } else { rest });
+        if line == b"\r\n" {
+            break;
+        }
+    }
+    lines.for_each(|line| repaired.extend_from_slice(line));
+    repaired
 }
 
 fn check_status(status: u16) -> Result<(), Error> {

@@ -126,6 +126,56 @@ func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
 }
 
+// Fields that shadow one that the data plane writes or reads (X_Forwarded_For, Content_Length) never pass.
+type Underscores int32
+
+const (
+	Underscores_UNDERSCORES_PASS   Underscores = 0
+	Underscores_UNDERSCORES_DROP   Underscores = 1 // the field
+	Underscores_UNDERSCORES_REFUSE Underscores = 2 // the request: 400
+)
+
+// Enum value maps for Underscores.
+var (
+	Underscores_name = map[int32]string{
+		0: "UNDERSCORES_PASS",
+		1: "UNDERSCORES_DROP",
+		2: "UNDERSCORES_REFUSE",
+	}
+	Underscores_value = map[string]int32{
+		"UNDERSCORES_PASS":   0,
+		"UNDERSCORES_DROP":   1,
+		"UNDERSCORES_REFUSE": 2,
+	}
+)
+
+func (x Underscores) Enum() *Underscores {
+	p := new(Underscores)
+	*p = x
+	return p
+}
+
+func (x Underscores) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Underscores) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
+}
+
+func (Underscores) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
+}
+
+func (x Underscores) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Underscores.Descriptor instead.
+func (Underscores) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+}
+
 type XffUpdate int32
 
 const (
@@ -159,11 +209,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -172,7 +222,7 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
 }
 
 type TlsVersion int32
@@ -214,11 +264,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -227,7 +277,7 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 type Algorithm int32
@@ -263,11 +313,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -276,7 +326,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 type HashInput int32
@@ -315,11 +365,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -328,7 +378,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 // What a client gets when no server can take its request.
@@ -362,11 +412,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -375,7 +425,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 type ToDataplane struct {
@@ -1471,6 +1521,7 @@ type HttpProfile struct {
 	HalfCloseTimeoutMs        uint32                 `protobuf:"varint,91,opt,name=half_close_timeout_ms,json=halfCloseTimeoutMs,proto3" json:"half_close_timeout_ms,omitempty"` // a client that sends no more gets what it waits for within this; 0: it is taken for gone
 	RequestBufferBytes        uint32                 `protobuf:"varint,92,opt,name=request_buffer_bytes,json=requestBufferBytes,proto3" json:"request_buffer_bytes,omitempty"`   // so much of a request body comes before a server is chosen; 0: none
 	MinBodyBytesPerS          uint32                 `protobuf:"varint,93,opt,name=min_body_bytes_per_s,json=minBodyBytesPerS,proto3" json:"min_body_bytes_per_s,omitempty"`     // a slower request body: 408
+	Underscores               Underscores            `protobuf:"varint,80,opt,name=underscores,proto3,enum=weir.dataplane.v1.Underscores" json:"underscores,omitempty"`          // in the names of a request's fields
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
 }
@@ -1701,10 +1752,18 @@ func (x *HttpProfile) GetMinBodyBytesPerS() uint32 {
 	return 0
 }
 
+func (x *HttpProfile) GetUnderscores() Underscores {
+	if x != nil {
+		return x.Underscores
+	}
+	return Underscores_UNDERSCORES_PASS
+}
+
 // The application profile of what is not HTTP.
 type L4Profile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ProxyProtocol ProxyProtocol          `protobuf:"varint,1,opt,name=proxy_protocol,json=proxyProtocol,proto3,enum=weir.dataplane.v1.ProxyProtocol" json:"proxy_protocol,omitempty"` // tells the servers who the client is
+	AlpnProtocols []string               `protobuf:"bytes,80,rep,name=alpn_protocols,json=alpnProtocols,proto3" json:"alpn_protocols,omitempty"`                                      // what the servers speak, chosen from in this order; none: offers of clients are not answered
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1744,6 +1803,13 @@ func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
 		return x.ProxyProtocol
 	}
 	return ProxyProtocol_PROXY_PROTOCOL_NONE
+}
+
+func (x *L4Profile) GetAlpnProtocols() []string {
+	if x != nil {
+		return x.AlpnProtocols
+	}
+	return nil
 }
 
 // The network profile.
@@ -2991,7 +3057,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
-	"\x03tls\x18\x03 \x01(\bR\x03tls\"\x86\n" +
+	"\x03tls\x18\x03 \x01(\bR\x03tls\"\xc8\n" +
 	"\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
@@ -3025,9 +3091,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"detectNtlm\x121\n" +
 	"\x15half_close_timeout_ms\x18[ \x01(\rR\x12halfCloseTimeoutMs\x120\n" +
 	"\x14request_buffer_bytes\x18\\ \x01(\rR\x12requestBufferBytes\x12.\n" +
-	"\x14min_body_bytes_per_s\x18] \x01(\rR\x10minBodyBytesPerS\"T\n" +
+	"\x14min_body_bytes_per_s\x18] \x01(\rR\x10minBodyBytesPerS\x12@\n" +
+	"\vunderscores\x18P \x01(\x0e2\x1e.weir.dataplane.v1.UnderscoresR\vunderscores\"{\n" +
 	"\tL4Profile\x12G\n" +
-	"\x0eproxy_protocol\x18\x01 \x01(\x0e2 .weir.dataplane.v1.ProxyProtocolR\rproxyProtocol\"s\n" +
+	"\x0eproxy_protocol\x18\x01 \x01(\x0e2 .weir.dataplane.v1.ProxyProtocolR\rproxyProtocol\x12%\n" +
+	"\x0ealpn_protocols\x18P \x03(\tR\ralpnProtocols\"s\n" +
 	"\n" +
 	"TcpProfile\x12$\n" +
 	"\x0eidle_timeout_s\x18\x01 \x01(\rR\fidleTimeoutS\x12)\n" +
@@ -3154,7 +3222,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\rProxyProtocol\x12\x17\n" +
 	"\x13PROXY_PROTOCOL_NONE\x10\x00\x12\x15\n" +
 	"\x11PROXY_PROTOCOL_V1\x10\x01\x12\x15\n" +
-	"\x11PROXY_PROTOCOL_V2\x10\x02*R\n" +
+	"\x11PROXY_PROTOCOL_V2\x10\x02*Q\n" +
+	"\vUnderscores\x12\x14\n" +
+	"\x10UNDERSCORES_PASS\x10\x00\x12\x14\n" +
+	"\x10UNDERSCORES_DROP\x10\x01\x12\x16\n" +
+	"\x12UNDERSCORES_REFUSE\x10\x02*R\n" +
 	"\tXffUpdate\x12\x16\n" +
 	"\x12XFF_UPDATE_REPLACE\x10\x00\x12\x15\n" +
 	"\x11XFF_UPDATE_APPEND\x10\x01\x12\x16\n" +
@@ -3192,91 +3264,93 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(Duty)(0),                      // 0: weir.dataplane.v1.Duty
 	(ProxyProtocol)(0),             // 1: weir.dataplane.v1.ProxyProtocol
-	(XffUpdate)(0),                 // 2: weir.dataplane.v1.XffUpdate
-	(TlsVersion)(0),                // 3: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 4: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 5: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 6: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 7: weir.dataplane.v1.ToDataplane
-	(*FromDataplane)(nil),          // 8: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 9: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 10: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 11: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 12: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 13: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 14: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 15: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 16: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 17: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 18: weir.dataplane.v1.Drain
-	(*Plan)(nil),                   // 19: weir.dataplane.v1.Plan
-	(*VirtualService)(nil),         // 20: weir.dataplane.v1.VirtualService
-	(*Listener)(nil),               // 21: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 22: weir.dataplane.v1.HttpProfile
-	(*L4Profile)(nil),              // 23: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 24: weir.dataplane.v1.TcpProfile
-	(*TlsProfile)(nil),             // 25: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 26: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 27: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 28: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 29: weir.dataplane.v1.Pool
-	(*CookiePersistence)(nil),      // 30: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 31: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 32: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 33: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 34: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 35: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 36: weir.dataplane.v1.ServerCounters
+	(Underscores)(0),               // 2: weir.dataplane.v1.Underscores
+	(XffUpdate)(0),                 // 3: weir.dataplane.v1.XffUpdate
+	(TlsVersion)(0),                // 4: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 5: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 6: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 7: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 8: weir.dataplane.v1.ToDataplane
+	(*FromDataplane)(nil),          // 9: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 10: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 11: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 12: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 13: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 14: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 15: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 16: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 17: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 18: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 19: weir.dataplane.v1.Drain
+	(*Plan)(nil),                   // 20: weir.dataplane.v1.Plan
+	(*VirtualService)(nil),         // 21: weir.dataplane.v1.VirtualService
+	(*Listener)(nil),               // 22: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 23: weir.dataplane.v1.HttpProfile
+	(*L4Profile)(nil),              // 24: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 25: weir.dataplane.v1.TcpProfile
+	(*TlsProfile)(nil),             // 26: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 27: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 28: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 29: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 30: weir.dataplane.v1.Pool
+	(*CookiePersistence)(nil),      // 31: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 32: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 33: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 34: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 35: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 36: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 37: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	10, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	19, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	15, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	18, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	17, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	9,  // 5: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	10, // 6: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	12, // 7: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	13, // 8: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	33, // 9: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	11, // 10: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	14, // 11: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	14, // 12: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	16, // 13: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	20, // 14: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	29, // 15: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	27, // 16: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	28, // 17: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	21, // 18: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	22, // 19: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	23, // 20: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	24, // 21: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	25, // 22: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	11, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	20, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	16, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	19, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	18, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	10, // 5: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	11, // 6: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	13, // 7: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	14, // 8: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	34, // 9: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	12, // 10: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	15, // 11: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	15, // 12: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	17, // 13: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	21, // 14: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	30, // 15: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	28, // 16: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	29, // 17: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	22, // 18: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	23, // 19: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	24, // 20: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	25, // 21: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	26, // 22: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
 	0,  // 23: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	2,  // 24: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	1,  // 25: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	3,  // 26: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	26, // 27: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	4,  // 28: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	5,  // 29: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	32, // 30: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	6,  // 31: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	31, // 32: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	30, // 33: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	25, // 34: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	34, // 35: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	36, // 36: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	35, // 37: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	3,  // 24: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	2,  // 25: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	1,  // 26: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	4,  // 27: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	27, // 28: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	5,  // 29: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	6,  // 30: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	33, // 31: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	7,  // 32: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	32, // 33: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	31, // 34: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	26, // 35: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	35, // 36: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	37, // 37: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	36, // 38: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -3303,7 +3377,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      8,
 			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -1,0 +1,73 @@
+//! What clients that offer protocols (ALPN, RFC 7301) are answered: HTTP has its own, layer 4 what its servers speak.
+
+use weir_api::dataplane::v1::L4Profile;
+use weir_snapshot::Snapshot;
+use weir_tls::{Error, TlsSession};
+
+use crate::plan::*;
+
+/// The ClientHello of a TLS 1.2 client that offers this one protocol.
+fn hello(protocol: &str) -> Vec<u8> {
+    let named = prefixed::<1>(protocol.as_bytes());
+    let extensions = [
+        extension(10, &prefixed::<2>(&[0, 29])), // x25519
+        extension(11, &prefixed::<1>(&[0])),     // points as they are
+        extension(13, &prefixed::<2>(&[4, 3])),  // ecdsa_secp256r1_sha256
+        extension(16, &prefixed::<2>(&named)),
+    ];
+    let suites = prefixed::<2>(&[0xc0, 0x2b]);
+    let body = [&[3, 3][..], &[7; 32], &[0], &suites, &[1, 0], &prefixed::<2>(&extensions.concat())].concat();
+    let message = [&[1][..], &prefixed::<3>(&body)].concat();
+    [&[22, 3, 1][..], &prefixed::<2>(&message)].concat()
+}
+
+fn extension(number: u8, content: &[u8]) -> Vec<u8> {
+    [&[0, number][..], &prefixed::<2>(content)].concat()
+}
+
+/// With its length before it, in so many bytes.
+fn prefixed<const BYTES: usize>(content: &[u8]) -> Vec<u8> {
+    let length = (content.len() as u32).to_be_bytes();
+    [&length[4 - BYTES..], content].concat()
+}
+
+/// What the TLS of the first virtual service answers; `l4`: it is of layer 4, and its servers speak these.
+fn answer_to(protocol: &str, l4: Option<&[&str]>) -> Result<Vec<u8>, Error> {
+    let mut plan = plan();
+    if let Some(spoken) = l4 {
+        let alpn_protocols = spoken.iter().map(|name| name.to_string()).collect();
+        let service = &mut plan.virtual_services[0];
+        (service.http, service.l4) = (None, Some(L4Profile { alpn_protocols, ..L4Profile::default() }));
+    }
+    let (snapshot, _) = Snapshot::build(&plan, None, &worker()).unwrap();
+    let listener = snapshot.listener("192.0.2.10:443".parse().unwrap()).unwrap();
+    let mut answer = Vec::new();
+    let mut session = TlsSession::server(listener.service.tls.as_ref().unwrap())?;
+    session.receive(&mut hello(protocol), &mut |_| {}, &mut answer)?;
+    Ok(answer)
+}
+
+fn chooses(answer: &[u8], protocol: &str) -> bool {
+    let chosen = prefixed::<2>(&prefixed::<1>(protocol.as_bytes()));
+    answer.windows(chosen.len()).any(|bytes| bytes == chosen)
+}
+
+#[test]
+fn layer_4_answers_no_offer_and_refuses_nobody_for_it() {
+    for protocol in ["h2", "http/1.1", "foo"] {
+        let answer = answer_to(protocol, Some(&[])).unwrap_or_else(|error| panic!("{protocol}: {error}"));
+        assert!(!chooses(&answer, protocol), "{protocol}");
+    }
+}
+
+#[test]
+fn layer_4_chooses_what_its_servers_speak() {
+    assert!(chooses(&answer_to("h2", Some(&["foo", "h2"])).unwrap(), "h2"));
+    assert!(answer_to("http/1.1", Some(&["foo", "h2"])).is_err());
+}
+
+#[test]
+fn http_speaks_http_1_1_alone() {
+    assert!(chooses(&answer_to("http/1.1", None).unwrap(), "http/1.1"));
+    assert!(answer_to("h2", None).is_err());
+}
