@@ -369,6 +369,9 @@ pub struct Pool {
     /// unset: each request goes where the algorithm says
     #[prost(message, optional, tag = "18")]
     pub persistence: ::core::option::Option<CookiePersistence>,
+    /// a server is suspect while new connections to it come to nothing, and passed over
+    #[prost(bool, tag = "60")]
+    pub inline_health: bool,
 }
 /// A client comes back to the server that answered it before: a cookie holds that server's token.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -509,6 +512,9 @@ pub struct ServerCounters {
     pub reused_total: u64,
     #[prost(bool, tag = "8")]
     pub up: bool,
+    /// a gauge: those to which it is suspect, see inline_health
+    #[prost(uint32, tag = "60")]
+    pub suspecting_workers: u32,
 }
 /// What an engine owes to a virtual service. Only one that serves draws clients: by its route, by what it listens on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

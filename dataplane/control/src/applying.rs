@@ -1,6 +1,12 @@
 //! From a Plan to snapshots: one for each worker, built here so that no worker waits for it; whole or not at all.
 
-use std::{collections::BTreeSet, net::SocketAddr, os::fd::OwnedFd, sync::Arc};
+use std::{
+    collections::{BTreeSet, hash_map::RandomState},
+    hash::{BuildHasher, Hasher},
+    net::SocketAddr,
+    os::fd::OwnedFd,
+    sync::Arc,
+};
 
 use weir_api::dataplane::v1::{Finding, Plan};
 use weir_snapshot::{Snapshot, Worker};
@@ -32,7 +38,9 @@ pub struct Change {
 
 impl Served {
     pub fn new(workers: u32) -> Self {
-        let workers = Worker::all(workers);
+        // Engines that start together shall not all begin with the same servers.
+        let offset = RandomState::new().build_hasher().finish() as u32;
+        let workers = Worker::all(workers, offset);
         let snapshots = workers.iter().map(|_| Arc::new(Snapshot::empty())).collect();
         Self { workers, snapshots, listening: BTreeSet::new() }
     }

@@ -43,6 +43,8 @@ pub enum Answer {
 pub struct Counted {
     pub counters: Counters,
     pub up: Up,
+    /// Dense ids of the servers that are suspect: each of them once for each worker that suspects it.
+    pub suspect: Vec<u32>,
 }
 
 /// How the control thread reaches a worker.

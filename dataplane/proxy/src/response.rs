@@ -238,6 +238,9 @@ fn read_response_head<I: Io>(
     });
     let Some(written) = written.map_err(Error::Response)? else { return Ok(false) };
     let (status, out, download) = written?;
+    if std::mem::take(&mut server.unproven) {
+        core.pools.proved(server.place);
+    }
     if status < 200 && exchange.keeps_interim_from_client(status) {
         return Ok(true);
     }

@@ -2,13 +2,15 @@
 //! dying and lying servers, clients that vanish, Plans that change.
 //!
 //! Judged in every run: each request is answered once or fails once; bodies are intact; nobody gets another's bytes; no
-//! request reaches two servers; queues stay bounded; nothing is left over. A seed that fails is replayed with
+//! request reaches two servers; a server that lets nobody in costs the others' requests next to nothing; queues stay
+//! bounded; nothing is left over. A seed that fails is replayed with
 //! `make sim SEED=…`, and becomes a named test. (With TLS, keys are random: such a seed repeats its story, not its bytes.)
 #![forbid(unsafe_code)]
 
 mod agenda;
 mod channel;
 mod client;
+mod dials;
 mod link;
 mod malformed;
 mod message;

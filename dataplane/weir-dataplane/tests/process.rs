@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use bench::{Agent, Dataplane, WORKERS, get, listener, origin, plan, wait_until};
+use bench::{Agent, Dataplane, Silent, WORKERS, get, listener, origin, plan, wait_until};
 use weir_api::dataplane::v1::{
     Certificate, Drain, LetGo, ServerState, ServerStates, TlsProfile, TlsVersion, from_dataplane::Frame as Reply,
     to_dataplane::Frame,
@@ -149,6 +149,28 @@ fn monitored_server_serves_only_while_the_agent_says_it_is_up() {
         agent.sample_when(|sample| sample.servers[0].up == up);
         assert!(get(address).starts_with(if up { "HTTP/1.1 200" } else { "HTTP/1.1 503" }));
     }
+}
+
+#[test]
+fn server_that_swallows_connects_makes_few_wait_and_is_told_of() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    let (silent, good) = (Silent::new(), origin("one"));
+    let mut plan = plan(1, address, &[silent.address, good]);
+    plan.pools[0].inline_health = true;
+    agent.apply(plan);
+    for _ in 0..40 {
+        assert!(get(address).contains("one"));
+    }
+    let sample = agent.sample_when(|sample| sample.virtual_services[0].requests_total == 40);
+    let [suspect, sound] = [silent.address, good].map(|server| {
+        let row = sample.servers.iter().find(|row| row.server_id == server.to_string()).unwrap();
+        (row.suspecting_workers, row.failures_total, row.up)
+    });
+    assert!((1..=WORKERS).contains(&suspect.0) && suspect.2, "{suspect:?}");
+    assert!(suspect.1 < 10, "of 20 that were its share: {suspect:?}");
+    assert_eq!(sound, (0, 0, true));
 }
 
 #[test]

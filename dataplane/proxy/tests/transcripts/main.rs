@@ -2,6 +2,7 @@
 
 mod persistence;
 mod secure_servers;
+mod suspects;
 mod tape;
 mod tunnels;
 

@@ -126,7 +126,7 @@ fn tls() -> TlsProfile {
 }
 
 pub fn worker() -> Worker {
-    Worker { provider: Provider::new(), workers: 4 }
+    Worker { provider: Provider::new(), workers: 4, offset: 0 }
 }
 
 pub fn built(plan: &Plan, previous: Option<&Snapshot>) -> Snapshot {

@@ -208,6 +208,27 @@ pub fn origin(body: &'static str) -> SocketAddr {
     address
 }
 
+/// More than a listening socket has room for.
+const BACKLOG_MAX: usize = 5_000;
+
+/// A server that swallows connects: its backlog is full, and nobody takes anything from it.
+pub struct Silent {
+    pub address: SocketAddr,
+    _listener: TcpListener,
+    _backlog: Vec<TcpStream>,
+}
+
+impl Silent {
+    pub fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = |_| TcpStream::connect_timeout(&address, Duration::from_millis(100)).ok();
+        let backlog: Vec<_> = (0..BACKLOG_MAX).map_while(connect).collect();
+        assert!(backlog.len() < BACKLOG_MAX, "its backlog does not fill");
+        Self { address, _listener: listener, _backlog: backlog }
+    }
+}
+
 fn answer_all(stream: &TcpStream, body: &str) {
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
     loop {

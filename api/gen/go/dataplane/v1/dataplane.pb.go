@@ -2082,8 +2082,9 @@ type Pool struct {
 	MaxConnectionReuse      uint32                 `protobuf:"varint,14,opt,name=max_connection_reuse,json=maxConnectionReuse,proto3" json:"max_connection_reuse,omitempty"` // requests a connection
 	MaxIdleConnections      uint32                 `protobuf:"varint,15,opt,name=max_idle_connections,json=maxIdleConnections,proto3" json:"max_idle_connections,omitempty"` // a server and worker; 0: no limit of the operator's
 	FailAction              FailAction             `protobuf:"varint,16,opt,name=fail_action,json=failAction,proto3,enum=weir.dataplane.v1.FailAction" json:"fail_action,omitempty"`
-	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"` // unset: servers are spoken to in plain
-	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`              // unset: each request goes where the algorithm says
+	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`           // unset: servers are spoken to in plain
+	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                        // unset: each request goes where the algorithm says
+	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"` // a server is suspect while new connections to it come to nothing, and passed over
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -2228,6 +2229,13 @@ func (x *Pool) GetPersistence() *CookiePersistence {
 		return x.Persistence
 	}
 	return nil
+}
+
+func (x *Pool) GetInlineHealth() bool {
+	if x != nil {
+		return x.InlineHealth
+	}
+	return false
 }
 
 // A client comes back to the server that answered it before: a cookie holds that server's token.
@@ -2786,17 +2794,18 @@ func (x *ErrorCounter) GetTotal() uint64 {
 }
 
 type ServerCounters struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	PoolUuid         string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	ServerId         string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
-	ConnectionsTotal uint64                 `protobuf:"varint,3,opt,name=connections_total,json=connectionsTotal,proto3" json:"connections_total,omitempty"`
-	OpenConnections  uint64                 `protobuf:"varint,4,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"` // a gauge
-	RequestsTotal    uint64                 `protobuf:"varint,5,opt,name=requests_total,json=requestsTotal,proto3" json:"requests_total,omitempty"`
-	FailuresTotal    uint64                 `protobuf:"varint,6,opt,name=failures_total,json=failuresTotal,proto3" json:"failures_total,omitempty"`
-	ReusedTotal      uint64                 `protobuf:"varint,7,opt,name=reused_total,json=reusedTotal,proto3" json:"reused_total,omitempty"` // requests on a connection that had served one before
-	Up               bool                   `protobuf:"varint,8,opt,name=up,proto3" json:"up,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	PoolUuid          string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	ServerId          string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	ConnectionsTotal  uint64                 `protobuf:"varint,3,opt,name=connections_total,json=connectionsTotal,proto3" json:"connections_total,omitempty"`
+	OpenConnections   uint64                 `protobuf:"varint,4,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"` // a gauge
+	RequestsTotal     uint64                 `protobuf:"varint,5,opt,name=requests_total,json=requestsTotal,proto3" json:"requests_total,omitempty"`
+	FailuresTotal     uint64                 `protobuf:"varint,6,opt,name=failures_total,json=failuresTotal,proto3" json:"failures_total,omitempty"`
+	ReusedTotal       uint64                 `protobuf:"varint,7,opt,name=reused_total,json=reusedTotal,proto3" json:"reused_total,omitempty"` // requests on a connection that had served one before
+	Up                bool                   `protobuf:"varint,8,opt,name=up,proto3" json:"up,omitempty"`
+	SuspectingWorkers uint32                 `protobuf:"varint,60,opt,name=suspecting_workers,json=suspectingWorkers,proto3" json:"suspecting_workers,omitempty"` // a gauge: those to which it is suspect, see inline_health
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ServerCounters) Reset() {
@@ -2883,6 +2892,13 @@ func (x *ServerCounters) GetUp() bool {
 		return x.Up
 	}
 	return false
+}
+
+func (x *ServerCounters) GetSuspectingWorkers() uint32 {
+	if x != nil {
+		return x.SuspectingWorkers
+	}
+	return 0
 }
 
 var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
@@ -3023,7 +3039,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\fca_certs_der\x18\x03 \x03(\fR\n" +
-	"caCertsDer\"\x95\x06\n" +
+	"caCertsDer\"\xba\x06\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -3045,7 +3061,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"failAction\x12;\n" +
 	"\n" +
 	"server_tls\x18\x11 \x01(\v2\x1c.weir.dataplane.v1.ServerTlsR\tserverTls\x12F\n" +
-	"\vpersistence\x18\x12 \x01(\v2$.weir.dataplane.v1.CookiePersistenceR\vpersistence\"\x85\x01\n" +
+	"\vpersistence\x18\x12 \x01(\v2$.weir.dataplane.v1.CookiePersistenceR\vpersistence\x12#\n" +
+	"\rinline_health\x18< \x01(\bR\finlineHealth\"\x85\x01\n" +
 	"\x11CookiePersistence\x12\x1f\n" +
 	"\vcookie_name\x18\x01 \x01(\tR\n" +
 	"cookieName\x12\x16\n" +
@@ -3097,7 +3114,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06errors\x18\r \x03(\v2\x1f.weir.dataplane.v1.ErrorCounterR\x06errors\":\n" +
 	"\fErrorCounter\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x04R\x05total\"\xa3\x02\n" +
+	"\x05total\x18\x02 \x01(\x04R\x05total\"\xd2\x02\n" +
 	"\x0eServerCounters\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12+\n" +
@@ -3106,7 +3123,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0erequests_total\x18\x05 \x01(\x04R\rrequestsTotal\x12%\n" +
 	"\x0efailures_total\x18\x06 \x01(\x04R\rfailuresTotal\x12!\n" +
 	"\freused_total\x18\a \x01(\x04R\vreusedTotal\x12\x0e\n" +
-	"\x02up\x18\b \x01(\bR\x02up*8\n" +
+	"\x02up\x18\b \x01(\bR\x02up\x12-\n" +
+	"\x12suspecting_workers\x18< \x01(\rR\x11suspectingWorkers*8\n" +
 	"\x04Duty\x12\x0e\n" +
 	"\n" +
 	"DUTY_SERVE\x10\x00\x12\x0e\n" +
