@@ -148,5 +148,6 @@ var enums = map[string][]string{
 	"VirtualHostingType": {"VS_TYPE_VH_SNI", "VS_TYPE_VH_ENHANCED"},
 	"VirtualServiceType": {"VS_TYPE_NORMAL", "VS_TYPE_VH_PARENT", "VS_TYPE_VH_CHILD"},
 	"VnicAddressMode":    {"DHCP", "STATIC", "VIP", "DOCKER_HOST"},
+	"WorkerPinning":      {"AUTO", "ALWAYS", "NEVER"},
 	"XFFUpdate":          {"REPLACE_XFF_HEADERS", "APPEND_TO_THE_XFF_HEADER", "ADD_NEW_XFF_HEADER"},
 }

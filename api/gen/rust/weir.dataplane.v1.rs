@@ -146,6 +146,8 @@ pub struct Plan {
     pub certificates: ::prost::alloc::vec::Vec<Certificate>,
     #[prost(message, repeated, tag = "5")]
     pub pki_profiles: ::prost::alloc::vec::Vec<PkiProfile>,
+    #[prost(enumeration = "WorkerPinning", tag = "60")]
+    pub worker_pinning: i32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VirtualService {
@@ -451,6 +453,9 @@ pub struct Sample {
     pub virtual_services: ::prost::alloc::vec::Vec<VirtualServiceCounters>,
     #[prost(message, repeated, tag = "8")]
     pub servers: ::prost::alloc::vec::Vec<ServerCounters>,
+    /// a gauge
+    #[prost(uint32, tag = "60")]
+    pub pinned_workers: u32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VirtualServiceCounters {
@@ -515,6 +520,37 @@ pub struct ServerCounters {
     /// a gauge: those to which it is suspect, see inline_health
     #[prost(uint32, tag = "60")]
     pub suspecting_workers: u32,
+}
+/// Whether each worker is kept on a core of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum WorkerPinning {
+    /// unless it has to wait for its core: then the kernel says where it runs, for a while
+    Auto = 0,
+    Always = 1,
+    Never = 2,
+}
+impl WorkerPinning {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Auto => "WORKER_PINNING_AUTO",
+            Self::Always => "WORKER_PINNING_ALWAYS",
+            Self::Never => "WORKER_PINNING_NEVER",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "WORKER_PINNING_AUTO" => Some(Self::Auto),
+            "WORKER_PINNING_ALWAYS" => Some(Self::Always),
+            "WORKER_PINNING_NEVER" => Some(Self::Never),
+            _ => None,
+        }
+    }
 }
 /// What an engine owes to a virtual service. Only one that serves draws clients: by its route, by what it listens on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -8,10 +8,10 @@ use std::{
     sync::Arc,
 };
 
-use weir_api::dataplane::v1::{Finding, Plan};
+use weir_api::dataplane::v1::{Finding, Plan, WorkerPinning};
 use weir_snapshot::{Snapshot, Worker};
 
-use crate::{held::Held, log, server::Received};
+use crate::{held::Held, log, pinning, server::Received};
 
 /// The snapshots that the workers have, and what they listen on.
 pub struct Served {
@@ -33,6 +33,7 @@ pub struct Change {
     pub snapshots: Vec<Arc<Snapshot>>,
     pub sockets: Vec<Vec<OwnedFd>>,
     pub listening: BTreeSet<SocketAddr>,
+    pub pinning: WorkerPinning,
     pub warnings: Vec<Finding>,
 }
 
@@ -59,6 +60,10 @@ impl Served {
                 }
             }
         }
+        let pinning = pinning::wanted(plan.worker_pinning).unwrap_or_else(|finding| {
+            errors.push(finding);
+            WorkerPinning::Auto
+        });
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -67,7 +72,7 @@ impl Served {
         let listening: BTreeSet<_> =
             snapshots.iter().take(1).flat_map(|s| s.listeners().map(|(address, _)| address)).collect();
         let sockets = (0..snapshots.len()).map(|worker| self.sockets(worker as u32, &listening, held)).collect();
-        Ok(Change { snapshots, sockets, listening, warnings })
+        Ok(Change { snapshots, sockets, listening, pinning, warnings })
     }
 
     fn sockets(&self, worker: u32, listening: &BTreeSet<SocketAddr>, held: &Held) -> Vec<OwnedFd> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use weir_api::dataplane::v1::ServerState;
-use weir_reactor::Waker;
+use weir_reactor::{Waker, process::Thread};
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
 
@@ -51,6 +51,7 @@ pub struct Counted {
 pub struct WorkerLink {
     pub orders: mpsc::SyncSender<Order>,
     pub waker: Waker,
+    pub thread: Thread,
 }
 
 impl WorkerLink {

@@ -76,7 +76,7 @@ impl Sheet {
     }
 
     /// Takes the sample out, with the numbers of now; [`put_back`](Self::put_back) it when it is sent.
-    pub fn fill(&mut self, counted: &Counted) -> Sample {
+    pub fn fill(&mut self, counted: &Counted, pinned_workers: u32) -> Sample {
         let mut sample = std::mem::take(&mut self.sample);
         let cpu = process::cpu_time().unwrap_or_default();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -84,6 +84,7 @@ impl Sheet {
         sample.cpu_user_us = cpu.user.as_micros() as u64;
         sample.cpu_system_us = cpu.system.as_micros() as u64;
         sample.rss_bytes = process::resident_bytes().unwrap_or_default();
+        sample.pinned_workers = pinned_workers;
         for (row, id) in sample.virtual_services.iter_mut().zip(&self.services) {
             fill_service(row, *id, &counted.counters);
         }

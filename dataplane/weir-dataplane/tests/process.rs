@@ -7,13 +7,15 @@ use std::{
     io::{Read, Write},
     net::{TcpListener, TcpStream},
     process::Command,
+    thread,
 };
 
-use bench::{Agent, Dataplane, Silent, WORKERS, get, listener, origin, plan, wait_until};
+use bench::{Agent, Dataplane, Silent, Spinner, WORKERS, get, listener, origin, plan, wait_until};
 use weir_api::dataplane::v1::{
-    Certificate, Drain, LetGo, ServerState, ServerStates, TlsProfile, TlsVersion, from_dataplane::Frame as Reply,
-    to_dataplane::Frame,
+    Certificate, Drain, LetGo, Plan, ServerState, ServerStates, TlsProfile, TlsVersion, WorkerPinning,
+    from_dataplane::Frame as Reply, to_dataplane::Frame,
 };
+use weir_reactor::process;
 
 #[test]
 fn serves_a_plan_and_counts_what_it_served() {
@@ -171,6 +173,56 @@ fn server_that_swallows_connects_makes_few_wait_and_is_told_of() {
     assert!((1..=WORKERS).contains(&suspect.0) && suspect.2, "{suspect:?}");
     assert!(suspect.1 < 10, "of 20 that were its share: {suspect:?}");
     assert_eq!(sound, (0, 0, true));
+}
+
+#[test]
+fn plan_says_whether_workers_are_kept_on_cores_while_they_run() {
+    let dataplane = Dataplane::start_with(&[]);
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    let origins = [origin("one")];
+    let cores = thread::available_parallelism().unwrap().get();
+    for (revision, pinning, each, pinned) in [
+        (1, WorkerPinning::Always, 1, WORKERS),
+        (2, WorkerPinning::Never, cores, 0),
+        (3, WorkerPinning::Always, 1, WORKERS),
+    ] {
+        agent.apply(Plan { worker_pinning: pinning.into(), ..plan(revision, address, &origins) });
+        assert_eq!(dataplane.cores_of_workers(), vec![each; WORKERS as usize], "{pinning:?}");
+        agent.sample_when(|sample| sample.pinned_workers == pinned);
+        assert!(get(address).contains("one"));
+    }
+}
+
+#[test]
+fn command_line_that_forbids_pinning_goes_before_the_plan() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    agent.apply(Plan { worker_pinning: WorkerPinning::Always.into(), ..plan(1, address, &[origin("one")]) });
+    let sample = agent.sample_when(|_| true);
+    assert_eq!(sample.pinned_workers, 0);
+    assert!(dataplane.cores_of_workers().iter().all(|cores| *cores == thread::available_parallelism().unwrap().get()));
+}
+
+#[test]
+fn worker_leaves_a_core_that_another_process_keeps_busy() {
+    let dataplane = Dataplane::start_with(&[]);
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    let origins = [origin("one")];
+    agent.apply(Plan { worker_pinning: WorkerPinning::Always.into(), ..plan(1, address, &origins) });
+    let _busy: Vec<_> = process::cores().unwrap().into_iter().map(Spinner::on).collect();
+    for _ in 0..100 {
+        assert!(get(address).contains("one"));
+    }
+    assert_eq!(dataplane.cores_of_workers(), [1, 1], "it was told to stay");
+    agent.apply(plan(2, address, &origins));
+    let all = process::cores().unwrap().len();
+    wait_until(|| {
+        assert!(get(address).contains("one"));
+        dataplane.cores_of_workers() == vec![all; WORKERS as usize]
+    });
 }
 
 #[test]

@@ -74,6 +74,7 @@ pub fn plan() -> Plan {
             },
         ],
         certificates: vec![certificate!("certificate-1", "default-ec"), certificate!("certificate-2", "shop-rsa")],
+        worker_pinning: 0,
         pki_profiles: vec![PkiProfile {
             uuid: "pkiprofile-1".to_owned(),
             name: "internal".to_owned(),

@@ -27,6 +27,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Whether each worker is kept on a core of its own.
+type WorkerPinning int32
+
+const (
+	WorkerPinning_WORKER_PINNING_AUTO   WorkerPinning = 0 // unless it has to wait for its core: then the kernel says where it runs, for a while
+	WorkerPinning_WORKER_PINNING_ALWAYS WorkerPinning = 1
+	WorkerPinning_WORKER_PINNING_NEVER  WorkerPinning = 2
+)
+
+// Enum value maps for WorkerPinning.
+var (
+	WorkerPinning_name = map[int32]string{
+		0: "WORKER_PINNING_AUTO",
+		1: "WORKER_PINNING_ALWAYS",
+		2: "WORKER_PINNING_NEVER",
+	}
+	WorkerPinning_value = map[string]int32{
+		"WORKER_PINNING_AUTO":   0,
+		"WORKER_PINNING_ALWAYS": 1,
+		"WORKER_PINNING_NEVER":  2,
+	}
+)
+
+func (x WorkerPinning) Enum() *WorkerPinning {
+	p := new(WorkerPinning)
+	*p = x
+	return p
+}
+
+func (x WorkerPinning) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WorkerPinning) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[0].Descriptor()
+}
+
+func (WorkerPinning) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[0]
+}
+
+func (x WorkerPinning) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WorkerPinning.Descriptor instead.
+func (WorkerPinning) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
+}
+
 // What an engine owes to a virtual service. Only one that serves draws clients: by its route, by what it listens on.
 type Duty int32
 
@@ -61,11 +111,11 @@ func (x Duty) String() string {
 }
 
 func (Duty) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[0].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
 }
 
 func (Duty) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[0]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
 }
 
 func (x Duty) Number() protoreflect.EnumNumber {
@@ -74,7 +124,7 @@ func (x Duty) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Duty.Descriptor instead.
 func (Duty) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
 }
 
 type ProxyProtocol int32
@@ -110,11 +160,11 @@ func (x ProxyProtocol) String() string {
 }
 
 func (ProxyProtocol) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
 }
 
 func (ProxyProtocol) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
 }
 
 func (x ProxyProtocol) Number() protoreflect.EnumNumber {
@@ -123,7 +173,7 @@ func (x ProxyProtocol) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProxyProtocol.Descriptor instead.
 func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
 }
 
 type XffUpdate int32
@@ -159,11 +209,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -172,7 +222,7 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
 }
 
 type TlsVersion int32
@@ -214,11 +264,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -227,7 +277,7 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 type Algorithm int32
@@ -263,11 +313,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -276,7 +326,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 type HashInput int32
@@ -315,11 +365,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -328,7 +378,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 // What a client gets when no server can take its request.
@@ -362,11 +412,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -375,7 +425,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 type ToDataplane struct {
@@ -1195,6 +1245,7 @@ type Plan struct {
 	Pools           []*Pool                `protobuf:"bytes,3,rep,name=pools,proto3" json:"pools,omitempty"`
 	Certificates    []*Certificate         `protobuf:"bytes,4,rep,name=certificates,proto3" json:"certificates,omitempty"`
 	PkiProfiles     []*PkiProfile          `protobuf:"bytes,5,rep,name=pki_profiles,json=pkiProfiles,proto3" json:"pki_profiles,omitempty"`
+	WorkerPinning   WorkerPinning          `protobuf:"varint,60,opt,name=worker_pinning,json=workerPinning,proto3,enum=weir.dataplane.v1.WorkerPinning" json:"worker_pinning,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1262,6 +1313,13 @@ func (x *Plan) GetPkiProfiles() []*PkiProfile {
 		return x.PkiProfiles
 	}
 	return nil
+}
+
+func (x *Plan) GetWorkerPinning() WorkerPinning {
+	if x != nil {
+		return x.WorkerPinning
+	}
+	return WorkerPinning_WORKER_PINNING_AUTO
 }
 
 type VirtualService struct {
@@ -2511,6 +2569,7 @@ type Sample struct {
 	Workers         uint32                    `protobuf:"varint,6,opt,name=workers,proto3" json:"workers,omitempty"`
 	VirtualServices []*VirtualServiceCounters `protobuf:"bytes,7,rep,name=virtual_services,json=virtualServices,proto3" json:"virtual_services,omitempty"`
 	Servers         []*ServerCounters         `protobuf:"bytes,8,rep,name=servers,proto3" json:"servers,omitempty"`
+	PinnedWorkers   uint32                    `protobuf:"varint,60,opt,name=pinned_workers,json=pinnedWorkers,proto3" json:"pinned_workers,omitempty"` // a gauge
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2599,6 +2658,13 @@ func (x *Sample) GetServers() []*ServerCounters {
 		return x.Servers
 	}
 	return nil
+}
+
+func (x *Sample) GetPinnedWorkers() uint32 {
+	if x != nil {
+		return x.PinnedWorkers
+	}
+	return 0
 }
 
 type VirtualServiceCounters struct {
@@ -2953,13 +3019,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05LetGo\"&\n" +
 	"\x05Drain\x12\x1d\n" +
 	"\n" +
-	"timeout_ms\x18\x01 \x01(\rR\ttimeoutMs\"\xa5\x02\n" +
+	"timeout_ms\x18\x01 \x01(\rR\ttimeoutMs\"\xee\x02\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
 	"\x05pools\x18\x03 \x03(\v2\x17.weir.dataplane.v1.PoolR\x05pools\x12B\n" +
 	"\fcertificates\x18\x04 \x03(\v2\x1e.weir.dataplane.v1.CertificateR\fcertificates\x12@\n" +
-	"\fpki_profiles\x18\x05 \x03(\v2\x1d.weir.dataplane.v1.PkiProfileR\vpkiProfiles\"\xae\x03\n" +
+	"\fpki_profiles\x18\x05 \x03(\v2\x1d.weir.dataplane.v1.PkiProfileR\vpkiProfiles\x12G\n" +
+	"\x0eworker_pinning\x18< \x01(\x0e2 .weir.dataplane.v1.WorkerPinningR\rworkerPinning\"\xae\x03\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -3087,7 +3154,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aenabled\x18\x05 \x01(\bR\aenabled\x12\x1a\n" +
 	"\bhostname\x18\x06 \x01(\tR\bhostname\x12'\n" +
 	"\x0fmax_connections\x18\a \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05token\x18\b \x01(\tR\x05token\"\xc1\x02\n" +
+	"\x05token\x18\b \x01(\tR\x05token\"\xe8\x02\n" +
 	"\x06Sample\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x04R\x06unixMs\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x1e\n" +
@@ -3096,7 +3163,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\trss_bytes\x18\x05 \x01(\x04R\brssBytes\x12\x18\n" +
 	"\aworkers\x18\x06 \x01(\rR\aworkers\x12T\n" +
 	"\x10virtual_services\x18\a \x03(\v2).weir.dataplane.v1.VirtualServiceCountersR\x0fvirtualServices\x12;\n" +
-	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\"\xe1\x04\n" +
+	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x12%\n" +
+	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\"\xe1\x04\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +
@@ -3124,7 +3192,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0efailures_total\x18\x06 \x01(\x04R\rfailuresTotal\x12!\n" +
 	"\freused_total\x18\a \x01(\x04R\vreusedTotal\x12\x0e\n" +
 	"\x02up\x18\b \x01(\bR\x02up\x12-\n" +
-	"\x12suspecting_workers\x18< \x01(\rR\x11suspectingWorkers*8\n" +
+	"\x12suspecting_workers\x18< \x01(\rR\x11suspectingWorkers*]\n" +
+	"\rWorkerPinning\x12\x17\n" +
+	"\x13WORKER_PINNING_AUTO\x10\x00\x12\x19\n" +
+	"\x15WORKER_PINNING_ALWAYS\x10\x01\x12\x18\n" +
+	"\x14WORKER_PINNING_NEVER\x10\x02*8\n" +
 	"\x04Duty\x12\x0e\n" +
 	"\n" +
 	"DUTY_SERVE\x10\x00\x12\x0e\n" +
@@ -3172,91 +3244,93 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
-	(Duty)(0),                      // 0: weir.dataplane.v1.Duty
-	(ProxyProtocol)(0),             // 1: weir.dataplane.v1.ProxyProtocol
-	(XffUpdate)(0),                 // 2: weir.dataplane.v1.XffUpdate
-	(TlsVersion)(0),                // 3: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 4: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 5: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 6: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 7: weir.dataplane.v1.ToDataplane
-	(*FromDataplane)(nil),          // 8: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 9: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 10: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 11: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 12: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 13: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 14: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 15: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 16: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 17: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 18: weir.dataplane.v1.Drain
-	(*Plan)(nil),                   // 19: weir.dataplane.v1.Plan
-	(*VirtualService)(nil),         // 20: weir.dataplane.v1.VirtualService
-	(*Listener)(nil),               // 21: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 22: weir.dataplane.v1.HttpProfile
-	(*L4Profile)(nil),              // 23: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 24: weir.dataplane.v1.TcpProfile
-	(*TlsProfile)(nil),             // 25: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 26: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 27: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 28: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 29: weir.dataplane.v1.Pool
-	(*CookiePersistence)(nil),      // 30: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 31: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 32: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 33: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 34: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 35: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 36: weir.dataplane.v1.ServerCounters
+	(WorkerPinning)(0),             // 0: weir.dataplane.v1.WorkerPinning
+	(Duty)(0),                      // 1: weir.dataplane.v1.Duty
+	(ProxyProtocol)(0),             // 2: weir.dataplane.v1.ProxyProtocol
+	(XffUpdate)(0),                 // 3: weir.dataplane.v1.XffUpdate
+	(TlsVersion)(0),                // 4: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 5: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 6: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 7: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 8: weir.dataplane.v1.ToDataplane
+	(*FromDataplane)(nil),          // 9: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 10: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 11: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 12: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 13: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 14: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 15: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 16: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 17: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 18: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 19: weir.dataplane.v1.Drain
+	(*Plan)(nil),                   // 20: weir.dataplane.v1.Plan
+	(*VirtualService)(nil),         // 21: weir.dataplane.v1.VirtualService
+	(*Listener)(nil),               // 22: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 23: weir.dataplane.v1.HttpProfile
+	(*L4Profile)(nil),              // 24: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 25: weir.dataplane.v1.TcpProfile
+	(*TlsProfile)(nil),             // 26: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 27: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 28: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 29: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 30: weir.dataplane.v1.Pool
+	(*CookiePersistence)(nil),      // 31: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 32: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 33: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 34: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 35: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 36: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 37: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	10, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	19, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	15, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	18, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	17, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	9,  // 5: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	10, // 6: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	12, // 7: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	13, // 8: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	33, // 9: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	11, // 10: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	14, // 11: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	14, // 12: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	16, // 13: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	20, // 14: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	29, // 15: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	27, // 16: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	28, // 17: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	21, // 18: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	22, // 19: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	23, // 20: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	24, // 21: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	25, // 22: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	0,  // 23: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	2,  // 24: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	1,  // 25: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	3,  // 26: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	26, // 27: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	4,  // 28: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	5,  // 29: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	32, // 30: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	6,  // 31: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	31, // 32: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	30, // 33: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	25, // 34: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	34, // 35: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	36, // 36: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	35, // 37: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	11, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	20, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	16, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	19, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	18, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	10, // 5: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	11, // 6: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	13, // 7: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	14, // 8: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	34, // 9: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	12, // 10: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	15, // 11: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	15, // 12: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	17, // 13: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	21, // 14: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	30, // 15: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	28, // 16: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	29, // 17: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	0,  // 18: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	22, // 19: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	23, // 20: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	24, // 21: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	25, // 22: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	26, // 23: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	1,  // 24: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	3,  // 25: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	2,  // 26: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	4,  // 27: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	27, // 28: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	5,  // 29: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	6,  // 30: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	33, // 31: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	7,  // 32: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	32, // 33: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	31, // 34: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	26, // 35: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	35, // 36: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	37, // 37: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	36, // 38: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -3283,7 +3357,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      8,
 			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
