@@ -17,6 +17,7 @@ mod pinning;
 mod sample;
 mod server;
 mod up;
+pub mod vital;
 
 pub use control::{Control, Inbox};
 pub use error::Error;

@@ -18,7 +18,7 @@ use std::{
 
 use weir_api::dataplane::v1::{ToDataplane, to_dataplane};
 
-use crate::{Error, control::Message, frame, log};
+use crate::{Error, control::Message, frame, log, vital};
 
 /// An agent that takes nothing for so long has lost the link.
 const WRITE_MAX: Duration = Duration::from_secs(5);
@@ -54,7 +54,7 @@ impl Server {
     /// Takes agents from now on, on threads of its own.
     pub(crate) fn start(self, inbox: mpsc::Sender<Message>) -> io::Result<SocketName> {
         let path = self.path;
-        thread::Builder::new().name("control-accept".into()).spawn(move || accept(&self.listener, &inbox))?;
+        vital::spawn("control-accept", move || accept(&self.listener, &inbox))?;
         Ok(SocketName { path })
     }
 }
@@ -81,7 +81,7 @@ fn accept(listener: &UnixListener, inbox: &mpsc::Sender<Message>) {
                 return Ok(());
             }
             let inbox = inbox.clone();
-            thread::Builder::new().name("control-read".into()).spawn(move || read(agent, &stream, &inbox)).map(drop)
+            vital::spawn("control-read", move || read(agent, &stream, &inbox)).map(drop)
         });
         if let Err(why) = begun {
             log::error(format!("an agent could not be accepted: {why}"));

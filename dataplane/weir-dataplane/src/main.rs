@@ -6,9 +6,9 @@ mod containment;
 mod flags;
 mod worker;
 
-use std::{process::ExitCode, sync::mpsc, thread};
+use std::{process::ExitCode, sync::mpsc};
 
-use weir_control::{Control, Cores, Server, WorkerLink, log};
+use weir_control::{Control, Cores, Server, WorkerLink, log, vital};
 use weir_reactor::{Limits, Reactor, process};
 
 use crate::{flags::Flags, worker::Worker};
@@ -57,7 +57,7 @@ fn run(flags: &Flags) -> Result<(), Failure> {
         links.push(start_worker(index as u32, &limits, &control)?);
     }
     let inbox = control.inbox();
-    thread::Builder::new().name("signals".into()).spawn(move || {
+    vital::spawn("signals", move || {
         while termination.wait().is_ok() {
             inbox.terminate();
         }
@@ -80,7 +80,7 @@ fn start_worker(index: u32, limits: &Limits, control: &Control) -> Result<Worker
     let (limits, inbox) = (limits.clone(), control.inbox());
     let (orders, mailbox) = mpsc::sync_channel(weir_control::ORDERS_MAX);
     let (ready, started) = mpsc::sync_channel(1);
-    thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
+    vital::spawn(&format!("worker-{index}"), move || {
         // A reactor lives and dies on its worker's thread: its buffers are not shared.
         let reactor = match Reactor::new(limits.clone()) {
             Ok(reactor) => reactor,
