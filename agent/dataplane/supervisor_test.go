@@ -97,6 +97,9 @@ func (r *rig) accept(revision uint64, held ...*dataplanev1.Socket) *net.UnixConn
 	}
 	r.Cleanup(func() { connection.Close() })
 	far := connection.(*net.UnixConn)
+	if message, _ := receive(r.T, far); message.GetGreeting() == nil {
+		r.Errorf("the first frame is %v", message)
+	}
 	far.Write(frameBytes(r.T, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Hello{
 		Hello: &dataplanev1.Hello{Workers: 2, AppliedRevision: revision},
 	}}))

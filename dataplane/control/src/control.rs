@@ -208,6 +208,8 @@ impl Control {
                 self.count_again = self.collecting.is_some();
                 self.count();
             }
+            // It has been heard: that is how the agent came into office.
+            Frame::Greeting(_) => {}
             Frame::LetGo(_) => self.order(std::iter::repeat_with(|| Order::LetGo)),
             Frame::Drain(drain) => self.end_within(Duration::from_millis(drain.timeout_ms.into())),
         }

@@ -3,7 +3,7 @@
 //!
 //! Flow: `server` accepts and reads frames on threads of its own → [`Control`], on one thread, decides → [`Order`]s to
 //! the workers → [`Answer`]s → frames back. It shares nothing with a worker but these messages, and must never keep one
-//! waiting. An agent that goes away changes nothing for traffic; the newest one wins.
+//! waiting. An agent that goes away changes nothing for traffic; the newest one that greets wins.
 #![forbid(unsafe_code)]
 
 mod applying;

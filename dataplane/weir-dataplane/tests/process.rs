@@ -4,8 +4,9 @@
 mod bench;
 
 use std::{
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     net::{TcpListener, TcpStream},
+    os::unix::net::UnixStream,
     process::Command,
     thread,
 };
@@ -117,6 +118,56 @@ fn new_agent_takes_over_sockets_and_traffic_without_a_gap() {
     assert_eq!((third.hello.applied_revision, third.handed_back.len()), (5, WORKERS as usize));
     second.sees_its_link_closed();
     assert!(get(address).contains("one"));
+}
+
+/// What somebody who is no agent hears on the control socket, to the end of its connection.
+fn heard(mut stray: &UnixStream) -> Vec<u8> {
+    let mut heard = Vec::new();
+    match stray.read_to_end(&mut heard) {
+        Err(why) if why.kind() == ErrorKind::WouldBlock => panic!("it is not hung up on, and heard {heard:?}"),
+        // A reset is an end as good as any.
+        _ => heard,
+    }
+}
+
+#[test]
+fn whoever_does_not_greet_ends_nobodys_link_and_hears_nothing() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    agent.apply(plan(1, address, &[origin("one")]));
+    let silent: Vec<_> = (0..5).map(|_| dataplane.stray()).collect();
+    let cut = dataplane.stray();
+    (&cut).write_all(b"\0\0\0").unwrap();
+    for said in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\0\0\0\0", b"\0\0\0\x02\x2a\0", b"\xff\xff\xff\xff"] {
+        let stray = dataplane.stray();
+        (&stray).write_all(said).unwrap();
+        assert_eq!(heard(&stray), b"", "{said:?}");
+    }
+    agent.send(Frame::Plan(plan(2, address, &[origin("two")])));
+    let Reply::Ack(ack) = agent.verdict() else { panic!("it was refused") };
+    assert_eq!(ack.revision, 2, "the agent in office is heard as before");
+    for stray in silent.iter().chain([&cut]) {
+        assert_eq!(heard(stray), b"", "it is hung up on after a while");
+    }
+    agent.sample_when(|_| true);
+}
+
+#[test]
+fn connections_that_say_nothing_are_bounded_and_keep_no_agent_out_for_long() {
+    let dataplane = Dataplane::start();
+    let strays: Vec<_> = (0..40).map(|_| dataplane.stray()).collect();
+    let hung_up_at_once = || {
+        let closed = |stray: &&UnixStream| {
+            stray.set_nonblocking(true).unwrap();
+            matches!((&mut &**stray).read(&mut [0]), Ok(0))
+        };
+        strays.iter().filter(closed).count()
+    };
+    wait_until(|| hung_up_at_once() >= 24);
+    strays.iter().for_each(|stray| stray.set_nonblocking(false).unwrap());
+    assert!(strays.iter().all(|stray| heard(stray).is_empty()));
+    assert_eq!(Agent::connect(&dataplane).hello.workers, WORKERS);
 }
 
 #[test]
@@ -297,11 +348,9 @@ fn bad_frame_costs_the_link_and_nothing_else() {
     let mut agent = Agent::connect(&dataplane);
     let address = agent.give_socket();
     agent.apply(plan(1, address, &[origin("one")]));
-    let mut hostile = std::os::unix::net::UnixStream::connect(&dataplane.socket).unwrap();
-    hostile.write_all(&[0xff; 64]).unwrap();
-    let mut rest = Vec::new();
-    // Ends because the data plane closes the link, after what it said as a greeting.
-    let _ = hostile.read_to_end(&mut rest);
+    let mut hostile = Agent::connect(&dataplane);
+    hostile.send_raw(&[0xff; 64]);
+    hostile.sees_its_link_closed();
     assert!(get(address).contains("one"));
     assert_eq!(Agent::connect(&dataplane).hello.applied_revision, 1);
 }

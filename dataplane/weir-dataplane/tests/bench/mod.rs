@@ -15,8 +15,8 @@ use std::{
 };
 
 use weir_api::dataplane::v1::{
-    FailAction, FromDataplane, Hello, HttpProfile, Listener, Plan, Pool, Sample, Server, Socket, Sockets, TcpProfile,
-    ToDataplane, VirtualService, from_dataplane::Frame as Reply, to_dataplane::Frame,
+    FailAction, FromDataplane, Greeting, Hello, HttpProfile, Listener, Plan, Pool, Sample, Server, Socket, Sockets,
+    TcpProfile, ToDataplane, VirtualService, from_dataplane::Frame as Reply, to_dataplane::Frame,
 };
 use weir_control::frame;
 use weir_reactor::process::Thread;
@@ -61,6 +61,13 @@ impl Dataplane {
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     }
 
+    /// A connection to its control socket that has said nothing.
+    pub fn stray(&self) -> UnixStream {
+        let stream = UnixStream::connect(&self.socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
     /// On how many cores each worker may run.
     pub fn cores_of_workers(&self) -> Vec<usize> {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
@@ -97,9 +104,8 @@ pub struct Agent {
 
 impl Agent {
     pub fn connect(dataplane: &Dataplane) -> Self {
-        let stream = UnixStream::connect(&dataplane.socket).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut agent = Self { stream, hello: Hello::default(), handed_back: Vec::new() };
+        let mut agent = Self { stream: dataplane.stray(), hello: Hello::default(), handed_back: Vec::new() };
+        agent.send(Frame::Greeting(Greeting {}));
         let Reply::Hello(hello) = agent.next() else { panic!("the first frame is no Hello") };
         agent.hello = hello;
         loop {
@@ -145,6 +151,11 @@ impl Agent {
 
     pub fn send(&mut self, message: Frame) {
         frame::write(&self.stream, &ToDataplane { frame: Some(message) }, &[]).unwrap();
+    }
+
+    /// What is no frame.
+    pub fn send_raw(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).unwrap();
     }
 
     /// Gives the data plane a listening socket, the same one for each worker; returns its address.

@@ -1,6 +1,6 @@
 // The contract between an agent and its data plane, spoken over a unix socket.
 //
-// The data plane listens, the agent dials; the newest agent wins. Each frame is a 4-byte big-endian length and one
+// The data plane listens, the agent dials and greets; the newest agent that does wins. Each frame is a 4-byte big-endian length and one
 // ToDataplane or FromDataplane message; listening sockets travel as SCM_RIGHTS beside a Sockets frame.
 // Nothing here names a protocol of the outside (REST, Avi): the controller has already compiled that away.
 
@@ -437,6 +437,7 @@ type ToDataplane struct {
 	//	*ToDataplane_ServerStates
 	//	*ToDataplane_Drain
 	//	*ToDataplane_LetGo
+	//	*ToDataplane_Greeting
 	Frame         isToDataplane_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -524,6 +525,15 @@ func (x *ToDataplane) GetLetGo() *LetGo {
 	return nil
 }
 
+func (x *ToDataplane) GetGreeting() *Greeting {
+	if x != nil {
+		if x, ok := x.Frame.(*ToDataplane_Greeting); ok {
+			return x.Greeting
+		}
+	}
+	return nil
+}
+
 type isToDataplane_Frame interface {
 	isToDataplane_Frame()
 }
@@ -548,6 +558,10 @@ type ToDataplane_LetGo struct {
 	LetGo *LetGo `protobuf:"bytes,5,opt,name=let_go,json=letGo,proto3,oneof"`
 }
 
+type ToDataplane_Greeting struct {
+	Greeting *Greeting `protobuf:"bytes,60,opt,name=greeting,proto3,oneof"` // first frame on each connection
+}
+
 func (*ToDataplane_Sockets) isToDataplane_Frame() {}
 
 func (*ToDataplane_Plan) isToDataplane_Frame() {}
@@ -557,6 +571,45 @@ func (*ToDataplane_ServerStates) isToDataplane_Frame() {}
 func (*ToDataplane_Drain) isToDataplane_Frame() {}
 
 func (*ToDataplane_LetGo) isToDataplane_Frame() {}
+
+func (*ToDataplane_Greeting) isToDataplane_Frame() {}
+
+// Tells an agent from whoever else connects: who does not say it at once is hung up on, and hears nothing.
+type Greeting struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Greeting) Reset() {
+	*x = Greeting{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Greeting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Greeting) ProtoMessage() {}
+
+func (x *Greeting) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Greeting.ProtoReflect.Descriptor instead.
+func (*Greeting) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+}
 
 type FromDataplane struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -574,7 +627,7 @@ type FromDataplane struct {
 
 func (x *FromDataplane) Reset() {
 	*x = FromDataplane{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[1]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -586,7 +639,7 @@ func (x *FromDataplane) String() string {
 func (*FromDataplane) ProtoMessage() {}
 
 func (x *FromDataplane) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[1]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -599,7 +652,7 @@ func (x *FromDataplane) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromDataplane.ProtoReflect.Descriptor instead.
 func (*FromDataplane) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *FromDataplane) GetFrame() isFromDataplane_Frame {
@@ -659,7 +712,7 @@ type isFromDataplane_Frame interface {
 }
 
 type FromDataplane_Hello struct {
-	Hello *Hello `protobuf:"bytes,1,opt,name=hello,proto3,oneof"` // first frame on each connection
+	Hello *Hello `protobuf:"bytes,1,opt,name=hello,proto3,oneof"` // first frame on each connection, answers Greeting
 }
 
 type FromDataplane_Sockets struct {
@@ -700,7 +753,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[2]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -712,7 +765,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[2]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -725,7 +778,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Hello) GetPid() uint32 {
@@ -767,7 +820,7 @@ type Sockets struct {
 
 func (x *Sockets) Reset() {
 	*x = Sockets{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[3]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +832,7 @@ func (x *Sockets) String() string {
 func (*Sockets) ProtoMessage() {}
 
 func (x *Sockets) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[3]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +845,7 @@ func (x *Sockets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sockets.ProtoReflect.Descriptor instead.
 func (*Sockets) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Sockets) GetSockets() []*Socket {
@@ -821,7 +874,7 @@ type Socket struct {
 
 func (x *Socket) Reset() {
 	*x = Socket{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[4]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +886,7 @@ func (x *Socket) String() string {
 func (*Socket) ProtoMessage() {}
 
 func (x *Socket) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[4]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +899,7 @@ func (x *Socket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Socket.ProtoReflect.Descriptor instead.
 func (*Socket) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Socket) GetAddress() string {
@@ -880,7 +933,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[5]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +945,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[5]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +958,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Ack) GetRevision() uint64 {
@@ -932,7 +985,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[6]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +997,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[6]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +1010,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Nack) GetRevision() uint64 {
@@ -988,7 +1041,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[7]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1053,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[7]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1066,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Finding) GetKind() string {
@@ -1061,7 +1114,7 @@ type ServerStates struct {
 
 func (x *ServerStates) Reset() {
 	*x = ServerStates{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[8]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1126,7 @@ func (x *ServerStates) String() string {
 func (*ServerStates) ProtoMessage() {}
 
 func (x *ServerStates) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[8]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1139,7 @@ func (x *ServerStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerStates.ProtoReflect.Descriptor instead.
 func (*ServerStates) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ServerStates) GetStates() []*ServerState {
@@ -1107,7 +1160,7 @@ type ServerState struct {
 
 func (x *ServerState) Reset() {
 	*x = ServerState{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[9]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1172,7 @@ func (x *ServerState) String() string {
 func (*ServerState) ProtoMessage() {}
 
 func (x *ServerState) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[9]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1185,7 @@ func (x *ServerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerState.ProtoReflect.Descriptor instead.
 func (*ServerState) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ServerState) GetPoolUuid() string {
@@ -1165,7 +1218,7 @@ type LetGo struct {
 
 func (x *LetGo) Reset() {
 	*x = LetGo{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1230,7 @@ func (x *LetGo) String() string {
 func (*LetGo) ProtoMessage() {}
 
 func (x *LetGo) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1243,7 @@ func (x *LetGo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LetGo.ProtoReflect.Descriptor instead.
 func (*LetGo) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 // Stop accepting, finish what is in flight, then exit.
@@ -1203,7 +1256,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1268,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1281,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Drain) GetTimeoutMs() uint32 {
@@ -1252,7 +1305,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1264,7 +1317,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1277,7 +1330,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Plan) GetRevision() uint64 {
@@ -1340,7 +1393,7 @@ type VirtualService struct {
 
 func (x *VirtualService) Reset() {
 	*x = VirtualService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1405,7 @@ func (x *VirtualService) String() string {
 func (*VirtualService) ProtoMessage() {}
 
 func (x *VirtualService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1418,7 @@ func (x *VirtualService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualService.ProtoReflect.Descriptor instead.
 func (*VirtualService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *VirtualService) GetUuid() string {
@@ -1449,7 +1502,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1514,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1527,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Listener) GetAddress() string {
@@ -1531,7 +1584,7 @@ type HttpProfile struct {
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1596,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1609,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -1737,7 +1790,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1749,7 +1802,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1762,7 +1815,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -1784,7 +1837,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1796,7 +1849,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1809,7 +1862,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -1849,7 +1902,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +1914,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +1927,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -1946,7 +1999,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1958,7 +2011,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1971,7 +2024,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -2007,7 +2060,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +2072,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2032,7 +2085,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -2075,7 +2128,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2140,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2153,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -2149,7 +2202,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2214,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2227,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Pool) GetUuid() string {
@@ -2309,7 +2362,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2374,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2387,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -2382,7 +2435,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2394,7 +2447,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2407,7 +2460,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -2475,7 +2528,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2487,7 +2540,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2500,7 +2553,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Server) GetId() string {
@@ -2576,7 +2629,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2588,7 +2641,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2601,7 +2654,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -2688,7 +2741,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2753,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2766,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -2817,7 +2870,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2829,7 +2882,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2842,7 +2895,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -2876,7 +2929,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +2941,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +2954,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -2971,14 +3024,17 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xaa\x02\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xe5\x02\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
 	"\rserver_states\x18\x03 \x01(\v2\x1f.weir.dataplane.v1.ServerStatesH\x00R\fserverStates\x120\n" +
 	"\x05drain\x18\x04 \x01(\v2\x18.weir.dataplane.v1.DrainH\x00R\x05drain\x121\n" +
-	"\x06let_go\x18\x05 \x01(\v2\x18.weir.dataplane.v1.LetGoH\x00R\x05letGoB\a\n" +
-	"\x05frame\"\x92\x02\n" +
+	"\x06let_go\x18\x05 \x01(\v2\x18.weir.dataplane.v1.LetGoH\x00R\x05letGo\x129\n" +
+	"\bgreeting\x18< \x01(\v2\x1b.weir.dataplane.v1.GreetingH\x00R\bgreetingB\a\n" +
+	"\x05frame\"\n" +
+	"\n" +
+	"\bGreeting\"\x92\x02\n" +
 	"\rFromDataplane\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.weir.dataplane.v1.HelloH\x00R\x05hello\x126\n" +
 	"\asockets\x18\x02 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12*\n" +
@@ -3245,7 +3301,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(WorkerPinning)(0),             // 0: weir.dataplane.v1.WorkerPinning
 	(Duty)(0),                      // 1: weir.dataplane.v1.Duty
@@ -3256,81 +3312,83 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(HashInput)(0),                 // 6: weir.dataplane.v1.HashInput
 	(FailAction)(0),                // 7: weir.dataplane.v1.FailAction
 	(*ToDataplane)(nil),            // 8: weir.dataplane.v1.ToDataplane
-	(*FromDataplane)(nil),          // 9: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 10: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 11: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 12: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 13: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 14: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 15: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 16: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 17: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 18: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 19: weir.dataplane.v1.Drain
-	(*Plan)(nil),                   // 20: weir.dataplane.v1.Plan
-	(*VirtualService)(nil),         // 21: weir.dataplane.v1.VirtualService
-	(*Listener)(nil),               // 22: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 23: weir.dataplane.v1.HttpProfile
-	(*L4Profile)(nil),              // 24: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 25: weir.dataplane.v1.TcpProfile
-	(*TlsProfile)(nil),             // 26: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 27: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 28: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 29: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 30: weir.dataplane.v1.Pool
-	(*CookiePersistence)(nil),      // 31: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 32: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 33: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 34: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 35: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 36: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 37: weir.dataplane.v1.ServerCounters
+	(*Greeting)(nil),               // 9: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),          // 10: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 11: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 12: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 13: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 14: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 15: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 16: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 17: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 18: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 19: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 20: weir.dataplane.v1.Drain
+	(*Plan)(nil),                   // 21: weir.dataplane.v1.Plan
+	(*VirtualService)(nil),         // 22: weir.dataplane.v1.VirtualService
+	(*Listener)(nil),               // 23: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 24: weir.dataplane.v1.HttpProfile
+	(*L4Profile)(nil),              // 25: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 26: weir.dataplane.v1.TcpProfile
+	(*TlsProfile)(nil),             // 27: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 28: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 29: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 30: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 31: weir.dataplane.v1.Pool
+	(*CookiePersistence)(nil),      // 32: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 33: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 34: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 35: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 36: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 37: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 38: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	11, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	20, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	16, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	19, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	18, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	10, // 5: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	11, // 6: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	13, // 7: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	14, // 8: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	34, // 9: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	12, // 10: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	15, // 11: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	15, // 12: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	17, // 13: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	21, // 14: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	30, // 15: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	28, // 16: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	29, // 17: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	0,  // 18: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	22, // 19: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	23, // 20: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	24, // 21: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	25, // 22: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	26, // 23: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	1,  // 24: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	3,  // 25: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	2,  // 26: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	4,  // 27: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	27, // 28: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	5,  // 29: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	6,  // 30: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	33, // 31: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	7,  // 32: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	32, // 33: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	31, // 34: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	26, // 35: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	35, // 36: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	37, // 37: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	36, // 38: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	12, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	21, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	17, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	20, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	19, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	9,  // 5: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	11, // 6: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	12, // 7: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	14, // 8: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	15, // 9: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	35, // 10: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	13, // 11: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	16, // 12: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	16, // 13: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	18, // 14: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	22, // 15: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	31, // 16: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	29, // 17: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	30, // 18: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	0,  // 19: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	23, // 20: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	24, // 21: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	25, // 22: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	26, // 23: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	27, // 24: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	1,  // 25: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	3,  // 26: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	2,  // 27: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	4,  // 28: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	28, // 29: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	5,  // 30: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	6,  // 31: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	34, // 32: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	7,  // 33: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	33, // 34: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	32, // 35: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	27, // 36: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	36, // 37: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	38, // 38: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	37, // 39: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -3344,8 +3402,9 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*ToDataplane_ServerStates)(nil),
 		(*ToDataplane_Drain)(nil),
 		(*ToDataplane_LetGo)(nil),
+		(*ToDataplane_Greeting)(nil),
 	}
-	file_dataplane_v1_dataplane_proto_msgTypes[1].OneofWrappers = []any{
+	file_dataplane_v1_dataplane_proto_msgTypes[2].OneofWrappers = []any{
 		(*FromDataplane_Hello)(nil),
 		(*FromDataplane_Sockets)(nil),
 		(*FromDataplane_Ack)(nil),
@@ -3358,7 +3417,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
