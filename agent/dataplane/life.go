@@ -65,7 +65,7 @@ func greet(ctx context.Context, path string, known *process) (*life, sockets, *p
 		process: process, wire: wire{socket}, frames: make(chan frame, framesMax), closed: make(chan struct{}),
 		handed: map[slot]bool{}, states: map[server]bool{},
 	}
-	held, err := l.hear()
+	held, err := l.exchangeGreetings()
 	if err != nil {
 		held.closeAll()
 		return nil, nil, process, errors.Join(fmt.Errorf("it does not greet as a data plane does: %w", err), socket.Close())
@@ -92,6 +92,14 @@ func peer(socket *net.UnixConn, known *process) (*process, error) {
 		return known, nil
 	}
 	return adopt(int(credentials.Pid))
+}
+
+func (l *life) exchangeGreetings() (sockets, error) {
+	greeting := &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Greeting{Greeting: &dataplanev1.Greeting{}}}
+	if err := l.wire.write(greeting); err != nil {
+		return sockets{}, err
+	}
+	return l.hear()
 }
 
 // hear takes Hello and the Sockets after it.

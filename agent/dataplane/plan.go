@@ -20,6 +20,8 @@ func partOf(plan *enginev1.Plan) *dataplanev1.Plan {
 			part.Certificates = append(part.Certificates, body.Certificate)
 		case *enginev1.Resource_PkiProfile:
 			part.PkiProfiles = append(part.PkiProfiles, body.PkiProfile)
+		case *enginev1.Resource_EngineSettings:
+			part.WorkerPinning = body.EngineSettings.GetWorkerPinning()
 		}
 	}
 	return part

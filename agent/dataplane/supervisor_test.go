@@ -97,6 +97,9 @@ func (r *rig) accept(revision uint64, held ...*dataplanev1.Socket) *net.UnixConn
 	}
 	r.Cleanup(func() { connection.Close() })
 	far := connection.(*net.UnixConn)
+	if message, _ := receive(r.T, far); message.GetGreeting() == nil {
+		r.Errorf("the first frame is %v", message)
+	}
 	far.Write(frameBytes(r.T, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Hello{
 		Hello: &dataplanev1.Hello{Workers: 2, AppliedRevision: revision},
 	}}))
@@ -330,11 +333,15 @@ func TestPartOfAPlanIsWhatTheDataPlaneUses(t *testing.T) {
 	plan.Resources = append(plan.Resources,
 		&enginev1.Resource{Uuid: "m", Body: &enginev1.Resource_HealthMonitor{HealthMonitor: &enginev1.HealthMonitor{}}},
 		&enginev1.Resource{Uuid: "p", Body: &enginev1.Resource_Pool{Pool: &enginev1.Pool{Pool: &dataplanev1.Pool{Uuid: "p"}}}},
+		&enginev1.Resource{Uuid: "g", Body: &enginev1.Resource_EngineSettings{EngineSettings: &enginev1.EngineSettings{
+			Uuid: "g", WorkerPinning: dataplanev1.WorkerPinning_WORKER_PINNING_NEVER,
+		}}},
 		&enginev1.Resource{Uuid: "c", Body: &enginev1.Resource_Certificate{Certificate: &dataplanev1.Certificate{Uuid: "c"}}},
 	)
 	want := &dataplanev1.Plan{
 		Revision: 3, VirtualServices: []*dataplanev1.VirtualService{plan.Resources[0].GetVirtualService()},
 		Pools: []*dataplanev1.Pool{{Uuid: "p"}}, Certificates: []*dataplanev1.Certificate{{Uuid: "c"}},
+		WorkerPinning: dataplanev1.WorkerPinning_WORKER_PINNING_NEVER,
 	}
 	if got := partOf(plan); !proto.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

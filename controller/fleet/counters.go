@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"maps"
+	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/schema"
@@ -14,8 +15,9 @@ type sample struct {
 	servers  map[serverKey]*dataplanev1.ServerCounters
 }
 
-// take keeps the last two samples of one process, and what others had counted in the past.
-func (e *engine) take(from *dataplanev1.Sample, past past) {
+// take keeps the last two samples of one process, and what others had counted in the past. It returns whether other servers
+// than before are suspect to the engine.
+func (e *engine) take(from *dataplanev1.Sample, past past) bool {
 	next := &sample{
 		Sample:   from,
 		services: make(map[string]*dataplanev1.VirtualServiceCounters, len(from.GetVirtualServices())),
@@ -33,6 +35,25 @@ func (e *engine) take(from *dataplanev1.Sample, past past) {
 		e.earlier = nil
 	}
 	e.sample = next
+	return e.suspect(next)
+}
+
+// suspect notes since when servers are suspect to a worker of the engine, or to more.
+func (e *engine) suspect(told *sample) (changed bool) {
+	before := e.suspects
+	e.suspects = map[serverKey]time.Time{}
+	for key, counters := range told.servers {
+		if counters.GetSuspectingWorkers() == 0 {
+			continue
+		}
+		since, known := before[key]
+		if !known {
+			since = time.UnixMilli(int64(told.GetUnixMs()))
+		}
+		e.suspects[key] = since
+		changed = changed || !known
+	}
+	return changed || len(e.suspects) != len(before)
 }
 
 // counters are those of all virtual services of an engine together.

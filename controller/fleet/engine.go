@@ -46,6 +46,7 @@ type engine struct {
 	sessions map[netip.Addr]place.Session // of routing, by the router's address
 
 	verdicts map[serverKey]*enginev1.ServerVerdict
+	suspects map[serverKey]time.Time // since when servers are suspect to its workers
 	sample   *sample
 	earlier  *sample // the one before, for rates; nil: of another process, or none
 }

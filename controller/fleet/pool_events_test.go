@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 )
 
@@ -133,4 +136,56 @@ func TestPoolsAndServersThatAreGoneAreForgotten(t *testing.T) {
 	if len(l.before.pools)+len(l.before.servers) != 0 {
 		t.Errorf("%+v", l.before)
 	}
+}
+
+// suspected is a sample by which a server is suspect to so many of two workers.
+func (s *stage) suspected(engine, server string, workers uint32) {
+	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
+		Workers: 2, UnixMs: uint64(clock.UnixMilli()),
+		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: server, Up: true, SuspectingWorkers: workers}},
+	}}})
+}
+
+func TestServerToWhichConnectionsComeToNothingIsDownThoughMonitorsDoNotSaySo(t *testing.T) {
+	l := newListener(t)
+	l.serveUp("se-one")
+	l.told()
+	l.news.Store(false)
+	l.suspected("se-one", "10.0.0.1:80", 1)
+	if !l.news.Load() {
+		t.Error("nobody looks")
+	}
+	const why = "inline_health_monitor: new connections to it come to nothing on 1 of 2 workers"
+	l.told("SERVER_DOWN POOL web-pool server 10.0.0.1:80 is down: " + why)
+	server := l.PoolServers("pool-1")[0]
+	l.contains(server["oper_status"], "OPER_DOWN", why, "last_changed_time:"+clock.UTC().Format(time.RFC3339))
+	l.contains(server["engines"], "se-one", "OPER_DOWN", why)
+	l.contains(l.Pool("pool-1")["oper_status"], "OPER_UP")
+	l.news.Store(false)
+	l.suspected("se-one", "10.0.0.1:80", 2)
+	if l.news.Load() {
+		t.Error("somebody looks, though it was suspect before")
+	}
+	l.told()
+	l.judge("se-one", "10.0.0.1:80", false, "refused")
+	l.contains(l.PoolServers("pool-1")[0]["oper_status"], "OPER_DOWN", "[refused]")
+	l.judge("se-one", "10.0.0.1:80", true, "")
+	l.suspected("se-one", "10.0.0.1:80", 0)
+	l.told("SERVER_UP POOL web-pool server 10.0.0.1:80 is up")
+}
+
+func TestServerThatOneEngineReachesIsUpHoweverSuspectItIsToAnother(t *testing.T) {
+	l := newListener(t)
+	l.pool.HealthMonitors = nil
+	l.observe(12, "vs-1", "pool-1")
+	l.serve("se-one", "se-two")
+	l.told()
+	l.suspected("se-one", "10.0.0.1:80", 2)
+	l.told()
+	server := l.PoolServers("pool-1")[0]
+	l.contains(server["oper_status"], "OPER_UP", "not monitored")
+	l.contains(server["engines"], "se-one", "OPER_DOWN", "2 of 2 workers")
+	l.suspected("se-two", "10.0.0.1:80", 1)
+	l.told("SERVER_DOWN POOL web-pool server 10.0.0.1:80 is down: " +
+		"inline_health_monitor: new connections to it come to nothing on 1 of 2 workers")
 }

@@ -59,7 +59,9 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 		engine.judge(body.Verdicts)
 		f.news.Store(true)
 	case *enginev1.Report_Sample:
-		engine.take(body.Sample, f.past)
+		if engine.take(body.Sample, f.past) {
+			f.news.Store(true)
+		}
 		if engine.countIdle() {
 			f.move()
 		}

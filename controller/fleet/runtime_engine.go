@@ -94,7 +94,7 @@ func (e *engine) dataplane() schema.Object {
 		shown["since"] = time.UnixMilli(int64(since)).UTC().Format(time.RFC3339)
 	}
 	if sample := e.sample; sample != nil {
-		shown["workers"] = int64(sample.GetWorkers())
+		shown["workers"], shown["pinned_workers"] = int64(sample.GetWorkers()), int64(sample.GetPinnedWorkers())
 		shown["rss_bytes"] = int64(sample.GetRssBytes())
 		shown["cpu_us"] = int64(sample.GetCpuUserUs() + sample.GetCpuSystemUs())
 		shown["cpu_user_us"], shown["cpu_system_us"] = int64(sample.GetCpuUserUs()), int64(sample.GetCpuSystemUs())

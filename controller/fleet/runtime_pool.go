@@ -125,41 +125,70 @@ func (f *Fleet) serverState(pool *model.Pool, member model.Member, engines []str
 		return serverState{state: "OPER_DISABLED", reason: "enabled is false"}
 	case len(engines) == 0:
 		return serverState{state: "OPER_UNKNOWN", reason: "no engine uses it"}
-	case len(pool.HealthMonitors) == 0:
-		return serverState{state: "OPER_UP", reason: "not monitored"}
 	}
 	result := serverState{state: "OPER_INITIALIZING", reason: "no engine has checked it yet"}
+	if len(pool.HealthMonitors) == 0 {
+		result.reason = "not monitored"
+	}
 	for _, id := range engines {
-		verdict := f.engines[id].verdicts[serverKey{pool.UUID, member.ID}]
-		if verdict == nil {
+		seen := f.engines[id].sees(pool, member)
+		if seen.state == "" {
 			continue
 		}
-		result.checked = append(result.checked, id)
-		if verdict.GetUp() {
-			result.state, result.reason = "OPER_UP", ""
-		} else if result.state != "OPER_UP" {
-			result.state, result.reason = "OPER_DOWN", verdict.GetReason()
+		if seen.told {
+			result.checked = append(result.checked, id)
 		}
-		if since := time.UnixMilli(int64(verdict.GetSinceUnixMs())); since.After(result.since) {
-			result.since = since
+		if seen.state == "OPER_UP" || result.state != "OPER_UP" {
+			result.state, result.reason = seen.state, seen.reason
+		}
+		if seen.since.After(result.since) {
+			result.since = seen.since
 		}
 	}
 	return result
 }
 
-func (f *Fleet) shownVerdicts(key serverKey, engines []string) []any {
+// seen is what one engine says of a server.
+type seen struct {
+	state, reason string // empty: nothing yet
+	told          bool   // by a monitor, or by what connections came to
+	since         time.Time
+}
+
+// sees is the word of the monitors. Where they have nothing against a server, connections to it that come to nothing do.
+func (e *engine) sees(pool *model.Pool, member model.Member) seen {
+	key := serverKey{pool.UUID, member.ID}
+	verdict, suspectSince := e.verdicts[key], e.suspects[key]
+	monitored := len(pool.HealthMonitors) > 0
+	switch {
+	case monitored && verdict == nil:
+		return seen{}
+	case monitored && !verdict.GetUp():
+		return seen{"OPER_DOWN", verdict.GetReason(), true, time.UnixMilli(int64(verdict.GetSinceUnixMs()))}
+	case !suspectSince.IsZero():
+		return seen{"OPER_DOWN", e.suspicion(key), true, suspectSince}
+	case monitored:
+		return seen{"OPER_UP", "", true, time.UnixMilli(int64(verdict.GetSinceUnixMs()))}
+	default:
+		return seen{state: "OPER_UP", reason: "not monitored"}
+	}
+}
+
+// suspicion says to how many of an engine's workers a server is suspect. Each decides for itself.
+func (e *engine) suspicion(key serverKey) string {
+	return fmt.Sprintf("inline_health_monitor: new connections to it come to nothing on %d of %d workers",
+		e.sample.server(key).GetSuspectingWorkers(), e.sample.GetWorkers())
+}
+
+func (f *Fleet) shownVerdicts(pool *model.Pool, member model.Member, engines []string) []any {
 	shown := []any{}
 	for _, id := range engines {
-		shown = append(shown, f.shownVerdict(id, f.engines[id].verdicts[key]))
+		shown = append(shown, f.shownVerdict(id, f.engines[id].sees(pool, member), f.engines[id].verdicts[serverKey{pool.UUID, member.ID}]))
 	}
 	return shown
 }
 
-func (f *Fleet) shownVerdict(engineUUID string, verdict *enginev1.ServerVerdict) schema.Object {
-	state := "OPER_DOWN"
-	if verdict.GetUp() {
-		state = "OPER_UP"
-	}
+func (f *Fleet) shownVerdict(engineUUID string, seen seen, verdict *enginev1.ServerVerdict) schema.Object {
 	monitors := []any{}
 	for _, monitor := range verdict.GetMonitors() {
 		monitors = append(monitors, schema.Object{
@@ -169,7 +198,7 @@ func (f *Fleet) shownVerdict(engineUUID string, verdict *enginev1.ServerVerdict)
 	}
 	return schema.Object{
 		"engine": f.name(engineUUID), "se_ref": schema.RefPath(engineKind, engineUUID),
-		"oper_status": operStatus(state, nonEmpty(verdict.GetReason())...), "monitors": monitors,
+		"oper_status": operStatus(seen.state, nonEmpty(seen.reason)...), "monitors": monitors,
 	}
 }
 
@@ -191,7 +220,7 @@ func (f *Fleet) servers(pool *model.Pool) []schema.Object {
 		}
 		server := schema.Object{
 			"ip_addr": schema.Object{"addr": member.IP.Addr, "type": member.IP.Type}, "port": int64(member.Address.Port()),
-			"hostname": member.Hostname, "server_id": member.ID, "oper_status": status, "engines": f.shownVerdicts(key, state.checked),
+			"hostname": member.Hostname, "server_id": member.ID, "oper_status": status, "engines": f.shownVerdicts(pool, member, state.checked),
 		}
 		if counters := f.serverCounters(key); counters != nil {
 			server["counters"] = counters

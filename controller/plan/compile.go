@@ -2,8 +2,9 @@
 // place and link. Units and names of the API end here; what an engine cannot do yet is a finding, not a surprise.
 //
 // compile.go puts a Plan together; service.go is one virtual service; http, l4, tcp, tls, servertls, pool and monitor
-// convert one object each; advertisement and bgp are the routes to a virtual service and who is told of them; unheeded and
-// unheeded_group name the settings without effect; cipherlist reads cipher strings; delta is the difference of two Plans.
+// convert one object each; advertisement and bgp are the routes to a virtual service and who is told of them; settings is
+// what a group says of its engines' processes; unheeded and unheeded_group name the settings without effect; cipherlist reads
+// cipher strings; delta is the difference of two Plans.
 package plan
 
 import (
@@ -49,6 +50,7 @@ func (c *Compiler) Compile(placement place.Placement, engineUUID string, before 
 		assembly.add(c.drafts[vs], duties[owed.Duty])
 	}
 	assembly.speakBGP(c.model, placement, engineUUID)
+	assembly.obeyGroup(c.model, engineUUID)
 	return assembly.plan(uint64(c.model.Revision)), sortFindings(assembly.findings)
 }
 

@@ -66,6 +66,7 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		MaxConnectionReuse:      from.Conn.MaxReuse,
 		MaxIdleConnections:      from.Conn.MaxPerServer,
 		FailAction:              failAction(subject, from, report),
+		InlineHealth:            from.InlineHealthMonitor,
 	}
 	if !keptByAddress(from) {
 		balance(subject, from, compiled, report)

@@ -13,14 +13,15 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// heededOfGroup are what place and cloud go by, or what says who a group is. use_dp_util_for_scaleout asks for what is done
+// heededOfGroup are what place, cloud and engines go by, or what says who a group is. use_dp_util_for_scaleout asks for what is done
 // anyway.
 var heededOfGroup = strings.Fields(`
 	uuid name url _last_modified configpb_attributes weir_warnings tenant_ref cloud_ref description markers cloud_config_cksum labels
 	ha_mode algo buffer_se min_scaleout_per_vs max_scaleout_per_vs min_se max_se max_vs_per_se vs_host_redundancy
 	distribute_load_active_standby se_deprovision_delay vs_scalein_timeout vs_scaleout_timeout
 	auto_rebalance auto_rebalance_interval auto_rebalance_criteria auto_rebalance_capacity_per_se max_cpu_usage min_cpu_usage
-	use_dp_util_for_scaleout aggressive_failure_detection bgp_peer_monitor_failover_enabled disable_flow_probes`)
+	use_dp_util_for_scaleout aggressive_failure_detection bgp_peer_monitor_failover_enabled disable_flow_probes
+	weir_worker_pinning`)
 
 func TestEachSettingOfAGroupIsHeededOrItsOperatorIsTold(t *testing.T) {
 	told := map[string]bool{}

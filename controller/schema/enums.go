@@ -149,5 +149,6 @@ var enums = map[string][]string{
 	"VirtualServiceType": {"VS_TYPE_NORMAL", "VS_TYPE_VH_PARENT", "VS_TYPE_VH_CHILD"},
 	"VnicAddressMode":    {"DHCP", "STATIC", "VIP", "DOCKER_HOST"},
 	"Underscores":        {"WEIR_UNDERSCORES_PASS", "WEIR_UNDERSCORES_DROP", "WEIR_UNDERSCORES_REFUSE"},
+	"WorkerPinning":      {"AUTO", "ALWAYS", "NEVER"},
 	"XFFUpdate":          {"REPLACE_XFF_HEADERS", "APPEND_TO_THE_XFF_HEADER", "ADD_NEW_XFF_HEADER"},
 }

@@ -71,6 +71,7 @@ type ServiceEngineGroup struct {
 	AsyncSSL                bool          `json:"async_ssl" default:"false"`
 	AsyncSSLThreads         uint32        `json:"async_ssl_threads" min:"1" max:"16" default:"1"`
 	VSSPlacement            *VSSPlacement `json:"vss_placement"`
+	WorkerPinning           string        `json:"weir_worker_pinning" enum:"WorkerPinning" default:"AUTO"` // Weir's own
 
 	UseDPDK            uint32 `json:"se_use_dpdk" max:"2" default:"0"`
 	DPDKPMD            uint32 `json:"se_dpdk_pmd" max:"2" default:"0"`

@@ -63,7 +63,7 @@ enum End {
 
 impl Stage {
     pub fn new(response: Vec<u8>) -> Result<Self, Failure> {
-        let worker = Worker { provider: weir_tls::Provider::new(), workers: 1 };
+        let worker = Worker { provider: weir_tls::Provider::new(), workers: 1, offset: 0 };
         let (snapshot, _) = Snapshot::build(&plan::plan(), None, &worker).map_err(|wrong| format!("{wrong:?}"))?;
         Ok(Self {
             proxy: Proxy::new(Arc::new(snapshot), Limits::default()),

@@ -4,6 +4,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::{
     hash::HashKey,
+    health::{Census, Failure, Health},
     order::{Order, Rank},
     ring::Ring,
 };
@@ -14,6 +15,9 @@ pub const SERVERS_MAX: usize = 16_384;
 /// What a ratio of 1 waits from one turn to the next, and one connection weighs with it. Twice the least common multiple
 /// of 1 to 20, so that for these ratios a share of it, and half a share, are whole numbers and comparisons are exact.
 const STRIDE: u64 = 2 * 232_792_560;
+
+/// How much later a trial is looked for again that could not be made when it was due.
+const TRIAL_DELAY_NS: u64 = 100_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Algorithm {
@@ -31,6 +35,10 @@ pub struct PoolSpec {
     pub servers: Vec<ServerSpec>,
     /// A server that is new here is down until [`Balancer::set_up`] says otherwise.
     pub monitored: bool,
+    /// Servers are suspect by what their new connections come to.
+    pub watches: bool,
+    /// By this much the first turns are moved around the pool, so that workers, and engines, do not march in step.
+    pub offset: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,6 +70,12 @@ pub struct Balancer {
     /// The latest turn that was taken.
     now: u128,
     picks: u64,
+    watches: bool,
+    census: Census,
+    /// Suspect servers are used as the others are.
+    needs_all: bool,
+    /// No trial of a suspect server is due before.
+    next_trial_ns: u64,
 }
 
 #[derive(Debug)]
@@ -73,6 +87,7 @@ struct Server {
     /// and Weihl 1995).
     turn: u128,
     picked: u64,
+    health: Health,
 }
 
 impl Balancer {
@@ -86,7 +101,11 @@ impl Balancer {
             ring: Ring::default(),
             ring_is_old: false,
             now: 0,
-            picks: 0,
+            picks: SERVERS_MAX as u64,
+            watches: spec.watches,
+            census: Census::default(),
+            needs_all: false,
+            next_trial_ns: u64::MAX,
         };
         balancer.reconcile(spec);
         balancer
@@ -96,29 +115,40 @@ impl Balancer {
     /// monitored has all its servers up.
     pub fn reconcile(&mut self, spec: &PoolSpec) {
         let mut known: HashMap<u32, Server> = self.servers.drain(..).map(|server| (server.spec.id, server)).collect();
+        let count = spec.servers.len();
         self.servers = spec
             .servers
             .iter()
-            .map(|server| {
+            .enumerate()
+            .map(|(position, server)| {
                 let before = known.remove(&server.id);
+                let first_turns = (position + count - spec.offset as usize % count) % count;
                 Server {
                     spec: server.clone(),
                     up: !spec.monitored || before.as_ref().is_some_and(|before| before.up),
                     connections: before.as_ref().map_or(0, |before| before.connections),
                     // In the middle of its share, so that one heavy server does not have all its turns first.
                     turn: before.as_ref().map_or(self.now + u128::from(server.stride() / 2), |before| before.turn),
-                    picked: before.map_or(0, |before| before.picked),
+                    picked: before.as_ref().map_or(first_turns as u64, |before| before.picked),
+                    health: before.filter(|_| spec.watches).map_or(Health::default(), |before| before.health),
                 }
             })
             .collect();
         self.positions = spec.servers.iter().enumerate().map(|(position, server)| (server.id, position)).collect();
         self.algorithm = spec.algorithm;
         self.monitored = spec.monitored;
+        self.watches = spec.watches;
         self.ring = match spec.algorithm {
             Algorithm::ConsistentHash => Ring::of(spec.servers.iter().map(|server| (server.key, server.ratio))),
             Algorithm::RoundRobin | Algorithm::LeastConnections => Ring::default(),
         };
         self.ring_is_old = true;
+        self.census = Census {
+            standing: self.servers.iter().filter(|server| server.stands()).count(),
+            suspect: self.servers.iter().filter(|server| server.is_missed()).count(),
+        };
+        self.needs_all = self.census.needs_all();
+        self.next_trial_ns = self.earliest_trial_ns();
         self.order = Order::with_positions(self.servers.len());
         (0..self.servers.len()).for_each(|position| self.rank(position));
     }
@@ -126,38 +156,96 @@ impl Balancer {
     /// The position of the server that shall take the next request, a connection to which is in use from now on; `None`
     /// when nobody can. `key` matters to [`Algorithm::ConsistentHash`] only; `exclude` holds the ids of servers that this
     /// request has tried in vain.
-    pub fn pick(&mut self, key: HashKey, exclude: &[u32]) -> Option<usize> {
+    /// A suspect server gets one of them now and then, and more only where too few others are left. `now_ns` is of a clock
+    /// that begins anywhere and never goes back.
+    pub fn pick(&mut self, now_ns: u64, key: HashKey, exclude: &[u32]) -> Option<usize> {
         let position = match self.algorithm {
+            Algorithm::RoundRobin | Algorithm::LeastConnections if self.next_trial_ns <= now_ns => {
+                self.next_for_trial(now_ns, exclude).or_else(|| self.next_in_order(exclude))
+            }
             Algorithm::RoundRobin | Algorithm::LeastConnections => self.next_in_order(exclude),
-            Algorithm::ConsistentHash => self.next_on_ring(key, exclude),
-        }?;
-        self.servers[position].connections += 1;
-        self.rank(position);
+            Algorithm::ConsistentHash => self.next_on_ring(now_ns, key, exclude),
+        };
+        let position = position.or_else(|| self.next_suspect(exclude))?;
+        self.begin(position, now_ns);
         Some(position)
     }
 
     /// The position of a server that a request shall go to whatever the algorithm says, if it takes requests; it counts
     /// as picked.
-    pub fn take(&mut self, id: u32) -> Option<usize> {
-        let position = self.position(id).filter(|position| self.servers[*position].eligible())?;
-        self.servers[position].connections += 1;
-        self.rank(position);
+    pub fn take(&mut self, now_ns: u64, id: u32) -> Option<usize> {
+        let position = self.position(id).filter(|position| {
+            let server = &self.servers[*position];
+            server.eligible() && (self.needs_all || server.may_be_asked(now_ns))
+        })?;
+        self.begin(position, now_ns);
         Some(position)
+    }
+
+    /// Whether a request would find another server than these, and one that is not suspect.
+    pub fn has_other_than(&self, exclude: &[u32]) -> bool {
+        let other = |server: &Server| server.is_sound() && !exclude.contains(&server.spec.id);
+        self.servers.iter().any(other)
     }
 
     /// A connection to a server is in use again without a pick. A server that has left the pool is nobody's business.
     pub fn opened(&mut self, id: u32) {
-        self.change(id, |server| server.connections += 1);
+        if let Some(position) = self.position(id) {
+            self.servers[position].connections += 1;
+            self.rank(position);
+        }
     }
 
     pub fn closed(&mut self, id: u32) {
-        self.change(id, |server| server.connections = server.connections.saturating_sub(1));
+        if let Some(position) = self.position(id) {
+            let server = &mut self.servers[position];
+            server.connections = server.connections.saturating_sub(1);
+            self.rank(position);
+        }
     }
 
-    /// The verdict of the health monitors; ignored in a pool that has none.
+    /// The verdict of the health monitors; ignored in a pool that has none. Who comes up by it is not suspect.
     pub fn set_up(&mut self, id: u32, up: bool) {
         let monitored = self.monitored;
-        self.change(id, |server| server.up = up || !monitored);
+        self.change(id, |server| {
+            if !server.up && up {
+                server.health = Health::default();
+            }
+            server.up = up || !monitored;
+        });
+    }
+
+    /// A new connection to a server stands.
+    pub fn reached(&mut self, id: u32, now_ns: u64) {
+        if let Some(position) = self.position(id) {
+            self.servers[position].health.reached(now_ns);
+        }
+    }
+
+    /// A new connection to a server was answered on: it is not suspect.
+    pub fn proved(&mut self, id: u32) {
+        self.change(id, |server| server.health.proved());
+    }
+
+    /// A new connection to a server, begun then, came to nothing. Returns whether that made the server suspect.
+    pub fn failed(&mut self, id: u32, failure: Failure, begun_ns: u64, now_ns: u64) -> bool {
+        let mut became_suspect = false;
+        if self.watches {
+            self.change(id, |server| {
+                let before = server.health.is_suspect();
+                server.health.failed(failure, begun_ns, now_ns);
+                became_suspect = !before && server.health.is_suspect();
+            });
+            self.next_trial_ns = self.next_trial_ns.min(self.trial_of(id).unwrap_or(u64::MAX));
+        }
+        became_suspect
+    }
+
+    /// The ids of the servers that are suspect, whether they are used or not, by what came to pass lately.
+    pub fn suspect(&self, now_ns: u64) -> impl Iterator<Item = u32> {
+        let servers = self.servers.iter().take_while(|_| self.census.suspect > 0);
+        let suspect = servers.filter(move |server| server.is_missed() && !server.health.is_forgotten(now_ns));
+        suspect.map(|server| server.spec.id)
     }
 
     /// The ids of the servers that are up.
@@ -179,13 +267,37 @@ impl Balancer {
     }
 
     fn change(&mut self, id: u32, change: impl FnOnce(&mut Server)) {
-        if let Some(position) = self.positions.get(&id).copied() {
-            let server = &mut self.servers[position];
-            let stood = server.stands();
-            change(server);
-            self.ring_is_old |= stood != server.stands();
-            self.rank(position);
+        let Some(position) = self.position(id) else { return };
+        let server = &mut self.servers[position];
+        let (stood, missed) = (server.stands(), server.is_missed());
+        change(server);
+        let (stands, is_missed) = (server.stands(), server.is_missed());
+        self.ring_is_old |= stood != stands;
+        self.census.standing = self.census.standing + usize::from(stands) - usize::from(stood);
+        self.census.suspect = self.census.suspect + usize::from(is_missed) - usize::from(missed);
+        self.rank(position);
+        self.follow_need();
+    }
+
+    /// Suspect servers come back in, or leave again, where the others are too few, or enough.
+    fn follow_need(&mut self) {
+        if self.needs_all != self.census.needs_all() {
+            self.needs_all = !self.needs_all;
+            self.next_trial_ns = self.earliest_trial_ns();
+            let suspect = (0..self.servers.len()).filter(|position| self.servers[*position].is_missed());
+            suspect.collect::<Vec<_>>().into_iter().for_each(|position| self.rank(position));
         }
+    }
+
+    /// A server has been chosen for a request.
+    fn begin(&mut self, position: usize, now_ns: u64) {
+        let server = &mut self.servers[position];
+        server.connections += 1;
+        if server.health.is_suspect() && !self.needs_all {
+            server.health.tried(now_ns);
+            self.next_trial_ns = self.earliest_trial_ns();
+        }
+        self.rank(position);
     }
 
     /// Puts a server where it belongs in the order, or takes it out.
@@ -197,11 +309,45 @@ impl Balancer {
             Algorithm::ConsistentHash => return,
         };
         let position = position as u32;
-        if server.eligible() {
+        if server.eligible() && (self.needs_all || !server.health.is_suspect()) {
             self.order.put(Rank { load, turn: server.turn, picked: server.picked, position });
         } else {
             self.order.remove(position);
         }
+    }
+
+    /// A suspect server whose trial is due.
+    fn next_for_trial(&mut self, now_ns: u64, exclude: &[u32]) -> Option<usize> {
+        if self.needs_all {
+            return None;
+        }
+        let found = self
+            .servers
+            .iter()
+            .position(|server| server.health.is_due(now_ns) && server.eligible() && !exclude.contains(&server.spec.id));
+        if found.is_none() {
+            // Those that are due are full, or were tried by this request: looking at all of them costs something.
+            self.next_trial_ns = now_ns + TRIAL_DELAY_NS;
+        }
+        found
+    }
+
+    /// Nobody else is left for this request: the one that has been suspect for longest without a trial.
+    fn next_suspect(&self, exclude: &[u32]) -> Option<usize> {
+        let may = |server: &Server| server.eligible() && !exclude.contains(&server.spec.id);
+        let suspects = self.servers.iter().enumerate().filter(|(_, server)| may(server));
+        let trials = suspects.filter_map(|(position, server)| Some((server.health.trial_at_ns()?, position)));
+        trials.min().map(|(_, position)| position)
+    }
+
+    fn earliest_trial_ns(&self) -> u64 {
+        let trials =
+            self.servers.iter().filter(|server| server.stands()).filter_map(|server| server.health.trial_at_ns());
+        trials.min().unwrap_or(u64::MAX)
+    }
+
+    fn trial_of(&self, id: u32) -> Option<u64> {
+        self.servers[self.position(id)?].health.trial_at_ns()
     }
 
     /// Steps over the excluded, of whom a request has a few at most.
@@ -231,14 +377,15 @@ impl Balancer {
     }
 
     /// Many servers may come and go between two picks; the ring follows them once.
-    fn next_on_ring(&mut self, key: HashKey, exclude: &[u32]) -> Option<usize> {
+    fn next_on_ring(&mut self, now_ns: u64, key: HashKey, exclude: &[u32]) -> Option<usize> {
         if std::mem::take(&mut self.ring_is_old) {
             self.ring.stand(|position| self.servers[position].stands());
         }
         let servers = &self.servers;
         self.ring.find(key, |position| {
             let server = &servers[position];
-            server.eligible() && !exclude.contains(&server.spec.id)
+            let asked = self.needs_all || server.may_be_asked(now_ns);
+            server.eligible() && asked && !exclude.contains(&server.spec.id)
         })
     }
 }
@@ -252,6 +399,20 @@ impl Server {
     fn eligible(&self) -> bool {
         let full = self.spec.max_connections > 0 && self.connections >= self.spec.max_connections;
         self.stands() && !full
+    }
+
+    fn is_sound(&self) -> bool {
+        self.eligible() && !self.health.is_suspect()
+    }
+
+    /// Would take requests if it were not suspect.
+    fn is_missed(&self) -> bool {
+        self.stands() && self.health.is_suspect()
+    }
+
+    /// Whether a request may go to it where the others suffice.
+    fn may_be_asked(&self, now_ns: u64) -> bool {
+        self.health.trial_at_ns().is_none_or(|at| at <= now_ns)
     }
 }
 

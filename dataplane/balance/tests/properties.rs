@@ -12,7 +12,7 @@ fn server(id: u32, ratio: u32) -> ServerSpec {
 
 fn pool(algorithm: Algorithm, ratios: &[u32]) -> PoolSpec {
     let servers = ratios.iter().enumerate().map(|(id, ratio)| server(id as u32, *ratio)).collect();
-    PoolSpec { algorithm, servers, monitored: false }
+    PoolSpec { algorithm, servers, monitored: false, watches: true, offset: 0 }
 }
 
 fn key(number: u32) -> HashKey {
@@ -23,7 +23,7 @@ fn key(number: u32) -> HashKey {
 fn shares(balancer: &mut Balancer, count: u32) -> BTreeMap<usize, u32> {
     let mut shares = BTreeMap::new();
     for number in 0..count {
-        let position = balancer.pick(key(number), &[]).unwrap();
+        let position = balancer.pick(0, key(number), &[]).unwrap();
         balancer.closed(position as u32);
         *shares.entry(position).or_default() += 1;
     }
@@ -51,7 +51,7 @@ proptest! {
     fn equal_servers_take_turns(servers in 2..20usize) {
         for algorithm in [Algorithm::RoundRobin, Algorithm::LeastConnections] {
             let mut balancer = Balancer::new(&pool(algorithm, &vec![1; servers]));
-            let picks: Vec<_> = (0..3 * servers).map(|_| balancer.pick(key(0), &[]).unwrap()).collect();
+            let picks: Vec<_> = (0..3 * servers).map(|_| balancer.pick(0, key(0), &[]).unwrap()).collect();
             for round in picks.chunks(servers) {
                 prop_assert_eq!(round.iter().collect::<HashSet<_>>().len(), servers);
             }
@@ -61,7 +61,7 @@ proptest! {
     #[test]
     fn heavy_server_is_not_given_its_whole_share_in_a_row(ratio in 2..20u32) {
         let mut balancer = Balancer::new(&pool(Algorithm::RoundRobin, &[ratio, ratio]));
-        let picks: Vec<_> = (0..100).map(|_| balancer.pick(key(0), &[]).unwrap()).collect();
+        let picks: Vec<_> = (0..100).map(|_| balancer.pick(0, key(0), &[]).unwrap()).collect();
         prop_assert!(picks.windows(2).all(|pair| pair[0] != pair[1]));
     }
 
@@ -94,7 +94,7 @@ proptest! {
                         let full = server.max_connections > 0 && connections[*i] >= server.max_connections;
                         up[*i] && server.enabled && !full && !exclude.contains(&server.id)
                     }).collect();
-                    let pick = balancer.pick(key(number as u32), exclude);
+                    let pick = balancer.pick(0, key(number as u32), exclude);
                     prop_assert_eq!(pick.is_some(), !eligible.is_empty());
                     let Some(pick) = pick else { continue };
                     prop_assert!(eligible.contains(&pick));
@@ -125,11 +125,11 @@ proptest! {
         let (mut before, mut down, mut smaller) = (all_up(&whole), all_up(&whole), all_up(&removed));
         down.set_up(whole.servers[gone].id, false);
         for number in 0..300 {
-            let owner = before.pick(key(number), &[]).unwrap();
-            let excluded = before.pick(key(number), &[whole.servers[gone].id]).unwrap();
+            let owner = before.pick(0, key(number), &[]).unwrap();
+            let excluded = before.pick(0, key(number), &[whole.servers[gone].id]).unwrap();
             prop_assert!(owner == gone || excluded == owner);
-            prop_assert_eq!(down.pick(key(number), &[]), Some(excluded));
-            let position = smaller.pick(key(number), &[]).unwrap();
+            prop_assert_eq!(down.pick(0, key(number), &[]), Some(excluded));
+            let position = smaller.pick(0, key(number), &[]).unwrap();
             prop_assert_eq!(removed.servers[position].id, whole.servers[excluded].id);
         }
     }
@@ -149,7 +149,7 @@ proptest! {
                 let at = at % ratios.len();
                 match what {
                     0 => balancer.set_up(spec.servers[at].id, at % 2 == 0),
-                    1 => _ = balancer.pick(key(at as u32), &[]),
+                    1 => _ = balancer.pick(0, key(at as u32), &[]),
                     _ => {
                         now.servers.rotate_left(at);
                         now.servers[0].ratio = 1 + at as u32;
@@ -165,8 +165,8 @@ proptest! {
         }).collect();
         let [(one, mut mine), (other, mut theirs)] = <[_; 2]>::try_from(engines).unwrap();
         for number in 0..100 {
-            let mine = mine.pick(key(number), &[]).map(|position| one.servers[position].id);
-            let theirs = theirs.pick(key(number), &[]).map(|position| other.servers[position].id);
+            let mine = mine.pick(0, key(number), &[]).map(|position| one.servers[position].id);
+            let theirs = theirs.pick(0, key(number), &[]).map(|position| other.servers[position].id);
             prop_assert_eq!(mine, theirs);
         }
     }
@@ -179,12 +179,12 @@ proptest! {
             spec.servers[at].max_connections = 1;
             let mut balancer = Balancer::new(&spec);
             let id = spec.servers[at].id;
-            prop_assert_eq!(balancer.take(id), None, "it is down");
+            prop_assert_eq!(balancer.take(0, id), None, "it is down");
             balancer.set_up(id, true);
-            prop_assert_eq!(balancer.take(id), Some(at));
-            prop_assert_eq!((balancer.take(id), balancer.pick(key(0), &[])), (None, None), "it is full");
+            prop_assert_eq!(balancer.take(0, id), Some(at));
+            prop_assert_eq!((balancer.take(0, id), balancer.pick(0, key(0), &[])), (None, None), "it is full");
             balancer.closed(id);
-            prop_assert_eq!(balancer.take(id), Some(at));
+            prop_assert_eq!(balancer.take(0, id), Some(at));
         }
     }
 
@@ -195,7 +195,7 @@ proptest! {
         turned.servers.rotate_left(seed as usize % ratios.len());
         let (mut one, mut other) = (Balancer::new(&spec), Balancer::new(&turned));
         for number in 0..100 {
-            let [mine, theirs] = [one.pick(key(number), &[]).unwrap(), other.pick(key(number), &[]).unwrap()];
+            let [mine, theirs] = [one.pick(0, key(number), &[]).unwrap(), other.pick(0, key(number), &[]).unwrap()];
             prop_assert_eq!(spec.servers[mine].id, turned.servers[theirs].id);
         }
     }
@@ -218,9 +218,9 @@ fn keys_spread_over_servers_in_proportion_to_their_ratio() {
 #[test]
 fn empty_pool_and_pool_of_strangers_have_nobody() {
     for algorithm in ALGORITHMS {
-        assert_eq!(Balancer::new(&pool(algorithm, &[])).pick(key(1), &[]), None);
+        assert_eq!(Balancer::new(&pool(algorithm, &[])).pick(0, key(1), &[]), None);
         let unheard = PoolSpec { monitored: true, ..pool(algorithm, &[1, 1]) };
-        assert_eq!(Balancer::new(&unheard).pick(key(1), &[]), None, "nobody is up until a monitor says so");
+        assert_eq!(Balancer::new(&unheard).pick(0, key(1), &[]), None, "nobody is up until a monitor says so");
     }
 }
 
@@ -235,9 +235,9 @@ fn server_that_stays_keeps_its_connections_and_state() {
     spec.servers.push(server(7, 1));
     balancer.reconcile(&spec);
     assert_eq!([1, 2, 7].map(|id| balancer.is_up(id)), [true, true, false]);
-    let picks = [balancer.pick(key(0), &[]), balancer.pick(key(0), &[])];
+    let picks = [balancer.pick(0, key(0), &[]), balancer.pick(0, key(0), &[])];
     assert_eq!(picks, [Some(0); 2], "position 0 is server 1 now, and server 2 is busier");
-    assert_eq!(balancer.pick(key(0), &[1]), Some(1), "excluded is server 1, not position 1");
+    assert_eq!(balancer.pick(0, key(0), &[1]), Some(1), "excluded is server 1, not position 1");
     balancer.closed(0);
     balancer.set_up(0, true);
     assert!(!balancer.is_up(0), "server 0 has left");
@@ -262,23 +262,23 @@ fn largest_pool_is_shared_evenly_by_what_is_open() {
     let mut balancer = Balancer::new(&pool(Algorithm::LeastConnections, &vec![1; SERVERS_MAX]));
     let mut connections = vec![0; SERVERS_MAX];
     for _ in 0..2 * SERVERS_MAX {
-        let position = balancer.pick(key(0), &[]).unwrap();
+        let position = balancer.pick(0, key(0), &[]).unwrap();
         connections[position] += 1;
     }
     assert!(connections.iter().all(|count| *count == 2));
     balancer.closed(12_345);
-    assert_eq!(balancer.pick(key(0), &[]), Some(12_345));
+    assert_eq!(balancer.pick(0, key(0), &[]), Some(12_345));
 }
 
 #[test]
 fn pool_without_monitors_is_up_whatever_it_is_told() {
     let mut spec = PoolSpec { monitored: true, ..pool(Algorithm::RoundRobin, &[1]) };
     let mut balancer = Balancer::new(&spec);
-    assert_eq!(balancer.pick(key(0), &[]), None);
+    assert_eq!(balancer.pick(0, key(0), &[]), None);
     spec.monitored = false;
     balancer.reconcile(&spec);
     balancer.set_up(0, false);
-    assert_eq!(balancer.pick(key(0), &[]), Some(0));
+    assert_eq!(balancer.pick(0, key(0), &[]), Some(0));
 }
 
 #[test]
@@ -289,8 +289,8 @@ fn least_connections_goes_to_the_newcomer_until_it_has_caught_up() {
     spec.servers.push(server(2, 1));
     balancer.reconcile(&spec);
     for _ in 0..3 {
-        assert_eq!(balancer.pick(key(0), &[]), Some(2));
+        assert_eq!(balancer.pick(0, key(0), &[]), Some(2));
     }
-    let next: HashSet<_> = (0..3).map(|_| balancer.pick(key(0), &[]).unwrap()).collect();
+    let next: HashSet<_> = (0..3).map(|_| balancer.pick(0, key(0), &[]).unwrap()).collect();
     assert_eq!(next.len(), 3);
 }

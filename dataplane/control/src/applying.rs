@@ -1,11 +1,17 @@
 //! From a Plan to snapshots: one for each worker, built here so that no worker waits for it; whole or not at all.
 
-use std::{collections::BTreeSet, net::SocketAddr, os::fd::OwnedFd, sync::Arc};
+use std::{
+    collections::{BTreeSet, hash_map::RandomState},
+    hash::{BuildHasher, Hasher},
+    net::SocketAddr,
+    os::fd::OwnedFd,
+    sync::Arc,
+};
 
-use weir_api::dataplane::v1::{Finding, Plan};
+use weir_api::dataplane::v1::{Finding, Plan, WorkerPinning};
 use weir_snapshot::{Snapshot, Worker};
 
-use crate::{held::Held, log, server::Received};
+use crate::{held::Held, log, pinning, server::Received};
 
 /// The snapshots that the workers have, and what they listen on.
 pub struct Served {
@@ -27,12 +33,15 @@ pub struct Change {
     pub snapshots: Vec<Arc<Snapshot>>,
     pub sockets: Vec<Vec<OwnedFd>>,
     pub listening: BTreeSet<SocketAddr>,
+    pub pinning: WorkerPinning,
     pub warnings: Vec<Finding>,
 }
 
 impl Served {
     pub fn new(workers: u32) -> Self {
-        let workers = Worker::all(workers);
+        // Engines that start together shall not all begin with the same servers.
+        let offset = RandomState::new().build_hasher().finish() as u32;
+        let workers = Worker::all(workers, offset);
         let snapshots = workers.iter().map(|_| Arc::new(Snapshot::empty())).collect();
         Self { workers, snapshots, listening: BTreeSet::new() }
     }
@@ -51,6 +60,10 @@ impl Served {
                 }
             }
         }
+        let pinning = pinning::wanted(plan.worker_pinning).unwrap_or_else(|finding| {
+            errors.push(finding);
+            WorkerPinning::Auto
+        });
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -59,7 +72,7 @@ impl Served {
         let listening: BTreeSet<_> =
             snapshots.iter().take(1).flat_map(|s| s.listeners().map(|(address, _)| address)).collect();
         let sockets = (0..snapshots.len()).map(|worker| self.sockets(worker as u32, &listening, held)).collect();
-        Ok(Change { snapshots, sockets, listening, warnings })
+        Ok(Change { snapshots, sockets, listening, pinning, warnings })
     }
 
     fn sockets(&self, worker: u32, listening: &BTreeSet<SocketAddr>, held: &Held) -> Vec<OwnedFd> {

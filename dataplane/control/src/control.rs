@@ -22,6 +22,7 @@ use crate::{
     held::Held,
     log,
     order::{Answer, Counted, Order, WorkerLink},
+    pinning::Cores,
     sample::{Collecting, Sheet},
     server::Received,
 };
@@ -62,6 +63,7 @@ pub struct Control {
     messages: mpsc::Receiver<Message>,
     version: &'static str,
     workers: Vec<WorkerLink>,
+    cores: Cores,
     held: Held,
     served: Served,
     agent: Option<(u64, Arc<UnixStream>)>,
@@ -83,13 +85,14 @@ struct Ending {
 }
 
 impl Control {
-    pub fn new(version: &'static str) -> Self {
+    pub fn new(version: &'static str, cores: Cores) -> Self {
         let (sender, messages) = mpsc::channel();
         Self {
             inbox: Inbox(sender),
             messages,
             version,
             workers: Vec::new(),
+            cores,
             held: Held::new(0),
             served: Served::new(0),
             agent: None,
@@ -109,6 +112,8 @@ impl Control {
     /// Serves agents at `server` and commands `workers`, until drained.
     pub fn run(mut self, server: Server, workers: Vec<WorkerLink>) -> Result<(), Error> {
         let count = workers.len() as u32;
+        self.cores.seat(workers.iter().map(|worker| worker.thread), Instant::now());
+        self.cores.look(Instant::now());
         (self.workers, self.held, self.served) = (workers, Held::new(count), Served::new(count));
         let _name = server.start(self.inbox.0.clone())?;
         let mut next_sample = Instant::now() + SAMPLE_EVERY;
@@ -121,6 +126,7 @@ impl Control {
             let now = Instant::now();
             if next_sample <= now {
                 next_sample = now + SAMPLE_EVERY;
+                self.cores.look(now);
                 self.count();
             }
         }
@@ -202,6 +208,8 @@ impl Control {
                 self.count_again = self.collecting.is_some();
                 self.count();
             }
+            // It has been heard: that is how the agent came into office.
+            Frame::Greeting(_) => {}
             Frame::LetGo(_) => self.order(std::iter::repeat_with(|| Order::LetGo)),
             Frame::Drain(drain) => self.end_within(Duration::from_millis(drain.timeout_ms.into())),
         }
@@ -233,6 +241,7 @@ impl Control {
                 self.order(parts.map(|(snapshot, sockets)| Order::Apply { snapshot, sockets }));
                 self.sheet = None;
                 (self.served.snapshots, self.served.listening) = (change.snapshots, change.listening);
+                self.cores.want(change.pinning, Instant::now());
                 let waiting = self.workers.len();
                 self.applying = Some(Applying { revision, warnings: change.warnings, waiting, _received: received });
             }
@@ -279,7 +288,7 @@ impl Control {
         let Some(snapshot) = self.served.snapshots.first() else { return };
         let workers = self.workers.len() as u32;
         let mut sheet = self.sheet.take().unwrap_or_else(|| Sheet::of(snapshot, workers));
-        let message = FromDataplane { frame: Some(Reply::Sample(sheet.fill(counted))) };
+        let message = FromDataplane { frame: Some(Reply::Sample(sheet.fill(counted, self.cores.pinned()))) };
         self.write(&message);
         if let Some(Reply::Sample(sample)) = message.frame {
             sheet.put_back(sample);

@@ -21,6 +21,14 @@ pub enum Error {
     },
     BadFrame(String),
     BadSockets(String),
+    /// It did not greet as an agent does.
+    NoGreeting,
+    /// Nothing came for too long.
+    Silent,
+    /// Another user's process.
+    Foreign {
+        uid: u32,
+    },
     /// The stream ended, between two frames or inside one.
     Closed,
 }
@@ -40,6 +48,9 @@ impl fmt::Display for Error {
             }
             Error::BadFrame(why) => write!(f, "a frame cannot be decoded: {why}"),
             Error::BadSockets(why) => write!(f, "sockets refused: {why}"),
+            Error::NoGreeting => write!(f, "it does not greet as an agent does"),
+            Error::Silent => write!(f, "it says nothing"),
+            Error::Foreign { uid } => write!(f, "it is a process of another user ({uid})"),
             Error::Closed => write!(f, "the agent closed the link"),
         }
     }

@@ -1,8 +1,12 @@
 //! Frames on the unix socket: a 4-byte big-endian length, one protobuf message, descriptors beside it.
 
-use std::os::{
-    fd::{BorrowedFd, OwnedFd},
-    unix::net::UnixStream,
+use std::{
+    io::{ErrorKind, Read},
+    os::{
+        fd::{BorrowedFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    time::Instant,
 };
 
 use prost::Message;
@@ -14,6 +18,9 @@ use crate::Error;
 pub const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const HEADER_BYTES: usize = 4;
+
+/// As long as a first frame may be, whatever a later agent says in its greeting.
+const FIRST_BYTES_MAX: usize = 1024;
 
 /// Reads one frame; blocks until it is whole.
 pub fn read<M: Message + Default>(stream: &UnixStream) -> Result<(M, Vec<OwnedFd>), Error> {
@@ -28,6 +35,35 @@ pub fn read<M: Message + Default>(stream: &UnixStream) -> Result<(M, Vec<OwnedFd
     fill(stream, &mut body, &mut fds)?;
     let message = M::decode(&*body).map_err(|why| Error::BadFrame(why.to_string()))?;
     Ok((message, fds))
+}
+
+/// Reads the first frame of somebody who may be anybody: a short one, whole by `until`. Descriptors beside it are closed.
+pub fn read_first<M: Message + Default>(stream: &UnixStream, until: Instant) -> Result<M, Error> {
+    let mut frame = [0; HEADER_BYTES + FIRST_BYTES_MAX];
+    let (header, body) = frame.split_at_mut(HEADER_BYTES);
+    fill_until(stream, header, until)?;
+    let bytes = header.iter().fold(0, |bytes, byte| bytes << 8 | usize::from(*byte));
+    let body = body.get_mut(..bytes).ok_or(Error::FrameTooLong { bytes })?;
+    fill_until(stream, body, until)?;
+    stream.set_read_timeout(None)?;
+    M::decode(&*body).map_err(|why| Error::BadFrame(why.to_string()))
+}
+
+fn fill_until(mut stream: &UnixStream, mut room: &mut [u8], until: Instant) -> Result<(), Error> {
+    while !room.is_empty() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Error::Silent);
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(room) {
+            Ok(0) => return Err(Error::Closed),
+            Ok(len) => room = &mut room[len..],
+            Err(err) if matches!(err.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(err) => return Err(err.into()),
+        }
+    }
+    Ok(())
 }
 
 fn fill(stream: &UnixStream, mut room: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result<(), Error> {

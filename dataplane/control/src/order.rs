@@ -6,7 +6,7 @@ use std::{
 };
 
 use weir_api::dataplane::v1::ServerState;
-use weir_reactor::Waker;
+use weir_reactor::{Waker, process::Thread};
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
 
@@ -43,12 +43,15 @@ pub enum Answer {
 pub struct Counted {
     pub counters: Counters,
     pub up: Up,
+    /// Dense ids of the servers that are suspect: each of them once for each worker that suspects it.
+    pub suspect: Vec<u32>,
 }
 
 /// How the control thread reaches a worker.
 pub struct WorkerLink {
     pub orders: mpsc::SyncSender<Order>,
     pub waker: Waker,
+    pub thread: Thread,
 }
 
 impl WorkerLink {

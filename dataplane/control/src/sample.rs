@@ -1,7 +1,10 @@
 //! A sample: the counters of all workers added up and put beside the names of what they count. The names and their order
 //! stay from one Plan to the next, only the numbers are written anew each second.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    collections::BTreeMap,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use weir_api::dataplane::v1::{ErrorCounter, Sample, ServerCounters, VirtualServiceCounters};
 use weir_reactor::process;
@@ -28,6 +31,7 @@ impl Collecting {
             Some(sum) => {
                 sum.counters.add(&counted.counters);
                 sum.up.retain(&counted.up);
+                sum.suspect.extend(counted.suspect);
             }
             None => self.sum = Some(counted),
         }
@@ -72,7 +76,7 @@ impl Sheet {
     }
 
     /// Takes the sample out, with the numbers of now; [`put_back`](Self::put_back) it when it is sent.
-    pub fn fill(&mut self, counted: &Counted) -> Sample {
+    pub fn fill(&mut self, counted: &Counted, pinned_workers: u32) -> Sample {
         let mut sample = std::mem::take(&mut self.sample);
         let cpu = process::cpu_time().unwrap_or_default();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -80,11 +84,14 @@ impl Sheet {
         sample.cpu_user_us = cpu.user.as_micros() as u64;
         sample.cpu_system_us = cpu.system.as_micros() as u64;
         sample.rss_bytes = process::resident_bytes().unwrap_or_default();
+        sample.pinned_workers = pinned_workers;
         for (row, id) in sample.virtual_services.iter_mut().zip(&self.services) {
             fill_service(row, *id, &counted.counters);
         }
+        let suspecting = workers_by_server(&counted.suspect);
         for (row, id) in sample.servers.iter_mut().zip(&self.servers) {
             fill_server(row, *id, &counted.counters, &counted.up);
+            row.suspecting_workers = suspecting.get(id).copied().unwrap_or_default();
         }
         sample
     }
@@ -92,6 +99,12 @@ impl Sheet {
     pub fn put_back(&mut self, sample: Sample) {
         self.sample = sample;
     }
+}
+
+fn workers_by_server(suspect: &[u32]) -> BTreeMap<u32, u32> {
+    let mut workers = BTreeMap::new();
+    suspect.iter().for_each(|id| *workers.entry(*id).or_default() += 1);
+    workers
 }
 
 /// What nothing has happened to has no row among the counters, and its numbers here are 0 from the beginning.

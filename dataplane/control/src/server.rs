@@ -11,17 +11,27 @@ use std::{
         },
     },
     path::{Path, PathBuf},
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use weir_api::dataplane::v1::{ToDataplane, to_dataplane};
+use weir_reactor::unix;
 
-use crate::{Error, control::Message, frame, log};
+use crate::{Error, control::Message, frame, log, vital};
 
 /// An agent that takes nothing for so long has lost the link.
 const WRITE_MAX: Duration = Duration::from_secs(5);
+/// An agent greets at once.
+const GREETING_MAX: Duration = Duration::from_secs(2);
+/// Connections that have not greeted yet; one more is closed.
+const NEWCOMERS_MAX: usize = 16;
+const ROOT: u32 = 0;
 
 pub struct Server {
     listener: UnixListener,
@@ -54,7 +64,7 @@ impl Server {
     /// Takes agents from now on, on threads of its own.
     pub(crate) fn start(self, inbox: mpsc::Sender<Message>) -> io::Result<SocketName> {
         let path = self.path;
-        thread::Builder::new().name("control-accept".into()).spawn(move || accept(&self.listener, &inbox))?;
+        vital::spawn("control-accept", move || accept(&self.listener, &inbox))?;
         Ok(SocketName { path })
     }
 }
@@ -72,22 +82,65 @@ impl Drop for SocketName {
 }
 
 fn accept(listener: &UnixListener, inbox: &mpsc::Sender<Message>) {
+    let newcomers = Arc::new(AtomicUsize::new(0));
     for agent in 1.. {
         let begun = listener.accept().and_then(|(stream, _)| {
             stream.set_write_timeout(Some(WRITE_MAX))?;
-            let stream = Arc::new(stream);
-            // The control thread hears of the agent before it hears of a frame.
-            if inbox.send(Message::AgentCame { agent, stream: stream.clone() }).is_err() {
+            let (inbox, newcomer) = (inbox.clone(), Newcomer::of(&newcomers));
+            if newcomers.load(Ordering::Relaxed) > NEWCOMERS_MAX {
+                log::warn(format!(
+                    "{NEWCOMERS_MAX} connections to the control socket have not greeted: one more is closed"
+                ));
                 return Ok(());
             }
-            let inbox = inbox.clone();
-            thread::Builder::new().name("control-read".into()).spawn(move || read(agent, &stream, &inbox)).map(drop)
+            vital::spawn("control-read", move || receive(agent, stream, newcomer, &inbox)).map(drop)
         });
         if let Err(why) = begun {
             log::error(format!("an agent could not be accepted: {why}"));
             // Without a pause a process out of descriptors would spin here.
             thread::sleep(Duration::from_millis(100));
         }
+    }
+}
+
+/// A connection that has not shown to be an agent's, as one of all of them.
+struct Newcomer(Arc<AtomicUsize>);
+
+impl Newcomer {
+    fn of(all: &Arc<AtomicUsize>) -> Self {
+        all.fetch_add(1, Ordering::Relaxed);
+        Self(all.clone())
+    }
+}
+
+impl Drop for Newcomer {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Until somebody has shown to be an agent, the one in office stays: anything may connect to a socket.
+fn receive(agent: u64, stream: UnixStream, newcomer: Newcomer, inbox: &mpsc::Sender<Message>) {
+    let greeted = greeted(&stream);
+    drop(newcomer);
+    if let Err(why) = greeted {
+        return log::warn(format!("a connection to the control socket is no agent's: {why}"));
+    }
+    let stream = Arc::new(stream);
+    // The control thread hears of the agent before it hears of a frame.
+    if inbox.send(Message::AgentCame { agent, stream: stream.clone() }).is_ok() {
+        read(agent, &stream, inbox);
+    }
+}
+
+fn greeted(stream: &UnixStream) -> Result<(), Error> {
+    let uid = unix::peer_uid(stream)?;
+    if uid != unix::own_uid() && uid != ROOT {
+        return Err(Error::Foreign { uid });
+    }
+    match frame::read_first(stream, Instant::now() + GREETING_MAX)? {
+        ToDataplane { frame: Some(to_dataplane::Frame::Greeting(_)) } => Ok(()),
+        _ => Err(Error::NoGreeting),
     }
 }
 

@@ -10,7 +10,7 @@ use weir_snapshot::{Finding, Snapshot, Worker};
 /// Returns whether `input` is a Plan that is accepted.
 pub fn check_plan(input: &[u8]) -> bool {
     let Ok(plan) = Plan::decode(input) else { return false };
-    let workers = Worker::all(1);
+    let workers = Worker::all(1, 0);
     match Snapshot::build(&plan, None, &workers[0]) {
         Ok((snapshot, warnings)) => {
             check_findings(&warnings);

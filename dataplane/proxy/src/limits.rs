@@ -26,6 +26,9 @@ pub struct Limits {
     pub handshake: Duration,
     /// Servers tried for one request before any byte of it was sent.
     pub server_tries: usize,
+    /// How long a connect may take in a pool that watches its servers, as long as another of them would take the request.
+    /// Longer than any way around the world and back, shorter than it takes to send a lost packet again.
+    pub connect_patience: Duration,
     /// Idle connections to one server, where the operator sets no limit.
     pub idle_connections: usize,
     /// How long a client may take nothing of what is queued for it.
@@ -46,6 +49,7 @@ impl Default for Limits {
             tunnel_relay_bytes: 16 * 1024,
             handshake: Duration::from_secs(30),
             server_tries: 3,
+            connect_patience: Duration::from_millis(500),
             idle_connections: 1024,
             stalled_client: Duration::from_secs(60),
             slow_body: Duration::from_secs(5),

@@ -6,11 +6,14 @@ use std::{
     sync::Arc,
 };
 
-use weir_balance::{Algorithm, Balancer, HashKey};
+use weir_balance::{Algorithm, Balancer, Failure, HashKey};
 use weir_snapshot::{HashInput, Pool, Snapshot};
 use weir_wire::http1::RequestHead;
 
-use crate::{io::Conn, limits::Limits};
+use crate::{
+    io::{Conn, Time},
+    limits::Limits,
+};
 
 #[derive(Default)]
 pub(crate) struct Pools {
@@ -66,17 +69,17 @@ impl Pools {
     }
 
     /// A server for a request, which is at it from now on.
-    pub fn pick(&mut self, pool: &Pool, key: HashKey, tried: &[u32]) -> Option<Place> {
+    pub fn pick(&mut self, now: Time, pool: &Pool, key: HashKey, tried: &[u32]) -> Option<Place> {
         let row = self.row(pool.id).filter(|row| row.pool.uuid == pool.uuid)?;
-        let position = row.balancer.pick(key, tried)?;
+        let position = row.balancer.pick(now.nanos, key, tried)?;
         let server = row.pool.servers.get(position)?;
         Some(Place { pool: pool.id, server: server.id, address: server.address, position })
     }
 
     /// The same of the server that a cookie names, if it takes requests.
-    pub fn take(&mut self, pool: &Pool, server: u32) -> Option<Place> {
+    pub fn take(&mut self, now: Time, pool: &Pool, server: u32) -> Option<Place> {
         let row = self.row(pool.id).filter(|row| row.pool.uuid == pool.uuid)?;
-        let position = row.balancer.take(server)?;
+        let position = row.balancer.take(now.nanos, server)?;
         let server = row.pool.servers.get(position)?;
         Some(Place { pool: pool.id, server: server.id, address: server.address, position })
     }
@@ -92,6 +95,35 @@ impl Pools {
         if let Some(row) = self.row(at.pool) {
             row.balancer.closed(at.server);
         }
+    }
+
+    /// Whether a request that is at this server and has tried the others would find one that is not suspect.
+    pub fn has_other(&mut self, at: Place, tried: &[u32]) -> bool {
+        let tried: Vec<_> = tried.iter().copied().chain([at.server]).collect();
+        self.row(at.pool).is_some_and(|row| row.balancer.has_other_than(&tried))
+    }
+
+    /// A new connection to this server stands.
+    pub fn reached(&mut self, at: Place, now: Time) {
+        if let Some(row) = self.row(at.pool) {
+            row.balancer.reached(at.server, now.nanos);
+        }
+    }
+
+    /// The server has answered on a new connection.
+    pub fn proved(&mut self, at: Place) {
+        if let Some(row) = self.row(at.pool) {
+            row.balancer.proved(at.server);
+        }
+    }
+
+    /// A connection to this server that was begun at `since` came to nothing. Returns the idle ones where that made it
+    /// suspect: who is on them could wait as long.
+    pub fn failed(&mut self, at: Place, failure: Failure, since: Time, now: Time) -> Vec<Conn> {
+        let Some(row) = self.row(at.pool) else { return Vec::new() };
+        let became_suspect = row.balancer.failed(at.server, failure, since.nanos, now.nanos);
+        let idle = self.idle(at).filter(|_| became_suspect);
+        idle.map(std::mem::take).unwrap_or_default().into_iter().map(|idle| idle.conn).collect()
     }
 
     /// The latest that suits.
@@ -149,6 +181,11 @@ impl Pools {
     /// Dense ids of all servers that are up.
     pub fn up(&self) -> impl Iterator<Item = u32> {
         self.rows.iter().flatten().flat_map(|row| row.balancer.up())
+    }
+
+    /// Dense ids of all servers that are suspect.
+    pub fn suspect(&self, now: Time) -> impl Iterator<Item = u32> {
+        self.rows.iter().flatten().flat_map(move |row| row.balancer.suspect(now.nanos))
     }
 
     /// Every idle connection; none is kept.

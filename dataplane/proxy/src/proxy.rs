@@ -13,7 +13,7 @@ use weir_wire::http1::FieldTable;
 use crate::{
     buf::Buf,
     client::{Client, Expiry},
-    io::{Close, Conn, Event, Handler, Io},
+    io::{Close, Conn, Event, Handler, Io, Time},
     limits::{Limits, Room},
     pool::Pools,
     rescue::Error,
@@ -114,6 +114,11 @@ impl Proxy {
     /// Dense ids of the servers that are up, in no order.
     pub fn servers_up(&self) -> impl Iterator<Item = u32> {
         self.core.pools.up()
+    }
+
+    /// Dense ids of the servers that are suspect here, in no order.
+    pub fn servers_suspect(&self, now: Time) -> impl Iterator<Item = u32> {
+        self.core.pools.suspect(now)
     }
 
     /// Ends each client's connection with its next response. Those that ask nothing stay.

@@ -35,8 +35,8 @@ impl Proxy {
             return self.fail(io, conn, otherwise);
         }
         let named = exchange.named.filter(|named| !exchange.tried.contains(named));
-        let named = named.and_then(|named| self.core.pools.take(&pool, named));
-        let Some(place) = named.or_else(|| self.core.pools.pick(&pool, exchange.key, &exchange.tried)) else {
+        let named = named.and_then(|named| self.core.pools.take(io.now(), &pool, named));
+        let Some(place) = named.or_else(|| self.core.pools.pick(io.now(), &pool, exchange.key, &exchange.tried)) else {
             return self.fail(io, conn, otherwise);
         };
         let servers = &mut self.servers;
@@ -55,7 +55,7 @@ impl Proxy {
 
     pub(crate) fn await_connect<I: Io>(&mut self, io: &mut I, server: Server) {
         let server = self.servers.insert(server.line.conn, server);
-        server.line.expect(io, server.pool.timeouts.connect);
+        server.line.expect(io, server.connect_patience(&self.core.limits));
         if self.servers.len() >= self.core.limits.clients
             && let Some(idle) = self.core.pools.spare_idle()
         {

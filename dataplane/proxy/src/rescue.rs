@@ -1,6 +1,7 @@
 //! The only map from what went wrong to what the client sees: a status with a page of ours while nothing of a response
 //! has been sent, the end of the connection otherwise. Everything that fails comes through here.
 
+use weir_balance::Failure;
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, Happening};
 use weir_wire::http1::{self, Method};
@@ -153,7 +154,7 @@ impl Proxy {
         self.core.counters.note(Happening::Failed { service: service.id, cause: remedy.cause });
         if let Stage::Tunnel(tunnel) = &client.stage {
             if let Some(server_conn) = tunnel.server {
-                self.blame(server_conn, error);
+                self.blame(io, server_conn, error);
             }
             return self.cut_tunnel(io, conn);
         }
@@ -162,7 +163,7 @@ impl Proxy {
         if let Stage::Exchange(exchange) = &client.stage {
             owed = Owed::of(client, exchange, error);
             if let Some(server_conn) = exchange.server() {
-                self.blame(server_conn, error);
+                self.blame(io, server_conn, error);
                 self.close_server(io, server_conn, Close::Abort);
             }
         }
@@ -187,9 +188,12 @@ impl Proxy {
         self.close_client(io, conn, how);
     }
 
-    fn blame(&mut self, server_conn: Conn, error: Error) {
-        if let Some(server) = self.servers.find(server_conn).filter(|_| error.blames_server()) {
-            self.core.counters.note(Happening::ServerFailed { server: server.place.server });
+    fn blame<I: Io>(&mut self, io: &mut I, server_conn: Conn, error: Error) {
+        let Some(server) = self.servers.find(server_conn).filter(|_| error.blames_server()) else { return };
+        self.core.counters.note(Happening::ServerFailed { server: server.place.server });
+        if server.unproven {
+            let (place, since) = (server.place, server.begun_at);
+            self.suspect(io, place, Failure::Broken, since);
         }
     }
 

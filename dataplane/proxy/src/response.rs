@@ -245,6 +245,9 @@ fn read_response_head<I: Io>(
     let (status, out, download, binds) = written?;
     server.binds |= binds;
     exchange.forget_repeatable();
+    if std::mem::take(&mut server.unproven) {
+        core.pools.proved(server.place);
+    }
     if status < 200 && exchange.keeps_interim_from_client(status) {
         return Ok(true);
     }

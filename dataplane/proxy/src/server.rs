@@ -1,6 +1,6 @@
 //! A connection to a server: whose request it carries, what has come on it, and whether it may carry another.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use weir_snapshot::{Pool, ServerTls};
 use weir_tls::{Progress, ServerName};
@@ -11,6 +11,7 @@ use crate::{
     channel::Channel,
     inbox::Inbox,
     io::{Conn, Io, Time},
+    limits::Limits,
     line::Line,
     pool::Place,
     rescue::Error,
@@ -18,7 +19,8 @@ use crate::{
 
 pub(crate) struct Server {
     pub line: Line,
-    begun_at: Time,
+    /// When the connection began.
+    pub begun_at: Time,
     pub place: Place,
     /// As it was when the connection began; its timeouts hold for the connection's life.
     pub pool: Arc<Pool>,
@@ -34,6 +36,8 @@ pub(crate) struct Server {
     pub broken: bool,
     /// Why its connection is over. What came before it must be passed on at once: the handle is dead.
     pub lost: Option<Error>,
+    /// The server has not answered on it yet.
+    pub unproven: bool,
     /// What TLS calls the server because a request asked for it; requests that ask for another go elsewhere.
     pub asked_name: Option<Box<ServerName>>,
     channel: Channel,
@@ -74,6 +78,7 @@ impl Server {
             binds: false,
             broken: false,
             lost: None,
+            unproven: true,
             asked_name: None,
             channel: Channel::Plain,
         }
@@ -86,6 +91,20 @@ impl Server {
     /// Whether it carries what it was opened for.
     pub fn is_busy(&self) -> bool {
         matches!(self.state, State::Busy { .. })
+    }
+
+    /// How long a connect may take before another server is looked for.
+    pub fn connect_patience(&self, limits: &Limits) -> Option<Duration> {
+        let all = self.pool.timeouts.connect;
+        match self.pool.balance.watches {
+            true => Some(all.map_or(limits.connect_patience, |all| all.min(limits.connect_patience))),
+            false => all,
+        }
+    }
+
+    /// How much longer it may take at all; `None`: for ever.
+    pub fn connect_left(&self, now: Time) -> Option<Duration> {
+        self.pool.timeouts.connect.map(|all| all.saturating_sub(now.since(self.begun_at)))
     }
 
     /// The connection stands: TLS begins, where there is any.

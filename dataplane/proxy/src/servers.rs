@@ -1,12 +1,16 @@
 //! What happens on connections to servers: they stand, their TLS stands, they bring something, they end. Where that is of
 //! no use to anybody any more, the connection goes; where nothing of a request was sent yet, another one gets it.
 
+use std::time::Duration;
+
+use weir_balance::Failure;
 use weir_telemetry::Happening;
 
 use crate::{
     buf::Buf,
     client::Client,
-    io::{Close, Conn, Gone, Io},
+    io::{Close, Conn, Gone, Io, Time},
+    pool::Place,
     proxy::Proxy,
     rescue::Error,
     server::State,
@@ -38,8 +42,14 @@ impl Proxy {
         }
         server.state = State::Busy { client };
         server.line.expect(io, None);
+        self.core.pools.reached(server.place, io.now());
         match tunnel {
-            true => self.begin_tunnel(io, client),
+            true => {
+                // Who speaks first is not known here: that the connection stands has to do.
+                server.unproven = false;
+                self.core.pools.proved(server.place);
+                self.begin_tunnel(io, client);
+            }
             false => self.send_request(io, client),
         }
     }
@@ -106,13 +116,35 @@ impl Proxy {
         if !server.line.has_expired(io) {
             return;
         }
-        match server.state {
+        let state = server.state;
+        match state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
+            State::Connecting { client } if self.waits_on(io, conn, client) => {}
             State::Connecting { .. } | State::Handshaking { .. } => self.server_lost(io, conn, Error::ConnectTimeout),
             State::Busy { client } => {
                 self.fail(io, client, Error::ResponseTimeout);
                 self.proceed(io, client);
             }
+        }
+    }
+
+    /// A connect that has taken long may take longer where there is time left and nobody else would take the request.
+    fn waits_on<I: Io>(&mut self, io: &mut I, conn: Conn, client: Conn) -> bool {
+        let Some(server) = self.servers.find(conn) else { return false };
+        let left = server.connect_left(io.now());
+        let Some(tried) = self.clients.find(client).and_then(Client::tried) else { return false };
+        let is_last = tried.len() + 1 >= self.core.limits.server_tries;
+        let waits = left != Some(Duration::ZERO) && (is_last || !self.core.pools.has_other(server.place, tried));
+        if waits {
+            server.line.expect(io, left);
+        }
+        waits
+    }
+
+    /// A new connection to a server came to nothing. Where that makes it suspect, nothing goes over the idle ones either.
+    pub(crate) fn suspect<I: Io>(&mut self, io: &mut I, place: Place, failure: Failure, since: Time) {
+        for idle in self.core.pools.failed(place, failure, since, io.now()) {
+            self.close_server(io, idle, Close::Flush);
         }
     }
 
@@ -149,11 +181,15 @@ impl Proxy {
 
     fn connect_failed<I: Io>(&mut self, io: &mut I, conn: Conn, client: Conn, error: Error) {
         let Some(server) = self.servers.find(conn) else { return };
-        let place = server.place;
+        let (place, since) = (server.place, server.begun_at);
         // An alert may be on its way that says why.
         let how = if server.is_connected() { Close::Flush } else { Close::Abort };
         self.close_server(io, conn, how);
         self.exclude(client, place, error);
+        if error.blames_server() {
+            let failure = if error == Error::ConnectTimeout { Failure::Silent } else { Failure::Broken };
+            self.suspect(io, place, failure, since);
+        }
         self.try_another(io, client, error);
     }
 

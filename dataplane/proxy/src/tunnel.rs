@@ -47,7 +47,7 @@ impl Proxy {
         let Some(pool) = client.service.pool.clone() else { return self.fail(io, conn, Error::NoPool) };
         let Some(tunnel) = client.tunnel() else { return };
         let again = tunnel.tried.len() < self.core.limits.server_tries;
-        let place = if again { self.core.pools.pick(&pool, tunnel.key, &tunnel.tried) } else { None };
+        let place = if again { self.core.pools.pick(io.now(), &pool, tunnel.key, &tunnel.tried) } else { None };
         let Some(place) = place else { return self.fail(io, conn, otherwise) };
         let server = io.connect(place.address);
         tunnel.server = Some(server);

@@ -14,17 +14,46 @@ pub fn cores() -> io::Result<Vec<usize>> {
     Ok((0..libc::CPU_SETSIZE as usize).filter(|&core| unsafe { libc::CPU_ISSET(core, &set) }).collect())
 }
 
-/// Keeps the calling thread on one core.
-pub fn pin_to_core(core: usize) -> io::Result<()> {
-    if core >= libc::CPU_SETSIZE as usize {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+/// A thread of this process, as the kernel numbers it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Thread(libc::pid_t);
+
+impl Thread {
+    /// The calling one.
+    pub fn current() -> Self {
+        // SAFETY: no pointers, and it cannot fail.
+        Self(unsafe { libc::gettid() })
     }
-    // SAFETY: all zeroes is an empty set, `core` is below its size, and the kernel only reads it.
-    check(unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(core, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
-    })
+
+    /// Lets it run on these cores only.
+    pub fn keep_on(self, cores: &[usize]) -> io::Result<()> {
+        if cores.iter().any(|core| *core >= libc::CPU_SETSIZE as usize) {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        // SAFETY: all zeroes is an empty set, each core is below its size, and the kernel only reads it.
+        check(unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            cores.iter().for_each(|core| libc::CPU_SET(*core, &mut set));
+            libc::sched_setaffinity(self.0, size_of::<libc::cpu_set_t>(), &set)
+        })
+    }
+
+    /// What it had of processors so far.
+    pub fn scheduled(self) -> io::Result<Scheduled> {
+        let text = fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.0))?;
+        let mut numbers = text.split_whitespace().map(|number| number.parse().map(Duration::from_nanos));
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(ran)), Some(Ok(waited))) => Ok(Scheduled { ran, waited }),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Scheduled {
+    pub ran: Duration,
+    /// It would have run, and others did.
+    pub waited: Duration,
 }
 
 /// Raises the soft limit of open descriptors to the hard one; returns it.
@@ -123,15 +152,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pins_to_a_core_it_may_use() {
-        let core = *cores().unwrap().last().unwrap();
-        std::thread::spawn(move || {
-            pin_to_core(core).unwrap();
-            assert_eq!(cores().unwrap(), [core]);
-        })
-        .join()
-        .unwrap();
-        assert!(pin_to_core(1_000_000).is_err());
+    fn thread_is_kept_on_the_cores_it_is_told_and_let_go_again() {
+        let all = cores().unwrap();
+        let last = *all.last().unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let (go_on, wait) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || {
+            loop {
+                tell.send((Thread::current(), cores().unwrap())).unwrap();
+                if wait.recv().is_err() {
+                    return;
+                }
+            }
+        });
+        let (thread, _) = told.recv().unwrap();
+        for wanted in [&[last][..], &all] {
+            thread.keep_on(wanted).unwrap();
+            go_on.send(()).unwrap();
+            assert_eq!(told.recv().unwrap().1, wanted);
+        }
+        drop(go_on);
+        other.join().unwrap();
+        assert!(Thread::current().keep_on(&[1_000_000]).is_err());
+    }
+
+    #[test]
+    fn thread_that_works_is_seen_to_run() {
+        let before = Thread::current().scheduled().unwrap();
+        let mut sum = 1u64;
+        while Thread::current().scheduled().unwrap().ran < before.ran + Duration::from_millis(2) {
+            sum = (0..100_000u64).fold(sum, |sum, n| std::hint::black_box(sum ^ n.wrapping_mul(sum | 1)));
+        }
     }
 
     #[test]

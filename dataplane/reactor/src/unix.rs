@@ -19,6 +19,24 @@ const CONTROL_BYTES: usize = 1024;
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
+/// Whose process is at the other end, as it was when it connected.
+pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
+    let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `bytes` into `credentials`, and how many into `bytes`; both outlive the call.
+    let asked = unsafe {
+        let into = (&raw mut credentials).cast();
+        libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, into, &mut bytes)
+    };
+    if asked < 0 { Err(io::Error::last_os_error()) } else { Ok(credentials.uid) }
+}
+
+/// This process's user.
+pub fn own_uid() -> u32 {
+    // SAFETY: no pointers, and it cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// Sends the beginning of `bytes` with `fds` beside it; returns how many bytes went. Not for an empty `bytes`.
 pub fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     if fds.len() > FDS_MAX || bytes.is_empty() {

@@ -2,7 +2,8 @@
 //! dying and lying servers, clients that vanish, Plans that change, crowds that take all places and memory.
 //!
 //! Judged in every run: each request is answered once or fails once; bodies are intact; nobody gets another's bytes; no
-//! request reaches two servers; queues stay bounded; nothing is left over. A seed that fails is replayed with
+//! request reaches two servers; a server that lets nobody in costs the others' requests next to nothing; queues stay
+//! bounded; nothing is left over. A seed that fails is replayed with
 //! `make sim SEED=…`, and becomes a named test. (With TLS, keys are random: such a seed repeats its story, not its bytes.)
 #![forbid(unsafe_code)]
 
@@ -10,6 +11,7 @@ mod agenda;
 mod channel;
 mod client;
 mod crowd;
+mod dials;
 mod link;
 mod malformed;
 mod message;

@@ -39,6 +39,7 @@ pub struct Link {
     pub connected: bool,
     pub deadline: Option<Time>,
     pub closed: Option<Close>,
+    pub closed_at: Option<Time>,
 
     // Engine → peer.
     pub outgoing: VecDeque<Buf>,
@@ -92,6 +93,7 @@ impl Link {
             connected: false,
             deadline: None,
             closed: None,
+            closed_at: None,
             outgoing: VecDeque::new(),
             queued_bytes: 0,
             queued_bytes_most: 0,

@@ -172,6 +172,11 @@ impl Network {
         leaks
     }
 
+    /// When the engine closed a connection; `None`: it has not, or the connection ended by itself.
+    pub fn closed_at(&self, link: LinkId) -> Option<Time> {
+        self.links[link].closed_at
+    }
+
     pub fn most_queued_bytes(&self) -> usize {
         self.links.iter().map(|link| link.queued_bytes_most).max().unwrap_or(0)
     }

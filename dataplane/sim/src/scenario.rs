@@ -6,6 +6,7 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
+    ops::Range,
     time::Duration,
 };
 
@@ -35,6 +36,8 @@ pub struct Scenario {
     pub tls: bool,
     /// Servers are spoken to in TLS.
     pub server_tls: bool,
+    /// Servers are suspect by what new connections to them come to.
+    pub watches: bool,
     pub plan: api::Plan,
     pub servers: Vec<ServerPlan>,
     pub clients: Vec<ClientPlan>,
@@ -58,6 +61,15 @@ pub struct ServerPlan {
     pub temper: Temper,
     /// What becomes of a connect, one of them each time.
     pub dials: Vec<Dial>,
+    /// Meanwhile nothing comes back from a connect.
+    pub silence: Range<Duration>,
+}
+
+impl ServerPlan {
+    /// What becomes of a connect that is made so long after the beginning.
+    pub fn dial(&self, rng: &mut Rng, at: Duration) -> Dial {
+        if self.silence.contains(&at) { Dial::Ignored } else { rng.pick(&self.dials) }
+    }
 }
 
 pub struct ClientPlan {
@@ -100,6 +112,8 @@ impl Scenario {
             let secured = api::ServerTls { profile, sni: true, ..Default::default() };
             plan.pools.iter_mut().for_each(|pool| pool.server_tls = Some(secured.clone()));
         }
+        let watches = rng.chance(75);
+        plan.pools.iter_mut().for_each(|pool| pool.inline_health = watches);
         let count = if tls { rng.between(1, 3) } else { rng.between(1, 8) };
         let mut ids = 1;
         let clients = (0..count).map(|n| client_plan(rng, n, calm, tls, promises, &mut ids)).collect();
@@ -107,7 +121,7 @@ impl Scenario {
         let servers_wait = rng.chance(50);
         let streams = (0..rng.between(0, 3)).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
         let crowd = if !tls && rng.chance(5) { crowd(rng, calm, &mut ids) } else { vec![] };
-        Self { calm, tls, server_tls, plan, servers, clients, crowd, streams, servers_wait, changes }
+        Self { calm, tls, server_tls, watches, plan, servers, clients, crowd, streams, servers_wait, changes }
     }
 }
 
@@ -117,8 +131,12 @@ fn server_plans(rng: &mut Rng, calm: bool, keepalive: bool) -> Vec<ServerPlan> {
     (0..count)
         .map(|n| {
             // One retry less than the proxy has, so that no request of a calm run meets only these.
-            let broken = rng.chance(20) && n - sound < 2 && (sound > 0 || n + 1 < count);
-            sound += u64::from(!broken);
+            let may_fail = n - sound < 2 && (sound > 0 || n + 1 < count);
+            let broken = rng.chance(20) && may_fail;
+            let falls_silent = rng.chance(20) && may_fail && !broken;
+            let from = Duration::from_micros(rng.length(300_000));
+            let until = from + Duration::from_micros(if falls_silent { rng.length(20_000_000) } else { 0 });
+            sound += u64::from(!broken && !falls_silent);
             let dials = match (calm, broken) {
                 (true, false) => vec![Dial::Accepted],
                 (true, true) => vec![Dial::Failed(Gone::Refused), Dial::Ignored, Dial::Failed(Gone::Unreachable)],
@@ -129,7 +147,7 @@ fn server_plans(rng: &mut Rng, calm: bool, keepalive: bool) -> Vec<ServerPlan> {
                     dials
                 }
             };
-            ServerPlan { address: server_address(n), temper: temper(rng, calm, keepalive), dials }
+            ServerPlan { address: server_address(n), temper: temper(rng, calm, keepalive), dials, silence: from..until }
         })
         .collect()
 }

@@ -209,6 +209,7 @@ impl Server {
     fn answer(&mut self, desk: &mut Desk<'_>) {
         let Some(request) = &self.request else { return };
         let fault = desk.rng.chance(self.temper.fault_percent).then(|| desk.rng.pick(&self.temper.faults));
+        let hangs = request.head.word(1).ends_with("hang");
         let last = self.requests >= self.temper.requests_max;
         let (head, body, closes) = response(&request.head, request.id, last, desk.rng.between(1, 4000) as usize);
         let think = Duration::from_micros(desk.rng.between(0, self.temper.think_time_us));
@@ -219,7 +220,7 @@ impl Server {
         let whole = [head, body].concat();
         let closing = if closes { vec![Deed::Close] } else { vec![] };
         let mut deeds = match fault {
-            None if request.head.word(1).ends_with("hang") => vec![],
+            None if hangs => vec![],
             None => vec![Deed::Send(whole)],
             Some(Fault::Garbage) => vec![Deed::Send(body_of(request.id, 300)), Deed::Close],
             Some(Fault::BadHead) => {
@@ -236,7 +237,7 @@ impl Server {
             Some(Fault::Surplus) => vec![Deed::Send(self.with_surplus(whole, &request.head))],
             Some(Fault::CloseBefore) => vec![Deed::Close],
         };
-        if fault.is_none_or(|fault| fault == Fault::Surplus) {
+        if !hangs && fault.is_none_or(|fault| fault == Fault::Surplus) {
             deeds.extend(closing);
         } else {
             self.deaf = true;

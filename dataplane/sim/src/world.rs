@@ -17,6 +17,7 @@ use crate::{
     channel::Channel,
     client::Client,
     crowd,
+    dials::{Attempt, Dials},
     link::Appetite,
     network::{BLOCK_BYTES, Dial, Network, Step, Wake},
     peer::{Deed, Desk, Ledger, Peer, Tally},
@@ -76,11 +77,12 @@ struct World {
     /// By link.
     peers: Vec<Option<Box<dyn Peer>>>,
     ledger: Ledger,
+    dials: Dials,
 }
 
 impl World {
     fn new(scenario: Scenario, mut rng: Rng, verbose: bool) -> Self {
-        let worker = Worker { provider: Provider::new(), workers: 1 };
+        let worker = Worker { provider: Provider::new(), workers: 1, offset: 0 };
         let snapshot = match Snapshot::build(&scenario.plan, None, &worker) {
             Ok((snapshot, _)) => Arc::new(snapshot),
             Err(findings) => panic!("the simulated Plan is refused: {findings:?}"),
@@ -117,6 +119,7 @@ impl World {
             server_tls,
             peers: Vec::new(),
             ledger: Ledger::new(verbose),
+            dials: Dials::default(),
             scenario,
         }
     }
@@ -186,8 +189,15 @@ impl World {
             return self.ledger.violation("world", format_args!("the proxy connects to {address}"));
         };
         let plan = &self.scenario.servers[server];
-        let outcome = self.rng.pick(&plan.dials);
+        let now = weir_proxy::io::Io::now(&self.network);
+        let outcome = plan.dial(&mut self.rng, now.since(Time::default()));
         let name = format!("server {server}/{link}");
+        // Where anything may break, the others may be too few, or another request have tried them in vain.
+        let judged = self.scenario.calm && self.scenario.watches;
+        let closed_at = |link| self.network.closed_at(link);
+        if judged && !self.dials.note(Attempt { link, address, outcome, made_at: now }, quality.latency, closed_at) {
+            self.ledger.violation(&name, "is asked again at once, though it lets nobody in");
+        }
         match outcome {
             Dial::Accepted if address.port() == TUNNEL_SERVER_PORT => {
                 let deaf = quality.appetite == Appetite::Never;

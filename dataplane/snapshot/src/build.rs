@@ -50,6 +50,7 @@ impl Snapshot {
             pool_ids: &numbers.pools,
             server_ids: &numbers.servers,
             workers: worker.workers,
+            offset: worker.offset,
             tls: ServerTlsReader {
                 certificates: &certificates,
                 pki_profiles: &pki_profiles,

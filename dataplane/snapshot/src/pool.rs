@@ -118,6 +118,7 @@ pub(crate) struct PoolReader<'s> {
     pub pool_ids: &'s Ids,
     pub server_ids: &'s Ids,
     pub workers: u32,
+    pub offset: u32,
     pub tls: ServerTlsReader<'s>,
 }
 
@@ -156,7 +157,13 @@ impl PoolReader<'_> {
             name: source.name.clone(),
             by_name: in_order_of_names(&servers),
             servers,
-            balance: PoolSpec { algorithm: algorithm?, servers: specs, monitored: source.monitored },
+            balance: PoolSpec {
+                algorithm: algorithm?,
+                servers: specs,
+                monitored: source.monitored,
+                watches: source.inline_health,
+                offset: self.offset,
+            },
             hash_input: hash_input?,
             timeouts: timeouts(source),
             max_connection_reuse: limit(source.max_connection_reuse),

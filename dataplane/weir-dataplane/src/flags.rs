@@ -15,7 +15,7 @@ Usage: weir-dataplane --socket PATH [options]
 
   --socket PATH      unix socket to serve for the agent (created with mode 0600)
   --workers N        worker threads; default: one for each core this process may use
-  --no-pin           do not keep each worker on one core
+  --no-pin           keep no worker on one core, whatever the Plan says
   --log-level LEVEL  error, warn, info or debug; default: info. Logs go to standard error
   --version          print the version
   --help             print this

@@ -6,9 +6,9 @@ mod containment;
 mod flags;
 mod worker;
 
-use std::{process::ExitCode, sync::mpsc, thread};
+use std::{process::ExitCode, sync::mpsc};
 
-use weir_control::{Control, Server, WorkerLink, log};
+use weir_control::{Control, Cores, Server, WorkerLink, log, vital};
 use weir_reactor::{Limits, Reactor, process};
 
 use crate::{flags::Flags, worker::Worker};
@@ -53,16 +53,15 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     let cores = process::cores()?;
     let workers = flags.workers.unwrap_or(cores.len());
     let server = Server::bind(&flags.socket)?;
-    let control = Control::new(VERSION);
+    let control = Control::new(VERSION, Cores::new(cores.clone(), !flags.pin));
 
     let limits = limits(descriptors, process::memory_bytes_max(), workers);
     let mut links = Vec::new();
     for index in 0..workers {
-        let core = flags.pin.then(|| cores[index % cores.len()]);
-        links.push(start_worker(index as u32, core, &limits, &control)?);
+        links.push(start_worker(index as u32, &limits, &control)?);
     }
     let inbox = control.inbox();
-    thread::Builder::new().name("signals".into()).spawn(move || {
+    vital::spawn("signals", move || {
         while termination.wait().is_ok() {
             inbox.terminate();
         }
@@ -82,18 +81,18 @@ fn limits(descriptors: u64, memory_bytes: u64, workers: usize) -> Limits {
     Limits { connections, pipes, buffer_bytes, ..default }
 }
 
-fn start_worker(index: u32, core: Option<usize>, limits: &Limits, control: &Control) -> Result<WorkerLink, Failure> {
+fn start_worker(index: u32, limits: &Limits, control: &Control) -> Result<WorkerLink, Failure> {
     let (limits, inbox) = (limits.clone(), control.inbox());
     let (orders, mailbox) = mpsc::sync_channel(weir_control::ORDERS_MAX);
-    let (ready, waker) = mpsc::sync_channel(1);
-    thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
+    let (ready, started) = mpsc::sync_channel(1);
+    vital::spawn(&format!("worker-{index}"), move || {
         // A reactor lives and dies on its worker's thread: its buffers are not shared.
-        let reactor = match core.map_or(Ok(()), process::pin_to_core).and_then(|()| Reactor::new(limits.clone())) {
+        let reactor = match Reactor::new(limits.clone()) {
             Ok(reactor) => reactor,
             Err(why) => return drop(ready.send(Err(why))),
         };
-        let waker = reactor.waker();
-        if ready.send(Ok(waker)).is_err() {
+        let reached_by = (reactor.waker(), process::Thread::current());
+        if ready.send(Ok(reached_by)).is_err() {
             return;
         }
         if let Err(why) = Worker::new(index, reactor, &limits, mailbox, inbox).run() {
@@ -102,8 +101,8 @@ fn start_worker(index: u32, core: Option<usize>, limits: &Limits, control: &Cont
             std::process::exit(1);
         }
     })?;
-    let waker = waker.recv()?.map_err(|why| format!("worker {index} cannot start: {why}; --no-pin may help"))?;
-    Ok(WorkerLink { orders, waker })
+    let (waker, thread) = started.recv()?.map_err(|why| format!("worker {index} cannot start: {why}"))?;
+    Ok(WorkerLink { orders, waker, thread })
 }
 
 #[cfg(test)]

@@ -8,7 +8,10 @@ use std::{
 };
 
 use weir_control::{Answer, Counted, Inbox, Order, States, log};
-use weir_proxy::{Proxy, io::Event};
+use weir_proxy::{
+    Proxy,
+    io::{Event, Io},
+};
 use weir_reactor::{Limits, Reactor, SocketOptions};
 use weir_snapshot::{Listener, Snapshot};
 
@@ -130,7 +133,11 @@ impl Worker {
     }
 
     fn counted(&self) -> Counted {
-        Counted { counters: self.proxy.counters().clone(), up: self.proxy.servers_up().collect() }
+        Counted {
+            counters: self.proxy.counters().clone(),
+            up: self.proxy.servers_up().collect(),
+            suspect: self.proxy.servers_suspect(self.reactor.now()).collect(),
+        }
     }
 }
 

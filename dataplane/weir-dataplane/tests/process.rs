@@ -4,16 +4,19 @@
 mod bench;
 
 use std::{
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     net::{TcpListener, TcpStream},
+    os::unix::net::UnixStream,
     process::Command,
+    thread,
 };
 
-use bench::{Agent, Dataplane, WORKERS, get, listener, origin, plan, wait_until};
+use bench::{Agent, Dataplane, Silent, Spinner, WORKERS, get, listener, origin, plan, wait_until};
 use weir_api::dataplane::v1::{
-    Certificate, Drain, LetGo, ServerState, ServerStates, TlsProfile, TlsVersion, from_dataplane::Frame as Reply,
-    to_dataplane::Frame,
+    Certificate, Drain, LetGo, Plan, ServerState, ServerStates, TlsProfile, TlsVersion, WorkerPinning,
+    from_dataplane::Frame as Reply, to_dataplane::Frame,
 };
+use weir_reactor::process;
 
 #[test]
 fn serves_a_plan_and_counts_what_it_served() {
@@ -135,6 +138,56 @@ fn new_agent_takes_over_sockets_and_traffic_without_a_gap() {
     assert!(get(address).contains("one"));
 }
 
+/// What somebody who is no agent hears on the control socket, to the end of its connection.
+fn heard(mut stray: &UnixStream) -> Vec<u8> {
+    let mut heard = Vec::new();
+    match stray.read_to_end(&mut heard) {
+        Err(why) if why.kind() == ErrorKind::WouldBlock => panic!("it is not hung up on, and heard {heard:?}"),
+        // A reset is an end as good as any.
+        _ => heard,
+    }
+}
+
+#[test]
+fn whoever_does_not_greet_ends_nobodys_link_and_hears_nothing() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    agent.apply(plan(1, address, &[origin("one")]));
+    let silent: Vec<_> = (0..5).map(|_| dataplane.stray()).collect();
+    let cut = dataplane.stray();
+    (&cut).write_all(b"\0\0\0").unwrap();
+    for said in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\0\0\0\0", b"\0\0\0\x02\x2a\0", b"\xff\xff\xff\xff"] {
+        let stray = dataplane.stray();
+        (&stray).write_all(said).unwrap();
+        assert_eq!(heard(&stray), b"", "{said:?}");
+    }
+    agent.send(Frame::Plan(plan(2, address, &[origin("two")])));
+    let Reply::Ack(ack) = agent.verdict() else { panic!("it was refused") };
+    assert_eq!(ack.revision, 2, "the agent in office is heard as before");
+    for stray in silent.iter().chain([&cut]) {
+        assert_eq!(heard(stray), b"", "it is hung up on after a while");
+    }
+    agent.sample_when(|_| true);
+}
+
+#[test]
+fn connections_that_say_nothing_are_bounded_and_keep_no_agent_out_for_long() {
+    let dataplane = Dataplane::start();
+    let strays: Vec<_> = (0..40).map(|_| dataplane.stray()).collect();
+    let hung_up_at_once = || {
+        let closed = |stray: &&UnixStream| {
+            stray.set_nonblocking(true).unwrap();
+            matches!((&mut &**stray).read(&mut [0]), Ok(0))
+        };
+        strays.iter().filter(closed).count()
+    };
+    wait_until(|| hung_up_at_once() >= 24);
+    strays.iter().for_each(|stray| stray.set_nonblocking(false).unwrap());
+    assert!(strays.iter().all(|stray| heard(stray).is_empty()));
+    assert_eq!(Agent::connect(&dataplane).hello.workers, WORKERS);
+}
+
 #[test]
 fn listener_that_leaves_the_plan_is_closed_and_the_other_stays() {
     let dataplane = Dataplane::start();
@@ -167,6 +220,78 @@ fn monitored_server_serves_only_while_the_agent_says_it_is_up() {
         agent.sample_when(|sample| sample.servers[0].up == up);
         assert!(get(address).starts_with(if up { "HTTP/1.1 200" } else { "HTTP/1.1 503" }));
     }
+}
+
+#[test]
+fn server_that_swallows_connects_makes_few_wait_and_is_told_of() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    let (silent, good) = (Silent::new(), origin("one"));
+    let mut plan = plan(1, address, &[silent.address, good]);
+    plan.pools[0].inline_health = true;
+    agent.apply(plan);
+    for _ in 0..40 {
+        assert!(get(address).contains("one"));
+    }
+    let sample = agent.sample_when(|sample| sample.virtual_services[0].requests_total == 40);
+    let [suspect, sound] = [silent.address, good].map(|server| {
+        let row = sample.servers.iter().find(|row| row.server_id == server.to_string()).unwrap();
+        (row.suspecting_workers, row.failures_total, row.up)
+    });
+    assert!((1..=WORKERS).contains(&suspect.0) && suspect.2, "{suspect:?}");
+    assert!(suspect.1 < 10, "of 20 that were its share: {suspect:?}");
+    assert_eq!(sound, (0, 0, true));
+}
+
+#[test]
+fn plan_says_whether_workers_are_kept_on_cores_while_they_run() {
+    let dataplane = Dataplane::start_with(&[]);
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    let origins = [origin("one")];
+    let cores = thread::available_parallelism().unwrap().get();
+    for (revision, pinning, each, pinned) in [
+        (1, WorkerPinning::Always, 1, WORKERS),
+        (2, WorkerPinning::Never, cores, 0),
+        (3, WorkerPinning::Always, 1, WORKERS),
+    ] {
+        agent.apply(Plan { worker_pinning: pinning.into(), ..plan(revision, address, &origins) });
+        assert_eq!(dataplane.cores_of_workers(), vec![each; WORKERS as usize], "{pinning:?}");
+        agent.sample_when(|sample| sample.pinned_workers == pinned);
+        assert!(get(address).contains("one"));
+    }
+}
+
+#[test]
+fn command_line_that_forbids_pinning_goes_before_the_plan() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    agent.apply(Plan { worker_pinning: WorkerPinning::Always.into(), ..plan(1, address, &[origin("one")]) });
+    let sample = agent.sample_when(|_| true);
+    assert_eq!(sample.pinned_workers, 0);
+    assert!(dataplane.cores_of_workers().iter().all(|cores| *cores == thread::available_parallelism().unwrap().get()));
+}
+
+#[test]
+fn worker_leaves_a_core_that_another_process_keeps_busy() {
+    let dataplane = Dataplane::start_with(&[]);
+    let mut agent = Agent::connect(&dataplane);
+    let address = agent.give_socket();
+    let origins = [origin("one")];
+    agent.apply(Plan { worker_pinning: WorkerPinning::Always.into(), ..plan(1, address, &origins) });
+    let _busy: Vec<_> = process::cores().unwrap().into_iter().map(Spinner::on).collect();
+    for _ in 0..100 {
+        assert!(get(address).contains("one"));
+    }
+    assert_eq!(dataplane.cores_of_workers(), [1, 1], "it was told to stay");
+    agent.apply(plan(2, address, &origins));
+    let all = process::cores().unwrap().len();
+    wait_until(|| {
+        assert!(get(address).contains("one"));
+        dataplane.cores_of_workers() == vec![all; WORKERS as usize]
+    });
 }
 
 #[test]
@@ -241,11 +366,9 @@ fn bad_frame_costs_the_link_and_nothing_else() {
     let mut agent = Agent::connect(&dataplane);
     let address = agent.give_socket();
     agent.apply(plan(1, address, &[origin("one")]));
-    let mut hostile = std::os::unix::net::UnixStream::connect(&dataplane.socket).unwrap();
-    hostile.write_all(&[0xff; 64]).unwrap();
-    let mut rest = Vec::new();
-    // Ends because the data plane closes the link, after what it said as a greeting.
-    let _ = hostile.read_to_end(&mut rest);
+    let mut hostile = Agent::connect(&dataplane);
+    hostile.send_raw(&[0xff; 64]);
+    hostile.sees_its_link_closed();
     assert!(get(address).contains("one"));
     assert_eq!(Agent::connect(&dataplane).hello.applied_revision, 1);
 }

@@ -7,6 +7,7 @@ mod persistence;
 mod repeats;
 mod secure_servers;
 mod shortages;
+mod suspects;
 mod tape;
 mod tunnels;
 mod uploads;

@@ -289,6 +289,11 @@ impl Stage {
         service.failures().find(|(other, _)| *other == cause).map_or(0, |(_, total)| total)
     }
 
+    /// Dense ids of the servers that are suspect.
+    pub fn suspects(&self) -> Vec<u32> {
+        self.proxy.servers_suspect(self.tape.now).collect()
+    }
+
     pub fn is_paused(&self, conn: Conn) -> bool {
         self.tape.sides[&conn].paused
     }
@@ -316,5 +321,5 @@ impl Stage {
 }
 
 fn worker() -> Worker {
-    Worker { provider: weir_tls::Provider::new(), workers: 1 }
+    Worker { provider: weir_tls::Provider::new(), workers: 1, offset: 0 }
 }

@@ -103,6 +103,7 @@ impl Io for Network {
         self.release(link);
         let unread = !self.links[link].received.is_empty();
         self.links[link].closed = Some(how);
+        self.links[link].closed_at = Some(self.now);
         self.links[link].received.clear();
         match how {
             Close::Abort => self.answer_with_reset(link),

@@ -128,7 +128,7 @@ fn refused_plan_leaves_the_one_before_as_it_was() {
 
 #[test]
 fn workers_share_ids_and_no_object() {
-    let workers = Worker::all(2);
+    let workers = Worker::all(2, 0);
     let [one, other] = [0, 1].map(|at| Snapshot::build(&plan(), None, &workers[at]).unwrap().0);
     for service in one.services() {
         let twin = other.service(&service.uuid).unwrap();

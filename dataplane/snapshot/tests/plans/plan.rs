@@ -74,6 +74,7 @@ pub fn plan() -> Plan {
             },
         ],
         certificates: vec![certificate!("certificate-1", "default-ec"), certificate!("certificate-2", "shop-rsa")],
+        worker_pinning: 0,
         pki_profiles: vec![PkiProfile {
             uuid: "pkiprofile-1".to_owned(),
             name: "internal".to_owned(),
@@ -126,7 +127,7 @@ fn tls() -> TlsProfile {
 }
 
 pub fn worker() -> Worker {
-    Worker { provider: Provider::new(), workers: 4 }
+    Worker { provider: Provider::new(), workers: 4, offset: 0 }
 }
 
 pub fn built(plan: &Plan, previous: Option<&Snapshot>) -> Snapshot {

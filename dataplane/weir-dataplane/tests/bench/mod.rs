@@ -6,16 +6,20 @@ use std::{
     os::{fd::AsFd, unix::net::UnixStream},
     path::PathBuf,
     process::{Child, Command, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use weir_api::dataplane::v1::{
-    FailAction, FromDataplane, Hello, HttpProfile, Listener, Plan, Pool, Sample, Server, Socket, Sockets, TcpProfile,
-    ToDataplane, VirtualService, from_dataplane::Frame as Reply, to_dataplane::Frame,
+    FailAction, FromDataplane, Greeting, Hello, HttpProfile, Listener, Plan, Pool, Sample, Server, Socket, Sockets,
+    TcpProfile, ToDataplane, VirtualService, from_dataplane::Frame as Reply, to_dataplane::Frame,
 };
 use weir_control::frame;
+use weir_reactor::process::Thread;
 
 pub const WORKERS: u32 = 2;
 
@@ -28,12 +32,19 @@ pub struct Dataplane {
 }
 
 impl Dataplane {
+    /// Its workers run where the kernel says.
     pub fn start() -> Self {
+        Self::start_with(&["--no-pin"])
+    }
+
+    pub fn start_with(flags: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("weir-dataplane-{}-{}.sock", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let socket = std::env::temp_dir().join(name);
         let mut process = Command::new(env!("CARGO_BIN_EXE_weir-dataplane"))
-            .args(["--workers", &WORKERS.to_string(), "--no-pin", "--socket"])
+            .args(["--workers", &WORKERS.to_string()])
+            .args(flags)
+            .arg("--socket")
             .arg(&socket)
             .stderr(Stdio::piped())
             .spawn()
@@ -48,6 +59,27 @@ impl Dataplane {
     pub fn terminate(&mut self) {
         let pid = self.process.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
+    /// A connection to its control socket that has said nothing.
+    pub fn stray(&self) -> UnixStream {
+        let stream = UnixStream::connect(&self.socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// On how many cores each worker may run.
+    pub fn cores_of_workers(&self) -> Vec<usize> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
+        let status = |task: std::io::Result<std::fs::DirEntry>| {
+            let text = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+            let field = |name| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+            (field("Name:"), field("Cpus_allowed:"))
+        };
+        let workers = tasks.map(status).filter(|(name, _)| name.starts_with("worker-"));
+        let cores =
+            |mask: String| mask.chars().filter_map(|digit| digit.to_digit(16)).map(u32::count_ones).sum::<u32>();
+        workers.map(|(_, mask)| cores(mask) as usize).collect()
     }
 
     pub fn ended(&mut self) -> bool {
@@ -72,9 +104,8 @@ pub struct Agent {
 
 impl Agent {
     pub fn connect(dataplane: &Dataplane) -> Self {
-        let stream = UnixStream::connect(&dataplane.socket).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut agent = Self { stream, hello: Hello::default(), handed_back: Vec::new() };
+        let mut agent = Self { stream: dataplane.stray(), hello: Hello::default(), handed_back: Vec::new() };
+        agent.send(Frame::Greeting(Greeting {}));
         let Reply::Hello(hello) = agent.next() else { panic!("the first frame is no Hello") };
         agent.hello = hello;
         loop {
@@ -120,6 +151,11 @@ impl Agent {
 
     pub fn send(&mut self, message: Frame) {
         frame::write(&self.stream, &ToDataplane { frame: Some(message) }, &[]).unwrap();
+    }
+
+    /// What is no frame.
+    pub fn send_raw(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).unwrap();
     }
 
     /// Gives the data plane a listening socket, the same one for each worker; returns its address.
@@ -206,6 +242,50 @@ pub fn origin(body: &'static str) -> SocketAddr {
         }
     });
     address
+}
+
+/// A thread that leaves nothing of a core to others but what the kernel takes away from it.
+pub struct Spinner(Arc<AtomicBool>);
+
+impl Spinner {
+    pub fn on(core: usize) -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        let told = ended.clone();
+        thread::spawn(move || {
+            Thread::current().keep_on(&[core]).unwrap();
+            while !told.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        Self(ended)
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// More than a listening socket has room for.
+const BACKLOG_MAX: usize = 5_000;
+
+/// A server that swallows connects: its backlog is full, and nobody takes anything from it.
+pub struct Silent {
+    pub address: SocketAddr,
+    _listener: TcpListener,
+    _backlog: Vec<TcpStream>,
+}
+
+impl Silent {
+    pub fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = |_| TcpStream::connect_timeout(&address, Duration::from_millis(100)).ok();
+        let backlog: Vec<_> = (0..BACKLOG_MAX).map_while(connect).collect();
+        assert!(backlog.len() < BACKLOG_MAX, "its backlog does not fill");
+        Self { address, _listener: listener, _backlog: backlog }
+    }
 }
 
 fn answer_all(stream: &TcpStream, body: &str) {

@@ -1,6 +1,6 @@
 // The contract between an agent and its data plane, spoken over a unix socket.
 //
-// The data plane listens, the agent dials; the newest agent wins. Each frame is a 4-byte big-endian length and one
+// The data plane listens, the agent dials and greets; the newest agent that does wins. Each frame is a 4-byte big-endian length and one
 // ToDataplane or FromDataplane message; listening sockets travel as SCM_RIGHTS beside a Sockets frame.
 // Nothing here names a protocol of the outside (REST, Avi): the controller has already compiled that away.
 
@@ -26,6 +26,56 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+// Whether each worker is kept on a core of its own.
+type WorkerPinning int32
+
+const (
+	WorkerPinning_WORKER_PINNING_AUTO   WorkerPinning = 0 // unless it has to wait for its core: then the kernel says where it runs, for a while
+	WorkerPinning_WORKER_PINNING_ALWAYS WorkerPinning = 1
+	WorkerPinning_WORKER_PINNING_NEVER  WorkerPinning = 2
+)
+
+// Enum value maps for WorkerPinning.
+var (
+	WorkerPinning_name = map[int32]string{
+		0: "WORKER_PINNING_AUTO",
+		1: "WORKER_PINNING_ALWAYS",
+		2: "WORKER_PINNING_NEVER",
+	}
+	WorkerPinning_value = map[string]int32{
+		"WORKER_PINNING_AUTO":   0,
+		"WORKER_PINNING_ALWAYS": 1,
+		"WORKER_PINNING_NEVER":  2,
+	}
+)
+
+func (x WorkerPinning) Enum() *WorkerPinning {
+	p := new(WorkerPinning)
+	*p = x
+	return p
+}
+
+func (x WorkerPinning) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WorkerPinning) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[0].Descriptor()
+}
+
+func (WorkerPinning) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[0]
+}
+
+func (x WorkerPinning) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WorkerPinning.Descriptor instead.
+func (WorkerPinning) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
+}
 
 // What an engine owes to a virtual service. Only one that serves draws clients: by its route, by what it listens on.
 type Duty int32
@@ -61,11 +111,11 @@ func (x Duty) String() string {
 }
 
 func (Duty) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[0].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
 }
 
 func (Duty) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[0]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
 }
 
 func (x Duty) Number() protoreflect.EnumNumber {
@@ -74,7 +124,7 @@ func (x Duty) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Duty.Descriptor instead.
 func (Duty) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
 }
 
 type ProxyProtocol int32
@@ -110,11 +160,11 @@ func (x ProxyProtocol) String() string {
 }
 
 func (ProxyProtocol) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
 }
 
 func (ProxyProtocol) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
 }
 
 func (x ProxyProtocol) Number() protoreflect.EnumNumber {
@@ -123,7 +173,7 @@ func (x ProxyProtocol) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProxyProtocol.Descriptor instead.
 func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
 }
 
 // Fields that shadow one that the data plane writes or reads (X_Forwarded_For, Content_Length) never pass.
@@ -160,11 +210,11 @@ func (x Underscores) String() string {
 }
 
 func (Underscores) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
 }
 
 func (Underscores) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
 }
 
 func (x Underscores) Number() protoreflect.EnumNumber {
@@ -173,7 +223,7 @@ func (x Underscores) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Underscores.Descriptor instead.
 func (Underscores) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
 }
 
 type XffUpdate int32
@@ -209,11 +259,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -222,7 +272,7 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 type TlsVersion int32
@@ -264,11 +314,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -277,7 +327,7 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 type Algorithm int32
@@ -313,11 +363,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -326,7 +376,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 type HashInput int32
@@ -365,11 +415,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -378,7 +428,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 // What a client gets when no server can take its request.
@@ -412,11 +462,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -425,7 +475,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 type ToDataplane struct {
@@ -437,6 +487,7 @@ type ToDataplane struct {
 	//	*ToDataplane_ServerStates
 	//	*ToDataplane_Drain
 	//	*ToDataplane_LetGo
+	//	*ToDataplane_Greeting
 	Frame         isToDataplane_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -524,6 +575,15 @@ func (x *ToDataplane) GetLetGo() *LetGo {
 	return nil
 }
 
+func (x *ToDataplane) GetGreeting() *Greeting {
+	if x != nil {
+		if x, ok := x.Frame.(*ToDataplane_Greeting); ok {
+			return x.Greeting
+		}
+	}
+	return nil
+}
+
 type isToDataplane_Frame interface {
 	isToDataplane_Frame()
 }
@@ -548,6 +608,10 @@ type ToDataplane_LetGo struct {
 	LetGo *LetGo `protobuf:"bytes,5,opt,name=let_go,json=letGo,proto3,oneof"`
 }
 
+type ToDataplane_Greeting struct {
+	Greeting *Greeting `protobuf:"bytes,60,opt,name=greeting,proto3,oneof"` // first frame on each connection
+}
+
 func (*ToDataplane_Sockets) isToDataplane_Frame() {}
 
 func (*ToDataplane_Plan) isToDataplane_Frame() {}
@@ -557,6 +621,45 @@ func (*ToDataplane_ServerStates) isToDataplane_Frame() {}
 func (*ToDataplane_Drain) isToDataplane_Frame() {}
 
 func (*ToDataplane_LetGo) isToDataplane_Frame() {}
+
+func (*ToDataplane_Greeting) isToDataplane_Frame() {}
+
+// Tells an agent from whoever else connects: who does not say it at once is hung up on, and hears nothing.
+type Greeting struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Greeting) Reset() {
+	*x = Greeting{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Greeting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Greeting) ProtoMessage() {}
+
+func (x *Greeting) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Greeting.ProtoReflect.Descriptor instead.
+func (*Greeting) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+}
 
 type FromDataplane struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -574,7 +677,7 @@ type FromDataplane struct {
 
 func (x *FromDataplane) Reset() {
 	*x = FromDataplane{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[1]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -586,7 +689,7 @@ func (x *FromDataplane) String() string {
 func (*FromDataplane) ProtoMessage() {}
 
 func (x *FromDataplane) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[1]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -599,7 +702,7 @@ func (x *FromDataplane) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromDataplane.ProtoReflect.Descriptor instead.
 func (*FromDataplane) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *FromDataplane) GetFrame() isFromDataplane_Frame {
@@ -659,7 +762,7 @@ type isFromDataplane_Frame interface {
 }
 
 type FromDataplane_Hello struct {
-	Hello *Hello `protobuf:"bytes,1,opt,name=hello,proto3,oneof"` // first frame on each connection
+	Hello *Hello `protobuf:"bytes,1,opt,name=hello,proto3,oneof"` // first frame on each connection, answers Greeting
 }
 
 type FromDataplane_Sockets struct {
@@ -700,7 +803,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[2]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -712,7 +815,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[2]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -725,7 +828,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Hello) GetPid() uint32 {
@@ -767,7 +870,7 @@ type Sockets struct {
 
 func (x *Sockets) Reset() {
 	*x = Sockets{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[3]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +882,7 @@ func (x *Sockets) String() string {
 func (*Sockets) ProtoMessage() {}
 
 func (x *Sockets) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[3]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +895,7 @@ func (x *Sockets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sockets.ProtoReflect.Descriptor instead.
 func (*Sockets) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Sockets) GetSockets() []*Socket {
@@ -821,7 +924,7 @@ type Socket struct {
 
 func (x *Socket) Reset() {
 	*x = Socket{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[4]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +936,7 @@ func (x *Socket) String() string {
 func (*Socket) ProtoMessage() {}
 
 func (x *Socket) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[4]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +949,7 @@ func (x *Socket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Socket.ProtoReflect.Descriptor instead.
 func (*Socket) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Socket) GetAddress() string {
@@ -880,7 +983,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[5]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +995,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[5]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +1008,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Ack) GetRevision() uint64 {
@@ -932,7 +1035,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[6]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +1047,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[6]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +1060,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Nack) GetRevision() uint64 {
@@ -988,7 +1091,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[7]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1103,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[7]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1116,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Finding) GetKind() string {
@@ -1061,7 +1164,7 @@ type ServerStates struct {
 
 func (x *ServerStates) Reset() {
 	*x = ServerStates{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[8]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1176,7 @@ func (x *ServerStates) String() string {
 func (*ServerStates) ProtoMessage() {}
 
 func (x *ServerStates) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[8]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1189,7 @@ func (x *ServerStates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerStates.ProtoReflect.Descriptor instead.
 func (*ServerStates) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ServerStates) GetStates() []*ServerState {
@@ -1107,7 +1210,7 @@ type ServerState struct {
 
 func (x *ServerState) Reset() {
 	*x = ServerState{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[9]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1222,7 @@ func (x *ServerState) String() string {
 func (*ServerState) ProtoMessage() {}
 
 func (x *ServerState) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[9]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1235,7 @@ func (x *ServerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerState.ProtoReflect.Descriptor instead.
 func (*ServerState) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ServerState) GetPoolUuid() string {
@@ -1165,7 +1268,7 @@ type LetGo struct {
 
 func (x *LetGo) Reset() {
 	*x = LetGo{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1280,7 @@ func (x *LetGo) String() string {
 func (*LetGo) ProtoMessage() {}
 
 func (x *LetGo) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1293,7 @@ func (x *LetGo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LetGo.ProtoReflect.Descriptor instead.
 func (*LetGo) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 // Stop accepting, finish what is in flight, then exit.
@@ -1203,7 +1306,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1318,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1331,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Drain) GetTimeoutMs() uint32 {
@@ -1245,13 +1348,14 @@ type Plan struct {
 	Pools           []*Pool                `protobuf:"bytes,3,rep,name=pools,proto3" json:"pools,omitempty"`
 	Certificates    []*Certificate         `protobuf:"bytes,4,rep,name=certificates,proto3" json:"certificates,omitempty"`
 	PkiProfiles     []*PkiProfile          `protobuf:"bytes,5,rep,name=pki_profiles,json=pkiProfiles,proto3" json:"pki_profiles,omitempty"`
+	WorkerPinning   WorkerPinning          `protobuf:"varint,60,opt,name=worker_pinning,json=workerPinning,proto3,enum=weir.dataplane.v1.WorkerPinning" json:"worker_pinning,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1263,7 +1367,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1276,7 +1380,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Plan) GetRevision() uint64 {
@@ -1314,6 +1418,13 @@ func (x *Plan) GetPkiProfiles() []*PkiProfile {
 	return nil
 }
 
+func (x *Plan) GetWorkerPinning() WorkerPinning {
+	if x != nil {
+		return x.WorkerPinning
+	}
+	return WorkerPinning_WORKER_PINNING_AUTO
+}
+
 type VirtualService struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Uuid             string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -1332,7 +1443,7 @@ type VirtualService struct {
 
 func (x *VirtualService) Reset() {
 	*x = VirtualService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1455,7 @@ func (x *VirtualService) String() string {
 func (*VirtualService) ProtoMessage() {}
 
 func (x *VirtualService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1468,7 @@ func (x *VirtualService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualService.ProtoReflect.Descriptor instead.
 func (*VirtualService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *VirtualService) GetUuid() string {
@@ -1441,7 +1552,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +1564,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +1577,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Listener) GetAddress() string {
@@ -1528,7 +1639,7 @@ type HttpProfile struct {
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1651,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1664,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -1770,7 +1881,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +1893,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +1906,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -1824,7 +1935,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1947,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1960,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -1889,7 +2000,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +2012,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +2025,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -1986,7 +2097,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1998,7 +2109,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2011,7 +2122,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -2047,7 +2158,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2170,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2183,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -2115,7 +2226,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2127,7 +2238,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2140,7 +2251,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -2180,15 +2291,16 @@ type Pool struct {
 	MaxConnectionReuse      uint32                 `protobuf:"varint,14,opt,name=max_connection_reuse,json=maxConnectionReuse,proto3" json:"max_connection_reuse,omitempty"` // requests a connection
 	MaxIdleConnections      uint32                 `protobuf:"varint,15,opt,name=max_idle_connections,json=maxIdleConnections,proto3" json:"max_idle_connections,omitempty"` // a server and worker; 0: no limit of the operator's
 	FailAction              FailAction             `protobuf:"varint,16,opt,name=fail_action,json=failAction,proto3,enum=weir.dataplane.v1.FailAction" json:"fail_action,omitempty"`
-	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"` // unset: servers are spoken to in plain
-	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`              // unset: each request goes where the algorithm says
+	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`           // unset: servers are spoken to in plain
+	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                        // unset: each request goes where the algorithm says
+	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"` // a server is suspect while new connections to it come to nothing, and passed over
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2312,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2325,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Pool) GetUuid() string {
@@ -2328,6 +2440,13 @@ func (x *Pool) GetPersistence() *CookiePersistence {
 	return nil
 }
 
+func (x *Pool) GetInlineHealth() bool {
+	if x != nil {
+		return x.InlineHealth
+	}
+	return false
+}
+
 // A client comes back to the server that answered it before: a cookie holds that server's token.
 type CookiePersistence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2341,7 +2460,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2472,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2485,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -2414,7 +2533,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2426,7 +2545,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2439,7 +2558,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -2507,7 +2626,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2638,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2651,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Server) GetId() string {
@@ -2601,13 +2720,14 @@ type Sample struct {
 	Workers         uint32                    `protobuf:"varint,6,opt,name=workers,proto3" json:"workers,omitempty"`
 	VirtualServices []*VirtualServiceCounters `protobuf:"bytes,7,rep,name=virtual_services,json=virtualServices,proto3" json:"virtual_services,omitempty"`
 	Servers         []*ServerCounters         `protobuf:"bytes,8,rep,name=servers,proto3" json:"servers,omitempty"`
+	PinnedWorkers   uint32                    `protobuf:"varint,60,opt,name=pinned_workers,json=pinnedWorkers,proto3" json:"pinned_workers,omitempty"` // a gauge
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2619,7 +2739,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2632,7 +2752,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -2691,6 +2811,13 @@ func (x *Sample) GetServers() []*ServerCounters {
 	return nil
 }
 
+func (x *Sample) GetPinnedWorkers() uint32 {
+	if x != nil {
+		return x.PinnedWorkers
+	}
+	return 0
+}
+
 type VirtualServiceCounters struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
 	Uuid                string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -2712,7 +2839,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +2851,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +2864,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -2841,7 +2968,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2853,7 +2980,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2866,7 +2993,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -2884,22 +3011,23 @@ func (x *ErrorCounter) GetTotal() uint64 {
 }
 
 type ServerCounters struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	PoolUuid         string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	ServerId         string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
-	ConnectionsTotal uint64                 `protobuf:"varint,3,opt,name=connections_total,json=connectionsTotal,proto3" json:"connections_total,omitempty"`
-	OpenConnections  uint64                 `protobuf:"varint,4,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"` // a gauge
-	RequestsTotal    uint64                 `protobuf:"varint,5,opt,name=requests_total,json=requestsTotal,proto3" json:"requests_total,omitempty"`
-	FailuresTotal    uint64                 `protobuf:"varint,6,opt,name=failures_total,json=failuresTotal,proto3" json:"failures_total,omitempty"`
-	ReusedTotal      uint64                 `protobuf:"varint,7,opt,name=reused_total,json=reusedTotal,proto3" json:"reused_total,omitempty"` // requests on a connection that had served one before
-	Up               bool                   `protobuf:"varint,8,opt,name=up,proto3" json:"up,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	PoolUuid          string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	ServerId          string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	ConnectionsTotal  uint64                 `protobuf:"varint,3,opt,name=connections_total,json=connectionsTotal,proto3" json:"connections_total,omitempty"`
+	OpenConnections   uint64                 `protobuf:"varint,4,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"` // a gauge
+	RequestsTotal     uint64                 `protobuf:"varint,5,opt,name=requests_total,json=requestsTotal,proto3" json:"requests_total,omitempty"`
+	FailuresTotal     uint64                 `protobuf:"varint,6,opt,name=failures_total,json=failuresTotal,proto3" json:"failures_total,omitempty"`
+	ReusedTotal       uint64                 `protobuf:"varint,7,opt,name=reused_total,json=reusedTotal,proto3" json:"reused_total,omitempty"` // requests on a connection that had served one before
+	Up                bool                   `protobuf:"varint,8,opt,name=up,proto3" json:"up,omitempty"`
+	SuspectingWorkers uint32                 `protobuf:"varint,60,opt,name=suspecting_workers,json=suspectingWorkers,proto3" json:"suspecting_workers,omitempty"` // a gauge: those to which it is suspect, see inline_health
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +3039,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +3052,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -2983,18 +3111,28 @@ func (x *ServerCounters) GetUp() bool {
 	return false
 }
 
+func (x *ServerCounters) GetSuspectingWorkers() uint32 {
+	if x != nil {
+		return x.SuspectingWorkers
+	}
+	return 0
+}
+
 var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xaa\x02\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xe5\x02\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
 	"\rserver_states\x18\x03 \x01(\v2\x1f.weir.dataplane.v1.ServerStatesH\x00R\fserverStates\x120\n" +
 	"\x05drain\x18\x04 \x01(\v2\x18.weir.dataplane.v1.DrainH\x00R\x05drain\x121\n" +
-	"\x06let_go\x18\x05 \x01(\v2\x18.weir.dataplane.v1.LetGoH\x00R\x05letGoB\a\n" +
-	"\x05frame\"\x92\x02\n" +
+	"\x06let_go\x18\x05 \x01(\v2\x18.weir.dataplane.v1.LetGoH\x00R\x05letGo\x129\n" +
+	"\bgreeting\x18< \x01(\v2\x1b.weir.dataplane.v1.GreetingH\x00R\bgreetingB\a\n" +
+	"\x05frame\"\n" +
+	"\n" +
+	"\bGreeting\"\x92\x02\n" +
 	"\rFromDataplane\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.weir.dataplane.v1.HelloH\x00R\x05hello\x126\n" +
 	"\asockets\x18\x02 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12*\n" +
@@ -3035,13 +3173,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05LetGo\"&\n" +
 	"\x05Drain\x12\x1d\n" +
 	"\n" +
-	"timeout_ms\x18\x01 \x01(\rR\ttimeoutMs\"\xa5\x02\n" +
+	"timeout_ms\x18\x01 \x01(\rR\ttimeoutMs\"\xee\x02\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
 	"\x05pools\x18\x03 \x03(\v2\x17.weir.dataplane.v1.PoolR\x05pools\x12B\n" +
 	"\fcertificates\x18\x04 \x03(\v2\x1e.weir.dataplane.v1.CertificateR\fcertificates\x12@\n" +
-	"\fpki_profiles\x18\x05 \x03(\v2\x1d.weir.dataplane.v1.PkiProfileR\vpkiProfiles\"\xae\x03\n" +
+	"\fpki_profiles\x18\x05 \x03(\v2\x1d.weir.dataplane.v1.PkiProfileR\vpkiProfiles\x12G\n" +
+	"\x0eworker_pinning\x18< \x01(\x0e2 .weir.dataplane.v1.WorkerPinningR\rworkerPinning\"\xae\x03\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -3129,7 +3268,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\fca_certs_der\x18\x03 \x03(\fR\n" +
-	"caCertsDer\"\x95\x06\n" +
+	"caCertsDer\"\xba\x06\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -3151,7 +3290,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"failAction\x12;\n" +
 	"\n" +
 	"server_tls\x18\x11 \x01(\v2\x1c.weir.dataplane.v1.ServerTlsR\tserverTls\x12F\n" +
-	"\vpersistence\x18\x12 \x01(\v2$.weir.dataplane.v1.CookiePersistenceR\vpersistence\"\x85\x01\n" +
+	"\vpersistence\x18\x12 \x01(\v2$.weir.dataplane.v1.CookiePersistenceR\vpersistence\x12#\n" +
+	"\rinline_health\x18< \x01(\bR\finlineHealth\"\x85\x01\n" +
 	"\x11CookiePersistence\x12\x1f\n" +
 	"\vcookie_name\x18\x01 \x01(\tR\n" +
 	"cookieName\x12\x16\n" +
@@ -3176,7 +3316,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aenabled\x18\x05 \x01(\bR\aenabled\x12\x1a\n" +
 	"\bhostname\x18\x06 \x01(\tR\bhostname\x12'\n" +
 	"\x0fmax_connections\x18\a \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05token\x18\b \x01(\tR\x05token\"\xc1\x02\n" +
+	"\x05token\x18\b \x01(\tR\x05token\"\xe8\x02\n" +
 	"\x06Sample\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x04R\x06unixMs\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x1e\n" +
@@ -3185,7 +3325,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\trss_bytes\x18\x05 \x01(\x04R\brssBytes\x12\x18\n" +
 	"\aworkers\x18\x06 \x01(\rR\aworkers\x12T\n" +
 	"\x10virtual_services\x18\a \x03(\v2).weir.dataplane.v1.VirtualServiceCountersR\x0fvirtualServices\x12;\n" +
-	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\"\xe1\x04\n" +
+	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x12%\n" +
+	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\"\xe1\x04\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +
@@ -3203,7 +3344,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06errors\x18\r \x03(\v2\x1f.weir.dataplane.v1.ErrorCounterR\x06errors\":\n" +
 	"\fErrorCounter\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x04R\x05total\"\xa3\x02\n" +
+	"\x05total\x18\x02 \x01(\x04R\x05total\"\xd2\x02\n" +
 	"\x0eServerCounters\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12+\n" +
@@ -3212,7 +3353,12 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0erequests_total\x18\x05 \x01(\x04R\rrequestsTotal\x12%\n" +
 	"\x0efailures_total\x18\x06 \x01(\x04R\rfailuresTotal\x12!\n" +
 	"\freused_total\x18\a \x01(\x04R\vreusedTotal\x12\x0e\n" +
-	"\x02up\x18\b \x01(\bR\x02up*8\n" +
+	"\x02up\x18\b \x01(\bR\x02up\x12-\n" +
+	"\x12suspecting_workers\x18< \x01(\rR\x11suspectingWorkers*]\n" +
+	"\rWorkerPinning\x12\x17\n" +
+	"\x13WORKER_PINNING_AUTO\x10\x00\x12\x19\n" +
+	"\x15WORKER_PINNING_ALWAYS\x10\x01\x12\x18\n" +
+	"\x14WORKER_PINNING_NEVER\x10\x02*8\n" +
 	"\x04Duty\x12\x0e\n" +
 	"\n" +
 	"DUTY_SERVE\x10\x00\x12\x0e\n" +
@@ -3264,93 +3410,97 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
-	(Duty)(0),                      // 0: weir.dataplane.v1.Duty
-	(ProxyProtocol)(0),             // 1: weir.dataplane.v1.ProxyProtocol
-	(Underscores)(0),               // 2: weir.dataplane.v1.Underscores
-	(XffUpdate)(0),                 // 3: weir.dataplane.v1.XffUpdate
-	(TlsVersion)(0),                // 4: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 5: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 6: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 7: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 8: weir.dataplane.v1.ToDataplane
-	(*FromDataplane)(nil),          // 9: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 10: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 11: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 12: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 13: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 14: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 15: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 16: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 17: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 18: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 19: weir.dataplane.v1.Drain
-	(*Plan)(nil),                   // 20: weir.dataplane.v1.Plan
-	(*VirtualService)(nil),         // 21: weir.dataplane.v1.VirtualService
-	(*Listener)(nil),               // 22: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 23: weir.dataplane.v1.HttpProfile
-	(*L4Profile)(nil),              // 24: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 25: weir.dataplane.v1.TcpProfile
-	(*TlsProfile)(nil),             // 26: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 27: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 28: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 29: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 30: weir.dataplane.v1.Pool
-	(*CookiePersistence)(nil),      // 31: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 32: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 33: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 34: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 35: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 36: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 37: weir.dataplane.v1.ServerCounters
+	(WorkerPinning)(0),             // 0: weir.dataplane.v1.WorkerPinning
+	(Duty)(0),                      // 1: weir.dataplane.v1.Duty
+	(ProxyProtocol)(0),             // 2: weir.dataplane.v1.ProxyProtocol
+	(Underscores)(0),               // 3: weir.dataplane.v1.Underscores
+	(XffUpdate)(0),                 // 4: weir.dataplane.v1.XffUpdate
+	(TlsVersion)(0),                // 5: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 6: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 7: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 8: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 9: weir.dataplane.v1.ToDataplane
+	(*Greeting)(nil),               // 10: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),          // 11: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 12: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 13: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 14: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 15: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 16: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 17: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 18: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 19: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 20: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 21: weir.dataplane.v1.Drain
+	(*Plan)(nil),                   // 22: weir.dataplane.v1.Plan
+	(*VirtualService)(nil),         // 23: weir.dataplane.v1.VirtualService
+	(*Listener)(nil),               // 24: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 25: weir.dataplane.v1.HttpProfile
+	(*L4Profile)(nil),              // 26: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 27: weir.dataplane.v1.TcpProfile
+	(*TlsProfile)(nil),             // 28: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 29: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 30: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 31: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 32: weir.dataplane.v1.Pool
+	(*CookiePersistence)(nil),      // 33: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 34: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 35: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 36: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 37: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 38: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 39: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	11, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	20, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	16, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	19, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	18, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	10, // 5: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	11, // 6: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	13, // 7: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	14, // 8: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	34, // 9: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	12, // 10: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	15, // 11: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	15, // 12: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	17, // 13: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	21, // 14: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	30, // 15: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	28, // 16: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	29, // 17: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	22, // 18: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	23, // 19: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	24, // 20: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	25, // 21: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	26, // 22: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	0,  // 23: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	3,  // 24: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	2,  // 25: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	1,  // 26: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	4,  // 27: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	27, // 28: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	5,  // 29: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	6,  // 30: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	33, // 31: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	7,  // 32: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	32, // 33: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	31, // 34: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	26, // 35: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	35, // 36: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	37, // 37: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	36, // 38: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	13, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	22, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	18, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	21, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	20, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	10, // 5: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	12, // 6: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	13, // 7: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	15, // 8: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	16, // 9: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	36, // 10: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	14, // 11: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	17, // 12: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	17, // 13: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	19, // 14: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	23, // 15: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	32, // 16: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	30, // 17: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	31, // 18: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	0,  // 19: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	24, // 20: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	25, // 21: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	26, // 22: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	27, // 23: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	28, // 24: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	1,  // 25: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	4,  // 26: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	3,  // 27: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	2,  // 28: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	5,  // 29: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	29, // 30: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	6,  // 31: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	7,  // 32: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	35, // 33: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	8,  // 34: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	34, // 35: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	33, // 36: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	28, // 37: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	37, // 38: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	39, // 39: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	38, // 40: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -3364,8 +3514,9 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*ToDataplane_ServerStates)(nil),
 		(*ToDataplane_Drain)(nil),
 		(*ToDataplane_LetGo)(nil),
+		(*ToDataplane_Greeting)(nil),
 	}
-	file_dataplane_v1_dataplane_proto_msgTypes[1].OneofWrappers = []any{
+	file_dataplane_v1_dataplane_proto_msgTypes[2].OneofWrappers = []any{
 		(*FromDataplane_Hello)(nil),
 		(*FromDataplane_Sockets)(nil),
 		(*FromDataplane_Ack)(nil),
@@ -3377,8 +3528,8 @@ func file_dataplane_v1_dataplane_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   30,
+			NumEnums:      9,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

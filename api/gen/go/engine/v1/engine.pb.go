@@ -784,6 +784,7 @@ type Resource struct {
 	//	*Resource_PkiProfile
 	//	*Resource_BgpRouter
 	//	*Resource_Advertisement
+	//	*Resource_EngineSettings
 	Body          isResource_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -896,6 +897,15 @@ func (x *Resource) GetAdvertisement() *Advertisement {
 	return nil
 }
 
+func (x *Resource) GetEngineSettings() *EngineSettings {
+	if x != nil {
+		if x, ok := x.Body.(*Resource_EngineSettings); ok {
+			return x.EngineSettings
+		}
+	}
+	return nil
+}
+
 type isResource_Body interface {
 	isResource_Body()
 }
@@ -928,6 +938,10 @@ type Resource_Advertisement struct {
 	Advertisement *Advertisement `protobuf:"bytes,8,opt,name=advertisement,proto3,oneof"`
 }
 
+type Resource_EngineSettings struct {
+	EngineSettings *EngineSettings `protobuf:"bytes,60,opt,name=engine_settings,json=engineSettings,proto3,oneof"`
+}
+
 func (*Resource_VirtualService) isResource_Body() {}
 
 func (*Resource_Pool) isResource_Body() {}
@@ -942,6 +956,61 @@ func (*Resource_BgpRouter) isResource_Body() {}
 
 func (*Resource_Advertisement) isResource_Body() {}
 
+func (*Resource_EngineSettings) isResource_Body() {}
+
+// What the group of an engine says of its process; there is one in a Plan at most. Without it: the first of each choice.
+type EngineSettings struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"` // of the engine group
+	WorkerPinning v1.WorkerPinning       `protobuf:"varint,2,opt,name=worker_pinning,json=workerPinning,proto3,enum=weir.dataplane.v1.WorkerPinning" json:"worker_pinning,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EngineSettings) Reset() {
+	*x = EngineSettings{}
+	mi := &file_engine_v1_engine_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EngineSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EngineSettings) ProtoMessage() {}
+
+func (x *EngineSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EngineSettings.ProtoReflect.Descriptor instead.
+func (*EngineSettings) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *EngineSettings) GetUuid() string {
+	if x != nil {
+		return x.Uuid
+	}
+	return ""
+}
+
+func (x *EngineSettings) GetWorkerPinning() v1.WorkerPinning {
+	if x != nil {
+		return x.WorkerPinning
+	}
+	return v1.WorkerPinning(0)
+}
+
 // How the engine speaks BGP; there is one in a Plan at most.
 type BgpRouter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -955,7 +1024,7 @@ type BgpRouter struct {
 
 func (x *BgpRouter) Reset() {
 	*x = BgpRouter{}
-	mi := &file_engine_v1_engine_proto_msgTypes[9]
+	mi := &file_engine_v1_engine_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1036,7 @@ func (x *BgpRouter) String() string {
 func (*BgpRouter) ProtoMessage() {}
 
 func (x *BgpRouter) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[9]
+	mi := &file_engine_v1_engine_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1049,7 @@ func (x *BgpRouter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BgpRouter.ProtoReflect.Descriptor instead.
 func (*BgpRouter) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{9}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BgpRouter) GetUuid() string {
@@ -1032,7 +1101,7 @@ type BgpPeer struct {
 
 func (x *BgpPeer) Reset() {
 	*x = BgpPeer{}
-	mi := &file_engine_v1_engine_proto_msgTypes[10]
+	mi := &file_engine_v1_engine_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1044,7 +1113,7 @@ func (x *BgpPeer) String() string {
 func (*BgpPeer) ProtoMessage() {}
 
 func (x *BgpPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[10]
+	mi := &file_engine_v1_engine_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1057,7 +1126,7 @@ func (x *BgpPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BgpPeer.ProtoReflect.Descriptor instead.
 func (*BgpPeer) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{10}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BgpPeer) GetAddress() string {
@@ -1155,7 +1224,7 @@ type BfdTimers struct {
 
 func (x *BfdTimers) Reset() {
 	*x = BfdTimers{}
-	mi := &file_engine_v1_engine_proto_msgTypes[11]
+	mi := &file_engine_v1_engine_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1236,7 @@ func (x *BfdTimers) String() string {
 func (*BfdTimers) ProtoMessage() {}
 
 func (x *BfdTimers) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[11]
+	mi := &file_engine_v1_engine_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1249,7 @@ func (x *BfdTimers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BfdTimers.ProtoReflect.Descriptor instead.
 func (*BfdTimers) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{11}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BfdTimers) GetMinTxMs() uint32 {
@@ -1222,7 +1291,7 @@ type Advertisement struct {
 
 func (x *Advertisement) Reset() {
 	*x = Advertisement{}
-	mi := &file_engine_v1_engine_proto_msgTypes[12]
+	mi := &file_engine_v1_engine_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1303,7 @@ func (x *Advertisement) String() string {
 func (*Advertisement) ProtoMessage() {}
 
 func (x *Advertisement) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[12]
+	mi := &file_engine_v1_engine_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1316,7 @@ func (x *Advertisement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Advertisement.ProtoReflect.Descriptor instead.
 func (*Advertisement) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{12}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Advertisement) GetUuid() string {
@@ -1316,7 +1385,7 @@ type Route struct {
 
 func (x *Route) Reset() {
 	*x = Route{}
-	mi := &file_engine_v1_engine_proto_msgTypes[13]
+	mi := &file_engine_v1_engine_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +1397,7 @@ func (x *Route) String() string {
 func (*Route) ProtoMessage() {}
 
 func (x *Route) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[13]
+	mi := &file_engine_v1_engine_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1410,7 @@ func (x *Route) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Route.ProtoReflect.Descriptor instead.
 func (*Route) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{13}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Route) GetAddress() string {
@@ -1369,7 +1438,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_engine_v1_engine_proto_msgTypes[14]
+	mi := &file_engine_v1_engine_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1381,7 +1450,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[14]
+	mi := &file_engine_v1_engine_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1394,7 +1463,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{14}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Pool) GetPool() *v1.Pool {
@@ -1430,7 +1499,7 @@ type HealthMonitor struct {
 
 func (x *HealthMonitor) Reset() {
 	*x = HealthMonitor{}
-	mi := &file_engine_v1_engine_proto_msgTypes[15]
+	mi := &file_engine_v1_engine_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1511,7 @@ func (x *HealthMonitor) String() string {
 func (*HealthMonitor) ProtoMessage() {}
 
 func (x *HealthMonitor) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[15]
+	mi := &file_engine_v1_engine_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1524,7 @@ func (x *HealthMonitor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthMonitor.ProtoReflect.Descriptor instead.
 func (*HealthMonitor) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{15}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HealthMonitor) GetUuid() string {
@@ -1551,7 +1620,7 @@ type HttpCheck struct {
 
 func (x *HttpCheck) Reset() {
 	*x = HttpCheck{}
-	mi := &file_engine_v1_engine_proto_msgTypes[16]
+	mi := &file_engine_v1_engine_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1563,7 +1632,7 @@ func (x *HttpCheck) String() string {
 func (*HttpCheck) ProtoMessage() {}
 
 func (x *HttpCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[16]
+	mi := &file_engine_v1_engine_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1576,7 +1645,7 @@ func (x *HttpCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpCheck.ProtoReflect.Descriptor instead.
 func (*HttpCheck) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{16}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HttpCheck) GetRequest() string {
@@ -1647,7 +1716,7 @@ type TcpCheck struct {
 
 func (x *TcpCheck) Reset() {
 	*x = TcpCheck{}
-	mi := &file_engine_v1_engine_proto_msgTypes[17]
+	mi := &file_engine_v1_engine_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1728,7 @@ func (x *TcpCheck) String() string {
 func (*TcpCheck) ProtoMessage() {}
 
 func (x *TcpCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[17]
+	mi := &file_engine_v1_engine_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1741,7 @@ func (x *TcpCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpCheck.ProtoReflect.Descriptor instead.
 func (*TcpCheck) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{17}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TcpCheck) GetRequest() string {
@@ -1723,7 +1792,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_engine_v1_engine_proto_msgTypes[18]
+	mi := &file_engine_v1_engine_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1804,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[18]
+	mi := &file_engine_v1_engine_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1817,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{18}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Report) GetBody() isReport_Body {
@@ -1912,7 +1981,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_engine_v1_engine_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +1993,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_engine_v1_engine_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +2006,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{19}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Hello) GetVersion() string {
@@ -2001,7 +2070,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_engine_v1_engine_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2082,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_engine_v1_engine_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2095,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{20}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Resources) GetCores() uint32 {
@@ -2068,7 +2137,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_engine_v1_engine_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2149,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_engine_v1_engine_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2162,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{21}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Ack) GetRevision() uint64 {
@@ -2129,7 +2198,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_engine_v1_engine_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2141,7 +2210,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_engine_v1_engine_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2154,7 +2223,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Nack) GetRevision() uint64 {
@@ -2199,7 +2268,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_engine_v1_engine_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2280,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_engine_v1_engine_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2293,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Status) GetDataplane() DataplaneState {
@@ -2278,7 +2347,7 @@ type ServerVerdicts struct {
 
 func (x *ServerVerdicts) Reset() {
 	*x = ServerVerdicts{}
-	mi := &file_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_engine_v1_engine_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2359,7 @@ func (x *ServerVerdicts) String() string {
 func (*ServerVerdicts) ProtoMessage() {}
 
 func (x *ServerVerdicts) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_engine_v1_engine_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2372,7 @@ func (x *ServerVerdicts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerVerdicts.ProtoReflect.Descriptor instead.
 func (*ServerVerdicts) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ServerVerdicts) GetVerdicts() []*ServerVerdict {
@@ -2327,7 +2396,7 @@ type ServerVerdict struct {
 
 func (x *ServerVerdict) Reset() {
 	*x = ServerVerdict{}
-	mi := &file_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_engine_v1_engine_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2339,7 +2408,7 @@ func (x *ServerVerdict) String() string {
 func (*ServerVerdict) ProtoMessage() {}
 
 func (x *ServerVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_engine_v1_engine_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2352,7 +2421,7 @@ func (x *ServerVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerVerdict.ProtoReflect.Descriptor instead.
 func (*ServerVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{25}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ServerVerdict) GetPoolUuid() string {
@@ -2409,7 +2478,7 @@ type MonitorVerdict struct {
 
 func (x *MonitorVerdict) Reset() {
 	*x = MonitorVerdict{}
-	mi := &file_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_engine_v1_engine_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2490,7 @@ func (x *MonitorVerdict) String() string {
 func (*MonitorVerdict) ProtoMessage() {}
 
 func (x *MonitorVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_engine_v1_engine_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2503,7 @@ func (x *MonitorVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MonitorVerdict.ProtoReflect.Descriptor instead.
 func (*MonitorVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{26}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MonitorVerdict) GetHealthMonitorUuid() string {
@@ -2477,7 +2546,7 @@ type Routing struct {
 
 func (x *Routing) Reset() {
 	*x = Routing{}
-	mi := &file_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_engine_v1_engine_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2489,7 +2558,7 @@ func (x *Routing) String() string {
 func (*Routing) ProtoMessage() {}
 
 func (x *Routing) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_engine_v1_engine_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2502,7 +2571,7 @@ func (x *Routing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Routing.ProtoReflect.Descriptor instead.
 func (*Routing) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{27}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Routing) GetPeers() []*PeerState {
@@ -2546,7 +2615,7 @@ type PeerState struct {
 
 func (x *PeerState) Reset() {
 	*x = PeerState{}
-	mi := &file_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_engine_v1_engine_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2558,7 +2627,7 @@ func (x *PeerState) String() string {
 func (*PeerState) ProtoMessage() {}
 
 func (x *PeerState) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_engine_v1_engine_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2571,7 +2640,7 @@ func (x *PeerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerState.ProtoReflect.Descriptor instead.
 func (*PeerState) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{28}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PeerState) GetAddress() string {
@@ -2673,7 +2742,7 @@ type AnnouncedRoute struct {
 
 func (x *AnnouncedRoute) Reset() {
 	*x = AnnouncedRoute{}
-	mi := &file_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_engine_v1_engine_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2685,7 +2754,7 @@ func (x *AnnouncedRoute) String() string {
 func (*AnnouncedRoute) ProtoMessage() {}
 
 func (x *AnnouncedRoute) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_engine_v1_engine_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2698,7 +2767,7 @@ func (x *AnnouncedRoute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnouncedRoute.ProtoReflect.Descriptor instead.
 func (*AnnouncedRoute) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{29}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AnnouncedRoute) GetPrefix() string {
@@ -2766,7 +2835,7 @@ type Detours struct {
 
 func (x *Detours) Reset() {
 	*x = Detours{}
-	mi := &file_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_engine_v1_engine_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2778,7 +2847,7 @@ func (x *Detours) String() string {
 func (*Detours) ProtoMessage() {}
 
 func (x *Detours) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_engine_v1_engine_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2791,7 +2860,7 @@ func (x *Detours) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detours.ProtoReflect.Descriptor instead.
 func (*Detours) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Detours) GetStrays() uint64 {
@@ -2856,7 +2925,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_engine_v1_engine_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2868,7 +2937,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_engine_v1_engine_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2881,7 +2950,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Event) GetUnixMs() uint64 {
@@ -2952,7 +3021,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\aremoved\x18\x05 \x03(\tR\aremoved\"Z\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x126\n" +
-	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\xf1\x03\n" +
+	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\xbc\x04\n" +
 	"\bResource\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12L\n" +
 	"\x0fvirtual_service\x18\x02 \x01(\v2!.weir.dataplane.v1.VirtualServiceH\x00R\x0evirtualService\x12*\n" +
@@ -2963,8 +3032,12 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"pkiProfile\x12:\n" +
 	"\n" +
 	"bgp_router\x18\a \x01(\v2\x19.weir.engine.v1.BgpRouterH\x00R\tbgpRouter\x12E\n" +
-	"\radvertisement\x18\b \x01(\v2\x1d.weir.engine.v1.AdvertisementH\x00R\radvertisementB\x06\n" +
-	"\x04body\"}\n" +
+	"\radvertisement\x18\b \x01(\v2\x1d.weir.engine.v1.AdvertisementH\x00R\radvertisement\x12I\n" +
+	"\x0fengine_settings\x18< \x01(\v2\x1e.weir.engine.v1.EngineSettingsH\x00R\x0eengineSettingsB\x06\n" +
+	"\x04body\"m\n" +
+	"\x0eEngineSettings\x12\x12\n" +
+	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12G\n" +
+	"\x0eworker_pinning\x18\x02 \x01(\x0e2 .weir.dataplane.v1.WorkerPinningR\rworkerPinning\"}\n" +
 	"\tBgpRouter\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -3184,7 +3257,7 @@ func file_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_engine_v1_engine_proto_goTypes = []any{
 	(MonitorType)(0),          // 0: weir.engine.v1.MonitorType
 	(NackCause)(0),            // 1: weir.engine.v1.NackCause
@@ -3200,90 +3273,94 @@ var file_engine_v1_engine_proto_goTypes = []any{
 	(*PlanDelta)(nil),         // 11: weir.engine.v1.PlanDelta
 	(*Plan)(nil),              // 12: weir.engine.v1.Plan
 	(*Resource)(nil),          // 13: weir.engine.v1.Resource
-	(*BgpRouter)(nil),         // 14: weir.engine.v1.BgpRouter
-	(*BgpPeer)(nil),           // 15: weir.engine.v1.BgpPeer
-	(*BfdTimers)(nil),         // 16: weir.engine.v1.BfdTimers
-	(*Advertisement)(nil),     // 17: weir.engine.v1.Advertisement
-	(*Route)(nil),             // 18: weir.engine.v1.Route
-	(*Pool)(nil),              // 19: weir.engine.v1.Pool
-	(*HealthMonitor)(nil),     // 20: weir.engine.v1.HealthMonitor
-	(*HttpCheck)(nil),         // 21: weir.engine.v1.HttpCheck
-	(*TcpCheck)(nil),          // 22: weir.engine.v1.TcpCheck
-	(*Report)(nil),            // 23: weir.engine.v1.Report
-	(*Hello)(nil),             // 24: weir.engine.v1.Hello
-	(*Resources)(nil),         // 25: weir.engine.v1.Resources
-	(*Ack)(nil),               // 26: weir.engine.v1.Ack
-	(*Nack)(nil),              // 27: weir.engine.v1.Nack
-	(*Status)(nil),            // 28: weir.engine.v1.Status
-	(*ServerVerdicts)(nil),    // 29: weir.engine.v1.ServerVerdicts
-	(*ServerVerdict)(nil),     // 30: weir.engine.v1.ServerVerdict
-	(*MonitorVerdict)(nil),    // 31: weir.engine.v1.MonitorVerdict
-	(*Routing)(nil),           // 32: weir.engine.v1.Routing
-	(*PeerState)(nil),         // 33: weir.engine.v1.PeerState
-	(*AnnouncedRoute)(nil),    // 34: weir.engine.v1.AnnouncedRoute
-	(*Detours)(nil),           // 35: weir.engine.v1.Detours
-	(*Event)(nil),             // 36: weir.engine.v1.Event
-	(*v1.VirtualService)(nil), // 37: weir.dataplane.v1.VirtualService
-	(*v1.Certificate)(nil),    // 38: weir.dataplane.v1.Certificate
-	(*v1.PkiProfile)(nil),     // 39: weir.dataplane.v1.PkiProfile
-	(*v1.Pool)(nil),           // 40: weir.dataplane.v1.Pool
-	(*v1.Sample)(nil),         // 41: weir.dataplane.v1.Sample
-	(*v1.Finding)(nil),        // 42: weir.dataplane.v1.Finding
+	(*EngineSettings)(nil),    // 14: weir.engine.v1.EngineSettings
+	(*BgpRouter)(nil),         // 15: weir.engine.v1.BgpRouter
+	(*BgpPeer)(nil),           // 16: weir.engine.v1.BgpPeer
+	(*BfdTimers)(nil),         // 17: weir.engine.v1.BfdTimers
+	(*Advertisement)(nil),     // 18: weir.engine.v1.Advertisement
+	(*Route)(nil),             // 19: weir.engine.v1.Route
+	(*Pool)(nil),              // 20: weir.engine.v1.Pool
+	(*HealthMonitor)(nil),     // 21: weir.engine.v1.HealthMonitor
+	(*HttpCheck)(nil),         // 22: weir.engine.v1.HttpCheck
+	(*TcpCheck)(nil),          // 23: weir.engine.v1.TcpCheck
+	(*Report)(nil),            // 24: weir.engine.v1.Report
+	(*Hello)(nil),             // 25: weir.engine.v1.Hello
+	(*Resources)(nil),         // 26: weir.engine.v1.Resources
+	(*Ack)(nil),               // 27: weir.engine.v1.Ack
+	(*Nack)(nil),              // 28: weir.engine.v1.Nack
+	(*Status)(nil),            // 29: weir.engine.v1.Status
+	(*ServerVerdicts)(nil),    // 30: weir.engine.v1.ServerVerdicts
+	(*ServerVerdict)(nil),     // 31: weir.engine.v1.ServerVerdict
+	(*MonitorVerdict)(nil),    // 32: weir.engine.v1.MonitorVerdict
+	(*Routing)(nil),           // 33: weir.engine.v1.Routing
+	(*PeerState)(nil),         // 34: weir.engine.v1.PeerState
+	(*AnnouncedRoute)(nil),    // 35: weir.engine.v1.AnnouncedRoute
+	(*Detours)(nil),           // 36: weir.engine.v1.Detours
+	(*Event)(nil),             // 37: weir.engine.v1.Event
+	(*v1.VirtualService)(nil), // 38: weir.dataplane.v1.VirtualService
+	(*v1.Certificate)(nil),    // 39: weir.dataplane.v1.Certificate
+	(*v1.PkiProfile)(nil),     // 40: weir.dataplane.v1.PkiProfile
+	(v1.WorkerPinning)(0),     // 41: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),           // 42: weir.dataplane.v1.Pool
+	(*v1.Sample)(nil),         // 43: weir.dataplane.v1.Sample
+	(*v1.Finding)(nil),        // 44: weir.dataplane.v1.Finding
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
 	10, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
 	11, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
 	13, // 2: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
 	13, // 3: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
-	37, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
-	19, // 5: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
-	38, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
-	20, // 7: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
-	39, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
-	14, // 9: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
-	17, // 10: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
-	15, // 11: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
-	16, // 12: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
-	18, // 13: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	40, // 14: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
-	0,  // 15: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
-	21, // 16: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	22, // 17: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	24, // 18: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	26, // 19: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	27, // 20: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	28, // 21: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	29, // 22: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	41, // 23: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	36, // 24: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	32, // 25: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
-	35, // 26: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
-	25, // 27: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	28, // 28: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	29, // 29: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	32, // 30: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
-	35, // 31: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	42, // 32: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	1,  // 33: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	42, // 34: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	2,  // 35: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	30, // 36: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	31, // 37: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	33, // 38: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
-	34, // 39: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
-	3,  // 40: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
-	4,  // 41: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	5,  // 42: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	7,  // 43: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	23, // 44: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	6,  // 45: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	8,  // 46: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	9,  // 47: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	45, // [45:48] is the sub-list for method output_type
-	42, // [42:45] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	38, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
+	20, // 5: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
+	39, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
+	21, // 7: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
+	40, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
+	15, // 9: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
+	18, // 10: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
+	14, // 11: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
+	41, // 12: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	16, // 13: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
+	17, // 14: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
+	19, // 15: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
+	42, // 16: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	0,  // 17: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
+	22, // 18: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
+	23, // 19: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	25, // 20: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	27, // 21: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	28, // 22: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	29, // 23: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	30, // 24: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	43, // 25: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	37, // 26: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	33, // 27: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
+	36, // 28: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
+	26, // 29: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	29, // 30: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	30, // 31: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	33, // 32: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	36, // 33: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
+	44, // 34: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	1,  // 35: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	44, // 36: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	2,  // 37: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	31, // 38: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	32, // 39: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	34, // 40: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	35, // 41: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	3,  // 42: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	4,  // 43: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	5,  // 44: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	7,  // 45: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	24, // 46: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	6,  // 47: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	8,  // 48: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	9,  // 49: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	47, // [47:50] is the sub-list for method output_type
+	44, // [44:47] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -3303,8 +3380,9 @@ func file_engine_v1_engine_proto_init() {
 		(*Resource_PkiProfile)(nil),
 		(*Resource_BgpRouter)(nil),
 		(*Resource_Advertisement)(nil),
+		(*Resource_EngineSettings)(nil),
 	}
-	file_engine_v1_engine_proto_msgTypes[18].OneofWrappers = []any{
+	file_engine_v1_engine_proto_msgTypes[19].OneofWrappers = []any{
 		(*Report_Hello)(nil),
 		(*Report_Ack)(nil),
 		(*Report_Nack)(nil),
@@ -3321,7 +3399,7 @@ func file_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_v1_engine_proto_rawDesc), len(file_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
