@@ -14,6 +14,7 @@ use weir_telemetry::{Cause, Happening};
 use crate::{
     client::{Client, Stage},
     io::{Close, Conn, Io, Time},
+    line::Line,
     proxy::Proxy,
     server::Server,
     table::Table,
@@ -39,8 +40,8 @@ pub(crate) struct Shortage {
     above_share: HashSet<u32>,
     /// What the address that holds fewest holds.
     least: u32,
-    /// When a walk found nobody to go.
-    nobody_at: Option<Time>,
+    /// When a walk found nobody to go for a newcomer of an address that holds little, and of one that holds far more.
+    nobody_at: [Option<Time>; 2],
     /// When a walk found too little memory.
     too_little_at: Option<Time>,
 }
@@ -97,13 +98,13 @@ impl Proxy {
     }
 
     fn survey_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {
-        let now = io.now();
-        if self.core.shortage.nobody_at.is_some_and(|at| now.since(at) < SURVEY_PAUSE) {
+        let (now, heavy) = (io.now(), self.core.shortage.is_heavy(peer));
+        if self.core.shortage.nobody_at[usize::from(heavy)].is_some_and(|at| now.since(at) < SURVEY_PAUSE) {
             return false;
         }
         self.survey(io);
         let placed = self.evict_for(io, service, peer);
-        self.core.shortage.nobody_at = (!placed).then_some(now);
+        self.core.shortage.nobody_at[usize::from(heavy)] = (!placed).then_some(now);
         placed
     }
 
@@ -197,12 +198,13 @@ impl Proxy {
 
     /// Who holds buffers, with the weight of its address in pieces; the first to go is the last.
     fn memory_holders<I: Io>(&self, io: &I) -> Vec<(u32, Reverse<Time>, Conn)> {
-        let held = |conn, client: &Client| {
-            let queued = if io.queued(conn) > 0 { client.line.pieces() } else { 0 };
-            let server = server_of(client, &self.servers).map_or(0, |server| server.inbox.pieces());
-            queued + client.inbox.pieces() + server
+        let queued = |line: &Line| if io.queued(line.conn) > 0 { line.pieces() } else { 0 };
+        let held = |client: &Client| {
+            let server = server_of(client, &self.servers);
+            let of_server = server.map_or(0, |server| queued(&server.line) + server.inbox.pieces());
+            queued(&client.line) + client.inbox.pieces() + of_server
         };
-        let holders: Vec<_> = self.clients.iter().map(|(conn, client)| (conn, client, held(conn, client))).collect();
+        let holders: Vec<_> = self.clients.iter().map(|(conn, client)| (conn, client, held(client))).collect();
         let mut weights = HashMap::<IpAddr, usize>::new();
         for (_, client, pieces) in &holders {
             *weights.entry(network(client.peer)).or_default() += pieces;
@@ -221,9 +223,18 @@ impl Proxy {
 }
 
 impl Shortage {
+    /// As a power of 2.
+    fn weight(&self, peer: SocketAddr) -> u32 {
+        self.weights.get(&network(peer)).map_or(0, |held| held.ilog2())
+    }
+
+    fn is_heavy(&self, peer: SocketAddr) -> bool {
+        self.weight(peer) >= self.least + FAR_MORE
+    }
+
     /// Whether a client goes for another of this service and address.
     fn yields(&self, candidate: &Candidate, service: u32, peer: SocketAddr) -> bool {
-        let newcomer = self.weights.get(&network(peer)).map_or(0, |held| held.ilog2());
+        let newcomer = self.weight(peer);
         match candidate.standing {
             Standing::Works => !self.above_share.contains(&service) || candidate.weight >= newcomer + FAR_MORE,
             Standing::Idle | Standing::Partial | Standing::Stuck => newcomer < candidate.weight + FAR_MORE,
