@@ -189,11 +189,15 @@ impl Proxy {
     }
 
     fn blame<I: Io>(&mut self, io: &mut I, server_conn: Conn, error: Error) {
-        let Some(server) = self.servers.find(server_conn).filter(|_| error.blames_server()) else { return };
-        self.core.counters.note(Happening::ServerFailed { server: server.place.server });
-        if server.unproven {
-            let (place, since) = (server.place, server.line.since);
-            self.suspect(io, place, Failure::Broken, since);
+        let Some(server) = self.servers.find(server_conn) else { return };
+        let (place, since) = (server.place, server.line.since);
+        if error.blames_server() {
+            self.core.counters.note(Happening::ServerFailed { server: place.server });
+            if server.unproven {
+                self.suspect(io, place, Failure::Broken, since);
+            }
+        } else if error == Error::ClientAborted && server.keeps_waiting(io.now(), &self.core.limits) {
+            self.suspect(io, place, Failure::Silent, since);
         }
     }
 

@@ -98,6 +98,20 @@ fn requests_that_come_while_a_connect_hangs_go_elsewhere_when_it_has_hung_too_lo
 }
 
 #[test]
+fn clients_that_leave_while_they_wait_tell_of_a_silent_server_too() {
+    for (stays, suspects) in [(PATIENCE / 2, 1), (PATIENCE / 2 - Duration::from_millis(1), 0)] {
+        for mut stage in [Stage::new(&watching(plan(2))), Stage::new(&watching(l4_plan(2)))] {
+            let client = stage.client();
+            stage.says(client, GET);
+            assert_eq!(stage.dials(), 1);
+            stage.tape.sleep(stays);
+            stage.gone(client, Gone::Reset);
+            assert_eq!(stage.suspects().len(), suspects);
+        }
+    }
+}
+
+#[test]
 fn connect_has_its_whole_time_where_nobody_else_would_take_the_request() {
     let mut stage = Stage::new(&watching(plan(1)));
     let client = stage.client();
