@@ -262,6 +262,11 @@ impl Balancer {
         self.servers.get(position).is_some_and(Server::stands)
     }
 
+    /// Whether it does, and is not suspect.
+    pub fn is_trusted(&self, position: usize) -> bool {
+        self.servers.get(position).is_some_and(|server| server.stands() && !server.health.is_suspect())
+    }
+
     pub fn is_up(&self, id: u32) -> bool {
         self.positions.get(&id).is_some_and(|position| self.servers[*position].up)
     }

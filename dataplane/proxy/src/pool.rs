@@ -138,9 +138,11 @@ impl Pools {
         self.row(at.pool).is_some_and(|row| row.taker(at).is_some())
     }
 
-    /// Whether a connection to this server, made for `pool` as it was, may be kept for a later request.
+    /// Whether a connection to this server, made for `pool` as it was, may be kept for a later request. Not while the
+    /// server is suspect: a trial has to find out whether new connections come to something.
     pub fn keeps(&mut self, at: Place, pool: &Pool) -> bool {
-        self.row(at.pool).is_some_and(|row| row.pool.speaks_like(pool) && row.taker(at).is_some())
+        let Some(row) = self.row(at.pool).filter(|row| row.pool.speaks_like(pool)) else { return false };
+        row.position(at).is_some_and(|position| row.balancer.is_trusted(position))
     }
 
     /// Returns the one that has to go where there are too many. It is not the new one, which could not become of use else.

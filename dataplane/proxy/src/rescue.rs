@@ -188,12 +188,17 @@ impl Proxy {
         self.close_client(io, conn, how);
     }
 
-    fn blame<I: Io>(&mut self, io: &mut I, server_conn: Conn, error: Error) {
-        let Some(server) = self.servers.find(server_conn).filter(|_| error.blames_server()) else { return };
-        self.core.counters.note(Happening::ServerFailed { server: server.place.server });
-        if server.unproven {
-            let (place, since) = (server.place, server.begun_at);
-            self.suspect(io, place, Failure::Broken, since);
+    /// What the end of an exchange says of its server.
+    pub(crate) fn blame<I: Io>(&mut self, io: &mut I, server_conn: Conn, error: Error) {
+        let Some(server) = self.servers.find(server_conn) else { return };
+        let (place, since) = (server.place, server.begun_at);
+        if error.blames_server() {
+            self.core.counters.note(Happening::ServerFailed { server: place.server });
+            if server.unproven {
+                self.suspect(io, place, Failure::Broken, since);
+            }
+        } else if error == Error::ClientAborted && server.keeps_waiting(io.now(), &self.core.limits) {
+            self.suspect(io, place, Failure::Silent, since);
         }
     }
 

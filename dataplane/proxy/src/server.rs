@@ -102,6 +102,12 @@ impl Server {
         }
     }
 
+    /// Whether a client that left has waited in vain for the connection: clients in a hurry are never there when the
+    /// patience ends.
+    pub fn keeps_waiting(&self, now: Time, limits: &Limits) -> bool {
+        !self.is_connected() && now.since(self.begun_at) >= limits.connect_patience / 2
+    }
+
     /// How much longer it may take at all; `None`: for ever.
     pub fn connect_left(&self, now: Time) -> Option<Duration> {
         self.pool.timeouts.connect.map(|all| all.saturating_sub(now.since(self.begun_at)))

@@ -16,6 +16,7 @@ use crate::{
     io::{Close, Conn, Io, Time},
     line::Line,
     proxy::Proxy,
+    rescue::Error,
     server::Server,
     table::Table,
 };
@@ -171,6 +172,7 @@ impl Proxy {
             self.core.counters.note(Happening::HandshakeFailed { service });
         }
         if let Some(server) = client.exchange().and_then(|exchange| exchange.server()) {
+            self.blame(io, server, Error::ClientAborted);
             self.close_server(io, server, Close::Abort);
         }
         self.close_client(io, conn, how);

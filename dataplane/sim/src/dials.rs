@@ -7,8 +7,8 @@ use weir_proxy::io::Time;
 
 use crate::{agenda::LinkId, network::Dial};
 
-/// As many failures as any server needs to be suspect.
-const FAILURES: usize = 3;
+/// Two failures more than a server needs to be suspect: of some the client leaves in the same batch, and nobody counts them.
+const FAILURES: usize = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long nothing must have come back before that says anything.
 const SILENCE: Duration = Duration::from_millis(500);

@@ -98,6 +98,20 @@ fn requests_that_come_while_a_connect_hangs_go_elsewhere_when_it_has_hung_too_lo
 }
 
 #[test]
+fn clients_that_leave_while_they_wait_tell_of_a_silent_server_too() {
+    for (stays, suspects) in [(PATIENCE / 2, 1), (PATIENCE / 2 - Duration::from_millis(1), 0)] {
+        for mut stage in [Stage::new(&watching(plan(2))), Stage::new(&watching(l4_plan(2)))] {
+            let client = stage.client();
+            stage.says(client, GET);
+            assert_eq!(stage.dials(), 1);
+            stage.tape.sleep(stays);
+            stage.gone(client, Gone::Reset);
+            assert_eq!(stage.suspects().len(), suspects);
+        }
+    }
+}
+
+#[test]
 fn connect_has_its_whole_time_where_nobody_else_would_take_the_request() {
     let mut stage = Stage::new(&watching(plan(1)));
     let client = stage.client();
@@ -181,23 +195,38 @@ fn end_of_a_connection_that_has_served_says_nothing_of_its_server() {
     assert_eq!(stage.suspects().len(), 0);
 }
 
-#[test]
-fn idle_connections_to_a_server_that_falls_silent_are_closed() {
+/// The first of two servers has a connection that carries a request, and is the second on it; the next connect hangs.
+fn hanging() -> (Stage, Conn) {
     let mut stage = Stage::new(&watching(plan(2)));
     let asks = |stage: &mut Stage| {
         let client = stage.client();
         stage.says(client, GET);
     };
     asks(&mut stage);
-    let idle = stage.connected();
-    stage.says(idle, OK);
+    let reused = stage.connected();
+    stage.says(reused, OK);
     stage.tape.sleep(Duration::from_millis(1));
     (0..4).for_each(|_| asks(&mut stage));
-    assert_eq!((stage.dials(), stage.dialled_address().as_str()), (4, FIRST), "it has one request, and the next hangs");
+    assert_eq!((stage.dials(), stage.dialled_address().as_str()), (4, FIRST));
+    (stage, reused)
+}
+
+#[test]
+fn idle_connections_to_a_server_that_falls_silent_are_closed() {
+    let (mut stage, idle) = hanging();
     stage.says(idle, OK);
     assert_eq!(stage.closed(idle), None);
     stage.wait_for_deadline(stage.dialled());
     assert_eq!(stage.closed(idle), Some(Close::Flush));
+}
+
+#[test]
+fn connection_that_is_done_with_a_suspect_server_is_not_kept_for_the_trial() {
+    let (mut stage, busy) = hanging();
+    stage.wait_for_deadline(stage.dialled());
+    assert_eq!((stage.suspects(), stage.closed(busy)), (vec![0], None));
+    stage.says(busy, OK);
+    assert_eq!((stage.suspects(), stage.closed(busy)), (vec![0], Some(Close::Flush)));
 }
 
 #[test]
