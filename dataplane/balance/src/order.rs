@@ -5,7 +5,7 @@
 const ARITY: usize = 4;
 
 /// Lower comes first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rank {
     pub load: u64,
     /// Wide enough never to wrap: 64 bits would, within days.
@@ -13,6 +13,20 @@ pub(crate) struct Rank {
     /// Number of the pick that it had last: among equals, who has waited longest.
     pub picked: u64,
     pub position: u32,
+}
+
+impl Rank {
+    /// The order of its fields; loads and turns are nearly always enough.
+    #[inline]
+    fn comes_before(&self, other: &Rank) -> bool {
+        if self.load != other.load {
+            return self.load < other.load;
+        }
+        if self.turn != other.turn {
+            return self.turn < other.turn;
+        }
+        (self.picked, self.position) < (other.picked, other.position)
+    }
 }
 
 #[derive(Default, Debug)]
@@ -59,37 +73,45 @@ impl Order {
     }
 
     fn settle(&mut self, at: usize) {
-        let at = self.rise(at);
-        self.sink(at);
+        let rank = self.heap[at];
+        let at = self.rise(at, &rank);
+        let at = self.sink(at, &rank);
+        self.stand(at, rank);
     }
 
-    fn rise(&mut self, mut at: usize) -> usize {
-        let rank = self.heap[at];
-        while at > 0 && rank < self.heap[(at - 1) / ARITY] {
+    /// Makes way from `at` upwards; returns where `rank` may stand.
+    fn rise(&mut self, mut at: usize, rank: &Rank) -> usize {
+        while at > 0 && rank.comes_before(&self.heap[(at - 1) / ARITY]) {
             let parent = (at - 1) / ARITY;
             self.stand(at, self.heap[parent]);
             at = parent;
         }
-        self.stand(at, rank);
         at
     }
 
-    fn sink(&mut self, mut at: usize) {
-        let rank = self.heap[at];
-        while let Some(child) = self.first_child(at).filter(|child| self.heap[*child] < rank) {
+    /// The same downwards.
+    fn sink(&mut self, mut at: usize, rank: &Rank) -> usize {
+        while let Some(child) = self.first_child(at).filter(|child| self.heap[*child].comes_before(rank)) {
             self.stand(at, self.heap[child]);
             at = child;
         }
-        self.stand(at, rank);
+        at
     }
 
     fn first_child(&self, at: usize) -> Option<usize> {
-        let children = at * ARITY + 1..(at * ARITY + 1 + ARITY).min(self.heap.len());
-        children.min_by_key(|child| self.heap[*child])
+        let first = at * ARITY + 1;
+        let children = self.heap.get(first..(first + ARITY).min(self.heap.len()))?;
+        let mut best = 0;
+        for (child, rank) in children.iter().enumerate().skip(1) {
+            if rank.comes_before(&children[best]) {
+                best = child;
+            }
+        }
+        (!children.is_empty()).then_some(first + best)
     }
 
     fn stand(&mut self, at: usize, rank: Rank) {
-        self.heap[at] = rank;
         self.places[rank.position as usize] = Some(at as u32);
+        self.heap[at] = rank;
     }
 }

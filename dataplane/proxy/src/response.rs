@@ -244,15 +244,16 @@ fn read_response_head<I: Io>(
     let Some(written) = written.map_err(Error::Response)? else { return Ok(false) };
     let (status, out, download, binds) = written?;
     server.binds |= binds;
-    exchange.forget_repeatable();
     if std::mem::take(&mut server.unproven) {
         core.pools.proved(server.place);
     }
-    if status < 200 && exchange.keeps_interim_from_client(status) {
-        return Ok(true);
-    }
     if status >= 200 {
         exchange.phase = Phase::Streaming { server: server.line.conn, download };
+    } else {
+        exchange.forget_repeatable();
+        if exchange.keeps_interim_from_client(status) {
+            return Ok(true);
+        }
     }
     core.counters.note(Happening::Response { service: service.id, status, local: false });
     client.deliver(io, &mut core.unflushed, out);

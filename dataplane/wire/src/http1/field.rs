@@ -47,9 +47,11 @@ impl Name {
     /// The same for who does not want to pay for shadows with each name.
     #[inline(always)]
     pub(super) fn look_up(name: &[u8]) -> Look {
-        let Some(&first) = name.first() else { return Look::Found(Name::Other) };
+        let (Some(&first), Some(&last)) = (name.first(), name.last()) else { return Look::Found(Name::Other) };
         let (known, candidate) = KNOWN[slot(name.len(), first)];
-        if name.len() != known.len() {
+        // Whatever is the same, or becomes the same in CGI, ends in the same letter: `Accept-Ranges` is not alike
+        // `Authorization`.
+        if name.len() != known.len() || known.last() != Some(&(last | LOWER)) {
             return Look::Found(Name::Other);
         }
         if is_known(name, known) { Look::Found(candidate) } else { Look::Alike(known) }
