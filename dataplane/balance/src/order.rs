@@ -48,14 +48,14 @@ impl Order {
     /// Puts a server where its rank is now.
     pub fn put(&mut self, rank: Rank) {
         let at = match self.place(rank.position) {
-            Some(at) => at,
+            Some(at) if self.heap[at].comes_before(&rank) => self.sink(at, &rank),
+            Some(at) => self.rise(at, &rank),
             None => {
                 self.heap.push(rank);
-                self.heap.len() - 1
+                self.rise(self.heap.len() - 1, &rank)
             }
         };
-        self.heap[at] = rank;
-        self.settle(at);
+        self.stand(at, rank);
     }
 
     pub fn remove(&mut self, position: u32) {

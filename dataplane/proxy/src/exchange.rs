@@ -86,10 +86,16 @@ pub(crate) struct Repeatable {
 
 impl Repeatable {
     /// Where memory is short, the head is copied, because its block is larger.
+    #[inline]
     pub fn new(head: &Buf, memory_is_short: bool) -> Self {
-        let head = if memory_is_short { Buf::from_vec(head.to_vec()) } else { head.share() };
+        let head = if memory_is_short { copy(head) } else { head.share() };
         Self { head, body: None }
     }
+}
+
+#[cold]
+fn copy(head: &Buf) -> Buf {
+    Buf::from_vec(head.to_vec())
 }
 
 impl Exchange {

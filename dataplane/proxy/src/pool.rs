@@ -19,10 +19,14 @@ use crate::{
 pub(crate) struct Pools {
     /// By the dense id of the snapshot.
     rows: Vec<Option<Row>>,
+    /// Of the row that was made or changed last.
+    version: u32,
 }
 
 struct Row {
     pool: Arc<Pool>,
+    /// No two rows that differ have the same.
+    version: u32,
     balancer: Balancer,
     /// By position in the pool.
     idle: Vec<Vec<Idle>>,
@@ -44,8 +48,10 @@ pub(crate) struct Place {
     /// Dense id.
     pub server: u32,
     pub address: SocketAddr,
-    /// In the pool as it was when the place was picked; id and address tell whether it still holds.
+    /// In the pool as it was when the place was picked.
     pub position: usize,
+    /// Of the row then: while it is the row's, the position holds.
+    version: u32,
 }
 
 impl Pools {
@@ -59,9 +65,10 @@ impl Pools {
                 self.rows.resize_with(id + 1, || None);
             }
             let known = before.get_mut(id).and_then(Option::take).filter(|row| row.pool.uuid == pool.uuid);
+            self.version = self.version.wrapping_add(1);
             self.rows[id] = Some(match known {
-                Some(row) => row.reconcile(pool, &mut orphans),
-                None => Row::new(pool),
+                Some(row) => row.reconcile(pool, self.version, &mut orphans),
+                None => Row::new(pool, self.version),
             });
         }
         orphans.extend(before.into_iter().flatten().flat_map(|row| row.idle).flatten().map(|idle| idle.conn));
@@ -73,7 +80,7 @@ impl Pools {
         let row = self.row(pool.id).filter(|row| row.pool.uuid == pool.uuid)?;
         let position = row.balancer.pick(now.nanos, key, tried)?;
         let server = row.pool.servers.get(position)?;
-        Some(Place { pool: pool.id, server: server.id, address: server.address, position })
+        Some(Place { pool: pool.id, server: server.id, address: server.address, position, version: row.version })
     }
 
     /// The same of the server that a cookie names, if it takes requests.
@@ -81,7 +88,7 @@ impl Pools {
         let row = self.row(pool.id).filter(|row| row.pool.uuid == pool.uuid)?;
         let position = row.balancer.take(now.nanos, server)?;
         let server = row.pool.servers.get(position)?;
-        Some(Place { pool: pool.id, server: server.id, address: server.address, position })
+        Some(Place { pool: pool.id, server: server.id, address: server.address, position, version: row.version })
     }
 
     /// A request is at a server that nobody picked.
@@ -208,12 +215,12 @@ impl Pools {
 }
 
 impl Row {
-    fn new(pool: &Arc<Pool>) -> Self {
+    fn new(pool: &Arc<Pool>, version: u32) -> Self {
         let idle = pool.servers.iter().map(|_| Vec::new()).collect();
-        Self { pool: pool.clone(), balancer: Balancer::new(&pool.balance), idle }
+        Self { pool: pool.clone(), version, balancer: Balancer::new(&pool.balance), idle }
     }
 
-    fn reconcile(mut self, pool: &Arc<Pool>, orphans: &mut Vec<Conn>) -> Self {
+    fn reconcile(mut self, pool: &Arc<Pool>, version: u32, orphans: &mut Vec<Conn>) -> Self {
         if Arc::ptr_eq(&self.pool, pool) {
             return self;
         }
@@ -226,7 +233,7 @@ impl Row {
         let idle = idle.collect();
         self.balancer.reconcile(&pool.balance);
         orphans.extend(self.idle.into_iter().flatten().map(|idle| idle.conn));
-        Row { pool: pool.clone(), balancer: self.balancer, idle }
+        Row { pool: pool.clone(), version, balancer: self.balancer, idle }
     }
 
     /// Where the server of `at` is now, if it takes requests.
@@ -236,8 +243,7 @@ impl Row {
 
     /// Where the server of `at` is now.
     fn position(&self, at: Place) -> Option<usize> {
-        let still = self.pool.servers.get(at.position);
-        match still.is_some_and(|server| (server.id, server.address) == (at.server, at.address)) {
+        match at.version == self.version {
             true => Some(at.position),
             false => self.position_of(at.server, at.address),
         }
