@@ -50,7 +50,7 @@ impl Line {
     }
 
     /// Whether the peer must take what is queued before it gets more; `Drained` tells when it has.
-    pub fn is_full<I: Io>(&mut self, io: &I, room: Room) -> bool {
+    pub fn is_full<I: Io>(&mut self, io: &I, room: &Room) -> bool {
         if self.bytes < room.queued_bytes && self.pieces < room.queued_pieces {
             return false;
         }

@@ -152,7 +152,10 @@ impl Proxy {
 
 impl Handler for Proxy {
     fn handle<I: Io>(&mut self, io: &mut I, events: &mut Vec<Event>) {
-        self.core.room = self.core.limits.room(io.buffered_bytes());
+        let buffered_bytes = io.buffered_bytes();
+        if self.core.room.is_short || buffered_bytes > self.core.limits.buffer_bytes / 2 {
+            self.core.room = self.core.limits.room(buffered_bytes);
+        }
         self.core.date.follow(io.unix_s());
         for event in events.drain(..) {
             match event {

@@ -181,7 +181,7 @@ impl Proxy {
 
     fn next_request<I: Io>(&mut self, io: &mut I, conn: Conn) -> Came {
         let Some(client) = self.clients.find(conn) else { return Came::Far };
-        if client.line.is_full(io, self.core.room) {
+        if client.line.is_full(io, &self.core.room) {
             // Who asks on without reading the answers waits.
             client.line.read(io, false);
             client.watch_stall(io, &self.core);
@@ -251,13 +251,13 @@ impl Proxy {
         };
         let Some(http) = service.http() else { return Ok(()) };
         let Some(server) = exchange.server().and_then(|server| self.servers.find(server)) else { return Ok(()) };
-        while exchange.awaits_body() && !server.line.is_full(io, self.core.room) {
+        while exchange.awaits_body() && !server.line.is_full(io, &self.core.room) {
             let Some(piece) = exchange.next_piece(inbox, http)? else { break };
             exchange.keep_repeatable(&piece, self.core.room.queued_bytes);
             server.deliver(io, &mut self.core.unflushed, piece);
         }
         let sent = !exchange.awaits_body();
-        if sent || server.line.is_full(io, self.core.room) {
+        if sent || server.line.is_full(io, &self.core.room) {
             exchange.pause();
             line.read(io, sent && inbox.is_empty());
             // While a response waits for its client, the client's time runs and not the server's.

@@ -50,7 +50,7 @@ impl Proxy {
 
     fn pass_response<I: Io>(&mut self, io: &mut I, conn: Conn, server_conn: Conn) -> Result<Came, Error> {
         while let (Some(client), Some(server)) = (self.clients.find(conn), self.servers.find(server_conn)) {
-            let client_is_full = server.lost.is_none() && client.line.is_full(io, self.core.room);
+            let client_is_full = server.lost.is_none() && client.line.is_full(io, &self.core.room);
             let Some(exchange) = client.exchange() else { break };
             match &exchange.phase {
                 Phase::Waiting { .. } => break,

@@ -159,7 +159,7 @@ impl Proxy {
 impl Ends<'_> {
     fn carry_up<I: Io>(&mut self, io: &mut I) {
         let mut in_bulk = false;
-        while !self.server.line.is_full(io, self.core.room) {
+        while !self.server.line.is_full(io, &self.core.room) {
             let Some(piece) = self.client.inbox.pop() else { break };
             in_bulk |= piece.len() >= self.core.limits.tunnel_relay_bytes;
             self.server.deliver(io, &mut self.core.unflushed, piece);
@@ -170,7 +170,7 @@ impl Ends<'_> {
 
     fn carry_down<I: Io>(&mut self, io: &mut I) {
         let mut in_bulk = false;
-        while !self.client.line.is_full(io, self.core.room) {
+        while !self.client.line.is_full(io, &self.core.room) {
             let Some(piece) = self.server.inbox.pop() else { break };
             in_bulk |= piece.len() >= self.core.limits.tunnel_relay_bytes;
             self.client.deliver(io, &mut self.core.unflushed, piece);
