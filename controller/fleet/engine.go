@@ -45,10 +45,11 @@ type engine struct {
 	detours  *enginev1.Detours            // nil: it passes nothing on
 	sessions map[netip.Addr]place.Session // of routing, by the router's address
 
-	verdicts map[serverKey]*enginev1.ServerVerdict
-	suspects map[serverKey]time.Time // since when servers are suspect to its workers
-	sample   *sample
-	earlier  *sample // the one before, for rates; nil: of another process, or none
+	verdicts  map[serverKey]*enginev1.ServerVerdict
+	suspects  map[serverKey]time.Time // since when servers are suspect to its workers
+	hardships map[string]*hardship    // by event
+	sample    *sample
+	earlier   *sample // the one before, for rates; nil: of another process, or none
 }
 
 // refusal is a Plan that the engine did not take.
@@ -73,7 +74,8 @@ type serverKey struct{ pool, server string }
 
 func newEngine(now time.Time) *engine {
 	return &engine{
-		since: now, reason: "has not connected yet",
+		hardships: map[string]*hardship{},
+		since:     now, reason: "has not connected yet",
 		due: map[string]uint64{}, turned: map[string]uint64{}, duties: map[string]*duty{}, verdicts: map[serverKey]*enginev1.ServerVerdict{},
 		status: &enginev1.Status{},
 	}

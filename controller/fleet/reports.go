@@ -62,6 +62,7 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 		if engine.take(body.Sample, f.past) {
 			f.news.Store(true)
 		}
+		f.tellShortages(engineUUID, engine)
 		if engine.countIdle() {
 			f.move()
 		}
