@@ -80,7 +80,7 @@ const (
 	smallObjectBytes = 128
 	// largeObjectBytes are more than a balancer keeps of a response that nobody reads, and not so much more that the kernel, which keeps
 	// the rest for balancer and servers alike, runs out of memory for TCP.
-	largeObjectBytes = 320 << 10
+	largeObjectBytes = 256 << 10
 	// sendBuffer keeps what servers have sent from filling the kernel's memory for TCP, which all share here.
 	sendBuffer = "16k"
 )
