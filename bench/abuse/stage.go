@@ -99,6 +99,8 @@ type scene struct {
 
 // suffer measures what clients see at rest, and while somebody attacks.
 func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave() // for who is at work still, where something fails
 	rest, err := s.atRest(ctx, at.asking)
 	if err != nil {
 		return Outcome{}, err
