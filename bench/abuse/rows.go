@@ -99,7 +99,7 @@ func comeAndVanish(ctx context.Context, count int, service netip.AddrPort) attac
 // Paces at which those come who stay, in attackers a second: they are to fill a table, not to take anybody's time.
 const (
 	comers      = 3000
-	largeComers = 400 // each has some hundred KiB moved
+	largeComers = 200 // each has some hundred KiB moved
 )
 
 func stay(perSecond int, m manners, how ...func(*approach)) func(context.Context, int, netip.AddrPort) attack {

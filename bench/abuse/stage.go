@@ -160,7 +160,7 @@ func read(pid int) (r reading, err error) {
 const warmUp = time.Second
 
 // arrivalMax is how long attackers may take to come.
-const arrivalMax = 30 * time.Second
+const arrivalMax = time.Minute
 
 // longest is more than clients have to do: they stop by themselves.
 func (r *run) longest() time.Duration { return arrivalMax + r.rest + r.held + time.Minute }
