@@ -132,22 +132,35 @@ func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
 		outcome.KiBPerClient = float64(after.bytes-before.bytes) / 1024 / float64(toll.Most)
 	}
 	outcome.TCPMemory = after.tcpShare
+	outcome.Waited = (after.waited - before.waited).Seconds() / after.at.Sub(before.at).Seconds()
+	if outcome.Waited > waitedMax {
+		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf("it waited %.1f %% of the time for its core, on which others ran", 100*outcome.Waited))
+	}
 	if after.tcpShare > tcpShareMax {
 		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf("clients, balancer and servers had used %.0f %% of the kernel's memory for TCP", 100*after.tcpShare))
 	}
 	return outcome, nil
 }
 
+// waitedMax is the share of the time that a balancer may wait for its core: what waits as long is what the 99th percentile shows.
+const waitedMax = 0.01
+
 // tcpShareMax of the kernel's memory for TCP leaves every connection what it needs; who runs out of it has segments dropped.
 const tcpShareMax = 0.95
 
 // reading is what the kernel says at a moment.
 type reading struct {
-	bytes    int64   // private memory of a process group
-	tcpShare float64 // of the kernel's memory for TCP, that the whole machine uses
+	at       time.Time
+	waited   time.Duration // that the process group was ready, and others had its core
+	bytes    int64         // private memory of the group
+	tcpShare float64       // of the kernel's memory for TCP, that the whole machine uses
 }
 
 func read(pid int) (r reading, err error) {
+	r.at = time.Now()
+	if r.waited, err = meter.Waited(pid); err != nil {
+		return r, err
+	}
 	if r.bytes, err = meter.Private(pid); err != nil {
 		return r, err
 	}
