@@ -46,7 +46,7 @@ type opened struct {
 // openersMax wait for a connection at the same time.
 const openersMax = 32
 
-const turn = 10 * time.Millisecond
+const turn = 5 * time.Millisecond
 
 // gather begins to bring count attackers, so many a second.
 func gather(ctx context.Context, count, perSecond int, a approach, m manners) *crowd {

@@ -80,6 +80,7 @@ type Outcome struct {
 	RestP99us    float64         `json:"rest_p99_us"`
 	KiBPerClient float64         `json:"kib_per_client,omitempty"` // private memory of each attacker's connection
 	TCPMemory    float64         `json:"tcp_memory"`               // share of the kernel's, used by everybody on this machine
+	Waited       float64         `json:"waited"`                   // share of the time that it was ready to run and others had its core
 	Toll         Toll            `json:"attackers"`
 	During       map[string]Seen `json:"during"`
 	Coming       map[string]Seen `json:"coming,omitempty"` // while the attackers of a brief attack came

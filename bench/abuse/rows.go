@@ -55,7 +55,10 @@ const (
 const attackers = 9400
 
 // profileAgainstDrip is what an operator sets where clients may send slowly and servers have few places.
-var profileAgainstDrip client.Object
+var profileAgainstDrip = client.Object{
+	"enable_request_body_buffering": true, // as nginx and HAProxy are told to
+	"weir_min_body_rate":            100,  // bytes a second
+}
 
 var rows = []row{
 	suffered("vanish", "clients ask and are gone, while their server thinks for 30 s", attackers,
@@ -96,7 +99,7 @@ func comeAndVanish(ctx context.Context, count int, service netip.AddrPort) attac
 // Paces at which those come who stay, in attackers a second: they are to fill a table, not to take anybody's time.
 const (
 	comers      = 3000
-	largeComers = 600 // each has some hundred KiB moved
+	largeComers = 200 // each has some hundred KiB moved
 )
 
 func stay(perSecond int, m manners, how ...func(*approach)) func(context.Context, int, netip.AddrPort) attack {

@@ -80,7 +80,7 @@ const (
 	smallObjectBytes = 128
 	// largeObjectBytes are more than a balancer keeps of a response that nobody reads, and not so much more that the kernel, which keeps
 	// the rest for balancer and servers alike, runs out of memory for TCP.
-	largeObjectBytes = 320 << 10
+	largeObjectBytes = 256 << 10
 	// sendBuffer keeps what servers have sent from filling the kernel's memory for TCP, which all share here.
 	sendBuffer = "16k"
 )
@@ -99,6 +99,8 @@ type scene struct {
 
 // suffer measures what clients see at rest, and while somebody attacks.
 func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave() // for who is at work still, where something fails
 	rest, err := s.atRest(ctx, at.asking)
 	if err != nil {
 		return Outcome{}, err
@@ -130,22 +132,35 @@ func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
 		outcome.KiBPerClient = float64(after.bytes-before.bytes) / 1024 / float64(toll.Most)
 	}
 	outcome.TCPMemory = after.tcpShare
+	outcome.Waited = (after.waited - before.waited).Seconds() / after.at.Sub(before.at).Seconds()
+	if outcome.Waited > waitedMax {
+		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf("it waited %.1f %% of the time for its core, on which others ran", 100*outcome.Waited))
+	}
 	if after.tcpShare > tcpShareMax {
 		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf("clients, balancer and servers had used %.0f %% of the kernel's memory for TCP", 100*after.tcpShare))
 	}
 	return outcome, nil
 }
 
+// waitedMax is the share of the time that a balancer may wait for its core: what waits as long is what the 99th percentile shows.
+const waitedMax = 0.01
+
 // tcpShareMax of the kernel's memory for TCP leaves every connection what it needs; who runs out of it has segments dropped.
 const tcpShareMax = 0.95
 
 // reading is what the kernel says at a moment.
 type reading struct {
-	bytes    int64   // private memory of a process group
-	tcpShare float64 // of the kernel's memory for TCP, that the whole machine uses
+	at       time.Time
+	waited   time.Duration // that the process group was ready, and others had its core
+	bytes    int64         // private memory of the group
+	tcpShare float64       // of the kernel's memory for TCP, that the whole machine uses
 }
 
 func read(pid int) (r reading, err error) {
+	r.at = time.Now()
+	if r.waited, err = meter.Waited(pid); err != nil {
+		return r, err
+	}
 	if r.bytes, err = meter.Private(pid); err != nil {
 		return r, err
 	}
@@ -158,7 +173,7 @@ func read(pid int) (r reading, err error) {
 const warmUp = time.Second
 
 // arrivalMax is how long attackers may take to come.
-const arrivalMax = 30 * time.Second
+const arrivalMax = time.Minute
 
 // longest is more than clients have to do: they stop by themselves.
 func (r *run) longest() time.Duration { return arrivalMax + r.rest + r.held + time.Minute }

@@ -50,6 +50,37 @@ func TestReadsCPUTimeOfAProcessAndItsChildren(t *testing.T) {
 	}
 }
 
+func TestKnowsHowLongAProcessWaitedForItsCore(t *testing.T) {
+	cores, err := Cores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two loops on one core: each waits for the other.
+	program, args := Pinned(cores[:1], "sh", "-c", "sh -c 'while :; do :; done' & sh -c 'while :; do :; done'; :")
+	command := exec.Command(program, args...)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		for _, pid := range Group(command.Process.Pid) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		_ = command.Wait()
+	}()
+	for deadline := time.Now().Add(2 * time.Minute); ; {
+		waited, err := Waited(command.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waited > 200*time.Millisecond {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("only %v of waiting seen", waited)
+		}
+	}
+}
+
 func TestSaysThatAProcessIsGone(t *testing.T) {
 	command := exec.Command("true")
 	if err := command.Run(); err != nil {

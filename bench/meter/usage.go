@@ -97,7 +97,7 @@ func Group(pid int) []int {
 }
 
 func readOne(pid int) (u Usage, err error) {
-	if u.Run, err = runTime(pid); err != nil {
+	if u.Run, err = schedstat(pid, ran); err != nil {
 		return u, err
 	}
 	fields, err := stat(pid)
@@ -115,7 +115,29 @@ func readOne(pid int) (u Usage, err error) {
 	return u, err
 }
 
-func runTime(pid int) (time.Duration, error) {
+// Waited is how long a group was ready to run and others had its core.
+func Waited(pid int) (sum time.Duration, err error) {
+	for _, member := range Group(pid) {
+		span, err := schedstat(member, waited)
+		if member != pid && errors.Is(err, fs.ErrNotExist) {
+			continue // a child that ended between listing and reading
+		}
+		if err != nil {
+			return 0, fmt.Errorf("process %d cannot be measured: %w", member, err)
+		}
+		sum += span
+	}
+	return sum, nil
+}
+
+// Fields of schedstat.
+const (
+	ran = iota
+	waited
+)
+
+// schedstat adds up a field of all tasks.
+func schedstat(pid, field int) (time.Duration, error) {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil || len(tasks) == 0 {
 		return 0, errors.Join(err, fs.ErrNotExist)
@@ -126,8 +148,11 @@ func runTime(pid int) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		ran, _, _ := bytes.Cut(text, []byte(" "))
-		nanos, err := strconv.ParseInt(string(ran), 10, 64)
+		fields := bytes.Fields(text)
+		if len(fields) <= field {
+			return 0, fmt.Errorf("%s says %q", task, text)
+		}
+		nanos, err := strconv.ParseInt(string(fields[field]), 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", task, err)
 		}

@@ -122,7 +122,7 @@ func benchAbuseCommand() *cobra.Command {
 		Long: `Have attackers from one address abuse one virtual service, and watch the clients of another: who ask at a fixed rate, half of them over
 connections that stay, half over new ones. No request may fail, and the 99th percentile may be three times that at rest; exit status 1
 says that a row misses it. Each balancer runs alone on a core, with 20,000 descriptors. All of it is at loopback, bounded, and takes
-about a quarter of an hour, with --quick half of that.
+about twenty minutes, with --quick half of that. It wants a machine that does nothing else: a row in doubt says why.
 
 Writes JSON lines and a page with a picture into the results directory. Needs nginx and haproxy (make bench-abuse installs them), and
 weir-dataplane and weir-load beside weir.`,
