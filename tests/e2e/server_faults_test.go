@@ -80,7 +80,7 @@ func misbehave(t *testing.T, conn *net.TCPConn) {
 			fmt.Fprint(conn, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\n\r\nstop")
 			return
 		case "/length-without-body":
-			fmt.Fprint(conn, "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\n")
+			fmt.Fprint(conn, "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n")
 		case "/not-modified":
 			fmt.Fprint(conn, "HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\n")
 		case "/length-and-chunked":
@@ -178,7 +178,7 @@ func TestBadServersGiveCleanErrorsAndNothingOfOthers(t *testing.T) {
 		"/length-and-chunked":  "HTTP/1.1 502 ",
 		"/switches":            "HTTP/1.1 502 ",
 		"/too-much":            "\r\n\r\ngood",
-		"/length-without-body": "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n",
+		"/length-without-body": "HTTP/1.1 204 No Content\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: close\r\n\r\n",
 		"/not-modified":        "HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n",
 		"/hints":               "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\n",
 	} {

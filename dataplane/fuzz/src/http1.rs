@@ -58,8 +58,7 @@ pub fn check_chunked(input: &[u8]) -> bool {
     for piece_bytes in [1, 2, 3, 7] {
         assert_eq!(dechunked(input, piece_bytes), whole, "in pieces of {piece_bytes}");
     }
-    let Ok((content, taken, done)) = whole else { return false };
-    assert!(done || taken == input.len());
+    let Ok((content, _, done)) = whole else { return false };
     if done {
         let framed = [format!("{:x}\r\n", content.len()).as_bytes(), &content, b"\r\n0\r\n\r\n"].concat();
         let framed = if content.is_empty() { b"0\r\n\r\n".to_vec() } else { framed };
@@ -84,20 +83,40 @@ fn check_prefixes(input: &[u8], whole: &Outcome, read: impl Fn(&[u8]) -> Outcome
     }
 }
 
+/// Bytes of the trailer section that `input` begins with, if it is whole; what is written of it is what came.
+fn trailers(body: &mut Body, input: &[u8]) -> Result<usize, Error> {
+    let Parsed::Whole(trailers) = body.trailers(input)? else { return Ok(0) };
+    let mut section = vec![0; trailers.bytes()];
+    assert_eq!(trailers.write(|_| true, &mut section), Ok(section.len()));
+    assert_eq!(section, input[..section.len()]);
+    Ok(section.len())
+}
+
 /// Content, bytes taken, and whether the body ended, from reading in pieces of one length.
 fn dechunked(input: &[u8], piece_bytes: usize) -> Result<(Vec<u8>, usize, bool), Error> {
     let (mut body, mut content, mut taken) = (Body::new(Framing::Chunked), Vec::new(), 0);
+    let mut come = 0;
     for piece in input.chunks(piece_bytes.min(input.len().max(1))) {
+        come += piece.len();
+        if body.is_at_trailers() {
+            taken += trailers(&mut body, &input[taken..come])?;
+            continue;
+        }
         let before = content.len();
         let read = body.read_payload(piece, |range| content.extend_from_slice(&piece[range]))?;
         assert_eq!(content.len() - before, read.payload);
         assert_eq!(read.done, body.is_done());
         taken += read.taken;
-        if read.done {
+        if body.is_at_trailers() {
+            taken += trailers(&mut body, &input[taken..come])?;
+        } else if !read.done {
+            assert_eq!(read.taken, piece.len());
+        }
+        if body.is_done() {
             break;
         }
-        assert_eq!(read.taken, piece.len());
     }
+    assert!(body.is_done() || body.is_at_trailers() || taken == input.len());
     Ok((content, taken, body.is_done()))
 }
 

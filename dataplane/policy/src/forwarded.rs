@@ -43,6 +43,11 @@ impl Forwarded {
         self.xff.as_ref().is_some_and(|xff| xff.name != Name::XForwardedFor)
     }
 
+    /// Whether a server may take a field for our X-Forwarded-For, whatever that is called.
+    pub fn is_called(&self, field: Field<'_>) -> bool {
+        self.xff.as_ref().is_some_and(|xff| is_same_in_cgi(field.name_text, &xff.name_text))
+    }
+
     /// Whether the operator's own name for X-Forwarded-For is this field's, and the field is written anew; or whether a
     /// server may take the one for the other.
     pub fn replaces_renamed(&self, field: Field<'_>) -> bool {

@@ -6,6 +6,7 @@ use crate::{
     ClientFacts, HttpProfile,
     forwarded::XFF_NAME_BYTES_MAX,
     hop::{HOP_BY_HOP, is_named_away},
+    last_hop::{MaxForwards, write_max_forwards},
     settings::Underscores,
 };
 
@@ -29,7 +30,10 @@ impl HttpProfile {
         let mut out = HeadWriter::new(out);
         out.request_line(head.method_text, head.path);
         write_host(head, client, &mut out);
-        let dropped = HOP_BY_HOP | SHADOWS | self.forwarded.replaced | self.dropped_for(head);
+        let mut dropped = HOP_BY_HOP | SHADOWS | self.forwarded.replaced | self.dropped_for(head);
+        if head.fields.has(Name::MaxForwards) {
+            dropped = dropped | write_max_forwards(head, &mut out);
+        }
         // Asked once and not of each field: what is usual needs no more than the name.
         let unusual = head.names_hop_fields || self.forwarded.is_renamed() || self.underscores == Underscores::Drop;
         out.fields(&head.fields, |field| !(dropped.has(field.name) || unusual && self.drops_by_text(head, field)));
@@ -40,9 +44,11 @@ impl HttpProfile {
         out.end()
     }
 
-    /// Whether the request has a field whose name the operator wants no request to have.
-    pub fn refuses_names(&self, head: &RequestHead<'_>) -> bool {
+    /// Whether the request has a field whose name the operator wants no request to have, or one that must say something
+    /// else.
+    pub fn refuses(&self, head: &RequestHead<'_>) -> bool {
         self.underscores == Underscores::Refuse && head.fields.iter().any(has_underscore)
+            || MaxForwards::of(head) == MaxForwards::Malformed
     }
 
     /// Room that is enough for [`write_request`](Self::write_request).
@@ -66,9 +72,9 @@ impl HttpProfile {
 }
 
 /// A server may take these for what we say, or for what frames the request: a client does not get to send them.
-const SHADOWS: NameSet = NameSet::of(&[Name::Shadow]);
+pub(crate) const SHADOWS: NameSet = NameSet::of(&[Name::Shadow]);
 
-fn has_underscore(field: Field<'_>) -> bool {
+pub(crate) fn has_underscore(field: Field<'_>) -> bool {
     field.name_text.contains(&b'_')
 }
 

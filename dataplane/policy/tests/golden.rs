@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use weir_policy::{ClientFacts, HttpProfile, HttpSettings, OutgoingBody, Reply, Underscores, XffUpdate};
+use weir_policy::{ClientFacts, HttpProfile, HttpSettings, LastHop, OutgoingBody, Reply, Underscores, XffUpdate};
 use weir_wire::http1::{FieldTable, Limits, Method, Parsed, Version, request, response};
 
 /// What stands behind `with`.
@@ -101,8 +101,13 @@ type Told = (String, &'static str);
 fn request_passes(given: &Given, input: &[u8]) -> Told {
     let (profile, client, mut table) = (given.profile(), given.client(), FieldTable::new());
     let Ok(Parsed::Whole(head)) = request(input, &Limits::new(0, 0, 0), &mut table) else { panic!("no request") };
-    if profile.refuses_names(&head) {
+    if profile.refuses(&head) {
         return (String::new(), "refuses");
+    }
+    if let Some(last) = profile.answer_as_last(&head, &client) {
+        let mut out = vec![0; LastHop::BYTES_MAX];
+        let written = last.write(given.keep_alive, given.date.as_bytes(), &mut out).expect("room");
+        return (text(&out[..written]), "passes nothing on");
     }
     let mut out = vec![0; profile.request_bytes_max(&head)];
     let written = profile.write_request(&head, &client, &mut out).expect("room");

@@ -147,6 +147,7 @@ impl Buf {
 impl Deref for Buf {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         match &self.block {
             Some(block) => &block.bytes[self.start..self.end],

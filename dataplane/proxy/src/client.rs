@@ -3,10 +3,10 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use weir_policy::{ClientFacts, HttpProfile};
+use weir_policy::{ClientFacts, HttpProfile, LastHop};
 use weir_snapshot::{Application, VirtualService};
 use weir_telemetry::Happening;
-use weir_wire::http1::{self, Framing, Parsed, RequestHead};
+use weir_wire::http1::{self, Framing, Overflow, Parsed, RequestHead};
 
 use crate::{
     buf::Buf,
@@ -73,6 +73,24 @@ pub(crate) enum Next {
     Refused(Error),
     /// The listener serves nothing any more.
     Unserved,
+}
+
+impl Next {
+    #[cold]
+    fn local(
+        status: u16,
+        keep_alive: bool,
+        mut response: Buf,
+        write: impl FnOnce(&mut [u8]) -> Result<usize, Overflow>,
+    ) -> Self {
+        match write(response.room()) {
+            Ok(bytes) => {
+                response.filled(bytes);
+                Next::Local { status, response, keep_alive }
+            }
+            Err(_) => Next::Refused(Error::HeadOverflow),
+        }
+    }
 }
 
 /// What becomes of a request depends on this, besides its head.
@@ -366,19 +384,19 @@ impl Client {
         self.requests += 1;
         let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
         let keep_alive = head.keep_alive && around.may_go_on && more_allowed;
-        if http.refuses_names(head) {
+        if http.refuses(head) {
             return Next::Refused(Error::Request(http1::Error::Field));
         }
+        let stays = keep_alive && matches!(head.body, Framing::None | Framing::Length(0));
         if let Some(redirect) = http.redirect_to_https(head, &self.facts) {
-            let keep_alive = keep_alive && matches!(head.body, Framing::None | Framing::Length(0));
-            let mut response = io.buffer_for(redirect.bytes_max());
-            return match redirect.write(keep_alive, around.date, response.room()) {
-                Ok(bytes) => {
-                    response.filled(bytes);
-                    Next::Local { status: redirect.status(), response, keep_alive }
-                }
-                Err(_) => Next::Refused(Error::HeadOverflow),
-            };
+            let response = io.buffer_for(redirect.bytes_max());
+            let write = |room: &mut [u8]| redirect.write(stays, around.date, room);
+            return Next::local(redirect.status(), stays, response, write);
+        }
+        if let Some(last) = http.answer_as_last(head, &self.facts) {
+            let response = io.buffer_for(LastHop::BYTES_MAX);
+            let write = |room: &mut [u8]| last.write(stays, around.date, room);
+            return Next::local(last.status(), stays, response, write);
         }
         if is_too_large(head.body, http) {
             return Next::Refused(Error::BodyTooLarge);

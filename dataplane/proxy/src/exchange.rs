@@ -10,8 +10,9 @@ use crate::{
     buf::Buf,
     held::Held,
     inbox::Inbox,
-    io::{Conn, Time},
+    io::{Conn, Io, Time},
     pace::Pace,
+    request::read_trailers,
     rescue::Error,
     response::Download,
 };
@@ -127,14 +128,22 @@ impl Exchange {
     }
 
     /// The next piece of its body; `None`: no more has come.
-    pub fn next_piece(&mut self, inbox: &mut Inbox, http: &HttpProfile) -> Result<Option<Buf>, Error> {
+    pub fn next_piece<I: Io>(
+        &mut self,
+        io: &mut I,
+        inbox: &mut Inbox,
+        http: &HttpProfile,
+    ) -> Result<Option<Buf>, Error> {
         match self.aside.as_mut().and_then(|aside| aside.held.pop()) {
             Some(piece) => Ok(Some(piece)),
-            None => self.read_piece(inbox, http),
+            None => self.read_piece(io, inbox, http),
         }
     }
 
-    fn read_piece(&mut self, inbox: &mut Inbox, http: &HttpProfile) -> Result<Option<Buf>, Error> {
+    fn read_piece<I: Io>(&mut self, io: &mut I, inbox: &mut Inbox, http: &HttpProfile) -> Result<Option<Buf>, Error> {
+        if self.upload.is_at_trailers() {
+            return read_trailers(io, http, inbox, &mut self.upload, Error::Request);
+        }
         let Some(mut piece) = inbox.pop() else { return Ok(None) };
         let read = self.upload.read(&piece).map_err(Error::Request)?;
         self.upload_bytes += read.payload as u64;
@@ -150,8 +159,8 @@ impl Exchange {
     }
 
     /// Holds back more of its body; false: no more has come.
-    pub fn gather(&mut self, inbox: &mut Inbox, http: &HttpProfile) -> Result<bool, Error> {
-        let Some(piece) = self.read_piece(inbox, http)? else { return Ok(false) };
+    pub fn gather<I: Io>(&mut self, io: &mut I, inbox: &mut Inbox, http: &HttpProfile) -> Result<bool, Error> {
+        let Some(piece) = self.read_piece(io, inbox, http)? else { return Ok(false) };
         self.aside().held.gather(piece);
         Ok(true)
     }

@@ -3,13 +3,16 @@
 //! Until a byte of it has been sent, a request whose connection fails goes to another server; never after that. Pieces of
 //! a body that the server cannot take yet stay in the client's inbox, and the client is not read.
 
+use weir_policy::HttpProfile;
 use weir_snapshot::Pool;
 use weir_telemetry::Happening;
-use weir_wire::http1;
+use weir_wire::http1::{self, Body, Parsed, TRAILER_BYTES_MAX};
 
 use crate::{
+    buf::Buf,
     client::{Client, Next, Stage},
     exchange::{Came, Exchange, Phase, Repeatable},
+    inbox::Inbox,
     io::{Close, Conn, Io},
     pool::Place,
     proxy::Proxy,
@@ -228,7 +231,7 @@ impl Proxy {
         let Stage::Exchange(exchange) = &mut client.stage else { return Ok(Came::Far) };
         let enough_bytes = if self.core.room.is_short { 0 } else { http.request_buffer_bytes };
         while !exchange.has_gathered(enough_bytes) {
-            if !exchange.gather(&mut client.inbox, http)? {
+            if !exchange.gather(io, &mut client.inbox, http)? {
                 break;
             }
         }
@@ -252,7 +255,7 @@ impl Proxy {
         let Some(http) = service.http() else { return Ok(()) };
         let Some(server) = exchange.server().and_then(|server| self.servers.find(server)) else { return Ok(()) };
         while exchange.awaits_body() && !server.line.is_full(io, &self.core.room) {
-            let Some(piece) = exchange.next_piece(inbox, http)? else { break };
+            let Some(piece) = exchange.next_piece(io, inbox, http)? else { break };
             exchange.keep_repeatable(&piece, self.core.room.queued_bytes);
             server.deliver(io, &mut self.core.unflushed, piece);
         }
@@ -296,4 +299,33 @@ impl Proxy {
         self.proceed(io, conn);
         true
     }
+}
+
+/// What goes on of the trailer section that an inbox begins with; `None` while it is not whole. `wrong` says whose it is.
+#[cold]
+pub(crate) fn read_trailers<I: Io>(
+    io: &mut I,
+    http: &HttpProfile,
+    inbox: &mut Inbox,
+    body: &mut Body,
+    wrong: fn(http1::Error) -> Error,
+) -> Result<Option<Buf>, Error> {
+    while let Some(bytes) = inbox.head(TRAILER_BYTES_MAX) {
+        match body.trailers(bytes).map_err(wrong)? {
+            Parsed::Partial => {
+                if !inbox.keep_for_more() {
+                    break;
+                }
+            }
+            Parsed::Whole(trailers) => {
+                let mut out = io.buffer_for(trailers.bytes());
+                let written = http.write_trailers(&trailers, out.room()).map_err(|_| Error::HeadOverflow)?;
+                out.filled(written);
+                let bytes = trailers.bytes();
+                inbox.head_read(bytes);
+                return Ok(Some(out));
+            }
+        }
+    }
+    Ok(None)
 }

@@ -15,6 +15,7 @@ use crate::{
     io::{Close, Conn, Io},
     pool::Idle,
     proxy::{Core, Proxy},
+    request::read_trailers,
     rescue::Error,
     server::{Server, State},
 };
@@ -68,6 +69,11 @@ impl Proxy {
                     let uploaded = !exchange.awaits_body();
                     if !read_response_head(io, &mut self.core, client, server)? {
                         return wait_for_server(io, server, uploaded);
+                    }
+                }
+                Phase::Streaming { download, .. } if download.body.is_at_trailers() => {
+                    if !pass_trailers(io, &mut self.core, client, server)? {
+                        return wait_for_server(io, server, true);
                     }
                 }
                 Phase::Streaming { download, .. } => {
@@ -257,6 +263,20 @@ fn read_response_head<I: Io>(
     }
     core.counters.note(Happening::Response { service: service.id, status, local: false });
     client.deliver(io, &mut core.unflushed, out);
+    Ok(true)
+}
+
+/// Passes on what ends a chunked body; false when it is not whole yet.
+#[cold]
+fn pass_trailers<I: Io>(io: &mut I, core: &mut Core, client: &mut Client, server: &mut Server) -> Result<bool, Error> {
+    let Client { stage: Stage::Exchange(exchange), service, .. } = client else { return Ok(false) };
+    let Phase::Streaming { download, .. } = &mut exchange.phase else { return Ok(false) };
+    let Some(http) = service.http() else { return Ok(false) };
+    let trailers = read_trailers(io, http, &mut server.inbox, &mut download.body, Error::Response)?;
+    let Some(trailers) = trailers else { return Ok(false) };
+    if download.outgoing == OutgoingBody::AsReceived {
+        client.deliver(io, &mut core.unflushed, trailers);
+    }
     Ok(true)
 }
 

@@ -54,3 +54,68 @@ fn pages_and_responses_without_a_date_say_the_time_of_the_second() {
     assert_eq!(status(&page), "400");
     assert!(page.contains("\r\nDate: Sun, 06 Nov 1994 08:49:42 GMT\r\n"), "{page}");
 }
+
+/// What a head alone may say, or what only we say, and one that may pass; in pieces of so many bytes.
+fn pieces(head: &str, trailers: &str, piece_bytes: usize) -> Vec<String> {
+    let message = format!("{head}\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n{trailers}\r\n");
+    message.as_bytes().chunks(piece_bytes).map(|piece| String::from_utf8_lossy(piece).into_owned()).collect()
+}
+
+#[test]
+fn trailers_of_a_request_say_nothing_that_its_head_should_have_said() {
+    let forged = "X-Forwarded-For: 192.0.2.66\r\nX-Sum: 7\r\nx_forwarded_for: 192.0.2.66\r\nHost: b\r\n\
+                  Content_Length: 5\r\nAuthorization: Basic Og==\r\n";
+    for (trailers, passed) in
+        [(forged, "X-Sum: 7\r\n"), ("Host: b\r\n", ""), ("X-A: b\r\nX-C:\r\n", "X-A: b\r\nX-C:\r\n")]
+    {
+        for piece_bytes in [1000, 1] {
+            let (mut stage, client, server) = warm(1);
+            for piece in pieces("POST / HTTP/1.1\r\nHost: a", trailers, piece_bytes) {
+                stage.says(client, piece);
+            }
+            let sent = stage.sent(server);
+            let expected = format!("\r\n\r\n2\r\nok\r\n0\r\n{passed}\r\n");
+            assert!(sent.ends_with(&expected), "in pieces of {piece_bytes}: {sent}");
+            stage.says(server, OK);
+            assert_eq!((status(&stage.sent(client)), stage.closed(server)), ("200", None));
+        }
+    }
+}
+
+#[test]
+fn trailers_that_frame_a_message_end_it() {
+    for trailer in ["Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"] {
+        let (mut stage, client, server) = warm(1);
+        for piece in pieces("POST / HTTP/1.1\r\nHost: a", trailer, 1000) {
+            stage.says(client, piece);
+        }
+        assert_eq!((status(&stage.sent(client)), stage.closed(server)), ("400", Some(Close::Abort)));
+    }
+}
+
+#[test]
+fn trailers_of_a_response_set_nothing_that_its_head_should_have_set() {
+    let forged = "Set-Cookie: a=b\r\nX-Sum: 7\r\nStrict-Transport-Security: max-age=0\r\nLocation: /\r\n";
+    for piece_bytes in [1000, 1] {
+        let (mut stage, client, server) = warm(1);
+        stage.says(client, GET);
+        for piece in pieces("HTTP/1.1 200 OK", forged, piece_bytes) {
+            stage.says(server, piece);
+        }
+        let answer = stage.sent(client);
+        assert!(answer.ends_with("\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n"), "in pieces of {piece_bytes}: {answer}");
+        assert_eq!((stage.closed(client), stage.closed(server)), (None, None));
+    }
+}
+
+#[test]
+fn trace_that_may_not_be_passed_on_reaches_no_server() {
+    let (mut stage, client, server) = warm(1);
+    let trace = |left: u32| format!("TRACE / HTTP/1.1\r\nHost: a\r\nCookie: a=b\r\nMax-Forwards: {left}\r\n\r\n");
+    stage.says(client, trace(0));
+    let answer = stage.sent(client);
+    assert_eq!((status(&answer), stage.sent(server)), ("405", String::new()));
+    assert!(answer.contains("\r\nAllow: OPTIONS\r\n") && !answer.contains("a=b"), "{answer}");
+    stage.says(client, trace(1));
+    assert!(stage.sent(server).contains("\r\nMax-Forwards: 0\r\n"));
+}

@@ -35,6 +35,7 @@ pub const CASES: &[Case] = &[
         p.virtual_services[0].http.as_mut().unwrap().xff_name = "X Forwarded".to_owned()
     }),
     ("a header update from the future", |p| p.virtual_services[0].http.as_mut().unwrap().xff_update = 9),
+    ("a treatment of underscores from the future", |p| p.virtual_services[0].http.as_mut().unwrap().underscores = 9),
     ("TLS without an SSL profile", |p| p.virtual_services[0].tls = None),
     ("TLS without a certificate", |p| p.virtual_services[0].certificate_uuids.clear()),
     ("a certificate that is not there", |p| p.virtual_services[0].certificate_uuids[1] = "certificate-9".to_owned()),

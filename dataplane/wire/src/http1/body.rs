@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::{Error, Framing, chunked::Chunked};
+use super::{Error, Framing, Parsed, Trailers, chunked::Chunked};
 
 /// How far a read came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// Bytes of the input that belong to the body, chunk framing and trailers included; to be passed on as they are.
-    /// What lies behind them is the next message's, or nobody's.
+    /// Bytes of the input that belong to the body, chunk framing included; to be passed on as they are. What lies behind
+    /// them is its trailer section ([`Body::is_at_trailers`]), the next message's, or nobody's.
     pub taken: usize,
     /// Bytes of content among them.
     pub payload: usize,
@@ -46,6 +46,19 @@ impl Body {
         }
     }
 
+    /// Whether the next byte is the first of a trailer section that has fields.
+    pub fn is_at_trailers(&self) -> bool {
+        matches!(&self.0, State::Chunked(chunked) if chunked.is_at_trailers())
+    }
+
+    /// Reads the trailer section, all in one piece; it ends the body. `input` begins with it.
+    pub fn trailers<'b>(&mut self, input: &'b [u8]) -> Result<Parsed<Trailers<'b>>, Error> {
+        match &mut self.0 {
+            State::Chunked(chunked) if chunked.is_at_trailers() => chunked.trailers(input),
+            _ => Err(Error::Trailer),
+        }
+    }
+
     /// Whether the end of the connection, now, is the end of the body and not a cut.
     pub fn cut_is_end(&self) -> bool {
         matches!(self.0, State::UntilClose)
@@ -67,7 +80,7 @@ impl Body {
         }
     }
 
-    /// Reads on. Takes all of `input` unless the body ends in it.
+    /// Reads on. Takes all of `input` unless the body, or all of it but its trailers, ends in it.
     pub fn read(&mut self, input: &[u8]) -> Result<Piece, Error> {
         self.read_payload(input, |_| {})
     }
@@ -135,10 +148,22 @@ mod tests {
 
     #[test]
     fn tells_where_the_content_of_chunks_lies() {
-        let input = b"5\r\nhello\r\n2;x\r\n, \r\n0\r\nX: y\r\n\r\nrest";
+        let input = b"5\r\nhello\r\n2;x\r\n, \r\n0\r\n\r\nrest";
         let mut content = Vec::new();
         let piece = Body::new(Framing::Chunked).read_payload(input, |range| content.extend_from_slice(&input[range]));
         assert_eq!(piece, Ok(Piece { taken: input.len() - 4, payload: 7, done: true }));
         assert_eq!(content, b"hello, ");
+    }
+
+    #[test]
+    fn trailers_are_read_when_they_are_whole() {
+        let mut body = Body::new(Framing::Chunked);
+        assert_eq!(body.read(b"2\r\nok\r\n0\r\nX-A: b\r\n"), Ok(Piece { taken: 10, payload: 2, done: false }));
+        assert!(body.is_at_trailers());
+        assert_eq!(body.read(b"X-A: b\r\n"), Ok(Piece { taken: 0, payload: 0, done: false }));
+        assert!(matches!(body.trailers(b"X-A: b\r\n"), Ok(Parsed::Partial)));
+        assert!(!body.is_done());
+        assert!(matches!(body.trailers(b"X-A: b\r\n\r\nrest"), Ok(Parsed::Whole(whole)) if whole.bytes() == 10));
+        assert!(body.is_done() && !body.is_at_trailers());
     }
 }

@@ -40,7 +40,7 @@ pub enum Error {
     ChunkSize,
     /// A chunk is not followed by CRLF, or its extension is malformed or too long.
     ChunkFraming,
-    /// A trailer is malformed, too long, or says what only a head may say.
+    /// A trailer is malformed, or the trailer section too long.
     Trailer,
 }
 

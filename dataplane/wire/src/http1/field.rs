@@ -19,6 +19,7 @@ pub enum Name {
     Host,
     KeepAlive,
     Location,
+    MaxForwards,
     ProxyAuthenticate,
     ProxyAuthorization,
     ProxyConnection,
@@ -61,7 +62,7 @@ impl Name {
 /// What a look at a name tells.
 pub(super) enum Look {
     Found(Name),
-    /// As long as this known name, and not the same.
+    /// As long as this known name, with its first and last letter, and not the same.
     Alike(&'static [u8]),
 }
 
@@ -93,7 +94,7 @@ pub fn is_same_in_cgi(one: &[u8], other: &[u8]) -> bool {
 type Known = (&'static [u8], Name);
 
 /// In small letters.
-const NAMES: [Known; 19] = [
+const NAMES: [Known; 20] = [
     (b"authorization", Name::Authorization),
     (b"connection", Name::Connection),
     (b"content-length", Name::ContentLength),
@@ -102,6 +103,7 @@ const NAMES: [Known; 19] = [
     (b"host", Name::Host),
     (b"keep-alive", Name::KeepAlive),
     (b"location", Name::Location),
+    (b"max-forwards", Name::MaxForwards),
     (b"proxy-authenticate", Name::ProxyAuthenticate),
     (b"proxy-authorization", Name::ProxyAuthorization),
     (b"proxy-connection", Name::ProxyConnection),
@@ -123,7 +125,7 @@ static KNOWN: [Known; SLOTS] = {
     let mut i = 0;
     while i < NAMES.len() {
         let at = slot(NAMES[i].0.len(), NAMES[i].0[0]);
-        assert!(slots[at].0.is_empty(), "two names in one slot: choose another factor or more slots");
+        assert!(slots[at].0.is_empty(), "two names in one slot: choose more slots, or a factor");
         slots[at] = NAMES[i];
         i += 1;
     }
@@ -339,6 +341,7 @@ mod tests {
             ("HOST", Name::Host),
             ("keep-alive", Name::KeepAlive),
             ("Location", Name::Location),
+            ("Max-Forwards", Name::MaxForwards),
             ("Proxy-Authenticate", Name::ProxyAuthenticate),
             ("Proxy-Authorization", Name::ProxyAuthorization),
             ("Proxy-Connection", Name::ProxyConnection),

@@ -13,6 +13,7 @@ mod head;
 mod request;
 mod response;
 mod target;
+mod trailers;
 mod writer;
 
 pub use body::{Body, Piece};
@@ -22,6 +23,7 @@ pub use framing::Framing;
 pub use head::{HEAD_BYTES_CEILING, Limits, Parsed, Version, may_complete};
 pub use request::{Method, RequestHead, request};
 pub use response::{ResponseHead, response};
+pub use trailers::{TRAILER_BYTES_MAX, Trailers};
 pub use writer::{HeadWriter, Overflow};
 
 /// Answers `Expect: 100-continue` on behalf of the server.
