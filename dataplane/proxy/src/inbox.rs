@@ -73,9 +73,11 @@ impl Inbox {
 
     /// Says that [`head`](Self::head) gave a whole one of `len` bytes.
     pub fn head_read(&mut self, len: usize) {
-        if let Some(mut first) = self.pop() {
-            first.advance(len);
-            self.put_back(first);
+        let Some(first) = self.first.as_mut() else { return };
+        first.advance(len);
+        self.incomplete = 0;
+        if first.is_empty() {
+            self.pop();
         }
     }
 
@@ -107,6 +109,15 @@ mod tests {
         assert_eq!(inbox.head(100), Some(&b"GET / "[..]));
         assert!(inbox.keep_for_more());
         assert_eq!(inbox.head(100), Some(&b"GET / HTTP/1.1\r\n\r\nbody"[..]));
+        inbox.head_read(18);
+        assert_eq!(inbox.pop().as_deref(), Some(&b"body"[..]));
+        assert!(inbox.is_empty());
+    }
+
+    #[test]
+    fn head_that_ends_with_its_piece_leaves_the_next() {
+        let mut inbox = inbox(&[b"GET / HTTP/1.1\r\n\r\n", b"body"]);
+        assert!(inbox.head(100).is_some());
         inbox.head_read(18);
         assert_eq!(inbox.pop().as_deref(), Some(&b"body"[..]));
         assert!(inbox.is_empty());

@@ -50,7 +50,9 @@ impl Proxy {
     }
 
     fn pass_response<I: Io>(&mut self, io: &mut I, conn: Conn, server_conn: Conn) -> Result<Came, Error> {
-        while let (Some(client), Some(server)) = (self.clients.find(conn), self.servers.find(server_conn)) {
+        let Some(client) = self.clients.find(conn) else { return Ok(Came::Far) };
+        let Some(server) = self.servers.find(server_conn) else { return Ok(Came::Far) };
+        loop {
             let client_is_full = server.lost.is_none() && client.line.is_full(io, &self.core.room);
             let Some(exchange) = client.exchange() else { break };
             match &exchange.phase {
@@ -225,7 +227,7 @@ fn read_response_head<I: Io>(
     client: &mut Client,
     server: &mut Server,
 ) -> Result<bool, Error> {
-    let service = client.service.clone();
+    let service = &client.service;
     let goes_on = client.may_stay(core) && !(client.ended && client.inbox.is_empty());
     let Stage::Exchange(exchange) = &mut client.stage else { return Ok(false) };
     let keep_alive = exchange.keep_alive && goes_on && !exchange.awaits_body();

@@ -73,13 +73,16 @@ impl Proxy {
     fn server_spoke<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(server) = self.servers.find(conn) else { return };
         // What TLS alone was for has been dealt with; where nobody has asked for anything, the rest belongs to nobody.
-        if server.inbox.is_empty() || self.lose_if_unused(io, conn, Error::ServerReset) {
+        if server.inbox.is_empty() {
             return;
         }
-        let Some(server) = self.servers.find(conn) else { return };
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Abort),
-            State::Connecting { .. } | State::Handshaking { .. } | State::Busy { .. } => self.download(io, conn),
+            State::Connecting { .. } | State::Handshaking { .. } | State::Busy { .. } => {
+                if !self.lose_if_unused(io, conn, Error::ServerReset) {
+                    self.download(io, conn);
+                }
+            }
         }
     }
 

@@ -169,6 +169,15 @@ struct Table<T> {
 
 impl<T: Default> Table<T> {
     fn row(&mut self, id: u32) -> &mut T {
+        let at = id as usize;
+        if at >= self.rows.len() {
+            return self.new_row(id);
+        }
+        &mut self.rows[at]
+    }
+
+    #[cold]
+    fn new_row(&mut self, id: u32) -> &mut T {
         debug_assert!(id < IDS_MAX, "id {id} is not dense");
         if id >= IDS_MAX {
             return &mut self.stray;
