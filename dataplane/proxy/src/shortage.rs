@@ -30,7 +30,7 @@ const FAR_MORE: u32 = 3;
 /// For one that holds far more than others do, so much sooner is work stuck.
 const LESS_PATIENCE: u32 = 10;
 /// Memory is freed down to this part of what there may be.
-const FREED_TO: (usize, usize) = (7, 8);
+const FREED_TO: (usize, usize) = (15, 16);
 
 #[derive(Default)]
 pub(crate) struct Shortage {

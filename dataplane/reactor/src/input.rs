@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, IoSliceMut, Read};
 
 use weir_proxy::{
     buf::Buf,
-    io::{Conn, Event, Gone},
+    io::{Conn, Event, Gone, Io},
 };
 
 use crate::{
@@ -54,11 +54,13 @@ impl Reactor {
     }
 
     fn take_input(&mut self, conn: Conn, events: &mut Vec<Event>) {
+        let memory_is_short = self.buffered_bytes() > self.limits.buffer_bytes / 2;
         match self.table.at(conn) {
             Some(slot) if slot.relay.is_some() => {
                 self.relay_on(conn, events);
             }
-            Some(slot) if slot.in_bulk => self.read_bulk(conn, events),
+            // Where memory is short, the handler sees each block before the next is read.
+            Some(slot) if slot.in_bulk && !memory_is_short => self.read_bulk(conn, events),
             _ => self.read(conn, events),
         }
     }

@@ -543,6 +543,33 @@ fn connection_that_was_given_up_ends_when_memory_runs_out() {
 }
 
 #[test]
+fn peers_are_read_a_block_at_a_time_where_memory_is_short() {
+    let mut bench = Bench::with(Limits { buffer_bytes: 8 * 16 * 1024, ..Limits::default() });
+    let address = bench.listen();
+    let sender = thread::spawn(move || TcpStream::connect(address).unwrap().write_all(&noise(1_000_000)).unwrap());
+    let conn = bench.accepted();
+    let mut held = Vec::new();
+    let (mut bytes, mut most_in_a_batch) = (0, 0);
+    while bytes < 1_000_000 {
+        bench.batch(Duration::from_secs(1));
+        let mut in_this_batch = 0;
+        for event in bench.events.drain(..) {
+            if let Event::Data { buf, .. } = event {
+                in_this_batch += buf.len();
+                held.push(buf);
+            }
+        }
+        bytes += in_this_batch;
+        if bytes > 300_000 {
+            most_in_a_batch = most_in_a_batch.max(in_this_batch);
+        }
+    }
+    assert!(most_in_a_batch <= 16 * 1024, "{most_in_a_batch} bytes at once");
+    sender.join().unwrap();
+    bench.reactor.close(conn, Close::Abort);
+}
+
+#[test]
 fn each_client_of_half_a_table_finds_a_server_and_one_connection_more_is_refused_in_full_view() {
     let mut bench = Bench::with(Limits { connections: 6, ..Limits::default() });
     let (address, servers) = (bench.listen(), TcpListener::bind("127.0.0.1:0").unwrap());
