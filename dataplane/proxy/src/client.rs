@@ -62,6 +62,7 @@ pub(crate) enum Next {
     More,
     /// A request for a server; `answer_continue`: its client waits for a 100 that is ours to give.
     Exchange {
+        exchange: Box<Exchange>,
         answer_continue: bool,
     },
     /// A request that policy answers.
@@ -338,34 +339,27 @@ impl Client {
         if !self.look_up_service(core) {
             return Next::Unserved;
         }
-        let service = self.service.clone();
-        let mut inbox = std::mem::take(&mut self.inbox);
-        let next = self.read_head(io, core, &service, &mut inbox);
-        self.inbox = inbox;
-        next
-    }
-
-    fn read_head<I: Io>(&mut self, io: &mut I, core: &mut Core, service: &VirtualService, inbox: &mut Inbox) -> Next {
-        let Some(http) = service.http() else { return Next::Unserved };
+        let Some(http) = self.service.http() else { return Next::Unserved };
         let limits = &http.request_limits;
-        while let Some(bytes) = inbox.head(limits.head_bytes) {
+        while self.inbox.may_hold_head(limits.head_bytes) {
+            let bytes = self.inbox.first();
             match http1::request(bytes, limits, &mut core.fields) {
                 Err(wrong) => return Next::Refused(Error::Request(wrong)),
                 Ok(Parsed::Partial) => {
-                    if !inbox.keep_for_more() {
+                    if !self.inbox.keep_for_more() {
                         break;
                     }
                 }
                 Ok(Parsed::Whole(head)) => {
-                    core.counters.note(Happening::Request { service: service.id });
-                    let (len, more) = (head.len, bytes.len() > head.len);
+                    core.counters.note(Happening::Request { service: self.service.id });
+                    self.requests += 1;
                     let around = Around {
-                        may_go_on: !core.draining && !service.drains,
-                        more_has_come: more,
+                        may_go_on: !core.draining && !self.service.drains,
+                        more_has_come: bytes.len() > head.len,
                         date: core.date.line(),
                     };
-                    let next = self.take_request(io, service, &head, around);
-                    inbox.head_read(len);
+                    let (next, len) = (self.take_request(io, http, &head, around), head.len);
+                    self.inbox.head_read(len);
                     return next;
                 }
             }
@@ -373,15 +367,7 @@ impl Client {
         Next::More
     }
 
-    fn take_request<I: Io>(
-        &mut self,
-        io: &mut I,
-        service: &VirtualService,
-        head: &RequestHead<'_>,
-        around: Around<'_>,
-    ) -> Next {
-        let Some(http) = service.http() else { return Next::Unserved };
-        self.requests += 1;
+    fn take_request<I: Io>(&self, io: &mut I, http: &HttpProfile, head: &RequestHead<'_>, around: Around<'_>) -> Next {
         let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
         let keep_alive = head.keep_alive && around.may_go_on && more_allowed;
         if http.refuses(head) {
@@ -407,10 +393,11 @@ impl Client {
             Err(_) => return Next::Refused(Error::HeadOverflow),
         }
         let answers_continue = http.answers_continue(head);
-        let key = service.pool.as_ref().map(|pool| balance_key(pool, Some(head), self.peer)).unwrap_or_default();
+        let pool = self.service.pool.as_deref();
+        let key = pool.map(|pool| balance_key(pool, Some(head), self.peer)).unwrap_or_default();
         let mut exchange = Box::new(Exchange::new(head, keep_alive, answers_continue, key, request));
-        let tls = service.pool.as_ref().and_then(|pool| pool.tls.as_ref());
-        let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
+        let tls = pool.and_then(|pool| pool.tls.as_ref());
+        let persistence = pool.and_then(|pool| pool.persistence.as_ref());
         exchange.named = persistence.and_then(|persistence| persistence.named_by(&head.fields));
         exchange.asked_name = tls.and_then(|tls| tls.asked_name(head.host)).map(Box::new);
         if self.ended {
@@ -420,8 +407,7 @@ impl Client {
         // Who waits for a server's 100 sends no body before it.
         let gathers = http.request_buffer_bytes > 0 && (answers_continue || !head.expect_continue);
         exchange.gather_body(gathers && exchange.awaits_body());
-        self.stage = Stage::Exchange(exchange);
-        Next::Exchange { answer_continue: answers_continue && !around.more_has_come }
+        Next::Exchange { exchange, answer_continue: answers_continue && !around.more_has_come }
     }
 
     /// Waits for the rest of a head, or for the next request.

@@ -51,18 +51,28 @@ impl Inbox {
         self.incomplete = 0;
     }
 
-    /// The bytes in which the next head starts, if there is reason to look at them: something new that may end it, or
-    /// more than `head_bytes`, which the parser then refuses.
+    /// The bytes in which the next head starts, if there is reason to look at them.
     pub fn head(&mut self, head_bytes: usize) -> Option<&[u8]> {
-        while self.incomplete > 0
-            && let Some(next) = self.rest.pop_front()
-        {
+        self.may_hold_head(head_bytes).then(|| self.first())
+    }
+
+    /// Joins what has come to the start of a head. Whether there is reason to look at the [`first`](Self::first) piece then:
+    /// something new that may end the head, or more than `head_bytes`, which the parser refuses.
+    pub fn may_hold_head(&mut self, head_bytes: usize) -> bool {
+        if self.incomplete == 0 {
+            return self.first.is_some();
+        }
+        while let Some(next) = self.rest.pop_front() {
             self.join(&next);
         }
-        let first = self.first.as_deref()?;
+        let first = self.first();
         let fresh = &first[self.incomplete.min(first.len())..];
-        let worth = self.incomplete == 0 || may_complete(fresh) || (first.len() > head_bytes && !fresh.is_empty());
-        worth.then_some(first)
+        may_complete(fresh) || (first.len() > head_bytes && !fresh.is_empty())
+    }
+
+    /// The bytes of the first piece.
+    pub fn first(&self) -> &[u8] {
+        self.first.as_deref().unwrap_or_default()
     }
 
     /// Says that [`head`](Self::head) gave only the start of one. True when a second look, at more bytes, is due now.

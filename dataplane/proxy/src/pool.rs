@@ -77,7 +77,7 @@ impl Pools {
 
     /// A server for a request, which is at it from now on.
     pub fn pick(&mut self, now: Time, pool: &Pool, key: HashKey, tried: &[u32]) -> Option<Place> {
-        let row = self.row(pool.id).filter(|row| row.pool.uuid == pool.uuid)?;
+        let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
         let position = row.balancer.pick(now.nanos, key, tried)?;
         let server = row.pool.servers.get(position)?;
         Some(Place { pool: pool.id, server: server.id, address: server.address, position, version: row.version })
@@ -85,7 +85,7 @@ impl Pools {
 
     /// The same of the server that a cookie names, if it takes requests.
     pub fn take(&mut self, now: Time, pool: &Pool, server: u32) -> Option<Place> {
-        let row = self.row(pool.id).filter(|row| row.pool.uuid == pool.uuid)?;
+        let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
         let position = row.balancer.take(now.nanos, server)?;
         let server = row.pool.servers.get(position)?;
         Some(Place { pool: pool.id, server: server.id, address: server.address, position, version: row.version })
@@ -234,6 +234,11 @@ impl Row {
         self.balancer.reconcile(&pool.balance);
         orphans.extend(self.idle.into_iter().flatten().map(|idle| idle.conn));
         Row { pool: pool.clone(), version, balancer: self.balancer, idle }
+    }
+
+    /// Whether it is this pool's, as it is now or as it was.
+    fn is_of(&self, pool: &Pool) -> bool {
+        std::ptr::eq(self.pool.as_ref(), pool) || self.pool.uuid == pool.uuid
     }
 
     /// Where the server of `at` is now, if it takes requests.

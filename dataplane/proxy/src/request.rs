@@ -193,7 +193,8 @@ impl Proxy {
         match client.next_request(io, &mut self.core) {
             Next::More if client.ended => self.close_client(io, conn, Close::Flush),
             Next::More => client.await_request(io),
-            Next::Exchange { answer_continue } => {
+            Next::Exchange { exchange, answer_continue } => {
+                client.stage = Stage::Exchange(exchange);
                 client.await_answer(io);
                 if answer_continue {
                     let mut interim = io.buffer();
