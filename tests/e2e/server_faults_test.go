@@ -271,8 +271,7 @@ func askForOwn(base, own string, paths []string, requests int) error {
 
 func TestStalledServerIsTimedOut(t *testing.T) {
 	s := setUp(t, badServer(t))
-	s.change("pool", "web", func(o client.Object) { o["server_timeout"] = 1000 })
-	s.eventually("the change is applied", s.applied("web"))
+	s.changeApplied("web", "pool", "web", func(o client.Object) { o["server_timeout"] = 1000 })
 	if got, err := rawGet(plainAddress, "/stalls"); err != nil || !strings.HasPrefix(got, "HTTP/1.1 504 ") {
 		t.Errorf("%v %q", err, got)
 	}

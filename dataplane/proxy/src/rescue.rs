@@ -7,7 +7,7 @@ use weir_telemetry::{Cause, Happening};
 use weir_wire::http1::{self, Method};
 
 use crate::{
-    client::{Client, Stage},
+    client::Stage,
     exchange::Exchange,
     io::{Close, Conn, Gone, Io},
     page::Page,
@@ -126,14 +126,14 @@ enum Owed {
         /// The client's next request can be told from the rest of this one.
         keep_alive: bool,
     },
-    /// Behind the part that it has. `shows_cut`: the client sees that some is missing, by the framing or because TLS does not say that this is the end.
+    /// Behind the part that it has. `shows_cut`: its framing alone tells the client that some is missing.
     Rest { shows_cut: bool },
 }
 
 impl Owed {
-    fn of(client: &Client, exchange: &Exchange, error: Error) -> Self {
+    fn of(exchange: &Exchange, error: Error) -> Self {
         if exchange.has_begun_response() {
-            return Owed::Rest { shows_cut: exchange.shows_cut() || !client.is_plain() };
+            return Owed::Rest { shows_cut: exchange.shows_cut() };
         }
         Owed::Response {
             head_only: exchange.method == Method::Head,
@@ -160,8 +160,8 @@ impl Proxy {
         }
         let may_stay = client.may_stay(&self.core);
         let mut owed = Owed::Response { head_only: false, keep_alive: false };
-        if let Stage::Exchange(exchange) = &client.stage {
-            owed = Owed::of(client, exchange, error);
+        if let Some(exchange) = client.exchange() {
+            owed = Owed::of(exchange, error);
             if let Some(server_conn) = exchange.server() {
                 self.blame(io, server_conn, error);
                 self.close_server(io, server_conn, Close::Abort);
