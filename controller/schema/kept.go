@@ -160,9 +160,31 @@ func (f *field) saysNothing(value any) bool {
 		return true
 	}
 	if f.usual != nil {
-		return fmt.Sprint(value) == fmt.Sprint(f.usual)
+		return sameValue(value, f.usual)
 	}
 	return value == "" || value == false || value == int64(0) || value == float64(0)
+}
+
+// sameValue compares numbers as numbers: what came is a whole number where the table has 1.2096e+06.
+func sameValue(one, other any) bool {
+	a, isNumber := asFloat(one)
+	b, bothAre := asFloat(other)
+	if isNumber && bothAre {
+		return a == b
+	}
+	return fmt.Sprint(one) == fmt.Sprint(other)
+}
+
+func asFloat(value any) (float64, bool) {
+	switch v := value.(type) {
+	case int64:
+		return float64(v), true
+	case uint64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
 }
 
 // builtin is the default of a reference as it is stored.

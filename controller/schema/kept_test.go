@@ -394,3 +394,14 @@ func TestASecretThatIsStoredInAnotherShapeIsHiddenAsAWhole(t *testing.T) {
 		t.Errorf("told of are %v", found)
 	}
 }
+
+func TestDefaultsSayNothingHoweverLargeTheyAre(t *testing.T) {
+	for _, pair := range [][2]any{{int64(1209600), 1209600.0}, {uint64(1000000), 1e6}, {int64(3), 3.0}, {"a", "a"}, {true, true}} {
+		if !sameValue(pair[0], pair[1]) {
+			t.Errorf("%v and %v are told apart", pair[0], pair[1])
+		}
+	}
+	if sameValue(int64(1209601), 1209600.0) || sameValue("1", "2") {
+		t.Error("what differs is taken for the same")
+	}
+}

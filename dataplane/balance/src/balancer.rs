@@ -241,6 +241,13 @@ impl Balancer {
         became_suspect
     }
 
+    /// A server has answered on a connection that was answered on before.
+    pub fn answered(&mut self, id: u32) {
+        if let Some(position) = self.position(id) {
+            self.servers[position].health.answered();
+        }
+    }
+
     /// The ids of the servers that are suspect, whether they are used or not, by what came to pass lately.
     pub fn suspect(&self, now_ns: u64) -> impl Iterator<Item = u32> {
         let servers = self.servers.iter().take_while(|_| self.census.suspect > 0);

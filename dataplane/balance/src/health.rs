@@ -65,6 +65,14 @@ impl Health {
         *self = Self { reached_at_ns: self.reached_at_ns, ..Self::default() };
     }
 
+    /// A connection that had been answered on before was answered on again, which says nothing of new ones to a server that
+    /// is suspect.
+    pub fn answered(&mut self) {
+        if self.suspicion.is_none() {
+            self.failures = 0;
+        }
+    }
+
     /// A connection that was begun then came to nothing.
     pub fn failed(&mut self, failure: Failure, begun_ns: u64, now_ns: u64) {
         // Where others were let in meanwhile, a packet was lost.

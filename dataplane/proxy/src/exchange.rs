@@ -92,6 +92,10 @@ impl Repeatable {
         let head = if memory_is_short { copy(head) } else { head.share() };
         Self { head, body: None }
     }
+
+    fn pieces(&self) -> usize {
+        1 + self.body.as_ref().map_or(0, |body| body.pieces())
+    }
 }
 
 #[cold]
@@ -124,6 +128,9 @@ impl Exchange {
     pub fn gather_body(&mut self, gathers: bool) {
         if let Phase::Waiting { on, .. } = &mut self.phase {
             *on = if gathers { Wait::Body } else { Wait::Server(None) };
+        }
+        if !gathers {
+            self.pause();
         }
     }
 
@@ -189,6 +196,16 @@ impl Exchange {
         }
     }
 
+    /// How many pieces it holds, each of which may hold a block.
+    pub fn pieces(&self) -> usize {
+        let of_phase = match &self.phase {
+            Phase::Waiting { .. } => 1,
+            Phase::Sending { repeatable, .. } => repeatable.as_ref().map_or(0, Repeatable::pieces),
+            Phase::Streaming { .. } => 0,
+        };
+        of_phase + self.aside.as_ref().map_or(0, |aside| aside.held.pieces())
+    }
+
     /// Goes back to where no server was found. False: nothing of it is kept, or it has been answered.
     pub fn begin_again(&mut self) -> bool {
         let Phase::Sending { repeatable, .. } = &mut self.phase else { return false };
@@ -198,6 +215,7 @@ impl Exchange {
         }
         self.phase = Phase::Waiting { request: head, on: Wait::Server(None) };
         self.repeated = true;
+        self.pause();
         true
     }
 

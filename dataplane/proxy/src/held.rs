@@ -16,6 +16,10 @@ impl Held {
         self.bytes
     }
 
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }

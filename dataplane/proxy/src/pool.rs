@@ -21,6 +21,8 @@ pub(crate) struct Pools {
     rows: Vec<Option<Row>>,
     /// Of the row that was made or changed last.
     version: u32,
+    /// A connection to any server has ever come to nothing.
+    some_failed: bool,
 }
 
 struct Row {
@@ -124,9 +126,19 @@ impl Pools {
         }
     }
 
+    /// The server has answered on a connection that had been answered on before.
+    pub fn answered(&mut self, at: Place) {
+        if self.some_failed
+            && let Some(row) = self.row(at.pool)
+        {
+            row.balancer.answered(at.server);
+        }
+    }
+
     /// A connection to this server that was begun at `since` came to nothing. Returns the idle ones where that made it
     /// suspect: who is on them could wait as long.
     pub fn failed(&mut self, at: Place, failure: Failure, since: Time, now: Time) -> Vec<Conn> {
+        self.some_failed = true;
         let Some(row) = self.row(at.pool) else { return Vec::new() };
         let became_suspect = row.balancer.failed(at.server, failure, since.nanos, now.nanos);
         let idle = self.idle(at).filter(|_| became_suspect);

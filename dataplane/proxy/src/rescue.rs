@@ -194,11 +194,13 @@ impl Proxy {
         let (place, since) = (server.place, server.begun_at);
         if error.blames_server() {
             self.core.counters.note(Happening::ServerFailed { server: place.server });
-            if server.unproven {
+            // What a request itself may have caused says nothing of the connection.
+            if server.unproven && !matches!(error, Error::Response(_) | Error::ResponseTimeout) {
                 self.suspect(io, place, Failure::Broken, since);
             }
         } else if error == Error::ClientAborted && server.keeps_waiting(io.now(), &self.core.limits) {
-            self.suspect(io, place, Failure::Silent, since);
+            // It may be far away: that it keeps several in a row waiting tells.
+            self.suspect(io, place, Failure::Broken, since);
         }
     }
 

@@ -252,8 +252,9 @@ fn read_response_head<I: Io>(
     let Some(written) = written.map_err(Error::Response)? else { return Ok(false) };
     let (status, out, download, binds) = written?;
     server.binds |= binds;
-    if std::mem::take(&mut server.unproven) {
-        core.pools.proved(server.place);
+    match std::mem::take(&mut server.unproven) {
+        true => core.pools.proved(server.place),
+        false => core.pools.answered(server.place),
     }
     if status >= 200 {
         exchange.phase = Phase::Streaming { server: server.line.conn, download };

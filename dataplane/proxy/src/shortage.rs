@@ -1,10 +1,10 @@
 //! Who goes when there is not room for all: when places for clients run short, or memory for what clients do not take.
 //!
-//! Places are shared. A virtual service that holds no more than its share of them loses nobody. In one that does, the
-//! address that holds most goes first, and of one address what has stood still for longest: between two requests, with
-//! half a head, or without any progress. Nobody goes for a newcomer whose address holds far more already; work goes only
-//! for one whose virtual service or address holds far less. Looking for them is a walk over all clients, so one walk
-//! serves many newcomers.
+//! Places are shared, by virtual services and by client addresses. An address that holds far more than others loses first,
+//! wherever its clients are; of all other addresses a virtual service that holds no more than its share loses nobody. Who
+//! goes is what has stood still for longest: between two requests, with half a head, or without any progress. Nobody goes
+//! for a newcomer whose address holds far more already; work goes only for one whose virtual service or address holds far
+//! less. Looking for them is a walk over all clients, so one walk serves many newcomers.
 
 use std::{cmp::Reverse, net::IpAddr, net::SocketAddr, time::Duration};
 
@@ -21,8 +21,8 @@ use crate::{
     table::Table,
 };
 
-/// Between two walks over all clients, when the first was in vain.
-const SURVEY_PAUSE: Duration = Duration::from_millis(10);
+/// Between two walks over all clients, when the first was in vain: so much for each client, ten times what the walk takes.
+const SURVEY_PAUSE: Duration = Duration::from_micros(1);
 /// So much of all clients one walk finds at most.
 const SURVEYED_PART: usize = 16;
 /// An address that holds 2^this times as many clients as another holds far more.
@@ -51,6 +51,7 @@ struct Candidate {
     conn: Conn,
     /// It has not moved since; if it has, it is none any more.
     since: Time,
+    /// How many its address holds, as a power of 2.
     weight: u32,
     standing: Standing,
     turn: Turn,
@@ -90,7 +91,8 @@ impl Proxy {
         let Some(service) = self.core.snapshot.listener(listener).map(|found| found.service.id) else { return false };
         let placed = self.evict_for(io, service, peer) || self.survey_for(io, service, peer);
         // What is kept free is for those who have had little.
-        let is_entitled = !self.core.shortage.above_share.contains(&service);
+        let shortage = &self.core.shortage;
+        let is_entitled = !shortage.above_share.contains(&service) && !shortage.is_heavy(peer);
         let may_come = placed || is_entitled && self.clients.len() < self.core.limits.clients;
         if !may_come {
             self.core.counters.note(Happening::Failed { service, cause: Cause::EngineRefused });
@@ -99,8 +101,8 @@ impl Proxy {
     }
 
     fn survey_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {
-        let (now, heavy) = (io.now(), self.core.shortage.is_heavy(peer));
-        if self.core.shortage.nobody_at[usize::from(heavy)].is_some_and(|at| now.since(at) < SURVEY_PAUSE) {
+        let (now, heavy, pause) = (io.now(), self.core.shortage.is_heavy(peer), self.survey_pause());
+        if self.core.shortage.nobody_at[usize::from(heavy)].is_some_and(|at| now.since(at) < pause) {
             return false;
         }
         self.survey(io);
@@ -128,6 +130,10 @@ impl Proxy {
         false
     }
 
+    fn survey_pause(&self) -> Duration {
+        SURVEY_PAUSE * u32::try_from(self.clients.len()).unwrap_or(u32::MAX)
+    }
+
     /// Finds out who holds how much, and who may go.
     fn survey<I: Io>(&mut self, io: &I) {
         let now = io.now();
@@ -141,18 +147,19 @@ impl Proxy {
         shortage.above_share = services.iter().filter(|(_, held)| **held >= share).map(|(id, _)| *id).collect();
         shortage.least = weights.values().min().map_or(0, |held| held.ilog2());
         let (least, patience) = (shortage.least, self.core.limits.stuck);
-        let exposed = self.clients.iter().filter(|(_, client)| shortage.above_share.contains(&client.accepted_by));
-        let mut candidates: Vec<_> = exposed
-            .map(|(conn, client)| {
-                let since = moved_at(client, &self.servers);
-                let weight = weights.get(&network(client.peer)).map_or(0, |held| held.ilog2());
-                let (heavy, still) = (weight >= least + FAR_MORE, now.since(since));
-                let stuck = still >= if heavy { patience / LESS_PATIENCE } else { patience };
-                let standing = standing(client, stuck, io.queued(conn) > 0);
-                let turn = turn(standing, heavy, still < patience / LESS_PATIENCE);
-                Candidate { conn, since, weight, standing, turn }
-            })
-            .collect();
+        let candidate = |(conn, client): (Conn, &Client)| {
+            let weight = weights.get(&network(client.peer)).map_or(0, |held| held.ilog2());
+            let heavy = weight >= least + FAR_MORE;
+            if !heavy && !shortage.above_share.contains(&client.accepted_by) {
+                return None;
+            }
+            let since = moved_at(client, &self.servers);
+            let still = now.since(since);
+            let (fresh, stuck) = (still < patience / LESS_PATIENCE, still >= patience);
+            let standing = standing(client, stuck || heavy && !fresh, fresh, io.queued(conn) > 0);
+            Some(Candidate { conn, since, weight, standing, turn: turn(standing, heavy, fresh) })
+        };
+        let mut candidates: Vec<_> = self.clients.iter().filter_map(candidate).collect();
         let first_to_go = |c: &Candidate| (c.turn, Reverse(c.weight), c.standing, c.since);
         let found = self.clients.len().div_ceil(SURVEYED_PART).min(candidates.len());
         if found < candidates.len() {
@@ -183,8 +190,8 @@ impl Proxy {
 impl Proxy {
     /// Sends those away who hold memory and move least, until enough is free.
     pub(crate) fn free_memory<I: Io>(&mut self, io: &mut I) {
-        let now = io.now();
-        if self.core.shortage.too_little_at.is_some_and(|at| now.since(at) < SURVEY_PAUSE) {
+        let (now, pause) = (io.now(), self.survey_pause());
+        if self.core.shortage.too_little_at.is_some_and(|at| now.since(at) < pause) {
             return;
         }
         let enough_bytes = self.core.limits.buffer_bytes / FREED_TO.1 * FREED_TO.0;
@@ -204,7 +211,8 @@ impl Proxy {
         let held = |client: &Client| {
             let server = server_of(client, &self.servers);
             let of_server = server.map_or(0, |server| queued(&server.line) + server.inbox.pieces());
-            queued(&client.line) + client.inbox.pieces() + of_server
+            let of_exchange = if let Stage::Exchange(exchange) = &client.stage { exchange.pieces() } else { 0 };
+            queued(&client.line) + client.inbox.pieces() + of_exchange + of_server
         };
         let holders: Vec<_> = self.clients.iter().map(|(conn, client)| (conn, client, held(client))).collect();
         let mut weights = HashMap::<IpAddr, usize>::new();
@@ -238,17 +246,20 @@ impl Shortage {
     fn yields(&self, candidate: &Candidate, service: u32, peer: SocketAddr) -> bool {
         let newcomer = self.weight(peer);
         match candidate.standing {
+            _ if newcomer >= candidate.weight + FAR_MORE => false,
             Standing::Works => !self.above_share.contains(&service) || candidate.weight >= newcomer + FAR_MORE,
-            Standing::Idle | Standing::Partial | Standing::Stuck => newcomer < candidate.weight + FAR_MORE,
+            Standing::Idle | Standing::Partial | Standing::Stuck => true,
         }
     }
 }
 
-fn standing(client: &Client, stuck: bool, has_unsent: bool) -> Standing {
+fn standing(client: &Client, stuck: bool, fresh: bool, has_unsent: bool) -> Standing {
     match &client.stage {
         Stage::Idle if client.has_asked() && !has_unsent => Standing::Idle,
         Stage::Idle | Stage::Head | Stage::Handshake => Standing::Partial,
-        Stage::Exchange(exchange) if exchange.awaits_body() && !exchange.has_begun_response() => Standing::Partial,
+        Stage::Exchange(exchange) if !fresh && exchange.awaits_body() && !exchange.has_begun_response() => {
+            Standing::Partial
+        }
         Stage::Exchange(_) | Stage::Tunnel(_) if stuck => Standing::Stuck,
         Stage::Exchange(_) | Stage::Tunnel(_) => Standing::Works,
     }

@@ -24,9 +24,11 @@ const PIECES_FEW: usize = 4;
 const QUEUES_KEPT: usize = 1024;
 const QUEUE_PIECES_KEPT: usize = 64;
 
-/// Between two looks whether a peer has everything: the kernel does not tell.
-const SETTLE_LOOK: Duration = Duration::from_millis(10);
-const SETTLE_LOOKS: u32 = 3000;
+/// Whether a peer has everything the kernel does not tell: one looks again soon, and later from time to time; half a minute
+/// in all.
+const SETTLE_FIRST: Duration = Duration::from_millis(10);
+const SETTLE_PAUSE_MAX: Duration = Duration::from_secs(1);
+const SETTLE_LOOKS: u32 = 36;
 
 impl Reactor {
     /// Sends what the handler queued in this batch.
@@ -151,7 +153,8 @@ impl Reactor {
 
     /// Resets a connection once its peer has what was sent to it, or at the last look.
     pub(crate) fn settle(&mut self, index: u32, looks_left: u32) {
-        let (conn, look_again) = (self.table.conn(index), self.now + SETTLE_LOOK);
+        let pause = SETTLE_FIRST * (1 << (SETTLE_LOOKS - looks_left).min(8));
+        let (conn, look_again) = (self.table.conn(index), self.now + pause.min(SETTLE_PAUSE_MAX));
         let Some(slot) = self.table.at(conn) else { return };
         let outstanding = slot.stream.as_ref().and_then(|stream| socket::unacknowledged_bytes(stream).ok());
         if looks_left == 0 || outstanding.is_none_or(|bytes| bytes == 0) {

@@ -41,7 +41,9 @@ enum Draining {
 impl Worker {
     pub fn new(index: u32, reactor: Reactor, limits: &Limits, orders: mpsc::Receiver<Order>, inbox: Inbox) -> Self {
         let snapshot = Arc::new(Snapshot::empty());
-        let (clients, buffer_bytes) = (limits.connections / 2, limits.buffer_bytes);
+        // The reactor takes a few more, so that it is the proxy that decides who finds no place.
+        let (half, buffer_bytes) = (limits.connections / 2, limits.buffer_bytes);
+        let clients = half - half / 32;
         let limits = weir_proxy::Limits { clients, buffer_bytes, ..Default::default() };
         Self {
             index,

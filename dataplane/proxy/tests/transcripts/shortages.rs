@@ -20,13 +20,17 @@ const OTHER: &str = "10.0.0.2:80";
 
 /// Two virtual services, `MAIN` with the pool, `OTHER` with another.
 fn stage() -> Stage {
+    stage_with(PLACES)
+}
+
+fn stage_with(places: usize) -> Stage {
     let mut plan = plan(1);
     let (mut service, mut pool) = (plan.virtual_services[0].clone(), plan.pools[0].clone());
     (service.uuid, service.pool_uuid, pool.uuid) = ("other".into(), "other pool".into(), "other pool".into());
     service.listeners = vec![api::Listener { address: "10.0.0.2".into(), port: 80, tls: false }];
     plan.virtual_services.push(service);
     plan.pools.push(pool);
-    Stage::with(&plan, Limits { clients: PLACES, ..Limits::default() })
+    Stage::with(&plan, Limits { clients: places, ..Limits::default() })
 }
 
 /// Has asked once and stays.
@@ -233,4 +237,51 @@ fn slowest_goes_when_memory_has_run_out() {
     assert_eq!((stage.closed(deaf[0].0), stage.closed(deaf[29].0)), (Some(Close::Abort), None));
     assert_eq!(stage.closed(bystander), None, "it holds nothing");
     assert_eq!(stage.failures(Cause::EngineMemory), gone as u64);
+}
+
+#[test]
+fn nobody_goes_for_an_address_that_holds_far_more_already() {
+    let mut stage = stage_with(64);
+    for n in 0..20 {
+        idle(&mut stage, OTHER, &format!("10.9.0.1:{n}"));
+    }
+    let resting: Vec<_> = (0..20).map(|n| idle(&mut stage, MAIN, &address(n))).collect();
+    let working: Vec<_> = (20..40).map(|n| asking(&mut stage, MAIN, &address(n))).collect();
+    for n in 100..160 {
+        stage.client_from(OTHER, &format!("10.9.0.1:{n}"));
+        stage.tape.sleep(Duration::from_millis(1));
+    }
+    assert!(working.iter().chain(&resting).all(|conn| stage.closed(*conn).is_none()));
+    let light = stage.client_from(OTHER, "10.2.0.99:4000");
+    assert_eq!(stage.closed(light), None, "there is a place for who holds none");
+}
+
+#[test]
+fn address_that_holds_far_more_loses_first_also_where_its_service_has_no_more_than_its_share() {
+    let mut stage = stage_with(64);
+    let crowd: Vec<_> = (0..20).map(|n| idle(&mut stage, OTHER, &format!("10.9.0.1:{n}"))).collect();
+    let others: Vec<_> = (0..48).map(|n| idle(&mut stage, MAIN, &address(n))).collect();
+    assert!(others.iter().all(|conn| stage.closed(*conn).is_none()));
+    assert_eq!(crowd.iter().filter(|conn| stage.closed(**conn).is_some()).count(), 8);
+}
+
+#[test]
+fn memory_that_requests_hold_is_found_with_those_who_hold_it() {
+    let mut plan = plan(1);
+    plan.virtual_services[0].http.as_mut().expect("speaks HTTP").request_buffer_bytes = 1_000_000;
+    let mut stage = Stage::with(&plan, Limits { buffer_bytes: 40 * Stage::BLOCK_BYTES, ..Limits::default() });
+    stage.tape.keeps_buffers = true;
+    let bystander = asking(&mut stage, MAIN, "10.2.0.1:4000");
+    let gathering: Vec<_> = (0..30)
+        .map(|n| {
+            let client = stage.client_from(MAIN, &format!("10.9.0.1:{n}"));
+            stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n");
+            stage.says(client, "x".repeat(4000));
+            stage.tape.sleep(Duration::from_millis(20));
+            client
+        })
+        .collect();
+    assert!(gathering.iter().any(|conn| stage.closed(*conn).is_some()));
+    assert_eq!(stage.closed(bystander), None, "its request is one block");
+    assert!(stage.blocks_in_use() <= 40, "{} blocks", stage.blocks_in_use());
 }
