@@ -76,6 +76,8 @@ pub struct Reactor {
     pub(crate) departing: VecDeque<Conn>,
     /// Connections whose read budget was used up; a slot is in it once.
     pub(crate) listed: Vec<Conn>,
+    /// Read of connections in bulk since this was cleared.
+    pub(crate) bulk_bytes: usize,
     /// What happened outside `poll`, for the next.
     pub(crate) pending: Vec<Event>,
     pub(crate) limits: Limits,
@@ -105,6 +107,7 @@ impl Reactor {
             dirty: Vec::new(),
             departing: VecDeque::new(),
             listed: Vec::new(),
+            bulk_bytes: 0,
             pending: Vec::new(),
             limits,
             batch: 0,
@@ -147,7 +150,9 @@ impl Reactor {
         events.append(&mut self.pending);
         if outcome.is_ok() {
             let listed = std::mem::take(&mut self.listed);
+            self.bulk_bytes = 0;
             reports.each().for_each(|report| self.report(report, events));
+            self.bulk_bytes = 0;
             listed.iter().for_each(|&conn| self.read_on(conn, events));
         }
         while self.buffered_bytes() > self.limits.buffer_bytes && self.end_a_departing() {}

@@ -22,6 +22,9 @@ const HEAD_BYTES: usize = 2 * 1024;
 const DROPPED_BYTES: usize = 256 * 1024;
 /// Blocks of a read behind one that filled its block: bulk moves in large calls.
 const BULK_BLOCKS: usize = 15;
+/// What bulk may bring before the handler has it, so that those who say little are heard in between: half a millisecond of
+/// work. What is left is read in the next batch, behind what has come by then.
+const BULK_BYTES_MAX: usize = 512 * 1024;
 
 impl Reactor {
     /// There is input, an end or a failure to learn of.
@@ -59,6 +62,7 @@ impl Reactor {
             Some(slot) if slot.relay.is_some() => {
                 self.relay_on(conn, events);
             }
+            Some(slot) if slot.in_bulk && self.bulk_bytes >= BULK_BYTES_MAX => self.list(conn),
             // Where memory is short, the handler sees each block before the next is read.
             Some(slot) if slot.in_bulk && !memory_is_short => self.read_bulk(conn, events),
             _ => self.read(conn, events),
@@ -98,6 +102,7 @@ impl Reactor {
         let mut rooms = blocks.each_mut().map(|block| IoSliceMut::new(&mut block.room()[..READ_BYTES]));
         let got = (&mut &*stream).read_vectored(&mut rooms);
         let Ok(len @ 1..) = got else { return self.read_ended(conn, got, events) };
+        self.bulk_bytes += len;
         let mut left = len;
         for mut buf in blocks {
             let filled = left.min(READ_BYTES);

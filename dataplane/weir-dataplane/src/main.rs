@@ -49,6 +49,7 @@ fn main() -> ExitCode {
 
 fn run(flags: &Flags) -> Result<(), Failure> {
     let termination = process::Termination::block()?;
+    process::forgo_huge_pages()?;
     let descriptors = process::raise_descriptor_limit()?;
     let cores = process::cores()?;
     let workers = flags.workers.unwrap_or(cores.len());
