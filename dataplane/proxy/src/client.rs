@@ -406,7 +406,9 @@ impl Client {
         exchange.binds_connection = http.binds_connection(&head.fields);
         // Who waits for a server's 100 sends no body before it.
         let gathers = http.request_buffer_bytes > 0 && (answers_continue || !head.expect_continue);
-        exchange.gather_body(gathers && exchange.awaits_body());
+        if gathers && exchange.awaits_body() {
+            exchange.gather_body();
+        }
         Next::Exchange { exchange, answer_continue: answers_continue && !around.more_has_come }
     }
 

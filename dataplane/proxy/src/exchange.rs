@@ -124,14 +124,17 @@ impl Exchange {
         }
     }
 
-    /// Whether more of its body comes before a server is looked for.
-    pub fn gather_body(&mut self, gathers: bool) {
+    /// More of its body comes before a server is looked for.
+    pub fn gather_body(&mut self) {
         if let Phase::Waiting { on, .. } = &mut self.phase {
-            *on = if gathers { Wait::Body } else { Wait::Server(None) };
+            *on = Wait::Body;
         }
-        if !gathers {
-            self.pause();
-        }
+    }
+
+    /// Enough of it has come: a server is looked for, and the body is not read meanwhile.
+    pub fn stop_gathering(&mut self) {
+        self.wait_for(None);
+        self.pause();
     }
 
     /// The next piece of its body; `None`: no more has come.

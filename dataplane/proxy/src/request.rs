@@ -237,7 +237,7 @@ impl Proxy {
             }
         }
         if exchange.has_gathered(enough_bytes) {
-            exchange.gather_body(false);
+            exchange.stop_gathering();
             return Ok(Came::Through);
         }
         if client.ended {
