@@ -20,7 +20,8 @@ type row struct {
 }
 
 // Name is what the command line calls it.
-func (r row) Name() string { return r.name }
+func (r row) Name() string  { return r.name }
+func (r row) Title() string { return r.title }
 
 // text says how many do what.
 func (r row) text() string { return fmt.Sprintf("%d × %s", r.attackers, r.title) }

@@ -44,10 +44,7 @@ type run struct {
 
 // List writes which rows there are.
 func List(out io.Writer) error {
-	for _, row := range rows {
-		fmt.Fprintf(out, "  %-18s %s\n", row.name, row.title)
-	}
-	return nil
+	return verdict.List(out, rows)
 }
 
 // Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left there. A row that fails is told and left out.

@@ -22,7 +22,8 @@ type row struct {
 }
 
 // Name is what the command line calls it.
-func (r row) Name() string { return r.name }
+func (r row) Name() string  { return r.name }
+func (r row) Title() string { return r.title }
 
 var rows = []row{
 	{"scale", "one API call takes a virtual service from 1 engine to 64, all advertising and serving", "s", 20, false, measureScale},

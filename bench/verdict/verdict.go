@@ -39,6 +39,22 @@ func (v Verdict) Word() string {
 // Named is what has the name of a row: the row itself, or what it led to.
 type Named interface{ Name() string }
 
+// Titled is what a list of rows shows.
+type Titled interface {
+	Named
+	Title() string
+}
+
+// List writes rows with what they measure.
+func List[R Titled](out io.Writer, rows []R) error {
+	for _, row := range rows {
+		if _, err := fmt.Fprintf(out, "  %-18s %s\n", row.Name(), row.Title()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Names lists them in order.
 func Names[N Named](all []N) (names []string) {
 	for _, one := range all {
