@@ -41,8 +41,10 @@ pub(crate) struct Shortage {
     above_share: HashSet<u32>,
     /// What the address that holds fewest holds.
     least: u32,
-    /// When a walk found nobody to go for a newcomer of an address that holds little, and of one that holds far more.
-    nobody_at: [Option<Time>; 2],
+    /// When a walk found nobody to go for a newcomer of an address that holds little.
+    nobody_for_light_at: Option<Time>,
+    /// And of one that holds far more.
+    nobody_for_heavy_at: Option<Time>,
     /// When a walk found too little memory.
     too_little_at: Option<Time>,
 }
@@ -101,13 +103,14 @@ impl Proxy {
     }
 
     fn survey_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {
-        let (now, heavy, pause) = (io.now(), self.core.shortage.is_heavy(peer), self.survey_pause());
-        if self.core.shortage.nobody_at[usize::from(heavy)].is_some_and(|at| now.since(at) < pause) {
+        let (now, pause) = (io.now(), self.survey_pause());
+        let heavy = self.core.shortage.is_heavy(peer);
+        if self.core.shortage.nobody_at(heavy).is_some_and(|at| now.since(at) < pause) {
             return false;
         }
         self.survey(io);
         let placed = self.evict_for(io, service, peer);
-        self.core.shortage.nobody_at[usize::from(heavy)] = (!placed).then_some(now);
+        *self.core.shortage.nobody_at(heavy) = (!placed).then_some(now);
         placed
     }
 
@@ -236,6 +239,10 @@ impl Shortage {
     /// As a power of 2.
     fn weight(&self, peer: SocketAddr) -> u32 {
         self.weights.get(&network(peer)).map_or(0, |held| held.ilog2())
+    }
+
+    fn nobody_at(&mut self, heavy: bool) -> &mut Option<Time> {
+        if heavy { &mut self.nobody_for_heavy_at } else { &mut self.nobody_for_light_at }
     }
 
     fn is_heavy(&self, peer: SocketAddr) -> bool {
