@@ -1,6 +1,12 @@
 //! What the binaries ask of the kernel about themselves: cores, descriptor limit, processor time, memory, signals.
 
-use std::{fs, io, mem::size_of, path::Path, time::Duration};
+use std::{
+    fs, io,
+    mem::size_of,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    path::Path,
+    time::Duration,
+};
 
 /// The cores this process may run on.
 pub fn cores() -> io::Result<Vec<usize>> {
@@ -74,6 +80,23 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
     // SAFETY: as above.
     check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) })?;
     Ok(limit.rlim_cur)
+}
+
+/// For more of them no room is made at once: each takes 8 bytes of the kernel's memory.
+const DESCRIPTORS_AT_ONCE: u64 = 1 << 20;
+
+/// Makes room for so many descriptors in the kernel's table of them. To be called before any other thread starts: each time
+/// that the table of several threads doubles, who has asked for a descriptor waits for 8 to 20 ms, until no core can look at
+/// the old one.
+pub fn make_room_for_descriptors(count: u64) -> io::Result<()> {
+    let last = count.min(DESCRIPTORS_AT_ONCE).saturating_sub(1) as libc::c_int;
+    let any = fs::File::open("/dev/null")?;
+    // SAFETY: no pointers; the descriptor returned is checked before it is owned.
+    let far = unsafe { libc::fcntl(any.as_raw_fd(), libc::F_DUPFD_CLOEXEC, last) };
+    check(far)?;
+    // SAFETY: it was just returned by the kernel, is open, and has no other owner.
+    drop(unsafe { OwnedFd::from_raw_fd(far) });
+    Ok(())
 }
 
 /// Processor time of all threads so far.

@@ -34,6 +34,13 @@ impl fmt::Debug for Provider {
     }
 }
 
+/// Collects what the random numbers of this process start from, once: for 25 ms, which the first handshake on any worker
+/// would have to wait, and all else on that worker with it.
+pub fn collect_entropy() {
+    // Where it fails, handshakes fail, and say so.
+    let _ = aws_lc_rs::default_provider().secure_random.fill(&mut [0]);
+}
+
 /// A key exchange group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {

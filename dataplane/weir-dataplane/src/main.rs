@@ -51,6 +51,7 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     let termination = process::Termination::block()?;
     process::forgo_huge_pages()?;
     let descriptors = process::raise_descriptor_limit()?;
+    process::make_room_for_descriptors(descriptors)?;
     let cores = process::cores()?;
     let workers = flags.workers.unwrap_or(cores.len());
     let server = Server::bind(&flags.socket)?;
@@ -61,6 +62,7 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     for index in 0..workers {
         links.push(start_worker(index as u32, &limits, &control)?);
     }
+    vital::spawn("entropy", weir_tls::collect_entropy)?;
     let inbox = control.inbox();
     vital::spawn("signals", move || {
         while termination.wait().is_ok() {

@@ -294,6 +294,13 @@ fn worker_leaves_a_core_that_another_process_keeps_busy() {
     });
 }
 
+/// So that no client waits while the kernel makes room for them.
+#[test]
+fn descriptors_have_room_from_the_start() {
+    let (room, most) = Dataplane::start().descriptors();
+    assert!(room >= most.min(1 << 20), "room for {room}, of {most} that it may open");
+}
+
 #[test]
 fn terminated_process_finishes_the_response_under_way_then_ends() {
     let mut dataplane = Dataplane::start();

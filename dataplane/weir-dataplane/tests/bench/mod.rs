@@ -82,6 +82,16 @@ impl Dataplane {
         workers.map(|(_, mask)| cores(mask) as usize).collect()
     }
 
+    /// How many descriptors it has room for in the kernel's table of them, and how many it may open.
+    pub fn descriptors(&self) -> (u64, u64) {
+        let of_process = |file| std::fs::read_to_string(format!("/proc/{}/{file}", self.process.id())).unwrap();
+        let number = |text: String, name: &str| {
+            let found = text.lines().find_map(|line| line.strip_prefix(name)).unwrap().split_whitespace().next();
+            found.unwrap().parse().unwrap()
+        };
+        (number(of_process("status"), "FDSize:"), number(of_process("limits"), "Max open files"))
+    }
+
     pub fn ended(&mut self) -> bool {
         self.process.try_wait().unwrap().is_some()
     }
