@@ -90,6 +90,16 @@ func (s *stage) startFiles(ctx context.Context, name string, objectBytes int) ([
 		Bulk: objectBytes == largeObjectBytes, SendBuffer: sendBuffer})
 }
 
+// ask sets clients to work. They, the balancer and the servers go before whatever else wants their cores, attackers included: what is to
+// run short is what a balancer gives away, and not anybody's time.
+func (s *stage) ask(ctx context.Context, a asking) (crew, error) {
+	c, err := a.begin(ctx, s.lab, s.longest())
+	if err == nil && os.Geteuid() == 0 {
+		err = meter.Prefer(os.Getpid())
+	}
+	return c, err
+}
+
 // scene is who asks, who attacks, and the process group that both come to.
 type scene struct {
 	asking asking
@@ -109,7 +119,7 @@ func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	crew, err := at.asking.begin(ctx, s.lab, s.longest())
+	crew, err := s.ask(ctx, at.asking)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -181,7 +191,7 @@ func (r *run) longest() time.Duration { return arrivalMax + r.rest + r.held + ti
 // atRest is what the clients see while nobody attacks.
 func (s *stage) atRest(ctx context.Context, a asking) (map[string]Seen, error) {
 	for _, span := range []time.Duration{warmUp, s.rest} {
-		crew, err := a.begin(ctx, s.lab, s.longest())
+		crew, err := s.ask(ctx, a)
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +209,7 @@ func (s *stage) relieve(ctx context.Context, crew crew, a asking) (crew, map[str
 	if !s.abuse.brief {
 		return crew, nil, nil
 	}
-	next, err := a.begin(ctx, s.lab, s.longest())
+	next, err := s.ask(ctx, a)
 	coming, ended := crew.end()
 	return next, coming, errors.Join(err, ended)
 }
