@@ -179,7 +179,7 @@ impl Handler for Proxy {
             }
         }
         self.end_batch(io);
-        if io.buffered_bytes() > self.core.limits.buffer_bytes {
+        if self.lacks_memory(io) {
             self.free_memory(io);
         }
     }

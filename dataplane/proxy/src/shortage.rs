@@ -4,7 +4,8 @@
 //! wherever its clients are; of all other addresses a virtual service that holds no more than its share loses nobody. Who
 //! goes is what has stood still for longest: between two requests, with half a head, or without any progress. Nobody goes
 //! for a newcomer whose address holds far more already; work goes only for one whose virtual service or address holds far
-//! less. Looking for them is a walk over all clients, so one walk serves many newcomers.
+//! less. Who holds how much, and who has stood still, is learnt from a sample of all clients, so that nobody waits for it
+//! where there are many; one sample serves many newcomers.
 
 use std::{cmp::Reverse, net::IpAddr, net::SocketAddr, time::Duration};
 
@@ -21,32 +22,39 @@ use crate::{
     table::Table,
 };
 
-/// Between two walks over all clients, when the first was in vain: so much for each client, ten times what the walk takes.
-const SURVEY_PAUSE: Duration = Duration::from_micros(1);
-/// So much of all clients one walk finds at most.
+/// How many clients are looked at. It takes a fifth of a millisecond.
+const SURVEYED: usize = 1024;
+/// Between two surveys, when the first was in vain: so much for each client looked at, ten times what that takes.
+const SURVEY_PAUSE: Duration = Duration::from_micros(2);
+/// So much of who is looked at one survey finds at most.
 const SURVEYED_PART: usize = 16;
 /// An address that holds 2^this times as many clients as another holds far more.
 const FAR_MORE: u32 = 3;
 /// For one that holds far more than others do, so much sooner is work stuck.
 const LESS_PATIENCE: u32 = 10;
-/// Memory is freed down to this part of what there may be.
+/// Memory is freed down to this part of what there may be, and of so many clients in one batch.
 const FREED_TO: (usize, usize) = (15, 16);
+const FREED_AT_ONCE: usize = 32;
 
 #[derive(Default)]
 pub(crate) struct Shortage {
     /// Who may go; the first to go is the last.
     candidates: Vec<Candidate>,
-    /// As the last walk found them.
+    /// Counts them, so that each looks at others.
+    surveys: usize,
+    /// As the last survey found them.
     weights: HashMap<IpAddr, u32>,
     above_share: HashSet<u32>,
     /// What the address that holds fewest holds.
     least: u32,
-    /// When a walk found nobody to go for a newcomer of an address that holds little.
+    /// When a survey found nobody to go for a newcomer of an address that holds little.
     nobody_for_light_at: Option<Time>,
     /// And of one that holds far more.
     nobody_for_heavy_at: Option<Time>,
-    /// When a walk found too little memory.
-    too_little_at: Option<Time>,
+    /// More memory was in use than there may be, and too little has been freed yet.
+    frees_memory: bool,
+    /// When a survey found nobody who holds any.
+    no_holders_at: Option<Time>,
 }
 
 struct Candidate {
@@ -134,18 +142,23 @@ impl Proxy {
     }
 
     fn survey_pause(&self) -> Duration {
-        SURVEY_PAUSE * u32::try_from(self.clients.len()).unwrap_or(u32::MAX)
+        SURVEY_PAUSE * self.clients.len().min(SURVEYED) as u32
     }
 
     /// Finds out who holds how much, and who may go.
     fn survey<I: Io>(&mut self, io: &I) {
         let now = io.now();
+        self.core.shortage.surveys += 1;
+        let sample: Vec<_> = self.clients.sample(SURVEYED, self.core.shortage.surveys).collect();
         let (mut services, mut weights) = (HashMap::<u32, usize>::new(), HashMap::<IpAddr, u32>::new());
-        for (_, client) in self.clients.iter() {
+        for (_, client) in &sample {
             *services.entry(client.accepted_by).or_default() += 1;
             *weights.entry(network(client.peer)).or_default() += 1;
         }
-        let share = self.clients.len() / services.len().max(1);
+        // Each stands for as many.
+        let of_each = (self.clients.len() / sample.len().max(1)).max(1) as u32;
+        weights.values_mut().for_each(|held| *held *= of_each);
+        let share = sample.len() / services.len().max(1);
         let shortage = &mut self.core.shortage;
         shortage.above_share = services.iter().filter(|(_, held)| **held >= share).map(|(id, _)| *id).collect();
         shortage.least = weights.values().min().map_or(0, |held| held.ilog2());
@@ -162,9 +175,10 @@ impl Proxy {
             let standing = standing(client, stuck || heavy && !fresh, fresh, io.queued(conn) > 0);
             Some(Candidate { conn, since, weight, standing, turn: turn(standing, heavy, fresh) })
         };
-        let mut candidates: Vec<_> = self.clients.iter().filter_map(candidate).collect();
+        let surveyed = sample.len();
+        let mut candidates: Vec<_> = sample.into_iter().filter_map(candidate).collect();
         let first_to_go = |c: &Candidate| (c.turn, Reverse(c.weight), c.standing, c.since);
-        let found = self.clients.len().div_ceil(SURVEYED_PART).min(candidates.len());
+        let found = surveyed.div_ceil(SURVEYED_PART).min(candidates.len());
         if found < candidates.len() {
             candidates.select_nth_unstable_by_key(found, first_to_go);
             candidates.truncate(found);
@@ -191,25 +205,32 @@ impl Proxy {
 
 // Memory.
 impl Proxy {
-    /// Sends those away who hold memory and move least, until enough is free.
-    pub(crate) fn free_memory<I: Io>(&mut self, io: &mut I) {
-        let (now, pause) = (io.now(), self.survey_pause());
-        if self.core.shortage.too_little_at.is_some_and(|at| now.since(at) < pause) {
-            return;
-        }
-        let enough_bytes = self.core.limits.buffer_bytes / FREED_TO.1 * FREED_TO.0;
-        let mut holders = self.memory_holders(io);
-        while io.buffered_bytes() > enough_bytes
-            && let Some((_, _, conn)) = holders.pop()
-        {
-            self.evict(io, conn, Cause::EngineMemory, Close::Abort);
-        }
-        let in_vain = io.buffered_bytes() > enough_bytes;
-        self.core.shortage.too_little_at = in_vain.then_some(now);
+    /// Whether there is less memory than there should be, until enough of it has been freed.
+    pub(crate) fn lacks_memory<I: Io>(&mut self, io: &I) -> bool {
+        let (most_bytes, used_bytes) = (self.core.limits.buffer_bytes, io.buffered_bytes());
+        let from_bytes =
+            if self.core.shortage.frees_memory { most_bytes / FREED_TO.1 * FREED_TO.0 } else { most_bytes };
+        self.core.shortage.frees_memory = used_bytes > from_bytes;
+        self.core.shortage.frees_memory
     }
 
-    /// Who holds buffers, with the weight of its address in pieces; the first to go is the last.
-    fn memory_holders<I: Io>(&self, io: &I) -> Vec<(u32, Reverse<Time>, Conn)> {
+    /// Sends some of those away who hold memory and move least.
+    pub(crate) fn free_memory<I: Io>(&mut self, io: &mut I) {
+        let (now, pause) = (io.now(), self.survey_pause());
+        if self.core.shortage.no_holders_at.is_some_and(|at| now.since(at) < pause) {
+            return;
+        }
+        let mut holders = self.memory_holders(io);
+        self.core.shortage.no_holders_at = holders.is_empty().then_some(now);
+        for _ in 0..FREED_AT_ONCE {
+            let Some((_, _, conn)) = holders.pop().filter(|_| self.lacks_memory(io)) else { return };
+            self.evict(io, conn, Cause::EngineMemory, Close::Abort);
+        }
+    }
+
+    /// Who of a sample of all clients holds buffers, with the weight of its address in pieces; the first to go is the last.
+    fn memory_holders<I: Io>(&mut self, io: &I) -> Vec<(u32, Reverse<Time>, Conn)> {
+        self.core.shortage.surveys += 1;
         let queued = |line: &Line| if io.queued(line.conn) > 0 { line.pieces() } else { 0 };
         let held = |client: &Client| {
             let server = server_of(client, &self.servers);
@@ -217,7 +238,8 @@ impl Proxy {
             let of_exchange = if let Stage::Exchange(exchange) = &client.stage { exchange.pieces() } else { 0 };
             queued(&client.line) + client.inbox.pieces() + of_exchange + of_server
         };
-        let holders: Vec<_> = self.clients.iter().map(|(conn, client)| (conn, client, held(client))).collect();
+        let sample = self.clients.sample(SURVEYED, self.core.shortage.surveys);
+        let holders: Vec<_> = sample.map(|(conn, client)| (conn, client, held(client))).collect();
         let mut weights = HashMap::<IpAddr, usize>::new();
         for (_, client, pieces) in &holders {
             *weights.entry(network(client.peer)).or_default() += pieces;

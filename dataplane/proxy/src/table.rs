@@ -8,6 +8,9 @@ pub(crate) struct Table<T> {
     len: usize,
 }
 
+/// Greater than any slot, and prime.
+const HOP: u64 = 4_294_967_311;
+
 impl<T> Default for Table<T> {
     fn default() -> Self {
         Self { entries: Vec::new(), len: 0 }
@@ -50,12 +53,24 @@ impl<T> Table<T> {
         self.entries[conn.slot as usize].take().map(|(_, session)| session)
     }
 
-    /// A walk for rare occasions (a new snapshot, a drain, a shortage).
+    /// A walk for rare occasions (a new snapshot, a drain).
     pub fn iter(&self) -> impl Iterator<Item = (Conn, &T)> {
-        self.entries.iter().enumerate().filter_map(|(slot, entry)| {
-            let (generation, session) = entry.as_ref()?;
-            Some((Conn { slot: slot as u32, generation: *generation }, &**session))
-        })
+        (0..self.entries.len()).filter_map(|slot| self.at(slot))
+    }
+
+    /// About `most` of the sessions, spread over all, or all where there are no more: others for each `turn`.
+    pub fn sample(&self, most: usize, turn: usize) -> impl Iterator<Item = (Conn, &T)> {
+        let slots = self.entries.len();
+        let visits = if self.len <= most { slots } else { slots * most / self.len };
+        // A prime larger than the table meets each slot once, and none of the patterns in which slots are given out.
+        let nth = move |n: usize| ((n as u64 * HOP) % slots.max(1) as u64) as usize;
+        let first = turn.wrapping_mul(visits) % slots.max(1);
+        (first..first + visits).filter_map(move |n| self.at(nth(n)))
+    }
+
+    fn at(&self, slot: usize) -> Option<(Conn, &T)> {
+        let (generation, session) = self.entries.get(slot)?.as_ref()?;
+        Some((Conn { slot: slot as u32, generation: *generation }, session))
     }
 
     pub fn peek(&self, conn: Conn) -> Option<&T> {
@@ -92,5 +107,36 @@ mod tests {
         assert!(table.remove(OLD).is_none());
         assert_eq!(table.find(NEW), Some(&mut "new"));
         assert_eq!((table.len(), table.conns()), (1, vec![NEW]));
+    }
+
+    /// A thousand in every second slot, as clients and their servers take them in turn.
+    fn alternating() -> Table<u32> {
+        let mut table = Table::default();
+        for slot in 0..1000 {
+            table.insert(Conn { slot: 2 * slot, generation: 1 }, slot);
+        }
+        table
+    }
+
+    #[test]
+    fn sample_is_as_large_as_was_asked_for_and_not_the_same_twice() {
+        let table = alternating();
+        let sample =
+            |turn| table.sample(100, turn).map(|(conn, _)| conn.slot).collect::<std::collections::HashSet<_>>();
+        for turn in 0..20 {
+            assert!((80..=120).contains(&sample(turn).len()), "{} in turn {turn}", sample(turn).len());
+            let upper_half = sample(turn).iter().filter(|slot| **slot >= 1000).count();
+            assert!((35..=65).contains(&upper_half), "{upper_half} of the upper half in turn {turn}");
+        }
+        let all: std::collections::HashSet<_> = (0..11).flat_map(sample).collect();
+        assert_eq!(all.len(), 1000, "eleven turns have met everybody");
+    }
+
+    #[test]
+    fn sample_of_more_than_there_are_is_all() {
+        let mut all: Vec<_> = alternating().sample(2000, 7).map(|(conn, _)| conn.slot).collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..1000).map(|n| 2 * n).collect::<Vec<_>>());
+        assert_eq!(Table::<u32>::default().sample(10, 1).count(), 0);
     }
 }

@@ -24,7 +24,7 @@ const DROPPED_BYTES: usize = 256 * 1024;
 const BULK_BLOCKS: usize = 15;
 /// What bulk may bring before the handler has it, so that those who say little are heard in between: half a millisecond of
 /// work. What is left is read in the next batch, behind what has come by then.
-const BULK_BYTES_MAX: usize = 512 * 1024;
+const BULK_BYTES_MAX: usize = 256 * 1024;
 
 impl Reactor {
     /// There is input, an end or a failure to learn of.

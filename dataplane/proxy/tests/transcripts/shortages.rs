@@ -183,6 +183,25 @@ fn download_that_goes_on_is_not_stuck() {
     assert!(downloads.iter().all(|(client, _)| stage.closed(*client).is_none()));
 }
 
+/// Not all of them are looked at.
+#[test]
+fn crowd_pays_where_there_are_thousands_of_clients() {
+    let mut stage = stage_with(4000);
+    let silent = |stage: &mut Stage, listener: &str, peer: &str| {
+        stage.tape.sleep(Duration::from_millis(1));
+        stage.client_from(listener, peer)
+    };
+    let others: Vec<_> = (0..500).map(|n| silent(&mut stage, OTHER, &address(n % 200))).collect();
+    let crowd: Vec<_> = (0..3250).map(|n| silent(&mut stage, MAIN, &format!("10.9.0.1:{n}"))).collect();
+    let closed = |stage: &Stage, conns: &[Conn]| conns.iter().filter(|conn| stage.closed(**conn).is_some()).count();
+    assert_eq!((closed(&stage, &others), closed(&stage, &crowd)), (0, 0));
+    stage.tape.sleep(Duration::from_secs(2));
+    let next: Vec<_> = (0..300).map(|n| silent(&mut stage, OTHER, &address(n % 200))).collect();
+    assert_eq!((closed(&stage, &others), closed(&stage, &crowd), closed(&stage, &next)), (0, 300, 0));
+    let oldest = closed(&stage, &crowd[..crowd.len() / 4]);
+    assert!(oldest > 290, "{oldest} of the quarter that has stood still for longest");
+}
+
 /// Clients of one address that ask for much and read nothing; returns them with their servers.
 fn deaf(stage: &mut Stage, count: usize) -> Vec<(Conn, Conn)> {
     (0..count)
