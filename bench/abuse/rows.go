@@ -68,7 +68,7 @@ var rows = []row{
 		abuse{begin: stay(comers, manners{opening: get("/" + origin.Object), reads: 64 << 10, period: time.Second})}),
 	suffered("unread", "clients ask for a large object in TLS and read nothing", attackers,
 		abuse{behind: large, secure: true, weighed: true, begin: stay(largeComers, manners{opening: get("/" + origin.Object), period: 5 * time.Second}, inTLS, fromFar)}),
-	suffered("drip", "clients send a byte of their request's body each second to servers with as many places", busyPlaces,
+	suffered("drip", "clients send a byte of their request's body each second to servers with as many places; balancers gather bodies, Weir wants 100 B/s", busyPlaces,
 		abuse{behind: busy, profile: profileAgainstDrip, begin: stay(comers, manners{opening: post(1 << 20), drip: 'x', period: time.Second})}),
 	{name: "api", title: "connections of one address to the controller's API stay, and nobody has logged in on them", attackers: 2048,
 		measure: measureAPI, abuse: abuse{weighed: true}},

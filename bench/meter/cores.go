@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,15 +27,11 @@ func Cores() ([]int, error) {
 func CoresOf(pid int) ([]int, error) {
 	var cores []int
 	for _, member := range Group(pid) {
-		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", member))
+		tids, err := threads(member)
 		if err != nil {
 			return nil, err
 		}
-		for _, task := range tasks {
-			tid, err := strconv.Atoi(filepath.Base(task))
-			if err != nil {
-				return nil, err
-			}
+		for _, tid := range tids {
 			var set unix.CPUSet
 			if err := unix.SchedGetaffinity(tid, &set); err == unix.ESRCH {
 				continue // a thread that ended between listing and reading
@@ -68,16 +63,12 @@ func Stay(cores []int) error {
 	for _, core := range cores {
 		set.Set(core)
 	}
-	tasks, err := filepath.Glob("/proc/self/task/*")
+	tids, err := threads(os.Getpid())
 	if err != nil {
 		return err
 	}
-	for _, task := range tasks {
-		tid, err := strconv.Atoi(filepath.Base(task))
-		if err != nil {
-			return err
-		}
-		if err := unix.SchedSetaffinity(tid, &set); err != nil && !os.IsNotExist(err) && err != unix.ESRCH {
+	for _, tid := range tids {
+		if err := unix.SchedSetaffinity(tid, &set); err != nil && err != unix.ESRCH {
 			return fmt.Errorf("stay on cores %s: %w", List(cores), err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestReadsCPUTimeOfAProcessAndItsChildren(t *testing.T) {
@@ -79,6 +81,38 @@ func TestKnowsHowLongAProcessWaitedForItsCore(t *testing.T) {
 			t.Fatalf("only %v of waiting seen", waited)
 		}
 	}
+}
+
+func TestWhatAProcessHasStartedIsPreferredAndNotItself(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may")
+	}
+	command := exec.Command("sleep", "60")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	}()
+	if err := Prefer(os.Getpid()); err != nil {
+		t.Fatal(err)
+	}
+	if nice := niceOf(t, command.Process.Pid); nice != most {
+		t.Errorf("what it has started has nice %d", nice)
+	}
+	if nice := niceOf(t, os.Getpid()); nice == most {
+		t.Errorf("itself has nice %d", nice)
+	}
+}
+
+func niceOf(t *testing.T, pid int) int {
+	t.Helper()
+	priority, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 20 - priority // as the kernel gives it, so that it is never negative
 }
 
 func TestSaysThatAProcessIsGone(t *testing.T) {

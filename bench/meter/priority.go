@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -26,15 +25,11 @@ func Prefer(parent int) error {
 
 // prefer raises a process within its session, and its session among others, where the kernel tells sessions apart.
 func prefer(pid int) error {
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	tids, err := threads(pid)
 	if err != nil {
 		return err
 	}
-	for _, task := range tasks {
-		tid, err := strconv.Atoi(filepath.Base(task))
-		if err != nil {
-			return err
-		}
+	for _, tid := range tids {
 		if err := unix.Setpriority(unix.PRIO_PROCESS, tid, most); err != nil {
 			return err
 		}

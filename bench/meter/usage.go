@@ -96,6 +96,22 @@ func Group(pid int) []int {
 	return group
 }
 
+// threads lists those of a process; none when it is no more.
+func threads(pid int) (tids []int, err error) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	if err != nil {
+		return nil, err
+	}
+	for _, task := range tasks {
+		tid, err := strconv.Atoi(filepath.Base(task))
+		if err != nil {
+			return nil, err
+		}
+		tids = append(tids, tid)
+	}
+	return tids, nil
+}
+
 func readOne(pid int) (u Usage, err error) {
 	if u.Run, err = schedstat(pid, ran); err != nil {
 		return u, err
