@@ -17,10 +17,10 @@ import (
 	"github.com/weir-lb/weir/agent/fastpath"
 	"github.com/weir-lb/weir/agent/link"
 	"github.com/weir-lb/weir/agent/monitor"
+	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/agent/route"
 	"github.com/weir-lb/weir/agent/state"
 	"github.com/weir-lb/weir/api/engine/enrollment"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
 // farewellTimeout is how long the controller may take to hear that this engine ends.
@@ -68,11 +68,25 @@ func Run(ctx context.Context, config Config) error {
 	if identity == nil && token == nil {
 		return fmt.Errorf("this engine has not joined %s yet: give it a join token with --token", config.Controller)
 	}
-	plan, err := remembered(dir.Plan, config.Log, "the controller will send the Plan again")
+	plan, err := keptPlan(dir, config.Log)
 	if err != nil {
 		return err
 	}
 	return newAgent(config, dir, binary, token, identity, plan).run(ctx)
+}
+
+// keptPlan is the last good Plan; nil: there is none, or it cannot be read.
+func keptPlan(dir *state.Dir, log *slog.Logger) (*plan.Plan, error) {
+	const remedy = "the controller will send the Plan again"
+	wire, err := remembered(dir.Plan, log, remedy)
+	if err != nil || wire == nil {
+		return nil, err
+	}
+	kept, findings := plan.Read(wire)
+	if kept == nil {
+		log.Error("the last good Plan cannot be read; "+remedy, "kind", findings[0].Kind, "name", findings[0].Name, "reason", findings[0].Message)
+	}
+	return kept, nil
 }
 
 // check returns the parsed token; nil: none was given.
@@ -135,15 +149,15 @@ type agent struct {
 	keeper     *keeper
 }
 
-func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.Token, identity *state.Identity, plan *enginev1.Plan) *agent {
+func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.Token, identity *state.Identity, kept *plan.Plan) *agent {
 	core := &engine{
-		version: config.Version, log: config.Log, dir: dir, session: new(link.Session), status: new(enginev1.Status),
+		version: config.Version, log: config.Log, dir: dir, session: new(link.Session),
 		idle: make(chan struct{}, 1),
 	}
 	if identity != nil {
 		core.uuid = identity.EngineUUID
 	}
-	a := &agent{log: config.Log, serves: plan != nil, keeps: config.KeepDataplane, idle: core.idle}
+	a := &agent{log: config.Log, serves: kept != nil, keeps: config.KeepDataplane, idle: core.idle}
 	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict})
 	a.fastpath = fastpath.New(fastpath.Config{Addresses: route.Addresses, Keep: config.KeepDataplane, Log: config.Log})
 	a.preparer = newPreparer(a.fastpath)
@@ -154,16 +168,16 @@ func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.To
 	a.link = link.New(link.Config{
 		Address: config.Controller, Name: config.Name, Token: token, Identity: identity, Engine: core, Log: config.Log,
 	})
-	a.keeper = newKeeper(dir.SavePlan, config.Log)
+	a.keeper = newKeeper(func(plan *plan.Plan) error { return dir.SavePlan(plan.Wire()) }, config.Log)
 	a.routes = route.New(route.Config{
-		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Keep: config.KeepDataplane, Plan: plan, Apply: a.supervisor.Apply,
+		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Keep: config.KeepDataplane, Plan: kept, Apply: a.supervisor.Apply,
 		Changed: core.routed, Happened: core.happened, Log: config.Log,
 	})
 	core.routes, core.fastpath, core.preparer, core.statesChanged = a.routes, a.fastpath, a.preparer, a.supervisor.StatesChanged
 	core.watch, core.verdicts = a.monitors.Watch, a.monitors.Verdicts
 	core.send, core.keep = a.link.Send, a.keeper.keep
-	if plan != nil {
-		a.preparer.expect(plan, a.supervisor.Apply)
+	if kept != nil {
+		a.preparer.expect(kept, a.supervisor.Apply)
 	}
 	return a
 }

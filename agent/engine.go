@@ -4,11 +4,13 @@ import (
 	"log/slog"
 	"sync"
 
-	"google.golang.org/protobuf/proto"
-
+	"github.com/weir-lb/weir/agent/dataplane"
+	"github.com/weir-lb/weir/agent/fastpath"
 	"github.com/weir-lb/weir/agent/link"
+	"github.com/weir-lb/weir/agent/monitor"
+	"github.com/weir-lb/weir/agent/plan"
+	"github.com/weir-lb/weir/agent/route"
 	"github.com/weir-lb/weir/agent/state"
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -24,37 +26,38 @@ type engine struct {
 	fastpath      fast
 	preparer      *preparer
 	statesChanged func()
-	watch         func(*enginev1.Plan)
-	verdicts      func() []*enginev1.ServerVerdict
+	watch         func(*plan.Plan)
+	verdicts      func() []monitor.Verdict
 	send          func(*enginev1.Report)
-	keep          func(*enginev1.Plan)
+	keep          func(*plan.Plan)
 
+	// mu is what heartbeats wait for: under it nothing asks the kernel, touches a disk or logs, which may do so.
 	mu      sync.Mutex
 	uuid    string // empty until the engine has joined
 	session *link.Session
-	status  *enginev1.Status
-	detours *enginev1.Detours // as reported last; of Sampled alone
-	idle    chan struct{}     // capacity 1: the last sample shows no client
+	status  dataplane.Status
 	// unheeded are the newest verdicts that the data plane does not go by yet; one for each server that is monitored.
-	unheeded map[serverKey]*enginev1.ServerVerdict
-}
+	unheeded map[plan.Member]monitor.Verdict
 
-type serverKey struct{ pool, server string }
+	// Of Sampled alone.
+	detours *fastpath.Counts // as reported last; nil: none were
+	idle    chan struct{}    // capacity 1: the last sample shows no client
+}
 
 // routes bring clients to what the engine serves. A Plan passes them on its way to the data plane.
 type routes interface {
-	Prepare(*enginev1.Plan)
-	Applied(*enginev1.Plan)
-	Refused(*enginev1.Plan)
-	Status(*enginev1.Status)
-	Sampled(*dataplanev1.Sample)
+	Prepare(*plan.Plan)
+	Applied(*plan.Plan)
+	Refused(*plan.Plan)
+	Status(route.Dataplane)
+	Sampled(up map[plan.Member]bool)
 	Routing() *enginev1.Routing
 }
 
 // fast passes on packets that belong to other engines. What it has to do for Plans is the preparer's to ask.
 type fast interface {
 	Beat()
-	Detours() *enginev1.Detours
+	Detours() *fastpath.Counts
 }
 
 // ---- What the link says
@@ -74,41 +77,51 @@ func (e *engine) Renewed(identity *state.Identity) {
 }
 
 func (e *engine) Hello() *enginev1.Hello {
-	resources := resources() // asks the kernel: before the lock that heartbeats need
+	hello := &enginev1.Hello{ // what asks the kernel comes before the lock that heartbeats need
+		Version: e.version, Resources: resources(), Detours: wireDetours(e.fastpath.Detours()), Routing: e.routes.Routing(),
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.session.Opened()
-	return &enginev1.Hello{
-		Version: e.version, Revision: e.session.Revision(), Resources: resources, Status: e.status,
-		Verdicts: &enginev1.ServerVerdicts{Verdicts: e.verdicts()}, Routing: e.routes.Routing(),
-		Detours: e.fastpath.Detours(),
-	}
+	hello.Revision, hello.Status, hello.Verdicts = e.session.Revision(), wireStatus(e.status), wireVerdicts(e.verdicts())
+	return hello
 }
 
 func (e *engine) Receive(delta *enginev1.PlanDelta) {
+	answer := e.receive(delta)
+	switch nack := answer.GetNack(); nack.GetCause() {
+	case enginev1.NackCause_NACK_CAUSE_RESYNC:
+		e.log.Info("asking the controller for a whole Plan", "revision", delta.GetRevision(), "base", delta.GetBaseRevision())
+	case enginev1.NackCause_NACK_CAUSE_REFUSED:
+		e.complain(delta.GetRevision(), plan.FindingsOf(nack.GetErrors()))
+	}
+}
+
+// receive returns what was answered at once; nil: a Plan is on its way.
+func (e *engine) receive(delta *enginev1.PlanDelta) (answer *enginev1.Report) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	plan, answer := e.session.Receive(delta)
 	if answer != nil {
-		e.log.Info("asking the controller for a whole Plan", "revision", delta.GetRevision(), "base", delta.GetBaseRevision())
 		e.send(answer)
-		return
+		return answer
 	}
 	e.preparer.expect(plan, e.routes.Prepare)
+	return nil
 }
 
 func (e *engine) Heartbeat() *enginev1.Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.status
+	return wireStatus(e.status)
 }
 
 // ---- What the data plane says
 
-func (e *engine) Applied(plan *enginev1.Plan, warnings []*dataplanev1.Finding) {
+func (e *engine) Applied(plan *plan.Plan, warnings []plan.Finding) {
+	e.log.Info("a Plan serves", "revision", plan.Revision, "warnings", len(warnings))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.log.Info("a Plan serves", "revision", plan.GetRevision(), "warnings", len(warnings))
 	e.answer(e.session.Applied(plan, warnings))
 	e.watch(plan)
 	e.preparer.hold(plan)
@@ -116,16 +129,20 @@ func (e *engine) Applied(plan *enginev1.Plan, warnings []*dataplanev1.Finding) {
 	e.keep(plan)
 }
 
-func (e *engine) Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding) {
+func (e *engine) Refused(plan *plan.Plan, errors []plan.Finding) {
+	e.complain(plan.Revision, errors)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, finding := range errors {
-		e.log.Error("the engine refuses a Plan", "revision", plan.GetRevision(), "kind", finding.GetKind(),
-			"name", finding.GetName(), "field", finding.GetField(), "reason", finding.GetMessage())
-	}
 	e.answer(e.session.Refused(plan, errors))
 	e.preparer.refuse()
 	e.routes.Refused(plan)
+}
+
+func (e *engine) complain(revision uint64, errors []plan.Finding) {
+	for _, finding := range errors {
+		e.log.Error("the engine refuses a Plan", "revision", revision, "kind", finding.Kind,
+			"name", finding.Name, "field", finding.Field, "reason", finding.Message)
+	}
 }
 
 func (e *engine) answer(report *enginev1.Report) {
@@ -134,59 +151,63 @@ func (e *engine) answer(report *enginev1.Report) {
 	}
 }
 
-func (e *engine) Changed(status *enginev1.Status) {
+func (e *engine) Changed(status dataplane.Status) {
 	e.mu.Lock()
 	e.status = status
 	e.mu.Unlock()
-	e.routes.Status(status)
-	e.send(&enginev1.Report{Body: &enginev1.Report_Status{Status: status}})
+	e.routes.Status(seenByRoutes(status))
+	e.send(&enginev1.Report{Body: &enginev1.Report_Status{Status: wireStatus(status)}})
 }
 
-func (e *engine) Sampled(sample *dataplanev1.Sample) {
-	e.routes.Sampled(sample)
+func seenByRoutes(status dataplane.Status) route.Dataplane {
+	switch {
+	case status.State != dataplane.Running:
+		return route.Away
+	case status.ServingRevision == 0:
+		return route.Idle
+	default:
+		return route.Serves
+	}
+}
+
+func (e *engine) Sampled(sample dataplane.Sample) {
+	e.routes.Sampled(sample.Up)
 	e.fastpath.Beat()
 	e.preparer.attend()
 	e.noteIdle(sample)
-	e.send(&enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}})
-	if detours := e.fastpath.Detours(); !proto.Equal(detours, e.detours) {
+	e.send(&enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample.Wire}})
+	if detours := e.fastpath.Detours(); !same(detours, e.detours) {
 		e.detours = detours
-		e.send(&enginev1.Report{Body: &enginev1.Report_Detours{Detours: detours}})
+		e.send(&enginev1.Report{Body: &enginev1.Report_Detours{Detours: wireDetours(detours)}})
 	}
 	if heeded := e.heeded(sample); len(heeded) > 0 {
-		e.send(&enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: &enginev1.ServerVerdicts{Verdicts: heeded}}})
+		e.send(&enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: wireVerdicts(heeded)}})
 	}
 }
 
+func same(a, b *fastpath.Counts) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
 // noteIdle keeps idle full while there is no client.
-func (e *engine) noteIdle(sample *dataplanev1.Sample) {
+func (e *engine) noteIdle(sample dataplane.Sample) {
 	select {
 	case <-e.idle:
 	default:
 	}
-	for _, service := range sample.GetVirtualServices() {
-		if service.GetOpenConnections() > 0 {
-			return
-		}
+	if !sample.Clients {
+		e.idle <- struct{}{}
 	}
-	e.idle <- struct{}{}
 }
 
 // heeded takes the verdicts that a sample does not contradict off the list.
-func (e *engine) heeded(sample *dataplanev1.Sample) []*enginev1.ServerVerdict {
+func (e *engine) heeded(sample dataplane.Sample) (heeded []monitor.Verdict) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.unheeded) == 0 {
-		return nil
-	}
-	up := make(map[serverKey]bool, len(sample.GetServers()))
-	for _, server := range sample.GetServers() {
-		up[serverKey{server.GetPoolUuid(), server.GetServerId()}] = server.GetUp()
-	}
-	var heeded []*enginev1.ServerVerdict
-	for key, verdict := range e.unheeded {
-		if seen, listed := up[key]; !listed || seen == verdict.GetUp() {
+	for server, verdict := range e.unheeded {
+		if seen, listed := sample.Up[server]; !listed || seen == verdict.Up {
 			heeded = append(heeded, verdict)
-			delete(e.unheeded, key)
+			delete(e.unheeded, server)
 		}
 	}
 	return heeded
@@ -196,13 +217,13 @@ func (e *engine) heeded(sample *dataplanev1.Sample) []*enginev1.ServerVerdict {
 
 // verdict goes to the data plane at once, and to the controller when the data plane goes by it: who reads there that a
 // server is up may count on it. The sample that shows it follows at once.
-func (e *engine) verdict(verdict *enginev1.ServerVerdict) {
-	e.log.Info("server verdict", "pool", verdict.GetPoolUuid(), "server", verdict.GetServerId(), "up", verdict.GetUp(), "reason", verdict.GetReason())
+func (e *engine) verdict(verdict monitor.Verdict) {
+	e.log.Info("server verdict", "pool", verdict.Pool, "server", verdict.Server, "up", verdict.Up, "reason", verdict.Reason)
 	e.mu.Lock()
 	if e.unheeded == nil {
-		e.unheeded = map[serverKey]*enginev1.ServerVerdict{}
+		e.unheeded = map[plan.Member]monitor.Verdict{}
 	}
-	e.unheeded[serverKey{verdict.GetPoolUuid(), verdict.GetServerId()}] = verdict
+	e.unheeded[verdict.Member] = verdict
 	e.mu.Unlock()
 	e.statesChanged()
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,9 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-lb/weir/agent/dataplane"
+	"github.com/weir-lb/weir/agent/fastpath"
 	"github.com/weir-lb/weir/agent/link"
+	"github.com/weir-lb/weir/agent/monitor"
+	"github.com/weir-lb/weir/agent/plan"
+	"github.com/weir-lb/weir/agent/route"
 	"github.com/weir-lb/weir/agent/state"
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -20,7 +25,7 @@ type bench struct {
 	*engine
 	notes sync.Mutex // of told
 	told  []string
-	plans []*enginev1.Plan // that the data plane was asked for
+	plans []*plan.Plan // that the data plane was asked for
 	disk  error
 }
 
@@ -39,15 +44,15 @@ func newBench() *bench {
 	b := &bench{}
 	note := b.note
 	b.engine = &engine{
-		log: slog.New(slog.DiscardHandler), dir: b, session: new(link.Session), status: new(enginev1.Status),
+		log: slog.New(slog.DiscardHandler), dir: b, session: new(link.Session),
 		idle:          make(chan struct{}, 1),
 		routes:        &signpost{b},
 		fastpath:      &siding{b},
 		preparer:      newPreparer(&siding{b}),
 		statesChanged: func() { note("data plane: states") },
-		watch:         func(plan *enginev1.Plan) { note("monitors: plan %d", plan.GetRevision()) },
-		verdicts:      func() []*enginev1.ServerVerdict { return []*enginev1.ServerVerdict{{ServerId: "s"}} },
-		keep:          func(plan *enginev1.Plan) { note("disk: plan %d", plan.GetRevision()) },
+		watch:         func(plan *plan.Plan) { note("monitors: plan %d", plan.Revision) },
+		verdicts:      func() []monitor.Verdict { return []monitor.Verdict{{}} },
+		keep:          func(plan *plan.Plan) { note("disk: plan %d", plan.Revision) },
 		send: func(report *enginev1.Report) {
 			switch body := report.GetBody().(type) {
 			case *enginev1.Report_Ack:
@@ -69,16 +74,14 @@ func (s *signpost) note(format string, arguments ...any) {
 	s.bench.note("routes: "+format, arguments...)
 }
 
-func (s *signpost) Prepare(plan *enginev1.Plan) {
+func (s *signpost) Prepare(plan *plan.Plan) {
 	s.plans = append(s.plans, plan)
-	s.note("plan %d comes", plan.GetRevision())
+	s.note("plan %d comes", plan.Revision)
 }
-func (s *signpost) Applied(plan *enginev1.Plan) { s.note("plan %d serves", plan.GetRevision()) }
-func (s *signpost) Refused(plan *enginev1.Plan) { s.note("plan %d is refused", plan.GetRevision()) }
-func (s *signpost) Status(status *enginev1.Status) {
-	s.note("data plane %d", status.GetDataplanePid())
-}
-func (s *signpost) Sampled(*dataplanev1.Sample) { s.note("sample") }
+func (s *signpost) Applied(plan *plan.Plan)          { s.note("plan %d serves", plan.Revision) }
+func (s *signpost) Refused(plan *plan.Plan)          { s.note("plan %d is refused", plan.Revision) }
+func (s *signpost) Status(dataplane route.Dataplane) { s.note("data plane %d", dataplane) }
+func (s *signpost) Sampled(map[plan.Member]bool)     { s.note("sample") }
 func (s *signpost) Routing() *enginev1.Routing {
 	return &enginev1.Routing{Peers: []*enginev1.PeerState{{Address: "10.0.0.1"}}}
 }
@@ -90,13 +93,13 @@ func (s *siding) note(format string, arguments ...any) {
 	s.bench.note("fast path: "+format, arguments...)
 }
 
-func (s *siding) Expect(plan *enginev1.Plan) { s.note("plan %d comes", plan.GetRevision()) }
-func (s *siding) Hold(plan *enginev1.Plan)   { s.note("plan %d serves", plan.GetRevision()) }
-func (s *siding) Refused()                   { s.note("refused") }
-func (s *siding) Attend()                    { s.note("attended to") }
-func (s *siding) Beat()                      { s.note("beat") }
+func (s *siding) Expect(plan *plan.Plan) { s.note("plan %d comes", plan.Revision) }
+func (s *siding) Hold(plan *plan.Plan)   { s.note("plan %d serves", plan.Revision) }
+func (s *siding) Refused()               { s.note("refused") }
+func (s *siding) Attend()                { s.note("attended to") }
+func (s *siding) Beat()                  { s.note("beat") }
 
-func (s *siding) Detours() *enginev1.Detours { return nil }
+func (s *siding) Detours() *fastpath.Counts { return nil }
 
 // expect has the preparer do what waits, and compares what was told in all.
 func (b *bench) expect(t *testing.T, want ...string) {
@@ -122,7 +125,7 @@ func TestAcknowledgesOnlyWhatTheDataPlaneServes(t *testing.T) {
 	b := newBench()
 	b.receive(whole(1))
 	b.expect(t, "fast path: plan 1 comes", "routes: plan 1 comes")
-	b.Applied(b.plans[0], []*dataplanev1.Finding{{}})
+	b.Applied(b.plans[0], []plan.Finding{{}})
 	b.expect(t, "controller: ack n1, 1 warnings", "monitors: plan 1", "routes: plan 1 serves", "disk: plan 1", "fast path: plan 1 serves")
 }
 
@@ -133,7 +136,7 @@ func TestRefusedPlanIsNeitherKeptNorMonitored(t *testing.T) {
 	b.receive(whole(2))
 	b.preparer.work()
 	b.told = nil
-	b.Refused(b.plans[1], []*dataplanev1.Finding{{Message: "no"}})
+	b.Refused(b.plans[1], []plan.Finding{{Message: "no"}})
 	b.expect(t, "controller: nack n2 NACK_CAUSE_REFUSED, 1 errors", "routes: plan 2 is refused", "fast path: refused")
 	if hello := b.Hello(); hello.GetRevision() != 1 {
 		t.Errorf("says that it holds %d", hello.GetRevision())
@@ -148,7 +151,7 @@ func TestAsksForAWholePlanWhenADeltaIsForAnother(t *testing.T) {
 
 func TestHelloTellsEverything(t *testing.T) {
 	b := newBench()
-	b.Changed(&enginev1.Status{DataplanePid: 7})
+	b.Changed(dataplane.Status{PID: 7})
 	hello := b.Hello()
 	if hello.GetStatus().GetDataplanePid() != 7 || len(hello.GetVerdicts().GetVerdicts()) != 1 || hello.GetResources().GetCores() == 0 ||
 		len(hello.GetRouting().GetPeers()) != 1 {
@@ -161,10 +164,10 @@ func TestHelloTellsEverything(t *testing.T) {
 
 func TestVerdictGoesToTheControllerWhenTheDataPlaneGoesByIt(t *testing.T) {
 	b := newBench()
-	sampleWith := func(up bool) *dataplanev1.Sample {
-		return &dataplanev1.Sample{Servers: []*dataplanev1.ServerCounters{{PoolUuid: "p", ServerId: "s", Up: up}}}
+	sampleWith := func(up bool) dataplane.Sample {
+		return dataplane.Sample{Up: map[plan.Member]bool{{Pool: "p", Server: "s"}: up}}
 	}
-	b.verdict(&enginev1.ServerVerdict{PoolUuid: "p", ServerId: "s", Up: true})
+	b.verdict(monitor.Verdict{Member: plan.Member{Pool: "p", Server: "s"}, Up: true})
 	b.expect(t, "data plane: states")
 	b.Sampled(sampleWith(false))
 	b.expect(t, "routes: sample", "fast path: beat", "controller: *enginev1.Report_Sample", "fast path: attended to")
@@ -176,9 +179,9 @@ func TestVerdictGoesToTheControllerWhenTheDataPlaneGoesByIt(t *testing.T) {
 
 func TestVerdictOnAServerThatTheDataPlaneDoesNotHaveIsNotHeldBack(t *testing.T) {
 	b := newBench()
-	b.verdict(&enginev1.ServerVerdict{PoolUuid: "p", ServerId: "gone"})
+	b.verdict(monitor.Verdict{Member: plan.Member{Pool: "p", Server: "gone"}})
 	b.told = nil
-	b.Sampled(&dataplanev1.Sample{})
+	b.Sampled(dataplane.Sample{})
 	b.expect(t, "routes: sample", "fast path: beat", "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts", "fast path: attended to")
 }
 
@@ -202,10 +205,22 @@ type loading struct {
 	began, done chan struct{}
 }
 
-func (l *loading) Expect(plan *enginev1.Plan) {
+func (l *loading) Expect(plan *plan.Plan) {
 	close(l.began)
 	<-l.done
 	l.siding.Expect(plan)
+}
+
+// promptly fails when something takes long.
+func promptly(t *testing.T, name string, do func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { do(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Second):
+		t.Fatalf("%s waits", name)
+	}
 }
 
 func TestHeartbeatsAndReportsGoOnWhileProgramsAreLoaded(t *testing.T) {
@@ -216,24 +231,18 @@ func TestHeartbeatsAndReportsGoOnWhileProgramsAreLoaded(t *testing.T) {
 	go b.preparer.run(t.Context())
 	meanwhile := func(name string, do func()) {
 		t.Helper()
-		done := make(chan struct{})
-		go func() { do(); close(done) }()
-		select {
-		case <-done:
-		case <-time.After(5 * time.Second):
-			t.Fatalf("%s waits for the programs", name)
-		}
+		promptly(t, name, do)
 	}
 	b.routes = &waymark{signpost{b}, passed}
 	meanwhile("a Plan that comes", func() { b.Receive(whole(1)) })
 	<-slow.began
 	meanwhile("the heartbeat", func() { b.Heartbeat() })
 	meanwhile("a new stream", func() { b.Hello() })
-	meanwhile("a Plan that serves", func() { b.Applied(&enginev1.Plan{Revision: 9}, nil) })
-	meanwhile("a Plan that is refused", func() { b.Refused(&enginev1.Plan{Revision: 8}, nil) })
-	meanwhile("a change of status", func() { b.Changed(new(enginev1.Status)) })
-	meanwhile("a sample", func() { b.Sampled(new(dataplanev1.Sample)) })
-	meanwhile("a verdict", func() { b.verdict(new(enginev1.ServerVerdict)) })
+	meanwhile("a Plan that serves", func() { b.Applied(&plan.Plan{Revision: 9}, nil) })
+	meanwhile("a Plan that is refused", func() { b.Refused(&plan.Plan{Revision: 8}, nil) })
+	meanwhile("a change of status", func() { b.Changed(dataplane.Status{}) })
+	meanwhile("a sample", func() { b.Sampled(dataplane.Sample{}) })
+	meanwhile("a verdict", func() { b.verdict(monitor.Verdict{}) })
 	select {
 	case <-passed:
 		t.Error("the Plan went on before the fast path was ready for it")
@@ -243,13 +252,58 @@ func TestHeartbeatsAndReportsGoOnWhileProgramsAreLoaded(t *testing.T) {
 	<-passed
 }
 
+// gate is a log, a disk and a fast path that take until open is closed.
+type gate struct {
+	siding
+	slog.Handler
+	reached, open chan struct{}
+}
+
+func (g *gate) wait() {
+	select {
+	case g.reached <- struct{}{}:
+	default:
+	}
+	<-g.open
+}
+
+func (g *gate) Enabled(context.Context, slog.Level) bool  { return true }
+func (g *gate) Handle(context.Context, slog.Record) error { g.wait(); return nil }
+func (g *gate) SaveIdentity(*state.Identity) error        { g.wait(); return nil }
+func (g *gate) Detours() *fastpath.Counts                 { g.wait(); return nil }
+
+func TestHeartbeatsGoOnWhateverTheLogTheDiskAndTheKernelAreAt(t *testing.T) {
+	for name, do := range map[string]func(*bench){
+		"a Plan serves":              func(b *bench) { b.Applied(&plan.Plan{Revision: 1}, nil) },
+		"a Plan is refused":          func(b *bench) { b.Refused(&plan.Plan{Revision: 1}, []plan.Finding{{}}) },
+		"a change is for another":    func(b *bench) { b.Receive(&enginev1.PlanDelta{BaseRevision: 3}) },
+		"a stream begins":            func(b *bench) { b.Hello() },
+		"a server is found up":       func(b *bench) { b.verdict(monitor.Verdict{}) },
+		"the engine has joined":      func(b *bench) { b.Joined(new(state.Identity)) },
+		"the data plane lives":       func(b *bench) { b.Sampled(dataplane.Sample{}) },
+		"the certificate is renewed": func(b *bench) { b.Renewed(new(state.Identity)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench()
+			slow := &gate{siding: siding{b}, reached: make(chan struct{}, 1), open: make(chan struct{})}
+			b.log, b.dir, b.fastpath = slog.New(slow), slow, slow
+			var running sync.WaitGroup
+			running.Go(func() { do(b) })
+			<-slow.reached
+			promptly(t, "the heartbeat", func() { b.Heartbeat() })
+			close(slow.open)
+			running.Wait()
+		})
+	}
+}
+
 // waymark is routes that say when a Plan has come.
 type waymark struct {
 	signpost
 	passed chan struct{}
 }
 
-func (w *waymark) Prepare(plan *enginev1.Plan) {
+func (w *waymark) Prepare(plan *plan.Plan) {
 	w.signpost.Prepare(plan)
 	close(w.passed)
 }
@@ -257,8 +311,8 @@ func (w *waymark) Prepare(plan *enginev1.Plan) {
 func TestOfWhatWaitsForThePreparerOnlyTheNewestIsDone(t *testing.T) {
 	b := newBench()
 	b.Receive(whole(1))
-	b.Refused(&enginev1.Plan{Revision: 3}, nil)
-	b.Applied(&enginev1.Plan{Revision: 4}, nil)
+	b.Refused(&plan.Plan{Revision: 3}, nil)
+	b.Applied(&plan.Plan{Revision: 4}, nil)
 	b.Receive(whole(2))
 	b.told = nil
 	b.expect(t, "fast path: plan 4 serves", "fast path: plan 2 comes", "routes: plan 2 comes")

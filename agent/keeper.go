@@ -4,23 +4,23 @@ import (
 	"context"
 	"log/slog"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // keeper writes the Plan that serves to disk, off everybody's way: of Plans that wait for a slow disk only the newest is
 // written, and a disk that is full costs a line in the log and nothing else.
 type keeper struct {
-	save    func(*enginev1.Plan) error
+	save    func(*plan.Plan) error
 	log     *slog.Logger
-	waiting chan *enginev1.Plan // capacity 1
+	waiting chan *plan.Plan // capacity 1
 }
 
-func newKeeper(save func(*enginev1.Plan) error, log *slog.Logger) *keeper {
-	return &keeper{save: save, log: log, waiting: make(chan *enginev1.Plan, 1)}
+func newKeeper(save func(*plan.Plan) error, log *slog.Logger) *keeper {
+	return &keeper{save: save, log: log, waiting: make(chan *plan.Plan, 1)}
 }
 
 // keep never blocks. Not for concurrent use.
-func (k *keeper) keep(plan *enginev1.Plan) {
+func (k *keeper) keep(plan *plan.Plan) {
 	select {
 	case <-k.waiting:
 	default:
@@ -47,13 +47,13 @@ func (k *keeper) run(ctx context.Context) {
 }
 
 // write says only once that it fails, and once that it works again.
-func (k *keeper) write(plan *enginev1.Plan, failing bool) bool {
+func (k *keeper) write(plan *plan.Plan, failing bool) bool {
 	err := k.save(plan)
 	if err != nil && !failing {
 		k.log.Error("the last good Plan is not on disk; a restarted agent would begin with an older one", "reason", err)
 	}
 	if err == nil && failing {
-		k.log.Info("the last good Plan is on disk again", "revision", plan.GetRevision())
+		k.log.Info("the last good Plan is on disk again", "revision", plan.Revision)
 	}
 	return err != nil
 }

@@ -9,25 +9,25 @@ import (
 	"testing"
 	"testing/synctest"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 func TestKeeperWritesTheNewestPlanAndNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var written []uint64
 		disk := make(chan struct{})
-		k := newKeeper(func(plan *enginev1.Plan) error {
+		k := newKeeper(func(plan *plan.Plan) error {
 			<-disk
-			written = append(written, plan.GetRevision())
+			written = append(written, plan.Revision)
 			return nil
 		}, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); k.run(ctx) }()
-		k.keep(&enginev1.Plan{Revision: 1})
+		k.keep(&plan.Plan{Revision: 1})
 		synctest.Wait()
 		for revision := range uint64(100) {
-			k.keep(&enginev1.Plan{Revision: 2 + revision})
+			k.keep(&plan.Plan{Revision: 2 + revision})
 		}
 		cancel()
 		close(disk)
@@ -42,14 +42,14 @@ func TestKeeperSaysOnceThatTheDiskIsFullAndOnceThatItIsNot(t *testing.T) {
 	var log bytes.Buffer
 	full := errors.New("cannot write plan: no space left on device")
 	outcomes := []error{full, full, full, nil, nil, full}
-	k := newKeeper(func(*enginev1.Plan) error {
+	k := newKeeper(func(*plan.Plan) error {
 		outcome := outcomes[0]
 		outcomes = outcomes[1:]
 		return outcome
 	}, slog.New(slog.NewTextHandler(&log, nil)))
 	failing := false
 	for len(outcomes) > 0 {
-		failing = k.write(&enginev1.Plan{}, failing)
+		failing = k.write(&plan.Plan{}, failing)
 	}
 	if lines := log.String(); strings.Count(lines, "no space left") != 2 || strings.Count(lines, "on disk again") != 1 {
 		t.Errorf("said:\n%s", lines)

@@ -4,16 +4,16 @@ import (
 	"context"
 	"sync"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // ground is what a Plan needs in the kernel before it serves. Each method may take long: it loads programs and asks the
 // kernel.
 type ground interface {
-	Expect(*enginev1.Plan) // comes
-	Hold(*enginev1.Plan)   // serves
-	Refused()              // the one that serves goes on to
-	Attend()               // something may have changed by itself
+	Expect(*plan.Plan) // comes
+	Hold(*plan.Plan)   // serves
+	Refused()          // the one that serves goes on to
+	Attend()           // something may have changed by itself
 }
 
 // preparer makes the ground ready for Plans, off everybody's way, and passes each on when that is done. Of what waits while
@@ -28,10 +28,10 @@ type preparer struct {
 
 // chores are what waits.
 type chores struct {
-	held    *enginev1.Plan // nil: none
+	held    *plan.Plan // nil: none
 	refused bool
-	coming  *enginev1.Plan // nil: none
-	pass    func(*enginev1.Plan)
+	coming  *plan.Plan // nil: none
+	pass    func(*plan.Plan)
 	attend  bool
 }
 
@@ -40,11 +40,11 @@ func newPreparer(ground ground) *preparer {
 }
 
 // expect has a Plan be passed on once the ground is ready for it. None of these methods blocks.
-func (p *preparer) expect(plan *enginev1.Plan, pass func(*enginev1.Plan)) {
+func (p *preparer) expect(plan *plan.Plan, pass func(*plan.Plan)) {
 	p.ask(func(c *chores) { c.coming, c.pass = plan, pass })
 }
 
-func (p *preparer) hold(plan *enginev1.Plan) {
+func (p *preparer) hold(plan *plan.Plan) {
 	p.ask(func(c *chores) { c.held, c.refused = plan, false })
 }
 

@@ -30,14 +30,14 @@ func monitorNamed(name string) *enginev1.Resource {
 }
 
 func TestBlamesTheObjectsThatDifferFromThePlanBefore(t *testing.T) {
-	service := planAt(1, 80).Resources[0]
+	service := serviceAt(80)
 	before := []*enginev1.Resource{service, poolNamed("same", "a"), poolNamed("other", "a"), certificateNamed("gone"), monitorNamed("m1")}
 	for name, c := range map[string]struct {
 		after []*enginev1.Resource
 		want  []string
 	}{
 		"some differ": {
-			[]*enginev1.Resource{planAt(2, 81).Resources[0], poolNamed("same", "a"), poolNamed("other", "b"), certificateNamed("new"), monitorNamed("m2")},
+			[]*enginev1.Resource{serviceAt(81), poolNamed("same", "a"), poolNamed("other", "b"), certificateNamed("new"), monitorNamed("m2")},
 			[]string{"virtualservice vs shop changed", "pool other other changed", "sslkeyandcertificate new new is new",
 				"sslkeyandcertificate gone gone is no more"},
 		},
@@ -47,10 +47,10 @@ func TestBlamesTheObjectsThatDifferFromThePlanBefore(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := blame(&enginev1.Plan{Resources: before}, &enginev1.Plan{Resources: c.after}, errors.New("signal: aborted"))
+			findings := blame(planOf(1, before...), planOf(2, c.after...), errors.New("signal: aborted"))
 			for i, finding := range findings {
-				change, died := strings.CutSuffix(finding.GetMessage(), ": signal: aborted")
-				got := fmt.Sprintf("%s %s %s %s", finding.GetKind(), finding.GetUuid(), finding.GetName(), lastWordsOf(change))
+				change, died := strings.CutSuffix(finding.Message, ": signal: aborted")
+				got := fmt.Sprintf("%s %s %s %s", finding.Kind, finding.UUID, finding.Name, lastWordsOf(change))
 				if !died || len(findings) != len(c.want) || got != c.want[i] {
 					t.Errorf("got %q of %d, want %q", got, len(findings), c.want)
 				}
@@ -70,11 +70,11 @@ func lastWordsOf(message string) string {
 }
 
 func TestBlamesNoMoreObjectsThanItMay(t *testing.T) {
-	all := &enginev1.Plan{}
+	var all []*enginev1.Resource
 	for i := range suspectsMax + 1 {
-		all.Resources = append(all.Resources, poolNamed(fmt.Sprint(i)))
+		all = append(all, poolNamed(fmt.Sprint(i)))
 	}
-	if findings := blame(nil, all, errors.New("signal: aborted")); len(findings) != suspectsMax {
+	if findings := blame(nil, planOf(1, all...), errors.New("signal: aborted")); len(findings) != suspectsMax {
 		t.Errorf("%d findings", len(findings))
 	}
 }

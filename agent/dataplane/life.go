@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-lb/weir/agent/plan"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 )
 
@@ -42,11 +43,9 @@ type life struct {
 	closed  chan struct{} // we hung up: nobody takes frames any more
 	reason  error         // why the connection is over; valid once frames is closed
 	handed  map[slot]bool // sockets that the process has
-	states  map[server]bool
+	states  map[plan.Member]bool
 	silence int // beats since the last Sample, or the last answer to a Plan
 }
-
-type server struct{ pool, id string }
 
 // greet dials the data plane at this socket and hears its Hello and which sockets it holds already. The process is
 // returned even when it does not greet; it is nil when nobody listens.
@@ -63,7 +62,7 @@ func greet(ctx context.Context, path string, known *process) (*life, sockets, *p
 	}
 	l := &life{
 		process: process, wire: wire{socket}, frames: make(chan frame, framesMax), closed: make(chan struct{}),
-		handed: map[slot]bool{}, states: map[server]bool{},
+		handed: map[slot]bool{}, states: map[plan.Member]bool{},
 	}
 	held, err := l.exchangeGreetings()
 	if err != nil {
@@ -213,13 +212,12 @@ func (l *life) forget(owned sockets) {
 }
 
 // tell sends the states that the process does not have yet.
-func (l *life) tell(states []*dataplanev1.ServerState) error {
+func (l *life) tell(states map[plan.Member]bool) error {
 	news := new(dataplanev1.ServerStates)
-	for _, state := range states {
-		key := server{state.GetPoolUuid(), state.GetServerId()}
-		if up, told := l.states[key]; !told || up != state.GetUp() {
-			l.states[key] = state.GetUp()
-			news.States = append(news.States, state)
+	for server, up := range states {
+		if before, told := l.states[server]; !told || before != up {
+			l.states[server] = up
+			news.States = append(news.States, &dataplanev1.ServerState{PoolUuid: server.Pool, ServerId: server.Server, Up: up})
 		}
 	}
 	if len(news.States) == 0 {

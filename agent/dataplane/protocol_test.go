@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weir-lb/weir/agent/plan"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 )
 
@@ -150,7 +151,7 @@ func TestSendsSocketsInFramesThatTheKernelTakes(t *testing.T) {
 	owned, wanted := sockets{}, places{}
 	for worker := range uint32(2*descriptorsMax + 1) {
 		place := slot{netip.MustParseAddrPort("192.0.2.1:443"), worker}
-		owned[place], wanted[place] = descriptor, wish{}
+		owned[place], wanted[place] = descriptor, plan.Listener{}
 	}
 	l := &life{wire: w, handed: map[slot]bool{}}
 	sent := make(chan error, 1)

@@ -1,8 +1,7 @@
 package dataplane
 
 import (
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // deathsMax is how many data planes may die over one Plan before the Plan is blamed.
@@ -18,19 +17,18 @@ type rollout struct {
 }
 
 type attempt struct {
-	plan   *enginev1.Plan
-	part   *dataplanev1.Plan // of plan
+	plan   *plan.Plan
 	deaths int
 }
 
 // verdict is the outcome of a Plan that was submitted.
 type verdict struct {
-	plan    *enginev1.Plan
+	plan    *plan.Plan
 	applied bool
 }
 
-func (r *rollout) submit(plan *enginev1.Plan) {
-	r.pending = &attempt{plan: plan, part: partOf(plan)}
+func (r *rollout) submit(plan *plan.Plan) {
+	r.pending = &attempt{plan: plan}
 }
 
 // begin is told of each connection to a data plane: what was in flight is not any more.
@@ -41,7 +39,7 @@ func (r *rollout) begin() {
 }
 
 // next returns the Plan to send now; nil: none.
-func (r *rollout) next() *dataplanev1.Plan {
+func (r *rollout) next() *plan.Plan {
 	switch {
 	case r.flight != nil:
 		return nil
@@ -52,7 +50,7 @@ func (r *rollout) next() *dataplanev1.Plan {
 	default:
 		return nil
 	}
-	return r.flight.part
+	return r.flight.plan
 }
 
 // restoring tells whether the Plan in flight is one that served already.
@@ -93,7 +91,7 @@ func (r *rollout) died() *verdict {
 }
 
 // served is the Plan that served last; nil: none did.
-func (r *rollout) served() *enginev1.Plan {
+func (r *rollout) served() *plan.Plan {
 	if r.applied == nil {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // Each line of a transcript is an event; what is sent or decided follows, indented.
@@ -15,7 +15,7 @@ func play(transcript string) string {
 	alive := false
 	decided := func(verdict *verdict) {
 		if verdict != nil {
-			fmt.Fprintf(&out, "  plan %d applied: %v\n", verdict.plan.GetRevision(), verdict.applied)
+			fmt.Fprintf(&out, "  plan %d applied: %v\n", verdict.plan.Revision, verdict.applied)
 		}
 	}
 	for line := range strings.Lines(transcript) {
@@ -27,7 +27,7 @@ func play(transcript string) string {
 		var revision uint64
 		switch fmt.Sscanf(event, "want %d", &revision); {
 		case revision > 0:
-			r.submit(&enginev1.Plan{Revision: revision})
+			r.submit(&plan.Plan{Revision: revision})
 		case event == "hello":
 			alive = true
 			r.begin()
@@ -41,7 +41,7 @@ func play(transcript string) string {
 		}
 		if alive {
 			if plan := r.next(); plan != nil {
-				fmt.Fprintf(&out, "  send %d\n", plan.GetRevision())
+				fmt.Fprintf(&out, "  send %d\n", plan.Revision)
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-lb/weir/agent/plan"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
 // serve is the loop of one life. It returns nil only when ctx ends.
@@ -76,18 +76,16 @@ func (s *Supervisor) take() {
 // here, and the next is tried.
 func (s *Supervisor) advance(life *life) error {
 	for plan := s.rollout.next(); plan != nil; plan = s.rollout.next() {
-		var err error
-		if s.places, err = placesOf(plan, life.hello.GetWorkers()); err == nil {
-			err = s.sockets.open(s.places, s.MaxSegment)
-		}
+		s.places = placesOf(plan, life.hello.GetWorkers())
+		err := s.sockets.open(s.places, s.MaxSegment)
 		if failed := (*listenError)(nil); errors.As(err, &failed) {
-			s.conclude(life, false, []*dataplanev1.Finding{failed.finding()})
+			s.conclude(life, false, failed.findings())
 			continue
 		}
 		if err := life.give(s.sockets, s.places); err != nil {
 			return err
 		}
-		return life.wire.write(&dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Plan{Plan: plan}})
+		return life.wire.write(&dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Plan{Plan: plan.Dataplane}})
 	}
 	return nil
 }
@@ -97,15 +95,15 @@ func (s *Supervisor) hear(life *life, message *dataplanev1.FromDataplane) {
 	switch frame := message.GetFrame().(type) {
 	case *dataplanev1.FromDataplane_Ack:
 		if s.expects(frame.Ack.GetRevision()) {
-			s.conclude(life, true, frame.Ack.GetWarnings())
+			s.conclude(life, true, plan.FindingsOf(frame.Ack.GetWarnings()))
 		}
 	case *dataplanev1.FromDataplane_Nack:
 		if s.expects(frame.Nack.GetRevision()) {
-			s.conclude(life, false, frame.Nack.GetErrors())
+			s.conclude(life, false, plan.FindingsOf(frame.Nack.GetErrors()))
 		}
 	case *dataplanev1.FromDataplane_Sample:
 		life.silence = 0
-		s.Observer.Sampled(frame.Sample)
+		s.Observer.Sampled(sampleOf(frame.Sample))
 	default:
 		s.Log.Warn("the data plane sent a frame that has no place here", "frame", fmt.Sprintf("%T", frame))
 	}
@@ -113,7 +111,7 @@ func (s *Supervisor) hear(life *life, message *dataplanev1.FromDataplane) {
 
 func (s *Supervisor) expects(revision uint64) bool {
 	flight := s.rollout.flight
-	if flight != nil && flight.plan.GetRevision() == revision {
+	if flight != nil && flight.plan.Revision == revision {
 		return true
 	}
 	s.Log.Warn("the data plane answered for a Plan that it was not given", "revision", revision)
@@ -121,23 +119,23 @@ func (s *Supervisor) expects(revision uint64) bool {
 }
 
 // conclude ends the Plan in flight and tells who asked for it.
-func (s *Supervisor) conclude(life *life, applied bool, findings []*dataplanev1.Finding) {
+func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding) {
 	plan := s.rollout.flight.plan
 	verdict := s.rollout.answered(applied)
 	life.silence = 0
 	if applied {
 		s.serving = s.places
 		clear(life.states) // the Plan may bring servers whose states the data plane did not know or keep: tell all again
-		s.status.ServingRevision = plan.GetRevision()
-		s.become(enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, "")
+		s.status.ServingRevision = plan.Revision
+		s.become(Running, "")
 	}
 	s.closeUnused()
 	life.forget(s.sockets)
 	switch {
 	case verdict == nil && !applied:
-		s.Log.Error("the data plane refuses the Plan that served before", "revision", plan.GetRevision(), "errors", findings)
+		s.Log.Error("the data plane refuses the Plan that served before", "revision", plan.Revision, "errors", findings)
 	case verdict == nil:
-		s.Log.Info("the Plan that served before serves again", "revision", plan.GetRevision())
+		s.Log.Info("the Plan that served before serves again", "revision", plan.Revision)
 	case verdict.applied:
 		s.Observer.Applied(plan, findings)
 	default:

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // backlog asks for the most; the kernel takes net.core.somaxconn when that is less.
@@ -27,29 +27,20 @@ type slot struct {
 type sockets map[slot]int
 
 // places are where a Plan listens, each with who wants it.
-type places map[slot]wish
-
-type wish struct {
-	service  *dataplanev1.VirtualService
-	listener int // index in the service
-}
+type places map[slot]plan.Listener
 
 // listenError says which virtual service cannot be listened for.
 type listenError struct {
-	wish
-	at    string
+	plan.Listener
 	cause error
 }
 
 func (e *listenError) Error() string {
-	return fmt.Sprintf("cannot listen on %s: %s", e.at, explain(e.cause))
+	return fmt.Sprintf("cannot listen on %s: %s", e.At, explain(e.cause))
 }
 
-func (e *listenError) finding() *dataplanev1.Finding {
-	return &dataplanev1.Finding{
-		Kind: "virtualservice", Uuid: e.service.GetUuid(), Name: e.service.GetName(),
-		Field: fmt.Sprintf("services[%d]", e.listener), Message: e.Error(),
-	}
+func (e *listenError) findings() []plan.Finding {
+	return []plan.Finding{{Object: e.Service, Field: e.Field, Message: e.Error()}}
 }
 
 // explain adds what to do to what the kernel says.
@@ -69,22 +60,14 @@ func explain(cause error) string {
 }
 
 // placesOf lists where a Plan listens with so many workers.
-func placesOf(plan *dataplanev1.Plan, workers uint32) (places, error) {
+func placesOf(plan *plan.Plan, workers uint32) places {
 	all := places{}
-	for _, service := range plan.GetVirtualServices() {
-		for index, listener := range service.GetListeners() {
-			wish := wish{service, index}
-			address, err := netip.ParseAddr(listener.GetAddress())
-			if err != nil || listener.GetPort() == 0 || listener.GetPort() > 65535 {
-				at := fmt.Sprintf("%s:%d", listener.GetAddress(), listener.GetPort())
-				return nil, &listenError{wish, at, errors.New("not an address and port")}
-			}
-			for worker := range workers {
-				all[slot{netip.AddrPortFrom(address, uint16(listener.GetPort())), worker}] = wish
-			}
+	for _, listener := range plan.Listeners {
+		for worker := range workers {
+			all[slot{listener.At, worker}] = listener
 		}
 	}
-	return all, nil
+	return all
 }
 
 // open adds the sockets that are missing. When one cannot be had, none is added.
@@ -102,7 +85,7 @@ func (s sockets) open(places places, maxSegment func(netip.Addr) int) error {
 		}
 		if err != nil {
 			s.close(opened)
-			return &listenError{places[place], place.at.String(), err}
+			return &listenError{places[place], err}
 		}
 		bound(descriptor, maxSegment(place.at.Addr()))
 		s[place] = descriptor

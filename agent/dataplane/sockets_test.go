@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -9,11 +10,22 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
-func service(listeners ...*dataplanev1.Listener) *dataplanev1.Plan {
-	return &dataplanev1.Plan{VirtualServices: []*dataplanev1.VirtualService{{Uuid: "vs-1", Name: "shop", Listeners: listeners}}}
+// listeningAt is a Plan whose only virtual service listens there.
+func listeningAt(all ...netip.AddrPort) *plan.Plan {
+	made := &plan.Plan{}
+	for i, at := range all {
+		made.Listeners = append(made.Listeners, plan.Listener{
+			At: at, Service: plan.Object{Kind: "virtualservice", UUID: "vs-1", Name: "shop"}, Field: fmt.Sprintf("services[%d]", i),
+		})
+	}
+	return made
+}
+
+func at(address string, port uint32) netip.AddrPort {
+	return netip.AddrPortFrom(netip.MustParseAddr(address), uint16(port))
 }
 
 func freePort(t *testing.T) uint32 {
@@ -26,19 +38,16 @@ func freePort(t *testing.T) uint32 {
 	return uint32(netip.MustParseAddrPort(listener.Addr().String()).Port())
 }
 
-func openFor(t *testing.T, owned sockets, plan *dataplanev1.Plan, workers uint32) (places, error) {
+func openFor(t *testing.T, owned sockets, plan *plan.Plan, workers uint32) (places, error) {
 	t.Helper()
-	wanted, err := placesOf(plan, workers)
-	if err != nil {
-		return nil, err
-	}
+	wanted := placesOf(plan, workers)
 	t.Cleanup(owned.closeAll)
 	return wanted, owned.open(wanted, func(netip.Addr) int { return 0 })
 }
 
 func TestOpensASocketForEachWorkerAndListener(t *testing.T) {
 	owned, port := sockets{}, freePort(t)
-	plan := service(&dataplanev1.Listener{Address: "127.0.0.1", Port: port}, &dataplanev1.Listener{Address: "::1", Port: port})
+	plan := listeningAt(at("127.0.0.1", port), at("::1", port))
 	if _, err := openFor(t, owned, plan, 3); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +73,7 @@ func TestOpensASocketForEachWorkerAndListener(t *testing.T) {
 }
 
 func TestListensOnAnAddressThatIsNotHereYet(t *testing.T) {
-	if _, err := openFor(t, sockets{}, service(&dataplanev1.Listener{Address: "192.0.2.99", Port: 8443}), 1); err != nil {
+	if _, err := openFor(t, sockets{}, listeningAt(at("192.0.2.99", 8443)), 1); err != nil {
 		t.Error(err)
 	}
 }
@@ -77,16 +86,16 @@ func TestNamesTheVirtualServiceWhosePortIsInUseAndOpensNothing(t *testing.T) {
 	defer taken.Close()
 	port := uint32(netip.MustParseAddrPort(taken.Addr().String()).Port())
 	owned := sockets{}
-	_, err = openFor(t, owned, service(
-		&dataplanev1.Listener{Address: "127.0.0.1", Port: freePort(t)}, &dataplanev1.Listener{Address: "127.0.0.1", Port: port},
+	_, err = openFor(t, owned, listeningAt(
+		at("127.0.0.1", freePort(t)), at("127.0.0.1", port),
 	), 2)
 	var failed *listenError
 	if !errors.As(err, &failed) {
 		t.Fatalf("got %v", err)
 	}
-	finding := failed.finding()
-	if finding.GetKind() != "virtualservice" || finding.GetName() != "shop" || finding.GetField() != "services[1]" ||
-		!strings.HasPrefix(finding.GetMessage(), "cannot listen on "+taken.Addr().String()+": another program") {
+	finding := failed.findings()[0]
+	if finding.Kind != "virtualservice" || finding.Name != "shop" || finding.Field != "services[1]" ||
+		!strings.HasPrefix(finding.Message, "cannot listen on "+taken.Addr().String()+": another program") {
 		t.Errorf("got %v", finding)
 	}
 	if len(owned) != 0 {
@@ -95,7 +104,7 @@ func TestNamesTheVirtualServiceWhosePortIsInUseAndOpensNothing(t *testing.T) {
 }
 
 func TestDoesNotShareAPortWithAnotherEngineOfTheSameUser(t *testing.T) {
-	plan := service(&dataplanev1.Listener{Address: "127.0.0.1", Port: freePort(t)})
+	plan := listeningAt(at("127.0.0.1", freePort(t)))
 	if _, err := openFor(t, sockets{}, plan, 2); err != nil {
 		t.Fatal(err)
 	}
@@ -104,29 +113,15 @@ func TestDoesNotShareAPortWithAnotherEngineOfTheSameUser(t *testing.T) {
 	}
 }
 
-func TestRefusesAListenerThatIsNoAddressAndPort(t *testing.T) {
-	for _, listener := range []*dataplanev1.Listener{
-		{Address: "shop.example", Port: 80}, {Address: "192.0.2.1"}, {Address: "192.0.2.1", Port: 65536}, {Port: 80},
-	} {
-		if _, err := placesOf(service(listener), 1); err == nil {
-			t.Errorf("takes %v", listener)
-		}
-	}
-}
-
 func TestClosesOnlyWhatIsNotUsedAnyMore(t *testing.T) {
 	owned := sockets{}
-	first, second := &dataplanev1.Listener{Address: "127.0.0.1", Port: freePort(t)}, &dataplanev1.Listener{Address: "127.0.0.1", Port: freePort(t)}
-	if _, err := openFor(t, owned, service(first, second), 2); err != nil {
+	first, second := at("127.0.0.1", freePort(t)), at("127.0.0.1", freePort(t))
+	if _, err := openFor(t, owned, listeningAt(first, second), 2); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := placesOf(service(second), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owned.retain(kept)
+	owned.retain(placesOf(listeningAt(second), 2))
 	for place, descriptor := range owned {
-		if uint32(place.at.Port()) != second.GetPort() {
+		if place.at != second {
 			t.Errorf("%v is still open as %d", place, descriptor)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/agent/backoff"
+	"github.com/weir-lb/weir/agent/plan"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
 const (
@@ -33,21 +33,21 @@ const (
 
 // Observer is told what happens. Its methods are called one at a time and may not block.
 type Observer interface {
-	Applied(plan *enginev1.Plan, warnings []*dataplanev1.Finding)
-	Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding)
-	Changed(status *enginev1.Status)
-	Sampled(sample *dataplanev1.Sample)
+	Applied(plan *plan.Plan, warnings []plan.Finding)
+	Refused(plan *plan.Plan, errors []plan.Finding)
+	Changed(Status)
+	Sampled(Sample)
 }
 
 // Config says what to run and whom to tell.
 type Config struct {
 	Binary  string
-	Socket  string                            // path of the unix socket that the data plane listens on
-	Output  string                            // path of the file that takes its output
-	Workers int                               // 0: one for each core
-	Version string                            // of this agent; a data plane of another one is remarked on
-	Keep    bool                              // at the end, leave it running for the next agent
-	States  func() []*dataplanev1.ServerState // all that are known
+	Socket  string                      // path of the unix socket that the data plane listens on
+	Output  string                      // path of the file that takes its output
+	Workers int                         // 0: one for each core
+	Version string                      // of this agent; a data plane of another one is remarked on
+	Keep    bool                        // at the end, leave it running for the next agent
+	States  func() map[plan.Member]bool // which servers are up; all that are known
 	// MaxSegment is how long a segment to an address may be; 0: as its way allows.
 	MaxSegment func(netip.Addr) int
 	Observer   Observer
@@ -63,7 +63,7 @@ type Supervisor struct {
 	beat          time.Duration
 
 	mu     sync.Mutex
-	wanted *enginev1.Plan // not yet taken by Run; nil: none
+	wanted *plan.Plan // not yet taken by Run; nil: none
 
 	// Of Run alone.
 	rollout rollout
@@ -71,7 +71,7 @@ type Supervisor struct {
 	places  places   // where the Plan in flight listens
 	serving places   // where what serves listens: a Plan of ours, or what a data plane brought along
 	process *process // nil: none runs
-	status  *enginev1.Status
+	status  Status
 }
 
 // New makes a supervisor that does nothing before Run.
@@ -79,12 +79,12 @@ func New(config Config) *Supervisor {
 	return &Supervisor{
 		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1), lettingGo: make(chan struct{}, 1),
 		beat:    beat,
-		sockets: sockets{}, serving: places{}, status: new(enginev1.Status),
+		sockets: sockets{}, serving: places{},
 	}
 }
 
 // Apply asks for a Plan. Of Plans that wait, only the newest is answered.
-func (s *Supervisor) Apply(plan *enginev1.Plan) {
+func (s *Supervisor) Apply(plan *plan.Plan) {
 	s.mu.Lock()
 	s.wanted = plan
 	s.mu.Unlock()
@@ -150,8 +150,8 @@ func (s *Supervisor) live(ctx context.Context, taken *life) error {
 // bury is what follows a death: say so, blame a Plan if it was the second, wait.
 func (s *Supervisor) bury(ctx context.Context, cause error, pause time.Duration) {
 	s.Log.Error("the data plane ended; starting it again", "reason", cause, "after", pause)
-	s.status.DataplaneRestarts++
-	s.become(enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF, cause.Error())
+	s.status.Restarts++
+	s.become(BackingOff, cause.Error())
 	if verdict := s.rollout.died(); verdict != nil {
 		s.closeUnused()
 		s.Observer.Refused(verdict.plan, blame(s.rollout.served(), verdict.plan, cause))
@@ -190,7 +190,7 @@ func (s *Supervisor) own(held sockets) {
 	for place, descriptor := range held {
 		if _, have := s.sockets[place]; !have {
 			s.sockets[place] = descriptor
-			s.serving[place] = wish{}
+			s.serving[place] = plan.Listener{}
 			delete(held, place)
 		}
 	}
@@ -199,7 +199,7 @@ func (s *Supervisor) own(held sockets) {
 
 // launch starts a process and waits until it greets.
 func (s *Supervisor) launch(ctx context.Context) (*life, error) {
-	s.become(enginev1.DataplaneState_DATAPLANE_STATE_STARTING, "")
+	s.become(Starting, "")
 	if err := os.Remove(s.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("cannot start the data plane: %w", err)
 	}
@@ -249,25 +249,22 @@ func (s *Supervisor) greeted(life *life) {
 	if version := life.hello.GetVersion(); version != s.Version {
 		s.Log.Warn("the data plane is of another version than this agent", "dataplane", version, "agent", s.Version)
 	}
-	s.status.DataplanePid = uint32(life.process.pid)
+	s.status.PID = life.process.pid
 	s.status.ServingRevision = life.hello.GetAppliedRevision()
-	s.become(enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, "")
+	s.become(Running, "")
 	s.Log.Info("connected to the data plane", "pid", life.process.pid, "workers", life.hello.GetWorkers(), "revision", life.hello.GetAppliedRevision())
 }
 
 // become reports a state; the same state again is reported for what else has changed in the status.
-func (s *Supervisor) become(state enginev1.DataplaneState, reason string) {
-	if s.status.Dataplane != state || s.status.Reason != reason {
+func (s *Supervisor) become(state State, reason string) {
+	if s.status.State != state || s.status.Reason != reason {
 		s.status.SinceUnixMs = uint64(time.Now().UnixMilli())
 	}
-	s.status.Dataplane, s.status.Reason = state, reason
-	if state != enginev1.DataplaneState_DATAPLANE_STATE_RUNNING {
-		s.status.DataplanePid, s.status.ServingRevision = 0, 0
+	s.status.State, s.status.Reason = state, reason
+	if state != Running {
+		s.status.PID, s.status.ServingRevision = 0, 0
 	}
-	s.Observer.Changed(&enginev1.Status{
-		Dataplane: state, Reason: reason, DataplanePid: s.status.DataplanePid, ServingRevision: s.status.ServingRevision,
-		DataplaneRestarts: s.status.DataplaneRestarts, SinceUnixMs: s.status.SinceUnixMs,
-	})
+	s.Observer.Changed(s.status)
 }
 
 // drain lets the requests in flight finish for a while and waits for the end of the process. Our own sockets close first,
@@ -297,5 +294,5 @@ func (s *Supervisor) stop() {
 			return
 		}
 	}
-	s.become(enginev1.DataplaneState_DATAPLANE_STATE_STOPPED, "the agent stops")
+	s.become(Stopped, "the agent stops")
 }

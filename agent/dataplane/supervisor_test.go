@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/weir-lb/weir/agent/plan"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
@@ -31,20 +31,21 @@ type rig struct {
 	supervisor *Supervisor
 	listener   net.Listener
 	told       chan string // what the observer heard
-	states     []*dataplanev1.ServerState
+	states     map[plan.Member]bool
 }
 
-func (r *rig) Applied(plan *enginev1.Plan, _ []*dataplanev1.Finding) {
-	r.told <- fmt.Sprintf("applied %d", plan.GetRevision())
+func (r *rig) Applied(plan *plan.Plan, _ []plan.Finding) {
+	r.told <- fmt.Sprintf("applied %d", plan.Revision)
 }
-func (r *rig) Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding) {
-	r.told <- fmt.Sprintf("refused %d: %s", plan.GetRevision(), errors[0].GetMessage())
+func (r *rig) Refused(plan *plan.Plan, errors []plan.Finding) {
+	r.told <- fmt.Sprintf("refused %d: %s", plan.Revision, errors[0].Message)
 }
-func (r *rig) Changed(status *enginev1.Status) {
-	r.told <- fmt.Sprintf("%v at %d %s", status.GetDataplane(), status.GetServingRevision(), status.GetReason())
+func (r *rig) Changed(status Status) {
+	name := map[State]string{Starting: "starting", Running: "running", BackingOff: "backing off", Stopped: "stopped"}[status.State]
+	r.told <- fmt.Sprintf("%s at %d %s", name, status.ServingRevision, status.Reason)
 }
-func (r *rig) Sampled(sample *dataplanev1.Sample) {
-	r.told <- fmt.Sprintf("sample %d", sample.GetUnixMs())
+func (r *rig) Sampled(sample Sample) {
+	r.told <- fmt.Sprintf("sample %d", sample.Wire.GetUnixMs())
 }
 
 func (r *rig) expect(want ...string) {
@@ -71,10 +72,10 @@ func newRig(t *testing.T) *rig {
 	}
 	r := &rig{
 		T: t, listener: listener, told: make(chan string, 100),
-		states: []*dataplanev1.ServerState{{PoolUuid: "p", ServerId: "s", Up: true}},
+		states: map[plan.Member]bool{{Pool: "p", Server: "s"}: true},
 	}
 	r.supervisor = New(Config{
-		Socket: path, Keep: true, States: func() []*dataplanev1.ServerState { return r.states }, Observer: r,
+		Socket: path, Keep: true, States: func() map[plan.Member]bool { return r.states }, Observer: r,
 		MaxSegment: func(netip.Addr) int { return 0 },
 		Log:        slog.New(slog.DiscardHandler),
 	})
@@ -163,14 +164,24 @@ func nackOf(revision uint64, message string) *dataplanev1.FromDataplane {
 	}}
 }
 
-func planAt(revision uint64, ports ...uint32) *enginev1.Plan {
+func planAt(revision uint64, ports ...uint32) *plan.Plan {
+	return planOf(revision, serviceAt(ports...))
+}
+
+func planOf(revision uint64, resources ...*enginev1.Resource) *plan.Plan {
+	read, findings := plan.Read(&enginev1.Plan{Revision: revision, Resources: resources})
+	if findings != nil {
+		panic(findings)
+	}
+	return read
+}
+
+func serviceAt(ports ...uint32) *enginev1.Resource {
 	service := &dataplanev1.VirtualService{Uuid: "vs", Name: "shop"}
 	for _, port := range ports {
 		service.Listeners = append(service.Listeners, &dataplanev1.Listener{Address: "127.0.0.1", Port: port})
 	}
-	return &enginev1.Plan{Revision: revision, Resources: []*enginev1.Resource{
-		{Uuid: "vs", Body: &enginev1.Resource_VirtualService{VirtualService: service}},
-	}}
+	return &enginev1.Resource{Uuid: "vs", Body: &enginev1.Resource_VirtualService{VirtualService: service}}
 }
 
 // connects tells whether somebody listens on this port.
@@ -188,10 +199,10 @@ func TestGivesSocketsAndStatesBeforeThePlanAndStatesAgainAfterIt(t *testing.T) {
 	r.supervisor.Apply(planAt(1, port))
 	r.run()
 	far := r.accept(0)
-	r.expect("DATAPLANE_STATE_RUNNING at 0")
+	r.expect("running at 0")
 	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
 	r.answer(far, ackOf(1))
-	r.expect("DATAPLANE_STATE_RUNNING at 1", "applied 1")
+	r.expect("running at 1", "applied 1")
 	r.expectFrames(far, "1 states")
 	r.answer(far, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{Sample: &dataplanev1.Sample{UnixMs: 5}}})
 	r.expect("sample 5")
@@ -206,13 +217,13 @@ func TestTakesOverTheSocketsOfADataPlaneThatRuns(t *testing.T) {
 		return &dataplanev1.Socket{Address: "127.0.0.1", Port: port, Worker: worker}
 	}
 	far := r.accept(1, socket(port, 0), socket(port, 1), socket(old, 0))
-	r.expect("DATAPLANE_STATE_RUNNING at 1")
+	r.expect("running at 1")
 	r.expectFrames(far, "1 states", "plan 2")
 	if !connects(port) || !connects(old) {
 		t.Error("a socket was closed before the Plan was answered")
 	}
 	r.answer(far, ackOf(2))
-	r.expect("DATAPLANE_STATE_RUNNING at 2", "applied 2")
+	r.expect("running at 2", "applied 2")
 	r.expectFrames(far, "1 states")
 	if !connects(port) || connects(old) {
 		t.Errorf("used one open: %v, unused one open: %v", connects(port), connects(old))
@@ -224,12 +235,12 @@ func TestClosesWhatARefusedPlanWantedAndKeepsWhatServes(t *testing.T) {
 	first, second := freePort(t), freePort(t)
 	r.run()
 	far := r.accept(0)
-	r.expect("DATAPLANE_STATE_RUNNING at 0")
+	r.expect("running at 0")
 	r.expectFrames(far, "1 states")
 	r.supervisor.Apply(planAt(1, first))
 	r.expectFrames(far, "2 sockets", "plan 1")
 	r.answer(far, ackOf(1))
-	r.expect("DATAPLANE_STATE_RUNNING at 1", "applied 1")
+	r.expect("running at 1", "applied 1")
 	r.expectFrames(far, "1 states")
 	r.supervisor.Apply(planAt(2, second))
 	r.expectFrames(far, "2 sockets", "plan 2")
@@ -252,7 +263,7 @@ func TestRefusesAPlanItselfWhenAPortIsInUse(t *testing.T) {
 	r.supervisor.Apply(planAt(1, uint32(netip.MustParseAddrPort(taken.Addr().String()).Port())))
 	r.run()
 	far := r.accept(0)
-	r.expect("DATAPLANE_STATE_RUNNING at 0", "refused 1: cannot listen on "+taken.Addr().String())
+	r.expect("running at 0", "refused 1: cannot listen on "+taken.Addr().String())
 	r.supervisor.Apply(planAt(2))
 	r.expectFrames(far, "1 states", "plan 2")
 }
@@ -265,7 +276,7 @@ func TestComesBackToADataPlaneWhoseConnectionBroke(t *testing.T) {
 	far := r.accept(0)
 	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
 	r.answer(far, ackOf(1))
-	r.expect("DATAPLANE_STATE_RUNNING at 0", "DATAPLANE_STATE_RUNNING at 1", "applied 1")
+	r.expect("running at 0", "running at 1", "applied 1")
 	r.expectFrames(far, "1 states")
 	far.Close()
 	r.expectFrames(r.accept(1), "1 states", "2 sockets", "plan 1")
@@ -289,7 +300,7 @@ func TestReplacesADataPlaneThatLivesAndDoesNotServe(t *testing.T) {
 	r.supervisor.beat = time.Millisecond
 	r.run()
 	r.accept(3)
-	r.expect("DATAPLANE_STATE_RUNNING at 3", "DATAPLANE_STATE_BACKING_OFF at 0 it was stuck: no Sample for 5ms")
+	r.expect("running at 3", "backing off at 0 it was stuck: no Sample for 5ms")
 }
 
 func TestRefusesAPlanThatTwoDataPlanesDiedOfAndSaysWhatChangedInIt(t *testing.T) {
@@ -297,7 +308,7 @@ func TestRefusesAPlanThatTwoDataPlanesDiedOfAndSaysWhatChangedInIt(t *testing.T)
 	deadly := &attempt{plan: planAt(2, 81), deaths: deathsMax - 1}
 	r.supervisor.rollout = rollout{applied: &attempt{plan: planAt(1, 80)}, pending: deadly, flight: deadly}
 	r.supervisor.bury(t.Context(), errors.New("signal: aborted"), 0)
-	r.expect("DATAPLANE_STATE_BACKING_OFF at 0 signal: aborted",
+	r.expect("backing off at 0 signal: aborted",
 		"refused 2: the data plane died 2 times while taking a Plan in which this object changed: signal: aborted")
 }
 
@@ -325,43 +336,5 @@ func TestCountsADataPlaneAsStuckOnlyWhenNoSampleComesForLong(t *testing.T) {
 				t.Error("never stuck")
 			}
 		})
-	}
-}
-
-func TestPartOfAPlanIsWhatTheDataPlaneUses(t *testing.T) {
-	plan := planAt(3, 80)
-	plan.Resources = append(plan.Resources,
-		&enginev1.Resource{Uuid: "m", Body: &enginev1.Resource_HealthMonitor{HealthMonitor: &enginev1.HealthMonitor{}}},
-		&enginev1.Resource{Uuid: "p", Body: &enginev1.Resource_Pool{Pool: &enginev1.Pool{Pool: &dataplanev1.Pool{Uuid: "p"}}}},
-		&enginev1.Resource{Uuid: "g", Body: &enginev1.Resource_EngineSettings{EngineSettings: &enginev1.EngineSettings{
-			Uuid: "g", WorkerPinning: dataplanev1.WorkerPinning_WORKER_PINNING_NEVER,
-		}}},
-		&enginev1.Resource{Uuid: "c", Body: &enginev1.Resource_Certificate{Certificate: &dataplanev1.Certificate{Uuid: "c"}}},
-	)
-	want := &dataplanev1.Plan{
-		Revision: 3, VirtualServices: []*dataplanev1.VirtualService{plan.Resources[0].GetVirtualService()},
-		Pools: []*dataplanev1.Pool{{Uuid: "p"}}, Certificates: []*dataplanev1.Certificate{{Uuid: "c"}},
-		WorkerPinning: dataplanev1.WorkerPinning_WORKER_PINNING_NEVER,
-	}
-	if got := partOf(plan); !proto.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-func TestStandbyHasAllButListenersAndADrainingServiceGoesOnListening(t *testing.T) {
-	part := func(duty dataplanev1.Duty) *dataplanev1.VirtualService {
-		service := &dataplanev1.VirtualService{
-			Uuid: "vs-1", PoolUuid: "pool-1", Duty: duty, Listeners: []*dataplanev1.Listener{{Address: "192.0.2.1", Port: 80}},
-		}
-		plan := &enginev1.Plan{Resources: []*enginev1.Resource{{
-			Uuid: "vs-1", Body: &enginev1.Resource_VirtualService{VirtualService: service},
-		}}}
-		return partOf(plan).GetVirtualServices()[0]
-	}
-	if ready := part(dataplanev1.Duty_DUTY_STANDBY); len(ready.GetListeners()) != 0 || ready.GetPoolUuid() != "pool-1" {
-		t.Errorf("standby: %v", ready)
-	}
-	if draining := part(dataplanev1.Duty_DUTY_DRAIN); len(draining.GetListeners()) != 1 {
-		t.Errorf("draining: %v", draining)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/fastpath"
 )
 
@@ -31,7 +31,7 @@ const (
 // Config says whose fast path it is.
 type Config struct {
 	// Addresses that a Plan has this engine speak to routers from, the one that others reach it at first.
-	Addresses func(*enginev1.Plan) []netip.Addr
+	Addresses func(*plan.Plan) []netip.Addr
 	Keep      bool // at the end, leave it to the next agent
 	Log       *slog.Logger
 }
@@ -42,8 +42,8 @@ type Set struct {
 	Config
 	answerNumberAt func() (uint32, error) // the first call takes its time
 
-	work     sync.Mutex     // of those that may take long; guards what follows
-	held     *enginev1.Plan // that serves
+	work     sync.Mutex // of those that may take long; guards what follows
+	held     *plan.Plan // that serves
 	fed      wish
 	uplinks  uplinks
 	failure  string // the last that was logged
@@ -64,14 +64,14 @@ func New(config Config) *Set {
 }
 
 // Expect makes ready for a Plan that comes, beside the one that serves.
-func (s *Set) Expect(coming *enginev1.Plan) {
+func (s *Set) Expect(coming *plan.Plan) {
 	s.work.Lock()
 	defer s.work.Unlock()
 	s.follow(s.held, coming)
 }
 
 // Hold is for the Plan that serves now, and no other.
-func (s *Set) Hold(plan *enginev1.Plan) {
+func (s *Set) Hold(plan *plan.Plan) {
 	s.work.Lock()
 	defer s.work.Unlock()
 	s.held = plan
@@ -134,7 +134,7 @@ func (s *Set) Close() {
 }
 
 // follow does what the last of the Plans asks for, and keeps what the others do.
-func (s *Set) follow(plans ...*enginev1.Plan) {
+func (s *Set) follow(plans ...*plan.Plan) {
 	if s.closed {
 		return
 	}
@@ -232,7 +232,7 @@ func (s *Set) MaxSegment(address netip.Addr) int {
 }
 
 // Detours are what the programs have counted; nil: there are none.
-func (s *Set) Detours() *enginev1.Detours {
+func (s *Set) Detours() *Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.objects == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/fastpath"
 )
 
@@ -31,7 +31,7 @@ func newSet(t *testing.T, keep bool) (s *Set, said *bytes.Buffer) {
 func newSetAt(keep bool, own ...string) (s *Set, said *bytes.Buffer) {
 	said = new(bytes.Buffer)
 	return New(Config{
-		Addresses: func(*enginev1.Plan) []netip.Addr { return addresses(own...) }, Keep: keep,
+		Addresses: func(*plan.Plan) []netip.Addr { return addresses(own...) }, Keep: keep,
 		Log: slog.New(slog.NewTextHandler(said, nil)),
 	}), said
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/fastpath"
 )
 
@@ -138,9 +137,20 @@ func ignoreAbsent(err error) error {
 	return err
 }
 
+// Counts are packets that a router sent to an engine which does not hold their flow.
+type Counts struct {
+	Strays   uint64 // that came here
+	Searched uint64 // copies that went to other engines, because it was not known which of them holds the flow
+	Found    uint64 // answers to that
+	PassedOn uint64 // to the engine that was known to hold the flow
+	Taken    uint64 // from other engines
+	Unowned  uint64 // nobody holds the flow: the client hears a reset
+	Dropped  uint64 // there were too many to search for; clients send them again
+}
+
 // counted are the sums of all cores.
-func counted(objects *fastpath.DetourObjects) *enginev1.Detours {
-	sums := new(enginev1.Detours)
+func counted(objects *fastpath.DetourObjects) *Counts {
+	sums := new(Counts)
 	for key, into := range []*uint64{ // in the order of enum count
 		&sums.Strays, &sums.Searched, &sums.Found, &sums.PassedOn, &sums.Taken, &sums.Unowned, &sums.Dropped,
 	} {

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/fastpath"
 )
 
@@ -21,14 +21,14 @@ type wish struct {
 
 // wishOf is what any of the Plans asks for, on the engine at some addresses. Other engines are those at addresses of the
 // first one's family.
-func wishOf(addresses []netip.Addr, plans ...*enginev1.Plan) wish {
+func wishOf(addresses []netip.Addr, plans ...*plan.Plan) wish {
 	w := wish{addresses: addresses, vips: map[netip.Addr][]netip.Addr{}, advertised: map[netip.Addr]bool{}}
 	if len(addresses) == 0 {
 		return w
 	}
 	for _, plan := range plans {
-		for _, resource := range plan.GetResources() {
-			w.add(resource.GetAdvertisement())
+		for _, said := range plan.Advertised() {
+			w.add(said)
 		}
 	}
 	return w
@@ -42,21 +42,17 @@ func (w *wish) own() netip.Addr {
 	return w.addresses[0]
 }
 
-func (w *wish) add(advertisement *enginev1.Advertisement) {
+func (w *wish) add(said plan.Advertisement) {
 	var others []netip.Addr
-	for _, text := range advertisement.GetNextHops() {
-		if engine, err := netip.ParseAddr(text); err == nil && engine.Is4() == w.own().Is4() && engine != w.own() {
+	for _, engine := range said.Engines {
+		if engine.Is4() == w.own().Is4() && engine != w.own() {
 			others = append(others, engine)
 		}
 	}
-	for _, route := range advertisement.GetRoutes() {
-		vip, err := netip.ParseAddr(route.GetAddress())
-		if err != nil {
-			continue // plan wrote it
-		}
-		w.advertised[vip] = true
+	for _, vip := range said.VIPs {
+		w.advertised[vip.Address] = true
 		if len(others) > 0 {
-			w.vips[vip] = merged(w.vips[vip], others)
+			w.vips[vip.Address] = merged(w.vips[vip.Address], others)
 		}
 	}
 }

@@ -5,20 +5,20 @@ import (
 	"reflect"
 	"testing"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // planOf advertises addresses from engines, a virtual service per pair.
-func planOf(advertised ...[2][]string) *enginev1.Plan {
-	plan := &enginev1.Plan{}
+func planOf(advertised ...[2][]string) *plan.Plan {
+	made := &plan.Plan{}
 	for _, each := range advertised {
-		advertisement := &enginev1.Advertisement{NextHops: each[1]}
-		for _, address := range each[0] {
-			advertisement.Routes = append(advertisement.Routes, &enginev1.Route{Address: address})
+		said := plan.Advertisement{Engines: addresses(each[1]...)}
+		for _, address := range addresses(each[0]...) {
+			said.VIPs = append(said.VIPs, plan.VIP{Address: address})
 		}
-		plan.Resources = append(plan.Resources, &enginev1.Resource{Body: &enginev1.Resource_Advertisement{Advertisement: advertisement}})
+		made.Advertisements = append(made.Advertisements, said)
 	}
-	return plan
+	return made
 }
 
 func addresses(texts ...string) (all []netip.Addr) {
@@ -38,16 +38,16 @@ func TestPlansSayWhichOtherEnginesHoldFlowsToAnAddress(t *testing.T) {
 	)
 	for name, c := range map[string]struct {
 		own   netip.Addr
-		plans []*enginev1.Plan
+		plans []*plan.Plan
 		want  map[netip.Addr][]netip.Addr
 	}{
-		"alone":   {own, []*enginev1.Plan{alone}, map[netip.Addr][]netip.Addr{}},
-		"nowhere": {netip.Addr{}, []*enginev1.Plan{shared}, map[netip.Addr][]netip.Addr{}},
-		"reached by IPv6 alone": {netip.MustParseAddr("fd00:1::b"), []*enginev1.Plan{shared}, map[netip.Addr][]netip.Addr{
+		"alone":   {own, []*plan.Plan{alone}, map[netip.Addr][]netip.Addr{}},
+		"nowhere": {netip.Addr{}, []*plan.Plan{shared}, map[netip.Addr][]netip.Addr{}},
+		"reached by IPv6 alone": {netip.MustParseAddr("fd00:1::b"), []*plan.Plan{shared}, map[netip.Addr][]netip.Addr{
 			netip.MustParseAddr("3.3.3.4"): addresses("fd00:1::c"),
 		}},
-		"no Plan served before": {own, []*enginev1.Plan{nil, alone}, map[netip.Addr][]netip.Addr{}},
-		"what serves and what comes": {own, []*enginev1.Plan{shared, alone}, map[netip.Addr][]netip.Addr{
+		"no Plan served before": {own, []*plan.Plan{nil, alone}, map[netip.Addr][]netip.Addr{}},
+		"what serves and what comes": {own, []*plan.Plan{shared, alone}, map[netip.Addr][]netip.Addr{
 			netip.MustParseAddr("3.3.3.3"): addresses("10.1.0.12", "10.1.0.13"),
 			netip.MustParseAddr("fd03::3"): addresses("10.1.0.12"),
 		}},

@@ -21,6 +21,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/agent/state"
 	"github.com/weir-lb/weir/api/engine/enrollment"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -107,14 +108,14 @@ func (e *engine) Hello() *enginev1.Hello {
 func (e *engine) Receive(delta *enginev1.PlanDelta) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	plan, answer := e.session.Receive(delta)
+	next, answer := e.session.Receive(delta)
 	switch {
-	case plan == nil:
-	case strings.Contains(show(plan), "bad"):
-		answer = e.session.Refused(plan, []*dataplanev1.Finding{{Message: "bad pool"}})
+	case next == nil:
+	case strings.Contains(show(next.Wire()), "bad"):
+		answer = e.session.Refused(next, []plan.Finding{{Message: "bad pool"}})
 	default:
-		e.write("serves %s", show(plan))
-		answer = e.session.Applied(plan, nil)
+		e.write("serves %s", show(next.Wire()))
+		answer = e.session.Applied(next, nil)
 	}
 	e.link.Send(answer)
 }

@@ -1,7 +1,7 @@
 package link
 
 import (
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/agent/plan"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -9,23 +9,23 @@ import (
 // verdicts in, Plans and answers out. It outlives the streams that carry it. Its zero value holds no Plan. Not for
 // concurrent use.
 type Session struct {
-	held    *enginev1.Plan // the data plane serves it; nil: none yet
-	foreign bool           // held comes from another controller: its revision means nothing to this one
-	flight  *flight        // given to the data plane, and its answer is awaited
+	held    *plan.Plan // the data plane serves it; nil: none yet
+	foreign bool       // held comes from another controller: its revision means nothing to this one
+	flight  *flight    // given to the data plane, and its answer is awaited
 }
 
 // flight is a Plan under way, and the nonce to answer with.
 type flight struct {
-	plan  *enginev1.Plan
+	plan  *plan.Plan
 	nonce string
 }
 
 // Revision is what Hello says about the Plan held.
 func (s *Session) Revision() uint64 {
-	if s.foreign {
+	if s.foreign || s.held == nil {
 		return 0
 	}
-	return s.held.GetRevision()
+	return s.held.Revision
 }
 
 // Rejoined says that the controller is another one from now on, so only a whole Plan of it can be understood.
@@ -38,18 +38,24 @@ func (s *Session) Opened() {
 	s.flight = nil
 }
 
-// Receive takes a delta and returns the Plan to try, or the answer that asks for a whole one.
-func (s *Session) Receive(delta *enginev1.PlanDelta) (*enginev1.Plan, *enginev1.Report) {
-	plan, fits := patch(s.base(), delta)
+// Receive takes a delta and returns the Plan to try, or the answer that asks for a whole one or refuses this one: it cannot
+// be read.
+func (s *Session) Receive(delta *enginev1.PlanDelta) (*plan.Plan, *enginev1.Report) {
+	wire, fits := patch(s.base().Wire(), delta)
 	if !fits {
 		return nil, nack(delta.GetRevision(), delta.GetNonce(), enginev1.NackCause_NACK_CAUSE_RESYNC, nil)
 	}
-	s.flight = &flight{plan: plan, nonce: delta.GetNonce()}
-	return plan, nil
+	read, findings := plan.Read(wire)
+	if read == nil {
+		s.flight = nil // nobody waits for the answer to the one before
+		return nil, nack(delta.GetRevision(), delta.GetNonce(), enginev1.NackCause_NACK_CAUSE_REFUSED, findings)
+	}
+	s.flight = &flight{plan: read, nonce: delta.GetNonce()}
+	return read, nil
 }
 
 // base is what the controller builds on: the newest Plan that it knows to be understood.
-func (s *Session) base() *enginev1.Plan {
+func (s *Session) base() *plan.Plan {
 	if s.flight != nil {
 		return s.flight.plan
 	}
@@ -60,31 +66,31 @@ func (s *Session) base() *enginev1.Plan {
 }
 
 // Applied says that the data plane serves this Plan. It returns the Ack that is due, or nil.
-func (s *Session) Applied(plan *enginev1.Plan, warnings []*dataplanev1.Finding) *enginev1.Report {
-	nonce := s.land(plan)
-	s.held = plan
+func (s *Session) Applied(applied *plan.Plan, warnings []plan.Finding) *enginev1.Report {
+	nonce := s.land(applied)
+	s.held = applied
 	if nonce == "" {
 		return nil // perhaps it comes from disk, so it is as foreign as what was held
 	}
 	s.foreign = false
 	return &enginev1.Report{Body: &enginev1.Report_Ack{
-		Ack: &enginev1.Ack{Revision: plan.GetRevision(), Nonce: nonce, Warnings: warnings},
+		Ack: &enginev1.Ack{Revision: applied.Revision, Nonce: nonce, Warnings: plan.WireFindings(warnings)},
 	}}
 }
 
 // Refused says that the data plane does not take this Plan and serves the one before. It returns the Nack that is due,
 // or nil.
-func (s *Session) Refused(plan *enginev1.Plan, errors []*dataplanev1.Finding) *enginev1.Report {
+func (s *Session) Refused(plan *plan.Plan, errors []plan.Finding) *enginev1.Report {
 	nonce := s.land(plan)
 	if nonce == "" {
 		return nil
 	}
-	return nack(plan.GetRevision(), nonce, enginev1.NackCause_NACK_CAUSE_REFUSED, errors)
+	return nack(plan.Revision, nonce, enginev1.NackCause_NACK_CAUSE_REFUSED, errors)
 }
 
 // land ends the flight of this Plan and returns the nonce to answer with. Nobody waits for that of a Plan that a newer one
 // or a new stream overtook.
-func (s *Session) land(plan *enginev1.Plan) string {
+func (s *Session) land(plan *plan.Plan) string {
 	if s.flight == nil || s.flight.plan != plan {
 		return ""
 	}
@@ -93,8 +99,8 @@ func (s *Session) land(plan *enginev1.Plan) string {
 	return nonce
 }
 
-func nack(revision uint64, nonce string, cause enginev1.NackCause, errors []*dataplanev1.Finding) *enginev1.Report {
+func nack(revision uint64, nonce string, cause enginev1.NackCause, errors []plan.Finding) *enginev1.Report {
 	return &enginev1.Report{Body: &enginev1.Report_Nack{
-		Nack: &enginev1.Nack{Revision: revision, Nonce: nonce, Cause: cause, Errors: errors},
+		Nack: &enginev1.Nack{Revision: revision, Nonce: nonce, Cause: cause, Errors: plan.WireFindings(errors)},
 	}}
 }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weir-lb/weir/agent/plan"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
@@ -67,7 +68,7 @@ func TestRefusesADeltaForAnotherPlan(t *testing.T) {
 // script drives a Session with one event a line and writes what follows.
 type script struct {
 	session Session
-	plans   map[uint64]*enginev1.Plan
+	plans   map[uint64]*plan.Plan
 	out     strings.Builder
 }
 
@@ -82,15 +83,21 @@ func (s *script) event(name string, revision uint64) {
 		plan, answer := s.session.Receive(delta(base, revision, fmt.Sprintf("n%d", revision), pool("p", fmt.Sprint(revision))))
 		if plan != nil {
 			s.plans[revision] = plan
-			fmt.Fprintf(&s.out, "  try %s\n", show(plan))
+			fmt.Fprintf(&s.out, "  try %s\n", show(plan.Wire()))
 		}
+		s.answer(answer)
+	case "unreadable":
+		router := &enginev1.BgpRouter{Peers: []*enginev1.BgpPeer{{Address: "nowhere"}}}
+		_, answer := s.session.Receive(delta(0, revision, fmt.Sprintf("n%d", revision), &enginev1.Resource{
+			Uuid: "r", Body: &enginev1.Resource_BgpRouter{BgpRouter: router},
+		}))
 		s.answer(answer)
 	case "applied":
 		s.answer(s.session.Applied(s.plans[revision], nil))
 	case "refused":
-		s.answer(s.session.Refused(s.plans[revision], []*dataplanev1.Finding{{Message: "why"}}))
+		s.answer(s.session.Refused(s.plans[revision], []plan.Finding{{Message: "why"}}))
 	case "disk":
-		s.plans[revision] = &enginev1.Plan{Revision: revision, Resources: []*enginev1.Resource{pool("p", "kept")}}
+		s.plans[revision], _ = plan.Read(&enginev1.Plan{Revision: revision, Resources: []*enginev1.Resource{pool("p", "kept")}})
 	case "stream":
 		s.session.Opened()
 		fmt.Fprintf(&s.out, "  hello with %d\n", s.session.Revision())
@@ -137,6 +144,18 @@ whole 4
   try 4: p=4
 applied 4
   ack 4 n4
+`,
+		"a Plan that cannot be read is refused, and changes go on from what serves": `
+whole 1
+  try 1: p=1
+applied 1
+  ack 1 n1
+unreadable 2
+  nack 2 n2 NACK_CAUSE_REFUSED 1
+change 2
+  try 2: p=2
+applied 2
+  ack 2 n2
 `,
 		"of changes in a row only the newest is answered": `
 whole 1
@@ -202,7 +221,7 @@ stream 0
 `,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := script{plans: map[uint64]*enginev1.Plan{}}
+			s := script{plans: map[uint64]*plan.Plan{}}
 			for line := range strings.Lines(strings.TrimPrefix(want, "\n")) {
 				var event string
 				var revision uint64

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // probeHTTP sends the request as the operator wrote it and judges the status and the beginning of the answer.
@@ -24,7 +24,7 @@ func probeHTTP(ctx context.Context, target Target) Outcome {
 	}
 	defer connection.Close()
 	var stream io.ReadWriter = connection
-	if target.Monitor.GetType() == enginev1.MonitorType_MONITOR_TYPE_HTTPS {
+	if target.Monitor.Type == plan.HTTPS {
 		secure := tls.Client(connection, clientTLS(target))
 		if err := secure.HandshakeContext(ctx); err != nil {
 			return failed(target, err)
@@ -34,7 +34,7 @@ func probeHTTP(ctx context.Context, target Target) Outcome {
 	if _, err := stream.Write(request(target)); err != nil {
 		return failed(target, err)
 	}
-	check := target.Monitor.GetHttp()
+	check := &target.Monitor.HTTP
 	answer, err := read(stream, func(answer []byte) bool { return decided(check, answer) })
 	if status, whole := statusOf(answer); whole {
 		return judge(check, status, answer)
@@ -47,7 +47,7 @@ func probeHTTP(ctx context.Context, target Target) Outcome {
 
 // clientTLS does not verify: a monitor asks whether a server works, and takes the oldest one that speaks TLS.
 func clientTLS(target Target) *tls.Config {
-	name := cmp.Or(target.Monitor.GetHttp().GetServerName(), target.ServerName)
+	name := cmp.Or(target.Monitor.HTTP.ServerName, target.ServerName)
 	if _, err := netip.ParseAddr(target.Hostname); name == "" && err != nil {
 		name = target.Hostname
 	}
@@ -56,11 +56,11 @@ func clientTLS(target Target) *tls.Config {
 
 // request is the operator's text with the headers that it lacks, unless that is to be sent as it is.
 func request(target Target) []byte {
-	check := target.Monitor.GetHttp()
-	if check.GetExactRequest() {
-		return []byte(check.GetRequest() + check.GetBody())
+	check := &target.Monitor.HTTP
+	if check.Exact {
+		return []byte(check.Request + check.Body)
 	}
-	lines := strings.FieldsFunc(check.GetRequest(), func(r rune) bool { return r == '\r' || r == '\n' })
+	lines := strings.FieldsFunc(check.Request, func(r rune) bool { return r == '\r' || r == '\n' })
 	if len(lines) == 0 {
 		lines = []string{"GET / HTTP/1.0"}
 	}
@@ -71,25 +71,25 @@ func request(target Target) []byte {
 		})
 	}
 	added := [][2]string{{"Host", host(target)}, {"User-Agent", "weir-monitor/1"}, {"Accept", "*/*"}, {"Connection", "close"}}
-	if check.GetBody() != "" {
-		added = append(added, [2]string{"Content-Length", strconv.Itoa(len(check.GetBody()))})
+	if check.Body != "" {
+		added = append(added, [2]string{"Content-Length", strconv.Itoa(len(check.Body))})
 	}
 	for _, field := range added {
 		if !present(field[0]) {
 			lines = append(lines, field[0]+": "+field[1])
 		}
 	}
-	return []byte(strings.Join(lines, "\r\n") + "\r\n\r\n" + check.GetBody())
+	return []byte(strings.Join(lines, "\r\n") + "\r\n\r\n" + check.Body)
 }
 
 // host is the server's name, with the port where that is not the scheme's.
 func host(target Target) string {
 	name := target.Hostname
 	if name == "" {
-		name = target.Address
+		name = target.Address.String()
 	}
-	usual := uint32(80)
-	if target.Monitor.GetType() == enginev1.MonitorType_MONITOR_TYPE_HTTPS {
+	usual := uint16(80)
+	if target.Monitor.Type == plan.HTTPS {
 		usual = 443
 	}
 	if target.Port != usual {
@@ -114,41 +114,41 @@ func statusOf(answer []byte) (status uint32, whole bool) {
 }
 
 // decided tells whether more of the answer could change the judgement.
-func decided(check *enginev1.HttpCheck, answer []byte) bool {
+func decided(check *plan.HTTPCheck, answer []byte) bool {
 	status, whole := statusOf(answer)
 	if !whole {
 		return false
 	}
-	if slices.Contains(check.GetMaintenanceCodes(), status) || holds(answer, check.GetMaintenanceContains()) {
+	if slices.Contains(check.MaintenanceCodes, status) || holds(answer, check.MaintenanceContains) {
 		return true
 	}
-	awaited := check.GetMaintenanceContains() != "" ||
-		wanted(check, status) && check.GetResponseContains() != "" && !holds(answer, check.GetResponseContains())
+	awaited := check.MaintenanceContains != "" ||
+		wanted(check, status) && check.Contains != "" && !holds(answer, check.Contains)
 	return !awaited
 }
 
-func judge(check *enginev1.HttpCheck, status uint32, answer []byte) Outcome {
-	line, _, _ := strings.Cut(check.GetRequest(), " HTTP/")
+func judge(check *plan.HTTPCheck, status uint32, answer []byte) Outcome {
+	line, _, _ := strings.Cut(check.Request, " HTTP/")
 	got := fmt.Sprintf("HTTP %d from %s", status, line)
 	switch {
-	case slices.Contains(check.GetMaintenanceCodes(), status), holds(answer, check.GetMaintenanceContains()):
+	case slices.Contains(check.MaintenanceCodes, status), holds(answer, check.MaintenanceContains):
 		return Outcome{Maintenance: true, Reason: got + ", it is in maintenance"}
 	case !wanted(check, status):
 		return Outcome{Reason: got + ", want " + classes(check)}
-	case check.GetResponseContains() != "" && !holds(answer, check.GetResponseContains()):
-		return Outcome{Reason: fmt.Sprintf("%s, without %q in its first %d bytes", got, check.GetResponseContains(), answerBytesMax)}
+	case check.Contains != "" && !holds(answer, check.Contains):
+		return Outcome{Reason: fmt.Sprintf("%s, without %q in its first %d bytes", got, check.Contains, answerBytesMax)}
 	default:
 		return Outcome{Up: true}
 	}
 }
 
-func wanted(check *enginev1.HttpCheck, status uint32) bool {
-	return len(check.GetResponseClasses()) == 0 || slices.Contains(check.GetResponseClasses(), status/100)
+func wanted(check *plan.HTTPCheck, status uint32) bool {
+	return len(check.Classes) == 0 || slices.Contains(check.Classes, status/100)
 }
 
-func classes(check *enginev1.HttpCheck) string {
+func classes(check *plan.HTTPCheck) string {
 	var names []string
-	for _, class := range check.GetResponseClasses() {
+	for _, class := range check.Classes {
 		names = append(names, fmt.Sprintf("%dxx", class))
 	}
 	return strings.Join(names, " or ")

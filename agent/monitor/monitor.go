@@ -9,8 +9,7 @@ import (
 	"sync"
 	"time"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // runningMax bounds the checks at one time, and so the descriptors; those that are due wait in the order they are due.
@@ -19,7 +18,7 @@ const runningMax = 256
 // Config says how to check and whom to tell.
 type Config struct {
 	Probe   func(ctx context.Context, target Target) Outcome
-	Changed func(*enginev1.ServerVerdict) // one at a time, in order; may not block
+	Changed func(Verdict) // one at a time, in order; may not block
 }
 
 // Set is all the monitors of an engine.
@@ -45,9 +44,9 @@ func New(config Config) *Set {
 }
 
 // Watch takes the servers and monitors of a Plan; what stays keeps its state.
-func (s *Set) Watch(plan *enginev1.Plan) {
+func (s *Set) Watch(plan *plan.Plan) {
 	s.mu.Lock()
-	s.table.reconcile(plan, time.Now())
+	s.table.reconcile(plan.Pools, time.Now())
 	s.mu.Unlock()
 	select {
 	case s.woken <- struct{}{}:
@@ -56,19 +55,17 @@ func (s *Set) Watch(plan *enginev1.Plan) {
 }
 
 // Verdicts are those that have been reached.
-func (s *Set) Verdicts() []*enginev1.ServerVerdict {
+func (s *Set) Verdicts() []Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.table.reports()
 }
 
-// States are the same for the data plane.
-func (s *Set) States() []*dataplanev1.ServerState {
-	var states []*dataplanev1.ServerState
+// States are the same for the data plane: which servers are up.
+func (s *Set) States() map[plan.Member]bool {
+	states := map[plan.Member]bool{}
 	for _, verdict := range s.Verdicts() {
-		states = append(states, &dataplanev1.ServerState{
-			PoolUuid: verdict.GetPoolUuid(), ServerId: verdict.GetServerId(), Up: verdict.GetUp(),
-		})
+		states[verdict.Member] = verdict.Up
 	}
 	return states
 }
@@ -127,6 +124,6 @@ func (s *Set) finish(done finished) {
 	news := s.table.note(done.check, done.outcome, time.Now())
 	s.mu.Unlock()
 	if news != nil {
-		s.Changed(news)
+		s.Changed(*news)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // running runs a Set on the test's own clock until the test ends.
@@ -27,15 +27,15 @@ func TestTellsOfEachChangeOnceAndKeepsTheVerdict(t *testing.T) {
 		changes := make(chan bool, 100)
 		set := New(Config{
 			Probe:   func(context.Context, Target) Outcome { return Outcome{Up: healthy.Load(), Reason: "gone"} },
-			Changed: func(verdict *enginev1.ServerVerdict) { changes <- verdict.GetUp() },
+			Changed: func(verdict Verdict) { changes <- verdict.Up },
 		})
 		running(t, set)
-		set.Watch(planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one")))
-		if !<-changes || !set.States()[0].GetUp() {
+		set.Watch(&plan.Plan{Pools: pools("p", monitors("m"), "one")})
+		if !<-changes || !set.States()[plan.Member{Pool: "p", Server: "one"}] {
 			t.Error("a server that answers is not up")
 		}
 		healthy.Store(false)
-		if <-changes || set.States()[0].GetUp() {
+		if <-changes || set.States()[plan.Member{Pool: "p", Server: "one"}] {
 			t.Error("a server that fails is up")
 		}
 		time.Sleep(time.Minute)
@@ -56,14 +56,14 @@ func TestRunsNoMoreChecksAtOnceThanItMay(t *testing.T) {
 				now.Add(-1)
 				return Outcome{Reason: "no answer"}
 			},
-			Changed: func(*enginev1.ServerVerdict) {},
+			Changed: func(Verdict) {},
 		})
 		running(t, set)
 		names := make([]string, 1000)
 		for i := range names {
 			names[i] = fmt.Sprint(i)
 		}
-		set.Watch(planOf(monitorResource("m"), poolResource("p", []string{"m"}, names...)))
+		set.Watch(&plan.Plan{Pools: pools("p", monitors("m"), names...)})
 		time.Sleep(time.Minute)
 		if most.Load() != runningMax || all.Load() < 1000 {
 			t.Errorf("%d at once, %d in all", most.Load(), all.Load())
@@ -80,12 +80,12 @@ func TestEndsItsChecksWhenItEnds(t *testing.T) {
 				<-ctx.Done()
 				return Outcome{}
 			},
-			Changed: func(*enginev1.ServerVerdict) {},
+			Changed: func(Verdict) {},
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var done sync.WaitGroup
 		done.Go(func() { set.Run(ctx) })
-		set.Watch(planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one")))
+		set.Watch(&plan.Plan{Pools: pools("p", monitors("m"), "one")})
 		<-begun
 		cancel()
 		done.Wait()

@@ -32,15 +32,11 @@ var (
 
 // probePing sends one echo request and waits for its echo.
 func probePing(ctx context.Context, target Target) Outcome {
-	address, err := netip.ParseAddr(target.Address)
-	if err != nil {
-		return failed(target, err)
-	}
 	echo := echo4
-	if address.Is6() {
+	if target.Address.Is6() {
 		echo = echo6
 	}
-	socket, to, err := echo.open(address)
+	socket, to, err := echo.open(target.Address)
 	if err != nil {
 		return failed(target, err)
 	}

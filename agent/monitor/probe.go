@@ -9,11 +9,10 @@ import (
 	"io"
 	"net"
 	"os"
-	"strconv"
 	"syscall"
 	"time"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // answerBytesMax is how much of an answer is searched: the first 2 KiB, as in Avi.
@@ -22,7 +21,7 @@ const answerBytesMax = 2048
 // Probe makes one check over the network. It takes no longer than the monitor's receive timeout.
 func Probe(ctx context.Context, target Target) Outcome {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(max(1, target.Monitor.GetReceiveTimeoutMs()))*time.Millisecond)
+	ctx, cancel := context.WithTimeout(ctx, target.Monitor.Timeout)
 	defer cancel()
 	outcome := probe(ctx, target)
 	outcome.Took = time.Since(began)
@@ -30,22 +29,22 @@ func Probe(ctx context.Context, target Target) Outcome {
 }
 
 func probe(ctx context.Context, target Target) Outcome {
-	switch target.Monitor.GetType() {
-	case enginev1.MonitorType_MONITOR_TYPE_HTTP, enginev1.MonitorType_MONITOR_TYPE_HTTPS:
+	switch target.Monitor.Type {
+	case plan.HTTP, plan.HTTPS:
 		return probeHTTP(ctx, target)
-	case enginev1.MonitorType_MONITOR_TYPE_TCP:
+	case plan.TCP:
 		return probeTCP(ctx, target)
-	case enginev1.MonitorType_MONITOR_TYPE_PING:
+	case plan.Ping:
 		return probePing(ctx, target)
 	default:
-		return Outcome{Reason: fmt.Sprintf("this engine has no health monitor of type %v", target.Monitor.GetType())}
+		return Outcome{Reason: fmt.Sprintf("this engine has no health monitor of type %d", target.Monitor.Type)}
 	}
 }
 
 // connect opens a connection that ends with ctx.
 func connect(ctx context.Context, target Target) (*net.TCPConn, error) {
 	dialer := net.Dialer{KeepAlive: -1}
-	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(target.Address, strconv.Itoa(int(target.Port))))
+	connection, err := dialer.DialContext(ctx, "tcp", target.at().String())
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +68,7 @@ func explain(target Target, err error) string {
 	var errno syscall.Errno
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Sprintf("no answer within %d ms", target.Monitor.GetReceiveTimeoutMs())
+		return fmt.Sprintf("no answer within %d ms", target.Monitor.Timeout.Milliseconds())
 	case errors.As(err, &record):
 		return "its answer is not TLS"
 	case errors.As(err, &alert):

@@ -10,23 +10,24 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
-func targetAt(address net.Addr, monitor *enginev1.HealthMonitor) Target {
+func targetAt(address net.Addr, monitor *plan.Monitor) Target {
 	at := netip.MustParseAddrPort(address.String())
-	if monitor.ReceiveTimeoutMs == 0 {
-		monitor.ReceiveTimeoutMs = 60_000
+	if monitor.Timeout == 0 {
+		monitor.Timeout = time.Minute
 	}
-	return Target{Address: at.Addr().String(), Port: uint32(at.Port()), Monitor: monitor}
+	return Target{Address: at.Addr(), Port: at.Port(), Monitor: monitor}
 }
 
-func httpMonitor(check *enginev1.HttpCheck) *enginev1.HealthMonitor {
+func httpMonitor(check plan.HTTPCheck) *plan.Monitor {
 	if check.Request == "" {
 		check.Request = "GET /health HTTP/1.0"
 	}
-	return &enginev1.HealthMonitor{Type: enginev1.MonitorType_MONITOR_TYPE_HTTP, Http: check}
+	return &plan.Monitor{Type: plan.HTTP, HTTP: check}
 }
 
 // peer gives every connection to answer.
@@ -62,23 +63,23 @@ func TestHTTPMonitorJudgesStatusAndContent(t *testing.T) {
 	ok := "HTTP/1.1 200 OK\r\n\r\nall is well"
 	long := "HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("x", answerBytesMax) + "late"
 	for name, c := range map[string]struct {
-		check  *enginev1.HttpCheck
+		check  plan.HTTPCheck
 		answer string
 		reason string // empty: up
 	}{
-		"200 is 2xx":                   {&enginev1.HttpCheck{ResponseClasses: []uint32{2}}, ok, ""},
-		"any status will do":           {&enginev1.HttpCheck{}, "HTTP/1.0 500 No\r\n\r\n", ""},
-		"500 is not 2xx":               {&enginev1.HttpCheck{ResponseClasses: []uint32{2}}, "HTTP/1.1 500 No\r\n\r\n", "HTTP 500 from GET /health, want 2xx"},
-		"301 is one of several":        {&enginev1.HttpCheck{ResponseClasses: []uint32{2, 3}}, "HTTP/1.1 301 Moved\r\n\r\n", ""},
-		"404 is none of several":       {&enginev1.HttpCheck{ResponseClasses: []uint32{2, 3}}, "HTTP/1.1 404 No\r\n\r\n", "HTTP 404 from GET /health, want 2xx or 3xx"},
-		"the text is there":            {&enginev1.HttpCheck{ResponseContains: "well"}, ok, ""},
-		"the text is not there":        {&enginev1.HttpCheck{ResponseContains: "bad"}, ok, `HTTP 200 from GET /health, without "bad" in its first 2048 bytes`},
-		"the text comes too late":      {&enginev1.HttpCheck{ResponseContains: "late"}, long, `HTTP 200 from GET /health, without "late" in its first 2048 bytes`},
-		"the code says maintenance":    {&enginev1.HttpCheck{MaintenanceCodes: []uint32{503}}, "HTTP/1.1 503 Soon\r\n\r\n", "HTTP 503 from GET /health, it is in maintenance"},
-		"the content says maintenance": {&enginev1.HttpCheck{MaintenanceContains: "all is"}, ok, "HTTP 200 from GET /health, it is in maintenance"},
-		"it is not HTTP":               {&enginev1.HttpCheck{}, "SSH-2.0-OpenSSH\r\n", "its answer is not HTTP"},
-		"a status that is no number":   {&enginev1.HttpCheck{}, "HTTP/1.1 abc\r\n\r\n", "its answer is not HTTP"},
-		"nothing at all":               {&enginev1.HttpCheck{}, "", "it closed the connection without an answer"},
+		"200 is 2xx":                   {plan.HTTPCheck{Classes: []uint32{2}}, ok, ""},
+		"any status will do":           {plan.HTTPCheck{}, "HTTP/1.0 500 No\r\n\r\n", ""},
+		"500 is not 2xx":               {plan.HTTPCheck{Classes: []uint32{2}}, "HTTP/1.1 500 No\r\n\r\n", "HTTP 500 from GET /health, want 2xx"},
+		"301 is one of several":        {plan.HTTPCheck{Classes: []uint32{2, 3}}, "HTTP/1.1 301 Moved\r\n\r\n", ""},
+		"404 is none of several":       {plan.HTTPCheck{Classes: []uint32{2, 3}}, "HTTP/1.1 404 No\r\n\r\n", "HTTP 404 from GET /health, want 2xx or 3xx"},
+		"the text is there":            {plan.HTTPCheck{Contains: "well"}, ok, ""},
+		"the text is not there":        {plan.HTTPCheck{Contains: "bad"}, ok, `HTTP 200 from GET /health, without "bad" in its first 2048 bytes`},
+		"the text comes too late":      {plan.HTTPCheck{Contains: "late"}, long, `HTTP 200 from GET /health, without "late" in its first 2048 bytes`},
+		"the code says maintenance":    {plan.HTTPCheck{MaintenanceCodes: []uint32{503}}, "HTTP/1.1 503 Soon\r\n\r\n", "HTTP 503 from GET /health, it is in maintenance"},
+		"the content says maintenance": {plan.HTTPCheck{MaintenanceContains: "all is"}, ok, "HTTP 200 from GET /health, it is in maintenance"},
+		"it is not HTTP":               {plan.HTTPCheck{}, "SSH-2.0-OpenSSH\r\n", "its answer is not HTTP"},
+		"a status that is no number":   {plan.HTTPCheck{}, "HTTP/1.1 abc\r\n\r\n", "its answer is not HTTP"},
+		"nothing at all":               {plan.HTTPCheck{}, "", "it closed the connection without an answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			outcome := Probe(t.Context(), targetAt(peer(t, says(c.answer)), httpMonitor(c.check)))
@@ -94,25 +95,25 @@ func TestHTTPMonitorJudgesStatusAndContent(t *testing.T) {
 
 func TestHTTPMonitorAddsTheHeadersThatAreMissing(t *testing.T) {
 	for name, c := range map[string]struct {
-		check *enginev1.HttpCheck
+		check plan.HTTPCheck
 		want  string
 	}{
 		"none are there": {
-			&enginev1.HttpCheck{Request: "GET / HTTP/1.0"},
+			plan.HTTPCheck{Request: "GET / HTTP/1.0"},
 			"GET / HTTP/1.0\r\nHost: web:8080\r\nUser-Agent: weir-monitor/1\r\nAccept: */*\r\nConnection: close\r\n\r\n",
 		},
 		"some are there, and a body": {
-			&enginev1.HttpCheck{Request: "POST /x HTTP/1.1\r\nhost: shop\nAccept: text/html\r\n\r\n", Body: "ping"},
+			plan.HTTPCheck{Request: "POST /x HTTP/1.1\r\nhost: shop\nAccept: text/html\r\n\r\n", Body: "ping"},
 			"POST /x HTTP/1.1\r\nhost: shop\r\nAccept: text/html\r\nUser-Agent: weir-monitor/1\r\nConnection: close\r\n" +
 				"Content-Length: 4\r\n\r\nping",
 		},
 		"an exact request is left alone": {
-			&enginev1.HttpCheck{Request: "GET / HTTP/1.0\r\n\r\n", ExactRequest: true},
+			plan.HTTPCheck{Request: "GET / HTTP/1.0\r\n\r\n", Exact: true},
 			"GET / HTTP/1.0\r\n\r\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := request(Target{Hostname: "web", Address: "192.0.2.1", Port: 8080, Monitor: httpMonitor(c.check)})
+			got := request(Target{Hostname: "web", Address: netip.MustParseAddr("192.0.2.1"), Port: 8080, Monitor: httpMonitor(c.check)})
 			if string(got) != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
@@ -127,7 +128,7 @@ func TestHTTPMonitorTakesARealServer(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	check := &enginev1.HttpCheck{Request: "HEAD /health HTTP/1.1", ResponseClasses: []uint32{2}}
+	check := plan.HTTPCheck{Request: "HEAD /health HTTP/1.1", Classes: []uint32{2}}
 	if outcome := Probe(t.Context(), targetAt(server.Listener.Addr(), httpMonitor(check))); !outcome.Up || outcome.Took <= 0 {
 		t.Errorf("got %+v", outcome)
 	}
@@ -148,8 +149,8 @@ func TestHTTPSMonitorSendsTheServerNameAndVerifiesNothing(t *testing.T) {
 		{"", "", "host.example", "host.example"},
 		{"", "", "192.0.2.1", ""},
 	} {
-		monitor := httpMonitor(&enginev1.HttpCheck{ResponseClasses: []uint32{2}, ServerName: c.monitors})
-		monitor.Type = enginev1.MonitorType_MONITOR_TYPE_HTTPS
+		monitor := httpMonitor(plan.HTTPCheck{Classes: []uint32{2}, ServerName: c.monitors})
+		monitor.Type = plan.HTTPS
 		target := targetAt(server.Listener.Addr(), monitor)
 		target.ServerName, target.Hostname = c.pools, c.hostname
 		if outcome := Probe(t.Context(), target); !outcome.Up {
@@ -162,8 +163,8 @@ func TestHTTPSMonitorSendsTheServerNameAndVerifiesNothing(t *testing.T) {
 }
 
 func TestHTTPSMonitorSaysWhenTheServerSpeaksNoTLS(t *testing.T) {
-	monitor := httpMonitor(&enginev1.HttpCheck{})
-	monitor.Type = enginev1.MonitorType_MONITOR_TYPE_HTTPS
+	monitor := httpMonitor(plan.HTTPCheck{})
+	monitor.Type = plan.HTTPS
 	plain := peer(t, func(connection net.Conn) { io.WriteString(connection, "HTTP/1.1 400 Bad Request\r\n\r\n") })
 	if outcome := Probe(t.Context(), targetAt(plain, monitor)); outcome.Up || outcome.Reason != "its answer is not TLS" {
 		t.Errorf("got %+v", outcome)
@@ -177,11 +178,11 @@ func TestMonitorsSayWhyAServerCannotBeReached(t *testing.T) {
 	}
 	closed := listener.Addr()
 	listener.Close()
-	if outcome := Probe(t.Context(), targetAt(closed, httpMonitor(&enginev1.HttpCheck{}))); outcome.Reason != "connection refused" {
+	if outcome := Probe(t.Context(), targetAt(closed, httpMonitor(plan.HTTPCheck{}))); outcome.Reason != "connection refused" {
 		t.Errorf("got %+v", outcome)
 	}
-	silent := httpMonitor(&enginev1.HttpCheck{})
-	silent.ReceiveTimeoutMs = 30
+	silent := httpMonitor(plan.HTTPCheck{})
+	silent.Timeout = 30 * time.Millisecond
 	forever := peer(t, func(connection net.Conn) { io.Copy(io.Discard, connection) })
 	if outcome := Probe(t.Context(), targetAt(forever, silent)); outcome.Reason != "no answer within 30 ms" {
 		t.Errorf("got %+v", outcome)
@@ -194,20 +195,20 @@ func TestTCPMonitorTalksAsItIsTold(t *testing.T) {
 		io.WriteString(connection, "you said "+line)
 	}
 	for name, c := range map[string]struct {
-		check  *enginev1.TcpCheck
+		check  plan.TCPCheck
 		answer func(net.Conn)
 		reason string
 	}{
-		"a connection is enough":         {nil, func(net.Conn) {}, ""},
-		"half a connection is enough":    {&enginev1.TcpCheck{HalfOpen: true}, func(net.Conn) {}, ""},
-		"the answer holds the text":      {&enginev1.TcpCheck{Request: "hi\n", ResponseContains: "said hi"}, echo, ""},
-		"the answer lacks the text":      {&enginev1.TcpCheck{Request: "hi\n", ResponseContains: "ho"}, echo, `no "ho" in the first 2048 bytes of its answer`},
-		"the answer says maintenance":    {&enginev1.TcpCheck{Request: "hi\n", ResponseContains: "said", MaintenanceContains: "hi"}, echo, `it answers "hi", it is in maintenance`},
-		"the answer says no maintenance": {&enginev1.TcpCheck{Request: "hi\n", ResponseContains: "said", MaintenanceContains: "away"}, echo, ""},
-		"there is no answer":             {&enginev1.TcpCheck{ResponseContains: "x"}, func(net.Conn) {}, "it closed the connection without an answer"},
+		"a connection is enough":         {plan.TCPCheck{}, func(net.Conn) {}, ""},
+		"half a connection is enough":    {plan.TCPCheck{HalfOpen: true}, func(net.Conn) {}, ""},
+		"the answer holds the text":      {plan.TCPCheck{Request: "hi\n", Contains: "said hi"}, echo, ""},
+		"the answer lacks the text":      {plan.TCPCheck{Request: "hi\n", Contains: "ho"}, echo, `no "ho" in the first 2048 bytes of its answer`},
+		"the answer says maintenance":    {plan.TCPCheck{Request: "hi\n", Contains: "said", MaintenanceContains: "hi"}, echo, `it answers "hi", it is in maintenance`},
+		"the answer says no maintenance": {plan.TCPCheck{Request: "hi\n", Contains: "said", MaintenanceContains: "away"}, echo, ""},
+		"there is no answer":             {plan.TCPCheck{Contains: "x"}, func(net.Conn) {}, "it closed the connection without an answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			monitor := &enginev1.HealthMonitor{Type: enginev1.MonitorType_MONITOR_TYPE_TCP, Tcp: c.check}
+			monitor := &plan.Monitor{Type: plan.TCP, TCP: c.check}
 			outcome := Probe(t.Context(), targetAt(peer(t, c.answer), monitor))
 			if outcome.Up != (c.reason == "") || outcome.Reason != c.reason {
 				t.Errorf("got %+v, want %q", outcome, c.reason)
@@ -217,15 +218,15 @@ func TestTCPMonitorTalksAsItIsTold(t *testing.T) {
 }
 
 func TestPingReachesThisHostOrSaysWhatItMayNot(t *testing.T) {
-	monitor := &enginev1.HealthMonitor{Type: enginev1.MonitorType_MONITOR_TYPE_PING, ReceiveTimeoutMs: 60_000}
-	outcome := Probe(t.Context(), Target{Address: "127.0.0.1", Monitor: monitor})
+	monitor := &plan.Monitor{Type: plan.Ping, Timeout: time.Minute}
+	outcome := Probe(t.Context(), Target{Address: netip.MustParseAddr("127.0.0.1"), Monitor: monitor})
 	if !outcome.Up && outcome.Reason != errPingPermission.Error() {
 		t.Errorf("got %+v", outcome)
 	}
 }
 
 func TestUnknownMonitorIsSaidToBe(t *testing.T) {
-	if outcome := Probe(t.Context(), Target{Monitor: &enginev1.HealthMonitor{}}); outcome.Up || outcome.Reason == "" {
+	if outcome := Probe(t.Context(), Target{Monitor: new(plan.Monitor)}); outcome.Up || outcome.Reason == "" {
 		t.Errorf("got %+v", outcome)
 	}
 }

@@ -3,11 +3,11 @@ package monitor
 import (
 	"cmp"
 	"container/heap"
+	"net/netip"
 	"slices"
 	"time"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 const (
@@ -21,19 +21,19 @@ const (
 
 // Target is what one check is made against.
 type Target struct {
-	Address    string // IP literal
-	Port       uint32
+	Address    netip.Addr
+	Port       uint16
 	Hostname   string // empty: none
 	ServerName string // what its pool calls it in TLS; empty: its Hostname
-	Monitor    *enginev1.HealthMonitor
+	Monitor    *plan.Monitor
 }
 
-type serverKey struct{ pool, id string }
+func (t *Target) at() netip.AddrPort { return netip.AddrPortFrom(t.Address, t.Port) }
 
 // subject is a server of a pool that is monitored.
 type subject struct {
-	key         serverKey
-	server      *dataplanev1.Server
+	key         plan.Member
+	server      plan.Server
 	serverName  string // in TLS, if its pool has one
 	checks      []*check
 	verdict     verdict
@@ -44,7 +44,7 @@ type subject struct {
 // check is one monitor on one server.
 type check struct {
 	subject *subject
-	monitor *enginev1.HealthMonitor
+	monitor *plan.Monitor
 	tally   tally
 	started time.Time
 	due     time.Time
@@ -54,70 +54,59 @@ type check struct {
 // table knows every check and when it is due. It decides everything about monitoring and does no I/O; times are
 // monotonic and come from the caller. There are no more checks than the Plan names.
 type table struct {
-	subjects map[serverKey]*subject
+	subjects map[plan.Member]*subject
 	agenda   agenda
 	random   func() float64 // [0, 1)
 }
 
 func newTable(random func() float64) *table {
-	return &table{subjects: map[serverKey]*subject{}, random: random}
+	return &table{subjects: map[plan.Member]*subject{}, random: random}
 }
 
-// reconcile takes a Plan. What stays keeps its verdict, its counts and its place in time, unless it shall come more often.
-func (t *table) reconcile(plan *enginev1.Plan, now time.Time) {
-	monitors := map[string]*enginev1.HealthMonitor{}
-	for _, resource := range plan.GetResources() {
-		if monitor := resource.GetHealthMonitor(); monitor != nil {
-			monitors[resource.GetUuid()] = monitor
-		}
-	}
+// reconcile takes the pools of a Plan. What stays keeps its verdict, its counts and its place in time, unless it shall come
+// more often.
+func (t *table) reconcile(pools []*plan.Pool, now time.Time) {
 	before := t.subjects
-	t.subjects = map[serverKey]*subject{}
+	t.subjects = map[plan.Member]*subject{}
 	var soon []*check
-	for _, resource := range plan.GetResources() {
-		soon = append(soon, t.reconcilePool(resource.GetPool(), monitors, before)...)
+	for _, pool := range pools {
+		soon = append(soon, t.reconcilePool(pool, before)...)
 	}
 	for _, gone := range before {
 		t.drop(gone.checks)
 	}
 	for _, check := range soon {
-		within := min(time.Duration(len(soon))*spread, interval(check.monitor))
+		within := min(time.Duration(len(soon))*spread, check.monitor.Interval)
 		t.plan(check, now.Add(time.Duration(t.random()*float64(within))))
 	}
 }
 
 // reconcilePool takes what stays out of before.
-func (t *table) reconcilePool(pool *enginev1.Pool, monitors map[string]*enginev1.HealthMonitor, before map[serverKey]*subject) (soon []*check) {
-	var wanted []*enginev1.HealthMonitor
-	for _, uuid := range pool.GetHealthMonitorUuids() {
-		if monitor := monitors[uuid]; monitor != nil {
-			wanted = append(wanted, monitor)
-		}
-	}
-	for _, server := range pool.GetPool().GetServers() {
-		if len(wanted) == 0 || !server.GetEnabled() {
+func (t *table) reconcilePool(pool *plan.Pool, before map[plan.Member]*subject) (soon []*check) {
+	for _, server := range pool.Servers {
+		if len(pool.Monitors) == 0 || !server.Enabled {
 			continue
 		}
-		key := serverKey{pool.GetPool().GetUuid(), server.GetId()}
+		key := plan.Member{Pool: pool.UUID, Server: server.ID}
 		kept := before[key]
-		if kept == nil || kept.server.GetAddress() != server.GetAddress() || kept.server.GetPort() != server.GetPort() {
+		if kept == nil || kept.server.Address != server.Address || kept.server.Port != server.Port {
 			kept = &subject{key: key}
 		} else {
 			delete(before, key)
 		}
-		kept.server, kept.serverName = server, pool.GetPool().GetServerTls().GetServerName()
-		soon = append(soon, t.assign(kept, wanted)...)
+		kept.server, kept.serverName = server, pool.ServerName
+		soon = append(soon, t.assign(kept, pool.Monitors)...)
 		t.subjects[key] = kept
 	}
 	return soon
 }
 
 // assign gives a subject its monitors, keeping the checks that it has. Those that are new or hastened have to be planned.
-func (t *table) assign(subject *subject, monitors []*enginev1.HealthMonitor) (soon []*check) {
+func (t *table) assign(subject *subject, monitors []*plan.Monitor) (soon []*check) {
 	before := subject.checks
 	subject.checks = nil
 	for _, monitor := range monitors {
-		same := func(c *check) bool { return c.monitor.GetUuid() == monitor.GetUuid() }
+		same := func(c *check) bool { return c.monitor.UUID == monitor.UUID }
 		at := slices.IndexFunc(before, same)
 		if at < 0 {
 			added := &check{subject: subject, monitor: monitor, place: -1}
@@ -125,7 +114,7 @@ func (t *table) assign(subject *subject, monitors []*enginev1.HealthMonitor) (so
 			continue
 		}
 		kept := before[at]
-		if hastened := interval(monitor) < interval(kept.monitor); hastened && kept.place >= 0 {
+		if hastened := monitor.Interval < kept.monitor.Interval; hastened && kept.place >= 0 {
 			heap.Remove(&t.agenda, kept.place)
 			soon = append(soon, kept)
 		}
@@ -167,18 +156,15 @@ func (t *table) begin(now time.Time) (*check, Target) {
 	}
 	check := heap.Pop(&t.agenda).(*check)
 	check.started = now
-	server, port := check.subject.server, check.subject.server.GetPort()
-	if check.monitor.GetMonitorPort() != 0 {
-		port = check.monitor.GetMonitorPort()
-	}
+	server := check.subject.server
 	return check, Target{
-		Address: server.GetAddress(), Port: port, Hostname: server.GetHostname(), ServerName: check.subject.serverName,
-		Monitor: check.monitor,
+		Address: server.Address, Port: cmp.Or(check.monitor.Port, server.Port), Hostname: server.Hostname,
+		ServerName: check.subject.serverName, Monitor: check.monitor,
 	}
 }
 
 // note takes the outcome of a check and plans its next. It returns the server's verdict when there is news in it.
-func (t *table) note(check *check, outcome Outcome, now time.Time) *enginev1.ServerVerdict {
+func (t *table) note(check *check, outcome Outcome, now time.Time) *Verdict {
 	subject := check.subject
 	if subject == nil {
 		return nil
@@ -194,31 +180,28 @@ func (t *table) note(check *check, outcome Outcome, now time.Time) *enginev1.Ser
 		subject.verdict, subject.sinceUnixMs = after, uint64(now.UnixMilli())
 	}
 	subject.told = reason
-	return subject.report()
+	news := subject.report()
+	return &news
 }
 
 func (t *table) pace(check *check) time.Duration {
-	pace := interval(check.monitor)
-	if check.tally.verdict == unknown && check.monitor.GetQuickstart() {
+	pace := check.monitor.Interval
+	if check.tally.verdict == unknown && check.monitor.Quickstart {
 		pace = min(pace, quickstartInterval)
 	}
 	return time.Duration(float64(pace) * (1 - jitter + 2*jitter*t.random()))
 }
 
-func interval(monitor *enginev1.HealthMonitor) time.Duration {
-	return time.Duration(max(1, monitor.GetSendIntervalMs())) * time.Millisecond
-}
-
 // reports are the verdicts of all servers that have one, in a stable order.
-func (t *table) reports() []*enginev1.ServerVerdict {
-	var all []*enginev1.ServerVerdict
+func (t *table) reports() []Verdict {
+	var all []Verdict
 	for _, subject := range t.subjects {
 		if subject.verdict != unknown {
 			all = append(all, subject.report())
 		}
 	}
-	slices.SortFunc(all, func(a, b *enginev1.ServerVerdict) int {
-		return cmp.Or(cmp.Compare(a.GetPoolUuid(), b.GetPoolUuid()), cmp.Compare(a.GetServerId(), b.GetServerId()))
+	slices.SortFunc(all, func(a, b Verdict) int {
+		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Server, b.Server))
 	})
 	return all
 }
@@ -241,14 +224,11 @@ func (s *subject) reason(now verdict) string {
 	return ""
 }
 
-func (s *subject) report() *enginev1.ServerVerdict {
-	report := &enginev1.ServerVerdict{
-		PoolUuid: s.key.pool, ServerId: s.key.id, Up: s.verdict == up, Reason: s.told, SinceUnixMs: s.sinceUnixMs,
-	}
+func (s *subject) report() Verdict {
+	report := Verdict{Member: s.key, Up: s.verdict == up, Reason: s.told, SinceUnixMs: s.sinceUnixMs}
 	for _, check := range s.checks {
-		report.Monitors = append(report.Monitors, &enginev1.MonitorVerdict{
-			HealthMonitorUuid: check.monitor.GetUuid(), Up: check.tally.verdict == up, Reason: check.tally.reason,
-			ResponseTimeUs: uint32(check.tally.took.Microseconds()),
+		report.Monitors = append(report.Monitors, MonitorVerdict{
+			UUID: check.monitor.UUID, Up: check.tally.verdict == up, Reason: check.tally.reason, Took: check.tally.took,
 		})
 	}
 	return report

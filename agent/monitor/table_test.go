@@ -2,33 +2,29 @@ package monitor
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
-func monitorResource(uuid string) *enginev1.Resource {
-	return &enginev1.Resource{Uuid: uuid, Body: &enginev1.Resource_HealthMonitor{HealthMonitor: &enginev1.HealthMonitor{
-		Uuid: uuid, Name: uuid, SendIntervalMs: 10_000, SuccessfulChecks: 2, FailedChecks: 2, Quickstart: true,
-	}}}
-}
-
-func poolResource(uuid string, monitors []string, servers ...string) *enginev1.Resource {
-	pool := &dataplanev1.Pool{Uuid: uuid}
-	for _, id := range servers {
-		pool.Servers = append(pool.Servers, &dataplanev1.Server{Id: id, Address: "192.0.2.1", Port: 80, Enabled: true})
+func monitors(uuids ...string) (all []*plan.Monitor) {
+	for _, uuid := range uuids {
+		all = append(all, &plan.Monitor{UUID: uuid, Interval: 10 * time.Second, Successes: 2, Failures: 2, Quickstart: true})
 	}
-	return &enginev1.Resource{Uuid: uuid, Body: &enginev1.Resource_Pool{
-		Pool: &enginev1.Pool{Pool: pool, HealthMonitorUuids: monitors},
-	}}
+	return all
 }
 
-func planOf(resources ...*enginev1.Resource) *enginev1.Plan {
-	return &enginev1.Plan{Resources: resources}
+// pools are one pool, with servers that are so monitored.
+func pools(uuid string, monitors []*plan.Monitor, servers ...string) []*plan.Pool {
+	pool := &plan.Pool{UUID: uuid, Monitors: monitors}
+	for _, id := range servers {
+		pool.Servers = append(pool.Servers, plan.Server{ID: id, Address: netip.MustParseAddr("192.0.2.1"), Port: 80, Enabled: true})
+	}
+	return []*plan.Pool{pool}
 }
 
 // lab is a table with a clock of its own; there is no jitter unless a test sets random.
@@ -51,9 +47,9 @@ func (l *lab) run(span time.Duration, outcome func(server, monitor string) Outco
 		}
 		l.now = due
 		check, _ := l.begin(l.now)
-		result := outcome(check.subject.key.id, check.monitor.GetUuid())
+		result := outcome(check.subject.key.Server, check.monitor.UUID)
 		if verdict := l.note(check, result, l.now); verdict != nil {
-			news = append(news, fmt.Sprintf("%s %v %s", verdict.GetServerId(), verdict.GetUp(), verdict.GetReason()))
+			news = append(news, fmt.Sprintf("%s %v %s", verdict.Server, verdict.Up, verdict.Reason))
 		}
 	}
 }
@@ -66,7 +62,7 @@ func fails(reason string) func(string, string) Outcome {
 
 func TestNewServersAreUpAfterTheFirstRoundOfChecks(t *testing.T) {
 	l := newLab()
-	l.reconcile(planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one", "two")), l.now)
+	l.reconcile(pools("p", monitors("m"), "one", "two"), l.now)
 	if news := l.run(20*time.Millisecond, passes); !slices.Equal(news, []string{"one true ", "two true "}) {
 		t.Errorf("got %q", news)
 	}
@@ -77,7 +73,7 @@ func TestNewServersAreUpAfterTheFirstRoundOfChecks(t *testing.T) {
 
 func TestTellsWhyAServerIsDownAndWhenTheReasonChanges(t *testing.T) {
 	l := newLab()
-	l.reconcile(planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one")), l.now)
+	l.reconcile(pools("p", monitors("m"), "one"), l.now)
 	l.run(time.Second, passes)
 	news := l.run(30*time.Second, fails("connection refused"))
 	news = append(news, l.run(10*time.Second, fails("no answer"))...)
@@ -89,10 +85,10 @@ func TestTellsWhyAServerIsDownAndWhenTheReasonChanges(t *testing.T) {
 
 func TestMonitorThatShallCheckMoreOftenDoesSoAtOnce(t *testing.T) {
 	l := newLab()
-	every := func(interval time.Duration) *enginev1.Plan {
-		monitor := monitorResource("m")
-		monitor.GetHealthMonitor().SendIntervalMs = uint32(interval.Milliseconds())
-		return planOf(monitor, poolResource("p", []string{"m"}, "one"))
+	every := func(interval time.Duration) []*plan.Pool {
+		changed := monitors("m")
+		changed[0].Interval = interval
+		return pools("p", changed, "one")
 	}
 	l.reconcile(every(time.Hour), l.now)
 	l.run(time.Minute, passes)
@@ -116,7 +112,7 @@ func TestMonitorThatShallCheckMoreOftenDoesSoAtOnce(t *testing.T) {
 
 func TestServerIsDownForTheMonitorThatFails(t *testing.T) {
 	l := newLab()
-	l.reconcile(planOf(monitorResource("m1"), monitorResource("m2"), poolResource("p", []string{"m1", "m2"}, "one")), l.now)
+	l.reconcile(pools("p", monitors("m1", "m2"), "one"), l.now)
 	news := l.run(time.Minute, func(_, monitor string) Outcome {
 		return Outcome{Up: monitor == "m1", Reason: "not " + monitor}
 	})
@@ -124,22 +120,22 @@ func TestServerIsDownForTheMonitorThatFails(t *testing.T) {
 		t.Errorf("got %q", news)
 	}
 	report := l.reports()[0]
-	if m := report.GetMonitors(); !m[0].GetUp() || m[1].GetUp() || m[1].GetReason() != "not m2" {
+	if m := report.Monitors; !m[0].Up || m[1].Up || m[1].Reason != "not m2" {
 		t.Errorf("got %v", report)
 	}
 }
 
 func TestChangeOfPlanKeepsTheStateOfWhatStays(t *testing.T) {
 	l := newLab()
-	l.reconcile(planOf(monitorResource("m"), poolResource("p", []string{"m"}, "stays", "goes")), l.now)
+	l.reconcile(pools("p", monitors("m"), "stays", "goes"), l.now)
 	l.run(time.Second, passes)
 	before, _ := l.next()
-	next := planOf(monitorResource("m"), poolResource("p", []string{"m"}, "stays", "comes"), poolResource("q", nil, "unmonitored"))
-	next.Resources[1].GetPool().GetPool().Servers[0].Ratio = 7
+	next := append(pools("p", monitors("m"), "stays", "comes"), pools("q", nil, "unmonitored")...)
+	next[0].Servers[0].Hostname = "renamed"
 	l.reconcile(next, l.now)
 	var held []string
 	for _, verdict := range l.reports() {
-		held = append(held, verdict.GetServerId())
+		held = append(held, verdict.Server)
 	}
 	if !slices.Equal(held, []string{"stays"}) {
 		t.Errorf("verdicts held: %q", held)
@@ -154,11 +150,10 @@ func TestChangeOfPlanKeepsTheStateOfWhatStays(t *testing.T) {
 
 func TestServerOnAnotherAddressIsAnotherServer(t *testing.T) {
 	l := newLab()
-	plan := planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one"))
-	l.reconcile(plan, l.now)
+	l.reconcile(pools("p", monitors("m"), "one"), l.now)
 	l.run(time.Second, passes)
-	moved := planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one"))
-	moved.Resources[1].GetPool().GetPool().Servers[0].Address = "192.0.2.2"
+	moved := pools("p", monitors("m"), "one")
+	moved[0].Servers[0].Address = netip.MustParseAddr("192.0.2.2")
 	l.reconcile(moved, l.now)
 	if reports := l.reports(); len(reports) != 0 {
 		t.Errorf("has the verdict of the server before: %v", reports)
@@ -167,10 +162,10 @@ func TestServerOnAnotherAddressIsAnotherServer(t *testing.T) {
 
 func TestNewMonitorDoesNotTakeAServerDownBeforeItHasDecided(t *testing.T) {
 	l := newLab()
-	l.reconcile(planOf(monitorResource("m1"), poolResource("p", []string{"m1"}, "one")), l.now)
+	l.reconcile(pools("p", monitors("m1"), "one"), l.now)
 	l.run(time.Second, passes)
-	l.reconcile(planOf(monitorResource("m1"), monitorResource("m2"), poolResource("p", []string{"m1", "m2"}, "one")), l.now)
-	if !l.reports()[0].GetUp() {
+	l.reconcile(pools("p", monitors("m1", "m2"), "one"), l.now)
+	if !l.reports()[0].Up {
 		t.Error("down because a monitor was added")
 	}
 	news := l.run(3*time.Second, func(_, monitor string) Outcome { return Outcome{Up: monitor == "m1", Reason: monitor} })
@@ -181,10 +176,10 @@ func TestNewMonitorDoesNotTakeAServerDownBeforeItHasDecided(t *testing.T) {
 
 func TestOutcomeOfACheckThatIsGoneChangesNothing(t *testing.T) {
 	l := newLab()
-	l.reconcile(planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one")), l.now)
+	l.reconcile(pools("p", monitors("m"), "one"), l.now)
 	l.now = l.now.Add(time.Second)
 	running, _ := l.begin(l.now)
-	l.reconcile(planOf(), l.now)
+	l.reconcile(nil, l.now)
 	if verdict := l.note(running, Outcome{Up: true}, l.now); verdict != nil || len(l.agenda) != 0 {
 		t.Errorf("got %v, agenda of %d", verdict, len(l.agenda))
 	}
@@ -192,9 +187,9 @@ func TestOutcomeOfACheckThatIsGoneChangesNothing(t *testing.T) {
 
 func TestDisabledServersAreNotChecked(t *testing.T) {
 	l := newLab()
-	plan := planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one"))
-	plan.Resources[1].GetPool().GetPool().Servers[0].Enabled = false
-	l.reconcile(plan, l.now)
+	disabled := pools("p", monitors("m"), "one")
+	disabled[0].Servers[0].Enabled = false
+	l.reconcile(disabled, l.now)
 	if _, any := l.next(); any {
 		t.Error("a disabled server is checked")
 	}
@@ -208,7 +203,7 @@ func TestChecksComeApartAndStayWithinTheirInterval(t *testing.T) {
 	for i := range names {
 		names[i] = fmt.Sprint(i)
 	}
-	l.reconcile(planOf(monitorResource("m"), poolResource("p", []string{"m"}, names...)), l.now)
+	l.reconcile(pools("p", monitors("m"), names...), l.now)
 	last, seen := map[string]time.Time{}, map[time.Duration]int{}
 	l.run(2*time.Minute, func(server, _ string) Outcome {
 		if before, any := last[server]; any {
@@ -232,7 +227,7 @@ func TestChecksComeApartAndStayWithinTheirInterval(t *testing.T) {
 
 func TestNewServerThatFailsIsCheckedAgainSoonUnderQuickstart(t *testing.T) {
 	l := newLab()
-	l.reconcile(planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one")), l.now)
+	l.reconcile(pools("p", monitors("m"), "one"), l.now)
 	if news := l.run(3*time.Second, fails("refused")); !slices.Equal(news, []string{"one false refused"}) {
 		t.Errorf("got %q", news)
 	}
@@ -240,10 +235,10 @@ func TestNewServerThatFailsIsCheckedAgainSoonUnderQuickstart(t *testing.T) {
 
 func TestMonitorPortStandsInForTheServersPort(t *testing.T) {
 	l := newLab()
-	plan := planOf(monitorResource("m"), poolResource("p", []string{"m"}, "one"))
-	plan.Resources[0].GetHealthMonitor().MonitorPort = 8080
-	l.reconcile(plan, l.now)
-	if _, target := l.begin(l.now.Add(time.Second)); target.Port != 8080 || target.Address != "192.0.2.1" {
+	elsewhere := pools("p", monitors("m"), "one")
+	elsewhere[0].Monitors[0].Port = 8080
+	l.reconcile(elsewhere, l.now)
+	if _, target := l.begin(l.now.Add(time.Second)); target.at().String() != "192.0.2.1:8080" {
 		t.Errorf("got %+v", target)
 	}
 }

@@ -14,15 +14,15 @@ func probeTCP(ctx context.Context, target Target) Outcome {
 		return failed(target, err)
 	}
 	defer connection.Close()
-	check := target.Monitor.GetTcp()
-	if check.GetHalfOpen() {
+	check := target.Monitor.TCP
+	if check.HalfOpen {
 		connection.SetLinger(0) // a reset instead of the end of a conversation that never was
 		return Outcome{Up: true}
 	}
-	if _, err := io.WriteString(connection, check.GetRequest()); err != nil {
+	if _, err := io.WriteString(connection, check.Request); err != nil {
 		return failed(target, err)
 	}
-	want, maintenance := check.GetResponseContains(), check.GetMaintenanceContains()
+	want, maintenance := check.Contains, check.MaintenanceContains
 	if want == "" && maintenance == "" {
 		return Outcome{Up: true}
 	}

@@ -3,7 +3,7 @@ package monitor
 import (
 	"time"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // Outcome is what one check found.
@@ -12,6 +12,23 @@ type Outcome struct {
 	Maintenance bool   // the server itself asks to be left alone, which counts at once
 	Reason      string // why not up, one line
 	Took        time.Duration
+}
+
+// Verdict is what has been found out about a server.
+type Verdict struct {
+	plan.Member
+	Up          bool
+	Reason      string // of the last failed check: "HTTP 500 from GET /, want 2xx"
+	SinceUnixMs uint64
+	Monitors    []MonitorVerdict
+}
+
+// MonitorVerdict is one monitor's part in it.
+type MonitorVerdict struct {
+	UUID   string
+	Up     bool
+	Reason string
+	Took   time.Duration // the last check
 }
 
 type verdict uint8
@@ -32,7 +49,7 @@ type tally struct {
 	took      time.Duration
 }
 
-func (t *tally) note(monitor *enginev1.HealthMonitor, outcome Outcome) {
+func (t *tally) note(monitor *plan.Monitor, outcome Outcome) {
 	t.took = outcome.Took
 	if outcome.Up {
 		t.successes, t.failures = t.successes+1, 0
@@ -43,16 +60,16 @@ func (t *tally) note(monitor *enginev1.HealthMonitor, outcome Outcome) {
 	}
 	t.successes, t.failures = 0, t.failures+1
 	t.reason = outcome.Reason
-	if outcome.Maintenance || t.failures >= max(1, int(monitor.GetFailedChecks())) {
+	if outcome.Maintenance || t.failures >= monitor.Failures {
 		t.verdict = down
 	}
 }
 
-func successesNeeded(now verdict, monitor *enginev1.HealthMonitor) int {
-	if now == unknown && monitor.GetQuickstart() {
+func successesNeeded(now verdict, monitor *plan.Monitor) int {
+	if now == unknown && monitor.Quickstart {
 		return 1
 	}
-	return max(1, int(monitor.GetSuccessfulChecks()))
+	return monitor.Successes
 }
 
 // together is the verdict of several monitors on one server, all of which must pass. While one has not decided and none

@@ -3,15 +3,15 @@ package monitor
 import (
 	"testing"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // outcomes: "+" success, "-" failure, "m" maintenance. verdicts: "?" unknown, "+" up, "-" down.
 func TestVerdictFollowsChecksInARow(t *testing.T) {
-	quick := &enginev1.HealthMonitor{SuccessfulChecks: 2, FailedChecks: 3, Quickstart: true}
-	slow := &enginev1.HealthMonitor{SuccessfulChecks: 2, FailedChecks: 2}
+	quick := &plan.Monitor{Successes: 2, Failures: 3, Quickstart: true}
+	slow := &plan.Monitor{Successes: 2, Failures: 2}
 	for name, c := range map[string]struct {
-		monitor            *enginev1.HealthMonitor
+		monitor            *plan.Monitor
 		outcomes, verdicts string
 	}{
 		"with quickstart one success brings a new server up":  {quick, "+", "+"},
@@ -21,7 +21,7 @@ func TestVerdictFollowsChecksInARow(t *testing.T) {
 		"a new server that fails is down after enough checks": {quick, "---", "??-"},
 		"a success between failures begins the count anew":    {quick, "+--+---", "++++++-"},
 		"maintenance counts at once":                          {quick, "+m+", "+--"},
-		"no thresholds are one":                               {&enginev1.HealthMonitor{}, "+-+", "+-+"},
+		"thresholds of one":                                   {&plan.Monitor{Successes: 1, Failures: 1}, "+-+", "+-+"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var tally tally

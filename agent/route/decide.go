@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // Route is one address of a virtual service as this engine announces it.
@@ -23,11 +22,11 @@ type Route struct {
 
 // facts are all that the decision goes by.
 type facts struct {
-	held    *enginev1.Plan // acknowledged by the data plane; nil: none yet
-	before  *enginev1.Plan // that the agent before this one held; nil: none
-	coming  *enginev1.Plan // to be given to the data plane, or given and not answered; nil: none
-	alive   bool           // the data plane's heart beats
-	up      map[member]bool
+	held    *plan.Plan // acknowledged by the data plane; nil: none yet
+	before  *plan.Plan // that the agent before this one held; nil: none
+	coming  *plan.Plan // to be given to the data plane, or given and not answered; nil: none
+	alive   bool       // the data plane's heart beats
+	up      map[plan.Member]bool
 	absent  map[netip.Addr]bool // VIPs that could not be put on their interface
 	leaving departure
 	own     []netip.Addr // that it speaks to routers from
@@ -36,19 +35,19 @@ type facts struct {
 
 // spoken is the Plan that says which routers to speak to. Sessions take their time: the first may begin while the data
 // plane takes up its first Plan.
-func (f facts) spoken() *enginev1.Plan { return cmp.Or(f.held, f.coming, f.before) }
+func (f facts) spoken() *plan.Plan { return cmp.Or(f.held, f.coming, f.before) }
 
 // hold goes by a Plan that the data plane has acknowledged. What is not in it, the data plane has forgotten: a server that comes
 // again with the next one is down until it is found up.
-func (f *facts) hold(plan *enginev1.Plan) {
-	up := map[member]bool{}
-	for _, resource := range plan.GetResources() {
-		for _, each := range resource.GetPool().GetPool().GetServers() {
-			server := member{resource.GetUuid(), each.GetId()}
+func (f *facts) hold(held *plan.Plan) {
+	up := map[plan.Member]bool{}
+	for _, pool := range held.Pools {
+		for _, each := range pool.Servers {
+			server := plan.Member{Pool: pool.UUID, Server: each.ID}
 			up[server] = f.up[server]
 		}
 	}
-	f.held, f.up = plan, up
+	f.held, f.up = held, up
 }
 
 // departure is how far an engine that ends has taken leave.
@@ -61,8 +60,6 @@ const (
 	replaced           // its data plane serves on, and the next agent speaks for it: what routers know stays
 )
 
-type member struct{ pool, id string }
-
 // decide says which routes this engine announces, sorted by prefix. A VIP is announced while the data plane is alive and
 // has acknowledged its listener, a virtual service behind it is up and is to take clients, and no Plan that comes takes
 // that away. Of several virtual services at one address, one is enough. An engine that begins waits until a Plan names it,
@@ -71,24 +68,20 @@ func decide(f facts) []Route {
 	if !f.alive || f.leaving == gone {
 		return nil
 	}
-	wanted, staying := drawing(f.held), drawing(f.coming)
+	staying := drawing(f.coming)
 	var routes []Route
-	for _, resource := range f.held.GetResources() {
-		said := resource.GetAdvertisement()
-		service := said.GetVirtualServiceUuid()
-		if !said.GetWhileDown() && !f.isUp(service) || !f.isKnown(service) {
+	for _, said := range f.held.Advertised() {
+		if !said.Draws || !said.WhileDown && !f.isUp(said.Pool) || !f.isKnown(said.Service) {
 			continue
 		}
-		for _, from := range said.GetRoutes() {
-			address, err := netip.ParseAddr(from.GetAddress())
-			draws := draw{service, address}
-			if err != nil || !wanted[draws] || f.coming != nil && !staying[draws] || f.absent[address] {
+		for _, vip := range said.VIPs {
+			if f.coming != nil && !staying[draw{said.Service, vip.Address}] || f.absent[vip.Address] {
 				continue
 			}
 			routes = merge(routes, Route{
-				Prefix: netip.PrefixFrom(address, address.BitLen()), Communities: from.GetCommunities(),
-				LocalPreference: said.GetLocalPreference(), ASPathPrepend: said.GetAsPathPrepend(),
-				Labels: said.GetPeerLabels(), Services: []string{service}, Leaving: f.leaving == leaving,
+				Prefix: netip.PrefixFrom(vip.Address, vip.Address.BitLen()), Communities: vip.Communities,
+				LocalPreference: said.LocalPreference, ASPathPrepend: said.ASPathPrepend,
+				Labels: said.PeerLabels, Services: []string{said.Service}, Leaving: f.leaving == leaving,
 			})
 		}
 	}
@@ -103,18 +96,12 @@ type draw struct {
 }
 
 // drawing is what a Plan has the engine draw clients to.
-func drawing(plan *enginev1.Plan) map[draw]bool {
-	serving, draws := map[string]bool{}, map[draw]bool{}
-	for _, resource := range plan.GetResources() {
-		if service := resource.GetVirtualService(); service != nil && service.GetDuty() == dataplanev1.Duty_DUTY_SERVE {
-			serving[service.GetUuid()] = true
-		}
-	}
-	for _, resource := range plan.GetResources() {
-		service := resource.GetAdvertisement().GetVirtualServiceUuid()
-		for _, from := range resource.GetAdvertisement().GetRoutes() {
-			if address, err := netip.ParseAddr(from.GetAddress()); err == nil && serving[service] {
-				draws[draw{service, address}] = true
+func drawing(plan *plan.Plan) map[draw]bool {
+	draws := map[draw]bool{}
+	for _, said := range plan.Advertised() {
+		for _, vip := range said.VIPs {
+			if said.Draws {
+				draws[draw{said.Service, vip.Address}] = true
 			}
 		}
 	}
@@ -139,10 +126,9 @@ func (f *facts) isKnown(service string) bool {
 	if len(f.own) == 0 || f.beats >= knownBeats {
 		return true
 	}
-	for _, plan := range []*enginev1.Plan{f.held, f.coming} {
-		for _, resource := range plan.GetResources() {
-			said := resource.GetAdvertisement()
-			if said.GetVirtualServiceUuid() == service && slices.Contains(said.GetNextHops(), f.own[0].String()) {
+	for _, plan := range []*plan.Plan{f.held, f.coming} {
+		for _, said := range plan.Advertised() {
+			if said.Service == service && slices.Contains(said.Engines, f.own[0]) {
 				return true
 			}
 		}
@@ -150,64 +136,26 @@ func (f *facts) isKnown(service string) bool {
 	return false
 }
 
-// isUp tells whether a virtual service has somebody to serve its clients: a pool with a server that is up, or no pool.
-func (f *facts) isUp(service string) bool {
-	pool := ""
-	for _, resource := range f.held.GetResources() {
-		if resource.GetUuid() == service {
-			pool = resource.GetVirtualService().GetPoolUuid()
-		}
-	}
-	if pool == "" {
+// isUp tells whether a virtual service has somebody to serve its clients: a pool with a server that is up, or no pool (nil).
+func (f *facts) isUp(pool *plan.Pool) bool {
+	if pool == nil {
 		return true
 	}
-	for _, resource := range f.held.GetResources() {
-		if resource.GetUuid() != pool {
-			continue
-		}
-		for _, each := range resource.GetPool().GetPool().GetServers() {
-			if each.GetEnabled() && f.up[member{pool, each.GetId()}] {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(pool.Servers, func(each plan.Server) bool {
+		return each.Enabled && f.up[plan.Member{Pool: pool.UUID, Server: each.ID}]
+	})
 }
 
 // isFor tells whether a peer is told of the route.
-func (r *Route) isFor(peer *enginev1.BgpPeer) bool {
-	address, err := netip.ParseAddr(peer.GetAddress())
-	sameFamily := err == nil && address.Is4() == r.Prefix.Addr().Is4()
-	return sameFamily && peer.GetAdvertiseVips() && (len(r.Labels) == 0 || slices.Contains(r.Labels, peer.GetLabel()))
+func (r *Route) isFor(peer *plan.Peer) bool {
+	sameFamily := peer.Address.Is4() == r.Prefix.Addr().Is4()
+	return sameFamily && peer.AdvertisesVIPs && (len(r.Labels) == 0 || slices.Contains(r.Labels, peer.Label))
 }
 
 // same tells whether two routes look the same to routers.
 func (r *Route) same(other *Route) bool {
 	return r.Prefix == other.Prefix && slices.Equal(r.Communities, other.Communities) && r.LocalPreference == other.LocalPreference &&
 		r.ASPathPrepend == other.ASPathPrepend && slices.Equal(r.Labels, other.Labels) && r.Leaving == other.Leaving
-}
-
-// vipsOf are the addresses that a Plan advertises, whether they are announced now or not.
-func vipsOf(plan *enginev1.Plan) []netip.Addr {
-	var all []netip.Addr
-	for _, resource := range plan.GetResources() {
-		for _, from := range resource.GetAdvertisement().GetRoutes() {
-			if address, err := netip.ParseAddr(from.GetAddress()); err == nil && !slices.Contains(all, address) {
-				all = append(all, address)
-			}
-		}
-	}
-	return all
-}
-
-// routerOf is how a Plan speaks BGP; nil: not at all.
-func routerOf(plan *enginev1.Plan) *enginev1.BgpRouter {
-	for _, resource := range plan.GetResources() {
-		if router := resource.GetBgpRouter(); router != nil {
-			return router
-		}
-	}
-	return nil
 }
 
 // String is what logs say: "192.0.2.1/32 (vs-1 vs-2)".

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // service is a virtual service of a Plan: its address, the servers of its pool, and how it is advertised.
@@ -15,47 +14,39 @@ type service struct {
 	addresses []string
 	pool      []string // servers; one that begins with - is disabled; nil: no pool
 	whileDown bool
-	duty      dataplanev1.Duty
-	silent    bool // not advertised
-	nextHops  []string
+	idle      bool         // not to draw clients
+	silent    bool         // not advertised
+	engines   []netip.Addr // that serve it
 }
 
-func planOf(services ...service) *enginev1.Plan {
-	plan := &enginev1.Plan{Revision: 1}
-	add := func(uuid string, resource *enginev1.Resource) {
-		resource.Uuid = uuid
-		plan.Resources = append(plan.Resources, resource)
-	}
+func planOf(services ...service) *plan.Plan {
+	made := &plan.Plan{Revision: 1}
 	for _, s := range services {
-		compiled := &dataplanev1.VirtualService{Uuid: s.uuid, Duty: s.duty}
+		said := plan.Advertisement{Service: s.uuid, Draws: !s.idle, WhileDown: s.whileDown, Engines: s.engines}
 		if s.pool != nil {
-			compiled.PoolUuid = "pool-" + s.uuid
-			pool := &dataplanev1.Pool{Uuid: compiled.PoolUuid}
+			said.Pool = &plan.Pool{UUID: "pool-" + s.uuid}
 			for _, id := range s.pool {
 				name, disabled := strings.CutPrefix(id, "-")
-				pool.Servers = append(pool.Servers, &dataplanev1.Server{Id: name, Enabled: !disabled})
+				said.Pool.Servers = append(said.Pool.Servers, plan.Server{ID: name, Enabled: !disabled})
 			}
-			add(pool.GetUuid(), &enginev1.Resource{Body: &enginev1.Resource_Pool{Pool: &enginev1.Pool{Pool: pool}}})
+			made.Pools = append(made.Pools, said.Pool)
 		}
-		add(s.uuid, &enginev1.Resource{Body: &enginev1.Resource_VirtualService{VirtualService: compiled}})
-		if s.silent {
-			continue
-		}
-		said := &enginev1.Advertisement{VirtualServiceUuid: s.uuid, WhileDown: s.whileDown, NextHops: s.nextHops}
 		for _, address := range s.addresses {
-			said.Routes = append(said.Routes, &enginev1.Route{Address: address})
+			said.VIPs = append(said.VIPs, plan.VIP{Address: netip.MustParseAddr(address)})
 		}
-		add(s.uuid+"/routes", &enginev1.Resource{Body: &enginev1.Resource_Advertisement{Advertisement: said}})
+		if !s.silent {
+			made.Advertisements = append(made.Advertisements, said)
+		}
 	}
-	return plan
+	return made
 }
 
 // upIn are servers that are up, as "service/server".
-func upIn(names ...string) map[member]bool {
-	up := map[member]bool{}
+func upIn(names ...string) map[plan.Member]bool {
+	up := map[plan.Member]bool{}
 	for _, name := range names {
 		service, id, _ := strings.Cut(name, "/")
-		up[member{"pool-" + service, id}] = true
+		up[plan.Member{Pool: "pool-" + service, Server: id}] = true
 	}
 	return up
 }
@@ -63,9 +54,9 @@ func upIn(names ...string) map[member]bool {
 func TestAnnouncesWhatIsServedAndUp(t *testing.T) {
 	web := service{uuid: "web", addresses: []string{"192.0.2.1"}, pool: []string{"a", "b"}}
 	bare := service{uuid: "bare", addresses: []string{"192.0.2.2", "2001:db8::2"}}
-	here := []netip.Addr{netip.MustParseAddr("10.1.0.11")}
-	named := service{uuid: "web", addresses: []string{"192.0.2.1"}, nextHops: []string{"10.1.0.11", "10.1.0.12"}}
-	unnamed := service{uuid: "web", addresses: []string{"192.0.2.1"}, nextHops: []string{"10.1.0.12"}}
+	here, others := []netip.Addr{netip.MustParseAddr("10.1.0.11")}, []netip.Addr{netip.MustParseAddr("10.1.0.12")}
+	named := service{uuid: "web", addresses: []string{"192.0.2.1"}, engines: append(here, others...)}
+	unnamed := service{uuid: "web", addresses: []string{"192.0.2.1"}, engines: others}
 	with := func(s service, change func(*service)) service {
 		change(&s)
 		return s
@@ -86,10 +77,9 @@ func TestAnnouncesWhatIsServedAndUp(t *testing.T) {
 		"down, but advertised while down": {alive(facts{held: planOf(with(web, func(s *service) { s.whileDown = true }))}), "192.0.2.1/32 (web)"},
 		"the server that is up is disabled": {
 			alive(facts{held: planOf(with(web, func(s *service) { s.pool = []string{"-a"} })), up: upIn("web/a")}), ""},
-		"the pool is empty": {alive(facts{held: planOf(with(web, func(s *service) { s.pool = []string{} }))}), ""},
-		"not advertised":    {alive(facts{held: planOf(with(bare, func(s *service) { s.silent = true }))}), ""},
-		"it stands by":      {alive(facts{held: planOf(with(bare, func(s *service) { s.duty = dataplanev1.Duty_DUTY_STANDBY }))}), ""},
-		"it drains":         {alive(facts{held: planOf(with(bare, func(s *service) { s.duty = dataplanev1.Duty_DUTY_DRAIN }))}), ""},
+		"the pool is empty":       {alive(facts{held: planOf(with(web, func(s *service) { s.pool = []string{} }))}), ""},
+		"not advertised":          {alive(facts{held: planOf(with(bare, func(s *service) { s.silent = true }))}), ""},
+		"it stands by, or drains": {alive(facts{held: planOf(with(bare, func(s *service) { s.idle = true }))}), ""},
 
 		"the data plane is dead":                {facts{held: planOf(bare)}, ""},
 		"dead, and to be advertised while down": {facts{held: planOf(with(web, func(s *service) { s.whileDown = true }))}, ""},
@@ -103,7 +93,7 @@ func TestAnnouncesWhatIsServedAndUp(t *testing.T) {
 		"a Plan comes that has another service at the address": {
 			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.uuid = "too" }))}), ""},
 		"a Plan comes that drains it": {
-			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.duty = dataplanev1.Duty_DUTY_DRAIN }))}), ""},
+			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.idle = true }))}), ""},
 		"its address is on no interface": {
 			alive(facts{held: planOf(bare), absent: map[netip.Addr]bool{netip.MustParseAddr("192.0.2.2"): true}}), "2001:db8::2/128 (bare)"},
 		"no Plan names the engine":             {alive(facts{held: planOf(unnamed), own: here}), ""},
@@ -140,17 +130,17 @@ func TestRouteIsForPeersOfItsFamilyAndLabel(t *testing.T) {
 	labelled.Labels = []string{"left", "middle"}
 	for name, c := range map[string]struct {
 		route Route
-		peer  *enginev1.BgpPeer
+		peer  plan.Peer
 		want  bool
 	}{
-		"all":            {plain, &enginev1.BgpPeer{Address: "10.0.0.1", AdvertiseVips: true, Label: "right"}, true},
-		"other family":   {plain, &enginev1.BgpPeer{Address: "2001:db8::1", AdvertiseVips: true}, false},
-		"hears no VIPs":  {plain, &enginev1.BgpPeer{Address: "10.0.0.1"}, false},
-		"its label":      {labelled, &enginev1.BgpPeer{Address: "10.0.0.1", AdvertiseVips: true, Label: "left"}, true},
-		"another label":  {labelled, &enginev1.BgpPeer{Address: "10.0.0.1", AdvertiseVips: true, Label: "right"}, false},
-		"label unspoken": {labelled, &enginev1.BgpPeer{Address: "10.0.0.1", AdvertiseVips: true}, false},
+		"all":            {plain, plan.Peer{Address: netip.MustParseAddr("10.0.0.1"), AdvertisesVIPs: true, Label: "right"}, true},
+		"other family":   {plain, plan.Peer{Address: netip.MustParseAddr("2001:db8::1"), AdvertisesVIPs: true}, false},
+		"hears no VIPs":  {plain, plan.Peer{Address: netip.MustParseAddr("10.0.0.1")}, false},
+		"its label":      {labelled, plan.Peer{Address: netip.MustParseAddr("10.0.0.1"), AdvertisesVIPs: true, Label: "left"}, true},
+		"another label":  {labelled, plan.Peer{Address: netip.MustParseAddr("10.0.0.1"), AdvertisesVIPs: true, Label: "right"}, false},
+		"label unspoken": {labelled, plan.Peer{Address: netip.MustParseAddr("10.0.0.1"), AdvertisesVIPs: true}, false},
 	} {
-		if got := c.route.isFor(c.peer); got != c.want {
+		if got := c.route.isFor(&c.peer); got != c.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 	}

@@ -1,15 +1,20 @@
 package route
 
-import (
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-)
-
 const (
 	// silenceMax is how many beats may pass without a Sample, which come once a beat.
 	silenceMax = 3
 	// absenceMax is how many beats a data plane may be away. One that died is back within a fraction of one, and its
 	// clients wait in its sockets that long; taking its routes away would send them off for nothing.
 	absenceMax = 2
+)
+
+// Dataplane is what the data plane says of itself.
+type Dataplane uint8
+
+const (
+	Away   Dataplane = iota // it does not run
+	Idle                    // it runs, and has no Plan
+	Serves                  // a Plan
 )
 
 // heartbeat tells whether the data plane serves. Beats are counted, not read off a clock, so that an agent that was
@@ -22,8 +27,8 @@ type heartbeat struct {
 
 func newHeartbeat() heartbeat { return heartbeat{never: true} }
 
-func (h *heartbeat) status(status *enginev1.Status) {
-	serving := status.GetDataplane() == enginev1.DataplaneState_DATAPLANE_STATE_RUNNING && status.GetServingRevision() != 0
+func (h *heartbeat) status(dataplane Dataplane) {
+	serving := dataplane == Serves
 	if serving != h.serving {
 		h.silence = 0
 	}

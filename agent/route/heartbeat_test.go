@@ -1,10 +1,6 @@
 package route
 
-import (
-	"testing"
-
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-)
+import "testing"
 
 // Each letter is something that happens to a heart: R it serves, S it says it is starting, D it is dead, . a Sample,
 // _ a beat.
@@ -37,11 +33,11 @@ func TestHeartBeatsWhileTheDataPlaneServes(t *testing.T) {
 		for _, what := range c.story {
 			switch what {
 			case 'R':
-				heart.status(&enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, ServingRevision: 1})
+				heart.status(Serves)
 			case 'S':
-				heart.status(&enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING})
+				heart.status(Idle)
 			case 'D':
-				heart.status(&enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF})
+				heart.status(Away)
 			case '.':
 				heart.sampled()
 			case '_':

@@ -7,7 +7,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/apiutil"
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 const (
@@ -26,10 +26,10 @@ type origin struct {
 }
 
 // originOf: the peers of a router are all of other autonomous systems, or none is.
-func originOf(router *enginev1.BgpRouter) origin {
-	from := origin{as: router.GetLocalAs()}
-	for _, peer := range router.GetPeers() {
-		from.external = peer.GetLocalAs() != peer.GetRemoteAs()
+func originOf(router *plan.Router) origin {
+	from := origin{as: router.LocalAS}
+	for _, peer := range router.Peers {
+		from.external = peer.LocalAS != peer.RemoteAS
 	}
 	return from
 }

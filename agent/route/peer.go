@@ -7,13 +7,11 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/osrg/gobgp/v4/api"
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-lb/weir/agent/route/bfd"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/agent/plan"
 )
 
 // pauseAfterResetS is how long after a reset the next session is tried; the library's own is half a minute.
@@ -21,28 +19,24 @@ const pauseAfterResetS = 1
 
 // neighbours are the sessions of a router that this engine can have: a peer with a subnet is for engines that have an
 // address in it, and hears from that address.
-func neighbours(router *enginev1.BgpRouter, own []netip.Addr) map[netip.Addr]*session {
+func neighbours(router *plan.Router, own []netip.Addr) map[netip.Addr]*session {
 	wanted := map[netip.Addr]*session{}
-	for _, peer := range router.GetPeers() {
-		address, err := netip.ParseAddr(peer.GetAddress())
-		if err != nil {
-			continue // plan wrote it
-		}
-		local := addressIn(peer.GetSubnet(), own)
-		if peer.GetSubnet() == "" || local.IsValid() {
-			wanted[address] = &session{config: peer, local: local}
+	if router == nil {
+		return wanted
+	}
+	for _, peer := range router.Peers {
+		local := addressIn(peer.Subnet, own)
+		if !peer.Subnet.IsValid() || local.IsValid() {
+			wanted[peer.Address] = &session{config: peer, local: local}
 		}
 	}
 	return wanted
 }
 
-func addressIn(subnet string, own []netip.Addr) netip.Addr {
-	prefix, err := netip.ParsePrefix(subnet)
-	if err != nil {
-		return netip.Addr{}
-	}
+// addressIn is the one that this engine has in a subnet; invalid: it has none.
+func addressIn(subnet netip.Prefix, own []netip.Addr) netip.Addr {
 	for _, address := range own {
-		if prefix.Contains(address) {
+		if subnet.Contains(address) {
 			return address
 		}
 	}
@@ -71,8 +65,8 @@ func ownAddresses() []netip.Addr {
 
 // Addresses are those that a Plan has this engine speak to routers from, and so those that its routes lead to, IPv4 first.
 // The first is the one that other engines know. There is none when there is nobody to speak to.
-func Addresses(plan *enginev1.Plan) []netip.Addr {
-	return speaksFrom(neighbours(routerOf(plan), exceptVIPs(ownAddresses(), vipsOf(plan))))
+func Addresses(plan *plan.Plan) []netip.Addr {
+	return speaksFrom(neighbours(plan.BGP(), exceptVIPs(ownAddresses(), plan.VIPs())))
 }
 
 func speaksFrom(peers map[netip.Addr]*session) (all []netip.Addr) {
@@ -115,12 +109,12 @@ func neighbour(address netip.Addr, peer *session, port uint16) *api.Peer {
 	config := peer.config
 	made := &api.Peer{
 		Conf: &api.PeerConf{
-			NeighborAddress: address.String(), PeerAsn: config.GetRemoteAs(), LocalAsn: config.GetLocalAs(),
-			AuthPassword: config.GetMd5Secret(),
+			NeighborAddress: address.String(), PeerAsn: config.RemoteAS, LocalAsn: config.LocalAS,
+			AuthPassword: config.MD5Secret,
 		},
 		Timers: &api.Timers{Config: &api.TimersConfig{
-			ConnectRetry: uint64(config.GetConnectRetryS()), HoldTime: uint64(config.GetHoldS()),
-			KeepaliveInterval: uint64(config.GetKeepaliveS()), IdleHoldTimeAfterReset: pauseAfterResetS,
+			ConnectRetry: uint64(config.ConnectRetry.Seconds()), HoldTime: uint64(config.Hold.Seconds()),
+			KeepaliveInterval: uint64(config.Keepalive.Seconds()), IdleHoldTimeAfterReset: pauseAfterResetS,
 		}},
 		Transport: &api.Transport{RemotePort: uint32(port)},
 		AfiSafis:  []*api.AfiSafi{{Config: &api.AfiSafiConfig{Family: familyOf(address), Enabled: true}}},
@@ -128,17 +122,10 @@ func neighbour(address netip.Addr, peer *session, port uint16) *api.Peer {
 	if peer.local.IsValid() {
 		made.Transport.LocalAddress = peer.local.String()
 	}
-	if hops := config.GetMultihopTtl(); hops > 1 && config.GetRemoteAs() != config.GetLocalAs() {
+	if hops := config.MultihopTTL; hops > 1 && config.RemoteAS != config.LocalAS {
 		made.EbgpMultihop = &api.EbgpMultihop{Enabled: true, MultihopTtl: hops}
 	}
 	return made
-}
-
-func bfdOf(timers *enginev1.BfdTimers) bfd.Timers {
-	return bfd.Timers{
-		MinTx: time.Duration(timers.GetMinTxMs()) * time.Millisecond, MinRx: time.Duration(timers.GetMinRxMs()) * time.Millisecond,
-		Multiplier: uint8(timers.GetMultiplier()),
-	}
 }
 
 // familyOf: a session carries the routes of its own family.
@@ -150,8 +137,8 @@ func familyOf(address netip.Addr) *api.Family {
 }
 
 // canSign tells why a session cannot be signed that is to be. It could only be unsigned, and that is not for us to decide.
-func canSign(peer *enginev1.BgpPeer) error {
-	if peer.GetMd5Secret() == "" {
+func canSign(peer *plan.Peer) error {
+	if peer.MD5Secret == "" {
 		return nil
 	}
 	if err := CanSign(); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weir-lb/weir/agent/plan"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -29,9 +30,9 @@ func (s *Set) tellOf(peers []*enginev1.PeerState) {
 		return
 	}
 	router := s.router()
-	for _, event := range changes(before, report, router.GetName()) {
+	for _, event := range changes(before, report, router.Name) {
 		s.Log.Info("BGP", "event", event.GetId(), "message", event.GetMessage())
-		event.UnixMs, event.ObjectUuid = uint64(time.Now().UnixMilli()), router.GetUuid()
+		event.UnixMs, event.ObjectUuid = uint64(time.Now().UnixMilli()), router.UUID
 		s.Happened(event)
 	}
 	s.Changed(report)
@@ -49,10 +50,14 @@ func (s *Set) nextHop() string {
 	return from[0].String()
 }
 
-func (s *Set) router() *enginev1.BgpRouter {
+// router is the one that is spoken for; without any, all of it is empty.
+func (s *Set) router() plan.Router {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return routerOf(s.facts.spoken())
+	if router := s.facts.spoken().BGP(); router != nil {
+		return *router
+	}
+	return plan.Router{}
 }
 
 // report names the peers that hear of the route now.
@@ -62,7 +67,7 @@ func (a *announced) report(peers map[netip.Addr]*session) *enginev1.AnnouncedRou
 		AsPathPrepend: a.ASPathPrepend, VirtualServiceUuids: a.Services, SinceUnixMs: a.sinceUnixMs,
 	}
 	for _, address := range slices.SortedFunc(maps.Keys(peers), netip.Addr.Compare) {
-		if peer := peers[address]; peer.up && a.isFor(peer.config) {
+		if peer := peers[address]; peer.up && a.isFor(&peer.config) {
 			report.Peers = append(report.Peers, address.String())
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/osrg/gobgp/v4/api"
-
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
 // Graceful restart (RFC 4724): an agent whose data plane serves on is replaced, and routers keep its routes meanwhile.
@@ -79,8 +77,8 @@ const (
 )
 
 // heard goes on when the data plane turns out not to be there, or to have another Plan.
-func (r resumption) heard(status *enginev1.Status) resumption {
-	if status.GetDataplane() != enginev1.DataplaneState_DATAPLANE_STATE_RUNNING {
+func (r resumption) heard(dataplane Dataplane) resumption {
+	if dataplane == Away {
 		return resumed
 	}
 	return r

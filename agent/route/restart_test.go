@@ -8,7 +8,7 @@ import (
 
 	"github.com/osrg/gobgp/v4/api"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/agent/plan"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -18,7 +18,7 @@ type agentOf struct {
 	end func()
 }
 
-func startAgent(t *testing.T, r *router, before *enginev1.Plan, resume time.Duration) agentOf {
+func startAgent(t *testing.T, r *router, before *plan.Plan, resume time.Duration) agentOf {
 	w := newWorld(Config{Keep: true, Plan: before})
 	w.settle, w.resume, w.speaker.port = 10*time.Millisecond, resume, r.port
 	ctx, cancel := context.WithCancel(t.Context())
@@ -41,17 +41,16 @@ func (a agentOf) livesOn(t *testing.T) {
 		beats := time.NewTicker(beat / 4)
 		defer beats.Stop()
 		for t.Context().Err() == nil {
-			a.Sampled(&dataplanev1.Sample{})
+			a.Sampled(nil)
 			<-beats.C
 		}
 	}()
 }
 
 // spokenAt is a Plan with a virtual service and a router to tell of it.
-func spokenAt(r *router) *enginev1.Plan {
+func spokenAt(r *router) *plan.Plan {
 	plan := planOf(service{uuid: "web", addresses: []string{"192.0.2.1"}})
-	speaking := routerWith(65000, peerAt(r.address, 65000, 65000))
-	plan.Resources = append(plan.Resources, &enginev1.Resource{Uuid: "router", Body: &enginev1.Resource_BgpRouter{BgpRouter: speaking}})
+	plan.Router = routerWith(65000, peerAt(r.address, 65000, 65000))
 	return plan
 }
 
@@ -74,7 +73,7 @@ func TestSpeaksAtOnceForADataPlaneThatIsGone(t *testing.T) {
 	plan := spokenAt(r)
 	agent := startAgent(t, r, plan, time.Hour)
 	agent.Prepare(plan)
-	agent.Status(&enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_STARTING})
+	agent.Status(Away)
 	next(t, agent.reports, isUp)
 }
 
@@ -106,22 +105,22 @@ func TestRoutersKeepRoutesForTheTimeThatADataPlaneMayTakeToAnswer(t *testing.T) 
 
 func TestRoutersKeepTheRoutesOfAnAgentThatEndsAndDropThemWithTheDataPlane(t *testing.T) {
 	for name, c := range map[string]struct {
-		dataplane enginev1.DataplaneState
+		dataplane Dataplane
 		want      api.PeerState_DisconnectReason
 	}{
-		"it serves":     {enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, api.PeerState_DISCONNECT_REASON_GRACEFUL_RESTART},
-		"it ends first": {enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF, api.PeerState_DISCONNECT_REASON_NOTIFICATION_RECEIVED},
+		"it serves":     {Serves, api.PeerState_DISCONNECT_REASON_GRACEFUL_RESTART},
+		"it ends first": {Away, api.PeerState_DISCONNECT_REASON_NOTIFICATION_RECEIVED},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 			r.keepRoutes(t)
 			plan := spokenAt(r)
-			routerOf(plan).Peers[0].AdvertiseVips = false // the library that is the router watches routes not quite safely that it keeps
+			plan.Router.Peers[0].AdvertisesVIPs = false // the library that is the router watches routes not quite safely that it keeps
 			agent := startAgent(t, r, nil, 0)
 			agent.serves(plan)
 			next(t, agent.reports, func(report *enginev1.Routing) bool { return isUp(report) && announcing("192.0.2.1/32")(report) })
 			agent.Leave()
-			agent.Status(&enginev1.Status{Dataplane: c.dataplane, ServingRevision: plan.GetRevision()})
+			agent.Status(c.dataplane)
 			agent.end()
 			if got := r.untilEnded(t); got != c.want {
 				t.Errorf("the session ended by %v", got)
@@ -134,7 +133,7 @@ func TestRoutersAreGivenTheTimeToHearWhatTheyKeep(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	r.keepRoutes(t)
 	plan := spokenAt(r)
-	routerOf(plan).Peers[0].AdvertiseVips = false // see above
+	plan.Router.Peers[0].AdvertisesVIPs = false // see above
 	agent := startAgent(t, r, plan, time.Hour)
 	agent.serves(plan)
 	agent.livesOn(t)

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/agent/plan"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -34,11 +34,11 @@ type Announcer interface {
 
 // Config says what to do with the addresses and whom to tell.
 type Config struct {
-	EngineUUID func() string        // makes a router id where there is no IPv4 address
-	Interface  string               // the VIPs are put on it; empty: somebody else sees to it that packets for them are taken
-	Keep       bool                 // at the end, leave the VIPs there for the next agent
-	Plan       *enginev1.Plan       // that the agent before this one held: its VIPs on the interface are ours, and stay until Applied; nil: none
-	Apply      func(*enginev1.Plan) // gives a Plan to the data plane
+	EngineUUID func() string    // makes a router id where there is no IPv4 address
+	Interface  string           // the VIPs are put on it; empty: somebody else sees to it that packets for them are taken
+	Keep       bool             // at the end, leave the VIPs there for the next agent
+	Plan       *plan.Plan       // that the agent before this one held: its VIPs on the interface are ours, and stay until Applied; nil: none
+	Apply      func(*plan.Plan) // gives a Plan to the data plane
 	Changed    func(*enginev1.Routing)
 	Happened   func(*enginev1.Event)
 	Log        *slog.Logger
@@ -57,9 +57,9 @@ type Set struct {
 	facts       facts
 	heart       heartbeat
 	resumption  resumption
-	keepsRoutes bool           // every router does that knows them, while this agent is replaced
-	toldBy      time.Time      // when routers will have heard the routes that they keep
-	toGive      *enginev1.Plan // to the data plane, when routers had their moment; nil: none
+	keepsRoutes bool       // every router does that knows them, while this agent is replaced
+	toldBy      time.Time  // when routers will have heard the routes that they keep
+	toGive      *plan.Plan // to the data plane, when routers had their moment; nil: none
 	report      *enginev1.Routing
 
 	// Of Run alone.
@@ -80,7 +80,7 @@ func New(config Config) *Set {
 		Config: config, settle: settle, resume: resumeWithin, woken: make(chan struct{}, 1), heart: newHeartbeat(), report: new(enginev1.Routing),
 	}
 	s.facts.before = config.Plan
-	s.vips = newVIPs(config.Interface, vipsOf(config.Plan), config.Log)
+	s.vips = newVIPs(config.Interface, config.Plan.VIPs(), config.Log)
 	s.speaker = newSpeaker(config.EngineUUID, s.wake, config.Log)
 	s.speaker.keeps, s.speaker.follows = config.Keep, config.Keep && config.Plan != nil
 	if s.speaker.follows {
@@ -108,12 +108,12 @@ func (s *Set) tell(change func()) {
 
 // Prepare takes a Plan on its way to the data plane: what it no longer announces is withdrawn first, and routers have a
 // moment to act on that. Of Plans that wait, only the newest goes on.
-func (s *Set) Prepare(plan *enginev1.Plan) {
+func (s *Set) Prepare(plan *plan.Plan) {
 	s.tell(func() { s.facts.coming, s.toGive = plan, plan })
 }
 
 // Applied says that the data plane serves a Plan.
-func (s *Set) Applied(plan *enginev1.Plan) {
+func (s *Set) Applied(plan *plan.Plan) {
 	s.tell(func() {
 		s.facts.hold(plan)
 		s.answered(plan)
@@ -121,30 +121,26 @@ func (s *Set) Applied(plan *enginev1.Plan) {
 }
 
 // Refused says that the data plane goes on with the Plan before this one.
-func (s *Set) Refused(plan *enginev1.Plan) {
+func (s *Set) Refused(plan *plan.Plan) {
 	s.tell(func() { s.answered(plan) })
 }
 
-func (s *Set) answered(plan *enginev1.Plan) {
+func (s *Set) answered(plan *plan.Plan) {
 	if s.facts.coming == plan {
 		s.facts.coming = nil
 	}
 }
 
 // Status takes what the supervisor says of the data plane.
-func (s *Set) Status(status *enginev1.Status) {
+func (s *Set) Status(dataplane Dataplane) {
 	s.tell(func() {
-		s.heart.status(status)
-		s.resumption = s.resumption.heard(status)
+		s.heart.status(dataplane)
+		s.resumption = s.resumption.heard(dataplane)
 	})
 }
 
 // Sampled takes a sign of life of the data plane, and which servers it goes to.
-func (s *Set) Sampled(sample *dataplanev1.Sample) {
-	up := make(map[member]bool, len(sample.GetServers()))
-	for _, counters := range sample.GetServers() {
-		up[member{counters.GetPoolUuid(), counters.GetServerId()}] = counters.GetUp()
-	}
+func (s *Set) Sampled(up map[plan.Member]bool) {
 	s.tell(func() {
 		s.heart.sampled()
 		s.facts.up = up
@@ -244,7 +240,7 @@ func (s *Set) beat() {
 }
 
 // give hands the Plan that waits to the data plane, unless it came after routers were told the last time.
-func (s *Set) give(coming *enginev1.Plan) {
+func (s *Set) give(coming *plan.Plan) {
 	s.mu.Lock()
 	due := s.toGive != nil && s.toGive == coming
 	if due {
@@ -259,7 +255,7 @@ func (s *Set) give(coming *enginev1.Plan) {
 // reconcile makes what routers were told what they shall know. It tells which Plan that took into account, of those that
 // come, and whether a route was withdrawn. Where routers may have kept routes for us, what there is to say is known before
 // they are spoken to: they drop what they do not hear again.
-func (s *Set) reconcile() (coming *enginev1.Plan, withdrew bool) {
+func (s *Set) reconcile() (coming *plan.Plan, withdrew bool) {
 	s.mu.Lock()
 	facts, resumption := s.facts, s.resumption
 	facts.alive = s.heart.alive(facts.coming != nil)
@@ -268,7 +264,7 @@ func (s *Set) reconcile() (coming *enginev1.Plan, withdrew bool) {
 		return facts.coming, false
 	}
 	if facts.held != nil { // until then, what the agent before this one held stays
-		facts.absent = s.vips.hold(vipsOf(facts.held))
+		facts.absent = s.vips.hold(facts.held.VIPs())
 	}
 	follows := s.speaker.follows
 	var failed error
@@ -287,8 +283,8 @@ func (s *Set) reconcile() (coming *enginev1.Plan, withdrew bool) {
 }
 
 // speak has sessions with the routers of a Plan.
-func (s *Set) speak(plan *enginev1.Plan) error {
-	err := s.speaker.configure(routerOf(plan), vipsOf(plan))
+func (s *Set) speak(plan *plan.Plan) error {
+	err := s.speaker.configure(plan.BGP(), plan.VIPs())
 	s.speaker.follows = s.speaker.follows && len(s.speaker.peers) == 0
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/agent/plan"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -51,7 +51,7 @@ type world struct {
 func newWorld(config Config) *world {
 	w := &world{applied: make(chan uint64, 10), reports: make(chan *enginev1.Routing, 100), events: make(chan *enginev1.Event, 10)}
 	config.EngineUUID = func() string { return "se-1" }
-	config.Apply = func(plan *enginev1.Plan) { w.applied <- plan.GetRevision() }
+	config.Apply = func(plan *plan.Plan) { w.applied <- plan.Revision }
 	config.Changed = func(report *enginev1.Routing) { w.reports <- report }
 	config.Happened = func(event *enginev1.Event) { w.events <- event }
 	config.Log = slog.New(slog.NewTextHandler(&w.log, nil))
@@ -137,9 +137,9 @@ func TestRemembersWhatRoutersKnowUntilTheyAreToldOtherwise(t *testing.T) {
 }
 
 // serves is what a data plane says that has applied a Plan.
-func (w *world) serves(plan *enginev1.Plan) {
+func (w *world) serves(plan *plan.Plan) {
 	w.Applied(plan)
-	w.Status(&enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, ServingRevision: plan.GetRevision()})
+	w.Status(Serves)
 }
 
 func (w *world) start(t *testing.T) {
@@ -184,8 +184,8 @@ func TestWithdrawsWhatAPlanTakesAwayBeforeTheDataPlaneGetsIt(t *testing.T) {
 }
 
 // sampleOf says whether the server of a virtual service is up.
-func sampleOf(up bool) *dataplanev1.Sample {
-	return &dataplanev1.Sample{Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-web", ServerId: "a", Up: up}}}
+func sampleOf(up bool) map[plan.Member]bool {
+	return map[plan.Member]bool{{Pool: "pool-web", Server: "a"}: up}
 }
 
 func TestWithdrawsWhatHasNoServerAndAnnouncesItAgain(t *testing.T) {
@@ -215,7 +215,7 @@ func TestServersOfAVirtualServiceThatComesBackAreDownUntilTheyAreFoundUp(t *test
 		{"it left, and came back", func() { w.Applied(planOf()); w.Applied(with) }, false},
 		{"its server was found up again", func() { w.Sampled(sampleOf(true)) }, true},
 	} {
-		if step.do(); w.facts.isUp("web") != step.up {
+		if step.do(); w.facts.isUp(w.facts.held.Advertisements[0].Pool) != step.up {
 			t.Errorf("%s: up is %t", step.what, !step.up)
 		}
 	}
@@ -226,7 +226,7 @@ func TestWithdrawsAllWhenTheDataPlaneStaysAway(t *testing.T) {
 	w.start(t)
 	w.serves(planOf(service{uuid: "web", addresses: []string{"192.0.2.1"}}))
 	next(t, w.reports, announcing("192.0.2.1/32"))
-	w.Status(&enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF})
+	w.Status(Away)
 	next(t, w.reports, announcing())
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/apiutil"
 	"github.com/osrg/gobgp/v4/pkg/config/oc"
 	"github.com/osrg/gobgp/v4/pkg/server"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/agent/route/bfd"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
@@ -46,7 +46,7 @@ type speaker struct {
 
 // session is a peer as it is configured, and what the operator reads of it.
 type session struct {
-	config      *enginev1.BgpPeer
+	config      plan.Peer
 	local       netip.Addr // the address of this engine in the peer's subnet; invalid: the kernel chooses
 	mute        string     // why the peer cannot be spoken to at all; empty: it can
 	up          bool
@@ -66,7 +66,7 @@ func newSpeaker(engineUUID func() string, changed func(), log *slog.Logger) *spe
 
 // configure speaks to the peers of a router that this engine can reach, and not from an address of its VIPs; what stays as
 // it was keeps its session. A nil router ends all of them.
-func (s *speaker) configure(router *enginev1.BgpRouter, vips []netip.Addr) error {
+func (s *speaker) configure(router *plan.Router, vips []netip.Addr) error {
 	wanted := neighbours(router, exceptVIPs(ownAddresses(), vips))
 	if s.bgp != nil && (len(wanted) == 0 || s.from != originOf(router)) {
 		s.stop()
@@ -87,7 +87,7 @@ func (s *speaker) configure(router *enginev1.BgpRouter, vips []netip.Addr) error
 			failed = errors.Join(failed, s.remove(address))
 		case peer.unsure, s.isSpent(address, peer):
 			failed = errors.Join(failed, s.renew(address, peer))
-		case peer.up && peer.config.GetBfd() != nil && time.Since(peer.since) >= watchAfter:
+		case peer.up && peer.config.BFD.On && time.Since(peer.since) >= watchAfter:
 			s.bfd.Speak(address)
 		}
 	}
@@ -100,13 +100,13 @@ func (s *speaker) configure(router *enginev1.BgpRouter, vips []netip.Addr) error
 }
 
 func (n *session) same(other *session) bool {
-	return n.local == other.local && proto.Equal(n.config, other.config)
+	return n.local == other.local && n.config == other.config
 }
 
 // isSpent tells whether a session has ended that BFD watched, or is to end because BFD misses the router. Routers begin BFD
 // anew with each session, and so do we.
 func (s *speaker) isSpent(address netip.Addr, peer *session) bool {
-	if peer.config.GetBfd() == nil {
+	if !peer.config.BFD.On {
 		return false
 	}
 	if _, lost := s.bfd.State(address); lost && peer.up {
@@ -124,7 +124,7 @@ func (s *speaker) renew(address netip.Addr, peer *session) error {
 	return errors.Join(err, s.add(address, &session{config: peer.config, local: peer.local, count: peer.count}))
 }
 
-func (s *speaker) start(router *enginev1.BgpRouter, peers map[netip.Addr]*session) error {
+func (s *speaker) start(router *plan.Router, peers map[netip.Addr]*session) error {
 	s.bgp, s.from = server.NewBgpServer(server.LoggerOption(quiet(s.log), new(slog.LevelVar))), originOf(router)
 	go s.bgp.Serve()
 	watching, stop := context.WithCancel(context.Background())
@@ -174,15 +174,16 @@ func (s *speaker) forget() {
 
 // add begins a session. What the peer may hear is settled before the first word is said to it.
 func (s *speaker) add(address netip.Addr, peer *session) error {
-	if err := canSign(peer.config); err != nil {
+	if err := canSign(&peer.config); err != nil {
 		peer.mute, peer.since = err.Error(), time.Now()
 		s.log.Error("cannot speak to a BGP peer", "peer", address, "reason", err)
 		s.peers[address] = peer
 		return nil
 	}
-	err := s.allow(address, s.prefixesFor(peer.config))
-	if timers := peer.config.GetBfd(); err == nil && timers != nil {
-		err = s.bfd.Listen(address, peer.local, bfdOf(timers), s.follows)
+	err := s.allow(address, s.prefixesFor(&peer.config))
+	if watch := peer.config.BFD; err == nil && watch.On {
+		timers := bfd.Timers{MinTx: watch.MinTx, MinRx: watch.MinRx, Multiplier: watch.Multiplier}
+		err = s.bfd.Listen(address, peer.local, timers, s.follows)
 	}
 	if err == nil {
 		made := neighbour(address, peer, s.port)
@@ -285,14 +286,14 @@ func (s *speaker) heardByAll(change func() error) error {
 func (s *speaker) eachPeerOf(route Route, do func(netip.Addr, netip.Prefix) error) error {
 	var failed error
 	for address, peer := range s.peers {
-		if peer.mute == "" && route.isFor(peer.config) {
+		if peer.mute == "" && route.isFor(&peer.config) {
 			failed = errors.Join(failed, do(address, route.Prefix))
 		}
 	}
 	return failed
 }
 
-func (s *speaker) prefixesFor(peer *enginev1.BgpPeer) []netip.Prefix {
+func (s *speaker) prefixesFor(peer *plan.Peer) []netip.Prefix {
 	var prefixes []netip.Prefix
 	for prefix, route := range s.routes {
 		if route.isFor(peer) {

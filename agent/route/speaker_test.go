@@ -12,6 +12,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/apiutil"
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 
+	"github.com/weir-lb/weir/agent/plan"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -35,26 +36,27 @@ func newStage(t *testing.T, port uint16) *stage {
 }
 
 // peer is the configuration of a session with a router on loopback; from it, the subnet makes the engine speak.
-func peerAt(address netip.Addr, as, remoteAS uint32) *enginev1.BgpPeer {
-	subnet := "127.0.0.1/32"
+func peerAt(address netip.Addr, as, remoteAS uint32) plan.Peer {
+	subnet := prefix("127.0.0.1/32")
 	if address.Is6() {
-		subnet = "::1/128"
+		subnet = prefix("::1/128")
 	}
-	return &enginev1.BgpPeer{
-		Address: address.String(), Subnet: subnet, LocalAs: as, RemoteAs: remoteAS, KeepaliveS: 3, HoldS: 9, ConnectRetryS: 1, AdvertiseVips: true,
-		MultihopTtl: 2, // addresses of loopback are not on one link
+	return plan.Peer{
+		Address: address, Subnet: subnet, LocalAS: as, RemoteAS: remoteAS, Keepalive: 3 * time.Second, Hold: 9 * time.Second,
+		ConnectRetry: time.Second, AdvertisesVIPs: true,
+		MultihopTTL: 2, // addresses of loopback are not on one link
 	}
 }
 
 // watchedPeerAt is one of this system with BFD.
-func watchedPeerAt(address netip.Addr) *enginev1.BgpPeer {
+func watchedPeerAt(address netip.Addr) plan.Peer {
 	peer := peerAt(address, 65000, 65000)
-	peer.Bfd = &enginev1.BfdTimers{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
+	peer.BFD = plan.BFD{On: true, MinTx: 300 * time.Millisecond, MinRx: 300 * time.Millisecond, Multiplier: 3}
 	return peer
 }
 
-func routerWith(as uint32, peers ...*enginev1.BgpPeer) *enginev1.BgpRouter {
-	return &enginev1.BgpRouter{Uuid: "vrfcontext-1", Name: "global", LocalAs: as, Peers: peers}
+func routerWith(as uint32, peers ...plan.Peer) *plan.Router {
+	return &plan.Router{UUID: "vrfcontext-1", Name: "global", LocalAS: as, Peers: peers}
 }
 
 func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
@@ -209,11 +211,11 @@ func (s *stage) isKnownTo(t *testing.T, r *router) {
 
 func TestSessionIsSignedWithTheSecret(t *testing.T) {
 	peer := peerAt(netip.MustParseAddr("127.0.0.2"), 65000, 65000)
-	peer.Md5Secret = "s3cret"
+	peer.MD5Secret = "s3cret"
 	if err := CanSign(); err != nil {
 		t.Skip(err)
 	}
-	r := startRouter(t, peer.GetAddress(), 65000, 65000, peer.GetMd5Secret())
+	r := startRouter(t, peer.Address.String(), 65000, 65000, peer.MD5Secret)
 	s := newStage(t, r.port)
 	must(t, s.configure(routerWith(65000, peer), nil))
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
@@ -238,7 +240,7 @@ func TestChangedPeerGetsANewSessionAndTheOthersKeepTheirs(t *testing.T) {
 		t.Errorf("a peer that went disturbed it: %v", s.peers)
 	}
 	changed := peerAt(first.address, 65000, 65000)
-	changed.HoldS = 12
+	changed.Hold = 12 * time.Second
 	must(t, s.configure(routerWith(65000, changed), nil))
 	if state := s.untilState(t, "127.0.0.2", established); state.GetHoldS() != 12 {
 		t.Errorf("got %v", state)
@@ -247,7 +249,7 @@ func TestChangedPeerGetsANewSessionAndTheOthersKeepTheirs(t *testing.T) {
 
 func TestLeavesPeersOfOtherSubnetsAlone(t *testing.T) {
 	elsewhere := peerAt(netip.MustParseAddr("127.0.0.2"), 65000, 65000)
-	elsewhere.Subnet = "198.51.100.0/24" // kept for documents: no machine is in it (RFC 5737)
+	elsewhere.Subnet = prefix("198.51.100.0/24") // kept for documents: no machine is in it (RFC 5737)
 	s := newStage(t, 0)
 	must(t, s.configure(routerWith(65000, elsewhere), nil))
 	if s.bgp != nil || len(s.states()) != 0 {
@@ -369,7 +371,7 @@ func TestSaysWhyASessionIsNotThere(t *testing.T) {
 
 func TestSaysThatASecretMayBeAnotherOne(t *testing.T) {
 	for secret, want := range map[string]bool{"": false, "s3cret": true} {
-		waiting := &session{config: &enginev1.BgpPeer{Md5Secret: secret}}
+		waiting := &session{config: plan.Peer{MD5Secret: secret}}
 		if lack := waiting.lack(65000); strings.Contains(lack, "md5_secret") != want {
 			t.Errorf("%q: %s", secret, lack)
 		}

@@ -112,10 +112,10 @@ func (s *speaker) states() []*enginev1.PeerState {
 	all := map[netip.Addr]*enginev1.PeerState{}
 	for address, peer := range s.peers {
 		all[address] = &enginev1.PeerState{
-			Address: address.String(), Label: peer.config.GetLabel(), LocalAs: peer.config.GetLocalAs(),
-			RemoteAs: peer.config.GetRemoteAs(), State: enginev1.BgpState_BGP_STATE_IDLE, Reason: peer.mute,
+			Address: address.String(), Label: peer.config.Label, LocalAs: peer.config.LocalAS,
+			RemoteAs: peer.config.RemoteAS, State: enginev1.BgpState_BGP_STATE_IDLE, Reason: peer.mute,
 		}
-		if peer.config.GetBfd() != nil {
+		if peer.config.BFD.On {
 			now, _ := s.bfd.State(address)
 			all[address].Bfd = bfdStates[now]
 		}
@@ -163,7 +163,7 @@ func (s *speaker) describe(into *enginev1.PeerState, found *api.Peer, peer *sess
 // lack is what may keep a session from its beginning.
 func (p *session) lack(localAS uint32) string {
 	text := fmt.Sprintf("no session with it yet: it must answer at port 179 and have this engine as a neighbor of AS %d", localAS)
-	if p.config.GetMd5Secret() != "" {
+	if p.config.MD5Secret != "" {
 		text += " with the same md5_secret"
 	}
 	return text

@@ -14,7 +14,8 @@ import (
 const module = "github.com/weir-lb/weir/"
 
 // doesNoIO are the packages that turn values into values: no files, no network, no clock, no logger.
-var doesNoIO = []string{"controller/schema", "controller/model", "controller/plan", "controller/place", "controller/tickets"}
+var doesNoIO = []string{"controller/schema", "controller/model", "controller/plan", "controller/place", "controller/tickets",
+	"agent/plan"}
 
 // worldly is what such a package may not import. "time" stays out of the list because durations and formats are values;
 // the clock itself is caught by TestPurePackagesReadNoClock.
@@ -60,14 +61,15 @@ var mayImport = map[string][]string{
 		"controller/place", "controller/plan", "controller/tickets", "controller/events", "controller/fleet", "controller/link", "controller/pki", "controller/cloud", "controller/cloud/linux"},
 	"agent/backoff":   {},
 	"agent/state":     {"api"},
-	"agent/link":      {"api", "agent/backoff", "agent/state"},
-	"agent/dataplane": {"api", "agent/backoff"},
-	"agent/monitor":   {"api"},
-	"agent/route":     {"api", "agent/route/bfd"},
+	"agent/plan":      {"api"},
+	"agent/link":      {"api", "agent/backoff", "agent/plan", "agent/state"},
+	"agent/dataplane": {"api", "agent/backoff", "agent/plan"},
+	"agent/monitor":   {"agent/plan"},
+	"agent/route":     {"api", "agent/plan", "agent/route/bfd"},
 	"agent/route/bfd": {},
 	"fastpath":        {},
-	"agent/fastpath":  {"api", "fastpath"},
-	"agent":           {"api", "agent/state", "agent/link", "agent/dataplane", "agent/fastpath", "agent/monitor", "agent/route"},
+	"agent/fastpath":  {"agent/plan", "fastpath"},
+	"agent":           {"api", "agent/state", "agent/link", "agent/plan", "agent/dataplane", "agent/fastpath", "agent/monitor", "agent/route"},
 	"client":          {},
 	"lab/topology":    {},
 	"lab/network":     {"lab/topology"},

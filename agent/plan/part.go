@@ -1,4 +1,4 @@
-package dataplane
+package plan
 
 import (
 	"google.golang.org/protobuf/proto"
@@ -27,13 +27,18 @@ func partOf(plan *enginev1.Plan) *dataplanev1.Plan {
 	return part
 }
 
-// listening is a virtual service with the listeners that its duty asks for. While it drains it goes on listening: clients
-// that a router still sends here would be refused otherwise.
+// listening is a virtual service with the listeners that its duty asks for.
 func listening(service *dataplanev1.VirtualService) *dataplanev1.VirtualService {
-	if service.GetDuty() != dataplanev1.Duty_DUTY_STANDBY {
+	if listens(service) {
 		return service
 	}
 	ready := proto.CloneOf(service)
 	ready.Listeners = nil
 	return ready
+}
+
+// listens tells whether a virtual service's duty is to listen. While it drains it goes on: clients that a router still sends
+// here would be refused otherwise.
+func listens(service *dataplanev1.VirtualService) bool {
+	return service.GetDuty() != dataplanev1.Duty_DUTY_STANDBY
 }

@@ -1,0 +1,88 @@
+package plan
+
+import (
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// Object is an operator's object, as findings name it.
+type Object struct{ Kind, UUID, Name string }
+
+// Finding is what is wrong with a Plan, in the operator's words: which object, which field.
+type Finding struct {
+	Object
+	Field, Message string
+}
+
+// FindingsOf are the findings of a data plane.
+func FindingsOf(said []*dataplanev1.Finding) []Finding {
+	var all []Finding
+	for _, each := range said {
+		all = append(all, Finding{Object{each.GetKind(), each.GetUuid(), each.GetName()}, each.GetField(), each.GetMessage()})
+	}
+	return all
+}
+
+// WireFindings are findings as the controller is told of them.
+func WireFindings(findings []Finding) []*dataplanev1.Finding {
+	var all []*dataplanev1.Finding
+	for _, each := range findings {
+		all = append(all, &dataplanev1.Finding{
+			Kind: each.Kind, Uuid: each.UUID, Name: each.Name, Field: each.Field, Message: each.Message,
+		})
+	}
+	return all
+}
+
+// Change is an object that differs between two Plans.
+type Change struct {
+	Object
+	How string // "is new", "changed", "is no more"
+}
+
+// Changes are the objects of the data plane that differ between two Plans; nil is a Plan without any. Those that are there
+// no more come last.
+func Changes(before, after *Plan) []Change {
+	var changes []Change
+	was := map[string]*enginev1.Resource{}
+	for _, resource := range before.Wire().GetResources() {
+		was[resource.GetUuid()] = resource
+	}
+	note := func(resource *enginev1.Resource, how string) {
+		if object, is := objectOf(resource); is {
+			changes = append(changes, Change{object, how})
+		}
+	}
+	for _, resource := range after.Wire().GetResources() {
+		old, known := was[resource.GetUuid()]
+		delete(was, resource.GetUuid())
+		if !known {
+			note(resource, "is new")
+		} else if !proto.Equal(old, resource) {
+			note(resource, "changed")
+		}
+	}
+	for _, resource := range before.Wire().GetResources() {
+		if _, gone := was[resource.GetUuid()]; gone {
+			note(resource, "is no more")
+		}
+	}
+	return changes
+}
+
+// objectOf is the object of a resource; false: it is none of the data plane's.
+func objectOf(resource *enginev1.Resource) (Object, bool) {
+	switch body := resource.GetBody().(type) {
+	case *enginev1.Resource_VirtualService:
+		return Object{"virtualservice", resource.GetUuid(), body.VirtualService.GetName()}, true
+	case *enginev1.Resource_Pool:
+		return Object{"pool", resource.GetUuid(), body.Pool.GetPool().GetName()}, true
+	case *enginev1.Resource_Certificate:
+		return Object{"sslkeyandcertificate", resource.GetUuid(), body.Certificate.GetName()}, true
+	case *enginev1.Resource_PkiProfile:
+		return Object{"pkiprofile", resource.GetUuid(), body.PkiProfile.GetName()}, true
+	default:
+		return Object{}, false
+	}
+}

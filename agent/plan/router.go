@@ -1,0 +1,56 @@
+package plan
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Router is how an engine speaks BGP.
+type Router struct {
+	UUID, Name string // of the virtual routing context
+	LocalAS    uint32
+	Peers      []Peer
+}
+
+// Peer is one session with a router. Two that compare equal are the same session.
+type Peer struct {
+	Address        netip.Addr
+	Subnet         netip.Prefix // an engine without an address in it leaves the peer alone; invalid: every engine may speak to it
+	Label          string
+	LocalAS        uint32
+	RemoteAS       uint32 // the same as LocalAS: internal BGP
+	MD5Secret      string // empty: the session is not signed
+	Keepalive      time.Duration
+	Hold           time.Duration
+	ConnectRetry   time.Duration
+	MultihopTTL    uint32 // of external BGP; 0: the router is on the same link
+	AdvertisesVIPs bool
+	BFD            BFD
+}
+
+// BFD is how a session is watched.
+type BFD struct {
+	On         bool
+	MinTx      time.Duration
+	MinRx      time.Duration
+	Multiplier uint8
+}
+
+// Advertisement is what routers are told of one virtual service.
+type Advertisement struct {
+	Service         string // uuid
+	Draws           bool   // the engine is to draw clients to it
+	Pool            *Pool  // that its clients are served by; nil: it has none
+	VIPs            []VIP
+	PeerLabels      []string     // empty: for all peers
+	LocalPreference uint32       // to internal peers; 0: not set
+	ASPathPrepend   uint32       // to external peers
+	WhileDown       bool         // announced though the pool has no server
+	Engines         []netip.Addr // of all engines that it has a seat on: where others reach them, sorted
+}
+
+// VIP is an address of a virtual service.
+type VIP struct {
+	Address     netip.Addr
+	Communities []uint32
+}
