@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/weir-lb/weir/agent/dataplane"
-	"github.com/weir-lb/weir/agent/fastpath"
+	"github.com/weir-lb/weir/agent/fastpath/detour"
 	"github.com/weir-lb/weir/agent/link"
 	"github.com/weir-lb/weir/agent/monitor"
 	"github.com/weir-lb/weir/agent/plan"
@@ -72,7 +73,7 @@ func Run(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	return newAgent(config, dir, binary, token, identity, plan).run(ctx)
+	return newAgent(config, dir, withDataplane(config, binary, dir), token, identity, plan).run(ctx)
 }
 
 // keptPlan is the last good Plan; nil: there is none, or it cannot be read.
@@ -84,7 +85,8 @@ func keptPlan(dir *state.Dir, log *slog.Logger) (*plan.Plan, error) {
 	}
 	kept, findings := plan.Read(wire)
 	if kept == nil {
-		log.Error("the last good Plan cannot be read; "+remedy, "kind", findings[0].Kind, "name", findings[0].Name, "reason", findings[0].Message)
+		first := findings[0]
+		log.Error("the last good Plan cannot be read; "+remedy, "kind", first.Kind, "name", first.Name, "reason", first.Message)
 	}
 	return kept, nil
 }
@@ -136,20 +138,46 @@ const (
 
 // agent is the parts, wired to each other.
 type agent struct {
-	log        *slog.Logger
-	serves     bool // there is a Plan to serve without the controller
-	keeps      bool // the data plane goes on at the end
-	idle       <-chan struct{}
-	link       *link.Link
-	supervisor *dataplane.Supervisor
-	monitors   *monitor.Set
-	routes     *route.Set
-	fastpath   *fastpath.Set
-	preparer   *preparer
-	keeper     *keeper
+	log      *slog.Logger
+	serves   bool // there is a Plan to serve without the controller
+	keeps    bool // the data plane goes on at the end
+	idle     <-chan struct{}
+	link     *link.Link
+	server   server
+	monitors *monitor.Set
+	routes   *route.Set
+	detour   *detour.Set
+	preparer *preparer
+	keeper   *keeper
 }
 
-func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.Token, identity *state.Identity, kept *plan.Plan) *agent {
+// server serves what Plans ask for. It answers each Plan to its Observer, tells it of its status, and gives it a Sample each
+// second, by which routes and the fast path know that it lives. Nothing else in an agent asks for a data plane, so that an
+// engine that has its fast path alone is one with another server.
+type server interface {
+	Run(context.Context) // until it ends
+	Apply(*plan.Plan)
+	StatesChanged()
+	LetGo()
+}
+
+// newServer makes a server of the other parts: whom it tells, which servers are up, how long a segment to an address may be.
+type newServer func(dataplane.Observer, func() map[plan.Member]bool, func(netip.Addr) int) server
+
+// withDataplane serves by a data plane, which is kept serving.
+func withDataplane(config Config, binary string, dir *state.Dir) newServer {
+	return func(observer dataplane.Observer, states func() map[plan.Member]bool, maxSegment func(netip.Addr) int) server {
+		return dataplane.New(dataplane.Config{
+			Binary: binary, Socket: dir.File(socketName), Output: dir.File(outputName), Workers: config.Workers,
+			Version: config.Version, Keep: config.KeepDataplane, States: states, MaxSegment: maxSegment,
+			Observer: observer, Log: config.Log,
+		})
+	}
+}
+
+func newAgent(
+	config Config, dir *state.Dir, serve newServer, token *enrollment.Token, identity *state.Identity, kept *plan.Plan,
+) *agent {
 	core := &engine{
 		version: config.Version, log: config.Log, dir: dir, session: new(link.Session),
 		idle: make(chan struct{}, 1),
@@ -159,25 +187,22 @@ func newAgent(config Config, dir *state.Dir, binary string, token *enrollment.To
 	}
 	a := &agent{log: config.Log, serves: kept != nil, keeps: config.KeepDataplane, idle: core.idle}
 	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict})
-	a.fastpath = fastpath.New(fastpath.Config{Addresses: route.Addresses, Keep: config.KeepDataplane, Log: config.Log})
-	a.preparer = newPreparer(a.fastpath)
-	a.supervisor = dataplane.New(dataplane.Config{
-		Binary: binary, Socket: dir.File(socketName), Output: dir.File(outputName), Workers: config.Workers,
-		Version: config.Version, Keep: config.KeepDataplane, States: a.monitors.States, MaxSegment: a.fastpath.MaxSegment, Observer: core, Log: config.Log,
-	})
+	a.detour = detour.New(detour.Config{Addresses: route.Addresses, Keep: config.KeepDataplane, Log: config.Log})
+	a.preparer = newPreparer(a.detour)
+	a.server = serve(core, a.monitors.States, a.detour.MaxSegment)
 	a.link = link.New(link.Config{
 		Address: config.Controller, Name: config.Name, Token: token, Identity: identity, Engine: core, Log: config.Log,
 	})
 	a.keeper = newKeeper(func(plan *plan.Plan) error { return dir.SavePlan(plan.Wire()) }, config.Log)
 	a.routes = route.New(route.Config{
-		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Keep: config.KeepDataplane, Plan: kept, Apply: a.supervisor.Apply,
+		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Keep: config.KeepDataplane, Plan: kept, Apply: a.server.Apply,
 		Changed: core.routed, Happened: core.happened, Log: config.Log,
 	})
-	core.routes, core.fastpath, core.preparer, core.statesChanged = a.routes, a.fastpath, a.preparer, a.supervisor.StatesChanged
+	core.routes, core.detour, core.preparer, core.statesChanged = a.routes, a.detour, a.preparer, a.server.StatesChanged
 	core.watch, core.verdicts = a.monitors.Watch, a.monitors.Verdicts
 	core.send, core.keep = a.link.Send, a.keeper.keep
 	if kept != nil {
-		a.preparer.expect(kept, a.supervisor.Apply)
+		a.preparer.expect(kept, a.server.Apply)
 	}
 	return a
 }
@@ -199,7 +224,7 @@ func (a *agent) run(ctx context.Context) error {
 	defer stopLeading()
 	go a.preparer.run(telling) // nobody waits for it: the kernel may keep it for long
 	var serves, leads, tells sync.WaitGroup
-	serves.Go(func() { a.supervisor.Run(serving) })
+	serves.Go(func() { a.server.Run(serving) })
 	serves.Go(func() { a.monitors.Run(serving) })
 	leads.Go(func() { a.routes.Run(leading) })
 	tells.Go(func() { a.keeper.run(telling) })
@@ -213,7 +238,7 @@ func (a *agent) run(ctx context.Context) error {
 	serves.Wait()
 	stopLeading()
 	leads.Wait()
-	a.fastpath.Close()
+	a.detour.Close()
 	a.link.HangUp()
 	time.AfterFunc(farewellTimeout, stopTelling)
 	tells.Wait()
@@ -225,7 +250,7 @@ func (a *agent) run(ctx context.Context) error {
 
 // letGo asks clients to come again elsewhere, by a router that sends them there by now, and gives them the time to.
 func (a *agent) letGo() {
-	a.supervisor.LetGo()
+	a.server.LetGo()
 	select {
 	case <-a.idle:
 	case <-time.After(lettingGoFor):

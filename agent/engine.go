@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/weir-lb/weir/agent/dataplane"
-	"github.com/weir-lb/weir/agent/fastpath"
+	"github.com/weir-lb/weir/agent/fastpath/detour"
 	"github.com/weir-lb/weir/agent/link"
 	"github.com/weir-lb/weir/agent/monitor"
 	"github.com/weir-lb/weir/agent/plan"
@@ -23,7 +23,7 @@ type engine struct {
 
 	// What it tells; set before anything runs.
 	routes        routes
-	fastpath      fast
+	detour        fast
 	preparer      *preparer
 	statesChanged func()
 	watch         func(*plan.Plan)
@@ -40,8 +40,8 @@ type engine struct {
 	unheeded map[plan.Member]monitor.Verdict
 
 	// Of Sampled alone.
-	detours *fastpath.Counts // as reported last; nil: none were
-	idle    chan struct{}    // capacity 1: the last sample shows no client
+	detours *detour.Counts // as reported last; nil: none were
+	idle    chan struct{}  // capacity 1: the last sample shows no client
 }
 
 // routes bring clients to what the engine serves. A Plan passes them on its way to the data plane.
@@ -57,7 +57,7 @@ type routes interface {
 // fast passes on packets that belong to other engines. What it has to do for Plans is the preparer's to ask.
 type fast interface {
 	Beat()
-	Detours() *fastpath.Counts
+	Detours() *detour.Counts
 }
 
 // ---- What the link says
@@ -78,7 +78,7 @@ func (e *engine) Renewed(identity *state.Identity) {
 
 func (e *engine) Hello() *enginev1.Hello {
 	hello := &enginev1.Hello{ // what asks the kernel comes before the lock that heartbeats need
-		Version: e.version, Resources: resources(), Detours: wireDetours(e.fastpath.Detours()), Routing: e.routes.Routing(),
+		Version: e.version, Resources: resources(), Detours: wireDetours(e.detour.Detours()), Routing: e.routes.Routing(),
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -172,11 +172,11 @@ func seenByRoutes(status dataplane.Status) route.Dataplane {
 
 func (e *engine) Sampled(sample dataplane.Sample) {
 	e.routes.Sampled(sample.Up)
-	e.fastpath.Beat()
+	e.detour.Beat()
 	e.preparer.attend()
 	e.noteIdle(sample)
 	e.send(&enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample.Wire}})
-	if detours := e.fastpath.Detours(); !same(detours, e.detours) {
+	if detours := e.detour.Detours(); !same(detours, e.detours) {
 		e.detours = detours
 		e.send(&enginev1.Report{Body: &enginev1.Report_Detours{Detours: wireDetours(detours)}})
 	}
@@ -185,7 +185,7 @@ func (e *engine) Sampled(sample dataplane.Sample) {
 	}
 }
 
-func same(a, b *fastpath.Counts) bool {
+func same(a, b *detour.Counts) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/agent/dataplane"
-	"github.com/weir-lb/weir/agent/fastpath"
+	"github.com/weir-lb/weir/agent/fastpath/detour"
 	"github.com/weir-lb/weir/agent/link"
 	"github.com/weir-lb/weir/agent/monitor"
 	"github.com/weir-lb/weir/agent/plan"
@@ -47,7 +47,7 @@ func newBench() *bench {
 		log: slog.New(slog.DiscardHandler), dir: b, session: new(link.Session),
 		idle:          make(chan struct{}, 1),
 		routes:        &signpost{b},
-		fastpath:      &siding{b},
+		detour:        &siding{b},
 		preparer:      newPreparer(&siding{b}),
 		statesChanged: func() { note("data plane: states") },
 		watch:         func(plan *plan.Plan) { note("monitors: plan %d", plan.Revision) },
@@ -99,7 +99,7 @@ func (s *siding) Refused()               { s.note("refused") }
 func (s *siding) Attend()                { s.note("attended to") }
 func (s *siding) Beat()                  { s.note("beat") }
 
-func (s *siding) Detours() *fastpath.Counts { return nil }
+func (s *siding) Detours() *detour.Counts { return nil }
 
 // expect has the preparer do what waits, and compares what was told in all.
 func (b *bench) expect(t *testing.T, want ...string) {
@@ -270,7 +270,7 @@ func (g *gate) wait() {
 func (g *gate) Enabled(context.Context, slog.Level) bool  { return true }
 func (g *gate) Handle(context.Context, slog.Record) error { g.wait(); return nil }
 func (g *gate) SaveIdentity(*state.Identity) error        { g.wait(); return nil }
-func (g *gate) Detours() *fastpath.Counts                 { g.wait(); return nil }
+func (g *gate) Detours() *detour.Counts                   { g.wait(); return nil }
 
 func TestHeartbeatsGoOnWhateverTheLogTheDiskAndTheKernelAreAt(t *testing.T) {
 	for name, do := range map[string]func(*bench){
@@ -286,7 +286,7 @@ func TestHeartbeatsGoOnWhateverTheLogTheDiskAndTheKernelAreAt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench()
 			slow := &gate{siding: siding{b}, reached: make(chan struct{}, 1), open: make(chan struct{})}
-			b.log, b.dir, b.fastpath = slog.New(slow), slow, slow
+			b.log, b.dir, b.detour = slog.New(slow), slow, slow
 			var running sync.WaitGroup
 			running.Go(func() { do(b) })
 			<-slow.reached

@@ -2,7 +2,7 @@ package agent
 
 import (
 	"github.com/weir-lb/weir/agent/dataplane"
-	"github.com/weir-lb/weir/agent/fastpath"
+	"github.com/weir-lb/weir/agent/fastpath/detour"
 	"github.com/weir-lb/weir/agent/monitor"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
@@ -27,7 +27,8 @@ func wireVerdicts(verdicts []monitor.Verdict) *enginev1.ServerVerdicts {
 	all := new(enginev1.ServerVerdicts)
 	for _, verdict := range verdicts {
 		said := &enginev1.ServerVerdict{
-			PoolUuid: verdict.Pool, ServerId: verdict.Server, Up: verdict.Up, Reason: verdict.Reason, SinceUnixMs: verdict.SinceUnixMs,
+			PoolUuid: verdict.Pool, ServerId: verdict.Server, Up: verdict.Up, Reason: verdict.Reason,
+			SinceUnixMs: verdict.SinceUnixMs,
 		}
 		for _, each := range verdict.Monitors {
 			said.Monitors = append(said.Monitors, &enginev1.MonitorVerdict{
@@ -40,7 +41,7 @@ func wireVerdicts(verdicts []monitor.Verdict) *enginev1.ServerVerdicts {
 }
 
 // wireDetours is nil where nothing is passed on.
-func wireDetours(counts *fastpath.Counts) *enginev1.Detours {
+func wireDetours(counts *detour.Counts) *enginev1.Detours {
 	if counts == nil {
 		return nil
 	}

@@ -14,8 +14,10 @@ const suspectsMax = 100
 func blame(before, after *plan.Plan, cause error) []plan.Finding {
 	changes := plan.Changes(before, after)
 	if len(changes) == 0 {
-		return []plan.Finding{{Message: fmt.Sprintf(
-			"the data plane died %d times while taking a Plan that differs in nothing from the one before: %v", deathsMax, cause)}}
+		message := fmt.Sprintf(
+			"the data plane died %d times while taking a Plan that differs in nothing from the one before: %v", deathsMax, cause,
+		)
+		return []plan.Finding{{Message: message}}
 	}
 	var suspects []plan.Finding
 	for _, change := range changes[:min(len(changes), suspectsMax)] {

@@ -13,48 +13,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter that holds a program: this priority and handle are ours.
+// The filter that holds a program: this handle is ours.
 const (
-	filterName     = "weir"
-	filterHandle   = 1
-	filterPriority = 0x5765
+	filterName   = "weir"
+	filterHandle = 1
 )
 
-// uplinks are the interfaces that clients come by, those with an address that routes lead to, by index.
-type uplinks struct {
+// Uplinks are the interfaces that clients come by, those with an address that routes lead to, and have one program at their
+// ingress.
+type Uplinks struct {
+	program   program
 	addresses []netip.Addr
 	indices   []int // sorted
 }
 
-// attach puts a program at the ingress of the interfaces that have these addresses, and nowhere else. One that an agent
+// For are the uplinks of the program of a name; there are none yet.
+func For(name string) Uplinks { return Uplinks{program: programs[name]} }
+
+// Attach puts the program at the ingress of the interfaces that have these addresses, and nowhere else. One that an agent
 // before this one has left there is replaced at once.
-func (u *uplinks) attach(addresses []netip.Addr, program *ebpf.Program) error {
+func (u *Uplinks) Attach(addresses []netip.Addr, loaded *ebpf.Program) error {
 	indices, failed := interfacesOf(addresses)
 	for _, index := range u.indices {
 		if !slices.Contains(indices, index) {
-			failed = errors.Join(failed, detachFrom(index))
+			failed = errors.Join(failed, u.program.detachFrom(index))
 		}
 	}
 	u.addresses, u.indices = addresses, indices
 	for _, index := range indices {
-		failed = errors.Join(failed, attachTo(index, program))
+		failed = errors.Join(failed, u.program.attachTo(index, loaded))
 	}
 	return failed
 }
 
-// moved tells whether the addresses are at other interfaces than they were: one went, and came again.
-func (u *uplinks) moved() bool {
+// Moved tells whether the addresses are at other interfaces than they were: one went, and came again.
+func (u *Uplinks) Moved() bool {
 	now, _ := interfacesOf(u.addresses)
 	return !slices.Equal(now, u.indices)
 }
 
-// detach takes the program away.
-func (u *uplinks) detach() error {
+// Detach takes the program away.
+func (u *Uplinks) Detach() error {
 	var failed error
 	for _, index := range u.indices {
-		failed = errors.Join(failed, detachFrom(index))
+		failed = errors.Join(failed, u.program.detachFrom(index))
 	}
-	*u = uplinks{}
+	u.addresses, u.indices = nil, nil
 	return failed
 }
 
@@ -88,9 +92,9 @@ func isLoopback(index int) bool {
 	return err == nil && link.Flags&net.FlagLoopback != 0
 }
 
-// addIngresses gives the interfaces that have these addresses a place for programs. The kernel drops what an interface sends
+// AddIngresses gives the interfaces that have these addresses a place for programs. The kernel drops what an interface sends
 // at that moment, some milliseconds long.
-func addIngresses(addresses []netip.Addr) error {
+func AddIngresses(addresses []netip.Addr) error {
 	indices, failed := interfacesOf(addresses)
 	for _, index := range indices {
 		failed = errors.Join(failed, addIngress(index))
@@ -106,12 +110,12 @@ func addIngress(index int) error {
 	return nil
 }
 
-func attachTo(index int, program *ebpf.Program) error {
+func (p program) attachTo(index int, loaded *ebpf.Program) error {
 	if err := addIngress(index); err != nil {
 		return err
 	}
-	filter := filterOn(index)
-	filter.Fd = program.FD()
+	filter := p.filterOn(index)
+	filter.Fd = loaded.FD()
 	if err := netlink.FilterReplace(filter); err != nil {
 		return fmt.Errorf("interface %d: tc filter: %w", index, err)
 	}
@@ -119,8 +123,8 @@ func attachTo(index int, program *ebpf.Program) error {
 }
 
 // detachFrom takes the program away from an interface, if it is there. The ingress may be somebody else's, too, and stays.
-func detachFrom(index int) error {
-	err := netlink.FilterDel(filterOn(index))
+func (p program) detachFrom(index int) error {
+	err := netlink.FilterDel(p.filterOn(index))
 	for _, absent := range []error{unix.ENODEV, unix.ENOENT, unix.EINVAL} {
 		if errors.Is(err, absent) {
 			return nil
@@ -132,14 +136,14 @@ func detachFrom(index int) error {
 	return nil
 }
 
-// detachFromAll takes away what an agent before this one has left.
-func detachFromAll() error {
+// DetachFromAll takes away what an agent before this one has left.
+func (u *Uplinks) DetachFromAll() error {
 	links, err := net.Interfaces()
 	if err != nil {
 		return fmt.Errorf("interfaces: %w", err)
 	}
 	for _, link := range links {
-		if err := detachFrom(link.Index); errors.Is(err, unix.EPERM) {
+		if err := u.program.detachFrom(link.Index); errors.Is(err, unix.EPERM) {
 			return nil // who may not take it away could not put it there
 		} else if err != nil {
 			return err
@@ -148,17 +152,17 @@ func detachFromAll() error {
 	return nil
 }
 
-func filterOn(index int) *netlink.BpfFilter {
+func (p program) filterOn(index int) *netlink.BpfFilter {
 	return &netlink.BpfFilter{
 		FilterAttrs: netlink.FilterAttrs{
-			LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: filterHandle, Priority: filterPriority, Protocol: unix.ETH_P_ALL,
+			LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: filterHandle, Priority: p.priority, Protocol: unix.ETH_P_ALL,
 		},
 		Name: filterName, DirectAction: true,
 	}
 }
 
-// mtuOf is that of the interface with an address; 0: there is none.
-func mtuOf(address netip.Addr) int {
+// MTUOf is that of the interface with an address; 0: there is none.
+func MTUOf(address netip.Addr) int {
 	indices, _ := interfacesOf([]netip.Addr{address})
 	if len(indices) == 0 {
 		return 0
@@ -170,8 +174,8 @@ func mtuOf(address netip.Addr) int {
 	return link.MTU
 }
 
-// linkTowards is the interface that leads to another engine.
-func linkTowards(engine netip.Addr) (index uint32, err error) {
+// LinkTowards is the interface that leads to another engine.
+func LinkTowards(engine netip.Addr) (index uint32, err error) {
 	routes, err := netlink.RouteGet(engine.AsSlice())
 	if err != nil {
 		return 0, err

@@ -38,8 +38,8 @@ func (s *Session) Opened() {
 	s.flight = nil
 }
 
-// Receive takes a delta and returns the Plan to try, or the answer that asks for a whole one or refuses this one: it cannot
-// be read.
+// Receive takes a delta and returns the Plan to try, or the answer that asks for a whole one or refuses this one: it
+// cannot be read.
 func (s *Session) Receive(delta *enginev1.PlanDelta) (*plan.Plan, *enginev1.Report) {
 	wire, fits := patch(s.base().Wire(), delta)
 	if !fits {

@@ -63,8 +63,8 @@ func newTable(random func() float64) *table {
 	return &table{subjects: map[plan.Member]*subject{}, random: random}
 }
 
-// reconcile takes the pools of a Plan. What stays keeps its verdict, its counts and its place in time, unless it shall come
-// more often.
+// reconcile takes the pools of a Plan. What stays keeps its verdict, its counts and its place in time, unless it shall
+// come more often.
 func (t *table) reconcile(pools []*plan.Pool, now time.Time) {
 	before := t.subjects
 	t.subjects = map[plan.Member]*subject{}

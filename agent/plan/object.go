@@ -41,8 +41,8 @@ type Change struct {
 	How string // "is new", "changed", "is no more"
 }
 
-// Changes are the objects of the data plane that differ between two Plans; nil is a Plan without any. Those that are there
-// no more come last.
+// Changes are the objects of the data plane that differ between two Plans; nil is a Plan without any. Those that are
+// there no more come last.
 func Changes(before, after *Plan) []Change {
 	var changes []Change
 	was := map[string]*enginev1.Resource{}

@@ -37,8 +37,8 @@ func listening(service *dataplanev1.VirtualService) *dataplanev1.VirtualService 
 	return ready
 }
 
-// listens tells whether a virtual service's duty is to listen. While it drains it goes on: clients that a router still sends
-// here would be refused otherwise.
+// listens tells whether a virtual service's duty is to listen. While it drains it goes on: clients that a router still
+// sends here would be refused otherwise.
 func listens(service *dataplanev1.VirtualService) bool {
 	return service.GetDuty() != dataplanev1.Duty_DUTY_STANDBY
 }

@@ -1,5 +1,6 @@
 // Package plan is a Plan as an agent goes by it: what the controller said, read once, with its addresses, durations and
-// references. Read (read.go) is the one place that knows how it is said; router.go, pool.go and object.go are what it says.
+// references. Read (read.go) is the one place that knows how it is said; router.go, pool.go and object.go are what it
+// says.
 //
 // A Plan that has been read is trusted, and nobody changes it. What it says for the data plane is passed on as it came.
 package plan

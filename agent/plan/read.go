@@ -108,12 +108,14 @@ func (r *reader) router(said *enginev1.BgpRouter) {
 func peerOf(peer *enginev1.BgpPeer) Peer {
 	read := Peer{
 		Label: peer.GetLabel(), LocalAS: peer.GetLocalAs(), RemoteAS: peer.GetRemoteAs(), MD5Secret: peer.GetMd5Secret(),
-		Keepalive: seconds(peer.GetKeepaliveS()), Hold: seconds(peer.GetHoldS()), ConnectRetry: seconds(peer.GetConnectRetryS()),
-		MultihopTTL: peer.GetMultihopTtl(), AdvertisesVIPs: peer.GetAdvertiseVips(),
+		Keepalive: seconds(peer.GetKeepaliveS()), Hold: seconds(peer.GetHoldS()),
+		ConnectRetry: seconds(peer.GetConnectRetryS()),
+		MultihopTTL:  peer.GetMultihopTtl(), AdvertisesVIPs: peer.GetAdvertiseVips(),
 	}
 	if timers := peer.GetBfd(); timers != nil {
 		read.BFD = BFD{
-			On: true, MinTx: milliseconds(timers.GetMinTxMs()), MinRx: milliseconds(timers.GetMinRxMs()), Multiplier: uint8(timers.GetMultiplier()),
+			On: true, MinTx: milliseconds(timers.GetMinTxMs()), MinRx: milliseconds(timers.GetMinRxMs()),
+			Multiplier: uint8(timers.GetMultiplier()),
 		}
 	}
 	return read
@@ -153,7 +155,8 @@ func (r *reader) pool(said *enginev1.Pool) {
 	for _, server := range pool.GetServers() {
 		address, _ := netip.ParseAddr(server.GetAddress()) // the data plane does not take a pool with one that is wrong
 		read.Servers = append(read.Servers, Server{
-			ID: server.GetId(), Address: address, Port: uint16(server.GetPort()), Hostname: server.GetHostname(), Enabled: server.GetEnabled(),
+			ID: server.GetId(), Address: address, Port: uint16(server.GetPort()), Hostname: server.GetHostname(),
+			Enabled: server.GetEnabled(),
 		})
 	}
 	r.pools[read.UUID] = read

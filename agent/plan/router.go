@@ -15,7 +15,7 @@ type Router struct {
 // Peer is one session with a router. Two that compare equal are the same session.
 type Peer struct {
 	Address        netip.Addr
-	Subnet         netip.Prefix // an engine without an address in it leaves the peer alone; invalid: every engine may speak to it
+	Subnet         netip.Prefix // an engine without an address in it leaves the peer alone; invalid: every engine may speak
 	Label          string
 	LocalAS        uint32
 	RemoteAS       uint32 // the same as LocalAS: internal BGP

@@ -136,7 +136,8 @@ func (f *facts) isKnown(service string) bool {
 	return false
 }
 
-// isUp tells whether a virtual service has somebody to serve its clients: a pool with a server that is up, or no pool (nil).
+// isUp tells whether a virtual service has somebody to serve its clients: a pool with a server that is up, or no pool
+// (nil).
 func (f *facts) isUp(pool *plan.Pool) bool {
 	if pool == nil {
 		return true

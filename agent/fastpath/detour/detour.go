@@ -1,9 +1,9 @@
-// Package fastpath has the kernel pass on packets that a router sends to the wrong engine: it loads the programs of
-// fastpath/, puts them where clients come in, and tells them of the other engines as Plans name them. What a Plan asks for
-// is in plan.go, what the programs are told in feed.go, where they are in uplink.go.
+// Package detour has the kernel pass on packets that a router sends to the wrong engine: it has the program of that name
+// loaded and put where clients come in, and tells it of the other engines as Plans name them. What a Plan asks for is in
+// plan.go, what the program is told in feed.go.
 //
-// The programs go on when the agent is gone. Nothing is loaded while no virtual service is on several engines.
-package fastpath
+// Nothing is loaded while no virtual service is on several engines.
+package detour
 
 import (
 	"fmt"
@@ -14,8 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-lb/weir/agent/fastpath"
 	"github.com/weir-lb/weir/agent/plan"
-	"github.com/weir-lb/weir/fastpath"
+	"github.com/weir-lb/weir/fastpath/detour"
 )
 
 const (
@@ -40,12 +41,12 @@ type Config struct {
 // programs and ask the kernel, and may take long.
 type Set struct {
 	Config
-	answerNumberAt func() (uint32, error) // the first call takes its time
+	loader *fastpath.Loader
 
 	work     sync.Mutex // of those that may take long; guards what follows
 	held     *plan.Plan // that serves
 	fed      wish
-	uplinks  uplinks
+	uplinks  fastpath.Uplinks
 	failure  string // the last that was logged
 	failed   bool   // what is wanted is not all done
 	released bool   // nothing is left of an agent before this one
@@ -53,14 +54,14 @@ type Set struct {
 
 	mu       sync.Mutex // nothing that takes long has it; what follows is written with work held, too
 	wanted   wish
-	mtu      int                     // of the own address's interface; 0: not known
-	objects  *fastpath.DetourObjects // nil: none are loaded
-	lifeless error                   // why the last sign of life was not passed on
+	mtu      int                   // of the own address's interface; 0: not known
+	objects  *detour.KernelObjects // nil: none are loaded
+	lifeless error                 // why the last sign of life was not passed on
 }
 
 // New makes one that does nothing before the first Plan.
 func New(config Config) *Set {
-	return &Set{Config: config, answerNumberAt: sync.OnceValues(fastpath.AnswerNumberAt)}
+	return &Set{Config: config, loader: fastpath.New(), uplinks: fastpath.For(fastpath.Detour)}
 }
 
 // Expect makes ready for a Plan that comes, beside the one that serves.
@@ -92,7 +93,7 @@ func (s *Set) Attend() {
 	if s.objects == nil || s.closed {
 		return
 	}
-	if s.failed || s.uplinks.moved() {
+	if s.failed || s.uplinks.Moved() {
 		s.do()
 	}
 	s.mu.Lock()
@@ -128,7 +129,7 @@ func (s *Set) Close() {
 	if s.Keep {
 		s.complain(live(objects, handedOverFor))
 	} else {
-		s.complain(s.uplinks.detach())
+		s.complain(s.uplinks.Detach())
 	}
 	objects.Close()
 }
@@ -139,7 +140,7 @@ func (s *Set) follow(plans ...*plan.Plan) {
 		return
 	}
 	wanted := wishOf(s.Addresses(plans[len(plans)-1]), plans...)
-	mtu := mtuOf(wanted.own())
+	mtu := fastpath.MTUOf(wanted.own())
 	s.mu.Lock()
 	s.wanted, s.mtu = wanted, mtu
 	s.mu.Unlock()
@@ -153,7 +154,7 @@ func (s *Set) do() {
 	case s.objects != nil || len(s.wanted.vips) > 0:
 		err = s.feed()
 	case !s.released:
-		err = detachFromAll() // an agent before this one may have left something
+		err = s.uplinks.DetachFromAll() // an agent before this one may have left something
 	}
 	s.released = true
 	s.complain(err)
@@ -165,20 +166,19 @@ func (s *Set) prepare() {
 	if len(s.wanted.addresses) == 0 {
 		return
 	}
-	_ = addIngresses(s.wanted.addresses)
-	go s.answerNumberAt()
+	_ = fastpath.AddIngresses(s.wanted.addresses)
+	go s.loader.AnswerNumberAt()
 }
 
 func (s *Set) load() error {
 	if s.objects != nil {
 		return nil
 	}
-	objects := &fastpath.DetourObjects{}
-	at, unknown := s.answerNumberAt()
-	if err := objects.Load(at); err != nil {
-		return fmt.Errorf("the kernel does not take the programs (the agent needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN): %w", err)
+	objects := &detour.KernelObjects{}
+	if err := s.loader.Load(fastpath.Detour, objects); err != nil {
+		return err
 	}
-	if unknown != nil {
+	if _, unknown := s.loader.AnswerNumberAt(); unknown != nil {
 		s.Log.Warn("a client whose first packet two engines answer may be reset", "reason", unknown)
 	}
 	s.mu.Lock()
@@ -187,7 +187,7 @@ func (s *Set) load() error {
 	return live(objects, aliveFor)
 }
 
-func live(objects *fastpath.DetourObjects, span time.Duration) error {
+func live(objects *detour.KernelObjects, span time.Duration) error {
 	until, err := monotonicNs(span)
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func (s *Set) MaxSegment(address netip.Addr) int {
 	if s.mtu == 0 || !s.wanted.advertised[address] {
 		return 0
 	}
-	return min(s.mtu-s.wanted.overhead()-headersOf(address), segmentMax)
+	return min(s.mtu-fastpath.TunnelOverhead(s.wanted.own())-headersOf(address), segmentMax)
 }
 
 // Detours are what the programs have counted; nil: there are none.

@@ -1,7 +1,7 @@
 // What the agent tells the fast path, and what it remembers and counts.
 #pragma once
 
-#include "packet.h"
+#include "../lib/packet.h"
 
 enum {
 	VIPS_MAX = 4096,

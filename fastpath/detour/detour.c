@@ -11,8 +11,8 @@
 // No packet is passed on twice, and a first packet (SYN) never. An error of the network (ICMP), which comes by no flow's way,
 // goes to all. Nothing here knows a Plan.
 #include "maps.h"
-#include "socket.h"
-#include "tunnel.h"
+#include "../lib/socket.h"
+#include "../lib/tunnel.h"
 
 enum {
 	NS_PER_MS = 1000000,

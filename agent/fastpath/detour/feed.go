@@ -1,4 +1,4 @@
-package fastpath
+package detour
 
 import (
 	"encoding/binary"
@@ -11,7 +11,8 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-lb/weir/fastpath"
+	"github.com/weir-lb/weir/agent/fastpath"
+	"github.com/weir-lb/weir/fastpath/detour"
 )
 
 // feed tells the programs what is wanted, and then puts them where clients come in: those that an agent before this one has
@@ -31,7 +32,7 @@ func (s *Set) feed() error {
 	vips, failed := s.feedVIPs()
 	s.fed, s.fed.vips = s.wanted, vips
 	err = errors.Join(err, failed)
-	return errors.Join(err, s.uplinks.attach(s.wanted.addresses, s.objects.Uplink))
+	return errors.Join(err, s.uplinks.Attach(s.wanted.addresses, s.objects.Uplink))
 }
 
 // feedEngines says which engines there are. One that cannot be reached now is none.
@@ -39,7 +40,7 @@ func (s *Set) feedEngines() error {
 	var failed error
 	wanted := s.wanted.engines()
 	for _, engine := range wanted {
-		link, err := linkTowards(engine)
+		link, err := fastpath.LinkTowards(engine)
 		if err == nil {
 			err = s.objects.Engines.Put(packed(engine), link)
 		}
@@ -90,7 +91,7 @@ func (s *Set) feedVIP(vip netip.Addr, engines []netip.Addr) error {
 	if vip.Is4() != s.wanted.own().Is4() && !mixesFamilies() {
 		return errors.New("this kernel passes on packets only of the family of the engines' own addresses; Linux 6.3 does both")
 	}
-	var before, siblings fastpath.DetourSiblings
+	var before, siblings detour.KernelSiblings
 	if err := ignoreAbsent(s.objects.Vips.Lookup(packed(vip), &before)); err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ type Counts struct {
 }
 
 // counted are the sums of all cores.
-func counted(objects *fastpath.DetourObjects) *Counts {
+func counted(objects *detour.KernelObjects) *Counts {
 	sums := new(Counts)
 	for key, into := range []*uint64{ // in the order of enum count
 		&sums.Strays, &sums.Searched, &sums.Found, &sums.PassedOn, &sums.Taken, &sums.Unowned, &sums.Dropped,
@@ -166,7 +167,7 @@ func counted(objects *fastpath.DetourObjects) *Counts {
 }
 
 // packed is an address as the programs have it.
-func packed(address netip.Addr) (in fastpath.DetourAddress) {
+func packed(address netip.Addr) (in detour.KernelAddress) {
 	bytes := address.As16()
 	for i := range in.Word {
 		in.Word[i] = binary.NativeEndian.Uint32(bytes[4*i:])

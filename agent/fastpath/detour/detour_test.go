@@ -1,4 +1,4 @@
-package fastpath
+package detour
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-lb/weir/agent/plan"
-	"github.com/weir-lb/weir/fastpath"
+	"github.com/weir-lb/weir/fastpath/detour"
 )
 
 const ownAddress = "10.1.0.11"
@@ -140,8 +140,8 @@ func TestProgramsKnowTheEnginesOfThePlanThatServesAndOfTheOneThatComes(t *testin
 
 func expectFed(t *testing.T, s *Set, want map[string][]string) {
 	t.Helper()
-	var vip fastpath.DetourAddress
-	var siblings fastpath.DetourSiblings
+	var vip detour.KernelAddress
+	var siblings detour.KernelSiblings
 	count := 0
 	for all := s.objects.Vips.Iterate(); all.Next(&vip, &siblings); {
 		count++
@@ -169,7 +169,7 @@ func TestOnlyAnEngineThatComesHasToBecomeKnownToTheOthers(t *testing.T) {
 	settled := func(engines ...string) uint64 {
 		t.Helper()
 		s.Hold(planOf([2][]string{{"3.3.3.3"}, engines}))
-		var siblings fastpath.DetourSiblings
+		var siblings detour.KernelSiblings
 		must(t, s.objects.Vips.Lookup(packed(netip.MustParseAddr("3.3.3.3")), &siblings))
 		return siblings.SettledNs
 	}
@@ -273,8 +273,8 @@ func TestNobodyWaitsForProgramsThatAreLoaded(t *testing.T) {
 	standAlone(t)
 	s, said := newSet(t, false)
 	loading, release := make(chan struct{}), make(chan struct{})
-	found := s.answerNumberAt
-	s.answerNumberAt = sync.OnceValues(func() (uint32, error) {
+	found := s.loader.AnswerNumberAt
+	s.loader.AnswerNumberAt = sync.OnceValues(func() (uint32, error) {
 		close(loading)
 		<-release
 		return found()

@@ -1,4 +1,4 @@
-package fastpath
+package detour
 
 import (
 	"net/netip"

@@ -1,4 +1,4 @@
-package fastpath
+package detour
 
 import (
 	"encoding/binary"
@@ -15,6 +15,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-lb/weir/fastpath"
 )
 
 // What the programs answer with (linux/pkt_cls.h).
@@ -37,8 +39,8 @@ const (
 const tcpAck, tcpRst, tcpSyn, tcpFin = 0x10, 0x04, 0x02, 0x01
 
 var (
-	here4   = underlay{own: netip.MustParseAddr("10.1.0.11"), sibling: netip.MustParseAddr("10.1.0.12"), overhead: DetourOverhead4}
-	here6   = underlay{own: netip.MustParseAddr("fd00:1::b"), sibling: netip.MustParseAddr("fd00:1::c"), overhead: DetourOverhead6}
+	here4   = underlay{own: netip.MustParseAddr("10.1.0.11"), sibling: netip.MustParseAddr("10.1.0.12"), overhead: fastpath.TunnelOverhead4}
+	here6   = underlay{own: netip.MustParseAddr("fd00:1::b"), sibling: netip.MustParseAddr("fd00:1::c"), overhead: fastpath.TunnelOverhead6}
 	vip     = netip.MustParseAddr("3.3.3.3")
 	vip6    = netip.MustParseAddr("fd03:3:3::3")
 	client  = netip.MustParseAddrPort("10.3.0.11:40000")
@@ -54,7 +56,7 @@ type underlay struct {
 // bench is an engine's programs in a network namespace of their own, which know one sibling. Needs root.
 type bench struct {
 	*testing.T
-	DetourObjects
+	KernelObjects
 	underlay
 }
 
@@ -72,14 +74,14 @@ func newBenchOver(t *testing.T, underlay underlay) *bench {
 	b := &bench{T: t, underlay: underlay}
 	b.must(unix.Unshare(unix.CLONE_NEWNET))
 	b.must(bringUpLoopback())
-	at, err := AnswerNumberAt()
+	at, err := fastpath.AnswerNumberAt()
 	b.must(err)
-	err = b.Load(at)
+	err = fastpath.Load(LoadKernel, &b.KernelObjects, at)
 	if refused := (*ebpf.VerifierError)(nil); errors.As(err, &refused) {
 		t.Fatalf("%+v", refused)
 	}
 	b.must(err)
-	t.Cleanup(func() { b.DetourObjects.Close() })
+	t.Cleanup(func() { b.KernelObjects.Close() })
 	b.must(b.Own.Put(uint32(0), words(b.own)))
 	b.must(b.Engines.Put(words(b.sibling), uint32(1)))
 	b.must(b.AliveUntil.Put(uint32(0), uint64(math.MaxUint64)))
@@ -92,7 +94,7 @@ func newBenchOver(t *testing.T, underlay underlay) *bench {
 // share has the sibling serve an address, too, which knows this engine from some time on.
 func (b *bench) share(address netip.Addr, settledNs uint64) {
 	b.Helper()
-	siblings := DetourSiblings{Count: 1, SettledNs: settledNs}
+	siblings := KernelSiblings{Count: 1, SettledNs: settledNs}
 	siblings.Engine[0] = words(b.sibling)
 	b.must(b.Vips.Put(words(address), siblings))
 }
@@ -163,7 +165,7 @@ func (b *bench) now() (ns uint64) {
 	return uint64(now.Nano())
 }
 
-func words(address netip.Addr) (in DetourAddress) {
+func words(address netip.Addr) (in KernelAddress) {
 	bytes := address.As16()
 	for i := range in.Word {
 		in.Word[i] = binary.NativeEndian.Uint32(bytes[4*i:])
@@ -281,7 +283,7 @@ func TestSearchGoesToEachEngine(t *testing.T) {
 	for name, over := range map[string]underlay{"over IPv4": here4, "over IPv6": here6} {
 		t.Run(name, func(t *testing.T) {
 			b := newBenchOver(t, over)
-			var siblings DetourSiblings
+			var siblings KernelSiblings
 			var engines []netip.Addr
 			for engine := b.sibling; len(engines) < 3; engine = engine.Next() {
 				engines = append(engines, engine)
@@ -398,8 +400,8 @@ func (b *bench) searchInVain(stray []byte, times int) {
 // age lets time go by for what is known of flows.
 func (b *bench) age(span time.Duration) {
 	b.Helper()
-	var flow DetourFlow
-	var last DetourWhereabouts
+	var flow KernelFlow
+	var last KernelWhereabouts
 	all := b.Flows.Iterate()
 	for all.Next(&flow, &last) {
 		last.AskedNs -= min(last.AskedNs, uint64(span))
@@ -487,9 +489,9 @@ func TestFloodOfStraysIsNotMultiplied(t *testing.T) {
 	b := newBench(t)
 	cores, err := ebpf.PossibleCPU()
 	b.must(err)
-	spent := make([]DetourBudget, cores)
+	spent := make([]KernelBudget, cores)
 	for i := range spent {
-		spent[i] = DetourBudget{SinceNs: b.now(), Bytes: 64<<20 - 100}
+		spent[i] = KernelBudget{SinceNs: b.now(), Bytes: 64<<20 - 100}
 	}
 	b.must(b.Budgets.Put(uint32(0), spent))
 	for port := range uint16(10) {

@@ -1,11 +1,10 @@
-package fastpath
+package detour
 
 import (
 	"net/netip"
 	"slices"
 
 	"github.com/weir-lb/weir/agent/plan"
-	"github.com/weir-lb/weir/fastpath"
 )
 
 // segmentMax is the longest that the kernel takes for TCP_MAXSEG.
@@ -77,14 +76,6 @@ func (w *wish) engines() []netip.Addr {
 	}
 	slices.SortFunc(all, netip.Addr.Compare)
 	return all
-}
-
-// overhead is what comes before a packet that another engine passes on to the own address.
-func (w *wish) overhead() int {
-	if w.own().Is4() {
-		return fastpath.DetourOverhead4
-	}
-	return fastpath.DetourOverhead6
 }
 
 // headersOf are the bytes of IP and TCP before a segment to an address.

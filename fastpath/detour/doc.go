@@ -1,0 +1,3 @@
+// Package detour is the compiled form of detour.c, which passes on packets that a router sent to the wrong engine.
+// agent/fastpath/detour tells it what Plans say.
+package detour
