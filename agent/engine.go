@@ -51,7 +51,7 @@ type routes interface {
 	Refused(*plan.Plan)
 	Status(route.Dataplane)
 	Sampled(up map[plan.Member]bool)
-	Routing() *enginev1.Routing
+	Routing() *route.Routing
 }
 
 // fast passes on packets that belong to other engines. What it has to do for Plans is the preparer's to ask.
@@ -78,7 +78,7 @@ func (e *engine) Renewed(identity *state.Identity) {
 
 func (e *engine) Hello() *enginev1.Hello {
 	hello := &enginev1.Hello{ // what asks the kernel comes before the lock that heartbeats need
-		Version: e.version, Resources: resources(), Detours: wireDetours(e.detour.Detours()), Routing: e.routes.Routing(),
+		Version: e.version, Resources: resources(), Detours: wireDetours(e.detour.Detours()), Routing: wireRouting(e.routes.Routing()),
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -230,12 +230,12 @@ func (e *engine) verdict(verdict monitor.Verdict) {
 
 // ---- What the routes say
 
-func (e *engine) routed(routing *enginev1.Routing) {
-	e.send(&enginev1.Report{Body: &enginev1.Report_Routing{Routing: routing}})
+func (e *engine) routed(routing *route.Routing) {
+	e.send(&enginev1.Report{Body: &enginev1.Report_Routing{Routing: wireRouting(routing)}})
 }
 
-func (e *engine) happened(event *enginev1.Event) {
-	e.send(&enginev1.Report{Body: &enginev1.Report_Event{Event: event}})
+func (e *engine) happened(event route.Event) {
+	e.send(&enginev1.Report{Body: &enginev1.Report_Event{Event: wireEvent(event)}})
 }
 
 func (e *engine) engineUUID() string {

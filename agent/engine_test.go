@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -82,8 +83,8 @@ func (s *signpost) Applied(plan *plan.Plan)          { s.note("plan %d serves", 
 func (s *signpost) Refused(plan *plan.Plan)          { s.note("plan %d is refused", plan.Revision) }
 func (s *signpost) Status(dataplane route.Dataplane) { s.note("data plane %d", dataplane) }
 func (s *signpost) Sampled(map[plan.Member]bool)     { s.note("sample") }
-func (s *signpost) Routing() *enginev1.Routing {
-	return &enginev1.Routing{Peers: []*enginev1.PeerState{{Address: "10.0.0.1"}}}
+func (s *signpost) Routing() *route.Routing {
+	return &route.Routing{Peers: []route.PeerState{{Address: netip.MustParseAddr("10.0.0.1")}}}
 }
 
 // siding is the fast path of a bench.

@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"net/netip"
+
 	"github.com/weir-lb/weir/agent/dataplane"
 	"github.com/weir-lb/weir/agent/fastpath/detour"
 	"github.com/weir-lb/weir/agent/monitor"
+	"github.com/weir-lb/weir/agent/route"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -48,5 +51,58 @@ func wireDetours(counts *detour.Counts) *enginev1.Detours {
 	return &enginev1.Detours{
 		Strays: counts.Strays, Searched: counts.Searched, Found: counts.Found, PassedOn: counts.PassedOn,
 		Taken: counts.Taken, Unowned: counts.Unowned, Dropped: counts.Dropped,
+	}
+}
+
+var wireBGPStates = map[route.BGPState]enginev1.BgpState{
+	route.SessionIdle: enginev1.BgpState_BGP_STATE_IDLE,
+	route.Connect:     enginev1.BgpState_BGP_STATE_CONNECT,
+	route.Active:      enginev1.BgpState_BGP_STATE_ACTIVE,
+	route.OpenSent:    enginev1.BgpState_BGP_STATE_OPEN_SENT,
+	route.OpenConfirm: enginev1.BgpState_BGP_STATE_OPEN_CONFIRM,
+	route.Established: enginev1.BgpState_BGP_STATE_ESTABLISHED,
+}
+
+var wireBFDStates = map[route.BFDState]enginev1.BfdState{
+	route.BFDOff:  enginev1.BfdState_BFD_STATE_OFF,
+	route.BFDDown: enginev1.BfdState_BFD_STATE_DOWN,
+	route.BFDInit: enginev1.BfdState_BFD_STATE_INIT,
+	route.BFDUp:   enginev1.BfdState_BFD_STATE_UP,
+}
+
+func wireRouting(routing *route.Routing) *enginev1.Routing {
+	said := &enginev1.Routing{NextHop: textOf(routing.NextHop)}
+	for _, peer := range routing.Peers {
+		said.Peers = append(said.Peers, &enginev1.PeerState{
+			Address: peer.Address.String(), Label: peer.Label, LocalAs: peer.LocalAS, RemoteAs: peer.RemoteAS,
+			LocalAddress: peer.LocalAddress, RouterId: peer.RouterID, State: wireBGPStates[peer.State],
+			SinceUnixMs: peer.SinceUnixMs, Reason: peer.Reason, EstablishedCount: peer.EstablishedCount,
+			Bfd: wireBFDStates[peer.BFD], HoldS: peer.HoldS,
+		})
+	}
+	for _, each := range routing.Routes {
+		announced := &enginev1.AnnouncedRoute{
+			Prefix: each.Prefix.String(), Communities: each.Communities, LocalPreference: each.LocalPreference,
+			AsPathPrepend: each.ASPathPrepend, VirtualServiceUuids: each.Services, SinceUnixMs: each.SinceUnixMs,
+		}
+		for _, peer := range each.Peers {
+			announced.Peers = append(announced.Peers, peer.String())
+		}
+		said.Routes = append(said.Routes, announced)
+	}
+	return said
+}
+
+// textOf is an address in words; empty: there is none.
+func textOf(address netip.Addr) string {
+	if !address.IsValid() {
+		return ""
+	}
+	return address.String()
+}
+
+func wireEvent(event route.Event) *enginev1.Event {
+	return &enginev1.Event{
+		UnixMs: event.UnixMs, Id: event.ID, ObjectKind: "vrfcontext", ObjectUuid: event.VRF, Message: event.Message,
 	}
 }

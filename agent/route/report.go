@@ -7,18 +7,89 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weir-lb/weir/agent/plan"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
+
+// Routing is all that the engine's BGP has to say.
+type Routing struct {
+	Peers   []PeerState      // sorted by address
+	Routes  []AnnouncedRoute // sorted by prefix
+	NextHop netip.Addr       // where its routes lead, and other engines reach it; invalid: nowhere yet
+}
+
+// PeerState is a session with a router as it is now.
+type PeerState struct {
+	Address          netip.Addr
+	Label            string
+	LocalAS          uint32
+	RemoteAS         uint32
+	LocalAddress     string // of the session; empty while there is none
+	RouterID         string // of the router; the same
+	State            BGPState
+	SinceUnixMs      uint64
+	Reason           string // of a session that is down: the last that was heard of it
+	EstablishedCount uint32
+	BFD              BFDState
+	HoldS            uint32 // negotiated
+}
+
+// BGPState is that of a session (RFC 4271 §8.2.2); 0: it is not known.
+type BGPState uint8
+
+const (
+	SessionIdle BGPState = iota + 1
+	Connect
+	Active
+	OpenSent
+	OpenConfirm
+	Established
+)
+
+// BFDState is that of the watch over a session (RFC 5880 §6.2).
+type BFDState uint8
+
+const (
+	BFDOff BFDState = iota
+	BFDDown
+	BFDInit
+	BFDUp
+)
+
+// AnnouncedRoute is a route that routers were told of.
+type AnnouncedRoute struct {
+	Prefix          netip.Prefix
+	Peers           []netip.Addr // those that hear of it now
+	Communities     []uint32
+	LocalPreference uint32
+	ASPathPrepend   uint32
+	Services        []string // uuids
+	SinceUnixMs     uint64
+}
+
+// Event is something that happened to a session with a router.
+type Event struct {
+	UnixMs  uint64
+	ID      string
+	VRF     string // uuid
+	Message string
+}
+
+func (r *Routing) same(other *Routing) bool {
+	return r.NextHop == other.NextHop && slices.Equal(r.Peers, other.Peers) && slices.EqualFunc(r.Routes, other.Routes, sameReport)
+}
+
+func sameReport(a, b AnnouncedRoute) bool {
+	return a.Prefix == b.Prefix && slices.Equal(a.Peers, b.Peers) && slices.Equal(a.Communities, b.Communities) &&
+		a.LocalPreference == b.LocalPreference && a.ASPathPrepend == b.ASPathPrepend && slices.Equal(a.Services, b.Services) &&
+		a.SinceUnixMs == b.SinceUnixMs
+}
 
 // peerStateChange is Avi's id of the event that a session with a router begins or ends.
 const peerStateChange = "SE_BGP_PEER_STATE_CHANGE"
 
 // tellOf reports sessions and routes when something about them is new.
-func (s *Set) tellOf(peers []*enginev1.PeerState) {
-	report := &enginev1.Routing{Peers: peers, NextHop: s.nextHop()}
+func (s *Set) tellOf(peers []PeerState) {
+	report := &Routing{Peers: peers, NextHop: s.nextHop()}
 	for _, route := range s.announced {
 		report.Routes = append(report.Routes, route.report(s.speaker.peers))
 	}
@@ -26,28 +97,28 @@ func (s *Set) tellOf(peers []*enginev1.PeerState) {
 	before := s.report
 	s.report, s.keepsRoutes, s.toldBy = report, s.speaker.keepsRoutes(), s.speaker.toldBy()
 	s.mu.Unlock()
-	if proto.Equal(before, report) {
+	if before.same(report) {
 		return
 	}
 	router := s.router()
 	for _, event := range changes(before, report, router.Name) {
-		s.Log.Info("BGP", "event", event.GetId(), "message", event.GetMessage())
-		event.UnixMs, event.ObjectUuid = uint64(time.Now().UnixMilli()), router.UUID
+		s.Log.Info("BGP", "event", event.ID, "message", event.Message)
+		event.UnixMs, event.VRF = uint64(time.Now().UnixMilli()), router.UUID
 		s.Happened(event)
 	}
 	s.Changed(report)
 }
 
-// nextHop is where other engines find this one; empty: nowhere. One whose agent was replaced stays where it was.
-func (s *Set) nextHop() string {
+// nextHop is where other engines find this one; invalid: nowhere. One whose agent was replaced stays where it was.
+func (s *Set) nextHop() netip.Addr {
 	from := speaksFrom(s.speaker.peers)
 	if s.speaker.follows {
 		from = Addresses(s.Plan)
 	}
 	if len(from) == 0 {
-		return ""
+		return netip.Addr{}
 	}
-	return from[0].String()
+	return from[0]
 }
 
 // router is the one that is spoken for; without any, all of it is empty.
@@ -61,46 +132,44 @@ func (s *Set) router() plan.Router {
 }
 
 // report names the peers that hear of the route now.
-func (a *announced) report(peers map[netip.Addr]*session) *enginev1.AnnouncedRoute {
-	report := &enginev1.AnnouncedRoute{
-		Prefix: a.Prefix.String(), Communities: communitiesOf(a.Route), LocalPreference: a.LocalPreference,
-		AsPathPrepend: a.ASPathPrepend, VirtualServiceUuids: a.Services, SinceUnixMs: a.sinceUnixMs,
+func (a *announced) report(peers map[netip.Addr]*session) AnnouncedRoute {
+	report := AnnouncedRoute{
+		Prefix: a.Prefix, Communities: communitiesOf(a.Route), LocalPreference: a.LocalPreference,
+		ASPathPrepend: a.ASPathPrepend, Services: a.Services, SinceUnixMs: a.sinceUnixMs,
 	}
 	for _, address := range slices.SortedFunc(maps.Keys(peers), netip.Addr.Compare) {
 		if peer := peers[address]; peer.up && a.isFor(&peer.config) {
-			report.Peers = append(report.Peers, address.String())
+			report.Peers = append(report.Peers, address)
 		}
 	}
 	return report
 }
 
 // changes are the sessions that began or ended between two reports. One that was never there has not ended.
-func changes(before, after *enginev1.Routing, vrf string) []*enginev1.Event {
-	were := map[string]bool{}
-	for _, peer := range before.GetPeers() {
-		were[peer.GetAddress()] = established(peer)
+func changes(before, after *Routing, vrf string) []Event {
+	were := map[netip.Addr]bool{}
+	for _, peer := range before.Peers {
+		were[peer.Address] = established(peer)
 	}
-	var events []*enginev1.Event
+	var events []Event
 	say := func(format string, arguments ...any) {
-		events = append(events, &enginev1.Event{Id: peerStateChange, ObjectKind: "vrfcontext", Message: fmt.Sprintf(format, arguments...)})
+		events = append(events, Event{ID: peerStateChange, Message: fmt.Sprintf(format, arguments...)})
 	}
-	for _, peer := range after.GetPeers() {
-		switch was := were[peer.GetAddress()]; {
+	for _, peer := range after.Peers {
+		switch was := were[peer.Address]; {
 		case !was && established(peer):
-			say("BGP peer %s of AS %d in %s is up", peer.GetAddress(), peer.GetRemoteAs(), vrf)
+			say("BGP peer %s of AS %d in %s is up", peer.Address, peer.RemoteAS, vrf)
 		case was && !established(peer):
-			say("BGP peer %s of AS %d in %s is down: %s", peer.GetAddress(), peer.GetRemoteAs(), vrf, peer.GetReason())
+			say("BGP peer %s of AS %d in %s is down: %s", peer.Address, peer.RemoteAS, vrf, peer.Reason)
 		}
-		delete(were, peer.GetAddress())
+		delete(were, peer.Address)
 	}
-	for _, peer := range before.GetPeers() {
-		if were[peer.GetAddress()] {
-			say("BGP peer %s of AS %d in %s is spoken to no more", peer.GetAddress(), peer.GetRemoteAs(), vrf)
+	for _, peer := range before.Peers {
+		if were[peer.Address] {
+			say("BGP peer %s of AS %d in %s is spoken to no more", peer.Address, peer.RemoteAS, vrf)
 		}
 	}
 	return events
 }
 
-func established(peer *enginev1.PeerState) bool {
-	return peer.GetState() == enginev1.BgpState_BGP_STATE_ESTABLISHED
-}
+func established(peer PeerState) bool { return peer.State == Established }

@@ -9,7 +9,6 @@ import (
 	"github.com/osrg/gobgp/v4/api"
 
 	"github.com/weir-lb/weir/agent/plan"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
 // agentOf is one agent of an engine whose data plane outlives it.
@@ -54,14 +53,14 @@ func spokenAt(r *router) *plan.Plan {
 	return plan
 }
 
-func isUp(report *enginev1.Routing) bool { return slices.ContainsFunc(report.GetPeers(), established) }
+func isUp(report *Routing) bool { return slices.ContainsFunc(report.Peers, established) }
 
 func TestSpeaksToRoutersOnlyWhenItKnowsWhatTheDataPlaneServes(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	plan := spokenAt(r)
 	agent := startAgent(t, r, plan, time.Hour)
 	agent.serves(plan)
-	if report := next(t, agent.reports, announcing("192.0.2.1/32")); len(report.GetPeers()) != 0 {
+	if report := next(t, agent.reports, announcing("192.0.2.1/32")); len(report.Peers) != 0 {
 		t.Errorf("before that it spoke: %v", report)
 	}
 	agent.livesOn(t)
@@ -86,7 +85,7 @@ func TestTakesItsRoutesBackWhereRoutersWouldNotKeepThem(t *testing.T) {
 	next(t, agent.reports, isUp)
 	agent.Leave()
 	r.hearsNoMore(t, "192.0.2.1/32")
-	next(t, agent.reports, func(report *enginev1.Routing) bool { return isUp(report) && announcing()(report) })
+	next(t, agent.reports, func(report *Routing) bool { return isUp(report) && announcing()(report) })
 }
 
 func TestRoutersAreNotSpokenToForLongWhenTheDataPlaneSaysNothing(t *testing.T) {
@@ -118,7 +117,7 @@ func TestRoutersKeepTheRoutesOfAnAgentThatEndsAndDropThemWithTheDataPlane(t *tes
 			plan.Router.Peers[0].AdvertisesVIPs = false // the library that is the router watches routes not quite safely that it keeps
 			agent := startAgent(t, r, nil, 0)
 			agent.serves(plan)
-			next(t, agent.reports, func(report *enginev1.Routing) bool { return isUp(report) && announcing("192.0.2.1/32")(report) })
+			next(t, agent.reports, func(report *Routing) bool { return isUp(report) && announcing("192.0.2.1/32")(report) })
 			agent.Leave()
 			agent.Status(c.dataplane)
 			agent.end()
@@ -137,7 +136,7 @@ func TestRoutersAreGivenTheTimeToHearWhatTheyKeep(t *testing.T) {
 	agent := startAgent(t, r, plan, time.Hour)
 	agent.serves(plan)
 	agent.livesOn(t)
-	stands := next(t, agent.reports, isUp).GetPeers()[0].GetSinceUnixMs()
+	stands := next(t, agent.reports, isUp).Peers[0].SinceUnixMs
 	if agent.Leave(); time.Since(time.UnixMilli(int64(stands))) < deferralS*time.Second {
 		t.Error("leaves before the routes were told, and routers drop them with the second session that ends")
 	}

@@ -3,7 +3,7 @@
 // decide.go is the decision, a pure function; heartbeat.go counts the data plane's signs of life. Set gathers what they
 // go by from the other parts of the agent and has an Announcer carry it out: speaker.go, over GoBGP (peer.go, path.go and
 // policy.go say it as the library takes it, state.go reads what the library says, restart.go goes on for another agent), and
-// package bfd; vip.go puts the addresses on an interface, report.go tells the controller. Routes are withdrawn before what
+// package bfd; vip.go puts the addresses on an interface, report.go is what the controller hears. Routes are withdrawn before what
 // they lead to is taken away and announced after it is there. The loss of the controller never withdraws anything.
 package route
 
@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/agent/plan"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
 const (
@@ -39,8 +38,8 @@ type Config struct {
 	Keep       bool             // at the end, leave the VIPs there for the next agent
 	Plan       *plan.Plan       // that the agent before this one held: its VIPs on the interface are ours, and stay until Applied; nil: none
 	Apply      func(*plan.Plan) // gives a Plan to the data plane
-	Changed    func(*enginev1.Routing)
-	Happened   func(*enginev1.Event)
+	Changed    func(*Routing)
+	Happened   func(Event)
 	Log        *slog.Logger
 }
 
@@ -60,7 +59,7 @@ type Set struct {
 	keepsRoutes bool       // every router does that knows them, while this agent is replaced
 	toldBy      time.Time  // when routers will have heard the routes that they keep
 	toGive      *plan.Plan // to the data plane, when routers had their moment; nil: none
-	report      *enginev1.Routing
+	report      *Routing
 
 	// Of Run alone.
 	announced []announced // sorted by prefix
@@ -77,7 +76,7 @@ type announced struct {
 // New makes a set that announces nothing before Run.
 func New(config Config) *Set {
 	s := &Set{
-		Config: config, settle: settle, resume: resumeWithin, woken: make(chan struct{}, 1), heart: newHeartbeat(), report: new(enginev1.Routing),
+		Config: config, settle: settle, resume: resumeWithin, woken: make(chan struct{}, 1), heart: newHeartbeat(), report: new(Routing),
 	}
 	s.facts.before = config.Plan
 	s.vips = newVIPs(config.Interface, config.Plan.VIPs(), config.Log)
@@ -150,8 +149,8 @@ func (s *Set) Sampled(up map[plan.Member]bool) {
 	})
 }
 
-// Routing is the last report.
-func (s *Set) Routing() *enginev1.Routing {
+// Routing is the last report; nobody changes it.
+func (s *Set) Routing() *Routing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.report
@@ -162,7 +161,7 @@ func (s *Set) Routing() *enginev1.Routing {
 // Where the data plane serves on and routers keep its routes, they are asked to wait for the next agent, and no more, once
 // they have heard what this one took over.
 func (s *Set) Leave() (led bool) {
-	led = len(s.Routing().GetRoutes()) > 0 // before Run hears of it: after it, there may be none
+	led = len(s.Routing().Routes) > 0 // before Run hears of it: after it, there may be none
 	steps := []departure{leaving, gone}
 	keep, toldBy := s.routersKeep()
 	if keep {
@@ -234,7 +233,7 @@ func (s *Set) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heart.beat()
-	if s.facts.held != nil && s.report.GetNextHop() != "" {
+	if s.facts.held != nil && s.report.NextHop.IsValid() {
 		s.facts.beats++
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/agent/plan"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
 // notes is an Announcer that writes down what it is told.
@@ -44,16 +43,16 @@ type world struct {
 	*Set
 	log     bytes.Buffer
 	applied chan uint64
-	reports chan *enginev1.Routing
-	events  chan *enginev1.Event
+	reports chan *Routing
+	events  chan Event
 }
 
 func newWorld(config Config) *world {
-	w := &world{applied: make(chan uint64, 10), reports: make(chan *enginev1.Routing, 100), events: make(chan *enginev1.Event, 10)}
+	w := &world{applied: make(chan uint64, 10), reports: make(chan *Routing, 100), events: make(chan Event, 10)}
 	config.EngineUUID = func() string { return "se-1" }
 	config.Apply = func(plan *plan.Plan) { w.applied <- plan.Revision }
-	config.Changed = func(report *enginev1.Routing) { w.reports <- report }
-	config.Happened = func(event *enginev1.Event) { w.events <- event }
+	config.Changed = func(report *Routing) { w.reports <- report }
+	config.Happened = func(event Event) { w.events <- event }
 	config.Log = slog.New(slog.NewTextHandler(&w.log, nil))
 	w.Set = New(config)
 	return w
@@ -151,11 +150,11 @@ func (w *world) start(t *testing.T) {
 	t.Cleanup(func() { <-done })
 }
 
-func announcing(prefixes ...string) func(*enginev1.Routing) bool {
-	return func(report *enginev1.Routing) bool {
+func announcing(prefixes ...string) func(*Routing) bool {
+	return func(report *Routing) bool {
 		var got []string
-		for _, route := range report.GetRoutes() {
-			got = append(got, route.GetPrefix())
+		for _, route := range report.Routes {
+			got = append(got, route.Prefix.String())
 		}
 		return slices.Equal(got, prefixes)
 	}
@@ -241,8 +240,8 @@ func TestLeavesInTwoStepsAndAtOnceWithoutRoutes(t *testing.T) {
 	w.serves(planOf(service{uuid: "web", addresses: []string{"192.0.2.1"}}))
 	next(t, w.reports, announcing("192.0.2.1/32"))
 	w.Leave()
-	report := next(t, w.reports, func(*enginev1.Routing) bool { return true })
-	if !announcing("192.0.2.1/32")(report) || !slices.Contains(report.GetRoutes()[0].GetCommunities(), 65535<<16) {
+	report := next(t, w.reports, func(*Routing) bool { return true })
+	if !announcing("192.0.2.1/32")(report) || !slices.Contains(report.Routes[0].Communities, 65535<<16) {
 		t.Errorf("the route is not marked: %v", report)
 	}
 	next(t, w.reports, announcing())
@@ -255,7 +254,7 @@ func TestWaitsToBeKnownFromWhenThereIsAnAddressToBeKnownBy(t *testing.T) {
 	if w.facts.beats != 0 {
 		t.Error("counts before others can hear of it")
 	}
-	w.report = &enginev1.Routing{NextHop: "10.1.0.11"}
+	w.report = &Routing{NextHop: netip.MustParseAddr("10.1.0.11")}
 	w.beat()
 	if w.facts.beats != 1 {
 		t.Errorf("counted %d", w.facts.beats)
@@ -263,13 +262,13 @@ func TestWaitsToBeKnownFromWhenThereIsAnAddressToBeKnownBy(t *testing.T) {
 }
 
 func TestTellsOfSessionsThatBeginAndEnd(t *testing.T) {
-	peer := func(address string, state enginev1.BgpState) *enginev1.PeerState {
-		return &enginev1.PeerState{Address: address, RemoteAs: 65001, State: state, Reason: "hold timer expired"}
+	peer := func(address string, state BGPState) PeerState {
+		return PeerState{Address: netip.MustParseAddr(address), RemoteAS: 65001, State: state, Reason: "hold timer expired"}
 	}
-	const up, idle = enginev1.BgpState_BGP_STATE_ESTABLISHED, enginev1.BgpState_BGP_STATE_IDLE
-	of := func(peers ...*enginev1.PeerState) *enginev1.Routing { return &enginev1.Routing{Peers: peers} }
+	const up, idle = Established, SessionIdle
+	of := func(peers ...PeerState) *Routing { return &Routing{Peers: peers} }
 	for _, c := range []struct {
-		before, after *enginev1.Routing
+		before, after *Routing
 		want          string
 	}{
 		{of(), of(peer("10.0.0.1", idle)), ""},
@@ -282,10 +281,10 @@ func TestTellsOfSessionsThatBeginAndEnd(t *testing.T) {
 	} {
 		var got []string
 		for _, event := range changes(c.before, c.after, "global") {
-			if event.GetId() != "SE_BGP_PEER_STATE_CHANGE" {
-				t.Errorf("the event is a %s", event.GetId())
+			if event.ID != "SE_BGP_PEER_STATE_CHANGE" {
+				t.Errorf("the event is a %s", event.ID)
 			}
-			got = append(got, event.GetMessage())
+			got = append(got, event.Message)
 		}
 		if strings.Join(got, ", ") != c.want {
 			t.Errorf("%v → %v: got %q", c.before, c.after, got)
@@ -300,7 +299,7 @@ func TestReportsWhoHearsOfARoute(t *testing.T) {
 		peers[address] = &session{config: peerAt(address, 65000, 65000), up: up}
 	}
 	route := announced{Route: routes("2001:db8::1")[0]}
-	if report := route.report(peers); fmt.Sprint(report.GetPeers()) != "[::1]" {
+	if report := route.report(peers); fmt.Sprint(report.Peers) != "[::1]" {
 		t.Errorf("got %v", report)
 	}
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/agent/route/bfd"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
 // watchAfter is how long a session stands before BFD watches it: until the router, too, is done with the one before.
@@ -269,7 +268,7 @@ func (s *speaker) Withdraw(prefix netip.Prefix) error {
 func (s *speaker) heardByAll(change func() error) error {
 	var beginning []netip.Addr
 	for address, peer := range s.peers {
-		if peer.mute == "" && !(peer.resumes && peer.count == 0) && s.last(address).state != enginev1.BgpState_BGP_STATE_ESTABLISHED {
+		if peer.mute == "" && !(peer.resumes && peer.count == 0) && s.last(address).state != Established {
 			beginning = append(beginning, address)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 
 	"github.com/weir-lb/weir/agent/plan"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
 // stage is a speaker and how its sessions are heard of.
@@ -62,13 +61,13 @@ func routerWith(as uint32, peers ...plan.Peer) *plan.Router {
 func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
 
 // untilState waits for a state of the session with a peer.
-func (s *stage) untilState(t *testing.T, peer string, wanted func(*enginev1.PeerState) bool) *enginev1.PeerState {
+func (s *stage) untilState(t *testing.T, peer string, wanted func(PeerState) bool) PeerState {
 	t.Helper()
 	limit := time.After(patience)
 	for {
 		states := s.states()
 		for _, state := range states {
-			if state.GetAddress() == peer && wanted(state) {
+			if state.Address.String() == peer && wanted(state) {
 				return state
 			}
 		}
@@ -98,7 +97,7 @@ func TestInternalRouterHearsOfRoutesUntilTheyAreWithdrawn(t *testing.T) {
 		t.Errorf("the router would take the route for its own: %s", path)
 	}
 	state := s.untilState(t, "127.0.0.2", established)
-	if state.GetLocalAddress() != "127.0.0.1" || state.GetRouterId() != "192.0.2.254" || state.GetHoldS() != 9 {
+	if state.LocalAddress != "127.0.0.1" || state.RouterID != "192.0.2.254" || state.HoldS != 9 {
 		t.Errorf("got %v", state)
 	}
 	must(t, s.Withdraw(prefix("3.3.3.3/32")))
@@ -242,7 +241,7 @@ func TestChangedPeerGetsANewSessionAndTheOthersKeepTheirs(t *testing.T) {
 	changed := peerAt(first.address, 65000, 65000)
 	changed.Hold = 12 * time.Second
 	must(t, s.configure(routerWith(65000, changed), nil))
-	if state := s.untilState(t, "127.0.0.2", established); state.GetHoldS() != 12 {
+	if state := s.untilState(t, "127.0.0.2", established); state.HoldS != 12 {
 		t.Errorf("got %v", state)
 	}
 }
@@ -295,7 +294,7 @@ func TestBFDWatchesASessionThatStandsAndDoesNotDisturbIt(t *testing.T) {
 	}
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
 	r.hears(t, "3.3.3.3/32")
-	if state := s.untilState(t, "127.0.0.2", established); state.GetEstablishedCount() != 1 || state.GetBfd() != enginev1.BfdState_BFD_STATE_DOWN {
+	if state := s.untilState(t, "127.0.0.2", established); state.EstablishedCount != 1 || state.BFD != BFDDown {
 		t.Errorf("watched by a router without BFD: %v", state)
 	}
 }
@@ -309,12 +308,12 @@ func TestSessionThatEndsBetweenTwoLooksIsBegunAnewWhereBFDWatchedIt(t *testing.T
 	s.untilState(t, "127.0.0.2", established)
 	session := s.peers[r.address]
 	r.Stop()
-	s.untilState(t, "127.0.0.2", func(p *enginev1.PeerState) bool { return !established(p) }) // as one that ends while others are configured
+	s.untilState(t, "127.0.0.2", func(p PeerState) bool { return !established(p) }) // as one that ends while others are configured
 	must(t, s.configure(router, nil))
 	if next := s.peers[r.address]; next == session || next.count != 1 {
 		t.Errorf("BFD goes on with what it had: %+v", next)
 	}
-	if state := s.states()[0]; !strings.Contains(state.GetReason(), "notification received") && !strings.Contains(state.GetReason(), "read failed") {
+	if state := s.states()[0]; !strings.Contains(state.Reason, "notification received") && !strings.Contains(state.Reason, "read failed") {
 		t.Errorf("has forgotten why: %v", state)
 	}
 	session = s.peers[r.address]
@@ -348,7 +347,7 @@ func TestSaysNotOfASessionThatItStandsWhenItHasEnded(t *testing.T) {
 	s.note(s.bgp, &apiutil.WatchEventMessage_PeerEvent{Peer: apiutil.Peer{State: apiutil.PeerState{
 		NeighborAddress: gone, SessionState: bgp.BGP_FSM_ESTABLISHED,
 	}}})
-	if state := s.last(gone).state; state != enginev1.BgpState_BGP_STATE_UNSPECIFIED {
+	if state := s.last(gone).state; state != 0 {
 		t.Errorf("takes it for %v", state)
 	}
 }
@@ -358,13 +357,13 @@ func TestSaysWhyASessionIsNotThere(t *testing.T) {
 	s := newStage(t, r.port)
 	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65000)), nil))
 	state := s.states()[0]
-	if established(state) || !strings.Contains(state.GetReason(), "neighbor of AS 65000") {
+	if established(state) || !strings.Contains(state.Reason, "neighbor of AS 65000") {
 		t.Errorf("before: %v", state)
 	}
 	s.untilState(t, "127.0.0.2", established)
 	r.Stop()
-	state = s.untilState(t, "127.0.0.2", func(p *enginev1.PeerState) bool { return !established(p) })
-	if reason := state.GetReason(); !strings.Contains(reason, "notification received") && !strings.Contains(reason, "read failed") {
+	state = s.untilState(t, "127.0.0.2", func(p PeerState) bool { return !established(p) })
+	if reason := state.Reason; !strings.Contains(reason, "notification received") && !strings.Contains(reason, "read failed") {
 		t.Errorf("after: %v", state)
 	}
 }
@@ -387,7 +386,7 @@ func TestHoldsNothingOfFormerSessionsForAPeerThatComesAgain(t *testing.T) {
 	must(t, s.configure(nil, nil))
 	r.Stop()
 	must(t, s.configure(router, nil))
-	if state := s.states()[0]; established(state) || state.GetEstablishedCount() != 0 {
+	if state := s.states()[0]; established(state) || state.EstablishedCount != 0 {
 		t.Errorf("nobody answers: %v", state)
 	}
 }

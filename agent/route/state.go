@@ -16,28 +16,23 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/server"
 
 	"github.com/weir-lb/weir/agent/route/bfd"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// bgpStates and bfdStates are what BGP and BFD call the states of the contract.
-var bgpStates = map[bgp.FSMState]enginev1.BgpState{
-	bgp.BGP_FSM_IDLE:        enginev1.BgpState_BGP_STATE_IDLE,
-	bgp.BGP_FSM_CONNECT:     enginev1.BgpState_BGP_STATE_CONNECT,
-	bgp.BGP_FSM_ACTIVE:      enginev1.BgpState_BGP_STATE_ACTIVE,
-	bgp.BGP_FSM_OPENSENT:    enginev1.BgpState_BGP_STATE_OPEN_SENT,
-	bgp.BGP_FSM_OPENCONFIRM: enginev1.BgpState_BGP_STATE_OPEN_CONFIRM,
-	bgp.BGP_FSM_ESTABLISHED: enginev1.BgpState_BGP_STATE_ESTABLISHED,
+// bgpStates and bfdStates are what the libraries call the states of a report.
+var bgpStates = map[bgp.FSMState]BGPState{
+	bgp.BGP_FSM_IDLE:        SessionIdle,
+	bgp.BGP_FSM_CONNECT:     Connect,
+	bgp.BGP_FSM_ACTIVE:      Active,
+	bgp.BGP_FSM_OPENSENT:    OpenSent,
+	bgp.BGP_FSM_OPENCONFIRM: OpenConfirm,
+	bgp.BGP_FSM_ESTABLISHED: Established,
 }
 
-var bfdStates = map[bfd.State]enginev1.BfdState{
-	bfd.Down: enginev1.BfdState_BFD_STATE_DOWN,
-	bfd.Init: enginev1.BfdState_BFD_STATE_INIT,
-	bfd.Up:   enginev1.BfdState_BFD_STATE_UP,
-}
+var bfdStates = map[bfd.State]BFDState{bfd.Down: BFDDown, bfd.Init: BFDInit, bfd.Up: BFDUp}
 
 // heard is what the library said last of a session.
 type heard struct {
-	state  enginev1.BgpState
+	state  BGPState
 	reason string // that the last session ended; empty: none has, or another stands
 	ended  bool   // a session has, since it was begun
 }
@@ -52,7 +47,7 @@ func (s *speaker) last(peer netip.Addr) heard {
 func (s *speaker) note(library *server.BgpServer, event *apiutil.WatchEventMessage_PeerEvent) {
 	peer := event.Peer.State
 	now := s.last(peer.NeighborAddress)
-	now.ended = now.ended || now.state == enginev1.BgpState_BGP_STATE_ESTABLISHED && peer.SessionState != bgp.BGP_FSM_ESTABLISHED
+	now.ended = now.ended || now.state == Established && peer.SessionState != bgp.BGP_FSM_ESTABLISHED
 	now.state = bgpStates[peer.SessionState]
 	switch {
 	case peer.SessionState == bgp.BGP_FSM_ESTABLISHED:
@@ -105,19 +100,19 @@ func disconnection(state apiutil.PeerState) string {
 }
 
 // states are all sessions as they are now, sorted by address.
-func (s *speaker) states() []*enginev1.PeerState {
+func (s *speaker) states() []PeerState {
 	if s.bgp == nil {
 		return nil
 	}
-	all := map[netip.Addr]*enginev1.PeerState{}
+	all := map[netip.Addr]*PeerState{}
 	for address, peer := range s.peers {
-		all[address] = &enginev1.PeerState{
-			Address: address.String(), Label: peer.config.Label, LocalAs: peer.config.LocalAS,
-			RemoteAs: peer.config.RemoteAS, State: enginev1.BgpState_BGP_STATE_IDLE, Reason: peer.mute,
+		all[address] = &PeerState{
+			Address: address, Label: peer.config.Label, LocalAS: peer.config.LocalAS, RemoteAS: peer.config.RemoteAS,
+			State: SessionIdle, Reason: peer.mute,
 		}
 		if peer.config.BFD.On {
 			now, _ := s.bfd.State(address)
-			all[address].Bfd = bfdStates[now]
+			all[address].BFD = bfdStates[now]
 		}
 	}
 	err := s.bgp.ListPeer(context.Background(), &api.ListPeerRequest{}, func(found *api.Peer) {
@@ -128,20 +123,20 @@ func (s *speaker) states() []*enginev1.PeerState {
 	if err != nil {
 		s.log.Warn("cannot read the states of the BGP peers", "reason", err)
 	}
-	sorted := make([]*enginev1.PeerState, 0, len(all))
+	sorted := make([]PeerState, 0, len(all))
 	for _, state := range all {
-		sorted = append(sorted, state)
+		sorted = append(sorted, *state)
 	}
-	slices.SortFunc(sorted, func(a, b *enginev1.PeerState) int { return strings.Compare(a.GetAddress(), b.GetAddress()) })
+	slices.SortFunc(sorted, func(a, b PeerState) int { return strings.Compare(a.Address.String(), b.Address.String()) })
 	return sorted
 }
 
 // describe fills in what the library knows of a session.
-func (s *speaker) describe(into *enginev1.PeerState, found *api.Peer, peer *session) {
+func (s *speaker) describe(into *PeerState, found *api.Peer, peer *session) {
 	address := netip.MustParseAddr(found.GetConf().GetNeighborAddress())
 	now := s.last(address)
-	into.State = cmp.Or(now.state, enginev1.BgpState_BGP_STATE_IDLE)
-	if up := established(into); up != peer.up {
+	into.State = cmp.Or(now.state, SessionIdle)
+	if up := established(*into); up != peer.up {
 		peer.up, peer.since = up, time.Now()
 		if up {
 			peer.count++
@@ -153,10 +148,10 @@ func (s *speaker) describe(into *enginev1.PeerState, found *api.Peer, peer *sess
 	into.EstablishedCount = peer.count
 	into.SinceUnixMs = uint64(peer.since.UnixMilli())
 	if !peer.up {
-		into.Reason = cmp.Or(now.reason, peer.lack(into.GetLocalAs()))
+		into.Reason = cmp.Or(now.reason, peer.lack(into.LocalAS))
 		return
 	}
-	into.LocalAddress, into.RouterId = found.GetTransport().GetLocalAddress(), found.GetState().GetRouterId()
+	into.LocalAddress, into.RouterID = found.GetTransport().GetLocalAddress(), found.GetState().GetRouterId()
 	into.HoldS = uint32(found.GetTimers().GetState().GetNegotiatedHoldTime())
 }
 

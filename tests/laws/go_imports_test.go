@@ -65,7 +65,7 @@ var mayImport = map[string][]string{
 	"agent/link":            {"api", "agent/backoff", "agent/plan", "agent/state"},
 	"agent/dataplane":       {"api", "agent/backoff", "agent/plan"},
 	"agent/monitor":         {"agent/plan"},
-	"agent/route":           {"api", "agent/plan", "agent/route/bfd"},
+	"agent/route":           {"agent/plan", "agent/route/bfd"},
 	"agent/route/bfd":       {},
 	"fastpath":              {},
 	"fastpath/detour":       {},
