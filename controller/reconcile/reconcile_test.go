@@ -192,7 +192,7 @@ func TestWhatLacksEnginesIsShownAlsoWhenNoObjectChanged(t *testing.T) {
 	s.offer(80)
 	served := s.settle()
 	facts := s.in.Engines["se-1"]
-	facts.Up, facts.Since = false, s.in.Now
+	facts.Up, facts.Since, facts.Refuses = false, s.in.Now, "port 80 is in use"
 	s.in.Engines["se-1"] = facts
 	out := s.Step(s.in)
 	if out.Again.IsZero() {
@@ -202,6 +202,9 @@ func TestWhatLacksEnginesIsShownAlsoWhenNoObjectChanged(t *testing.T) {
 	lost := s.settle()
 	if len(served.State.Unplaced) != 0 || lost.State == nil || len(lost.State.Unplaced) != 1 {
 		t.Fatalf("its engine is lost, and the step leads to %+v", lost)
+	}
+	if lost.Plans["se-1"] != served.Plans["se-1"] {
+		t.Error("it is planned again")
 	}
 	if still := s.Step(s.in); still.State != nil {
 		t.Errorf("nothing happened, and shown is %+v", still.State)
