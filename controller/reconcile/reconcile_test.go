@@ -169,6 +169,32 @@ func TestEngineThatServesNothingHasItsPlanWhileADecisionIsWritten(t *testing.T) 
 	}
 }
 
+func TestEngineThatDrainsGetsNoPlanUntilItIsKnownWhoServesInItsStead(t *testing.T) {
+	s := newStage(t, "se-1", "se-2")
+	vs := s.offer(80)
+	s.in.Before[vs.UUID] = place.Assignment{VirtualService: vs.UUID, Seats: []place.Seat{
+		{Engine: "se-2", State: place.Serving, Since: s.in.Now, Cause: place.Migrate},
+		{Engine: "se-1", State: place.Draining, Since: s.in.Now, Cause: place.Migrate},
+	}}
+	holding := func(engine string, duty place.Duty) place.Engine {
+		facts := s.in.Engines[engine]
+		facts.Holds = map[string]place.Holding{vs.UUID: {Due: true, Current: true, Duty: duty, Since: s.in.Now, Led: true}}
+		return facts
+	}
+	s.in.Engines["se-1"] = holding("se-1", place.Drain)
+	back := holding("se-2", place.Serve)
+	delete(s.in.Engines, "se-2")
+	s.in.Began = s.in.Now
+	out := s.Step(s.in)
+	if out.Write != nil || out.State.Plans["se-1"] == nil || out.Plans["se-1"] != nil || out.Plans["se-2"] == nil {
+		t.Fatalf("se-2 has not come yet, and the step leads to %+v", out)
+	}
+	s.in.Engines["se-2"] = back
+	if out := s.Step(s.in); out.Plans["se-1"] == nil {
+		t.Errorf("se-2 serves, and the step leads to %+v", out)
+	}
+}
+
 func TestOneRevisionIsPlannedOnce(t *testing.T) {
 	s := newStage(t, "se-1")
 	s.offer(80)
