@@ -14,7 +14,8 @@ import (
 const module = "github.com/weir-lb/weir/"
 
 // doesNoIO are the packages that turn values into values: no files, no network, no clock, no logger.
-var doesNoIO = []string{"controller/schema", "controller/model", "controller/plan", "controller/place", "controller/tickets"}
+var doesNoIO = []string{"controller/schema", "controller/model", "controller/plan", "controller/place", "controller/tickets",
+	"controller/reconcile"}
 
 // worldly is what such a package may not import. "time" stays out of the list because durations and formats are values;
 // the clock itself is caught by TestPurePackagesReadNoClock.
@@ -45,19 +46,21 @@ var mayImport = map[string][]string{
 	"controller/port":          {"controller/events"},
 	"controller/tickets":       {"controller/model"},
 	"controller/plan":          {"api", "controller/schema", "controller/model", "controller/place", "controller/tickets"},
+	"controller/reconcile":     {"api", "controller/model", "controller/place", "controller/plan", "controller/tickets"},
 	"controller/store":         {"controller/schema"},
 	"controller/pki":           {"api", "controller/schema"},
 	"controller/pki/pkitest":   {"controller/pki"},
-	"controller/cloud":         {"controller/schema", "controller/store", "controller/model", "controller/place", "controller/events"},
+	"controller/cloud":         {"controller/schema", "controller/store", "controller/model", "controller/reconcile", "controller/place", "controller/events"},
 	"controller/cloud/process": {"controller/cloud"},
 	"controller/cloud/linux":   {"controller/cloud", "controller/model", "controller/schema"},
 	"controller/fleet": {"api", "controller/schema", "controller/store", "controller/model", "controller/place", "controller/plan",
-		"controller/events", "controller/cloud"},
+		"controller/reconcile", "controller/events", "controller/cloud"},
 	"controller/link":  {"api", "controller/plan", "controller/pki", "controller/fleet", "controller/port", "controller/events"},
 	"controller/admit": {"controller/schema", "controller/store", "controller/pki", "controller/recent", "controller/port"},
 	"controller/rest":  {"controller/schema", "controller/store", "controller/admit", "controller/place", "controller/events", "controller/port"},
 	"controller": {"api", "controller/schema", "controller/store", "controller/admit", "controller/rest", "controller/model",
-		"controller/place", "controller/plan", "controller/tickets", "controller/events", "controller/fleet", "controller/link", "controller/pki", "controller/cloud", "controller/cloud/linux"},
+		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet", "controller/link", "controller/pki",
+		"controller/cloud", "controller/cloud/linux"},
 	"agent/backoff":   {},
 	"agent/state":     {"api"},
 	"agent/link":      {"api", "agent/backoff", "agent/state"},
