@@ -78,7 +78,7 @@ func (f *Fleet) Join(ctx context.Context, name string) (engineUUID string, err e
 			engineUUID = known.UUID
 			return f.mayReplace(known)
 		}
-		if len(tx.View().List(engineKind)) >= enginesMax {
+		if tx.View().Count(engineKind) >= enginesMax {
 			return ErrFleetFull
 		}
 		record, err := newRecord(tx.View(), name)
