@@ -1,5 +1,5 @@
 // Package controller is the composition root: it opens the store, starts REST and the engine link, and runs the loop
-// that turns each change of an object into a Plan for each engine. Decisions live in the packages it composes.
+// that turns each change into a Plan for each engine (loop.go). Decisions live in the packages it composes.
 package controller
 
 import (
@@ -89,8 +89,8 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return surface.Serve(ctx, api) })
 	group.Go(func() error { return link.Serve(ctx, engines) })
-	reconciler := &reconciler{objects: data.objects, fleet: fleet, link: link, keeper: keeper, loads: &rebalancer{usage: fleet.Usage}, events: events, log: log}
-	group.Go(func() error { return reconciler.run(ctx) })
+	loop := &loop{objects: data.objects, fleet: fleet, link: link, keeper: keeper, events: events, log: log}
+	group.Go(func() error { return loop.run(ctx) })
 	group.Go(func() error { return keeper.Run(ctx) })
 	group.Go(func() error { return fleet.Watch(ctx) })
 	group.Go(func() error { return watch(ctx, data.objects) })

@@ -15,7 +15,7 @@ import (
 
 var errUnreadable = &place.Refusal{Problem: "the object cannot be read: see its warnings"}
 
-// orders writes down what operators ask of one virtual service, or of a group; the reconciler carries it out.
+// orders writes down what operators ask of one virtual service, or of a group; the next step carries it out.
 type orders struct {
 	fleet  *fleet.Fleet
 	events *events.Log

@@ -51,6 +51,8 @@ type run struct {
 	peers      []found
 	machine    report.Machine
 	rest, held time.Duration
+
+	unpreferred bool // what is measured cannot be preferred, and that has been said
 }
 
 // found is a peer that is installed.

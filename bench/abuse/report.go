@@ -76,7 +76,8 @@ const preface = `# What other clients see while a service is abused
 Written by ` + "`weir bench abuse`" + ` on %s, %d cores, Linux %s, beside %s. Each balancer has one core and %d descriptors, and takes
 %d clients: as many as Weir's data plane does of these. It serves two services; attackers from one address come to the first, and
 clients from another address ask the second one %d times a second, half of them over %d connections that stay, half over new ones. A client waits %v for
-its answer; one that got none has failed, and its wait counts. As root, clients, balancer and servers go before attackers and whatever else runs on the machine.
+its answer; one that got none has failed, and its wait counts. When the bench runs as root, clients, balancer and
+servers (but those of ` + "`vanish` and `drip`" + `, which are within the bench) go before attackers and whatever else runs on the machine.
 The value is the 99th percentile of the way of asking that suffered more, while the attack lasts and attackers come, over that at rest, which
 counts as %v at least: less is noise where two cores are shared by all.
 Bar: no request fails, and %g × at rest. [How the peers are configured](../../abuse), with reasons.

@@ -94,10 +94,14 @@ func (s *stage) startFiles(ctx context.Context, name string, objectBytes int) ([
 // run short is what a balancer gives away, and not anybody's time.
 func (s *stage) ask(ctx context.Context, a asking) (crew, error) {
 	c, err := a.begin(ctx, s.lab, s.longest())
-	if err == nil && os.Geteuid() == 0 {
-		err = meter.Prefer(os.Getpid())
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	if err := meter.Prefer(os.Getpid()); err != nil && !s.unpreferred {
+		s.unpreferred = true
+		s.say("  Whatever else runs on this machine shows in the figures: %v.", err)
+	}
+	return c, nil
 }
 
 // scene is who asks, who attacks, and the process group that both come to.

@@ -3,6 +3,7 @@ package admit
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"net/netip"
 	"strings"
 
@@ -32,30 +33,61 @@ type listener struct {
 	portField, vipField string
 }
 
+// Index gives the keys under which the store finds the objects that have an address.
+func Index(record *store.Record) (keys []string) {
+	if record.Kind == serviceKind || record.Kind == addressKind {
+		for _, vip := range vipsIn(record.Object) {
+			keys = append(keys, addressKey(vip.address))
+		}
+	}
+	return keys
+}
+
+func addressKey(address netip.Addr) string { return "address " + address.String() }
+
 // listenersAreFree refuses a virtual service, or an address or protocol of one, where another one listens already; in
 // whatever tenant, for engines serve all of them. view has the written record already.
 func listenersAreFree(view *store.View, written *store.Record) error {
 	if written.Kind != serviceKind && written.Kind != addressKind && written.Kind != networkKind {
 		return nil
 	}
-	wanted := map[place][]listener{}
-	var others []listener
-	for _, vs := range view.List(serviceKind) {
-		for _, l := range listenersOf(view, vs) {
-			others = append(others, l)
-			if vs.UUID == written.UUID || vs.RefersTo(written.Kind, written.UUID) {
-				wanted[l.place] = append(wanted[l.place], l)
-			}
-		}
-	}
-	for _, theirs := range others {
-		for _, ours := range wanted[theirs.place] {
-			if ours.owner != theirs.owner && ours.first <= theirs.last && theirs.first <= ours.last {
+	for vs := range servicesOf(view, written) {
+		for _, ours := range listenersOf(view, vs) {
+			if theirs, taken := ours.takenBy(view); taken {
 				return ours.taken(written, theirs)
 			}
 		}
 	}
 	return nil
+}
+
+// servicesOf are the virtual services that an object is a part of, or is.
+func servicesOf(view *store.View, record *store.Record) iter.Seq[*store.Record] {
+	return func(yield func(*store.Record) bool) {
+		if record.Kind == serviceKind {
+			yield(record)
+			return
+		}
+		for referrer := range view.Referrers(record.Kind, record.UUID) {
+			if referrer.Kind == serviceKind && !yield(referrer) {
+				return
+			}
+		}
+	}
+}
+
+// takenBy finds another virtual service that listens where this one does.
+func (l listener) takenBy(view *store.View) (by listener, taken bool) {
+	for holder := range view.Indexed(addressKey(l.address)) {
+		for vs := range servicesOf(view, holder) {
+			for _, theirs := range listenersOf(view, vs) {
+				if theirs.owner != l.owner && theirs.place == l.place && l.first <= theirs.last && theirs.first <= l.last {
+					return theirs, true
+				}
+			}
+		}
+	}
+	return by, false
 }
 
 func (l listener) taken(written *store.Record, by listener) error {

@@ -72,7 +72,7 @@ func inCloud(view *store.View, record *store.Record, cloud string) bool {
 // notReferred refuses to delete what others point to.
 func notReferred(view *store.View, record *store.Record) error {
 	var referrers []string
-	for _, other := range view.Referrers(record.Kind, record.UUID) {
+	for other := range view.Referrers(record.Kind, record.UUID) {
 		if other != record {
 			referrers = append(referrers, titleOf(other.Kind)+" "+other.Name)
 		}

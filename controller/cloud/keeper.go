@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
@@ -47,7 +47,7 @@ type Config struct {
 type Keeper struct {
 	Config
 	mu   sync.Mutex
-	seen Observation
+	seen reconcile.Observation
 	poke chan struct{} // capacity 1
 	hear chan func()   // what tasks come back with; run by Run
 
@@ -62,14 +62,6 @@ type Keeper struct {
 	listing map[string]bool // clouds that are being asked
 }
 
-// Observation is what the controller knows of its engines and groups.
-type Observation struct {
-	Model  *model.Model
-	Needs  []place.Need
-	Up     map[string]bool // engines by uuid
-	Seated map[string]bool
-}
-
 // NewKeeper knows nothing yet, and does nothing before Run.
 func NewKeeper(config Config) *Keeper {
 	return &Keeper{
@@ -79,7 +71,7 @@ func NewKeeper(config Config) *Keeper {
 }
 
 // Observe tells what is to be acted upon from now on. It never blocks.
-func (k *Keeper) Observe(seen Observation) {
+func (k *Keeper) Observe(seen reconcile.Observation) {
 	k.mu.Lock()
 	k.seen = seen
 	k.mu.Unlock()

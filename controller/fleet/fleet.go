@@ -20,7 +20,7 @@ import (
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
@@ -52,7 +52,7 @@ type Fleet struct {
 	engines   map[string]*engine // those that joined or reported; deleted ones leave at the next Observe
 	greetings uint64             // how many engines have connected
 	began     time.Time          // when the first was heard of; before, when this controller began
-	state     State
+	state     reconcile.State
 	named     map[string]*model.Engine
 	services  map[string]*model.VirtualService
 	pools     map[string]*model.Pool
@@ -61,21 +61,12 @@ type Fleet struct {
 	past      past
 }
 
-// State is what the controller wants at one revision.
-type State struct {
-	Model     *model.Model
-	Placement place.Placement
-	Plans     map[string]*enginev1.Plan // by engine uuid
-	Findings  []model.Finding           // of the model and of the Plans
-	Unplaced  []place.Unplaced
-}
-
 // New is a fleet of which nothing has been heard yet.
 func New(objects *store.Store, log *slog.Logger, events *events.Log, now func() time.Time) *Fleet {
 	return &Fleet{
 		store: objects, events: events, log: log, now: now, moved: make(chan struct{}, 1),
 		engines: map[string]*engine{}, began: now(), past: newPast(),
-		state: State{Model: &model.Model{}},
+		state: reconcile.State{Model: &model.Model{}},
 	}
 }
 
@@ -87,7 +78,7 @@ func (f *Fleet) Join(ctx context.Context, name string) (engineUUID string, err e
 			engineUUID = known.UUID
 			return f.mayReplace(known)
 		}
-		if len(tx.View().List(engineKind)) >= enginesMax {
+		if tx.View().Count(engineKind) >= enginesMax {
 			return ErrFleetFull
 		}
 		record, err := newRecord(tx.View(), name)
@@ -154,7 +145,7 @@ func (f *Fleet) Exists(engineUUID string) bool {
 }
 
 // Observe takes what the controller wants from now on, and forgets engines that are deleted.
-func (f *Fleet) Observe(state State) {
+func (f *Fleet) Observe(state reconcile.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.state = state

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
@@ -80,7 +81,8 @@ func (s *stage) observe(revision uint64, resources ...string) map[string]*engine
 	m := &model.Model{
 		VirtualServices: group.VirtualServices, Pools: []*model.Pool{s.pool}, Groups: []*model.Group{group}, Engines: group.Engines,
 	}
-	s.Observe(State{Model: m, Placement: place.PlacementOf(m, map[string]place.Assignment{s.vs.UUID: both(s.vs)}), Plans: plans})
+	placement := place.PlacementOf(m, map[string]place.Assignment{s.vs.UUID: both(s.vs)})
+	s.Observe(reconcile.State{Model: m, Placement: placement, Plans: plans})
 	return plans
 }
 
@@ -266,11 +268,11 @@ func TestRefusalNamesTheEngineAndGoesWithTheNextPlanThatIsApplied(t *testing.T) 
 	}
 	s.contains(runtime["applied"], "applied on 1 of 2 engines", "refusals", "engine:one")
 	s.contains(s.Engine("se-one"), "refusal", "not this one's fault")
-	if !s.Refuses("se-one") || s.Refuses("se-two") {
+	if facts := s.Facts(); facts["se-one"].Refuses == "" || facts["se-two"].Refuses != "" {
 		t.Error("who refuses is mixed up")
 	}
 	s.Applied("se-one", plans["se-one"], nil) // it was tried again
-	if warnings := s.VirtualService("vs-1")["warnings"].([]any); len(warnings) != 0 || s.Refuses("se-one") {
+	if warnings := s.VirtualService("vs-1")["warnings"].([]any); len(warnings) != 0 || s.Facts()["se-one"].Refuses != "" {
 		t.Errorf("still there: %v", warnings)
 	}
 }
@@ -291,17 +293,18 @@ func TestRefusalOfAPlanThatIsSentBeforeAllIsDecidedIsHeard(t *testing.T) {
 	early := planOf(11, "vs-2")
 	s.Expect(map[string]*enginev1.Plan{"se-one": early})
 	s.Refused("se-one", early, []*dataplanev1.Finding{{Kind: "vrfcontext", Uuid: "vrf-1", Name: "global", Message: "no route"}})
-	if why := s.Facts()["se-one"].Refuses; !s.Refuses("se-one") || why != "vrfcontext global: no route" {
+	if why := s.Facts()["se-one"].Refuses; why != "vrfcontext global: no route" {
 		t.Errorf("it says %q", why)
 	}
 }
 
 func TestRefusalOfPlanThatIsNoLongerWantedIsForgotten(t *testing.T) {
 	s := newStage(t)
+	s.Connected("se-one", &enginev1.Hello{Status: running})
 	old := s.observe(11, "vs-1")["se-one"]
 	s.observe(12, "vs-1")
 	s.Refused("se-one", old, []*dataplanev1.Finding{{Kind: "virtualservice", Uuid: "vs-1", Message: "in use"}})
-	if s.Refuses("se-one") {
+	if s.Facts()["se-one"].Refuses != "" {
 		t.Error("an old refusal counts")
 	}
 }
@@ -444,14 +447,14 @@ func TestDeletedEngineIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	fleet.Connected(uuid, &enginev1.Hello{})
-	fleet.Observe(State{Model: &model.Model{}}) // made before it joined: it stays
+	fleet.Observe(reconcile.State{Model: &model.Model{}}) // made before it joined: it stays
 	if fleet.engines[uuid] == nil {
 		t.Fatal("an engine that has just joined is forgotten")
 	}
 	if err := objects.Update(t.Context(), func(tx *store.Tx) error { tx.Delete(engineKind, uuid); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	fleet.Observe(State{Model: &model.Model{}})
+	fleet.Observe(reconcile.State{Model: &model.Model{}})
 	if fleet.engines[uuid] != nil || fleet.Exists(uuid) {
 		t.Error("a deleted engine is remembered")
 	}

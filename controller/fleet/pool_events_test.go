@@ -10,6 +10,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/reconcile"
 )
 
 // listener looks at the pools and hears what events that brings.
@@ -131,7 +132,7 @@ func TestPoolsAndServersThatAreGoneAreForgotten(t *testing.T) {
 	l := newListener(t)
 	l.serveUp("se-one")
 	l.told()
-	l.Observe(State{Model: &model.Model{}, Plans: l.observe(11)})
+	l.Observe(reconcile.State{Model: &model.Model{}, Plans: l.observe(11)})
 	l.told()
 	if len(l.before.pools)+len(l.before.servers) != 0 {
 		t.Errorf("%+v", l.before)

@@ -106,14 +106,6 @@ func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*datapl
 	}
 }
 
-// Refuses tells whether an engine refused the Plan that it shall have.
-func (f *Fleet) Refuses(engineUUID string) bool {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	engine := f.engines[engineUUID]
-	return engine != nil && engine.refusal != nil
-}
-
 // Missed says that so many heartbeats in a row did not come; Disconnected follows.
 func (f *Fleet) Missed(engineUUID string, heartbeats int) {
 	f.mu.Lock()

@@ -3,9 +3,12 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/weir-lb/weir/controller/schema"
 )
@@ -13,13 +16,58 @@ import (
 // Build makes the model of all objects, by kind. It never fails: what cannot be read or resolved is left out, and the
 // findings say so, in the order of kind and uuid.
 func Build(revision int64, objects map[string][]schema.Object) (*Model, []Finding) {
-	b := builder{objects: objects, closed: map[string]bool{}}
+	return new(Keeper).Build(revision, objects)
+}
+
+// Keeper makes models of objects of which most are those of the model before: it reads only those that are new.
+type Keeper struct {
+	mutex sync.Mutex
+	known map[string]map[string]*reading // by kind and uuid
+}
+
+// reading is what an object says, before references are resolved.
+type reading struct {
+	object   schema.Object
+	value    any // *T of a table; nil: it is left out
+	findings []Finding
+	closes   bool
+}
+
+// Build makes the model of all objects. Objects are not changed in place: one that was given before says what it said.
+func (k *Keeper) Build(revision int64, objects map[string][]schema.Object) (*Model, []Finding) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	b := builder{keeper: k, objects: objects, closed: map[string]bool{}}
 	b.read()
 	b.resolve()
 	return b.model(revision), b.findings
 }
 
+// readings are those of a kind, without any of objects that are no more.
+func (k *Keeper) readings(kind string, objects []schema.Object) map[string]*reading {
+	if k.known == nil {
+		k.known = map[string]map[string]*reading{}
+	}
+	if k.known[kind] == nil {
+		k.known[kind] = map[string]*reading{}
+	}
+	if known := k.known[kind]; len(known) > len(objects) {
+		there := make(map[string]bool, len(objects))
+		for _, o := range objects {
+			there[textOf(o, "uuid")] = true
+		}
+		maps.DeleteFunc(known, func(uuid string, _ *reading) bool { return !there[uuid] })
+	}
+	return k.known[kind]
+}
+
+// is tells whether this is the reading of an object.
+func (r *reading) is(o schema.Object) bool {
+	return r != nil && reflect.ValueOf(r.object).UnsafePointer() == reflect.ValueOf(o).UnsafePointer()
+}
+
 type builder struct {
+	keeper   *Keeper
 	objects  map[string][]schema.Object
 	findings []Finding
 	closed   map[string]bool // uuids of objects that nobody is to be served by
@@ -52,48 +100,79 @@ func (b *builder) read() {
 	b.persistenceProfiles = read(b, "applicationpersistenceprofile", itself[schema.ApplicationPersistenceProfile])
 	b.vsVips = read(b, "vsvip", itself[schema.VsVip])
 	b.vrfContexts = read(b, "vrfcontext", itself[schema.VrfContext])
-	b.certificates = read(b, "sslkeyandcertificate", b.certificate)
+	b.certificates = read(b, "sslkeyandcertificate", (*reading).certificate)
 	b.monitors = read(b, "healthmonitor", monitor)
-	b.pools = read(b, "pool", b.pool)
+	b.pools = read(b, "pool", (*reading).pool)
 	b.connectorUsers = read(b, "cloudconnectoruser", itself[schema.CloudConnectorUser])
-	b.clouds = read(b, "cloud", func(c *schema.Cloud) *Cloud { return &Cloud{Cloud: *c} })
-	b.groups = read(b, "serviceenginegroup", func(g *schema.ServiceEngineGroup) *Group { return &Group{ServiceEngineGroup: *g} })
-	b.engines = read(b, "serviceengine", func(e *schema.ServiceEngine) *Engine { return &Engine{ServiceEngine: *e} })
+	b.clouds = read(b, "cloud", func(_ *reading, c *schema.Cloud) *Cloud { return &Cloud{Cloud: *c} })
+	b.groups = read(b, "serviceenginegroup", func(_ *reading, g *schema.ServiceEngineGroup) *Group { return &Group{ServiceEngineGroup: *g} })
+	b.engines = read(b, "serviceengine", func(_ *reading, e *schema.ServiceEngine) *Engine { return &Engine{ServiceEngine: *e} })
 	b.virtualServices = read(b, "virtualservice",
-		func(vs *schema.VirtualService) *VirtualService { return &VirtualService{VirtualService: *vs} })
+		func(_ *reading, vs *schema.VirtualService) *VirtualService {
+			return &VirtualService{VirtualService: *vs}
+		})
 }
 
-func itself[S any](typed *S) *S { return typed }
-
 // read turns the objects of one kind into S, as the schema has it, and then into T; nil leaves it out.
-func read[S, T any](b *builder, kind string, wrap func(*S) *T) table[T] {
-	all := table[T]{}
-	for _, o := range b.objects[kind] {
-		uuid, _ := o["uuid"].(string)
-		name, _ := o["name"].(string)
-		typed, err := schema.Into[S](o)
-		if err != nil {
-			b.find(kind, uuid, name, "", "%v", err)
-			continue
+func read[S, T any](b *builder, kind string, wrap func(*reading, *S) *T) table[T] {
+	objects := b.objects[kind]
+	known, all := b.keeper.readings(kind, objects), make(table[T], len(objects))
+	for _, o := range objects {
+		uuid := textOf(o, "uuid")
+		r := known[uuid]
+		if !r.is(o) {
+			r = readOne(kind, o, wrap)
+			known[uuid] = r
 		}
-		if wrapped := wrap(typed); wrapped != nil {
-			all[uuid] = wrapped
-			b.tellKept(kind, uuid, name, o)
+		b.findings = append(b.findings, r.findings...)
+		if r.closes {
+			b.closed[uuid] = true
+		}
+		if value, _ := r.value.(*T); value != nil {
+			own := *value // references are resolved in it
+			all[uuid] = &own
 		}
 	}
 	return all
 }
 
+func readOne[S, T any](kind string, o schema.Object, wrap func(*reading, *S) *T) *reading {
+	r := &reading{object: o}
+	typed, err := schema.Into[S](o)
+	if err != nil {
+		r.find(kind, "", "%v", err)
+		return r
+	}
+	if wrapped := wrap(r, typed); wrapped != nil {
+		r.value = wrapped
+		r.tellKept(kind)
+	}
+	return r
+}
+
+func itself[S any](_ *reading, typed *S) *S { return typed }
+
 // tellKept tells of the fields that are kept and not acted on.
-func (b *builder) tellKept(kind, uuid, name string, o schema.Object) {
+func (r *reading) tellKept(kind string) {
 	described, ok := schema.Lookup(kind)
 	if !ok {
 		return
 	}
-	for _, kept := range described.KeptFields(o) {
-		b.find(kind, uuid, name, kept.Field, "%s", kept.Why)
-		b.closed[uuid] = b.closed[uuid] || kept.Closes
+	for _, kept := range described.KeptFields(r.object) {
+		r.find(kind, kept.Field, "%s", kept.Why)
+		r.closes = r.closes || kept.Closes
 	}
+}
+
+func (r *reading) find(kind, field, message string, args ...any) {
+	r.findings = append(r.findings, Finding{
+		Kind: kind, UUID: textOf(r.object, "uuid"), Name: textOf(r.object, "name"), Field: field, Message: fmt.Sprintf(message, args...),
+	})
+}
+
+func textOf(o schema.Object, field string) string {
+	text, _ := o[field].(string)
+	return text
 }
 
 func (b *builder) find(kind, uuid, name, field, message string, args ...any) {
@@ -134,19 +213,19 @@ func uuids[T any](all table[T]) []string {
 }
 
 // certificate leaves out those of a CA, which serve nobody.
-func (b *builder) certificate(c *schema.SSLKeyAndCertificate) *Certificate {
+func (r *reading) certificate(c *schema.SSLKeyAndCertificate) *Certificate {
 	if c.Type == "SSL_CERTIFICATE_TYPE_CA" {
 		return nil
 	}
 	pair, err := schema.DecodeKeyPair(c.Certificate.PEM, c.Key)
 	if err != nil {
-		b.find("sslkeyandcertificate", c.UUID, c.Name, "certificate", "%v", err)
+		r.find("sslkeyandcertificate", "certificate", "%v", err)
 		return nil
 	}
 	return &Certificate{SSLKeyAndCertificate: *c, KeyPair: *pair}
 }
 
-func monitor(m *schema.HealthMonitor) *HealthMonitor {
+func monitor(_ *reading, m *schema.HealthMonitor) *HealthMonitor {
 	wrapped := &HealthMonitor{HealthMonitor: *m}
 	switch m.Type {
 	case "HEALTH_MONITOR_HTTP":
@@ -157,12 +236,12 @@ func monitor(m *schema.HealthMonitor) *HealthMonitor {
 	return wrapped
 }
 
-func (b *builder) pool(p *schema.Pool) *Pool {
+func (r *reading) pool(p *schema.Pool) *Pool {
 	wrapped := &Pool{Pool: *p, Conn: orDefaults(p.ConnPool)}
 	for i, server := range p.Servers {
 		address := server.IP.Address()
 		if !address.IsValid() {
-			b.find("pool", p.UUID, p.Name, fmt.Sprintf("servers[%d].ip", i), "%q is a name; give an address", server.IP.Addr)
+			r.find("pool", fmt.Sprintf("servers[%d].ip", i), "%q is a name; give an address", server.IP.Addr)
 			continue
 		}
 		port := uint16(server.PortOr(p.DefaultServerPort))

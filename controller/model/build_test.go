@@ -211,6 +211,56 @@ func TestIsTheSameWhateverTheOrderOfObjects(t *testing.T) {
 	}
 }
 
+func TestKeeperMakesOfChangedObjectsWhatBuildMakesOfThem(t *testing.T) {
+	steps := []func(w world){
+		func(w world) {},
+		func(w world) { // one changes
+			pool := schema.Clone(w["pool"][0])
+			pool["default_server_port"] = int64(9090)
+			w["pool"][0] = pool
+		},
+		func(w world) {
+			w.add(t, "virtualservice", "vs-2", `{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-1","services":[{"port":81}]}`)
+		},
+		func(w world) {
+			w.add(t, "virtualservice", "vs-3", `{"name":"shut","pool_ref":"pool-1","services":[{"port":81}],"waf_policy_ref":"/api/wafpolicy/x"}`)
+		},
+		func(w world) { w["virtualservice"] = w["virtualservice"][1:] },
+		func(w world) { w["serviceengine"] = w["serviceengine"][:1] },
+		func(w world) { delete(w, "pool") },
+	}
+	w, keeper := seed(t), &Keeper{}
+	var former *Model
+	var was string
+	for i, step := range steps {
+		step(w)
+		kept, keptFindings := keeper.Build(int64(i), w)
+		built, findings := Build(int64(i), w)
+		if !reflect.DeepEqual(kept, built) || !reflect.DeepEqual(keptFindings, findings) {
+			t.Errorf("step %d: kept with findings %v, built with findings %v", i, keptFindings, findings)
+		}
+		if former != nil && shape(former) != was {
+			t.Errorf("step %d changed the model before", i)
+		}
+		former, was = kept, shape(kept)
+	}
+}
+
+// shape is what a model says of who belongs to whom.
+func shape(m *Model) string {
+	var text strings.Builder
+	for _, group := range m.Groups {
+		fmt.Fprintf(&text, "%s: %d engines, %d services\n", group.UUID, len(group.Engines), len(group.VirtualServices))
+	}
+	for _, vs := range m.VirtualServices {
+		fmt.Fprintf(&text, "%s %v %v", vs.UUID, vs.Addresses, vs.Closed)
+		if vs.Pool != nil {
+			fmt.Fprintf(&text, " %d", vs.Pool.DefaultServerPort)
+		}
+	}
+	return text.String()
+}
+
 func TestLeavesTheObjectsAsTheyAre(t *testing.T) {
 	w, untouched := seed(t), seed(t)
 	Build(1, w)

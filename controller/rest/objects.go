@@ -3,6 +3,7 @@ package rest
 import (
 	"math"
 	"net/http"
+	"slices"
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/schema"
@@ -31,7 +32,11 @@ func list(c *call, kind *schema.Kind) error {
 		return err
 	}
 	var found []*store.Record
-	for _, record := range c.view.List(kind.Name) {
+	candidates := slices.Values(c.view.List(kind.Name))
+	if name := c.query.Get("name"); name != "" {
+		candidates = c.view.Named(kind.Name, name)
+	}
+	for record := range candidates {
 		if tenant.Sees(record) && c.who.Knows(record) && match(record) {
 			found = append(found, record)
 		}

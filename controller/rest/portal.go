@@ -11,7 +11,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// portal gives each handshake the certificate that the system configuration names at that moment.
+// portal gives each handshake a certificate that the system configuration names at that moment.
 type portal struct {
 	store *store.Store
 
@@ -23,7 +23,19 @@ const maxParsed = 8
 
 var errPortal = errors.New("the portal has no certificate that it could show")
 
+// certificate is one for the name that the client asks for, or else the first that its algorithms allow: the client may know
+// it otherwise, or not care.
 func (p *portal) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	certificate, err := p.certificateFor(hello)
+	if err != nil && hello.ServerName != "" {
+		nameless := *hello
+		nameless.ServerName = ""
+		certificate, err = p.certificateFor(&nameless)
+	}
+	return certificate, err
+}
+
+func (p *portal) certificateFor(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	failure := errPortal
 	for _, record := range admit.PortalCertificates(p.store.View()) {
 		certificate, err := p.parse(record)

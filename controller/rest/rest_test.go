@@ -89,7 +89,7 @@ func newHouse(t *testing.T) *house {
 	dir := t.TempDir()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var err error
-	h.store, err = store.Open(t.Context(), store.Config{Dir: dir + "/objects", Sealer: sealerIn(dir), Logger: quiet, Now: h.clock.now})
+	h.store, err = store.Open(t.Context(), store.Config{Dir: dir + "/objects", Sealer: sealerIn(dir), Logger: quiet, Now: h.clock.now, Index: admit.Index})
 	h.must(err)
 	t.Cleanup(h.store.Close)
 	h.furnish()

@@ -63,6 +63,38 @@ func TestPortalShowsTheCertificateOfTheSystemConfiguration(t *testing.T) {
 	c.refused(http.StatusPreconditionFailed, "SystemConfiguration", "DELETE", path(own), nil)
 }
 
+func TestPortalShowsWhatCostsLeastOfWhatTheClientTakes(t *testing.T) {
+	s := newHouse(t).serve()
+	c := s.login()
+	var configured []any
+	for _, algorithm := range []string{"RSA", "EC"} {
+		own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", schema.Object{"name": algorithm, "key_params": schema.Object{
+			"algorithm": "SSL_KEY_ALGORITHM_" + algorithm}, "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "weir.example"}}})
+		configured = append(configured, own["uuid"])
+	}
+	c.want(http.StatusOK, "PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{
+		"portal_configuration": schema.Object{"sslkeyandcertificate_refs": configured}}})
+	for name, wants := range map[string]struct {
+		config *tls.Config
+		shown  x509.PublicKeyAlgorithm
+	}{
+		"takes anything":      {&tls.Config{}, x509.ECDSA},
+		"asks for some name":  {&tls.Config{ServerName: "weir.example.net"}, x509.ECDSA},
+		"takes only RSA keys": {&tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}}, x509.RSA},
+	} {
+		wants.config.InsecureSkipVerify = true
+		connection, err := tls.Dial("tcp", s.address, wants.config)
+		if err != nil {
+			t.Errorf("a client that %s: %v", name, err)
+			continue
+		}
+		if shown := connection.ConnectionState().PeerCertificates[0].PublicKeyAlgorithm; shown != wants.shown {
+			t.Errorf("a client that %s is shown one of %v", name, shown)
+		}
+		connection.Close()
+	}
+}
+
 func (s *serving) authority(c *client, name string) schema.Object {
 	s.t.Helper()
 	record := admit.PortalCertificates(s.store.View())[0]

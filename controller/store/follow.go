@@ -27,7 +27,7 @@ func (s *Store) load(ctx context.Context) (*View, int64, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("the objects cannot be read: %w", err)
 	}
-	view := &View{kinds: map[string]*shelf{}}
+	view := emptyView()
 	changes, head, err := s.changes(events(reply.Kvs))
 	if err != nil {
 		return nil, 0, err

@@ -20,6 +20,7 @@ type Record struct {
 	Object   schema.Object
 
 	targets []target
+	index   []string // by which it is found, besides its name
 }
 
 // target is what a reference field points to.
@@ -81,8 +82,16 @@ func (s *Store) decode(kind, uuid string, value []byte, revision int64) (*Record
 	}
 	record := &Record{Kind: kind, UUID: uuid, Tenant: stored.Tenant, Name: stored.Name,
 		Modified: stored.Modified, Revision: revision, Object: object}
-	record.targets = targetsOf(record)
+	s.note(record)
 	return record, nil
+}
+
+// note finds out by what a record is to be found.
+func (s *Store) note(record *Record) {
+	record.targets = targetsOf(record)
+	if s.index != nil {
+		record.index = s.index(record)
+	}
 }
 
 func decodeObject(body []byte) (schema.Object, error) {

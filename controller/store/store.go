@@ -23,12 +23,14 @@ type Config struct {
 	Logger *slog.Logger           // nil: slog.Default()
 	Sealer func() (Sealer, error) // of the objects on disk; asked for when no other process has the directory
 	Now    func() time.Time       // nil: time.Now; gives _last_modified
+	Index  func(*Record) []string // nil: none; keys by which View.Indexed finds an object
 }
 
 // Store is an open data directory. All methods are safe for concurrent use.
 type Store struct {
 	log    *slog.Logger
 	now    func() time.Time
+	index  func(*Record) []string
 	sealer Sealer
 	disk   *disk
 	lock   *os.File
@@ -36,6 +38,7 @@ type Store struct {
 	client *clientv3.Client
 
 	writing sync.Mutex // one Update of this process at a time; other processes are kept out by the head key
+	waiting updates    // for writing
 	stamped int64      // newest _last_modified given out; guarded by writing
 
 	view   atomic.Pointer[View]
@@ -52,6 +55,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	s := &Store{
 		log:   config.Logger,
 		now:   config.Now,
+		index: config.Index,
 		disk:  &disk{dir: config.Dir, free: freeBytes},
 		moved: make(chan struct{}),
 		done:  make(chan struct{}),

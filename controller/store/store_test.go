@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -294,11 +295,113 @@ func TestReferrersAreThoseThatPointToAnObject(t *testing.T) {
 	vs := &Record{Kind: "virtualservice", UUID: "virtualservice-1", Tenant: "admin", Name: "vs",
 		Object: schema.Object{"name": "vs", "pool_ref": "/api/pool/pool-a"}}
 	put(t, s, pool("a"), pool("b"), vs)
-	if found := s.View().Referrers("pool", "pool-a"); len(found) != 1 || found[0].Name != "vs" {
+	if found := slices.Collect(s.View().Referrers("pool", "pool-a")); len(found) != 1 || found[0].Name != "vs" {
 		t.Errorf("referrers of a: %v", found)
 	}
-	if found := s.View().Referrers("pool", "pool-b"); len(found) != 0 {
+	if found := slices.Collect(s.View().Referrers("pool", "pool-b")); len(found) != 0 {
 		t.Errorf("referrers of b: %v", found)
+	}
+}
+
+func TestObjectIsFoundByTheKeysOfTheIndexWhileItHasThem(t *testing.T) {
+	c := config(t.TempDir())
+	c.Index = func(record *Record) []string { return []string{"color " + fmt.Sprint(record.Object["color"])} }
+	s, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	colored := func(name, color string) *Record {
+		record := pool(name)
+		record.Object["color"] = color
+		return record
+	}
+	names := func(color string) (found []string) {
+		for record := range s.View().Indexed("color " + color) {
+			found = append(found, record.Name)
+		}
+		return found
+	}
+	put(t, s, colored("b", "red"), colored("a", "red"), colored("c", "redder"))
+	if found := names("red"); !slices.Equal(found, []string{"a", "b"}) {
+		t.Errorf("red are %v", found)
+	}
+	put(t, s, colored("a", "blue"))
+	if red, blue := names("red"), names("blue"); !slices.Equal(red, []string{"b"}) || !slices.Equal(blue, []string{"a"}) {
+		t.Errorf("red are %v, blue are %v", red, blue)
+	}
+}
+
+func TestUpdatesThatWaitAreWrittenTogetherAndFailAlone(t *testing.T) {
+	s := open(t, t.TempDir())
+	put(t, s, pool("first"))
+	release, outcomes := make(chan struct{}), make(chan error, 12)
+	update := func(decide func(tx *Tx) error) {
+		go func() {
+			defer func() {
+				if panicked := recover(); panicked != nil {
+					outcomes <- fmt.Errorf("panic: %v", panicked)
+				}
+			}()
+			outcomes <- s.Update(t.Context(), decide)
+		}()
+	}
+	update(func(tx *Tx) error { <-release; tx.Put(pool("slow")); return nil })
+	untilWriting(t, s)
+	before := s.View().Revision()
+	for i := range 9 {
+		update(func(tx *Tx) error {
+			if _, there := tx.View().Get("pool", "pool-slow"); !there {
+				return errors.New("the one before is not seen")
+			}
+			tx.Put(pool(fmt.Sprint(i)))
+			return nil
+		})
+	}
+	update(func(tx *Tx) error { tx.Put(pool("refused")); return errors.New("refused") })
+	update(func(tx *Tx) error { tx.Put(pool("broken")); panic("broken") })
+	untilWaiting(t, s, 11)
+	close(release)
+	var failed []string
+	for range 12 {
+		if err := <-outcomes; err != nil {
+			failed = append(failed, err.Error())
+		}
+	}
+	if slices.Sort(failed); !slices.Equal(failed, []string{"panic: broken", "refused"}) {
+		t.Errorf("failed: %q", failed)
+	}
+	if pools := s.View().Count("pool"); pools != 11 {
+		t.Errorf("there are %d pools", pools)
+	}
+	if commits := s.View().Revision() - before; commits != 2 {
+		t.Errorf("12 updates took %d commits", commits)
+	}
+}
+
+// untilWriting waits until an Update has begun to decide.
+func untilWriting(t *testing.T, s *Store) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); s.writing.TryLock(); time.Sleep(time.Millisecond) {
+		if s.writing.Unlock(); time.Now().After(deadline) {
+			t.Fatal("nobody writes")
+		}
+	}
+	untilWaiting(t, s, 0)
+}
+
+func untilWaiting(t *testing.T, s *Store, count int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		s.waiting.Lock()
+		waiting := len(s.waiting.all)
+		s.waiting.Unlock()
+		if waiting == count {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d updates wait", waiting)
+		}
 	}
 }
 

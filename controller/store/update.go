@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -14,6 +17,7 @@ const settleTimeout = 30 * time.Second
 
 // Tx collects the writes of one Update and shows them in its own view before anyone else sees them.
 type Tx struct {
+	store   *Store
 	view    *View
 	stamp   int64
 	changes []change
@@ -29,7 +33,7 @@ func (tx *Tx) Put(record *Record) {
 	if before, known := tx.view.Get(record.Kind, record.UUID); known {
 		record.Modified = max(tx.stamp, before.Modified+1)
 	}
-	record.targets = targetsOf(record)
+	tx.store.note(record)
 	tx.apply(change{record.Kind, record.UUID, record})
 }
 
@@ -45,27 +49,102 @@ func (tx *Tx) apply(c change) {
 // another process wrote in between, decide runs again on what that one left: it must have no other effect than on tx.
 // Update returns after View shows the change. An error of decide is returned as it is, and nothing is written.
 //
+// Updates that come while one is being written wait, and are then written together, each deciding on what the one before
+// it wrote. One goroutine runs the decide of all of them.
+//
 // ctx can end it until decide has run. What is being written is written, whoever waits for it.
 func (s *Store) Update(ctx context.Context, decide func(tx *Tx) error) error {
+	own := &update{ctx: ctx, decide: decide}
+	s.waiting.add(own)
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	for !own.done {
+		s.write(s.waiting.take(updatesMax))
+	}
+	if own.panicked != nil {
+		panic(own.panicked)
+	}
+	return own.err
+}
+
+// updatesMax are written together.
+const updatesMax = 64
+
+// update is one that waits to be written.
+type update struct {
+	ctx      context.Context
+	decide   func(tx *Tx) error
+	changes  []change
+	err      error
+	panicked any // by decide; it is its caller's
+	done     bool
+}
+
+// updates are those that wait, the first first.
+type updates struct {
+	sync.Mutex
+	all []*update
+}
+
+func (u *updates) add(one *update) {
+	u.Lock()
+	defer u.Unlock()
+	u.all = append(u.all, one)
+}
+
+func (u *updates) take(most int) []*update {
+	u.Lock()
+	defer u.Unlock()
+	some := slices.Clone(u.all[:min(len(u.all), most)])
+	u.all = slices.Delete(u.all, 0, len(some))
+	return some
+}
+
+// write decides and commits some updates, all of them together where they fit into one transaction.
+func (s *Store) write(some []*update) {
+	err := s.commitAll(some)
+	if errors.Is(err, ErrTooLarge) && len(some) > 1 {
+		for _, one := range some {
+			s.write([]*update{one})
+		}
+		return
+	}
+	for _, one := range some {
+		if one.done = true; one.err == nil && len(one.changes) > 0 {
+			one.err = err
+		}
+	}
+}
+
+// commitAll has each update decide, and commits what all of them changed.
+func (s *Store) commitAll(some []*update) error {
 	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		base := s.View()
-		tx := &Tx{view: base, stamp: s.stamp()}
-		if err := decide(tx); err != nil {
-			return err
+		view, changes := base, []change(nil)
+		for _, one := range some {
+			tx := &Tx{store: s, view: view, stamp: s.stamp()}
+			if one.run(tx); one.err == nil && one.panicked == nil {
+				view, one.changes, changes = tx.view, tx.changes, append(changes, tx.changes...)
+			}
 		}
-		if len(tx.changes) == 0 {
+		if len(changes) == 0 {
 			return nil
 		}
-		won, err := s.settle(context.WithoutCancel(ctx), base.Revision(), tx.changes)
+		won, err := s.settle(context.Background(), base.Revision(), changes)
 		if won || err != nil {
 			return err
 		}
 	}
+}
+
+// run has it decide, unless nobody waits for it any more.
+func (u *update) run(tx *Tx) {
+	u.changes, u.err, u.panicked = nil, u.ctx.Err(), nil
+	if u.err != nil {
+		return
+	}
+	defer func() { u.panicked = recover() }()
+	u.err = u.decide(tx)
 }
 
 // settle commits and waits until the view shows what came of it.

@@ -1,73 +1,105 @@
 package store
 
 import (
-	"cmp"
+	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
+
+	iradix "github.com/hashicorp/go-immutable-radix/v2"
 )
 
-// View is all objects at one revision. It never changes.
+// View is all objects at one revision. It never changes, and shares with the one before what is the same in both.
 type View struct {
-	revision int64
-	kinds    map[string]*shelf
+	revision  int64
+	kinds     map[string]*shelf
+	referrers *records // by what they refer to, then by kind, name and uuid
+	indexed   *records // by the keys of Config.Index, then by kind, name and uuid
 }
+
+// records are found by a key, and each key's prefix.
+type records = iradix.Tree[*Record]
 
 // shelf holds the records of one kind.
 type shelf struct {
-	byUUID map[string]*Record
-	byName map[ownedName]*Record
-	sorted func() []*Record // by name, then uuid; sorted once, when somebody asks
+	byUUID *records
+	byName *records         // by tenant and name
+	sorted *records         // by name, then uuid
+	list   func() []*Record // sorted; made once, when somebody asks
 }
 
-type ownedName struct{ tenant, name string }
+func emptyView() *View {
+	return &View{kinds: map[string]*shelf{}, referrers: iradix.New[*Record](), indexed: iradix.New[*Record]()}
+}
+
+// keyOf joins the parts of a key, each with an end: what begins with a kind and a uuid begins with no other. Neither holds a zero byte.
+func keyOf(parts ...string) []byte {
+	var key []byte
+	for _, part := range parts {
+		key = append(append(key, part...), 0)
+	}
+	return key
+}
 
 // Revision is that of the newest Update in the view.
 func (v *View) Revision() int64 { return v.revision }
 
 // Get finds an object.
 func (v *View) Get(kind, uuid string) (*Record, bool) {
-	shelf := v.kinds[kind]
-	if shelf == nil {
-		return nil, false
+	if shelf := v.kinds[kind]; shelf != nil {
+		return shelf.byUUID.Get(keyOf(uuid))
 	}
-	record, ok := shelf.byUUID[uuid]
-	return record, ok
+	return nil, false
 }
 
 // ByName finds an object by its name within a tenant.
 func (v *View) ByName(kind, tenant, name string) (*Record, bool) {
-	shelf := v.kinds[kind]
-	if shelf == nil {
-		return nil, false
+	if shelf := v.kinds[kind]; shelf != nil {
+		return shelf.byName.Get(keyOf(tenant, name))
 	}
-	record, ok := shelf.byName[ownedName{tenant, name}]
-	return record, ok
+	return nil, false
 }
 
 // List gives all objects of a kind, sorted by name and uuid. The slice is shared: do not change it.
 func (v *View) List(kind string) []*Record {
 	if shelf := v.kinds[kind]; shelf != nil {
-		return shelf.sorted()
+		return shelf.list()
 	}
 	return nil
+}
+
+// Named gives the objects of a kind with a name, in whatever tenant, sorted by uuid.
+func (v *View) Named(kind, name string) iter.Seq[*Record] {
+	if shelf := v.kinds[kind]; shelf != nil {
+		return under(shelf.sorted, keyOf(name))
+	}
+	return func(func(*Record) bool) {}
+}
+
+// Count tells how many objects of a kind there are.
+func (v *View) Count(kind string) int {
+	if shelf := v.kinds[kind]; shelf != nil {
+		return shelf.byUUID.Len()
+	}
+	return 0
 }
 
 // Kinds names the kinds that have objects, sorted.
 func (v *View) Kinds() []string { return slices.Sorted(maps.Keys(v.kinds)) }
 
-// Referrers lists the objects with a field that points to the one named, sorted by kind and name.
-func (v *View) Referrers(kind, uuid string) []*Record {
-	var found []*Record
-	for _, name := range v.Kinds() {
-		for _, record := range v.List(name) {
-			if record.RefersTo(kind, uuid) {
-				found = append(found, record)
-			}
-		}
+// Referrers gives the objects with a field that points to the one named, sorted by kind and name.
+func (v *View) Referrers(kind, uuid string) iter.Seq[*Record] {
+	return under(v.referrers, keyOf(kind, uuid))
+}
+
+// Indexed gives the objects for which Config.Index has a key, sorted by kind and name.
+func (v *View) Indexed(key string) iter.Seq[*Record] { return under(v.indexed, keyOf(key)) }
+
+// under walks over the records whose keys begin with a prefix.
+func under(all *records, prefix []byte) iter.Seq[*Record] {
+	return func(yield func(*Record) bool) {
+		all.Root().WalkPrefix(prefix, func(_ []byte, record *Record) (stop bool) { return !yield(record) })
 	}
-	return found
 }
 
 // change is a record put, or one deleted when record is nil.
@@ -76,49 +108,84 @@ type change struct {
 	record     *Record
 }
 
-// with returns the view after some changes; only the shelves they touch are copied.
+// with returns the view after some changes.
 func (v *View) with(revision int64, changes []change) *View {
 	next := &View{revision: revision, kinds: maps.Clone(v.kinds)}
-	fresh := map[string]*shelf{}
+	referrers, indexed, written := v.referrers.Txn(), v.indexed.Txn(), map[string]*writtenShelf{}
 	for _, c := range changes {
-		if fresh[c.kind] == nil {
-			fresh[c.kind] = next.kinds[c.kind].clone()
-			next.kinds[c.kind] = fresh[c.kind]
+		shelf := written[c.kind]
+		if shelf == nil {
+			shelf = write(v.kinds[c.kind])
+			written[c.kind] = shelf
 		}
-		fresh[c.kind].apply(c)
+		if old, there := shelf.byUUID.Get(keyOf(c.uuid)); there {
+			shelf.remove(old)
+			old.eachPointer(func(key []byte) { referrers.Delete(key) })
+			old.eachKey(func(key []byte) { indexed.Delete(key) })
+		}
+		if c.record != nil {
+			shelf.put(c.record)
+			c.record.eachPointer(func(key []byte) { referrers.Insert(key, c.record) })
+			c.record.eachKey(func(key []byte) { indexed.Insert(key, c.record) })
+		}
 	}
-	for kind, shelf := range fresh {
-		if len(shelf.byUUID) == 0 {
+	next.referrers, next.indexed = referrers.Commit(), indexed.Commit()
+	for kind, shelf := range written {
+		if next.kinds[kind] = shelf.done(); next.kinds[kind].byUUID.Len() == 0 {
 			delete(next.kinds, kind)
-			continue
 		}
-		shelf.sorted = sync.OnceValue(shelf.sort)
 	}
 	return next
 }
 
-func (s *shelf) clone() *shelf {
+// writtenShelf is a shelf in the making.
+type writtenShelf struct{ byUUID, byName, sorted *iradix.Txn[*Record] }
+
+func write(s *shelf) *writtenShelf {
 	if s == nil {
-		return &shelf{byUUID: map[string]*Record{}, byName: map[ownedName]*Record{}}
+		empty := iradix.New[*Record]()
+		s = &shelf{byUUID: empty, byName: empty, sorted: empty}
 	}
-	return &shelf{byUUID: maps.Clone(s.byUUID), byName: maps.Clone(s.byName)}
+	return &writtenShelf{s.byUUID.Txn(), s.byName.Txn(), s.sorted.Txn()}
 }
 
-func (s *shelf) apply(c change) {
-	if old := s.byUUID[c.uuid]; old != nil {
-		delete(s.byUUID, c.uuid)
-		if key := (ownedName{old.Tenant, old.Name}); s.byName[key] == old {
-			delete(s.byName, key)
-		}
-	}
-	if c.record != nil {
-		s.byUUID[c.uuid] = c.record
-		s.byName[ownedName{c.record.Tenant, c.record.Name}] = c.record
+func (s *writtenShelf) remove(old *Record) {
+	s.byUUID.Delete(keyOf(old.UUID))
+	s.sorted.Delete(keyOf(old.Name, old.UUID))
+	if named, _ := s.byName.Get(keyOf(old.Tenant, old.Name)); named == old {
+		s.byName.Delete(keyOf(old.Tenant, old.Name))
 	}
 }
 
-func (s *shelf) sort() []*Record {
-	return slices.SortedFunc(maps.Values(s.byUUID), func(a, b *Record) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.UUID, b.UUID))
+func (s *writtenShelf) put(record *Record) {
+	s.byUUID.Insert(keyOf(record.UUID), record)
+	s.sorted.Insert(keyOf(record.Name, record.UUID), record)
+	s.byName.Insert(keyOf(record.Tenant, record.Name), record)
+}
+
+func (s *writtenShelf) done() *shelf {
+	made := &shelf{byUUID: s.byUUID.Commit(), byName: s.byName.Commit(), sorted: s.sorted.Commit()}
+	made.list = sync.OnceValue(func() []*Record {
+		all := make([]*Record, 0, made.sorted.Len())
+		made.sorted.Root().Walk(func(_ []byte, record *Record) (stop bool) {
+			all = append(all, record)
+			return false
+		})
+		return all
 	})
+	return made
+}
+
+// eachPointer gives the keys under which a record is found by what it refers to.
+func (r *Record) eachPointer(do func(key []byte)) {
+	for _, to := range r.targets {
+		do(keyOf(to.kind, to.uuid, r.Kind, r.Name, r.UUID))
+	}
+}
+
+// eachKey gives the keys under which a record is found by what Config.Index says of it.
+func (r *Record) eachKey(do func(key []byte)) {
+	for _, key := range r.index {
+		do(keyOf(key, r.Kind, r.Name, r.UUID))
+	}
 }

@@ -134,6 +134,7 @@ impl Client {
         };
         line.expect(io, patience);
         core.counters.note(Happening::ClientConnected { service: service.id });
+        core.shortage.addresses.add(peer);
         Some(Self {
             line,
             accepted_by: service.id,

@@ -22,6 +22,7 @@
 //! `proxy` hands each event of a batch to its session: a `client` or a `server`, found in a `table` by connection.
 #![forbid(unsafe_code)]
 
+mod addresses;
 pub mod buf;
 mod channel;
 mod client;

@@ -179,9 +179,7 @@ impl Handler for Proxy {
             }
         }
         self.end_batch(io);
-        if self.lacks_memory(io) {
-            self.free_memory(io);
-        }
+        self.free_memory(io);
     }
 }
 
@@ -324,6 +322,7 @@ impl Proxy {
         }
         client.report_bytes(&mut self.core);
         self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
+        self.core.shortage.addresses.remove(client.peer);
         if let Some(reserved) = client.reserved {
             self.close_server(io, reserved, Close::Flush);
         }

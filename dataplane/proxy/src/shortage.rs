@@ -4,57 +4,72 @@
 //! wherever its clients are; of all other addresses a virtual service that holds no more than its share loses nobody. Who
 //! goes is what has stood still for longest: between two requests, with half a head, or without any progress. Nobody goes
 //! for a newcomer whose address holds far more already; work goes only for one whose virtual service or address holds far
-//! less. Who holds how much, and who has stood still, is learnt from a sample of all clients, so that nobody waits for it
-//! where there are many; one sample serves many newcomers.
+//! less. Who has stood still is learnt from a sample of the clients, so that nobody waits for it where there are many; one
+//! sample serves many newcomers. Who holds memory is learnt by a walk over all clients, which serves several batches.
 
-use std::{cmp::Reverse, net::IpAddr, net::SocketAddr, time::Duration};
+use std::{cmp::Reverse, net::SocketAddr, time::Duration};
 
-use foldhash::{HashMap, HashMapExt, HashSet};
+use foldhash::{HashMap, HashMapExt};
 use weir_telemetry::{Cause, Happening};
 
 use crate::{
+    addresses::{Addresses, network},
     client::{Client, Stage},
     io::{Close, Conn, Io, Time},
     line::Line,
-    proxy::Proxy,
+    proxy::{Core, Proxy},
     rescue::Error,
     server::Server,
     table::Table,
 };
 
-/// How many clients are looked at. It takes a fifth of a millisecond.
-const SURVEYED: usize = 1024;
-/// Between two surveys, when the first was in vain: so much for each client looked at, ten times what that takes.
-const SURVEY_PAUSE: Duration = Duration::from_micros(2);
-/// So much of who is looked at one survey finds at most.
+/// A survey looks at so many clients: half a millisecond of work.
+const SURVEYED: usize = 2048;
+/// A survey keeps at most this part of the clients that it has looked at.
 const SURVEYED_PART: usize = 16;
+/// After surveys that found nobody to go, the next one waits so long for each client looked at: ten times what a look takes.
+const SURVEY_PAUSE: Duration = Duration::from_micros(2);
 /// An address that holds 2^this times as many clients as another holds far more.
 const FAR_MORE: u32 = 3;
 /// For one that holds far more than others do, so much sooner is work stuck.
 const LESS_PATIENCE: u32 = 10;
-/// Memory is freed down to this part of what there may be, and of so many clients in one batch.
+/// Once memory has run out, it is freed down to this part of what there may be.
 const FREED_TO: (usize, usize) = (15, 16);
+/// One batch ends at most so many clients for memory, once there is no more in use than there may be.
 const FREED_AT_ONCE: usize = 32;
+/// After a walk over all clients that freed too little memory, the next walk waits so long for each client.
+const WALK_PAUSE: Duration = Duration::from_micros(1);
 
 #[derive(Default)]
 pub(crate) struct Shortage {
+    /// How many clients each address holds.
+    pub addresses: Addresses,
     /// Who may go; the first to go is the last.
     candidates: Vec<Candidate>,
-    /// Counts them, so that each looks at others.
+    /// Counts surveys, so that each looks at other clients.
     surveys: usize,
-    /// As the last survey found them.
-    weights: HashMap<IpAddr, u32>,
-    above_share: HashSet<u32>,
-    /// What the address that holds fewest holds.
+    /// How many clients a virtual service holds where all hold the same, as of the last survey.
+    share: u64,
+    /// What the address holds that holds fewest, as of the last survey.
     least: u32,
-    /// When a survey found nobody to go for a newcomer of an address that holds little.
-    nobody_for_light_at: Option<Time>,
-    /// And of one that holds far more.
-    nobody_for_heavy_at: Option<Time>,
-    /// More memory was in use than there may be, and too little has been freed yet.
-    frees_memory: bool,
-    /// When a survey found nobody who holds any.
-    no_holders_at: Option<Time>,
+    /// How many surveys in a row found nobody to go for a newcomer of an address that holds little, and when the last did.
+    in_vain_for_light: (usize, Time),
+    /// The same for a newcomer of an address that holds far more.
+    in_vain_for_heavy: (usize, Time),
+    /// Who holds memory, as of the last walk; the first to go is the last.
+    holders: Vec<Holder>,
+    /// When a walk freed too little memory.
+    too_little_at: Option<Time>,
+}
+
+/// A client that holds memory.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Holder {
+    /// What its address holds in pieces, as a power of 2.
+    weight: u32,
+    /// It has not moved since; if it has, it is none any more.
+    since: Reverse<Time>,
+    conn: Conn,
 }
 
 struct Candidate {
@@ -101,8 +116,7 @@ impl Proxy {
         let Some(service) = self.core.snapshot.listener(listener).map(|found| found.service.id) else { return false };
         let placed = self.evict_for(io, service, peer) || self.survey_for(io, service, peer);
         // What is kept free is for those who have had little.
-        let shortage = &self.core.shortage;
-        let is_entitled = !shortage.above_share.contains(&service) && !shortage.is_heavy(peer);
+        let is_entitled = !self.core.is_above_share(service) && !self.core.shortage.is_heavy(peer);
         let may_come = placed || is_entitled && self.clients.len() < self.core.limits.clients;
         if !may_come {
             self.core.counters.note(Happening::Failed { service, cause: Cause::EngineRefused });
@@ -111,14 +125,16 @@ impl Proxy {
     }
 
     fn survey_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {
-        let (now, pause) = (io.now(), self.survey_pause());
-        let heavy = self.core.shortage.is_heavy(peer);
-        if self.core.shortage.nobody_at(heavy).is_some_and(|at| now.since(at) < pause) {
+        let (now, heavy) = (io.now(), self.core.shortage.is_heavy(peer));
+        let surveys_of_all = self.clients.len().div_ceil(SURVEYED);
+        let pause = SURVEY_PAUSE * self.clients.len().min(SURVEYED) as u32;
+        let (count, at) = *self.core.shortage.in_vain(heavy);
+        if count >= surveys_of_all && now.since(at) < pause {
             return false;
         }
         self.survey(io);
         let placed = self.evict_for(io, service, peer);
-        *self.core.shortage.nobody_at(heavy) = (!placed).then_some(now);
+        *self.core.shortage.in_vain(heavy) = (if placed { 0 } else { count + 1 }, now);
         placed
     }
 
@@ -126,11 +142,10 @@ impl Proxy {
     fn evict_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {
         while let Some(candidate) = self.core.shortage.candidates.pop() {
             let Candidate { conn, since, standing, .. } = candidate;
-            let Some(client) = self.clients.peek(conn) else { continue };
-            if moved_at(client, &self.servers) != since {
+            if self.clients.peek(conn).is_none_or(|client| moved_at(client, &self.servers) != since) {
                 continue;
             }
-            if !self.core.shortage.yields(&candidate, service, peer) {
+            if !self.core.yields(&candidate, service, peer) {
                 self.core.shortage.candidates.push(candidate);
                 return false;
             }
@@ -141,32 +156,16 @@ impl Proxy {
         false
     }
 
-    fn survey_pause(&self) -> Duration {
-        SURVEY_PAUSE * self.clients.len().min(SURVEYED) as u32
-    }
-
-    /// Finds out who holds how much, and who may go.
+    /// Finds out who may go.
     fn survey<I: Io>(&mut self, io: &I) {
-        let now = io.now();
+        let (now, patience) = (io.now(), self.core.limits.stuck);
         self.core.shortage.surveys += 1;
-        let sample: Vec<_> = self.clients.sample(SURVEYED, self.core.shortage.surveys).collect();
-        let (mut services, mut weights) = (HashMap::<u32, usize>::new(), HashMap::<IpAddr, u32>::new());
-        for (_, client) in &sample {
-            *services.entry(client.accepted_by).or_default() += 1;
-            *weights.entry(network(client.peer)).or_default() += 1;
-        }
-        // Each stands for as many.
-        let of_each = (self.clients.len() / sample.len().max(1)).max(1) as u32;
-        weights.values_mut().for_each(|held| *held *= of_each);
-        let share = sample.len() / services.len().max(1);
-        let shortage = &mut self.core.shortage;
-        shortage.above_share = services.iter().filter(|(_, held)| **held >= share).map(|(id, _)| *id).collect();
-        shortage.least = weights.values().min().map_or(0, |held| held.ilog2());
-        let (least, patience) = (shortage.least, self.core.limits.stuck);
+        self.core.shortage.least = self.core.shortage.addresses.least();
+        self.core.shortage.share = self.clients.len() as u64 / self.core.counters.services_in_use().max(1);
         let candidate = |(conn, client): (Conn, &Client)| {
-            let weight = weights.get(&network(client.peer)).map_or(0, |held| held.ilog2());
-            let heavy = weight >= least + FAR_MORE;
-            if !heavy && !shortage.above_share.contains(&client.accepted_by) {
+            let weight = self.core.shortage.weight(client.peer);
+            let heavy = self.core.shortage.is_heavy(client.peer);
+            if !heavy && !self.core.is_above_share(client.accepted_by) {
                 return None;
             }
             let since = moved_at(client, &self.servers);
@@ -175,16 +174,16 @@ impl Proxy {
             let standing = standing(client, stuck || heavy && !fresh, fresh, io.queued(conn) > 0);
             Some(Candidate { conn, since, weight, standing, turn: turn(standing, heavy, fresh) })
         };
-        let surveyed = sample.len();
-        let mut candidates: Vec<_> = sample.into_iter().filter_map(candidate).collect();
+        let sample = self.clients.sample(SURVEYED, self.core.shortage.surveys);
+        let mut candidates: Vec<_> = sample.filter_map(candidate).collect();
         let first_to_go = |c: &Candidate| (c.turn, Reverse(c.weight), c.standing, c.since);
-        let found = surveyed.div_ceil(SURVEYED_PART).min(candidates.len());
+        let found = self.clients.len().min(SURVEYED).div_ceil(SURVEYED_PART).min(candidates.len());
         if found < candidates.len() {
             candidates.select_nth_unstable_by_key(found, first_to_go);
             candidates.truncate(found);
         }
         candidates.sort_unstable_by_key(|candidate| Reverse(first_to_go(candidate)));
-        (shortage.candidates, shortage.weights) = (candidates, weights);
+        self.core.shortage.candidates = candidates;
     }
 
     /// Ends a client that has done nothing wrong.
@@ -205,32 +204,42 @@ impl Proxy {
 
 // Memory.
 impl Proxy {
-    /// Whether there is less memory than there should be, until enough of it has been freed.
-    pub(crate) fn lacks_memory<I: Io>(&mut self, io: &I) -> bool {
-        let (most_bytes, used_bytes) = (self.core.limits.buffer_bytes, io.buffered_bytes());
-        let from_bytes =
-            if self.core.shortage.frees_memory { most_bytes / FREED_TO.1 * FREED_TO.0 } else { most_bytes };
-        self.core.shortage.frees_memory = used_bytes > from_bytes;
-        self.core.shortage.frees_memory
-    }
-
-    /// Sends some of those away who hold memory and move least.
+    /// The end of a batch: where memory has run out, sends those away who hold it and move least. What one walk over all
+    /// clients has found serves several batches.
     pub(crate) fn free_memory<I: Io>(&mut self, io: &mut I) {
-        let (now, pause) = (io.now(), self.survey_pause());
-        if self.core.shortage.no_holders_at.is_some_and(|at| now.since(at) < pause) {
-            return;
+        let most_bytes = self.core.limits.buffer_bytes;
+        if self.core.shortage.holders.is_empty() && io.buffered_bytes() > most_bytes {
+            self.find_holders(io);
         }
-        let mut holders = self.memory_holders(io);
-        self.core.shortage.no_holders_at = holders.is_empty().then_some(now);
-        for _ in 0..FREED_AT_ONCE {
-            let Some((_, _, conn)) = holders.pop().filter(|_| self.lacks_memory(io)) else { return };
-            self.evict(io, conn, Cause::EngineMemory, Close::Abort);
+        let enough_bytes = most_bytes / FREED_TO.1 * FREED_TO.0;
+        let mut freed = 0;
+        while io.buffered_bytes() > enough_bytes {
+            if freed >= FREED_AT_ONCE && io.buffered_bytes() <= most_bytes {
+                return;
+            }
+            let Some(Holder { conn, since, .. }) = self.core.shortage.holders.pop() else {
+                let in_vain = io.buffered_bytes() > most_bytes;
+                self.core.shortage.too_little_at = in_vain.then_some(io.now());
+                return;
+            };
+            if self.clients.peek(conn).is_some_and(|client| moved_at(client, &self.servers) == since.0) {
+                self.evict(io, conn, Cause::EngineMemory, Close::Abort);
+                freed += 1;
+            }
+        }
+        self.core.shortage.holders.clear();
+    }
+
+    /// Walks over all clients, unless that has freed too little a moment ago.
+    fn find_holders<I: Io>(&mut self, io: &I) {
+        let pause = WALK_PAUSE * u32::try_from(self.clients.len()).unwrap_or(u32::MAX);
+        if self.core.shortage.too_little_at.is_none_or(|at| io.now().since(at) >= pause) {
+            self.core.shortage.holders = self.memory_holders(io);
         }
     }
 
-    /// Who of a sample of all clients holds buffers, with the weight of its address in pieces; the first to go is the last.
-    fn memory_holders<I: Io>(&mut self, io: &I) -> Vec<(u32, Reverse<Time>, Conn)> {
-        self.core.shortage.surveys += 1;
+    /// Who holds buffers; the first to go is the last.
+    fn memory_holders<I: Io>(&self, io: &I) -> Vec<Holder> {
         let queued = |line: &Line| if io.queued(line.conn) > 0 { line.pieces() } else { 0 };
         let held = |client: &Client| {
             let server = server_of(client, &self.servers);
@@ -238,9 +247,8 @@ impl Proxy {
             let of_exchange = if let Stage::Exchange(exchange) = &client.stage { exchange.pieces() } else { 0 };
             queued(&client.line) + client.inbox.pieces() + of_exchange + of_server
         };
-        let sample = self.clients.sample(SURVEYED, self.core.shortage.surveys);
-        let holders: Vec<_> = sample.map(|(conn, client)| (conn, client, held(client))).collect();
-        let mut weights = HashMap::<IpAddr, usize>::new();
+        let holders: Vec<_> = self.clients.iter().map(|(conn, client)| (conn, client, held(client))).collect();
+        let mut weights = HashMap::<u128, usize>::new();
         for (_, client, pieces) in &holders {
             *weights.entry(network(client.peer)).or_default() += pieces;
         }
@@ -249,7 +257,7 @@ impl Proxy {
             .filter(|(_, _, pieces)| *pieces > 0)
             .map(|(conn, client, _)| {
                 let weight = weights.get(&network(client.peer)).map_or(0, |pieces| pieces.ilog2());
-                (weight, Reverse(moved_at(client, &self.servers)), conn)
+                Holder { weight, since: Reverse(moved_at(client, &self.servers)), conn }
             })
             .collect();
         holders.sort_unstable();
@@ -258,25 +266,33 @@ impl Proxy {
 }
 
 impl Shortage {
-    /// As a power of 2.
+    /// What the address of a client holds, as a power of 2.
     fn weight(&self, peer: SocketAddr) -> u32 {
-        self.weights.get(&network(peer)).map_or(0, |held| held.ilog2())
+        self.addresses.held(peer).checked_ilog2().unwrap_or(0)
     }
 
-    fn nobody_at(&mut self, heavy: bool) -> &mut Option<Time> {
-        if heavy { &mut self.nobody_for_heavy_at } else { &mut self.nobody_for_light_at }
+    fn in_vain(&mut self, heavy: bool) -> &mut (usize, Time) {
+        if heavy { &mut self.in_vain_for_heavy } else { &mut self.in_vain_for_light }
     }
 
     fn is_heavy(&self, peer: SocketAddr) -> bool {
-        self.weight(peer) >= self.least + FAR_MORE
+        self.weight(peer) >= self.least.checked_ilog2().unwrap_or(0) + FAR_MORE
+    }
+}
+
+impl Core {
+    /// Whether a virtual service holds its share of the clients, or more.
+    fn is_above_share(&self, service: u32) -> bool {
+        let held = self.counters.service(service).map_or(0, |counters| counters.open_connections);
+        held >= self.shortage.share
     }
 
     /// Whether a client goes for another of this service and address.
     fn yields(&self, candidate: &Candidate, service: u32, peer: SocketAddr) -> bool {
-        let newcomer = self.weight(peer);
+        let newcomer = self.shortage.weight(peer);
         match candidate.standing {
             _ if newcomer >= candidate.weight + FAR_MORE => false,
-            Standing::Works => !self.above_share.contains(&service) || candidate.weight >= newcomer + FAR_MORE,
+            Standing::Works => !self.is_above_share(service) || candidate.weight >= newcomer + FAR_MORE,
             Standing::Idle | Standing::Partial | Standing::Stuck => true,
         }
     }
@@ -320,15 +336,4 @@ fn server_of<'s>(client: &Client, servers: &'s Table<Server>) -> Option<&'s Serv
         Stage::Handshake | Stage::Idle | Stage::Head => None,
     };
     servers.peek(server?)
-}
-
-/// Whom a client is counted with: in IPv6 a host has a whole network of addresses.
-fn network(peer: SocketAddr) -> IpAddr {
-    match peer.ip().to_canonical() {
-        IpAddr::V6(ip) => {
-            let [a, b, c, d, ..] = ip.segments();
-            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
-        }
-        ip => ip,
-    }
 }

@@ -8,8 +8,9 @@ pub(crate) struct Table<T> {
     len: usize,
 }
 
-/// Greater than any slot, and prime.
-const HOP: u64 = 4_294_967_311;
+/// From one slot of a sample to the next. It is a prime greater than any table, so that it meets each slot once; and slots
+/// are not given out in steps like it.
+const HOP: u64 = 2_654_435_761;
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
@@ -62,7 +63,6 @@ impl<T> Table<T> {
     pub fn sample(&self, most: usize, turn: usize) -> impl Iterator<Item = (Conn, &T)> {
         let slots = self.entries.len();
         let visits = if self.len <= most { slots } else { slots * most / self.len };
-        // A prime larger than the table meets each slot once, and none of the patterns in which slots are given out.
         let nth = move |n: usize| ((n as u64 * HOP) % slots.max(1) as u64) as usize;
         let first = turn.wrapping_mul(visits) % slots.max(1);
         (first..first + visits).filter_map(move |n| self.at(nth(n)))

@@ -22,8 +22,8 @@ const HEAD_BYTES: usize = 2 * 1024;
 const DROPPED_BYTES: usize = 256 * 1024;
 /// Blocks of a read behind one that filled its block: bulk moves in large calls.
 const BULK_BLOCKS: usize = 15;
-/// What bulk may bring before the handler has it, so that those who say little are heard in between: half a millisecond of
-/// work. What is left is read in the next batch, behind what has come by then.
+/// What bulk may bring before the handler has it, so that those who say little are heard in between: a quarter of a
+/// millisecond of work. What is left is read in the next batch, behind what has come by then.
 const BULK_BYTES_MAX: usize = 256 * 1024;
 
 impl Reactor {

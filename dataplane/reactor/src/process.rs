@@ -82,7 +82,7 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
     Ok(limit.rlim_cur)
 }
 
-/// For more of them no room is made at once: each takes 8 bytes of the kernel's memory.
+/// For more descriptors than this no room is made at once: each takes 8 bytes of the kernel's memory.
 const DESCRIPTORS_AT_ONCE: u64 = 1 << 20;
 
 /// Makes room for so many descriptors in the kernel's table of them. To be called before any other thread starts: each time

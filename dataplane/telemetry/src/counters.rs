@@ -140,6 +140,11 @@ impl Counters {
         self.services.rows.get(id as usize)
     }
 
+    /// How many services have clients.
+    pub fn services_in_use(&self) -> u64 {
+        self.services.rows.iter().filter(|row| row.open_connections > 0).count() as u64
+    }
+
     pub fn server(&self, id: u32) -> Option<&ServerCounters> {
         self.servers.rows.get(id as usize)
     }

@@ -34,8 +34,8 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// Collects what the random numbers of this process start from, once: for 25 ms, which the first handshake on any worker
-/// would have to wait, and all else on that worker with it.
+/// Collects what the random numbers of this process start from. That takes 25 ms, once: the first handshake would wait for
+/// it, and with the handshake everybody else on its worker.
 pub fn collect_entropy() {
     // Where it fails, handshakes fail, and say so.
     let _ = aws_lc_rs::default_provider().secure_random.fill(&mut [0]);

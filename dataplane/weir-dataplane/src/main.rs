@@ -6,7 +6,7 @@ mod containment;
 mod flags;
 mod worker;
 
-use std::{process::ExitCode, sync::mpsc};
+use std::{process::ExitCode, sync::mpsc, thread};
 
 use weir_control::{Control, Cores, Server, WorkerLink, log, vital};
 use weir_reactor::{Limits, Reactor, process};
@@ -51,7 +51,9 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     let termination = process::Termination::block()?;
     process::forgo_huge_pages()?;
     let descriptors = process::raise_descriptor_limit()?;
-    process::make_room_for_descriptors(descriptors)?;
+    if let Err(why) = process::make_room_for_descriptors(descriptors) {
+        log::warn(format!("no room made for {descriptors} descriptors, clients wait for the kernel to make it: {why}"));
+    }
     let cores = process::cores()?;
     let workers = flags.workers.unwrap_or(cores.len());
     let server = Server::bind(&flags.socket)?;
@@ -62,7 +64,7 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     for index in 0..workers {
         links.push(start_worker(index as u32, &limits, &control)?);
     }
-    vital::spawn("entropy", weir_tls::collect_entropy)?;
+    thread::Builder::new().name("entropy".into()).spawn(weir_tls::collect_entropy)?;
     let inbox = control.inbox();
     vital::spawn("signals", move || {
         while termination.wait().is_ok() {

@@ -154,6 +154,22 @@ fn work_of_equals_goes_on_and_the_newcomer_is_sent_away() {
     assert_eq!((stage.failures(Cause::EngineRefused), stage.failures(Cause::EngineEvicted)), (1, 0));
 }
 
+/// Not all of them are looked at, and each of their addresses holds one.
+#[test]
+fn work_of_thousands_of_equals_goes_on() {
+    let mut stage = stage_with(10_000);
+    let peer = |n: usize| format!("10.{}.{}.{}:4000", n >> 16, n >> 8 & 255, n & 255);
+    let working = |stage: &mut Stage, n: usize| {
+        let client = stage.client_from(MAIN, &peer(n));
+        stage.says(client, GET);
+        client
+    };
+    let clients: Vec<_> = (0..9_375).map(|n| working(&mut stage, n)).collect();
+    let newcomers: Vec<_> = (10_000..10_100).map(|n| stage.client_from(MAIN, &peer(n))).collect();
+    assert!(clients.iter().all(|conn| stage.closed(*conn).is_none()));
+    assert!(newcomers.iter().all(|conn| stage.closed(*conn) == Some(Close::Abort)));
+}
+
 #[test]
 fn who_waits_without_any_progress_for_long_makes_place_like_an_idle_one() {
     let mut stage = stage();
@@ -256,6 +272,27 @@ fn slowest_goes_when_memory_has_run_out() {
     assert_eq!((stage.closed(deaf[0].0), stage.closed(deaf[29].0)), (Some(Close::Abort), None));
     assert_eq!(stage.closed(bystander), None, "it holds nothing");
     assert_eq!(stage.failures(Cause::EngineMemory), gone as u64);
+}
+
+/// Freeing on is for when there is time.
+#[test]
+fn one_batch_ends_few_for_memory_and_the_next_goes_on() {
+    let mut stage = tight(1024);
+    let deaf = deaf(&mut stage, 1200);
+    stage.tape.stuck = true;
+    let gone = |stage: &Stage| deaf.iter().filter(|(client, _)| stage.closed(*client).is_some()).count();
+    let mut servers = deaf.iter().map(|(_, server)| *server);
+    while gone(&stage) == 0 {
+        stage.says(servers.next().expect("memory runs out before"), "x".repeat(100));
+    }
+    assert_eq!(gone(&stage), 32);
+    let bystander = stage.client_from(MAIN, "10.2.0.1:4000");
+    assert_eq!(gone(&stage), 64);
+    stage.client_from(MAIN, "10.2.0.2:4000");
+    let enough = gone(&stage);
+    assert!(enough < 70 && stage.blocks_in_use() <= 960, "{enough} gone, {} blocks", stage.blocks_in_use());
+    stage.says(bystander, GET);
+    assert_eq!(gone(&stage), enough, "a sixteenth of the memory is free");
 }
 
 #[test]

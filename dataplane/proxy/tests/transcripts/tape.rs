@@ -37,6 +37,9 @@ pub struct Tape {
     pub keeps_buffers: bool,
 }
 
+/// The first slot of servers' connections: there are fewer clients.
+const SERVERS: u32 = 20_000;
+
 /// Sun, 06 Nov 1994 08:49:37 GMT.
 const UNIX_S_AT_BEGIN: u64 = 784_111_777;
 
@@ -54,7 +57,7 @@ impl Io for Tape {
     }
 
     fn connect(&mut self, to: SocketAddr) -> Conn {
-        let conn = Conn { slot: 1000 + self.connects.len() as u32, generation: 1 };
+        let conn = Conn { slot: SERVERS + self.connects.len() as u32, generation: 1 };
         self.connects.push((conn, to));
         self.sides.insert(conn, Side::default());
         conn

@@ -1,4 +1,4 @@
-package controller
+package reconcile_test
 
 import (
 	"errors"
@@ -146,7 +146,7 @@ func (s *sim) rebalance() {
 			loads[engine.UUID] = load
 		}
 	}
-	changed, events := place.Rebalance(s.input(), s.model.Groups[0], loads)
+	changed, events := place.Rebalance(s.input().Input, s.model.Groups[0], loads)
 	for _, event := range events {
 		s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
 	}
@@ -178,7 +178,7 @@ func (s *sim) order() {
 	if seats := s.stored[vs.UUID].Seats; len(seats) > 0 && (order.Verb == place.DoMigrate || s.IntN(4) == 0) {
 		order.From = seats[s.IntN(len(seats))].Engine
 	}
-	assignments, _, err := order.Accept(s.input(), vs)
+	assignments, _, err := order.Accept(s.input().Input, vs)
 	if refusal := (*place.Refusal)(nil); errors.As(err, &refusal) {
 		return
 	}

@@ -1,4 +1,4 @@
-package controller
+package reconcile_test
 
 import (
 	"flag"
@@ -16,14 +16,16 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// The simulation runs the real place, plan and fleet of one controller against engines made of values (sim_engine_test.go)
-// in all kinds of trouble (sim_trouble_test.go), and in one at a time (sim_failure_test.go): all of it follows from a seed.
-// What must hold:
+// The simulation has one controller, which is the real step and the real fleet on a store made of values, and engines
+// made of values (sim_engine_test.go), in all kinds of trouble (sim_trouble_test.go), and in one at a time
+// (sim_failure_test.go): all of it follows from a seed. What must hold:
 //
 //   - no Plan ever takes a virtual service from the last engine that has it to serve, unless an operator forces it;
 //   - no seat is on a deleted engine, nothing is placed beyond the limits of the group;
@@ -57,6 +59,18 @@ func TestEverySeedConvergesAndNobodyIsTakenFromTheLastEngine(t *testing.T) {
 	}
 }
 
+func emptyStore(t *testing.T) *store.Store {
+	t.Helper()
+	objects, err := store.Open(t.Context(), store.Config{
+		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) { return pki.OpenSealer(t.TempDir() + "/key") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(objects.Close)
+	return objects
+}
+
 type sim struct {
 	*testing.T
 	*rand.Rand
@@ -74,14 +88,13 @@ type sim struct {
 	offered  map[string]int64 // since which revision each virtual service takes traffic without a break
 
 	// Of the controller's process.
-	objects   *store.Store // has no object: engines that no Plan is made for do not exist
-	fleet     *fleet.Fleet
-	started   time.Time
-	state     fleet.State
-	published int64 // revision
-	alarm     time.Time
-	dirty     bool             // an operator wrote something
-	totals    map[string]int64 // connections, by virtual service, as the runtime says
+	objects    *store.Store // has no object: engines that no Plan is made for do not exist
+	fleet      *fleet.Fleet
+	reconciler reconcile.Reconciler
+	started    time.Time
+	alarm      time.Time
+	dirty      bool             // an operator wrote something
+	totals     map[string]int64 // connections, by virtual service, as the runtime says
 }
 
 func newSim(t *testing.T, empty *store.Store, seed uint64) *sim {
@@ -204,27 +217,34 @@ func (s *sim) restart() {
 	quiet := slog.New(slog.DiscardHandler)
 	clock := func() time.Time { return s.now }
 	s.fleet = fleet.New(s.objects, quiet, events.New(quiet, clock), clock)
-	s.started, s.state, s.published, s.alarm, s.totals = s.now, fleet.State{}, -1, s.now, map[string]int64{}
+	s.reconciler, s.started, s.alarm, s.totals = reconcile.Reconciler{}, s.now, s.now, map[string]int64{}
 }
 
-func (s *sim) input() place.Input {
-	return place.Input{Model: s.model, Engines: s.fleet.Facts(), Before: s.stored, Began: s.fleet.Began(), Now: s.now}
+func (s *sim) input() reconcile.Input {
+	return reconcile.Input{
+		Input: place.Input{
+			Model: s.view(), Engines: s.fleet.Facts(), Before: maps.Clone(s.stored), Began: s.fleet.Began(), Now: s.now,
+		},
+	}
 }
 
-// decide is the reconciler's step, again and again until nothing changes. Operators and the end of the process come
-// between.
+// decide is the loop of the controller: it steps until nothing is to be written any more. Operators and the end of the
+// process come between.
 func (s *sim) decide() {
 	s.dirty = false
 	for range 100 {
-		base := maps.Clone(s.stored)
-		decision := place.Decide(s.input())
-		changed, gone := decision.Changed(base)
-		s.alarm = decision.Again
-		if len(changed)+len(gone) == 0 {
-			s.publish(decision.Waiting)
+		in := s.input()
+		out := s.reconciler.Step(in)
+		s.alarm = out.Again
+		if out.Write == nil {
+			if out.State != nil {
+				s.fleet.Observe(*out.State)
+			}
+			s.send(out.Plans)
 			return
 		}
-		s.welcome()
+		s.fleet.Expect(out.Idle)
+		s.send(out.Idle)
 		if s.troubled && s.IntN(20) == 0 {
 			s.order()
 		}
@@ -233,8 +253,8 @@ func (s *sim) decide() {
 			s.restart()
 			return
 		}
-		s.mayUse(base, decision.Assignments)
-		s.write(base, decision, changed, gone)
+		s.mayUse(in.Before, *out.Write)
+		s.write(in.Before, *out.Write)
 		if s.troubled && s.IntN(50) == 0 {
 			s.tell("the controller restarts before it has sent anything")
 			s.restart()
@@ -245,11 +265,11 @@ func (s *sim) decide() {
 }
 
 // write keeps what an operator ordered meanwhile.
-func (s *sim) write(base map[string]place.Assignment, decision place.Decision, changed []place.Assignment, gone []string) {
-	for _, event := range decision.Events {
+func (s *sim) write(base map[string]place.Assignment, write reconcile.Write) {
+	for _, event := range write.Events {
 		s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
 	}
-	for _, assignment := range changed {
+	for _, assignment := range write.Changed {
 		was := base[assignment.VirtualService]
 		if !was.Equal(s.stored[assignment.VirtualService]) {
 			continue
@@ -257,28 +277,10 @@ func (s *sim) write(base map[string]place.Assignment, decision place.Decision, c
 		s.check(was, assignment)
 		s.stored[assignment.VirtualService] = assignment
 	}
-	for _, uuid := range gone {
+	for _, uuid := range write.Gone {
 		delete(s.stored, uuid)
 	}
 	s.revision++
-}
-
-// welcome has engines without a seat get their Plan before a decision is written.
-func (s *sim) welcome() {
-	idle := idlePlans(s.view(), s.stored, nil, s.state.Plans, s.fleet.Refuses)
-	s.state.Plans = with(s.state.Plans, idle)
-	s.fleet.Expect(idle)
-	s.send(idle)
-}
-
-// publish has engines get the Plans of what is stored.
-func (s *sim) publish(waiting map[string]bool) {
-	if s.published != s.revision {
-		s.state = wanted(s.view(), nil, place.PlacementOf(s.model, s.stored), nil, s.state.Plans, s.fleet.Refuses)
-		s.published = s.revision
-		s.fleet.Observe(s.state)
-	}
-	s.send(ready(s.state.Plans, waiting))
 }
 
 // view is the model at the revision of now.
@@ -335,7 +337,14 @@ func isThere(fact place.Engine) bool {
 }
 
 // mayUse: engines that have nothing come into use only while those that have something, and are not away, leave room for them.
-func (s *sim) mayUse(before, after map[string]place.Assignment) {
+func (s *sim) mayUse(before map[string]place.Assignment, write reconcile.Write) {
+	after := maps.Clone(before)
+	for _, assignment := range write.Changed {
+		after[assignment.VirtualService] = assignment
+	}
+	for _, uuid := range write.Gone {
+		delete(after, uuid)
+	}
 	facts, inUse, fresh := s.fleet.Facts(), map[string]bool{}, ""
 	for _, assignment := range after {
 		for _, seat := range assignment.Seats {

@@ -1,4 +1,4 @@
-package controller
+package reconcile
 
 import (
 	"time"
@@ -7,21 +7,16 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// rebalancer looks at the loads of groups with auto_rebalance, each at its own interval. A controller that restarts begins
-// an interval anew.
-type rebalancer struct {
-	usage  func() map[string]place.Usage // of engines, by uuid
-	looked map[string]look               // by group uuid
-}
-
 // look is what was used up when a group was looked at last.
 type look struct {
 	at    time.Time
-	usage map[string]place.Usage
+	usage map[string]place.Usage // of engines, by uuid
 }
 
-// step is what follows for the groups whose interval is over, and when the next one's is; zero: no group is looked at.
-func (r *rebalancer) step(in place.Input) (changed []place.Assignment, happened []place.Event, again time.Time) {
+// rebalance looks at the loads of groups with auto_rebalance, each at its own interval; a controller that restarts
+// begins an interval anew. It returns what follows for the groups whose interval is over, and when the next one's is;
+// zero: no group is looked at.
+func (r *Reconciler) rebalance(in Input) (changed []place.Assignment, happened []place.Event, again time.Time) {
 	watched := map[string]look{}
 	for _, group := range in.Model.Groups {
 		if !group.AutoRebalance {
@@ -30,9 +25,9 @@ func (r *rebalancer) step(in place.Input) (changed []place.Assignment, happened 
 		interval := place.Interval(group)
 		last, known := r.looked[group.UUID]
 		if end := last.at.Add(interval); !known || !end.After(in.Now) {
-			now := look{in.Now, r.usage()}
+			now := look{in.Now, in.Usage()}
 			if known {
-				assignments, events := place.Rebalance(in, group, loadsBetween(group, last, now))
+				assignments, events := place.Rebalance(in.Input, group, loadsBetween(group, last, now))
 				changed, happened = append(changed, assignments...), append(happened, events...)
 			}
 			last = now
@@ -54,12 +49,4 @@ func loadsBetween(group *model.Group, then, now look) map[string]place.Load {
 		}
 	}
 	return loads
-}
-
-// earlier of two times; zero is never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }

@@ -1,0 +1,154 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/cloud"
+	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/link"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/reconcile"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+	"github.com/weir-lb/weir/controller/tickets"
+)
+
+// retryAfter is when a decision that could not be written is tried again.
+const retryAfter = time.Second
+
+// loop has reconcile step whenever the objects or the engines moved, and carries out what follows.
+type loop struct {
+	objects    *store.Store
+	fleet      *fleet.Fleet
+	link       *link.Server
+	keeper     *cloud.Keeper
+	events     *events.Log
+	log        *slog.Logger
+	reconciler reconcile.Reconciler
+
+	view     *store.View // that the others come from
+	model    *model.Model
+	findings []model.Finding
+	before   map[string]place.Assignment
+	rings    map[string]tickets.Ring
+}
+
+// run goes on until ctx or the store ends.
+func (l *loop) run(ctx context.Context) error {
+	views := l.objects.Changes(ctx)
+	alarm := time.NewTimer(0)
+	defer alarm.Stop()
+	for {
+		select {
+		case _, open := <-views:
+			if !open {
+				return nil
+			}
+		case <-l.fleet.Moved():
+		case <-alarm.C:
+		}
+		again, err := l.step(ctx)
+		if err != nil {
+			return err
+		}
+		if !again.IsZero() {
+			alarm.Reset(time.Until(again))
+		}
+	}
+}
+
+// step steps once. What it writes comes back as a view, which is the next step's.
+func (l *loop) step(ctx context.Context) (again time.Time, err error) {
+	if err := l.read(l.objects.View()); err != nil {
+		return again, err
+	}
+	known := l.fleet.Greetings() // before Facts, which know of all of them
+	out := l.reconciler.Step(l.input())
+	for _, event := range out.Engines {
+		l.events.Add(engineEntryOf(event))
+	}
+	l.keeper.Observe(out.Observation)
+	if out.Write == nil {
+		if out.State != nil {
+			l.fleet.Observe(*out.State)
+		}
+		l.link.Publish(out.Plans, known)
+		return out.Again, nil
+	}
+	l.welcome(out.Idle, known)
+	if err := l.write(ctx, *out.Write); err != nil {
+		l.log.Error("what was decided about virtual services is not written; it is tried again", "reason", err)
+		return time.Now().Add(retryAfter), nil
+	}
+	return out.Again, nil
+}
+
+func (l *loop) read(view *store.View) (err error) {
+	if view == l.view {
+		return nil
+	}
+	l.view = view
+	l.model, l.findings = model.Build(view.Revision(), objectsOf(view))
+	if l.before, err = decided[place.Assignment](view, assignmentKind); err == nil {
+		l.rings, err = decided[tickets.Ring](view, ringKind)
+	}
+	return err
+}
+
+func (l *loop) input() reconcile.Input {
+	return reconcile.Input{
+		Input: place.Input{
+			Model: l.model, Engines: l.fleet.Facts(), Before: l.before, Began: l.fleet.Began(), Now: time.Now().UTC(),
+		},
+		Findings: l.findings, Rings: l.rings, Usage: l.fleet.Usage, Secret: newSecret,
+	}
+}
+
+func (l *loop) welcome(idle map[string]*enginev1.Plan, known uint64) {
+	if len(idle) > 0 {
+		l.fleet.Expect(idle)
+		l.link.Publish(idle, known)
+	}
+}
+
+// write tells what happened to the virtual services whose assignments it could write.
+func (l *loop) write(ctx context.Context, w reconcile.Write) error {
+	written, err := settle(ctx, l.objects, l.view, w.Changed, w.Gone)
+	for _, event := range w.Events {
+		if written[event.VirtualService.UUID] {
+			l.events.Add(entryOf(event))
+		}
+	}
+	return errors.Join(err, keepRings(ctx, l.objects, w.Rings))
+}
+
+func entryOf(event place.Event) events.Entry {
+	vs := event.VirtualService
+	return events.Entry{
+		ID: event.ID, Kind: "VIRTUALSERVICE", UUID: vs.UUID, Name: vs.Name, Message: event.Message,
+		Tenant: vs.Tenant(), Related: []string{event.Engine},
+	}
+}
+
+func engineEntryOf(event reconcile.EngineEvent) events.Entry {
+	engine := event.Engine
+	return events.Entry{
+		ID: event.ID, Kind: "SERVICEENGINE", UUID: engine.UUID, Name: engine.Name, Message: event.Message, Tenant: "admin",
+	}
+}
+
+func objectsOf(view *store.View) map[string][]schema.Object {
+	objects := map[string][]schema.Object{}
+	for _, kind := range view.Kinds() {
+		for _, record := range view.List(kind) {
+			objects[kind] = append(objects[kind], record.Object)
+		}
+	}
+	return objects
+}

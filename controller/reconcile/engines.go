@@ -1,0 +1,40 @@
+package reconcile
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// EngineEvent is something that operators may want to know of an engine.
+type EngineEvent struct {
+	ID      string // Avi's name: CREATED_SE
+	Engine  *model.Engine
+	Message string
+}
+
+// engineEvents say which engines came, were deleted, or were enabled or disabled by an operator, from one revision to
+// another. There is nothing to compare the first one with.
+func engineEvents(former, now *model.Model) (happened []EngineEvent) {
+	if former == nil || former.Revision == now.Revision {
+		return nil
+	}
+	was := map[string]*model.Engine{}
+	for _, engine := range former.Engines {
+		was[engine.UUID] = engine
+	}
+	for _, engine := range now.Engines {
+		if before := was[engine.UUID]; before == nil {
+			happened = append(happened, EngineEvent{"CREATED_SE", engine, "has joined"})
+		} else if before.EnableState != engine.EnableState {
+			message := "is " + engine.EnableState + " after " + before.EnableState
+			happened = append(happened, EngineEvent{"SE_ENABLE_STATE_CHANGED", engine, message})
+		}
+		delete(was, engine.UUID)
+	}
+	for _, uuid := range slices.Sorted(maps.Keys(was)) {
+		happened = append(happened, EngineEvent{"DELETED_SE", was[uuid], "is deleted"})
+	}
+	return happened
+}

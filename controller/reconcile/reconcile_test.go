@@ -1,0 +1,326 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/reconcile"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/tickets"
+)
+
+// stage is a controller whose store and engines are the input of its next step.
+type stage struct {
+	*testing.T
+	reconcile.Reconciler
+	in reconcile.Input
+}
+
+// newStage has one group, and engines in it that are up and hold nothing.
+func newStage(t *testing.T, engines ...string) *stage {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	group := &model.Group{ServiceEngineGroup: *schema.Defaults[schema.ServiceEngineGroup]()}
+	group.UUID, group.MinScaleoutPerVS, group.MaxSE = "group", 1, 10
+	s := &stage{T: t, in: reconcile.Input{
+		Input: place.Input{
+			Model: &model.Model{Revision: 1, Groups: []*model.Group{group}}, Engines: map[string]place.Engine{},
+			Before: map[string]place.Assignment{}, Began: now.Add(-time.Hour), Now: now,
+		},
+		Rings:  map[string]tickets.Ring{},
+		Usage:  func() map[string]place.Usage { return nil },
+		Secret: func() []byte { return bytes.Repeat([]byte{1}, tickets.SecretBytes) },
+	}}
+	s.setEngines(engines...)
+	return s
+}
+
+// change has the objects be others, at the next revision. Models that steps have seen stay as they are.
+func (s *stage) change(edit func(*model.Model)) {
+	next := *s.in.Model
+	next.Revision++
+	edit(&next)
+	s.in.Model = &next
+}
+
+func (s *stage) setEngines(uuids ...string) {
+	s.change(func(m *model.Model) {
+		group := *m.Groups[0]
+		m.Engines = nil
+		for _, uuid := range uuids {
+			engine := &model.Engine{Group: &group}
+			engine.UUID, engine.Name, engine.EnableState = uuid, uuid, "SE_STATE_ENABLED"
+			m.Engines = append(m.Engines, engine)
+			s.in.Engines[uuid] = place.Engine{Up: true, Since: s.in.Began, Planned: true, Told: true}
+		}
+		group.Engines, m.Groups = m.Engines, []*model.Group{&group}
+		for _, vs := range m.VirtualServices {
+			vs.Group = &group
+		}
+	})
+}
+
+// offer has one virtual service in the group, on a port.
+func (s *stage) offer(port uint32) *model.VirtualService {
+	vs := &model.VirtualService{
+		Group: s.in.Model.Groups[0], Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
+		ApplicationProfile: &schema.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
+		HTTP:               schema.Defaults[schema.HTTPProfile](),
+		NetworkProfile:     &schema.NetworkProfile{},
+		TCP:                schema.Defaults[schema.TCPProxy](),
+	}
+	vs.UUID, vs.Name, vs.Type, vs.Enabled, vs.TrafficEnabled = "vs", "web", "VS_TYPE_NORMAL", true, true
+	vs.Services = []schema.Service{{Port: port, PortRangeEnd: port}}
+	s.change(func(m *model.Model) {
+		m.VirtualServices = []*model.VirtualService{vs}
+		m.Groups[0].VirtualServices = m.VirtualServices
+	})
+	return vs
+}
+
+// put writes what a step asks for.
+func (s *stage) put(write *reconcile.Write) {
+	s.Helper()
+	if write == nil {
+		s.Fatal("there is nothing to write")
+	}
+	before, rings := maps.Clone(s.in.Before), maps.Clone(s.in.Rings)
+	for _, assignment := range write.Changed {
+		before[assignment.VirtualService] = assignment
+	}
+	for _, uuid := range write.Gone {
+		delete(before, uuid)
+	}
+	for _, ring := range write.Rings.Changed {
+		rings[ring.Profile] = ring
+	}
+	for _, profile := range write.Rings.Gone {
+		delete(rings, profile)
+	}
+	s.in.Before, s.in.Rings = before, rings
+	s.change(func(*model.Model) {})
+}
+
+// settle steps until nothing is to be written any more.
+func (s *stage) settle() reconcile.Output {
+	s.Helper()
+	for range 10 {
+		out := s.Step(s.in)
+		if out.Write == nil {
+			return out
+		}
+		s.put(out.Write)
+	}
+	s.Fatal("it does not come to a decision")
+	return reconcile.Output{}
+}
+
+func uuidsIn(plan *enginev1.Plan) (uuids []string) {
+	for _, resource := range plan.GetResources() {
+		uuids = append(uuids, resource.GetUuid())
+	}
+	return uuids
+}
+
+func TestNoPlanSaysADecisionBeforeItIsWritten(t *testing.T) {
+	s := newStage(t, "se-1")
+	s.settle()
+	s.offer(80)
+	out := s.Step(s.in)
+	if out.Write == nil || len(out.Write.Changed) != 1 || out.Plans != nil || out.State != nil {
+		t.Fatalf("the step leads to %+v", out)
+	}
+	if uuids := uuidsIn(out.Idle["se-1"]); slices.Contains(uuids, "vs") {
+		t.Errorf("the Plan of an idle engine has %v", uuids)
+	}
+	if again := s.Step(s.in); again.Write == nil || again.Plans != nil {
+		t.Errorf("it could not be written, and the next step leads to %+v", again)
+	}
+	s.put(out.Write)
+	out = s.Step(s.in)
+	if out.Write != nil || out.State == nil || !slices.Contains(uuidsIn(out.Plans["se-1"]), "vs") {
+		t.Errorf("it is written, and the step leads to %+v", out)
+	}
+}
+
+func TestEngineThatServesNothingHasItsPlanWhileADecisionIsWritten(t *testing.T) {
+	s := newStage(t, "se-1")
+	s.offer(80)
+	s.settle()
+	s.setEngines("se-1", "se-2")
+	s.in.Model.Groups[0].MinScaleoutPerVS = 2
+	out := s.Step(s.in)
+	early := out.Idle["se-2"]
+	if out.Write == nil || early == nil || len(out.Idle) != 1 {
+		t.Fatalf("the step leads to %+v", out)
+	}
+	if again := s.Step(s.in); again.Idle["se-2"] != early {
+		t.Error("it gets another Plan that says the same")
+	}
+	if s.put(out.Write); s.settle().Plans["se-2"].GetRevision() <= early.GetRevision() {
+		t.Error("what it shall serve is not newer than what it was told before")
+	}
+}
+
+func TestEngineThatDrainsGetsNoPlanUntilItIsKnownWhoServesInItsStead(t *testing.T) {
+	s := newStage(t, "se-1", "se-2")
+	vs := s.offer(80)
+	s.in.Before[vs.UUID] = place.Assignment{VirtualService: vs.UUID, Seats: []place.Seat{
+		{Engine: "se-2", State: place.Serving, Since: s.in.Now, Cause: place.Migrate},
+		{Engine: "se-1", State: place.Draining, Since: s.in.Now, Cause: place.Migrate},
+	}}
+	holding := func(engine string, duty place.Duty) place.Engine {
+		facts := s.in.Engines[engine]
+		facts.Holds = map[string]place.Holding{vs.UUID: {Due: true, Current: true, Duty: duty, Since: s.in.Now, Led: true}}
+		return facts
+	}
+	s.in.Engines["se-1"] = holding("se-1", place.Drain)
+	back := holding("se-2", place.Serve)
+	delete(s.in.Engines, "se-2")
+	s.in.Began = s.in.Now
+	out := s.Step(s.in)
+	if out.Write != nil || out.State.Plans["se-1"] == nil || out.Plans["se-1"] != nil || out.Plans["se-2"] == nil {
+		t.Fatalf("se-2 has not come yet, and the step leads to %+v", out)
+	}
+	s.in.Engines["se-2"] = back
+	if out := s.Step(s.in); out.Plans["se-1"] == nil {
+		t.Errorf("se-2 serves, and the step leads to %+v", out)
+	}
+}
+
+func TestOneRevisionIsPlannedOnce(t *testing.T) {
+	s := newStage(t, "se-1")
+	s.offer(80)
+	first := s.settle()
+	if first.State == nil {
+		t.Fatal("nothing is shown")
+	}
+	out := s.Step(s.in)
+	if out.State != nil || out.Plans["se-1"] != first.Plans["se-1"] {
+		t.Errorf("it is planned again: %+v", out)
+	}
+	s.change(func(*model.Model) {})
+	out = s.Step(s.in)
+	if out.State == nil || out.State.Model != s.in.Model || out.Plans["se-1"] != first.Plans["se-1"] {
+		t.Errorf("objects changed that the engine has nothing to do with: %+v", out)
+	}
+}
+
+func TestWhatLacksEnginesIsShownAlsoWhenNoObjectChanged(t *testing.T) {
+	s := newStage(t, "se-1")
+	s.offer(80)
+	served := s.settle()
+	facts := s.in.Engines["se-1"]
+	facts.Up, facts.Since, facts.Refuses = false, s.in.Now, "port 80 is in use"
+	s.in.Engines["se-1"] = facts
+	out := s.Step(s.in)
+	if out.Again.IsZero() {
+		t.Fatal("nobody waits for the engine")
+	}
+	s.in.Now = out.Again
+	lost := s.settle()
+	if len(served.State.Unplaced) != 0 || lost.State == nil || len(lost.State.Unplaced) != 1 {
+		t.Fatalf("its engine is lost, and the step leads to %+v", lost)
+	}
+	if lost.Plans["se-1"] != served.Plans["se-1"] {
+		t.Error("it is planned again")
+	}
+	if still := s.Step(s.in); still.State != nil {
+		t.Errorf("nothing happened, and shown is %+v", still.State)
+	}
+}
+
+func TestPlanThatWasRefusedIsTriedAgainWithTheNextRevision(t *testing.T) {
+	s := newStage(t, "se-1")
+	s.offer(80)
+	refused := s.settle().Plans["se-1"]
+	facts := s.in.Engines["se-1"]
+	facts.Refuses = "port 80 is in use"
+	s.in.Engines["se-1"] = facts
+	s.change(func(*model.Model) {})
+	if next := s.settle().Plans["se-1"]; next == refused || next.GetRevision() != uint64(s.in.Model.Revision) {
+		t.Errorf("it gets Plan %d at revision %d", next.GetRevision(), s.in.Model.Revision)
+	}
+}
+
+func TestFindingThatAllEnginesHaveInCommonIsShownOnce(t *testing.T) {
+	s := newStage(t, "se-1", "se-2")
+	s.in.Model.Groups[0].MinScaleoutPerVS = 2
+	s.offer(80).LimitDoser = true
+	s.in.Findings = []model.Finding{{Kind: "pool", UUID: "pool-1", Message: "of the model"}}
+	state := s.settle().State
+	counts := map[model.Finding]int{}
+	for _, finding := range state.Findings {
+		counts[finding]++
+	}
+	if len(counts) < 2 || len(counts) != len(state.Findings) || counts[s.in.Findings[0]] != 1 {
+		t.Errorf("found is %+v", state.Findings)
+	}
+}
+
+func TestRingOfSessionTicketsIsWrittenBeforeItIsInAPlan(t *testing.T) {
+	s := newStage(t, "se-1")
+	profile := schema.Defaults[schema.SSLProfile]()
+	profile.UUID, profile.EnableSSLSessionReuse, profile.SSLSessionTimeoutS = "sslprofile", true, 60
+	s.settle()
+	s.offer(443).SSLProfile = profile
+	out := s.Step(s.in)
+	if out.Write == nil || len(out.Write.Rings.Changed) != 1 || out.Plans != nil {
+		t.Fatalf("the step leads to %+v", out)
+	}
+	s.put(out.Write)
+	settled := s.settle()
+	if turn := s.in.Now.Add(60 * time.Second); settled.Again.IsZero() || settled.Again.After(turn) {
+		t.Fatalf("it is turned at %v, and the next step is at %v", turn, settled.Again)
+	}
+	s.in.Now = s.in.Now.Add(60 * time.Second)
+	out = s.Step(s.in)
+	if out.Write == nil || len(out.Write.Changed) != 0 || len(out.Write.Rings.Changed) != 1 || out.Plans != nil {
+		t.Errorf("its time is over, and the step leads to %+v", out)
+	}
+}
+
+func TestEnginesThatCameWentOrWereDisabledAreToldOnce(t *testing.T) {
+	s := newStage(t, "se-1", "se-2", "se-3")
+	told := func() (all []string) {
+		for _, event := range s.Step(s.in).Engines {
+			all = append(all, fmt.Sprintf("%s %s %s", event.ID, event.Engine.Name, event.Message))
+		}
+		return all
+	}
+	if first := told(); first != nil {
+		t.Errorf("a controller that begins tells %q", first)
+	}
+	s.setEngines("se-1", "se-3", "se-4")
+	s.in.Model.Engines[1].EnableState = "SE_STATE_DISABLED"
+	want := []string{
+		"SE_ENABLE_STATE_CHANGED se-3 is SE_STATE_DISABLED after SE_STATE_ENABLED",
+		"CREATED_SE se-4 has joined", "DELETED_SE se-2 is deleted",
+	}
+	if then := told(); !slices.Equal(then, want) {
+		t.Errorf("told is %q", then)
+	}
+	if again := told(); again != nil {
+		t.Errorf("told again is %q", again)
+	}
+}
+
+func TestCloudsObserveWhoIsUpAndWhoHasSeats(t *testing.T) {
+	s := newStage(t, "se-1", "se-2")
+	s.offer(80)
+	facts := s.in.Engines["se-2"]
+	facts.Up = false
+	s.in.Engines["se-2"] = facts
+	seen := s.Step(s.in).Observation
+	up, seated := map[string]bool{"se-1": true, "se-2": false}, map[string]bool{"se-1": true}
+	if seen.Model != s.in.Model || len(seen.Needs) != 1 || !maps.Equal(seen.Up, up) || !maps.Equal(seen.Seated, seated) {
+		t.Errorf("observed is %+v", seen)
+	}
+}

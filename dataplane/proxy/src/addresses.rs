@@ -1,0 +1,110 @@
+//! How many clients each address holds. The table has one size, however many addresses there are: an address is counted in
+//! one bucket of each of two rows, and the lesser count is its own, or hardly more.
+
+use std::{
+    hash::BuildHasher,
+    net::{IpAddr, SocketAddr},
+};
+
+use foldhash::fast::RandomState;
+
+/// Of each row; a power of 2.
+const BUCKETS: usize = 1 << 13;
+
+pub(crate) struct Addresses {
+    rows: [Box<[u32]>; 2],
+    /// Nobody outside knows which addresses share a bucket.
+    hasher: RandomState,
+}
+
+impl Default for Addresses {
+    fn default() -> Self {
+        let row = || vec![0; BUCKETS].into_boxed_slice();
+        Self { rows: [row(), row()], hasher: RandomState::default() }
+    }
+}
+
+impl Addresses {
+    pub fn add(&mut self, peer: SocketAddr) {
+        self.buckets(peer).into_iter().for_each(|count| *count += 1);
+    }
+
+    pub fn remove(&mut self, peer: SocketAddr) {
+        self.buckets(peer).into_iter().for_each(|count| *count = count.saturating_sub(1));
+    }
+
+    /// How many clients an address holds.
+    pub fn held(&self, peer: SocketAddr) -> u32 {
+        let [first, second] = self.places(peer);
+        self.rows[0][first].min(self.rows[1][second])
+    }
+
+    /// How many the address holds that holds fewest.
+    pub fn least(&self) -> u32 {
+        self.rows[0].iter().copied().filter(|count| *count > 0).min().unwrap_or(0)
+    }
+
+    fn buckets(&mut self, peer: SocketAddr) -> [&mut u32; 2] {
+        let [first, second] = self.places(peer);
+        let [one, other] = &mut self.rows;
+        [&mut one[first], &mut other[second]]
+    }
+
+    fn places(&self, peer: SocketAddr) -> [usize; 2] {
+        let hash = self.hasher.hash_one(network(peer));
+        [hash as usize % BUCKETS, (hash >> 32) as usize % BUCKETS]
+    }
+}
+
+/// Whom a client is counted with: in IPv6 a host has a whole network of addresses.
+pub(crate) fn network(peer: SocketAddr) -> u128 {
+    match peer.ip().to_canonical() {
+        IpAddr::V4(ip) => ip.to_bits().into(),
+        IpAddr::V6(ip) => ip.to_bits() >> 64 << 64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn counts_the_clients_of_each_address() {
+        let mut addresses = Addresses::default();
+        assert_eq!((addresses.held(peer("10.0.0.1:1")), addresses.least()), (0, 0));
+        (0..9).for_each(|port| addresses.add(peer(&format!("10.0.0.1:{port}"))));
+        (0..2).for_each(|port| addresses.add(peer(&format!("10.0.0.2:{port}"))));
+        assert_eq!((addresses.held(peer("10.0.0.1:77")), addresses.held(peer("10.0.0.2:77"))), (9, 2));
+        assert_eq!((addresses.held(peer("10.0.0.3:77")), addresses.least()), (0, 2));
+        addresses.remove(peer("10.0.0.1:3"));
+        assert_eq!(addresses.held(peer("10.0.0.1:77")), 8);
+    }
+
+    #[test]
+    fn network_of_ipv6_is_one_address_and_an_ipv4_address_is_itself_however_it_is_written() {
+        let mut addresses = Addresses::default();
+        for text in
+            ["[2001:db8::1]:1", "[2001:db8::ffff:2]:1", "[2001:db8:0:1::1]:1", "[::ffff:10.0.0.1]:1", "10.0.0.1:2"]
+        {
+            addresses.add(peer(text));
+        }
+        assert_eq!(addresses.held(peer("[2001:db8::9]:9")), 2);
+        assert_eq!(addresses.held(peer("10.0.0.1:9")), 2);
+    }
+
+    #[test]
+    fn address_of_few_is_not_taken_for_one_of_many() {
+        let mut addresses = Addresses::default();
+        (0..5000).for_each(|port| addresses.add(peer(&format!("10.9.9.9:{port}"))));
+        for n in 0..2000 {
+            addresses.add(peer(&format!("10.0.{}.{}:1", n / 250, n % 250)));
+        }
+        let many = (0..2000).filter(|n| addresses.held(peer(&format!("10.0.{}.{}:1", n / 250, n % 250))) > 8);
+        assert!(many.count() <= 1);
+        assert!(addresses.least() <= 8);
+    }
+}
