@@ -163,6 +163,19 @@ func TestHelloTellsEverything(t *testing.T) {
 	}
 }
 
+func TestRoutesHearWhetherTheDataPlaneServes(t *testing.T) {
+	for status, want := range map[dataplane.Status]route.Dataplane{
+		{State: dataplane.Starting}:                       route.Away,
+		{State: dataplane.BackingOff, ServingRevision: 1}: route.Away,
+		{State: dataplane.Running}:                        route.Idle,
+		{State: dataplane.Running, ServingRevision: 1}:    route.Serves,
+	} {
+		b := newBench()
+		b.Changed(status)
+		b.expect(t, fmt.Sprintf("routes: data plane %d", want), "controller: *enginev1.Report_Status")
+	}
+}
+
 func TestVerdictGoesToTheControllerWhenTheDataPlaneGoesByIt(t *testing.T) {
 	b := newBench()
 	sampleWith := func(up bool) dataplane.Sample {

@@ -212,6 +212,15 @@ func TestPlanThatCannotBeReadSaysWhere(t *testing.T) {
 	}
 }
 
+func TestFindingsOfADataPlaneReachTheControllerAsTheyAre(t *testing.T) {
+	said := &dataplanev1.Finding{Kind: "pool", Uuid: "pool-1", Name: "web", Field: "servers[0]", Message: "no"}
+	found := FindingsOf([]*dataplanev1.Finding{said})
+	expect(t, found, []Finding{{Object{"pool", "pool-1", "web"}, "servers[0]", "no"}})
+	if told := WireFindings(found); len(told) != 1 || !proto.Equal(told[0], said) {
+		t.Errorf("told %v", told)
+	}
+}
+
 func TestNoPlanAsksForNothing(t *testing.T) {
 	var none *Plan
 	if none.Wire() != nil || none.Advertised() != nil || none.BGP() != nil || none.VIPs() != nil {
