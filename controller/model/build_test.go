@@ -227,6 +227,7 @@ func TestKeeperMakesOfChangedObjectsWhatBuildMakesOfThem(t *testing.T) {
 		},
 		func(w world) { w["virtualservice"] = w["virtualservice"][1:] },
 		func(w world) { w["serviceengine"] = w["serviceengine"][:1] },
+		func(w world) { delete(w, "serviceengine") },
 		func(w world) { delete(w, "pool") },
 	}
 	w, keeper := seed(t), &Keeper{}

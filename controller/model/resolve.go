@@ -35,7 +35,7 @@ type resolution[T any] struct {
 func (b *builder) resolve(former builder) {
 	for _, kind := range []string{"cloudconnectoruser", "cloud", "serviceenginegroup", "serviceengine"} {
 		if b.changedKinds[kind] { // a group and its engines point to each other: where one is new, all are
-			former.clouds.all, former.groups.all, former.engines.all = nil, nil, nil
+			former.clouds, former.groups, former.engines = resolved[Cloud]{}, resolved[Group]{}, resolved[Engine]{}
 		}
 	}
 	resolve(b, "cloud", &b.clouds, former.clouds, b.resolveCloud)
