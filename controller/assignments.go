@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
@@ -17,24 +16,6 @@ const assignmentKind = "assignment"
 
 // assignmentsMax are written in one transaction.
 const assignmentsMax = 1000
-
-// decided are all values of a kind that this package keeps in the store, by uuid.
-func decided[T any](view *store.View, kind string) (map[string]T, error) {
-	records := view.List(kind)
-	all := make(map[string]T, len(records))
-	for _, record := range records {
-		var value T
-		body, err := json.Marshal(record.Object)
-		if err == nil {
-			err = json.Unmarshal(body, &value)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s %s cannot be read: %w", kind, record.UUID, err)
-		}
-		all[record.UUID] = value
-	}
-	return all, nil
-}
 
 func recordOf(kind, uuid string, value any) (*store.Record, error) {
 	body, err := json.Marshal(value)

@@ -70,9 +70,10 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	if err != nil {
 		return err
 	}
+	known := &known{}
 	surface, err := rest.Open(ctx, rest.Config{
 		Store: data.objects, Gate: gate, Runtime: fleet, Tokens: tokens,
-		Orders: orders{fleet, events}, Events: events, Version: config.Version, Logger: log,
+		Orders: orders{fleet, events, known}, Events: events, Version: config.Version, Logger: log,
 	})
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return surface.Serve(ctx, api) })
 	group.Go(func() error { return link.Serve(ctx, engines) })
-	loop := &loop{objects: data.objects, fleet: fleet, link: link, keeper: keeper, events: events, log: log}
+	loop := &loop{objects: data.objects, fleet: fleet, link: link, keeper: keeper, events: events, log: log, known: known}
 	group.Go(func() error { return loop.run(ctx) })
 	group.Go(func() error { return keeper.Run(ctx) })
 	group.Go(func() error { return fleet.Watch(ctx) })

@@ -11,12 +11,9 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/link"
-	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
-	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
-	"github.com/weir-lb/weir/controller/tickets"
 )
 
 // retryAfter is when a decision that could not be written is tried again.
@@ -32,11 +29,10 @@ type loop struct {
 	log        *slog.Logger
 	reconciler reconcile.Reconciler
 
-	view     *store.View // that the others come from
-	model    *model.Model
-	findings []model.Finding
-	before   map[string]place.Assignment
-	rings    map[string]tickets.Ring
+	known *known
+
+	view *store.View // that read comes from
+	read knowledge
 }
 
 // run goes on until ctx or the store ends.
@@ -65,7 +61,7 @@ func (l *loop) run(ctx context.Context) error {
 
 // step steps once. What it writes comes back as a view, which is the next step's.
 func (l *loop) step(ctx context.Context) (again time.Time, err error) {
-	if err := l.read(l.objects.View()); err != nil {
+	if err := l.look(l.objects.View()); err != nil {
 		return again, err
 	}
 	known := l.fleet.Greetings() // before Facts, which know of all of them
@@ -89,14 +85,10 @@ func (l *loop) step(ctx context.Context) (again time.Time, err error) {
 	return out.Again, nil
 }
 
-func (l *loop) read(view *store.View) (err error) {
-	if view == l.view {
-		return nil
-	}
-	l.view = view
-	l.model, l.findings = model.Build(view.Revision(), objectsOf(view))
-	if l.before, err = decided[place.Assignment](view, assignmentKind); err == nil {
-		l.rings, err = decided[tickets.Ring](view, ringKind)
+func (l *loop) look(view *store.View) (err error) {
+	if view != l.view {
+		l.view = view
+		l.read, err = l.known.read(view)
 	}
 	return err
 }
@@ -104,9 +96,9 @@ func (l *loop) read(view *store.View) (err error) {
 func (l *loop) input() reconcile.Input {
 	return reconcile.Input{
 		Input: place.Input{
-			Model: l.model, Engines: l.fleet.Facts(), Before: l.before, Began: l.fleet.Began(), Now: time.Now().UTC(),
+			Model: l.read.model, Engines: l.fleet.Facts(), Before: l.read.before, Began: l.fleet.Began(), Now: time.Now().UTC(),
 		},
-		Findings: l.findings, Rings: l.rings, Usage: l.fleet.Usage, Secret: newSecret,
+		Findings: l.read.findings, Rings: l.read.rings, Usage: l.fleet.Usage, Secret: newSecret,
 	}
 }
 
@@ -141,14 +133,4 @@ func engineEntryOf(event reconcile.EngineEvent) events.Entry {
 	return events.Entry{
 		ID: event.ID, Kind: "SERVICEENGINE", UUID: engine.UUID, Name: engine.Name, Message: event.Message, Tenant: "admin",
 	}
-}
-
-func objectsOf(view *store.View) map[string][]schema.Object {
-	objects := map[string][]schema.Object{}
-	for _, kind := range view.Kinds() {
-		for _, record := range view.List(kind) {
-			objects[kind] = append(objects[kind], record.Object)
-		}
-	}
-	return objects
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/store"
-	"github.com/weir-lb/weir/controller/tickets"
 )
 
 var errUnreadable = &place.Refusal{Problem: "the object cannot be read: see its warnings"}
@@ -19,6 +18,7 @@ var errUnreadable = &place.Refusal{Problem: "the object cannot be read: see its 
 type orders struct {
 	fleet  *fleet.Fleet
 	events *events.Log
+	known  *known
 }
 
 // Order accepts an order within a transaction. It returns how many engines shall serve from then on, and what to tell once
@@ -66,9 +66,8 @@ func (o orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices in
 
 // input is what placement goes by as of a transaction.
 func (o orders) input(tx *store.Tx) (place.Input, error) {
-	built, _ := model.Build(tx.View().Revision(), objectsOf(tx.View()))
-	before, err := decided[place.Assignment](tx.View(), assignmentKind)
-	return place.Input{Model: built, Engines: o.fleet.Facts(), Before: before, Began: o.fleet.Began(), Now: time.Now().UTC()}, err
+	read, err := o.known.read(tx.View())
+	return place.Input{Model: read.model, Engines: o.fleet.Facts(), Before: read.before, Began: o.fleet.Began(), Now: time.Now().UTC()}, err
 }
 
 func virtualServiceOf(m *model.Model, uuid string) (*model.VirtualService, error) {
@@ -93,20 +92,19 @@ func putAssignments(tx *store.Tx, assignments []place.Assignment) error {
 // RotateKeys turns the ring of session tickets that a virtual service shares with all of its SSL profile, before its time. It
 // returns the uuid of the profile. Error: *place.Refusal.
 func (o orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error) {
-	built, _ := model.Build(tx.View().Revision(), objectsOf(tx.View()))
-	vs, err := virtualServiceOf(built, virtualServiceUUID)
+	read, err := o.known.read(tx.View())
 	if err != nil {
 		return "", err
 	}
-	rings, err := decided[tickets.Ring](tx.View(), ringKind)
+	vs, err := virtualServiceOf(read.model, virtualServiceUUID)
 	if err != nil {
 		return "", err
 	}
 	if vs.SSLProfile == nil {
 		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf("%s has no SSL profile, and no session tickets", vs.Name)}
 	}
-	ring, known := rings[vs.SSLProfile.UUID]
-	if !known {
+	ring, made := read.rings[vs.SSLProfile.UUID]
+	if !made {
 		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf(
 			"SSL profile %s has no keys of session tickets: it needs enable_ssl_session_reuse and an ssl_session_timeout", vs.SSLProfile.Name)}
 	}

@@ -35,7 +35,7 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 	}))
 	rotate := func(vs string) (profile string, err error) {
 		failure := objects.Update(t.Context(), func(tx *store.Tx) error {
-			profile, err = orders{}.RotateKeys(tx, vs)
+			profile, err = orders{known: &known{}}.RotateKeys(tx, vs)
 			return nil
 		})
 		must(t, failure)
@@ -44,9 +44,9 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 	if profile, err := rotate("vs-1"); profile != "sslprofile-1" || err != nil {
 		t.Fatalf("%q, %v", profile, err)
 	}
-	rings, err := decided[tickets.Ring](objects.View(), ringKind)
+	read, err := new(known).read(objects.View())
 	must(t, err)
-	after := rings["sslprofile-1"]
+	after := read.rings["sslprofile-1"]
 	if !bytes.Equal(after.Previous, before.Current) || !bytes.Equal(after.Current, before.Next) || len(after.Next) != tickets.SecretBytes ||
 		!after.Turned.After(before.Turned) || after.Lifetime != time.Hour {
 		t.Errorf("turned to %+v", after)
@@ -89,7 +89,7 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 	}
 	redistribute := func(group string) (moved int, err error) {
 		must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
-			moved, err = orders{engines, told}.Redistribute(tx, group)
+			moved, err = orders{engines, told, &known{}}.Redistribute(tx, group)
 			return nil
 		}))
 		return moved, err
@@ -97,8 +97,9 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 	if moved, err := redistribute("group-1"); moved != 1 || err != nil {
 		t.Fatalf("%d move, %v", moved, err)
 	}
-	after, err := decided[place.Assignment](objects.View(), assignmentKind)
+	read, err := new(known).read(objects.View())
 	must(t, err)
+	after := read.before
 	if one, two := after["vs-1"].Seats[0], after["vs-2"].Seats[0]; one.State != place.Leaving || one.Cause != place.Switchover || two.State != place.Serving {
 		t.Errorf("written are %+v", after)
 	}

@@ -68,7 +68,7 @@ func member(address string) model.Member {
 
 // observe gives both engines a Plan of these resources; what a resource holds changes with the revision.
 func (s *stage) observe(revision uint64, resources ...string) map[string]*enginev1.Plan {
-	group := &model.Group{VirtualServices: []*model.VirtualService{s.vs}}
+	group := &model.Group{}
 	group.UUID, s.vs.Group = "group-1", group
 	plans := map[string]*enginev1.Plan{}
 	for _, name := range []string{"one", "two"} {
@@ -79,7 +79,7 @@ func (s *stage) observe(revision uint64, resources ...string) map[string]*engine
 		plans[engine.UUID] = planOf(revision, resources...)
 	}
 	m := &model.Model{
-		VirtualServices: group.VirtualServices, Pools: []*model.Pool{s.pool}, Groups: []*model.Group{group}, Engines: group.Engines,
+		VirtualServices: []*model.VirtualService{s.vs}, Pools: []*model.Pool{s.pool}, Groups: []*model.Group{group}, Engines: group.Engines,
 	}
 	placement := place.PlacementOf(m, map[string]place.Assignment{s.vs.UUID: both(s.vs)})
 	s.Observe(reconcile.State{Model: m, Placement: placement, Plans: plans})

@@ -19,58 +19,37 @@ func Build(revision int64, objects map[string][]schema.Object) (*Model, []Findin
 	return new(Keeper).Build(revision, objects)
 }
 
-// Keeper makes models of objects of which most are those of the model before: it reads only those that are new.
+// Keeper makes models of objects of which most are those of the model before. It reads only those that are new; and what has
+// not changed, nor anything that it refers to, is the same in both models, by its pointer.
 type Keeper struct {
-	mutex sync.Mutex
-	known map[string]map[string]*reading // by kind and uuid
-}
-
-// reading is what an object says, before references are resolved.
-type reading struct {
-	object   schema.Object
-	value    any // *T of a table; nil: it is left out
-	findings []Finding
-	closes   bool
+	mutex  sync.Mutex
+	former builder
 }
 
 // Build makes the model of all objects. Objects are not changed in place: one that was given before says what it said.
 func (k *Keeper) Build(revision int64, objects map[string][]schema.Object) (*Model, []Finding) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	b := builder{keeper: k, objects: objects, closed: map[string]bool{}}
+	b := builder{
+		objects: objects, known: k.former.known, readings: map[string]map[string]*reading{},
+		closed: map[string]bool{}, changed: map[string]bool{}, changedKinds: map[string]bool{},
+	}
 	b.read()
-	b.resolve()
+	b.resolve(k.former)
+	b.known, b.objects = b.readings, nil
+	k.former = b
 	return b.model(revision), b.findings
 }
 
-// readings are those of a kind, without any of objects that are no more.
-func (k *Keeper) readings(kind string, objects []schema.Object) map[string]*reading {
-	if k.known == nil {
-		k.known = map[string]map[string]*reading{}
-	}
-	if k.known[kind] == nil {
-		k.known[kind] = map[string]*reading{}
-	}
-	if known := k.known[kind]; len(known) > len(objects) {
-		there := make(map[string]bool, len(objects))
-		for _, o := range objects {
-			there[textOf(o, "uuid")] = true
-		}
-		maps.DeleteFunc(known, func(uuid string, _ *reading) bool { return !there[uuid] })
-	}
-	return k.known[kind]
-}
-
-// is tells whether this is the reading of an object.
-func (r *reading) is(o schema.Object) bool {
-	return r != nil && reflect.ValueOf(r.object).UnsafePointer() == reflect.ValueOf(o).UnsafePointer()
-}
-
 type builder struct {
-	keeper   *Keeper
 	objects  map[string][]schema.Object
+	known    map[string]map[string]*reading // of the model before, by kind and uuid
+	readings map[string]map[string]*reading
 	findings []Finding
 	closed   map[string]bool // uuids of objects that nobody is to be served by
+
+	changed      map[string]bool // uuids of what is not as in the model before, or refers to what is not
+	changedKinds map[string]bool // kinds of which an object has changed
 
 	applicationProfiles table[schema.ApplicationProfile]
 	networkProfiles     table[schema.NetworkProfile]
@@ -81,16 +60,32 @@ type builder struct {
 	vrfContexts         table[schema.VrfContext]
 	certificates        table[Certificate]
 	monitors            table[HealthMonitor]
-	pools               table[Pool]
 	connectorUsers      table[schema.CloudConnectorUser]
-	clouds              table[Cloud]
-	groups              table[Group]
-	engines             table[Engine]
-	virtualServices     table[VirtualService]
+
+	pools           resolved[Pool]
+	clouds          resolved[Cloud]
+	groups          resolved[Group]
+	engines         resolved[Engine]
+	virtualServices resolved[VirtualService]
 }
 
-// table is the objects of one kind by uuid.
+// table is the objects of one kind by uuid, as they were read.
 type table[T any] map[string]*T
+
+func (t table[T]) find(uuid string) *T { return t[uuid] }
+
+// reading is what an object says, before references are resolved.
+type reading struct {
+	object   schema.Object
+	value    any // *T of a table; nil: it is left out
+	findings []Finding
+	closes   bool
+}
+
+// is tells whether this is the reading of an object.
+func (r *reading) is(o schema.Object) bool {
+	return r != nil && reflect.ValueOf(r.object).UnsafePointer() == reflect.ValueOf(o).UnsafePointer()
+}
 
 func (b *builder) read() {
 	b.applicationProfiles = read(b, "applicationprofile", itself[schema.ApplicationProfile])
@@ -102,12 +97,13 @@ func (b *builder) read() {
 	b.vrfContexts = read(b, "vrfcontext", itself[schema.VrfContext])
 	b.certificates = read(b, "sslkeyandcertificate", (*reading).certificate)
 	b.monitors = read(b, "healthmonitor", monitor)
-	b.pools = read(b, "pool", (*reading).pool)
 	b.connectorUsers = read(b, "cloudconnectoruser", itself[schema.CloudConnectorUser])
-	b.clouds = read(b, "cloud", func(_ *reading, c *schema.Cloud) *Cloud { return &Cloud{Cloud: *c} })
-	b.groups = read(b, "serviceenginegroup", func(_ *reading, g *schema.ServiceEngineGroup) *Group { return &Group{ServiceEngineGroup: *g} })
-	b.engines = read(b, "serviceengine", func(_ *reading, e *schema.ServiceEngine) *Engine { return &Engine{ServiceEngine: *e} })
-	b.virtualServices = read(b, "virtualservice",
+	b.pools.read = read(b, "pool", (*reading).pool)
+	b.clouds.read = read(b, "cloud", func(_ *reading, c *schema.Cloud) *Cloud { return &Cloud{Cloud: *c} })
+	b.groups.read = read(b, "serviceenginegroup",
+		func(_ *reading, g *schema.ServiceEngineGroup) *Group { return &Group{ServiceEngineGroup: *g} })
+	b.engines.read = read(b, "serviceengine", func(_ *reading, e *schema.ServiceEngine) *Engine { return &Engine{ServiceEngine: *e} })
+	b.virtualServices.read = read(b, "virtualservice",
 		func(_ *reading, vs *schema.VirtualService) *VirtualService {
 			return &VirtualService{VirtualService: *vs}
 		})
@@ -115,26 +111,34 @@ func (b *builder) read() {
 
 // read turns the objects of one kind into S, as the schema has it, and then into T; nil leaves it out.
 func read[S, T any](b *builder, kind string, wrap func(*reading, *S) *T) table[T] {
-	objects := b.objects[kind]
-	known, all := b.keeper.readings(kind, objects), make(table[T], len(objects))
+	objects, known := b.objects[kind], b.known[kind]
+	readings, all := make(map[string]*reading, len(objects)), make(table[T], len(objects))
 	for _, o := range objects {
 		uuid := textOf(o, "uuid")
 		r := known[uuid]
 		if !r.is(o) {
 			r = readOne(kind, o, wrap)
-			known[uuid] = r
+			b.hasChanged(kind, uuid)
 		}
+		readings[uuid] = r
 		b.findings = append(b.findings, r.findings...)
 		if r.closes {
 			b.closed[uuid] = true
 		}
 		if value, _ := r.value.(*T); value != nil {
-			own := *value // references are resolved in it
-			all[uuid] = &own
+			all[uuid] = value
 		}
 	}
+	for uuid := range known {
+		if readings[uuid] == nil {
+			b.hasChanged(kind, uuid)
+		}
+	}
+	b.readings[kind] = readings
 	return all
 }
+
+func (b *builder) hasChanged(kind, uuid string) { b.changed[uuid], b.changedKinds[kind] = true, true }
 
 func readOne[S, T any](kind string, o schema.Object, wrap func(*reading, *S) *T) *reading {
 	r := &reading{object: o}
@@ -175,40 +179,25 @@ func textOf(o schema.Object, field string) string {
 	return text
 }
 
-func (b *builder) find(kind, uuid, name, field, message string, args ...any) {
-	b.findings = append(b.findings, Finding{
-		Kind: kind, UUID: uuid, Name: name, Field: field, Message: fmt.Sprintf(message, args...),
-	})
-}
-
 func (b *builder) model(revision int64) *Model {
 	slices.SortFunc(b.findings, func(x, y Finding) int {
 		return cmp.Or(strings.Compare(x.Kind, y.Kind), strings.Compare(x.UUID, y.UUID), strings.Compare(x.Field, y.Field))
 	})
 	return &Model{
 		Revision:        revision,
-		VirtualServices: sorted(b.virtualServices),
-		Pools:           sorted(b.pools),
-		Groups:          sorted(b.groups),
-		Engines:         sorted(b.engines),
+		VirtualServices: b.virtualServices.sorted,
+		Pools:           b.pools.sorted,
+		Groups:          b.groups.sorted,
+		Engines:         b.engines.sorted,
 		VrfContexts:     sorted(b.vrfContexts),
 	}
 }
 
 func sorted[T any](all table[T]) []*T {
 	list := make([]*T, 0, len(all))
-	for _, uuid := range uuids(all) {
+	for _, uuid := range slices.Sorted(maps.Keys(all)) {
 		list = append(list, all[uuid])
 	}
-	return list
-}
-
-func uuids[T any](all table[T]) []string {
-	list := make([]string, 0, len(all))
-	for uuid := range all {
-		list = append(list, uuid)
-	}
-	slices.Sort(list)
 	return list
 }
 

@@ -99,10 +99,10 @@ func TestResolvesAllThatAVirtualServiceNeeds(t *testing.T) {
 	}
 }
 
-func TestBringsVirtualServicesAndEnginesTogetherInTheirGroup(t *testing.T) {
+func TestBringsEnginesTogetherInTheirGroup(t *testing.T) {
 	m, _ := Build(1, seed(t))
 	group := m.VirtualServices[0].Group
-	if group == nil || group != m.Groups[0] || group.Name != "Default-Group" || len(group.VirtualServices) != 1 {
+	if group == nil || group != m.Groups[0] || group.Name != "Default-Group" {
 		t.Fatalf("got %+v", group)
 	}
 	if names := []string{group.Engines[0].Name, group.Engines[1].Name}; !slices.Equal(names, []string{"a", "b"}) {
@@ -227,6 +227,7 @@ func TestKeeperMakesOfChangedObjectsWhatBuildMakesOfThem(t *testing.T) {
 		},
 		func(w world) { w["virtualservice"] = w["virtualservice"][1:] },
 		func(w world) { w["serviceengine"] = w["serviceengine"][:1] },
+		func(w world) { delete(w, "serviceengine") },
 		func(w world) { delete(w, "pool") },
 	}
 	w, keeper := seed(t), &Keeper{}
@@ -250,7 +251,7 @@ func TestKeeperMakesOfChangedObjectsWhatBuildMakesOfThem(t *testing.T) {
 func shape(m *Model) string {
 	var text strings.Builder
 	for _, group := range m.Groups {
-		fmt.Fprintf(&text, "%s: %d engines, %d services\n", group.UUID, len(group.Engines), len(group.VirtualServices))
+		fmt.Fprintf(&text, "%s: %d engines\n", group.UUID, len(group.Engines))
 	}
 	for _, vs := range m.VirtualServices {
 		fmt.Fprintf(&text, "%s %v %v", vs.UUID, vs.Addresses, vs.Closed)
@@ -259,6 +260,28 @@ func shape(m *Model) string {
 		}
 	}
 	return text.String()
+}
+
+func TestKeeperMakesAnewOnlyWhatIsMadeOfWhatChanged(t *testing.T) {
+	w, keeper := seed(t), &Keeper{}
+	w.add(t, "pool", "pool-2", `{"name":"q","servers":[{"ip":{"addr":"10.0.0.9","type":"V4"}}]}`)
+	w.add(t, "virtualservice", "vs-2", `{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-2","services":[{"port":81}]}`)
+	before, _ := keeper.Build(1, w)
+	monitor := schema.Clone(w["healthmonitor"][len(w["healthmonitor"])-1])
+	monitor["send_interval"] = int64(77)
+	w["healthmonitor"][len(w["healthmonitor"])-1] = monitor // of pool-1, of vs-1
+	after, _ := keeper.Build(2, w)
+	if after.VirtualServices[0] == before.VirtualServices[0] || after.Pools[0] == before.Pools[0] {
+		t.Error("what is made of the monitor is as before")
+	}
+	if after.VirtualServices[1] != before.VirtualServices[1] || after.Pools[1] != before.Pools[1] || after.Groups[0] != before.Groups[0] {
+		t.Error("what is not made of the monitor was made anew")
+	}
+	w["serviceengine"] = w["serviceengine"][1:]
+	last, _ := keeper.Build(3, w)
+	if last.VirtualServices[1].Group != last.Groups[0] || last.Groups[0] == after.Groups[0] || last.Engines[0].Group != last.Groups[0] {
+		t.Error("with an engine less the group is not a new one for all")
+	}
 }
 
 func TestLeavesTheObjectsAsTheyAre(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package model turns all objects at one revision into typed structs whose references are pointers. It is the stage
-// between store and place and plan: a pure function of what operators wrote, built whole for each revision and never
-// changed after. Nothing here may do I/O, read a clock or write a log.
+// between store and place and plan: a pure function of what operators wrote, made for each revision, never changed after,
+// and the same where what operators wrote is the same. Nothing here may do I/O, read a clock or write a log.
 package model
 
 import (
@@ -77,12 +77,11 @@ type Certificate struct {
 	schema.KeyPair
 }
 
-// Group is a group of engines, and the virtual services to be placed on them.
+// Group is a group of engines.
 type Group struct {
 	schema.ServiceEngineGroup
-	Cloud           *Cloud
-	Engines         []*Engine
-	VirtualServices []*VirtualService
+	Cloud   *Cloud
+	Engines []*Engine
 }
 
 // Cloud is where engines of groups run, with what it takes to start them there.

@@ -2,64 +2,107 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
 )
 
+// resolved is the objects of one kind that refer to others, with pointers in place of references.
+type resolved[T any] struct {
+	read   table[T]
+	all    map[string]*resolution[T] // by uuid
+	sorted []*T                      // by uuid
+}
+
+func (r resolved[T]) find(uuid string) *T {
+	if found := r.all[uuid]; found != nil {
+		return found.value
+	}
+	return nil
+}
+
+// resolution is one of them.
+type resolution[T any] struct {
+	value    *T
+	refersTo []string // uuids, also those that nothing has
+	findings []Finding
+}
+
 // resolve turns references into pointers, the referred before those who refer.
-func (b *builder) resolve() {
-	for _, cloud := range sorted(b.clouds) {
-		if servers := cloud.LinuxServers; servers != nil {
-			at := source{b, "cloud", &cloud.Identity, cloud.Name}
-			cloud.User = follow(at, b.connectorUsers, "linuxserver_configuration.ssh_user_ref", servers.SSHUserRef)
+func (b *builder) resolve(former builder) {
+	for _, kind := range []string{"cloudconnectoruser", "cloud", "serviceenginegroup", "serviceengine"} {
+		if b.changedKinds[kind] { // a group and its engines point to each other: where one is new, all are
+			former.clouds, former.groups, former.engines = resolved[Cloud]{}, resolved[Group]{}, resolved[Engine]{}
 		}
 	}
-	for _, group := range sorted(b.groups) {
-		group.Cloud = follow(source{b, "serviceenginegroup", &group.Identity, group.Name}, b.clouds, "cloud_ref", group.CloudRef)
-	}
-	for _, engine := range sorted(b.engines) {
-		at := source{b, "serviceengine", &engine.Identity, engine.Name}
-		if engine.Group = follow(at, b.groups, "se_group_ref", engine.SEGroupRef); engine.Group != nil {
+	resolve(b, "cloud", &b.clouds, former.clouds, b.resolveCloud)
+	resolve(b, "serviceenginegroup", &b.groups, former.groups, func(from *source, group *Group) {
+		group.Cloud = follow(from, b.clouds, "cloud_ref", group.CloudRef)
+	})
+	resolve(b, "serviceengine", &b.engines, former.engines, func(from *source, engine *Engine) {
+		if engine.Group = follow(from, b.groups, "se_group_ref", engine.SEGroupRef); engine.Group != nil {
 			engine.Group.Engines = append(engine.Group.Engines, engine)
 		}
+	})
+	resolve(b, "pool", &b.pools, former.pools, b.resolvePool)
+	resolve(b, "virtualservice", &b.virtualServices, former.virtualServices, b.resolveVirtualService)
+}
+
+// resolve resolves the objects of a kind. One that has not changed, and refers to nothing that has, is the one before.
+func resolve[T any](b *builder, kind string, to *resolved[T], former resolved[T], one func(*source, *T)) {
+	to.all = make(map[string]*resolution[T], len(to.read))
+	same := len(to.read) == len(former.all)
+	for _, uuid := range slices.Sorted(maps.Keys(to.read)) {
+		r := former.all[uuid]
+		if r == nil || b.changed[uuid] || slices.ContainsFunc(r.refersTo, func(referred string) bool { return b.changed[referred] }) {
+			own := *to.read[uuid]
+			from := &source{kind: kind, uuid: uuid, name: textOf(b.readings[kind][uuid].object, "name")}
+			one(from, &own)
+			r, same = &resolution[T]{&own, from.refersTo, from.findings}, false
+			b.hasChanged(kind, uuid)
+		}
+		to.all[uuid] = r
+		to.sorted = append(to.sorted, r.value)
+		b.findings = append(b.findings, r.findings...)
 	}
-	for _, pool := range sorted(b.pools) {
-		b.resolvePool(pool)
-	}
-	for _, vs := range sorted(b.virtualServices) {
-		b.resolveVirtualService(vs)
+	if same {
+		to.sorted = former.sorted
 	}
 }
 
 // source is the object that refers.
 type source struct {
-	builder *builder
-	kind    string
-	id      *schema.Identity
-	name    string
+	kind, uuid, name string
+	refersTo         []string
+	findings         []Finding
+}
+
+func (s *source) find(field, message string, args ...any) {
+	s.findings = append(s.findings, Finding{
+		Kind: s.kind, UUID: s.uuid, Name: s.name, Field: field, Message: fmt.Sprintf(message, args...),
+	})
 }
 
 func uuidIn(reference string) string { return reference[strings.LastIndexByte(reference, '/')+1:] }
 
 // follow finds what a reference points to; nil if it is empty, or if there is nothing, which is a finding.
-func follow[T any](from source, to table[T], field, reference string) *T {
+func follow[T any](from *source, to interface{ find(uuid string) *T }, field, reference string) *T {
 	if reference == "" {
 		return nil
 	}
-	found, ok := to[uuidIn(reference)]
-	if !ok {
+	uuid := uuidIn(reference)
+	from.refersTo = append(from.refersTo, uuid)
+	found := to.find(uuid)
+	if found == nil {
 		from.find(field, "%s is not there or cannot be used", reference)
 	}
 	return found
 }
 
-func (s source) find(field, message string, args ...any) {
-	s.builder.find(s.kind, s.id.UUID, s.name, field, message, args...)
-}
-
-func followAll[T any](from source, to table[T], field string, references []string) []*T {
+func followAll[T any](from *source, to interface{ find(uuid string) *T }, field string, references []string) []*T {
 	var found []*T
 	for i, reference := range references {
 		if target := follow(from, to, fmt.Sprintf("%s[%d]", field, i), reference); target != nil {
@@ -69,8 +112,13 @@ func followAll[T any](from source, to table[T], field string, references []strin
 	return found
 }
 
-func (b *builder) resolvePool(pool *Pool) {
-	from := source{b, "pool", &pool.Identity, pool.Name}
+func (b *builder) resolveCloud(from *source, cloud *Cloud) {
+	if servers := cloud.LinuxServers; servers != nil {
+		cloud.User = follow(from, b.connectorUsers, "linuxserver_configuration.ssh_user_ref", servers.SSHUserRef)
+	}
+}
+
+func (b *builder) resolvePool(from *source, pool *Pool) {
 	pool.HealthMonitors = followAll(from, b.monitors, "health_monitor_refs", pool.HealthMonitorRefs)
 	pool.SSLProfile = follow(from, b.sslProfiles, "ssl_profile_ref", pool.SSLProfileRef)
 	pool.PKIProfile = follow(from, b.pkiProfiles, "pki_profile_ref", pool.PKIProfileRef)
@@ -78,14 +126,11 @@ func (b *builder) resolvePool(pool *Pool) {
 	pool.Certificate = follow(from, b.certificates, "ssl_key_and_certificate_ref", pool.CertificateRef)
 }
 
-func (b *builder) resolveVirtualService(vs *VirtualService) {
-	from := source{b, "virtualservice", &vs.Identity, vs.Name}
+func (b *builder) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.Pool = follow(from, b.pools, "pool_ref", vs.PoolRef)
 	vs.Certificates = followAll(from, b.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
 	vs.SSLProfile = follow(from, b.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)
-	if vs.Group = follow(from, b.groups, "se_group_ref", vs.SEGroupRef); vs.Group != nil {
-		vs.Group.VirtualServices = append(vs.Group.VirtualServices, vs)
-	}
+	vs.Group = follow(from, b.groups, "se_group_ref", vs.SEGroupRef)
 	b.resolveProfiles(from, vs)
 	vrfRef := vs.VrfContextRef
 	if vs.SharedVip = follow(from, b.vsVips, "vsvip_ref", vs.VsVipRef); vs.SharedVip != nil {
@@ -98,7 +143,7 @@ func (b *builder) resolveVirtualService(vs *VirtualService) {
 	}
 }
 
-func (b *builder) resolveProfiles(from source, vs *VirtualService) {
+func (b *builder) resolveProfiles(from *source, vs *VirtualService) {
 	vs.ApplicationProfile = follow(from, b.applicationProfiles, "application_profile_ref", vs.ApplicationProfileRef)
 	if profile := vs.ApplicationProfile; profile != nil {
 		switch profile.Type {

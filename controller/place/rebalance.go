@@ -208,7 +208,9 @@ func (b *balancer) target(s *service, share, ceiling float64, among func(*model.
 
 // awaited tells whether a virtual service of the group waits for a fresh engine.
 func (b *balancer) awaited() bool {
-	return slices.ContainsFunc(b.group.VirtualServices, func(vs *model.VirtualService) bool { return !b.in.Before[vs.UUID].Fresh.IsZero() })
+	return slices.ContainsFunc(b.in.Model.VirtualServices, func(vs *model.VirtualService) bool {
+		return vs.Group == b.group && !b.in.Before[vs.UUID].Fresh.IsZero()
+	})
 }
 
 // steady: nothing is under way with it, nor was in the interval that the loads are of. On an engine that is away nothing is.

@@ -174,7 +174,7 @@ func (s *story) define(t *testing.T, what string, args []string) {
 	case "service":
 		vs := &model.VirtualService{Group: last()}
 		vs.Identity, vs.Named, vs.Enabled, vs.TrafficEnabled = identity, named, true, true
-		s.model.VirtualServices, last().VirtualServices = append(s.model.VirtualServices, vs), append(last().VirtualServices, vs)
+		s.model.VirtualServices = append(s.model.VirtualServices, vs)
 	}
 	s.set(t, args[0], args[1:])
 }

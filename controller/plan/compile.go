@@ -10,6 +10,7 @@ package plan
 import (
 	"cmp"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -22,7 +23,8 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// Compiler makes the Plans of one model. What several engines serve is compiled once.
+// Compiler makes the Plans of one model after the other. What several engines serve is compiled once, and so is what does not
+// change: its resources are the same in both Plans, by their pointers.
 type Compiler struct {
 	model  *model.Model
 	rings  map[string]tickets.Ring // by SSL profile uuid
@@ -36,6 +38,17 @@ var duties = map[place.Duty]dataplanev1.Duty{
 // NewCompiler starts with nothing compiled. It is for one goroutine.
 func NewCompiler(m *model.Model, rings map[string]tickets.Ring) *Compiler {
 	return &Compiler{model: m, rings: rings, drafts: map[*model.VirtualService]*draft{}}
+}
+
+// Turn goes on with another model.
+func (c *Compiler) Turn(m *model.Model, rings map[string]tickets.Ring) {
+	drafts := make(map[*model.VirtualService]*draft, len(m.VirtualServices))
+	for _, vs := range m.VirtualServices {
+		if made := c.drafts[vs]; made != nil && (vs.SSLProfile == nil || reflect.DeepEqual(c.rings[vs.SSLProfile.UUID], rings[vs.SSLProfile.UUID])) {
+			drafts[vs] = made
+		}
+	}
+	c.model, c.rings, c.drafts = m, rings, drafts
 }
 
 // Compile makes the Plan of one engine, its resources sorted by uuid. A virtual service that cannot be served is left

@@ -20,6 +20,14 @@ type planner struct {
 	engines   map[string]place.Engine   // by uuid
 }
 
+func (r *Reconciler) planner(in Input, placement place.Placement) planner {
+	if r.compiler == nil {
+		r.compiler = plan.NewCompiler(in.Model, in.Rings)
+	}
+	r.compiler.Turn(in.Model, in.Rings)
+	return planner{r.compiler, placement, r.state.Plans, in.Engines}
+}
+
 // plan makes the Plan of an engine. One that says nothing new is the one before, with its revision, and the engine
 // hears nothing; unless it refused that one: then any change is a reason to try again.
 func (p planner) plan(engineUUID string) (*enginev1.Plan, []model.Finding) {
@@ -32,8 +40,8 @@ func (p planner) plan(engineUUID string) (*enginev1.Plan, []model.Finding) {
 }
 
 // wanted is what the objects and the assignments ask for.
-func wanted(in Input, before map[string]*enginev1.Plan) State {
-	p := planner{plan.NewCompiler(in.Model, in.Rings), place.PlacementOf(in.Model, in.Before), before, in.Engines}
+func (r *Reconciler) wanted(in Input) State {
+	p := r.planner(in, place.PlacementOf(in.Model, in.Before))
 	findings := slices.Clone(in.Findings)
 	plans := make(map[string]*enginev1.Plan, len(in.Model.Engines))
 	for _, engine := range in.Model.Engines {
@@ -45,8 +53,8 @@ func wanted(in Input, before map[string]*enginev1.Plan) State {
 }
 
 // idlePlans are those of the engines that have no seat.
-func idlePlans(in Input, before map[string]*enginev1.Plan) map[string]*enginev1.Plan {
-	p := planner{plan.NewCompiler(in.Model, in.Rings), place.Placement{}, before, in.Engines}
+func (r *Reconciler) idlePlans(in Input) map[string]*enginev1.Plan {
+	p := r.planner(in, place.Placement{})
 	busy, idle := seated(in.Before), map[string]*enginev1.Plan{}
 	for _, engine := range in.Model.Engines {
 		if !busy[engine.UUID] {

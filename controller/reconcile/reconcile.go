@@ -13,6 +13,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/plan"
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
@@ -70,6 +71,8 @@ type Reconciler struct {
 	seen   *model.Model    // by the last step
 	state  State           // of the last revision that was planned, and the Plans of idle engines since
 	looked map[string]look // at loads, by group uuid
+
+	compiler *plan.Compiler // nil: nothing has been planned
 }
 
 // Step decides once.
@@ -105,7 +108,7 @@ func (w Write) isNothing() bool {
 // speak to, and sessions take longer to begin than anything else. When many engines come at once, each is a decision to
 // write.
 func (r *Reconciler) welcome(in Input) map[string]*enginev1.Plan {
-	idle := idlePlans(in, r.state.Plans)
+	idle := r.idlePlans(in)
 	r.state.Plans = with(r.state.Plans, idle)
 	return idle
 }
@@ -117,7 +120,7 @@ func (r *Reconciler) plan(in Input, unplaced []place.Unplaced) *State {
 		return nil
 	}
 	if !planned {
-		r.state = wanted(in, r.state.Plans)
+		r.state = r.wanted(in)
 	}
 	r.state.Unplaced = unplaced
 	state := r.state

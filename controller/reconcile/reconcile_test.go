@@ -78,10 +78,7 @@ func (s *stage) offer(port uint32) *model.VirtualService {
 	}
 	vs.UUID, vs.Name, vs.Type, vs.Enabled, vs.TrafficEnabled = "vs", "web", "VS_TYPE_NORMAL", true, true
 	vs.Services = []schema.Service{{Port: port, PortRangeEnd: port}}
-	s.change(func(m *model.Model) {
-		m.VirtualServices = []*model.VirtualService{vs}
-		m.Groups[0].VirtualServices = m.VirtualServices
-	})
+	s.change(func(m *model.Model) { m.VirtualServices = []*model.VirtualService{vs} })
 	return vs
 }
 

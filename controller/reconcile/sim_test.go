@@ -141,7 +141,7 @@ func (s *sim) offer(uuid string, number int) {
 }
 
 func (s *sim) setServices(services []*model.VirtualService) {
-	s.model.VirtualServices, s.model.Groups[0].VirtualServices = services, services
+	s.model.VirtualServices = services
 	s.wrote()
 	before := s.offered
 	s.offered = map[string]int64{}

@@ -1,0 +1,42 @@
+package controller
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+func TestWhatIsKnownOfAViewIsWhatTheViewSays(t *testing.T) {
+	objects, one := emptyStore(t), &known{}
+	assign := func(tx *store.Tx, vs string, requested int) {
+		record, err := recordOf(assignmentKind, vs, place.Assignment{VirtualService: vs, Requested: requested})
+		must(t, err)
+		tx.Put(record)
+	}
+	steps := []func(tx *store.Tx){
+		func(tx *store.Tx) { put(tx, "virtualservice", "vs-1", schema.Object{}); assign(tx, "vs-1", 1) },
+		func(tx *store.Tx) { put(tx, "virtualservice", "vs-2", schema.Object{}) },
+		func(tx *store.Tx) { assign(tx, "vs-2", 1); assign(tx, "vs-1", 3) },
+		func(tx *store.Tx) { tx.Delete("virtualservice", "vs-1") },
+		func(tx *store.Tx) { tx.Delete(assignmentKind, "vs-1"); tx.Delete(assignmentKind, "vs-2") },
+	}
+	for i, step := range steps {
+		must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
+			step(tx)
+			if _, err := one.read(tx.View()); err != nil { // as an order does, of what is not written yet
+				t.Error(err)
+			}
+			return nil
+		}))
+		kept, err := one.read(objects.View())
+		must(t, err)
+		fresh, err := new(known).read(objects.View())
+		must(t, err)
+		if !reflect.DeepEqual(kept, fresh) {
+			t.Errorf("step %d: known is\n%+v, and the view says\n%+v", i, kept, fresh)
+		}
+	}
+}
