@@ -26,25 +26,25 @@ type Keeper struct {
 	former builder
 }
 
-// Build makes the model of all objects. Objects are not changed in place: one that was given before says what it said.
+// Build makes the model of all objects. Objects and lists of them are not changed in place: what was given before says what it said.
 func (k *Keeper) Build(revision int64, objects map[string][]schema.Object) (*Model, []Finding) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	b := builder{
-		objects: objects, known: k.former.known, readings: map[string]map[string]*reading{},
+		objects: objects, former: k.former.read, read: map[string]*kindRead{},
 		closed: map[string]bool{}, changed: map[string]bool{}, changedKinds: map[string]bool{},
 	}
-	b.read()
+	b.readAll()
 	b.resolve(k.former)
-	b.known, b.objects = b.readings, nil
+	b.objects, b.former = nil, nil
 	k.former = b
 	return b.model(revision), b.findings
 }
 
 type builder struct {
 	objects  map[string][]schema.Object
-	known    map[string]map[string]*reading // of the model before, by kind and uuid
-	readings map[string]map[string]*reading
+	former   map[string]*kindRead // of the model before, by kind
+	read     map[string]*kindRead
 	findings []Finding
 	closed   map[string]bool // uuids of objects that nobody is to be served by
 
@@ -74,6 +74,15 @@ type table[T any] map[string]*T
 
 func (t table[T]) find(uuid string) *T { return t[uuid] }
 
+// kindRead is what the objects of a kind say.
+type kindRead struct {
+	objects  []schema.Object
+	readings map[string]*reading // by uuid
+	table    any                 // table[T]
+	findings []Finding
+	closes   []string // uuids
+}
+
 // reading is what an object says, before references are resolved.
 type reading struct {
 	object   schema.Object
@@ -87,7 +96,7 @@ func (r *reading) is(o schema.Object) bool {
 	return r != nil && reflect.ValueOf(r.object).UnsafePointer() == reflect.ValueOf(o).UnsafePointer()
 }
 
-func (b *builder) read() {
+func (b *builder) readAll() {
 	b.applicationProfiles = read(b, "applicationprofile", itself[schema.ApplicationProfile])
 	b.networkProfiles = read(b, "networkprofile", itself[schema.NetworkProfile])
 	b.sslProfiles = read(b, "sslprofile", itself[schema.SSLProfile])
@@ -111,8 +120,30 @@ func (b *builder) read() {
 
 // read turns the objects of one kind into S, as the schema has it, and then into T; nil leaves it out.
 func read[S, T any](b *builder, kind string, wrap func(*reading, *S) *T) table[T] {
-	objects, known := b.objects[kind], b.known[kind]
-	readings, all := make(map[string]*reading, len(objects)), make(table[T], len(objects))
+	objects, k := b.objects[kind], b.former[kind]
+	if k == nil || !isOne(objects, k.objects) {
+		k = readKind(b, kind, objects, wrap)
+	}
+	b.read[kind] = k
+	b.findings = append(b.findings, k.findings...)
+	for _, uuid := range k.closes {
+		b.closed[uuid] = true
+	}
+	return k.table.(table[T])
+}
+
+// isOne tells whether two lists are one.
+func isOne(a, b []schema.Object) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+func readKind[S, T any](b *builder, kind string, objects []schema.Object, wrap func(*reading, *S) *T) *kindRead {
+	var known map[string]*reading
+	if former := b.former[kind]; former != nil {
+		known = former.readings
+	}
+	all := make(table[T], len(objects))
+	k := &kindRead{objects: objects, readings: make(map[string]*reading, len(objects)), table: all}
 	for _, o := range objects {
 		uuid := textOf(o, "uuid")
 		r := known[uuid]
@@ -120,22 +151,21 @@ func read[S, T any](b *builder, kind string, wrap func(*reading, *S) *T) table[T
 			r = readOne(kind, o, wrap)
 			b.hasChanged(kind, uuid)
 		}
-		readings[uuid] = r
-		b.findings = append(b.findings, r.findings...)
+		k.readings[uuid] = r
+		k.findings = append(k.findings, r.findings...)
 		if r.closes {
-			b.closed[uuid] = true
+			k.closes = append(k.closes, uuid)
 		}
 		if value, _ := r.value.(*T); value != nil {
 			all[uuid] = value
 		}
 	}
 	for uuid := range known {
-		if readings[uuid] == nil {
+		if k.readings[uuid] == nil {
 			b.hasChanged(kind, uuid)
 		}
 	}
-	b.readings[kind] = readings
-	return all
+	return k
 }
 
 func (b *builder) hasChanged(kind, uuid string) { b.changed[uuid], b.changedKinds[kind] = true, true }

@@ -217,7 +217,7 @@ func TestKeeperMakesOfChangedObjectsWhatBuildMakesOfThem(t *testing.T) {
 		func(w world) { // one changes
 			pool := schema.Clone(w["pool"][0])
 			pool["default_server_port"] = int64(9090)
-			w["pool"][0] = pool
+			w["pool"] = append([]schema.Object{pool}, w["pool"][1:]...)
 		},
 		func(w world) {
 			w.add(t, "virtualservice", "vs-2", `{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-1","services":[{"port":81}]}`)
@@ -267,9 +267,11 @@ func TestKeeperMakesAnewOnlyWhatIsMadeOfWhatChanged(t *testing.T) {
 	w.add(t, "pool", "pool-2", `{"name":"q","servers":[{"ip":{"addr":"10.0.0.9","type":"V4"}}]}`)
 	w.add(t, "virtualservice", "vs-2", `{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-2","services":[{"port":81}]}`)
 	before, _ := keeper.Build(1, w)
-	monitor := schema.Clone(w["healthmonitor"][len(w["healthmonitor"])-1])
-	monitor["send_interval"] = int64(77)
-	w["healthmonitor"][len(w["healthmonitor"])-1] = monitor // of pool-1, of vs-1
+	monitors := slices.Clone(w["healthmonitor"])
+	last := len(monitors) - 1 // of pool-1, of vs-1
+	monitors[last] = schema.Clone(monitors[last])
+	monitors[last]["send_interval"] = int64(77)
+	w["healthmonitor"] = monitors
 	after, _ := keeper.Build(2, w)
 	if after.VirtualServices[0] == before.VirtualServices[0] || after.Pools[0] == before.Pools[0] {
 		t.Error("what is made of the monitor is as before")
@@ -278,8 +280,8 @@ func TestKeeperMakesAnewOnlyWhatIsMadeOfWhatChanged(t *testing.T) {
 		t.Error("what is not made of the monitor was made anew")
 	}
 	w["serviceengine"] = w["serviceengine"][1:]
-	last, _ := keeper.Build(3, w)
-	if last.VirtualServices[1].Group != last.Groups[0] || last.Groups[0] == after.Groups[0] || last.Engines[0].Group != last.Groups[0] {
+	fewer, _ := keeper.Build(3, w)
+	if fewer.VirtualServices[1].Group != fewer.Groups[0] || fewer.Groups[0] == after.Groups[0] || fewer.Engines[0].Group != fewer.Groups[0] {
 		t.Error("with an engine less the group is not a new one for all")
 	}
 }

@@ -59,7 +59,7 @@ func resolve[T any](b *builder, kind string, to *resolved[T], former resolved[T]
 		r := former.all[uuid]
 		if r == nil || b.changed[uuid] || slices.ContainsFunc(r.refersTo, func(referred string) bool { return b.changed[referred] }) {
 			own := *to.read[uuid]
-			from := &source{kind: kind, uuid: uuid, name: textOf(b.readings[kind][uuid].object, "name")}
+			from := &source{kind: kind, uuid: uuid, name: textOf(b.read[kind].readings[uuid].object, "name")}
 			one(from, &own)
 			r, same = &resolution[T]{&own, from.refersTo, from.findings}, false
 			b.hasChanged(kind, uuid)
