@@ -211,7 +211,8 @@ func textOf(o schema.Object, field string) string {
 
 func (b *builder) model(revision int64) *Model {
 	slices.SortFunc(b.findings, func(x, y Finding) int {
-		return cmp.Or(strings.Compare(x.Kind, y.Kind), strings.Compare(x.UUID, y.UUID), strings.Compare(x.Field, y.Field))
+		return cmp.Or(strings.Compare(x.Kind, y.Kind), strings.Compare(x.UUID, y.UUID), strings.Compare(x.Field, y.Field),
+			strings.Compare(x.Message, y.Message))
 	})
 	return &Model{
 		Revision:        revision,

@@ -38,21 +38,33 @@ func (b *builder) resolve(former builder) {
 			former.clouds, former.groups, former.engines = resolved[Cloud]{}, resolved[Group]{}, resolved[Engine]{}
 		}
 	}
-	resolve(b, "cloud", &b.clouds, former.clouds, b.resolveCloud)
-	resolve(b, "serviceenginegroup", &b.groups, former.groups, func(from *source, group *Group) {
+	resolve(b, "cloud", []string{"cloudconnectoruser"}, &b.clouds, former.clouds, b.resolveCloud)
+	resolve(b, "serviceenginegroup", []string{"cloud"}, &b.groups, former.groups, func(from *source, group *Group) {
 		group.Cloud = follow(from, b.clouds, "cloud_ref", group.CloudRef)
 	})
-	resolve(b, "serviceengine", &b.engines, former.engines, func(from *source, engine *Engine) {
+	resolve(b, "serviceengine", []string{"serviceenginegroup"}, &b.engines, former.engines, func(from *source, engine *Engine) {
 		if engine.Group = follow(from, b.groups, "se_group_ref", engine.SEGroupRef); engine.Group != nil {
 			engine.Group.Engines = append(engine.Group.Engines, engine)
 		}
 	})
-	resolve(b, "pool", &b.pools, former.pools, b.resolvePool)
-	resolve(b, "virtualservice", &b.virtualServices, former.virtualServices, b.resolveVirtualService)
+	resolve(b, "pool", []string{
+		"healthmonitor", "sslprofile", "pkiprofile", "applicationpersistenceprofile", "sslkeyandcertificate",
+	}, &b.pools, former.pools, b.resolvePool)
+	resolve(b, "virtualservice", []string{
+		"pool", "sslkeyandcertificate", "sslprofile", "serviceenginegroup", "applicationprofile", "networkprofile", "vsvip", "vrfcontext",
+	}, &b.virtualServices, former.virtualServices, b.resolveVirtualService)
 }
 
-// resolve resolves the objects of a kind. One that has not changed, and refers to nothing that has, is the one before.
-func resolve[T any](b *builder, kind string, to *resolved[T], former resolved[T], one func(*source, *T)) {
+// resolve resolves the objects of a kind, which refer to some others. One that has not changed, and refers to nothing that
+// has, is the one before.
+func resolve[T any](b *builder, kind string, referred []string, to *resolved[T], former resolved[T], one func(*source, *T)) {
+	if former.all != nil && !slices.ContainsFunc(append(referred, kind), func(kind string) bool { return b.changedKinds[kind] }) {
+		to.all, to.sorted = former.all, former.sorted
+		for _, r := range to.all {
+			b.findings = append(b.findings, r.findings...)
+		}
+		return
+	}
 	to.all = make(map[string]*resolution[T], len(to.read))
 	same := len(to.read) == len(former.all)
 	for _, uuid := range slices.Sorted(maps.Keys(to.read)) {
