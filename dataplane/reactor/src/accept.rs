@@ -14,8 +14,8 @@ use crate::{
     driver::{LISTENER_TOKEN, Reactor},
     listener::{Listener, SocketOptions},
     poller::READABLE,
+    slot::{Input, List},
     socket,
-    table::Input,
 };
 
 /// How long the backlog waits when there is no descriptor, no memory or no room in the table.
@@ -106,8 +106,9 @@ impl Reactor {
 
     /// An accepted connection that the handler has given up does not end at once.
     pub(crate) fn departs(&mut self, conn: Conn) {
-        let Some(slot) = self.table.at(conn).filter(|slot| slot.accepted && !slot.departing) else { return };
-        slot.departing = true;
+        if !self.table.at(conn).is_some_and(|slot| slot.accepted && slot.lists.enter(List::Departing)) {
+            return;
+        }
         self.departing.push_back(conn);
         if self.departing.len() > 2 * self.table.slots() {
             let table = &mut self.table;

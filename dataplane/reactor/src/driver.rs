@@ -21,9 +21,10 @@ use crate::{
     listener::Listeners,
     pipe::Pipes,
     poller::{FAILED, OVER, PEER_DONE, Poller, READABLE, Report, Reports, WRITABLE, Waker},
-    registration::Registration,
+    registration::Unregistered,
+    slot::{Interest, Output, Phase, Then},
     socket,
-    table::{Input, Output, Phase, Table, Then},
+    table::Table,
     timers::Timers,
 };
 
@@ -63,7 +64,7 @@ pub struct Reactor {
     pub(crate) timers: Timers,
     pub(crate) pool: BufPool,
     pub(crate) pipes: Pipes,
-    pub(crate) registration: Registration,
+    pub(crate) unregistered: Unregistered,
     /// Empty queues, for who has something to send: connections that have not hold no memory for it.
     pub(crate) queues: Vec<VecDeque<Buf>>,
     pub(crate) listeners: Listeners,
@@ -74,8 +75,8 @@ pub struct Reactor {
     /// Accepted connections that the handler has given up and that take their time to end, the first first; also some that
     /// have ended since. At most twice as many as there are slots.
     pub(crate) departing: VecDeque<Conn>,
-    /// Connections whose read budget was used up; a slot is in it once.
-    pub(crate) listed: Vec<Conn>,
+    /// Connections whose read budget was used up, or whose reading was turned on; a slot is in it once.
+    pub(crate) unread: Vec<Conn>,
     /// Read of connections in bulk since this was cleared.
     pub(crate) bulk_bytes: usize,
     /// What happened outside `poll`, for the next.
@@ -100,13 +101,13 @@ impl Reactor {
             timers: Timers::with_room(limits.connections),
             pool: BufPool::new(BLOCK_BYTES, limits.idle_blocks),
             pipes: Pipes::new(limits.pipes),
-            registration: Registration::default(),
+            unregistered: Unregistered::default(),
             queues: Vec::new(),
             listeners: Listeners::default(),
             accept_again: None,
             dirty: Vec::new(),
             departing: VecDeque::new(),
-            listed: Vec::new(),
+            unread: Vec::new(),
             bulk_bytes: 0,
             pending: Vec::new(),
             limits,
@@ -149,11 +150,11 @@ impl Reactor {
         self.follow_wall_clock();
         events.append(&mut self.pending);
         if outcome.is_ok() {
-            let listed = std::mem::take(&mut self.listed);
+            let unread = std::mem::take(&mut self.unread);
             self.bulk_bytes = 0;
             reports.each().for_each(|report| self.report(report, events));
             self.bulk_bytes = 0;
-            listed.iter().for_each(|&conn| self.read_on(conn, events));
+            unread.iter().for_each(|&conn| self.read_on(conn, events));
         }
         while self.buffered_bytes() > self.limits.buffer_bytes && self.end_a_departing() {}
         self.register_rested();
@@ -175,10 +176,10 @@ impl Reactor {
     }
 
     fn wait(&self, wait: Option<Duration>) -> Option<Duration> {
-        if !self.pending.is_empty() || !self.listed.is_empty() || !self.dirty.is_empty() {
+        if !self.pending.is_empty() || !self.unread.is_empty() || !self.dirty.is_empty() {
             return Some(Duration::ZERO);
         }
-        let next = [self.timers.next(), self.accept_again, self.registration.next()].into_iter().flatten().min();
+        let next = [self.timers.next(), self.accept_again, self.unregistered.next()].into_iter().flatten().min();
         let elapsed = || Time { nanos: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX) };
         let until_next = next.map(|next| next.since(elapsed()));
         [wait, until_next].into_iter().flatten().min()
@@ -190,7 +191,9 @@ impl Reactor {
         }
         let conn = conn_of(report.token);
         let Some(slot) = self.table.at(conn) else { return };
-        slot.peer_done |= report.has(PEER_DONE | OVER | FAILED);
+        if report.has(PEER_DONE | OVER | FAILED) {
+            slot.input.end_reported();
+        }
         match slot.phase {
             Phase::Free => {}
             Phase::Connecting => self.connect_answered(conn, report, events),
@@ -268,8 +271,8 @@ impl Reactor {
         let stream = socket::open(to, source)?;
         socket::connect(&stream, to)?;
         let Some(slot) = self.table.at(conn) else { return Ok(()) };
-        (slot.stream, slot.watches_writable, slot.output) = (Some(stream), true, Output::Blocked);
-        self.register(conn);
+        slot.stream = Some(stream);
+        self.register(conn, Interest::ReadableAndWritable);
         Ok(())
     }
 }
@@ -327,8 +330,8 @@ impl Io for Reactor {
         slot.reading = on;
         if slot.leaves_unread() {
             self.pending.push(Event::Leaving { conn });
-        } else if on && slot.input == Input::Waiting {
-            self.list(conn);
+        } else if slot.wants_input() {
+            self.read_later(conn);
         }
     }
 

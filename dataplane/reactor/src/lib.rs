@@ -15,6 +15,7 @@ mod poller;
 pub mod process;
 mod registration;
 mod relay;
+mod slot;
 mod socket;
 mod table;
 mod timers;
