@@ -1,19 +1,13 @@
-//! Accepting: listeners come and go at run time; connections are taken in small numbers, read at once when their first
+//! Accepting: connections are taken in small numbers, read at once when their first
 //! bytes are known to be there, and left in the backlog while this process has no room for them.
 
-use std::{
-    io::{self, ErrorKind},
-    net::SocketAddr,
-    os::fd::{AsFd, OwnedFd},
-    time::Duration,
-};
+use std::{io::ErrorKind, os::fd::AsFd, time::Duration};
 
 use weir_proxy::io::{Conn, Event};
 
 use crate::{
-    driver::{LISTENER_TOKEN, Reactor},
-    listener::{Listener, SocketOptions},
     poller::READABLE,
+    reactor::{LISTENER_TOKEN, Reactor},
     slot::{Input, List},
     socket,
 };
@@ -22,53 +16,6 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl Reactor {
-    /// Accepts on a listening socket from now on, in place of one with the same address. Returns that address.
-    ///
-    /// # Errors
-    /// `fd` is no listening TCP socket, or epoll takes no more.
-    pub fn listen(&mut self, fd: OwnedFd, options: SocketOptions) -> io::Result<SocketAddr> {
-        let listener = Listener::new(fd, options)?;
-        let address = listener.address;
-        self.unlisten(address)?;
-        let what = if self.accept_again.is_some() { 0 } else { READABLE };
-        let index = self.listeners.put(listener);
-        let added = match self.listeners.at(index) {
-            Some(listener) => self.poller.add(listener.socket.as_fd(), what, LISTENER_TOKEN | index as u64),
-            None => Ok(()),
-        };
-        if added.is_err() {
-            self.listeners.take(address);
-        }
-        added.map(|()| address)
-    }
-
-    /// Changes what connections accepted from now on inherit; false when nobody listens there.
-    ///
-    /// # Errors
-    /// The kernel refuses an option.
-    pub fn tune(&mut self, address: SocketAddr, options: SocketOptions) -> io::Result<bool> {
-        match self.listeners.find(address) {
-            Some(listener) => listener.tune(options).map(|()| true),
-            None => Ok(false),
-        }
-    }
-
-    /// Accepts no more at `address`; what waits in the backlog is for whoever else holds the socket.
-    ///
-    /// # Errors
-    /// Only when epoll itself fails.
-    pub fn unlisten(&mut self, address: SocketAddr) -> io::Result<()> {
-        match self.listeners.take(address) {
-            // Others may hold the socket, so that closing our descriptor would leave it in the set.
-            Some(listener) => self.poller.remove(listener.socket.as_fd()),
-            None => Ok(()),
-        }
-    }
-
-    pub fn listeners(&self) -> Vec<SocketAddr> {
-        self.listeners.each().map(|(_, listener)| listener.address).collect()
-    }
-
     pub(crate) fn accept(&mut self, index: usize, events: &mut Vec<Event>) {
         let batch = self.batch;
         let Some(listener) = self.listeners.at(index) else { return };

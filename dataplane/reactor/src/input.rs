@@ -10,7 +10,7 @@ use weir_proxy::{
 
 use crate::{
     READ_BYTES,
-    driver::{Reactor, gone},
+    reactor::{Reactor, gone},
     slot::{Input, List, NextRead, Output, Phase},
     socket,
 };

@@ -10,8 +10,8 @@ use std::{
 use weir_proxy::io::{Conn, Event, Gone};
 
 use crate::{
-    driver::{FLUSH_MAX, LINGER_BYTES_MAX, LINGER_MAX, Reactor},
     poller::{Report, WRITABLE},
+    reactor::{FLUSH_MAX, LINGER_BYTES_MAX, LINGER_MAX, Reactor},
     slot::{Input, Interest, List, Output, Phase, Slot, Then},
     socket,
 };
@@ -31,21 +31,6 @@ const SETTLE_PAUSE_MAX: Duration = Duration::from_secs(1);
 const SETTLE_LOOKS: u32 = 36;
 
 impl Reactor {
-    /// Sends what the handler queued in this batch.
-    pub fn flush(&mut self) {
-        let mut dirty = std::mem::take(&mut self.dirty);
-        for &conn in &dirty {
-            if let Some(slot) = self.table.at(conn) {
-                slot.lists.leave(List::Dirty);
-                self.write(conn);
-            }
-        }
-        self.register_new();
-        dirty.clear();
-        dirty.append(&mut self.dirty);
-        self.dirty = dirty;
-    }
-
     pub(crate) fn mark_dirty(&mut self, conn: Conn) {
         if self.table.at(conn).is_some_and(|slot| slot.lists.enter(List::Dirty)) {
             self.dirty.push(conn);

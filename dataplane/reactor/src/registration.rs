@@ -9,8 +9,8 @@ use std::{collections::VecDeque, io, os::fd::AsFd, time::Duration};
 use weir_proxy::io::{Conn, Event, Time};
 
 use crate::{
-    driver::{Reactor, gone, token_of},
     poller::{EDGE, PEER_DONE, READABLE, WRITABLE},
+    reactor::{Reactor, gone, token_of},
     slot::{Interest, Phase, Registration},
 };
 

@@ -9,8 +9,8 @@ use std::io::{self, ErrorKind};
 use weir_proxy::io::{Conn, Event, Gone};
 
 use crate::{
-    driver::{Reactor, gone},
     pipe::PIPE_BYTES,
+    reactor::{Reactor, gone},
     slot::{Input, NextRead, Output, Phase, Relay},
 };
 
@@ -205,7 +205,7 @@ mod tests {
     use weir_proxy::io::Io;
 
     use super::*;
-    use crate::{Limits, SocketOptions, pipe::Pipes};
+    use crate::{Driver, Limits, SocketOptions, pipe::Pipes};
 
     #[test]
     fn relay_goes_on_in_a_pipe_of_one_page() {

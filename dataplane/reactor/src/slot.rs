@@ -1,5 +1,5 @@
 //! What is kept of one connection: the states that it goes through, each a type, so that no two of them contradict each
-//! other. Makes no system call; what brings a connection from one state to the next is told in `driver`.
+//! other. Makes no system call; what brings a connection from one state to the next is told in `reactor`.
 
 use std::{cell::Cell, collections::VecDeque, net::TcpStream};
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use weir_proxy::io::{Close, Conn, Event, Gone, Io};
-use weir_reactor::{Limits, Reactor, SocketOptions};
+use weir_reactor::{Driver, Limits, Reactor, SocketOptions};
 
 /// Longer than anything here takes; a test that waits for it has failed.
 const PATIENCE: Duration = Duration::from_secs(120);

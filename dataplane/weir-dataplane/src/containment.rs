@@ -67,7 +67,7 @@ mod tests {
         time::Duration,
     };
 
-    use weir_reactor::{Limits, Reactor, SocketOptions};
+    use weir_reactor::{Driver, Limits, Reactor, SocketOptions};
 
     use super::*;
 
