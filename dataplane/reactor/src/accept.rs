@@ -19,7 +19,7 @@ impl Reactor {
     pub(crate) fn accept(&mut self, index: usize, events: &mut Vec<Event>) {
         let batch = self.batch;
         let Some(listener) = self.listeners.at(index) else { return };
-        let (take, address, read_at_once) = (listener.take(batch), listener.address, listener.read_at_once);
+        let (take, at, read_at_once) = (listener.take(batch), listener.at, listener.options.defer_accept);
         for _ in 0..take {
             if self.is_full_of_clients() && !self.end_a_departing() {
                 return self.pause_accepting();
@@ -28,7 +28,7 @@ impl Reactor {
             match socket::accept(&listener.socket) {
                 Ok((stream, peer)) => {
                     let conn = self.table.accept(stream);
-                    events.push(Event::Accepted { conn, listener: address, peer });
+                    events.push(Event::Accepted { conn, listener: at, peer });
                     self.begin_reading(conn, read_at_once, events);
                 }
                 Err(err) => match err.kind() {

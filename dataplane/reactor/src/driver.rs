@@ -1,9 +1,9 @@
 //! What a worker asks of its driver beyond what its proxy does (`weir_proxy::io::Io`): a turn of events, and where to
 //! listen. The epoll [`Reactor`](crate::Reactor) is one driver; another takes its place by being one, and `main` names it.
 
-use std::{io, net::SocketAddr, os::fd::OwnedFd, time::Duration};
+use std::{io, os::fd::OwnedFd, time::Duration};
 
-use weir_proxy::io::{Event, Io};
+use weir_proxy::io::{Event, Io, TransportAddress};
 
 use crate::{SocketOptions, Waker};
 
@@ -24,25 +24,25 @@ pub trait Driver: Io + Sized {
     /// Sends what the handler queued in this batch.
     fn flush(&mut self);
 
-    /// Accepts on a listening socket from now on, in place of one with the same address. Returns that address.
+    /// Accepts on a listening socket from now on, in place of one at the same address. Returns where that is.
     ///
     /// # Errors
-    /// `fd` is no listening TCP socket, or the driver can watch no more.
-    fn listen(&mut self, fd: OwnedFd, options: SocketOptions) -> io::Result<SocketAddr>;
+    /// `fd` is no listening TCP socket (what brings datagrams is refused), or the driver can watch no more.
+    fn listen(&mut self, fd: OwnedFd, options: SocketOptions) -> io::Result<TransportAddress>;
 
     /// Changes what connections accepted from now on inherit; false when nobody listens there.
     ///
     /// # Errors
     /// The kernel refuses an option.
-    fn tune(&mut self, address: SocketAddr, options: SocketOptions) -> io::Result<bool>;
+    fn tune(&mut self, at: TransportAddress, options: SocketOptions) -> io::Result<bool>;
 
-    /// Accepts no more at `address`; what waits in the backlog is for whoever else holds the socket.
+    /// Accepts no more there; what waits in the backlog is for whoever else holds the socket.
     ///
     /// # Errors
     /// Only when watching itself fails.
-    fn unlisten(&mut self, address: SocketAddr) -> io::Result<()>;
+    fn unlisten(&mut self, at: TransportAddress) -> io::Result<()>;
 
-    fn listeners(&self) -> Vec<SocketAddr>;
+    fn listeners(&self) -> Vec<TransportAddress>;
 
     /// Connections of any phase, those included that only send their rest.
     fn connections(&self) -> usize;

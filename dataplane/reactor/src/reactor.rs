@@ -14,7 +14,7 @@ use std::{
 
 use weir_proxy::{
     buf::{Buf, BufPool},
-    io::{Close, Conn, Event, Gone, Io, Time},
+    io::{Close, Conn, Event, Gone, Io, Time, TransportAddress},
 };
 
 use crate::{
@@ -146,10 +146,10 @@ impl Driver for Reactor {
         self.dirty = dirty;
     }
 
-    fn listen(&mut self, fd: OwnedFd, options: SocketOptions) -> io::Result<SocketAddr> {
+    fn listen(&mut self, fd: OwnedFd, options: SocketOptions) -> io::Result<TransportAddress> {
         let listener = Listener::new(fd, options)?;
-        let address = listener.address;
-        self.unlisten(address)?;
+        let at = listener.at;
+        self.unlisten(at)?;
         let what = if self.accept_again.is_some() { 0 } else { READABLE };
         let index = self.listeners.put(listener);
         let added = match self.listeners.at(index) {
@@ -157,28 +157,28 @@ impl Driver for Reactor {
             None => Ok(()),
         };
         if added.is_err() {
-            self.listeners.take(address);
+            self.listeners.take(at);
         }
-        added.map(|()| address)
+        added.map(|()| at)
     }
 
-    fn tune(&mut self, address: SocketAddr, options: SocketOptions) -> io::Result<bool> {
-        match self.listeners.find(address) {
+    fn tune(&mut self, at: TransportAddress, options: SocketOptions) -> io::Result<bool> {
+        match self.listeners.find(at) {
             Some(listener) => listener.tune(options).map(|()| true),
             None => Ok(false),
         }
     }
 
-    fn unlisten(&mut self, address: SocketAddr) -> io::Result<()> {
-        match self.listeners.take(address) {
+    fn unlisten(&mut self, at: TransportAddress) -> io::Result<()> {
+        match self.listeners.take(at) {
             // Others may hold the socket, so that closing our descriptor would leave it in the set.
             Some(listener) => self.poller.remove(listener.socket.as_fd()),
             None => Ok(()),
         }
     }
 
-    fn listeners(&self) -> Vec<SocketAddr> {
-        self.listeners.each().map(|(_, listener)| listener.address).collect()
+    fn listeners(&self) -> Vec<TransportAddress> {
+        self.listeners.each().map(|(_, listener)| listener.at).collect()
     }
 
     fn connections(&self) -> usize {

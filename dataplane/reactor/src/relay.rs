@@ -213,7 +213,7 @@ mod tests {
         let mut reactor = Reactor::new(Limits { pipes: 1, ..Limits::default() }).unwrap();
         reactor.pipes = Pipes::of_one(PAGE_BYTES);
         let address =
-            reactor.listen(TcpListener::bind("127.0.0.1:0").unwrap().into(), SocketOptions::default()).unwrap();
+            reactor.listen(TcpListener::bind("127.0.0.1:0").unwrap().into(), SocketOptions::default()).unwrap().address;
         let mut events = Vec::new();
         let mut peer = || {
             let stream = TcpStream::connect(address).unwrap();

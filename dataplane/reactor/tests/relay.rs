@@ -25,7 +25,7 @@ impl Bench {
     fn new() -> Self {
         let mut reactor = Reactor::new(Limits::default()).unwrap();
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = reactor.listen(socket.into(), SocketOptions::default()).unwrap();
+        let address = reactor.listen(socket.into(), SocketOptions::default()).unwrap().address;
         Self { reactor, address }
     }
 

@@ -2,13 +2,15 @@
 
 use std::{
     io,
-    net::SocketAddr,
     os::fd::OwnedFd,
     sync::{Arc, mpsc},
 };
 
 use weir_control::{Answer, Counted, Inbox, Order, States, log};
-use weir_proxy::{Proxy, io::Event};
+use weir_proxy::{
+    Proxy,
+    io::{Event, TransportAddress},
+};
 use weir_reactor::{Driver, Limits, SocketOptions};
 use weir_snapshot::{Listener, Snapshot};
 
@@ -81,7 +83,7 @@ impl<D: Driver> Worker<D> {
             Order::Count => self.inbox.answer(Answer::Counted(Box::new(self.counted()))),
             Order::LetGo => self.proxy.let_go(),
             Order::Drain => {
-                self.driver.listeners().into_iter().for_each(|address| self.unlisten(address));
+                self.driver.listeners().into_iter().for_each(|at| self.unlisten(at));
                 self.proxy.drain(&mut self.driver);
                 self.draining = Draining::Begun;
             }
@@ -89,9 +91,9 @@ impl<D: Driver> Worker<D> {
     }
 
     fn apply(&mut self, snapshot: Arc<Snapshot>, sockets: Vec<OwnedFd>) {
-        for address in self.driver.listeners() {
-            if snapshot.listener(address).is_none() {
-                self.unlisten(address);
+        for at in self.driver.listeners() {
+            if snapshot.listener(at).is_none() {
+                self.unlisten(at);
             }
         }
         // Before the first connection comes in, the proxy knows whose it is.
@@ -102,9 +104,9 @@ impl<D: Driver> Worker<D> {
         if self.draining == Draining::No {
             sockets.into_iter().for_each(|socket| self.listen(socket));
         }
-        for (address, listener) in snapshot.listeners() {
-            if let Err(why) = self.driver.tune(address, options(listener)) {
-                log::warn(format!("worker {}: options of {address} not set: {why}", self.index));
+        for (at, listener) in snapshot.listeners() {
+            if let Err(why) = self.driver.tune(at, options(listener)) {
+                log::warn(format!("worker {}: options of {at} not set: {why}", self.index));
             }
         }
         let revision = snapshot.revision();
@@ -120,14 +122,14 @@ impl<D: Driver> Worker<D> {
 
     fn listen(&mut self, socket: OwnedFd) {
         match self.driver.listen(socket, SocketOptions::default()) {
-            Ok(address) => log::debug(format!("worker {} listens on {address}", self.index)),
+            Ok(at) => log::debug(format!("worker {} listens on {at}", self.index)),
             Err(why) => log::error(format!("worker {} cannot use a listening socket: {why}", self.index)),
         }
     }
 
-    fn unlisten(&mut self, address: SocketAddr) {
-        if let Err(why) = self.driver.unlisten(address) {
-            log::error(format!("worker {} cannot leave {address}: {why}", self.index));
+    fn unlisten(&mut self, at: TransportAddress) {
+        if let Err(why) = self.driver.unlisten(at) {
+            log::error(format!("worker {} cannot leave {at}: {why}", self.index));
         }
     }
 
