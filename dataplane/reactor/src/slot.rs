@@ -18,11 +18,12 @@ pub struct Slot {
     pub next_read: NextRead,
     pub output: Output,
     pub lists: Lists,
-    /// Whether the handler wants to be given what arrives.
+    // What the handler has asked for, each whatever the others are.
+    /// To be given what arrives.
     pub reading: bool,
-    /// Our side ends once everything queued has left.
+    /// That our side ends once everything queued has left.
     pub finishing: bool,
-    /// The handler has seen bytes queued and is told when they are gone.
+    /// To be told when that has left: it has seen bytes queued.
     pub watched: Cell<bool>,
     pub queue: VecDeque<Buf>,
     pub queued_bytes: usize,
