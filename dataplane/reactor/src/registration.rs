@@ -112,3 +112,44 @@ fn reports_of(interest: Interest) -> u32 {
         Interest::ReadableAndWritable => input | WRITABLE,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use weir_proxy::io::Io;
+
+    use super::*;
+    use crate::{Driver, Limits, SocketOptions};
+
+    fn accepted(reactor: &mut Reactor) -> (TcpStream, Conn) {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = reactor.listen(socket.into(), SocketOptions::default()).unwrap();
+        let (client, mut events) = (TcpStream::connect(at.address).unwrap(), Vec::new());
+        loop {
+            reactor.poll(None, &mut events).unwrap();
+            if let Some(Event::Accepted { conn, .. }) = events.pop() {
+                return (client, conn);
+            }
+        }
+    }
+
+    #[test]
+    fn connection_is_registered_at_the_end_of_its_batch_or_of_its_rest() {
+        let mut reactor = Reactor::new(Limits::default()).unwrap();
+        let registration = |reactor: &Reactor, conn| reactor.table.peek(conn).unwrap().registration;
+        let [(_client, rests), (_other, listens)] = [(); 2].map(|()| accepted(&mut reactor));
+        reactor.resting(rests, true);
+        assert_eq!(
+            [rests, listens].map(|conn| registration(&reactor, conn)),
+            [Registration::Resting, Registration::Due]
+        );
+        reactor.flush();
+        assert_eq!(registration(&reactor, rests), Registration::Resting);
+        assert_eq!(registration(&reactor, listens), Registration::Registered(Interest::Readable));
+        reactor.resting(rests, false);
+        assert_eq!(registration(&reactor, rests), Registration::Registered(Interest::Readable));
+        reactor.report_writable(rests).unwrap();
+        assert_eq!(registration(&reactor, rests), Registration::Registered(Interest::ReadableAndWritable));
+    }
+}

@@ -247,5 +247,6 @@ mod tests {
             }
         }
         assert!(peers.join().unwrap().0 == bytes);
+        assert_eq!(reactor.table.peek(from).map(|slot| slot.next_read), Some(NextRead::Head));
     }
 }
