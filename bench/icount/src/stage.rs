@@ -11,7 +11,7 @@ use std::{
 use weir_proxy::{
     Limits, Proxy,
     buf::BufPool,
-    io::{Conn, Event, Gone, Handler},
+    io::{Conn, Event, Gone, Handler, TransportAddress},
 };
 use weir_reactor::READ_BYTES;
 use weir_snapshot::{Snapshot, Worker};
@@ -84,7 +84,8 @@ impl Stage {
             let client = self.makes.connect(listener)?;
             let conn = self.world.accept();
             let peer = SocketAddr::from((Ipv4Addr::new(10, 2, 0, 1), port));
-            self.events.push(Event::Accepted { conn, listener: listener.address(), peer });
+            let at = TransportAddress::tcp(listener.address());
+            self.events.push(Event::Accepted { conn, listener: at, peer });
             self.seat(conn, End::Client(Box::new(client)));
             self.clients.push(conn);
         }

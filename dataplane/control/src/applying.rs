@@ -70,7 +70,7 @@ impl Served {
         let warnings = built.first().map(|(_, warnings)| warnings.clone()).unwrap_or_default();
         let snapshots: Vec<_> = built.into_iter().map(|(snapshot, _)| Arc::new(snapshot)).collect();
         let listening: BTreeSet<_> =
-            snapshots.iter().take(1).flat_map(|s| s.listeners().map(|(address, _)| address)).collect();
+            snapshots.iter().take(1).flat_map(|s| s.listeners().map(|(at, _)| at.address)).collect();
         let sockets = (0..snapshots.len()).map(|worker| self.sockets(worker as u32, &listening, held)).collect();
         Ok(Change { snapshots, sockets, listening, pinning, warnings })
     }

@@ -35,8 +35,8 @@ fn check_snapshot(plan: &Plan, snapshot: &Snapshot) {
     assert_eq!(snapshot.services().count(), plan.virtual_services.len());
     assert_eq!(snapshot.pools().count(), plan.pools.len());
     assert_eq!(snapshot.listeners().count(), plan.virtual_services.iter().map(|service| service.listeners.len()).sum());
-    for (address, listener) in snapshot.listeners() {
-        assert!(address.port() > 0);
+    for (at, listener) in snapshot.listeners() {
+        assert!(at.address.port() > 0);
         assert!(!listener.tls || listener.service.tls.is_some());
         assert!(
             snapshot.service(&listener.service.uuid).is_some_and(|service| Arc::ptr_eq(service, &listener.service))

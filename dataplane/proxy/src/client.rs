@@ -13,7 +13,7 @@ use crate::{
     channel::Channel,
     exchange::Exchange,
     inbox::Inbox,
-    io::{Close, Conn, Io, Time},
+    io::{Close, Conn, Io, Time, TransportAddress},
     line::Line,
     pool::balance_key,
     proxy::Core,
@@ -118,7 +118,7 @@ impl Client {
         io: &mut I,
         core: &mut Core,
         conn: Conn,
-        listener: SocketAddr,
+        listener: TransportAddress,
         peer: SocketAddr,
     ) -> Option<Self> {
         let found = core.snapshot.listener(listener)?;
@@ -138,7 +138,7 @@ impl Client {
         Some(Self {
             line,
             accepted_by: service.id,
-            facts: ClientFacts::new(peer, listener, !channel.is_plain()),
+            facts: ClientFacts::new(peer, listener.address, !channel.is_plain()),
             inbox: Inbox::default(),
             stage: if channel.is_plain() { Stage::first(&service, peer, io.now()) } else { Stage::Handshake },
             ended: false,
@@ -292,10 +292,15 @@ impl Client {
         if self.ended || sends_no_more { Close::Flush } else { Close::Linger }
     }
 
+    /// Where it connected to.
+    fn listener(&self) -> TransportAddress {
+        TransportAddress::tcp(self.facts.listener())
+    }
+
     /// Whether what the listener serves now is served to this client: false once its virtual service is gone.
     pub fn is_served(&self, core: &Core) -> bool {
         self.epoch == core.epoch
-            || core.snapshot.listener(self.facts.listener()).is_some_and(|listener| {
+            || core.snapshot.listener(self.listener()).is_some_and(|listener| {
                 let same_kind = listener.service.http().is_some() == self.service.http().is_some();
                 same_kind && listener.tls != self.is_plain()
             })
@@ -305,14 +310,14 @@ impl Client {
     pub fn may_stay(&self, core: &Core) -> bool {
         let drains = match self.epoch == core.epoch {
             true => self.service.drains,
-            false => core.snapshot.listener(self.facts.listener()).is_none_or(|listener| listener.service.drains),
+            false => core.snapshot.listener(self.listener()).is_none_or(|listener| listener.service.drains),
         };
         !core.draining && !drains && self.is_served(core)
     }
 
     fn look_up_service(&mut self, core: &Core) -> bool {
         if self.epoch != core.epoch {
-            let Some(found) = core.snapshot.listener(self.facts.listener()).filter(|_| self.is_served(core)) else {
+            let Some(found) = core.snapshot.listener(self.listener()).filter(|_| self.is_served(core)) else {
                 return false;
             };
             self.service = found.service.clone();

@@ -9,6 +9,8 @@ use std::{net::SocketAddr, time::Duration};
 
 use crate::buf::Buf;
 
+pub use weir_snapshot::{Protocol, TransportAddress};
+
 /// A connection: a slot and the generation of its use, so that a handle kept too long names nothing. A driver uses a
 /// slot again from the next batch on, never in the one in which its connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -42,7 +44,7 @@ pub enum Event {
     /// A client has connected to the listener at `listener`.
     Accepted {
         conn: Conn,
-        listener: SocketAddr,
+        listener: TransportAddress,
         peer: SocketAddr,
     },
     /// A connection begun with [`Io::connect`] stands.

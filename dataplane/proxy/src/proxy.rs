@@ -13,7 +13,7 @@ use weir_wire::http1::FieldTable;
 use crate::{
     buf::Buf,
     client::{Client, Expiry},
-    io::{Close, Conn, Event, Handler, Io, Time},
+    io::{Close, Conn, Event, Handler, Io, Time, TransportAddress},
     limits::{Limits, Room},
     pool::Pools,
     rescue::Error,
@@ -212,7 +212,7 @@ impl Proxy {
 
 // Clients' events.
 impl Proxy {
-    fn accepted<I: Io>(&mut self, io: &mut I, conn: Conn, listener: SocketAddr, peer: SocketAddr) {
+    fn accepted<I: Io>(&mut self, io: &mut I, conn: Conn, listener: TransportAddress, peer: SocketAddr) {
         let may_come = self.make_place(io, listener, peer);
         let client = if may_come { Client::accept(io, &mut self.core, conn, listener, peer) } else { None };
         match client {

@@ -15,7 +15,7 @@ use weir_telemetry::{Cause, Happening};
 use crate::{
     addresses::{Addresses, network},
     client::{Client, Stage},
-    io::{Close, Conn, Io, Time},
+    io::{Close, Conn, Io, Time, TransportAddress},
     line::Line,
     proxy::{Core, Proxy},
     rescue::Error,
@@ -109,7 +109,7 @@ enum Standing {
 // Places.
 impl Proxy {
     /// Whether one more client may come, for whom another may have to go.
-    pub(crate) fn make_place<I: Io>(&mut self, io: &mut I, listener: SocketAddr, peer: SocketAddr) -> bool {
+    pub(crate) fn make_place<I: Io>(&mut self, io: &mut I, listener: TransportAddress, peer: SocketAddr) -> bool {
         if self.clients.len() < self.core.limits.clients_usual() {
             return true;
         }

@@ -1,78 +1,25 @@
-//! Accepting: listeners come and go at run time; connections are taken in small numbers, read at once when their first
+//! Accepting: connections are taken in small numbers, read at once when their first
 //! bytes are known to be there, and left in the backlog while this process has no room for them.
 
-use std::{
-    io::{self, ErrorKind},
-    net::SocketAddr,
-    os::fd::{AsFd, OwnedFd},
-    time::Duration,
-};
+use std::{io::ErrorKind, os::fd::AsFd, time::Duration};
 
 use weir_proxy::io::{Conn, Event};
 
 use crate::{
-    driver::{LISTENER_TOKEN, Reactor},
-    listener::{Listener, SocketOptions},
     poller::READABLE,
+    reactor::{LISTENER_TOKEN, Reactor},
+    slot::{Input, List},
     socket,
-    table::Input,
 };
 
 /// How long the backlog waits when there is no descriptor, no memory or no room in the table.
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl Reactor {
-    /// Accepts on a listening socket from now on, in place of one with the same address. Returns that address.
-    ///
-    /// # Errors
-    /// `fd` is no listening TCP socket, or epoll takes no more.
-    pub fn listen(&mut self, fd: OwnedFd, options: SocketOptions) -> io::Result<SocketAddr> {
-        let listener = Listener::new(fd, options)?;
-        let address = listener.address;
-        self.unlisten(address)?;
-        let what = if self.accept_again.is_some() { 0 } else { READABLE };
-        let index = self.listeners.put(listener);
-        let added = match self.listeners.at(index) {
-            Some(listener) => self.poller.add(listener.socket.as_fd(), what, LISTENER_TOKEN | index as u64),
-            None => Ok(()),
-        };
-        if added.is_err() {
-            self.listeners.take(address);
-        }
-        added.map(|()| address)
-    }
-
-    /// Changes what connections accepted from now on inherit; false when nobody listens there.
-    ///
-    /// # Errors
-    /// The kernel refuses an option.
-    pub fn tune(&mut self, address: SocketAddr, options: SocketOptions) -> io::Result<bool> {
-        match self.listeners.find(address) {
-            Some(listener) => listener.tune(options).map(|()| true),
-            None => Ok(false),
-        }
-    }
-
-    /// Accepts no more at `address`; what waits in the backlog is for whoever else holds the socket.
-    ///
-    /// # Errors
-    /// Only when epoll itself fails.
-    pub fn unlisten(&mut self, address: SocketAddr) -> io::Result<()> {
-        match self.listeners.take(address) {
-            // Others may hold the socket, so that closing our descriptor would leave it in the set.
-            Some(listener) => self.poller.remove(listener.socket.as_fd()),
-            None => Ok(()),
-        }
-    }
-
-    pub fn listeners(&self) -> Vec<SocketAddr> {
-        self.listeners.each().map(|(_, listener)| listener.address).collect()
-    }
-
     pub(crate) fn accept(&mut self, index: usize, events: &mut Vec<Event>) {
         let batch = self.batch;
         let Some(listener) = self.listeners.at(index) else { return };
-        let (take, address, read_at_once) = (listener.take(batch), listener.address, listener.read_at_once);
+        let (take, at, read_at_once) = (listener.take(batch), listener.at, listener.options.defer_accept);
         for _ in 0..take {
             if self.is_full_of_clients() && !self.end_a_departing() {
                 return self.pause_accepting();
@@ -81,7 +28,7 @@ impl Reactor {
             match socket::accept(&listener.socket) {
                 Ok((stream, peer)) => {
                     let conn = self.table.accept(stream);
-                    events.push(Event::Accepted { conn, listener: address, peer });
+                    events.push(Event::Accepted { conn, listener: at, peer });
                     self.begin_reading(conn, read_at_once, events);
                 }
                 Err(err) => match err.kind() {
@@ -106,8 +53,9 @@ impl Reactor {
 
     /// An accepted connection that the handler has given up does not end at once.
     pub(crate) fn departs(&mut self, conn: Conn) {
-        let Some(slot) = self.table.at(conn).filter(|slot| slot.accepted && !slot.departing) else { return };
-        slot.departing = true;
+        if !self.table.at(conn).is_some_and(|slot| slot.accepted && slot.lists.enter(List::Departing)) {
+            return;
+        }
         self.departing.push_back(conn);
         if self.departing.len() > 2 * self.table.slots() {
             let table = &mut self.table;

@@ -10,9 +10,9 @@ use weir_proxy::{
 
 use crate::{
     READ_BYTES,
-    driver::{Reactor, gone},
+    reactor::{Reactor, gone},
+    slot::{Input, List, NextRead, Output, Phase},
     socket,
-    table::{Input, Output, Phase},
 };
 
 /// The first read where the message before was relayed: a head, and as little as may be of a body that need not be
@@ -30,12 +30,10 @@ impl Reactor {
     /// There is input, an end or a failure to learn of.
     pub(crate) fn input_ready(&mut self, conn: Conn, failed: bool, events: &mut Vec<Event>) {
         let Some(slot) = self.table.at(conn) else { return };
-        if slot.input != Input::Ended {
-            slot.input = Input::Waiting;
-        }
-        if slot.reading && slot.input == Input::Waiting {
+        slot.input.reported();
+        if slot.wants_input() {
             // What is in the list is read once in this batch, when its turn comes.
-            if !slot.listed {
+            if !slot.lists.has(List::Unread) {
                 self.take_input(conn, events);
             }
         } else if failed {
@@ -48,9 +46,9 @@ impl Reactor {
     /// Goes on with a connection whose budget was used up in the last batch, or whose reading was turned on.
     pub(crate) fn read_on(&mut self, conn: Conn, events: &mut Vec<Event>) {
         let Some(slot) = self.table.at(conn) else { return };
-        slot.listed = false;
+        slot.lists.leave(List::Unread);
         match slot.phase {
-            Phase::Open if slot.reading && slot.input == Input::Waiting => self.take_input(conn, events),
+            Phase::Open if slot.wants_input() => self.take_input(conn, events),
             Phase::Lingering { .. } => self.drop_input(conn),
             _ => {}
         }
@@ -62,9 +60,11 @@ impl Reactor {
             Some(slot) if slot.relay.is_some() => {
                 self.relay_on(conn, events);
             }
-            Some(slot) if slot.in_bulk && self.bulk_bytes >= BULK_BYTES_MAX => self.list(conn),
+            Some(slot) if slot.next_read == NextRead::Bulk && self.bulk_bytes >= BULK_BYTES_MAX => {
+                self.read_later(conn)
+            }
             // Where memory is short, the handler sees each block before the next is read.
-            Some(slot) if slot.in_bulk && !memory_is_short => self.read_bulk(conn, events),
+            Some(slot) if slot.next_read == NextRead::Bulk && !memory_is_short => self.read_bulk(conn, events),
             _ => self.read(conn, events),
         }
     }
@@ -74,24 +74,23 @@ impl Reactor {
         let mut buf = self.pool.take();
         let Some(slot) = self.table.at(conn) else { return };
         let Some(stream) = &slot.stream else { return };
-        let most = if slot.has_relayed { HEAD_BYTES } else { READ_BYTES };
+        let most = if slot.next_read == NextRead::Head { HEAD_BYTES } else { READ_BYTES };
         let got = (&mut &*stream).read(&mut buf.room()[..most]);
         match got {
             Ok(len @ 1..) => {
-                (slot.in_bulk, slot.has_relayed) = (len == most, false);
+                slot.next_read = if len == most { NextRead::Bulk } else { NextRead::Block };
                 buf.filled(len);
                 events.push(Event::Data { conn, buf });
-                if len == most { self.list(conn) } else { self.drained(conn, events) }
+                if len == most { self.read_later(conn) } else { self.drained(conn, events) }
             }
             end => self.read_ended(conn, end, events),
         }
     }
 
     /// Has a connection read in the next batch.
-    pub(crate) fn list(&mut self, conn: Conn) {
-        if let Some(slot) = self.table.at(conn).filter(|slot| !slot.listed) {
-            slot.listed = true;
-            self.listed.push(conn);
+    pub(crate) fn read_later(&mut self, conn: Conn) {
+        if self.table.at(conn).is_some_and(|slot| slot.lists.enter(List::Unread)) {
+            self.unread.push(conn);
         }
     }
 
@@ -113,17 +112,17 @@ impl Reactor {
             left -= filled;
             events.push(Event::Data { conn, buf });
         }
-        slot.in_bulk = len > READ_BYTES;
-        if len == BULK_BLOCKS * READ_BYTES { self.list(conn) } else { self.drained(conn, events) }
+        slot.next_read = if len > READ_BYTES { NextRead::Bulk } else { NextRead::Block };
+        if len == BULK_BLOCKS * READ_BYTES { self.read_later(conn) } else { self.drained(conn, events) }
     }
 
     /// A short read: nothing is left, and if the peer had ended before, this was the last.
     fn drained(&mut self, conn: Conn, events: &mut Vec<Event>) {
         let Some(slot) = self.table.at(conn) else { return };
-        slot.input = Input::Drained;
-        if slot.peer_done {
+        match slot.input {
             // The end may have been a reset: only another read tells.
-            self.read(conn, events);
+            Input::Ending => self.read(conn, events),
+            _ => slot.input = Input::Drained,
         }
     }
 
@@ -168,12 +167,12 @@ impl Reactor {
             Ok(len @ 1..) if len <= bytes_left as usize => {
                 slot.phase = Phase::Lingering { bytes_left: bytes_left - len as u32 };
                 // All of the budget, or with an end behind it: there is more.
-                if len == DROPPED_BYTES || slot.peer_done {
-                    self.list(conn);
+                if len == DROPPED_BYTES || slot.input == Input::Ending {
+                    self.read_later(conn);
                 }
             }
             Err(err) if err.kind() == ErrorKind::WouldBlock => {}
-            Err(err) if err.kind() == ErrorKind::Interrupted => self.list(conn),
+            Err(err) if err.kind() == ErrorKind::Interrupted => self.read_later(conn),
             _ => self.free(conn.slot),
         }
     }

@@ -2,7 +2,7 @@
 //! TCP sockets for one worker thread, and holds the few calls that other crates need of the kernel (descriptor
 //! passing in [`unix`], the process itself in [`process`]).
 //!
-//! Driven in a loop: [`Reactor::poll`], then the handler, then [`Reactor::flush`]. It knows nothing of HTTP or TLS and
+//! Driven in a loop: [`Driver::poll`], then the handler, then [`Driver::flush`]. It knows nothing of HTTP or TLS and
 //! never decides; it must never block outside `poll` and never let one connection keep the others waiting.
 
 mod accept;
@@ -13,16 +13,19 @@ mod output;
 mod pipe;
 mod poller;
 pub mod process;
+mod reactor;
 mod registration;
 mod relay;
+mod slot;
 mod socket;
 mod table;
 mod timers;
 pub mod unix;
 
-pub use driver::{Limits, Reactor};
+pub use driver::{Driver, Limits};
 pub use listener::SocketOptions;
 pub use poller::Waker;
+pub use reactor::Reactor;
 
 /// What one read takes at most into one block.
 pub const READ_BYTES: usize = 16 * 1024;

@@ -4,9 +4,11 @@
 use std::{
     collections::HashMap,
     io,
-    net::{SocketAddr, TcpListener},
+    net::TcpListener,
     os::fd::{AsFd, OwnedFd},
 };
+
+use weir_proxy::io::TransportAddress;
 
 use crate::socket;
 
@@ -32,9 +34,8 @@ const TAKE_MAX: u32 = 64;
 
 pub struct Listener {
     pub socket: TcpListener,
-    pub address: SocketAddr,
-    pub read_at_once: bool,
-    options: Option<SocketOptions>,
+    pub at: TransportAddress,
+    pub options: SocketOptions,
     take: u32,
     /// The batch in which the last `take` was used up.
     used_up: u64,
@@ -47,21 +48,22 @@ impl Listener {
         }
         let socket = TcpListener::from(fd);
         socket.set_nonblocking(true)?;
-        let address = socket.local_addr()?;
-        let mut listener = Self { socket, address, read_at_once: false, options: None, take: 1, used_up: 0 };
-        listener.tune(options)?;
+        let at = TransportAddress::tcp(socket.local_addr()?);
+        let listener = Self { socket, at, options, take: 1, used_up: 0 };
+        listener.set_options()?;
         Ok(listener)
     }
 
     /// Costs nothing when they are what they were: a new Plan changes few of a thousand listeners.
     pub fn tune(&mut self, options: SocketOptions) -> io::Result<()> {
-        if self.options.replace(options) == Some(options) {
-            return Ok(());
-        }
-        self.read_at_once = options.defer_accept;
-        socket::set_defer_accept(&self.socket, options.defer_accept)?;
-        socket::set_nodelay(&self.socket, options.nodelay)?;
-        socket::set_keepalive(&self.socket, options.keepalive_idle_s)
+        if std::mem::replace(&mut self.options, options) == options { Ok(()) } else { self.set_options() }
+    }
+
+    fn set_options(&self) -> io::Result<()> {
+        let SocketOptions { nodelay, keepalive_idle_s, defer_accept } = self.options;
+        socket::set_defer_accept(&self.socket, defer_accept)?;
+        socket::set_nodelay(&self.socket, nodelay)?;
+        socket::set_keepalive(&self.socket, keepalive_idle_s)
     }
 
     /// How many connections to take in batch number `batch`: one as a rule, so that no call is spent on learning that
@@ -80,24 +82,24 @@ impl Listener {
 #[derive(Default)]
 pub struct Listeners {
     places: Vec<Option<Listener>>,
-    by_address: HashMap<SocketAddr, usize>,
+    by_address: HashMap<TransportAddress, usize>,
     free: Vec<usize>,
 }
 
 impl Listeners {
-    /// Takes one in, whose address no other has; returns its index.
+    /// Takes one in, where no other is; returns its index.
     pub fn put(&mut self, listener: Listener) -> usize {
         let index = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() - 1
         });
-        self.by_address.insert(listener.address, index);
+        self.by_address.insert(listener.at, index);
         self.places[index] = Some(listener);
         index
     }
 
-    pub fn take(&mut self, address: SocketAddr) -> Option<Listener> {
-        let index = self.by_address.remove(&address)?;
+    pub fn take(&mut self, at: TransportAddress) -> Option<Listener> {
+        let index = self.by_address.remove(&at)?;
         self.free.push(index);
         self.places[index].take()
     }
@@ -106,8 +108,8 @@ impl Listeners {
         self.places.get_mut(index)?.as_mut()
     }
 
-    pub fn find(&mut self, address: SocketAddr) -> Option<&mut Listener> {
-        let index = *self.by_address.get(&address)?;
+    pub fn find(&mut self, at: TransportAddress) -> Option<&mut Listener> {
+        let index = *self.by_address.get(&at)?;
         self.at(index)
     }
 
@@ -138,9 +140,12 @@ mod tests {
     }
 
     #[test]
-    fn refuses_descriptor_that_does_not_listen() {
+    fn refuses_descriptor_that_does_not_listen_and_one_of_another_protocol() {
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
-        assert!(Listener::new(one.into(), SocketOptions::default()).is_err());
+        let datagrams = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        for fd in [OwnedFd::from(one), datagrams.into()] {
+            assert!(Listener::new(fd, SocketOptions::default()).is_err());
+        }
     }
 
     #[test]
@@ -148,8 +153,8 @@ mod tests {
         let mut listeners = Listeners::default();
         let indices = [(); 3].map(|()| listeners.put(listener()));
         assert_eq!(indices, [0, 1, 2]);
-        let address = listeners.at(1).unwrap().address;
-        assert_eq!(listeners.take(address).map(|taken| taken.address), Some(address));
+        let address = listeners.at(1).unwrap().at;
+        assert_eq!(listeners.take(address).map(|taken| taken.at), Some(address));
         assert!(listeners.find(address).is_none() && listeners.at(1).is_none());
         assert_eq!(listeners.put(listener()), 1);
         assert_eq!(listeners.each().count(), 3);

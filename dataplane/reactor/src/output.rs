@@ -10,10 +10,10 @@ use std::{
 use weir_proxy::io::{Conn, Event, Gone};
 
 use crate::{
-    driver::{FLUSH_MAX, LINGER_BYTES_MAX, LINGER_MAX, Reactor},
     poller::{Report, WRITABLE},
+    reactor::{FLUSH_MAX, LINGER_BYTES_MAX, LINGER_MAX, Reactor},
+    slot::{Input, Interest, List, Output, Phase, Slot, Then},
     socket,
-    table::{Input, Output, Phase, Slot, Then},
 };
 
 /// Pieces in one call.
@@ -31,26 +31,8 @@ const SETTLE_PAUSE_MAX: Duration = Duration::from_secs(1);
 const SETTLE_LOOKS: u32 = 36;
 
 impl Reactor {
-    /// Sends what the handler queued in this batch.
-    pub fn flush(&mut self) {
-        let mut dirty = std::mem::take(&mut self.dirty);
-        for &conn in &dirty {
-            if let Some(slot) = self.table.at(conn) {
-                slot.dirty = false;
-                self.write(conn);
-            }
-        }
-        self.register_new();
-        dirty.clear();
-        dirty.append(&mut self.dirty);
-        self.dirty = dirty;
-    }
-
     pub(crate) fn mark_dirty(&mut self, conn: Conn) {
-        if let Some(slot) = self.table.at(conn)
-            && !slot.dirty
-        {
-            slot.dirty = true;
+        if self.table.at(conn).is_some_and(|slot| slot.lists.enter(List::Dirty)) {
             self.dirty.push(conn);
         }
     }
@@ -106,7 +88,7 @@ impl Reactor {
     pub(crate) fn watch_writable(&mut self, conn: Conn) {
         let Some(slot) = self.table.at(conn) else { return };
         slot.watched.set(true);
-        if !slot.watches_writable && self.report_writable(conn).is_err() {
+        if self.report_writable(conn).is_err() {
             self.broken(conn);
         }
     }
@@ -129,7 +111,7 @@ impl Reactor {
                     slot.phase = Phase::Lingering { bytes_left: LINGER_BYTES_MAX };
                     self.departs(conn);
                     self.timers.set(conn.slot, Some(now + LINGER_MAX));
-                    self.register(conn);
+                    self.register(conn, Interest::Readable);
                     self.drop_input(conn);
                 }
             };
@@ -181,23 +163,23 @@ impl Reactor {
         }
         let known = slot.output == Output::Broken;
         slot.queue.clear();
-        (slot.queued_bytes, slot.output, slot.peer_done) = (0, Output::Broken, true);
+        (slot.queued_bytes, slot.output) = (0, Output::Broken);
         let in_pipe = slot.relay.as_ref().is_some_and(|relay| relay.held_bytes() > 0);
         let unread = in_pipe || slot.stream.as_ref().is_some_and(|stream| matches!(stream.peek(&mut [0]), Ok(1..)));
         if !unread {
             self.free(conn.slot);
             return self.pending.push(Event::Gone { conn, why: Gone::Reset });
         }
-        slot.input = Input::Waiting;
+        slot.input = Input::Ending;
         if slot.reading {
-            self.list(conn);
+            self.read_later(conn);
         }
         if !known {
             self.pending.push(Event::Broken { conn });
         }
         // What was to be relayed here comes to the handler.
         if let Some(from) = self.table.feeder(conn) {
-            self.list(from);
+            self.read_later(from);
         }
     }
 }

@@ -9,9 +9,9 @@ use std::io::{self, ErrorKind};
 use weir_proxy::io::{Conn, Event, Gone};
 
 use crate::{
-    driver::{Reactor, gone},
     pipe::PIPE_BYTES,
-    table::{Input, Output, Phase, Relay},
+    reactor::{Reactor, gone},
+    slot::{Input, NextRead, Output, Phase, Relay},
 };
 
 /// Times that a pipe is filled for one connection in one batch, so that a fast one does not keep the others waiting.
@@ -41,7 +41,6 @@ impl Reactor {
         }
         let Some(slot) = self.table.owned(from).filter(|slot| slot.relay.is_none()) else { return };
         slot.relay = Some(Box::new(Relay { to, left: bytes, pipe: None, moved: 0 }));
-        slot.in_bulk = false;
         if let Some(slot) = self.table.owned(to) {
             slot.fed_by = Some(from);
         }
@@ -72,7 +71,7 @@ impl Reactor {
             Pause::Dry | Pause::Blocked => self.keep(from, relay),
             Pause::Spent => {
                 self.keep(from, relay);
-                self.list(from);
+                self.read_later(from);
             }
             Pause::Through | Pause::Over => self.end_relay(from, &relay, events),
             Pause::SourceFailed(why) => {
@@ -94,9 +93,9 @@ impl Reactor {
     fn end_relay(&mut self, from: Conn, relay: &Relay, events: &mut Vec<Event>) {
         self.part(relay);
         let Some(slot) = self.table.owned(from) else { return };
-        slot.has_relayed = true;
+        slot.next_read = NextRead::Head;
         // What came behind the relayed bytes must be known before the connection is used for anything else.
-        if slot.reading && slot.input == Input::Waiting {
+        if slot.wants_input() {
             self.read(from, events);
         }
     }
@@ -125,7 +124,7 @@ impl Reactor {
             return Ok(());
         }
         let Some(slot) = self.table.owned(from) else { return Err(Pause::Over) };
-        let (Input::Waiting, true, Some(stream)) = (slot.input, slot.reading, &slot.stream) else {
+        let (true, Some(stream)) = (slot.wants_input(), &slot.stream) else {
             return Err(if slot.input == Input::Ended { Pause::Over } else { Pause::Dry });
         };
         let Some(mut pipe) = self.pipes.take() else { return Err(Pause::Over) };
@@ -206,7 +205,7 @@ mod tests {
     use weir_proxy::io::Io;
 
     use super::*;
-    use crate::{Limits, SocketOptions, pipe::Pipes};
+    use crate::{Driver, Limits, SocketOptions, pipe::Pipes};
 
     #[test]
     fn relay_goes_on_in_a_pipe_of_one_page() {
@@ -214,7 +213,7 @@ mod tests {
         let mut reactor = Reactor::new(Limits { pipes: 1, ..Limits::default() }).unwrap();
         reactor.pipes = Pipes::of_one(PAGE_BYTES);
         let address =
-            reactor.listen(TcpListener::bind("127.0.0.1:0").unwrap().into(), SocketOptions::default()).unwrap();
+            reactor.listen(TcpListener::bind("127.0.0.1:0").unwrap().into(), SocketOptions::default()).unwrap().address;
         let mut events = Vec::new();
         let mut peer = || {
             let stream = TcpStream::connect(address).unwrap();
@@ -248,5 +247,6 @@ mod tests {
             }
         }
         assert!(peers.join().unwrap().0 == bytes);
+        assert_eq!(reactor.table.peek(from).map(|slot| slot.next_read), Some(NextRead::Head));
     }
 }

@@ -1,154 +1,12 @@
 //! The connections of one worker: a slot each, found by index, guarded by generation. A freed slot rests until the batch
-//! in which the handler learns of the end is over, then is used again. Makes no system call; what a slot goes through is
-//! told in `driver`.
+//! in which the handler learns of the end is over, then is used again. Makes no system call; what a slot holds is told
+//! in `slot`.
 
-use std::{cell::Cell, collections::VecDeque, net::TcpStream};
+use std::net::TcpStream;
 
-use weir_proxy::{buf::Buf, io::Conn};
+use weir_proxy::io::Conn;
 
-use crate::pipe::Pipe;
-
-/// Where a connection is in its life.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Phase {
-    Free,
-    /// Begun by us, no answer yet.
-    Connecting,
-    Open,
-    /// Given up by the handler; what is queued still leaves.
-    Flushing {
-        then: Then,
-    },
-    /// All of a connection that ends in a reset has been sent, and the peer's kernel has not said yet that it has it: the
-    /// reset would overtake that. So often we look again.
-    Settling {
-        looks_left: u32,
-    },
-    /// Our side is closed; at most so many more bytes of the peer are read and dropped.
-    Lingering {
-        bytes_left: u32,
-    },
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Then {
-    Close,
-    Reset,
-    Linger,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Input {
-    /// Read until nothing was left; the kernel reports when there is more.
-    Drained,
-    /// There may be something to read.
-    Waiting,
-    /// The peer's end has been handed over.
-    Ended,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Output {
-    Clear,
-    /// The kernel took no more; it reports when it does.
-    Blocked,
-    /// A write failed: nothing more is sent, what the peer sent before is still read.
-    Broken,
-}
-
-pub struct Slot {
-    pub generation: u32,
-    pub phase: Phase,
-    pub stream: Option<TcpStream>,
-    /// Begun by the peer.
-    pub accepted: bool,
-    pub input: Input,
-    pub output: Output,
-    /// Whether the handler wants to be given what arrives.
-    pub reading: bool,
-    /// The kernel has seen the peer's end: a short read is the last.
-    pub peer_done: bool,
-    /// In the driver's list of connections with something to send.
-    pub dirty: bool,
-    /// In the driver's list of connections that take their time to end.
-    pub departing: bool,
-    /// In the driver's list of connections whose read budget was used up.
-    pub listed: bool,
-    /// The last read took more than a block, or filled one: the next one takes many.
-    pub in_bulk: bool,
-    /// What it brought last was relayed: of what it brings next, little more than a head is worth a look.
-    pub has_relayed: bool,
-    /// Whether the kernel reports what becomes of the socket.
-    pub registered: bool,
-    /// The handler waits for nothing of it.
-    pub resting: bool,
-    /// Whether the kernel reports when the socket becomes writable.
-    pub watches_writable: bool,
-    /// Our side ends once everything queued has left.
-    pub finishing: bool,
-    /// The handler has seen bytes queued and is told when they are gone.
-    pub watched: Cell<bool>,
-    pub queue: VecDeque<Buf>,
-    pub queued_bytes: usize,
-    /// Where what arrives goes by itself.
-    pub relay: Option<Box<Relay>>,
-    /// Whose relay comes here.
-    pub fed_by: Option<Conn>,
-}
-
-impl Slot {
-    fn new() -> Self {
-        Self {
-            generation: 0,
-            phase: Phase::Free,
-            stream: None,
-            accepted: false,
-            input: Input::Drained,
-            output: Output::Clear,
-            reading: true,
-            peer_done: false,
-            dirty: false,
-            departing: false,
-            listed: false,
-            in_bulk: false,
-            has_relayed: false,
-            registered: false,
-            resting: false,
-            watches_writable: false,
-            finishing: false,
-            watched: Cell::new(false),
-            queue: VecDeque::new(),
-            queued_bytes: 0,
-            relay: None,
-            fed_by: None,
-        }
-    }
-}
-
-impl Slot {
-    /// The peer's end is known, and not to be learnt by reading.
-    pub fn leaves_unread(&self) -> bool {
-        self.peer_done && !self.reading && self.input == Input::Waiting && self.phase == Phase::Open
-    }
-}
-
-/// Bytes on their way from the connection that keeps this to another one (`relay`).
-pub struct Relay {
-    pub to: Conn,
-    /// Not yet taken from the source.
-    pub left: u64,
-    /// While something is in it.
-    pub pipe: Option<Pipe>,
-    /// Gone to the receiver, and not told yet.
-    pub moved: u64,
-}
-
-impl Relay {
-    /// Bytes that have left the source and not reached the receiver.
-    pub fn held_bytes(&self) -> usize {
-        self.pipe.as_ref().map_or(0, |pipe| pipe.held)
-    }
-}
+use crate::slot::{Output, Phase, Slot};
 
 #[derive(Default)]
 pub struct Table {
@@ -198,7 +56,10 @@ impl Table {
 
     /// A connection that we begin; its socket comes later.
     pub fn connect(&mut self) -> Conn {
-        self.insert(Phase::Connecting)
+        let conn = self.insert(Phase::Connecting);
+        // Nothing can be sent before somebody answers.
+        self.slots[conn.slot as usize].output = Output::Blocked;
+        conn
     }
 
     fn insert(&mut self, phase: Phase) -> Conn {
@@ -243,7 +104,7 @@ impl Table {
     /// Whether bytes lie ready that a relay brings to this connection, behind what is queued.
     pub fn is_about_to_be_fed(&self, to: Conn) -> bool {
         let feeder = self.feeder(to).and_then(|from| self.peek(from));
-        feeder.is_some_and(|slot| slot.reading && slot.input == Input::Waiting)
+        feeder.is_some_and(Slot::wants_input)
     }
 
     /// Bytes on their way to a connection that no read of ours has seen.
@@ -269,6 +130,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slot::Then;
 
     #[test]
     fn slot_rests_for_a_batch_and_its_old_handle_stays_dead() {
@@ -310,12 +172,6 @@ mod tests {
             table.remove(accepted[0].slot);
             assert_eq!((table.accepted(), table.len()), (1, 1));
         }
-    }
-
-    /// Ten thousands of them stand idle.
-    #[test]
-    fn slot_is_small() {
-        assert!(size_of::<Slot>() <= 96, "{}", size_of::<Slot>());
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use weir_proxy::io::{Close, Conn, Event, Gone, Io};
-use weir_reactor::{Limits, Reactor, SocketOptions};
+use weir_proxy::io::{Close, Conn, Event, Gone, Io, TransportAddress};
+use weir_reactor::{Driver, Limits, Reactor, SocketOptions};
 
 /// Longer than anything here takes; a test that waits for it has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -30,13 +30,13 @@ impl Bench {
 
     fn listen(&mut self) -> SocketAddr {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-        self.reactor.listen(socket.into(), SocketOptions::default()).unwrap()
+        self.reactor.listen(socket.into(), SocketOptions::default()).unwrap().address
     }
 
     fn listen_for_data(&mut self) -> SocketAddr {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let options = SocketOptions { defer_accept: true, ..SocketOptions::default() };
-        self.reactor.listen(socket.into(), options).unwrap()
+        self.reactor.listen(socket.into(), options).unwrap().address
     }
 
     /// Runs batches, giving each event to `handle`, until that returns something.
@@ -146,7 +146,7 @@ fn tells_peers_of_both_sides_and_the_listener() {
         Event::Accepted { listener, peer, .. } => Some((listener, peer)),
         _ => None,
     });
-    assert_eq!((listener, peer), (address, client.local_addr().unwrap()));
+    assert_eq!((listener, peer), (TransportAddress::tcp(address), client.local_addr().unwrap()));
 }
 
 #[test]
@@ -604,9 +604,9 @@ fn each_client_of_half_a_table_finds_a_server_and_one_connection_more_is_refused
 fn connection_reaches_whoever_else_holds_a_socket_that_was_given_up() {
     let mut bench = Bench::new();
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = bench.reactor.listen(socket.try_clone().unwrap().into(), SocketOptions::default()).unwrap();
-    bench.reactor.unlisten(address).unwrap();
-    let client = TcpStream::connect(address).unwrap();
+    let at = bench.reactor.listen(socket.try_clone().unwrap().into(), SocketOptions::default()).unwrap();
+    bench.reactor.unlisten(at).unwrap();
+    let client = TcpStream::connect(at.address).unwrap();
     bench.batch(Duration::ZERO);
     assert!(bench.events.is_empty() && bench.reactor.listeners().is_empty());
     socket.set_nonblocking(false).unwrap();
@@ -651,7 +651,7 @@ fn connection_that_says_nothing_is_accepted_at_once_unless_that_is_put_off() {
     let _silent = TcpStream::connect(at_once).unwrap();
     let accepted_at = |bench: &mut Bench| {
         bench.until(|_, event| match event {
-            Event::Accepted { listener, .. } => Some(listener),
+            Event::Accepted { listener, .. } => Some(listener.address),
             _ => None,
         })
     };

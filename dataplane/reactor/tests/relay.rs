@@ -9,7 +9,7 @@ use std::{
 };
 
 use weir_proxy::io::{Conn, Event, Io};
-use weir_reactor::{Limits, Reactor, SocketOptions};
+use weir_reactor::{Driver, Limits, Reactor, SocketOptions};
 
 /// Longer than anything here takes; a test that waits for it has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -25,7 +25,7 @@ impl Bench {
     fn new() -> Self {
         let mut reactor = Reactor::new(Limits::default()).unwrap();
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = reactor.listen(socket.into(), SocketOptions::default()).unwrap();
+        let address = reactor.listen(socket.into(), SocketOptions::default()).unwrap().address;
         Self { reactor, address }
     }
 

@@ -11,7 +11,7 @@ use std::{collections::VecDeque, net::SocketAddr, time::Duration};
 
 use weir_proxy::{
     buf::BufPool,
-    io::{Close, Conn, Event, Gone, Time},
+    io::{Close, Conn, Event, Gone, Time, TransportAddress},
 };
 
 use crate::{
@@ -222,7 +222,7 @@ impl Network {
     fn accept(&mut self, link: LinkId, listener: SocketAddr, peer: SocketAddr, batch: &mut Vec<Event>) -> Step {
         let conn = self.open(link);
         self.links[link].connected = true;
-        batch.push(Event::Accepted { conn, listener, peer });
+        batch.push(Event::Accepted { conn, listener: TransportAddress::tcp(listener), peer });
         Step::Peer(link, Wake::Connected)
     }
 

@@ -1,7 +1,5 @@
 //! From a Plan to a snapshot, or to every reason to refuse it.
 
-use std::net::SocketAddr;
-
 use foldhash::{HashMap, HashMapExt};
 use weir_api::dataplane::v1::{Plan, VirtualService};
 
@@ -13,6 +11,7 @@ use crate::{
     server_tls::ServerTlsReader,
     service::{self, KeptService, ServiceReader, listener_address},
     snapshot::Numbers,
+    transport::TransportAddress,
 };
 
 /// Objects of one kind in a Plan, and listeners in all.
@@ -150,20 +149,20 @@ fn listeners(
     plan: &Plan,
     services: &HashMap<String, Option<KeptService>>,
     findings: &mut Findings,
-) -> HashMap<SocketAddr, Listener> {
-    let mut owners: HashMap<SocketAddr, &VirtualService> = HashMap::new();
+) -> HashMap<TransportAddress, Listener> {
+    let mut owners: HashMap<TransportAddress, &VirtualService> = HashMap::new();
     let mut listeners = HashMap::new();
     for source in &plan.virtual_services {
         for listener in &source.listeners {
             let subject = service::subject(source);
-            let Some(address) = listener_address(subject, listener, findings) else { continue };
-            if let Some(owner) = owners.insert(address, source) {
-                let message =
-                    format!("{address} is taken by virtual service {}; choose another port or address", owner.name);
+            let Some(at) = listener_address(subject, listener, findings) else { continue };
+            if let Some(owner) = owners.insert(at, source) {
+                let (address, owner) = (at.address, &owner.name);
+                let message = format!("{address} is taken by virtual service {owner}; choose another port or address");
                 findings.error(subject, "services", message);
             }
             if let Some(Some(kept)) = services.get(&source.uuid) {
-                listeners.insert(address, Listener { tls: listener.tls, service: kept.object.clone() });
+                listeners.insert(at, Listener { tls: listener.tls, service: kept.object.clone() });
             }
         }
     }

@@ -17,9 +17,11 @@ mod server_tls;
 mod service;
 mod snapshot;
 mod tls;
+mod transport;
 
 pub use finding::Finding;
 pub use pool::{FailAction, HashInput, Pool, PoolTimeouts, Server};
 pub use server_tls::ServerTls;
 pub use service::{Application, Tcp, VirtualService};
 pub use snapshot::{Listener, Recycled, Snapshot, Worker};
+pub use transport::{Protocol, TransportAddress};

@@ -15,6 +15,7 @@ use crate::{
     pool::KeptPool,
     snapshot::Worker,
     tls::{self, KeptTls, Wanted},
+    transport::TransportAddress,
 };
 
 #[derive(Debug)]
@@ -81,12 +82,12 @@ pub(crate) fn subject(source: &v1::VirtualService) -> Subject<'_> {
     Subject { kind: "virtualservice", uuid: &source.uuid, name: &source.name }
 }
 
-/// The address of a listener; `None` when it has none, as the findings say.
+/// Where a listener is; `None` when it is nowhere, as the findings say.
 pub(crate) fn listener_address(
     service: Subject<'_>,
     listener: &v1::Listener,
     findings: &mut Findings,
-) -> Option<SocketAddr> {
+) -> Option<TransportAddress> {
     let address = address::ip(&listener.address);
     if address.is_none() {
         findings.error(service, "vsvip_ref", format!("{:?} is not an IP address to listen on", listener.address));
@@ -95,7 +96,7 @@ pub(crate) fn listener_address(
     if port.is_none() {
         findings.error(service, "services", format!("{} is not a port to listen on; choose 1 to 65535", listener.port));
     }
-    Some(SocketAddr::new(address?, port?))
+    Some(TransportAddress::tcp(SocketAddr::new(address?, port?)))
 }
 
 impl ServiceReader<'_> {

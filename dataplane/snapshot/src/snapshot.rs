@@ -1,12 +1,12 @@
 //! The whole: listeners, services and pools, by what they are asked for.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use foldhash::HashMap;
 
 use crate::{
-    Pool, VirtualService, certificate::KeptCertificate, ids::Ids, pki_profile::KeptPkiProfile, pool::KeptPool,
-    service::KeptService,
+    Pool, TransportAddress, VirtualService, certificate::KeptCertificate, ids::Ids, pki_profile::KeptPkiProfile,
+    pool::KeptPool, service::KeptService,
 };
 
 /// Whom a snapshot is built for.
@@ -31,7 +31,7 @@ impl Worker {
 #[derive(Debug, Default)]
 pub struct Snapshot {
     pub(crate) revision: u64,
-    pub(crate) listeners: HashMap<SocketAddr, Listener>,
+    pub(crate) listeners: HashMap<TransportAddress, Listener>,
     pub(crate) services: HashMap<String, KeptService>,
     pub(crate) pools: HashMap<String, KeptPool>,
     pub(crate) certificates: HashMap<String, KeptCertificate>,
@@ -78,13 +78,13 @@ impl Snapshot {
         self.revision
     }
 
-    /// What is served at the address that a client connected to.
-    pub fn listener(&self, address: SocketAddr) -> Option<&Listener> {
-        self.listeners.get(&address)
+    /// What is served where a client connected to.
+    pub fn listener(&self, at: TransportAddress) -> Option<&Listener> {
+        self.listeners.get(&at)
     }
 
-    pub fn listeners(&self) -> impl Iterator<Item = (SocketAddr, &Listener)> {
-        self.listeners.iter().map(|(address, listener)| (*address, listener))
+    pub fn listeners(&self) -> impl Iterator<Item = (TransportAddress, &Listener)> {
+        self.listeners.iter().map(|(at, listener)| (*at, listener))
     }
 
     pub fn services(&self) -> impl Iterator<Item = &Arc<VirtualService>> {

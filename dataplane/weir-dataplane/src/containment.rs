@@ -67,7 +67,7 @@ mod tests {
         time::Duration,
     };
 
-    use weir_reactor::{Limits, Reactor, SocketOptions};
+    use weir_reactor::{Driver, Limits, Reactor, SocketOptions};
 
     use super::*;
 
@@ -99,7 +99,7 @@ mod tests {
         fn new(panics_left: usize) -> Self {
             let mut reactor = Reactor::new(Limits::default()).unwrap();
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let address = reactor.listen(listener.into(), SocketOptions::default()).unwrap();
+            let address = reactor.listen(listener.into(), SocketOptions::default()).unwrap().address;
             Self { reactor, handler: Defective { panics_left, heard: Vec::new() }, address }
         }
 

@@ -9,7 +9,7 @@ mod worker;
 use std::{process::ExitCode, sync::mpsc, thread};
 
 use weir_control::{Control, Cores, Server, WorkerLink, log, vital};
-use weir_reactor::{Limits, Reactor, process};
+use weir_reactor::{Driver, Limits, Reactor, process};
 
 use crate::{flags::Flags, worker::Worker};
 
@@ -62,7 +62,7 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     let limits = limits(descriptors, process::memory_bytes_max(), workers);
     let mut links = Vec::new();
     for index in 0..workers {
-        links.push(start_worker(index as u32, &limits, &control)?);
+        links.push(start_worker::<Reactor>(index as u32, &limits, &control)?);
     }
     thread::Builder::new().name("entropy".into()).spawn(weir_tls::collect_entropy)?;
     let inbox = control.inbox();
@@ -86,21 +86,21 @@ fn limits(descriptors: u64, memory_bytes: u64, workers: usize) -> Limits {
     Limits { connections, pipes, buffer_bytes, ..default }
 }
 
-fn start_worker(index: u32, limits: &Limits, control: &Control) -> Result<WorkerLink, Failure> {
+fn start_worker<D: Driver + 'static>(index: u32, limits: &Limits, control: &Control) -> Result<WorkerLink, Failure> {
     let (limits, inbox) = (limits.clone(), control.inbox());
     let (orders, mailbox) = mpsc::sync_channel(weir_control::ORDERS_MAX);
     let (ready, started) = mpsc::sync_channel(1);
     vital::spawn(&format!("worker-{index}"), move || {
-        // A reactor lives and dies on its worker's thread: its buffers are not shared.
-        let reactor = match Reactor::new(limits.clone()) {
-            Ok(reactor) => reactor,
+        // A driver lives and dies on its worker's thread: its buffers are not shared.
+        let driver = match D::new(limits.clone()) {
+            Ok(driver) => driver,
             Err(why) => return drop(ready.send(Err(why))),
         };
-        let reached_by = (reactor.waker(), process::Thread::current());
+        let reached_by = (driver.waker(), process::Thread::current());
         if ready.send(Ok(reached_by)).is_err() {
             return;
         }
-        if let Err(why) = Worker::new(index, reactor, &limits, mailbox, inbox).run() {
+        if let Err(why) = Worker::new(index, driver, &limits, mailbox, inbox).run() {
             log::error(format!("worker {index} ended: {why}"));
             // Whoever supervises this process starts another; with a worker missing it would serve a part only.
             std::process::exit(1);

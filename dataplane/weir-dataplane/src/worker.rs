@@ -2,7 +2,6 @@
 
 use std::{
     io,
-    net::SocketAddr,
     os::fd::OwnedFd,
     sync::{Arc, mpsc},
 };
@@ -10,16 +9,16 @@ use std::{
 use weir_control::{Answer, Counted, Inbox, Order, States, log};
 use weir_proxy::{
     Proxy,
-    io::{Event, Io},
+    io::{Event, TransportAddress},
 };
-use weir_reactor::{Limits, Reactor, SocketOptions};
+use weir_reactor::{Driver, Limits, SocketOptions};
 use weir_snapshot::{Listener, Snapshot};
 
 use crate::containment::Containment;
 
-pub struct Worker {
+pub struct Worker<D> {
     index: u32,
-    reactor: Reactor,
+    driver: D,
     proxy: Proxy,
     snapshot: Arc<Snapshot>,
     /// Told before the first Plan; one frame at most.
@@ -38,16 +37,16 @@ enum Draining {
     Done,
 }
 
-impl Worker {
-    pub fn new(index: u32, reactor: Reactor, limits: &Limits, orders: mpsc::Receiver<Order>, inbox: Inbox) -> Self {
+impl<D: Driver> Worker<D> {
+    pub fn new(index: u32, driver: D, limits: &Limits, orders: mpsc::Receiver<Order>, inbox: Inbox) -> Self {
         let snapshot = Arc::new(Snapshot::empty());
-        // The reactor takes a few more, so that it is the proxy that decides who finds no place.
+        // The driver takes a few more, so that it is the proxy that decides who finds no place.
         let (half, buffer_bytes) = (limits.connections / 2, limits.buffer_bytes);
         let clients = half - half / 32;
         let limits = weir_proxy::Limits { clients, buffer_bytes, ..Default::default() };
         Self {
             index,
-            reactor,
+            driver,
             proxy: Proxy::new(snapshot.clone(), limits),
             snapshot,
             early_states: Arc::default(),
@@ -62,14 +61,14 @@ impl Worker {
     /// Works until the process ends.
     pub fn run(mut self) -> io::Result<()> {
         loop {
-            if self.reactor.poll(None, &mut self.events)? {
+            if self.driver.poll(None, &mut self.events)? {
                 while let Ok(order) = self.orders.try_recv() {
                     self.obey(order);
                 }
             }
-            self.containment.handle(&mut self.proxy, &mut self.reactor, &mut self.events)?;
-            self.reactor.flush();
-            if self.draining == Draining::Begun && self.proxy.is_idle() && self.reactor.connections() == 0 {
+            self.containment.handle(&mut self.proxy, &mut self.driver, &mut self.events)?;
+            self.driver.flush();
+            if self.draining == Draining::Begun && self.proxy.is_idle() && self.driver.connections() == 0 {
                 self.draining = Draining::Done;
                 self.inbox.answer(Answer::Drained);
             }
@@ -84,30 +83,30 @@ impl Worker {
             Order::Count => self.inbox.answer(Answer::Counted(Box::new(self.counted()))),
             Order::LetGo => self.proxy.let_go(),
             Order::Drain => {
-                self.reactor.listeners().into_iter().for_each(|address| self.unlisten(address));
-                self.proxy.drain(&mut self.reactor);
+                self.driver.listeners().into_iter().for_each(|at| self.unlisten(at));
+                self.proxy.drain(&mut self.driver);
                 self.draining = Draining::Begun;
             }
         }
     }
 
     fn apply(&mut self, snapshot: Arc<Snapshot>, sockets: Vec<OwnedFd>) {
-        for address in self.reactor.listeners() {
-            if snapshot.listener(address).is_none() {
-                self.unlisten(address);
+        for at in self.driver.listeners() {
+            if snapshot.listener(at).is_none() {
+                self.unlisten(at);
             }
         }
         // Before the first connection comes in, the proxy knows whose it is.
-        self.proxy.replace(&mut self.reactor, snapshot.clone());
+        self.proxy.replace(&mut self.driver, snapshot.clone());
         // After a restart clients wait already: the first of them shall find its servers up.
         let early_states = std::mem::take(&mut self.early_states);
         self.set_servers_up(&early_states);
         if self.draining == Draining::No {
             sockets.into_iter().for_each(|socket| self.listen(socket));
         }
-        for (address, listener) in snapshot.listeners() {
-            if let Err(why) = self.reactor.tune(address, options(listener)) {
-                log::warn(format!("worker {}: options of {address} not set: {why}", self.index));
+        for (at, listener) in snapshot.listeners() {
+            if let Err(why) = self.driver.tune(at, options(listener)) {
+                log::warn(format!("worker {}: options of {at} not set: {why}", self.index));
             }
         }
         let revision = snapshot.revision();
@@ -117,20 +116,20 @@ impl Worker {
 
     fn set_servers_up(&mut self, states: &States) {
         for state in states.iter() {
-            self.proxy.set_server_up(&mut self.reactor, &state.pool_uuid, &state.server_id, state.up);
+            self.proxy.set_server_up(&mut self.driver, &state.pool_uuid, &state.server_id, state.up);
         }
     }
 
     fn listen(&mut self, socket: OwnedFd) {
-        match self.reactor.listen(socket, SocketOptions::default()) {
-            Ok(address) => log::debug(format!("worker {} listens on {address}", self.index)),
+        match self.driver.listen(socket, SocketOptions::default()) {
+            Ok(at) => log::debug(format!("worker {} listens on {at}", self.index)),
             Err(why) => log::error(format!("worker {} cannot use a listening socket: {why}", self.index)),
         }
     }
 
-    fn unlisten(&mut self, address: SocketAddr) {
-        if let Err(why) = self.reactor.unlisten(address) {
-            log::error(format!("worker {} cannot leave {address}: {why}", self.index));
+    fn unlisten(&mut self, at: TransportAddress) {
+        if let Err(why) = self.driver.unlisten(at) {
+            log::error(format!("worker {} cannot leave {at}: {why}", self.index));
         }
     }
 
@@ -138,7 +137,7 @@ impl Worker {
         Counted {
             counters: self.proxy.counters().clone(),
             up: self.proxy.servers_up().collect(),
-            suspect: self.proxy.servers_suspect(self.reactor.now()).collect(),
+            suspect: self.proxy.servers_suspect(self.driver.now()).collect(),
         }
     }
 }

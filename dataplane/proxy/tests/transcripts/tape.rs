@@ -6,7 +6,7 @@ use weir_api::dataplane::v1 as api;
 use weir_proxy::{
     Limits, Proxy,
     buf::{Buf, BufPool},
-    io::{Close, Conn, Event, Gone, Handler, Io, Time},
+    io::{Close, Conn, Event, Gone, Handler, Io, Time, TransportAddress},
 };
 use weir_snapshot::{Snapshot, Worker};
 use weir_telemetry::Cause;
@@ -217,8 +217,8 @@ impl Stage {
     pub fn client_from(&mut self, listener: &str, peer: &str) -> Conn {
         let conn = Conn { slot: self.clients, generation: 1 };
         self.clients += 1;
-        let (listener, peer) = (listener.parse().expect("an address"), peer.parse().expect("an address"));
-        self.batch(vec![Event::Accepted { conn, listener, peer }]);
+        let (at, peer) = (listener.parse().expect("an address"), peer.parse().expect("an address"));
+        self.batch(vec![Event::Accepted { conn, listener: TransportAddress::tcp(at), peer }]);
         conn
     }
 

@@ -4,10 +4,14 @@ use std::{net::SocketAddr, time::Duration};
 
 use weir_api::dataplane::v1::ServerTls;
 use weir_balance::Algorithm;
-use weir_snapshot::{FailAction, HashInput, Snapshot, Tcp};
+use weir_snapshot::{FailAction, HashInput, Snapshot, Tcp, TransportAddress};
 use weir_tls::ServerName;
 
 use crate::plan::*;
+
+fn tcp(text: &str) -> TransportAddress {
+    TransportAddress::tcp(address(text))
+}
 
 fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
@@ -17,12 +21,12 @@ fn address(text: &str) -> SocketAddr {
 fn listeners_lead_to_their_service() {
     let snapshot = built(&plan(), None);
     assert_eq!(snapshot.revision(), 7);
-    let secure = snapshot.listener(address("192.0.2.10:443")).unwrap();
-    let plain = snapshot.listener(address("192.0.2.10:80")).unwrap();
+    let secure = snapshot.listener(tcp("192.0.2.10:443")).unwrap();
+    let plain = snapshot.listener(tcp("192.0.2.10:80")).unwrap();
     assert_eq!((secure.tls, plain.tls), (true, false));
     assert!(std::sync::Arc::ptr_eq(&secure.service, &plain.service));
-    assert_eq!(snapshot.listener(address("[2001:db8::1]:80")).unwrap().service.name, "intranet");
-    assert!(snapshot.listener(address("192.0.2.10:81")).is_none());
+    assert_eq!(snapshot.listener(tcp("[2001:db8::1]:80")).unwrap().service.name, "intranet");
+    assert!(snapshot.listener(tcp("192.0.2.10:81")).is_none());
     assert_eq!(snapshot.listeners().count(), 3);
 }
 

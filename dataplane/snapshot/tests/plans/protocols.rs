@@ -1,7 +1,7 @@
 //! What clients that offer protocols (ALPN, RFC 7301) are answered: HTTP has its own, layer 4 what its servers speak.
 
 use weir_api::dataplane::v1::L4Profile;
-use weir_snapshot::Snapshot;
+use weir_snapshot::{Snapshot, TransportAddress};
 use weir_tls::{Error, TlsSession};
 
 use crate::plan::*;
@@ -40,7 +40,7 @@ fn answer_to(protocol: &str, l4: Option<&[&str]>) -> Result<Vec<u8>, Error> {
         (service.http, service.l4) = (None, Some(L4Profile { alpn_protocols, ..L4Profile::default() }));
     }
     let (snapshot, _) = Snapshot::build(&plan, None, &worker()).unwrap();
-    let listener = snapshot.listener("192.0.2.10:443".parse().unwrap()).unwrap();
+    let listener = snapshot.listener(TransportAddress::tcp("192.0.2.10:443".parse().unwrap())).unwrap();
     let mut answer = Vec::new();
     let mut session = TlsSession::server(listener.service.tls.as_ref().unwrap())?;
     session.receive(&mut hello(protocol), &mut |_| {}, &mut answer)?;

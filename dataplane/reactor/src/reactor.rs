@@ -1,0 +1,419 @@
+//! The reactor itself: one batch is `poll` (what happened), the handler, `flush` (what it wants sent). Reading is in
+//! `input`, sending and closing in `output`, accepting in `accept`.
+//!
+//! A connection is registered with epoll once, edge-triggered, and never spends a call on learning that there is
+//! nothing: a read that comes back short has drained the socket (2.5 % more transactions for the CPU of a busy proxy).
+
+use std::{
+    collections::VecDeque,
+    io,
+    net::{IpAddr, SocketAddr},
+    os::fd::{AsFd, OwnedFd},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use weir_proxy::{
+    buf::{Buf, BufPool},
+    io::{Close, Conn, Event, Gone, Io, Time, TransportAddress},
+};
+
+use crate::{
+    BLOCK_BYTES,
+    driver::{Driver, Limits},
+    listener::{Listener, Listeners, SocketOptions},
+    pipe::Pipes,
+    poller::{FAILED, OVER, PEER_DONE, Poller, READABLE, Report, Reports, WRITABLE, Waker},
+    registration::Unregistered,
+    slot::{Interest, List, Output, Phase, Then},
+    socket,
+    table::Table,
+    timers::Timers,
+};
+
+/// How long the peer of a connection that was given up may take nothing of its rest.
+pub(crate) const FLUSH_MAX: Duration = Duration::from_secs(30);
+/// How long a lingering peer may go on, and with how much: a reset follows, and may overtake what it has not read yet.
+pub(crate) const LINGER_MAX: Duration = Duration::from_secs(5);
+pub(crate) const LINGER_BYTES_MAX: u32 = 1024 * 1024 * 1024;
+
+/// Tokens of listeners have this bit; those of connections hold slot and generation.
+pub(crate) const LISTENER_TOKEN: u64 = 1 << 63;
+
+pub struct Reactor {
+    pub(crate) poller: Poller,
+    pub(crate) table: Table,
+    pub(crate) timers: Timers,
+    pub(crate) pool: BufPool,
+    pub(crate) pipes: Pipes,
+    pub(crate) unregistered: Unregistered,
+    /// Empty queues, for who has something to send: connections that have not hold no memory for it.
+    pub(crate) queues: Vec<VecDeque<Buf>>,
+    pub(crate) listeners: Listeners,
+    /// Until when no connection is accepted, because the last try found no descriptor or no room.
+    pub(crate) accept_again: Option<Time>,
+    /// Connections with something to send; a slot is in it once.
+    pub(crate) dirty: Vec<Conn>,
+    /// Accepted connections that the handler has given up and that take their time to end, the first first; also some that
+    /// have ended since. At most twice as many as there are slots.
+    pub(crate) departing: VecDeque<Conn>,
+    /// Connections whose read budget was used up, or whose reading was turned on; a slot is in it once.
+    pub(crate) unread: Vec<Conn>,
+    /// Read of connections in bulk since this was cleared.
+    pub(crate) bulk_bytes: usize,
+    /// What happened outside `poll`, for the next.
+    pub(crate) pending: Vec<Event>,
+    pub(crate) limits: Limits,
+    pub(crate) batch: u64,
+    pub(crate) now: Time,
+    /// By the wall clock, until the monotonic one says that this second is over.
+    unix_s: u64,
+    second_ends: Time,
+    begun: Instant,
+    reports: Reports,
+    sources: Vec<IpAddr>,
+    connects: usize,
+}
+
+impl Driver for Reactor {
+    fn new(limits: Limits) -> io::Result<Self> {
+        Ok(Self {
+            poller: Poller::new()?,
+            table: Table::with_room(limits.connections),
+            timers: Timers::with_room(limits.connections),
+            pool: BufPool::new(BLOCK_BYTES, limits.idle_blocks),
+            pipes: Pipes::new(limits.pipes),
+            unregistered: Unregistered::default(),
+            queues: Vec::new(),
+            listeners: Listeners::default(),
+            accept_again: None,
+            dirty: Vec::new(),
+            departing: VecDeque::new(),
+            unread: Vec::new(),
+            bulk_bytes: 0,
+            pending: Vec::new(),
+            limits,
+            batch: 0,
+            now: Time::default(),
+            unix_s: 0,
+            second_ends: Time::default(),
+            begun: Instant::now(),
+            reports: Reports::default(),
+            sources: Vec::new(),
+            connects: 0,
+        })
+    }
+
+    fn waker(&self) -> Waker {
+        self.poller.waker()
+    }
+
+    fn poll(&mut self, wait: Option<Duration>, events: &mut Vec<Event>) -> io::Result<bool> {
+        self.batch += 1;
+        self.table.next_batch();
+        let mut reports = std::mem::take(&mut self.reports);
+        let outcome = self.poller.wait(self.wait(wait), &mut reports);
+        self.now = Time { nanos: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX) };
+        self.follow_wall_clock();
+        events.append(&mut self.pending);
+        if outcome.is_ok() {
+            let unread = std::mem::take(&mut self.unread);
+            self.bulk_bytes = 0;
+            reports.each().for_each(|report| self.report(report, events));
+            self.bulk_bytes = 0;
+            unread.iter().for_each(|&conn| self.read_on(conn, events));
+        }
+        while self.buffered_bytes() > self.limits.buffer_bytes && self.end_a_departing() {}
+        self.register_rested();
+        self.accept_after_pause();
+        self.expire(events);
+        events.append(&mut self.pending);
+        let woken = reports.woken();
+        self.reports = reports;
+        outcome.map(|()| woken)
+    }
+
+    fn flush(&mut self) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for &conn in &dirty {
+            if let Some(slot) = self.table.at(conn) {
+                slot.lists.leave(List::Dirty);
+                self.write(conn);
+            }
+        }
+        self.register_new();
+        dirty.clear();
+        dirty.append(&mut self.dirty);
+        self.dirty = dirty;
+    }
+
+    fn listen(&mut self, fd: OwnedFd, options: SocketOptions) -> io::Result<TransportAddress> {
+        let listener = Listener::new(fd, options)?;
+        let at = listener.at;
+        self.unlisten(at)?;
+        let what = if self.accept_again.is_some() { 0 } else { READABLE };
+        let index = self.listeners.put(listener);
+        let added = match self.listeners.at(index) {
+            Some(listener) => self.poller.add(listener.socket.as_fd(), what, LISTENER_TOKEN | index as u64),
+            None => Ok(()),
+        };
+        if added.is_err() {
+            self.listeners.take(at);
+        }
+        added.map(|()| at)
+    }
+
+    fn tune(&mut self, at: TransportAddress, options: SocketOptions) -> io::Result<bool> {
+        match self.listeners.find(at) {
+            Some(listener) => listener.tune(options).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn unlisten(&mut self, at: TransportAddress) -> io::Result<()> {
+        match self.listeners.take(at) {
+            // Others may hold the socket, so that closing our descriptor would leave it in the set.
+            Some(listener) => self.poller.remove(listener.socket.as_fd()),
+            None => Ok(()),
+        }
+    }
+
+    fn listeners(&self) -> Vec<TransportAddress> {
+        self.listeners.each().map(|(_, listener)| listener.at).collect()
+    }
+
+    fn connections(&self) -> usize {
+        self.table.len()
+    }
+}
+
+impl Reactor {
+    /// Connections from now on come from these addresses in turn; from none: the kernel's choice.
+    pub fn connect_from(&mut self, sources: Vec<IpAddr>) {
+        self.sources = sources;
+    }
+
+    /// Asks for the time of day once a second, so that somebody who sets that clock is followed.
+    fn follow_wall_clock(&mut self) {
+        if self.now >= self.second_ends {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.unix_s = since.as_secs();
+            self.second_ends = self.now + (Duration::from_secs(1) - Duration::from_nanos(since.subsec_nanos().into()));
+        }
+    }
+
+    fn wait(&self, wait: Option<Duration>) -> Option<Duration> {
+        if !self.pending.is_empty() || !self.unread.is_empty() || !self.dirty.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let next = [self.timers.next(), self.accept_again, self.unregistered.next()].into_iter().flatten().min();
+        let elapsed = || Time { nanos: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX) };
+        let until_next = next.map(|next| next.since(elapsed()));
+        [wait, until_next].into_iter().flatten().min()
+    }
+
+    fn report(&mut self, report: Report, events: &mut Vec<Event>) {
+        if report.token & LISTENER_TOKEN != 0 {
+            return self.accept((report.token & !LISTENER_TOKEN) as usize, events);
+        }
+        let conn = conn_of(report.token);
+        let Some(slot) = self.table.at(conn) else { return };
+        if report.has(PEER_DONE | OVER | FAILED) {
+            slot.input.end_reported();
+        }
+        match slot.phase {
+            Phase::Free => {}
+            Phase::Connecting => self.connect_answered(conn, report, events),
+            Phase::Open => self.open_ready(conn, report, events),
+            Phase::Flushing { .. } | Phase::Settling { .. } if report.has(FAILED | OVER) => self.free(conn.slot),
+            Phase::Flushing { .. } => self.write_on(conn, report),
+            Phase::Settling { .. } => {}
+            Phase::Lingering { .. } => self.drop_input(conn),
+        }
+    }
+
+    fn connect_answered(&mut self, conn: Conn, report: Report, events: &mut Vec<Event>) {
+        let Some(slot) = self.table.at(conn) else { return };
+        if report.has(FAILED) {
+            let err = slot.stream.as_ref().and_then(|s| s.take_error().ok().flatten());
+            let why = err.map_or(Gone::Unreachable, |err| gone(&err));
+            self.free(conn.slot);
+            return events.push(Event::Gone { conn, why });
+        }
+        if !report.has(WRITABLE) {
+            return;
+        }
+        (slot.phase, slot.output) = (Phase::Open, Output::Clear);
+        events.push(Event::Connected { conn });
+        self.write(conn);
+        self.open_ready(conn, Report { what: report.what & !WRITABLE, ..report }, events);
+    }
+
+    fn open_ready(&mut self, conn: Conn, report: Report, events: &mut Vec<Event>) {
+        if report.has(WRITABLE) {
+            self.write_on(conn, report);
+        }
+        if report.has(READABLE | PEER_DONE | OVER | FAILED) {
+            self.input_ready(conn, report.has(FAILED), events);
+        }
+    }
+
+    fn expire(&mut self, events: &mut Vec<Event>) {
+        let (table, mut overdue) = (&mut self.table, Vec::new());
+        self.timers.expire(self.now, |index| {
+            let conn = table.conn(index);
+            match table.owned(conn) {
+                Some(_) => events.push(Event::Deadline { conn }),
+                None => overdue.push(index),
+            }
+        });
+        overdue.into_iter().for_each(|index| match self.table.phase(index) {
+            Phase::Settling { looks_left } => self.settle(index, looks_left),
+            _ => self.abort(index),
+        });
+    }
+
+    /// Gives up a connection whose end the handler does not wait for any more.
+    pub(crate) fn abort(&mut self, index: u32) {
+        if let Some(stream) = self.table.remove(index) {
+            self.timers.set(index, None);
+            // Without the reset the kernel would go on sending by itself, which is no harm.
+            let _ = socket::reset_on_close(&stream);
+        }
+    }
+
+    pub(crate) fn free(&mut self, index: u32) {
+        self.timers.set(index, None);
+        // Closing also takes the socket out of the epoll set: connections have a single descriptor.
+        drop(self.table.remove(index));
+    }
+
+    fn begin_connect(&mut self, conn: Conn, to: &SocketAddr) -> io::Result<()> {
+        let source = match self.sources.len() {
+            0 => None,
+            len => Some(self.sources[self.connects % len]),
+        };
+        self.connects += 1;
+        let stream = socket::open(to, source)?;
+        socket::connect(&stream, to)?;
+        let Some(slot) = self.table.at(conn) else { return Ok(()) };
+        slot.stream = Some(stream);
+        self.register(conn, Interest::ReadableAndWritable);
+        Ok(())
+    }
+}
+
+impl Io for Reactor {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn unix_s(&self) -> u64 {
+        self.unix_s
+    }
+
+    fn buffer(&mut self) -> Buf {
+        self.pool.take()
+    }
+
+    fn buffered_bytes(&self) -> usize {
+        self.pool.in_use() * BLOCK_BYTES
+    }
+
+    fn connect(&mut self, to: SocketAddr) -> Conn {
+        let full = self.table.len() >= self.limits.connections;
+        let conn = self.table.connect();
+        let begun = if full { Err(io::Error::from_raw_os_error(libc::EMFILE)) } else { self.begin_connect(conn, &to) };
+        if let Err(err) = begun {
+            self.free(conn.slot);
+            self.pending.push(Event::Gone { conn, why: gone(&err) });
+        }
+        conn
+    }
+
+    fn send(&mut self, conn: Conn, buf: Buf) {
+        let Some(slot) = self.table.owned(conn) else { return };
+        if buf.is_empty() || slot.output == Output::Broken {
+            return;
+        }
+        slot.queued_bytes += buf.len();
+        if slot.queue.capacity() == 0 {
+            slot.queue = self.queues.pop().unwrap_or_default();
+        }
+        slot.queue.push_back(buf);
+        self.mark_dirty(conn);
+    }
+
+    fn queued(&self, conn: Conn) -> usize {
+        let Some(slot) = self.table.peek(conn) else { return 0 };
+        let bytes = slot.queued_bytes + self.table.relayed_bytes(conn);
+        slot.watched.set(slot.watched.get() || bytes > 0);
+        bytes
+    }
+
+    fn reading(&mut self, conn: Conn, on: bool) {
+        let Some(slot) = self.table.owned(conn) else { return };
+        slot.reading = on;
+        if slot.leaves_unread() {
+            self.pending.push(Event::Leaving { conn });
+        } else if slot.wants_input() {
+            self.read_later(conn);
+        }
+    }
+
+    fn resting(&mut self, conn: Conn, on: bool) {
+        self.let_rest(conn, on);
+    }
+
+    fn relay(&mut self, from: Conn, to: Conn, bytes: u64) {
+        self.begin_relay(from, to, bytes);
+    }
+
+    fn finish(&mut self, conn: Conn) {
+        if let Some(slot) = self.table.owned(conn) {
+            slot.finishing = true;
+            self.mark_dirty(conn);
+        }
+    }
+
+    fn deadline(&mut self, conn: Conn, at: Option<Time>) {
+        if self.table.owned(conn).is_some() {
+            self.timers.set(conn.slot, at);
+        }
+    }
+
+    fn close(&mut self, conn: Conn, how: Close) {
+        let now = self.now;
+        let Some(slot) = self.table.owned(conn) else { return };
+        let then = match how {
+            Close::Abort => return self.abort(conn.slot),
+            _ if slot.output == Output::Broken => return self.free(conn.slot),
+            // Whoever has not answered yet gets nothing: there is no connection to send on.
+            _ if slot.phase == Phase::Connecting => return self.free(conn.slot),
+            Close::Flush => Then::Close,
+            Close::Cut => Then::Reset,
+            Close::Linger => Then::Linger,
+        };
+        (slot.phase, slot.relay) = (Phase::Flushing { then }, None);
+        self.timers.set(conn.slot, Some(now + FLUSH_MAX));
+        self.mark_dirty(conn);
+    }
+}
+
+pub(crate) fn token_of(conn: Conn) -> u64 {
+    (u64::from(conn.slot) << 32) | u64::from(conn.generation)
+}
+
+fn conn_of(token: u64) -> Conn {
+    Conn { slot: (token >> 32) as u32, generation: token as u32 }
+}
+
+pub(crate) fn gone(err: &io::Error) -> Gone {
+    match err.raw_os_error() {
+        Some(libc::ECONNREFUSED) => Gone::Refused,
+        Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED) => Gone::Reset,
+        Some(libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EHOSTDOWN | libc::ENETDOWN) => {
+            Gone::Unreachable
+        }
+        _ => Gone::Local,
+    }
+}

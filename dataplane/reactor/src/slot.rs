@@ -1,0 +1,251 @@
+//! What is kept of one connection: the states that it goes through, each a type, so that no two of them contradict each
+//! other. Makes no system call; what brings a connection from one state to the next is told in `reactor`.
+
+use std::{cell::Cell, collections::VecDeque, net::TcpStream};
+
+use weir_proxy::{buf::Buf, io::Conn};
+
+use crate::pipe::Pipe;
+
+pub struct Slot {
+    pub generation: u32,
+    pub phase: Phase,
+    pub stream: Option<TcpStream>,
+    /// Begun by the peer.
+    pub accepted: bool,
+    pub registration: Registration,
+    pub input: Input,
+    pub next_read: NextRead,
+    pub output: Output,
+    pub lists: Lists,
+    // What the handler has asked for, each whatever the others are.
+    /// To be given what arrives.
+    pub reading: bool,
+    /// That our side ends once everything queued has left.
+    pub finishing: bool,
+    /// To be told when that has left: it has seen bytes queued.
+    pub watched: Cell<bool>,
+    pub queue: VecDeque<Buf>,
+    pub queued_bytes: usize,
+    /// Where what arrives goes by itself.
+    pub relay: Option<Box<Relay>>,
+    /// Whose relay comes here.
+    pub fed_by: Option<Conn>,
+}
+
+impl Slot {
+    pub fn new() -> Self {
+        Self {
+            generation: 0,
+            phase: Phase::Free,
+            stream: None,
+            accepted: false,
+            registration: Registration::Due,
+            input: Input::Drained,
+            next_read: NextRead::Block,
+            output: Output::Clear,
+            lists: Lists::default(),
+            reading: true,
+            finishing: false,
+            watched: Cell::new(false),
+            queue: VecDeque::new(),
+            queued_bytes: 0,
+            relay: None,
+            fed_by: None,
+        }
+    }
+
+    /// Something is to be read, and the handler wants it.
+    pub fn wants_input(&self) -> bool {
+        self.reading && self.input.is_waiting()
+    }
+
+    /// The peer's end is known, and not to be learnt by reading.
+    pub fn leaves_unread(&self) -> bool {
+        !self.reading && self.input == Input::Ending && self.phase == Phase::Open
+    }
+}
+
+/// Where a connection is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    Free,
+    /// Begun by us, no answer yet.
+    Connecting,
+    Open,
+    /// Given up by the handler; what is queued still leaves.
+    Flushing {
+        then: Then,
+    },
+    /// All of a connection that ends in a reset has been sent, and the peer's kernel has not said yet that it has it: the
+    /// reset would overtake that. So often we look again.
+    Settling {
+        looks_left: u32,
+    },
+    /// Our side is closed; at most so many more bytes of the peer are read and dropped.
+    Lingering {
+        bytes_left: u32,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Then {
+    Close,
+    Reset,
+    Linger,
+}
+
+/// Whether the kernel reports what becomes of the socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Registration {
+    /// From the end of the batch on.
+    Due,
+    /// Later: the handler waits for nothing of it.
+    Resting,
+    Registered(Interest),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interest {
+    Readable,
+    ReadableAndWritable,
+}
+
+/// What the kernel has for us.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// Read until nothing was left; the kernel reports when there is more.
+    Drained,
+    /// There may be something to read.
+    Waiting,
+    /// The kernel has seen the peer's end; before it there may be something to read. A short read is not the last: only the
+    /// one that brings nothing says which end it is.
+    Ending,
+    /// The peer's end has been handed over.
+    Ended,
+}
+
+impl Input {
+    pub fn is_waiting(self) -> bool {
+        matches!(self, Self::Waiting | Self::Ending)
+    }
+
+    /// The kernel reports something.
+    pub fn reported(&mut self) {
+        if *self == Self::Drained {
+            *self = Self::Waiting;
+        }
+    }
+
+    /// The kernel reports the peer's end.
+    pub fn end_reported(&mut self) {
+        if *self != Self::Ended {
+            *self = Self::Ending;
+        }
+    }
+}
+
+/// How much the next read takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NextRead {
+    Block,
+    /// Many blocks: the last read filled what it was given, or brought more than a block.
+    Bulk,
+    /// Little more than a head: what came last was relayed.
+    Head,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+    Clear,
+    /// The kernel took no more; it reports when it does.
+    Blocked,
+    /// A write failed: nothing more is sent, what the peer sent before is still read.
+    Broken,
+}
+
+/// A list of the driver's that connections are in once at most.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub enum List {
+    /// Something is to be sent.
+    Dirty = 1,
+    /// It takes its time to end.
+    Departing = 2,
+    /// It is read in the next batch.
+    Unread = 4,
+}
+
+/// Those that a connection is in.
+#[derive(Clone, Copy, Default)]
+pub struct Lists(u8);
+
+impl Lists {
+    /// False when it is in it already.
+    pub fn enter(&mut self, list: List) -> bool {
+        let before = self.0;
+        self.0 |= list as u8;
+        self.0 != before
+    }
+
+    pub fn leave(&mut self, list: List) {
+        self.0 &= !(list as u8);
+    }
+
+    pub fn has(self, list: List) -> bool {
+        self.0 & list as u8 != 0
+    }
+}
+
+/// Bytes on their way from the connection that keeps this to another one (`relay`).
+pub struct Relay {
+    pub to: Conn,
+    /// Not yet taken from the source.
+    pub left: u64,
+    /// While something is in it.
+    pub pipe: Option<Pipe>,
+    /// Gone to the receiver, and not told yet.
+    pub moved: u64,
+}
+
+impl Relay {
+    /// Bytes that have left the source and not reached the receiver.
+    pub fn held_bytes(&self) -> usize {
+        self.pipe.as_ref().map_or(0, |pipe| pipe.held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten thousands of them stand idle.
+    #[test]
+    fn slot_is_small() {
+        assert!(size_of::<Slot>() <= 88, "{}", size_of::<Slot>());
+    }
+
+    #[test]
+    fn end_that_was_reported_is_not_forgotten_for_what_comes_before_it() {
+        for (before, reported, end_reported) in [
+            (Input::Drained, Input::Waiting, Input::Ending),
+            (Input::Waiting, Input::Waiting, Input::Ending),
+            (Input::Ending, Input::Ending, Input::Ending),
+            (Input::Ended, Input::Ended, Input::Ended),
+        ] {
+            let (mut one, mut other) = (before, before);
+            one.reported();
+            other.end_reported();
+            assert_eq!((one, other), (reported, end_reported), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn lists_are_entered_once_and_left_one_by_one() {
+        let mut lists = Lists::default();
+        assert_eq!([List::Dirty, List::Unread, List::Dirty].map(|list| lists.enter(list)), [true, true, false]);
+        lists.leave(List::Dirty);
+        let held = [List::Dirty, List::Departing, List::Unread].map(|list| lists.has(list));
+        assert_eq!(held, [false, false, true]);
+    }
+}
