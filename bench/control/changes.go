@@ -1,0 +1,155 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab"
+)
+
+const (
+	changeEvery = 20 * time.Millisecond
+	// changePatience is how long an engine may take to acknowledge a change. One that took longer has failed.
+	changePatience = 60 * time.Second
+)
+
+// nextChange says which virtual service is to get which name.
+func (s *stage) nextChange() (*service, string) {
+	index := spread(s.changes, s.size)
+	s.changes++
+	return s.services[index], fmt.Sprintf("%s-change-%d", nameOf(index), s.changes)
+}
+
+func (s *stage) rename(ctx context.Context, c *client.Session, to *service, name string) error {
+	if err := c.Patch(ctx, "virtualservice", to.uuid, client.Object{"name": name}); err != nil {
+		return err
+	}
+	to.name = name
+	return nil
+}
+
+// patch makes a change and waits for the answer of the API.
+func (s *stage) patch(ctx context.Context, c *client.Session, change *change) error {
+	err := s.rename(ctx, c, change.service, change.name)
+	if err != nil {
+		s.ledger.forget(change)
+	}
+	return err
+}
+
+// measureChange makes changes at a pace, whatever becomes of those before: a client for each virtual service has them
+// made in their order. The time of each counts from when it was due.
+func measureChange(ctx context.Context, s *stage) (Point, error) {
+	count := s.short(100, 500)
+	queues := make([]chan *change, clientsCount)
+	changing, pacing := errgroup.WithContext(ctx)
+	for i, session := range s.clients {
+		queues[i] = make(chan *change, count)
+		changing.Go(func() error {
+			for change := range queues[i] {
+				if err := s.patch(pacing, session, change); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	all := s.paceChanges(pacing, count, queues)
+	for _, queue := range queues {
+		close(queue)
+	}
+	if err := changing.Wait(); err != nil {
+		return Point{}, err
+	}
+	spans, failed := acknowledgements(all, time.After(changePatience))
+	return pointOf(spans, failed), s.settled(ctx, s.size)
+}
+
+// paceChanges hands out one change after the other, each when it is due.
+func (s *stage) paceChanges(ctx context.Context, count int, queues []chan *change) (all []*change) {
+	pace := time.NewTicker(changeEvery)
+	defer pace.Stop()
+	for begun := time.Now(); len(all) < count; {
+		service, name := s.nextChange()
+		change := s.ledger.expect(service, name, begun.Add(time.Duration(len(all))*changeEvery))
+		all = append(all, change)
+		queues[service.index%len(queues)] <- change
+		select {
+		case <-pace.C:
+		case <-ctx.Done():
+			return all
+		}
+	}
+	return all
+}
+
+// acknowledgements are how long changes took, and how many are not acknowledged when patience ends.
+func acknowledgements(all []*change, patience <-chan time.Time) (spans []time.Duration, failed int) {
+	for _, change := range all {
+		select {
+		case <-change.done:
+		case <-patience:
+			patience = over
+		}
+		select {
+		case <-change.done:
+			spans = append(spans, change.acked.Sub(change.due))
+		default:
+			failed++
+		}
+	}
+	return spans, failed
+}
+
+// over is patience that has ended.
+var over = func() <-chan time.Time {
+	ended := make(chan time.Time)
+	close(ended)
+	return ended
+}()
+
+const (
+	costSpan = 60 * time.Second // ends the row when changes take long
+	idleSpan = 3 * time.Second
+)
+
+// measureCPU makes changes one after the other, each when the one before is acknowledged, so that the controller cannot
+// do two of them at once. What it uses without any change, to listen to engines, is taken off.
+func measureCPU(ctx context.Context, s *stage) (point Point, err error) {
+	idle, err := s.spend(ctx, idleSpan)
+	if err != nil {
+		return point, err
+	}
+	before, err := lab.CPUTime(s.controller.PID())
+	if err != nil {
+		return point, err
+	}
+	begun := time.Now()
+	for point.Count = 0; point.Count < s.short(30, 200) && time.Since(begun) < costSpan; point.Count++ {
+		service, name := s.nextChange()
+		change := s.ledger.expect(service, name, time.Now())
+		if err := s.patch(ctx, s.clients[0], change); err != nil {
+			return point, err
+		}
+		select {
+		case <-change.done:
+		case <-time.After(changePatience):
+			return point, fmt.Errorf("a change is not acknowledged within %v", changePatience)
+		case <-ctx.Done():
+			return point, ctx.Err()
+		}
+	}
+	after, err := lab.CPUTime(s.controller.PID())
+	if err != nil {
+		return point, err
+	}
+	used := after - before - time.Duration(idle*float64(time.Since(begun)))
+	point.Value = milliseconds(used / time.Duration(point.Count))
+	point.Note = fmt.Sprintf("mean of %d changes; without any the controller uses %.1f %% of a core",
+		point.Count, 100*idle)
+	return point, nil
+}
