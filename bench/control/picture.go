@@ -41,7 +41,7 @@ func (r Result) curve() string {
 	for share := range 5 {
 		value := most * float64(share) / 4
 		c.Line(curveLeft, height(value), curveLeft+curveInner, height(value), draw.Grid, 1)
-		c.Text(curveLeft-8, height(value)+4, "end", "normal", fmt.Sprintf("%.3g", value))
+		c.Text(curveLeft-8, height(value)+4, "end", "normal", draw.Figure(value))
 	}
 	x := func(i int) float64 { return curveLeft + curveInner*(float64(i)+0.5)/float64(len(r.Curve)) }
 	line := func(of func(Point) float64, colour string) {
@@ -57,7 +57,7 @@ func (r Result) curve() string {
 	}
 	line(func(p Point) float64 { return p.Value }, draw.Ink)
 	for i, point := range r.Curve {
-		c.Text(x(i), height(point.Value)-10, "middle", "normal", fmt.Sprintf("%.3g", point.Value))
+		c.Text(x(i), height(point.Value)-10, "middle", "normal", draw.Figure(point.Value))
 		c.Text(x(i), curveTop+curveDeep+20, "middle", "normal", fmt.Sprint(point.Services))
 	}
 	return c.SVG(curveWidth, curveHeight)

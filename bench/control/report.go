@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/bench/verdict"
 )
@@ -53,7 +54,8 @@ Written by ` + "`weir bench control`" + ` on %s, %d cores, Linux %s.
   pool of %d servers of its own.
 * A change gives a virtual service another name, which is in the Plan of its engine. The engine acknowledges the change
   when its data plane serves by that Plan.
-* "Waited" is how many threads of the controller were ready and had no core, on average: others kept the machine busy.
+* "Waited" is how many threads of the controller were ready and had no core, on average. Engines and clients take the
+  cores as well; where it is large, so did something else on this machine.
 * Bars are for %d virtual services. Nothing may fail.
 `
 
@@ -66,7 +68,8 @@ func page(machine report.Machine, results []Result) string {
 	write("| row | what | services | measured | bar | |")
 	write("|---|---|---|---|---|---|")
 	for _, r := range results {
-		write("| [%s](#%[1]s) | %s | %d | %g %s | %g | %s |", r.Row, r.Title, r.Services, r.Value, r.Unit, r.Bar, r.Word())
+		write("| [%s](#%[1]s) | %s | %d | %s %s | %g | %s |", r.Row, r.Title, r.Services, draw.Figure(r.Value), r.Unit, r.Bar,
+			r.Word())
 	}
 	for _, r := range results {
 		r.section(write)
@@ -101,7 +104,7 @@ func (r Result) section(write func(string, ...any)) {
 	if r.Quick {
 		look = ", a quick look"
 	}
-	write("%s %s\n", r.Title+".", how[r.Row])
+	write("%s. %s\n", strings.ToUpper(r.Title[:1])+r.Title[1:], how[r.Row])
 	write("Measured %s%s.\n", r.Measured.Format("2006-01-02 15:04 UTC"), look)
 	if r.timed() {
 		write("| services | p99 | p50 | measured | failed | waited | |\n|---|---|---|---|---|---|---|")
@@ -110,10 +113,11 @@ func (r Result) section(write func(string, ...any)) {
 	}
 	for _, p := range r.Curve {
 		if r.timed() {
-			write("| %d | %.4g %s | %.4g %[3]s | %[5]d | %d | %.2f | %s |",
-				p.Services, p.Value, r.PointUnit, p.P50, p.Count, p.Failed, p.Waited, p.Note)
+			write("| %d | %s %s | %s %[3]s | %[5]d | %d | %.2f | %s |", p.Services, draw.Figure(p.Value), r.PointUnit,
+				draw.Figure(p.P50), p.Count, p.Failed, p.Waited, p.Note)
 		} else {
-			write("| %d | %.4g %s | %d | %.2f | %s |", p.Services, p.Value, r.PointUnit, p.Failed, p.Waited, p.Note)
+			write("| %d | %s %s | %d | %.2f | %s |", p.Services, draw.Figure(p.Value), r.PointUnit, p.Failed, p.Waited,
+				p.Note)
 		}
 	}
 	write("\n![%s by number of virtual services](%[1]s.svg)", r.Row)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/verdict"
 )
 
@@ -46,16 +47,16 @@ type Point struct {
 	Services int     `json:"services"`
 	Value    float64 `json:"value"` // what the bar is held to: the 99th percentile, where there are many
 	P50      float64 `json:"p50,omitempty"`
-	Count    int     `json:"count"`  // of measurements
-	Failed   int     `json:"failed"` // of them, or of the requests that clients made meanwhile
+	Count    int     `json:"count"`            // of measurements
+	Failed   int     `json:"failed"`           // of them, or of the requests that clients made meanwhile
 	Waited   float64 `json:"waited,omitempty"` // of the controller: threads that were ready and had no core, on average
 	Note     string  `json:"note,omitempty"`
 }
 
 func (p Point) text(unit string) string {
-	text := fmt.Sprintf("%.4g %s", p.Value, unit)
+	text := fmt.Sprintf("%s %s", draw.Figure(p.Value), unit)
 	if p.P50 > 0 {
-		text = fmt.Sprintf("p99 %.4g %s, p50 %.4g %[2]s of %[4]d", p.Value, unit, p.P50, p.Count)
+		text = fmt.Sprintf("p99 %s %s, p50 %s %[2]s of %[4]d", draw.Figure(p.Value), unit, draw.Figure(p.P50), p.Count)
 	}
 	if p.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", p.Failed)
