@@ -32,12 +32,11 @@ func (l *ledger) expect(s *service, name string, due time.Time) *change {
 	return c
 }
 
-// forget takes back a change that was not made.
-func (l *ledger) forget(c *change) {
+// forget gives up on all changes that are not acknowledged.
+func (l *ledger) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	uuid := c.service.uuid
-	l.pending[uuid] = slices.DeleteFunc(l.pending[uuid], func(other *change) bool { return other == c })
+	clear(l.pending)
 }
 
 // acknowledged says that an engine serves a virtual service under this name. Changes before that one are done with it:

@@ -70,10 +70,10 @@ func (p Point) text(unit string) string {
 	return text
 }
 
-// pointOf makes a point in milliseconds of what was timed.
+// pointOf makes a point in milliseconds of what was timed. Some of it failed, and counts as long as it was waited for.
 func pointOf(spans []time.Duration, failed int) Point {
 	return Point{Value: milliseconds(quantile(spans, 0.99)), P50: milliseconds(quantile(spans, 0.5)),
-		Count: len(spans) + failed, Failed: failed}
+		Count: len(spans), Failed: failed}
 }
 
 // quantile is the smallest of the spans that so large a share of them does not exceed; 0 of none.
