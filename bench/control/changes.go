@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,14 +38,14 @@ func (s *stage) rename(ctx context.Context, c *client.Session, to *service, name
 // made or not: its engine says so.
 func measureChange(ctx context.Context, s *stage) (Point, error) {
 	count := s.short(100, 500)
-	queues, unanswered := make([]chan *change, clientsCount), make([]error, clientsCount)
+	queues, failed := make([]chan *change, clientsCount), make([][]failedCall, clientsCount)
 	var changing sync.WaitGroup
 	for i, session := range s.clients {
 		queues[i] = make(chan *change, count)
 		changing.Go(func() {
 			for change := range queues[i] {
 				if err := s.rename(ctx, session, change.service, change.name); err != nil {
-					unanswered[i] = err
+					failed[i] = append(failed[i], failedCall{change.service, err})
 				}
 			}
 		})
@@ -56,12 +56,35 @@ func measureChange(ctx context.Context, s *stage) (Point, error) {
 	}
 	changing.Wait()
 	point := pointOf(acknowledgements(all, time.After(changePatience)))
-	if err := errors.Join(unanswered...); err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		point.Note = fmt.Sprintf("a call failed: %s", first)
-	}
 	s.ledger.forget()
-	return point, errors.Join(ctx.Err(), s.settled(ctx, s.size))
+	calls := slices.Concat(failed...)
+	if len(calls) > 0 {
+		point.Note = fmt.Sprintf("%d calls of the API failed: %v", len(calls), calls[0].err)
+	}
+	if err := errors.Join(ctx.Err(), s.settled(ctx, s.size)); err != nil {
+		return point, err
+	}
+	return point, s.readNames(ctx, calls)
+}
+
+// failedCall is a change that the API did not say yes to.
+type failedCall struct {
+	service *service
+	err     error
+}
+
+// readNames asks what virtual services are called by now.
+func (s *stage) readNames(ctx context.Context, failed []failedCall) error {
+	for _, call := range failed {
+		var stored struct {
+			Name string `json:"name"`
+		}
+		if err := s.clients[0].Get(ctx, "virtualservice/"+call.service.uuid, &stored); err != nil {
+			return err
+		}
+		call.service.name = stored.Name
+	}
+	return nil
 }
 
 // paceChanges hands out one change after the other, each when it is due.

@@ -93,7 +93,7 @@ var how = map[string]string{
 	"start": "Measured once at each number. Engines dial from the first moment on, and try again as agents do: " +
 		"up to 0.2 s may be their pause.",
 	"memory": "Measured once at each number.",
-	"swap": "The Plans of all engines are joined into one, for one more data plane with two workers. " +
+	"swap": "The Plans of all engines are joined into one, for one more data plane with one worker. " +
 		"The time is from when its supervisor gets a Plan until its Ack; all sockets are open already. " +
 		"Clients ask one of the virtual services 500 times a second meanwhile.",
 }

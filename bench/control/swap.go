@@ -18,8 +18,10 @@ import (
 
 const (
 	// swapPort is another one than engines have: theirs listen at the same addresses meanwhile.
-	swapPort     = servicePort + 1
-	swapWorkers  = 2
+	swapPort = servicePort + 1
+	// swapWorkers each have a listening socket for each virtual service. The sockets of two would need 20,000
+	// descriptors, and that is all that many machines allow a process.
+	swapWorkers  = 1
 	swapEvery    = 50 * time.Millisecond // clients are served in between
 	swapPatience = 60 * time.Second
 )
