@@ -16,9 +16,8 @@ import (
 // serversEach are in each pool.
 const serversEach = 4
 
-// Where virtual services listen, each at an address of its own.
 const (
-	servicePort = 8000
+	servicePort = 8000 // of virtual services, or another one where somebody listens there already
 	poolPort    = 9000
 )
 
@@ -137,7 +136,7 @@ func (s *stage) serversOf(index int) []string {
 
 func (s *stage) createService(ctx context.Context, c *client.Session, index int) (*service, error) {
 	created, err := c.Create(ctx, "virtualservice", client.Object{
-		"name": nameOf(index), "services": []any{client.Object{"port": servicePort}},
+		"name": nameOf(index), "services": []any{client.Object{"port": s.port}},
 		"vsvip_ref": client.Ref("vsvip", nameOf(index)), "pool_ref": client.Ref("pool", nameOf(index)),
 	})
 	if err != nil {

@@ -32,6 +32,7 @@ type stage struct {
 	engines    []*engine
 	ledger     *ledger
 	servers    []string // that answer, host:port
+	port       int      // at which all virtual services listen, each at an address of its own
 	services   []*service
 	made       int // pools and VIPs; more than services, for those that the row create makes and deletes
 	size       int // services by now
@@ -68,6 +69,10 @@ func (s *stage) build(ctx context.Context) (err error) {
 		Dir: filepath.Join(s.dir, "servers"), Servers: serversEach, Host: "127.0.0.1", ObjectBytes: 128})
 	if err != nil {
 		return fmt.Errorf("servers: %w", err)
+	}
+	// Two runs at once must not share a port: data planes of both would get connections to it.
+	if s.port, err = lab.FreePort(addressOf(loaded), servicePort); err != nil {
+		return err
 	}
 	if s.controller, err = s.lab.Controller(ctx); err != nil {
 		return err

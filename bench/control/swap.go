@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// swapPort is another one than engines have: theirs listen at the same addresses meanwhile.
-	swapPort = servicePort + 1
+	// swapPort is another one than that of engines, which listen at the same addresses meanwhile.
+	swapPort = 8001
 	// swapWorkers each have a listening socket for each virtual service. The sockets of two would need 20,000
 	// descriptors, and that is all that many machines allow a process.
 	swapWorkers  = 1
@@ -46,12 +46,16 @@ func measureSwap(ctx context.Context, s *stage) (point Point, err error) {
 		return point, err
 	}
 	defer alone.endServing()
-	swap := &swap{stage: s, engine: alone, plan: joined(held)}
+	port, err := lab.FreePort(addressOf(loaded), swapPort)
+	if err != nil {
+		return point, err
+	}
+	swap := &swap{stage: s, engine: alone, plan: joined(held, port)}
 	whole, err := swap.to(ctx)
 	if err != nil {
 		return point, err
 	}
-	load, err := s.beginLoad(ctx)
+	load, err := s.beginLoad(ctx, port)
 	if err != nil {
 		return point, err
 	}
@@ -68,8 +72,8 @@ func measureSwap(ctx context.Context, s *stage) (point Point, err error) {
 }
 
 // beginLoad has clients ask the first virtual service at the data plane that is measured.
-func (s *stage) beginLoad(ctx context.Context) (*lab.RunningLoad, error) {
-	url := fmt.Sprintf("http://%s:%d/%s", addressOf(loaded), swapPort, origin.Object)
+func (s *stage) beginLoad(ctx context.Context, port int) (*lab.RunningLoad, error) {
+	url := fmt.Sprintf("http://%s:%d/%s", addressOf(loaded), port, origin.Object)
 	return s.lab.BeginLoad(ctx, append(clients.Rate(loadedKept, 0, loadedPerSecond), "--url", url,
 		"--timeout", fmt.Sprintf("%dms", loadedPatience.Milliseconds()),
 		"--duration", fmt.Sprintf("%dms", pointTimeout.Milliseconds()))...)
@@ -119,8 +123,8 @@ func (s *swap) to(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// joined is one Plan of the resources of several engines, in the order of a Plan. Listeners are at swapPort.
-func joined(held []*enginev1.Resource) *enginev1.Plan {
+// joined is one Plan of the resources of several engines, in the order of a Plan. Listeners are at another port.
+func joined(held []*enginev1.Resource, port int) *enginev1.Plan {
 	sorted := slices.SortedStableFunc(slices.Values(held), func(a, b *enginev1.Resource) int {
 		return cmp.Compare(a.GetUuid(), b.GetUuid())
 	})
@@ -129,7 +133,7 @@ func joined(held []*enginev1.Resource) *enginev1.Plan {
 	for _, resource := range sorted {
 		copied := proto.CloneOf(resource)
 		for _, listener := range copied.GetVirtualService().GetListeners() {
-			listener.Port = swapPort
+			listener.Port = uint32(port)
 		}
 		plan.Resources = append(plan.Resources, copied)
 	}

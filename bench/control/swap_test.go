@@ -17,7 +17,7 @@ func TestPlansOfSeveralEnginesAreJoinedToOneAtAnotherPort(t *testing.T) {
 	settings := &enginev1.Resource{
 		Uuid: "settings", Body: &enginev1.Resource_EngineSettings{EngineSettings: &enginev1.EngineSettings{}}}
 	b := resource("b", "of one engine")
-	plan := joined([]*enginev1.Resource{b, settings, resource("a", "of another"), settings})
+	plan := joined([]*enginev1.Resource{b, settings, resource("a", "of another"), settings}, swapPort)
 	var uuids string
 	for _, resource := range plan.GetResources() {
 		uuids += resource.GetUuid() + " "
