@@ -79,6 +79,10 @@ bench-elastic: packages-lab build ## measure in labs what clients notice while e
 bench-abuse: packages-bench build ## measure what other clients see while a service is abused, beside nginx and HAProxy (ARGS="--row idle,heads --quick")
 	@exec $(BIN)/weir bench abuse $(ARGS)
 
+.PHONY: bench-control
+bench-control: packages-bench build ## measure how the controller scales, up to 5,000 virtual services (ARGS="--row change --services 1000")
+	@exec $(BIN)/weir bench control $(ARGS)
+
 .PHONY: bench-icount
 bench-icount: packages-icount ## count the data plane's instructions (WRITE=1: record them; ROW=name: list the dearest functions)
 	@cargo build --release --quiet -p weir-icount

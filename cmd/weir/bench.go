@@ -11,17 +11,18 @@ import (
 
 	"github.com/weir-lb/weir/bench"
 	"github.com/weir-lb/weir/bench/abuse"
+	"github.com/weir-lb/weir/bench/control"
 	"github.com/weir-lb/weir/bench/elastic"
 )
 
 func benchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what a transaction costs, and what clients notice of engines that come and go, or of others who abuse a service",
+		Short: "Measure what a transaction costs, what clients notice of engines that come and go or of abuse, and how the controller scales",
 	}
-	command.AddCommand(benchRunCommand(), benchElasticCommand(), benchAbuseCommand(), &cobra.Command{
+	command.AddCommand(benchRunCommand(), benchElasticCommand(), benchAbuseCommand(), benchControlCommand(), &cobra.Command{
 		Use:   "list",
-		Short: "List the workloads, and the rows of elastic and abuse",
+		Short: "List the workloads, and the rows of elastic, abuse and control",
 		Args:  arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Println("For `weir bench run --workload`:")
@@ -29,7 +30,9 @@ func benchCommand() *cobra.Command {
 			fmt.Println("\nFor `weir bench elastic --row`:")
 			err = errors.Join(err, elastic.List(os.Stdout))
 			fmt.Println("\nFor `weir bench abuse --row`:")
-			return errors.Join(err, abuse.List(os.Stdout))
+			err = errors.Join(err, abuse.List(os.Stdout))
+			fmt.Println("\nFor `weir bench control --row`:")
+			return errors.Join(err, control.List(os.Stdout))
 		},
 	})
 	return menu(command)
@@ -143,5 +146,34 @@ weir-dataplane and weir-load beside weir.`,
 	flags.BoolVar(&options.Quick, "quick", false, "short times: a look, not a measurement")
 	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row, last on standard output")
 	flags.StringVar(&options.Results, "results", "bench/results/abuse", "where the report goes")
+	return command
+}
+
+func benchControlCommand() *cobra.Command {
+	options := control.Options{Out: os.Stdout}
+	command := &cobra.Command{
+		Use:   "control",
+		Short: "Measure how the controller scales, up to thousands of virtual services",
+		Long: `Load a controller with 1, 100, 1,000 and 5,000 virtual services, each with a pool of four servers, on eight engines. At each number,
+measure how long a change takes until its engine acknowledges it, what it costs, how long calls of the REST API and a start take, how
+much memory the controller has, and how long a data plane with all virtual services takes to swap. Each row has a bar for 5,000, and
+exit status 1 says that one is missed.
+
+All of it is at loopback, bounded in time, and leaves nothing behind. Writes JSON lines and a page with pictures into the results
+directory. Needs nginx (make bench-control installs it), and weir-dataplane and weir-load beside weir.`,
+		Example: `  weir bench control --row change,cpu --services 1000
+  weir bench control --quick --json`,
+		Args: arguments(),
+		RunE: func(command *cobra.Command, _ []string) error {
+			options.Progress = os.Stderr
+			return control.Run(command.Context(), options)
+		},
+	}
+	flags := command.Flags()
+	flags.StringSliceVar(&options.Rows, "row", nil, "rows by name, as weir bench list names them (default: all)")
+	flags.IntVar(&options.Services, "services", 0, "virtual services at the end of the curves (default: 5000, and 200 with --quick)")
+	flags.BoolVar(&options.Quick, "quick", false, "few services, short times: a look, not a measurement")
+	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row, last on standard output")
+	flags.StringVar(&options.Results, "results", "bench/results/control", "where the report goes")
 	return command
 }

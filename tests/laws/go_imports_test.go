@@ -97,8 +97,10 @@ var mayImport = map[string][]string{
 	"bench/clients":   {"bench/draw", "lab", "lab/topology"},
 	"bench/elastic":   {"bench/clients", "bench/draw", "bench/report", "bench/verdict", "client", "lab", "lab/network", "lab/teller", "lab/topology"},
 	"bench/abuse":     {"bench/clients", "bench/meter", "bench/origin", "bench/ours", "bench/peers", "bench/report", "bench/verdict", "client", "lab"},
-	"bench":           {"bench/meter", "bench/origin", "bench/ours", "bench/peers", "bench/report", "bench/workloads", "client", "lab"},
-	"cmd/weir": {"controller", "controller/schema", "controller/cloud", "controller/cloud/process", "agent", "bench", "bench/abuse", "bench/elastic", "client",
+	"bench/control": {"api", "agent/dataplane", "agent/link", "agent/plan", "agent/state", "bench/clients", "bench/draw", "bench/meter", "bench/origin", "bench/report",
+		"bench/verdict", "client", "lab"},
+	"bench": {"bench/meter", "bench/origin", "bench/ours", "bench/peers", "bench/report", "bench/workloads", "client", "lab"},
+	"cmd/weir": {"controller", "controller/schema", "controller/cloud", "controller/cloud/process", "agent", "bench", "bench/abuse", "bench/control", "bench/elastic", "client",
 		"demo", "lab", "lab/engines", "lab/network", "lab/teller", "lab/topology"},
 }
 
