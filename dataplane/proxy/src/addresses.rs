@@ -1,5 +1,5 @@
-//! How many clients each address holds. The table has one size, however many addresses there are: an address is counted in
-//! one bucket of each of two rows, and the lesser count is its own, or hardly more.
+//! How many clients each address holds. The table has one size, for as many clients as there may be: an address is counted
+//! in one bucket of each of two rows, and the lesser count is its own, or hardly more.
 
 use std::{
     hash::BuildHasher,
@@ -8,8 +8,8 @@ use std::{
 
 use foldhash::fast::RandomState;
 
-/// Of each row; a power of 2.
-const BUCKETS: usize = 1 << 13;
+/// Of each row at least.
+const BUCKETS_MIN: usize = 1 << 13;
 
 pub(crate) struct Addresses {
     rows: [Box<[u32]>; 2],
@@ -17,14 +17,14 @@ pub(crate) struct Addresses {
     hasher: RandomState,
 }
 
-impl Default for Addresses {
-    fn default() -> Self {
-        let row = || vec![0; BUCKETS].into_boxed_slice();
+impl Addresses {
+    /// With two buckets in each row for each client, few addresses share both of theirs with others.
+    pub fn with_room(clients: usize) -> Self {
+        let buckets = (2 * clients).next_power_of_two().max(BUCKETS_MIN);
+        let row = || vec![0; buckets].into_boxed_slice();
         Self { rows: [row(), row()], hasher: RandomState::default() }
     }
-}
 
-impl Addresses {
     pub fn add(&mut self, peer: SocketAddr) {
         self.buckets(peer).into_iter().for_each(|count| *count += 1);
     }
@@ -51,8 +51,8 @@ impl Addresses {
     }
 
     fn places(&self, peer: SocketAddr) -> [usize; 2] {
-        let hash = self.hasher.hash_one(network(peer));
-        [hash as usize % BUCKETS, (hash >> 32) as usize % BUCKETS]
+        let (hash, mask) = (self.hasher.hash_one(network(peer)) as usize, self.rows[0].len() - 1);
+        [hash & mask, (hash >> 32) & mask]
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn counts_the_clients_of_each_address() {
-        let mut addresses = Addresses::default();
+        let mut addresses = Addresses::with_room(8000);
         assert_eq!((addresses.held(peer("10.0.0.1:1")), addresses.least()), (0, 0));
         (0..9).for_each(|port| addresses.add(peer(&format!("10.0.0.1:{port}"))));
         (0..2).for_each(|port| addresses.add(peer(&format!("10.0.0.2:{port}"))));
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn network_of_ipv6_is_one_address_and_an_ipv4_address_is_itself_however_it_is_written() {
-        let mut addresses = Addresses::default();
+        let mut addresses = Addresses::with_room(8000);
         for text in
             ["[2001:db8::1]:1", "[2001:db8::ffff:2]:1", "[2001:db8:0:1::1]:1", "[::ffff:10.0.0.1]:1", "10.0.0.1:2"]
         {
@@ -98,13 +98,14 @@ mod tests {
 
     #[test]
     fn address_of_few_is_not_taken_for_one_of_many() {
-        let mut addresses = Addresses::default();
-        (0..5000).for_each(|port| addresses.add(peer(&format!("10.9.9.9:{port}"))));
-        for n in 0..2000 {
-            addresses.add(peer(&format!("10.0.{}.{}:1", n / 250, n % 250)));
+        for clients in [9_375, 61_440] {
+            let mut addresses = Addresses::with_room(clients);
+            let one = |n: usize| peer(&format!("10.{}.{}.{}:1", n >> 16, n >> 8 & 255, n & 255));
+            (0..clients - 5000).for_each(|n| addresses.add(one(n)));
+            (0..5000).for_each(|port| addresses.add(peer(&format!("192.0.2.1:{port}"))));
+            let many = (0..clients - 5000).filter(|n| addresses.held(one(*n)) >= 8).count();
+            assert!(many <= clients / 5000, "{many} of {clients}");
+            assert_eq!((addresses.least(), addresses.held(peer("192.0.2.1:9999")) / 1000), (1, 5));
         }
-        let many = (0..2000).filter(|n| addresses.held(peer(&format!("10.0.{}.{}:1", n / 250, n % 250))) > 8);
-        assert!(many.count() <= 1);
-        assert!(addresses.least() <= 8);
     }
 }

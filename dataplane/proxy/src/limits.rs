@@ -60,7 +60,7 @@ impl Default for Limits {
 impl Limits {
     /// Clients from which on one goes for each that comes.
     pub fn clients_usual(&self) -> usize {
-        self.clients - (self.clients / 16).max(1).min(self.clients)
+        (self.clients - (self.clients / 16).max(1).min(self.clients)).max(1)
     }
 
     /// What one connection may have queued while so many bytes are in use altogether: less and less from half of the memory
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn some_places_are_kept_free() {
-        for (clients, usual) in [(9400, 8813), (16, 15), (2, 1), (1, 0)] {
+        for (clients, usual) in [(9400, 8813), (16, 15), (2, 1), (1, 1)] {
             assert_eq!(Limits { clients, ..Limits::default() }.clients_usual(), usual);
         }
     }

@@ -66,8 +66,8 @@ impl Proxy {
             pools,
             counters: Counters::default(),
             room: limits.room(0),
+            shortage: Shortage::new(limits.clients),
             limits,
-            shortage: Shortage::default(),
             draining: false,
             fields: FieldTable::new(),
             date: Date::at(0),
@@ -315,14 +315,14 @@ impl Proxy {
     /// Ends a client's session and its connection.
     pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut client) = self.clients.remove(conn) else { return };
+        self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
+        self.core.shortage.addresses.remove(client.peer);
         match how {
             Close::Flush | Close::Linger => client.say_goodbye(io, &mut self.core),
             Close::Cut => client.flush(io),
             Close::Abort => {}
         }
         client.report_bytes(&mut self.core);
-        self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
-        self.core.shortage.addresses.remove(client.peer);
         if let Some(reserved) = client.reserved {
             self.close_server(io, reserved, Close::Flush);
         }

@@ -40,7 +40,6 @@ const FREED_AT_ONCE: usize = 32;
 /// After a walk over all clients that freed too little memory, the next walk waits so long for each client.
 const WALK_PAUSE: Duration = Duration::from_micros(1);
 
-#[derive(Default)]
 pub(crate) struct Shortage {
     /// How many clients each address holds.
     pub addresses: Addresses,
@@ -134,26 +133,38 @@ impl Proxy {
         }
         self.survey(io);
         let placed = self.evict_for(io, service, peer);
-        *self.core.shortage.in_vain(heavy) = (if placed { 0 } else { count + 1 }, now);
+        let count = if placed { count.saturating_sub(1) } else { (count + 1).min(surveys_of_all) };
+        *self.core.shortage.in_vain(heavy) = (count, now);
         placed
     }
 
-    /// Sends the next candidate away, if it must go for a client of this service and address.
+    /// Sends the first candidate away that must go for a client of this service and address.
     fn evict_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {
-        while let Some(candidate) = self.core.shortage.candidates.pop() {
-            let Candidate { conn, since, standing, .. } = candidate;
-            if self.clients.peek(conn).is_none_or(|client| moved_at(client, &self.servers) != since) {
+        let mut stay = Vec::new();
+        let goes = loop {
+            let Some(mut candidate) = self.core.shortage.candidates.pop() else { break None };
+            if !self.is_still(&mut candidate) {
                 continue;
             }
-            if !self.core.yields(&candidate, service, peer) {
-                self.core.shortage.candidates.push(candidate);
-                return false;
+            match self.core.yields(&candidate, service, peer) {
+                true => break Some(candidate),
+                false => stay.push(candidate),
             }
-            let how = if standing == Standing::Idle { Close::Flush } else { Close::Abort };
-            self.evict(io, conn, Cause::EngineEvicted, how);
-            return true;
-        }
-        false
+        };
+        self.core.shortage.candidates.extend(stay.into_iter().rev());
+        let Some(Candidate { conn, standing, .. }) = goes else { return false };
+        let how = if standing == Standing::Idle { Close::Flush } else { Close::Abort };
+        self.evict(io, conn, Cause::EngineEvicted, how);
+        true
+    }
+
+    /// Whether a candidate is still one, and what its address holds now: it may be long since the survey.
+    fn is_still(&self, candidate: &mut Candidate) -> bool {
+        let Some(client) = self.clients.peek(candidate.conn) else { return false };
+        candidate.weight = self.core.shortage.weight(client.peer);
+        let hoards = matches!(candidate.turn, Turn::Hoarded | Turn::HoarderWorks);
+        moved_at(client, &self.servers) == candidate.since
+            && (self.core.shortage.is_heavy(client.peer) || !hoards && self.core.is_above_share(client.accepted_by))
     }
 
     /// Finds out who may go.
@@ -208,34 +219,36 @@ impl Proxy {
     /// clients has found serves several batches.
     pub(crate) fn free_memory<I: Io>(&mut self, io: &mut I) {
         let most_bytes = self.core.limits.buffer_bytes;
-        if self.core.shortage.holders.is_empty() && io.buffered_bytes() > most_bytes {
-            self.find_holders(io);
-        }
         let enough_bytes = most_bytes / FREED_TO.1 * FREED_TO.0;
-        let mut freed = 0;
+        let (mut freed, mut walked) = (0, false);
         while io.buffered_bytes() > enough_bytes {
-            if freed >= FREED_AT_ONCE && io.buffered_bytes() <= most_bytes {
+            let has_run_out = io.buffered_bytes() > most_bytes;
+            if freed >= FREED_AT_ONCE && !has_run_out {
                 return;
             }
-            let Some(Holder { conn, since, .. }) = self.core.shortage.holders.pop() else {
-                let in_vain = io.buffered_bytes() > most_bytes;
-                self.core.shortage.too_little_at = in_vain.then_some(io.now());
-                return;
-            };
-            if self.clients.peek(conn).is_some_and(|client| moved_at(client, &self.servers) == since.0) {
-                self.evict(io, conn, Cause::EngineMemory, Close::Abort);
-                freed += 1;
+            match self.core.shortage.holders.pop() {
+                Some(Holder { conn, since, .. }) => {
+                    if self.clients.peek(conn).is_some_and(|client| moved_at(client, &self.servers) == since.0) {
+                        self.evict(io, conn, Cause::EngineMemory, Close::Abort);
+                        freed += 1;
+                    }
+                }
+                None if !has_run_out => return,
+                None if walked => return self.core.shortage.too_little_at = Some(io.now()),
+                None if self.may_walk(io.now()) => {
+                    self.core.shortage.holders = self.memory_holders(io);
+                    walked = true;
+                }
+                None => return,
             }
         }
         self.core.shortage.holders.clear();
     }
 
-    /// Walks over all clients, unless that has freed too little a moment ago.
-    fn find_holders<I: Io>(&mut self, io: &I) {
+    /// Not when a walk has freed too little a moment ago.
+    fn may_walk(&self, now: Time) -> bool {
         let pause = WALK_PAUSE * u32::try_from(self.clients.len()).unwrap_or(u32::MAX);
-        if self.core.shortage.too_little_at.is_none_or(|at| io.now().since(at) >= pause) {
-            self.core.shortage.holders = self.memory_holders(io);
-        }
+        self.core.shortage.too_little_at.is_none_or(|at| now.since(at) >= pause)
     }
 
     /// Who holds buffers; the first to go is the last.
@@ -266,6 +279,20 @@ impl Proxy {
 }
 
 impl Shortage {
+    pub fn new(clients: usize) -> Self {
+        Self {
+            addresses: Addresses::with_room(clients),
+            candidates: Vec::new(),
+            surveys: 0,
+            share: 0,
+            least: 0,
+            in_vain_for_light: (0, Time::default()),
+            in_vain_for_heavy: (0, Time::default()),
+            holders: Vec::new(),
+            too_little_at: None,
+        }
+    }
+
     /// What the address of a client holds, as a power of 2.
     fn weight(&self, peer: SocketAddr) -> u32 {
         self.addresses.held(peer).checked_ilog2().unwrap_or(0)

@@ -218,6 +218,45 @@ fn crowd_pays_where_there_are_thousands_of_clients() {
     assert!(oldest > 290, "{oldest} of the quarter that has stood still for longest");
 }
 
+/// What a survey has found serves many newcomers, and who was found holds less with each that goes.
+#[test]
+fn address_is_no_hoarder_any_more_once_it_holds_little() {
+    let mut stage = stage_with(4000);
+    let silent = |stage: &mut Stage, listener: &str, peer: &str| {
+        stage.tape.sleep(Duration::from_millis(1));
+        stage.client_from(listener, peer)
+    };
+    let single = |n: usize| format!("10.{}.{}.{}:4000", 100 + (n >> 16), n >> 8 & 255, n & 255);
+    let crowd: Vec<_> = (0..100).map(|n| silent(&mut stage, OTHER, &format!("10.9.0.1:{n}"))).collect();
+    for n in 0..3650 {
+        silent(&mut stage, MAIN, &single(n));
+    }
+    stage.tape.sleep(Duration::from_secs(2));
+    for n in 4000..4300 {
+        silent(&mut stage, MAIN, &single(n));
+    }
+    let gone = crowd.iter().filter(|conn| stage.closed(**conn).is_some()).count();
+    // Seven are not far more than one, and its service has less than its share.
+    assert!((70..=93).contains(&gone), "{gone}");
+    assert_eq!(stage.failures(Cause::EngineEvicted), 300 - gone as u64, "those of MAIN");
+}
+
+/// Who stays does not keep those from going who would.
+#[test]
+fn work_that_does_not_yield_hides_nobody_who_does() {
+    let mut stage = stage_with(64);
+    for n in 0..20 {
+        idle(&mut stage, MAIN, &address(n));
+    }
+    for n in 0..10 {
+        asking(&mut stage, MAIN, &format!("10.9.0.1:{n}"));
+    }
+    let others: Vec<_> = (20..50).map(|n| stage.client_from(MAIN, &address(n))).collect();
+    let newcomers: Vec<_> = (0..3).map(|n| stage.client_from(MAIN, &format!("10.9.0.2:{n}"))).collect();
+    assert!(newcomers.iter().all(|conn| stage.closed(*conn).is_none()));
+    assert!(others.iter().all(|conn| stage.closed(*conn).is_none()));
+}
+
 /// Clients of one address that ask for much and read nothing; returns them with their servers.
 fn deaf(stage: &mut Stage, count: usize) -> Vec<(Conn, Conn)> {
     (0..count)
