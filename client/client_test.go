@@ -95,11 +95,14 @@ func TestTellsApartWhyACallFails(t *testing.T) {
 
 func TestIsInterruptedInTheMiddleOfACall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	session, _ := logIn(t, func(_ http.ResponseWriter, r *http.Request) {
+	interrupted := make(chan struct{})
+	session, _ := logIn(t, func(http.ResponseWriter, *http.Request) {
 		cancel()
-		<-r.Context().Done()
+		<-interrupted // no answer comes before
 	})
-	if err := session.Get(ctx, "pool", nil); !errors.Is(err, context.Canceled) {
+	err := session.Get(ctx, "pool", nil)
+	close(interrupted)
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
