@@ -68,42 +68,36 @@ func isOne[T any](a, b []T) bool {
 
 // decoded are the values of a kind that this package keeps in the store, which are no objects of operators.
 type decoded[T any] struct {
-	records []*store.Record
-	values  map[string]value[T] // by uuid
-	all     map[string]T        // the same, to give away
-}
-
-type value[T any] struct {
-	record *store.Record
-	value  T
+	list    []*store.Record
+	records map[string]*store.Record // by uuid
+	values  map[string]T
 }
 
 // of gives the values of a view, by uuid.
 func (d *decoded[T]) of(view *store.View, kind string) (map[string]T, error) {
-	records := view.List(kind)
-	if d.all != nil && isOne(records, d.records) {
-		return d.all, nil
+	list := view.List(kind)
+	if d.values != nil && isOne(list, d.list) {
+		return d.values, nil
 	}
-	values, all := make(map[string]value[T], len(records)), make(map[string]T, len(records))
-	for _, record := range records {
-		v := d.values[record.UUID]
-		if v.record != record {
+	next := decoded[T]{list, make(map[string]*store.Record, len(list)), make(map[string]T, len(list))}
+	for _, record := range list {
+		value := d.values[record.UUID]
+		if d.records[record.UUID] != record {
 			var err error
-			if v, err = decode[T](record); err != nil {
+			if value, err = decode[T](record); err != nil {
 				return nil, fmt.Errorf("%s %s cannot be read: %w", kind, record.UUID, err)
 			}
 		}
-		values[record.UUID], all[record.UUID] = v, v.value
+		next.records[record.UUID], next.values[record.UUID] = record, value
 	}
-	d.records, d.values, d.all = records, values, all
-	return all, nil
+	*d = next
+	return d.values, nil
 }
 
-func decode[T any](record *store.Record) (v value[T], err error) {
-	v.record = record
+func decode[T any](record *store.Record) (value T, err error) {
 	body, err := json.Marshal(record.Object)
 	if err == nil {
-		err = json.Unmarshal(body, &v.value)
+		err = json.Unmarshal(body, &value)
 	}
-	return v, err
+	return value, err
 }

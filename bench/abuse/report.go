@@ -3,8 +3,6 @@ package abuse
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -49,18 +47,9 @@ const linesFile = "abuse.jsonl"
 
 // write puts JSON lines, a page and a picture into dir. It returns the files.
 func write(dir string, machine report.Machine, results []Result) ([]string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	results, err := verdict.Besides(filepath.Join(dir, linesFile), verdict.Names(rows), results)
-	if err != nil {
-		return nil, err
-	}
-	var lines strings.Builder
-	if err := verdict.WriteLines(&lines, results); err != nil {
-		return nil, err
-	}
-	return verdict.WriteFiles(dir, map[string]string{linesFile: lines.String(), "README.md": page(machine, results), "table.svg": picture(results)})
+	return verdict.Write(dir, linesFile, verdict.Names(rows), results, func(all []Result) map[string]string {
+		return map[string]string{"README.md": page(machine, all), "table.svg": picture(all)}
+	})
 }
 
 func picture(results []Result) string {

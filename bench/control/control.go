@@ -12,7 +12,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/bench/meter"
@@ -170,15 +169,10 @@ func (r *run) publish(results []Result) error {
 		return fmt.Errorf("the report cannot be written: %w", err)
 	}
 	r.say("report: %v", files)
-	if r.JSON {
-		if err := verdict.WriteLines(r.Out, verdicts(results)); err != nil {
-			return err
-		}
+	if !r.JSON {
+		return verdict.Conclude(nil, results)
 	}
-	if slices.ContainsFunc(results, func(result Result) bool { return !result.OK }) {
-		return verdict.ErrMissed
-	}
-	return nil
+	return verdict.Conclude(r.Out, results)
 }
 
 func (r *run) say(format string, values ...any) { fmt.Fprintf(r.Progress, format+"\n", values...) }

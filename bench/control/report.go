@@ -2,8 +2,6 @@ package control
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/weir-lb/weir/bench/draw"
@@ -11,35 +9,17 @@ import (
 	"github.com/weir-lb/weir/bench/verdict"
 )
 
-// verdicts are what scripts read.
-func verdicts(results []Result) (all []verdict.Verdict) {
-	for _, result := range results {
-		all = append(all, result.Verdict)
-	}
-	return all
-}
-
 const linesFile = "control.jsonl"
 
 // write puts JSON lines, a page and pictures into dir. It returns the files.
 func write(dir string, machine report.Machine, results []Result) ([]string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	results, err := verdict.Besides(filepath.Join(dir, linesFile), verdict.Names(rows), results)
-	if err != nil {
-		return nil, err
-	}
-	var lines strings.Builder
-	if err := verdict.WriteLines(&lines, results); err != nil {
-		return nil, err
-	}
-	contents := map[string]string{
-		linesFile: lines.String(), "README.md": page(machine, results), "table.svg": table(results)}
-	for _, result := range results {
-		contents[result.Row+".svg"] = result.curve()
-	}
-	return verdict.WriteFiles(dir, contents)
+	return verdict.Write(dir, linesFile, verdict.Names(rows), results, func(all []Result) map[string]string {
+		texts := map[string]string{"README.md": page(machine, all), "table.svg": table(all)}
+		for _, result := range all {
+			texts[result.Row+".svg"] = result.curve()
+		}
+		return texts
+	})
 }
 
 const preface = `# How the controller scales

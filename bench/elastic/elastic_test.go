@@ -106,7 +106,7 @@ func TestTheReportHoldsEachRowItsPicturesAndItsFailures(t *testing.T) {
 		t.Errorf("the table has no value:\n%s", picture)
 	}
 	var said bytes.Buffer
-	if err := verdict.WriteLines(&said, verdicts([]Result{result})); err != nil || said.String() != `{"row":"kill","value":0.8,"bar":1.2,"ok":true}`+"\n" {
+	if err := verdict.Conclude(&said, []Result{result}); err != nil || said.String() != `{"row":"kill","value":0.8,"bar":1.2,"ok":true}`+"\n" {
 		t.Errorf("%s, %v", &said, err)
 	}
 }

@@ -12,38 +12,20 @@ import (
 	"github.com/weir-lb/weir/bench/verdict"
 )
 
-// verdicts are what scripts read.
-func verdicts(results []Result) (all []verdict.Verdict) {
-	for _, result := range results {
-		all = append(all, result.Verdict)
-	}
-	return all
-}
-
 const linesFile = "elastic.jsonl"
 
 // write puts JSON lines, a page and pictures into dir. It returns the files.
 func write(dir string, machine report.Machine, results []Result) ([]string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
 	if err := clearPictures(dir, results); err != nil {
 		return nil, err
 	}
-	results, err := verdict.Besides(filepath.Join(dir, linesFile), verdict.Names(rows), results)
-	if err != nil {
-		return nil, err
-	}
-	var lines strings.Builder
-	if err := verdict.WriteLines(&lines, results); err != nil {
-		return nil, err
-	}
-	contents := map[string]string{}
-	for _, result := range results {
-		maps.Copy(contents, result.pictures())
-	}
-	contents[linesFile], contents["README.md"], contents["table.svg"] = lines.String(), page(machine, results), table(machine, results)
-	return verdict.WriteFiles(dir, contents)
+	return verdict.Write(dir, linesFile, verdict.Names(rows), results, func(all []Result) map[string]string {
+		texts := map[string]string{"README.md": page(machine, all), "table.svg": table(machine, all)}
+		for _, result := range all {
+			maps.Copy(texts, result.pictures())
+		}
+		return texts
+	})
 }
 
 // clearPictures removes what was drawn of these rows before: an earlier run may have drawn more.

@@ -28,6 +28,9 @@ type Verdict struct {
 // Name is the row's.
 func (v Verdict) Name() string { return v.Row }
 
+// Held is the verdict that a result has within it.
+func (v Verdict) Held() Verdict { return v }
+
 // Word says in a table whether the bar is met.
 func (v Verdict) Word() string {
 	if v.OK {
@@ -135,9 +138,29 @@ func Besides[R Named](file string, order []string, results []R) (all []R, err er
 	return all, nil
 }
 
-// WriteFiles puts texts by name into dir, and returns the files.
-func WriteFiles(dir string, texts map[string]string) (files []string, err error) {
-	for name, text := range texts {
+// Result is what a row led to.
+type Result interface {
+	Named
+	Held() Verdict
+}
+
+// Write puts a report into dir: results as lines in a file, beside those of an earlier run in the order of all rows, and the page
+// and pictures of all of them, by the names of their files. It returns the files.
+func Write[R Result](dir, linesFile string, rows []string, results []R, texts func(all []R) map[string]string) (files []string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	all, err := Besides(filepath.Join(dir, linesFile), rows, results)
+	if err != nil {
+		return nil, err
+	}
+	var lines strings.Builder
+	if err := WriteLines(&lines, all); err != nil {
+		return nil, err
+	}
+	contents := texts(all)
+	contents[linesFile] = lines.String()
+	for name, text := range contents {
 		file := filepath.Join(dir, name)
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return files, err
@@ -146,4 +169,23 @@ func WriteFiles(dir string, texts map[string]string) (files []string, err error)
 	}
 	slices.Sort(files)
 	return files, nil
+}
+
+// Conclude ends a run with the verdicts of its results, which scripts read from out; nil: nobody does.
+func Conclude[R Result](out io.Writer, results []R) error {
+	var verdicts []Verdict
+	missed := false
+	for _, result := range results {
+		verdicts = append(verdicts, result.Held())
+		missed = missed || !result.Held().OK
+	}
+	if out != nil {
+		if err := WriteLines(out, verdicts); err != nil {
+			return err
+		}
+	}
+	if missed {
+		return ErrMissed
+	}
+	return nil
 }

@@ -37,7 +37,9 @@ var duties = map[place.Duty]dataplanev1.Duty{
 
 // NewCompiler starts with nothing compiled. It is for one goroutine.
 func NewCompiler(m *model.Model, rings map[string]tickets.Ring) *Compiler {
-	return &Compiler{model: m, rings: rings, drafts: map[*model.VirtualService]*draft{}}
+	c := &Compiler{}
+	c.Turn(m, rings)
+	return c
 }
 
 // Turn goes on with another model.

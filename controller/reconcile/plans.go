@@ -21,11 +21,8 @@ type planner struct {
 }
 
 func (r *Reconciler) planner(in Input, placement place.Placement) planner {
-	if r.compiler == nil {
-		r.compiler = plan.NewCompiler(in.Model, in.Rings)
-	}
 	r.compiler.Turn(in.Model, in.Rings)
-	return planner{r.compiler, placement, r.state.Plans, in.Engines}
+	return planner{&r.compiler, placement, r.state.Plans, in.Engines}
 }
 
 // plan makes the Plan of an engine. One that says nothing new is the one before, with its revision, and the engine

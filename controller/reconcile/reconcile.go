@@ -72,7 +72,7 @@ type Reconciler struct {
 	state  State           // of the last revision that was planned, and the Plans of idle engines since
 	looked map[string]look // at loads, by group uuid
 
-	compiler *plan.Compiler // nil: nothing has been planned
+	compiler plan.Compiler
 }
 
 // Step decides once.

@@ -26,7 +26,7 @@ pub use certificate::{Certificate, KeyType};
 pub use client::{ClientConfig, ClientSettings, PeerSettings};
 pub use error::Error;
 pub use offer::{TlsSettings, Warning};
-pub use provider::{Group, Provider, collect_entropy};
+pub use provider::{Group, Provider};
 pub use server::ServerConfig;
 pub use session::{Handshaken, Progress, TlsSession};
 pub use suites::Version;

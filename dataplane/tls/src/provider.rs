@@ -17,8 +17,13 @@ pub struct Provider {
 }
 
 impl Provider {
+    /// The first provider of a process takes 24 ms: it collects the entropy that random numbers start from. Otherwise the
+    /// first handshake would do so, and every client of its worker would wait.
     pub fn new() -> Self {
-        Self { crypto: Arc::new(aws_lc_rs::default_provider()) }
+        let crypto = aws_lc_rs::default_provider();
+        // Where it fails, handshakes fail, and say so.
+        let _ = crypto.secure_random.fill(&mut [0]);
+        Self { crypto: Arc::new(crypto) }
     }
 }
 
@@ -32,13 +37,6 @@ impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Provider(aws-lc-rs)")
     }
-}
-
-/// Collects what the random numbers of this process start from. That takes 25 ms, once: the first handshake would wait for
-/// it, and with the handshake everybody else on its worker.
-pub fn collect_entropy() {
-    // Where it fails, handshakes fail, and say so.
-    let _ = aws_lc_rs::default_provider().secure_random.fill(&mut [0]);
 }
 
 /// A key exchange group.

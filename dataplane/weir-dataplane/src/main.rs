@@ -6,7 +6,7 @@ mod containment;
 mod flags;
 mod worker;
 
-use std::{process::ExitCode, sync::mpsc, thread};
+use std::{process::ExitCode, sync::mpsc};
 
 use weir_control::{Control, Cores, Server, WorkerLink, log, vital};
 use weir_reactor::{Driver, Limits, Reactor, process};
@@ -64,7 +64,6 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     for index in 0..workers {
         links.push(start_worker::<Reactor>(index as u32, &limits, &control)?);
     }
-    thread::Builder::new().name("entropy".into()).spawn(weir_tls::collect_entropy)?;
     let inbox = control.inbox();
     vital::spawn("signals", move || {
         while termination.wait().is_ok() {
