@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // Sensitive is read in place of every secret, and written to keep the one that is stored.
 const Sensitive = "<sensitive>"
 
@@ -7,11 +9,42 @@ const Sensitive = "<sensitive>"
 func (k *Kind) Redact(o Object) Object {
 	hidden := Clone(o)
 	k.record.eachSlot(hidden, nil, func(s slot) {
-		if s.field.secret && s.value != "" {
+		if s.field.hides(s.value) {
 			s.set(Sensitive)
 		}
 	})
 	return hidden
+}
+
+// hides tells whether a client reads Sensitive in place of a value. A field that the kind does not know, nil, hides nothing.
+func (f *field) hides(value any) bool { return f != nil && f.secret && value != "" }
+
+// Hides tells whether a client may read something else in a field of the object than is stored.
+func (k *Kind) Hides(name string) bool {
+	f := k.record.byName[name]
+	return f != nil && f.holdsSecret(map[*record]bool{})
+}
+
+// Shown is what a client reads in one field of an object. It may be shared with the object.
+func (k *Kind) Shown(o Object, name string) any {
+	value, there := o[name]
+	if !there || !k.Hides(name) {
+		return value
+	}
+	return k.Redact(Object{name: value})[name]
+}
+
+func (f *field) holdsSecret(seen map[*record]bool) bool {
+	switch {
+	case f.secret:
+		return true
+	case f.shape == list:
+		return f.element.holdsSecret(seen)
+	case f.shape != object || seen[f.record]:
+		return false
+	}
+	seen[f.record] = true
+	return slices.ContainsFunc(f.record.fields, func(inner *field) bool { return inner.holdsSecret(seen) })
 }
 
 // KeepSecrets puts the stored secrets into next where it says Sensitive; where nothing is stored the field is removed. An
