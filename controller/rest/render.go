@@ -49,10 +49,10 @@ func (c *call) render(kind *schema.Kind, record *store.Record, style rendering) 
 	return only(shown, style.fields)
 }
 
-// shownSecrets copies an object, with its secrets hidden unless they are wanted; nobody reads a password.
+// shownSecrets copies an object, with its secrets hidden unless they are wanted.
 func shownSecrets(kind *schema.Kind, object schema.Object, wanted bool) schema.Object {
-	if wanted && kind.Name != "user" {
-		return schema.Clone(object)
+	if wanted {
+		return kind.Export(object)
 	}
 	return kind.Redact(object)
 }

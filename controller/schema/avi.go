@@ -18,7 +18,7 @@ type aviField struct {
 	name   string
 	typed  string // "string", "integer", "number", "boolean", or a message
 	listed bool
-	ref    string // the kind that it refers to; Weir need not have it
+	ref    string // the kind that it refers to; Weir need not have it (refers)
 	usual  any    // its default; nil: none
 	secret bool
 }
@@ -63,22 +63,16 @@ func parseAviField(message, line string) aviField {
 	return f
 }
 
-// isOurs names the kinds that Weir has.
-var isOurs = map[string]bool{}
-
-// keepingRest has kinds keep what Avi has and no struct of theirs.
-func keepingRest(kinds []*Kind) []*Kind {
-	for _, k := range kinds {
-		isOurs[k.Name] = true
+// keepRest has a kind keep what Avi has and its struct has not.
+func (k *Kind) keepRest() {
+	if k.Own {
+		return
 	}
-	for _, k := range kinds {
-		if aviMessages[k.Title] == nil {
-			panic("schema: Avi has no message " + k.Title)
-		}
-		k.record.keepRest(k.Title)
-		k.noteUnread()
+	if aviMessages[k.Title] == nil {
+		panic("schema: Avi has no message " + k.Title + ": a kind of Weir's own says so")
 	}
-	return kinds
+	k.record.keepRest(k.Title)
+	k.noteUnread()
 }
 
 // keepRest gives a record the fields that its message of Avi's has beside those of its struct. They are kept as they are sent:
@@ -140,10 +134,7 @@ func (a aviField) kept() *field {
 	default:
 		leaf.shape, leaf.record = object, keptRecord(a.typed)
 	}
-	leaf.secret = a.secret
-	if isOurs[a.ref] {
-		leaf.ref = a.ref // what it refers to must be there; of other kinds nothing is, and a reference stays as it was sent
-	}
+	leaf.secret, leaf.ref = a.secret, a.ref
 	if !a.listed {
 		return leaf
 	}

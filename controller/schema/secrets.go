@@ -16,6 +16,14 @@ func (k *Kind) Redact(o Object) Object {
 	return hidden
 }
 
+// Export is a copy of the object with its secrets, for who may have them. Those of a sealed kind nobody may.
+func (k *Kind) Export(o Object) Object {
+	if k.Sealed {
+		return k.Redact(o)
+	}
+	return Clone(o)
+}
+
 // hides tells whether a client reads Sensitive in place of a value. A field that the kind does not know, nil, hides nothing.
 func (f *field) hides(value any) bool { return f != nil && f.secret && value != "" }
 
