@@ -46,10 +46,13 @@ func Index(record *store.Record) (keys []string) {
 func addressKey(address netip.Addr) string { return "address " + address.String() }
 
 // listenersAreFree refuses a virtual service, or an address or protocol of one, where another one listens already; in
-// whatever tenant, for engines serve all of them. view has the written record already.
-func listenersAreFree(view *store.View, written *store.Record) error {
+// whatever tenant, for engines serve all of them. view has the written record already; stored is what it was, nil of a new one.
+func listenersAreFree(view *store.View, stored, written *store.Record) error {
 	if written.Kind != serviceKind && written.Kind != addressKind && written.Kind != networkKind {
 		return nil
+	}
+	if written.Kind == networkKind && (stored == nil || protocolIn(stored) == protocolIn(written)) {
+		return nil // all virtual services may refer to it, and none listens elsewhere than before
 	}
 	for vs := range servicesOf(view, written) {
 		for _, ours := range listenersOf(view, vs) {
@@ -133,6 +136,10 @@ func protocolOf(view *store.View, vs *store.Record, service schema.Object) strin
 	if !ok {
 		return "TCP"
 	}
+	return protocolIn(profile)
+}
+
+func protocolIn(profile *store.Record) string {
 	setting, _ := profile.Object["profile"].(schema.Object)
 	protocol, _, _ := strings.Cut(strings.TrimPrefix(textOf(setting, "type"), "PROTOCOL_TYPE_"), "_")
 	return protocol

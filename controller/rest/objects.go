@@ -100,7 +100,7 @@ func replace(c *call, kind *schema.Kind) error {
 	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
 		if len(body) == 0 {
-			return stored, nil
+			return schema.Clone(stored), nil
 		}
 		return schema.Parse(kind.Name, body)
 	})
@@ -119,7 +119,7 @@ func patch(c *call, kind *schema.Kind) error {
 		c.warnings = append(c.warnings, schema.Warning{Field: name, Message: "is no part of a patch, which has add, replace, delete and json_patch: dropped"})
 	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
-		return edits.apply(kind.Redact(stored)) // a patch can copy: it is done on what its author may read
+		return edits.apply(kind.Redact(stored)) // a copy: a patch can copy, and is done on what its author may read
 	})
 }
 

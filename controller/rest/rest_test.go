@@ -28,7 +28,7 @@ const (
 
 // house is a whole API over a real store, without a listener.
 type house struct {
-	t       *testing.T
+	t       testing.TB
 	api     *API
 	store   *store.Store
 	gate    *admit.Gate
@@ -90,7 +90,7 @@ type joinTokens struct{}
 
 func (joinTokens) Issue(context.Context) (string, error) { return "weir1.fingerprint.secret", nil }
 
-func newHouse(t *testing.T) *house {
+func newHouse(t testing.TB) *house {
 	t.Helper()
 	h := &house{t: t, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, runtime: &reports{}}
 	dir := t.TempDir()

@@ -33,23 +33,21 @@ func (r *record) accept(sent Object, at *path) (Object, *FieldError) {
 	o := make(Object, len(sent))
 	for _, f := range r.fields {
 		raw, ok := sent[f.name]
-		here := &path{within: at, name: f.name}
-		switch {
-		case f.computed:
-		case !ok || raw == nil:
-			if f.required {
-				return nil, refuse(here, "is required")
-			}
-		default:
-			value, problem := f.accept(raw, here)
-			if problem != nil {
-				return nil, problem
-			}
-			if f.required && value == "" {
-				return nil, refuse(here, "is required")
-			}
-			o[f.name] = value
+		if f.computed || !f.required && (!ok || raw == nil) {
+			continue
 		}
+		here := &path{within: at, name: f.name}
+		if !ok || raw == nil {
+			return nil, refuse(here, "is required")
+		}
+		value, problem := f.accept(raw, here)
+		if problem != nil {
+			return nil, problem
+		}
+		if f.required && value == "" {
+			return nil, refuse(here, "is required")
+		}
+		o[f.name] = value
 	}
 	return o, nil
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // The tags of a field:
@@ -36,6 +37,8 @@ type record struct {
 	complete func(Object)
 	// identity is by what an element of a list is known; nil: by its place.
 	identity func(Object) string
+	// marks are the fields to visit for each mark; nil: nobody has asked yet.
+	marks [marks]atomic.Pointer[[]*field]
 }
 
 // completed is a struct that can tell fields from others, wherever it stands.

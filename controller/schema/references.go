@@ -18,9 +18,9 @@ type Reference struct {
 // Set writes into the object itself.
 func (k *Kind) References(o Object) []Reference {
 	var found []Reference
-	k.record.eachSlot(o, nil, func(s slot) {
+	k.record.eachSlot(isReference, o, nil, func(s slot) {
 		value, _ := s.value.(string)
-		if value == "" || !s.field.refers() {
+		if value == "" {
 			return
 		}
 		found = append(found, Reference{

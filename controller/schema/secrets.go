@@ -8,7 +8,7 @@ const Sensitive = "<sensitive>"
 // Redact is the object with its secrets hidden.
 func (k *Kind) Redact(o Object) Object {
 	hidden := Clone(o)
-	k.record.eachSlot(hidden, nil, func(s slot) {
+	k.record.eachSlot(isSecret, hidden, nil, func(s slot) {
 		if s.field.hides(s.value) {
 			s.set(Sensitive)
 		}
@@ -29,8 +29,7 @@ func (f *field) hides(value any) bool { return f != nil && f.secret && value != 
 
 // Hides tells whether a client may read something else in a field of the object than is stored.
 func (k *Kind) Hides(name string) bool {
-	f := k.record.byName[name]
-	return f != nil && f.holdsSecret(map[*record]bool{})
+	return slices.ContainsFunc(k.record.marked(isSecret), func(f *field) bool { return f.name == name })
 }
 
 // Shown is what a client reads in one field of an object. It may be shared with the object.
@@ -42,30 +41,15 @@ func (k *Kind) Shown(o Object, name string) any {
 	return k.Redact(Object{name: value})[name]
 }
 
-func (f *field) holdsSecret(seen map[*record]bool) bool {
-	switch {
-	case f.secret:
-		return true
-	case f.shape == list:
-		return f.element.holdsSecret(seen)
-	case f.shape != object || seen[f.record]:
-		return false
-	}
-	seen[f.record] = true
-	return slices.ContainsFunc(f.record.fields, func(inner *field) bool { return inner.holdsSecret(seen) })
-}
-
 // KeepSecrets puts the stored secrets into next where it says Sensitive; where nothing is stored the field is removed. An
 // element of a list is the same one if it has the same identity, and else if it has the same place.
 func (k *Kind) KeepSecrets(next, stored Object) {
 	kept := map[string]any{}
-	k.record.eachSlot(stored, nil, func(s slot) {
-		if s.field.secret {
-			kept[s.path.key()], kept[s.path.String()] = s.value, s.value
-		}
+	k.record.eachSlot(isSecret, stored, nil, func(s slot) {
+		kept[s.path.key()], kept[s.path.String()] = s.value, s.value
 	})
-	k.record.eachSlot(next, nil, func(s slot) {
-		if s.field.secret && s.value == Sensitive {
+	k.record.eachSlot(isSecret, next, nil, func(s slot) {
+		if s.value == Sensitive {
 			value, ok := kept[s.path.key()]
 			if !ok {
 				value = kept[s.path.String()]
