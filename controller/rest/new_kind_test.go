@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -32,13 +33,29 @@ func (r *Rulebook) Validate() *schema.FieldError {
 	return nil
 }
 
+// What Avi would have of it. The struct has not all of this.
+var _ = schema.AviFields(`
+Rulebook
+ _last_modified string
+ access_policy RulebookAccess
+ binding string ="glued"
+ edition integer =1
+ name string
+ tenant_ref string ->tenant
+ url string
+ uuid string
+RulebookAccess
+ reader_pin string secret
+ readers [string] ->user
+`)
+
 var _ = schema.Enum("RulebookMedium", "MEDIUM_PAPER", "MEDIUM_STONE")
 
 func init() {
 	schema.Register[Rulebook](schema.Definition{
-		Own:      true,
 		Private:  true,
 		Builtins: []schema.Object{{"name": "System-Rulebook", "medium": "MEDIUM_STONE"}},
+		Kept:     []schema.Rule{schema.NoEffect("books are bound elsewhere", "binding"), schema.Refuses("every reader is let in", "access_policy.readers")},
 	})
 }
 
@@ -56,6 +73,15 @@ func TestAKindThatIsOneFileIsCreatedListedChangedAndDeleted(t *testing.T) {
 	c.refused(http.StatusBadRequest, "rulebook: pool_refs[0]: Pool not found", "POST", "/api/rulebook", schema.Object{"name": "x", "pool_refs": []any{"pool-none"}})
 	c.refused(http.StatusBadRequest, "MEDIUM_PAPER, MEDIUM_STONE", "POST", "/api/rulebook", schema.Object{"name": "x", "medium": "MEDIUM_AIR"})
 	c.refused(http.StatusConflict, "Rulebook with this Name already exists", "POST", "/api/rulebook", schema.Object{"name": "house"})
+
+	c.refused(http.StatusBadRequest, "rulebook: access_policy.readers: every reader is let in: remove it", "POST", "/api/rulebook",
+		schema.Object{"name": "x", "access_policy": schema.Object{"readers": []any{"/api/user/user-1"}}})
+	sewn := c.want(http.StatusCreated, "POST", "/api/rulebook", schema.Object{"name": "sewn", "binding": "sewn", "access_policy": schema.Object{"reader_pin": "1"}})
+	if warned, pin := fmt.Sprint(sewn["weir_warnings"]), sewn["access_policy"].(schema.Object)["reader_pin"]; pin != schema.Sensitive ||
+		!strings.Contains(warned, "books are bound elsewhere: has no effect") {
+		t.Errorf("created %v", sewn)
+	}
+	c.want(http.StatusNoContent, "DELETE", path(sewn), nil)
 
 	for query, want := range map[string]string{"": "System-Rulebook,house", "search=doors": "house", "passphrase=p": "", "medium=MEDIUM_STONE": "System-Rulebook",
 		"refers_to=pool:" + pool["uuid"].(string): "house"} {

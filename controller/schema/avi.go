@@ -26,13 +26,26 @@ type aviField struct {
 // aviMessages are the fields of each message.
 var aviMessages = parseAviFields(aviFields)
 
+// AviFields adds messages of a kind to those of avi_fields.txt, written as there. A file has it as a variable of its package, so
+// that they are there when the first kind is registered. It returns their names.
+func AviFields(text string) (messages []string) {
+	for message, fields := range parseAviFields(text) {
+		if _, known := aviMessages[message]; known {
+			panic("schema: the fields of " + message + " are known already")
+		}
+		aviMessages[message] = fields
+		messages = append(messages, message)
+	}
+	return messages
+}
+
 func parseAviFields(text string) map[string][]aviField {
 	messages := map[string][]aviField{}
 	message := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		switch {
-		case strings.HasPrefix(line, "#"):
+		case line == "", strings.HasPrefix(line, "#"):
 		case strings.HasPrefix(line, " "):
 			messages[message] = append(messages[message], parseAviField(message, strings.TrimSpace(line)))
 		default:
@@ -69,7 +82,7 @@ func (k *Kind) keepRest() {
 		return
 	}
 	if aviMessages[k.Title] == nil {
-		panic("schema: Avi has no message " + k.Title + ": a kind of Weir's own says so")
+		panic("schema: no AviFields are of " + k.Title + ": give them, or say that it is Weir's Own")
 	}
 	k.record.keepRest(k.Title)
 	k.noteUnread()
