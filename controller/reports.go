@@ -11,7 +11,10 @@ func reportsOf(f *fleet.Fleet) rest.Reports {
 	service, pool, servers := told(f.VirtualService), told(f.Pool), told(f.PoolServers)
 	return rest.Reports{
 		"virtualservice": {"runtime": service, "runtime/detail": service},
-		"pool":           {"runtime": pool, "runtime/detail": pool, "runtime/server": servers, "runtime/server/detail": servers},
+		"pool": {
+			"runtime": pool, "runtime/detail": pool,
+			"runtime/server": servers, "runtime/server/detail": servers,
+		},
 		"serviceengine": {
 			"runtime": told(f.Engine),
 			"bgp": func(uuid string) any {

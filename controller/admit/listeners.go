@@ -46,7 +46,8 @@ func Index(record *store.Record) (keys []string) {
 func addressKey(address netip.Addr) string { return "address " + address.String() }
 
 // listenersAreFree refuses a virtual service, or an address or protocol of one, where another one listens already; in
-// whatever tenant, for engines serve all of them. view has the written record already; stored is what it was, nil of a new one.
+// whatever tenant, for engines serve all of them. view has the written record already; stored is what it was, nil of a
+// new one.
 func listenersAreFree(view *store.View, stored, written *store.Record) error {
 	if written.Kind != serviceKind && written.Kind != addressKind && written.Kind != networkKind {
 		return nil

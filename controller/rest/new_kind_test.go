@@ -55,53 +55,88 @@ func init() {
 	schema.Register[Rulebook](schema.Definition{
 		Private:  true,
 		Builtins: []schema.Object{{"name": "System-Rulebook", "medium": "MEDIUM_STONE"}},
-		Kept:     []schema.Rule{schema.NoEffect("books are bound elsewhere", "binding"), schema.Refuses("every reader is let in", "access_policy.readers")},
+		Kept: []schema.Rule{
+			schema.NoEffect("books are bound elsewhere", "binding"),
+			schema.Refuses("every reader is let in", "access_policy.readers"),
+		},
 	})
 }
+
+type sent = schema.Object
+
+func listOf(items ...any) []any { return items }
 
 func TestAKindThatIsOneFileIsCreatedListedChangedAndDeleted(t *testing.T) {
 	c := newHouse(t).login()
 	pool := c.pool("web")
-	book := c.want(http.StatusCreated, "POST", "/api/rulebook", schema.Object{"name": "house", "passphrase": "p",
-		"pool_refs": []any{"/api/pool?name=web"}, "chapters": []any{schema.Object{"title": "doors"}}})
-	if id, _ := book["uuid"].(string); !strings.HasPrefix(id, "rulebook-") || book["edition"] != 1.0 || book["medium"] != "MEDIUM_PAPER" ||
-		book["passphrase"] != schema.Sensitive || book["tenant_ref"] != "https://"+testHost+"/api/tenant/admin#admin" {
-		t.Errorf("created %v", book)
+	book := c.want(http.StatusCreated, "POST", "/api/rulebook", sent{"name": "house", "passphrase": "p",
+		"pool_refs": listOf("/api/pool?name=web"), "chapters": listOf(sent{"title": "doors"})})
+	for field, want := range map[string]any{"edition": 1.0, "medium": "MEDIUM_PAPER", "passphrase": schema.Sensitive,
+		"tenant_ref": "https://" + testHost + "/api/tenant/admin#admin"} {
+		if book[field] != want {
+			t.Errorf("%s is %v, want %v", field, book[field], want)
+		}
 	}
-	c.refused(http.StatusBadRequest, "rulebook: edition: 10 is out of range; give 1 to 9", "POST", "/api/rulebook", schema.Object{"name": "x", "edition": 10})
-	c.refused(http.StatusBadRequest, "rulebook: chapters[0].title: is required", "POST", "/api/rulebook", schema.Object{"name": "x", "chapters": []any{schema.Object{}}})
-	c.refused(http.StatusBadRequest, "rulebook: pool_refs[0]: Pool not found", "POST", "/api/rulebook", schema.Object{"name": "x", "pool_refs": []any{"pool-none"}})
-	c.refused(http.StatusBadRequest, "MEDIUM_PAPER, MEDIUM_STONE", "POST", "/api/rulebook", schema.Object{"name": "x", "medium": "MEDIUM_AIR"})
-	c.refused(http.StatusConflict, "Rulebook with this Name already exists", "POST", "/api/rulebook", schema.Object{"name": "house"})
 
-	c.refused(http.StatusBadRequest, "rulebook: access_policy.readers: every reader is let in: remove it", "POST", "/api/rulebook",
-		schema.Object{"name": "x", "access_policy": schema.Object{"readers": []any{"/api/user/user-1"}}})
-	sewn := c.want(http.StatusCreated, "POST", "/api/rulebook", schema.Object{"name": "sewn", "binding": "sewn", "access_policy": schema.Object{"reader_pin": "1"}})
-	if warned, pin := fmt.Sprint(sewn["weir_warnings"]), sewn["access_policy"].(schema.Object)["reader_pin"]; pin != schema.Sensitive ||
-		!strings.Contains(warned, "books are bound elsewhere: has no effect") {
-		t.Errorf("created %v", sewn)
-	}
-	c.want(http.StatusNoContent, "DELETE", path(sewn), nil)
-
-	for query, want := range map[string]string{"": "System-Rulebook,house", "search=doors": "house", "passphrase=p": "", "medium=MEDIUM_STONE": "System-Rulebook",
-		"refers_to=pool:" + pool["uuid"].(string): "house"} {
+	for query, want := range map[string]string{"": "System-Rulebook,house", "search=doors": "house", "passphrase=p": "",
+		"medium=MEDIUM_STONE": "System-Rulebook", "refers_to=pool:" + pool["uuid"].(string): "house"} {
 		if got := names(c.want(http.StatusOK, "GET", "/api/rulebook?"+query, nil)); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
 		}
 	}
 
-	c.want(http.StatusOK, "PATCH", path(book), schema.Object{"replace": schema.Object{"edition": 2}, "add": schema.Object{"chapters": []any{schema.Object{"title": "walls"}}}})
-	c.refused(http.StatusBadRequest, "rulebook: edition: is for ever 1 of MEDIUM_STONE", "PATCH", path(book), schema.Object{"replace": schema.Object{"medium": "MEDIUM_STONE"}})
+	changed := c.want(http.StatusOK, "PATCH", path(book), sent{"replace": sent{"edition": 2},
+		"add": sent{"chapters": listOf(sent{"title": "walls"})}})
+	if changed["edition"] != 2.0 || len(changed["chapters"].([]any)) != 2 {
+		t.Errorf("changed to %v", changed)
+	}
 	c.refused(http.StatusPreconditionFailed, "Rulebook house", "DELETE", path(pool), nil)
 	c.refused(http.StatusNotFound, "", "GET", path(book)+"/runtime", nil)
 
 	c.want(http.StatusNoContent, "DELETE", path(book), nil)
 	c.want(http.StatusNoContent, "DELETE", path(pool), nil)
 	c.refused(http.StatusNotFound, "Rulebook object not found!", "GET", path(book), nil)
-	builtin := "/api/rulebook/" + schema.BuiltinUUID("rulebook", "System-Rulebook")
-	c.refused(http.StatusBadRequest, "is a system default object", "DELETE", builtin, nil)
+}
 
-	c.want(http.StatusCreated, "POST", "/api/tenant", schema.Object{"name": "other"})
+func TestAKindThatIsOneFileRefusesWhatItsTagsAndRulesRefuse(t *testing.T) {
+	c := newHouse(t).login()
+	for _, refusal := range []struct {
+		want string
+		body sent
+	}{
+		{"edition: 10 is out of range; give 1 to 9", sent{"edition": 10}},
+		{"chapters[0].title: is required", sent{"chapters": listOf(sent{})}},
+		{"pool_refs[0]: Pool not found", sent{"pool_refs": listOf("pool-none")}},
+		{`medium: "MEDIUM_AIR" is unknown; give one of MEDIUM_PAPER, MEDIUM_STONE`, sent{"medium": "MEDIUM_AIR"}},
+		{"edition: is for ever 1 of MEDIUM_STONE", sent{"medium": "MEDIUM_STONE", "edition": 2}},
+		{"access_policy.readers: every reader is let in: remove it",
+			sent{"access_policy": sent{"readers": listOf("/api/user/user-1")}}},
+	} {
+		refusal.body["name"] = "x"
+		c.refused(http.StatusBadRequest, "rulebook: "+refusal.want, "POST", "/api/rulebook", refusal.body)
+	}
+}
+
+func TestAKindThatIsOneFileKeepsWhatAviHasBeside(t *testing.T) {
+	c := newHouse(t).login()
+	sewn := c.want(http.StatusCreated, "POST", "/api/rulebook", sent{"name": "sewn", "binding": "sewn",
+		"access_policy": sent{"reader_pin": "1"}})
+	if sewn["binding"] != "sewn" || sewn["access_policy"].(sent)["reader_pin"] != schema.Sensitive {
+		t.Errorf("created %v", sewn)
+	}
+	if warned := fmt.Sprint(sewn["weir_warnings"]); !strings.Contains(warned, "books are bound elsewhere: has no effect") {
+		t.Errorf("warned %s", warned)
+	}
+}
+
+func TestAKindThatIsOneFileHasItsBuiltInObjectsAndItsTenants(t *testing.T) {
+	c := newHouse(t).login()
+	builtin := "/api/rulebook/" + schema.BuiltinUUID("rulebook", "System-Rulebook")
+	if book := c.want(http.StatusOK, "GET", builtin, nil); book["medium"] != "MEDIUM_STONE" {
+		t.Errorf("got %v", book)
+	}
+	c.refused(http.StatusBadRequest, "is a system default object", "DELETE", builtin, nil)
+	c.want(http.StatusCreated, "POST", "/api/tenant", sent{"name": "other"})
 	c.header.Set("X-Avi-Tenant", "other")
 	c.refused(http.StatusNotFound, "Rulebook object not found!", "GET", builtin, nil)
 }

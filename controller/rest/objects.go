@@ -152,7 +152,8 @@ func (c *call) id(kind *schema.Kind) string {
 	return c.path[2]
 }
 
-// written answers a write: the whole object, with the names of what it refers to, and what does not come of what was sent.
+// written answers a write: the whole object, with the names of what it refers to, and what does not come of what was
+// sent.
 func (c *call) written(status int, kind *schema.Kind, record *store.Record, sent schema.Object) error {
 	c.view = c.api.store.View()
 	style := c.rendering()

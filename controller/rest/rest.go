@@ -29,8 +29,8 @@ const APIVersion = "30.2.1"
 // "runtime/server". What is at "runtime" can be read along with the object. No kind has a report that is not listed.
 type Reports map[string]map[string]Report
 
-// Report tells of the object with a uuid, which exists: a schema.Object, or a list of them. They are JSON-ready; refs in them
-// have the stored form "/api/<kind>/<uuid>".
+// Report tells of the object with a uuid, which exists: a schema.Object, or a list of them. They are JSON-ready; refs
+// in them have the stored form "/api/<kind>/<uuid>".
 type Report func(uuid string) any
 
 // JoinTokens makes the one-time tokens with which engines join.
@@ -40,10 +40,11 @@ type JoinTokens interface {
 
 // Orders takes what operators ask of one virtual service, or of a group. Error: *place.Refusal.
 type Orders interface {
-	// Order writes it into tx. It returns how many engines shall serve from then on; tell says what came of it, once that
-	// is committed.
+	// Order writes it into tx. It returns how many engines shall serve from then on; tell says what came of it, once
+	// that is committed.
 	Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error)
-	// RotateKeys has session tickets be made by the next key. It returns the uuid of the SSL profile whose keys these are.
+	// RotateKeys has session tickets be made by the next key. It returns the uuid of the SSL profile whose keys these
+	// are.
 	RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error)
 	// Redistribute has virtual services of a group change places with their standbys. It returns how many.
 	Redistribute(tx *store.Tx, groupUUID string) (virtualServices int, err error)

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// aviFields is what a field of Avi's is called, its type, reference and default; the head of the file says how it is written.
+// aviFields is what a field of Avi's is called, its type, reference and default; the head of the file says how it is
+// written.
 //
 //go:embed avi_fields.txt
 var aviFields string
@@ -26,8 +27,8 @@ type aviField struct {
 // aviMessages are the fields of each message.
 var aviMessages = parseAviFields(aviFields)
 
-// AviFields adds messages of a kind to those of avi_fields.txt, written as there. A file has it as a variable of its package, so
-// that they are there when the first kind is registered. It returns their names.
+// AviFields adds messages of a kind to those of avi_fields.txt, written as there. A file has it as a variable of its
+// package, so that they are there when the first kind is registered. It returns their names.
 func AviFields(text string) (messages []string) {
 	for message, fields := range parseAviFields(text) {
 		if _, known := aviMessages[message]; known {
@@ -88,8 +89,8 @@ func (k *Kind) keepRest() {
 	k.noteUnread()
 }
 
-// keepRest gives a record the fields that its message of Avi's has beside those of its struct. They are kept as they are sent:
-// checked for their type, stored, read back, and found by KeptFields.
+// keepRest gives a record the fields that its message of Avi's has beside those of its struct. They are kept as they
+// are sent: checked for their type, stored, read back, and found by KeptFields.
 func (r *record) keepRest(message string) {
 	if r.message != "" {
 		if r.message != message {

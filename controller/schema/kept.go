@@ -16,8 +16,8 @@ type Kept struct {
 	Closes bool
 }
 
-// KeptFields finds the fields of an object that Weir keeps and does not act on, in the order of their names. It says nothing
-// of those that are as if nobody had set them.
+// KeptFields finds the fields of an object that Weir keeps and does not act on, in the order of their names. It says
+// nothing of those that are as if nobody had set them.
 func (k *Kind) KeptFields(o Object) []Kept {
 	var found []Kept
 	for _, f := range k.unheeded(o) {

@@ -29,8 +29,8 @@ func eachAvi(k *Kind, visit func(within *record, pattern string, known aviField)
 	walk(k.record, k.Title, "")
 }
 
-// sample is an object with every field that Avi's message has, of the type that it has there; where our struct allows some
-// values only, one of these.
+// sample is an object with every field that Avi's message has, of the type that it has there; where our struct allows
+// some values only, one of these.
 func sample(r *record, message string) Object {
 	o := Object{}
 	for _, known := range aviMessages[message] {

@@ -10,7 +10,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema/column"
 )
 
-// Kind is one kind of object: what its struct and its Definition say. Its file, in kinds, is the one place that knows them.
+// Kind is one kind of object: what its struct and its Definition say. Its file, in kinds, is the one place that knows
+// them.
 type Kind struct {
 	Name  string // in URLs and references: "serviceengine"
 	Title string // in messages, and the name of its struct: "ServiceEngine"
@@ -20,8 +21,8 @@ type Kind struct {
 	check  func(Object) *FieldError // what no single field can say; nil: nothing
 }
 
-// Definition is what the file of a kind says of it beside its fields. Fields that refer to a tenant make it one of a tenant's,
-// and a Validate method of its struct says what no single field can say.
+// Definition is what the file of a kind says of it beside its fields. Fields that refer to a tenant make it one of a
+// tenant's, and a Validate method of its struct says what no single field can say.
 type Definition struct {
 	Short    []string // what people type instead of its name: "vs"
 	Prefix   string   // of uuids: "se" of "se-6426d0be-…"; empty: its name
@@ -34,7 +35,7 @@ type Definition struct {
 
 	Fill     func(Object)                        // defaults that depend on other fields
 	Derive   func(Object, time.Time) *FieldError // computed fields
-	Builtins []Object                            // what an operator would have sent to make them; "uuid" where it is not made of the name
+	Builtins []Object                            // as an operator would send them; with "uuid" if not made of the name
 
 	Columns []column.Column // of its table, after NAME; none: UUID
 	Beside  []string        // kinds whose objects the columns follow references to
@@ -59,8 +60,8 @@ var (
 	enums      = map[string][]string{}
 )
 
-// Register makes a kind of a struct and a definition, in an init function. The kind is named for the struct: Register[Pool]
-// makes "pool".
+// Register makes a kind of a struct and a definition, in an init function. The kind is named for the struct:
+// Register[Pool] makes "pool".
 func Register[T any](definition Definition) *Kind {
 	t := reflect.TypeFor[T]()
 	k := &Kind{Name: strings.ToLower(t.Name()), Title: t.Name(), Definition: definition, record: describe(t, 0)}
@@ -78,8 +79,8 @@ func Register[T any](definition Definition) *Kind {
 	return k
 }
 
-// Enum names a set of values that an `enum:` tag can ask for. A file has it as a variable of its package, so that it is there
-// when the first kind is registered.
+// Enum names a set of values that an `enum:` tag can ask for. A file has it as a variable of its package, so that it is
+// there when the first kind is registered.
 func Enum(name string, values ...string) []string {
 	if enums[name] != nil {
 		panic("schema: there are two enums " + name)

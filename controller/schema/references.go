@@ -30,8 +30,8 @@ func (k *Kind) References(o Object) []Reference {
 	return found
 }
 
-// refers tells whether a field refers to objects that there can be. One that Avi has for a kind that Weir has not stays as it
-// was sent.
+// refers tells whether a field refers to objects that there can be. One that Avi has for a kind that Weir has not stays
+// as it was sent.
 func (f *field) refers() bool { return f.ref != "" && kindByName[f.ref] != nil }
 
 // RefTarget is what a reference names: an object by its uuid, or by its name, perhaps within a cloud or tenant.
@@ -103,7 +103,8 @@ func splitRefPath(path string) (kind, uuid string, ok bool) {
 }
 
 func plainUUID(text string) bool {
-	return text != "" && len(text) <= 128 && strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz0123456789-_.:") == ""
+	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-_.:"
+	return text != "" && len(text) <= 128 && strings.Trim(strings.ToLower(text), plain) == ""
 }
 
 func first(query url.Values, names ...string) string {

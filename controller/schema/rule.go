@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// Rule says what becomes of an object with a field that Avi knows and Weir does not act on: the first rule of its kind that
-// names the field, or what the field is within. What no rule names has no effect, as the last rule of the kind says why; unless
-// it looks as if it kept somebody out (guarding in kept.go): then it closes, so that nothing is ever opened by omission.
+// Rule says what becomes of an object with a field that Avi knows and Weir does not act on: the first rule of its kind
+// that names the field, or what the field is within. What no rule names has no effect, as the last rule of the kind
+// says why; unless it looks as if it kept somebody out (guarding in kept.go): then it closes, so that nothing is ever
+// opened by omission.
 //
 // Fields are named with spaces between; a name that ends with * stands for all that begin so.
 type Rule struct {
@@ -121,7 +122,8 @@ func (r *record) at(path string) *field {
 	return f.record.at(rest)
 }
 
-// judgeUnread finds the rule for a field that a struct has; structs stand in more than one place, and may be read in some.
+// judgeUnread finds the rule for a field that a struct has; structs stand in more than one place, and may be read in
+// some.
 func (k *Kind) judgeUnread(field string) (judgement, bool) {
 	for _, rule := range k.Unread {
 		if slices.Contains(strings.Fields(rule.Fields), field) {

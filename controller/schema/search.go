@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Search tells whether a text stands anywhere in what a client could read of an object, as JSON writes it without spaces and
-// with its fields sorted. It copies no object, and no secret takes part in it. fold ignores upper and lower case. The function
-// that it returns is for one goroutine.
+// Search tells whether a text stands anywhere in what a client could read of an object, as JSON writes it without
+// spaces and with its fields sorted. It copies no object, and no secret takes part in it. fold ignores upper and lower
+// case. The function that it returns is for one goroutine.
 func (k *Kind) Search(text string, fold bool) func(Object) bool {
 	s := &search{text: text, fold: fold}
 	if fold {
@@ -28,11 +28,12 @@ func (k *Kind) Search(text string, fold bool) func(Object) bool {
 	return func(o Object) bool { return s.text == "" || s.inRecord(k.record, o) }
 }
 
-// spansTokens tells whether a text may begin in one token of JSON and end in another. A match without a quotation mark is all
-// inside of a string or all outside, and a colon outside comes right after a quotation mark.
+// spansTokens tells whether a text may begin in one token of JSON and end in another. A match without a quotation mark
+// is all inside of a string or all outside, and a colon outside comes right after a quotation mark.
 func spansTokens(text string) bool {
-	return strings.Contains(text, `"`) ||
-		strings.ContainsAny(text, "{}[],:") && strings.LastIndexByte(text, ':') <= 0 && strings.Trim(text, "{}[],:0123456789+-.eEtrufalsn") == ""
+	const outsideStrings = "{}[],:0123456789+-.eEtrufalsn"
+	return strings.Contains(text, `"`) || strings.ContainsAny(text, "{}[],:") &&
+		strings.LastIndexByte(text, ':') <= 0 && strings.Trim(text, outsideStrings) == ""
 }
 
 // search is one text that is looked for.
@@ -125,7 +126,9 @@ func (s *search) inWritten() bool {
 
 // appendRecord writes what a client could read of an object, as encoding/json does.
 func (s *search) appendRecord(to []byte, r *record, o Object) []byte {
-	return appendObject(to, o, func(to []byte, name string, value any) []byte { return s.appendField(to, r.byName[name], value) })
+	return appendObject(to, o, func(to []byte, name string, value any) []byte {
+		return s.appendField(to, r.byName[name], value)
+	})
 }
 
 func (s *search) appendField(to []byte, f *field, value any) []byte {

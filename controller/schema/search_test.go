@@ -53,7 +53,8 @@ func randomValue(r *rand.Rand, depth int) any {
 	return searchedTexts[r.IntN(len(searchedTexts))]
 }
 
-// randomText is often a piece of what was written, with secrets or without: also one that begins in one field and ends in another.
+// randomText is often a piece of what was written, with secrets or without: also one that begins in one field and ends
+// in another.
 func randomText(r *rand.Rand, k *Kind, o Object) string {
 	if r.IntN(4) == 0 {
 		return searchedTexts[r.IntN(len(searchedTexts))]

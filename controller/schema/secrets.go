@@ -24,7 +24,8 @@ func (k *Kind) Export(o Object) Object {
 	return Clone(o)
 }
 
-// hides tells whether a client reads Sensitive in place of a value. A field that the kind does not know, nil, hides nothing.
+// hides tells whether a client reads Sensitive in place of a value. A field that the kind does not know, nil, hides
+// nothing.
 func (f *field) hides(value any) bool { return f != nil && f.secret && value != "" }
 
 // Hides tells whether a client may read something else in a field of the object than is stored.
@@ -41,8 +42,8 @@ func (k *Kind) Shown(o Object, name string) any {
 	return k.Redact(Object{name: value})[name]
 }
 
-// KeepSecrets puts the stored secrets into next where it says Sensitive; where nothing is stored the field is removed. An
-// element of a list is the same one if it has the same identity, and else if it has the same place.
+// KeepSecrets puts the stored secrets into next where it says Sensitive; where nothing is stored the field is removed.
+// An element of a list is the same one if it has the same identity, and else if it has the same place.
 func (k *Kind) KeepSecrets(next, stored Object) {
 	kept := map[string]any{}
 	k.record.eachSlot(isSecret, stored, nil, func(s slot) {

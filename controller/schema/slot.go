@@ -2,8 +2,8 @@ package schema
 
 import "slices"
 
-// slot is one present value that is neither an object nor a list, and how to replace it. What an earlier version stored as
-// one of these, where the field is something else now, is one slot as a whole: a secret stays one.
+// slot is one present value that is neither an object nor a list, and how to replace it. What an earlier version stored
+// as one of these, where the field is something else now, is one slot as a whole: a secret stays one.
 type slot struct {
 	field *field
 	path  *path
@@ -27,7 +27,8 @@ func (f *field) has(m mark) bool {
 	return f.refers()
 }
 
-// eachSlot visits every scalar with a mark of an object that its kind knows, those in lists too, in the order of the struct.
+// eachSlot visits every scalar with a mark of an object that its kind knows, those in lists too, in the order of the
+// struct.
 func (r *record) eachSlot(m mark, o Object, at *path, visit func(slot)) {
 	for _, f := range r.marked(m) {
 		value, ok := o[f.name]

@@ -19,9 +19,9 @@ import (
 // kindsRoom may name every kind: a file of it is what there is to say of one.
 const kindsRoom = "controller/schema/kinds"
 
-// mayNameKinds says which kinds of object the other rooms of the controller and its clients know by name. The list may only
-// become shorter, or get a kind of which Weir makes more than storing it: what is shown, kept or refused of a kind stands in its
-// file.
+// mayNameKinds says which kinds of object the other rooms of the controller and its clients know by name. The list may
+// only become shorter, or get a kind of which Weir makes more than storing it: what is shown, kept or refused of a kind
+// stands in its file.
 var mayNameKinds = map[string][]string{
 	"controller/schema": {"tenant", "cloud"}, // who owns an object; a reference by name may name its cloud
 	"controller/admit": {"user", "tenant", "cloud", // who may do what, and where
@@ -29,11 +29,11 @@ var mayNameKinds = map[string][]string{
 		"virtualservice", "vsvip", "networkprofile"}, // no two listen at one place
 	"controller/rest": {"user", "tenant", "cloud", "systemconfiguration", // a login's answer, and filters
 		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile"}, // what can be done with them
-	"controller/model": {"cloudconnectoruser", "cloud", "serviceengine", "applicationpersistenceprofile", "healthmonitor", "pkiprofile",
-		"virtualservice", "applicationprofile", "networkprofile", "pool", "serviceenginegroup", "sslkeyandcertificate", "sslprofile",
-		"vrfcontext", "vsvip"}, // of what virtual services are made
-	"controller/plan": {"vrfcontext", "healthmonitor", "applicationpersistenceprofile", "pool", "virtualservice", "serviceenginegroup",
-		"networkprofile", "sslprofile", "applicationprofile"}, // of whose fields it reports
+	"controller/model": {"cloudconnectoruser", "cloud", "serviceengine", "serviceenginegroup", "virtualservice", "pool", "vsvip",
+		"applicationprofile", "networkprofile", "sslprofile", "pkiprofile", "applicationpersistenceprofile", "healthmonitor",
+		"sslkeyandcertificate", "vrfcontext"}, // of what virtual services are made
+	"controller/plan": {"virtualservice", "pool", "serviceenginegroup", "applicationprofile", "networkprofile", "sslprofile",
+		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
 	"controller/cloud": {"cloud", "serviceenginegroup", "serviceengine"}, // engines are started for groups
 	"controller/fleet": {"tenant", "cloud", "serviceenginegroup", "serviceengine", // engines join
 		"healthmonitor", "virtualservice"}, // references in reports

@@ -1,5 +1,6 @@
-// Package column says how objects of a kind show in a table: a heading and how to read a cell. A kind's file lists its columns,
-// and the command-line interface prints them. What is read is an object as the API answers it; nothing here knows of kinds.
+// Package column says how objects of a kind show in a table: a heading and how to read a cell. A kind's file lists its
+// columns, and the command-line interface prints them. What is read is an object as the API answers it; nothing here
+// knows of kinds.
 package column
 
 import (
@@ -67,7 +68,8 @@ var OperState = Enum("STATE", "OPER_", "runtime", "oper_status", "state")
 // Text reads the value at a path of names.
 func (r Row) Text(names ...string) string { return Text(At(r.Object, names...)) }
 
-// Referred is the row of the object that a field refers to, as https://host/api/pool/pool-1#web; false: it is not known.
+// Referred is the row of the object that a field refers to, as https://host/api/pool/pool-1#web; false: it is not
+// known.
 func (r Row) Referred(field string) (Row, bool) {
 	path, _ := r.Object[field].(string)
 	path, _, _ = strings.Cut(path, "#")

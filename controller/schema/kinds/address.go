@@ -64,7 +64,10 @@ func (a *IPAddr) problem(field string) *schema.FieldError {
 	case a.Type == "V6" && (!address.Is6() || address.Zone() != ""):
 		return &schema.FieldError{Field: field + ".addr", Problem: strconv.Quote(a.Addr) + " is not an IPv6 address"}
 	case a.Type == "DNS" && !hostName.MatchString(a.Addr):
-		return &schema.FieldError{Field: field + ".addr", Problem: strconv.Quote(a.Addr) + " is neither an address nor a host name"}
+		return &schema.FieldError{
+			Field:   field + ".addr",
+			Problem: strconv.Quote(a.Addr) + " is neither an address nor a host name",
+		}
 	}
 	return nil
 }
@@ -77,5 +80,8 @@ func (a *IPAddr) literal(field string) *schema.FieldError {
 	if problem := a.problem(field); problem != nil || a.Type != "DNS" {
 		return problem
 	}
-	return &schema.FieldError{Field: field + ".addr", Problem: strconv.Quote(a.Addr) + " is a DNS name; give an IPv4 or IPv6 address"}
+	return &schema.FieldError{
+		Field:   field + ".addr",
+		Problem: strconv.Quote(a.Addr) + " is a DNS name; give an IPv4 or IPv6 address",
+	}
 }

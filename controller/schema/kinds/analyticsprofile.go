@@ -36,7 +36,8 @@ func init() {
 		Builtins: []schema.Object{{"name": "System-Analytics-Profile"}},
 		Kept: []schema.Rule{
 			schema.NoEffect(noScores, "hs_security_*"),
-			schema.NoEffect(noLogs, `client_log_config client_log_streaming_config sensitive_log_profile exclude_dns_policy_drop_as_significant
+			schema.NoEffect(noLogs,
+				`client_log_config client_log_streaming_config sensitive_log_profile exclude_dns_policy_drop_as_significant
 				sip_log_depth`),
 			schema.NoEffect(noScores, ""),
 		},

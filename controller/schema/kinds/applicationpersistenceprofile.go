@@ -25,19 +25,26 @@ func init() {
 				"name": "System-Persistence-Http-Cookie", "persistence_type": "PERSISTENCE_TYPE_HTTP_COOKIE",
 				"http_cookie_persistence_profile": schema.Object{"always_send_cookie": false},
 			},
-			{"name": "System-Persistence-Client-IP", "persistence_type": "PERSISTENCE_TYPE_CLIENT_IP_ADDRESS", "ip_persistence_profile": schema.Object{}},
+			{
+				"name": "System-Persistence-Client-IP", "persistence_type": "PERSISTENCE_TYPE_CLIENT_IP_ADDRESS",
+				"ip_persistence_profile": schema.Object{},
+			},
 		},
 		Kept: []schema.Rule{
-			schema.NoEffect("cookies are made by the first key that has an aes_key", "http_cookie_persistence_profile.encryption_key http_cookie_persistence_profile.key"),
+			schema.NoEffect("cookies are made by the first key that has an aes_key",
+				"http_cookie_persistence_profile.encryption_key http_cookie_persistence_profile.key"),
 			schema.NoEffect("engines do not keep clients to servers by this yet", ""),
 		},
 	})
 }
 
 var (
-	_ = schema.Enum("PersistenceRecovery", "HM_DOWN_PICK_NEW_SERVER", "HM_DOWN_ABORT_CONNECTION", "HM_DOWN_CONTINUE_PERSISTENT_SERVER")
+	_ = schema.Enum("PersistenceRecovery",
+		"HM_DOWN_PICK_NEW_SERVER", "HM_DOWN_ABORT_CONNECTION", "HM_DOWN_CONTINUE_PERSISTENT_SERVER",
+	)
 	_ = schema.Enum("PersistenceType",
-		"PERSISTENCE_TYPE_CLIENT_IP_ADDRESS", "PERSISTENCE_TYPE_HTTP_COOKIE", "PERSISTENCE_TYPE_TLS", "PERSISTENCE_TYPE_CLIENT_IPV6_ADDRESS",
+		"PERSISTENCE_TYPE_CLIENT_IP_ADDRESS", "PERSISTENCE_TYPE_HTTP_COOKIE", "PERSISTENCE_TYPE_TLS",
+		"PERSISTENCE_TYPE_CLIENT_IPV6_ADDRESS",
 		"PERSISTENCE_TYPE_CUSTOM_HTTP_HEADER", "PERSISTENCE_TYPE_APP_COOKIE", "PERSISTENCE_TYPE_GSLB_SITE",
 	)
 )
@@ -67,9 +74,15 @@ func (p *ApplicationPersistenceProfile) Validate() *schema.FieldError {
 	cookie := p.HTTPCookie
 	switch {
 	case cookie == nil && p.Type == "PERSISTENCE_TYPE_HTTP_COOKIE":
-		return &schema.FieldError{Field: "http_cookie_persistence_profile", Problem: "is required by PERSISTENCE_TYPE_HTTP_COOKIE; give {} for the defaults"}
+		return &schema.FieldError{
+			Field:   "http_cookie_persistence_profile",
+			Problem: "is required by PERSISTENCE_TYPE_HTTP_COOKIE; give {} for the defaults",
+		}
 	case cookie != nil && !isCookieName(cookie.CookieName):
-		return &schema.FieldError{Field: "http_cookie_persistence_profile.cookie_name", Problem: "has more than letters, digits, - and _, or more than 128 of them"}
+		return &schema.FieldError{
+			Field:   "http_cookie_persistence_profile.cookie_name",
+			Problem: "has more than letters, digits, - and _, or more than 128 of them",
+		}
 	}
 	return nil
 }

@@ -47,8 +47,10 @@ func init() {
 			{"name": "System-Syslog", "type": "APPLICATION_PROFILE_TYPE_SYSLOG"},
 		},
 		Kept: []schema.Rule{
-			schema.Closes(noClientCert, `http_profile.pki_profile_ref tcp_app_profile.pki_profile_ref tcp_app_profile.ssl_client_certificate_mode`),
-			schema.Closes(noClientCert+", and a client could send what servers take for the engine's word", "http_profile.ssl_client_certificate_action"),
+			schema.Closes(noClientCert,
+				`http_profile.pki_profile_ref tcp_app_profile.pki_profile_ref tcp_app_profile.ssl_client_certificate_mode`),
+			schema.Closes(noClientCert+", and a client could send what servers take for the engine's word",
+				"http_profile.ssl_client_certificate_action"),
 			schema.NoEffect(noRates, "dos_rl_profile"),
 			schema.NoEffect(noDNS, "dns_service_profile"),
 			schema.NoEffect("engines do not speak SIP", "sip_service_profile"),
@@ -70,7 +72,9 @@ var (
 		"APP_SERVICE_TYPE_L7_HORIZON", "APP_SERVICE_TYPE_L4_BLAST", "APP_SERVICE_TYPE_L4_PCOIP",
 		"APP_SERVICE_TYPE_L4_FTP",
 	)
-	_ = schema.Enum("ClientCertificateMode", "SSL_CLIENT_CERTIFICATE_NONE", "SSL_CLIENT_CERTIFICATE_REQUEST", "SSL_CLIENT_CERTIFICATE_REQUIRE")
+	_ = schema.Enum("ClientCertificateMode",
+		"SSL_CLIENT_CERTIFICATE_NONE", "SSL_CLIENT_CERTIFICATE_REQUEST", "SSL_CLIENT_CERTIFICATE_REQUIRE",
+	)
 	_ = schema.Enum("CompressionType", "AUTO_COMPRESSION", "CUSTOM_COMPRESSION")
 	_ = schema.Enum("DNSErrorResponse", "DNS_ERROR_RESPONSE_ERROR", "DNS_ERROR_RESPONSE_NONE")
 	_ = schema.Enum("ProxyProtocolVersion", "PROXY_PROTOCOL_VERSION_1", "PROXY_PROTOCOL_VERSION_2")
@@ -234,7 +238,10 @@ func (p *HTTPProfile) RequestBufferBytes() uint32 {
 
 func (p *ApplicationProfile) Validate() *schema.FieldError {
 	if p.HTTP != nil && p.HTTP.XFFEnabled && !headerName(p.HTTP.XFFName) {
-		return &schema.FieldError{Field: "http_profile.xff_alternate_name", Problem: schema.Show(p.HTTP.XFFName) + " is not a header name"}
+		return &schema.FieldError{
+			Field:   "http_profile.xff_alternate_name",
+			Problem: schema.Show(p.HTTP.XFFName) + " is not a header name",
+		}
 	}
 	return p.TCP.check()
 }
@@ -247,7 +254,10 @@ func (p *TCPAppProfile) check() *schema.FieldError {
 	for i, name := range p.ALPNProtocols {
 		if len(name) == 0 || len(name) > 255 {
 			field := fmt.Sprintf("tcp_app_profile.weir_alpn_protocols[%d]", i)
-			return &schema.FieldError{Field: field, Problem: schema.Show(name) + " is not the name of a protocol: it must have 1 to 255 bytes"}
+			return &schema.FieldError{
+				Field:   field,
+				Problem: schema.Show(name) + " is not the name of a protocol: it must have 1 to 255 bytes",
+			}
 		}
 	}
 	return nil

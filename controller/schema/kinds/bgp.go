@@ -25,7 +25,8 @@ type BGPProfile struct {
 	Shutdown        bool               `json:"shutdown" default:"false"`
 }
 
-// BGPPeer is a router that engines tell of their addresses: at an IPv4 address, an IPv6 address, or one session at each.
+// BGPPeer is a router that engines tell of their addresses: at an IPv4 address, an IPv6 address, or one session at
+// each.
 type BGPPeer struct {
 	PeerIP                 *IPAddr       `json:"peer_ip"`
 	PeerIP6                *IPAddr       `json:"peer_ip6"`
@@ -172,13 +173,19 @@ func (p *BGPProfile) checkPeer(at string, peer *BGPPeer) *schema.FieldError {
 	case !p.IBGP && peer.RemoteAS == 0:
 		return &schema.FieldError{Field: at + "remote_as", Problem: "is required by ibgp false"}
 	case !p.IBGP && internal:
-		return &schema.FieldError{Field: at + "remote_as", Problem: fmt.Sprintf("%d is the system of the engines too; give another, or ibgp true", peer.RemoteAS)}
+		return &schema.FieldError{
+			Field:   at + "remote_as",
+			Problem: fmt.Sprintf("%d is the system of the engines too; give another, or ibgp true", peer.RemoteAS),
+		}
 	case len(peer.MD5Secret) > md5SecretBytes:
 		return &schema.FieldError{Field: at + "md5_secret", Problem: fmt.Sprintf("is longer than %d bytes", md5SecretBytes)}
 	}
 	keepalive, hold := peer.Timers(p)
 	if keepalive >= hold {
-		return &schema.FieldError{Field: at + "keepalive_interval", Problem: fmt.Sprintf("%d is not less than hold_time %d", keepalive, hold)}
+		return &schema.FieldError{
+			Field:   at + "keepalive_interval",
+			Problem: fmt.Sprintf("%d is not less than hold_time %d", keepalive, hold),
+		}
 	}
 	return nil
 }
@@ -208,14 +215,20 @@ func (b *BGPPeer) checkAddresses(at string) *schema.FieldError {
 			continue
 		}
 		if address.ip.Type != address.kind {
-			return &schema.FieldError{Field: at + address.field + ".type", Problem: address.ip.Type + " does not fit; give " + address.kind}
+			return &schema.FieldError{
+				Field:   at + address.field + ".type",
+				Problem: address.ip.Type + " does not fit; give " + address.kind,
+			}
 		}
 		if problem := address.ip.literal(at + address.field); problem != nil {
 			return problem
 		}
 		if subnet := address.subnet; subnet != nil && !subnet.Contains(address.ip.Address()) {
 			field := strings.Replace(address.field, "peer_ip", "subnet", 1)
-			return &schema.FieldError{Field: at + field, Problem: fmt.Sprintf("%s/%d does not contain %s", subnet.IPAddr.Addr, subnet.Mask, address.ip.Addr)}
+			return &schema.FieldError{
+				Field:   at + field,
+				Problem: fmt.Sprintf("%s/%d does not contain %s", subnet.IPAddr.Addr, subnet.Mask, address.ip.Addr),
+			}
 		}
 	}
 	return nil
@@ -231,7 +244,10 @@ func (c *IPCommunity) check(at string) *schema.FieldError {
 		}
 		begin, end := c.Begin.Address(), c.End.Address()
 		if begin.Is4() != end.Is4() || end.Less(begin) {
-			return &schema.FieldError{Field: at + "ip_end", Problem: c.End.Addr + " does not come after ip_begin " + c.Begin.Addr}
+			return &schema.FieldError{
+				Field:   at + "ip_end",
+				Problem: c.End.Addr + " does not come after ip_begin " + c.Begin.Addr,
+			}
 		}
 	}
 	return checkCommunities(at+"community", c.Communities)

@@ -84,7 +84,10 @@ func checkKeyPair(certificatePEM, keyPEM string) (*x509.Certificate, *schema.Fie
 		return nil, problem
 	}
 	if block, _ := pem.Decode([]byte(keyPEM)); block == nil {
-		return nil, &schema.FieldError{Field: "key", Problem: "is not PEM; give the private key that belongs to the certificate"}
+		return nil, &schema.FieldError{
+			Field:   "key",
+			Problem: "is not PEM; give the private key that belongs to the certificate",
+		}
 	} else if strings.Contains(block.Type, "ENCRYPTED") || block.Headers["DEK-Info"] != "" {
 		return nil, &schema.FieldError{Field: "key", Problem: "is encrypted; give it without a passphrase"}
 	}
@@ -97,7 +100,10 @@ func checkKeyPair(certificatePEM, keyPEM string) (*x509.Certificate, *schema.Fie
 		return nil, &schema.FieldError{Field: "key", Problem: brokenKey}
 	}
 	if !belongs(key, leaf) {
-		return nil, &schema.FieldError{Field: "key", Problem: "is not that of the certificate; give the one that it was made with"}
+		return nil, &schema.FieldError{
+			Field:   "key",
+			Problem: "is not that of the certificate; give the one that it was made with",
+		}
 	}
 	return leaf, nil
 }

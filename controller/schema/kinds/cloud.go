@@ -35,9 +35,12 @@ func init() {
 		},
 		Builtins: []schema.Object{{"name": "Default-Cloud", "vtype": "CLOUD_NONE"}},
 		Kept: []schema.Rule{
-			schema.NoEffect(noCloud, `aws_configuration azure_configuration cloudstack_configuration docker_configuration gcp_configuration
-				nsxt_configuration openstack_configuration rancher_configuration vca_configuration vcenter_configuration vmc_deployment`),
-			schema.NoEffect("addresses are given, and names are registered by others", "dns_* east_west_* ipam_provider_ref resolve_fqdn_to_ipv6"),
+			schema.NoEffect(noCloud,
+				`aws_configuration azure_configuration cloudstack_configuration docker_configuration gcp_configuration
+				nsxt_configuration openstack_configuration rancher_configuration vca_configuration vcenter_configuration
+				vmc_deployment`),
+			schema.NoEffect("addresses are given, and names are registered by others",
+				"dns_* east_west_* ipam_provider_ref resolve_fqdn_to_ipv6"),
 			schema.NoEffect(ownNetwork, "mgmt_ip_* proxy_configuration ntp_configuration"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
@@ -50,7 +53,9 @@ var (
 		"CLOUD_LINUXSERVER", "CLOUD_DOCKER_UCP", "CLOUD_RANCHER", "CLOUD_OSHIFT_K8S", "CLOUD_AZURE", "CLOUD_GCP",
 		"CLOUD_NSXT",
 	)
-	_ = schema.Enum("LicenseTier", "ENTERPRISE_16", "ENTERPRISE", "ENTERPRISE_18", "BASIC", "ESSENTIALS", "ENTERPRISE_WITH_CLOUD_SERVICES")
+	_ = schema.Enum("LicenseTier",
+		"ENTERPRISE_16", "ENTERPRISE", "ENTERPRISE_18", "BASIC", "ESSENTIALS", "ENTERPRISE_WITH_CLOUD_SERVICES",
+	)
 	_ = schema.Enum("LicenseType",
 		"LIC_BACKEND_SERVERS", "LIC_SOCKETS", "LIC_CORES", "LIC_HOSTS", "LIC_SE_BANDWIDTH",
 		"LIC_METERED_SE_BANDWIDTH",

@@ -39,12 +39,15 @@ func init() {
 			column.Field("INTERVAL", "send_interval"),
 			column.Field("TIMEOUT", "receive_timeout"),
 		},
-		Example: `  weir hm create web type=HEALTH_MONITOR_HTTP http_monitor.http_request="GET /health HTTP/1.0" http_monitor.http_response_code[0]=HTTP_2XX`,
+		Example: `  weir hm create web type=HEALTH_MONITOR_HTTP ` +
+			`http_monitor.http_request="GET /health HTTP/1.0" http_monitor.http_response_code[0]=HTTP_2XX`,
 		Builtins: []schema.Object{
 			{"name": "System-TCP", "type": "HEALTH_MONITOR_TCP", "tcp_monitor": schema.Object{}},
 			{
 				"name": "System-HTTP", "type": "HEALTH_MONITOR_HTTP",
-				"http_monitor": schema.Object{"http_request": "HEAD / HTTP/1.0", "http_response_code": []any{"HTTP_2XX", "HTTP_3XX"}},
+				"http_monitor": schema.Object{
+					"http_request": "HEAD / HTTP/1.0", "http_response_code": []any{"HTTP_2XX", "HTTP_3XX"},
+				},
 			},
 			{
 				"name": "System-HTTPS", "type": "HEALTH_MONITOR_HTTPS",
@@ -58,11 +61,13 @@ func init() {
 		Kept: []schema.Rule{
 			schema.Closes("monitors do not verify servers yet, and would take a stranger for one that works",
 				"http_monitor.ssl_attributes.pki_profile_ref https_monitor.ssl_attributes.pki_profile_ref"),
-			schema.NoEffect("engines cannot run such monitors yet", "ftp* imap* ldap* pop3* radius_monitor sctp_monitor sip_monitor smtp*"),
+			schema.NoEffect("engines cannot run such monitors yet",
+				"ftp* imap* ldap* pop3* radius_monitor sctp_monitor sip_monitor smtp*"),
 		},
 		Unread: []schema.Rule{
 			schema.NoEffect("monitors do not sign in yet", "authentication http_monitor.auth_type https_monitor.auth_type"),
-			schema.NoEffect("monitors have TLS settings of their own, and no certificate", `https_monitor.ssl_attributes.ssl_profile_ref
+			schema.NoEffect("monitors have TLS settings of their own, and no certificate",
+				`https_monitor.ssl_attributes.ssl_profile_ref
 				https_monitor.ssl_attributes.ssl_key_and_certificate_ref`),
 		},
 	})

@@ -24,9 +24,15 @@ func init() {
 			column.Enum("TYPE", "PROTOCOL_TYPE_", "profile", "type"),
 		},
 		Builtins: []schema.Object{
-			networkProfile("System-TCP-Proxy", schema.Object{"type": "PROTOCOL_TYPE_TCP_PROXY", "tcp_proxy_profile": schema.Object{}}),
-			networkProfile("System-TCP-Fast-Path", schema.Object{"type": "PROTOCOL_TYPE_TCP_FAST_PATH", "tcp_fast_path_profile": schema.Object{}}),
-			networkProfile("System-UDP-Fast-Path", schema.Object{"type": "PROTOCOL_TYPE_UDP_FAST_PATH", "udp_fast_path_profile": schema.Object{}}),
+			networkProfile("System-TCP-Proxy", schema.Object{
+				"type": "PROTOCOL_TYPE_TCP_PROXY", "tcp_proxy_profile": schema.Object{},
+			}),
+			networkProfile("System-TCP-Fast-Path", schema.Object{
+				"type": "PROTOCOL_TYPE_TCP_FAST_PATH", "tcp_fast_path_profile": schema.Object{},
+			}),
+			networkProfile("System-UDP-Fast-Path", schema.Object{
+				"type": "PROTOCOL_TYPE_UDP_FAST_PATH", "udp_fast_path_profile": schema.Object{},
+			}),
 			networkProfile("System-UDP-Per-Pkt", schema.Object{
 				"type": "PROTOCOL_TYPE_UDP_FAST_PATH", "udp_fast_path_profile": schema.Object{"per_pkt_loadbalance": true},
 			}),

@@ -48,7 +48,10 @@ func (p *PKIProfile) Authorities() [][]byte {
 func (p *PKIProfile) Validate() *schema.FieldError {
 	switch {
 	case p.CRLCheck:
-		return &schema.FieldError{Field: "crl_check", Problem: "cannot be true: engines cannot check revocation lists yet; give false"}
+		return &schema.FieldError{
+			Field:   "crl_check",
+			Problem: "cannot be true: engines cannot check revocation lists yet; give false",
+		}
 	case len(p.CACerts) == 0:
 		return &schema.FieldError{Field: "ca_certs", Problem: "is empty; give at least one certificate of an authority"}
 	}

@@ -88,7 +88,8 @@ func init() {
 		},
 		Example: `  weir pool create web servers[0].ip.addr=10.0.0.1 servers[0].port=8080 health_monitor_refs[0]=System-HTTP`,
 		Kept: []schema.Rule{
-			schema.Closes("engines do not go by the client's side, and servers would get in plain what shall be encrypted", "use_service_ssl_mode"),
+			schema.Closes("engines do not go by the client's side, and servers would get in plain what shall be encrypted",
+				"use_service_ssl_mode"),
 			schema.NoEffect("the servers of a pool are those in servers", `autoscale_* external_autoscale_groups ipaddrgroup_ref
 				networks nsx_securitygroup resolve_pool_by_dns`),
 			schema.NoEffect(noRates, "max_conn_rate_per_server"),
@@ -120,7 +121,9 @@ var (
 		"LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_STRING", "LB_ALGORITHM_CONSISTENT_HASH_CALLID",
 	)
 	_ = schema.Enum("PoolType", "POOL_TYPE_GENERIC_APP", "POOL_TYPE_OAUTH")
-	_ = schema.Enum("RedirectStatus", "HTTP_REDIRECT_STATUS_CODE_301", "HTTP_REDIRECT_STATUS_CODE_302", "HTTP_REDIRECT_STATUS_CODE_307")
+	_ = schema.Enum("RedirectStatus",
+		"HTTP_REDIRECT_STATUS_CODE_301", "HTTP_REDIRECT_STATUS_CODE_302", "HTTP_REDIRECT_STATUS_CODE_307",
+	)
 	_ = schema.Enum("ServerDisableType", "DISALLOW_NEW_CONNECTION", "ALLOW_NEW_CONNECTION_IF_PERSISTENCE_PRESENT")
 )
 
@@ -243,7 +246,10 @@ func (p *Pool) checkNames() *schema.FieldError {
 	}
 	for i, name := range p.DomainNames {
 		if !hostName.MatchString(name) {
-			return &schema.FieldError{Field: fmt.Sprintf("domain_name[%d]", i), Problem: schema.Show(name) + " is not a host name"}
+			return &schema.FieldError{
+				Field:   fmt.Sprintf("domain_name[%d]", i),
+				Problem: schema.Show(name) + " is not a host name",
+			}
 		}
 	}
 	return nil
@@ -271,5 +277,6 @@ func (s *Server) PortOr(defaultPort uint32) uint32 {
 }
 
 func serversUp(row column.Row) string {
-	return fmt.Sprintf("%s of %s up", column.Dash(row.Text("runtime", "num_servers_up")), column.Dash(row.Text("runtime", "num_servers")))
+	up, all := row.Text("runtime", "num_servers_up"), row.Text("runtime", "num_servers")
+	return fmt.Sprintf("%s of %s up", column.Dash(up), column.Dash(all))
 }

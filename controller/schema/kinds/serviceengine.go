@@ -44,7 +44,9 @@ func init() {
 }
 
 var (
-	_ = schema.Enum("EngineState", "SE_STATE_ENABLED", "SE_STATE_DISABLED_FOR_PLACEMENT", "SE_STATE_DISABLED", "SE_STATE_DISABLED_FORCE")
+	_ = schema.Enum("EngineState",
+		"SE_STATE_ENABLED", "SE_STATE_DISABLED_FOR_PLACEMENT", "SE_STATE_DISABLED", "SE_STATE_DISABLED_FORCE",
+	)
 	_ = schema.Enum("Hypervisor", "DEFAULT", "VMWARE_ESX", "KVM", "VMWARE_VSAN", "XEN")
 	_ = schema.Enum("VnicAddressMode", "DHCP", "STATIC", "VIP", "DOCKER_HOST")
 )

@@ -149,12 +149,14 @@ func init() {
 		Kept: []schema.Rule{
 			schema.Closes("engines set no packet filters", "iptables"),
 			schema.NoEffect(noHSM, "hardwaresecuritymodulegroup_ref enable_hsm_*"),
-			schema.NoEffect("what reaches an engine's machine is decided where that machine is", `ingress_access_data ingress_access_mgmt
+			schema.NoEffect("what reaches an engine's machine is decided where that machine is",
+				`ingress_access_data ingress_access_mgmt
 				disable_avi_securitygroups custom_securitygroups_data custom_securitygroups_mgmt`),
 			schema.NoEffect("engines run no scripts and no application firewall yet", "datascript_timeout waf_mempool*"),
 			schema.NoEffect(noLogs, "log_* se_log_* se_group_analytics_policy"),
 			schema.NoEffect(noRates, "se_dos_profile se_rl_prop handle_per_pkt_attack"),
-			schema.NoEffect(noCloud, `accelerated_networking availability_zone_refs custom_tag data_network_id gcp_config hypervisor
+			schema.NoEffect(noCloud,
+				`accelerated_networking availability_zone_refs custom_tag data_network_id gcp_config hypervisor
 				instance_flavor* mgmt_network_ref mgmt_subnet openstack_* vcenter* vip_asg license_*`),
 			schema.NoEffect(ownHardware, ""),
 		},
@@ -214,7 +216,10 @@ func (g *ServiceEngineGroup) checkRebalance() *schema.FieldError {
 			return &schema.FieldError{Field: at, Problem: "engines do not count packets: take CPU, MBPS, OPEN_CONNS or CPS"}
 		case criterion == "SE_AUTO_REBALANCE_CPU":
 		case i >= len(g.AutoRebalanceCapacity) || g.AutoRebalanceCapacity[i] == 0:
-			return &schema.FieldError{Field: at, Problem: fmt.Sprintf("say in auto_rebalance_capacity_per_se[%d] how much of it one engine can take", i)}
+			return &schema.FieldError{
+				Field:   at,
+				Problem: fmt.Sprintf("say in auto_rebalance_capacity_per_se[%d] how much of it one engine can take", i),
+			}
 		}
 	}
 	return nil

@@ -39,11 +39,16 @@ func init() {
 		Example: `  weir cert create web key="$(cat key.pem)" certificate.certificate="$(cat cert.pem)"
   weir cert create web certificate.self_signed=true certificate.subject.common_name=web.example`,
 		Builtins: []schema.Object{
-			certificateOrder("System-Default-Cert", "SSL_CERTIFICATE_TYPE_VIRTUALSERVICE", "System Default Cert", rsaKey),
-			certificateOrder("System-Default-Cert-EC", "SSL_CERTIFICATE_TYPE_VIRTUALSERVICE", "System Default EC Cert", ecKey),
-			certificateOrder("System-Default-Portal-Cert", "SSL_CERTIFICATE_TYPE_SYSTEM", "System Default Portal Cert", rsaKey),
-			certificateOrder("System-Default-Portal-Cert-EC256", "SSL_CERTIFICATE_TYPE_SYSTEM", "System Default Portal EC Cert", ecKey),
-			certificateOrder("System-Default-Secure-Channel-Cert", "SSL_CERTIFICATE_TYPE_SYSTEM", "System Default Secure Channel Cert", rsaKey),
+			certificateOrder("System-Default-Cert", "SSL_CERTIFICATE_TYPE_VIRTUALSERVICE",
+				"System Default Cert", rsaKey),
+			certificateOrder("System-Default-Cert-EC", "SSL_CERTIFICATE_TYPE_VIRTUALSERVICE",
+				"System Default EC Cert", ecKey),
+			certificateOrder("System-Default-Portal-Cert", "SSL_CERTIFICATE_TYPE_SYSTEM",
+				"System Default Portal Cert", rsaKey),
+			certificateOrder("System-Default-Portal-Cert-EC256", "SSL_CERTIFICATE_TYPE_SYSTEM",
+				"System Default Portal EC Cert", ecKey),
+			certificateOrder("System-Default-Secure-Channel-Cert", "SSL_CERTIFICATE_TYPE_SYSTEM",
+				"System Default Secure Channel Cert", rsaKey),
 		},
 		Kept: []schema.Rule{
 			schema.NoEffect(noCertificate, "certificate_management_profile_ref dynamic_params"),
@@ -55,16 +60,22 @@ func init() {
 }
 
 var (
-	_ = schema.Enum("CertificateExpiry", "SSL_CERTIFICATE_GOOD", "SSL_CERTIFICATE_EXPIRY_WARNING", "SSL_CERTIFICATE_EXPIRED")
+	_ = schema.Enum("CertificateExpiry",
+		"SSL_CERTIFICATE_GOOD", "SSL_CERTIFICATE_EXPIRY_WARNING", "SSL_CERTIFICATE_EXPIRED",
+	)
 	_ = schema.Enum("CertificateFormat", "SSL_PEM", "SSL_PKCS12")
 	_ = schema.Enum("CertificateStatus", "SSL_CERTIFICATE_FINISHED", "SSL_CERTIFICATE_PENDING")
 	_ = schema.Enum("CertificateType",
 		"SSL_CERTIFICATE_TYPE_VIRTUALSERVICE", "SSL_CERTIFICATE_TYPE_SYSTEM", "SSL_CERTIFICATE_TYPE_CA",
 		"SSL_CERTIFICATE_TYPE_CLIENT", "SSL_CERTIFICATE_TYPE_SECURE_CHANNEL",
 	)
-	_           = schema.Enum("ECCurve", "SSL_KEY_EC_CURVE_SECP256R1", "SSL_KEY_EC_CURVE_SECP384R1", "SSL_KEY_EC_CURVE_SECP521R1")
+	_ = schema.Enum("ECCurve",
+		"SSL_KEY_EC_CURVE_SECP256R1", "SSL_KEY_EC_CURVE_SECP384R1", "SSL_KEY_EC_CURVE_SECP521R1",
+	)
 	_           = schema.Enum("KeyAlgorithm", "SSL_KEY_ALGORITHM_RSA", "SSL_KEY_ALGORITHM_EC")
-	rsaKeySizes = schema.Enum("RSAKeySize", "SSL_KEY_1024_BITS", "SSL_KEY_2048_BITS", "SSL_KEY_3072_BITS", "SSL_KEY_4096_BITS")
+	rsaKeySizes = schema.Enum("RSAKeySize",
+		"SSL_KEY_1024_BITS", "SSL_KEY_2048_BITS", "SSL_KEY_3072_BITS", "SSL_KEY_4096_BITS",
+	)
 )
 
 // Certificate is a PEM and what it says. Without a PEM, self_signed orders one for the subject.
@@ -183,7 +194,10 @@ func (c *SSLKeyAndCertificate) checkFormat() *schema.FieldError {
 func (c *SSLKeyAndCertificate) checkOrder() *schema.FieldError {
 	switch {
 	case c.Certificate.Subject == nil || c.Certificate.Subject.CommonName == "":
-		return &schema.FieldError{Field: "certificate.subject.common_name", Problem: "is required to make a self-signed certificate"}
+		return &schema.FieldError{
+			Field:   "certificate.subject.common_name",
+			Problem: "is required to make a self-signed certificate",
+		}
 	case c.Certificate.DaysUntilExpire == 0:
 		return &schema.FieldError{Field: "certificate.days_until_expire", Problem: "0 is out of range; give 1 to 36500"}
 	}
@@ -191,8 +205,12 @@ func (c *SSLKeyAndCertificate) checkOrder() *schema.FieldError {
 }
 
 var (
-	rsaKey = schema.Object{"algorithm": "SSL_KEY_ALGORITHM_RSA", "rsa_params": schema.Object{"key_size": "SSL_KEY_2048_BITS"}}
-	ecKey  = schema.Object{"algorithm": "SSL_KEY_ALGORITHM_EC", "ec_params": schema.Object{"curve": "SSL_KEY_EC_CURVE_SECP256R1"}}
+	rsaKey = schema.Object{
+		"algorithm": "SSL_KEY_ALGORITHM_RSA", "rsa_params": schema.Object{"key_size": "SSL_KEY_2048_BITS"},
+	}
+	ecKey = schema.Object{
+		"algorithm": "SSL_KEY_ALGORITHM_EC", "ec_params": schema.Object{"curve": "SSL_KEY_EC_CURVE_SECP256R1"},
+	}
 )
 
 func certificateOrder(name, kind, commonName string, key schema.Object) schema.Object {

@@ -67,7 +67,9 @@ var (
 		"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256",
 	)
 	_ = schema.Enum("SSLProfileType", "SSL_PROFILE_TYPE_APPLICATION", "SSL_PROFILE_TYPE_SYSTEM")
-	_ = schema.Enum("SSLVersion", "SSL_VERSION_SSLV3", "SSL_VERSION_TLS1", "SSL_VERSION_TLS1_1", "SSL_VERSION_TLS1_2", "SSL_VERSION_TLS1_3")
+	_ = schema.Enum("SSLVersion",
+		"SSL_VERSION_SSLV3", "SSL_VERSION_TLS1", "SSL_VERSION_TLS1_1", "SSL_VERSION_TLS1_2", "SSL_VERSION_TLS1_3",
+	)
 	_ = schema.Enum("TagType", "AVI_DEFINED", "USER_DEFINED", "VCENTER_DEFINED")
 )
 
@@ -94,7 +96,10 @@ func (p *SSLProfile) Validate() *schema.FieldError {
 		seen[version.Type] = true
 	}
 	if p.AcceptedCiphers == "" && len(p.CipherEnums) == 0 && p.Ciphersuites == "" {
-		return &schema.FieldError{Field: "accepted_ciphers", Problem: "is empty, as are cipher_enums and ciphersuites; give at least one cipher"}
+		return &schema.FieldError{
+			Field:   "accepted_ciphers",
+			Problem: "is empty, as are cipher_enums and ciphersuites; give at least one cipher",
+		}
 	}
 	return nil
 }

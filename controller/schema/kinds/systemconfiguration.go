@@ -33,7 +33,8 @@ func init() {
 		}},
 		Kept: []schema.Rule{
 			schema.Refuses("the API does not restrict the addresses of its clients yet", "mgmt_ip_access_control.api_access"),
-			schema.Refuses("users log in by what Weir itself knows of them, and schema.Unheeded could", "admin_auth_configuration.allow_local_user_login"),
+			schema.Refuses("users log in by what Weir itself knows of them, and nobody could",
+				"admin_auth_configuration.allow_local_user_login"),
 			schema.Refuses("the API does not ask its clients for certificates", "portal_configuration.pkiprofile_ref"),
 			schema.NoEffect("Weir has no shell, no SSH server and no SNMP", `mgmt_ip_access_control host_key_algorithm_exclude
 				kex_algorithm_exclude rekey_time_limit rekey_volume_limit snmp_configuration linux_configuration`),
@@ -46,10 +47,12 @@ func init() {
 			schema.NoEffect(schema.Unheeded, ""),
 		},
 		Unread: []schema.Rule{
-			schema.NoEffect("Weir has no shell and no SSH server", "ssh_ciphers ssh_hmacs portal_configuration.disable_remote_cli_shell"),
+			schema.NoEffect("Weir has no shell and no SSH server",
+				"ssh_ciphers ssh_hmacs portal_configuration.disable_remote_cli_shell"),
 			schema.NoEffect("cryptography is that of the programs, in one mode", "fips_mode common_criteria_mode"),
 			schema.NoEffect("a session ends after 24 h, or 15 min without a request", "portal_configuration.api_force_timeout"),
-			schema.NoEffect("passwords are checked for their length alone, minimum_password_length", "portal_configuration.password_strength_check"),
+			schema.NoEffect("passwords are checked for their length alone, minimum_password_length",
+				"portal_configuration.password_strength_check"),
 			schema.NoEffect("pages of other origins are not let in", "enable_cors"),
 		},
 	})

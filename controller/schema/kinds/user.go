@@ -36,7 +36,8 @@ func init() {
 			"access": []any{schema.Object{"tenant_ref": "/api/tenant/admin", "all_tenants": true}},
 		}},
 		Kept: []schema.Rule{
-			schema.Restricts("Weir has no roles yet: who is no superuser is let in to read by System-Admin, and kept out of the tenant by any other",
+			schema.Restricts("Weir has no roles yet: who is no superuser is let in to read by System-Admin, "+
+				"and kept out of the tenant by any other",
 				"access.role_ref"),
 			schema.NoEffect(noLogin, ""),
 		},

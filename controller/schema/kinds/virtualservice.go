@@ -104,7 +104,8 @@ func init() {
 			schema.Closes("engines do not apply DNS policies yet", "dns_policies topology_policies"),
 			schema.Closes("engines do not run DataScripts yet", "vs_datascripts"),
 			schema.Closes("engines do not apply security policies yet", "security_policy_ref"),
-			schema.Closes("engines do not authenticate clients yet", "sso_policy_ref saml_sp_config oauth_vs_config jwt_config ldap_vs_config"),
+			schema.Closes("engines do not authenticate clients yet",
+				"sso_policy_ref saml_sp_config oauth_vs_config jwt_config ldap_vs_config"),
 			schema.Closes("engines do not protect against forged requests yet", "csrf_policy_ref"),
 			schema.Closes("engines do not tell bots from people yet", "bot_policy_ref"),
 			schema.Closes("engines do not have requests inspected by others yet", "icap_request_profile_refs sideband_profile"),
@@ -130,7 +131,9 @@ func init() {
 var (
 	_ = schema.Enum("ActiveStandbySETag", "ACTIVE_STANDBY_SE_1", "ACTIVE_STANDBY_SE_2")
 	_ = schema.Enum("ClientInsights", "NO_INSIGHTS", "PASSIVE", "ACTIVE")
-	_ = schema.Enum("FlowDist", "LOAD_AWARE", "CONSISTENT_HASH_SOURCE_IP_ADDRESS", "CONSISTENT_HASH_SOURCE_IP_ADDRESS_AND_PORT")
+	_ = schema.Enum("FlowDist",
+		"LOAD_AWARE", "CONSISTENT_HASH_SOURCE_IP_ADDRESS", "CONSISTENT_HASH_SOURCE_IP_ADDRESS_AND_PORT",
+	)
 	_ = schema.Enum("FlowLabelType", "NO_LABEL", "APPLICATION_LABEL", "SERVICE_LABEL")
 	_ = schema.Enum("LocalResponseStatus",
 		"HTTP_LOCAL_RESPONSE_STATUS_CODE_200", "HTTP_LOCAL_RESPONSE_STATUS_CODE_204",
@@ -304,7 +307,8 @@ func poolServers(row column.Row) string {
 }
 
 func enginesAssigned(row column.Row) string {
-	return fmt.Sprintf("%s of %s", column.Dash(row.Text("runtime", "num_se_assigned")), column.Dash(row.Text("runtime", "num_se_requested")))
+	assigned, requested := row.Text("runtime", "num_se_assigned"), row.Text("runtime", "num_se_requested")
+	return fmt.Sprintf("%s of %s", column.Dash(assigned), column.Dash(requested))
 }
 
 func applied(row column.Row) string {

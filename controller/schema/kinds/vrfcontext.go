@@ -54,8 +54,8 @@ type InternalGatewayMonitor struct {
 	SuccessThreshold uint32 `json:"gateway_monitor_success_threshold" min:"3" max:"50" default:"15"`
 }
 
-// BFDProfile is how fast engines and routers notice that the other is gone. Avi takes no interval below 500 ms; a virtual
-// routing context without this profile has 300 ms (plan).
+// BFDProfile is how fast engines and routers notice that the other is gone. Avi takes no interval below 500 ms; a
+// virtual routing context without this profile has 300 ms (plan).
 type BFDProfile struct {
 	MinTxMs    uint32 `json:"mintx" min:"50" max:"4000" default:"1000"`
 	MinRxMs    uint32 `json:"minrx" min:"50" max:"4000" default:"1000"`

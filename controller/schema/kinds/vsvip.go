@@ -128,13 +128,16 @@ func (v *Vip) check(here string) *schema.FieldError {
 		return nil
 	}
 	if v.IP6Address.Type != "V6" {
-		return &schema.FieldError{Field: here + ".ip6_address.type", Problem: v.IP6Address.Type + " is not an IPv6 address; give V6"}
+		return &schema.FieldError{
+			Field:   here + ".ip6_address.type",
+			Problem: v.IP6Address.Type + " is not an IPv6 address; give V6",
+		}
 	}
 	return v.IP6Address.literal(here + ".ip6_address")
 }
 
-// checkAllocation refuses to wait for an address that nobody will give. One that is given, as clients do that send back what
-// another controller had allocated, is as good as allocated.
+// checkAllocation refuses to wait for an address that nobody will give. One that is given, as clients do that send back
+// what another controller had allocated, is as good as allocated.
 func (v *Vip) checkAllocation(here string) *schema.FieldError {
 	if !v.AutoAllocateIP {
 		if v.IPAddress == nil && v.IP6Address == nil {
