@@ -19,6 +19,7 @@ func (k *Kind) Search(text string, fold bool) func(Object) bool {
 	}
 	s.inNumbers = strings.Trim(s.text, "0123456789+-.eE") == ""
 	s.inSensitive = s.within(Sensitive)
+	s.inKnownNames = s.named(k.record, map[*record]bool{})
 	if spansTokens(s.text) {
 		return func(o Object) bool {
 			s.written = s.appendRecord(s.written[:0], k.record, o)
@@ -38,20 +39,37 @@ func spansTokens(text string) bool {
 
 // search is one text that is looked for.
 type search struct {
-	text        string
-	fold        bool
-	inNumbers   bool   // a number may hold the text
-	inSensitive bool   // what is read in place of a secret holds the text
-	written     []byte // of the token, or of the object, that is looked at
+	text         string
+	fold         bool
+	inNumbers    bool   // a number may hold the text
+	inSensitive  bool   // what is read in place of a secret holds the text
+	inKnownNames bool   // the name of a field that the kind knows holds the text
+	written      []byte // of the token, or of the object, that is looked at
 }
 
 func (s *search) inRecord(r *record, o Object) bool {
 	for name, value := range o {
-		if s.within(name) || s.inField(r.byName[name], value) {
+		f := r.byName[name]
+		if (f == nil || s.inKnownNames) && s.within(name) || s.inField(f, value) {
 			return true
 		}
 	}
 	return false
+}
+
+// named tells whether the name of a field, of a record or of one within it, holds the text.
+func (s *search) named(r *record, seen map[*record]bool) bool {
+	if r == nil || seen[r] {
+		return false
+	}
+	seen[r] = true
+	return slices.ContainsFunc(r.fields, func(f *field) bool {
+		inner := f.record
+		if f.shape == list {
+			inner = f.element.record
+		}
+		return s.within(f.name) || s.named(inner, seen)
+	})
 }
 
 // inField looks into the value of a field; nil is a field that the kind does not know.
@@ -192,13 +210,19 @@ func appendValue(to []byte, value any) []byte {
 // plain tells whether JSON writes a string as it is, between quotation marks. Of a string beyond ASCII it says no.
 func plain(value string) bool {
 	for i := range len(value) {
-		switch c := value[i]; {
-		case c < ' ', c > '~', c == '"', c == '\\', c == '<', c == '>', c == '&':
+		if !plainBytes[value[i]] {
 			return false
 		}
 	}
 	return true
 }
+
+var plainBytes = func() (plain [256]bool) {
+	for c := ' '; c <= '~'; c++ {
+		plain[c] = !strings.ContainsRune(`"\<>&`, c)
+	}
+	return plain
+}()
 
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
