@@ -54,16 +54,25 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 func BenchmarkPatch(b *testing.B) {
-	c, services := benched(b, 4)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		c.want(http.StatusOK, "PATCH", path(services[i%len(services)]), schema.Object{"replace": schema.Object{"description": fmt.Sprint(i)}})
+	for _, others := range []int{0, 5000} {
+		c, services := benched(b, 4)
+		copied(b, c, services[0], others)
+		b.Run(fmt.Sprintf("beside=%d", others), func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				c.want(http.StatusOK, "PATCH", path(services[1+i%3]),
+					schema.Object{"replace": schema.Object{"description": fmt.Sprint(i)}})
+			}
+		})
 	}
 }
 
 func BenchmarkList(b *testing.B) {
 	c, _ := benched(b, 200)
-	for _, query := range []string{"page_size=200", "page_size=200&include_name", "page_size=200&fields=name,services", "name=service-00100", "enabled=true&page_size=1", "page_size=1&sort=name"} {
+	for _, query := range []string{
+		"page_size=200", "page_size=200&include_name", "page_size=200&fields=name,services",
+		"name=service-00100", "enabled=true&page_size=1", "page_size=1&sort=name",
+	} {
 		b.Run(query, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
