@@ -39,7 +39,7 @@ func (c *call) rendering() rendering {
 // render makes of a record what a client reads.
 func (c *call) render(kind *schema.Kind, record *store.Record, style rendering) schema.Object {
 	object := record.Object
-	if kind.Definition.Derive == nil { // which may read fields that are not wanted
+	if kind.DerivedBy == nil { // which may read fields that are not wanted
 		object = only(object, style.fields)
 	}
 	shown := shownSecrets(kind, object, style.secrets)

@@ -33,9 +33,9 @@ type Definition struct {
 	Own      bool     // Avi has no such kind
 	Serving  Serving
 
-	Fill     func(Object)                        // defaults that depend on other fields
-	Derive   func(Object, time.Time) *FieldError // computed fields
-	Builtins []Object                            // as an operator would send them; with "uuid" if not made of the name
+	FilledBy  func(Object)                        // defaults that depend on other fields
+	DerivedBy func(Object, time.Time) *FieldError // computed fields
+	Builtins  []Object                            // as an operator would send them; with "uuid" if not made of the name
 
 	Columns []column.Column // of its table, after NAME; none: UUID
 	Beside  []string        // kinds whose objects the columns follow references to

@@ -1,7 +1,8 @@
 // Package schema is what all kinds of object have in common: it reads the fields, defaults, ranges, enums, references
 // and secrets of a kind from the tags of a Go struct, and what else there is to say of the kind from a Definition
-// beside it. The kinds themselves are in kinds, one file each; none is known here by its name. Fields that Avi has
-// beside (avi_fields.txt) are kept as they are sent, and rules of the kind say what becomes of an object that has them.
+// beside it. The kinds themselves are in kinds, one file each; none but the tenant is known here by its name. Fields
+// that Avi has beside (avi_fields.txt) are kept as they are sent, and rules of the kind say what becomes of an object
+// that has them.
 //
 // It is the first stage of a change: rest parses the body of a request, admit lets its Kind normalise, fill and check
 // it and resolves its References, and model turns what was stored into structs with Into. Nothing here may do I/O, read

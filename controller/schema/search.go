@@ -2,8 +2,6 @@ package schema
 
 import (
 	"bytes"
-	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,14 +113,14 @@ func (s *search) inValue(value any) bool {
 	case []any:
 		return slices.ContainsFunc(v, s.inValue)
 	}
-	s.written = appendValue(s.written[:0], value)
+	s.written = AppendJSON(s.written[:0], value)
 	return s.inWritten()
 }
 
 // within tells whether a string, as JSON writes it, holds the text.
 func (s *search) within(value string) bool {
 	if !plain(value) {
-		s.written = appendValue(s.written[:0], value)
+		s.written = AppendJSON(s.written[:0], value)
 		return s.inWritten()
 	}
 	if !s.fold {
@@ -163,66 +161,8 @@ func (s *search) appendField(to []byte, f *field, value any) []byte {
 	if f.hides(value) {
 		value = Sensitive
 	}
-	return appendValue(to, value)
+	return AppendJSON(to, value)
 }
-
-func appendObject(to []byte, o Object, appendField func(to []byte, name string, value any) []byte) []byte {
-	to = append(to, '{')
-	for i, name := range slices.Sorted(maps.Keys(o)) {
-		if i > 0 {
-			to = append(to, ',')
-		}
-		to = append(appendValue(to, name), ':')
-		to = appendField(to, name, o[name])
-	}
-	return append(to, '}')
-}
-
-func appendList(to []byte, items []any, appendItem func(to []byte, item any) []byte) []byte {
-	to = append(to, '[')
-	for i, item := range items {
-		if i > 0 {
-			to = append(to, ',')
-		}
-		to = appendItem(to, item)
-	}
-	return append(to, ']')
-}
-
-func appendValue(to []byte, value any) []byte {
-	switch v := value.(type) {
-	case string:
-		if plain(v) {
-			return append(append(append(to, '"'), v...), '"')
-		}
-	case int64:
-		return strconv.AppendInt(to, v, 10)
-	case Object:
-		return appendObject(to, v, func(to []byte, _ string, inner any) []byte { return appendValue(to, inner) })
-	case []any:
-		return appendList(to, v, appendValue)
-	}
-	text, err := json.Marshal(value)
-	must("search", err) // what is stored was JSON
-	return append(to, text...)
-}
-
-// plain tells whether JSON writes a string as it is, between quotation marks. Of a string beyond ASCII it says no.
-func plain(value string) bool {
-	for i := range len(value) {
-		if !plainBytes[value[i]] {
-			return false
-		}
-	}
-	return true
-}
-
-var plainBytes = func() (plain [256]bool) {
-	for c := ' '; c <= '~'; c++ {
-		plain[c] = !strings.ContainsRune(`"\<>&`, c)
-	}
-	return plain
-}()
 
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {

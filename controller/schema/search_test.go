@@ -93,6 +93,22 @@ func TestFindsWhatASearchOfTheJSONFinds(t *testing.T) {
 	}
 }
 
+func TestWritesJSONAsTheStandardLibraryDoes(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 20000 {
+		value := any(randomObject(r, 4))
+		if r.IntN(2) == 0 {
+			value = Object{"results": []Object{randomObject(r, 2), randomObject(r, 2)}, "next": nil, "none": []any(nil), "nothing": Object(nil),
+				"count": 2, "warnings": []Warning{{"a", "b"}}}
+		}
+		want, err := json.Marshal(value)
+		must("json", err)
+		if got := AppendJSON(nil, value); string(got) != string(want) {
+			t.Fatalf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
 func TestShowsOneFieldAsTheWholeObjectShowsIt(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 5000 {

@@ -22,10 +22,10 @@ type PKIProfile struct {
 
 func init() {
 	schema.Register[PKIProfile](schema.Definition{
-		Short:   []string{"pki"},
-		Serving: schema.PartOfService,
-		Derive:  deriveAuthorities,
-		Example: `  weir pki create internal ca_certs[0].certificate="$(cat ca.pem)"`,
+		Short:     []string{"pki"},
+		Serving:   schema.PartOfService,
+		DerivedBy: deriveAuthorities,
+		Example:   `  weir pki create internal ca_certs[0].certificate="$(cat ca.pem)"`,
 		Kept: []schema.Rule{
 			schema.Closes("engines cannot check revocation lists yet", "crls"),
 			schema.Closes("engines take what a peer sends of its chain", "ignore_peer_chain"),

@@ -78,9 +78,9 @@ type Pool struct {
 
 func init() {
 	schema.Register[Pool](schema.Definition{
-		Private: true,
-		Serving: schema.PartOfService,
-		Fill:    fillPool,
+		Private:  true,
+		Serving:  schema.PartOfService,
+		FilledBy: fillPool,
 		Columns: []column.Column{
 			column.Of("SERVERS", serversUp),
 			column.Enum("ALGORITHM", "LB_ALGORITHM_", "lb_algorithm"),

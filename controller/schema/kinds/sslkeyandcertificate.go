@@ -28,9 +28,9 @@ type SSLKeyAndCertificate struct {
 
 func init() {
 	schema.Register[SSLKeyAndCertificate](schema.Definition{
-		Short:   []string{"cert"},
-		Serving: schema.PartOfService,
-		Derive:  deriveCertificate,
+		Short:     []string{"cert"},
+		Serving:   schema.PartOfService,
+		DerivedBy: deriveCertificate,
 		Columns: []column.Column{
 			column.Field("SUBJECT", "certificate", "subject", "common_name"),
 			column.Enum("KEY", "SSL_KEY_ALGORITHM_", "key_params", "algorithm"),

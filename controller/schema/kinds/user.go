@@ -23,8 +23,8 @@ type User struct {
 
 func init() {
 	schema.Register[User](schema.Definition{
-		Sealed: true,
-		Fill:   fillUser,
+		Sealed:   true,
+		FilledBy: fillUser,
 		Columns: []column.Column{
 			column.Field("FULL NAME", "full_name"),
 			column.Field("SUPERUSER", "is_superuser"),

@@ -81,10 +81,10 @@ type VirtualService struct {
 
 func init() {
 	schema.Register[VirtualService](schema.Definition{
-		Short:   []string{"vs"},
-		Private: true,
-		Serving: schema.Service,
-		Fill:    fillVirtualService,
+		Short:    []string{"vs"},
+		Private:  true,
+		Serving:  schema.Service,
+		FilledBy: fillVirtualService,
 		Columns: []column.Column{
 			column.Of("VIP", vipOf),
 			column.Of("PORTS", ports),

@@ -29,9 +29,9 @@ type VsVip struct {
 
 func init() {
 	schema.Register[VsVip](schema.Definition{
-		Private: true,
-		Serving: schema.PartOfService,
-		Fill:    fillVsVip,
+		Private:  true,
+		Serving:  schema.PartOfService,
+		FilledBy: fillVsVip,
 		Columns: []column.Column{
 			column.Of("ADDRESSES", addresses),
 		},
