@@ -24,11 +24,21 @@
 
 mod addresses;
 pub mod buf;
+mod carry;
 mod channel;
+mod choice;
 mod client;
+mod clients;
+mod connection;
+mod core;
+mod error;
+mod events;
+mod eviction;
 mod exchange;
+mod exchanges;
 mod held;
 mod inbox;
+mod incoming;
 pub mod io;
 mod limits;
 mod line;
