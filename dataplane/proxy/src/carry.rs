@@ -21,7 +21,7 @@ use crate::{
 impl Proxy {
     /// Connects to a server. `otherwise` is what went wrong before, and is what ends the client when none is left.
     pub(crate) fn open_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn, otherwise: Error) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         let Some(pool) = client.service.pool.clone() else { return self.fail(io, conn, Error::NoPool) };
         let Some(tunnel) = client.tunnel() else { return };
         let again = tunnel.tried.len() < self.core.limits.server_tries;
@@ -112,7 +112,7 @@ impl Proxy {
 
     /// Whoever speaks before the server is there is heard then.
     fn await_server<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         client.connection.line.read(io, client.connection.inbox.is_empty());
         if client.tunnel().is_some_and(|tunnel| tunnel.server.is_none()) {
             self.open_tunnel(io, conn, Error::NoServer);

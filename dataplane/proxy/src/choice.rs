@@ -45,7 +45,9 @@ impl Proxy {
             !exchange.repeated && servers.find(idle).is_some_and(|server| server.asked_name == exchange.asked_name)
         };
         if let Some(idle) = core.pools.take_idle(place, suits) {
-            return self.start_on(io, id, idle);
+            exchange.wait_for(Wait::Server(idle));
+            self.start_on(io, id, idle);
+            return Ok(());
         }
         let fresh = io.connect(place.address);
         let mut server = Server::new(fresh, place, pool.clone(), Work::Exchange(id), io.now());
@@ -81,18 +83,18 @@ impl Proxy {
             return Ok(false);
         }
         core.pools.begin(server.place);
-        self.start_on(io, id, reserved)?;
+        exchange.wait_for(Wait::Server(reserved));
+        self.start_on(io, id, reserved);
         Ok(true)
     }
 
-    /// The exchange gets a connection that stands; the request goes out at the end of the batch.
-    fn start_on<I: Io>(&mut self, io: &mut I, id: ExchangeId, conn: Conn) -> Result<(), Error> {
-        self.exchanges.live(id)?.wait_for(Wait::Server(conn));
-        let Parties { server, core, .. } = self.parties(id)?;
-        server.state = State::Busy(Work::Exchange(id));
-        server.connection.line.expect(io, None);
-        core.starting.push(id);
-        Ok(())
+    /// A connection that stands gets work; the request goes out at the end of the batch.
+    fn start_on<I: Io>(&mut self, io: &mut I, id: ExchangeId, conn: Conn) {
+        if let Some(server) = self.servers.find(conn) {
+            server.state = State::Busy(Work::Exchange(id));
+            server.connection.line.expect(io, None);
+            self.core.starting.push(id);
+        }
     }
 
     /// A server that could not even be connected to is not asked again for this work.

@@ -27,7 +27,7 @@ impl Proxy {
     }
 
     pub(crate) fn client_data<I: Io>(&mut self, io: &mut I, conn: Conn, buf: Buf) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         match client.receive(io, &mut self.core, buf) {
             Ok(true) => {
                 self.client_ended(io, conn);
@@ -39,7 +39,7 @@ impl Proxy {
     }
 
     pub(crate) fn client_eof<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         if client.is_amid_handshake() {
             return self.fail(io, conn, Error::ClientTls);
         }
@@ -76,12 +76,14 @@ impl Proxy {
     }
 
     pub(crate) fn client_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         let id = client.exchange();
-        let exchange = id.and_then(|id| self.exchanges.find(id));
-        client.drained(io, &self.core, exchange);
+        let mut exchange = id.and_then(|id| self.exchanges.find(id));
+        client.drained(io, &self.core, exchange.as_deref_mut());
+        let is_answered = exchange.is_some_and(|exchange| !exchange.is_waiting());
         match id {
-            Some(id) => self.respond(io, id),
+            Some(id) if is_answered => self.respond(io, id),
+            Some(_) => {}
             None => self.proceed(io, conn),
         }
     }
@@ -95,7 +97,7 @@ impl Proxy {
     }
 
     pub(crate) fn client_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         let exchange = client.exchange().and_then(|id| self.exchanges.find(id));
         match client.expired(io, &self.core, exchange.as_deref()) {
             Expiry::Slow => {}
@@ -106,7 +108,7 @@ impl Proxy {
     }
 
     pub(crate) fn client_gone<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         match client.stage {
             _ if client.is_amid_handshake() => self.fail(io, conn, Error::ClientTls),
             Stage::Exchange(_) | Stage::Tunnel(_) => self.fail(io, conn, Error::ClientAborted),

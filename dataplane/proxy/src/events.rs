@@ -4,7 +4,7 @@
 //! connection, in case its end is in the same batch, relaying, and sealing, so that a batch costs one record.
 
 use crate::{
-    io::{Event, Handler, Io},
+    io::{Conn, Event, Handler, Io},
     proxy::Proxy,
 };
 
@@ -12,25 +12,15 @@ impl Handler for Proxy {
     fn handle<I: Io>(&mut self, io: &mut I, events: &mut Vec<Event>) {
         self.core.begin_batch(io.buffered_bytes(), io.unix_s());
         for event in events.drain(..) {
-            match event {
-                Event::Accepted { conn, listener, peer } => self.accepted(io, conn, listener, peer),
-                Event::Connected { conn } => self.connected(io, conn),
-                Event::Data { conn, buf } if self.servers.contains(conn) => self.server_data(io, conn, buf),
-                Event::Data { conn, buf } => self.client_data(io, conn, buf),
-                Event::Relayed { conn, bytes } if self.servers.contains(conn) => self.relayed(io, conn, bytes),
-                Event::Relayed { conn, bytes } => self.client_relayed(io, conn, bytes),
-                Event::Eof { conn } if self.servers.contains(conn) => self.server_eof(io, conn),
-                Event::Eof { conn } => self.client_eof(io, conn),
-                Event::Leaving { conn } => self.client_leaving(io, conn),
-                Event::Drained { conn } if self.servers.contains(conn) => self.server_drained(io, conn),
-                Event::Drained { conn } => self.client_drained(io, conn),
-                Event::Broken { conn } if self.servers.contains(conn) => self.server_broken(io, conn),
-                Event::Broken { conn } => self.client_broken(io, conn),
-                Event::Deadline { conn } if self.servers.contains(conn) => self.server_deadline(io, conn),
-                Event::Deadline { conn } => self.client_deadline(io, conn),
-                Event::Gone { conn, why } if self.servers.contains(conn) => self.server_gone(io, conn, why),
-                Event::Gone { conn, .. } => self.client_gone(io, conn),
+            let conn = event.conn();
+            if let Event::Accepted { listener, peer, .. } = event {
+                self.accepted(io, conn, listener, peer);
+            } else if self.servers.contains(conn) {
+                self.server_event(io, conn, event);
+            } else if self.clients.contains(conn) {
+                self.client_event(io, conn, event);
             }
+            // What is left is of a connection that was closed earlier in this batch.
         }
         self.end_batch(io);
         self.free_memory(io);
@@ -38,6 +28,34 @@ impl Handler for Proxy {
 }
 
 impl Proxy {
+    fn client_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event) {
+        match event {
+            Event::Data { buf, .. } => self.client_data(io, conn, buf),
+            Event::Relayed { bytes, .. } => self.client_relayed(io, conn, bytes),
+            Event::Eof { .. } => self.client_eof(io, conn),
+            Event::Leaving { .. } => self.client_leaving(io, conn),
+            Event::Drained { .. } => self.client_drained(io, conn),
+            Event::Broken { .. } => self.client_broken(io, conn),
+            Event::Deadline { .. } => self.client_deadline(io, conn),
+            Event::Gone { .. } => self.client_gone(io, conn),
+            Event::Accepted { .. } | Event::Connected { .. } => {}
+        }
+    }
+
+    fn server_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event) {
+        match event {
+            Event::Connected { .. } => self.connected(io, conn),
+            Event::Data { buf, .. } => self.server_data(io, conn, buf),
+            Event::Relayed { bytes, .. } => self.relayed(io, conn, bytes),
+            Event::Eof { .. } => self.server_eof(io, conn),
+            Event::Drained { .. } => self.server_drained(io, conn),
+            Event::Broken { .. } => self.server_broken(io, conn),
+            Event::Deadline { .. } => self.server_deadline(io, conn),
+            Event::Gone { why, .. } => self.server_gone(io, conn, why),
+            Event::Accepted { .. } | Event::Leaving { .. } => {}
+        }
+    }
+
     fn end_batch<I: Io>(&mut self, io: &mut I) {
         while !self.core.starting.is_empty() {
             let mut starting = std::mem::take(&mut self.core.starting);

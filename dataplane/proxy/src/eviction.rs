@@ -135,7 +135,7 @@ impl Proxy {
 
     /// Ends a client that has done nothing wrong.
     fn evict<I: Io>(&mut self, io: &mut I, conn: Conn, cause: Cause, how: Close) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         let service = client.service.id;
         self.core.counters.note(Happening::Failed { service, cause });
         if client.is_amid_handshake() {

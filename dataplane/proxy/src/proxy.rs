@@ -47,16 +47,16 @@ impl Proxy {
     #[inline]
     pub(crate) fn asker(&mut self, id: ExchangeId) -> Result<Asker<'_>, Error> {
         let exchange = self.exchanges.live(id)?;
-        let client = self.clients.find(exchange.client).ok_or_else(|| defect("an exchange outlives its client"))?;
+        let client = self.clients.live(exchange.client)?;
         Ok(Asker { exchange, client, core: &mut self.core })
     }
 
     #[inline]
     pub(crate) fn parties(&mut self, id: ExchangeId) -> Result<Parties<'_>, Error> {
         let exchange = self.exchanges.live(id)?;
-        let client = self.clients.find(exchange.client).ok_or_else(|| defect("an exchange outlives its client"))?;
-        let server = exchange.server().and_then(|conn| self.servers.find(conn));
-        let server = server.ok_or_else(|| defect("an exchange outlives its server's connection"))?;
+        let client = self.clients.live(exchange.client)?;
+        let server = exchange.server().ok_or_else(|| defect("an exchange has no server yet"))?;
+        let server = self.servers.live(server)?;
         Ok(Parties { exchange, client, server, core: &mut self.core })
     }
 }

@@ -37,7 +37,7 @@ impl Proxy {
     }
 
     fn next_request<I: Io>(&mut self, io: &mut I, conn: Conn) -> Came {
-        let Some(client) = self.clients.find(conn) else { return Came::Far };
+        let Ok(client) = self.clients.live(conn) else { return Came::Far };
         if client.connection.line.is_full(io, &self.core.room) {
             // Who asks on without reading the answers waits.
             client.connection.line.read(io, false);
@@ -125,31 +125,25 @@ impl Proxy {
 impl Proxy {
     /// The connection stands: the request goes out, and with it what has come of its body.
     pub(crate) fn send_request<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        // It may be over, or what it was to go out on lost and another connection on its way.
-        if self
-            .exchanges
-            .find(id)
-            .is_none_or(|exchange| !matches!(exchange.phase, Phase::Waiting { on: Wait::Server(_), .. }))
-        {
-            return;
-        }
-        let Ok(Parties { exchange, client, server, core }) = self.parties(id) else { return };
-        if !server.is_busy() {
-            return;
-        }
+        // It may be over, or what it was to go out on lost, and another connection on its way.
+        let Self { exchanges, clients, servers, core } = self;
+        let Some(exchange) = exchanges.find(id) else { return };
+        let Phase::Waiting { on: Wait::Server(conn), .. } = exchange.phase else { return };
+        let Some(server) = servers.find(conn).filter(|server| server.is_busy()) else { return };
+        let Some(client) = clients.find(exchange.client) else { return };
         server.requests += 1;
         server.binds |= exchange.binds_connection;
         let reused = server.requests > 1;
         core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
-        let Some(head) = exchange.send_on(server.connection.conn(), reused, core.room.is_short) else { return };
+        let Some(head) = exchange.send_on(conn, reused, core.room.is_short) else { return };
         server.connection.deliver(io, &mut core.unflushed, head);
-        if !exchange.awaits_body() {
-            client.await_answer(io, exchange);
-            client.rest(io, true);
-            server.await_response(io);
+        if exchange.awaits_body() {
+            let client = exchange.client;
+            return self.proceed(io, client);
         }
-        let conn = exchange.client;
-        self.proceed(io, conn);
+        client.await_answer(io, exchange);
+        client.rest(io, true);
+        server.await_response(io);
     }
 
     fn upload<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<(), Error> {

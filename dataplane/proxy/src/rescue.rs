@@ -99,7 +99,7 @@ impl Owed {
 impl Proxy {
     /// Ends what a client has going, or its connection.
     pub(crate) fn fail<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         if let Stage::Exchange(id) = client.stage {
             return self.fail_exchange(io, id, error);
         }
@@ -146,7 +146,7 @@ impl Proxy {
 
     /// Ends a connection behind part of a response: what of it is on its way arrives.
     fn cut_client<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         client.connection.cut(io);
         let exchange = client.exchange().and_then(|id| self.exchanges.peek(id));
         let how = client.farewell(exchange.is_some_and(Exchange::has_all));
@@ -155,7 +155,7 @@ impl Proxy {
 
     /// What the end of an exchange says of its server.
     pub(crate) fn blame<I: Io>(&mut self, io: &mut I, server_conn: Conn, error: Error) {
-        let Some(server) = self.servers.find(server_conn) else { return };
+        let Ok(server) = self.servers.live(server_conn) else { return };
         let (place, since) = (server.place, server.begun_at);
         if error.blames_server() {
             self.core.counters.note(Happening::ServerFailed { server: place.server });
@@ -170,7 +170,7 @@ impl Proxy {
     }
 
     fn answer_with_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         match client.service.http().map(|http| page.write(io, http, &client.facts, self.core.date.line())) {
             Some(Ok(response)) => self.answer(io, conn, page.status, response, page.keep_alive),
             Some(Err(_)) | None => self.close_client(io, conn, Close::Abort),

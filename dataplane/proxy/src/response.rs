@@ -16,18 +16,14 @@ use crate::{
     io::{Close, Conn, Io},
     pool::Idle,
     proxy::{Parties, Proxy},
-    server::{Server, State},
+    server::{Life, Server, State},
 };
 
 // What the server has sent.
 impl Proxy {
-    /// Passes on what has come of the response, as far as the client takes it.
+    /// Passes on what has come of the response to a request that has been sent, as far as the client takes it.
     pub(crate) fn respond<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        let Ok(exchange) = self.exchanges.live(id) else { return };
-        if exchange.is_waiting() {
-            return;
-        }
-        let client = exchange.client;
+        let Ok(client) = self.exchanges.live(id).map(|exchange| exchange.client) else { return };
         match self.pass_response(io, id) {
             Ok(Came::Far) => {}
             Ok(Came::Through) => self.proceed(io, client),
@@ -44,7 +40,7 @@ impl Proxy {
         let mut parties = self.parties(id)?;
         loop {
             let Parties { exchange, client, server, core } = &mut parties;
-            let client_is_full = server.lost.is_none() && client.connection.line.is_full(io, &core.room);
+            let client_is_full = server.lost().is_none() && client.connection.line.is_full(io, &core.room);
             match &mut exchange.phase {
                 Phase::Waiting { .. } => return Ok(Came::Far),
                 Phase::Streaming { response, .. } if is_over(response, server) => break,
@@ -74,7 +70,12 @@ impl Proxy {
                 }
             }
         }
-        self.finish(io, id)?;
+        let conn = parties.exchange.client;
+        let (ended, client_goes_on) = parties.finish(io)?;
+        if let Some((server, how)) = ended {
+            self.close_server(io, server, how);
+        }
+        self.finish_client(io, conn, client_goes_on);
         Ok(Came::Through)
     }
 
@@ -109,20 +110,9 @@ impl Proxy {
 
 // Its end.
 impl Proxy {
-    /// The response is complete.
-    fn finish<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<(), Error> {
-        let Parties { exchange, .. } = self.parties(id)?;
-        let Phase::Streaming { response, .. } = &exchange.phase else { return Err(Error::Defect) };
-        let uploaded = !exchange.awaits_body();
-        let (client_goes_on, server_goes_on) = (response.client_goes_on, response.server_goes_on);
-        let conn = exchange.client;
-        self.release_server(io, id, server_goes_on && uploaded)?;
-        self.finish_client(io, conn, client_goes_on && uploaded);
-        Ok(())
-    }
-
+    /// A request has been answered.
     fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         client.report_bytes(&mut self.core);
         let id = client.exchange();
         if goes_on {
@@ -139,27 +129,35 @@ impl Proxy {
 
     /// The response is one of our own.
     pub(crate) fn answer<I: Io>(&mut self, io: &mut I, conn: Conn, status: u16, response: Buf, keep_alive: bool) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
         client.connection.deliver(io, &mut self.core.unflushed, response);
         self.finish_client(io, conn, keep_alive);
     }
+}
 
-    /// Keeps a server's connection for another request if nothing speaks against it.
-    fn release_server<I: Io>(&mut self, io: &mut I, id: ExchangeId, goes_on: bool) -> Result<(), Error> {
-        let Parties { exchange, client, server, core } = self.parties(id)?;
-        let (place, conn) = (server.place, server.connection.conn());
-        let over = server.connection.ended || server.broken || server.lost.is_some();
-        let clean = goes_on && server.connection.inbox.is_empty() && !over && !server.connection.has_unsent(io);
+impl Parties<'_> {
+    /// The response is complete. Which connection to a server ends by that, and whether the client's goes on.
+    fn finish<I: Io>(&mut self, io: &mut I) -> Result<(Option<(Conn, Close)>, bool), Error> {
+        let Phase::Streaming { response, .. } = &self.exchange.phase else { return Err(Error::Defect) };
+        let uploaded = !self.exchange.awaits_body();
+        let client_goes_on = response.client_goes_on && uploaded;
+        let server_goes_on = response.server_goes_on && uploaded;
+        Ok((self.release_server(io, server_goes_on)?, client_goes_on))
+    }
+
+    /// Keeps a server's connection for another request if nothing speaks against it. Returns the one that has to go.
+    fn release_server<I: Io>(&mut self, io: &mut I, goes_on: bool) -> Result<Option<(Conn, Close)>, Error> {
+        let Parties { exchange, client, server, core } = self;
+        let (place, conn, connection) = (server.place, server.connection.conn(), &server.connection);
+        let over = connection.ended || server.life != Life::Whole;
+        let clean = goes_on && connection.inbox.is_empty() && !over && !connection.has_unsent(io);
         if !clean {
             // More than the response has come, or less of the request was taken than was sent.
-            let how = if goes_on { Close::Abort } else { Close::Flush };
-            self.close_server(io, conn, how);
-            return Ok(());
+            return Ok(Some((conn, if goes_on { Close::Abort } else { Close::Flush })));
         }
         if core.draining || !server.has_life_left(io.now()) || !core.pools.keeps(place, &server.pool) {
-            self.close_server(io, conn, Close::Flush);
-            return Ok(());
+            return Ok(Some((conn, Close::Flush)));
         }
         core.pools.end(place);
         server.connection.line.read(io, true);
@@ -167,18 +165,13 @@ impl Proxy {
         if server.binds || !exchange.http()?.connection_multiplexing {
             server.state = State::Reserved { client: exchange.client };
             client.reserved = Some(conn);
-            return Ok(());
+            return Ok(None);
         }
         server.state = State::Idle;
         let idle = Idle { conn, passing: server.asked_name.is_some() && server.requests == 1 };
-        if let Some(spared) = core.pools.put_idle(place, idle, &core.limits) {
-            self.close_server(io, spared, Close::Flush);
-        }
-        Ok(())
+        Ok(core.pools.put_idle(place, idle, &core.limits).map(|spared| (spared, Close::Flush)))
     }
-}
 
-impl Parties<'_> {
     /// Takes a response head and passes it on; false when none is whole yet.
     fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<bool, Error> {
         let Parties { exchange, client, server, core } = self;
@@ -232,7 +225,7 @@ fn is_over(response: &Response, server: &Server) -> bool {
 
 /// Nothing more can be done until the server sends, which it must once it has the whole request.
 fn wait_for_server<I: Io>(io: &mut I, server: &mut Server, uploaded: bool) -> Result<Came, Error> {
-    if let Some(error) = server.lost.or(server.connection.ended.then_some(Error::ServerClosed)) {
+    if let Some(error) = server.lost().or(server.connection.ended.then_some(Error::ServerClosed)) {
         return Err(error);
     }
     server.connection.line.read(io, true);

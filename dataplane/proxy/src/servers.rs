@@ -9,23 +9,24 @@ use weir_telemetry::Happening;
 use crate::{
     buf::Buf,
     error::Error,
+    exchanges::ExchangeId,
     io::{Close, Conn, Gone, Io, Time},
     pool::Place,
     proxy::Proxy,
-    server::{State, Work},
+    server::{Life, State, Work},
 };
 
 // It comes.
 impl Proxy {
     pub(crate) fn connected<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(server) = self.servers.find(conn) else { return };
+        let Ok(server) = self.servers.live(conn) else { return };
         let State::Connecting(work) = server.state else { return };
         self.core.counters.note(Happening::ServerConnected { server: server.place.server });
         server.state = State::Handshaking(work);
         if let Work::Tunnel(client) = work {
             self.introduce(io, conn, client);
         }
-        let Some(server) = self.servers.find(conn) else { return };
+        let Ok(server) = self.servers.live(conn) else { return };
         match server.begin_handshake(io, &mut self.core.scratch) {
             Ok(()) if server.connection.is_plain() => self.server_ready(io, conn),
             Ok(()) => {}
@@ -35,7 +36,7 @@ impl Proxy {
 
     /// It can be given what it was opened for.
     fn server_ready<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(server) = self.servers.find(conn) else { return };
+        let Ok(server) = self.servers.live(conn) else { return };
         let State::Handshaking(work) = server.state else { return };
         if matches!(work, Work::Exchange(_)) && !server.connection.inbox.is_empty() {
             // It speaks before it was asked.
@@ -59,23 +60,25 @@ impl Proxy {
 // It brings something, or takes something.
 impl Proxy {
     pub(crate) fn server_data<I: Io>(&mut self, io: &mut I, conn: Conn, buf: Buf) {
-        let Some(server) = self.servers.find(conn) else { return };
-        match server.receive(io, &mut self.core.scratch, buf) {
-            Ok(progress) => {
-                if progress.handshaken {
-                    self.server_ready(io, conn);
-                }
-                self.server_spoke(io, conn);
-                if progress.closed {
-                    self.server_eof(io, conn);
-                }
-            }
-            Err(error) => self.server_lost(io, conn, error),
+        let Ok(server) = self.servers.live(conn) else { return };
+        let progress = match server.receive(io, &mut self.core.scratch, buf) {
+            Ok(progress) => progress,
+            Err(error) => return self.server_lost(io, conn, error),
+        };
+        if progress.handshaken {
+            self.server_ready(io, conn);
+        }
+        // Each of these may be its end.
+        if self.servers.contains(conn) {
+            self.server_spoke(io, conn);
+        }
+        if progress.closed && self.servers.contains(conn) {
+            self.server_eof(io, conn);
         }
     }
 
     fn server_spoke<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(server) = self.servers.find(conn) else { return };
+        let Ok(server) = self.servers.live(conn) else { return };
         // What TLS alone was for has been dealt with; where nobody has asked for anything, the rest belongs to nobody.
         if server.connection.inbox.is_empty() {
             return;
@@ -87,7 +90,7 @@ impl Proxy {
     }
 
     pub(crate) fn server_eof<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(server) = self.servers.find(conn) else { return };
+        let Ok(server) = self.servers.live(conn) else { return };
         server.connection.ended = true;
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
@@ -98,17 +101,16 @@ impl Proxy {
 
     /// Passes on what has come. `unasked`: what has happened to a server that was not asked for anything yet.
     fn pass_on<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work, unasked: Error) {
-        if !self.lose_if_unused(io, conn, unasked) {
-            self.serve(io, work);
+        match work {
+            Work::Tunnel(client) => self.carry(io, client),
+            Work::Exchange(id) if self.waits(id) => self.lose_unused(io, conn, work, unasked),
+            Work::Exchange(id) => self.respond(io, id),
         }
     }
 
-    /// Does what can be done with what has come from a server.
-    fn serve<I: Io>(&mut self, io: &mut I, work: Work) {
-        match work {
-            Work::Exchange(id) => self.respond(io, id),
-            Work::Tunnel(client) => self.carry(io, client),
-        }
+    /// Whether no byte of a request has been sent.
+    fn waits(&mut self, id: ExchangeId) -> bool {
+        self.exchanges.live(id).is_ok_and(|exchange| exchange.is_waiting())
     }
 
     pub(crate) fn server_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
@@ -137,13 +139,13 @@ impl Proxy {
     /// The answer to what it was sent may be among what it sent before.
     pub(crate) fn server_broken<I: Io>(&mut self, io: &mut I, conn: Conn) {
         if let Some(server) = self.servers.find(conn) {
-            server.broken = true;
+            server.life = Life::Broken;
             self.server_drained(io, conn);
         }
     }
 
     pub(crate) fn server_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(server) = self.servers.find(conn) else { return };
+        let Ok(server) = self.servers.live(conn) else { return };
         if !server.connection.line.has_expired(io) {
             return;
         }
@@ -170,7 +172,7 @@ impl Proxy {
     /// A connect that has taken long may take longer where there is time left and nobody else would take the request.
     fn waits_on<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work) -> bool {
         let tried = self.tried(work).map_or_else(Vec::new, |tried| tried.clone());
-        let Some(server) = self.servers.find(conn) else { return false };
+        let Ok(server) = self.servers.live(conn) else { return false };
         let left = server.connect_left(io.now());
         let is_last = tried.len() + 1 >= self.core.limits.server_tries;
         let waits = left != Some(Duration::ZERO) && (is_last || !self.core.pools.has_other(server.place, &tried));
@@ -198,27 +200,22 @@ impl Proxy {
 
     /// A connection is of no use any more, and so is what was to go over it, unless none of that has been sent.
     fn server_lost<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
-        let Some(server) = self.servers.find(conn) else { return };
+        let Ok(server) = self.servers.live(conn) else { return };
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Abort),
             State::Connecting(work) | State::Handshaking(work) => self.connect_failed(io, conn, work, error),
             State::Busy(work) => {
-                if self.lose_if_unused(io, conn, error) {
-                    return;
-                }
-                if let Some(server) = self.servers.find(conn) {
-                    server.lost = Some(error);
-                }
+                server.life = Life::Lost(error);
                 match work {
                     Work::Tunnel(client) => self.fail(io, client, error),
-                    Work::Exchange(id) => self.respond(io, id),
+                    Work::Exchange(_) => self.pass_on(io, conn, work, error),
                 }
             }
         }
     }
 
     fn connect_failed<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work, error: Error) {
-        let Some(server) = self.servers.find(conn) else { return };
+        let Ok(server) = self.servers.live(conn) else { return };
         let (place, since) = (server.place, server.begun_at);
         // An alert may be on its way that says why.
         let how = if server.is_connected() { Close::Flush } else { Close::Abort };
@@ -231,16 +228,9 @@ impl Proxy {
         self.try_another(io, work, error);
     }
 
-    /// A connection that turns out to be over, or out of step, before its request was sent: another one gets it.
-    fn lose_if_unused<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) -> bool {
-        let Some(server) = self.servers.find(conn) else { return false };
-        let (State::Busy(work) | State::Connecting(work)) = server.state else { return false };
-        let Work::Exchange(id) = work else { return false };
-        let waits = self.exchanges.find(id).is_some_and(|exchange| exchange.is_waiting());
-        if waits {
-            self.close_server(io, conn, Close::Abort);
-            self.try_another(io, work, error);
-        }
-        waits
+    /// A connection turns out to be over, or out of step, before its request was sent: another one gets it.
+    fn lose_unused<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work, error: Error) {
+        self.close_server(io, conn, Close::Abort);
+        self.try_another(io, work, error);
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     core::Core,
     error::Error,
     exchanges::ExchangeId,
-    io::{Close, Conn, Io, Time, TransportAddress},
+    io::{Close, Conn, Io, Protocol, Time, TransportAddress},
     tunnel::Tunnel,
 };
 
@@ -35,6 +35,8 @@ pub(crate) struct Client {
     /// A server connection of this client's own, where they are not shared.
     pub reserved: Option<Conn>,
     pub peer: SocketAddr,
+    /// What brought it to its listener.
+    protocol: Protocol,
     /// The snapshot that `service` was looked up in.
     epoch: u32,
     requests: u32,
@@ -84,6 +86,7 @@ impl Client {
             stage: if is_plain { Stage::first(&service, peer, io.now()) } else { Stage::Handshake },
             reserved: None,
             peer,
+            protocol: listener.protocol,
             epoch: core.epoch,
             service,
             requests: 0,
@@ -151,7 +154,7 @@ impl Client {
 
     /// Where it connected to.
     fn listener(&self) -> TransportAddress {
-        TransportAddress::tcp(self.facts.listener())
+        TransportAddress { protocol: self.protocol, address: self.facts.listener() }
     }
 
     /// Whether what the listener serves now is served to this client: false once its virtual service is gone.

@@ -30,10 +30,7 @@ pub(crate) struct Server {
     pub requests: u32,
     /// A request has authenticated it, or it asked for that: it is its client's alone.
     pub binds: bool,
-    /// What is sent to it does not arrive any more.
-    pub broken: bool,
-    /// Why its connection is over. What came before it must be passed on at once: the handle is dead.
-    pub lost: Option<Error>,
+    pub life: Life,
     /// The server has not answered on it yet.
     pub unproven: bool,
     /// What TLS calls the server because a request asked for it; requests that ask for another go elsewhere.
@@ -55,6 +52,16 @@ pub(crate) enum State {
     },
 }
 
+/// What is left of a connection to a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Life {
+    Whole,
+    /// What is sent to the server does not arrive any more.
+    Broken,
+    /// It is over, and this is why. What came before must be passed on at once: the handle is dead.
+    Lost(Error),
+}
+
 /// What a connection to a server is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Work {
@@ -73,8 +80,7 @@ impl Server {
             state: State::Connecting(work),
             requests: 0,
             binds: false,
-            broken: false,
-            lost: None,
+            life: Life::Whole,
             unproven: true,
             asked_name: None,
         }
@@ -94,6 +100,14 @@ impl Server {
         match self.state {
             State::Connecting(work) | State::Handshaking(work) | State::Busy(work) => Some(work),
             State::Idle | State::Reserved { .. } => None,
+        }
+    }
+
+    /// Why it is over, if it is.
+    pub fn lost(&self) -> Option<Error> {
+        match self.life {
+            Life::Lost(error) => Some(error),
+            Life::Whole | Life::Broken => None,
         }
     }
 
