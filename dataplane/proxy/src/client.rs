@@ -6,7 +6,10 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use weir_policy::{ClientFacts, HttpProfile, LastHop};
 use weir_snapshot::{Application, VirtualService};
 use weir_telemetry::Happening;
-use weir_wire::http1::{self, Framing, Overflow, Parsed, RequestHead};
+use weir_wire::{
+    head::BodyLength,
+    http1::{self, HeadWriter, Hop, Parsed, Request},
+};
 
 use crate::{
     buf::Buf,
@@ -81,10 +84,13 @@ impl Next {
     fn local(
         status: u16,
         keep_alive: bool,
+        hop: Hop,
         mut response: Buf,
-        write: impl FnOnce(&mut [u8]) -> Result<usize, Overflow>,
+        write: impl FnOnce(&mut HeadWriter<'_>),
     ) -> Self {
-        match write(response.room()) {
+        let mut sink = HeadWriter::new(response.room(), hop);
+        write(&mut sink);
+        match sink.end() {
             Ok(bytes) => {
                 response.filled(bytes);
                 Next::Local { status, response, keep_alive }
@@ -356,15 +362,15 @@ impl Client {
                         break;
                     }
                 }
-                Ok(Parsed::Whole(head)) => {
+                Ok(Parsed::Whole(request)) => {
                     core.counters.note(Happening::Request { service: self.service.id });
                     self.requests += 1;
                     let around = Around {
                         may_go_on: !core.draining && !self.service.drains,
-                        more_has_come: bytes.len() > head.len,
+                        more_has_come: bytes.len() > request.len,
                         date: core.date.line(),
                     };
-                    let (next, len) = (self.take_request(io, http, &head, around), head.len);
+                    let (next, len) = (self.take_request(io, http, &request, around), request.len);
                     self.inbox.head_read(len);
                     return next;
                 }
@@ -373,35 +379,37 @@ impl Client {
         Next::More
     }
 
-    fn take_request<I: Io>(&self, io: &mut I, http: &HttpProfile, head: &RequestHead<'_>, around: Around<'_>) -> Next {
+    fn take_request<I: Io>(&self, io: &mut I, http: &HttpProfile, asked: &Request<'_>, around: Around<'_>) -> Next {
+        let head = &asked.head;
         let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
-        let keep_alive = head.keep_alive && around.may_go_on && more_allowed;
+        let keep_alive = asked.keep_alive && around.may_go_on && more_allowed;
         if http.refuses(head) {
-            return Next::Refused(Error::Request(http1::Error::Field));
+            return Next::Refused(Error::Request(weir_wire::Error::Field));
         }
-        let stays = keep_alive && matches!(head.body, Framing::None | Framing::Length(0));
+        let stays = keep_alive && head.body.is_zero();
+        let hop = Hop::to_client(head.version, stays);
         if let Some(redirect) = http.redirect_to_https(head, &self.facts) {
-            let response = io.buffer_for(redirect.bytes_max());
-            let write = |room: &mut [u8]| redirect.write(stays, around.date, room);
-            return Next::local(redirect.status(), stays, response, write);
+            let response = io.buffer_for(redirect.bytes_max() + Hop::BYTES_MAX);
+            return Next::local(redirect.status(), stays, hop, response, |out| redirect.write(around.date, out));
         }
         if let Some(last) = http.answer_as_last(head, &self.facts) {
-            let response = io.buffer_for(LastHop::BYTES_MAX);
-            let write = |room: &mut [u8]| last.write(stays, around.date, room);
-            return Next::local(last.status(), stays, response, write);
+            let response = io.buffer_for(LastHop::BYTES_MAX + Hop::BYTES_MAX);
+            return Next::local(last.status(), stays, hop, response, |out| last.write(around.date, out));
         }
         if is_too_large(head.body, http) {
             return Next::Refused(Error::BodyTooLarge);
         }
-        let mut request = io.buffer_for(http.request_bytes_max(head));
-        match http.write_request(head, &self.facts, request.room()) {
+        let mut request = io.buffer_for(http.request_bytes_max(head) + Hop::BYTES_MAX);
+        let mut sink = HeadWriter::new(request.room(), Hop::to_server(asked.framing));
+        http.write_request(head, &self.facts, &mut sink);
+        match sink.end() {
             Ok(bytes) => request.filled(bytes),
             Err(_) => return Next::Refused(Error::HeadOverflow),
         }
         let answers_continue = http.answers_continue(head);
         let pool = self.service.pool.as_deref();
         let key = pool.map(|pool| balance_key(pool, Some(head), self.peer)).unwrap_or_default();
-        let mut exchange = Box::new(Exchange::new(head, keep_alive, answers_continue, key, request));
+        let mut exchange = Box::new(Exchange::new(asked, keep_alive, answers_continue, key, request));
         let tls = pool.and_then(|pool| pool.tls.as_ref());
         let persistence = pool.and_then(|pool| pool.persistence.as_ref());
         exchange.named = persistence.and_then(|persistence| persistence.named_by(&head.fields));
@@ -517,8 +525,8 @@ impl Stage {
     }
 }
 
-fn is_too_large(body: Framing, http: &HttpProfile) -> bool {
-    matches!((body, http.max_body_bytes), (Framing::Length(bytes), Some(most)) if bytes > most)
+fn is_too_large(body: BodyLength, http: &HttpProfile) -> bool {
+    matches!((body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most)
 }
 
 #[cfg(test)]

@@ -4,7 +4,10 @@
 use weir_balance::HashKey;
 use weir_policy::HttpProfile;
 use weir_tls::ServerName;
-use weir_wire::http1::{Body, Method, RequestHead, Version};
+use weir_wire::{
+    head::{Method, Version},
+    http1::{Body, Request},
+};
 
 use crate::{
     buf::Buf,
@@ -104,18 +107,18 @@ fn copy(head: &Buf) -> Buf {
 }
 
 impl Exchange {
-    pub fn new(head: &RequestHead<'_>, keep_alive: bool, continued: bool, key: HashKey, request: Buf) -> Self {
+    pub fn new(asked: &Request<'_>, keep_alive: bool, continued: bool, key: HashKey, request: Buf) -> Self {
         Self {
-            method: head.method,
-            version: head.version,
-            last: !head.keep_alive,
+            method: asked.head.method,
+            version: asked.head.version,
+            last: !asked.keep_alive,
             keep_alive,
             continued,
             key,
             named: None,
             asked_name: None,
             tried: Vec::new(),
-            upload: Body::new(head.body),
+            upload: Body::new(asked.framing),
             upload_bytes: 0,
             binds_connection: false,
             repeated: false,

@@ -1,7 +1,10 @@
 //! The pages of our own: what a client sees where no server's response can be had.
 
 use weir_policy::{ClientFacts, HttpProfile};
-use weir_wire::http1::{HeadWriter, Overflow};
+use weir_wire::{
+    head::HeadSink,
+    http1::{HeadWriter, Hop, Overflow},
+};
 
 use crate::{buf::Buf, io::Io};
 
@@ -29,16 +32,13 @@ impl Page {
         let code = [self.status / 100, self.status / 10 % 10, self.status % 10].map(|digit| b'0' + digit as u8);
         let body = [b"<!doctype html>\n<title>", &code[..], b" ", reason, b"</title>\n<h1>", reason, b"</h1>\n"];
         let mut out = io.buffer_for(PAGE_BYTES_MAX);
-        let mut head = HeadWriter::new(out.room());
-        head.status_line(self.status, reason)
-            .field(b"Content-Type", b"text/html")
-            .text(b"Content-Length: ")
-            .number(body.iter().map(|part| part.len() as u64).sum())
-            .text(b"\r\n")
-            .field(b"Cache-Control", b"no-store")
-            .text(date)
-            .text(profile.security_lines(client))
-            .field(b"Connection", if self.keep_alive { b"keep-alive" } else { b"close" });
+        let mut head = HeadWriter::new(out.room(), Hop::said(self.keep_alive));
+        head.status(self.status, reason);
+        head.line(b"Content-Type: text/html\r\n");
+        head.number(b"Content-Length", body.iter().map(|part| part.len() as u64).sum());
+        head.line(b"Cache-Control: no-store\r\n");
+        head.line(date);
+        head.line(profile.security_lines(client));
         let head_bytes = head.end()?;
         out.filled(head_bytes);
         if !self.head_only {

@@ -8,7 +8,7 @@ use std::{net::SocketAddr, sync::Arc};
 use weir_policy::Date;
 use weir_snapshot::Snapshot;
 use weir_telemetry::{Counters, Happening};
-use weir_wire::http1::FieldTable;
+use weir_wire::head::FieldTable;
 
 use crate::{
     buf::Buf,

@@ -309,7 +309,7 @@ pub(crate) fn read_trailers<I: Io>(
     http: &HttpProfile,
     inbox: &mut Inbox,
     body: &mut Body,
-    wrong: fn(http1::Error) -> Error,
+    wrong: fn(weir_wire::Error) -> Error,
 ) -> Result<Option<Buf>, Error> {
     while let Some(bytes) = inbox.head(TRAILER_BYTES_MAX) {
         match body.trailers(bytes).map_err(wrong)? {
@@ -320,7 +320,8 @@ pub(crate) fn read_trailers<I: Io>(
             }
             Parsed::Whole(trailers) => {
                 let mut out = io.buffer_for(trailers.bytes());
-                let written = http.write_trailers(&trailers, out.room()).map_err(|_| Error::HeadOverflow)?;
+                let written = trailers.write(|field| http.passes_trailer(field), out.room());
+                let written = written.map_err(|_| Error::HeadOverflow)?;
                 out.filled(written);
                 let bytes = trailers.bytes();
                 inbox.head_read(bytes);

@@ -4,9 +4,9 @@
 //! Pieces that the client cannot take yet stay in the server's inbox, and the server is not read. Bytes behind the end
 //! of a response are nobody's: they are dropped with their connection.
 
-use weir_policy::{HttpProfile, OutgoingBody, Reply};
+use weir_policy::{HttpProfile, Reply};
 use weir_telemetry::Happening;
-use weir_wire::http1::Body;
+use weir_wire::http1::{Body, HeadWriter, Hop, Outgoing, OutgoingBody};
 
 use crate::{
     buf::Buf,
@@ -234,18 +234,22 @@ fn read_response_head<I: Io>(
     let facts = &client.facts;
     let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
     let cookie = persistence.map_or(&b""[..], |p| p.line(server.place.server, exchange.named, facts));
-    let reply = Reply { version: exchange.version, keep_alive, cookie, date: core.date.line() };
+    let reply = Reply { cookie, date: core.date.line() };
     let Some(http) = service.http() else { return Ok(false) };
     let limits = &http.response_limits;
-    let written = server.response_head(exchange.method, limits, &mut core.fields, |head| {
-        let mut out = io.buffer_for(http.response_bytes_max(head, reply));
-        let outgoing = http.write_response(head, facts, reply, out.room()).map_err(|_| Error::HeadOverflow)?;
-        out.filled(outgoing.head_bytes);
+    let written = server.response_head(exchange.method, limits, &mut core.fields, |response| {
+        let head = &response.head;
+        let outgoing = Outgoing::of(response, exchange.version, keep_alive);
+        let mut out = io.buffer_for(http.response_bytes_max(head, reply) + Hop::BYTES_MAX);
+        let mut sink = HeadWriter::new(out.room(), outgoing.hop);
+        http.write_response(head, facts, reply, &mut sink);
+        let head_bytes = sink.end().map_err(|_| Error::HeadOverflow)?;
+        out.filled(head_bytes);
         let download = Download {
-            body: Body::new(head.body),
+            body: Body::new(response.framing),
             outgoing: outgoing.body,
             client_goes_on: outgoing.keep_alive,
-            server_goes_on: head.keep_alive,
+            server_goes_on: response.keep_alive,
         };
         Ok((head.status, out, download, http.binds_connection_by(head)))
     });

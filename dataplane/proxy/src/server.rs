@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use weir_snapshot::{Pool, ServerTls};
 use weir_tls::{Progress, ServerName};
-use weir_wire::http1::{self, FieldTable, Method, Parsed, ResponseHead};
+use weir_wire::{
+    head::{self, FieldTable, Method},
+    http1::{self, Parsed, Response},
+};
 
 use crate::{
     buf::Buf,
@@ -191,10 +194,10 @@ impl Server {
     pub fn response_head<T>(
         &mut self,
         method: Method,
-        limits: &http1::Limits,
+        limits: &head::Limits,
         fields: &mut FieldTable,
-        take: impl FnOnce(&ResponseHead<'_>) -> T,
-    ) -> Result<Option<T>, http1::Error> {
+        take: impl FnOnce(&Response<'_>) -> T,
+    ) -> Result<Option<T>, weir_wire::Error> {
         while let Some(bytes) = self.inbox.head(limits.head_bytes) {
             match http1::response(bytes, method, limits, fields)? {
                 Parsed::Partial => {
@@ -202,8 +205,8 @@ impl Server {
                         break;
                     }
                 }
-                Parsed::Whole(head) => {
-                    let (taken, len) = (take(&head), head.len);
+                Parsed::Whole(response) => {
+                    let (taken, len) = (take(&response), response.len);
                     self.inbox.head_read(len);
                     return Ok(Some(taken));
                 }
