@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::{
     buf::Buf,
-    client::{Client, Expiry, Stage},
+    client::{Client, Stage, patience::Expiry},
     error::Error,
     exchange::Exchange,
     io::{Close, Conn, Io, TransportAddress},

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_policy::Date;
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
-use weir_wire::http1::FieldTable;
+use weir_wire::head::FieldTable;
 
 use crate::{
     exchanges::ExchangeId,

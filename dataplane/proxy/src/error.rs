@@ -1,14 +1,12 @@
 //! What can go wrong with an exchange or with a client's connection, and whose doing it is.
 
-use weir_wire::http1;
-
 use crate::io::Gone;
 
 /// Everything that can end an exchange or a client's connection before its time, by who did it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
     /// The client's request, or its body, is not HTTP as we read it.
-    Request(http1::Error),
+    Request(weir_wire::Error),
     AcceptTimeout,
     HeadTimeout,
     BodyTimeout,
@@ -27,7 +25,7 @@ pub enum Error {
     ServerReset,
     ServerClosed,
     ResponseTimeout,
-    Response(http1::Error),
+    Response(weir_wire::Error),
     NoPool,
     NoServer,
     /// A defect of ours: a head did not fit the room that policy had asked for, or a session names one that is not there.

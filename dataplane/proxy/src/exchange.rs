@@ -7,7 +7,7 @@ use weir_balance::HashKey;
 use weir_policy::HttpProfile;
 use weir_snapshot::VirtualService;
 use weir_tls::ServerName;
-use weir_wire::http1::{Method, RequestHead, Version};
+use weir_wire::head::{Method, RequestHead, Version};
 
 use crate::{
     buf::Buf,
@@ -105,7 +105,7 @@ impl Exchange {
         client: Conn,
         service: Arc<VirtualService>,
         head: &RequestHead<'_>,
-        most_bytes: Option<u64>,
+        request: Incoming,
         written: Buf,
     ) -> Self {
         Self {
@@ -113,14 +113,14 @@ impl Exchange {
             service,
             method: head.method,
             version: head.version,
-            last: !head.keep_alive,
-            keep_alive: head.keep_alive,
+            last: false,
+            keep_alive: true,
             continued: false,
             key: HashKey::default(),
             named: None,
             asked_name: None,
             tried: Vec::new(),
-            request: Incoming::of_client(head.body, most_bytes),
+            request,
             binds_connection: false,
             repeated: false,
             phase: Phase::Waiting { head: written, on: Wait::Place },

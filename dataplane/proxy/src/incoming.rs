@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use weir_policy::HttpProfile;
-use weir_wire::http1::{self, Body, Framing, Parsed, TRAILER_BYTES_MAX};
+use weir_wire::http1::{Body, Framing, OutgoingBody, Parsed, TRAILER_BYTES_MAX};
 
 use crate::{buf::Buf, error::Error, inbox::Inbox, io::Io};
 
@@ -15,7 +15,7 @@ pub(crate) struct Incoming {
     pub content_bytes: u64,
     most_bytes: u64,
     /// What is wrong with it is wrong with this side's message.
-    wrong: fn(http1::Error) -> Error,
+    wrong: fn(weir_wire::Error) -> Error,
 }
 
 /// In which form a body goes on.
@@ -25,6 +25,15 @@ pub(crate) enum Form {
     AsReceived,
     /// The content alone, without trailers.
     Content,
+}
+
+impl Form {
+    pub fn of(body: OutgoingBody) -> Self {
+        match body {
+            OutgoingBody::AsReceived => Form::AsReceived,
+            OutgoingBody::Unchunked => Form::Content,
+        }
+    }
 }
 
 impl Incoming {
@@ -116,7 +125,8 @@ impl Incoming {
                 }
                 Parsed::Whole(trailers) => {
                     let mut out = io.buffer_for(trailers.bytes());
-                    let written = http.write_trailers(&trailers, out.room()).map_err(|_| Error::Defect)?;
+                    let written = trailers.write(|field| http.passes_trailer(field), out.room());
+                    let written = written.map_err(|_| Error::Defect)?;
                     out.filled(written);
                     let bytes = trailers.bytes();
                     inbox.head_read(bytes);

@@ -36,6 +36,7 @@ mod events;
 mod eviction;
 mod exchange;
 mod exchanges;
+mod head;
 mod held;
 mod inbox;
 mod incoming;

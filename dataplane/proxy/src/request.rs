@@ -6,7 +6,7 @@ use weir_telemetry::Happening;
 use weir_wire::http1;
 
 use crate::{
-    client::{Next, Stage},
+    client::{Stage, intake::Next},
     error::Error,
     exchange::{Came, Phase, Wait},
     exchanges::ExchangeId,

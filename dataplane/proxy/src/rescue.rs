@@ -4,7 +4,7 @@
 use weir_balance::Failure;
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, Happening};
-use weir_wire::http1::{self, Method};
+use weir_wire::head::Method;
 
 use crate::{
     client::Stage,
@@ -46,9 +46,9 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::ServerUntrusted => (502, Cause::ServerUntrusted),
         Error::ServerClosed => (502, Cause::ServerClosed),
         Error::ResponseTimeout => (504, Cause::ServerResponseTimeout),
-        Error::Response(http1::Error::HeadTooLarge | http1::Error::FieldTooLarge | http1::Error::TooManyFields) => {
-            (502, Cause::ServerHeadTooLarge)
-        }
+        Error::Response(
+            weir_wire::Error::HeadTooLarge | weir_wire::Error::FieldTooLarge | weir_wire::Error::TooManyFields,
+        ) => (502, Cause::ServerHeadTooLarge),
         Error::Response(_) => (502, Cause::ServerBadResponse),
         Error::NoPool => (503, Cause::NoPool),
         Error::NoServer => (503, Cause::NoServer),
@@ -58,8 +58,8 @@ pub(crate) fn remedy(error: Error) -> Remedy {
     Remedy { page: Some(page), close: Close::Cut, cause }
 }
 
-fn request_remedy(wrong: http1::Error) -> (u16, Cause) {
-    use http1::Error::*;
+fn request_remedy(wrong: weir_wire::Error) -> (u16, Cause) {
+    use weir_wire::Error::*;
     match wrong {
         TargetTooLong => (414, Cause::ClientUriTooLong),
         FieldTooLarge | TooManyFields | HeadTooLarge => (431, Cause::ClientHeadTooLarge),
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn each_fault_has_its_page() {
-        use http1::Error::*;
+        use weir_wire::Error::*;
         let pages = [
             (Error::Request(TwoFramings), 400),
             (Error::Request(TargetTooLong), 414),

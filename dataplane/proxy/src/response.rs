@@ -4,14 +4,16 @@
 //! Pieces that the client cannot take yet stay with the server's connection, and the server is not read. Bytes behind the
 //! end of a response are nobody's: they are dropped with their connection.
 
-use weir_policy::{OutgoingBody, Reply};
+use weir_policy::Reply;
 use weir_telemetry::Happening;
+use weir_wire::http1::Outgoing;
 
 use crate::{
     buf::Buf,
     error::Error,
     exchange::{Came, Exchange, Phase, Response},
     exchanges::ExchangeId,
+    head,
     incoming::{Form, Incoming},
     io::{Close, Conn, Io},
     pool::Idle,
@@ -180,18 +182,19 @@ impl Parties<'_> {
         let (service, facts) = (&exchange.service, &client.facts);
         let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
         let cookie = persistence.map_or(&b""[..], |p| p.line(server.place.server, exchange.named, facts));
-        let reply = Reply { version: exchange.version, keep_alive, cookie, date: core.date.line() };
+        let reply = Reply { cookie, date: core.date.line() };
         let http = exchange.http()?;
         let limits = &http.response_limits;
-        let written = server.response_head(exchange.method, limits, &mut core.fields, |head| {
-            let mut out = io.buffer_for(http.response_bytes_max(head, reply));
-            let outgoing = http.write_response(head, facts, reply, out.room()).map_err(|_| Error::Defect)?;
-            out.filled(outgoing.head_bytes);
+        let written = server.response_head(exchange.method, limits, &mut core.fields, |received| {
+            let head = &received.head;
+            let outgoing = Outgoing::of(received, exchange.version, keep_alive);
+            let bytes_max = http.response_bytes_max(head, reply);
+            let out = head::write(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?;
             let response = Response {
-                body: Incoming::of_server(head.body),
-                form: if outgoing.body == OutgoingBody::AsReceived { Form::AsReceived } else { Form::Content },
+                body: Incoming::of_server(received.framing),
+                form: Form::of(outgoing.body),
                 client_goes_on: outgoing.keep_alive,
-                server_goes_on: head.keep_alive,
+                server_goes_on: received.keep_alive,
             };
             Ok((head.status, out, response, http.binds_connection_by(head)))
         });

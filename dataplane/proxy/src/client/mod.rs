@@ -1,8 +1,9 @@
-//! A client's connection: TLS or plain bytes in; one request after another out of them, in order ([`http1`]), or a tunnel.
+//! A client's connection: TLS or plain bytes in; one request after another out of them, in order, or a tunnel.
 //! A later request waits in the inbox, unread, until the one before is answered. Between requests it holds no buffer.
 
 mod http1;
-mod patience;
+pub(crate) mod intake;
+pub(crate) mod patience;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -20,9 +21,6 @@ use crate::{
     io::{Close, Conn, Io, Protocol, Time, TransportAddress},
     tunnel::Tunnel,
 };
-
-pub(crate) use http1::Next;
-pub(crate) use patience::Expiry;
 
 pub(crate) struct Client {
     pub connection: Connection,

@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Client, Stage};
-use crate::{core::Core, error::Error, exchange::Exchange, io::Io};
+use crate::{
+    client::{Client, Stage},
+    core::Core,
+    error::Error,
+    exchange::Exchange,
+    io::Io,
+};
 
 /// What a passed deadline means.
 pub(crate) enum Expiry {

@@ -1,18 +1,21 @@
 //! A server that speaks HTTP/1: the next response head out of its inbox.
 
-use weir_wire::http1::{self, FieldTable, Method, Parsed, ResponseHead};
+use weir_wire::{
+    head::{FieldTable, Limits, Method},
+    http1::{self, Parsed, Response},
+};
 
-use super::Server;
+use crate::server::Server;
 
 impl Server {
     /// The next response head, if all of it has come, handed to `take`.
     pub fn response_head<T>(
         &mut self,
         method: Method,
-        limits: &http1::Limits,
+        limits: &Limits,
         fields: &mut FieldTable,
-        take: impl FnOnce(&ResponseHead<'_>) -> T,
-    ) -> Result<Option<T>, http1::Error> {
+        take: impl FnOnce(&Response<'_>) -> T,
+    ) -> Result<Option<T>, weir_wire::Error> {
         let inbox = &mut self.connection.inbox;
         while let Some(bytes) = inbox.head(limits.head_bytes) {
             match http1::response(bytes, method, limits, fields)? {
@@ -21,8 +24,8 @@ impl Server {
                         break;
                     }
                 }
-                Parsed::Whole(head) => {
-                    let (taken, len) = (take(&head), head.len);
+                Parsed::Whole(response) => {
+                    let (taken, len) = (take(&response), response.len);
                     inbox.head_read(len);
                     return Ok(Some(taken));
                 }

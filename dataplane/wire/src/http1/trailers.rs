@@ -1,7 +1,11 @@
 //! The trailer section of a chunked body (RFC 9112 §7.1.2): read when it is whole, because what stands in it may not go on
 //! as it came.
 
-use super::{Error, Field, HeadWriter, Name, NameSet, Overflow, Parsed};
+use super::{HeadWriter, Hop, Overflow, Parsed};
+use crate::{
+    Error,
+    head::{Field, HOP_BY_HOP, HeadSink, Name, NameSet},
+};
 
 /// The longest section that has any fields, its empty line included.
 pub const TRAILER_BYTES_MAX: usize = 8192;
@@ -28,17 +32,18 @@ impl<'b> Trailers<'b> {
         if input.len() < TRAILER_BYTES_MAX { Ok(Parsed::Partial) } else { Err(Error::Trailer) }
     }
 
-    /// Bytes of the input that it takes, and room that is enough for [`write`](Self::write).
+    /// Bytes of the input that it takes, and room that is enough for what [`write`](Self::write) keeps.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }
 
-    /// The fields that `keep` keeps, line by line as they came, and the empty line. Returns the bytes written.
+    /// The fields that `keep` keeps, line by line as they came, and the empty line; none that concerns the connection that
+    /// they came on. Returns the bytes written.
     pub fn write(&self, mut keep: impl FnMut(Field<'b>) -> bool, out: &mut [u8]) -> Result<usize, Overflow> {
-        let mut out = HeadWriter::new(out);
+        let mut out = HeadWriter::new(out, Hop::default());
         for line in self.0.split_inclusive(|&byte| byte == b'\n') {
-            if field(line).is_some_and(&mut keep) {
-                out.text(line);
+            if field(line).is_some_and(|field| !HOP_BY_HOP.has(field.name) && keep(field)) {
+                out.line(line);
             }
         }
         out.end()
@@ -135,7 +140,7 @@ mod tests {
 
     #[test]
     fn writes_what_is_kept() {
-        let Ok(Parsed::Whole(trailers)) = Trailers::read(b"X-A: b\r\nHost:  c \r\nX-D: e\r\n\r\n") else {
+        let Ok(Parsed::Whole(trailers)) = Trailers::read(b"X-A: b\r\nHost:  c \r\nTE: d\r\nX-D: e\r\n\r\n") else {
             panic!("whole")
         };
         let mut room = [0; 100];

@@ -1,49 +1,13 @@
-//! What request and response heads share: limits, versions, and httparse's fields turned into spans under our rules.
+//! What request and response heads share: httparse's fields turned into spans under our rules.
 
 use std::mem::MaybeUninit;
 
 use httparse::Header;
 
-use super::{
-    Error, Fields,
-    field::{Look, MAX_FIELDS, Name, NameSet, Span},
+use crate::{
+    Error,
+    head::{Field, Fields, Limits, Look, MAX_FIELDS, Name, NameSet, Span, Version},
 };
-
-/// The largest head, whatever an operator allows.
-pub const HEAD_BYTES_CEILING: usize = 256 * 1024;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
-    /// Start line, fields and the empty line.
-    pub head_bytes: usize,
-    /// One field line.
-    pub field_bytes: usize,
-    pub fields: usize,
-}
-
-impl Limits {
-    /// 0 stands for the ceiling, and nothing exceeds it.
-    pub fn new(head_bytes: usize, field_bytes: usize, fields: usize) -> Self {
-        let bounded = |value, ceiling| if value == 0 || value > ceiling { ceiling } else { value };
-        Self {
-            head_bytes: bounded(head_bytes, HEAD_BYTES_CEILING),
-            field_bytes: bounded(field_bytes, HEAD_BYTES_CEILING),
-            fields: bounded(fields, MAX_FIELDS),
-        }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Version {
-    Http10,
-    Http11,
-}
-
-impl Version {
-    pub(super) fn of_minor(minor: Option<u8>) -> Self {
-        if minor == Some(1) { Version::Http11 } else { Version::Http10 }
-    }
-}
 
 /// Not wrong so far, or all there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,49 +40,78 @@ pub(super) fn incomplete<T>(input: &[u8], limits: &Limits) -> Result<Parsed<T>, 
     Err(if may_complete(input) { Error::HeadTooLarge } else { Error::TargetTooLong })
 }
 
-/// Checks what httparse is lenient about, and keeps where the fields lie.
-pub(super) fn fields<'b>(
-    head: &'b [u8],
-    headers: &[Header<'_>],
-    limits: &Limits,
-    spans: &'b mut [Span],
-) -> Result<Fields<'b>, Error> {
-    let start = head.as_ptr() as usize;
-    let offset = |part: &[u8]| part.as_ptr() as usize - start;
-    let end = head.len() - 2;
-    ends_in_crlf(head, head.len())?;
-    let mut line_end = end;
-    let (mut seen, mut some_alike) = (NameSet::default(), false);
-    // From the last to the first: where one line begins, the one before it ends.
-    for (header, span) in headers.iter().zip(&mut spans[..headers.len()]).rev() {
-        ends_in_crlf(head, line_end)?;
-        let line = offset(header.name.as_bytes());
-        if line_end - line > limits.field_bytes {
-            return Err(Error::FieldTooLarge);
-        }
-        let name = match Name::look_up(header.name.as_bytes()) {
-            Look::Found(name) => name,
-            Look::Alike(_) => {
-                some_alike = true;
-                Name::Other
+pub(super) fn version(minor: Option<u8>) -> Version {
+    if minor == Some(1) { Version::Http11 } else { Version::Http10 }
+}
+
+/// Fields that are read, while it is not known yet which of them go no further.
+pub(super) struct Lines<'b> {
+    /// The head without the empty line that ends it.
+    pub head: &'b [u8],
+    pub spans: &'b mut [Span],
+    pub seen: NameSet,
+}
+
+impl<'b> Lines<'b> {
+    /// Checks what httparse is lenient about, and keeps where the fields lie.
+    pub fn new(head: &'b [u8], headers: &[Header<'_>], limits: &Limits, table: &'b mut [Span]) -> Result<Self, Error> {
+        let start = head.as_ptr() as usize;
+        let offset = |part: &[u8]| part.as_ptr() as usize - start;
+        let end = head.len() - 2;
+        ends_in_crlf(head, head.len())?;
+        let mut line_end = end;
+        let spans = &mut table[..headers.len()];
+        let (mut seen, mut some_alike) = (NameSet::default(), false);
+        // From the last to the first: where one line begins, the one before it ends.
+        for (header, span) in headers.iter().zip(spans.iter_mut()).rev() {
+            ends_in_crlf(head, line_end)?;
+            let line = offset(header.name.as_bytes());
+            if line_end - line > limits.field_bytes {
+                return Err(Error::FieldTooLarge);
             }
-        };
-        seen = seen.with(name);
-        *span = Span {
-            line: line as u32,
-            name_bytes: header.name.len() as u32,
-            value: offset(header.value) as u32,
-            value_bytes: header.value.len() as u32,
-            name,
-        };
-        line_end = line;
+            let name = match Name::look_up(header.name.as_bytes()) {
+                Look::Found(name) => name,
+                Look::Alike(_) => {
+                    some_alike = true;
+                    Name::Other
+                }
+            };
+            seen = seen.with(name);
+            *span = Span {
+                line: line as u32,
+                name_bytes: header.name.len() as u32,
+                value: offset(header.value) as u32,
+                value_bytes: header.value.len() as u32,
+                name,
+                ends_here: false,
+            };
+            line_end = line;
+        }
+        // The start line.
+        ends_in_crlf(head, line_end)?;
+        if some_alike {
+            seen = look_again(head, spans);
+        }
+        Ok(Self { head: &head[..end], spans, seen })
     }
-    // The start line.
-    ends_in_crlf(head, line_end)?;
-    if some_alike {
-        seen = look_again(head, &mut spans[..headers.len()]);
+
+    pub fn among(&self, names: NameSet) -> impl Iterator<Item = Field<'b>> {
+        let (head, any) = (self.head, self.seen.has_any(names));
+        let spans: &[Span] = if any { self.spans } else { &[] };
+        spans.iter().filter(move |span| names.has(span.name)).map(move |span| span.field(head))
     }
-    Ok(Fields { head: &head[..end], spans: &spans[..headers.len()], seen })
+
+    /// Those of them that `ends_here` says go no further.
+    #[cold]
+    pub fn end_here(&mut self, ends_here: impl Fn(&Self, Field<'b>) -> bool) {
+        for i in 0..self.spans.len() {
+            self.spans[i].ends_here |= ends_here(self, self.spans[i].field(self.head));
+        }
+    }
+
+    pub fn fields(self) -> Fields<'b> {
+        Fields { head: self.head, spans: self.spans, seen: self.seen }
+    }
 }
 
 /// Finds the shadows among fields.
@@ -140,23 +133,15 @@ fn ends_in_crlf(head: &[u8], line_end: usize) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http1::{FieldTable, request};
+    use crate::{head::FieldTable, http1::request};
 
     const HEAD: &[u8] = b"GET /0123456789 HTTP/1.1\r\nHost: a\r\nX-A: 0123456789\r\n\r\n";
 
     fn verdict(input: &[u8], limits: Limits) -> Result<Parsed<usize>, Error> {
         request(input, &limits, &mut FieldTable::new()).map(|parsed| match parsed {
             Parsed::Partial => Parsed::Partial,
-            Parsed::Whole(head) => Parsed::Whole(head.len),
+            Parsed::Whole(request) => Parsed::Whole(request.len),
         })
-    }
-
-    #[test]
-    fn zero_stands_for_the_ceiling() {
-        let ceiling = Limits { head_bytes: HEAD_BYTES_CEILING, field_bytes: HEAD_BYTES_CEILING, fields: MAX_FIELDS };
-        assert_eq!(Limits::new(0, 0, 0), ceiling);
-        assert_eq!(Limits::new(usize::MAX, usize::MAX, usize::MAX), ceiling);
-        assert_eq!(Limits::new(1, 2, 3), Limits { head_bytes: 1, field_bytes: 2, fields: 3 });
     }
 
     #[test]

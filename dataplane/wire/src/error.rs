@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a message, by cause. Which status or which end of the connection follows is decided
+//! Everything that can be wrong with a message of any protocol, by cause. Which status or which end of the connection follows is decided
 //! where the side is known (`proxy::rescue`); after any of these the connection cannot be read further.
 
 use std::fmt;

@@ -1,10 +1,6 @@
-//! The fields of a head as spans of the bytes they were read from. A table of spans belongs to a worker and is used for
-//! one head at a time, so that parsing fills nothing it does not need and allocates nothing.
+//! Names of fields: those that Weir itself reads or writes are known, and a set of them is a word of bits.
 
-use std::{fmt, ops::BitOr};
-
-/// The most fields a head may have, whatever an operator allows.
-pub const MAX_FIELDS: usize = 256;
+use std::ops::BitOr;
 
 /// The fields that Weir itself reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +43,7 @@ impl Name {
 
     /// The same for who does not want to pay for shadows with each name.
     #[inline(always)]
-    pub(super) fn look_up(name: &[u8]) -> Look {
+    pub(crate) fn look_up(name: &[u8]) -> Look {
         let (Some(&first), Some(&last)) = (name.first(), name.last()) else { return Look::Found(Name::Other) };
         let (known, candidate) = KNOWN[slot(name.len(), first)];
         // Whatever is the same, or becomes the same in CGI, ends in the same letter: `Accept-Ranges` is not alike
@@ -60,7 +56,7 @@ impl Name {
 }
 
 /// What a look at a name tells.
-pub(super) enum Look {
+pub(crate) enum Look {
     Found(Name),
     /// As long as this known name, with its first and last letter, and not the same.
     Alike(&'static [u8]),
@@ -83,6 +79,17 @@ fn is_known(name: &[u8], known: &[u8]) -> bool {
         name.eq_ignore_ascii_case(known)
     }
 }
+
+/// What concerns one connection only, and so never passes to another (RFC 9110 §7.6.1). Transfer-Encoding is among them:
+/// whoever writes the next head says how that one's body is framed.
+pub(crate) const HOP_BY_HOP: NameSet = NameSet::of(&[
+    Name::Connection,
+    Name::KeepAlive,
+    Name::ProxyConnection,
+    Name::Te,
+    Name::TransferEncoding,
+    Name::Upgrade,
+]);
 
 /// Whether two names become one where fields become variables (RFC 3875 §4.1.18): small letters become capitals, and
 /// whatever cannot stand in a variable's name an underscore. Servers differ in what they take for that: the most do.
@@ -156,12 +163,16 @@ impl NameSet {
         Self(bits)
     }
 
-    pub(super) const fn with(self, name: Name) -> Self {
+    pub(crate) const fn with(self, name: Name) -> Self {
         Self(self.0 | 1 << name as u32)
     }
 
     pub const fn has(self, name: Name) -> bool {
         self.0 & (1 << name as u32) != 0
+    }
+
+    pub const fn has_any(self, names: NameSet) -> bool {
+        self.0 & names.0 != 0
     }
 }
 
@@ -173,162 +184,9 @@ impl BitOr for NameSet {
     }
 }
 
-impl fmt::Debug for Fields<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
-    }
-}
-
-/// Where a field lies in its head. The line runs to the start of the next one.
-#[derive(Clone, Copy)]
-pub(super) struct Span {
-    pub line: u32,
-    pub name_bytes: u32,
-    pub value: u32,
-    pub value_bytes: u32,
-    pub name: Name,
-}
-
-/// Room for the spans of one head; about 5 KiB, so keep one per worker.
-pub struct FieldTable {
-    pub(super) spans: Box<[Span]>,
-    /// A head whose bytes could not be used as they came.
-    pub(super) repaired: Vec<u8>,
-}
-
-impl FieldTable {
-    pub fn new() -> Self {
-        let unused = Span { line: 0, name_bytes: 0, value: 0, value_bytes: 0, name: Name::Other };
-        Self { spans: vec![unused; MAX_FIELDS].into_boxed_slice(), repaired: Vec::new() }
-    }
-}
-
-impl Default for FieldTable {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Field<'b> {
-    pub name: Name,
-    pub name_text: &'b [u8],
-    /// Without the white space around it.
-    pub value: &'b [u8],
-}
-
-/// The fields of one head, in order.
-#[derive(Clone, Copy)]
-pub struct Fields<'b> {
-    /// The head up to, and without, the empty line that ends it.
-    pub(super) head: &'b [u8],
-    pub(super) spans: &'b [Span],
-    pub(super) seen: NameSet,
-}
-
-impl<'b> Fields<'b> {
-    pub fn len(&self) -> usize {
-        self.spans.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = Field<'b>> + use<'b> {
-        let head = self.head;
-        self.spans.iter().map(move |span| span.field(head))
-    }
-
-    /// Whether a known field is there.
-    pub fn has(&self, name: Name) -> bool {
-        self.seen.has(name)
-    }
-
-    pub fn has_any(&self, names: NameSet) -> bool {
-        self.seen.0 & names.0 != 0
-    }
-
-    /// The fields with one of these names.
-    pub fn among(&self, names: NameSet) -> impl Iterator<Item = Field<'b>> + use<'b> {
-        let (head, any) = (self.head, self.has_any(names));
-        let spans = if any { self.spans } else { &[] };
-        spans.iter().filter(move |span| names.has(span.name)).map(move |span| span.field(head))
-    }
-
-    /// The value of the first field of this name, in any case of letters.
-    pub fn find(&self, name: &[u8]) -> Option<&'b [u8]> {
-        self.iter().find(|field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
-    }
-
-    /// Hands over the lines of the fields to keep, as they came, CRLF included, neighbours in one piece.
-    pub fn kept_lines(&self, mut keep: impl FnMut(Field<'b>) -> bool, mut emit: impl FnMut(&'b [u8])) {
-        let mut run_start = self.spans.first().map_or(self.head.len(), |span| span.line as usize);
-        for (i, span) in self.spans.iter().enumerate() {
-            if keep(span.field(self.head)) {
-                continue;
-            }
-            let line = span.line as usize;
-            if run_start < line {
-                emit(&self.head[run_start..line]);
-            }
-            run_start = self.spans.get(i + 1).map_or(self.head.len(), |next| next.line as usize);
-        }
-        if run_start < self.head.len() {
-            emit(&self.head[run_start..]);
-        }
-    }
-}
-
-impl Span {
-    /// A span lies within its head; `get` says so without a panic, so that parts nobody looks at cost nothing.
-    #[inline]
-    pub(super) fn field<'b>(&self, head: &'b [u8]) -> Field<'b> {
-        let part = |start: u32, bytes: u32| head.get(start as usize..(start + bytes) as usize).unwrap_or_default();
-        Field {
-            name: self.name,
-            name_text: part(self.line, self.name_bytes),
-            value: part(self.value, self.value_bytes),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http1::{Limits, Parsed, request};
-
-    const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nX-One:  1 \r\nTE: x\r\nX-Two:\r\nx-one: 2\r\n\r\n";
-
-    fn with_fields<T>(look: impl Fn(Fields<'_>) -> T) -> T {
-        match request(HEAD, &Limits::new(0, 0, 0), &mut FieldTable::new()) {
-            Ok(Parsed::Whole(head)) => look(head.fields),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn kept(keep: impl Fn(Field<'_>) -> bool) -> Vec<String> {
-        with_fields(|fields| {
-            let mut runs = Vec::new();
-            fields.kept_lines(&keep, |run| runs.push(String::from_utf8_lossy(run).into_owned()));
-            runs
-        })
-    }
-
-    #[test]
-    fn finds_fields_by_name_in_any_case() {
-        with_fields(|fields| {
-            assert_eq!((fields.len(), fields.is_empty()), (5, false));
-            assert!(fields.has(Name::Host) && fields.has(Name::Te) && !fields.has(Name::Expect));
-            let values: Vec<&[u8]> =
-                fields.among(NameSet::of(&[Name::Te, Name::Host])).map(|field| field.value).collect();
-            assert_eq!(values, [b"a", b"x"]);
-            assert_eq!(fields.among(NameSet::of(&[Name::Expect])).count(), 0);
-            assert_eq!(fields.find(b"X-ONE"), Some(&b"1"[..]));
-            assert_eq!(fields.find(b"X-Two"), Some(&b""[..]));
-            assert_eq!(fields.find(b"X-Three"), None);
-        });
-    }
 
     #[test]
     fn knows_each_known_name() {
@@ -365,14 +223,5 @@ mod tests {
         ] {
             assert_eq!(Name::of(text.as_bytes()), name);
         }
-    }
-
-    #[test]
-    fn keeps_neighbours_in_one_piece() {
-        assert_eq!(kept(|_| true), ["Host: a\r\nX-One:  1 \r\nTE: x\r\nX-Two:\r\nx-one: 2\r\n"]);
-        assert_eq!(kept(|field| field.name != Name::Te), ["Host: a\r\nX-One:  1 \r\n", "X-Two:\r\nx-one: 2\r\n"]);
-        assert_eq!(kept(|field| field.name == Name::Te), ["TE: x\r\n"]);
-        assert_eq!(kept(|field| field.value == b"2"), ["x-one: 2\r\n"]);
-        assert!(kept(|_| false).is_empty());
     }
 }
