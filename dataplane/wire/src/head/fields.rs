@@ -55,6 +55,8 @@ pub struct Fields<'b> {
     pub(crate) head: &'b [u8],
     pub(crate) spans: &'b [Span],
     pub(crate) seen: NameSet,
+    /// Some end here whose names do not say so.
+    pub(crate) some_end_here: bool,
 }
 
 impl<'b> Fields<'b> {
@@ -95,6 +97,13 @@ impl<'b> Fields<'b> {
     /// The value of the first field of this name, in any case of letters.
     pub fn find(&self, name: &[u8]) -> Option<&'b [u8]> {
         self.iter().find(|field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
+    }
+
+    /// The lines of all fields, if none of these names is among them and each may go on.
+    pub fn all_lines_without(&self, names: NameSet) -> Option<&'b [u8]> {
+        let whole = !self.some_end_here && !self.has_any(names | HOP_BY_HOP);
+        let start = self.spans.first().map_or(self.head.len(), |span| span.line as usize);
+        if whole { self.head.get(start..) } else { None }
     }
 
     /// Hands over the lines of the fields to keep, as they came, CRLF included, neighbours in one piece. What concerns

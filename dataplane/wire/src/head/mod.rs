@@ -19,7 +19,6 @@ pub use name::{Name, NameSet, is_same_in_cgi};
 pub use request::{Method, RequestHead};
 pub use response::ResponseHead;
 pub use sink::HeadSink;
-pub(crate) use sink::decimal;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Version {

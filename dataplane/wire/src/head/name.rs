@@ -179,6 +179,7 @@ impl NameSet {
 impl BitOr for NameSet {
     type Output = Self;
 
+    #[inline]
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

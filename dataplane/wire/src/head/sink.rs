@@ -27,18 +27,14 @@ pub trait HeadSink {
 
     fn number(&mut self, name: &[u8], value: u64) {
         let mut digits = [0; 20];
-        self.field(name, [decimal(value, &mut digits)]);
-    }
-}
-
-pub(crate) fn decimal(value: u64, digits: &mut [u8; 20]) -> &[u8] {
-    let (mut at, mut rest) = (digits.len(), value);
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            return &digits[at..];
+        let (mut at, mut rest) = (digits.len(), value);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                return self.field(name, [&digits[at..]]);
+            }
         }
     }
 }

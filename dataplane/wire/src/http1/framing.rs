@@ -1,7 +1,7 @@
 //! The fields that the protocol itself obeys: where a body ends (RFC 9112 §6), and what becomes of the connection behind
 //! it (§9). Read in one pass; whatever could be read in two ways is refused.
 
-use super::heads::Lines;
+use super::lines::Lines;
 use crate::{
     Error,
     head::{BodyLength, Field, Name, NameSet, Version},

@@ -7,45 +7,55 @@ use crate::head::Version;
 /// The lines of a head that are the speaker's own. They stand behind all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Hop {
-    connection: &'static [u8],
-    coding: &'static [u8],
+    connection: Connection,
+    chunked: bool,
 }
 
-const CHUNKED: &[u8] = b"Transfer-Encoding: chunked\r\n";
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Connection {
+    #[default]
+    Unsaid,
+    KeepAlive,
+    Close,
+}
+
 const KEEP_ALIVE: &[u8] = b"Connection: keep-alive\r\n";
 const CLOSE: &[u8] = b"Connection: close\r\n";
+const CHUNKED: &[u8] = b"Transfer-Encoding: chunked\r\n";
 
 impl Hop {
     /// Bytes of its lines at most.
-    pub const BYTES_MAX: usize = CHUNKED.len() + KEEP_ALIVE.len();
+    pub const BYTES_MAX: usize = KEEP_ALIVE.len() + CHUNKED.len();
 
     /// Of a request on a connection that stays open, the body framed as it came.
     pub fn to_server(framing: Framing) -> Self {
-        Self { connection: b"", coding: coding(framing) }
+        Self { connection: Connection::Unsaid, chunked: framing == Framing::Chunked }
     }
 
     /// Of a response whose body has a length: what a client of this version would not assume.
     pub fn to_client(version: Version, keep_alive: bool) -> Self {
-        let connection: &[u8] = match (keep_alive, version) {
-            (true, Version::Http11) => b"",
-            (true, Version::Http10) => KEEP_ALIVE,
-            (false, _) => CLOSE,
-        };
-        Self { connection, coding: b"" }
+        match (keep_alive, version) {
+            (true, Version::Http11) => Self::default(),
+            _ => Self::said(keep_alive),
+        }
     }
 
     /// The same for a client whose version may be unknown: it is told in any case.
     pub fn said(keep_alive: bool) -> Self {
-        Self { connection: if keep_alive { KEEP_ALIVE } else { CLOSE }, coding: b"" }
+        Self { connection: if keep_alive { Connection::KeepAlive } else { Connection::Close }, chunked: false }
     }
 
+    #[inline]
     pub(super) fn write(self, out: &mut HeadWriter<'_>) {
-        out.text(self.connection).text(self.coding);
+        match self.connection {
+            Connection::Unsaid => {}
+            Connection::KeepAlive => _ = out.text(KEEP_ALIVE),
+            Connection::Close => _ = out.text(CLOSE),
+        }
+        if self.chunked {
+            out.text(CHUNKED);
+        }
     }
-}
-
-fn coding(framing: Framing) -> &'static [u8] {
-    if framing == Framing::Chunked { CHUNKED } else { b"" }
 }
 
 /// How a server's response goes out to a client.
@@ -68,13 +78,11 @@ pub enum OutgoingBody {
 impl Outgoing {
     /// To a client of `version`. `keep_alive`: both sides would go on. A 1xx head says nothing about that.
     pub fn of(response: &Response<'_>, version: Version, keep_alive: bool) -> Self {
-        let unchunked = response.framing == Framing::Chunked && version == Version::Http10;
+        let chunked = response.framing == Framing::Chunked;
+        let unchunked = chunked && version == Version::Http10;
         let keep_alive = keep_alive && !unchunked && response.framing != Framing::UntilClose;
         let told = if response.head.status < 200 { Hop::default() } else { Hop::to_client(version, keep_alive) };
-        let (body, coding) = match unchunked {
-            true => (OutgoingBody::Unchunked, &b""[..]),
-            false => (OutgoingBody::AsReceived, coding(response.framing)),
-        };
-        Self { body, keep_alive, hop: Hop { coding, ..told } }
+        let body = if unchunked { OutgoingBody::Unchunked } else { OutgoingBody::AsReceived };
+        Self { body, keep_alive, hop: Hop { chunked: chunked && !unchunked, ..told } }
     }
 }

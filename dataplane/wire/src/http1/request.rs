@@ -1,11 +1,11 @@
 //! A client's request head.
 
-use httparse::{Error as Lenient, Status};
-
 use super::{
     Framing, Parsed,
     framing::Control,
-    heads::{self, Lines},
+    heads,
+    lines::Section,
+    start::{RequestLine, Stop},
     target::{self, Target},
 };
 use crate::{
@@ -27,18 +27,19 @@ pub struct Request<'b> {
 /// Parses the head at the start of `input`.
 pub fn request<'b>(input: &'b [u8], limits: &Limits, table: &'b mut FieldTable) -> Result<Parsed<Request<'b>>, Error> {
     let input = heads::within(input, limits);
-    let start = leading_empty_line(input)?;
-    let mut headers = heads::no_headers();
-    let mut raw = httparse::Request::new(&mut []);
-    let end = match raw.parse_with_uninit_headers(&input[start..], &mut headers[..limits.fields]) {
-        Ok(Status::Complete(bytes)) => start + bytes,
-        Ok(Status::Partial) => return heads::incomplete(input, limits),
-        Err(error) => return Err(strict(error, &input[start..])),
+    let spans = &mut *table.spans;
+    let read = leading_empty_line(input).and_then(|start| {
+        let line = RequestLine::read(input, start)?;
+        let section = Section::read(input, line.end, limits, spans)?;
+        Ok((line, section))
+    });
+    let (line, section) = match read {
+        Ok(read) => read,
+        Err(Stop::Partial) => return heads::incomplete(input, limits),
+        Err(Stop::Wrong(error)) => return Err(error),
     };
-    let (Some(method_text), Some(target)) = (raw.method, raw.path) else { return Err(Error::StartLine) };
-    let (method_text, target) = (method_text.as_bytes(), target.as_bytes());
-    let version = heads::version(raw.version);
-    let mut lines = Lines::new(&input[..end], raw.headers, limits, &mut table.spans)?;
+    let RequestLine { method: method_text, target, version, .. } = line;
+    let mut lines = section.lines(input, spans);
     if method_text == b"CONNECT" {
         return Err(Error::Connect);
     }
@@ -65,16 +66,17 @@ pub fn request<'b>(input: &'b [u8], limits: &Limits, table: &'b mut FieldTable) 
         host: taken_apart.authority.or(control.host),
         absolute: taken_apart.authority.is_some(),
     };
-    Ok(Parsed::Whole(Request { head, framing, keep_alive: control.persists(version), len: end }))
+    Ok(Parsed::Whole(Request { head, framing, keep_alive: control.persists(version), len: section.end }))
 }
 
-/// One empty line before a request is forgiven (RFC 9112 §2.2), no more: httparse would skip any number.
-fn leading_empty_line(input: &[u8]) -> Result<usize, Error> {
-    let start = if input.starts_with(b"\r\n") { 2 } else { 0 };
-    match input[start..] {
-        [b'\n', ..] => Err(Error::StartLine),
-        [b'\r', ..] if start > 0 => Err(Error::StartLine),
-        _ => Ok(start),
+/// One empty line before a request is forgiven (RFC 9112 §2.2), no more.
+fn leading_empty_line(input: &[u8]) -> Result<usize, Stop> {
+    match input {
+        [b'\r', b'\n', b'\r' | b'\n', ..] | [b'\n', ..] => Err(Stop::Wrong(Error::StartLine)),
+        [b'\r', b'\n', ..] => Ok(2),
+        [b'\r'] => Err(Stop::Partial),
+        [b'\r', ..] => Err(Stop::Wrong(Error::LineEnding)),
+        _ => Ok(0),
     }
 }
 
@@ -84,27 +86,6 @@ fn check_host(host: Option<&[u8]>, version: Version) -> Result<(), Error> {
         Some(host) if target::is_host(host) => Ok(()),
         None if version == Version::Http10 => Ok(()),
         _ => Err(Error::Host),
-    }
-}
-
-fn strict(error: Lenient, input: &[u8]) -> Error {
-    match error {
-        Lenient::HeaderName | Lenient::HeaderValue => Error::Field,
-        Lenient::NewLine => Error::LineEnding,
-        Lenient::TooManyHeaders => Error::TooManyFields,
-        Lenient::Version if names_other_version(input) => Error::Version,
-        Lenient::Version | Lenient::Token | Lenient::Status => Error::StartLine,
-    }
-}
-
-/// Whether the third word of the request line is another HTTP version rather than garbage.
-fn names_other_version(input: &[u8]) -> bool {
-    let word = input.splitn(3, |&b| b == b' ').nth(2).unwrap_or_default();
-    match word.strip_prefix(b"HTTP/") {
-        Some([b'1', b'.', minor, ..]) => minor.is_ascii_digit(),
-        Some([b'1', ..]) => false,
-        Some([major, ..]) => major.is_ascii_digit(),
-        _ => false,
     }
 }
 

@@ -1,15 +1,15 @@
 //! A server's response head.
 
-use httparse::{Error as Lenient, ParserConfig, Status};
-
 use super::{
     Framing, Parsed,
     framing::Control,
-    heads::{self, Lines},
+    heads,
+    lines::Section,
+    start::{StatusLine, Stop},
 };
 use crate::{
     Error,
-    head::{FieldTable, Limits, Method, ResponseHead},
+    head::{FieldTable, Limits, Method, ResponseHead, Span},
 };
 
 /// What a connection brings.
@@ -31,39 +31,43 @@ pub fn response<'b>(
     table: &'b mut FieldTable,
 ) -> Result<Parsed<Response<'b>>, Error> {
     let input = heads::within(input, limits);
-    // httparse would skip empty lines.
-    if matches!(input, [b'\r' | b'\n', ..]) {
-        return Err(Error::StartLine);
-    }
     let FieldTable { spans, repaired } = table;
-    let (mut head, mut taken_away, mut room) = (input, 0, Some(repaired));
-    loop {
-        let mut headers = heads::no_headers();
-        let mut raw = httparse::Response::new(&mut []);
-        let config = ParserConfig::default();
-        let end = match config.parse_response_with_uninit_headers(&mut raw, head, &mut headers[..limits.fields]) {
-            Ok(Status::Complete(bytes)) => bytes,
-            Ok(Status::Partial) => return heads::incomplete(input, limits),
-            Err(Lenient::HeaderName) if let Some(room) = room.take() => {
-                *room = without_space_before_colons(input);
-                (taken_away, head) = (input.len() - room.len(), room);
-                continue;
-            }
-            Err(error) => return Err(strict(error)),
-        };
-        let (Some(status), Some(reason)) = (raw.code, raw.reason) else { return Err(Error::StartLine) };
-        let version = heads::version(raw.version);
-        let mut lines = Lines::new(&head[..end], raw.headers, limits, spans)?;
-        check_status(status)?;
-        let control = Control::of(&mut lines, version)?;
-        let framing = framing(&control, status, method);
-        let (reason, fields) = (reason.as_bytes(), lines.fields());
-        return Ok(Parsed::Whole(Response {
-            head: ResponseHead { status, reason, version, fields, body: framing.length() },
-            framing,
-            keep_alive: control.persists(version) && framing != Framing::UntilClose,
-            len: end + taken_away,
-        }));
+    let (mut text, mut read) = (input, Whole::read(input, limits, spans));
+    if let Err(Stop::Wrong(Error::Field)) = read {
+        *repaired = without_space_before_colons(input);
+        text = repaired;
+        read = Whole::read(text, limits, spans);
+    }
+    let Whole { line, section } = match read {
+        Ok(read) => read,
+        Err(Stop::Partial) => return heads::incomplete(input, limits),
+        Err(Stop::Wrong(error)) => return Err(error),
+    };
+    let StatusLine { version, status, reason, .. } = line;
+    check_status(status)?;
+    let mut lines = section.lines(text, spans);
+    let control = Control::of(&mut lines, version)?;
+    let framing = framing(&control, status, method);
+    Ok(Parsed::Whole(Response {
+        head: ResponseHead { status, reason, version, fields: lines.fields(), body: framing.length() },
+        framing,
+        keep_alive: control.persists(version) && framing != Framing::UntilClose,
+        len: section.end + (input.len() - text.len()),
+    }))
+}
+
+/// A head that is all there.
+struct Whole<'b> {
+    line: StatusLine<'b>,
+    section: Section,
+}
+
+impl<'b> Whole<'b> {
+    #[inline]
+    fn read(input: &'b [u8], limits: &Limits, spans: &mut [Span]) -> Result<Self, Stop> {
+        let line = StatusLine::read(input)?;
+        let section = Section::read(input, line.end, limits, spans)?;
+        Ok(Self { line, section })
     }
 }
 
@@ -103,15 +107,6 @@ fn check_status(status: u16) -> Result<(), Error> {
 fn framing(control: &Control<'_>, status: u16, method: Method) -> Framing {
     let never = method == Method::Head || matches!(status, 100..=199 | 204 | 304);
     if never { Framing::None } else { control.framing().unwrap_or(Framing::UntilClose) }
-}
-
-fn strict(error: Lenient) -> Error {
-    match error {
-        Lenient::HeaderName | Lenient::HeaderValue => Error::Field,
-        Lenient::NewLine => Error::LineEnding,
-        Lenient::TooManyHeaders => Error::TooManyFields,
-        Lenient::Version | Lenient::Token | Lenient::Status => Error::StartLine,
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! The trailer section of a chunked body (RFC 9112 §7.1.2): read when it is whole, because what stands in it may not go on
 //! as it came.
 
-use super::{HeadWriter, Hop, Overflow, Parsed};
+use super::{
+    HeadWriter, Hop, Overflow, Parsed,
+    scan::{is_text, is_token},
+};
 use crate::{
     Error,
     head::{Field, HOP_BY_HOP, HeadSink, Name, NameSet},
@@ -71,16 +74,6 @@ fn field(line: &[u8]) -> Option<Field<'_>> {
     let colon = line.iter().position(|&byte| byte == b':')?;
     let name_text = &line[..colon];
     Some(Field { name: Name::of(name_text), name_text, value: line[colon + 1..].trim_ascii() })
-}
-
-/// tchar (RFC 9110 §5.6.2).
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
-/// What a field value is made of: HTAB, SP, VCHAR, obs-text.
-pub(super) fn is_text(byte: u8) -> bool {
-    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
 #[cfg(test)]

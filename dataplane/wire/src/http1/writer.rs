@@ -1,7 +1,7 @@
 //! Writes a head into the room a caller gives. Nothing is cut: a head that does not fit is an [`Overflow`].
 
 use super::Hop;
-use crate::head::{Field, Fields, HeadSink, decimal};
+use crate::head::{Field, Fields, HeadSink, NameSet};
 
 /// The room did not suffice; nothing of what was written may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,21 +45,31 @@ impl<'o> HeadWriter<'o> {
 
 impl HeadSink for HeadWriter<'_> {
     fn request(&mut self, method: &[u8], path: &[u8]) {
-        let missing: &[u8] = if path.starts_with(b"?") { b"/" } else { b"" };
-        self.text(method).text(b" ").text(missing).text(path).text(b" HTTP/1.1\r\n");
+        self.text(method).text(b" ");
+        if path.starts_with(b"?") {
+            self.text(b"/");
+        }
+        self.text(path).text(b" HTTP/1.1\r\n");
     }
 
     /// The version is ours, not the server's (RFC 9110 §2.5).
     fn status(&mut self, status: u16, reason: &[u8]) {
-        let mut digits = [0; 20];
-        let code = decimal(status.into(), &mut digits);
-        self.text(b"HTTP/1.1 ").text(code).text(b" ").text(reason).text(b"\r\n");
+        let [a, b, c] = [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8);
+        self.text(&[b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'1', b' ', a, b, c, b' ']).text(reason).text(b"\r\n");
     }
 
     fn kept_if<'b>(&mut self, fields: &Fields<'b>, keep: impl FnMut(Field<'b>) -> bool) {
         fields.kept_lines(keep, |lines| {
             self.text(lines);
         });
+    }
+
+    /// Most heads have nothing that stays behind.
+    fn kept(&mut self, fields: &Fields<'_>, dropped: NameSet) {
+        match fields.all_lines_without(dropped) {
+            Some(lines) => _ = self.text(lines),
+            None => self.kept_if(fields, |field| !dropped.has(field.name)),
+        }
     }
 
     fn field<'v>(&mut self, name: &[u8], value: impl IntoIterator<Item = &'v [u8]>) {
@@ -71,7 +81,9 @@ impl HeadSink for HeadWriter<'_> {
     }
 
     fn line(&mut self, line: &[u8]) {
-        self.text(line);
+        if !line.is_empty() {
+            self.text(line);
+        }
     }
 }
 
