@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/clients"
 )
 
 const (

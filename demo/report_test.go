@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weir-lb/weir/bench/clients"
+	"github.com/weir-lb/weir/lab/clients"
 )
 
 func good() figures {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab/clients"
+	"github.com/weir-lb/weir/lab/draw"
 	"github.com/weir-lb/weir/lab/topology"
 )
 

@@ -3,8 +3,8 @@ package control
 import (
 	"fmt"
 
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/verdict"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 // table draws each row's value against its bar, which is a line.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/bench/verdict"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 const linesFile = "control.jsonl"

@@ -12,9 +12,9 @@ import (
 
 	"github.com/weir-lb/weir/agent/plan"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/bench/origin"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/clients"
 )
 
 const (

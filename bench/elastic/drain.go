@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab/clients"
 	"github.com/weir-lb/weir/lab/teller"
 )
 

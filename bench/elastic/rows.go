@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/verdict"
+	"github.com/weir-lb/weir/lab/clients"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 // row is one line of the table.

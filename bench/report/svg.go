@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/workloads"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 // Pictures are SVG files by name: the bars of all rows, and a curve for each growth.

@@ -3,7 +3,7 @@ package verdict
 import (
 	"fmt"
 
-	"github.com/weir-lb/weir/bench/draw"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 // Bar is a verdict as it is drawn.

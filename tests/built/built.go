@@ -25,7 +25,7 @@ var origins = map[string]origin{
 		[]string{".go", ".o", ".sh", ".tmpl", ".toml"},
 	},
 	"weir-dataplane": {[]string{"api/gen/rust", "api/src", "dataplane"}, []string{".rs"}},
-	"weir-load":      {[]string{"bench/load"}, []string{".rs"}},
+	"weir-load":      {[]string{"lab/load"}, []string{".rs"}},
 }
 
 // apart are no part of any program.

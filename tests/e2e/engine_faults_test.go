@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
+	"github.com/weir-lb/weir/lab/clients"
 	"github.com/weir-lb/weir/lab/network"
 	"github.com/weir-lb/weir/lab/topology"
 )

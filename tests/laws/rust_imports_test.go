@@ -23,7 +23,7 @@ var crateMayKnow = map[string][]string{
 	"dataplane/control":        {"weir-api", "weir-snapshot", "weir-telemetry", "weir-reactor", "weir-proxy"},
 	"dataplane/weir-dataplane": {"weir-api", "weir-control", "weir-proxy", "weir-reactor", "weir-snapshot", "weir-telemetry"},
 	"bench/icount":             {"weir-api", "weir-tls", "weir-snapshot", "weir-proxy", "weir-reactor"},
-	"bench/load":               {"weir-wire", "weir-tls", "weir-proxy", "weir-reactor"},
+	"lab/load":                 {"weir-wire", "weir-tls", "weir-proxy", "weir-reactor"},
 }
 
 // pureCrates compute; the rest of the world is handed to them.

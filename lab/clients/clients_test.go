@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 var start = time.UnixMicro(1_700_000_000_000_000)

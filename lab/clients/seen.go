@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 // Failure is one request that failed.
