@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/durable"
 )
 
 func open(t *testing.T, path string) *Dir {
@@ -83,7 +84,7 @@ func TestGivesBackTheLastPlanItKept(t *testing.T) {
 	if err != nil || !proto.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(path, "*.new-*")); len(left) != 0 {
+	if left, _ := filepath.Glob(filepath.Join(path, durable.Unfinished)); len(left) != 0 {
 		t.Errorf("temporary files left: %v", left)
 	}
 }

@@ -17,26 +17,13 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/tests/accept"
 )
 
 // badServer answers requests with raw bytes, chosen by the path: it does what no decent server does.
 func badServer(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go misbehave(t, conn.(*net.TCPConn))
-		}
-	}()
-	return listener.Addr().String()
+	return accept.Each(t, func(conn *net.TCPConn) { misbehave(t, conn) }).String()
 }
 
 func misbehave(t *testing.T, conn *net.TCPConn) {
