@@ -24,13 +24,8 @@ import (
 
 // Options say what a run measures.
 type Options struct {
-	Rows     []string // by name; empty: all
-	Peers    []string // nil: all
-	Quick    bool     // short times: a look, not a measurement
-	JSON     bool     // one object per row, last on Out
-	Results  string
-	Out      io.Writer
-	Progress io.Writer
+	verdict.Options
+	Peers []string // nil: all
 }
 
 // peerNames are the peers that have a configuration here.
@@ -77,7 +72,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	bench := verdict.Bench[row, Result]{Title: row.text, Measure: r.measure, Say: r.say}
+	bench := verdict.Bench[row, Result]{Title: row.text, Measure: r.measure, Say: r.Say}
 	results, failed := bench.MeasureAll(ctx, chosen)
 	if len(results) > 0 {
 		failed = append(failed, r.publish(results))
@@ -111,9 +106,9 @@ func (r *run) findPeers(ctx context.Context) error {
 		if !slices.Contains(peerNames, peer.Name) || r.Peers != nil && !slices.Contains(r.Peers, peer.Name) {
 			continue
 		}
-		program, version, err := peer.Find(ctx, func(text string) { r.say("  %s", text) })
+		program, version, err := peer.Find(ctx, func(text string) { r.Say("  %s", text) })
 		if err != nil {
-			r.say("  without %s: %v", peer.Name, err)
+			r.Say("  without %s: %v", peer.Name, err)
 			continue
 		}
 		r.peers = append(r.peers, found{peer, program})
@@ -131,7 +126,7 @@ func (r *run) chooseCores() error {
 	r.cores, r.others = all[:1], all[1:]
 	if len(all) == 1 {
 		r.others = all
-		r.say("  One core only: balancer, servers, clients and attackers share it, and each makes the others slower.")
+		r.Say("  One core only: balancer, servers, clients and attackers share it, and each makes the others slower.")
 	}
 	return meter.Stay(r.others)
 }
@@ -168,7 +163,7 @@ func measureBalancers(ctx context.Context, r *run, row row) (finding Finding, er
 			return finding, err
 		case err != nil:
 			finding.NotMeasured[peer.Name] = err.Error()
-			r.say("  without %s: %v", peer.Name, err)
+			r.Say("  without %s: %v", peer.Name, err)
 		default:
 			finding.Peers[peer.Name] = outcome
 		}
@@ -193,9 +188,9 @@ func (r *run) balancer(ctx context.Context, row row, name string,
 		return err
 	})
 	if err == nil {
-		r.say("  %-8s %s", name, outcome.text())
+		r.Say("  %-8s %s", name, outcome.text())
 		for _, doubt := range outcome.Doubts {
-			r.say("           in doubt: %s", doubt)
+			r.Say("           in doubt: %s", doubt)
 		}
 	}
 	return outcome, err
@@ -212,15 +207,7 @@ func (r row) judge(f Finding) Result {
 }
 
 func (r *run) publish(results []Result) error {
-	files, err := write(r.Results, r.machine, results)
-	if err != nil {
-		return fmt.Errorf("the report cannot be written: %w", err)
-	}
-	r.say("report: %v", files)
-	if !r.JSON {
-		return verdict.Conclude(nil, results)
-	}
-	return verdict.Conclude(r.Out, results)
+	return verdict.Publish(r.Options.Options, results, func(results []Result) ([]string, error) {
+		return write(r.Results, r.machine, results)
+	})
 }
-
-func (r *run) say(format string, values ...any) { fmt.Fprintf(r.Progress, format+"\n", values...) }

@@ -46,7 +46,7 @@ func measureAPI(ctx context.Context, r *run, row row) (finding Finding, err erro
 		return err
 	})
 	if err == nil {
-		r.say("  %-8s %s", weirName, finding.text())
+		r.Say("  %-8s %s", weirName, finding.text())
 	}
 	return finding, err
 }

@@ -99,7 +99,7 @@ func (s *stage) ask(ctx context.Context, a asking) (crew, error) {
 	}
 	if err := meter.Prefer(os.Getpid()); err != nil && !s.unpreferred {
 		s.unpreferred = true
-		s.say("  Whatever else runs on this machine shows in the figures: %v.", err)
+		s.Say("  Whatever else runs on this machine shows in the figures: %v.", err)
 	}
 	return c, nil
 }

@@ -59,7 +59,7 @@ func (s *stage) growTo(ctx context.Context, size int) error {
 	if err := s.settled(ctx, size); err != nil {
 		return err
 	}
-	s.say("%d virtual services: loaded in %.1f s, at rest after %.1f s",
+	s.Say("%d virtual services: loaded in %.1f s, at rest after %.1f s",
 		size, loaded.Seconds(), time.Since(begun).Seconds())
 	return nil
 }
@@ -93,7 +93,7 @@ func (s *stage) createAll(ctx context.Context, what string, from, to int,
 		case err := <-ended:
 			return err
 		case <-tick.C:
-			s.say("  %d of %d %s", done.Load(), to-from, what)
+			s.Say("  %d of %d %s", done.Load(), to-from, what)
 		}
 	}
 }

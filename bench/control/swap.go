@@ -60,7 +60,7 @@ func measureSwap(ctx context.Context, s *stage) (point Point, err error) {
 	if err != nil {
 		return point, err
 	}
-	spans, err := swap.often(ctx, s.short(20, 200))
+	spans, err := swap.often(ctx, s.Short(20, 200))
 	seen, ended := load.End()
 	if err := errors.Join(err, ended); err != nil {
 		return point, err

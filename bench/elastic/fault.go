@@ -50,7 +50,7 @@ func faultRow(what fault) func(context.Context, *run) (Finding, error) {
 			return finding, err
 		}
 		defer func() { err = errors.Join(err, f.site.Close()) }()
-		rounds := r.short(1, 3)
+		rounds := r.Short(1, 3)
 		for round := range rounds {
 			err = r.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("%s: %s, %d of %d", victim, what.name, round+1, rounds),
 				Do: func(ctx context.Context) (string, error) { return f.measureFault(ctx, what, &finding) }})

@@ -19,7 +19,7 @@ func measureHeadless(ctx context.Context, r *run) (finding Finding, err error) {
 		return finding, err
 	}
 	defer func() { err = errors.Join(err, f.site.Close()) }()
-	span := time.Duration(r.short(20, 60)) * time.Second
+	span := time.Duration(r.Short(20, 60)) * time.Second
 	err = r.told.Play(ctx,
 		teller.Step{Doing: fmt.Sprintf("go without controller for %v", span), Do: func(ctx context.Context) (string, error) {
 			return f.measureAway(ctx, span, &finding)

@@ -60,7 +60,7 @@ func measureLinear(ctx context.Context, r *run) (finding Finding, err error) {
 	for engines := range linearEngines {
 		finding.Curve = append(finding.Curve, Point{Engines: engines + 1})
 	}
-	for range r.short(1, linearPasses) {
+	for range r.Short(1, linearPasses) {
 		for i := range finding.Curve {
 			point := &finding.Curve[i]
 			sample, err := many.playSample(ctx, one, "full load", point.Engines)
@@ -163,7 +163,7 @@ func (h *heldField) loadFully(ctx context.Context, engines int) (sample Sample, 
 				return err
 			}
 			flags := append(clients.Sources(node), "--url", secureURL, "--tls", "1.2", "--cipher", linearCipher, "--requests-per-connection", "1",
-				"--connections", strconv.Itoa(linearEach*engines/len(nodes)), "--duration", fmt.Sprintf("%ds", h.short(4, 6)))
+				"--connections", strconv.Itoa(linearEach*engines/len(nodes)), "--duration", fmt.Sprintf("%ds", h.Short(4, 6)))
 			reports[i], err = host.Load(ctx, flags...)
 			return err
 		})

@@ -18,7 +18,7 @@ func measureNewService(ctx context.Context, r *run) (finding Finding, err error)
 		return finding, err
 	}
 	defer func() { err = errors.Join(err, f.site.Close()) }()
-	rounds := r.short(1, 3)
+	rounds := r.Short(1, 3)
 	for round := range rounds {
 		err = r.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("create it on %d engines, %d of %d", engines, round+1, rounds),
 			Do: func(ctx context.Context) (string, error) { return f.measureCreate(ctx, engines, &finding) }})

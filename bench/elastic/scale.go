@@ -25,7 +25,7 @@ const (
 
 // measureScale has a virtual service on one engine, and one API call take it to many, which the controller starts first.
 func measureScale(ctx context.Context, r *run) (finding Finding, err error) {
-	engines := r.short(16, 64)
+	engines := r.Short(16, 64)
 	f, err := r.openServing(ctx, 0, 1)
 	if err != nil {
 		return finding, err

@@ -26,7 +26,7 @@ func measureSteps(ctx context.Context, r *run) (finding Finding, err error) {
 	}
 	defer func() { err = errors.Join(err, f.site.Close()) }()
 	before := census{}
-	steps := r.short(40, 1000)
+	steps := r.Short(40, 1000)
 	err = r.told.Play(ctx,
 		teller.Step{Doing: "serve on every engine once, and count", Do: func(ctx context.Context) (string, error) {
 			before, err = f.countAtRest(ctx)

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-lb/weir/bench/abuse"
 	"github.com/weir-lb/weir/bench/control"
 	"github.com/weir-lb/weir/bench/elastic"
+	"github.com/weir-lb/weir/bench/verdict"
 )
 
 func benchCommand() *cobra.Command {
@@ -87,7 +88,7 @@ for the workloads U, weir-icount beside weir.`,
 }
 
 func benchElasticCommand() *cobra.Command {
-	options := elastic.Options{Out: os.Stdout}
+	options := elastic.Options{Options: rowOptions()}
 	command := &cobra.Command{
 		Use:   "elastic",
 		Short: "Measure what clients notice while engines come, go and fail, in labs behind a router",
@@ -103,22 +104,19 @@ them), and weir-dataplane and weir-load beside weir.`,
 			if !command.Flags().Changed("seed") {
 				options.Seed = rand.Uint64N(1_000_000)
 			}
-			options.Progress, options.Live = os.Stderr, term.IsTerminal(int(os.Stderr.Fd()))
+			options.Live = term.IsTerminal(int(os.Stderr.Fd()))
 			return elastic.Run(command.Context(), options)
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&options.Rows, "row", nil, "rows by name, as weir bench list names them (default: all)")
+	rowFlags(command, &options.Options, "fewer engines, rounds and steps: a look, not a measurement", "bench/results/elastic")
 	flags.StringVar(&options.Router, "router", "", "frr or bird (default: what lab/seed.toml says)")
-	flags.BoolVar(&options.Quick, "quick", false, "fewer engines, rounds and steps: a look, not a measurement")
 	flags.Uint64Var(&options.Seed, "seed", 0, "of what happens at random (default: another one each time, which is printed)")
-	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row, last on standard output")
-	flags.StringVar(&options.Results, "results", "bench/results/elastic", "where the report goes")
 	return command
 }
 
 func benchAbuseCommand() *cobra.Command {
-	options := abuse.Options{Out: os.Stdout}
+	options := abuse.Options{Options: rowOptions()}
 	command := &cobra.Command{
 		Use:   "abuse",
 		Short: "Measure what other clients see while a service is abused, beside nginx and HAProxy",
@@ -136,21 +134,17 @@ weir-dataplane and weir-load beside weir.`,
 			if !command.Flags().Changed("peers") {
 				options.Peers = nil
 			}
-			options.Progress = os.Stderr
 			return abuse.Run(command.Context(), options)
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&options.Rows, "row", nil, "rows by name, as weir bench list names them (default: all)")
+	rowFlags(command, &options.Options, "short times: a look, not a measurement", "bench/results/abuse")
 	flags.StringSliceVar(&options.Peers, "peers", nil, "peers to start: nginx, haproxy, or \"\" for none (default: both)")
-	flags.BoolVar(&options.Quick, "quick", false, "short times: a look, not a measurement")
-	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row, last on standard output")
-	flags.StringVar(&options.Results, "results", "bench/results/abuse", "where the report goes")
 	return command
 }
 
 func benchControlCommand() *cobra.Command {
-	options := control.Options{Out: os.Stdout}
+	options := control.Options{Options: rowOptions()}
 	command := &cobra.Command{
 		Use:   "control",
 		Short: "Measure how the controller scales, up to thousands of virtual services",
@@ -165,15 +159,22 @@ directory. Needs nginx (make bench-control installs it), and weir-dataplane and 
   weir bench control --quick --json`,
 		Args: arguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
-			options.Progress = os.Stderr
 			return control.Run(command.Context(), options)
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&options.Rows, "row", nil, "rows by name, as weir bench list names them (default: all)")
+	rowFlags(command, &options.Options, "few services, short times: a look, not a measurement", "bench/results/control")
 	flags.IntVar(&options.Services, "services", 0, "virtual services at the end of the curves (default: 5000, and 200 with --quick)")
-	flags.BoolVar(&options.Quick, "quick", false, "few services, short times: a look, not a measurement")
-	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row, last on standard output")
-	flags.StringVar(&options.Results, "results", "bench/results/control", "where the report goes")
 	return command
+}
+
+func rowOptions() verdict.Options { return verdict.Options{Out: os.Stdout, Progress: os.Stderr} }
+
+// rowFlags are those of every bench whose rows have bars.
+func rowFlags(command *cobra.Command, options *verdict.Options, quick, results string) {
+	flags := command.Flags()
+	flags.StringSliceVar(&options.Rows, "row", nil, "rows by name, as weir bench list names them (default: all)")
+	flags.BoolVar(&options.Quick, "quick", false, quick)
+	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row, last on standard output")
+	flags.StringVar(&options.Results, "results", results, "where the report goes")
 }

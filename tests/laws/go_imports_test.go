@@ -101,7 +101,7 @@ var mayImport = map[string][]string{
 	"bench/control": {"api", "agent/dataplane", "agent/link", "agent/plan", "agent/state", "bench/meter", "bench/origin", "bench/report",
 		"bench/verdict", "client", "lab", "lab/clients", "lab/draw"},
 	"bench": {"bench/meter", "bench/origin", "bench/ours", "bench/peers", "bench/report", "bench/workloads", "client", "lab"},
-	"cmd/weir": {"controller", "controller/schema", "controller/cloud", "controller/cloud/process", "agent", "bench", "bench/abuse", "bench/control", "bench/elastic", "client",
+	"cmd/weir": {"controller", "controller/schema", "controller/cloud", "controller/cloud/process", "agent", "bench", "bench/abuse", "bench/control", "bench/elastic", "bench/verdict", "client",
 		"demo", "lab", "lab/engines", "lab/network", "lab/teller", "lab/topology"},
 }
 
