@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/bench/ours"
 	"github.com/weir-lb/weir/bench/peers"
 	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/bench/workloads"
@@ -58,7 +59,7 @@ type run struct {
 // found is a peer that is installed.
 type found struct {
 	peers.Peer
-	program, version string
+	program string
 }
 
 // List writes what there is to measure.
@@ -126,6 +127,11 @@ func (r *run) findPrograms(ctx context.Context) error {
 			return fmt.Errorf("%s is not beside weir in %s: run `make build`", name, r.programs)
 		}
 	}
+	library, err := ours.TLSLibrary(ctx, r.programs)
+	if err != nil {
+		return err
+	}
+	r.machine.Libraries = append(r.machine.Libraries, report.Library{Proxy: report.Weir, TLS: library})
 	for _, name := range r.options.Peers {
 		if !slices.Contains(peers.Names(), name) {
 			return fmt.Errorf("--peers %s: there is none of that name; use %s", name, strings.Join(peers.Names(), ", "))
@@ -135,13 +141,14 @@ func (r *run) findPrograms(ctx context.Context) error {
 		if r.options.Peers != nil && !slices.Contains(r.options.Peers, peer.Name) {
 			continue
 		}
-		program, version, err := peer.Find(ctx, func(text string) { r.told.say("  %s", text) })
+		program, err := peer.Find(ctx, func(text string) { r.told.say("  %s", text) })
 		if err != nil {
 			r.told.say("  without %s: %v", peer.Name, err)
 			continue
 		}
-		r.peers = append(r.peers, found{peer, program, version})
-		r.machine.Versions = append(r.machine.Versions, peer.Name+" "+version)
+		r.peers = append(r.peers, found{peer, program.Path})
+		r.machine.Versions = append(r.machine.Versions, peer.Name+" "+program.Version)
+		r.machine.Libraries = append(r.machine.Libraries, report.Library{Proxy: peer.Name, TLS: program.TLS})
 	}
 	return nil
 }

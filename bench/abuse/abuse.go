@@ -106,13 +106,13 @@ func (r *run) findPeers(ctx context.Context) error {
 		if !slices.Contains(peerNames, peer.Name) || r.Peers != nil && !slices.Contains(r.Peers, peer.Name) {
 			continue
 		}
-		program, version, err := peer.Find(ctx, func(text string) { r.Say("  %s", text) })
+		program, err := peer.Find(ctx, func(text string) { r.Say("  %s", text) })
 		if err != nil {
 			r.Say("  without %s: %v", peer.Name, err)
 			continue
 		}
-		r.peers = append(r.peers, found{peer, program})
-		r.machine.Versions = append(r.machine.Versions, peer.Name+" "+version)
+		r.peers = append(r.peers, found{peer, program.Path})
+		r.machine.Versions = append(r.machine.Versions, peer.Name+" "+program.Version)
 	}
 	return nil
 }

@@ -73,11 +73,11 @@ func installed(ctx context.Context, t *testing.T, peer Peer) string {
 			t.Skip("Envoy is not here: `make bench` fetches it")
 		}
 	}
-	program, _, err := peer.Find(ctx, func(string) {})
+	program, err := peer.Find(ctx, func(string) {})
 	if err != nil {
 		t.Skip(err)
 	}
-	return program
+	return program.Path
 }
 
 func serves(t *testing.T, s Setup) {

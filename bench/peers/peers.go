@@ -52,10 +52,17 @@ func (s Setup) Root() bool { return os.Getuid() == 0 }
 // Peer is a kind of proxy.
 type Peer struct {
 	Name string
-	// Find returns the program and its version, or what to do to get it. It may fetch it and then tells so.
-	Find   func(ctx context.Context, tell func(string)) (program, version string, err error)
+	// Find returns the program, or what to do to get it. It may fetch it and then tells so.
+	Find   func(ctx context.Context, tell func(string)) (Program, error)
 	config string // name of the template
 	args   func(s Setup, configFile string) []string
+}
+
+// Program is a proxy that is installed.
+type Program struct {
+	Path    string
+	Version string
+	TLS     string // library that it runs on, with the version where the program tells it
 }
 
 // All are the peers that the bench can start by itself.

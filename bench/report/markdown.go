@@ -15,6 +15,7 @@ func Markdown(machine Machine, rows []*Row) string {
 	write := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
 	write("# What a transaction costs\n")
 	write("Measured on %s, %d cores, Linux %s; %s.\n", machine.CPU, machine.Cores, machine.Kernel, strings.Join(machine.Versions, ", "))
+	text.WriteString(machine.libraryLines())
 	write("Written by `weir bench run`. The figure is the CPU time of the balancer's whole process group for each transaction, read from")
 	write("the kernel (`schedstat`; the split into user and system by ticks, and coarser). Of Weir that is the data plane; its agent's")
 	write("time stands beside it. Ratios are a peer's cost over Weir's, taken within each round, medians of the rounds: above 1, Weir is")

@@ -137,7 +137,8 @@ func TestBarHoldsTheBarAndTheGuard(t *testing.T) {
 }
 
 func TestReportReadsAsWritten(t *testing.T) {
-	machine := Machine{Kernel: "6.1", CPU: "a CPU", Cores: 2, Versions: []string{"near 1.0", "slow 2.0"}, Notes: []string{"Something."}}
+	machine := Machine{Kernel: "6.1", CPU: "a CPU", Cores: 2, Versions: []string{"near 1.0", "slow 2.0"}, Notes: []string{"Something."},
+		Libraries: []Library{{Weir, "rustls 0.23.46, aws-lc-rs 1.19.0"}, {"near", "BoringSSL"}, {"slow", "OpenSSL 3.0.19"}, {"absent", ""}}}
 	row := threeRounds()
 	row.SystemCalls = map[string]float64{Weir: 4.04, "near": 5.5}
 	row.Failed["absent"] = "it is not installed"
@@ -149,5 +150,17 @@ func TestReportReadsAsWritten(t *testing.T) {
 	}
 	for _, file := range files {
 		golden.Check(t, file)
+	}
+}
+
+func TestWarnsOfASlowTLSLibraryOnlyWhereAPeerHasIt(t *testing.T) {
+	for library, warned := range map[string]bool{"OpenSSL 3.0.19": true, "OpenSSL 3.5.1": false, "AWS-LC 1.49.0": false, "": false} {
+		lines := Machine{Libraries: []Library{{"peer", library}}}.libraryLines()
+		if strings.Contains(lines, "slow at handshakes") != warned {
+			t.Errorf("%q: %s", library, lines)
+		}
+	}
+	if lines := (Machine{}).libraryLines(); lines != "" {
+		t.Errorf("nothing is known of libraries: %q", lines)
 	}
 }

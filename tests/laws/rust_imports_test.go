@@ -21,7 +21,7 @@ var crateMayKnow = map[string][]string{
 	"dataplane/reactor":        {"weir-proxy"},
 	"dataplane/sim":            {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-snapshot", "weir-proxy", "weir-telemetry"},
 	"dataplane/control":        {"weir-api", "weir-snapshot", "weir-telemetry", "weir-reactor", "weir-proxy"},
-	"dataplane/weir-dataplane": {"weir-api", "weir-control", "weir-proxy", "weir-reactor", "weir-snapshot", "weir-telemetry"},
+	"dataplane/weir-dataplane": {"weir-api", "weir-control", "weir-proxy", "weir-reactor", "weir-snapshot", "weir-telemetry", "weir-tls"},
 	"bench/icount":             {"weir-api", "weir-tls", "weir-snapshot", "weir-proxy", "weir-reactor"},
 	"lab/load":                 {"weir-wire", "weir-tls", "weir-proxy", "weir-reactor"},
 }
