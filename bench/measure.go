@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,7 +48,7 @@ func (r *run) measure(ctx context.Context, w workloads.Workload, coreCount int) 
 }
 
 // inStage does something on a stage of its own, from nothing to nothing.
-func (r *run) inStage(row *report.Row, do func(*stage) error) (err error) {
+func (r *run) inStage(row *report.Row, do func(*stage) error) error {
 	cores, others, err := r.split(row.Cores)
 	if err != nil {
 		return err
@@ -57,16 +56,9 @@ func (r *run) inStage(row *report.Row, do func(*stage) error) (err error) {
 	if err := meter.Stay(others); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "weir-bench-")
-	if err != nil {
-		return fmt.Errorf("no place for the bench's files: %w: set TMPDIR to a directory that this user may write", err)
-	}
-	l, err := lab.New(dir, r.programs)
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	defer func() { err = errors.Join(err, l.Stop(), os.RemoveAll(dir)) }()
-	return do(&stage{run: r, workload: row.Workload, lab: l, dir: dir, cores: cores, row: row})
+	return lab.During("weir-bench", r.programs, func(l *lab.Lab, dir string) error {
+		return do(&stage{run: r, workload: row.Workload, lab: l, dir: dir, cores: cores, row: row})
+	})
 }
 
 // startServers makes the certificate, if there is one, and the servers behind all proxies.

@@ -67,6 +67,20 @@ func New(dir, programs string) (*Lab, error) {
 	return l, nil
 }
 
+// During gives do a lab in a directory of its own, which is named for the purpose. Nothing is left of them afterwards.
+func During(purpose, programs string, do func(l *Lab, dir string) error) (err error) {
+	dir, err := os.MkdirTemp("", purpose+"-")
+	if err != nil {
+		return fmt.Errorf("no place for the files of %s: %w: set TMPDIR to a directory that this user may write", purpose, err)
+	}
+	l, err := New(dir, programs)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	defer func() { err = errors.Join(err, l.Stop(), os.RemoveAll(dir)) }()
+	return do(l, dir)
+}
+
 // forkFromOneThread starts every process of the lab: PR_SET_PDEATHSIG follows the thread that forks, so that thread must
 // be one that stays as long as the lab.
 func (l *Lab) forkFromOneThread() {

@@ -26,26 +26,18 @@ type stage struct {
 
 // inStage does something on a stage of its own, from nothing to nothing.
 func (r *run) inStage(a abuse, do func(*stage) error) (err error) {
-	dir, err := os.MkdirTemp("", "weir-abuse-")
-	if err != nil {
-		return fmt.Errorf("no place for the bench's files: %w: set TMPDIR to a directory that this user may write", err)
-	}
-	l, err := lab.New(dir, r.programs)
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	s := &stage{run: r, abuse: a, lab: l, dir: dir}
-	defer func() {
-		err = errors.Join(err, l.Stop())
-		for _, stop := range s.stops {
-			err = errors.Join(err, stop())
+	s := &stage{run: r, abuse: a}
+	err = lab.During("weir-abuse", r.programs, func(l *lab.Lab, dir string) (err error) {
+		s.lab, s.dir = l, dir
+		if s.cert, err = peers.MakeCertificate("ec", dir); err != nil {
+			return err
 		}
-		err = errors.Join(err, os.RemoveAll(dir))
-	}()
-	if s.cert, err = peers.MakeCertificate("ec", dir); err != nil {
-		return err
+		return do(s)
+	})
+	for _, stop := range s.stops { // what the lab's processes ask stands longer than they do
+		err = errors.Join(err, stop())
 	}
-	return do(s)
+	return err
 }
 
 // startServers runs what stands behind both services.
