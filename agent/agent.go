@@ -86,7 +86,8 @@ func keptPlan(dir *state.Dir, log *slog.Logger) (*plan.Plan, error) {
 	kept, findings := plan.Read(wire)
 	if kept == nil {
 		first := findings[0]
-		log.Error("the last good Plan cannot be read; "+remedy, "kind", first.Kind, "name", first.Name, "reason", first.Message)
+		log.Error("the last good Plan cannot be read; "+remedy, "kind", first.Kind, "name", first.Name,
+			"reason", first.Message)
 	}
 	return kept, nil
 }
@@ -104,7 +105,8 @@ func (c *Config) check() (*enrollment.Token, error) {
 		c.Name = host
 	}
 	if path := filepath.Join(c.StateDir, socketName); len(path) > socketPathMax {
-		return nil, fmt.Errorf("--state-dir %s is too long for the socket in it: %d characters at most", c.StateDir, socketPathMax-len(socketName)-1)
+		return nil, fmt.Errorf("--state-dir %s is too long for the socket in it: %d characters at most", c.StateDir,
+			socketPathMax-len(socketName)-1)
 	}
 	if c.Token == "" {
 		return nil, nil
@@ -151,9 +153,9 @@ type agent struct {
 	keeper   *keeper
 }
 
-// server serves what Plans ask for. It answers each Plan to its Observer, tells it of its status, and gives it a Sample each
-// second, by which routes and the fast path know that it lives. Nothing else in an agent asks for a data plane, so that an
-// engine that has its fast path alone is one with another server.
+// server serves what Plans ask for. It answers each Plan to its Observer, tells it of its status, and gives it a Sample
+// each second, by which routes and the fast path know that it lives. Nothing else in an agent asks for a data plane, so
+// that an engine that has its fast path alone is one with another server.
 type server interface {
 	Run(context.Context) // until it ends
 	Apply(*plan.Plan)
@@ -161,12 +163,14 @@ type server interface {
 	LetGo()
 }
 
-// newServer makes a server of the other parts: whom it tells, which servers are up, how long a segment to an address may be.
+// newServer makes a server of the other parts: whom it tells, which servers are up, how long a segment to an address
+// may be.
 type newServer func(dataplane.Observer, func() map[plan.Member]bool, func(netip.Addr) int) server
 
 // withDataplane serves by a data plane, which is kept serving.
 func withDataplane(config Config, binary string, dir *state.Dir) newServer {
-	return func(observer dataplane.Observer, states func() map[plan.Member]bool, maxSegment func(netip.Addr) int) server {
+	return func(observer dataplane.Observer, states func() map[plan.Member]bool,
+		maxSegment func(netip.Addr) int) server {
 		return dataplane.New(dataplane.Config{
 			Binary: binary, Socket: dir.File(socketName), Output: dir.File(outputName), Workers: config.Workers,
 			Version: config.Version, Keep: config.KeepDataplane, States: states, MaxSegment: maxSegment,
@@ -195,7 +199,8 @@ func newAgent(
 	})
 	a.keeper = newKeeper(func(plan *plan.Plan) error { return dir.SavePlan(plan.Wire()) }, config.Log)
 	a.routes = route.New(route.Config{
-		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Keep: config.KeepDataplane, Plan: kept, Apply: a.server.Apply,
+		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Keep: config.KeepDataplane, Plan: kept,
+		Apply:   a.server.Apply,
 		Changed: core.routed, Happened: core.happened, Log: config.Log,
 	})
 	core.routes, core.detour, core.preparer, core.statesChanged = a.routes, a.detour, a.preparer, a.server.StatesChanged
@@ -207,8 +212,9 @@ func newAgent(
 	return a
 }
 
-// run ends step by step: when ctx ends routers send clients elsewhere, those that are here are asked to follow, then the
-// data plane drains, and only then its addresses go and nobody passes packets on to it. The controller hears of it all.
+// run ends step by step: when ctx ends routers send clients elsewhere, those that are here are asked to follow, then
+// the data plane drains, and only then its addresses go and nobody passes packets on to it. The controller hears of it
+// all.
 func (a *agent) run(ctx context.Context) error {
 	serving, stopServing := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stopServing(nil)

@@ -78,12 +78,14 @@ func (e *engine) Renewed(identity *state.Identity) {
 
 func (e *engine) Hello() *enginev1.Hello {
 	hello := &enginev1.Hello{ // what asks the kernel comes before the lock that heartbeats need
-		Version: e.version, Resources: resources(), Detours: wireDetours(e.detour.Detours()), Routing: wireRouting(e.routes.Routing()),
+		Version: e.version, Resources: resources(), Detours: wireDetours(e.detour.Detours()),
+		Routing: wireRouting(e.routes.Routing()),
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.session.Opened()
-	hello.Revision, hello.Status, hello.Verdicts = e.session.Revision(), wireStatus(e.status), wireVerdicts(e.verdicts())
+	hello.Revision, hello.Status, hello.Verdicts = e.session.Revision(), wireStatus(e.status),
+		wireVerdicts(e.verdicts())
 	return hello
 }
 
@@ -91,7 +93,8 @@ func (e *engine) Receive(delta *enginev1.PlanDelta) {
 	answer := e.receive(delta)
 	switch nack := answer.GetNack(); nack.GetCause() {
 	case enginev1.NackCause_NACK_CAUSE_RESYNC:
-		e.log.Info("asking the controller for a whole Plan", "revision", delta.GetRevision(), "base", delta.GetBaseRevision())
+		e.log.Info("asking the controller for a whole Plan", "revision", delta.GetRevision(), "base",
+			delta.GetBaseRevision())
 	case enginev1.NackCause_NACK_CAUSE_REFUSED:
 		e.complain(delta.GetRevision(), plan.FindingsOf(nack.GetErrors()))
 	}
@@ -218,7 +221,8 @@ func (e *engine) heeded(sample dataplane.Sample) (heeded []monitor.Verdict) {
 // verdict goes to the data plane at once, and to the controller when the data plane goes by it: who reads there that a
 // server is up may count on it. The sample that shows it follows at once.
 func (e *engine) verdict(verdict monitor.Verdict) {
-	e.log.Info("server verdict", "pool", verdict.Pool, "server", verdict.Server, "up", verdict.Up, "reason", verdict.Reason)
+	e.log.Info("server verdict", "pool", verdict.Pool, "server", verdict.Server, "up", verdict.Up,
+		"reason", verdict.Reason)
 	e.mu.Lock()
 	if e.unheeded == nil {
 		e.unheeded = map[plan.Member]monitor.Verdict{}

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 )
 
-// keeper writes the Plan that serves to disk, off everybody's way: of Plans that wait for a slow disk only the newest is
-// written, and a disk that is full costs a line in the log and nothing else.
+// keeper writes the Plan that serves to disk, off everybody's way: of Plans that wait for a slow disk only the newest
+// is written, and a disk that is full costs a line in the log and nothing else.
 type keeper struct {
 	save    func(*plan.Plan) error
 	log     *slog.Logger

@@ -16,8 +16,8 @@ type ground interface {
 	Attend()           // something may have changed by itself
 }
 
-// preparer makes the ground ready for Plans, off everybody's way, and passes each on when that is done. Of what waits while
-// something takes long, only the newest is done.
+// preparer makes the ground ready for Plans, off everybody's way, and passes each on when that is done. Of what waits
+// while something takes long, only the newest is done.
 type preparer struct {
 	ground ground
 	woken  chan struct{} // capacity 1

@@ -35,7 +35,8 @@ func wireVerdicts(verdicts []monitor.Verdict) *enginev1.ServerVerdicts {
 		}
 		for _, each := range verdict.Monitors {
 			said.Monitors = append(said.Monitors, &enginev1.MonitorVerdict{
-				HealthMonitorUuid: each.UUID, Up: each.Up, Reason: each.Reason, ResponseTimeUs: uint32(each.Took.Microseconds()),
+				HealthMonitorUuid: each.UUID, Up: each.Up, Reason: each.Reason,
+				ResponseTimeUs: uint32(each.Took.Microseconds()),
 			})
 		}
 		all.Verdicts = append(all.Verdicts, said)

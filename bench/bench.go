@@ -1,6 +1,6 @@
-// Package bench measures what a transaction costs a balancer's CPU: Weir and its peers, each as one process group on a core
-// of its own, in turn within each round of one run. It starts everything it needs (lab), drives it (weir-load), reads the
-// kernel's accounts (meter) and hands the samples to report. It leaves no process behind.
+// Package bench measures what a transaction costs a balancer's CPU: Weir and its peers, each as one process group on a
+// core of its own, in turn within each round of one run. It starts everything it needs (lab), drives it (weir-load),
+// reads the kernel's accounts (meter) and hands the samples to report. It leaves no process behind.
 package bench
 
 import (
@@ -111,7 +111,8 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 		r.rounds = options.Rounds
 	}
 	r.machine = report.ThisMachine()
-	r.machine.Notes = append(r.machine.Notes, fmt.Sprintf("%d rounds of %v for each load; %d slices of %v where growth is looked for.",
+	r.machine.Notes = append(r.machine.Notes, fmt.Sprintf(
+		"%d rounds of %v for each load; %d slices of %v where growth is looked for.",
 		r.rounds, r.span, r.growthSlices(), r.span/slicesPerRound))
 	if err := r.findPrograms(ctx); err != nil {
 		return nil, err
@@ -185,12 +186,14 @@ func (r *run) split(balancer int) (ours, others []int, err error) {
 	case len(r.cores) == 1 && balancer == 1:
 		return r.cores, r.cores, nil
 	case balancer < 1 || balancer >= len(r.cores):
-		return nil, nil, fmt.Errorf("--cores %d: this machine has %d, of which load and servers need one", balancer, len(r.cores))
+		return nil, nil, fmt.Errorf("--cores %d: this machine has %d, of which load and servers need one",
+			balancer, len(r.cores))
 	}
 	return r.cores[:balancer], r.cores[balancer:], nil
 }
 
-// measureAll measures row by row. A row that fails is told and left out; an interruption ends the run with what there is.
+// measureAll measures row by row. A row that fails is told and left out; an interruption ends the run with what there
+// is.
 func (r *run) measureAll(ctx context.Context, chosen []workloads.Workload) (measured []*report.Row, interrupted error) {
 	for _, w := range chosen {
 		r.told.all += len(r.options.Cores) * r.measurements(w)

@@ -77,8 +77,9 @@ func (s *stage) startServers(ctx context.Context) (err error) {
 // servedBehind are the servers of the row, whatever proxy is in front of them.
 func (s *stage) servedBehind() origin.Setup {
 	w := s.workload
-	setup := origin.Setup{Dir: filepath.Join(s.dir, "origin"), Servers: originServers, ObjectBytes: w.Load.ObjectBytes, Segments: w.Origin.Segments,
-		Bulk: w.Bulk(), Host: "127.0.0.1"}
+	setup := origin.Setup{Dir: filepath.Join(s.dir, "origin"), Servers: originServers, ObjectBytes: w.Load.ObjectBytes,
+		Segments: w.Origin.Segments,
+		Bulk:     w.Bulk(), Host: "127.0.0.1"}
 	if w.Growth.Of == workloads.GrowServers {
 		setup.Host = "0.0.0.0" // it is many servers: one on each address
 	}
@@ -122,7 +123,8 @@ func (s *stage) setup(name, host string) (peers.Setup, error) {
 	service := s.workload.Service
 	return peers.Setup{
 		Dir: dir, Host: host, Port: port, Servers: s.servers, Cores: s.cores, Layer: service.Layer, TLS: service.TLS,
-		Cipher: s.workload.Load.Cipher, ServerTLS: service.ServerTLS, CertificateKey: s.cert.File, Bulk: s.workload.Bulk(),
+		Cipher: s.workload.Load.Cipher, ServerTLS: service.ServerTLS, CertificateKey: s.cert.File,
+		Bulk: s.workload.Bulk(),
 	}, os.MkdirAll(dir, 0o755)
 }
 
@@ -198,7 +200,8 @@ func (s *stage) measureRound(ctx context.Context, round int, level report.Level)
 			continue
 		}
 		s.row.Add(subject.name, level, sample)
-		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %s  %.1f µs", s.workload.ID, round+1, s.run.rounds, level, subject.name, sample.CPUus))
+		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %s  %.1f µs", s.workload.ID, round+1, s.run.rounds, level,
+			subject.name, sample.CPUus))
 	}
 	return nil
 }

@@ -26,7 +26,8 @@ type Credentials struct {
 	// Fingerprint is the hex SHA-256 of the controller's certificate. Empty: the system's CAs decide, and a certificate
 	// they do not know is an *UnknownCertificate.
 	Fingerprint string
-	// Dial connects in place of net.Dialer; nil: net.Dialer. For a controller that is in another network than this process.
+	// Dial connects in place of net.Dialer; nil: net.Dialer. For a controller that is in another network than this
+	// process.
 	Dial Dial
 }
 
@@ -54,7 +55,8 @@ func Login(ctx context.Context, c Credentials) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, session.base.String()+"/login", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, session.base.String()+"/login",
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +115,10 @@ func open(saved Saved, dial Dial) (*Session, error) {
 		saved.Tenant = "admin"
 	}
 	saved.URL = base.String()
-	transport := &http.Transport{TLSClientConfig: trust(base, saved.Fingerprint), MaxIdleConnsPerHost: 8, DialContext: dial}
-	return &Session{base: base, http: &http.Client{Transport: transport, Timeout: callTimeout}, saved: saved, tenant: saved.Tenant}, nil
+	transport := &http.Transport{TLSClientConfig: trust(base, saved.Fingerprint), MaxIdleConnsPerHost: 8,
+		DialContext: dial}
+	return &Session{base: base, http: &http.Client{Transport: transport, Timeout: callTimeout}, saved: saved,
+		tenant: saved.Tenant}, nil
 }
 
 // Saved returns what Resume needs.

@@ -1,5 +1,5 @@
-// Package durable writes files that survive a crash and a power cut. The controller and the agent keep keys, passwords and the
-// last Plan with it.
+// Package durable writes files that survive a crash and a power cut. The controller and the agent keep keys, passwords
+// and the last Plan with it.
 package durable
 
 import (
@@ -11,8 +11,8 @@ import (
 // Unfinished matches the names of files that WriteFile has begun. A crash can leave one behind.
 const Unfinished = "*.new-*"
 
-// WriteFile creates or replaces a file that only its owner may read. A crash at any moment leaves the old content or the new one.
-// The new content is on disk when WriteFile returns.
+// WriteFile creates or replaces a file that only its owner may read. A crash at any moment leaves the old content or
+// the new one. The new content is on disk when WriteFile returns.
 func WriteFile(path string, content []byte) error {
 	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package fastpath loads the programs of fastpath/ into the kernel and puts them where clients come in (uplink.go). It knows
-// each by its name, that of its folder; what a program is told is the business of the folder of that name here.
+// Package fastpath loads the programs of fastpath/ into the kernel and puts them where clients come in (uplink.go). It
+// knows each by its name, that of its folder; what a program is told is the business of the folder of that name here.
 //
 // Programs go on when the agent is gone.
 package fastpath
@@ -23,8 +23,8 @@ var programs = map[string]program{
 	Detour: {compiled: detour.LoadKernel, priority: 0x5765},
 }
 
-// program is one that can be loaded, and its place at an ingress: of several, the one of the lowest priority sees a packet
-// first, and those after it what it lets pass.
+// program is one that can be loaded, and its place at an ingress: of several, the one of the lowest priority sees a
+// packet first, and those after it what it lets pass.
 type program struct {
 	compiled func() (*ebpf.CollectionSpec, error)
 	priority uint16
@@ -32,7 +32,8 @@ type program struct {
 
 // Loader has the kernel take programs.
 type Loader struct {
-	// AnswerNumberAt is where the kernel keeps what programs tell handshakes by; it is found out once, which takes its time.
+	// AnswerNumberAt is where the kernel keeps what programs tell handshakes by; it is found out once, which takes its
+	// time.
 	AnswerNumberAt func() (uint32, error)
 }
 
@@ -46,7 +47,8 @@ func (l *Loader) Load(name string, into any) error {
 	at, _ := l.AnswerNumberAt() // 0 where that is not known: the program does without
 	if err := fastpath.Load(programs[name].compiled, into, at); err != nil {
 		return fmt.Errorf(
-			"the kernel does not take the program %s (the agent needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN): %w", name, err,
+			"the kernel does not take the program %s (the agent needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN): %w",
+			name, err,
 		)
 	}
 	return nil

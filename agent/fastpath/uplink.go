@@ -19,8 +19,8 @@ const (
 	filterHandle = 1
 )
 
-// Uplinks are the interfaces that clients come by, those with an address that routes lead to, and have one program at their
-// ingress.
+// Uplinks are the interfaces that clients come by, those with an address that routes lead to, and have one program at
+// their ingress.
 type Uplinks struct {
 	program   program
 	addresses []netip.Addr
@@ -30,8 +30,8 @@ type Uplinks struct {
 // For are the uplinks of the program of a name; there are none yet.
 func For(name string) Uplinks { return Uplinks{program: programs[name]} }
 
-// Attach puts the program at the ingress of the interfaces that have these addresses, and nowhere else. One that an agent
-// before this one has left there is replaced at once.
+// Attach puts the program at the ingress of the interfaces that have these addresses, and nowhere else. One that an
+// agent before this one has left there is replaced at once.
 func (u *Uplinks) Attach(addresses []netip.Addr, loaded *ebpf.Program) error {
 	indices, failed := interfacesOf(addresses)
 	for _, index := range u.indices {
@@ -79,7 +79,8 @@ func interfacesOf(addresses []netip.Addr) (indices []int, failed error) {
 		case at < 0:
 			failed = errors.Join(failed, fmt.Errorf("no interface has the address %s", address))
 		case isLoopback(all[at].LinkIndex):
-			failed = errors.Join(failed, fmt.Errorf("%s is an address of loopback: by which interface clients come cannot be told from it", address))
+			failed = errors.Join(failed, fmt.Errorf(
+				"%s is an address of loopback: by which interface clients come cannot be told from it", address))
 		default:
 			found[all[at].LinkIndex] = true
 		}
@@ -92,8 +93,8 @@ func isLoopback(index int) bool {
 	return err == nil && link.Flags&net.FlagLoopback != 0
 }
 
-// AddIngresses gives the interfaces that have these addresses a place for programs. The kernel drops what an interface sends
-// at that moment, some milliseconds long.
+// AddIngresses gives the interfaces that have these addresses a place for programs. The kernel drops what an interface
+// sends at that moment, some milliseconds long.
 func AddIngresses(addresses []netip.Addr) error {
 	indices, failed := interfacesOf(addresses)
 	for _, index := range indices {
@@ -103,7 +104,8 @@ func AddIngresses(addresses []netip.Addr) error {
 }
 
 func addIngress(index int) error {
-	ingress := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
+	ingress := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0),
+		Parent: netlink.HANDLE_CLSACT}}
 	if err := netlink.QdiscAdd(ingress); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("interface %d: clsact: %w", index, err)
 	}
@@ -122,7 +124,8 @@ func (p program) attachTo(index int, loaded *ebpf.Program) error {
 	return nil
 }
 
-// detachFrom takes the program away from an interface, if it is there. The ingress may be somebody else's, too, and stays.
+// detachFrom takes the program away from an interface, if it is there. The ingress may be somebody else's, too, and
+// stays.
 func (p program) detachFrom(index int) error {
 	err := netlink.FilterDel(p.filterOn(index))
 	for _, absent := range []error{unix.ENODEV, unix.ENOENT, unix.EINVAL} {
@@ -155,7 +158,8 @@ func (u *Uplinks) DetachFromAll() error {
 func (p program) filterOn(index int) *netlink.BpfFilter {
 	return &netlink.BpfFilter{
 		FilterAttrs: netlink.FilterAttrs{
-			LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: filterHandle, Priority: p.priority, Protocol: unix.ETH_P_ALL,
+			LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: filterHandle, Priority: p.priority,
+			Protocol: unix.ETH_P_ALL,
 		},
 		Name: filterName, DirectAction: true,
 	}

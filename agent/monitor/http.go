@@ -70,7 +70,8 @@ func request(target Target) []byte {
 			return strings.EqualFold(field, name)
 		})
 	}
-	added := [][2]string{{"Host", host(target)}, {"User-Agent", "weir-monitor/1"}, {"Accept", "*/*"}, {"Connection", "close"}}
+	added := [][2]string{{"Host", host(target)}, {"User-Agent", "weir-monitor/1"}, {"Accept", "*/*"},
+		{"Connection", "close"}}
 	if check.Body != "" {
 		added = append(added, [2]string{"Content-Length", strconv.Itoa(len(check.Body))})
 	}

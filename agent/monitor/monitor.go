@@ -1,6 +1,6 @@
-// Package monitor finds out which servers are fit to serve. table.go and verdict.go decide, without a clock or a socket;
-// Set runs the checks, so many at a time, and tells of each change; the probes are one file a protocol. A check never
-// sees a server's certificate or answer as anything but a sign of life.
+// Package monitor finds out which servers are fit to serve. table.go and verdict.go decide, without a clock or a
+// socket; Set runs the checks, so many at a time, and tells of each change; the probes are one file a protocol. A check
+// never sees a server's certificate or answer as anything but a sign of life.
 package monitor
 
 import (

@@ -15,7 +15,8 @@ import (
 )
 
 // errPingPermission names what an operator can do about it.
-var errPingPermission = errors.New("this engine may not ping: give the agent CAP_NET_RAW, or its group in net.ipv4.ping_group_range")
+var errPingPermission = errors.New(
+	"this engine may not ping: give the agent CAP_NET_RAW, or its group in net.ipv4.ping_group_range")
 
 // family is how one version of IP does echo.
 type family struct {

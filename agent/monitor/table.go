@@ -101,7 +101,8 @@ func (t *table) reconcilePool(pool *plan.Pool, before map[plan.Member]*subject) 
 	return soon
 }
 
-// assign gives a subject its monitors, keeping the checks that it has. Those that are new or hastened have to be planned.
+// assign gives a subject its monitors, keeping the checks that it has. Those that are new or hastened have to be
+// planned.
 func (t *table) assign(subject *subject, monitors []*plan.Monitor) (soon []*check) {
 	before := subject.checks
 	subject.checks = nil

@@ -19,7 +19,8 @@ type Finding struct {
 func FindingsOf(said []*dataplanev1.Finding) []Finding {
 	var all []Finding
 	for _, each := range said {
-		all = append(all, Finding{Object{each.GetKind(), each.GetUuid(), each.GetName()}, each.GetField(), each.GetMessage()})
+		all = append(all, Finding{Object{each.GetKind(), each.GetUuid(), each.GetName()}, each.GetField(),
+			each.GetMessage()})
 	}
 	return all
 }

@@ -107,7 +107,8 @@ func (r *reader) router(said *enginev1.BgpRouter) {
 // peerOf is all of a peer but its address and subnet, which may be wrong.
 func peerOf(peer *enginev1.BgpPeer) Peer {
 	read := Peer{
-		Label: peer.GetLabel(), LocalAS: peer.GetLocalAs(), RemoteAS: peer.GetRemoteAs(), MD5Secret: peer.GetMd5Secret(),
+		Label: peer.GetLabel(), LocalAS: peer.GetLocalAs(), RemoteAS: peer.GetRemoteAs(),
+		MD5Secret: peer.GetMd5Secret(),
 		Keepalive: seconds(peer.GetKeepaliveS()), Hold: seconds(peer.GetHoldS()),
 		ConnectRetry: seconds(peer.GetConnectRetryS()),
 		MultihopTTL:  peer.GetMultihopTtl(), AdvertisesVIPs: peer.GetAdvertiseVips(),
@@ -125,9 +126,11 @@ func (r *reader) advertisement(said *enginev1.Advertisement) {
 	service := r.services[said.GetVirtualServiceUuid()]
 	object := Object{"virtualservice", said.GetVirtualServiceUuid(), service.GetName()}
 	read := Advertisement{
-		Service: said.GetVirtualServiceUuid(), Draws: service != nil && service.GetDuty() == dataplanev1.Duty_DUTY_SERVE,
-		PeerLabels: said.GetPeerLabels(), LocalPreference: said.GetLocalPreference(), ASPathPrepend: said.GetAsPathPrepend(),
-		WhileDown: said.GetWhileDown(),
+		Service: said.GetVirtualServiceUuid(), Draws: service != nil &&
+			service.GetDuty() == dataplanev1.Duty_DUTY_SERVE,
+		PeerLabels: said.GetPeerLabels(), LocalPreference: said.GetLocalPreference(),
+		ASPathPrepend: said.GetAsPathPrepend(),
+		WhileDown:     said.GetWhileDown(),
 	}
 	if uuid := service.GetPoolUuid(); uuid != "" {
 		if read.Pool = r.pools[uuid]; read.Pool == nil {
@@ -167,17 +170,20 @@ func monitorOf(said *enginev1.HealthMonitor) *Monitor {
 	http, tcp := said.GetHttp(), said.GetTcp()
 	return &Monitor{
 		UUID: said.GetUuid(), Type: MonitorType(said.GetType()),
-		Interval: milliseconds(max(1, said.GetSendIntervalMs())), Timeout: milliseconds(max(1, said.GetReceiveTimeoutMs())),
+		Interval:  milliseconds(max(1, said.GetSendIntervalMs())),
+		Timeout:   milliseconds(max(1, said.GetReceiveTimeoutMs())),
 		Successes: max(1, int(said.GetSuccessfulChecks())), Failures: max(1, int(said.GetFailedChecks())),
 		Port: uint16(said.GetMonitorPort()), Quickstart: said.GetQuickstart(),
 		HTTP: HTTPCheck{
-			Request: http.GetRequest(), Exact: http.GetExactRequest(), Body: http.GetBody(), Classes: http.GetResponseClasses(),
+			Request: http.GetRequest(), Exact: http.GetExactRequest(), Body: http.GetBody(),
+			Classes:  http.GetResponseClasses(),
 			Contains: http.GetResponseContains(), MaintenanceCodes: http.GetMaintenanceCodes(),
 			MaintenanceContains: http.GetMaintenanceContains(), ServerName: http.GetServerName(),
 		},
 		TCP: TCPCheck{
-			Request: tcp.GetRequest(), Contains: tcp.GetResponseContains(), MaintenanceContains: tcp.GetMaintenanceContains(),
-			HalfOpen: tcp.GetHalfOpen(),
+			Request: tcp.GetRequest(), Contains: tcp.GetResponseContains(),
+			MaintenanceContains: tcp.GetMaintenanceContains(),
+			HalfOpen:            tcp.GetHalfOpen(),
 		},
 	}
 }

@@ -14,8 +14,9 @@ type Router struct {
 
 // Peer is one session with a router. Two that compare equal are the same session.
 type Peer struct {
-	Address        netip.Addr
-	Subnet         netip.Prefix // an engine without an address in it leaves the peer alone; invalid: every engine may speak
+	Address netip.Addr
+	// an engine without an address in it leaves the peer alone; invalid: every engine may speak
+	Subnet         netip.Prefix
 	Label          string
 	LocalAS        uint32
 	RemoteAS       uint32 // the same as LocalAS: internal BGP

@@ -37,8 +37,8 @@ type facts struct {
 // plane takes up its first Plan.
 func (f facts) spoken() *plan.Plan { return cmp.Or(f.held, f.coming, f.before) }
 
-// hold goes by a Plan that the data plane has acknowledged. What is not in it, the data plane has forgotten: a server that comes
-// again with the next one is down until it is found up.
+// hold goes by a Plan that the data plane has acknowledged. What is not in it, the data plane has forgotten: a server
+// that comes again with the next one is down until it is found up.
 func (f *facts) hold(held *plan.Plan) {
 	up := map[plan.Member]bool{}
 	for _, pool := range held.Pools {
@@ -60,10 +60,10 @@ const (
 	replaced           // its data plane serves on, and the next agent speaks for it: what routers know stays
 )
 
-// decide says which routes this engine announces, sorted by prefix. A VIP is announced while the data plane is alive and
-// has acknowledged its listener, a virtual service behind it is up and is to take clients, and no Plan that comes takes
-// that away. Of several virtual services at one address, one is enough. An engine that begins waits until a Plan names it,
-// and others with it: what clients it draws from them, it will have to pass on.
+// decide says which routes this engine announces, sorted by prefix. A VIP is announced while the data plane is alive
+// and has acknowledged its listener, a virtual service behind it is up and is to take clients, and no Plan that comes
+// takes that away. Of several virtual services at one address, one is enough. An engine that begins waits until a Plan
+// names it, and others with it: what clients it draws from them, it will have to pass on.
 func decide(f facts) []Route {
 	if !f.alive || f.leaving == gone {
 		return nil
@@ -155,7 +155,8 @@ func (r *Route) isFor(peer *plan.Peer) bool {
 
 // same tells whether two routes look the same to routers.
 func (r *Route) same(other *Route) bool {
-	return r.Prefix == other.Prefix && slices.Equal(r.Communities, other.Communities) && r.LocalPreference == other.LocalPreference &&
+	return r.Prefix == other.Prefix && slices.Equal(r.Communities, other.Communities) &&
+		r.LocalPreference == other.LocalPreference &&
 		r.ASPathPrepend == other.ASPathPrepend && slices.Equal(r.Labels, other.Labels) && r.Leaving == other.Leaving
 }
 

@@ -44,8 +44,8 @@ func (h *heartbeat) sampled() {
 
 func (h *heartbeat) beat() { h.silence++ }
 
-// alive is true while the heart beats. A data plane that is given a Plan may be silent for as long as it takes to build:
-// its supervisor ends it when that is too long.
+// alive is true while the heart beats. A data plane that is given a Plan may be silent for as long as it takes to
+// build: its supervisor ends it when that is too long.
 func (h *heartbeat) alive(applying bool) bool {
 	switch {
 	case h.never:

@@ -42,7 +42,8 @@ func path(route Route, from origin) *apiutil.Path {
 		family, unspecified = bgp.RF_IPv6_UC, netip.IPv6Unspecified()
 	}
 	nlri, _ := bgp.NewIPAddrPrefix(route.Prefix) // a Prefix of decide is a valid one
-	attributes := []bgp.PathAttributeInterface{bgp.NewPathAttributeOrigin(originIGP), nextHop(family, nlri, unspecified)}
+	attributes := []bgp.PathAttributeInterface{bgp.NewPathAttributeOrigin(originIGP),
+		nextHop(family, nlri, unspecified)}
 	if communities := communitiesOf(route); len(communities) > 0 {
 		attributes = append(attributes, bgp.NewPathAttributeCommunities(communities))
 	}
@@ -63,7 +64,8 @@ func preference(route Route, from origin) []bgp.PathAttributeInterface {
 	switch {
 	case from.external && route.ASPathPrepend > 0:
 		sequence := slices.Repeat([]uint32{from.as}, int(route.ASPathPrepend))
-		return []bgp.PathAttributeInterface{bgp.NewPathAttributeAsPath([]bgp.AsPathParamInterface{bgp.NewAs4PathParam(segmentSequence, sequence)})}
+		return []bgp.PathAttributeInterface{bgp.NewPathAttributeAsPath(
+			[]bgp.AsPathParamInterface{bgp.NewAs4PathParam(segmentSequence, sequence)})}
 	case from.external:
 		return nil
 	case route.Leaving:

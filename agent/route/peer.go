@@ -63,8 +63,8 @@ func ownAddresses() []netip.Addr {
 	return own
 }
 
-// Addresses are those that a Plan has this engine speak to routers from, and so those that its routes lead to, IPv4 first.
-// The first is the one that other engines know. There is none when there is nobody to speak to.
+// Addresses are those that a Plan has this engine speak to routers from, and so those that its routes lead to, IPv4
+// first. The first is the one that other engines know. There is none when there is nobody to speak to.
 func Addresses(plan *plan.Plan) []netip.Addr {
 	return speaksFrom(neighbours(plan.BGP(), exceptVIPs(ownAddresses(), plan.VIPs())))
 }
@@ -136,7 +136,8 @@ func familyOf(address netip.Addr) *api.Family {
 	return &api.Family{Afi: api.Family_AFI_IP6, Safi: api.Family_SAFI_UNICAST}
 }
 
-// canSign tells why a session cannot be signed that is to be. It could only be unsigned, and that is not for us to decide.
+// canSign tells why a session cannot be signed that is to be. It could only be unsigned, and that is not for us to
+// decide.
 func canSign(peer *plan.Peer) error {
 	if peer.MD5Secret == "" {
 		return nil

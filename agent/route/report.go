@@ -75,12 +75,14 @@ type Event struct {
 }
 
 func (r *Routing) same(other *Routing) bool {
-	return r.NextHop == other.NextHop && slices.Equal(r.Peers, other.Peers) && slices.EqualFunc(r.Routes, other.Routes, sameReport)
+	return r.NextHop == other.NextHop && slices.Equal(r.Peers, other.Peers) &&
+		slices.EqualFunc(r.Routes, other.Routes, sameReport)
 }
 
 func sameReport(a, b AnnouncedRoute) bool {
 	return a.Prefix == b.Prefix && slices.Equal(a.Peers, b.Peers) && slices.Equal(a.Communities, b.Communities) &&
-		a.LocalPreference == b.LocalPreference && a.ASPathPrepend == b.ASPathPrepend && slices.Equal(a.Services, b.Services) &&
+		a.LocalPreference == b.LocalPreference && a.ASPathPrepend == b.ASPathPrepend &&
+		slices.Equal(a.Services, b.Services) &&
 		a.SinceUnixMs == b.SinceUnixMs
 }
 

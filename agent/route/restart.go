@@ -17,13 +17,13 @@ const (
 	toldWithin = deferralS*time.Second + 500*time.Millisecond
 	// connectTime is how long the first sessions may take to begin.
 	connectTime = 5 * time.Second
-	// resumeWithin is how long routers are not spoken to while it is not known what the data plane serves: as long as they
-	// keep the routes. A session before that is one without routes, and they drop them.
+	// resumeWithin is how long routers are not spoken to while it is not known what the data plane serves: as long as
+	// they keep the routes. A session before that is one without routes, and they drop them.
 	resumeWithin = restartTime - connectTime
 )
 
-// offerRestart has the session's router keep our routes when it ends without a word. With resumed, they were kept, and the
-// data plane has served on.
+// offerRestart has the session's router keep our routes when it ends without a word. With resumed, they were kept, and
+// the data plane has served on.
 func offerRestart(made *api.Peer, resumed bool) {
 	made.GracefulRestart = &api.GracefulRestart{
 		Enabled: true, RestartTime: uint32(restartTime.Seconds()), DeferralTime: deferralS, LocalRestarting: resumed,
@@ -45,8 +45,8 @@ func (s *speaker) keepsRoutes() bool {
 	return sessions > 0
 }
 
-// toldBy is when routers will have heard the routes that they keep. One that has not drops them when the session ends again
-// (RFC 4724 §4.2: consecutive restarts).
+// toldBy is when routers will have heard the routes that they keep. One that has not drops them when the session ends
+// again (RFC 4724 §4.2: consecutive restarts).
 func (s *speaker) toldBy() (last time.Time) {
 	for _, peer := range s.peers {
 		if told := peer.since.Add(toldWithin); peer.up && peer.resumes && told.After(last) {

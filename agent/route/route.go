@@ -1,10 +1,11 @@
 // Package route tells routers over BGP which addresses this engine serves, so that clients come to it.
 //
 // decide.go is the decision, a pure function; heartbeat.go counts the data plane's signs of life. Set gathers what they
-// go by from the other parts of the agent and has an Announcer carry it out: speaker.go, over GoBGP (peer.go, path.go and
-// policy.go say it as the library takes it, state.go reads what the library says, restart.go goes on for another agent), and
-// package bfd; vip.go puts the addresses on an interface, report.go is what the controller hears. Routes are withdrawn before what
-// they lead to is taken away and announced after it is there. The loss of the controller never withdraws anything.
+// go by from the other parts of the agent and has an Announcer carry it out: speaker.go, over GoBGP (peer.go, path.go
+// and policy.go say it as the library takes it, state.go reads what the library says, restart.go goes on for another
+// agent), and package bfd; vip.go puts the addresses on an interface, report.go is what the controller hears. Routes
+// are withdrawn before what they lead to is taken away and announced after it is there. The loss of the controller
+// never withdraws anything.
 package route
 
 import (
@@ -33,14 +34,16 @@ type Announcer interface {
 
 // Config says what to do with the addresses and whom to tell.
 type Config struct {
-	EngineUUID func() string    // makes a router id where there is no IPv4 address
-	Interface  string           // the VIPs are put on it; empty: somebody else sees to it that packets for them are taken
-	Keep       bool             // at the end, leave the VIPs there for the next agent
-	Plan       *plan.Plan       // that the agent before this one held: its VIPs on the interface are ours, and stay until Applied; nil: none
-	Apply      func(*plan.Plan) // gives a Plan to the data plane
-	Changed    func(*Routing)
-	Happened   func(Event)
-	Log        *slog.Logger
+	EngineUUID func() string // makes a router id where there is no IPv4 address
+	// the VIPs are put on it; empty: somebody else sees to it that packets for them are taken
+	Interface string
+	Keep      bool // at the end, leave the VIPs there for the next agent
+	// that the agent before this one held: its VIPs on the interface are ours, and stay until Applied; nil: none
+	Plan     *plan.Plan
+	Apply    func(*plan.Plan) // gives a Plan to the data plane
+	Changed  func(*Routing)
+	Happened func(Event)
+	Log      *slog.Logger
 }
 
 // Set is all the routes of an engine.
@@ -76,7 +79,8 @@ type announced struct {
 // New makes a set that announces nothing before Run.
 func New(config Config) *Set {
 	s := &Set{
-		Config: config, settle: settle, resume: resumeWithin, woken: make(chan struct{}, 1), heart: newHeartbeat(), report: new(Routing),
+		Config: config, settle: settle, resume: resumeWithin, woken: make(chan struct{}, 1), heart: newHeartbeat(),
+		report: new(Routing),
 	}
 	s.facts.before = config.Plan
 	s.vips = newVIPs(config.Interface, config.Plan.VIPs(), config.Log)
@@ -156,10 +160,10 @@ func (s *Set) Routing() *Routing {
 	return s.report
 }
 
-// Leave has routers send clients to other engines and returns when they had the time to: every route is marked as leaving
-// first, so that none is without a way while another is looked for, and withdrawn then. It tells whether there was any.
-// Where the data plane serves on and routers keep its routes, they are asked to wait for the next agent, and no more, once
-// they have heard what this one took over.
+// Leave has routers send clients to other engines and returns when they had the time to: every route is marked as
+// leaving first, so that none is without a way while another is looked for, and withdrawn then. It tells whether there
+// was any. Where the data plane serves on and routers keep its routes, they are asked to wait for the next agent, and
+// no more, once they have heard what this one took over.
 func (s *Set) Leave() (led bool) {
 	led = len(s.Routing().Routes) > 0 // before Run hears of it: after it, there may be none
 	steps := []departure{leaving, gone}
@@ -216,8 +220,8 @@ func (s *Set) Run(ctx context.Context) {
 	}
 }
 
-// hangUp ends the sessions. Routers that were to keep the routes drop them with a word of ours: where the data plane has
-// ended meanwhile, they hear it.
+// hangUp ends the sessions. Routers that were to keep the routes drop them with a word of ours: where the data plane
+// has ended meanwhile, they hear it.
 func (s *Set) hangUp() {
 	s.mu.Lock()
 	keep := s.facts.leaving == replaced && s.heart.serving
@@ -251,9 +255,9 @@ func (s *Set) give(coming *plan.Plan) {
 	}
 }
 
-// reconcile makes what routers were told what they shall know. It tells which Plan that took into account, of those that
-// come, and whether a route was withdrawn. Where routers may have kept routes for us, what there is to say is known before
-// they are spoken to: they drop what they do not hear again.
+// reconcile makes what routers were told what they shall know. It tells which Plan that took into account, of those
+// that come, and whether a route was withdrawn. Where routers may have kept routes for us, what there is to say is
+// known before they are spoken to: they drop what they do not hear again.
 func (s *Set) reconcile() (coming *plan.Plan, withdrew bool) {
 	s.mu.Lock()
 	facts, resumption := s.facts, s.resumption
@@ -288,8 +292,8 @@ func (s *Set) speak(plan *plan.Plan) error {
 	return err
 }
 
-// announce tells of the difference between what routers know and what they shall know: what goes, before what comes. What
-// fails stays as it was known, and the next beat tries again.
+// announce tells of the difference between what routers know and what they shall know: what goes, before what comes.
+// What fails stays as it was known, and the next beat tries again.
 func (s *Set) announce(wanted []Route, to Announcer) (withdrew bool, failed error) {
 	known, stuck, failed := s.withdraw(wanted, to)
 	withdrew = len(known)+len(stuck) < len(s.announced)
@@ -316,7 +320,8 @@ func (s *Set) announce(wanted []Route, to Announcer) (withdrew bool, failed erro
 	return withdrew, failed
 }
 
-// withdraw takes back what is wanted no more. It returns what routers know beside that, and what could not be taken back.
+// withdraw takes back what is wanted no more. It returns what routers know beside that, and what could not be taken
+// back.
 func (s *Set) withdraw(wanted []Route, to Announcer) (known, stuck []announced, failed error) {
 	for _, before := range s.announced {
 		if slices.ContainsFunc(wanted, func(r Route) bool { return r.Prefix == before.Prefix }) {

@@ -23,8 +23,8 @@ import (
 // watchAfter is how long a session stands before BFD watches it: until the router, too, is done with the one before.
 const watchAfter = 500 * time.Millisecond
 
-// speaker is the Announcer over BGP: GoBGP in this process, which dials its peers and listens nowhere. Each peer hears only
-// what a policy of its own lets through, and nothing that a peer says is taken. It is for one goroutine.
+// speaker is the Announcer over BGP: GoBGP in this process, which dials its peers and listens nowhere. Each peer hears
+// only what a policy of its own lets through, and nothing that a peer says is taken. It is for one goroutine.
 type speaker struct {
 	engineUUID func() string
 	changed    func() // a session has; may be called from anywhere
@@ -63,8 +63,8 @@ func newSpeaker(engineUUID func() string, changed func(), log *slog.Logger) *spe
 	}
 }
 
-// configure speaks to the peers of a router that this engine can reach, and not from an address of its VIPs; what stays as
-// it was keeps its session. A nil router ends all of them.
+// configure speaks to the peers of a router that this engine can reach, and not from an address of its VIPs; what stays
+// as it was keeps its session. A nil router ends all of them.
 func (s *speaker) configure(router *plan.Router, vips []netip.Addr) error {
 	wanted := neighbours(router, exceptVIPs(ownAddresses(), vips))
 	if s.bgp != nil && (len(wanted) == 0 || s.from != originOf(router)) {
@@ -102,8 +102,8 @@ func (n *session) same(other *session) bool {
 	return n.local == other.local && n.config == other.config
 }
 
-// isSpent tells whether a session has ended that BFD watched, or is to end because BFD misses the router. Routers begin BFD
-// anew with each session, and so do we.
+// isSpent tells whether a session has ended that BFD watched, or is to end because BFD misses the router. Routers begin
+// BFD anew with each session, and so do we.
 func (s *speaker) isSpent(address netip.Addr, peer *session) bool {
 	if !peer.config.BFD.On {
 		return false
@@ -130,7 +130,8 @@ func (s *speaker) start(router *plan.Router, peers map[netip.Addr]*session) erro
 	s.watch = stop
 	global := &api.Global{
 		Asn: s.from.as, RouterId: routerID(peers, s.engineUUID()).String(), ListenPort: -1,
-		Families: []uint32{uint32(oc.AFI_SAFI_TYPE_IPV4_UNICAST.ToInt()), uint32(oc.AFI_SAFI_TYPE_IPV6_UNICAST.ToInt())},
+		Families: []uint32{uint32(oc.AFI_SAFI_TYPE_IPV4_UNICAST.ToInt()),
+			uint32(oc.AFI_SAFI_TYPE_IPV6_UNICAST.ToInt())},
 	}
 	err := s.bgp.StartBgp(watching, &api.StartBgpRequest{Global: global})
 	if err == nil {
@@ -263,8 +264,8 @@ func (s *speaker) Withdraw(prefix netip.Prefix) error {
 }
 
 // heardByAll changes the table of routes. A session that begins meanwhile may miss the change: the library gives it the
-// whole table before it passes changes on to it. It is begun again then, except for one that resumes: that has the table
-// once it stands, and its router would drop the routes that it keeps.
+// whole table before it passes changes on to it. It is begun again then, except for one that resumes: that has the
+// table once it stands, and its router would drop the routes that it keeps.
 func (s *speaker) heardByAll(change func() error) error {
 	var beginning []netip.Addr
 	for address, peer := range s.peers {

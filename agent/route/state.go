@@ -55,7 +55,8 @@ func (s *speaker) note(library *server.BgpServer, event *apiutil.WatchEventMessa
 		if !stands(library, peer.NeighborAddress) {
 			return
 		}
-	case peer.SessionState == bgp.BGP_FSM_IDLE && peer.DisconnectMessage != "" && (now.reason == "" || !endedByUs(peer)):
+	case peer.SessionState == bgp.BGP_FSM_IDLE && peer.DisconnectMessage != "" &&
+		(now.reason == "" || !endedByUs(peer)):
 		now.reason = disconnection(peer)
 	}
 	s.heard.Store(peer.NeighborAddress, now)
@@ -84,9 +85,11 @@ func stateOf(library *server.BgpServer, peer netip.Addr) (state api.PeerState_Se
 	return state
 }
 
-// endedByUs tells whether this engine ended the session in order (RFC 4486): why it did so is known already, such as by BFD.
+// endedByUs tells whether this engine ended the session in order (RFC 4486): why it did so is known already, such as by
+// BFD.
 func endedByUs(state apiutil.PeerState) bool {
-	return state.DisconnectReason == api.PeerState_DISCONNECT_REASON_NOTIFICATION_SENT && strings.Contains(state.DisconnectMessage, "(cease)")
+	return state.DisconnectReason == api.PeerState_DISCONNECT_REASON_NOTIFICATION_SENT &&
+		strings.Contains(state.DisconnectMessage, "(cease)")
 }
 
 // disconnection is why a session ended, in words.
@@ -157,15 +160,16 @@ func (s *speaker) describe(into *PeerState, found *api.Peer, peer *session) {
 
 // lack is what may keep a session from its beginning.
 func (p *session) lack(localAS uint32) string {
-	text := fmt.Sprintf("no session with it yet: it must answer at port 179 and have this engine as a neighbor of AS %d", localAS)
+	text := fmt.Sprintf(
+		"no session with it yet: it must answer at port 179 and have this engine as a neighbor of AS %d", localAS)
 	if p.config.MD5Secret != "" {
 		text += " with the same md5_secret"
 	}
 	return text
 }
 
-// helps tells whether a router's capability is that it keeps routes; one that does no more than that may say it without a
-// restart time of its own (RFC 4724 §3).
+// helps tells whether a router's capability is that it keeps routes; one that does no more than that may say it without
+// a restart time of its own (RFC 4724 §3).
 func helps(capability *api.Capability) bool { return capability.GetGracefulRestart() != nil }
 
 // quiet passes on what the library warns of; what it does all day is told as states.

@@ -1,6 +1,7 @@
-// Package abuse measures what the clients of one virtual service see while another one on the same engine is abused: by clients who
-// ask and are gone, who stay without a word, who read nothing, who send slowly. Weir, nginx and HAProxy suffer it one after the other
-// in the same run, with the same connections to give away. All of it is at loopback, bounded, and leaves nothing behind.
+// Package abuse measures what the clients of one virtual service see while another one on the same engine is abused: by
+// clients who ask and are gone, who stay without a word, who read nothing, who send slowly. Weir, nginx and HAProxy
+// suffer it one after the other in the same run, with the same connections to give away. All of it is at loopback,
+// bounded, and leaves nothing behind.
 package abuse
 
 import (
@@ -61,8 +62,8 @@ func List(out io.Writer) error {
 	return verdict.List(out, rows)
 }
 
-// Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left there. A row
-// that fails is told and left out.
+// Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left
+// there. A row that fails is told and left out.
 func Run(ctx context.Context, options Options) error {
 	chosen, err := verdict.Choose(rows, options.Rows)
 	if err != nil {
@@ -85,7 +86,8 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: options, programs: filepath.Dir(self), machine: report.ThisMachine(), rest: restSpan, held: heldSpan}
+	r := &run{Options: options, programs: filepath.Dir(self), machine: report.ThisMachine(),
+		rest: restSpan, held: heldSpan}
 	if options.Quick {
 		r.rest, r.held = quickRestSpan, quickHeldSpan
 	}
@@ -146,7 +148,8 @@ func (r *run) measure(ctx context.Context, row row) (Result, error) {
 	return result, nil
 }
 
-// measureBalancers has Weir suffer the row's abuse, and then each peer. Without Weir there is no row; without a peer there is.
+// measureBalancers has Weir suffer the row's abuse, and then each peer. Without Weir there is no row; without a peer
+// there is.
 func measureBalancers(ctx context.Context, r *run, row row) (finding Finding, err error) {
 	finding = Finding{Peers: map[string]Outcome{}, NotMeasured: map[string]string{}}
 	finding.Outcome, err = r.balancer(ctx, row, weirName, (*stage).startWeir)
@@ -203,7 +206,8 @@ const weirName = report.Weir
 func (r row) judge(f Finding) Result {
 	value := math.Round(100*f.Ratio) / 100
 	f.Ratio = value
-	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: bar, OK: f.holds(bar)}, Title: r.text(), Finding: f}
+	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: bar, OK: f.holds(bar)},
+		Title: r.text(), Finding: f}
 }
 
 func (r *run) publish(results []Result) error {

@@ -42,7 +42,8 @@ func (r *run) inStage(a abuse, do func(*stage) error) (err error) {
 
 // startServers runs what stands behind both services.
 func (s *stage) startServers(ctx context.Context) (victim, attacked service, err error) {
-	victim, attacked = service{Name: victimName}, service{Name: attackedName, Secure: s.abuse.secure, Profile: s.abuse.profile}
+	victim, attacked = service{Name: victimName}, service{Name: attackedName, Secure: s.abuse.secure,
+		Profile: s.abuse.profile}
 	switch s.abuse.behind {
 	case thinking:
 		attacked.Servers, err = s.begin(beginThinking())
@@ -70,20 +71,21 @@ func (s *stage) begin(address string, stop func() error, err error) ([]string, e
 
 const (
 	smallObjectBytes = 128
-	// largeObjectBytes are more than a balancer keeps of a response that nobody reads, and not so much more that the kernel, which keeps
-	// the rest for balancer and servers alike, runs out of memory for TCP.
+	// largeObjectBytes are more than a balancer keeps of a response that nobody reads, and not so much more that the
+	// kernel, which keeps the rest for balancer and servers alike, runs out of memory for TCP.
 	largeObjectBytes = 256 << 10
 	// sendBuffer keeps what servers have sent from filling the kernel's memory for TCP, which all share here.
 	sendBuffer = "16k"
 )
 
 func (s *stage) startFiles(ctx context.Context, name string, objectBytes int) ([]string, error) {
-	return origin.Start(ctx, s.lab, origin.Setup{Dir: filepath.Join(s.dir, "servers-"+name), Servers: 2, Host: "127.0.0.1", ObjectBytes: objectBytes,
+	return origin.Start(ctx, s.lab, origin.Setup{Dir: filepath.Join(s.dir, "servers-"+name), Servers: 2,
+		Host: "127.0.0.1", ObjectBytes: objectBytes,
 		Bulk: objectBytes == largeObjectBytes, SendBuffer: sendBuffer})
 }
 
-// ask sets clients to work. They, the balancer and the servers go before whatever else wants their cores, attackers included: what is to
-// run short is what a balancer gives away, and not anybody's time.
+// ask sets clients to work. They, the balancer and the servers go before whatever else wants their cores, attackers
+// included: what is to run short is what a balancer gives away, and not anybody's time.
 func (s *stage) ask(ctx context.Context, a asking) (crew, error) {
 	c, err := a.begin(ctx, s.lab, s.longest())
 	if err != nil {
@@ -140,18 +142,22 @@ func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
 	outcome.TCPMemory = after.tcpShare
 	outcome.Waited = (after.waited - before.waited).Seconds() / after.at.Sub(before.at).Seconds()
 	if outcome.Waited > waitedMax {
-		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf("it waited %.1f %% of the time for its core, on which others ran", 100*outcome.Waited))
+		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf(
+			"it waited %.1f %% of the time for its core, on which others ran", 100*outcome.Waited))
 	}
 	if after.tcpShare > tcpShareMax {
-		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf("clients, balancer and servers had used %.0f %% of the kernel's memory for TCP", 100*after.tcpShare))
+		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf(
+			"clients, balancer and servers had used %.0f %% of the kernel's memory for TCP", 100*after.tcpShare))
 	}
 	return outcome, nil
 }
 
-// waitedMax is the share of the time that a balancer may wait for its core: what waits as long is what the 99th percentile shows.
+// waitedMax is the share of the time that a balancer may wait for its core: what waits as long is what the 99th
+// percentile shows.
 const waitedMax = 0.01
 
-// tcpShareMax of the kernel's memory for TCP leaves every connection what it needs; who runs out of it has segments dropped.
+// tcpShareMax of the kernel's memory for TCP leaves every connection what it needs; who runs out of it has segments
+// dropped.
 const tcpShareMax = 0.95
 
 // reading is what the kernel says at a moment.

@@ -43,7 +43,8 @@ func (s *stage) growTo(ctx context.Context, size int) error {
 		make     func(context.Context, *client.Session, int) error
 	}{
 		{"pools and VIPs", s.made, size + s.spares(), s.createParts},
-		{"virtual services", len(s.services), size, func(ctx context.Context, c *client.Session, index int) (err error) {
+		{"virtual services", len(s.services), size, func(ctx context.Context, c *client.Session,
+			index int) (err error) {
 			s.services[index], err = s.createService(ctx, c, index)
 			return err
 		}},

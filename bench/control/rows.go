@@ -38,7 +38,8 @@ var rows = []row{
 		"s", "s", 5, measureStart, last},
 	{"memory", "resident memory of the controller after that, once all engines have their Plans",
 		"MiB", "MiB", 600, measureMemory, last},
-	{"swap", "a data plane has all virtual services and gets a Plan in which one is changed: until it serves by it, p99",
+	{"swap",
+		"a data plane has all virtual services and gets a Plan in which one is changed: until it serves by it, p99",
 		"ms", "ms", 20, measureSwap, last},
 }
 

@@ -145,7 +145,8 @@ func (s *stage) settled(ctx context.Context, services int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("engines serve %d of %d virtual services: %w", serving, services, ctx.Err()), err)
+			return errors.Join(fmt.Errorf("engines serve %d of %d virtual services: %w", serving, services, ctx.Err()),
+				err)
 		case <-poll.C:
 		}
 	}

@@ -1,6 +1,7 @@
-// Package elastic measures what clients notice while engines come, go and fail: each row builds a lab behind a real router,
-// puts clients to work in it, does something to the engines and reads from the clients how that went. It measures from
-// outside alone: what clients saw, what the router's kernel holds, what the API says. It leaves nothing behind.
+// Package elastic measures what clients notice while engines come, go and fail: each row builds a lab behind a real
+// router, puts clients to work in it, does something to the engines and reads from the clients how that went. It
+// measures from outside alone: what clients saw, what the router's kernel holds, what the API says. It leaves nothing
+// behind.
 package elastic
 
 import (
@@ -42,7 +43,8 @@ func List(out io.Writer) error {
 	return verdict.List(out, rows)
 }
 
-// Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left there. A row that fails is told and left out.
+// Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left
+// there. A row that fails is told and left out.
 func Run(ctx context.Context, options Options) error {
 	chosen, err := verdict.Choose(rows, options.Rows)
 	if err != nil {
@@ -57,7 +59,9 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	r.Say("Seed %d; --seed %[1]d does the same at random again.", r.Seed)
-	bench := verdict.Bench[row, Result]{Title: func(row row) string { return row.title }, Measure: r.measure, Say: r.Say}
+	bench := verdict.Bench[row, Result]{Title: func(row row) string {
+		return row.title
+	}, Measure: r.measure, Say: r.Say}
 	results, failed := bench.MeasureAll(ctx, chosen)
 	if len(results) > 0 {
 		failed = append(failed, r.publish(results))

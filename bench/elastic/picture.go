@@ -32,9 +32,11 @@ func table(machine report.Machine, results []Result) string {
 	return verdict.Picture(fmt.Sprintf(title, machine.Cores), bars)
 }
 
-// curve draws what numbers of engines carry, in times what one beside them did. The points are those of 1, 2, 3 … engines.
+// curve draws what numbers of engines carry, in times what one beside them did. The points are those of 1, 2, 3 …
+// engines.
 func (r Result) curve() string {
-	plot := draw.NewPlot("transactions a second, in times those of one engine beside them (line: N)", 1.1*float64(len(r.Curve)), len(r.Curve))
+	plot := draw.NewPlot("transactions a second, in times those of one engine beside them (line: N)",
+		1.1*float64(len(r.Curve)), len(r.Curve))
 	for times := 0; times <= len(r.Curve); times += 2 {
 		plot.Level(float64(times), fmt.Sprint(times))
 	}

@@ -32,7 +32,9 @@ func measureSteps(ctx context.Context, r *run) (finding Finding, err error) {
 			before, err = f.countAtRest(ctx)
 			return before.summary(), err
 		}},
-		teller.Step{Doing: fmt.Sprintf("%d steps under load", steps), Do: func(ctx context.Context) (string, error) { return f.takeSteps(ctx, steps, &finding) }},
+		teller.Step{Doing: fmt.Sprintf("%d steps under load", steps), Do: func(ctx context.Context) (string, error) {
+			return f.takeSteps(ctx, steps, &finding)
+		}},
 		teller.Step{Doing: "look for what is left", Do: func(ctx context.Context) (string, error) {
 			left, err := f.untilAsBefore(ctx, before)
 			finding.must(len(left) == 0, "left behind: %v", left)
@@ -74,7 +76,8 @@ func (f *field) takeSteps(ctx context.Context, steps int, finding *Finding) (str
 		return "", err
 	}
 	finding.Value = float64(seen.Failed)
-	finding.fact("%d steps in %.0f s (seed %d); of %d requests %d failed%s", steps, took.Seconds(), f.Seed, seen.Requests+seen.Failed, seen.Failed,
+	finding.fact("%d steps in %.0f s (seed %d); of %d requests %d failed%s", steps, took.Seconds(), f.Seed,
+		seen.Requests+seen.Failed, seen.Failed,
 		clients.Causes(seen.Failures))
 	finding.show(seen.Failures)
 	seen.Seconds = seen.Seconds[:min(len(seen.Seconds), storySeconds)]

@@ -1,5 +1,5 @@
-// Package origin runs the servers that stand behind every proxy that is measured: one nginx that listens on several ports and
-// serves one file.
+// Package origin runs the servers that stand behind every proxy that is measured: one nginx that listens on several
+// ports and serves one file.
 package origin
 
 import (

@@ -56,8 +56,8 @@ func ofNginx(said string) (version, tls string) {
 	return version, tls
 }
 
-// library is the name and version of a TLS library, without the date behind them. AWS-LC says "OpenSSL 1.1.1 (compatible; AWS-LC
-// 1.49.0)" where a program asks for OpenSSL.
+// library is the name and version of a TLS library, without the date behind them. AWS-LC says "OpenSSL 1.1.1
+// (compatible; AWS-LC 1.49.0)" where a program asks for OpenSSL.
 func library(said string) string {
 	if _, own, found := strings.Cut(said, "(compatible; "); found {
 		said, _, _ = strings.Cut(own, ")")

@@ -1,5 +1,6 @@
 // Package peers starts the proxies that Weir is measured against, each with the best honest configuration that we know:
-// the templates beside this file say what is set and why. They are configured before they start and know nothing of Weir.
+// the templates beside this file say what is set and why. They are configured before they start and know nothing of
+// Weir.
 package peers
 
 import (
@@ -42,8 +43,8 @@ func (s Setup) Address() string { return net.JoinHostPort(s.Host, strconv.Itoa(s
 // Workers is one for each core.
 func (s Setup) Workers() int { return len(s.Cores) }
 
-// ClientsFirst tells whether clients are the first to say something: a request, or the hello of TLS. On layer 4 alone it may
-// be the server, as in SMTP.
+// ClientsFirst tells whether clients are the first to say something: a request, or the hello of TLS. On layer 4 alone
+// it may be the server, as in SMTP.
 func (s Setup) ClientsFirst() bool { return s.Layer == 7 || s.TLS != "" }
 
 // Root tells whether this process is root's, whose files nobody else can read.
@@ -93,7 +94,8 @@ func (p Peer) Start(ctx context.Context, l *lab.Lab, program string, s Setup) (*
 }
 
 // Run runs the program with this configuration until it takes connections; returns its process.
-func (p Peer) Run(ctx context.Context, l *lab.Lab, program string, s Setup, configuration []byte) (*lab.Process, error) {
+func (p Peer) Run(ctx context.Context, l *lab.Lab, program string, s Setup, configuration []byte) (
+	*lab.Process, error) {
 	file := filepath.Join(s.Dir, strings.TrimSuffix(p.config, ".tmpl"))
 	if err := os.WriteFile(file, configuration, 0o600); err != nil {
 		return nil, err

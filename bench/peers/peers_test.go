@@ -18,7 +18,8 @@ func setups(t *testing.T) map[string]Setup {
 		if w.Kind == workloads.OwnCode {
 			continue // of Weir alone
 		}
-		setups[w.ID] = Setup{Dir: "/d", Host: "127.0.0.1", Port: 4711, Servers: []string{"127.0.0.1:81", "127.0.0.1:82"}, Cores: []int{0},
+		setups[w.ID] = Setup{Dir: "/d", Host: "127.0.0.1", Port: 4711,
+			Servers: []string{"127.0.0.1:81", "127.0.0.1:82"}, Cores: []int{0},
 			Layer: w.Service.Layer, TLS: w.Service.TLS, Cipher: w.Load.Cipher, ServerTLS: w.Service.ServerTLS,
 			CertificateKey: "/d/cert.pem", Bulk: w.Bulk()}
 	}
@@ -67,8 +68,9 @@ func TestNoPeerResumesSessions(t *testing.T) {
 func TestReadsVersionAndTLSLibraryOutOfWhatProxiesSay(t *testing.T) {
 	readers := map[string]func(string) (string, string){"nginx": ofNginx, "haproxy": ofHAProxy, "envoy": ofEnvoy}
 	for _, c := range []struct{ proxy, said, version, tls string }{
-		{"nginx", "nginx version: nginx/1.22.1\nbuilt with OpenSSL 3.0.22 25 Aug 2026 (running with OpenSSL 3.0.19 27 Jan 2026)\n" +
-			"configure arguments: --prefix=/usr/share/nginx", "1.22.1", "OpenSSL 3.0.19"},
+		{"nginx",
+			"nginx version: nginx/1.22.1\nbuilt with OpenSSL 3.0.22 25 Aug 2026 (running with OpenSSL 3.0.19 27 Jan 2026)\n" +
+				"configure arguments: --prefix=/usr/share/nginx", "1.22.1", "OpenSSL 3.0.19"},
 		{"nginx", "nginx version: nginx/1.22.1\nbuilt with OpenSSL 3.0.19 27 Jan 2026\n", "1.22.1", "OpenSSL 3.0.19"},
 		{"nginx", "nginx version: nginx/1.22.1\nconfigure arguments: --prefix=/usr\n", "1.22.1", ""},
 		{"haproxy", "HAProxy version 2.6.12-1+deb12u4 2026/09/01 - https://haproxy.org/\n" +

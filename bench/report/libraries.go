@@ -18,8 +18,8 @@ func (l Library) text() string {
 	return l.Proxy + ": " + l.TLS
 }
 
-// slowLibrary is the OpenSSL of Debian 12. What is said of it: https://github.com/openssl/openssl/issues/20286, and HAProxy's
-// own advice at https://www.haproxy.com/blog/state-of-ssl-stacks.
+// slowLibrary is the OpenSSL of Debian 12. What is said of it: https://github.com/openssl/openssl/issues/20286, and
+// HAProxy's own advice at https://www.haproxy.com/blog/state-of-ssl-stacks.
 const slowLibrary = "OpenSSL 3.0"
 
 // libraryLines name the TLS libraries, and warn where one of them alone makes a peer slow.
@@ -36,8 +36,10 @@ func (m Machine) libraryLines() string {
 	}
 	text := fmt.Sprintf("TLS libraries: %s.\n", strings.Join(all, "; "))
 	if len(slow) > 0 {
-		text += fmt.Sprintf("%s, which Debian 12 ships, is slow at handshakes. Rows with a handshake per connection measure it as much as they measure %s.\n"+
-			"Builds of these proxies on AWS-LC, which Weir uses too, come nearer to Weir.\n", slowLibrary, strings.Join(slow, " and "))
+		text += fmt.Sprintf(
+			"%s, which Debian 12 ships, is slow at handshakes. Rows with a handshake per connection measure it as much as they measure %s.\n"+
+				"Builds of these proxies on AWS-LC, which Weir uses too, come nearer to Weir.\n", slowLibrary,
+			strings.Join(slow, " and "))
 	}
 	return text + "\n"
 }

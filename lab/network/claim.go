@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A network has a directory, for whatever its user needs, and in it a lock that its owner holds. Who was killed holds none:
-// what it leaves is taken down by the next that comes. A network that is to outlive its owner is marked as kept.
+// A network has a directory, for whatever its user needs, and in it a lock that its owner holds. Who was killed holds
+// none: what it leaves is taken down by the next that comes. A network that is to outlive its owner is marked as kept.
 const (
 	runDir   = "/run/weirlab"
 	lockName = "lock"
@@ -197,7 +197,8 @@ func dead() ([]string, error) {
 	return dead, err
 }
 
-// owned tells whether somebody holds the lock. Those who look share it, so that none of them takes another for the owner.
+// owned tells whether somebody holds the lock. Those who look share it, so that none of them takes another for the
+// owner.
 func (n *Network) owned() bool {
 	lock, err := os.Open(filepath.Join(n.Dir(), lockName))
 	if err != nil {

@@ -68,7 +68,8 @@ func TestRequestsDoNotWaitForAServerThatSwallowsConnectsThoughNothingMonitorsIt(
 	swallows := silent(t)
 	s.must(s.startController())
 	s.must(s.startEngine())
-	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{swallows.Addr().String(), badServer(t)})})
+	s.create("pool", client.Object{"name": "web", "servers": serverList(
+		[]string{swallows.Addr().String(), badServer(t)})})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
 	s.waitUp("web")
 	const requests = 20

@@ -104,7 +104,8 @@ func TestCarriesWhatIsNotHTTPInBothDirectionsAndToBothEnds(t *testing.T) {
 	s.create("applicationprofile", client.Object{"name": "h2", "type": "APPLICATION_PROFILE_TYPE_SSL",
 		"tcp_app_profile": map[string]any{"weir_alpn_protocols": []any{"h2"}}})
 	known := s.createLayer4("h2", "mail", "h2", tlsPort+1, true)
-	for _, c := range []struct{ at, offer, want string }{{secure, "h2", ""}, {secure, "foo", ""}, {known, "h2", "h2"}, {known, "", ""}} {
+	for _, c := range []struct{ at, offer, want string }{{secure, "h2", ""}, {secure, "foo", ""}, {known, "h2", "h2"},
+		{known, "", ""}} {
 		config := &tls.Config{InsecureSkipVerify: true} // a test's own certificate
 		if c.offer != "" {
 			config.NextProtos = []string{c.offer}

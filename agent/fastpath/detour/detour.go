@@ -1,6 +1,6 @@
-// Package detour has the kernel pass on packets that a router sends to the wrong engine: it has the program of that name
-// loaded and put where clients come in, and tells it of the other engines as Plans name them. What a Plan asks for is in
-// plan.go, what the program is told in feed.go.
+// Package detour has the kernel pass on packets that a router sends to the wrong engine: it has the program of that
+// name loaded and put where clients come in, and tells it of the other engines as Plans name them. What a Plan asks for
+// is in plan.go, what the program is told in feed.go.
 //
 // Nothing is loaded while no virtual service is on several engines.
 package detour
@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// aliveFor is how long packets are taken from other engines after a sign of life of the data plane, which comes each
-	// second unless it is busy with a Plan.
+	// aliveFor is how long packets are taken from other engines after a sign of life of the data plane, which comes
+	// each second unless it is busy with a Plan.
 	aliveFor = 5 * time.Second
 	// handedOverFor is the same while the next agent of this engine is waited for.
 	handedOverFor = time.Minute
@@ -37,8 +37,8 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// Set is the fast path of an engine. Beat, MaxSegment and Detours return at once, whatever the others are at: those load
-// programs and ask the kernel, and may take long.
+// Set is the fast path of an engine. Beat, MaxSegment and Detours return at once, whatever the others are at: those
+// load programs and ask the kernel, and may take long.
 type Set struct {
 	Config
 	loader *fastpath.Loader
@@ -104,8 +104,8 @@ func (s *Set) Attend() {
 	}
 }
 
-// Beat takes a sign of life of the data plane: without any, clients of connections that came to other engines shall hear
-// a reset there.
+// Beat takes a sign of life of the data plane: without any, clients of connections that came to other engines shall
+// hear a reset there.
 func (s *Set) Beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +160,8 @@ func (s *Set) do() {
 	s.complain(err)
 }
 
-// prepare does what costs packets, and begins what takes long: the first time, the engine has no clients yet. What fails is
-// told when it is needed.
+// prepare does what costs packets, and begins what takes long: the first time, the engine has no clients yet. What
+// fails is told when it is needed.
 func (s *Set) prepare() {
 	if len(s.wanted.addresses) == 0 {
 		return
@@ -220,8 +220,8 @@ func (s *Set) complain(err error) {
 	s.failure = failure
 }
 
-// MaxSegment is how long a segment to or from an address may be to fit behind the headers of another engine that passes it
-// on; 0: no other will.
+// MaxSegment is how long a segment to or from an address may be to fit behind the headers of another engine that passes
+// it on; 0: no other will.
 func (s *Set) MaxSegment(address netip.Addr) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-lb/weir/fastpath/detour"
 )
 
-// feed tells the programs what is wanted, and then puts them where clients come in: those that an agent before this one has
-// left there know what to do until then.
+// feed tells the programs what is wanted, and then puts them where clients come in: those that an agent before this one
+// has left there know what to do until then.
 func (s *Set) feed() error {
 	if err := s.load(); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (s *Set) feedEngines() error {
 	return failed
 }
 
-// feedVIPs says who the other engines of each address are. It returns what the programs know then; what failed is tried again
-// with the next sign of life.
+// feedVIPs says who the other engines of each address are. It returns what the programs know then; what failed is tried
+// again with the next sign of life.
 func (s *Set) feedVIPs() (fed map[netip.Addr][]netip.Addr, failed error) {
 	fed = maps.Clone(s.fed.vips)
 	if fed == nil {
@@ -89,7 +89,8 @@ func (s *Set) feedVIPs() (fed map[netip.Addr][]netip.Addr, failed error) {
 // feedVIP says who the other engines of an address are. One that came will not be known to all of them at once.
 func (s *Set) feedVIP(vip netip.Addr, engines []netip.Addr) error {
 	if vip.Is4() != s.wanted.own().Is4() && !mixesFamilies() {
-		return errors.New("this kernel passes on packets only of the family of the engines' own addresses; Linux 6.3 does both")
+		return errors.New(
+			"this kernel passes on packets only of the family of the engines' own addresses; Linux 6.3 does both")
 	}
 	var before, siblings detour.KernelSiblings
 	if err := ignoreAbsent(s.objects.Vips.Lookup(packed(vip), &before)); err != nil {

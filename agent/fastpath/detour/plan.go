@@ -18,8 +18,8 @@ type wish struct {
 	advertised map[netip.Addr]bool
 }
 
-// wishOf is what any of the Plans asks for, on the engine at some addresses. Other engines are those at addresses of the
-// first one's family.
+// wishOf is what any of the Plans asks for, on the engine at some addresses. Other engines are those at addresses of
+// the first one's family.
 func wishOf(addresses []netip.Addr, plans ...*plan.Plan) wish {
 	w := wish{addresses: addresses, vips: map[netip.Addr][]netip.Addr{}, advertised: map[netip.Addr]bool{}}
 	if len(addresses) == 0 {

@@ -1,9 +1,9 @@
-// Package bfd watches the ways to routers (RFC 5880, over one hop: RFC 5881), and lets routers watch this engine: one that
-// is silent for some intervals is gone. session.go is the protocol, a value without clock and sockets; socket.go is how
-// packets leave and come; this file gives each router a session, and the session its time.
+// Package bfd watches the ways to routers (RFC 5880, over one hop: RFC 5881), and lets routers watch this engine: one
+// that is silent for some intervals is gone. session.go is the protocol, a value without clock and sockets; socket.go
+// is how packets leave and come; this file gives each router a session, and the session its time.
 //
-// GoBGP has BFD, too. This one can do two things more that an agent needs which is replaced while its data plane serves: it
-// asks routers for patience before it ends, and it goes on with a session that the agent before it began.
+// GoBGP has BFD, too. This one can do two things more that an agent needs which is replaced while its data plane
+// serves: it asks routers for patience before it ends, and it goes on with a session that the agent before it began.
 package bfd
 
 import (
@@ -80,7 +80,8 @@ func (w *Watch) Listen(router, local netip.Addr, timers Timers, follows bool) er
 		return err
 	}
 	added := &watched{
-		session: newSession(timers, w.unusedDiscriminator(), follows), socket: socket, woken: make(chan struct{}, 1), ended: make(chan struct{}),
+		session: newSession(timers, w.unusedDiscriminator(), follows), socket: socket, woken: make(chan struct{}, 1),
+		ended: make(chan struct{}),
 	}
 	if follows { // the router speaks in that time, if it has a session
 		added.restsUntil = time.Now().Add(time.Duration(timers.Multiplier) * max(timers.MinTx, timers.MinRx))

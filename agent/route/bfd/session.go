@@ -18,13 +18,15 @@ const (
 	never = 100 * 365 * 24 * time.Hour
 	// starved is how late we wake up at least when it was not the timer's doing.
 	starved = 20 * time.Millisecond
-	// rest is how long a session that fell silent says nothing at least: in that time we hear whether BGP's session ended, too.
+	// rest is how long a session that fell silent says nothing at least: in that time we hear whether BGP's session
+	// ended, too.
 	rest = 500 * time.Millisecond
 )
 
-// session is RFC 5880 §6.8 in asynchronous mode, without authentication: what is heard goes in with the time, and what is
-// to be said comes out. One that stood, or whose router begins another, does not come up again by itself, but by speak: the
-// router's next one may belong to a session of BGP that is still to begin, and would miss us when that has us begin anew.
+// session is RFC 5880 §6.8 in asynchronous mode, without authentication: what is heard goes in with the time, and what
+// is to be said comes out. One that stood, or whose router begins another, does not come up again by itself, but by
+// speak: the router's next one may belong to a session of BGP that is still to begin, and would miss us when that has
+// us begin anew.
 type session struct {
 	timers Timers
 	state  State
@@ -49,7 +51,8 @@ type session struct {
 
 func newSession(timers Timers, discriminator uint32, follows bool) *session {
 	return &session{
-		timers: timers, state: Down, mine: discriminator, listens: true, follows: follows, multiplier: timers.Multiplier,
+		timers: timers, state: Down, mine: discriminator, listens: true, follows: follows,
+		multiplier: timers.Multiplier,
 		theirMinRx: unknownMinRx,
 	}
 }
@@ -109,8 +112,8 @@ func (s *session) detection() time.Duration {
 	return time.Duration(s.theirMultiplier) * max(s.timers.MinRx, s.theirMinTx)
 }
 
-// excuse takes the silence of a router for ours, after we woke up late: what it said meanwhile is in the socket, and still
-// to be heard.
+// excuse takes the silence of a router for ours, after we woke up late: what it said meanwhile is in the socket, and
+// still to be heard.
 func (s *session) excuse(late time.Duration, now time.Time) {
 	if late < starved {
 		return
@@ -205,8 +208,8 @@ func (s *session) minTx() time.Duration {
 	return max(s.timers.MinTx, idleInterval)
 }
 
-// jittered shortens an interval by up to a quarter, and by at least a tenth where one packet that is late would be one too
-// many (RFC 5880 §6.8.7).
+// jittered shortens an interval by up to a quarter, and by at least a tenth where one packet that is late would be one
+// too many (RFC 5880 §6.8.7).
 func jittered(interval time.Duration, multiplier uint8, spread float64) time.Duration {
 	most := 1.0
 	if multiplier == 1 {
@@ -217,9 +220,11 @@ func jittered(interval time.Duration, multiplier uint8, spread float64) time.Dur
 
 func (s *session) packet() *wire.BFDHeader {
 	return &wire.BFDHeader{
-		Version: 1, State: wire.StateType(s.state), Diagnostic: s.diagnostic, Poll: s.polling, DetectTimeMultiplier: s.multiplier,
-		MyDiscriminator: s.mine, YourDiscriminator: s.theirs,
-		DesiredMinTxInterval: uint32(s.minTx().Microseconds()), RequiredMinRxInterval: uint32(s.timers.MinRx.Microseconds()),
+		Version: 1, State: wire.StateType(s.state), Diagnostic: s.diagnostic, Poll: s.polling,
+		DetectTimeMultiplier: s.multiplier,
+		MyDiscriminator:      s.mine, YourDiscriminator: s.theirs,
+		DesiredMinTxInterval:  uint32(s.minTx().Microseconds()),
+		RequiredMinRxInterval: uint32(s.timers.MinRx.Microseconds()),
 	}
 }
 
@@ -231,8 +236,8 @@ func (s *session) final() *wire.BFDHeader {
 }
 
 // bePatient asks the router not to miss us for a while, as far as a packet can say: it waits for our multiplier of the
-// slower one's intervals. A session that is not up says nothing any more, so that it does not come up just to be missed. It
-// tells whether the router will wait: one may be up already whose session with us is not yet.
+// slower one's intervals. A session that is not up says nothing any more, so that it does not come up just to be
+// missed. It tells whether the router will wait: one may be up already whose session with us is not yet.
 func (s *session) bePatient(during time.Duration, now time.Time) bool {
 	if s.state != Up {
 		s.listens, s.follows, s.restsUntil = true, false, now.Add(during)

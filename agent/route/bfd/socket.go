@@ -69,7 +69,9 @@ func dial(local netip.Addr, router netip.AddrPort) (*net.UDPConn, error) {
 		if router.Addr().Is6() {
 			level, option = unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS
 		}
-		if err := set(socket, func(descriptor int) error { return unix.SetsockoptInt(descriptor, level, option, hops) }); err != nil {
+		if err := set(socket, func(descriptor int) error {
+			return unix.SetsockoptInt(descriptor, level, option, hops)
+		}); err != nil {
 			socket.Close()
 			return nil, err
 		}
@@ -112,7 +114,8 @@ func ttl(control []byte) uint32 {
 	}
 	for _, message := range messages {
 		kind := [2]int32{message.Header.Level, message.Header.Type}
-		isTTL := kind == [2]int32{unix.IPPROTO_IP, unix.IP_TTL} || kind == [2]int32{unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT}
+		isTTL := kind == [2]int32{unix.IPPROTO_IP, unix.IP_TTL} ||
+			kind == [2]int32{unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT}
 		if isTTL && len(message.Data) >= 4 {
 			return binary.NativeEndian.Uint32(message.Data)
 		}
@@ -126,7 +129,8 @@ func parse(bytes []byte) *wire.BFDHeader {
 	if err := packet.UnmarshalBinary(bytes); err != nil {
 		return nil
 	}
-	if packet.Version != 1 || bytes[1]&(authenticated|multipoint) != 0 || packet.DetectTimeMultiplier == 0 || packet.MyDiscriminator == 0 {
+	if packet.Version != 1 || bytes[1]&(authenticated|multipoint) != 0 || packet.DetectTimeMultiplier == 0 ||
+		packet.MyDiscriminator == 0 {
 		return nil
 	}
 	return packet
