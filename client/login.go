@@ -23,18 +23,17 @@ type Credentials struct {
 	Username string
 	Password string
 	Tenant   string // default "admin"
-	// Fingerprint is the hex SHA-256 of the controller's certificate. Empty: the system's CAs decide, and a certificate
-	// they do not know is an *UnknownCertificate.
+	// Fingerprint is the hex SHA-256 of the controller's certificate. If it is empty, the system's CAs decide, and an
+	// unknown certificate gives an *UnknownCertificate.
 	Fingerprint string
-	// Dial connects in place of net.Dialer; nil: net.Dialer. For a controller that is in another network than this
-	// process.
+	// Dial replaces net.Dialer, for a controller in another network than this process; nil: net.Dialer.
 	Dial Dial
 }
 
 // Dial is as net.Dialer.DialContext.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Saved is what a later process needs to go on with a session.
+// Saved is what a later process needs to continue a session.
 type Saved struct {
 	URL         string `json:"url"`
 	Fingerprint string `json:"fingerprint,omitempty"`
@@ -69,7 +68,7 @@ func Login(ctx context.Context, c Credentials) (*Session, error) {
 	return session, session.admitted(request, answer)
 }
 
-// admitted keeps what the answer to a login gives.
+// admitted stores the answer to a login.
 func (s *Session) admitted(request *http.Request, answer *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax))
 	if err != nil {
@@ -99,7 +98,7 @@ func (s *Session) admitted(request *http.Request, answer *http.Response) error {
 	return nil
 }
 
-// Resume goes on with a session that was saved.
+// Resume continues a saved session.
 func Resume(saved Saved) (*Session, error) { return open(saved, nil) }
 
 func open(saved Saved, dial Dial) (*Session, error) {

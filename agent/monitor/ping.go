@@ -60,7 +60,7 @@ func probePing(ctx context.Context, target Target) Outcome {
 	return Outcome{Up: true}
 }
 
-// open prefers the socket that needs no privilege.
+// open prefers the socket type that needs no privilege.
 func (f family) open(address netip.Addr) (*icmp.PacketConn, net.Addr, error) {
 	ip, zone := net.IP(address.AsSlice()), address.Zone()
 	if socket, err := icmp.ListenPacket(f.datagram, ""); err == nil {
@@ -73,7 +73,7 @@ func (f family) open(address netip.Addr) (*icmp.PacketConn, net.Addr, error) {
 	return socket, &net.IPAddr{IP: ip, Zone: zone}, err
 }
 
-// await reads until our own echo comes; a raw socket hears those of others too.
+// await reads until the echo of our request comes. A raw socket also receives those of others.
 func (f family) await(socket *icmp.PacketConn, content []byte) error {
 	packet := make([]byte, 1500)
 	for {

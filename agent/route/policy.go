@@ -11,7 +11,7 @@ import (
 // globalTable is what GoBGP calls the table that policies for all peers are assigned to.
 const globalTable = "global"
 
-// shut lets nothing pass but what is our own; to each peer it passes by a policy that is added for it.
+// shut lets only our own routes pass. Each peer gets them by a policy that is added for it.
 func (s *speaker) shut() error {
 	ctx := context.Background()
 	own := &api.Policy{Name: "own", Statements: []*api.Statement{{
@@ -28,14 +28,14 @@ func (s *speaker) shut() error {
 	return err
 }
 
-// assign has policies say what passes in a direction, and nothing else does.
+// assign makes policies the only ones that let routes pass in a direction.
 func assign(direction api.PolicyDirection, policies ...*api.Policy) *api.PolicyAssignment {
 	return &api.PolicyAssignment{
 		Name: globalTable, Direction: direction, Policies: policies, DefaultAction: api.RouteAction_ROUTE_ACTION_REJECT,
 	}
 }
 
-// allow makes the policy of a peer: the routes of a set that carries its name may be told to it.
+// allow makes a peer's policy: it lets the routes of the set with the policy's name pass.
 func (s *speaker) allow(peer netip.Addr, prefixes []netip.Prefix) error {
 	ctx, policy := context.Background(), policyOf(peer)
 	err := s.bgp.AddDefinedSet(ctx, &api.AddDefinedSetRequest{DefinedSet: peerSet(peer)})
