@@ -1,5 +1,5 @@
-// Package clients has the clients of a lab ask steadily while somebody does something to the engines, and says afterwards what
-// they saw, and when. Each failure is one of theirs: they do not try again.
+// Package clients has the clients of a lab ask steadily while somebody does something to the engines, and says
+// afterwards what they saw, and when. Each failure is one of theirs: they do not try again.
 package clients
 
 import (
@@ -27,8 +27,8 @@ const (
 	Afresh = "new connection"
 )
 
-// What each client does steadily: most of the requests over connections that stay, the others over new ones. That leaves the
-// machine room: what is to be seen is that nothing fails, not how fast it is.
+// What each client does steadily: most of the requests over connections that stay, the others over new ones. That
+// leaves the machine room: what is to be seen is that nothing fails, not how fast it is.
 const (
 	keptConnections, keptPerSecond = 16, 100
 	newConnections, newPerSecond   = 16, 50
@@ -82,7 +82,8 @@ func (c *Crowd) begin(ctx context.Context, l Load) error {
 		return err
 	}
 	node := c.site.Topology.ClientNodes()[l.Client-1]
-	flags := slices.Concat(l.Flags, Sources(node), []string{"--duration", fmt.Sprintf("%.0fs", longest.Seconds()), "--server-header", lab.AskedBy, "--timeline"})
+	flags := slices.Concat(l.Flags, Sources(node), []string{"--duration", fmt.Sprintf("%.0fs", longest.Seconds()),
+		"--server-header", lab.AskedBy, "--timeline"})
 	load, err := client.BeginLoad(ctx, flags...)
 	if err == nil {
 		c.loads = append(c.loads, atWork{node.Name, l.Over, load})

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 var start = time.UnixMicro(1_700_000_000_000_000)
@@ -23,13 +23,15 @@ func TestClientsOfOneCrowdAddUp(t *testing.T) {
 	s := Seen{First: map[string]time.Time{}}
 	s.add(atWork{client: "client-1", over: Kept}, report(start.UnixMicro(), 500), engineAt)
 	s.add(atWork{client: "client-2", over: Afresh}, report(start.UnixMicro()+100, 200), engineAt)
-	if s.Requests != 6 || s.Failed != 2 || len(s.Seconds) != 1 || s.Seconds[0].PerEngine["engine-1"] != 6 || s.Seconds[0].Failures != 2 {
+	if s.Requests != 6 || s.Failed != 2 || len(s.Seconds) != 1 || s.Seconds[0].PerEngine["engine-1"] != 6 ||
+		s.Seconds[0].Failures != 2 {
 		t.Errorf("%+v", s)
 	}
 	if first := s.First["engine-1"]; !first.Equal(start.Add(300 * time.Microsecond)) {
 		t.Errorf("first %v", first)
 	}
-	if f := s.Failures[1]; f.Client != "client-2" || f.Engine != "engine-1" || !f.Failed.Equal(start.Add(130*time.Microsecond)) {
+	if f := s.Failures[1]; f.Client != "client-2" || f.Engine != "engine-1" ||
+		!f.Failed.Equal(start.Add(130*time.Microsecond)) {
 		t.Errorf("%+v", f)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 // Failure is one request that failed.
@@ -106,7 +106,8 @@ func PerEngine(seconds []draw.Second) map[string]int64 {
 	return counts
 }
 
-// Second is the index of the second that a moment is in, or of the nearest one; behind the last is as many as there are.
+// Second is the index of the second that a moment is in, or of the nearest one; behind the last is as many as there
+// are.
 func (s *Seen) Second(at time.Time) int {
 	return min(max(0, int(at.Sub(s.Begun).Seconds())), len(s.Seconds))
 }
@@ -126,8 +127,8 @@ func (s *Seen) LastFirst() (last time.Time) {
 	return last
 }
 
-// AwayFrom are the failures that cannot be blamed on an engine that is gone: on a connection that another one had answered,
-// or on a new one, begun when the router had let go of the engine already.
+// AwayFrom are the failures that cannot be blamed on an engine that is gone: on a connection that another one had
+// answered, or on a new one, begun when the router had let go of the engine already.
 func AwayFrom(engine string, failures []Failure, withdrawn time.Time) (others []Failure) {
 	for _, failure := range failures {
 		if failure.Engine != engine && (failure.Engine != "" || failure.Begun.After(withdrawn)) {

@@ -33,10 +33,11 @@ var shades = []string{"#1b5e9e", "#8fb8de", "#4d86bd", "#c3d9ee", "#2f6fae", "#a
 const alarm = "#c62828"
 
 const (
-	storyWidth                 = 860.0
-	storyLeft, storyRight      = 60.0, 140.0
-	storyTop, storyDeep        = 92.0, 200.0
-	markLines                  = 4 // what happened is written in so many lines by turns, so that words do not cover each other
+	storyWidth            = 860.0
+	storyLeft, storyRight = 60.0, 140.0
+	storyTop, storyDeep   = 92.0, 200.0
+	// what happened is written in so many lines by turns, so that words do not cover each other
+	markLines                  = 4
 	markLine                   = 13.0
 	storyInner                 = storyWidth - storyLeft - storyRight
 	failuresHeight, legendLine = 30.0, 16.0
