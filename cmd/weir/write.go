@@ -110,7 +110,7 @@ func warned(object client.Object) []string {
 // written says what was done to the object, and where to look for what comes of it.
 func written(done string, kind *schema.Kind, name string) string {
 	said := fmt.Sprintf("%s %s %s", done, kind.Name, name)
-	if kind.Serving == schema.Service {
+	if kind.Serving == schema.IsService {
 		said += fmt.Sprintf("; `weir vs engines %s` shows on how many engines it is applied", name)
 	}
 	return said + "."

@@ -66,7 +66,7 @@ type field struct {
 	computed bool
 	kept     bool // no struct has it: see avi.go
 	usual    any  // of a kept one: Avi's default
-	unread   bool // a struct has it, and in some kind nothing reads it: kept_rules.go says in which
+	unread   bool // a struct has it, and in some kind nothing reads it: Unread says in which
 }
 
 type shape int

@@ -50,7 +50,7 @@ func (u unheeded) said(k *Kind) string {
 		return u.why
 	case u.effect == noEffect:
 		return u.why + ": has no effect"
-	case k.Serving == Service:
+	case k.Serving == IsService:
 		return u.why + ": it is not served while this is set"
 	}
 	return fmt.Sprintf("%s: no virtual service with this %s is served", u.why, k.Name)

@@ -239,7 +239,7 @@ func TestAFieldThatLooksLikeAGuardClosesUntilARuleSaysOtherwise(t *testing.T) {
 	items := []any{Object{"quantum": []any{Object{"index": int64(1)}}}, Object{"quantum": []any{Object{"http_policy_set_ref": "p"}}}}
 	inner := &field{name: "quantum", shape: list, kept: true, element: &field{shape: object, kept: true, record: keptRecord("HTTPPolicies")}}
 	outer := &field{name: "items", shape: list, element: &field{shape: object, record: &record{byName: map[string]*field{"quantum": inner}}}}
-	k := &Kind{Name: "virtualservice", Definition: Definition{Serving: Service}, record: &record{byName: map[string]*field{"items": outer}}}
+	k := &Kind{Name: "virtualservice", Definition: Definition{Serving: IsService}, record: &record{byName: map[string]*field{"items": outer}}}
 	found := k.KeptFields(Object{"items": items})
 	if len(found) != 2 || found[0].Closes || found[1].Field != "items[1].quantum" || !found[1].Closes {
 		t.Errorf("found %+v", found)

@@ -51,7 +51,7 @@ type Serving int
 const (
 	Apart         Serving = iota // nothing: there is nothing to close
 	PartOfService                // a virtual service is made of them
-	Service                      // they are virtual services
+	IsService                    // they are virtual services
 )
 
 // The kinds that there are. Files of kinds write them while the program starts; after that they are only read.

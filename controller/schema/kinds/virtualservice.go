@@ -83,7 +83,7 @@ func init() {
 	schema.Register[VirtualService](schema.Definition{
 		Short:    []string{"vs"},
 		Private:  true,
-		Serving:  schema.Service,
+		Serving:  schema.IsService,
 		FilledBy: fillVirtualService,
 		Columns: []column.Column{
 			column.Of("VIP", vipOf),
