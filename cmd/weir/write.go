@@ -102,7 +102,8 @@ func printWritten(output format, done string, kind *schema.Kind, object client.O
 func warned(object client.Object) []string {
 	var lines []string
 	for _, warning := range column.List(object, "weir_warnings") {
-		lines = append(lines, fmt.Sprintf("Warning: %s: %s.", column.Text(column.At(warning, "field")), column.Text(column.At(warning, "message"))))
+		lines = append(lines, fmt.Sprintf("Warning: %s: %s.", column.Text(column.At(warning, "field")),
+			column.Text(column.At(warning, "message"))))
 	}
 	return lines
 }

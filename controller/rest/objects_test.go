@@ -71,7 +71,8 @@ func compare(t *testing.T, at string, got, want any) {
 func TestCreatedObjectIsReadBackWithoutNames(t *testing.T) {
 	c := newHouse(t).login()
 	answer := c.do("POST", "/api/pool", schema.Object{"name": "p"})
-	if location := answer.Header().Get("Location"); !strings.HasPrefix(location, "https://"+testHost+"/api/pool/pool-") {
+	if location := answer.Header().Get("Location"); !strings.HasPrefix(location, "https://"+testHost+
+		"/api/pool/pool-") {
 		t.Errorf("Location is %q", location)
 	}
 	var made schema.Object
@@ -110,7 +111,8 @@ func TestReplacementDropsWhatItLeavesOut(t *testing.T) {
 	if _, kept := replaced["description"]; kept || replaced["servers"] != nil || replaced["name"] != "renamed" {
 		t.Errorf("after the replacement: %v", replaced)
 	}
-	if replaced["uuid"] != made["uuid"] || replaced["tenant_ref"] != made["tenant_ref"] || replaced["cloud_ref"] != made["cloud_ref"] {
+	if replaced["uuid"] != made["uuid"] || replaced["tenant_ref"] != made["tenant_ref"] ||
+		replaced["cloud_ref"] != made["cloud_ref"] {
 		t.Errorf("the replacement changed who the object is: %v", replaced)
 	}
 }
@@ -168,7 +170,8 @@ func TestObjectInUseIsNotDeleted(t *testing.T) {
 	c := newHouse(t).login()
 	pool := c.pool("p")
 	vs := c.virtualService("v", pool["uuid"])
-	c.refused(http.StatusPreconditionFailed, "Cannot delete, object is referred by: ['VirtualService v']", "DELETE", path(pool), nil)
+	c.refused(http.StatusPreconditionFailed, "Cannot delete, object is referred by: ['VirtualService v']",
+		"DELETE", path(pool), nil)
 	c.want(http.StatusNoContent, "DELETE", path(vs), nil)
 	c.want(http.StatusNoContent, "DELETE", path(pool), nil)
 	c.refused(http.StatusNotFound, "Pool object not found!", "GET", path(pool), nil)
@@ -206,7 +209,8 @@ func TestClientChoosesTheUUIDWithSlug(t *testing.T) {
 func TestSecretsAreWrittenAndNotReadBack(t *testing.T) {
 	h := newHouse(t)
 	c := h.login()
-	order := schema.Object{"name": "c", "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "x.example"}},
+	order := schema.Object{"name": "c", "certificate": schema.Object{"self_signed": true,
+		"subject": schema.Object{"common_name": "x.example"}},
 		"key_params": schema.Object{"algorithm": "SSL_KEY_ALGORITHM_EC"}}
 	made := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", order)
 	if made["key"] != schema.Sensitive {
@@ -267,7 +271,8 @@ func TestObjectsOfOneTenantAreHiddenFromAnother(t *testing.T) {
 	if count() != 1.0 {
 		t.Error("blue does not see its own pool")
 	}
-	if profiles := c.want(http.StatusOK, "GET", "/api/applicationprofile?name=System-HTTP", nil); profiles["count"] != 1.0 {
+	if profiles := c.want(http.StatusOK, "GET", "/api/applicationprofile?name=System-HTTP",
+		nil); profiles["count"] != 1.0 {
 		t.Error("blue does not see the built-in profiles")
 	}
 	c.header.Set("X-Avi-Tenant", "admin")
@@ -300,11 +305,13 @@ func TestSingletonIsReadAndReplacedWithoutUUID(t *testing.T) {
 	}
 	c.want(http.StatusOK, "PUT", "/api/systemconfiguration", "")
 	config["welcome_workflow_complete"] = true
-	if changed := c.want(http.StatusOK, "PUT", "/api/systemconfiguration", config); changed["welcome_workflow_complete"] != true {
+	if changed := c.want(http.StatusOK, "PUT", "/api/systemconfiguration",
+		config); changed["welcome_workflow_complete"] != true {
 		t.Errorf("got %v", changed)
 	}
 	c.refused(http.StatusMethodNotAllowed, "Method 'DELETE' not allowed", "DELETE", "/api/systemconfiguration", nil)
-	c.refused(http.StatusMethodNotAllowed, "Method 'POST' not allowed", "POST", "/api/serviceengine", schema.Object{"name": "se"})
+	c.refused(http.StatusMethodNotAllowed, "Method 'POST' not allowed", "POST", "/api/serviceengine",
+		schema.Object{"name": "se"})
 }
 
 func TestParallelPatchesAllArrive(t *testing.T) {

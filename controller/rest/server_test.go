@@ -53,8 +53,10 @@ func TestPortalShowsTheCertificateOfTheSystemConfiguration(t *testing.T) {
 		t.Errorf("at first %s", name)
 	}
 	c := s.login()
-	own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", schema.Object{"name": "own", "key_params": schema.Object{
-		"algorithm": "SSL_KEY_ALGORITHM_EC"}, "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "weir.example"}}})
+	own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
+		schema.Object{"name": "own", "key_params": schema.Object{
+			"algorithm": "SSL_KEY_ALGORITHM_EC"}, "certificate": schema.Object{"self_signed": true,
+			"subject": schema.Object{"common_name": "weir.example"}}})
 	c.want(http.StatusOK, "PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{
 		"portal_configuration": schema.Object{"sslkeyandcertificate_refs": []any{own["uuid"]}}}})
 	if name := s.shown().Subject.CommonName; name != "weir.example" {
@@ -68,8 +70,10 @@ func TestPortalShowsWhatCostsLeastOfWhatTheClientTakes(t *testing.T) {
 	c := s.login()
 	var configured []any
 	for _, algorithm := range []string{"RSA", "EC"} {
-		own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", schema.Object{"name": algorithm, "key_params": schema.Object{
-			"algorithm": "SSL_KEY_ALGORITHM_" + algorithm}, "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "weir.example"}}})
+		own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
+			schema.Object{"name": algorithm, "key_params": schema.Object{
+				"algorithm": "SSL_KEY_ALGORITHM_" + algorithm}, "certificate": schema.Object{"self_signed": true,
+				"subject": schema.Object{"common_name": "weir.example"}}})
 		configured = append(configured, own["uuid"])
 	}
 	c.want(http.StatusOK, "PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{
@@ -78,9 +82,10 @@ func TestPortalShowsWhatCostsLeastOfWhatTheClientTakes(t *testing.T) {
 		config *tls.Config
 		shown  x509.PublicKeyAlgorithm
 	}{
-		"takes anything":      {&tls.Config{}, x509.ECDSA},
-		"asks for some name":  {&tls.Config{ServerName: "weir.example.net"}, x509.ECDSA},
-		"takes only RSA keys": {&tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}}, x509.RSA},
+		"takes anything":     {&tls.Config{}, x509.ECDSA},
+		"asks for some name": {&tls.Config{ServerName: "weir.example.net"}, x509.ECDSA},
+		"takes only RSA keys": {&tls.Config{MaxVersion: tls.VersionTLS12,
+			CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}}, x509.RSA},
 	} {
 		wants.config.InsecureSkipVerify = true
 		connection, err := tls.Dial("tcp", s.address, wants.config)
@@ -98,18 +103,21 @@ func TestPortalShowsWhatCostsLeastOfWhatTheClientTakes(t *testing.T) {
 func (s *serving) authority(c *client, name string) schema.Object {
 	s.t.Helper()
 	record := admit.PortalCertificates(s.store.View())[0]
-	return c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", schema.Object{"name": name, "type": "SSL_CERTIFICATE_TYPE_CA",
-		"certificate": schema.Object{"certificate": record.Object["certificate"].(schema.Object)["certificate"]}})
+	return c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
+		schema.Object{"name": name, "type": "SSL_CERTIFICATE_TYPE_CA",
+			"certificate": schema.Object{"certificate": record.Object["certificate"].(schema.Object)["certificate"]}})
 }
 
 func TestPortalTakesNoCertificateWithoutItsKey(t *testing.T) {
 	s := newHouse(t).serve()
 	c := s.login()
 	authority := s.authority(c, "authority")
-	c.refused(http.StatusBadRequest, "portal_configuration.sslkeyandcertificate_refs[0]", "PATCH", "/api/systemconfiguration",
+	c.refused(http.StatusBadRequest, "portal_configuration.sslkeyandcertificate_refs[0]", "PATCH",
+		"/api/systemconfiguration",
 		schema.Object{"replace": schema.Object{"portal_configuration": schema.Object{"sslkeyandcertificate_refs": []any{authority["uuid"]}}}})
 	for _, shown := range admit.PortalCertificates(s.store.View()) {
-		keyless := schema.Object{"name": shown.Name, "type": "SSL_CERTIFICATE_TYPE_CA", "certificate": authority["certificate"]}
+		keyless := schema.Object{"name": shown.Name, "type": "SSL_CERTIFICATE_TYPE_CA",
+			"certificate": authority["certificate"]}
 		c.refused(http.StatusBadRequest, "key", "PUT", "/api/sslkeyandcertificate/"+shown.UUID, keyless)
 	}
 	s.shown()
@@ -131,7 +139,8 @@ func TestPortalFallsBackToTheBuiltInCertificates(t *testing.T) {
 	if !strings.HasPrefix(shown.Subject.CommonName, "System Default Portal") {
 		t.Errorf("shown is %s", shown.Subject.CommonName)
 	}
-	if fingerprint, err := s.api.Fingerprint(); err != nil || fingerprint != fmt.Sprintf("%x", sha256.Sum256(shown.Raw)) {
+	if fingerprint, err := s.api.Fingerprint(); err != nil ||
+		fingerprint != fmt.Sprintf("%x", sha256.Sum256(shown.Raw)) {
 		t.Errorf("fingerprint %s, %v", fingerprint, err)
 	}
 }

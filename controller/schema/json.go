@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// AppendJSON writes a value as encoding/json does, with less work where it is an object. It must be one that JSON can write.
+// AppendJSON writes a value as encoding/json does, with less work where it is an object. It must be one that JSON can
+// write.
 func AppendJSON(to []byte, value any) []byte {
 	switch v := value.(type) {
 	case string:

@@ -186,7 +186,8 @@ func (f *field) builtin() string {
 }
 
 // guarding is how Avi calls what decides who comes in, or what gets through.
-var guarding = regexp.MustCompile(`security|polic|auth|access|sso|saml|jwt|waf|csrf|crl|pki|iptables|datascript|sideband|icap`)
+var guarding = regexp.MustCompile(
+	`security|polic|auth|access|sso|saml|jwt|waf|csrf|crl|pki|iptables|datascript|sideband|icap`)
 
 // guards tells whether the field, by its name or by what it holds, looks as if it kept somebody out.
 func (f *field) guards(value any) bool {
