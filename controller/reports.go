@@ -6,7 +6,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// reportsOf are the pages on which the fleet tells of objects, by kind.
+// reportsOf lists the pages that the fleet provides, by kind.
 func reportsOf(f *fleet.Fleet) rest.Reports {
 	service, pool, servers := told(f.VirtualService), told(f.Pool), told(f.PoolServers)
 	return rest.Reports{

@@ -69,8 +69,7 @@ type Write struct {
 	chores *chores
 }
 
-// Edit makes of the stored object, which it leaves as it is, a new one: what it should become. It may run more than
-// once.
+// Edit makes the new object from the stored one, which it must not change. It may run more than once.
 type Edit func(stored schema.Object) (schema.Object, error)
 
 // Create admits a new object. chosen is the uuid that the client wants, or empty.
