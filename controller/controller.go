@@ -12,11 +12,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/link"
+	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/rest"
 	"github.com/weir-lb/weir/controller/store"
@@ -65,14 +65,11 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	tokens := pki.NewTokens(data.objects.Vault("join-token"), authority, time.Now)
 	events := events.New(log, time.Now)
 	fleet := fleet.New(data.objects, log, events, time.Now)
-	link := link.NewServer(authority, tokens, fleet, events, log)
-	gate, err := admit.Open(ctx, data.objects, time.Now, log)
-	if err != nil {
-		return err
-	}
+	members := membership.New(membership.Config{Objects: data.objects, Gate: data.gate, IsConnected: fleet.IsConnected, Origin: originOf})
+	link := link.NewServer(authority, tokens, members, fleet, events, log)
 	known := &known{}
 	surface, err := rest.Open(ctx, rest.Config{
-		Store: data.objects, Gate: gate, Runtime: fleet, Tokens: tokens,
+		Store: data.objects, Gate: data.gate, Runtime: fleet, Tokens: tokens,
 		Orders: orders{fleet, events, known}, Events: events, Version: config.Version, Logger: log,
 	})
 	if err != nil {
@@ -83,7 +80,7 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 		return err
 	}
 	keeper := cloud.NewKeeper(cloud.Config{
-		Objects: data.objects, Tokens: tokens, Events: events, Log: log, Controller: dialled(engines.Addr()), Resolve: clouds{config.Engines, config.Programs}.of,
+		Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: events, Log: log, Controller: dialled(engines.Addr()), Resolve: clouds{config.Engines, config.Programs}.of,
 	})
 	announce(config.Out, data, api.Addr(), engines.Addr(), fingerprint)
 

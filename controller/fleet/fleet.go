@@ -1,42 +1,25 @@
-// Package fleet knows the engines: which there are, which are connected, what each serves and what it reports. It is
-// where link puts what agents say, and where rest asks for the runtime of an object.
+// Package fleet knows the engines: which are connected, what each serves and what it reports. It is where link puts what
+// agents say, and where rest asks for the runtime of an object.
 //
-// Engines are objects in the store; all else is in memory and comes again when agents connect. It decides nothing about
-// configuration.
+// All of it is in memory and comes again when agents connect. It decides nothing about configuration.
 package fleet
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/reconcile"
-	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
 
 const (
 	engineKind  = "serviceengine"
 	adminTenant = "admin"
-	// enginesMax may join one controller.
-	enginesMax = 1000
-)
-
-var (
-	// ErrNameTaken says that a connected engine has the name that another wants to join under.
-	ErrNameTaken = errors.New("engine name is taken")
-	// ErrFleetFull says that no more engines may join.
-	ErrFleetFull = fmt.Errorf("there are %d engines already, which is the most: delete one", enginesMax)
 )
 
 // Fleet is all engines of this controller.
@@ -70,78 +53,12 @@ func New(objects *store.Store, log *slog.Logger, events *events.Log, now func() 
 	}
 }
 
-// Join registers an engine. One that comes again under the name of an engine that is away takes its place: the token
-// speaks for it. Errors: ErrNameTaken, ErrFleetFull, cloud.ErrUnwanted, or the store's.
-func (f *Fleet) Join(ctx context.Context, name string) (engineUUID string, err error) {
-	err = f.store.Update(ctx, func(tx *store.Tx) error {
-		if known, ok := tx.View().ByName(engineKind, adminTenant, name); ok {
-			engineUUID = known.UUID
-			return f.mayReplace(known)
-		}
-		if tx.View().Count(engineKind) >= enginesMax {
-			return ErrFleetFull
-		}
-		record, err := newRecord(tx.View(), name)
-		if err != nil {
-			return err
-		}
-		engineUUID = record.UUID
-		tx.Put(record)
-		return nil
-	})
-	return engineUUID, err
-}
-
-func (f *Fleet) mayReplace(known *store.Record) error {
+// IsConnected tells whether a session of an engine is open.
+func (f *Fleet) IsConnected(engineUUID string) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if engine := f.engines[known.UUID]; engine != nil && engine.connected {
-		return fmt.Errorf("%w: an engine named %s is connected; give this one another name", ErrNameTaken, known.Name)
-	}
-	return nil
-}
-
-// newRecord is an engine in the default group, or as the instance says that a cloud started under this name.
-func newRecord(view *store.View, name string) (*store.Record, error) {
-	kind, _ := schema.Lookup(engineKind)
-	id := kind.Prefix + "-" + uuid.NewString()
-	object := schema.Object{"name": name, "tenant_ref": schema.RefPath("tenant", adminTenant)}
-	instance, err := cloud.Expected(view, name)
-	if err != nil {
-		return nil, fmt.Errorf("register engine %s: %w", name, err)
-	}
-	if instance != nil {
-		id = instance.Engine
-		object["controller_created"], object["availability_zone"] = true, instance.Zone
-		object["cloud_ref"], object["se_group_ref"] = schema.RefPath("cloud", instance.Cloud), schema.RefPath("serviceenginegroup", instance.Group)
-	}
-	object["uuid"] = id
-	object, err = kind.Normalise(object)
-	if err != nil {
-		return nil, fmt.Errorf("register engine %s: %w", name, err)
-	}
-	kind.Fill(object)
-	for _, reference := range kind.References(object) {
-		target, err := schema.ParseRef(reference.Kind, reference.Value)
-		if err != nil {
-			return nil, fmt.Errorf("register engine %s: %s: %w", name, reference.Field, err)
-		}
-		if target.UUID == "" {
-			found, ok := view.ByName(target.Kind, adminTenant, target.Name)
-			if !ok {
-				return nil, fmt.Errorf("register engine %s: %s: there is no %s named %s", name, reference.Field, target.Kind, target.Name)
-			}
-			target.UUID = found.UUID
-		}
-		reference.Set(target.Path())
-	}
-	return &store.Record{Kind: engineKind, UUID: id, Tenant: adminTenant, Name: name, Object: object}, nil
-}
-
-// Exists tells whether an engine has joined and is not deleted.
-func (f *Fleet) Exists(engineUUID string) bool {
-	_, ok := f.store.View().Get(engineKind, engineUUID)
-	return ok
+	engine := f.engines[engineUUID]
+	return engine != nil && engine.connected
 }
 
 // Observe takes what the controller wants from now on, and forgets engines that are deleted.
@@ -156,7 +73,7 @@ func (f *Fleet) Observe(state reconcile.State) {
 	f.members = membersOf(state.Model.Pools)
 	f.expect(state.Plans)
 	for uuid, engine := range f.engines {
-		if _, planned := state.Plans[uuid]; !planned && !f.Exists(uuid) {
+		if _, planned := state.Plans[uuid]; !planned && !f.exists(uuid) {
 			f.past.keep(engine.sample, nil)
 			delete(f.engines, uuid)
 			continue
@@ -164,6 +81,11 @@ func (f *Fleet) Observe(state reconcile.State) {
 		engine.forgetServers(f.members)
 	}
 	f.past.forget(f.services, f.members)
+}
+
+func (f *Fleet) exists(engineUUID string) bool {
+	_, ok := f.store.View().Get(engineKind, engineUUID)
+	return ok
 }
 
 // Expect takes Plans that some engines shall have before all is decided.

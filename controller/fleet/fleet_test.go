@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -12,7 +11,6 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/pki"
@@ -390,42 +388,7 @@ func newStored(t *testing.T) (*Fleet, *store.Store) {
 		t.Fatal(err)
 	}
 	t.Cleanup(objects.Close)
-	if err := admit.Bootstrap(t.Context(), objects, "a long password", clock); err != nil {
-		t.Fatal(err)
-	}
 	return New(objects, quiet(), events.New(quiet(), time.Now), func() time.Time { return clock }), objects
-}
-
-func TestEngineJoinsWithAnObjectInTheDefaultGroup(t *testing.T) {
-	fleet, objects := newStored(t)
-	uuid, err := fleet.Join(t.Context(), "edge")
-	if err != nil {
-		t.Fatal(err)
-	}
-	record, ok := objects.View().Get(engineKind, uuid)
-	if !ok || !fleet.Exists(uuid) || record.Name != "edge" {
-		t.Fatalf("got %v", record)
-	}
-	want := schema.RefPath("serviceenginegroup", schema.BuiltinUUID("serviceenginegroup", "Default-Group"))
-	if got := record.Object["se_group_ref"]; got != want {
-		t.Errorf("group is %v, want %v", got, want)
-	}
-}
-
-func TestNameBelongsToOneEngineAtATime(t *testing.T) {
-	fleet, _ := newStored(t)
-	first, err := fleet.Join(t.Context(), "edge")
-	if err != nil {
-		t.Fatal(err)
-	}
-	fleet.Connected(first, &enginev1.Hello{})
-	if _, err := fleet.Join(t.Context(), "edge"); !errors.Is(err, ErrNameTaken) {
-		t.Errorf("while it is connected: %v", err)
-	}
-	fleet.Disconnected(first, "gone")
-	if again, err := fleet.Join(t.Context(), "edge"); err != nil || again != first {
-		t.Errorf("after it left: %s, %v; want %s again", again, err, first)
-	}
 }
 
 func TestWhatComesOfADeletedEngineAMomentLaterBringsItNotBack(t *testing.T) {
@@ -441,21 +404,25 @@ func TestWhatComesOfADeletedEngineAMomentLaterBringsItNotBack(t *testing.T) {
 }
 
 func TestDeletedEngineIsForgotten(t *testing.T) {
+	const uuid = "se-1"
 	fleet, objects := newStored(t)
-	uuid, err := fleet.Join(t.Context(), "edge")
-	if err != nil {
-		t.Fatal(err)
+	update := func(change func(tx *store.Tx)) {
+		t.Helper()
+		if err := objects.Update(t.Context(), func(tx *store.Tx) error { change(tx); return nil }); err != nil {
+			t.Fatal(err)
+		}
 	}
+	update(func(tx *store.Tx) {
+		tx.Put(&store.Record{Kind: engineKind, UUID: uuid, Name: "edge", Object: schema.Object{"uuid": uuid}})
+	})
 	fleet.Connected(uuid, &enginev1.Hello{})
 	fleet.Observe(reconcile.State{Model: &model.Model{}}) // made before it joined: it stays
 	if fleet.engines[uuid] == nil {
 		t.Fatal("an engine that has just joined is forgotten")
 	}
-	if err := objects.Update(t.Context(), func(tx *store.Tx) error { tx.Delete(engineKind, uuid); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	update(func(tx *store.Tx) { tx.Delete(engineKind, uuid) })
 	fleet.Observe(reconcile.State{Model: &model.Model{}})
-	if fleet.engines[uuid] != nil || fleet.Exists(uuid) {
+	if fleet.engines[uuid] != nil {
 		t.Error("a deleted engine is remembered")
 	}
 }
