@@ -19,6 +19,7 @@ import (
 	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/rest"
+	"github.com/weir-lb/weir/controller/runtime"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -63,14 +64,15 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 		return err
 	}
 	tokens := pki.NewTokens(data.objects.Vault("join-token"), authority, time.Now)
-	events := events.New(log, time.Now)
-	fleet := fleet.New(data.objects, log, events, time.Now)
+	told := events.New(log, time.Now)
+	exists := func(engineUUID string) bool { return membership.ExistsIn(data.objects.View(), engineUUID) }
+	fleet := fleet.New(exists, log, told, time.Now)
 	members := membership.New(membership.Config{Objects: data.objects, Gate: data.gate, IsConnected: fleet.IsConnected, Origin: originOf})
-	link := link.NewServer(authority, tokens, members, fleet, events, log)
+	link := link.NewServer(authority, tokens, members, fleet, told, log)
 	known := &known{}
 	surface, err := rest.Open(ctx, rest.Config{
-		Store: data.objects, Gate: data.gate, Runtime: fleet, Tokens: tokens,
-		Orders: orders{fleet, events, known}, Events: events, Version: config.Version, Logger: log,
+		Store: data.objects, Gate: data.gate, Runtime: runtime.New(fleet, time.Now), Tokens: tokens,
+		Orders: orders{fleet, told, known}, Events: told, Version: config.Version, Logger: log,
 	})
 	if err != nil {
 		return err
@@ -80,17 +82,17 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 		return err
 	}
 	keeper := cloud.NewKeeper(cloud.Config{
-		Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: events, Log: log, Controller: dialled(engines.Addr()), Resolve: clouds{config.Engines, config.Programs}.of,
+		Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: log, Controller: dialled(engines.Addr()), Resolve: clouds{config.Engines, config.Programs}.of,
 	})
 	announce(config.Out, data, api.Addr(), engines.Addr(), fingerprint)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return surface.Serve(ctx, api) })
 	group.Go(func() error { return link.Serve(ctx, engines) })
-	loop := &loop{objects: data.objects, fleet: fleet, link: link, keeper: keeper, events: events, log: log, known: known}
+	loop := &loop{objects: data.objects, fleet: fleet, link: link, keeper: keeper, events: told, log: log, known: known}
 	group.Go(func() error { return loop.run(ctx) })
 	group.Go(func() error { return keeper.Run(ctx) })
-	group.Go(func() error { return fleet.Watch(ctx) })
+	group.Go(func() error { return events.NewWatcher(told, fleet).Run(ctx) })
 	group.Go(func() error { return watch(ctx, data.objects) })
 	return group.Wait()
 }

@@ -1,7 +1,8 @@
-// Package fleet knows the engines: which are connected, what each serves and what it reports. It is where link puts what
-// agents say, and where rest asks for the runtime of an object.
+// Package fleet knows what engines told: which are connected, what each serves and what it counted. It is where link puts
+// what agents say. place is given facts of it, health what states follow from; runtime and events read it.
 //
-// All of it is in memory and comes again when agents connect. It decides nothing about configuration.
+// It belongs to the leader, which hears of every engine. All of it is in memory, and gone with the leader: engines tell it
+// again to the next one when they connect, but for what they had counted before. It decides nothing about configuration.
 package fleet
 
 import (
@@ -14,42 +15,28 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/reconcile"
-	"github.com/weir-lb/weir/controller/store"
-)
-
-const (
-	engineKind  = "serviceengine"
-	adminTenant = "admin"
 )
 
 // Fleet is all engines of this controller.
 type Fleet struct {
-	store  *store.Store
+	exists func(engineUUID string) bool
 	events *events.Log
 	log    *slog.Logger
 	now    func() time.Time
 	moved  chan struct{} // capacity 1
-	news   atomic.Bool   // since it was looked what is up
+	news   atomic.Bool   // since it was asked what is up
 
 	mu        sync.RWMutex
-	engines   map[string]*engine // those that joined or reported; deleted ones leave at the next Observe
-	greetings uint64             // how many engines have connected
-	began     time.Time          // when the first was heard of; before, when this controller began
-	state     reconcile.State
-	named     map[string]*model.Engine
-	services  map[string]*model.VirtualService
-	pools     map[string]*model.Pool
-	users     map[*model.Pool][]*model.VirtualService
-	members   map[serverKey]bool // of pools
-	past      past
+	known     Known
+	greetings uint64    // how many engines have connected
+	began     time.Time // when the first was heard of; before, when this controller began
 }
 
-// New is a fleet of which nothing has been heard yet.
-func New(objects *store.Store, log *slog.Logger, events *events.Log, now func() time.Time) *Fleet {
+// New is a fleet of which nothing has been heard yet. exists is false for engines that are deleted.
+func New(exists func(engineUUID string) bool, log *slog.Logger, events *events.Log, now func() time.Time) *Fleet {
 	return &Fleet{
-		store: objects, events: events, log: log, now: now, moved: make(chan struct{}, 1),
-		engines: map[string]*engine{}, began: now(), past: newPast(),
-		state: reconcile.State{Model: &model.Model{}},
+		exists: exists, events: events, log: log, now: now, moved: make(chan struct{}, 1), began: now(),
+		known: Known{engines: map[string]*Engine{}, past: newPast(), state: reconcile.State{Model: &model.Model{}}},
 	}
 }
 
@@ -57,35 +44,33 @@ func New(objects *store.Store, log *slog.Logger, events *events.Log, now func() 
 func (f *Fleet) IsConnected(engineUUID string) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	engine := f.engines[engineUUID]
-	return engine != nil && engine.connected
+	return f.known.engines[engineUUID].IsConnected()
 }
+
+// Changed tells whether something may be up or down that was not, since it was asked last.
+func (f *Fleet) Changed() bool { return f.news.Swap(false) }
 
 // Observe takes what the controller wants from now on, and forgets engines that are deleted.
 func (f *Fleet) Observe(state reconcile.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.state = state
-	f.named = byUUID(state.Model.Engines, func(engine *model.Engine) string { return engine.UUID })
-	f.services = byUUID(state.Model.VirtualServices, func(vs *model.VirtualService) string { return vs.UUID })
-	f.pools = byUUID(state.Model.Pools, func(pool *model.Pool) string { return pool.UUID })
-	f.users = usersOf(state.Model.VirtualServices)
-	f.members = membersOf(state.Model.Pools)
+	known := &f.known
+	known.state = state
+	known.named = byUUID(state.Model.Engines, func(engine *model.Engine) string { return engine.UUID })
+	known.services = byUUID(state.Model.VirtualServices, func(vs *model.VirtualService) string { return vs.UUID })
+	known.pools = byUUID(state.Model.Pools, func(pool *model.Pool) string { return pool.UUID })
+	known.users = usersOf(state.Model.VirtualServices)
+	known.members = membersOf(state.Model.Pools)
 	f.expect(state.Plans)
-	for uuid, engine := range f.engines {
+	for uuid, engine := range known.engines {
 		if _, planned := state.Plans[uuid]; !planned && !f.exists(uuid) {
-			f.past.keep(engine.sample, nil)
-			delete(f.engines, uuid)
+			known.past.keep(engine.Sample, nil)
+			delete(known.engines, uuid)
 			continue
 		}
-		engine.forgetServers(f.members)
+		engine.forgetServers(known.members)
 	}
-	f.past.forget(f.services, f.members)
-}
-
-func (f *Fleet) exists(engineUUID string) bool {
-	_, ok := f.store.View().Get(engineKind, engineUUID)
-	return ok
+	known.past.forget(known.services, known.members)
 }
 
 // Expect takes Plans that some engines shall have before all is decided.
@@ -119,17 +104,9 @@ func usersOf(services []*model.VirtualService) map[*model.Pool][]*model.VirtualS
 }
 
 // engine is the record of an engine; the caller holds the lock.
-func (f *Fleet) engine(uuid string) *engine {
-	if f.engines[uuid] == nil {
-		f.engines[uuid] = newEngine(f.now())
+func (f *Fleet) engine(uuid string) *Engine {
+	if f.known.engines[uuid] == nil {
+		f.known.engines[uuid] = Unheard(f.now())
 	}
-	return f.engines[uuid]
-}
-
-// name is what operators call an engine.
-func (f *Fleet) name(engineUUID string) string {
-	if engine := f.named[engineUUID]; engine != nil {
-		return engine.Name
-	}
-	return engineUUID
+	return f.known.engines[uuid]
 }

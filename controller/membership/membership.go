@@ -95,7 +95,10 @@ func (r *Register) create(tx *admit.Tx, name string) (*store.Record, error) {
 }
 
 // Exists tells whether an engine has joined and is not deleted.
-func (r *Register) Exists(engineUUID string) bool {
-	_, ok := r.Objects.View().Get(engineKind, engineUUID)
+func (r *Register) Exists(engineUUID string) bool { return ExistsIn(r.Objects.View(), engineUUID) }
+
+// ExistsIn is Exists as of a view.
+func ExistsIn(view *store.View, engineUUID string) bool {
+	_, ok := view.Get(engineKind, engineUUID)
 	return ok
 }

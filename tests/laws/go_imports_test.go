@@ -14,7 +14,7 @@ import (
 const module = "github.com/weir-lb/weir/"
 
 // doesNoIO are the packages that turn values into values: no files, no network, no clock, no logger.
-var doesNoIO = []string{"controller/schema", "controller/model", "controller/plan", "controller/place", "controller/tickets",
+var doesNoIO = []string{"controller/health", "controller/schema", "controller/model", "controller/plan", "controller/place", "controller/tickets",
 	"controller/reconcile", "agent/plan"}
 
 // worldly is what such a package may not import. "time" stays out of the list because durations and formats are values;
@@ -42,7 +42,8 @@ var mayImport = map[string][]string{
 	"controller/model":       {"controller/schema"},
 	"controller/place":       {"controller/schema", "controller/model"},
 	"controller/recent":      {},
-	"controller/events":      {"controller/recent"},
+	"controller/health":      {"api", "controller/model", "controller/place"},
+	"controller/events":      {"controller/recent", "controller/health", "controller/model"},
 	"controller/port":        {"controller/events"},
 	"controller/tickets":     {"controller/model"},
 	"controller/plan":        {"api", "controller/schema", "controller/model", "controller/place", "controller/tickets"},
@@ -54,14 +55,17 @@ var mayImport = map[string][]string{
 		"controller/admit"},
 	"controller/cloud/process": {"controller/cloud"},
 	"controller/cloud/linux":   {"controller/cloud", "controller/model", "controller/schema"},
-	"controller/fleet": {"api", "controller/schema", "controller/store", "controller/model", "controller/place", "controller/plan",
-		"controller/reconcile", "controller/events"},
+	"controller/fleet": {"api", "controller/model", "controller/place", "controller/plan", "controller/reconcile", "controller/health",
+		"controller/events"},
+	"controller/fleet/fleettest": {"api", "controller/schema", "controller/model", "controller/place", "controller/reconcile",
+		"controller/events", "controller/fleet"},
+	"controller/runtime":    {"api", "controller/schema", "controller/model", "controller/place", "controller/health", "controller/fleet"},
 	"controller/membership": {"controller/schema", "controller/store", "controller/admit"},
 	"controller/link":       {"api", "controller/plan", "controller/pki", "controller/membership", "controller/port", "controller/events"},
 	"controller/admit":      {"controller/schema", "controller/store", "controller/pki", "controller/recent", "controller/port"},
 	"controller/rest":       {"controller/schema", "controller/store", "controller/admit", "controller/place", "controller/events", "controller/port"},
 	"controller": {"api", "controller/schema", "controller/store", "controller/admit", "controller/rest", "controller/model",
-		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet", "controller/membership", "controller/link", "controller/pki",
+		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet", "controller/membership", "controller/runtime", "controller/link", "controller/pki",
 		"controller/cloud", "controller/cloud/linux"},
 
 	"agent/backoff":         {},

@@ -1,11 +1,10 @@
-package fleet
+package runtime
 
 import (
-	"slices"
 	"strings"
-	"time"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
@@ -20,15 +19,15 @@ var bgpStates = map[enginev1.BgpState]string{
 }
 
 // EnginePeers are the BGP sessions of an engine, as it last reported them.
-func (f *Fleet) EnginePeers(uuid string) []schema.Object { return peersOf(f.routing(uuid)) }
+func (p *Pages) EnginePeers(uuid string) []schema.Object { return peersOf(p.routing(uuid)) }
 
 // EngineRoutes are the routes that an engine announces.
-func (f *Fleet) EngineRoutes(uuid string) []schema.Object { return routesOf(f.routing(uuid)) }
+func (p *Pages) EngineRoutes(uuid string) []schema.Object { return routesOf(p.routing(uuid)) }
 
 // EngineBFD are the sessions of BFD, one for each BGP session that asks for it.
-func (f *Fleet) EngineBFD(uuid string) []schema.Object {
+func (p *Pages) EngineBFD(uuid string) []schema.Object {
 	sessions := []schema.Object{}
-	for _, peer := range f.routing(uuid).GetPeers() {
+	for _, peer := range p.routing(uuid).GetPeers() {
 		if peer.GetBfd() != enginev1.BfdState_BFD_STATE_OFF {
 			sessions = append(sessions, schema.Object{"peer_ip": peer.GetAddress(), "session_state": bfdState(peer)})
 		}
@@ -36,13 +35,13 @@ func (f *Fleet) EngineBFD(uuid string) []schema.Object {
 	return sessions
 }
 
-func (f *Fleet) routing(uuid string) *enginev1.Routing {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if engine := f.engines[uuid]; engine != nil {
-		return engine.routing
-	}
-	return nil
+func (p *Pages) routing(uuid string) (routing *enginev1.Routing) {
+	p.fleet.Read(func(known *fleet.Known) {
+		if engine := known.Engine(uuid); engine != nil {
+			routing = engine.Routing
+		}
+	})
+	return routing
 }
 
 func peersOf(routing *enginev1.Routing) []schema.Object {
@@ -53,7 +52,7 @@ func peersOf(routing *enginev1.Routing) []schema.Object {
 			"peer_state": bgpStates[peer.GetState()], "since": unixMs(peer.GetSinceUnixMs()), "bfd_state": bfdState(peer),
 			"established_count": int64(peer.GetEstablishedCount()),
 		}
-		if isUp(peer) {
+		if fleet.IsUp(peer) {
 			shown["local_ip"], shown["router_id"], shown["hold_time"] = peer.GetLocalAddress(), peer.GetRouterId(), int64(peer.GetHoldS())
 		} else {
 			shown["reason"] = peer.GetReason()
@@ -79,27 +78,6 @@ func routesOf(routing *enginev1.Routing) []schema.Object {
 	return routes
 }
 
-// announces tells whether a router hears of a virtual service from this engine.
-func (e *engine) announces(uuid string) bool {
-	return e.connected && slices.ContainsFunc(e.routing.GetRoutes(), func(route *enginev1.AnnouncedRoute) bool {
-		return len(route.GetPeers()) > 0 && slices.Contains(route.GetVirtualServiceUuids(), uuid)
-	})
-}
-
-// peersUp is false while a session that the engine shall have is not there.
-func (e *engine) peersUp() bool {
-	for _, peer := range e.routing.GetPeers() {
-		if !isUp(peer) {
-			return false
-		}
-	}
-	return true
-}
-
-func isUp(peer *enginev1.PeerState) bool {
-	return peer.GetState() == enginev1.BgpState_BGP_STATE_ESTABLISHED
-}
-
 // bfdState is "Up", "Init", "Down", or "Off".
 func bfdState(peer *enginev1.PeerState) string {
 	name := strings.ToLower(strings.TrimPrefix(peer.GetBfd().String(), "BFD_STATE_"))
@@ -113,8 +91,6 @@ func communities(list []uint32) []any {
 	}
 	return shown
 }
-
-func unixMs(ms uint64) string { return time.UnixMilli(int64(ms)).UTC().Format(time.RFC3339Nano) }
 
 // detoursOf are packets that came to the wrong engine, and what became of them.
 func detoursOf(counted *enginev1.Detours) schema.Object {

@@ -1,4 +1,4 @@
-package fleet
+package runtime
 
 import (
 	"testing"
@@ -21,7 +21,7 @@ func sampleOf(pid uint32, unixMs, requests, cpuUs uint64) *enginev1.Report {
 
 func TestCountersAddUpOverEnginesAndRatesComeFromTheLastTwoSamples(t *testing.T) {
 	s := newStage(t)
-	s.serve("se-one", "se-two")
+	s.Serve("se-one", "se-two")
 	if _, counted := s.VirtualService("vs-1")["counters"]; counted {
 		t.Error("counters before a sample")
 	}
@@ -29,16 +29,16 @@ func TestCountersAddUpOverEnginesAndRatesComeFromTheLastTwoSamples(t *testing.T)
 	s.Reported("se-one", sampleOf(7, 3000, 300, 1_000_000))
 	s.Reported("se-two", sampleOf(8, 1000, 50, 0))
 	counters := s.VirtualService("vs-1")["counters"]
-	s.contains(counters, "requests:350", "open_connections:10", "responses_2xx:350", "errors_server_reset:35")
-	s.contains(counters.(schema.Object)["per_second"], "requests:100", "errors_server_reset:10")
-	s.contains(s.PoolServers("pool-1")[0]["counters"], "requests:350")
-	s.contains(s.Engine("se-one")["dataplane"], "cpu_us:1000000", "cpu_percent:50")
-	s.contains(s.Engine("se-one")["counters"], "requests:300", "per_second")
+	s.Contains(counters, "requests:350", "open_connections:10", "responses_2xx:350", "errors_server_reset:35")
+	s.Contains(counters.(schema.Object)["per_second"], "requests:100", "errors_server_reset:10")
+	s.Contains(s.PoolServers("pool-1")[0]["counters"], "requests:350")
+	s.Contains(s.Engine("se-one")["dataplane"], "cpu_us:1000000", "cpu_percent:50")
+	s.Contains(s.Engine("se-one")["counters"], "requests:300", "per_second")
 
 	s.Reported("se-one", sampleOf(9, 4000, 10, 0)) // a new process starts at 0
 	counters = s.VirtualService("vs-1")["counters"]
-	s.contains(counters, "requests:360") // and goes on from where the other ended
-	s.contains(s.PoolServers("pool-1")[0]["counters"], "requests:360")
+	s.Contains(counters, "requests:360") // and goes on from where the other ended
+	s.Contains(s.PoolServers("pool-1")[0]["counters"], "requests:360")
 	if rates := counters.(schema.Object)["per_second"].(schema.Object); len(rates) != 0 {
 		t.Errorf("rates over a restart: %v", rates)
 	}
@@ -46,41 +46,54 @@ func TestCountersAddUpOverEnginesAndRatesComeFromTheLastTwoSamples(t *testing.T)
 
 func TestTotalsNeverFallWhenAVirtualServiceLeavesAnEngineOrTheEngineIsDeleted(t *testing.T) {
 	s := newStage(t)
-	s.serve("se-one", "se-two")
+	s.Serve("se-one", "se-two")
 	s.Reported("se-one", sampleOf(7, 1000, 100, 0))
 	s.Reported("se-two", sampleOf(8, 1000, 50, 0))
 	without := sampleOf(7, 2000, 0, 0)
 	without.GetSample().VirtualServices, without.GetSample().Servers = nil, nil
 	s.Reported("se-one", without)
-	s.contains(s.VirtualService("vs-1")["counters"], "requests:150", "open_connections:5")
-	s.contains(s.PoolServers("pool-1")[0]["counters"], "requests:150")
+	s.Contains(s.VirtualService("vs-1")["counters"], "requests:150", "open_connections:5")
+	s.Contains(s.PoolServers("pool-1")[0]["counters"], "requests:150")
 	s.Reported("se-one", sampleOf(7, 3000, 4, 0)) // it comes back, and counts from zero
-	s.contains(s.VirtualService("vs-1")["counters"], "requests:154", "open_connections:10")
+	s.Contains(s.VirtualService("vs-1")["counters"], "requests:154", "open_connections:10")
 	s.Reported("se-one", sampleOf(7, 4000, 1, 0)) // and again, between two samples
-	s.contains(s.VirtualService("vs-1")["counters"], "requests:155", "open_connections:10")
+	s.Contains(s.VirtualService("vs-1")["counters"], "requests:155", "open_connections:10")
 
-	s.past.keep(s.engines["se-one"].sample, nil) // as when it is deleted
-	delete(s.engines, "se-one")
-	s.contains(s.VirtualService("vs-1")["counters"], "requests:155", "open_connections:5")
-	s.pool.Members, s.vs.UUID = nil, "vs-2"
-	s.observe(11, "vs-2")
-	if len(s.past.services)+len(s.past.servers) > 0 {
-		t.Errorf("counted for what is no more: %+v", s.past)
-	}
+	s.Deleted["se-one"] = true
+	left := s.State
+	left.Plans = map[string]*enginev1.Plan{"se-two": s.State.Plans["se-two"]}
+	s.Observe(left)
+	s.Contains(s.VirtualService("vs-1")["counters"], "requests:155", "open_connections:5")
+	s.Contains(s.PoolServers("pool-1")[0]["counters"], "requests:155")
+}
+
+func TestWhatEnginesCountedForAVirtualServiceIsForgottenWithIt(t *testing.T) {
+	s := newStage(t)
+	s.Serve("se-one")
+	s.Reported("se-one", sampleOf(7, 1000, 100, 0))
+	s.Reported("se-one", sampleOf(8, 2000, 10, 0)) // of a new process
+	s.Contains(s.VirtualService("vs-1")["counters"], "requests:110")
+	members := s.WebPool.Members
+	s.WebPool.Members, s.VS.UUID = nil, "vs-2"
+	s.Want(11, "vs-2")
+	s.WebPool.Members, s.VS.UUID = members, "vs-1"
+	s.Want(12, "vs-1")
+	s.Contains(s.VirtualService("vs-1")["counters"], "requests:10 ")
+	s.Contains(s.PoolServers("pool-1")[0]["counters"], "requests:10 ")
 }
 
 func TestRatesAndOpenConnectionsOfAnEngineThatDiedAreGoneAndItsTotalsStay(t *testing.T) {
 	s := newStage(t)
-	s.serve("se-one", "se-two")
+	s.Serve("se-one", "se-two")
 	for i, engine := range []string{"se-one", "se-two"} {
 		s.Reported(engine, sampleOf(uint32(i), 1000, 100, 0))
 		s.Reported(engine, sampleOf(uint32(i), 2000, 150, 100))
 	}
-	s.contains(s.VirtualService("vs-1")["counters"], "open_connections:10", "requests:300")
-	s.contains(s.VirtualService("vs-1")["counters"].(schema.Object)["per_second"], "requests:100")
+	s.Contains(s.VirtualService("vs-1")["counters"], "open_connections:10", "requests:300")
+	s.Contains(s.VirtualService("vs-1")["counters"].(schema.Object)["per_second"], "requests:100")
 	s.Disconnected("se-one", "gone")
-	s.contains(s.VirtualService("vs-1")["counters"], "requests:300", "open_connections:5")
-	s.contains(s.VirtualService("vs-1")["counters"].(schema.Object)["per_second"], "requests:50")
+	s.Contains(s.VirtualService("vs-1")["counters"], "requests:300", "open_connections:5")
+	s.Contains(s.VirtualService("vs-1")["counters"].(schema.Object)["per_second"], "requests:50")
 	if _, known := s.Engine("se-one")["dataplane"].(schema.Object)["cpu_percent"]; known {
 		t.Error("it uses no CPU time any more")
 	}

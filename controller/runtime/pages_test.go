@@ -1,4 +1,4 @@
-package fleet
+package runtime
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
@@ -25,7 +26,8 @@ var writeGolden = flag.Bool("write", false, "write testdata/pages.txt anew")
 // book is a fleet of two engines in front of routers, and what its runtime pages say.
 type book struct {
 	*testing.T
-	fleet *Fleet
+	fleet *fleet.Fleet
+	pages *Pages
 	now   time.Time
 	model *model.Model
 	plans map[string]*enginev1.Plan
@@ -36,7 +38,8 @@ type book struct {
 func newBook(t *testing.T) *book {
 	b := &book{T: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), model: modelOfTheBook(), last: map[string]string{}}
 	quiet, clock := slog.New(slog.DiscardHandler), func() time.Time { return b.now }
-	b.fleet = New(nil, quiet, events.New(quiet, clock), clock)
+	b.fleet = fleet.New(func(string) bool { return true }, quiet, events.New(quiet, clock), clock)
+	b.pages = New(b.fleet, clock)
 	return b
 }
 
@@ -166,17 +169,17 @@ func (b *book) sample(engine string, unixMs, connections, suspecting uint64) {
 func (b *book) page(title string) {
 	fmt.Fprintf(&b.text, "# %s\n", title)
 	for _, uuid := range []string{"vs-1", "vs-2", "vs-3", "vs-4", "vs-unknown"} {
-		b.write(uuid, b.fleet.VirtualService(uuid))
+		b.write(uuid, b.pages.VirtualService(uuid))
 	}
 	for _, uuid := range []string{"pool-1", "pool-2", "pool-unknown"} {
-		b.write(uuid, b.fleet.Pool(uuid))
-		b.write(uuid+" servers", b.fleet.PoolServers(uuid))
+		b.write(uuid, b.pages.Pool(uuid))
+		b.write(uuid+" servers", b.pages.PoolServers(uuid))
 	}
 	for _, uuid := range []string{"se-one", "se-two", "se-unknown"} {
-		b.write(uuid, b.fleet.Engine(uuid))
-		b.write(uuid+" peers", b.fleet.EnginePeers(uuid))
-		b.write(uuid+" routes", b.fleet.EngineRoutes(uuid))
-		b.write(uuid+" BFD", b.fleet.EngineBFD(uuid))
+		b.write(uuid, b.pages.Engine(uuid))
+		b.write(uuid+" peers", b.pages.EnginePeers(uuid))
+		b.write(uuid+" routes", b.pages.EngineRoutes(uuid))
+		b.write(uuid+" BFD", b.pages.EngineBFD(uuid))
 	}
 }
 
