@@ -45,5 +45,7 @@ func originOf(view *store.View, engineName string) (*membership.Origin, error) {
 	if instance == nil || err != nil {
 		return nil, err
 	}
-	return &membership.Origin{Engine: instance.Engine, Cloud: instance.Cloud, Group: instance.Group, Zone: instance.Zone}, nil
+	return &membership.Origin{
+		Engine: instance.Engine, Cloud: instance.Cloud, Group: instance.Group, Zone: instance.Zone,
+	}, nil
 }

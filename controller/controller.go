@@ -1,5 +1,6 @@
-// Package controller is the composition root: it opens the store, starts REST and the engine link, and runs the loop
-// that turns each change into a Plan for each engine (loop.go). Decisions live in the packages it composes.
+// Package controller is the composition root. node.go starts what each node of a controller does: the store, REST and
+// the engine link. leader.go starts what one node does for all of them: it hears of every engine, and runs the loop
+// that turns each change into a Plan for each engine (loop.go). Decisions live in the packages that they compose.
 package controller
 
 import (
@@ -13,14 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-lb/weir/controller/cloud"
-	"github.com/weir-lb/weir/controller/events"
-	"github.com/weir-lb/weir/controller/fleet"
-	"github.com/weir-lb/weir/controller/link"
-	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
-	"github.com/weir-lb/weir/controller/rest"
-	"github.com/weir-lb/weir/controller/runtime"
-	"github.com/weir-lb/weir/controller/store"
 )
 
 // Config is what an operator decides at start.
@@ -56,55 +50,28 @@ func Run(ctx context.Context, config Config) error {
 	return serve(ctx, config, data, api, engines)
 }
 
-// serve runs all parts until one fails or ctx ends, and then waits for the others.
+// serve runs the parts of this node, and those of the leader, until one fails or ctx ends, and then waits for the
+// others. This controller has one node, which leads.
 func serve(ctx context.Context, config Config, data *data, api, engines net.Listener) error {
-	log := config.Log
 	authority, err := pki.OpenAuthority(ctx, data.objects.Vault("pki"), data.sealer, time.Now())
 	if err != nil {
 		return err
 	}
 	tokens := pki.NewTokens(data.objects.Vault("join-token"), authority, time.Now)
-	told := events.New(log, time.Now)
-	exists := func(engineUUID string) bool { return membership.ExistsIn(data.objects.View(), engineUUID) }
-	fleet := fleet.New(exists, log, told, time.Now)
-	members := membership.New(membership.Config{Objects: data.objects, Gate: data.gate, IsConnected: fleet.IsConnected, Origin: originOf})
-	link := link.NewServer(authority, tokens, members, fleet, told, log)
-	known := &known{}
-	surface, err := rest.Open(ctx, rest.Config{
-		Store: data.objects, Gate: data.gate, Runtime: runtime.New(fleet, time.Now), Tokens: tokens,
-		Orders: orders{fleet, told, known}, Events: told, Version: config.Version, Logger: log,
-	})
+	leader := newLeader(config, data, tokens, dialled(engines.Addr()))
+	node, err := openNode(ctx, config, data, authority, tokens, leader)
 	if err != nil {
 		return err
 	}
-	fingerprint, err := surface.Fingerprint()
+	fingerprint, err := node.rest.Fingerprint()
 	if err != nil {
 		return err
 	}
-	keeper := cloud.NewKeeper(cloud.Config{
-		Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: log, Controller: dialled(engines.Addr()), Resolve: clouds{config.Engines, config.Programs}.of,
-	})
 	announce(config.Out, data, api.Addr(), engines.Addr(), fingerprint)
-
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return surface.Serve(ctx, api) })
-	group.Go(func() error { return link.Serve(ctx, engines) })
-	loop := &loop{objects: data.objects, fleet: fleet, link: link, keeper: keeper, events: told, log: log, known: known}
-	group.Go(func() error { return loop.run(ctx) })
-	group.Go(func() error { return keeper.Run(ctx) })
-	group.Go(func() error { return events.NewWatcher(told, fleet).Run(ctx) })
-	group.Go(func() error { return watch(ctx, data.objects) })
+	group.Go(func() error { return node.run(ctx, api, engines) })
+	group.Go(func() error { return leader.run(ctx, node.link) })
 	return group.Wait()
-}
-
-// watch ends with an error when the store dies under the running controller.
-func watch(ctx context.Context, objects *store.Store) error {
-	select {
-	case err := <-objects.Failed():
-		return err
-	case <-ctx.Done():
-		return nil
-	}
 }
 
 func announce(out io.Writer, data *data, api, engines net.Addr, fingerprint string) {

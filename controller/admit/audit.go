@@ -27,7 +27,8 @@ type Entry struct {
 	Refused string    `json:"refused,omitempty"`
 }
 
-// Audit records who did what.
+// Audit records who did what at this node. What it shows is in memory and gone with the node; the log of the node has
+// all.
 type Audit struct {
 	log     *slog.Logger
 	now     func() time.Time

@@ -64,7 +64,8 @@ func TestWriteOfTheControllerThatIsRefusedLeavesNothingButAnAuditEntry(t *testin
 	if _, there := gate.store.View().Get("pool", "pool-1"); there || !errors.As(err, &twice) {
 		t.Errorf("there is one: %v; %v", there, err)
 	}
-	if got := strings.Join(gate.audited(9), ", "); got != "system:test delete user user-1 refused, system:test create pool p refused" {
+	const want = "system:test delete user user-1 refused, system:test create pool p refused"
+	if got := strings.Join(gate.audited(9), ", "); got != want {
 		t.Errorf("audited are %s", got)
 	}
 }

@@ -46,6 +46,13 @@ const (
 	ShortOfMemory                 // for what clients do not take
 )
 
+var shortages = [...]struct{ id, did string }{
+	ShortOfPlaces: {"CONN_DROP_MAX_FLOW_TBL",
+		"its places for clients run short: it sent %d away that held most or moved least, of %s"},
+	ShortOfMemory: {"CONN_DROP_NO_CONN_MEM",
+		"its memory for what clients do not take runs short: it sent %d away that held most and moved least, of %s"},
+}
+
 // Loss is how many clients a virtual service lost to a shortage.
 type Loss struct {
 	VirtualService, Name string
@@ -61,11 +68,8 @@ func (e Engine) SentAway(shortage Shortage, losses []Loss) Entry {
 		names = append(names, fmt.Sprintf("%s (%d)", loss.Name, loss.Clients))
 		related = append(related, loss.VirtualService)
 	}
-	id, did := "CONN_DROP_MAX_FLOW_TBL", "its places for clients run short: it sent %d away that held most or moved least, of %s"
-	if shortage == ShortOfMemory {
-		id, did = "CONN_DROP_NO_CONN_MEM", "its memory for what clients do not take runs short: it sent %d away that held most and moved least, of %s"
-	}
-	entry := e.entry(id, fmt.Sprintf(did, clients, strings.Join(names, ", ")))
+	told := shortages[shortage]
+	entry := e.entry(told.id, fmt.Sprintf(told.did, clients, strings.Join(names, ", ")))
 	slices.Sort(related)
 	entry.Related = related
 	return entry

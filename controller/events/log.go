@@ -1,6 +1,10 @@
 // Package events keeps the newest things that happened to objects, for operators to read: which engine came and went,
-// which virtual service moved and why. place and fleet tell what happened, rest shows it. It is a memory, not a record:
-// the oldest goes first, and a restart begins an empty one; the controller's log has them all.
+// which virtual service moved and why. place and fleet tell what happened, rest shows it. watch.go compares the
+// states of virtual services, pools and servers with those of before (service.go, pool.go); engine.go words what
+// fleet tells at once.
+//
+// The log is a memory, not a record: the oldest goes first, and it is gone with the leader that keeps it; the log of
+// the process has them all.
 package events
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// serversTold of one pool have an event each at one look, of those that came up and of those that went down; the others are
-// counted. Otherwise a large pool that goes would take all else out of the memory of events.
+// serversTold of one pool have an event each at one look, of those that came up and of those that went down; the
+// others are counted. Otherwise a large pool that goes would take all else out of the memory of events.
 const serversTold = 20
 
 // server names a server: by the uuid of its pool, and by its id in there.

@@ -24,7 +24,9 @@ type listener struct {
 
 func newListener(t *testing.T, about string) *listener {
 	s := fleettest.New(t)
-	return &listener{s, events.NewWatcher(s.Events, s.Fleet), runtime.New(s.Fleet, func() time.Time { return s.Now }), about}
+	return &listener{
+		s, events.NewWatcher(s.Events, s.Fleet), runtime.New(s.Fleet, func() time.Time { return s.Now }), about,
+	}
 }
 
 // serveUp has engines serve, all of which find both servers up.

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// services compares with which virtual services were up before. One that has not been up yet is not told to be down: it is
-// being set up, or this controller has just begun.
+// services compares with which virtual services were up before. One that has not been up yet is not told to be down:
+// it is being set up, or this controller has just begun.
 func (w *Watcher) services() {
 	there := map[string]bool{}
 	for vs, status := range w.states.Services() {
@@ -23,7 +23,9 @@ func (w *Watcher) services() {
 }
 
 func serviceEntry(vs *model.VirtualService, status health.Status) Entry {
-	entry := Entry{ID: "VS_UP", Kind: "VIRTUALSERVICE", UUID: vs.UUID, Name: vs.Name, Tenant: vs.Tenant(), Message: "is up"}
+	entry := Entry{
+		ID: "VS_UP", Kind: "VIRTUALSERVICE", UUID: vs.UUID, Name: vs.Name, Tenant: vs.Tenant(), Message: "is up",
+	}
 	if status.State != health.Up {
 		entry.ID, entry.Message = "VS_DOWN", "is down: "+firstOf(status.Reasons)
 	}

@@ -12,7 +12,8 @@ func TestEventsSayWhenAVirtualServiceComesUpAndGoesDown(t *testing.T) {
 	l.told("VS_UP VIRTUALSERVICE web is up")
 	l.told()
 	l.Disconnected("se-one", "heartbeat lost")
-	l.told("VS_DOWN VIRTUALSERVICE web is down: engine one is not connected: heartbeat lost; engine two is not connected: has not connected yet")
+	l.told("VS_DOWN VIRTUALSERVICE web is down: engine one is not connected: heartbeat lost; " +
+		"engine two is not connected: has not connected yet")
 	l.Serve("se-one")
 	l.Judge("se-one", "10.0.0.1:80", false, "refused")
 	l.told()

@@ -33,7 +33,9 @@ type Watcher struct {
 
 // NewWatcher has seen nothing yet.
 func NewWatcher(log *Log, states States) *Watcher {
-	return &Watcher{log: log, states: states, servicesUp: map[string]bool{}, poolsUp: map[string]bool{}, serversUp: map[server]bool{}}
+	return &Watcher{
+		log: log, states: states, servicesUp: map[string]bool{}, poolsUp: map[string]bool{}, serversUp: map[server]bool{},
+	}
 }
 
 // Run looks until ctx ends.

@@ -68,7 +68,8 @@ func (e *Engine) newest(uuids []string) (revision uint64, all bool) {
 	return revision, all
 }
 
-// Findings are what the controller found wrong with a virtual service: what it could not compile, or what has no effect.
+// Findings are what the controller found wrong with a virtual service: what it could not compile, or what has no
+// effect.
 func (k *Known) Findings(vs *model.VirtualService) []model.Finding {
 	return k.findingsOf(concernsOf(vs))
 }
@@ -83,7 +84,8 @@ func (k *Known) findingsOf(concerns map[string]bool) []model.Finding {
 	return own
 }
 
-// FindingsAbout are what the engine found wrong with a virtual service: what it accepted without effect, and what it refused.
+// FindingsAbout are what the engine found wrong with a virtual service: what it accepted without effect, and what it
+// refused.
 func (e *Engine) FindingsAbout(vs *model.VirtualService) []*dataplanev1.Finding {
 	if e == nil {
 		return nil

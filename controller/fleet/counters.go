@@ -90,7 +90,10 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 		counts = append(counts, c)
 	}
 	for _, failure := range now.GetErrors() {
-		counts = append(counts, count{name: "errors_" + failure.GetCause(), now: failure.GetTotal(), then: errorsIn(then, failure.GetCause())})
+		counts = append(
+			counts,
+			count{name: "errors_" + failure.GetCause(), now: failure.GetTotal(), then: errorsIn(then, failure.GetCause())},
+		)
 	}
 	return counts
 }

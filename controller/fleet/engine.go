@@ -13,8 +13,8 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// Engine is all that is known of an engine beside its object. The lock of Fleet guards it. A nil Engine is one that nothing
-// is known of.
+// Engine is all that is known of an engine beside its object. The lock of Fleet guards it. A nil Engine is one that
+// nothing is known of.
 type Engine struct {
 	State     health.Engine
 	Since     time.Time // of the session, or of its end
@@ -39,7 +39,7 @@ type Engine struct {
 
 	told     bool                         // what it holds
 	due      map[string]uint64            // resource uuid → revision in which it last changed
-	duty     map[string]uint64            // virtual service uuid → revision in which its duty last changed
+	turnedIn map[string]uint64            // virtual service uuid → revision in which its duty last changed
 	duties   map[string]*duty             // by uuid of the virtual services in Held
 	sessions map[netip.Addr]place.Session // of Routing, by the router's address
 
@@ -70,7 +70,8 @@ func (r *Refusal) why() string {
 func Unheard(now time.Time) *Engine {
 	return &Engine{
 		Since: now, Gone: "has not connected yet", Status: &enginev1.Status{},
-		due: map[string]uint64{}, duty: map[string]uint64{}, duties: map[string]*duty{}, verdicts: map[ServerKey]*enginev1.ServerVerdict{},
+		due: map[string]uint64{}, turnedIn: map[string]uint64{}, duties: map[string]*duty{},
+		verdicts: map[ServerKey]*enginev1.ServerVerdict{},
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 
 func TestEventsTellOfTheFirstStartOnlyThatItServesOrFails(t *testing.T) {
 	status := func(state enginev1.DataplaneState) *enginev1.Status { return &enginev1.Status{Dataplane: state} }
-	const starting, backingOff = enginev1.DataplaneState_DATAPLANE_STATE_STARTING, enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF
+	const starting = enginev1.DataplaneState_DATAPLANE_STATE_STARTING
+	const backingOff = enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF
 	for _, story := range []struct {
 		states []*enginev1.Status
 		want   string
@@ -67,8 +68,12 @@ func TestWhatAnAgentSaysHappenedIsAmongTheEvents(t *testing.T) {
 		Id: "SE_BGP_PEER_STATE_CHANGE", ObjectKind: "vrfcontext", ObjectUuid: "vrf-1", Message: "BGP peer 10.0.0.1 is down",
 	}}})
 	entries := s.Events.Entries()
-	if len(entries) == 0 || entries[0].ID != "SE_BGP_PEER_STATE_CHANGE" || entries[0].UUID != "se-one" || !strings.Contains(entries[0].Message, "is down") {
-		t.Errorf("events: %+v", entries)
+	if len(entries) == 0 {
+		t.Fatal("no event")
+	}
+	told := entries[0]
+	if told.ID != "SE_BGP_PEER_STATE_CHANGE" || told.UUID != "se-one" || !strings.Contains(told.Message, "is down") {
+		t.Errorf("told: %+v", told)
 	}
 }
 
@@ -76,7 +81,8 @@ func sentAway(unixMs, evicted, refused, memory uint64) *enginev1.Report {
 	return &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
 		Pid: 7, UnixMs: unixMs,
 		VirtualServices: []*dataplanev1.VirtualServiceCounters{{Uuid: "vs-1", Errors: []*dataplanev1.ErrorCounter{
-			{Cause: "engine_evicted", Total: evicted}, {Cause: "engine_refused", Total: refused}, {Cause: "engine_memory", Total: memory},
+			{Cause: "engine_evicted", Total: evicted}, {Cause: "engine_refused", Total: refused},
+			{Cause: "engine_memory", Total: memory},
 		}}},
 	}}}
 }

@@ -42,13 +42,15 @@ func (e *Engine) facts() place.Engine {
 	cpu, _ := e.CPUPercent()
 	nextHop, _ := netip.ParseAddr(e.Routing.GetNextHop()) // invalid: it has none
 	facts := place.Engine{
-		Up: e.Works(), Since: e.turned, Gathering: e.gathering, Planned: e.Wanted != nil, Told: e.told, Refuses: e.whyRefused(),
-		Host: e.Resources.GetHostname(), CPUPercent: cpu, NextHop: nextHop, Holds: map[string]place.Holding{}, Sessions: e.sessions,
+		Up: e.Works(), Since: e.turned, Gathering: e.gathering,
+		Planned: e.Wanted != nil, Told: e.told, Refuses: e.whyRefused(),
+		Host: e.Resources.GetHostname(), CPUPercent: cpu, NextHop: nextHop,
+		Holds: map[string]place.Holding{}, Sessions: e.sessions,
 	}
 	for uuid, held := range e.duties {
 		facts.Holds[uuid] = place.Holding{
 			Due: e.isDue(uuid), Current: e.HasApplied(uuid), Duty: held.Duty, Since: held.since, Idle: held.idle >= idleSamples,
-			Turning: e.Held.GetRevision() < e.duty[uuid],
+			Turning: e.Held.GetRevision() < e.turnedIn[uuid],
 			Led:     !held.advertised || e.Announces(uuid),
 		}
 	}
@@ -94,8 +96,9 @@ func (f *Fleet) anyHeard() bool {
 	return false
 }
 
-// gather notes that an engine begins or ceases to serve. When one comes back that served before, and none serves now, it was
-// the controller that was cut off: the others are yet to come back. An engine that is new tells nothing of the others.
+// gather notes that an engine begins or ceases to serve. When one comes back that served before, and none serves now,
+// it was the controller that was cut off: the others are yet to come back. An engine that is new tells nothing of the
+// others.
 func (f *Fleet) gather(engine *Engine, next health.Engine) {
 	switch {
 	case next != health.Serving:

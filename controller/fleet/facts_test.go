@@ -119,7 +119,9 @@ func TestRefusalOfAPlanThatIsSentBeforeAllIsDecidedIsHeard(t *testing.T) {
 	s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running})
 	early := fleettest.PlanOf(11, "vs-2")
 	s.Expect(map[string]*enginev1.Plan{"se-one": early})
-	s.Refused("se-one", early, []*dataplanev1.Finding{{Kind: "vrfcontext", Uuid: "vrf-1", Name: "global", Message: "no route"}})
+	s.Refused(
+		"se-one", early, []*dataplanev1.Finding{{Kind: "vrfcontext", Uuid: "vrf-1", Name: "global", Message: "no route"}},
+	)
 	if why := s.Facts()["se-one"].Refuses; why != "vrfcontext global: no route" {
 		t.Errorf("it says %q", why)
 	}

@@ -1,8 +1,9 @@
-// Package fleet knows what engines told: which are connected, what each serves and what it counted. It is where link puts
-// what agents say. place is given facts of it, health what states follow from; runtime and events read it.
+// Package fleet knows what engines told: which are connected, what each serves and what it counted. It is where link
+// puts what agents say. place is given facts of it, health what states follow from; runtime and events read it.
 //
-// It belongs to the leader, which hears of every engine. All of it is in memory, and gone with the leader: engines tell it
-// again to the next one when they connect, but for what they had counted before. It decides nothing about configuration.
+// It belongs to the leader, which hears of every engine. All of it is in memory, and gone with the leader: engines
+// tell it again to the next one when they connect, but for what they had counted before. It decides nothing about
+// configuration.
 package fleet
 
 import (

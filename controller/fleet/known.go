@@ -10,8 +10,8 @@ import (
 	"github.com/weir-lb/weir/controller/reconcile"
 )
 
-// Known is what is known at a moment: what is wanted, and what engines said of it. It is for reading only, and only within
-// Read.
+// Known is what is known at a moment: what is wanted, and what engines said of it. It is for reading only, and only
+// within Read.
 type Known struct {
 	state   reconcile.State
 	engines map[string]*Engine // those that have a Plan or reported; deleted ones leave at the next Observe

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// past is what engines counted and no sample says any more: data planes end, virtual services are taken from engines, engines
-// are deleted. With it totals never fall while this controller runs.
+// past is what engines counted and no sample says any more: data planes end, virtual services are taken from engines,
+// engines are deleted. With it totals never fall while this controller runs.
 type past struct {
 	services map[string]totals // by uuid
 	servers  map[ServerKey]totals

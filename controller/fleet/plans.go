@@ -23,7 +23,8 @@ type duty struct {
 }
 
 var dutyOf = map[dataplanev1.Duty]place.Duty{
-	dataplanev1.Duty_DUTY_SERVE: place.Serve, dataplanev1.Duty_DUTY_DRAIN: place.Drain, dataplanev1.Duty_DUTY_STANDBY: place.StandBy,
+	dataplanev1.Duty_DUTY_SERVE: place.Serve, dataplanev1.Duty_DUTY_DRAIN: place.Drain,
+	dataplanev1.Duty_DUTY_STANDBY: place.StandBy,
 }
 
 // expect notes what the engine shall have, and what of it is new.
@@ -47,10 +48,10 @@ func (e *Engine) turnDuties(wanted *enginev1.Plan) {
 	before, after := dutiesIn(e.Wanted), dutiesIn(wanted)
 	for uuid, duty := range after {
 		if was, had := before[uuid]; !had || was != duty {
-			e.duty[uuid] = wanted.GetRevision()
+			e.turnedIn[uuid] = wanted.GetRevision()
 		}
 	}
-	maps.DeleteFunc(e.duty, func(uuid string, _ uint64) bool { _, has := after[uuid]; return !has })
+	maps.DeleteFunc(e.turnedIn, func(uuid string, _ uint64) bool { _, has := after[uuid]; return !has })
 }
 
 func dutiesIn(plan *enginev1.Plan) map[string]dataplanev1.Duty {

@@ -87,7 +87,8 @@ func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*data
 func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*dataplanev1.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if engine := f.known.engines[engineUUID]; engine != nil && engine.Wanted == plan { // a newer one may be on its way already
+	engine := f.known.engines[engineUUID]
+	if engine != nil && engine.Wanted == plan { // a newer one may be on its way already
 		engine.Refusal = &Refusal{Revision: plan.GetRevision(), Errors: errors}
 		f.news.Store(true)
 		f.move()

@@ -13,8 +13,8 @@ type Sample struct {
 	servers  map[ServerKey]*dataplanev1.ServerCounters
 }
 
-// take keeps the last two samples of one process, and what others had counted in the past. It returns whether other servers
-// than before are suspect to the engine.
+// take keeps the last two samples of one process, and what others had counted in the past. It returns whether other
+// servers than before are suspect to the engine.
 func (e *Engine) take(from *dataplanev1.Sample, past past) bool {
 	next := &Sample{
 		Sample:   from,

@@ -27,7 +27,8 @@ type hardship struct {
 	clients map[string]uint64 // sent away, by virtual service
 }
 
-// tellShortages tells of clients that an engine had to send away between its last two samples: at once, and then each minute.
+// tellShortages tells of clients that an engine had to send away between its last two samples: at once, and then each
+// minute.
 func (f *Fleet) tellShortages(engineUUID string, engine *Engine) {
 	for shortage, causes := range causesOf {
 		hard := &engine.hardships[shortage]

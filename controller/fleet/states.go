@@ -72,8 +72,8 @@ func (k *Known) seen(pool *model.Pool, member model.Member, engines []string) []
 	return seen
 }
 
-// poolEngines are the uuids of the engines that work and serve a virtual service with this pool, sorted. Where none does
-// because no router sends clients, they are those that would.
+// poolEngines are the uuids of the engines that work and serve a virtual service with this pool, sorted. Where none
+// does because no router sends clients, they are those that would.
 func (k *Known) poolEngines(pool *model.Pool) []string {
 	var engines, ready []string
 	for _, vs := range k.users[pool] {

@@ -29,7 +29,8 @@ func (e Engine) Connected(dataplane enginev1.DataplaneState) Engine {
 	return Halted
 }
 
-// Reported is the state that follows when the engine says what its data plane does now. Without a session nothing follows.
+// Reported is the state that follows when the engine says what its data plane does now. Without a session nothing
+// follows.
 func (e Engine) Reported(dataplane enginev1.DataplaneState) Engine {
 	if !e.IsConnected() {
 		return e

@@ -7,7 +7,8 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// ServiceFacts are what the state of a virtual service follows from. What only a reason needs is asked for when it is told.
+// ServiceFacts are what the state of a virtual service follows from. What only a reason needs is asked for when it is
+// told.
 type ServiceFacts struct {
 	Assigned int             // engines that it is on, those that stand by aside
 	Serving  int             // engines of these that answer its clients

@@ -1,8 +1,8 @@
-// Package health says what is up, and why something is not: engines, servers, pools and virtual services. Each state is a
-// type; the rules by which one state follows from others are here, and pure.
+// Package health says what is up, and why something is not: engines, servers, pools and virtual services. Each state
+// is a type; the rules by which one state follows from others are here, and pure.
 //
-// fleet gathers what the rules ask for, from what engines told it. runtime shows the states as Avi does, and events compares
-// them with those of before.
+// fleet gathers what the rules ask for, from what engines told it. runtime shows the states as Avi does, and events
+// compares them with those of before.
 package health
 
 // State is whether something works.
@@ -10,8 +10,8 @@ type State int
 
 const (
 	Unknown      State = iota // nobody can tell
-	Up                        //
-	Down                      //
+	Up                        // it works
+	Down                      // it does not work
 	Disabled                  // an operator wants it so
 	Initializing              // it was not checked yet, or its configuration is being read
 	Unused                    // nothing that is served uses it

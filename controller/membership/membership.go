@@ -1,8 +1,8 @@
-// Package membership knows which engines have joined. They are objects in the store, one for each engine, and nothing of it
-// is in memory: every controller node reads and writes the same.
+// Package membership knows which engines have joined. They are objects in the store, one for each engine, and nothing
+// of it is in memory: every controller node reads and writes the same.
 //
-// link asks it on behalf of engines that join. It writes through admit, as the controller itself. Who is connected and what
-// engines do is fleet's.
+// link asks it on behalf of engines that join. It writes through admit, as the controller itself. Who is connected
+// and what engines do is fleet's.
 package membership
 
 import (
@@ -89,7 +89,8 @@ func (r *Register) create(tx *admit.Tx, name string) (*store.Record, error) {
 	if origin != nil {
 		uuid = origin.Engine
 		object["controller_created"], object["availability_zone"] = true, origin.Zone
-		object["cloud_ref"], object["se_group_ref"] = schema.RefPath("cloud", origin.Cloud), schema.RefPath("serviceenginegroup", origin.Group)
+		object["cloud_ref"] = schema.RefPath("cloud", origin.Cloud)
+		object["se_group_ref"] = schema.RefPath("serviceenginegroup", origin.Group)
 	}
 	return tx.Create(engineKind, object, uuid)
 }

@@ -64,7 +64,9 @@ func (o *office) join(name string) *store.Record {
 // newest is the last audit entry, as user, action, object and refusal.
 func (o *office) newest() string {
 	entry := o.Gate.Audit.Entries()[0]
-	return strings.TrimSpace(fmt.Sprint(entry.User, " ", entry.Action, " ", entry.Kind, " ", entry.Object, " ", entry.Refused))
+	return strings.TrimSpace(
+		fmt.Sprint(entry.User, " ", entry.Action, " ", entry.Kind, " ", entry.Object, " ", entry.Refused),
+	)
 }
 
 func TestEngineJoinsWithAnObjectInTheDefaultGroup(t *testing.T) {
@@ -86,8 +88,9 @@ func TestEngineThatACloudStartedJoinsAsTheCloudSaid(t *testing.T) {
 		Group: schema.BuiltinUUID("serviceenginegroup", "Default-Group"),
 	}
 	engine := o.join("south")
-	if engine.UUID != "se-chosen" || engine.Object["controller_created"] != true || engine.Object["availability_zone"] != "z" {
-		t.Errorf("got %v", engine.Object)
+	object := engine.Object
+	if engine.UUID != "se-chosen" || object["controller_created"] != true || object["availability_zone"] != "z" {
+		t.Errorf("got %v", object)
 	}
 	o.late = errors.New("too late")
 	if _, err := o.Join(t.Context(), "north"); !errors.Is(err, o.late) || o.Objects.View().Count(engineKind) != 1 {
@@ -97,11 +100,15 @@ func TestEngineThatACloudStartedJoinsAsTheCloudSaid(t *testing.T) {
 
 func TestEngineIsRefusedWhoseGroupIsGoneAndThatIsAudited(t *testing.T) {
 	o := newOffice(t)
-	o.origin = &Origin{Engine: "se-chosen", Cloud: schema.BuiltinUUID("cloud", "Default-Cloud"), Group: "serviceenginegroup-gone"}
-	if _, err := o.Join(t.Context(), "south"); err == nil || !strings.Contains(err.Error(), "register engine south: serviceengine: se_group_ref") {
+	o.origin = &Origin{
+		Engine: "se-chosen", Cloud: schema.BuiltinUUID("cloud", "Default-Cloud"), Group: "serviceenginegroup-gone",
+	}
+	_, err := o.Join(t.Context(), "south")
+	if err == nil || !strings.Contains(err.Error(), "register engine south: serviceengine: se_group_ref") {
 		t.Errorf("got %v", err)
 	}
-	if got := o.newest(); !strings.HasPrefix(got, "system:membership create serviceengine south serviceengine: se_group_ref") {
+	const want = "system:membership create serviceengine south serviceengine: se_group_ref"
+	if got := o.newest(); !strings.HasPrefix(got, want) {
 		t.Errorf("audited is %q", got)
 	}
 }

@@ -12,10 +12,13 @@ func sampleOf(pid uint32, unixMs, requests, cpuUs uint64) *enginev1.Report {
 	return &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
 		Pid: pid, UnixMs: unixMs, CpuUserUs: cpuUs,
 		VirtualServices: []*dataplanev1.VirtualServiceCounters{{
-			Uuid: "vs-1", ConnectionsTotal: requests, RequestsTotal: requests, OpenConnections: 5, ResponsesTotal: []uint64{0, requests, 0, 0, 0},
-			Errors: []*dataplanev1.ErrorCounter{{Cause: "server_reset", Total: requests / 10}},
+			Uuid: "vs-1", ConnectionsTotal: requests, RequestsTotal: requests, OpenConnections: 5,
+			ResponsesTotal: []uint64{0, requests, 0, 0, 0},
+			Errors:         []*dataplanev1.ErrorCounter{{Cause: "server_reset", Total: requests / 10}},
 		}},
-		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: "10.0.0.1:80", ConnectionsTotal: requests, RequestsTotal: requests}},
+		Servers: []*dataplanev1.ServerCounters{
+			{PoolUuid: "pool-1", ServerId: "10.0.0.1:80", ConnectionsTotal: requests, RequestsTotal: requests},
+		},
 	}}}
 }
 

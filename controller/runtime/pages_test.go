@@ -36,7 +36,9 @@ type book struct {
 }
 
 func newBook(t *testing.T) *book {
-	b := &book{T: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), model: modelOfTheBook(), last: map[string]string{}}
+	b := &book{
+		T: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), model: modelOfTheBook(), last: map[string]string{},
+	}
 	quiet, clock := slog.New(slog.DiscardHandler), func() time.Time { return b.now }
 	b.fleet = fleet.New(func(string) bool { return true }, quiet, events.New(quiet, clock), clock)
 	b.pages = New(b.fleet, clock)
@@ -47,18 +49,25 @@ func modelOfTheBook() *model.Model {
 	server := func(address string, enabled bool) model.Member {
 		at := netip.AddrPortFrom(netip.MustParseAddr(address), 80)
 		ip := &schema.IPAddr{Addr: address, Type: "V4"}
-		return model.Member{Server: schema.Server{IP: ip, Enabled: enabled, Hostname: "host-" + address}, ID: at.String(), Address: at}
+		return model.Member{
+			Server: schema.Server{IP: ip, Enabled: enabled, Hostname: "host-" + address}, ID: at.String(), Address: at,
+		}
 	}
 	named := func(uuid, name string) (schema.Identity, schema.Named) {
 		return schema.Identity{UUID: uuid}, schema.Named{Name: name}
 	}
 	pool := &model.Pool{
-		Pool:           schema.Pool{Enabled: true, Servers: make([]schema.Server, 3)},
-		Members:        []model.Member{server("10.0.0.1", true), server("10.0.0.2", true), server("10.0.0.3", false)},
-		HealthMonitors: []*model.HealthMonitor{{HealthMonitor: schema.HealthMonitor{Identity: schema.Identity{UUID: "hm-1"}}}},
+		Pool:    schema.Pool{Enabled: true, Servers: make([]schema.Server, 3)},
+		Members: []model.Member{server("10.0.0.1", true), server("10.0.0.2", true), server("10.0.0.3", false)},
+		HealthMonitors: []*model.HealthMonitor{
+			{HealthMonitor: schema.HealthMonitor{Identity: schema.Identity{UUID: "hm-1"}}},
+		},
 	}
 	pool.Identity, pool.Named = named("pool-1", "web-pool")
-	plain := &model.Pool{Pool: schema.Pool{Enabled: true, Servers: make([]schema.Server, 1)}, Members: []model.Member{server("10.0.1.1", true)}}
+	plain := &model.Pool{
+		Pool:    schema.Pool{Enabled: true, Servers: make([]schema.Server, 1)},
+		Members: []model.Member{server("10.0.1.1", true)},
+	}
 	plain.Identity, plain.Named = named("pool-2", "plain-pool")
 	group := &model.Group{}
 	group.Identity, group.Named = named("group-1", "group")
@@ -69,9 +78,15 @@ func modelOfTheBook() *model.Model {
 		m.Engines = append(m.Engines, engine)
 	}
 	group.Engines = m.Engines
-	routers := &schema.BGPProfile{Peers: []schema.BGPPeer{{PeerIP: &schema.IPAddr{Addr: "10.0.0.254", Type: "V4"}, AdvertiseVip: true}}}
+	routers := &schema.BGPProfile{
+		Peers: []schema.BGPPeer{{PeerIP: &schema.IPAddr{Addr: "10.0.0.254", Type: "V4"}, AdvertiseVip: true}},
+	}
 	for i, name := range []string{"web", "plain", "off", "lone"} {
-		vs := &model.VirtualService{VirtualService: schema.VirtualService{Enabled: true, TrafficEnabled: name != "off", Vips: []schema.Vip{{VipID: "1"}}}, Group: group}
+		vs := &model.VirtualService{
+			VirtualService: schema.VirtualService{
+				Enabled: true, TrafficEnabled: name != "off", Vips: []schema.Vip{{VipID: "1"}},
+			}, Group: group,
+		}
 		vs.Identity, vs.Named = named(fmt.Sprint("vs-", i+1), name)
 		m.VirtualServices = append(m.VirtualServices, vs)
 	}
@@ -86,7 +101,9 @@ func modelOfTheBook() *model.Model {
 func (b *book) decide(revision uint64, web []place.Seat, calledOff *place.Failure) {
 	assignments := map[string]place.Assignment{
 		"vs-1": {VirtualService: "vs-1", Seats: web, CalledOff: calledOff},
-		"vs-2": {VirtualService: "vs-2", Seats: []place.Seat{{Engine: "se-two", State: place.Serving, Since: b.now, Cause: place.New}}},
+		"vs-2": {VirtualService: "vs-2", Seats: []place.Seat{
+			{Engine: "se-two", State: place.Serving, Since: b.now, Cause: place.New},
+		}},
 	}
 	resource := func(uuid string) *enginev1.Resource { return &enginev1.Resource{Uuid: uuid} }
 	b.plans = map[string]*enginev1.Plan{}
@@ -106,7 +123,9 @@ func (b *book) decide(revision uint64, web []place.Seat, calledOff *place.Failur
 	}
 	b.fleet.Observe(reconcile.State{
 		Model: b.model, Placement: place.PlacementOf(b.model, assignments), Plans: b.plans,
-		Findings: []model.Finding{{Kind: "virtualservice", UUID: "vs-1", Name: "web", Field: "flow_dist", Message: "has no effect"}},
+		Findings: []model.Finding{
+			{Kind: "virtualservice", UUID: "vs-1", Name: "web", Field: "flow_dist", Message: "has no effect"},
+		},
 		Unplaced: []place.Unplaced{
 			{VirtualService: "vs-4", Wanted: 1, Why: "group group has no engine left: let one join"},
 			{VirtualService: "vs-2", Wanted: 2, Placed: 1, Why: "group group has no engine left: let one join"},
@@ -117,10 +136,13 @@ func (b *book) decide(revision uint64, web []place.Seat, calledOff *place.Failur
 func (b *book) connect(engine string) {
 	b.fleet.Connected(engine, &enginev1.Hello{
 		Version: "1.2.3", Status: &enginev1.Status{
-			Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, DataplanePid: 7, DataplaneRestarts: 1, SinceUnixMs: 1_000, ServingRevision: 9,
+			Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, DataplanePid: 7, DataplaneRestarts: 1,
+			SinceUnixMs: 1_000, ServingRevision: 9,
 		},
-		Resources: &enginev1.Resources{Cores: 4, MemoryBytes: 1 << 30, Hostname: "host-" + engine, Addresses: []string{"10.0.0.11"}},
-		Detours:   &enginev1.Detours{Strays: 5, Searched: 4, Found: 3, PassedOn: 2, Taken: 1},
+		Resources: &enginev1.Resources{
+			Cores: 4, MemoryBytes: 1 << 30, Hostname: "host-" + engine, Addresses: []string{"10.0.0.11"},
+		},
+		Detours: &enginev1.Detours{Strays: 5, Searched: 4, Found: 3, PassedOn: 2, Taken: 1},
 	})
 }
 
@@ -133,7 +155,8 @@ func (b *book) route(engine string, up bool) {
 	}
 	b.report(engine, &enginev1.Report{Body: &enginev1.Report_Routing{Routing: &enginev1.Routing{
 		Peers: []*enginev1.PeerState{{
-			Address: "10.0.0.254", Label: "rack", LocalAs: 65000, RemoteAs: 65001, State: state, Reason: reason, RouterId: "10.0.0.254",
+			Address: "10.0.0.254", Label: "rack", LocalAs: 65000, RemoteAs: 65001, State: state, Reason: reason,
+			RouterId:     "10.0.0.254",
 			LocalAddress: "10.0.0.11", HoldS: 180, SinceUnixMs: 1_000, EstablishedCount: 1, Bfd: enginev1.BfdState_BFD_STATE_UP,
 		}},
 		Routes: []*enginev1.AnnouncedRoute{{
@@ -144,22 +167,30 @@ func (b *book) route(engine string, up bool) {
 }
 
 func (b *book) judge(engine, server string, up bool, reason string) {
-	b.report(engine, &enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: &enginev1.ServerVerdicts{Verdicts: []*enginev1.ServerVerdict{{
+	verdicts := []*enginev1.ServerVerdict{{
 		PoolUuid: "pool-1", ServerId: server, Up: up, Reason: reason, SinceUnixMs: 5_000,
 		Monitors: []*enginev1.MonitorVerdict{{HealthMonitorUuid: "hm-1", Up: up, Reason: reason, ResponseTimeUs: 321}},
-	}}}}})
+	}}
+	b.report(engine, &enginev1.Report{
+		Body: &enginev1.Report_Verdicts{Verdicts: &enginev1.ServerVerdicts{Verdicts: verdicts}},
+	})
 }
 
 func (b *book) sample(engine string, unixMs, connections, suspecting uint64) {
 	b.report(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
-		Pid: 7, UnixMs: unixMs, CpuUserUs: 100 * unixMs, CpuSystemUs: 50 * unixMs, RssBytes: 1 << 20, Workers: 2, PinnedWorkers: 1,
+		Pid: 7, UnixMs: unixMs, CpuUserUs: 100 * unixMs, CpuSystemUs: 50 * unixMs, RssBytes: 1 << 20, Workers: 2,
+		PinnedWorkers: 1,
 		VirtualServices: []*dataplanev1.VirtualServiceCounters{{
-			Uuid: "vs-1", ConnectionsTotal: connections, OpenConnections: 5, RequestsTotal: 2 * connections, TlsHandshakesTotal: 3,
-			TlsResumptionsTotal: 2, TlsFailuresTotal: 1, LocalResponsesTotal: 4, ClientAbortsTotal: 6, ReceivedBytesTotal: 7, SentBytesTotal: 8,
-			ResponsesTotal: []uint64{0, connections, 0, 1, 0}, Errors: []*dataplanev1.ErrorCounter{{Cause: "server_reset", Total: connections / 10}},
+			Uuid: "vs-1", ConnectionsTotal: connections, OpenConnections: 5, RequestsTotal: 2 * connections,
+			TlsHandshakesTotal:  3,
+			TlsResumptionsTotal: 2, TlsFailuresTotal: 1, LocalResponsesTotal: 4, ClientAbortsTotal: 6, ReceivedBytesTotal: 7,
+			SentBytesTotal: 8,
+			ResponsesTotal: []uint64{0, connections, 0, 1, 0},
+			Errors:         []*dataplanev1.ErrorCounter{{Cause: "server_reset", Total: connections / 10}},
 		}},
 		Servers: []*dataplanev1.ServerCounters{{
-			PoolUuid: "pool-1", ServerId: "10.0.0.1:80", ConnectionsTotal: connections, OpenConnections: 2, RequestsTotal: connections,
+			PoolUuid: "pool-1", ServerId: "10.0.0.1:80", ConnectionsTotal: connections, OpenConnections: 2,
+			RequestsTotal: connections,
 			FailuresTotal: 1, ReusedTotal: 3, SuspectingWorkers: uint32(suspecting),
 		}},
 	}}})
@@ -207,8 +238,14 @@ func TestRuntimePagesOfAStory(t *testing.T) {
 	b.connect("se-one")
 	b.connect("se-two")
 	b.page("both are applying it")
-	b.fleet.Applied("se-one", b.plans["se-one"], []*dataplanev1.Finding{{Kind: "virtualservice", Uuid: "vs-1", Name: "web", Field: "x", Message: "ignored"}})
-	b.fleet.Refused("se-two", b.plans["se-two"], []*dataplanev1.Finding{{Kind: "virtualservice", Uuid: "vs-1", Name: "web", Field: "services[0]", Message: "in use"}})
+	b.fleet.Applied(
+		"se-one", b.plans["se-one"],
+		[]*dataplanev1.Finding{{Kind: "virtualservice", Uuid: "vs-1", Name: "web", Field: "x", Message: "ignored"}},
+	)
+	b.fleet.Refused(
+		"se-two", b.plans["se-two"],
+		[]*dataplanev1.Finding{{Kind: "virtualservice", Uuid: "vs-1", Name: "web", Field: "services[0]", Message: "in use"}},
+	)
 	b.route("se-one", true)
 	b.route("se-two", false)
 	b.page("one has applied it, the other refused")
@@ -226,7 +263,8 @@ func TestRuntimePagesOfAStory(t *testing.T) {
 	b.page("samples came")
 	failure := &place.Failure{Event: "VS_MIGRATE_FAILED", Why: "it did not serve in time", At: b.now}
 	b.decide(11, []place.Seat{
-		seat("se-one", place.Draining, place.ScaleIn), seat("se-two", place.Starting, place.Migrate), seat("se-unknown", place.Standby, place.New),
+		seat("se-one", place.Draining, place.ScaleIn), seat("se-two", place.Starting, place.Migrate),
+		seat("se-unknown", place.Standby, place.New),
 	}, failure)
 	b.page("it is moved")
 	b.report("se-one", &enginev1.Report{Body: &enginev1.Report_Status{Status: &enginev1.Status{

@@ -48,12 +48,14 @@ func peersOf(routing *enginev1.Routing) []schema.Object {
 	peers := []schema.Object{}
 	for _, peer := range routing.GetPeers() {
 		shown := schema.Object{
-			"peer_ip": peer.GetAddress(), "label": peer.GetLabel(), "local_as": int64(peer.GetLocalAs()), "remote_as": int64(peer.GetRemoteAs()),
+			"peer_ip": peer.GetAddress(), "label": peer.GetLabel(), "local_as": int64(peer.GetLocalAs()),
+			"remote_as":  int64(peer.GetRemoteAs()),
 			"peer_state": bgpStates[peer.GetState()], "since": unixMs(peer.GetSinceUnixMs()), "bfd_state": bfdState(peer),
 			"established_count": int64(peer.GetEstablishedCount()),
 		}
 		if fleet.IsUp(peer) {
-			shown["local_ip"], shown["router_id"], shown["hold_time"] = peer.GetLocalAddress(), peer.GetRouterId(), int64(peer.GetHoldS())
+			shown["local_ip"], shown["router_id"] = peer.GetLocalAddress(), peer.GetRouterId()
+			shown["hold_time"] = int64(peer.GetHoldS())
 		} else {
 			shown["reason"] = peer.GetReason()
 		}
@@ -70,7 +72,8 @@ func routesOf(routing *enginev1.Routing) []schema.Object {
 			services = append(services, schema.RefPath("virtualservice", service))
 		}
 		routes = append(routes, schema.Object{
-			"prefix": route.GetPrefix(), "peers": stringList(route.GetPeers()), "communities": communities(route.GetCommunities()),
+			"prefix": route.GetPrefix(), "peers": stringList(route.GetPeers()),
+			"communities":      communities(route.GetCommunities()),
 			"local_preference": int64(route.GetLocalPreference()), "num_as_path_prepend": int64(route.GetAsPathPrepend()),
 			"virtualservice_refs": services, "since": unixMs(route.GetSinceUnixMs()),
 		})

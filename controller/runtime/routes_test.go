@@ -11,13 +11,17 @@ import (
 
 func TestShowsSessionsAndRoutesAsTheEngineReportsThem(t *testing.T) {
 	s := newStage(t)
-	if peers, routes := s.EnginePeers("se-one"), s.EngineRoutes("se-unknown"); peers == nil || len(peers)+len(routes) != 0 {
+	peers, routes := s.EnginePeers("se-one"), s.EngineRoutes("se-unknown")
+	if peers == nil || len(peers)+len(routes) != 0 {
 		t.Errorf("before a report: %v, %v", peers, routes)
 	}
 	s.Serve("se-one", "se-two")
 	s.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Routing{Routing: fleettest.Routing()}})
-	peers := s.EnginePeers("se-one")
-	s.Contains(peers[0], "peer_ip:10.0.0.1", "peer_state:Established", "bfd_state:Up", "local_ip:10.0.0.11", "hold_time:180", "since:1970-01-01T00:00:01Z")
+	peers = s.EnginePeers("se-one")
+	s.Contains(
+		peers[0], "peer_ip:10.0.0.1", "peer_state:Established", "bfd_state:Up", "local_ip:10.0.0.11", "hold_time:180",
+		"since:1970-01-01T00:00:01Z",
+	)
 	s.Contains(peers[1], "peer_ip:10.0.0.2", "peer_state:OpenSent", "bfd_state:Off", "reason:hold timer expired")
 	s.Contains(s.EngineRoutes("se-one")[0], "prefix:3.3.3.3/32", "peers:[10.0.0.1]", "communities:[65000:7 no-export]",
 		"local_preference:300", "virtualservice_refs:[/api/virtualservice/vs-1]")
@@ -81,7 +85,10 @@ func TestEngineThatLostAllItsRoutersServesNobodyAndSaysWhy(t *testing.T) {
 	s.Routed("se-one", alone)
 	runtime := s.VirtualService("vs-1")
 	s.Contains(runtime, "percent_ses_up:50")
-	s.Contains(runtime["service_engine"].([]any)[0], "OPER_DOWN", "advertised:false", "has no BGP session with 10.0.0.1: BFD is down")
+	s.Contains(
+		runtime["service_engine"].([]any)[0], "OPER_DOWN", "advertised:false",
+		"has no BGP session with 10.0.0.1: BFD is down",
+	)
 	s.Routed("se-two", alone)
 	s.Contains(s.VirtualService("vs-1")["oper_status"], "OPER_DOWN", "BFD is down")
 	s.Contains(s.Pool("pool-1"), "OPER_UP", "num_servers_up:1") // it is not the servers' fault

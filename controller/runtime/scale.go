@@ -32,7 +32,8 @@ func (s service) scale() schema.Object {
 	scale["num_se_assigned"] = assigned
 	if failure := s.assignment.CalledOff; failure != nil {
 		scale["last_scale_status"] = schema.Object{
-			"state": scaleErrors[failure.Event], "action_success": false, "reason": []any{failure.Why}, "end_time_str": second(failure.At),
+			"state": scaleErrors[failure.Event], "action_success": false, "reason": []any{failure.Why},
+			"end_time_str": second(failure.At),
 		}
 	}
 	return scale
@@ -43,8 +44,8 @@ var scaleErrors = map[string]string{
 	"VS_SCALEOUT_FAILED": "SCALEOUT_ERROR", "VS_MIGRATE_FAILED": "MIGRATE_ERROR", "VS_SWITCHOVER_FAIL": "MIGRATE_ERROR",
 }
 
-// underWay names what a seat shows to be in progress; empty: nothing. An engine that is away lets go of nothing, and after
-// a failure nothing was ordered.
+// underWay names what a seat shows to be in progress; empty: nothing. An engine that is away lets go of nothing, and
+// after a failure nothing was ordered.
 func (s service) underWay(seat place.Seat) string {
 	comes, goes := seat.State == place.Starting, seat.State == place.Leaving || seat.State == place.Draining
 	switch {
@@ -110,8 +111,9 @@ func role(primary, standby bool) string {
 	}
 }
 
-// connectionShares is which part of the new connections came to each engine between the last two samples, in percent; of
-// all connections so far where none was new. Engines that do not work have none: what they said last is of the past.
+// connectionShares is which part of the new connections came to each engine between the last two samples, in percent;
+// of all connections so far where none was new. Engines that do not work have none: what they said last is of the
+// past.
 func (s service) connectionShares() map[string]int64 {
 	recent, total := map[string]uint64{}, map[string]uint64{}
 	var recentSum, totalSum uint64
@@ -159,7 +161,9 @@ func (s service) vips(engines []any, percent int64) vipViews {
 			"vip_id": vip.VipID, "se_list": engines, "num_additional_se": int64(0),
 			"requested_resource": schema.Object{"num_se": scale["num_se_requested"], "num_standby_se": standby},
 		})
-		summary := schema.Object{"vip_id": vip.VipID, "oper_status": status, "percent_ses_up": percent, "service_engine": engines}
+		summary := schema.Object{
+			"vip_id": vip.VipID, "oper_status": status, "percent_ses_up": percent, "service_engine": engines,
+		}
 		maps.Copy(summary, scale)
 		views.summary = append(views.summary, summary)
 	}

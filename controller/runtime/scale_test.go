@@ -57,8 +57,13 @@ func TestAnOrderThatCameToNothingIsShown(t *testing.T) {
 	if _, shown := s.seated(serving, nil)["last_scale_status"]; shown {
 		t.Error("nothing failed")
 	}
-	runtime := s.seated(serving, &place.Failure{Event: "VS_MIGRATE_FAILED", Why: "two did not serve it within 600 s", At: fleettest.Clock})
-	s.Contains(runtime["last_scale_status"], "MIGRATE_ERROR", "action_success:false", "two did not serve it within 600 s", "2026-11-20T12:00:00Z")
+	runtime := s.seated(
+		serving, &place.Failure{Event: "VS_MIGRATE_FAILED", Why: "two did not serve it within 600 s", At: fleettest.Clock},
+	)
+	s.Contains(
+		runtime["last_scale_status"], "MIGRATE_ERROR", "action_success:false", "two did not serve it within 600 s",
+		"2026-11-20T12:00:00Z",
+	)
 	s.Contains(runtime["vip_summary"], "MIGRATE_ERROR")
 }
 

@@ -69,7 +69,8 @@ func (s service) applied() schema.Object {
 	for _, id := range applied.Refusing {
 		refusal := s.known.Engine(id).Refusal
 		refusals = append(refusals, schema.Object{
-			"engine": s.known.Name(id), "revision": int64(refusal.Revision), "errors": findings(refusal.Errors, s.known.Name(id)),
+			"engine": s.known.Name(id), "revision": int64(refusal.Revision),
+			"errors": findings(refusal.Errors, s.known.Name(id)),
 		})
 	}
 	return schema.Object{

@@ -38,7 +38,9 @@ func TestVirtualServiceIsUpWhenOneEngineServesItAndOneServerIsUp(t *testing.T) {
 	s.state("OPER_DOWN")
 	s.Contains(s.VirtualService("vs-1")["oper_status"], "engine one is not connected", "engine two is not connected")
 	s.Serve("se-one")
-	s.Contains(s.VirtualService("vs-1")["oper_status"], "OPER_DOWN", "pool web-pool is not up", "no engine has checked it yet")
+	s.Contains(
+		s.VirtualService("vs-1")["oper_status"], "OPER_DOWN", "pool web-pool is not up", "no engine has checked it yet",
+	)
 	s.Judge("se-one", "10.0.0.1:80", false, "connection refused")
 	s.Contains(s.VirtualService("vs-1")["oper_status"], "OPER_DOWN", "server 10.0.0.1:80: connection refused")
 	s.Judge("se-one", "10.0.0.2:80", true, "")
@@ -47,7 +49,10 @@ func TestVirtualServiceIsUpWhenOneEngineServesItAndOneServerIsUp(t *testing.T) {
 	s.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Status{Status: &enginev1.Status{
 		Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF, Reason: "exit status 101",
 	}}})
-	s.Contains(s.VirtualService("vs-1")["oper_status"], "OPER_DOWN", "engine one has a data plane that is backing off: exit status 101")
+	s.Contains(
+		s.VirtualService("vs-1")["oper_status"], "OPER_DOWN",
+		"engine one has a data plane that is backing off: exit status 101",
+	)
 }
 
 func TestVirtualServiceThatIsOffSaysSo(t *testing.T) {
@@ -109,9 +114,14 @@ func TestVirtualServiceThatWaitsForEnginesSaysSoAndWhy(t *testing.T) {
 	s.Serve("se-one", "se-two")
 	s.Judge("se-one", "10.0.0.1:80", true, "")
 	lacking := s.State
-	lacking.Unplaced = []place.Unplaced{{VirtualService: "vs-1", Wanted: 8, Placed: 2, Why: "group web has no engine left: let one join"}}
+	lacking.Unplaced = []place.Unplaced{
+		{VirtualService: "vs-1", Wanted: 8, Placed: 2, Why: "group web has no engine left: let one join"},
+	}
 	s.Observe(lacking)
-	s.Contains(s.VirtualService("vs-1")["oper_status"], "OPER_UP", "it is on 2 of 8 engines: group web has no engine left: let one join")
+	s.Contains(
+		s.VirtualService("vs-1")["oper_status"], "OPER_UP",
+		"it is on 2 of 8 engines: group web has no engine left: let one join",
+	)
 	lacking.Unplaced = nil
 	s.Observe(lacking)
 	if reasons := s.VirtualService("vs-1")["oper_status"].(schema.Object)["reason"].([]any); len(reasons) > 0 {

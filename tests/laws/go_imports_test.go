@@ -179,6 +179,24 @@ func TestOnlyTheOwnerKnowsItsLibrary(t *testing.T) {
 	}
 }
 
+// ofNodes are the rooms of the controller that each of its nodes has for itself; ofTheLeader those of which one node makes use
+// for all. ARCHITECTURE.md says what becomes of their state.
+var (
+	ofNodes = []string{"controller/store", "controller/admit", "controller/membership", "controller/rest", "controller/link",
+		"controller/port", "controller/pki"}
+	ofTheLeader = []string{"controller/fleet", "controller/runtime", "controller/reconcile", "controller/cloud"}
+)
+
+func TestRoomsOfANodeKnowNoneOfTheLeader(t *testing.T) {
+	for _, room := range ofNodes {
+		for _, known := range mayImport[room] {
+			if below(known, ofTheLeader...) {
+				t.Errorf("%s may import %s: a node reaches the leader by an interface of its own", room, known)
+			}
+		}
+	}
+}
+
 // writers may change the store in a transaction: admit writes objects; the root writes what was decided about them
 // (assignments, rings of session tickets), which are no objects, also where rest takes an order within a transaction of admit.
 var writers = []string{"controller/store", "controller/admit", "controller", "controller/rest"}

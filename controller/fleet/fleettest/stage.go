@@ -1,5 +1,5 @@
-// Package fleettest gives tests a fleet without a store: two engines, and one virtual service "web" with a monitored pool of
-// two servers.
+// Package fleettest gives tests a fleet without a store: two engines, and one virtual service "web" with a monitored
+// pool of two servers.
 package fleettest
 
 import (
@@ -95,7 +95,8 @@ func (s *Stage) Want(revision uint64, resources ...string) map[string]*enginev1.
 		plans[engine.UUID] = PlanOf(revision, resources...)
 	}
 	m := &model.Model{
-		VirtualServices: []*model.VirtualService{s.VS}, Pools: []*model.Pool{s.WebPool}, Groups: []*model.Group{group}, Engines: group.Engines,
+		VirtualServices: []*model.VirtualService{s.VS}, Pools: []*model.Pool{s.WebPool}, Groups: []*model.Group{group},
+		Engines: group.Engines,
 	}
 	placement := place.PlacementOf(m, map[string]place.Assignment{s.VS.UUID: Both(s.VS)})
 	s.Observe(reconcile.State{Model: m, Placement: placement, Plans: plans})
@@ -113,7 +114,8 @@ func Both(vs *model.VirtualService) place.Assignment {
 	assignment := place.Assignment{VirtualService: vs.UUID}
 	if vs.Enabled && vs.TrafficEnabled {
 		for _, engine := range []string{"se-one", "se-two"} {
-			assignment.Seats = append(assignment.Seats, place.Seat{Engine: engine, State: place.Serving, Since: Clock, Cause: place.New})
+			seat := place.Seat{Engine: engine, State: place.Serving, Since: Clock, Cause: place.New}
+			assignment.Seats = append(assignment.Seats, seat)
 		}
 	}
 	return assignment
@@ -125,7 +127,9 @@ func PlanOf(revision uint64, resources ...string) *enginev1.Plan {
 	for _, uuid := range resources {
 		resource := &enginev1.Resource{Uuid: uuid}
 		if strings.HasPrefix(uuid, "vs-") {
-			resource.Body = &enginev1.Resource_VirtualService{VirtualService: &dataplanev1.VirtualService{Uuid: uuid, Name: fmt.Sprint(revision)}}
+			resource.Body = &enginev1.Resource_VirtualService{
+				VirtualService: &dataplanev1.VirtualService{Uuid: uuid, Name: fmt.Sprint(revision)},
+			}
 		} else {
 			resource.Body = &enginev1.Resource_Pool{Pool: &enginev1.Pool{Pool: &dataplanev1.Pool{Uuid: uuid}}}
 		}
@@ -179,13 +183,15 @@ func Routing() *enginev1.Routing {
 	return &enginev1.Routing{
 		Peers: []*enginev1.PeerState{
 			{
-				Address: "10.0.0.1", LocalAs: 65000, RemoteAs: 65000, State: enginev1.BgpState_BGP_STATE_ESTABLISHED, RouterId: "10.0.0.1",
+				Address: "10.0.0.1", LocalAs: 65000, RemoteAs: 65000, State: enginev1.BgpState_BGP_STATE_ESTABLISHED,
+				RouterId:     "10.0.0.1",
 				LocalAddress: "10.0.0.11", HoldS: 180, SinceUnixMs: 1_000, EstablishedCount: 1, Bfd: enginev1.BfdState_BFD_STATE_UP,
 			},
 			{Address: "10.0.0.2", State: enginev1.BgpState_BGP_STATE_OPEN_SENT, Reason: "hold timer expired"},
 		},
 		Routes: []*enginev1.AnnouncedRoute{{
-			Prefix: "3.3.3.3/32", Peers: []string{"10.0.0.1"}, Communities: []uint32{65000<<16 | 7, 0xffffff01}, LocalPreference: 300,
+			Prefix: "3.3.3.3/32", Peers: []string{"10.0.0.1"}, Communities: []uint32{65000<<16 | 7, 0xffffff01},
+			LocalPreference:     300,
 			VirtualServiceUuids: []string{"vs-1"}, SinceUnixMs: 2_000,
 		}},
 	}
