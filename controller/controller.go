@@ -1,6 +1,6 @@
 // Package controller is the composition root. node.go starts what each node of a controller does: the store, REST and
-// the engine link. leader.go starts what one node does for all of them: it hears of every engine, and runs the loop
-// that turns each change into a Plan for each engine (loop.go). Decisions live in the packages that they compose.
+// the engine link. leader.go starts what one node does for all nodes, among it the loop that turns each change into
+// Plans (loop.go). Decisions live in the packages that they compose.
 package controller
 
 import (

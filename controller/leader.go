@@ -17,11 +17,12 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// leader is what one node does for all nodes of a controller: it hears of every engine, decides where virtual
-// services are, has clouds start engines, turns the rings of session tickets and tells what came up and went down.
+// leader is what one node does for all nodes of a controller: it collects the reports of all engines, places virtual
+// services, has clouds start engines, rotates the keys of session tickets, and adds events when something goes up or
+// down.
 //
-// What it has in memory is gone with it. The next leader makes it anew from the store and from what engines tell when
-// they connect; ARCHITECTURE.md has the table.
+// Its memory is lost with it. The next leader rebuilds it from the store and from the reports of engines that connect;
+// ARCHITECTURE.md has the table.
 type leader struct {
 	objects *store.Store
 	log     *slog.Logger
@@ -45,13 +46,13 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 	}
 }
 
-// pages are what REST shows of the runtime of an object.
+// pages are the runtime pages that REST serves.
 func (l *leader) pages() *runtime.Pages { return runtime.New(l.fleet, time.Now) }
 
-// orders takes what operators ask for over REST: only the leader knows what engines can do now.
+// orders accepts what operators order over REST. Only the leader knows what engines can do now.
 func (l *leader) orders() orders { return orders{l.fleet, l.events, l.known} }
 
-// run leads until ctx ends. Plans go to engines by link.
+// run leads until ctx ends. link sends the Plans to engines.
 func (l *leader) run(ctx context.Context, link *link.Server) error {
 	loop := &loop{
 		objects: l.objects, fleet: l.fleet, link: link, keeper: l.keeper, events: l.events, log: l.log, known: l.known,

@@ -13,11 +13,11 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// node is what each node of a controller does by itself: it keeps the objects (data.go), answers REST and holds the
-// streams with the engines that dialled it. What it has in memory concerns who is connected to it, and is gone with
-// it; what another node needs is in the store.
+// node is what each node of a controller does: it stores the objects (data.go), serves REST, and holds the streams with
+// the engines that are connected to it. Its memory is about its own connections, and is lost with it. What another node
+// needs is in the store.
 //
-// It asks the leader for what only one node knows: what engines told, and what follows from an order.
+// It asks the leader for what only the leader knows: what engines reported, and what an order leads to.
 type node struct {
 	objects *store.Store
 	rest    *rest.API

@@ -1,10 +1,10 @@
-// Package admit is what every write passes before it reaches the store, one file per step: session (who is it),
-// tenant (in which tenant), role (may they), schema (is the object sound), references, listeners and portal (does it
-// fit the other objects), audit (who did what).
+// Package admit is what every write passes before it reaches the store, one file per step: session (who is it), tenant
+// (in which tenant), role (may they), schema (is the object sound), references, listeners and portal (does it fit the
+// other objects), audit (who did what).
 //
-// rest calls it on behalf of users, and the parts of the controller that write objects by themselves do so as System;
-// store commits what it lets through. Each step is a decision on one view of the objects; the steps run inside the
-// store's transaction, so nothing changes between a check and the write. What takes long runs before it (chores).
+// rest calls it for users. Parts of the controller that write objects by themselves call it as System. store commits
+// what it lets through. Each step is a decision on one view of the objects; the steps run inside the store's
+// transaction, so nothing changes between a check and the write. What takes long runs before it (chores).
 package admit
 
 import (

@@ -9,12 +9,12 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// System is the controller itself as the author of a change that no request asked for; part names which part of the
-// controller. In the audit trail these entries have no address: users have one.
+// System is the controller itself as the author of a write that no request asked for. part names the part of the
+// controller. An audit entry of the system has no address; entries of users have one.
 func System(part string) Principal { return Principal{Name: "system:" + part, Superuser: true} }
 
-// Update admits what a part of the controller writes by itself, in one transaction. decide may run more than once. Each
-// object passes the steps that it would pass on behalf of a user, and leaves the same audit entry.
+// Update admits the writes of a part of the controller, in one transaction. decide may run more than once. Each object
+// passes the same steps as a write over REST, and leaves the same audit entry.
 func (g *Gate) Update(ctx context.Context, who Principal, decide func(tx *Tx) error) error {
 	tx, chores := &Tx{}, &chores{}
 	err := g.update(ctx, chores, func(stored *store.Tx) error {
@@ -45,7 +45,7 @@ type attempted struct {
 	err            error
 }
 
-// View is what the transaction started from, with its own writes so far.
+// View shows the objects with the writes of this transaction so far.
 func (t *Tx) View() *store.View { return t.tx.View() }
 
 // Create admits a new object, in the admin tenant unless the object names another. chosen is its uuid, or empty.
@@ -81,8 +81,8 @@ func (t *Tx) attempt(kind, action, object string, do func(Write) error) error {
 	return err
 }
 
-// Keep writes a record that the controller keeps for itself, beside the objects: operators see no such kind, so no step
-// applies to it and no audit entry tells of it.
+// Keep writes a record that is no object: what the controller remembers for itself. Operators do not see its kind, so
+// it has no schema and no owner, and leaves no audit entry.
 func (t *Tx) Keep(record *store.Record) error {
 	if err := isNoObject(record.Kind); err != nil {
 		return err

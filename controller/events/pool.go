@@ -9,16 +9,16 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// serversTold of one pool have an event each at one look, of those that came up and of those that went down; the
-// others are counted. Otherwise a large pool that goes would take all else out of the memory of events.
+// serversTold limits the events of one pool and one comparison: so many servers that came up, or went down, have an
+// event each; one more event counts the others. Otherwise a large pool that goes down would push all else out of the
+// log.
 const serversTold = 20
 
 // server names a server: by the uuid of its pool, and by its id in there.
 type server struct{ pool, id string }
 
-// pools compares with which servers and pools were up before. The first verdict is told of none: it is set up, or this
-// controller has just begun. Of whom nobody can tell yet nothing is noted, and who nobody can tell of any more stays as
-// it was.
+// pools compares the states of pools and servers with the earlier ones. The first known state gives no event: the pool
+// is new, or this leader has just begun. A state that is neither up nor down leaves the earlier one in place.
 func (w *Watcher) pools() {
 	pools, servers := map[string]bool{}, map[server]bool{}
 	for pool, state := range w.states.Pools() {

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// services compares with which virtual services were up before. One that has not been up yet is not told to be down:
-// it is being set up, or this controller has just begun.
+// services compares the states of virtual services with the earlier ones. A virtual service that has not been up yet
+// gives no event when it is down: it is new, or this leader has just begun.
 func (w *Watcher) services() {
 	there := map[string]bool{}
 	for vs, status := range w.states.Services() {

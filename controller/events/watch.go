@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// lookEvery is how often is looked what is up.
+// lookEvery is the time between two comparisons.
 const lookEvery = time.Second
 
 // States say what is up.
@@ -20,8 +20,8 @@ type States interface {
 	Services() iter.Seq2[*model.VirtualService, health.Status]
 }
 
-// Watcher has events say which virtual services, pools and servers come up and go down. The leader runs it; what it
-// compares with is in memory, and the next leader begins with nothing.
+// Watcher adds an event when a virtual service, a pool or a server comes up or goes down. The leader runs it. It
+// remembers the earlier states in memory; the next leader begins with none.
 type Watcher struct {
 	log    *Log
 	states States

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// Engine is all that is known of an engine beside its object. The lock of Fleet guards it. A nil Engine is one that
-// nothing is known of.
+// Engine is all that is known about an engine, besides its object. The lock of Fleet guards it. A nil Engine is one
+// about which nothing is known.
 type Engine struct {
 	State     health.Engine
 	Since     time.Time // of the session, or of its end

@@ -70,7 +70,7 @@ func (e *Engine) whyRefused() string {
 	return e.Refusal.why()
 }
 
-// turn takes an engine to the state that follows. It is the only place that changes the state of one.
+// turn changes the state of an engine. Nothing else does.
 func (f *Fleet) turn(uuid string, engine *Engine, next health.Engine) {
 	was := engine.State
 	if was == health.Unheard || (was == health.Serving) != (next == health.Serving) {
@@ -96,8 +96,8 @@ func (f *Fleet) anyHeard() bool {
 	return false
 }
 
-// gather notes that an engine begins or ceases to serve. When one comes back that served before, and none serves now,
-// it was the controller that was cut off: the others are yet to come back. An engine that is new tells nothing of the
+// gather notes that an engine begins or ceases to serve. If it served before, and no other engine serves now, the
+// controller was cut off from all of them: the others have yet to come back. A new engine says nothing about the
 // others.
 func (f *Fleet) gather(engine *Engine, next health.Engine) {
 	switch {

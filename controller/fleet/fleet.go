@@ -1,9 +1,9 @@
-// Package fleet knows what engines told: which are connected, what each serves and what it counted. It is where link
-// puts what agents say. place is given facts of it, health what states follow from; runtime and events read it.
+// Package fleet keeps what engines report: which are connected, what each one serves, and what it counted. link passes
+// the reports in; place, health, runtime and events use them. It decides nothing about configuration.
 //
-// It belongs to the leader, which hears of every engine. All of it is in memory, and gone with the leader: engines
-// tell it again to the next one when they connect, but for what they had counted before. It decides nothing about
-// configuration.
+// It belongs to the leader, which gets the reports of all engines. All of it is in memory and lost with the leader.
+// Engines report again when they connect to the next leader; the counts of data planes that have ended do not come
+// back.
 package fleet
 
 import (

@@ -10,11 +10,11 @@ import (
 	"github.com/weir-lb/weir/controller/reconcile"
 )
 
-// Known is what is known at a moment: what is wanted, and what engines said of it. It is for reading only, and only
+// Known is what is known now: what the controller wants, and what engines reported. It may be read only, and only
 // within Read.
 type Known struct {
 	state   reconcile.State
-	engines map[string]*Engine // those that have a Plan or reported; deleted ones leave at the next Observe
+	engines map[string]*Engine // those that have a Plan or have reported; Observe removes deleted ones
 
 	// Of the model, by uuid.
 	named    map[string]*model.Engine
@@ -29,7 +29,7 @@ type Known struct {
 // ServerKey names a server: by the uuid of its pool, and by its id in there.
 type ServerKey struct{ Pool, Server string }
 
-// Read looks at what is known. look keeps nothing of it.
+// Read calls look with what is known, under the lock. look must not keep any of it.
 func (f *Fleet) Read(look func(known *Known)) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

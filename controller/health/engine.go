@@ -51,11 +51,11 @@ type Turn int
 
 const (
 	NoTurn   Turn = iota
-	CameUp        // it serves from now on
-	WentDown      // it does not serve, and no longer as one that starts for the first time
+	CameUp        // it serves now
+	WentDown      // it does not serve, and is not starting for the first time
 )
 
-// TurnTo compares with the state that follows.
+// TurnTo compares the state with the next one.
 func (e Engine) TurnTo(next Engine) Turn {
 	isDown := func(state Engine) bool { return state == Halted || state == Away }
 	switch {

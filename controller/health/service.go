@@ -7,17 +7,16 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// ServiceFacts are what the state of a virtual service follows from. What only a reason needs is asked for when it is
-// told.
+// ServiceFacts are what OfService needs. The functions are called only where the status needs their result.
 type ServiceFacts struct {
-	Assigned int             // engines that it is on, those that stand by aside
-	Serving  int             // engines of these that answer its clients
-	Planned  bool            // it is in the Plan of one of them
-	Lack     *place.Unplaced // nil: it is on as many engines as it shall be on
+	Assigned int             // engines that it is placed on, without standbys
+	Serving  int             // of these, the engines that answer clients
+	Planned  bool            // one of these engines has it in its Plan
+	Lack     *place.Unplaced // nil: it is placed on as many engines as it should be
 
-	Pool      func() Pool     // of one that has a pool
-	Findings  func() []string // why it is in no Plan
-	NotServed func() []string // why none of the engines serves it
+	Pool      func() Pool     // the state of its pool, if it has one
+	Findings  func() []string // why no Plan has it
+	NotServed func() []string // why no engine serves it
 }
 
 // OfService: up when an engine serves it and its pool, if it has one, is up.

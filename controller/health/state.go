@@ -1,8 +1,8 @@
-// Package health says what is up, and why something is not: engines, servers, pools and virtual services. Each state
-// is a type; the rules by which one state follows from others are here, and pure.
+// Package health has the states of engines, servers, pools and virtual services as types, and the rules that derive one
+// state from others. It is pure.
 //
-// fleet gathers what the rules ask for, from what engines told it. runtime shows the states as Avi does, and events
-// compares them with those of before.
+// fleet collects the facts that the rules need. runtime shows the states in Avi's shape, and events compares them with
+// earlier ones.
 package health
 
 // State is whether something works.

@@ -1,8 +1,8 @@
-// Package membership knows which engines have joined. They are objects in the store, one for each engine, and nothing
-// of it is in memory: every controller node reads and writes the same.
+// Package membership registers the engines that join. Each engine that has joined is an object in the store. The
+// package keeps nothing in memory, so that every node of a controller can use it.
 //
-// link asks it on behalf of engines that join. It writes through admit, as the controller itself. Who is connected
-// and what engines do is fleet's.
+// link calls it when an engine joins. It writes through admit, as the system. It does not know what engines do: fleet
+// does.
 package membership
 
 import (

@@ -1,7 +1,7 @@
-// Package runtime makes the runtime pages of the API: what is known of an object, as JSON in the shape of Avi's. It
-// reads fleet, words nothing anew and decides nothing. rest answers requests with its pages.
+// Package runtime makes the runtime pages of the API: what is known about an object, as JSON in Avi's shape. It reads
+// fleet and decides nothing; rest serves its pages.
 //
-// Pages are JSON-ready; references in them have the stored form "/api/<kind>/<uuid>".
+// References in a page have the stored form "/api/<kind>/<uuid>".
 package runtime
 
 import (
