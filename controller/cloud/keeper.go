@@ -25,8 +25,7 @@ const (
 	listTimeout = 30 * time.Second
 	retryAfter  = time.Second // of what could not be written
 
-	engineKind  = "serviceengine"
-	adminTenant = "admin"
+	engineKind = "serviceengine"
 )
 
 // Tokens makes the one-time tokens with which engines join.
@@ -222,7 +221,7 @@ func removeInstance(tx *admit.Tx, gone Instance) error {
 
 func (k *Keeper) tell(all []news) {
 	for _, n := range all {
-		entry := events.Entry{ID: n.id, Kind: "SERVICEENGINE", UUID: n.instance.Engine, Name: n.instance.Name, Tenant: adminTenant, Message: n.message}
+		entry := events.Engine{UUID: n.instance.Engine, Name: n.instance.Name}.Entry(n.id, n.message)
 		if n.instance.Engine == "" {
 			entry.Kind, entry.UUID, entry.Name = "SERVICEENGINEGROUP", n.instance.Group, k.groupName(n.instance.Group)
 		}
