@@ -20,8 +20,8 @@ import (
 
 // What lies in the data directory.
 const (
-	secretsKeyName    = "secrets.key"
-	adminPasswordName = "admin-password"
+	secretsKeyName    = "secrets.key"    // opens the store: each node of a controller has the same
+	adminPasswordName = "admin-password" // on the node that was started first
 	storeName         = "store"
 )
 
