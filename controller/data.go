@@ -60,7 +60,8 @@ func openData(ctx context.Context, config Config) (*data, error) {
 func (d *data) openSealer(dir string) (sealer *pki.Sealer, err error) {
 	key := filepath.Join(dir, secretsKeyName)
 	if !exists(key) && exists(filepath.Join(dir, storeName, "member")) {
-		return nil, fmt.Errorf("secrets key file %s is missing, and nothing else opens the database: restore it from a backup", key)
+		return nil, fmt.Errorf(
+			"secrets key file %s is missing, and nothing else opens the database: restore it from a backup", key)
 	}
 	if d.sealer, err = pki.OpenSealer(key); err != nil {
 		return nil, unusable(dir, err)

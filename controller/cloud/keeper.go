@@ -144,7 +144,8 @@ func (k *Keeper) world() (*world, error) {
 		return nil, err
 	}
 	w := &world{
-		now: time.Now().UTC(), needs: seen.Needs, up: seen.Up, seated: seen.Seated, joined: map[string]bool{}, names: map[string]bool{},
+		now: time.Now().UTC(), needs: seen.Needs, up: seen.Up, seated: seen.Seated, joined: map[string]bool{},
+		names:     map[string]bool{},
 		instances: instances, clouds: map[string]listing{}, memory: k.memory, uuid: newUUID,
 	}
 	for _, engine := range view.List(engineKind) {
@@ -269,7 +270,8 @@ func (k *Keeper) start(ctx context.Context, t task) {
 
 func (k *Keeper) carryOut(ctx context.Context, cloud Cloud, t task) error {
 	if cloud == nil {
-		return fmt.Errorf("nothing starts and ends engines in its cloud any more: end it by hand, and start the controller as before to forget it")
+		return fmt.Errorf(
+			"nothing starts and ends engines in its cloud any more: end it by hand, and start the controller as before to forget it")
 	}
 	k.places <- struct{}{}
 	defer func() { <-k.places }()

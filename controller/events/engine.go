@@ -29,7 +29,8 @@ func (e Engine) Turned(turn health.Turn, whyDown string) Entry {
 // Missed says that its agent fell silent.
 func (e Engine) Missed(heartbeats int) Entry {
 	return e.Entry("SE_HEARTBEAT_FAILURE",
-		fmt.Sprintf("%d heartbeats in a row did not come: its agent is cut off from the controller, or hangs", heartbeats))
+		fmt.Sprintf("%d heartbeats in a row did not come: its agent is cut off from the controller, or hangs",
+			heartbeats))
 }
 
 // Said is what its agent says happened to an object.

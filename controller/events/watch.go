@@ -34,7 +34,8 @@ type Watcher struct {
 // NewWatcher has seen nothing yet.
 func NewWatcher(log *Log, states States) *Watcher {
 	return &Watcher{
-		log: log, states: states, servicesUp: newMemory[string](), poolsUp: newMemory[string](), serversUp: newMemory[server](),
+		log: log, states: states, servicesUp: newMemory[string](), poolsUp: newMemory[string](),
+		serversUp: newMemory[server](),
 	}
 }
 

@@ -24,7 +24,8 @@ type Server struct {
 	Since   time.Time
 }
 
-// OfServer: up if one of the engines that use it can reach it. The result takes over seen, which holds one for each engine.
+// OfServer: up if one of the engines that use it can reach it. The result takes over seen, which holds one for each
+// engine.
 func OfServer(pool *model.Pool, member *model.Member, seen []Seen) Server {
 	switch {
 	case !pool.Enabled || !member.Enabled:
