@@ -50,7 +50,8 @@ func (tx *Tx) apply(c change) {
 // Update returns after View shows the change. An error of decide is returned as it is, and nothing is written.
 //
 // Updates that come while one is being written wait, and are then written together, each deciding on what the one before
-// it wrote. One goroutine runs the decide of all of them.
+// it wrote. One goroutine runs the decide of all of them. When they cannot be written, each that changed something or
+// decided on what another changed returns that error, whatever it decided.
 //
 // ctx can end it until decide has run. What is being written is written, whoever waits for it.
 func (s *Store) Update(ctx context.Context, decide func(tx *Tx) error) error {
@@ -74,6 +75,7 @@ const updatesMax = 64
 type update struct {
 	ctx      context.Context
 	decide   func(tx *Tx) error
+	upon     bool // it decided on what others of its transaction changed
 	changes  []change
 	err      error
 	panicked any // by decide; it is its caller's
@@ -110,7 +112,7 @@ func (s *Store) write(some []*update) {
 		return
 	}
 	for _, one := range some {
-		if one.done = true; one.err == nil && len(one.changes) > 0 {
+		if one.done = true; err != nil && (one.upon || len(one.changes) > 0) {
 			one.err = err
 		}
 	}
@@ -123,6 +125,7 @@ func (s *Store) commitAll(some []*update) error {
 		view, changes := base, []change(nil)
 		for _, one := range some {
 			tx := &Tx{store: s, view: view, stamp: s.stamp()}
+			one.upon = len(changes) > 0
 			if one.run(tx); one.err == nil && one.panicked == nil {
 				view, one.changes, changes = tx.view, tx.changes, append(changes, tx.changes...)
 			}
