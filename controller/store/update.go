@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -49,9 +50,9 @@ func (tx *Tx) apply(c change) {
 // another process wrote in between, decide runs again on what that one left: it must have no other effect than on tx.
 // Update returns after View shows the change. An error of decide is returned as it is, and nothing is written.
 //
-// Updates that come while one is being written wait, and are then written together, each deciding on what the one before
-// it wrote. One goroutine runs the decide of all of them. When they cannot be written, each that changed something or
-// decided on what another changed returns that error, whatever it decided.
+// Updates that come while one is being written wait, and are then written together, each deciding on what the one
+// before it wrote. One goroutine runs the decide of all of them. When they cannot be written, each that changed
+// something or decided on what another changed returns that error, whatever it decided.
 //
 // ctx can end it until decide has run. What is being written is written, whoever waits for it.
 func (s *Store) Update(ctx context.Context, decide func(tx *Tx) error) error {
@@ -78,7 +79,7 @@ type update struct {
 	upon     bool // it decided on what others of its transaction changed
 	changes  []change
 	err      error
-	panicked any // by decide; it is its caller's
+	panicked error // by decide; it is its caller's
 	done     bool
 }
 
@@ -102,8 +103,19 @@ func (u *updates) take(most int) []*update {
 	return some
 }
 
-// write decides and commits some updates, all of them together where they fit into one transaction.
+// errBrokenOff is for updates whose writing ended in a panic, or with the goroutine that wrote them.
+var errBrokenOff = errors.New("the writing of this change broke off: it may have been written, or not")
+
+// write decides and commits some updates, all of them together where they fit into one transaction. However it ends,
+// none of them waits any more.
 func (s *Store) write(some []*update) {
+	defer func() {
+		for _, one := range some {
+			if !one.done {
+				one.done, one.err = true, errBrokenOff
+			}
+		}
+	}()
 	err := s.commitAll(some)
 	if errors.Is(err, ErrTooLarge) && len(some) > 1 {
 		for _, one := range some {
@@ -146,7 +158,11 @@ func (u *update) run(tx *Tx) {
 	if u.err != nil {
 		return
 	}
-	defer func() { u.panicked = recover() }()
+	defer func() {
+		if cause := recover(); cause != nil {
+			u.panicked = fmt.Errorf("%v\n%s", cause, debug.Stack()) // whose goroutine goes on with it has another stack
+		}
+	}()
 	u.err = u.decide(tx)
 }
 

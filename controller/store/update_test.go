@@ -2,30 +2,47 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 )
 
-// inOneTransaction has some updates decided in their order and written together. meanwhile runs while they wait. It gives
-// what each of them returned.
+var (
+	errPanic = errors.New("panic")
+	errEnded = errors.New("its goroutine has ended")
+)
+
+// inOneTransaction has some updates decided in their order and written together. meanwhile runs while they wait. It
+// gives what each of them returned, or panicked with.
 func inOneTransaction(t *testing.T, s *Store, meanwhile func(), decides ...func(tx *Tx) error) []error {
 	t.Helper()
 	release := make(chan struct{})
-	first := make(chan error)
-	go func() { first <- s.Update(t.Context(), func(*Tx) error { <-release; return nil }) }()
+	go func() { _ = s.Update(t.Context(), func(*Tx) error { <-release; return nil }) }()
 	untilWriting(t, s)
 	outcomes := make([]chan error, len(decides))
 	for i, decide := range decides {
 		outcomes[i] = make(chan error, 1)
-		go func() { outcomes[i] <- s.Update(t.Context(), decide) }()
+		go func() {
+			err := errEnded
+			defer func() {
+				if cause := recover(); cause != nil {
+					err = fmt.Errorf("%w: %v", errPanic, cause)
+				}
+				outcomes[i] <- err
+			}()
+			err = s.Update(t.Context(), decide)
+		}()
 		untilWaiting(t, s, i+1)
 	}
 	meanwhile()
 	close(release)
-	errs := []error{<-first}
+	var errs []error
 	for _, outcome := range outcomes {
 		errs = append(errs, <-outcome)
 	}
-	return errs[1:]
+	return errs
 }
 
 func TestUpdateThatDecidedOnAChangeThatWasNotWrittenFailsAsItDid(t *testing.T) {
@@ -50,3 +67,68 @@ func TestUpdateThatDecidedOnAChangeThatWasNotWrittenFailsAsItDid(t *testing.T) {
 		}
 	}
 }
+
+// breaking panics when it is to seal an object of a name, as long as it is asked to.
+type breaking struct {
+	plain
+	name string
+}
+
+func (b *breaking) Seal(value []byte, purpose string) []byte {
+	if b.name != "" && strings.HasSuffix(purpose, b.name) {
+		b.name = ""
+		panic("the sealer broke")
+	}
+	return b.plain.Seal(value, purpose)
+}
+
+func TestPanicWhileUpdatesAreWrittenEndsAllOfThemAndNoOther(t *testing.T) {
+	sealer := &breaking{}
+	c := config(t.TempDir())
+	c.Sealer = func() (Sealer, error) { return sealer, nil }
+	s, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	errs := inOneTransaction(t, s, func() { sealer.name = "pool-b" },
+		func(tx *Tx) error { tx.Put(pool("a")); return nil },
+		func(tx *Tx) error { tx.Put(pool("b")); return nil },
+	)
+	if !oneIs(errPanic, errs) {
+		t.Errorf("the updates return %v", errs)
+	}
+	put(t, s, pool("c"))
+	if n := s.View().Count("pool"); n != 1 {
+		t.Errorf("there are %d pools", n)
+	}
+}
+
+func TestDecideThatEndsItsGoroutineEndsTheUpdatesOfItsTransaction(t *testing.T) {
+	s := open(t, t.TempDir())
+	errs := inOneTransaction(t, s, func() {},
+		func(tx *Tx) error { tx.Put(pool("a")); return nil },
+		func(*Tx) error { runtime.Goexit(); return nil },
+		func(tx *Tx) error { tx.Put(pool("b")); return nil },
+	)
+	if !oneIs(errEnded, errs) {
+		t.Errorf("the updates return %v", errs)
+	}
+	put(t, s, pool("c"))
+}
+
+// oneIs tells whether one of the errors is want, of the update whose goroutine wrote, and all others are errBrokenOff.
+func oneIs(want error, errs []error) bool {
+	others := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, errBrokenOff) })
+	return len(others) == 1 && errors.Is(others[0], want)
+}
+
+func TestPanicOfDecideTellsWhereItWas(t *testing.T) {
+	s := open(t, t.TempDir())
+	errs := inOneTransaction(t, s, func() {}, func(*Tx) error { return nil }, brokenDecide)
+	if errs[0] != nil || !errors.Is(errs[1], errPanic) || !strings.Contains(errs[1].Error(), "store.brokenDecide(") {
+		t.Errorf("got %v", errs)
+	}
+}
+
+func brokenDecide(*Tx) error { panic("broken") }
