@@ -72,7 +72,8 @@ type Write struct {
 // Edit turns a copy of the stored object into what it should become. It may run more than once.
 type Edit func(stored schema.Object) (schema.Object, error)
 
-// Create admits a new object. chosen is the uuid that the client wants, or empty.
+// Create admits a new object. chosen is the uuid that the client wants, or empty. It returns what it made, whatever
+// others have made of that since.
 func (g *Gate) Create(ctx context.Context, w Write, sent schema.Object, chosen string) (*store.Record, error) {
 	var made *store.Record
 	w.chores = &chores{}
@@ -87,7 +88,7 @@ func (g *Gate) Create(ctx context.Context, w Write, sent schema.Object, chosen s
 	if err != nil {
 		return nil, err
 	}
-	return g.written(w.Kind, made.UUID)
+	return made, nil
 }
 
 func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) (*store.Record, error) {
@@ -103,7 +104,7 @@ func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) 
 	return g.put(tx, w, sent, nil, tenant)
 }
 
-// Change admits a new state of an object.
+// Change admits a new state of an object. It returns what it made, whatever others have made of that since.
 func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*store.Record, error) {
 	var was, made *store.Record
 	w.chores = &chores{}
@@ -121,7 +122,7 @@ func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*stor
 	if w.Kind.Name == userKind && was.Object["password"] != made.Object["password"] {
 		g.endLogins(ctx, id, "")
 	}
-	return g.written(w.Kind, made.UUID)
+	return made, nil
 }
 
 func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *store.Record, err error) {
@@ -196,15 +197,6 @@ func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
 		g.endLogins(ctx, id, "")
 	}
 	return err
-}
-
-// written reads an object back with the stamps that the store gave it.
-func (g *Gate) written(kind *schema.Kind, id string) (*store.Record, error) {
-	record, ok := g.store.View().Get(kind.Name, id)
-	if !ok {
-		return nil, &NotFound{kind.Title} // deleted by somebody else just now
-	}
-	return record, nil
 }
 
 func newUUID(view *store.View, kind *schema.Kind, chosen string) (string, error) {
