@@ -3,13 +3,19 @@ package rest
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
+	"net/url"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 // The files in testdata are what a real controller answered (host avi-controller); a reply must have all they say.
@@ -371,4 +377,39 @@ func TestSkipDefaultLeavesOnlyWhatWasSaid(t *testing.T) {
 	if _, ok := server["ratio"]; ok {
 		t.Errorf("a default is left in a server: %v", server)
 	}
+}
+
+func TestObjectIsFoundByItsNameWithoutAListOfAll(t *testing.T) {
+	const pools = 2000
+	h := newHouse(t)
+	h.must(h.store.Update(t.Context(), func(tx *store.Tx) error {
+		for i := range pools {
+			tx.Put(barePool(fmt.Sprint("pool-", i)))
+		}
+		return nil
+	}))
+	kind, _ := schema.Lookup("pool")
+	fewest := uint64(math.MaxUint64)
+	for range 5 { // others allocate, too
+		h.must(h.store.Update(t.Context(), func(tx *store.Tx) error {
+			tx.Put(barePool("pool-7"))
+			return nil
+		}))
+		c := &call{view: h.store.View(), query: url.Values{"name": {"pool-7"}}}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		found := slices.Collect(c.candidates(kind))
+		runtime.ReadMemStats(&after)
+		fewest = min(fewest, after.TotalAlloc-before.TotalAlloc)
+		if len(found) != 1 || found[0].UUID != "pool-7" {
+			t.Fatalf("found %v", found)
+		}
+	}
+	if fewest >= 8*pools {
+		t.Errorf("took %d bytes", fewest)
+	}
+}
+
+func barePool(name string) *store.Record {
+	return &store.Record{Kind: "pool", UUID: name, Tenant: admit.AdminTenant, Name: name, Object: schema.Object{"name": name}}
 }
