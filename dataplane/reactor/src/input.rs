@@ -43,15 +43,33 @@ impl Reactor {
         }
     }
 
-    /// Goes on with a connection whose budget was used up in the last batch, or whose reading was turned on.
-    pub(crate) fn read_on(&mut self, conn: Conn, events: &mut Vec<Event>) {
-        let Some(slot) = self.table.at(conn) else { return };
-        slot.lists.leave(List::Unread);
-        match slot.phase {
-            Phase::Open if slot.wants_input() => self.take_input(conn, events),
-            Phase::Lingering { .. } => self.drop_input(conn),
-            _ => {}
+    /// Goes on with the connections that the last batch left unread. In the next batch those that had no turn in this one
+    /// come first, then those that the kernel reported in this one, and last those that were read: each has a turn before
+    /// another has two.
+    pub(crate) fn read_unread(&mut self, mut unread: Vec<Conn>, events: &mut Vec<Event>) {
+        let mut reported = std::mem::take(&mut self.unread);
+        self.bulk_bytes = 0;
+        unread.retain(|&conn| !self.read_on(conn, events));
+        unread.append(&mut reported);
+        unread.append(&mut self.unread);
+        self.unread = unread;
+    }
+
+    /// Goes on with a connection whose budget was used up in the last batch, or whose reading was turned on. False when
+    /// it has to wait for its turn, because others brought enough.
+    fn read_on(&mut self, conn: Conn, events: &mut Vec<Event>) -> bool {
+        let Some(slot) = self.table.at(conn) else { return true };
+        let reads = slot.phase == Phase::Open && slot.wants_input();
+        if reads && slot.relay.is_none() && slot.next_read == NextRead::Bulk && self.bulk_bytes >= BULK_BYTES_MAX {
+            return false;
         }
+        slot.lists.leave(List::Unread);
+        if reads {
+            self.take_input(conn, events);
+        } else if matches!(slot.phase, Phase::Lingering { .. }) {
+            self.drop_input(conn);
+        }
+        true
     }
 
     fn take_input(&mut self, conn: Conn, events: &mut Vec<Event>) {
