@@ -160,6 +160,9 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 	if err := keepsBuiltInName(stored, record); err != nil {
 		return nil, err
 	}
+	if err := nameIsPrintable(stored, record); err != nil {
+		return nil, err
+	}
 	if err := nameIsFree(tx.View(), w.Kind, record); err != nil {
 		return nil, err
 	}

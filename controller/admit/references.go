@@ -2,6 +2,8 @@ package admit
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -81,6 +83,16 @@ func notReferred(view *store.View, record *store.Record) error {
 		return &InUse{referrers}
 	}
 	return nil
+}
+
+// nameIsPrintable refuses control characters in names, which Avi does not allow either. An object that got such a name
+// before this was refused may keep it.
+func nameIsPrintable(stored, next *store.Record) error {
+	if stored != nil && stored.Name == next.Name || !strings.ContainsFunc(next.Name, unicode.IsControl) {
+		return nil
+	}
+	return &schema.FieldError{Kind: next.Kind, Field: "name",
+		Problem: fmt.Sprintf("%q has a control character in it", next.Name)}
 }
 
 // nameIsFree keeps names unique within tenant and kind.

@@ -379,6 +379,33 @@ func TestSkipDefaultLeavesOnlyWhatWasSaid(t *testing.T) {
 	}
 }
 
+func TestNameWithAControlCharacterIsRefused(t *testing.T) {
+	c := newHouse(t).login()
+	for _, name := range []string{"a\x00b", "a\nb", "a\x7fb", "a\u0085b"} {
+		c.refused(http.StatusBadRequest, fmt.Sprintf("pool: name: %q has a control character in it", name), "POST", "/api/pool", schema.Object{"name": name})
+	}
+	made := c.pool("größer als 1")
+	c.refused(http.StatusBadRequest, "pool: name:", "PATCH", path(made), schema.Object{"replace": schema.Object{"name": "a\tb"}})
+}
+
+func TestNameFromBeforeControlCharactersWereRefusedMayStay(t *testing.T) {
+	h := newHouse(t)
+	c := h.login()
+	made := c.pool("p")
+	h.must(h.store.Update(t.Context(), func(tx *store.Tx) error {
+		stored, _ := tx.View().Get("pool", made["uuid"].(string))
+		next := *stored
+		next.Name, next.Object = "p\n", schema.Clone(stored.Object)
+		next.Object["name"] = next.Name
+		tx.Put(&next)
+		return nil
+	}))
+	changed := c.want(http.StatusOK, "PATCH", path(made), schema.Object{"replace": schema.Object{"description": "old"}})
+	if changed["name"] != "p\n" || changed["description"] != "old" {
+		t.Errorf("answered %v", changed)
+	}
+}
+
 func TestObjectIsFoundByItsNameWithoutAListOfAll(t *testing.T) {
 	const pools = 2000
 	h := newHouse(t)
