@@ -1,6 +1,6 @@
 // Package agent composes the agent of one engine: state on disk, link to the controller, data plane, fast path,
-// monitors, routes. It serves
-// the last good Plan before it dials anybody, and goes on serving it whatever happens to the controller.
+// monitors, routes. It serves the last good Plan before it dials anybody, and goes on serving it whatever happens to the
+// controller.
 package agent
 
 import (
@@ -222,7 +222,7 @@ func (a *agent) run(ctx context.Context) error {
 	defer stopTelling()
 	leading, stopLeading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLeading()
-	go a.preparer.run(telling) // nobody waits for it: the kernel may keep it for long
+	go a.preparer.run(telling) // detour.Close waits for the work that it is at
 	var serves, leads, tells sync.WaitGroup
 	serves.Go(func() { a.server.Run(serving) })
 	serves.Go(func() { a.monitors.Run(serving) })

@@ -114,7 +114,7 @@ func (s *Set) Beat() {
 	}
 }
 
-// Close ends it.
+// Close ends it, after what takes long: what that would put at uplinks later would stay there without an agent.
 func (s *Set) Close() {
 	s.work.Lock()
 	defer s.work.Unlock()
