@@ -14,7 +14,7 @@ func table(results []Result) string {
 		title, drawn := fmt.Sprintf("%s; %d services", r.Row, r.Services), r.Verdict
 		if !r.judged() {
 			title += ", " + r.Word()
-			drawn.OK = true // it has not missed the bar either
+			drawn.OK = true // not in the colour of a missed bar
 		}
 		bars = append(bars, verdict.Bar{Verdict: drawn, Title: title, Unit: r.Unit})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-lb/weir/bench/verdict"
 )
 
-// measured are rows that meet their bars, miss them and are not held to them, with and without quantiles.
+// measured are a row that misses its bar, one that is not judged, and one that meets its bar.
 func measured() []Result {
 	few, many := pointOf(spans(7, 8, 9), 0), pointOf(spans(20, 30, 700), 1)
 	few.Services, many.Services = 1, fullServices

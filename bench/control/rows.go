@@ -118,8 +118,8 @@ type Result struct {
 	Finding
 }
 
-// judge holds a finding to the bar. Nothing may have failed at any number of services. Nothing measured is no success,
-// nor is what was measured with fewer services than the bar is for.
+// judge holds a finding to the bar. A finding is not ok if anything failed at any number of services, if nothing was
+// measured, or if there were fewer services than the bar is for.
 func (r row) judge(f Finding) Result {
 	value := math.Round(1000*r.value(f.Curve)) / 1000
 	services := f.Curve[len(f.Curve)-1].Services

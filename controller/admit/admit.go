@@ -72,8 +72,8 @@ type Write struct {
 // Edit turns a copy of the stored object into what it should become. It may run more than once.
 type Edit func(stored schema.Object) (schema.Object, error)
 
-// Create admits a new object. chosen is the uuid that the client wants, or empty. It returns what it made, whatever
-// others have made of that since.
+// Create admits a new object. chosen is the uuid that the client wants, or empty. Create returns the object as it was
+// written, even if another request has changed or deleted the object since.
 func (g *Gate) Create(ctx context.Context, w Write, sent schema.Object, chosen string) (*store.Record, error) {
 	var made *store.Record
 	w.chores = &chores{}
@@ -104,7 +104,7 @@ func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) 
 	return g.put(tx, w, sent, nil, tenant)
 }
 
-// Change admits a new state of an object. It returns what it made, whatever others have made of that since.
+// Change admits a new state of an object. It returns the object as it was written, like Create.
 func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*store.Record, error) {
 	var was, made *store.Record
 	w.chores = &chores{}

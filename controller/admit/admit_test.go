@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// afterNextWrite has something done once a write is committed and on the audit trail, and before it is answered.
+// afterNextWrite runs do after the next write is committed and before that write returns.
 func (g *Gate) afterNextWrite(do func()) {
 	g.Audit = NewAudit(slog.New(slog.DiscardHandler), func() time.Time {
 		now := do

@@ -85,14 +85,13 @@ func notReferred(view *store.View, record *store.Record) error {
 	return nil
 }
 
-// nameIsPrintable refuses control characters in names, which Avi does not allow either. An object that got such a name
-// before this was refused may keep it.
+// nameIsPrintable refuses control characters in names, as Avi does. An object that already has such a name may keep it.
 func nameIsPrintable(stored, next *store.Record) error {
 	if stored != nil && stored.Name == next.Name || !strings.ContainsFunc(next.Name, unicode.IsControl) {
 		return nil
 	}
 	return &schema.FieldError{Kind: next.Kind, Field: "name",
-		Problem: fmt.Sprintf("%q has a control character in it", next.Name)}
+		Problem: fmt.Sprintf("%q contains a control character", next.Name)}
 }
 
 // nameIsFree keeps names unique within tenant and kind.

@@ -52,8 +52,8 @@ func list(c *call, kind *schema.Kind) error {
 	return c.reply(http.StatusOK, answer)
 }
 
-// candidates are the objects that the filters choose from. A name finds its own: the list of all is made anew after each
-// change.
+// candidates are the objects that the filters apply to. With a name they are found without the list of the whole kind,
+// which is built again after each change.
 func (c *call) candidates(kind *schema.Kind) iter.Seq[*store.Record] {
 	if name := c.query.Get("name"); name != "" {
 		return c.view.Named(kind.Name, name)

@@ -382,13 +382,13 @@ func TestSkipDefaultLeavesOnlyWhatWasSaid(t *testing.T) {
 func TestNameWithAControlCharacterIsRefused(t *testing.T) {
 	c := newHouse(t).login()
 	for _, name := range []string{"a\x00b", "a\nb", "a\x7fb", "a\u0085b"} {
-		c.refused(http.StatusBadRequest, fmt.Sprintf("pool: name: %q has a control character in it", name), "POST", "/api/pool", schema.Object{"name": name})
+		c.refused(http.StatusBadRequest, fmt.Sprintf("pool: name: %q contains a control character", name), "POST", "/api/pool", schema.Object{"name": name})
 	}
 	made := c.pool("größer als 1")
 	c.refused(http.StatusBadRequest, "pool: name:", "PATCH", path(made), schema.Object{"replace": schema.Object{"name": "a\tb"}})
 }
 
-func TestNameFromBeforeControlCharactersWereRefusedMayStay(t *testing.T) {
+func TestObjectKeepsANameWithAControlCharacterThatItAlreadyHas(t *testing.T) {
 	h := newHouse(t)
 	c := h.login()
 	made := c.pool("p")
@@ -417,7 +417,7 @@ func TestObjectIsFoundByItsNameWithoutAListOfAll(t *testing.T) {
 	}))
 	kind, _ := schema.Lookup("pool")
 	fewest := uint64(math.MaxUint64)
-	for range 5 { // others allocate, too
+	for range 5 { // other goroutines allocate, too
 		h.must(h.store.Update(t.Context(), func(tx *store.Tx) error {
 			tx.Put(barePool("pool-7"))
 			return nil

@@ -46,7 +46,7 @@ func (s *serving) shown() *x509.Certificate {
 	return certificate
 }
 
-// shownTo is the certificate that the handshake of a client gets, which believes whatever it is shown.
+// shownTo is the certificate that a client is shown. The client does not verify it.
 func (s *serving) shownTo(client *tls.Config) (*x509.Certificate, error) {
 	client.InsecureSkipVerify = true
 	connection, err := tls.Dial("tcp", s.address, client)
@@ -57,7 +57,7 @@ func (s *serving) shownTo(client *tls.Config) (*x509.Certificate, error) {
 	return connection.ConnectionState().PeerCertificates[0], nil
 }
 
-// onlyRSA is a client that takes no other keys.
+// onlyRSA is the configuration of a client that accepts only RSA keys.
 func onlyRSA() *tls.Config {
 	return &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}}
 }
@@ -106,7 +106,7 @@ func TestPortalShowsWhatCostsLeastOfWhatTheClientTakes(t *testing.T) {
 	}
 }
 
-// A controller that starts for the first time writes both of the portal's certificates at once.
+// The first start of a controller writes both certificates of the portal in one commit.
 func TestPortalTellsCertificatesOfOneCommitFromEachOther(t *testing.T) {
 	s := newHouse(t).serve()
 	if all := admit.PortalCertificates(s.store.View()); all[0] == all[1] || all[0].Revision != all[1].Revision {

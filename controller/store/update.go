@@ -51,8 +51,8 @@ func (tx *Tx) apply(c change) {
 // Update returns after View shows the change. An error of decide is returned as it is, and nothing is written.
 //
 // Updates that come while one is being written wait, and are then written together, each deciding on what the one
-// before it wrote. One goroutine runs the decide of all of them. When they cannot be written, each that changed
-// something or decided on what another changed returns that error, whatever it decided.
+// before it wrote. One goroutine runs the decide of all of them. If they cannot be written, Update returns that error
+// to each caller whose decide changed something or saw a change of another, whatever decide returned.
 //
 // ctx can end it until decide has run. What is being written is written, whoever waits for it.
 func (s *Store) Update(ctx context.Context, decide func(tx *Tx) error) error {
@@ -76,7 +76,7 @@ const updatesMax = 64
 type update struct {
 	ctx      context.Context
 	decide   func(tx *Tx) error
-	upon     bool // it decided on what others of its transaction changed
+	upon     bool // decide saw changes of others that are not written
 	changes  []change
 	err      error
 	panicked error // by decide; it is its caller's
@@ -103,16 +103,16 @@ func (u *updates) take(most int) []*update {
 	return some
 }
 
-// errBrokenOff is for updates whose writing ended in a panic, or with the goroutine that wrote them.
-var errBrokenOff = errors.New("the writing of this change broke off: it may have been written, or not")
+// errInterrupted is the error of updates whose writer panicked, or ended its goroutine.
+var errInterrupted = errors.New("the write was interrupted: the change may or may not be stored")
 
-// write decides and commits some updates, all of them together where they fit into one transaction. However it ends,
-// none of them waits any more.
+// write decides and commits some updates, all of them together where they fit into one transaction. All of them are
+// done afterwards, even if write panics.
 func (s *Store) write(some []*update) {
 	defer func() {
 		for _, one := range some {
 			if !one.done {
-				one.done, one.err = true, errBrokenOff
+				one.done, one.err = true, errInterrupted
 			}
 		}
 	}()
@@ -160,7 +160,7 @@ func (u *update) run(tx *Tx) {
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			u.panicked = fmt.Errorf("%v\n%s", cause, debug.Stack()) // whose goroutine goes on with it has another stack
+			u.panicked = fmt.Errorf("%v\n%s", cause, debug.Stack()) // the caller panics with it on another stack
 		}
 	}()
 	u.err = u.decide(tx)

@@ -14,8 +14,8 @@ var (
 	errEnded = errors.New("its goroutine has ended")
 )
 
-// inOneTransaction has some updates decided in their order and written together. meanwhile runs while they wait. It
-// gives what each of them returned, or panicked with.
+// inOneTransaction has some updates decided in their order and written together. meanwhile runs while the updates
+// wait. It returns what each update returned or panicked with.
 func inOneTransaction(t *testing.T, s *Store, meanwhile func(), decides ...func(tx *Tx) error) []error {
 	t.Helper()
 	release := make(chan struct{})
@@ -68,21 +68,21 @@ func TestUpdateThatDecidedOnAChangeThatWasNotWrittenFailsAsItDid(t *testing.T) {
 	}
 }
 
-// breaking panics when it is to seal an object of a name, as long as it is asked to.
+// breaking panics once, when it seals the object with this uuid.
 type breaking struct {
 	plain
-	name string
+	uuid string
 }
 
 func (b *breaking) Seal(value []byte, purpose string) []byte {
-	if b.name != "" && strings.HasSuffix(purpose, b.name) {
-		b.name = ""
+	if b.uuid != "" && strings.HasSuffix(purpose, b.uuid) {
+		b.uuid = ""
 		panic("the sealer broke")
 	}
 	return b.plain.Seal(value, purpose)
 }
 
-func TestPanicWhileUpdatesAreWrittenEndsAllOfThemAndNoOther(t *testing.T) {
+func TestPanicWhileUpdatesAreWrittenEndsThoseAndNoOthers(t *testing.T) {
 	sealer := &breaking{}
 	c := config(t.TempDir())
 	c.Sealer = func() (Sealer, error) { return sealer, nil }
@@ -91,7 +91,7 @@ func TestPanicWhileUpdatesAreWrittenEndsAllOfThemAndNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	errs := inOneTransaction(t, s, func() { sealer.name = "pool-b" },
+	errs := inOneTransaction(t, s, func() { sealer.uuid = "pool-b" },
 		func(tx *Tx) error { tx.Put(pool("a")); return nil },
 		func(tx *Tx) error { tx.Put(pool("b")); return nil },
 	)
@@ -117,9 +117,9 @@ func TestDecideThatEndsItsGoroutineEndsTheUpdatesOfItsTransaction(t *testing.T) 
 	put(t, s, pool("c"))
 }
 
-// oneIs tells whether one of the errors is want, of the update whose goroutine wrote, and all others are errBrokenOff.
+// oneIs tells whether one error is want, that of the update whose goroutine wrote, and all others are errInterrupted.
 func oneIs(want error, errs []error) bool {
-	others := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, errBrokenOff) })
+	others := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, errInterrupted) })
 	return len(others) == 1 && errors.Is(others[0], want)
 }
 

@@ -114,7 +114,7 @@ func (s *Set) Beat() {
 	}
 }
 
-// Close ends it, after what takes long: what that would put at uplinks later would stay there without an agent.
+// Close ends it. It waits for work in progress, which could otherwise attach a program that nobody removes.
 func (s *Set) Close() {
 	s.work.Lock()
 	defer s.work.Unlock()

@@ -1,4 +1,4 @@
-//! How the reactor shares its batches among connections that always bring more than it reads at once.
+//! How the reactor shares its time among connections that send more than one batch reads.
 
 #![allow(clippy::unwrap_used)]
 use std::{
@@ -11,12 +11,12 @@ use std::{
 use weir_proxy::io::Event;
 use weir_reactor::{Driver, Limits, Reactor, SocketOptions};
 
-/// In these nothing is counted yet: connections come, and their windows open.
+/// Not counted: the connections are accepted, and their windows open.
 const FIRST_BATCHES: usize = 100;
 const BATCHES: usize = 400;
 
-/// The bytes that were read of each of some clients that send so much before each batch, or until the kernel takes no
-/// more.
+/// How many bytes the reactor reads from each client. Before each batch, each client sends `sent_bytes`, or as much as
+/// the kernel accepts.
 fn read_of_each(clients: usize, sent_bytes: usize) -> Vec<usize> {
     let mut reactor = Reactor::new(Limits::default()).unwrap();
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -56,15 +56,15 @@ fn assert_shared(clients: usize, sent_bytes: usize) {
 }
 
 #[test]
-fn connections_that_bring_more_than_a_batch_takes_have_turns() {
+fn connections_that_send_more_than_a_batch_reads_are_read_in_turn() {
     for clients in [3, 8, 24] {
         assert_shared(clients, 1024 * 1024);
     }
 }
 
-/// Each that was read to its end is reported anew, beside those that wait.
+/// The kernel reports a drained connection again as soon as its client sends, while others still wait for their turn.
 #[test]
-fn connections_that_wait_are_not_overtaken_by_those_that_the_kernel_reports() {
+fn connections_that_wait_for_their_turn_are_not_overtaken_by_reported_ones() {
     for clients in [8, 24, 60] {
         assert_shared(clients, 100 * 1024);
     }
