@@ -49,8 +49,7 @@ func (e *Engine) facts() place.Engine {
 	}
 	for uuid, held := range e.duties {
 		facts.Holds[uuid] = place.Holding{
-			Due: e.isDue(uuid), Current: e.HasApplied(uuid), Duty: held.Duty, Since: held.since,
-			Idle:    held.idle >= idleSamples,
+			Due: e.isDue(uuid), Current: e.HasApplied(uuid), Duty: held.Duty, Since: held.since, Idle: held.idle >= idleSamples,
 			Turning: e.Held.GetRevision() < e.turnedIn[uuid],
 			Led:     !held.advertised || e.Announces(uuid),
 		}
