@@ -41,10 +41,25 @@ func (h *house) serve() *serving {
 // shown is the certificate that a handshake gets.
 func (s *serving) shown() *x509.Certificate {
 	s.t.Helper()
-	connection, err := tls.Dial("tcp", s.address, &tls.Config{InsecureSkipVerify: true})
+	certificate, err := s.shownTo(&tls.Config{})
 	s.must(err)
+	return certificate
+}
+
+// shownTo is the certificate that a client is shown. The client does not verify it.
+func (s *serving) shownTo(client *tls.Config) (*x509.Certificate, error) {
+	client.InsecureSkipVerify = true
+	connection, err := tls.Dial("tcp", s.address, client)
+	if err != nil {
+		return nil, err
+	}
 	defer connection.Close()
-	return connection.ConnectionState().PeerCertificates[0]
+	return connection.ConnectionState().PeerCertificates[0], nil
+}
+
+// onlyRSA is the configuration of a client that accepts only RSA keys.
+func onlyRSA() *tls.Config {
+	return &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}}
 }
 
 func TestPortalShowsTheCertificateOfTheSystemConfiguration(t *testing.T) {
@@ -53,10 +68,8 @@ func TestPortalShowsTheCertificateOfTheSystemConfiguration(t *testing.T) {
 		t.Errorf("at first %s", name)
 	}
 	c := s.login()
-	own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
-		schema.Object{"name": "own", "key_params": schema.Object{
-			"algorithm": "SSL_KEY_ALGORITHM_EC"}, "certificate": schema.Object{"self_signed": true,
-			"subject": schema.Object{"common_name": "weir.example"}}})
+	own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", schema.Object{"name": "own", "key_params": schema.Object{
+		"algorithm": "SSL_KEY_ALGORITHM_EC"}, "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "weir.example"}}})
 	c.want(http.StatusOK, "PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{
 		"portal_configuration": schema.Object{"sslkeyandcertificate_refs": []any{own["uuid"]}}}})
 	if name := s.shown().Subject.CommonName; name != "weir.example" {
@@ -70,10 +83,8 @@ func TestPortalShowsWhatCostsLeastOfWhatTheClientTakes(t *testing.T) {
 	c := s.login()
 	var configured []any
 	for _, algorithm := range []string{"RSA", "EC"} {
-		own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
-			schema.Object{"name": algorithm, "key_params": schema.Object{
-				"algorithm": "SSL_KEY_ALGORITHM_" + algorithm}, "certificate": schema.Object{"self_signed": true,
-				"subject": schema.Object{"common_name": "weir.example"}}})
+		own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", schema.Object{"name": algorithm, "key_params": schema.Object{
+			"algorithm": "SSL_KEY_ALGORITHM_" + algorithm}, "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "weir.example"}}})
 		configured = append(configured, own["uuid"])
 	}
 	c.want(http.StatusOK, "PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{
@@ -82,42 +93,48 @@ func TestPortalShowsWhatCostsLeastOfWhatTheClientTakes(t *testing.T) {
 		config *tls.Config
 		shown  x509.PublicKeyAlgorithm
 	}{
-		"takes anything":     {&tls.Config{}, x509.ECDSA},
-		"asks for some name": {&tls.Config{ServerName: "weir.example.net"}, x509.ECDSA},
-		"takes only RSA keys": {&tls.Config{MaxVersion: tls.VersionTLS12,
-			CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}}, x509.RSA},
+		"takes anything":      {&tls.Config{}, x509.ECDSA},
+		"asks for some name":  {&tls.Config{ServerName: "weir.example.net"}, x509.ECDSA},
+		"takes only RSA keys": {onlyRSA(), x509.RSA},
 	} {
-		wants.config.InsecureSkipVerify = true
-		connection, err := tls.Dial("tcp", s.address, wants.config)
+		shown, err := s.shownTo(wants.config)
 		if err != nil {
 			t.Errorf("a client that %s: %v", name, err)
-			continue
+		} else if shown.PublicKeyAlgorithm != wants.shown {
+			t.Errorf("a client that %s is shown one of %v", name, shown.PublicKeyAlgorithm)
 		}
-		if shown := connection.ConnectionState().PeerCertificates[0].PublicKeyAlgorithm; shown != wants.shown {
-			t.Errorf("a client that %s is shown one of %v", name, shown)
-		}
-		connection.Close()
+	}
+}
+
+// The first start of a controller writes both certificates of the portal in one commit.
+func TestPortalTellsCertificatesOfOneCommitFromEachOther(t *testing.T) {
+	s := newHouse(t).serve()
+	if all := admit.PortalCertificates(s.store.View()); all[0] == all[1] || all[0].Revision != all[1].Revision {
+		t.Fatalf("%s and %s are not of one commit", all[0].Name, all[1].Name)
+	}
+	if shown := s.shown(); shown.PublicKeyAlgorithm != x509.ECDSA {
+		t.Errorf("a client that takes anything is shown %v", shown.PublicKeyAlgorithm)
+	}
+	if shown, err := s.shownTo(onlyRSA()); err != nil || shown.PublicKeyAlgorithm != x509.RSA {
+		t.Errorf("a client that takes only RSA keys is shown %v, %v", shown, err)
 	}
 }
 
 func (s *serving) authority(c *client, name string) schema.Object {
 	s.t.Helper()
 	record := admit.PortalCertificates(s.store.View())[0]
-	return c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
-		schema.Object{"name": name, "type": "SSL_CERTIFICATE_TYPE_CA",
-			"certificate": schema.Object{"certificate": record.Object["certificate"].(schema.Object)["certificate"]}})
+	return c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", schema.Object{"name": name, "type": "SSL_CERTIFICATE_TYPE_CA",
+		"certificate": schema.Object{"certificate": record.Object["certificate"].(schema.Object)["certificate"]}})
 }
 
 func TestPortalTakesNoCertificateWithoutItsKey(t *testing.T) {
 	s := newHouse(t).serve()
 	c := s.login()
 	authority := s.authority(c, "authority")
-	c.refused(http.StatusBadRequest, "portal_configuration.sslkeyandcertificate_refs[0]", "PATCH",
-		"/api/systemconfiguration",
+	c.refused(http.StatusBadRequest, "portal_configuration.sslkeyandcertificate_refs[0]", "PATCH", "/api/systemconfiguration",
 		schema.Object{"replace": schema.Object{"portal_configuration": schema.Object{"sslkeyandcertificate_refs": []any{authority["uuid"]}}}})
 	for _, shown := range admit.PortalCertificates(s.store.View()) {
-		keyless := schema.Object{"name": shown.Name, "type": "SSL_CERTIFICATE_TYPE_CA",
-			"certificate": authority["certificate"]}
+		keyless := schema.Object{"name": shown.Name, "type": "SSL_CERTIFICATE_TYPE_CA", "certificate": authority["certificate"]}
 		c.refused(http.StatusBadRequest, "key", "PUT", "/api/sslkeyandcertificate/"+shown.UUID, keyless)
 	}
 	s.shown()
@@ -139,8 +156,7 @@ func TestPortalFallsBackToTheBuiltInCertificates(t *testing.T) {
 	if !strings.HasPrefix(shown.Subject.CommonName, "System Default Portal") {
 		t.Errorf("shown is %s", shown.Subject.CommonName)
 	}
-	if fingerprint, err := s.api.Fingerprint(); err != nil ||
-		fingerprint != fmt.Sprintf("%x", sha256.Sum256(shown.Raw)) {
+	if fingerprint, err := s.api.Fingerprint(); err != nil || fingerprint != fmt.Sprintf("%x", sha256.Sum256(shown.Raw)) {
 		t.Errorf("fingerprint %s, %v", fingerprint, err)
 	}
 }
