@@ -106,7 +106,7 @@ func replace(c *call, kind *schema.Kind) error {
 	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
 		if len(body) == 0 {
-			return schema.Clone(stored), nil
+			return stored, nil
 		}
 		return schema.Parse(kind.Name, body)
 	})
@@ -126,7 +126,8 @@ func patch(c *call, kind *schema.Kind) error {
 			Message: "is no part of a patch, which has add, replace, delete and json_patch: dropped"})
 	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
-		return edits.apply(kind.Redact(stored)) // a copy: a patch can copy, and is done on what its author may read
+		kind.Hide(stored) // a patch can copy a field: it must not copy a secret to where its author can read it
+		return edits.apply(stored)
 	})
 }
 

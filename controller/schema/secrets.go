@@ -8,12 +8,17 @@ const Sensitive = "<sensitive>"
 // Redact returns a copy of the object with its secrets hidden.
 func (k *Kind) Redact(o Object) Object {
 	hidden := Clone(o)
-	k.record.eachSlot(isSecret, hidden, nil, func(s slot) {
+	k.Hide(hidden)
+	return hidden
+}
+
+// Hide replaces the secrets of an object by Sensitive.
+func (k *Kind) Hide(o Object) {
+	k.record.eachSlot(isSecret, o, nil, func(s slot) {
 		if s.field.hides(s.value) {
 			s.set(Sensitive)
 		}
 	})
-	return hidden
 }
 
 // Export returns a copy of the object with its secrets, for a superuser. The secrets of a sealed kind stay hidden.
