@@ -1,64 +1,49 @@
-//! A connection to a server: whose request it carries, what has come on it, and whether it may carry another.
+//! A connection to a server: whose work it carries, and whether it may carry another's.
+
+mod http1;
 
 use std::{sync::Arc, time::Duration};
 
 use weir_snapshot::{Pool, ServerTls};
 use weir_tls::{Progress, ServerName};
-use weir_wire::{
-    head::{self, FieldTable, Method},
-    http1::{self, Parsed, Response},
-};
 
 use crate::{
     buf::Buf,
     channel::Channel,
-    inbox::Inbox,
+    connection::Connection,
+    error::Error,
+    exchanges::ExchangeId,
     io::{Conn, Io, Time},
     limits::Limits,
-    line::Line,
     pool::Place,
-    rescue::Error,
 };
 
 pub(crate) struct Server {
-    pub line: Line,
+    pub connection: Connection,
     /// When the connection began.
     pub begun_at: Time,
     pub place: Place,
     /// As it was when the connection began; its timeouts hold for the connection's life.
     pub pool: Arc<Pool>,
     pub state: State,
-    pub inbox: Inbox,
     /// Requests sent on it.
     pub requests: u32,
-    /// The server sends no more.
-    pub ended: bool,
     /// A request has authenticated it, or it asked for that: it is its client's alone.
     pub binds: bool,
-    /// What is sent to it does not arrive any more.
-    pub broken: bool,
-    /// Why its connection is over. What came before it must be passed on at once: the handle is dead.
-    pub lost: Option<Error>,
+    pub life: Life,
     /// The server has not answered on it yet.
     pub unproven: bool,
     /// What TLS calls the server because a request asked for it; requests that ask for another go elsewhere.
     pub asked_name: Option<Box<ServerName>>,
-    channel: Channel,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
-    Connecting {
-        client: Conn,
-    },
+    Connecting(Work),
     /// Connected, and amid the TLS handshake.
-    Handshaking {
-        client: Conn,
-    },
-    /// Carries the client's request, or is about to at the end of the batch.
-    Busy {
-        client: Conn,
-    },
+    Handshaking(Work),
+    /// Carries the work, or is about to at the end of the batch.
+    Busy(Work),
     /// Stands in the pool for anybody.
     Idle,
     /// Waits for the next request of one client, where connections are not shared.
@@ -67,33 +52,63 @@ pub(crate) enum State {
     },
 }
 
+/// What is left of a connection to a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Life {
+    Whole,
+    /// What is sent to the server does not arrive any more.
+    Broken,
+    /// It is over, and this is why. What came before must be passed on at once: the handle is dead.
+    Lost(Error),
+}
+
+/// What a connection to a server is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    Exchange(ExchangeId),
+    /// The tunnel of this client.
+    Tunnel(Conn),
+}
+
 impl Server {
-    pub fn new(conn: Conn, place: Place, pool: Arc<Pool>, client: Conn, now: Time) -> Self {
+    pub fn new(conn: Conn, place: Place, pool: Arc<Pool>, work: Work, now: Time) -> Self {
         Self {
-            line: Line::new(conn, now),
+            connection: Connection::new(conn, Channel::Plain, now),
             begun_at: now,
             place,
             pool,
-            state: State::Connecting { client },
-            inbox: Inbox::default(),
+            state: State::Connecting(work),
             requests: 0,
-            ended: false,
             binds: false,
-            broken: false,
-            lost: None,
+            life: Life::Whole,
             unproven: true,
             asked_name: None,
-            channel: Channel::Plain,
         }
     }
 
     pub fn is_connected(&self) -> bool {
-        !matches!(self.state, State::Connecting { .. })
+        !matches!(self.state, State::Connecting(_))
     }
 
     /// Whether it carries what it was opened for.
     pub fn is_busy(&self) -> bool {
-        matches!(self.state, State::Busy { .. })
+        matches!(self.state, State::Busy(_))
+    }
+
+    /// What it is for, or was opened for.
+    pub fn work(&self) -> Option<Work> {
+        match self.state {
+            State::Connecting(work) | State::Handshaking(work) | State::Busy(work) => Some(work),
+            State::Idle | State::Reserved { .. } => None,
+        }
+    }
+
+    /// Why it is over, if it is.
+    pub fn lost(&self) -> Option<Error> {
+        match self.life {
+            Life::Lost(error) => Some(error),
+            Life::Whole | Life::Broken => None,
+        }
     }
 
     /// How long a connect may take before another server is looked for.
@@ -121,8 +136,8 @@ impl Server {
         if let Some(tls) = &self.pool.tls {
             let config = tls.config.towards(self.place.server);
             let name = self.name(tls);
-            self.channel =
-                Channel::connect(io, &mut self.line, &config, &name, scratch).map_err(|_| Error::ServerTls)?;
+            let channel = Channel::connect(io, &mut self.connection.line, &config, &name, scratch);
+            self.connection.channel = channel.map_err(|_| Error::ServerTls)?;
         }
         Ok(())
     }
@@ -136,51 +151,15 @@ impl Server {
 
     /// Takes what has come.
     pub fn receive<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, buf: Buf) -> Result<Progress, Error> {
-        let received = self.channel.receive(io, &mut self.line, buf, &mut self.inbox, scratch);
-        received.map_err(|error| match error {
+        self.connection.receive(io, scratch, buf).map_err(|error| match error {
             weir_tls::Error::Untrusted(_) => Error::ServerUntrusted,
             _ => Error::ServerTls,
         })
     }
 
-    /// Queues bytes for the server.
-    pub fn deliver<I: Io>(&mut self, io: &mut I, unflushed: &mut Vec<Conn>, plain: Buf) {
-        self.channel.deliver(io, &mut self.line, unflushed, plain);
-    }
-
-    /// The end of a batch.
-    pub fn flush<I: Io>(&mut self, io: &mut I) {
-        self.channel.flush(io, &mut self.line);
-    }
-
-    /// Whether it has not taken all that was queued for it.
-    pub fn has_unsent<I: Io>(&self, io: &I) -> bool {
-        self.channel.holds_back() || io.queued(self.line.conn) > 0
-    }
-
-    /// What TLS says last.
-    pub fn say_goodbye<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) {
-        self.channel.close(io, &mut self.line, scratch);
-    }
-
-    /// Tells the server that no more comes; it may go on sending. `said`: so has the other side, so that TLS may.
-    pub fn finish<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, said: bool) {
-        self.channel.finish(io, &mut self.line, scratch, said);
-    }
-
-    /// Whether the connection carries bytes as clients send and take them.
-    pub fn is_plain(&self) -> bool {
-        self.channel.is_plain()
-    }
-
-    /// Whether the end of the stream can be taken for the end of a response (RFC 9112 §9.8).
-    pub fn has_ended_for_good(&self) -> bool {
-        self.ended && self.channel.vouches_for_end()
-    }
-
     /// Expects the next byte of a response.
     pub fn await_response<I: Io>(&mut self, io: &mut I) {
-        self.line.expect(io, self.pool.timeouts.response);
+        self.connection.line.expect(io, self.pool.timeouts.response);
     }
 
     /// Whether another request may be sent on it as far as its age goes.
@@ -188,30 +167,5 @@ impl Server {
         let old = self.pool.timeouts.connection_lifetime.is_some_and(|lifetime| now.since(self.begun_at) >= lifetime);
         let spent = self.pool.max_connection_reuse.is_some_and(|most| self.requests >= most);
         !old && !spent
-    }
-
-    /// The next response head, if all of it has come, handed to `take`.
-    pub fn response_head<T>(
-        &mut self,
-        method: Method,
-        limits: &head::Limits,
-        fields: &mut FieldTable,
-        take: impl FnOnce(&Response<'_>) -> T,
-    ) -> Result<Option<T>, weir_wire::Error> {
-        while let Some(bytes) = self.inbox.head(limits.head_bytes) {
-            match http1::response(bytes, method, limits, fields)? {
-                Parsed::Partial => {
-                    if !self.inbox.keep_for_more() {
-                        break;
-                    }
-                }
-                Parsed::Whole(response) => {
-                    let (taken, len) = (take(&response), response.len);
-                    self.inbox.head_read(len);
-                    return Ok(Some(taken));
-                }
-            }
-        }
-        Ok(None)
     }
 }
