@@ -1,4 +1,4 @@
-//! The field lines of a head (RFC 9112 §5): each is read once, and where it lies is kept.
+//! The field lines of a head (RFC 9112 §5). Each line is read once; its place is kept in a span.
 
 use super::{
     scan::{is_blank, text_end, token_end},
@@ -9,7 +9,7 @@ use crate::{
     head::{Field, Fields, Limits, Look, Name, NameSet, Span},
 };
 
-/// A field section that is whole; its spans are the first of a table.
+/// A field section that is whole. Its spans are the first ones of a table.
 pub(super) struct Section {
     fields: usize,
     seen: NameSet,
@@ -20,8 +20,8 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// Reads from the end of the start line to the empty line. What stands in a line counts before how lines end and how
-    /// long they are; of those the last that is wrong counts.
+    /// Reads from the end of the start line to the empty line. A malformed line is an error at once. A line that ends in a
+    /// bare LF or is too long is an error when the section is whole; the last such line decides which error.
     #[inline]
     pub fn read(input: &[u8], start_line: LineEnd, limits: &Limits, table: &mut [Span]) -> Result<Self, Stop> {
         let table = &mut table[..limits.fields];
@@ -113,7 +113,7 @@ fn look_again(input: &[u8], spans: &mut [Span]) -> NameSet {
     })
 }
 
-/// Fields that are read, while it is not known yet which of them go no further.
+/// The fields of a section, before they are shared: spans can still be marked.
 pub(super) struct Lines<'b> {
     /// The head without the empty line that ends it.
     head: &'b [u8],
@@ -129,7 +129,7 @@ impl<'b> Lines<'b> {
         spans.iter().filter(move |span| names.has(span.name)).map(move |span| span.field(head))
     }
 
-    /// Those of them that `ends_here` says go no further.
+    /// Marks the fields for which `ends_here` is true: they go no further than this connection.
     #[cold]
     pub fn end_here(&mut self, ends_here: impl Fn(&Self, Field<'b>) -> bool) {
         for i in 0..self.spans.len() {
