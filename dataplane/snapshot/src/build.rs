@@ -185,12 +185,7 @@ impl<'c> Draft<'c> {
     }
 
     /// Returns the sources of those that are new, made anew, or cannot be used.
-    fn services(
-        &mut self,
-        leaving: &[Arc<str>],
-        certificates: &Stale,
-        pools: &Stale,
-    ) -> Vec<Arc<v1::VirtualService>> {
+    fn services(&mut self, leaving: &[Arc<str>], certificates: &Stale, pools: &Stale) -> Vec<Arc<v1::VirtualService>> {
         leaving.iter().for_each(|uuid| self.service_leaves(uuid));
         let known = &self.before.references;
         let users = certificates.iter().flat_map(|uuid| known.services_of_certificates.of(uuid));

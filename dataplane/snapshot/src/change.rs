@@ -16,6 +16,7 @@ pub struct Change {
     pub(crate) certificates: Vec<Arc<v1::Certificate>>,
     pub(crate) pki_profiles: Vec<Arc<v1::PkiProfile>>,
     pub(crate) removed: Removed,
+    worker_pinning: i32,
 }
 
 impl Change {
@@ -38,10 +39,16 @@ impl Change {
         self.services.iter().map(AsRef::as_ref)
     }
 
+    /// A number of the contract, as it came.
+    pub fn worker_pinning(&self) -> i32 {
+        self.worker_pinning
+    }
+
     fn of(base: Option<u64>, plan: Plan, removed: Removed) -> Self {
         Self {
             revision: plan.revision,
             base,
+            worker_pinning: plan.worker_pinning,
             services: shared(plan.virtual_services),
             pools: shared(plan.pools),
             certificates: shared(plan.certificates),

@@ -91,10 +91,7 @@ fn growth<S: Source, T: Clone>(
 ) -> Growth {
     let replaced: HashSet<&str> = changed.iter().map(|source| source.uuid()).collect();
     let goes = leaving.iter().map(AsRef::as_ref).chain(replaced).filter_map(|uuid| before.get(uuid));
-    Growth {
-        comes: changed.iter().map(|source| size(source)).sum(),
-        goes: goes.map(|kept| size(source(kept))).sum(),
-    }
+    Growth { comes: changed.iter().map(|source| size(source)).sum(), goes: goes.map(|kept| size(source(kept))).sum() }
 }
 
 pub(crate) fn check_names(change: &Change, findings: &mut Findings) {

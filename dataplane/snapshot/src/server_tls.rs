@@ -163,10 +163,7 @@ impl Parts {
 }
 
 /// What a uuid refers to, if one is given: `None` where it cannot be used, the uuid where there is none such.
-fn referred<'u, S, T: Clone>(
-    among: &Objects<Kept<S, T>>,
-    uuid: &'u str,
-) -> Result<Option<Option<T>>, &'u str> {
+fn referred<'u, S, T: Clone>(among: &Objects<Kept<S, T>>, uuid: &'u str) -> Result<Option<Option<T>>, &'u str> {
     if uuid.is_empty() {
         return Ok(Some(None));
     }

@@ -116,7 +116,8 @@ impl ServiceReader<'_> {
         if findings.errors.len() > found {
             return None;
         }
-        let unchanged = |kept: &&Arc<KeptService>| kept.source == *source && kept.is_made_of(pool.as_ref(), tls.as_ref());
+        let unchanged =
+            |kept: &&Arc<KeptService>| kept.source == *source && kept.is_made_of(pool.as_ref(), tls.as_ref());
         if let Some(kept) = before.filter(unchanged) {
             return Some(kept.clone());
         }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::{
     Difference, Pool, TransportAddress, VirtualService, certificate::KeptCertificate, ids::Ids,
-    pki_profile::KeptPkiProfile, pool::KeptPool, service::KeptService, shared::Shared, users::References, warnings::Warnings,
+    pki_profile::KeptPkiProfile, pool::KeptPool, service::KeptService, shared::Shared, users::References,
+    warnings::Warnings,
 };
 
 /// Made by [`Snapshot::build`] and [`Snapshot::changed`].

@@ -87,7 +87,10 @@ mod tests {
         let mut users = Users::default();
         users.follow("shop", [], ["a", "b", "a"]);
         users.follow("intranet", [], ["b"]);
-        assert_eq!((of(&users, "a"), of(&users, "b")), (vec!["shop".to_owned()], vec!["intranet".into(), "shop".into()]));
+        assert_eq!(
+            (of(&users, "a"), of(&users, "b")),
+            (vec!["shop".to_owned()], vec!["intranet".into(), "shop".into()])
+        );
         let before = users.clone();
         users.follow("shop", ["a", "b"], ["b", "c"]);
         assert_eq!((of(&users, "a"), of(&users, "c")), (vec![], vec!["shop".to_owned()]));
