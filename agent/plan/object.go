@@ -3,7 +3,6 @@ package plan
 import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"google.golang.org/protobuf/proto"
 )
 
 // Object is an operator's object, as findings name it.
@@ -44,29 +43,23 @@ type Change struct {
 // Changes are the objects of the data plane that differ between two Plans; nil is a Plan without any. Those that are
 // there no more come last.
 func Changes(before, after *Plan) []Change {
-	var changes []Change
-	was := map[string]*enginev1.Resource{}
-	for _, resource := range before.Wire().GetResources() {
-		was[resource.GetUuid()] = resource
-	}
-	note := func(resource *enginev1.Resource, how string) {
-		if object, is := objectOf(resource); is {
-			changes = append(changes, Change{object, how})
+	var changes, gone []Change
+	compare(before, after, func(was, is int) {
+		switch {
+		case is < 0:
+			gone = note(gone, before.resource(was), "is no more")
+		case was < 0:
+			changes = note(changes, after.resource(is), "is new")
+		case !same(before.resource(was), after.resource(is)):
+			changes = note(changes, after.resource(is), "changed")
 		}
-	}
-	for _, resource := range after.Wire().GetResources() {
-		old, known := was[resource.GetUuid()]
-		delete(was, resource.GetUuid())
-		if !known {
-			note(resource, "is new")
-		} else if !proto.Equal(old, resource) {
-			note(resource, "changed")
-		}
-	}
-	for _, resource := range before.Wire().GetResources() {
-		if _, gone := was[resource.GetUuid()]; gone {
-			note(resource, "is no more")
-		}
+	})
+	return append(changes, gone...)
+}
+
+func note(changes []Change, resource *enginev1.Resource, how string) []Change {
+	if object, is := objectOf(resource); is {
+		return append(changes, Change{object, how})
 	}
 	return changes
 }

@@ -1,13 +1,13 @@
 // Package plan is a Plan as an agent goes by it: what the controller said, read once, with its addresses, durations and
-// references. Read (read.go) is the one place that knows how it is said; router.go, pool.go and object.go are what it
-// says.
+// references. Read and Next (read.go) are the one place that knows how it is said; router.go, pool.go and object.go are
+// what it says, difference.go is how one Plan differs from another.
 //
-// A Plan that has been read is trusted, and nobody changes it. What it says for the data plane is passed on as it came.
+// A Plan that has been read is trusted, and nobody changes it. A Plan that follows another shares with it all that has not
+// changed, down to the resources on the wire: so what has changed is found without a look at the rest.
 package plan
 
 import (
 	"net/netip"
-	"slices"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -20,9 +20,10 @@ type Plan struct {
 	Advertisements []Advertisement
 	Pools          []*Pool
 	Listeners      []Listener
-	Dataplane      *dataplanev1.Plan // the data plane's part
 
-	wire *enginev1.Plan
+	wire    *enginev1.Plan // sorted by uuid
+	parts   []part         // what its resources were read as, in their order
+	pinning dataplanev1.WorkerPinning
 }
 
 // Wire is the Plan as it came, for the disk and for the change that builds on it; nil for no Plan.
@@ -52,9 +53,11 @@ func (p *Plan) BGP() *Router {
 // VIPs are the addresses that a Plan advertises, each once, whether they are announced now or not.
 func (p *Plan) VIPs() []netip.Addr {
 	var all []netip.Addr
+	known := map[netip.Addr]bool{}
 	for _, said := range p.Advertised() {
 		for _, vip := range said.VIPs {
-			if !slices.Contains(all, vip.Address) {
+			if !known[vip.Address] {
+				known[vip.Address] = true
 				all = append(all, vip.Address)
 			}
 		}
