@@ -38,7 +38,7 @@ func TestBlamesTheObjectsThatDifferFromThePlanBefore(t *testing.T) {
 	}{
 		"some differ": {
 			[]*enginev1.Resource{serviceAt(81), poolNamed("same", "a"), poolNamed("other", "b"), certificateNamed("new"), monitorNamed("m2")},
-			[]string{"virtualservice vs shop changed", "pool other other changed", "sslkeyandcertificate new new is new",
+			[]string{"sslkeyandcertificate new new is new", "pool other other changed", "virtualservice vs shop changed",
 				"sslkeyandcertificate gone gone is no more"},
 		},
 		"only monitors differ": {

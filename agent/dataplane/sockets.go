@@ -59,10 +59,10 @@ func explain(cause error) string {
 	}
 }
 
-// placesOf lists where a Plan listens with so many workers.
-func placesOf(plan *plan.Plan, workers uint32) places {
+// placesOf lists the places of listeners with so many workers.
+func placesOf(listeners []plan.Listener, workers uint32) places {
 	all := places{}
-	for _, listener := range plan.Listeners {
+	for _, listener := range listeners {
 		for worker := range workers {
 			all[slot{listener.At, worker}] = listener
 		}
@@ -74,8 +74,7 @@ func placesOf(plan *plan.Plan, workers uint32) places {
 func (s sockets) open(places places, maxSegment func(netip.Addr) int) error {
 	var opened []slot
 	for _, place := range slices.SortedFunc(maps.Keys(places), compareSlots) {
-		if descriptor, have := s[place]; have {
-			bound(descriptor, maxSegment(place.at.Addr()))
+		if _, have := s[place]; have {
 			continue
 		}
 		err := s.claim(place.at)
@@ -94,6 +93,13 @@ func (s sockets) open(places places, maxSegment func(netip.Addr) int) error {
 	return nil
 }
 
+// bound has all clients that come from now on send segments that are as long as they may be now.
+func (s sockets) bound(maxSegment func(netip.Addr) int) {
+	for place, descriptor := range s {
+		bound(descriptor, maxSegment(place.at.Addr()))
+	}
+}
+
 // bound has clients that come from now on send segments of so many bytes at most; 0: as many as their way allows. A kernel
 // that will not costs no connection.
 func bound(descriptor, segment int) {
@@ -103,11 +109,8 @@ func bound(descriptor, segment int) {
 // claim makes sure that no other program listens at an address that is to be ours. Binding with SO_REUSEPORT would not
 // tell: among programs of one user it succeeds, and the kernel deals our clients out between them.
 func (s sockets) claim(at netip.AddrPort) error {
-	for place := range s {
-		wild := place.at.Addr().IsUnspecified() || at.Addr().IsUnspecified()
-		if place.at == at || wild && place.at.Port() == at.Port() {
-			return nil
-		}
+	if s.claimed(at) {
+		return nil
 	}
 	descriptor, err := bind(at, nil)
 	if err != nil {
@@ -116,27 +119,48 @@ func (s sockets) claim(at netip.AddrPort) error {
 	return unix.Close(descriptor)
 }
 
+// claimed tells whether we listen there already, or where the kernel takes it for the same. The first worker is the first to.
+func (s sockets) claimed(at netip.AddrPort) bool {
+	if at.Addr().IsUnspecified() {
+		for place := range s {
+			if place.at.Port() == at.Port() {
+				return true
+			}
+		}
+		return false
+	}
+	for _, address := range []netip.Addr{at.Addr(), netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
+		if _, have := s[slot{netip.AddrPortFrom(address, at.Port()), 0}]; have {
+			return true
+		}
+	}
+	return false
+}
+
 // compareSlots orders by worker within an address, so that the kernel's reuseport group has worker n at index n.
 func compareSlots(a, b slot) int {
 	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.worker, b.worker))
 }
 
-func (s sockets) close(places []slot) {
+// close closes the sockets of these places and returns the places.
+func (s sockets) close(places []slot) []slot {
 	for _, place := range places {
 		if descriptor, have := s[place]; have {
 			unix.Close(descriptor)
 			delete(s, place)
 		}
 	}
+	return places
 }
 
-// retain closes the sockets of every other place.
-func (s sockets) retain(places places) {
+// retain closes the sockets of every other place, and returns those places.
+func (s sockets) retain(places places) (closed []slot) {
 	for place := range s {
 		if _, wanted := places[place]; !wanted {
-			s.close([]slot{place})
+			closed = append(closed, place)
 		}
 	}
+	return s.close(closed)
 }
 
 func (s sockets) closeAll() {

@@ -40,7 +40,7 @@ func freePort(t *testing.T) uint32 {
 
 func openFor(t *testing.T, owned sockets, plan *plan.Plan, workers uint32) (places, error) {
 	t.Helper()
-	wanted := placesOf(plan, workers)
+	wanted := placesOf(plan.Listeners, workers)
 	t.Cleanup(owned.closeAll)
 	return wanted, owned.open(wanted, func(netip.Addr) int { return 0 })
 }
@@ -119,7 +119,7 @@ func TestClosesOnlyWhatIsNotUsedAnyMore(t *testing.T) {
 	if _, err := openFor(t, owned, listeningAt(first, second), 2); err != nil {
 		t.Fatal(err)
 	}
-	owned.retain(placesOf(listeningAt(second), 2))
+	owned.retain(placesOf(listeningAt(second).Listeners, 2))
 	for place, descriptor := range owned {
 		if place.at != second {
 			t.Errorf("%v is still open as %d", place, descriptor)

@@ -68,7 +68,7 @@ type Supervisor struct {
 	// Of Run alone.
 	rollout rollout
 	sockets sockets
-	places  places   // where the Plan in flight listens
+	step    step     // to the Plan in flight
 	serving places   // where what serves listens: a Plan of ours, or what a data plane brought along
 	process *process // nil: none runs
 	status  Status
@@ -153,7 +153,7 @@ func (s *Supervisor) bury(ctx context.Context, cause error, pause time.Duration)
 	s.status.Restarts++
 	s.become(BackingOff, cause.Error())
 	if verdict := s.rollout.died(); verdict != nil {
-		s.closeUnused()
+		s.sockets.retain(s.serving)
 		s.Observer.Refused(verdict.plan, blame(s.rollout.served(), verdict.plan, cause))
 	}
 	select {
