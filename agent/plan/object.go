@@ -37,8 +37,17 @@ func WireFindings(findings []Finding) []*dataplanev1.Finding {
 // Change is an object that differs between two Plans.
 type Change struct {
 	Object
-	How string // "is new", "changed", "is no more"
+	How How
 }
+
+// How is in which way an object differs.
+type How string
+
+const (
+	IsNew    How = "is new"
+	Changed  How = "changed"
+	IsNoMore How = "is no more"
+)
 
 // Changes are the objects of the data plane that differ between two Plans; nil is a Plan without any. Those that are
 // there no more come last.
@@ -47,17 +56,17 @@ func Changes(before, after *Plan) []Change {
 	compare(before, after, func(was, is int) {
 		switch {
 		case is < 0:
-			gone = note(gone, before.resource(was), "is no more")
+			gone = note(gone, before.resource(was), IsNoMore)
 		case was < 0:
-			changes = note(changes, after.resource(is), "is new")
+			changes = note(changes, after.resource(is), IsNew)
 		case !same(before.resource(was), after.resource(is)):
-			changes = note(changes, after.resource(is), "changed")
+			changes = note(changes, after.resource(is), Changed)
 		}
 	})
 	return append(changes, gone...)
 }
 
-func note(changes []Change, resource *enginev1.Resource, how string) []Change {
+func note(changes []Change, resource *enginev1.Resource, how How) []Change {
 	if object, is := objectOf(resource); is {
 		return append(changes, Change{object, how})
 	}

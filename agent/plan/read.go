@@ -41,7 +41,7 @@ func (p *Plan) Next(wire *enginev1.Plan) (*Plan, []Finding) {
 	if len(r.findings) > 0 {
 		return nil, r.findings
 	}
-	r.plan.gather()
+	r.plan.gather(p)
 	return r.plan, nil
 }
 
@@ -76,7 +76,14 @@ func (p *Plan) find(uuid string) (at int, found bool) {
 }
 
 // gather lists what the parts hold. There is one router at most, and one that says how workers are pinned.
-func (p *Plan) gather() {
+// There are likely as many of all as in the Plan before.
+func (p *Plan) gather(before *Plan) {
+	if before == nil {
+		before = new(Plan)
+	}
+	p.Listeners = make([]Listener, 0, len(before.Listeners)+1)
+	p.Pools = make([]*Pool, 0, len(before.Pools)+1)
+	p.Advertisements = make([]Advertisement, 0, len(before.Advertisements)+1)
 	for i := range p.parts {
 		part := &p.parts[i]
 		p.Listeners = append(p.Listeners, part.listeners...)
