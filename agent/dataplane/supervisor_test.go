@@ -351,6 +351,33 @@ func TestComesBackToADataPlaneWhoseConnectionBroke(t *testing.T) {
 	}
 }
 
+func TestGivesADataPlaneThatComesAmidAChangeTheWholePlanBeforeAndThenTheChange(t *testing.T) {
+	r := newRig(t)
+	first, second := freePort(t), freePort(t)
+	r.supervisor.Apply(planAt(1, first))
+	r.run()
+	far := r.accept(0)
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("running at 0", "running at 1", "applied 1")
+	r.expectFrames(far, "1 states")
+	r.supervisor.Apply(planAt(2, second))
+	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 1 gone")
+	far.Close()
+
+	far = r.accept(0)
+	r.expect("running at 0")
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("running at 1")
+	r.expectFrames(far, "1 states", "2 sockets", "change 1 to 2: 1 services, 0 pools, 1 gone")
+	r.answer(far, ackOf(2))
+	r.expect("running at 2", "applied 2")
+	if connects(first) || !connects(second) {
+		t.Errorf("the place that was left is open: %v, the new one: %v", connects(first), connects(second))
+	}
+}
+
 // mortal lets the supervisor kill the data plane that the test plays.
 func (r *rig) mortal() {
 	exited := make(chan struct{})

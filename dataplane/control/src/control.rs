@@ -115,8 +115,8 @@ impl Control {
         match message {
             Message::AgentCame { agent, stream } => self.agent_came(agent, stream),
             Message::AgentGone { agent, why } => self.agent_gone(agent, &why),
-            Message::Frame(received) if self.applying.is_some() => self.deferred.push_back(received),
-            Message::Frame(received) => self.frame(received),
+            Message::Frame(received) if self.applying.is_some() => self.deferred.push_back(*received),
+            Message::Frame(received) => self.frame(*received),
             Message::Answer(Answer::Applied { revision }) => self.applied(revision),
             Message::Answer(Answer::Counted(counted)) => self.counted(*counted),
             Message::Answer(Answer::Drained) => {

@@ -11,7 +11,7 @@ use crate::{Answer, Error};
 
 pub enum Message {
     AgentCame { agent: u64, stream: Arc<UnixStream> },
-    Frame(Received),
+    Frame(Box<Received>),
     AgentGone { agent: u64, why: Error },
     Answer(Answer),
     Terminate,

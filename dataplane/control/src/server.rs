@@ -146,7 +146,7 @@ fn read(agent: u64, stream: &UnixStream, inbox: &Inbox) {
             Ok((ToDataplane { frame: None }, _)) => continue,
             Err(why) => break why,
         };
-        if !inbox.tell(Message::Frame(received)) {
+        if !inbox.tell(Message::Frame(Box::new(received))) {
             return;
         }
         // Returns when the control thread has dropped its end.

@@ -14,10 +14,13 @@ use foldhash::fast::FixedState;
 const SHARDS: usize = 256;
 
 pub(crate) struct Shared<K, V> {
-    /// None, or [`SHARDS`]. Each is sorted by hash.
-    shards: Arc<Vec<Arc<Vec<Entry<K, V>>>>>,
+    /// None, or [`SHARDS`].
+    shards: Arc<Vec<Shard<K, V>>>,
     len: usize,
 }
+
+/// Sorted by hash.
+type Shard<K, V> = Arc<Vec<Entry<K, V>>>;
 
 #[derive(Clone)]
 struct Entry<K, V> {
