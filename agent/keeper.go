@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// restTimes is how many times as long as a write the keeper rests after it. A Plan is written whole, however little has
-	// changed in it: so one that changes all the time takes a tenth of a core and of the disk, and no more.
+	// restTimes is how many times as long as a write the keeper rests after it. A Plan is written whole, however little
+	// has changed in it: so one that changes all the time takes a tenth of a core and of the disk, and no more.
 	restTimes = 9
 	// restMax bounds by how much the Plan on disk may be older than the one that serves.
 	restMax = time.Second
 )
 
-// keeper writes the Plan that serves to disk, off everybody's way: of Plans that wait for a slow disk only the newest is
-// written, and a disk that is full costs a line in the log and nothing else.
+// keeper writes the serving Plan to disk in the background. While the disk is slow, only the newest Plan waits. A full
+// disk causes a log message and nothing else.
 type keeper struct {
 	save    func(*plan.Plan) error
 	log     *slog.Logger
@@ -64,7 +64,7 @@ func rest(ctx context.Context, span time.Duration) {
 	}
 }
 
-// write says only once that it fails, and once that it works again.
+// write logs once when writing starts to fail, and once when it works again.
 func (k *keeper) write(plan *plan.Plan, failing bool) bool {
 	err := k.save(plan)
 	if err != nil && !failing {

@@ -16,6 +16,7 @@ import (
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
+	"github.com/weir-lb/weir/durable"
 )
 
 // What lies in the data directory.
@@ -91,7 +92,7 @@ func adminPassword(config Config) (password, file string, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && config.AdminPasswordFile == "" {
 		text = []byte(rand.Text() + "\n")
-		err = pki.WriteFile(file, text)
+		err = durable.WriteFile(file, text)
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("admin password: %w", err)

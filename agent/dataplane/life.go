@@ -68,7 +68,8 @@ func greet(ctx context.Context, path string, known *process) (*life, sockets, *p
 	held, err := l.exchangeGreetings()
 	if err != nil {
 		held.closeAll()
-		return nil, nil, process, errors.Join(fmt.Errorf("it does not greet as a data plane does: %w", err), socket.Close())
+		return nil, nil, process, errors.Join(fmt.Errorf("it does not greet as a data plane does: %w", err),
+			socket.Close())
 	}
 	go l.listen()
 	return l, held, process, nil
@@ -232,7 +233,8 @@ func (l *life) tell(states func() map[plan.Member]bool) error {
 	for server, up := range states() {
 		if before, told := l.states[server]; !told || before != up {
 			l.states[server] = up
-			news.States = append(news.States, &dataplanev1.ServerState{PoolUuid: server.Pool, ServerId: server.Server, Up: up})
+			news.States = append(news.States, &dataplanev1.ServerState{PoolUuid: server.Pool,
+				ServerId: server.Server, Up: up})
 		}
 	}
 	if len(news.States) == 0 {

@@ -22,8 +22,8 @@ type slot struct {
 	worker uint32
 }
 
-// sockets are the listening sockets that the agent owns. They are bare descriptors because an os.File would put them into
-// the Go runtime's poller, which would then wake for every connection that a client makes.
+// sockets are the listening sockets that the agent owns. They are bare descriptors because an os.File would put them
+// into the Go runtime's poller, which would then wake for every connection that a client makes.
 type sockets map[slot]int
 
 // places are where a Plan listens, each with who wants it.
@@ -100,8 +100,8 @@ func (s sockets) bound(maxSegment func(netip.Addr) int) {
 	}
 }
 
-// bound has clients that come from now on send segments of so many bytes at most; 0: as many as their way allows. A kernel
-// that will not costs no connection.
+// bound has clients that come from now on send segments of so many bytes at most; 0: as many as their way allows. A
+// kernel that will not costs no connection.
 func bound(descriptor, segment int) {
 	_ = unix.SetsockoptInt(descriptor, unix.IPPROTO_TCP, unix.TCP_MAXSEG, segment)
 }
@@ -119,7 +119,8 @@ func (s sockets) claim(at netip.AddrPort) error {
 	return unix.Close(descriptor)
 }
 
-// claimed tells whether we listen there already, or where the kernel takes it for the same. The first worker is the first to.
+// claimed tells whether we listen there already, or where the kernel takes it for the same. The first worker is the
+// first to.
 func (s sockets) claimed(at netip.AddrPort) bool {
 	if at.Addr().IsUnspecified() {
 		for place := range s {
@@ -180,7 +181,8 @@ var listenOptions = []option{
 var bindOptions = map[int][]option{
 	unix.AF_INET: {{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.IPPROTO_IP, unix.IP_FREEBIND, 1}},
 	unix.AF_INET6: {
-		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1}, {unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
+		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1},
+		{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
 	},
 }
 

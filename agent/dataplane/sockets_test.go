@@ -18,7 +18,8 @@ func listeningAt(all ...netip.AddrPort) *plan.Plan {
 	made := &plan.Plan{}
 	for i, at := range all {
 		made.Listeners = append(made.Listeners, plan.Listener{
-			At: at, Service: plan.Object{Kind: "virtualservice", UUID: "vs-1", Name: "shop"}, Field: fmt.Sprintf("services[%d]", i),
+			At: at, Service: plan.Object{Kind: "virtualservice", UUID: "vs-1", Name: "shop"},
+			Field: fmt.Sprintf("services[%d]", i),
 		})
 	}
 	return made
@@ -108,7 +109,8 @@ func TestDoesNotShareAPortWithAnotherEngineOfTheSameUser(t *testing.T) {
 	if _, err := openFor(t, sockets{}, plan, 2); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openFor(t, sockets{}, plan, 2); !errors.As(err, new(*listenError)) || !strings.Contains(err.Error(), "another program") {
+	if _, err := openFor(t, sockets{}, plan, 2); !errors.As(err, new(*listenError)) ||
+		!strings.Contains(err.Error(), "another program") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,9 +7,10 @@ import (
 
 // step is the way from one Plan of the data plane to the next: what is sent, and what changes about the sockets.
 type step struct {
-	frame      *dataplanev1.ToDataplane
-	whole      bool          // a whole Plan is sent
-	comes      places        // where the next Plan listens, of the virtual services that it says; sockets may be there already
+	frame *dataplanev1.ToDataplane
+	whole bool // a whole Plan is sent
+	// where the next Plan listens, of the virtual services that it says; sockets may be there already
+	comes      places
 	goes       []slot        // where nobody listens then
 	members    []plan.Member // servers of the pools that it says
 	advertises bool          // it may say something else of the addresses than before

@@ -42,7 +42,8 @@ func (r *rig) Refused(plan *plan.Plan, errors []plan.Finding) {
 	r.told <- fmt.Sprintf("refused %d: %s", plan.Revision, errors[0].Message)
 }
 func (r *rig) Changed(status Status) {
-	name := map[State]string{Starting: "starting", Running: "running", BackingOff: "backing off", Stopped: "stopped"}[status.State]
+	name := map[State]string{Starting: "starting", Running: "running", BackingOff: "backing off",
+		Stopped: "stopped"}[status.State]
 	r.told <- fmt.Sprintf("%s at %d %s", name, status.ServingRevision, status.Reason)
 }
 func (r *rig) Sampled(sample Sample) {
@@ -107,7 +108,8 @@ func (r *rig) accept(revision uint64, held ...*dataplanev1.Socket) *net.UnixConn
 	}}))
 	var descriptors []int
 	for _, socket := range held {
-		descriptor, err := listen(netip.AddrPortFrom(netip.MustParseAddr(socket.GetAddress()), uint16(socket.GetPort())))
+		descriptor, err := listen(netip.AddrPortFrom(netip.MustParseAddr(socket.GetAddress()),
+			uint16(socket.GetPort())))
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -210,7 +212,8 @@ func TestGivesSocketsAndStatesBeforeThePlanAndStatesAgainAfterIt(t *testing.T) {
 	r.answer(far, ackOf(1))
 	r.expect("running at 1", "applied 1")
 	r.expectFrames(far, "1 states")
-	r.answer(far, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{Sample: &dataplanev1.Sample{UnixMs: 5}}})
+	r.answer(far,
+		&dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{Sample: &dataplanev1.Sample{UnixMs: 5}}})
 	r.expect("sample 5")
 }
 

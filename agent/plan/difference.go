@@ -7,8 +7,8 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// compare walks through two Plans beside each other, by uuid, and notes each resource with its place in both; -1: it is not
-// there. A resource in both may be the very same.
+// compare walks through two Plans beside each other, by uuid, and notes each resource with its place in both; -1: it is
+// not there. A resource in both may be the very same.
 func compare(before, after *Plan, note func(was, is int)) {
 	old, new := before.Wire().GetResources(), after.Wire().GetResources()
 	was, is := 0, 0
@@ -69,8 +69,8 @@ func (p *Plan) Since(before *Plan) Difference {
 	return d
 }
 
-// goes takes out a resource as it was. What comes in its place is not removed: the data plane goes by what a change says
-// of an object.
+// goes takes out a resource as it was. What comes in its place is not removed: the data plane goes by what a change
+// says of an object.
 func (d *Difference) goes(resource *enginev1.Resource, part *part) {
 	removed, uuid := d.Change.Removed, resource.GetUuid()
 	switch resource.GetBody().(type) {

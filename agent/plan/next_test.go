@@ -21,13 +21,15 @@ func randomResource(random *rand.Rand) *enginev1.Resource {
 	case 0:
 		listeners := []*dataplanev1.Listener{{Address: "192.0.2.1", Port: uint32(80 + other)}}
 		return &enginev1.Resource{Uuid: uuid("vs", n), Body: &enginev1.Resource_VirtualService{
-			VirtualService: &dataplanev1.VirtualService{Uuid: uuid("vs", n), PoolUuid: uuid("pool", other), Listeners: listeners,
-				Duty: dataplanev1.Duty(random.IntN(3))},
+			VirtualService: &dataplanev1.VirtualService{Uuid: uuid("vs", n), PoolUuid: uuid("pool", other),
+				Listeners: listeners,
+				Duty:      dataplanev1.Duty(random.IntN(3))},
 		}}
 	case 1:
 		servers := []*dataplanev1.Server{{Id: uuid("server", other), Address: "10.0.0.1"}}
 		return &enginev1.Resource{Uuid: uuid("pool", n), Body: &enginev1.Resource_Pool{Pool: &enginev1.Pool{
-			Pool: &dataplanev1.Pool{Uuid: uuid("pool", n), Servers: servers}, HealthMonitorUuids: []string{uuid("hm", other)},
+			Pool:               &dataplanev1.Pool{Uuid: uuid("pool", n), Servers: servers},
+			HealthMonitorUuids: []string{uuid("hm", other)},
 		}}}
 	case 2:
 		return &enginev1.Resource{Uuid: uuid("hm", n), Body: &enginev1.Resource_HealthMonitor{
@@ -36,7 +38,8 @@ func randomResource(random *rand.Rand) *enginev1.Resource {
 	case 3:
 		return &enginev1.Resource{Uuid: uuid("route", n), Body: &enginev1.Resource_Advertisement{
 			Advertisement: &enginev1.Advertisement{
-				VirtualServiceUuid: uuid("vs", n), Routes: []*enginev1.Route{{Address: fmt.Sprintf("192.0.2.%d", other)}}},
+				VirtualServiceUuid: uuid("vs", n), Routes: []*enginev1.Route{{Address: fmt.Sprintf(
+					"192.0.2.%d", other)}}},
 		}}
 	case 4:
 		return &enginev1.Resource{Uuid: uuid("vrf", n), Body: &enginev1.Resource_BgpRouter{
@@ -54,7 +57,9 @@ func changed(random *rand.Rand, before []*enginev1.Resource) []*enginev1.Resourc
 	after := slices.Clone(before)
 	for range random.IntN(4) {
 		resource := randomResource(random)
-		after = slices.DeleteFunc(after, func(other *enginev1.Resource) bool { return other.GetUuid() == resource.GetUuid() })
+		after = slices.DeleteFunc(after, func(other *enginev1.Resource) bool {
+			return other.GetUuid() == resource.GetUuid()
+		})
 		if random.IntN(4) > 0 {
 			after = append(after, resource)
 		}
@@ -70,7 +75,8 @@ func patched(before *dataplanev1.Plan, change *dataplanev1.PlanChange) string {
 		after[uuid] = message
 	}
 	removed := change.GetRemoved()
-	for _, uuid := range slices.Concat(removed.VirtualServices, removed.Pools, removed.Certificates, removed.PkiProfiles) {
+	for _, uuid := range slices.Concat(removed.VirtualServices, removed.Pools, removed.Certificates,
+		removed.PkiProfiles) {
 		delete(after, uuid)
 	}
 	for uuid, message := range objectsOf(change.GetChanged()) {
@@ -144,7 +150,8 @@ func sinceLeadsThere(t *testing.T, seed uint64, before, after *Plan) {
 }
 
 func TestPlanSharesWithTheOneBeforeItWhatDidNotChange(t *testing.T) {
-	before := read(t, serviceResource(nil), poolResource(), monitorResource(new(enginev1.HealthMonitor)), advertisementResource(nil))
+	before := read(t, serviceResource(nil), poolResource(), monitorResource(new(enginev1.HealthMonitor)),
+		advertisementResource(nil))
 	resources := slices.Clone(before.Wire().GetResources())
 	at, _ := before.find("vs-1")
 	resources[at] = serviceResource(func(service *dataplanev1.VirtualService) { service.Name = "store" })

@@ -5,10 +5,10 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// Object is an operator's object, as findings name it.
+// Object names an operator's object in findings.
 type Object struct{ Kind, UUID, Name string }
 
-// Finding is what is wrong with a Plan, in the operator's words: which object, which field.
+// Finding is an error in a Plan, in the operator's words: object, field, message.
 type Finding struct {
 	Object
 	Field, Message string
@@ -18,12 +18,13 @@ type Finding struct {
 func FindingsOf(said []*dataplanev1.Finding) []Finding {
 	var all []Finding
 	for _, each := range said {
-		all = append(all, Finding{Object{each.GetKind(), each.GetUuid(), each.GetName()}, each.GetField(), each.GetMessage()})
+		all = append(all, Finding{Object{each.GetKind(), each.GetUuid(), each.GetName()}, each.GetField(),
+			each.GetMessage()})
 	}
 	return all
 }
 
-// WireFindings are findings as the controller is told of them.
+// WireFindings are findings in the form that the controller receives.
 func WireFindings(findings []Finding) []*dataplanev1.Finding {
 	var all []*dataplanev1.Finding
 	for _, each := range findings {
@@ -49,8 +50,8 @@ const (
 	IsNoMore How = "is no more"
 )
 
-// Changes are the objects of the data plane that differ between two Plans; nil is a Plan without any. Those that are
-// there no more come last.
+// Changes are the objects of the data plane that differ between two Plans; nil is an empty Plan. Removed objects come
+// last.
 func Changes(before, after *Plan) []Change {
 	var changes, gone []Change
 	compare(before, after, func(was, is int) {
@@ -73,7 +74,7 @@ func note(changes []Change, resource *enginev1.Resource, how How) []Change {
 	return changes
 }
 
-// objectOf is the object of a resource; false: it is none of the data plane's.
+// objectOf is the object of a resource; false: the resource is not for the data plane.
 func objectOf(resource *enginev1.Resource) (Object, bool) {
 	switch body := resource.GetBody().(type) {
 	case *enginev1.Resource_VirtualService:

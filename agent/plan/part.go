@@ -7,7 +7,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// Dataplane is the data plane's part of a Plan; health monitors are the agent's own business.
+// Dataplane is the data plane's part of a Plan; health monitors are left out: the agent runs them.
 func (p *Plan) Dataplane() *dataplanev1.Plan {
 	whole := &dataplanev1.Plan{Revision: p.Revision, WorkerPinning: p.pinning}
 	for _, resource := range p.wire.GetResources() {
@@ -30,7 +30,7 @@ func addTo(plan *dataplanev1.Plan, resource *enginev1.Resource) {
 	}
 }
 
-// listening is a virtual service with the listeners that its duty asks for.
+// listening is a virtual service with the listeners that its duty requires.
 func listening(service *dataplanev1.VirtualService) *dataplanev1.VirtualService {
 	if listens(service) {
 		return service
@@ -40,8 +40,8 @@ func listening(service *dataplanev1.VirtualService) *dataplanev1.VirtualService 
 	return ready
 }
 
-// listens tells whether a virtual service's duty is to listen. While it drains it goes on: clients that a router still
-// sends here would be refused otherwise.
+// listens tells whether a virtual service has listeners in this duty. It keeps them while it drains, because a router
+// may still send clients.
 func listens(service *dataplanev1.VirtualService) bool {
 	return service.GetDuty() != dataplanev1.Duty_DUTY_STANDBY
 }

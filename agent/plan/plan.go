@@ -1,9 +1,9 @@
-// Package plan is a Plan as an agent goes by it: what the controller said, read once, with its addresses, durations and
-// references. Read and Next (read.go) are the one place that knows how it is said; router.go, pool.go and object.go are
-// what it says, difference.go is how one Plan differs from another.
+// Package plan is a Plan as the agent uses it: parsed once, with addresses, durations and references as types. Read and
+// Next (read.go) are the only code that knows the wire format. router.go, pool.go and object.go are the parsed parts,
+// difference.go compares two Plans.
 //
-// A Plan that has been read is trusted, and nobody changes it. A Plan that follows another shares with it all that has not
-// changed, down to the resources on the wire: so what has changed is found without a look at the rest.
+// A parsed Plan is trusted, and never changed. A Plan that follows another shares unchanged parts with it, down to the
+// resources on the wire: comparing pointers finds what has changed.
 package plan
 
 import (
@@ -26,7 +26,7 @@ type Plan struct {
 	pinning dataplanev1.WorkerPinning
 }
 
-// Wire is the Plan as it came, for the disk and for the change that builds on it; nil for no Plan.
+// Wire is the Plan as it was received: for the disk, and as the base of the next delta; nil for no Plan.
 func (p *Plan) Wire() *enginev1.Plan {
 	if p == nil {
 		return nil
@@ -34,7 +34,7 @@ func (p *Plan) Wire() *enginev1.Plan {
 	return p.wire
 }
 
-// Advertised are the advertisements of a Plan; none of no Plan.
+// Advertised are the advertisements of a Plan; a nil Plan has none.
 func (p *Plan) Advertised() []Advertisement {
 	if p == nil {
 		return nil
@@ -50,7 +50,7 @@ func (p *Plan) BGP() *Router {
 	return p.Router
 }
 
-// VIPs are the addresses that a Plan advertises, each once, whether they are announced now or not.
+// VIPs are the addresses that a Plan advertises, each once, whether they are announced at the moment or not.
 func (p *Plan) VIPs() []netip.Addr {
 	var all []netip.Addr
 	known := map[netip.Addr]bool{}

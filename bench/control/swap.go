@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/bench/origin"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/clients"
 )
 
 const (
@@ -59,7 +59,7 @@ func measureSwap(ctx context.Context, s *stage) (point Point, err error) {
 	if err != nil {
 		return point, err
 	}
-	spans, err := swap.often(ctx, s.short(20, 200))
+	spans, err := swap.often(ctx, s.Short(20, 200))
 	seen, ended := load.End()
 	if err := errors.Join(err, ended); err != nil {
 		return point, err
@@ -105,8 +105,8 @@ func (s *swap) often(ctx context.Context, count int) (spans []time.Duration, err
 	return spans, nil
 }
 
-// to has a virtual service of these resources have another name and says how long that took. The first time all of them are
-// a whole Plan, later the one that changes is a change.
+// to has a virtual service of these resources have another name and says how long that took. The first time all of them
+// are a whole Plan, later the one that changes is a change.
 func (s *swap) to(ctx context.Context, held []*enginev1.Resource) (time.Duration, error) {
 	service, name := s.nextChange()
 	delta := &enginev1.PlanDelta{

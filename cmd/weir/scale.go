@@ -14,7 +14,14 @@ import (
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/column"
 )
+
+// actionsOf are commands for what can be done with objects of a kind beside changing them.
+var actionsOf = map[string]func(*schema.Kind) []*cobra.Command{
+	"virtualservice":     scaleCommands,
+	"serviceenginegroup": func(kind *schema.Kind) []*cobra.Command { return []*cobra.Command{redistributeCommand(kind)} },
+}
 
 // scaleVerb is something that an operator can ask of one virtual service.
 type scaleVerb struct {
@@ -25,18 +32,18 @@ type scaleVerb struct {
 }
 
 var scaleVerbs = []scaleVerb{
-	{name: "scaleout", short: "Serve it on one engine more", to: "engine that it shall come to", more: toMany},
-	{name: "scalein", short: "Serve it on one engine less, once that has let its clients finish", from: "engine that shall go", more: toMany},
-	{name: "migrate", short: "Move it from one engine to another: the new one serves before the other lets go", to: "engine that it shall come to",
-		from: "engine that it shall leave; needed where there are several", then: "shall be on another engine"},
-	{name: "switchover", short: "Make another of its engines the primary, or the standby the active one", to: "engine that shall be the primary",
+	{name: "scaleout", short: "Add an engine", to: "the engine to add", more: toMany},
+	{name: "scalein", short: "Remove an engine, after its clients have finished", from: "the engine to remove", more: toMany},
+	{name: "migrate", short: "Move it from one engine to another, which serves first", to: "the engine to move to",
+		from: "the engine to move from; needed if there are several", then: "shall be on another engine"},
+	{name: "switchover", short: "Make another of its engines the primary, or the standby the active one", to: "the new primary",
 		then: "shall have another of its engines for the primary"},
-	{name: "retryplacement", short: "Look for its engines again, also among those that failed to start it a while ago", then: "is tried again on engines that failed to start it"},
+	{name: "retryplacement", short: "Retry engines that failed to start it", then: "is tried again on engines that failed to start it"},
 }
 
 const toMany = `
 
-How many engines each virtual service of a group is on at least and at most is said in the group; to take all of them to 8:
+The engine group sets the least and the largest number of engines of its virtual services. To scale all of them to 8:
   weir engine-group set Default-Group min_scaleout_per_vs=8 max_scaleout_per_vs=64 max_se=64`
 
 // scaleCommands are what can be done with a virtual service beside what can be done with every object.
@@ -58,14 +65,14 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 		command.Flags().StringVar(&to, "to", "", v.to)
 	}
 	if v.name == "scaleout" || v.name == "migrate" {
-		command.Flags().BoolVar(&fresh, "to-new", false, "to an engine that has nothing else on it; where engines come by themselves, one comes for it")
+		command.Flags().BoolVar(&fresh, "to-new", false, "to an empty engine; a cloud that starts engines starts one if there is none")
 		command.Flags().StringVar(&host, "to-host", "", "to an engine on the host of this name")
 	}
 	if v.from != "" {
 		command.Flags().StringVar(&from, "from", "", v.from)
 	}
 	if v.name == "scalein" {
-		command.Flags().BoolVar(&primary, "primary", false, "the primary's engine shall go")
+		command.Flags().BoolVar(&primary, "primary", false, "remove the primary")
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		session, object, err := open(command.Context(), kind, args)
@@ -88,9 +95,9 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 
 func rotateKeysCommand(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
-		Use: "rotatekeys NAME", Short: "Make new TLS session tickets by the next key, before its time",
-		Long: `Have all engines make TLS session tickets by the next key, before its time. Virtual services with the same SSL profile do so too. Tickets
-made by the key before are still taken: to have every key replaced, do it three times.`,
+		Use: "rotatekeys NAME", Short: "Make TLS session tickets with the next key now",
+		Long: `Have all engines make TLS session tickets with the next key now, before its time. This affects all virtual services with the same SSL
+profile. Engines still accept tickets of the previous key. To replace every key, rotate three times.`,
 	}
 	return acting(command, kind, func(name string, _ client.Object) string {
 		return name + " makes session tickets by the next key, with all that have its SSL profile."
@@ -99,9 +106,9 @@ made by the key before are still taken: to have every key replaced, do it three 
 
 func redistributeCommand(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
-		Use: "redistribute NAME", Short: "Have virtual services change places with their standbys, until each engine is the active one of as many",
-		Long: `Have virtual services of a group with HA_MODE_LEGACY_ACTIVE_STANDBY and distribute_load_active_standby change places with their
-standbys, until each engine is the active one of as many: after a failure one engine is that of all.`,
+		Use: "redistribute NAME", Short: "Switch virtual services over to their standbys, until each engine is active for the same number",
+		Long: `Switch virtual services over to their standbys, until each engine is active for the same number. After a failure one engine is active for
+all of them. For groups with HA_MODE_LEGACY_ACTIVE_STANDBY and distribute_load_active_standby.`,
 	}
 	return acting(command, kind, redistributed)
 }
@@ -126,7 +133,7 @@ func acting(command *cobra.Command, kind *schema.Kind, told func(name string, an
 		if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/%s", kind.Name, object["uuid"], command.Name()), client.Object{}, &answer); err != nil {
 			return err
 		}
-		fmt.Println(told(text(object["name"]), answer))
+		fmt.Println(told(column.Text(object["name"]), answer))
 		return nil
 	}
 	return command
@@ -142,7 +149,7 @@ func countOf(count any, noun string) string {
 	if count != 1.0 {
 		noun += "s"
 	}
-	return text(count) + " " + noun
+	return column.Text(count) + " " + noun
 }
 
 // refer has a field name an object, where there is a name.
@@ -156,7 +163,7 @@ func enginesCommand(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
 		Use: "engines NAME", Short: "List the engines that serve it, and which part of its connections comes to each", Args: arguments("NAME"),
 	}
-	return reading(command, kind, showEngines, func(object client.Object) any { return listAt(object, "runtime", "service_engine") })
+	return reading(command, kind, showEngines, func(object client.Object) any { return column.List(object, "runtime", "service_engine") })
 }
 
 // showEngines shows who serves a virtual service, how far its newest change has come, and what is amiss.
@@ -164,8 +171,8 @@ func showEngines(out io.Writer, object client.Object, now time.Time) error {
 	if err := enginesOf(object, now).print(out); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s of %s engines, %s.\n", text(at(object, "runtime", "num_se_assigned")),
-		text(at(object, "runtime", "num_se_requested")), text(at(object, "runtime", "applied", "text")))
+	fmt.Fprintf(out, "\n%s of %s engines, %s.\n", column.Text(column.At(object, "runtime", "num_se_assigned")),
+		column.Text(column.At(object, "runtime", "num_se_requested")), column.Text(column.At(object, "runtime", "applied", "text")))
 	for _, line := range slices.Concat(lastOrder(object, now), whyNotUp("virtual service", object), notAsItShallBe("virtual service", object)) {
 		fmt.Fprintln(out, line)
 	}
@@ -174,32 +181,32 @@ func showEngines(out io.Writer, object client.Object, now time.Time) error {
 
 // lastOrder tells why the last order came to nothing, if it did.
 func lastOrder(object client.Object, now time.Time) []string {
-	failure := at(object, "runtime", "last_scale_status")
+	failure := column.At(object, "runtime", "last_scale_status")
 	if failure == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("virtual service %s: the last order failed %s ago (%s): %s", text(object["name"]),
-		age(text(at(failure, "end_time_str")), now), text(at(failure, "state")), strings.Join(texts(listAt(failure, "reason")), "; "))}
+	return []string{fmt.Sprintf("virtual service %s: the last order failed %s ago (%s): %s", column.Text(object["name"]),
+		column.Age(column.Text(column.At(failure, "end_time_str")), now), column.Text(column.At(failure, "state")), strings.Join(column.Texts(column.List(failure, "reason")), "; "))}
 }
 
 func enginesOf(object client.Object, now time.Time) table {
 	rows := table{{"ENGINE", "ROLE", "STATE", "SINCE", "CONNECTIONS", "UP"}}
-	for _, engine := range listAt(object, "runtime", "service_engine") {
-		share := text(at(engine, "connections_percent"))
+	for _, engine := range column.List(object, "runtime", "service_engine") {
+		share := column.Text(column.At(engine, "connections_percent"))
 		if share != "" {
 			share += " %"
 		}
-		rows = append(rows, []string{text(at(engine, "name")), text(at(engine, "role")), text(at(engine, "state")),
-			age(text(at(engine, "since")), now), dash(share), upOrWhyNot(at(engine, "oper_status"))})
+		rows = append(rows, []string{column.Text(column.At(engine, "name")), column.Text(column.At(engine, "role")), column.Text(column.At(engine, "state")),
+			column.Age(column.Text(column.At(engine, "since")), now), column.Dash(share), upOrWhyNot(column.At(engine, "oper_status"))})
 	}
 	return rows
 }
 
 func upOrWhyNot(status any) string {
-	if at(status, "state") == "OPER_UP" {
+	if column.At(status, "state") == "OPER_UP" {
 		return "yes"
 	}
-	return strings.Join(append([]string{"no"}, texts(listAt(status, "reason"))...), ": ")
+	return strings.Join(append([]string{"no"}, column.Texts(column.List(status, "reason"))...), ": ")
 }
 
 // eventsCommand shows what the controller remembers.
@@ -223,7 +230,7 @@ func eventsCommand() *cobra.Command {
 		}
 		rows := table{{"TIME", "EVENT", "OBJECT", "WHAT"}}
 		for _, event := range found {
-			rows = append(rows, []string{toMillis(text(event["report_timestamp"])), text(event["event_id"]), text(event["obj_name"]), text(event["event_description"])})
+			rows = append(rows, []string{toMillis(column.Text(event["report_timestamp"])), column.Text(event["event_id"]), column.Text(event["obj_name"]), column.Text(event["event_description"])})
 		}
 		return rows.print(os.Stdout)
 	}

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// filesInCircles says how many files of a crate may stand in a circle of imports: each of them imports, by way of others, itself.
-// A number here may only fall. Go has no imports between the files of a package, and the compiler refuses circles of packages.
+// filesInCircles says how many files of a crate may stand in a circle of imports: each of them imports, by way of
+// others, itself. A number here may only fall. Go has no imports between the files of a package, and the compiler
+// refuses circles of packages.
 var filesInCircles = map[string]int{
 	"dataplane/snapshot": 0,
 	"dataplane/control":  0,
@@ -46,7 +47,8 @@ func TestCirclesAreFoundThroughReexportsGroupsAndSuper(t *testing.T) {
 	}
 }
 
-// circlingFiles are the files of a crate that reach themselves by their imports, tests aside. Files are by their paths below src/.
+// circlingFiles are the files of a crate that reach themselves by their imports, tests aside. Files are by their paths
+// below src/.
 func circlingFiles(texts map[string]string) []string {
 	crate := crateOf(texts)
 	imports := map[string]map[string]bool{}
