@@ -29,9 +29,8 @@ func TestWhatTheControllerWritesIsAuditedOncePerObjectWhenAllOfItIsWritten(t *te
 			return err
 		}
 		err := tx.Change("pool", "pool-1", func(o schema.Object) (schema.Object, error) {
-			next := schema.Clone(o)
-			next["description"] = "changed"
-			return next, nil
+			o["description"] = "changed"
+			return o, nil
 		})
 		if err != nil {
 			return err
