@@ -36,7 +36,7 @@ func TestWriteIsAnsweredWithWhatItMadeThoughAnotherFollows(t *testing.T) {
 	gate.afterNextWrite(func() { second, _ = describe("second") })
 	first, err := describe("first")
 	if err != nil || second == nil || textOf(first.Object, "description") != "first" || first.Modified >= second.Modified {
-		t.Errorf("the first change is answered with %v, %v; the second with %v", first, err, second)
+		t.Errorf("the first change returns %v, %v; the second returned %v before", first, err, second)
 	}
 }
 
