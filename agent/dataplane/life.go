@@ -215,7 +215,7 @@ func (l *life) forget(closed []slot) {
 	}
 }
 
-// forgetStates is for servers that a Plan may have brought: the process did not know or keep their states.
+// forgetStates has the states of these servers sent again: the process may not know them yet.
 func (l *life) forgetStates(members []plan.Member) {
 	for _, member := range members {
 		delete(l.states, member)

@@ -73,8 +73,8 @@ func (s *Supervisor) take() {
 	}
 }
 
-// advance sends the next Plan that is due, with its sockets before it: as a change where the data plane has a Plan of
-// ours. A Plan whose sockets cannot be had is refused here, and the next is tried.
+// advance sends the next Plan that is due, and its new sockets before it. A data plane that has a Plan of ours gets a
+// change of it. A Plan whose sockets cannot be opened is refused here, and the next one is tried.
 func (s *Supervisor) advance(life *life) error {
 	for next := s.rollout.next(); next != nil; next = s.rollout.next() {
 		s.step = stepTo(next, life.base, s.serving, life.hello.GetWorkers())
@@ -161,9 +161,9 @@ func (s *Supervisor) withdraw(life *life) {
 	s.closeUnused(life, s.step.newIn(s.serving))
 }
 
-// closeUnused closes the sockets at these places; of a whole Plan, all that what serves does not use: an earlier
-// process may have left some. Only now: had they been closed before the answer, a refused Plan would have cost the
-// connections that wait in them.
+// closeUnused closes the sockets at these places. After a whole Plan it closes every socket that is not in use: an
+// earlier process may have left some. It is called after the answer of the data plane: if sockets were closed earlier,
+// a refused Plan would cost the connections that wait in them.
 func (s *Supervisor) closeUnused(life *life, unused []slot) {
 	if s.step.whole {
 		life.forget(s.sockets.retain(s.serving))
@@ -172,9 +172,9 @@ func (s *Supervisor) closeUnused(life *life, unused []slot) {
 	}
 }
 
-// resync has the Plan in flight be sent again, and whole: the data plane does not have what it was taken to have.
+// resync sends the Plan in flight again, and whole: the data plane does not have the base of the change.
 func (s *Supervisor) resync(life *life) {
-	s.Log.Warn("the data plane has another Plan than it was taken to have; it gets the whole one", "revision",
+	s.Log.Warn("the data plane does not have the base of a change; sending it the whole Plan", "revision",
 		s.rollout.flight.plan.Revision)
 	life.base = nil
 	s.withdraw(life)
