@@ -17,7 +17,7 @@ const (
 	loadCipher      = "ECDHE-ECDSA-AES128-GCM-SHA256"
 )
 
-// figures are what the load showed; the JSON form is the demo's contract with scripts.
+// figures are the result of the load. Scripts rely on their JSON form.
 type figures struct {
 	TPS                     float64          `json:"tps"`
 	Errors                  int64            `json:"errors"`
@@ -34,8 +34,8 @@ type figures struct {
 	resumed   int64
 }
 
-// driveLoad sends transactions as the seed does (new connection, full handshake, one GET, close) and measures the CPU
-// time that the kernel gave the data planes meanwhile.
+// driveLoad sends transactions like the seed's (new connection, full handshake, one GET, close), and measures the CPU
+// time of the data planes meanwhile.
 func driveLoad(ctx context.Context, from *lab.Host, s service, dataplanes []int) (figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadSeconds*time.Second+upTimeout)
 	defer cancel()

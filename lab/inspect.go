@@ -84,7 +84,7 @@ func nodes(n *network.Network, t topology.Topology) ([]NodeState, error) {
 	return states, nil
 }
 
-// Exec becomes another program in a node of a site that stands. It returns only when it fails.
+// Exec replaces this process by a program in a node of a site. It returns only when it fails.
 func Exec(name, node string, line []string) error {
 	n, err := network.Open(name)
 	if err != nil {

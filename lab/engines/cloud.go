@@ -9,7 +9,8 @@ import (
 	"github.com/weir-lb/weir/lab/network"
 )
 
-// Cloud is a place as a controller uses it: it starts engines in namespaces, as many as the topology has addresses for.
+// Cloud is a Place as the controller uses it: it starts engines in namespaces, as many as the topology has addresses
+// for.
 type Cloud struct{ Place }
 
 // List is every engine of the topology.
