@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// swapPort is another one than that of engines, which listen at the same addresses meanwhile.
+	// swapPort differs from the engines' port, because these listen at the same addresses meanwhile.
 	swapPort = 8001
-	// swapWorkers each have a listening socket for each virtual service. The sockets of two would need 20,000
-	// descriptors, and that is all that many machines allow a process.
+	// swapWorkers have a listening socket each for each virtual service. Two workers would need 20,000 descriptors, and
+	// many machines allow a process no more than that.
 	swapWorkers  = 1
 	swapEvery    = 50 * time.Millisecond // clients are served in between
 	swapPatience = 60 * time.Second
@@ -35,8 +35,8 @@ const (
 	loadedPatience  = 5 * time.Second
 )
 
-// measureSwap gives a data plane of its own the Plans of all engines as one, and then changes one virtual service after
-// the other, while clients ask one of them.
+// measureSwap gives a separate data plane the Plans of all engines as one Plan. Then it changes one virtual service
+// after the other, while clients send requests to one of them.
 func measureSwap(ctx context.Context, s *stage) (point Point, err error) {
 	var held []*enginev1.Resource
 	for _, engine := range s.engines {
@@ -106,7 +106,7 @@ func (s *swap) often(ctx context.Context, count int) (spans []time.Duration, err
 	return spans, nil
 }
 
-// to swaps to a Plan in which one more virtual service has another name, and says how long that took.
+// to swaps to a Plan in which one more virtual service has a new name, and returns how long that took.
 func (s *swap) to(ctx context.Context) (time.Duration, error) {
 	service, name := s.nextChange()
 	next := renamed(s.plan, service.uuid, name)
@@ -128,7 +128,7 @@ func (s *swap) to(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// joined is one Plan of the resources of several engines, in the order of a Plan. Listeners are at another port.
+// joined is one Plan with the resources of several engines, in a Plan's order. Listeners have another port.
 func joined(held []*enginev1.Resource, port int) *enginev1.Plan {
 	sorted := slices.SortedStableFunc(slices.Values(held), func(a, b *enginev1.Resource) int {
 		return cmp.Compare(a.GetUuid(), b.GetUuid())
@@ -145,7 +145,7 @@ func joined(held []*enginev1.Resource, port int) *enginev1.Plan {
 	return plan
 }
 
-// renamed is the Plan that follows one, in which a virtual service has another name. The one before is left as it is.
+// renamed is a copy of a Plan in which a virtual service has a new name.
 func renamed(plan *enginev1.Plan, uuid, name string) *enginev1.Plan {
 	next := &enginev1.Plan{Revision: plan.GetRevision() + 1, Resources: slices.Clone(plan.GetResources())}
 	for i, resource := range next.GetResources() {

@@ -98,7 +98,7 @@ func (f *field) enable(ctx context.Context, engine, state string) error {
 		client.Object{"enable_state": state})
 }
 
-// endAgent asks the agent of an engine to end, as for an upgrade: it takes its data plane down in order.
+// endAgent stops the agent of an engine as for an upgrade: the agent stops its data plane in order.
 func (f *field) endAgent(engine string) error {
 	space, err := f.site.Network.Namespace(engine)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package verdict holds what is measured to bars: the rows that a bench has, what scripts read of each, and the report
-// in which rows of earlier runs stand beside those of the last. It measures nothing.
+// Package verdict compares measurements with bars: the rows of a bench, the output for scripts, and the report, which
+// also has the rows of earlier runs. It measures nothing.
 package verdict
 
 import (
@@ -116,8 +116,7 @@ func WriteLines[R any](out io.Writer, results []R) error {
 	return nil
 }
 
-// Besides adds the results that an earlier run has left in a file and this one did not measure, in the order of the
-// rows.
+// Besides adds the rows of an earlier run that this run has not measured, in the order of the rows.
 func Besides[R Named](file string, order []string, results []R) (all []R, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -145,8 +144,8 @@ type Result interface {
 	Held() Verdict
 }
 
-// Write puts a report into dir: results as lines in a file, beside those of an earlier run in the order of all rows,
-// and the page and pictures of all of them, by the names of their files. It returns the files.
+// Write writes a report into dir: the results as JSON lines, with those of an earlier run in the order of all rows, and
+// a page and pictures of all rows, by their file names. It returns the files.
 func Write[R Result](dir, linesFile string, rows []string, results []R, texts func(all []R) map[string]string) (
 	files []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -173,7 +172,8 @@ func Write[R Result](dir, linesFile string, rows []string, results []R, texts fu
 	return files, nil
 }
 
-// Conclude ends a run with the verdicts of its results, which scripts read from out; nil: nobody does.
+// Conclude ends a run: it prints the verdicts for scripts to out (nil: not at all), and returns ErrMissed if a row
+// misses its bar.
 func Conclude[R Result](out io.Writer, results []R) error {
 	var verdicts []Verdict
 	missed := false
