@@ -1,7 +1,7 @@
-//! Servers in the order in which they shall be picked: a heap that knows where each of them stands, so that a change of
-//! one of 10,000 moves seven. Holds those that can be picked and nobody else; at most one entry for each position.
+//! Servers in the order in which they are chosen: a heap that knows the place of each server, so that a change of one
+//! of 10,000 moves seven entries. It holds only servers that can be chosen, and at most one entry for each position.
 
-/// Children of a node: four keep a heap of 10,000 seven levels deep and the keys that are compared side by side.
+/// Children of a node. With four, a heap of 10,000 has seven levels, and keys that are compared lie side by side.
 const ARITY: usize = 4;
 
 /// Lower comes first.

@@ -2,7 +2,7 @@
 
 use weir_wire::http1::{Field, Fields, Name, NameSet};
 
-/// Transfer-Encoding is among them: whoever writes the next head says how that one's body is framed.
+/// Transfer-Encoding is among them: the writer of the next head says how its body is framed.
 pub(crate) const HOP_BY_HOP: NameSet = NameSet::of(&[
     Name::Connection,
     Name::KeepAlive,
@@ -12,8 +12,7 @@ pub(crate) const HOP_BY_HOP: NameSet = NameSet::of(&[
     Name::Upgrade,
 ]);
 
-/// Not for a peer to take away by naming them in Connection: without these the next reader sees another message, or one
-/// of another time.
+/// A peer cannot remove these by naming them in Connection. Without them the next reader would see another message.
 const NEEDED: NameSet = NameSet::of(&[Name::ContentLength, Name::Date, Name::Host]);
 
 /// Whether Connection asks for the field to be dropped.

@@ -1,4 +1,5 @@
-//! Max-Forwards (RFC 9110 §7.6.2): a TRACE or an OPTIONS says how many may pass it on, and whoever may not answers itself.
+//! Max-Forwards (RFC 9110 §7.6.2): a TRACE or an OPTIONS says how many proxies may pass it on. The last one answers
+//! itself.
 
 use weir_wire::http1::{HeadWriter, Method, Name, NameSet, Overflow, RequestHead, Version};
 
@@ -73,12 +74,13 @@ impl LastHop<'_> {
     /// Room that is enough for [`write`](Self::write).
     pub const BYTES_MAX: usize = 512;
 
-    /// A TRACE is not reflected: what it carries, cookies and credentials, would be there for a script to read.
+    /// A TRACE is not reflected, because a script could read the cookies and credentials in it.
     pub fn status(&self) -> u16 {
         if self.traces { 405 } else { 200 }
     }
 
-    /// Writes the whole response, which has no content; returns its length. `date`: the line of [`Date`](crate::Date).
+    /// Writes the whole response, which has no content, and returns its length. `date` is the line of
+    /// [`Date`](crate::Date).
     pub fn write(&self, keep_alive: bool, date: &[u8], out: &mut [u8]) -> Result<usize, Overflow> {
         let reason: &[u8] = if self.traces { b"Method Not Allowed" } else { b"OK" };
         let mut out = HeadWriter::new(out);

@@ -1,5 +1,5 @@
-//! What an application profile does to the heads that pass: compiled once from its settings, then applied without
-//! allocation. Pure: heads in, heads out; who sends them, and when, is `proxy`'s.
+//! What an application profile does to heads. It is compiled once from its settings, and then applied without
+//! allocation. Pure: heads in, heads out. `proxy` decides who sends them, and when.
 #![forbid(unsafe_code)]
 
 mod authentication;

@@ -2,8 +2,8 @@
 
 use weir_wire::http1::{Field, HeadWriter};
 
-/// Writes a Location: `http://host:8080/path` becomes `https://host<port_suffix>/path`. What names another scheme, or
-/// no host, goes as it came.
+/// Writes a Location: `http://host:8080/path` becomes `https://host<port_suffix>/path`. A Location with another scheme,
+/// or without a host, stays as it is.
 pub(crate) fn write_as_https(field: Field<'_>, port_suffix: &[u8], out: &mut HeadWriter<'_>) {
     out.text(field.name_text).text(b": ");
     match split_http(field.value) {

@@ -25,12 +25,13 @@ impl HttpProfile {
 }
 
 impl Redirect<'_> {
-    /// 301 where every client repeats the request as it was; 308 forbids to turn it into a GET (RFC 9110 §15.4.9).
+    /// 301 if every client repeats the request unchanged. 308 forbids clients to turn it into a GET (RFC 9110 §15.4.9).
     pub fn status(&self) -> u16 {
         if matches!(self.head.method, Method::Get | Method::Head) { 301 } else { 308 }
     }
 
-    /// Writes the whole response, which has no body; returns its length. `date`: the line of [`Date`](crate::Date).
+    /// Writes the whole response, which has no body, and returns its length. `date` is the line of
+    /// [`Date`](crate::Date).
     pub fn write(&self, keep_alive: bool, date: &[u8], out: &mut [u8]) -> Result<usize, Overflow> {
         let reason: &[u8] = if self.status() == 301 { b"Moved Permanently" } else { b"Permanent Redirect" };
         let mut out = HeadWriter::new(out);

@@ -19,8 +19,8 @@ impl HttpProfile {
         self.respond_with_100_continue && head.expect_continue
     }
 
-    /// Writes the request for the server, as HTTP/1.1 on a connection that stays, its body framed as it came. Returns
-    /// the bytes written.
+    /// Writes the request for the server: HTTP/1.1, a connection that stays open, and the body framed as it came.
+    /// Returns the bytes written.
     pub fn write_request(
         &self,
         head: &RequestHead<'_>,
@@ -44,8 +44,7 @@ impl HttpProfile {
         out.end()
     }
 
-    /// Whether the request has a field whose name the operator wants no request to have, or one that must say something
-    /// else.
+    /// Whether the request has a field that the operator refuses, or one that must be rewritten.
     pub fn refuses(&self, head: &RequestHead<'_>) -> bool {
         self.underscores == Underscores::Refuse && head.fields.iter().any(has_underscore)
             || MaxForwards::of(head) == MaxForwards::Malformed
@@ -71,14 +70,14 @@ impl HttpProfile {
     }
 }
 
-/// A server may take these for what we say, or for what frames the request: a client does not get to send them.
+/// A server may take these for fields that we write, or that frame the request. So clients cannot send them.
 pub(crate) const SHADOWS: NameSet = NameSet::of(&[Name::Shadow]);
 
 pub(crate) fn has_underscore(field: Field<'_>) -> bool {
     field.name_text.contains(&b'_')
 }
 
-/// The Host that the client's own field does not give: of an absolute target (RFC 9112 §3.2.2), or none at all.
+/// The Host if it does not come from the client's own field: from an absolute target (RFC 9112 §3.2.2), or none at all.
 fn write_host(head: &RequestHead<'_>, client: &ClientFacts, out: &mut HeadWriter<'_>) {
     match head.host {
         Some(host) if head.absolute => _ = out.field(b"Host", host),

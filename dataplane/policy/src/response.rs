@@ -22,7 +22,7 @@ pub struct Reply<'a> {
     pub version: Version,
     /// Both sides would go on: the client asked to, and the proxy has no reason against it.
     pub keep_alive: bool,
-    /// The line that a final response gets besides, of [`Persistence`](crate::Persistence); or nothing.
+    /// An additional line for a final response, of [`Persistence`](crate::Persistence); or empty.
     pub cookie: &'a [u8],
     /// The line of [`Date`](crate::Date) that a final response gets that has none.
     pub date: &'a [u8],
@@ -33,7 +33,7 @@ pub struct Reply<'a> {
 pub struct Outgoing {
     pub head_bytes: usize,
     pub body: OutgoingBody,
-    /// What the client was told: without it the proxy closes the client's connection behind the body.
+    /// What the client was told. If it is false, the proxy closes the client's connection after the body.
     pub keep_alive: bool,
 }
 
@@ -41,13 +41,13 @@ pub struct Outgoing {
 pub enum OutgoingBody {
     /// Byte for byte as the server sends it, framing included.
     AsReceived,
-    /// The content alone, ended by closing: the server chunks, an HTTP/1.0 client cannot read that.
+    /// The content alone, ended by closing: the server sends chunks, which an HTTP/1.0 client cannot read.
     Unchunked,
 }
 
 impl HttpProfile {
-    /// Writes the response for the client. A 1xx head (which an HTTP/1.0 client must not get at all) is passed on as it
-    /// is apart from hop-by-hop fields, and says nothing about keep-alive.
+    /// Writes the response for the client. A 1xx head is passed on without hop-by-hop fields, and says nothing about
+    /// keep-alive. An HTTP/1.0 client must not get one.
     pub fn write_response(
         &self,
         head: &ResponseHead<'_>,
@@ -89,7 +89,7 @@ impl HttpProfile {
             + ADDED_TO_FIELD_BYTES_MAX * head.fields.len()
     }
 
-    /// The lines that each final response to this client carries, for the pages the proxy writes itself.
+    /// The lines that each final response to this client has, for pages that the proxy writes itself.
     pub fn security_lines(&self, client: &ClientFacts) -> &[u8] {
         if client.tls { self.hsts_line.bytes() } else { b"" }
     }
@@ -114,7 +114,7 @@ impl HttpProfile {
         let none = NameSet::default();
         let cookies = if self.cookies.for_client(client).any() { NameSet::of(&[Name::SetCookie]) } else { none };
         let location = if self.rewrites_location(client) { NameSet::of(&[Name::Location]) } else { none };
-        // One policy for the host, the operator's: more than one field must not be sent (RFC 6797 §7.1).
+        // One policy for the host, the operator's. A response must not have more than one such field (RFC 6797 §7.1).
         let hsts_is_ours = !self.security_lines(client).is_empty();
         let hsts = if hsts_is_ours { NameSet::of(&[Name::StrictTransportSecurity]) } else { none };
         cookies | location | hsts

@@ -1,4 +1,4 @@
-//! Why an exchange or a connection failed: one name per cause, as it stands in a Sample and in the API.
+//! Why an exchange or a connection failed. Each cause has one name, which a Sample and the API use.
 
 macro_rules! causes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {

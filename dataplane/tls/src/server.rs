@@ -44,7 +44,7 @@ impl ServerConfig {
             .with_cert_resolver(Arc::new(by_name));
         rustls.ignore_client_order = !settings.prefer_client_order;
         rustls.alpn_protocols = settings.protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
-        // Tickets carry the whole session: no table of sessions here, and none to keep equal over workers and engines.
+        // Tickets carry the whole session, so no table of sessions has to be the same on all workers and engines.
         rustls.session_storage = Arc::new(NoServerSessionStorage {});
         match settings.tickets.as_ref().map(Ticketer::new).transpose()?.flatten() {
             Some(ticketer) => rustls.ticketer = ticketer,

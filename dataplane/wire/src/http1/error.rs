@@ -1,5 +1,5 @@
-//! Everything that can be wrong with a message, by cause. Which status or which end of the connection follows is decided
-//! where the side is known (`proxy::rescue`); after any of these the connection cannot be read further.
+//! All errors of a message, by cause. `proxy::rescue` decides which status follows, or how the connection ends, because
+//! it depends on the side. After any of these errors the connection cannot be read further.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub enum Error {
     Host,
     /// Content-Length is there twice or not a number.
     ContentLength,
-    /// Transfer-Encoding is not one that ends in a single `chunked`, or stands in an HTTP/1.0 message.
+    /// Transfer-Encoding does not end in a single `chunked`, or is in an HTTP/1.0 message.
     TransferEncoding,
     /// Transfer-Encoding and Content-Length together.
     TwoFramings,

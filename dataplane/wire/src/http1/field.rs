@@ -1,5 +1,5 @@
-//! The fields of a head as spans of the bytes they were read from. A table of spans belongs to a worker and is used for
-//! one head at a time, so that parsing fills nothing it does not need and allocates nothing.
+//! The fields of a head, as spans of the bytes that they were read from. A table of spans belongs to a worker and
+//! serves one head at a time. So parsing fills only what it needs, and allocates nothing.
 
 use std::{fmt, ops::BitOr};
 
@@ -24,7 +24,8 @@ pub enum Name {
     ProxyAuthorization,
     ProxyConnection,
     SetCookie,
-    /// Not one of these, and the same as one of them for who reads fields as CGI hands them over: `X_Forwarded_For`.
+    /// None of these names, but equal to one of them for readers that turn fields into CGI variables:
+    /// `X_Forwarded_For`.
     Shadow,
     StrictTransportSecurity,
     Te,
@@ -36,7 +37,8 @@ pub enum Name {
 }
 
 impl Name {
-    /// `name` is a token. Length and first letter leave one candidate at most, so that other names cost next to nothing.
+    /// `name` is a token. Its length and first letter leave at most one candidate, so that other names cost next to
+    /// nothing.
     pub fn of(name: &[u8]) -> Name {
         match Self::look_up(name) {
             Look::Alike(known) if is_same_in_cgi(name, known) => Name::Shadow,
@@ -50,7 +52,7 @@ impl Name {
     pub(super) fn look_up(name: &[u8]) -> Look {
         let (Some(&first), Some(&last)) = (name.first(), name.last()) else { return Look::Found(Name::Other) };
         let (known, candidate) = KNOWN[slot(name.len(), first)];
-        // Whatever is the same, or becomes the same in CGI, ends in the same letter: `Accept-Ranges` is not alike
+        // Names that are equal, or become equal in CGI, end in the same letter: `Accept-Ranges` cannot equal
         // `Authorization`.
         if name.len() != known.len() || known.last() != Some(&(last | LOWER)) {
             return Look::Found(Name::Other);
@@ -66,8 +68,8 @@ pub(super) enum Look {
     Alike(&'static [u8]),
 }
 
-/// Whether a token is `known`, which is as long and in small letters: in words that may overlap, because a head has many
-/// names.
+/// Whether a token is `known`, which has the same length and is in lower case. It compares machine words that may
+/// overlap, because a head has many names.
 #[inline]
 fn is_known(name: &[u8], known: &[u8]) -> bool {
     let eight = |name: &[u8; 8], known: &[u8; 8]| (u64::from_ne_bytes(*name) | LOWER_8) ^ u64::from_ne_bytes(*known);
@@ -84,8 +86,9 @@ fn is_known(name: &[u8], known: &[u8]) -> bool {
     }
 }
 
-/// Whether two names become one where fields become variables (RFC 3875 §4.1.18): small letters become capitals, and
-/// whatever cannot stand in a variable's name an underscore. Servers differ in what they take for that: the most do.
+/// Whether two names become equal where fields become variables (RFC 3875 §4.1.18): lower case becomes upper case, and
+/// each character that a variable's name cannot have becomes an underscore. Servers differ in which characters these
+/// are; this takes the largest set.
 pub fn is_same_in_cgi(one: &[u8], other: &[u8]) -> bool {
     let variable = |byte: &u8| if byte.is_ascii_alphanumeric() { byte.to_ascii_uppercase() } else { b'_' };
     one.len() == other.len() && one.iter().map(variable).eq(other.iter().map(variable))
@@ -136,7 +139,8 @@ const fn slot(len: usize, first: u8) -> usize {
     (len + (first | LOWER) as usize * 5) % SLOTS
 }
 
-/// Turns capitals small and leaves a hyphen one; nothing else in a token becomes a letter or a hyphen by it.
+/// Turns upper case into lower case and leaves a hyphen alone. No other character of a token becomes a letter or a
+/// hyphen.
 const LOWER: u8 = 0x20;
 const LOWER_4: u32 = u32::from_ne_bytes([LOWER; 4]);
 const LOWER_8: u64 = u64::from_ne_bytes([LOWER; 8]);
@@ -261,7 +265,7 @@ impl<'b> Fields<'b> {
         self.iter().find(|field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
 
-    /// Hands over the lines of the fields to keep, as they came, CRLF included, neighbours in one piece.
+    /// Hands over the lines of the fields to keep, unchanged, with CRLF. Neighbouring lines come in one piece.
     pub fn kept_lines(&self, mut keep: impl FnMut(Field<'b>) -> bool, mut emit: impl FnMut(&'b [u8])) {
         let mut run_start = self.spans.first().map_or(self.head.len(), |span| span.line as usize);
         for (i, span) in self.spans.iter().enumerate() {
@@ -281,7 +285,8 @@ impl<'b> Fields<'b> {
 }
 
 impl Span {
-    /// A span lies within its head; `get` says so without a panic, so that parts nobody looks at cost nothing.
+    /// A span always lies within its head. `get` avoids a panic path here, so that parts that nobody reads cost
+    /// nothing.
     #[inline]
     pub(super) fn field<'b>(&self, head: &'b [u8]) -> Field<'b> {
         let part = |start: u32, bytes: u32| head.get(start as usize..(start + bytes) as usize).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The fields that the protocol itself obeys: where a body ends (RFC 9112 §6), and what becomes of the connection behind
-//! it (§9). Read in one pass; whatever could be read in two ways is refused.
+//! The fields that the protocol itself obeys: where a body ends (RFC 9112 §6), and whether the connection stays open
+//! (§9). They are read in one pass. Whatever could be read in two ways is refused.
 
 use super::{
     Error, Fields, Version,
@@ -15,10 +15,10 @@ pub enum Framing {
     UntilClose,
 }
 
-/// The longest body or chunk: a reader that keeps lengths in 64 bits with a sign takes more for less than nothing.
+/// The longest body or chunk. A reader with signed 64-bit lengths would take a longer one for negative.
 pub(super) const LENGTH_MAX: u64 = i64::MAX as u64;
 
-/// Options that one head may list in Connection; more would make looking up each field among them expensive.
+/// The limit of options in Connection. With more of them, to look up each field among them would be expensive.
 const CONNECTION_OPTIONS_MAX: usize = 32;
 
 const OBEYED: NameSet =
@@ -128,7 +128,7 @@ const USUAL_OPTIONS: NameSet =
     NameSet::of(&[Name::KeepAlive, Name::ProxyConnection, Name::Te, Name::TransferEncoding, Name::Upgrade]);
 
 impl Fields<'_> {
-    /// Whether Connection names this field, which then goes no further than one hop (RFC 9110 §7.6.1).
+    /// Whether Connection names this field, so that it must not be forwarded (RFC 9110 §7.6.1).
     pub fn connection_names(&self, name: &[u8]) -> bool {
         self.among(NameSet::of(&[Name::Connection]))
             .any(|field| list(field.value).any(|option| option.eq_ignore_ascii_case(name)))

@@ -1,4 +1,5 @@
-//! What request and response heads share: limits, versions, and httparse's fields turned into spans under our rules.
+//! What request and response heads share: limits, versions, and the conversion of httparse's fields into spans, with
+//! our rules.
 
 use std::mem::MaybeUninit;
 
@@ -52,8 +53,8 @@ pub enum Parsed<T> {
     Whole(T),
 }
 
-/// Whether a head that was `Partial` before `new` came is worth parsing again. Each line feed of a well-formed head ends
-/// a field, so the count of tries stays below that of fields however slowly the bytes drip in.
+/// Whether a head that was `Partial` before `new` arrived is worth parsing again. In a well-formed head each line feed
+/// ends a field, so there are fewer attempts than fields, however slowly the bytes arrive.
 pub fn may_complete(new: &[u8]) -> bool {
     memchr::memchr(b'\n', new).is_some()
 }
@@ -63,7 +64,8 @@ pub(super) fn no_headers<'b>() -> [MaybeUninit<Header<'b>>; MAX_FIELDS] {
     [const { MaybeUninit::uninit() }; MAX_FIELDS]
 }
 
-/// The part of the input that a head may take: parsing only this makes the verdict independent of what lies behind.
+/// The part of the input that a head may occupy. Only this part is parsed, so that the result does not depend on the
+/// bytes after it.
 pub(super) fn within<'b>(input: &'b [u8], limits: &Limits) -> &'b [u8] {
     &input[..input.len().min(limits.head_bytes)]
 }
@@ -130,8 +132,8 @@ fn look_again(head: &[u8], spans: &mut [Span]) -> NameSet {
     })
 }
 
-/// httparse takes a bare LF for the end of a line (RFC 9112 §2.2 allows to; two parsers then see two messages). It has
-/// seen the LF at `line_end - 1` and refused a CR anywhere but before an LF.
+/// httparse accepts a bare LF as the end of a line. RFC 9112 §2.2 allows that, but then two parsers can see two
+/// messages. httparse has seen the LF at `line_end - 1`, and refuses a CR that is not before an LF.
 #[inline]
 fn ends_in_crlf(head: &[u8], line_end: usize) -> Result<(), Error> {
     if line_end >= 2 && head[line_end - 2] == b'\r' { Ok(()) } else { Err(Error::LineEnding) }

@@ -1,7 +1,7 @@
-//! HTTP/1.x by the letter of RFC 9112: what two parsers could read in two ways is refused, so that nobody behind us can
+//! HTTP/1.x exactly as in RFC 9112. What two parsers could read in two ways is refused, so that no server behind us can
 //! be made to see another message than we saw.
 //!
-//! [`request`] and [`response`] parse a head in place, [`Body`] follows the bytes behind it, [`HeadWriter`] writes the
+//! [`request`] and [`response`] parse a head in place, [`Body`] follows the bytes after it, [`HeadWriter`] writes the
 //! next head into a caller's buffer. All of them give the same result however the input is split.
 
 mod body;

@@ -51,7 +51,7 @@ pub struct RequestHead<'b> {
     pub method_text: &'b [u8],
     /// As it came: `/path?query`, `*`, or `http://host/path?query`.
     pub target: &'b [u8],
-    /// What of it a server gets: `/path?query` or `*`; `?query` where the absolute form has no path.
+    /// The part of the target that a server gets: `/path?query` or `*`; `?query` if an absolute target has no path.
     pub path: &'b [u8],
     pub version: Version,
     pub fields: Fields<'b>,
@@ -64,7 +64,8 @@ pub struct RequestHead<'b> {
     pub names_hop_fields: bool,
     /// Host and port the request is for. `None`: HTTP/1.0 without Host.
     pub host: Option<&'b [u8]>,
-    /// The target is in absolute form, so `host` is the target's and the Host field counts for nothing (RFC 9112 §3.2.2).
+    /// The target is in absolute form. So `host` comes from the target, and the Host field is ignored (RFC 9112
+    /// §3.2.2).
     pub absolute: bool,
     /// Bytes of the input that the head takes.
     pub len: usize,
@@ -106,7 +107,7 @@ pub fn request<'b>(
         fields,
         body,
         keep_alive: control.persists(version),
-        // Without a body to hold back there is nothing to wait for; HTTP/1.0 does not know it (RFC 9110 §10.1.1).
+        // Without a body there is nothing to wait for, and HTTP/1.0 does not have this (RFC 9110 §10.1.1).
         expect_continue: control.expect_continue && version == Version::Http11 && has_content(body),
         names_hop_fields: control.names_hop_fields,
         host: taken_apart.authority.or(control.host),
@@ -119,7 +120,7 @@ fn has_content(body: Framing) -> bool {
     !matches!(body, Framing::None | Framing::Length(0))
 }
 
-/// One empty line before a request is forgiven (RFC 9112 §2.2), no more: httparse would skip any number.
+/// One empty line before a request is accepted (RFC 9112 §2.2), and no more. httparse would skip any number.
 fn leading_empty_line(input: &[u8]) -> Result<usize, Error> {
     let start = if input.starts_with(b"\r\n") { 2 } else { 0 };
     match input[start..] {

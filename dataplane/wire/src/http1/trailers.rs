@@ -1,5 +1,5 @@
-//! The trailer section of a chunked body (RFC 9112 §7.1.2): read when it is whole, because what stands in it may not go on
-//! as it came.
+//! The trailer section of a chunked body (RFC 9112 §7.1.2). It is read when it is complete, because not all of its
+//! fields may pass.
 
 use super::{Error, Field, HeadWriter, Name, NameSet, Overflow, Parsed};
 
@@ -13,8 +13,8 @@ const FRAMING: NameSet = NameSet::of(&[Name::ContentLength, Name::TransferEncodi
 pub struct Trailers<'b>(&'b [u8]);
 
 impl<'b> Trailers<'b> {
-    /// The section at the start of `input`. Each line is name, colon, value and CRLF: no continuation, no white space
-    /// before the colon, nothing that readers take for an end in different ways.
+    /// The section at the start of `input`. Each line is name, colon, value and CRLF. There is no continuation, no
+    /// white space before the colon, and nothing that readers could take for an end in different ways.
     pub(super) fn read(input: &'b [u8]) -> Result<Parsed<Self>, Error> {
         let input = &input[..input.len().min(TRAILER_BYTES_MAX)];
         let mut bytes = 0;
@@ -33,7 +33,7 @@ impl<'b> Trailers<'b> {
         self.0.len()
     }
 
-    /// The fields that `keep` keeps, line by line as they came, and the empty line. Returns the bytes written.
+    /// Writes the fields that `keep` accepts, unchanged, and the empty line. Returns the bytes written.
     pub fn write(&self, mut keep: impl FnMut(Field<'b>) -> bool, out: &mut [u8]) -> Result<usize, Overflow> {
         let mut out = HeadWriter::new(out);
         for line in self.0.split_inclusive(|&byte| byte == b'\n') {
