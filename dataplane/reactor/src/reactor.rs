@@ -1,8 +1,8 @@
-//! The reactor itself: one batch is `poll` (what happened), the handler, `flush` (what it wants sent). Reading is in
-//! `input`, sending and closing in `output`, accepting in `accept`.
+//! The reactor itself. A batch is `poll` (what happened), the handler, and `flush` (what the handler sends). Reading is
+//! in `input`, sending and closing in `output`, accepting in `accept`.
 //!
-//! A connection is registered with epoll once, edge-triggered, and never spends a call on learning that there is
-//! nothing: a read that comes back short has drained the socket (2.5 % more transactions for the CPU of a busy proxy).
+//! A connection is registered with epoll once, edge-triggered, and spends no system call to learn that there is
+//! nothing: a short read has drained the socket (2.5 % more transactions for the CPU time of a busy proxy).
 
 use std::{
     collections::VecDeque,
@@ -32,7 +32,8 @@ use crate::{
 
 /// How long the peer of a connection that was given up may take nothing of its rest.
 pub(crate) const FLUSH_MAX: Duration = Duration::from_secs(30);
-/// How long a lingering peer may go on, and with how much: a reset follows, and may overtake what it has not read yet.
+/// Limits of time and bytes for a lingering peer. Beyond them it is reset, which may overtake bytes that it has not
+/// read yet.
 pub(crate) const LINGER_MAX: Duration = Duration::from_secs(5);
 pub(crate) const LINGER_BYTES_MAX: u32 = 1024 * 1024 * 1024;
 
@@ -46,17 +47,17 @@ pub struct Reactor {
     pub(crate) pool: BufPool,
     pub(crate) pipes: Pipes,
     pub(crate) unregistered: Unregistered,
-    /// Empty queues, for who has something to send: connections that have not hold no memory for it.
+    /// Empty queues for connections that have something to send. Other connections hold no memory for it.
     pub(crate) queues: Vec<VecDeque<Buf>>,
     pub(crate) listeners: Listeners,
     /// Until when no connection is accepted, because the last try found no descriptor or no room.
     pub(crate) accept_again: Option<Time>,
     /// Connections with something to send; a slot is in it once.
     pub(crate) dirty: Vec<Conn>,
-    /// Accepted connections that the handler has given up and that take their time to end, the first first; also some that
-    /// have ended since. At most twice as many as there are slots.
+    /// Accepted connections that the handler has given up and that have not ended yet, the oldest first. Some of them
+    /// may have ended since. There are at most twice as many entries as slots.
     pub(crate) departing: VecDeque<Conn>,
-    /// Connections whose read budget was used up, or whose reading was turned on; a slot is in it once.
+    /// Connections that have used up their read budget, or whose reading was turned on. A slot is in it at most once.
     pub(crate) unread: Vec<Conn>,
     /// Read of connections in bulk since this was cleared.
     pub(crate) bulk_bytes: usize,

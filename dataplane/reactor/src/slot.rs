@@ -1,5 +1,5 @@
-//! What is kept of one connection: the states that it goes through, each a type, so that no two of them contradict each
-//! other. Makes no system call; what brings a connection from one state to the next is told in `reactor`.
+//! The state of one connection. Each state is a type, so that two of them cannot contradict each other. It makes no
+//! system call; `reactor` changes the states.
 
 use std::{cell::Cell, collections::VecDeque, net::TcpStream};
 
@@ -77,8 +77,8 @@ pub enum Phase {
     Flushing {
         then: Then,
     },
-    /// All of a connection that ends in a reset has been sent, and the peer's kernel has not said yet that it has it: the
-    /// reset would overtake that. So often we look again.
+    /// Everything on a connection that ends with a reset has been sent, but the peer's kernel has not acknowledged all
+    /// of it, and the reset would overtake the rest. We look this many times more.
     Settling {
         looks_left: u32,
     },
@@ -118,8 +118,8 @@ pub enum Input {
     Drained,
     /// There may be something to read.
     Waiting,
-    /// The kernel has seen the peer's end; before it there may be something to read. A short read is not the last: only the
-    /// one that brings nothing says which end it is.
+    /// The kernel has received the peer's end; there may be bytes before it. So a short read does not drain the socket:
+    /// only a read that returns nothing tells which end it is.
     Ending,
     /// The peer's end has been handed over.
     Ended,

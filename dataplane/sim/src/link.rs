@@ -1,5 +1,5 @@
-//! One simulated connection: a pipe each way between the engine and a peer, with windows, delays and an order that
-//! bytes keep. Knows nothing of what travels in it.
+//! One simulated connection: a pipe in each direction between the engine and a peer, with windows and delays; bytes
+//! keep their order. It does not know what the bytes mean.
 
 use std::{cell::Cell, collections::VecDeque, time::Duration};
 

@@ -1,7 +1,7 @@
-//! The simulated network: the `Io` that the proxy runs on here, and what peers use on the other side of it.
+//! The simulated network: the `Io` under the proxy, and what peers use on the other side.
 //!
-//! Reads come in pieces cut at any byte, writes leave as a window allows, connections fail at any moment, and handles
-//! are reused at once, so that one kept too long meets its successor. Time moves only in [`Network::step`].
+//! Reads are cut at any byte, writes leave as a window allows, and connections fail at any moment. Handles are reused
+//! at once, so that a handle that is kept too long meets its successor. Time moves only in [`Network::step`].
 
 mod driver;
 mod peers;
