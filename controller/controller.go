@@ -72,7 +72,7 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 	}
 	known := &known{}
 	surface, err := rest.Open(ctx, rest.Config{
-		Store: data.objects, Gate: gate, Runtime: fleet, Tokens: tokens,
+		Store: data.objects, Gate: gate, Reports: reportsOf(fleet), Tokens: tokens,
 		Orders: orders{fleet, events, known}, Events: events, Version: config.Version, Logger: log,
 	})
 	if err != nil {

@@ -69,7 +69,8 @@ type Write struct {
 	chores *chores
 }
 
-// Edit turns a copy of the stored object into what it should become. It may run more than once.
+// Edit makes of the stored object, which it leaves as it is, a new one: what it should become. It may run more than
+// once.
 type Edit func(stored schema.Object) (schema.Object, error)
 
 // Create admits a new object. chosen is the uuid that the client wants, or empty.
@@ -129,7 +130,7 @@ func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *s
 	if err != nil {
 		return nil, nil, err
 	}
-	next, err := edit(schema.Clone(was.Object))
+	next, err := edit(was.Object)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -166,7 +167,7 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 		return nil, err
 	}
 	tx.Put(record)
-	if err := listenersAreFree(tx.View(), record); err != nil {
+	if err := listenersAreFree(tx.View(), stored, record); err != nil {
 		return nil, err
 	}
 	return record, keepsPortal(tx.View(), record)

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -38,19 +39,19 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{T: t, Fleet: New(nil, quiet(), events.New(quiet(), time.Now), func() time.Time { return clock })}
 	s.pool = &model.Pool{
-		Pool: schema.Pool{
-			Identity: schema.Identity{UUID: "pool-1"}, Named: schema.Named{Name: "web-pool"}, Enabled: true,
-			Servers: []schema.Server{{}, {}},
+		Pool: kinds.Pool{
+			Identity: kinds.Identity{UUID: "pool-1"}, Named: kinds.Named{Name: "web-pool"}, Enabled: true,
+			Servers: []kinds.Server{{}, {}},
 		},
 		Members: []model.Member{member("10.0.0.1"), member("10.0.0.2")},
 		HealthMonitors: []*model.HealthMonitor{
-			{HealthMonitor: schema.HealthMonitor{Identity: schema.Identity{UUID: "hm-1"}}},
+			{HealthMonitor: kinds.HealthMonitor{Identity: kinds.Identity{UUID: "hm-1"}}},
 		},
 	}
 	s.vs = &model.VirtualService{
-		VirtualService: schema.VirtualService{
-			Identity: schema.Identity{UUID: "vs-1"}, Named: schema.Named{Name: "web"}, Enabled: true, TrafficEnabled: true,
-			Vips: []schema.Vip{{VipID: "1"}},
+		VirtualService: kinds.VirtualService{
+			Identity: kinds.Identity{UUID: "vs-1"}, Named: kinds.Named{Name: "web"}, Enabled: true, TrafficEnabled: true,
+			Vips: []kinds.Vip{{VipID: "1"}},
 		},
 		Pool: s.pool,
 	}
@@ -60,7 +61,7 @@ func newStage(t *testing.T) *stage {
 
 func member(address string) model.Member {
 	return model.Member{
-		Server:  schema.Server{IP: &schema.IPAddr{Addr: address, Type: "V4"}, Enabled: true},
+		Server:  kinds.Server{IP: &kinds.IPAddr{Addr: address, Type: "V4"}, Enabled: true},
 		ID:      address + ":80",
 		Address: netip.AddrPortFrom(netip.MustParseAddr(address), 80),
 	}
@@ -72,8 +73,8 @@ func (s *stage) observe(revision uint64, resources ...string) map[string]*engine
 	group.UUID, s.vs.Group = "group-1", group
 	plans := map[string]*enginev1.Plan{}
 	for _, name := range []string{"one", "two"} {
-		engine := &model.Engine{ServiceEngine: schema.ServiceEngine{
-			Identity: schema.Identity{UUID: "se-" + name}, Named: schema.Named{Name: name}, EnableState: "SE_STATE_ENABLED",
+		engine := &model.Engine{ServiceEngine: kinds.ServiceEngine{
+			Identity: kinds.Identity{UUID: "se-" + name}, Named: kinds.Named{Name: name}, EnableState: "SE_STATE_ENABLED",
 		}}
 		group.Engines = append(group.Engines, engine)
 		plans[engine.UUID] = planOf(revision, resources...)

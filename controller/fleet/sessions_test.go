@@ -9,17 +9,17 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/place"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // advertise has the routers of routing() told of the virtual service.
 func (s *stage) advertise() {
-	var peers []schema.BGPPeer
+	var peers []kinds.BGPPeer
 	for _, peer := range routing().GetPeers() {
-		peers = append(peers, schema.BGPPeer{PeerIP: &schema.IPAddr{Addr: peer.GetAddress(), Type: "V4"}, AdvertiseVip: true})
+		peers = append(peers, kinds.BGPPeer{PeerIP: &kinds.IPAddr{Addr: peer.GetAddress(), Type: "V4"}, AdvertiseVip: true})
 	}
 	s.vs.EnableRHI, s.vs.Addresses = true, []netip.Addr{netip.MustParseAddr("3.3.3.3")}
-	s.vs.VrfContext = &schema.VrfContext{BGP: &schema.BGPProfile{Peers: peers}}
+	s.vs.VrfContext = &kinds.VrfContext{BGP: &kinds.BGPProfile{Peers: peers}}
 }
 
 func (s *stage) routed(engine string, routing *enginev1.Routing) {

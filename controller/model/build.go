@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // Build makes the model of all objects, by kind. It never fails: what cannot be read or resolved is left out, and the
@@ -51,16 +52,16 @@ type builder struct {
 	changed      map[string]bool // uuids of what is not as in the model before, or refers to what is not
 	changedKinds map[string]bool // kinds of which an object has changed
 
-	applicationProfiles table[schema.ApplicationProfile]
-	networkProfiles     table[schema.NetworkProfile]
-	sslProfiles         table[schema.SSLProfile]
-	pkiProfiles         table[schema.PKIProfile]
-	persistenceProfiles table[schema.ApplicationPersistenceProfile]
-	vsVips              table[schema.VsVip]
-	vrfContexts         table[schema.VrfContext]
+	applicationProfiles table[kinds.ApplicationProfile]
+	networkProfiles     table[kinds.NetworkProfile]
+	sslProfiles         table[kinds.SSLProfile]
+	pkiProfiles         table[kinds.PKIProfile]
+	persistenceProfiles table[kinds.ApplicationPersistenceProfile]
+	vsVips              table[kinds.VsVip]
+	vrfContexts         table[kinds.VrfContext]
 	certificates        table[Certificate]
 	monitors            table[HealthMonitor]
-	connectorUsers      table[schema.CloudConnectorUser]
+	connectorUsers      table[kinds.CloudConnectorUser]
 
 	pools           resolved[Pool]
 	clouds          resolved[Cloud]
@@ -97,23 +98,23 @@ func (r *reading) is(o schema.Object) bool {
 }
 
 func (b *builder) readAll() {
-	b.applicationProfiles = read(b, "applicationprofile", itself[schema.ApplicationProfile])
-	b.networkProfiles = read(b, "networkprofile", itself[schema.NetworkProfile])
-	b.sslProfiles = read(b, "sslprofile", itself[schema.SSLProfile])
-	b.pkiProfiles = read(b, "pkiprofile", itself[schema.PKIProfile])
-	b.persistenceProfiles = read(b, "applicationpersistenceprofile", itself[schema.ApplicationPersistenceProfile])
-	b.vsVips = read(b, "vsvip", itself[schema.VsVip])
-	b.vrfContexts = read(b, "vrfcontext", itself[schema.VrfContext])
+	b.applicationProfiles = read(b, "applicationprofile", itself[kinds.ApplicationProfile])
+	b.networkProfiles = read(b, "networkprofile", itself[kinds.NetworkProfile])
+	b.sslProfiles = read(b, "sslprofile", itself[kinds.SSLProfile])
+	b.pkiProfiles = read(b, "pkiprofile", itself[kinds.PKIProfile])
+	b.persistenceProfiles = read(b, "applicationpersistenceprofile", itself[kinds.ApplicationPersistenceProfile])
+	b.vsVips = read(b, "vsvip", itself[kinds.VsVip])
+	b.vrfContexts = read(b, "vrfcontext", itself[kinds.VrfContext])
 	b.certificates = read(b, "sslkeyandcertificate", (*reading).certificate)
 	b.monitors = read(b, "healthmonitor", monitor)
-	b.connectorUsers = read(b, "cloudconnectoruser", itself[schema.CloudConnectorUser])
+	b.connectorUsers = read(b, "cloudconnectoruser", itself[kinds.CloudConnectorUser])
 	b.pools.read = read(b, "pool", (*reading).pool)
-	b.clouds.read = read(b, "cloud", func(_ *reading, c *schema.Cloud) *Cloud { return &Cloud{Cloud: *c} })
+	b.clouds.read = read(b, "cloud", func(_ *reading, c *kinds.Cloud) *Cloud { return &Cloud{Cloud: *c} })
 	b.groups.read = read(b, "serviceenginegroup",
-		func(_ *reading, g *schema.ServiceEngineGroup) *Group { return &Group{ServiceEngineGroup: *g} })
-	b.engines.read = read(b, "serviceengine", func(_ *reading, e *schema.ServiceEngine) *Engine { return &Engine{ServiceEngine: *e} })
+		func(_ *reading, g *kinds.ServiceEngineGroup) *Group { return &Group{ServiceEngineGroup: *g} })
+	b.engines.read = read(b, "serviceengine", func(_ *reading, e *kinds.ServiceEngine) *Engine { return &Engine{ServiceEngine: *e} })
 	b.virtualServices.read = read(b, "virtualservice",
-		func(_ *reading, vs *schema.VirtualService) *VirtualService {
+		func(_ *reading, vs *kinds.VirtualService) *VirtualService {
 			return &VirtualService{VirtualService: *vs}
 		})
 }
@@ -233,11 +234,11 @@ func sorted[T any](all table[T]) []*T {
 }
 
 // certificate leaves out those of a CA, which serve nobody.
-func (r *reading) certificate(c *schema.SSLKeyAndCertificate) *Certificate {
+func (r *reading) certificate(c *kinds.SSLKeyAndCertificate) *Certificate {
 	if c.Type == "SSL_CERTIFICATE_TYPE_CA" {
 		return nil
 	}
-	pair, err := schema.DecodeKeyPair(c.Certificate.PEM, c.Key)
+	pair, err := kinds.DecodeKeyPair(c.Certificate.PEM, c.Key)
 	if err != nil {
 		r.find("sslkeyandcertificate", "certificate", "%v", err)
 		return nil
@@ -245,7 +246,7 @@ func (r *reading) certificate(c *schema.SSLKeyAndCertificate) *Certificate {
 	return &Certificate{SSLKeyAndCertificate: *c, KeyPair: *pair}
 }
 
-func monitor(_ *reading, m *schema.HealthMonitor) *HealthMonitor {
+func monitor(_ *reading, m *kinds.HealthMonitor) *HealthMonitor {
 	wrapped := &HealthMonitor{HealthMonitor: *m}
 	switch m.Type {
 	case "HEALTH_MONITOR_HTTP":
@@ -256,7 +257,7 @@ func monitor(_ *reading, m *schema.HealthMonitor) *HealthMonitor {
 	return wrapped
 }
 
-func (r *reading) pool(p *schema.Pool) *Pool {
+func (r *reading) pool(p *kinds.Pool) *Pool {
 	wrapped := &Pool{Pool: *p, Conn: orDefaults(p.ConnPool)}
 	for i, server := range p.Servers {
 		address := server.IP.Address()

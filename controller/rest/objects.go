@@ -100,7 +100,7 @@ func replace(c *call, kind *schema.Kind) error {
 	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
 		if len(body) == 0 {
-			return stored, nil
+			return schema.Clone(stored), nil
 		}
 		return schema.Parse(kind.Name, body)
 	})
@@ -119,7 +119,7 @@ func patch(c *call, kind *schema.Kind) error {
 		c.warnings = append(c.warnings, schema.Warning{Field: name, Message: "is no part of a patch, which has add, replace, delete and json_patch: dropped"})
 	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
-		return edits.apply(kind.Redact(stored)) // a patch can copy: it is done on what its author may read
+		return edits.apply(kind.Redact(stored)) // a copy: a patch can copy, and is done on what its author may read
 	})
 }
 
@@ -152,7 +152,8 @@ func (c *call) id(kind *schema.Kind) string {
 	return c.path[2]
 }
 
-// written answers a write: the whole object, with the names of what it refers to, and what does not come of what was sent.
+// written answers a write: the whole object, with the names of what it refers to, and what does not come of what was
+// sent.
 func (c *call) written(status int, kind *schema.Kind, record *store.Record, sent schema.Object) error {
 	c.view = c.api.store.View()
 	style := c.rendering()

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/weir-lb/weir/controller/schema"
+	_ "github.com/weir-lb/weir/controller/schema/kinds" // whose references lead to referrers
 )
 
 // plain seals nothing but the purpose, so that a value in the wrong place is noticed.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -15,14 +16,14 @@ const lifetime = time.Hour
 
 // stage is a virtual service with an SSL profile, and the rings that were decided.
 type stage struct {
-	profile *schema.SSLProfile
+	profile *kinds.SSLProfile
 	model   *model.Model
 	rings   map[string]Ring
 	made    byte
 }
 
 func newStage() *stage {
-	profile := schema.Defaults[schema.SSLProfile]()
+	profile := schema.Defaults[kinds.SSLProfile]()
 	profile.UUID, profile.SSLSessionTimeoutS = "sslprofile-1", uint32(lifetime/time.Second)
 	return &stage{
 		profile: profile, rings: map[string]Ring{},

@@ -2,7 +2,7 @@
 //! that follows on the connection on which they were agreed, whoever sends it. So such a connection to a server must
 //! belong to one client only.
 
-use weir_wire::http1::{Fields, Name, NameSet, ResponseHead};
+use weir_wire::head::{Fields, Name, NameSet, ResponseHead};
 
 use crate::HttpProfile;
 

@@ -2,5 +2,9 @@
 //! knows a socket or a clock, or decides what a request may do. `policy` and `proxy` decide.
 #![forbid(unsafe_code)]
 
+mod error;
+pub mod head;
 pub mod http1;
 pub mod proxy_protocol;
+
+pub use error::Error;

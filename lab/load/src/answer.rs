@@ -1,6 +1,9 @@
 //! Reads one response at a time from the plaintext of a connection.
 
-use weir_wire::http1::{self, Body, FieldTable, Limits, Method, Parsed};
+use weir_wire::{
+    head::{FieldTable, Limits, Method},
+    http1::{self, Body, Parsed},
+};
 
 use crate::tally::Cause;
 
@@ -54,16 +57,17 @@ impl Reader {
         let len = match http1::response(bytes, reading.method, &limits, reading.table) {
             Err(_) => return self.outcome = Some(Err(Cause::BadResponse)),
             Ok(Parsed::Partial) => return self.head.extend_from_slice(bytes),
-            Ok(Parsed::Whole(head)) => {
+            Ok(Parsed::Whole(response)) => {
+                let head = response.head;
                 if head.status >= 200 {
                     let value = reading.server_header.and_then(|name| head.fields.find(name));
                     if reading.server_header.is_some() {
                         (reading.on_value)(value.unwrap_or(b"(none)"));
                     }
-                    let answered = Answered { status: head.status, keep_alive: head.keep_alive };
-                    self.body = Some((Body::new(head.body), answered));
+                    let answered = Answered { status: head.status, keep_alive: response.keep_alive };
+                    self.body = Some((Body::new(response.framing), answered));
                 }
-                head.len
+                response.len
             }
         };
         let rest = &bytes[len..];

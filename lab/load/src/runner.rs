@@ -10,7 +10,7 @@ use std::{
 use weir_proxy::io::{Close, Conn, Event, Gone, Io, Time};
 use weir_reactor::{Driver, Limits, Reactor};
 use weir_tls::TlsSession;
-use weir_wire::http1::FieldTable;
+use weir_wire::head::FieldTable;
 
 use crate::{
     answer::{Answered, Reading},

@@ -6,7 +6,7 @@ use std::{
 };
 
 use weir_tls::{ClientConfig, ClientSettings, Group, Provider, ServerName, Version};
-use weir_wire::http1::Method;
+use weir_wire::head::Method;
 
 use crate::{Failure, flags::Flags};
 
