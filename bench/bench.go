@@ -122,7 +122,7 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 	return r, r.chooseCores()
 }
 
-// findPrograms looks for the peers; one that is missing is told and left out.
+// findPrograms looks for Weir's programs and the peers. It reports a missing peer, and leaves it out.
 func (r *run) findPrograms(ctx context.Context) error {
 	for _, name := range []string{"weir-dataplane", "weir-load"} {
 		if _, err := os.Stat(filepath.Join(r.programs, name)); err != nil {

@@ -25,7 +25,7 @@ type subject struct {
 	agentPID int // Weir's agent; 0 of peers
 }
 
-// External is a proxy that somebody else runs.
+// External is a proxy that runs already.
 type External struct {
 	Name    string
 	Address string

@@ -26,7 +26,7 @@ type figures struct {
 	P999us                  float64          `json:"p999_us"`
 	CPUMicrosPerTransaction float64          `json:"cpu_us_per_transaction"`
 	Transactions            int64            `json:"transactions"`
-	PerServer               map[string]int64 `json:"per_server"` // of Transactions, who answered them
+	PerServer               map[string]int64 `json:"per_server"` // the server that answered, for each of Transactions
 	Scale                   []phase          `json:"scale,omitempty"`
 
 	errorsBy  map[string]int64

@@ -39,7 +39,7 @@ type phase struct {
 	Engines  int   `json:"engines"`
 	Requests int64 `json:"requests"` // answered
 	Errors   int64 `json:"errors"`
-	// of Requests, who answered them; the engines of the phase before, too
+	// the engine that answered, for each of Requests; also engines of the phase before
 	PerEngine map[string]int64  `json:"per_engine"`
 	Settled   settled           `json:"settled"`            // of Requests, those of the end of the phase
 	Failures  []clients.Failure `json:"failures,omitempty"` // what the errors were; of very many, the first
@@ -47,7 +47,7 @@ type phase struct {
 	begun, ended time.Time
 }
 
-// settled is the end of a phase, once the engines were so many.
+// settled is the end of a phase, after the number of engines was reached.
 type settled struct {
 	Seconds   int              `json:"seconds"`
 	Requests  int64            `json:"requests"`
@@ -107,7 +107,7 @@ func (s *stage) phases(ctx context.Context) (phases []phase, err error) {
 	return phases, nil
 }
 
-// watchFor tells each second how many requests are answered, and by whom.
+// watchFor reports each second how many requests are answered, and by which engines.
 func (s *stage) watchFor(ctx context.Context, span time.Duration) error {
 	watching, stop := context.WithTimeout(ctx, span)
 	defer stop()

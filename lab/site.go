@@ -79,7 +79,7 @@ func OpenLastingSite(t topology.Topology, programs string, told *teller.Teller) 
 	return s, err
 }
 
-// Build lays the network, starts everything and waits until it stands.
+// Build builds the network, starts everything, and waits until it runs.
 func (s *Site) Build(ctx context.Context) error {
 	if err := s.Engines.Note(); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *Site) Close() error {
 
 func (s *Site) close() error {
 	var failed error
-	if !s.removed { // or it would be somebody else's by now
+	if !s.removed { // otherwise another process could have it by now
 		failed = s.Network.Remove()
 		s.removed = failed == nil
 	}
@@ -127,7 +127,7 @@ func (s *Site) lay(context.Context) (string, error) {
 	return fmt.Sprintf("%d namespaces", len(nodes)), nil
 }
 
-// host is a node that stands.
+// host is a node of the built network.
 func (s *Site) host(node topology.Node) (*Host, error) {
 	space, err := s.Network.Namespace(node.Name)
 	if err != nil {

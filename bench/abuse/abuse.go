@@ -97,7 +97,7 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 	return r, errors.Join(r.findPeers(ctx), r.chooseCores())
 }
 
-// findPeers looks for them; one that is missing is told and left out.
+// findPeers looks for the peers. It reports a missing one, and leaves it out.
 func (r *run) findPeers(ctx context.Context) error {
 	for _, name := range r.Peers {
 		if !slices.Contains(peerNames, name) {

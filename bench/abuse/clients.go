@@ -27,7 +27,7 @@ type asking struct {
 	flags     []string
 }
 
-// clientOnly stands for a service where none is asked.
+// clientOnly is the name of a service that has no other.
 var clientOnly netip.AddrPort
 
 // askedFor is a modest load on a service. The purpose is to see that nothing fails, and not how fast it is.

@@ -12,7 +12,7 @@ type manners struct {
 	opening []byte        // said as soon as it is connected
 	drip    byte          // said again and again, once each period; 0: nothing
 	reads   int           // bytes that it takes each period
-	period  time.Duration // between two visits; who was sent away comes again after as long
+	period  time.Duration // time between two visits, and before an attacker whose connection was closed returns
 }
 
 // crowd is many attackers who keep their connections. One goroutine visits all of them in turn, and a few others open
@@ -48,7 +48,7 @@ const openersMax = 32
 
 const turn = 5 * time.Millisecond
 
-// gather begins to bring count attackers, so many a second.
+// gather starts to bring count attackers, this many per second.
 func gather(ctx context.Context, count, perSecond int, a approach, m manners) *crowd {
 	ctx, stop := context.WithCancel(ctx)
 	c := &crowd{manners: m, approach: a, seats: make([]seat, count), orders: make(chan int, openersMax),
@@ -112,7 +112,7 @@ func (c *crowd) run(ctx context.Context, perSecond int) {
 	c.ended <- c.toll
 }
 
-// order has vacant seats filled, as many as the pace allows and openers are free.
+// order has vacant seats filled, as fast as the rate and free openers allow.
 func (c *crowd) order(now time.Time, most int) (ordered int) {
 	for ; ordered < most && len(c.vacant) > 0 && !c.seats[c.vacant[0]].again.After(now); ordered++ {
 		select {

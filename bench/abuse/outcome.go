@@ -17,7 +17,7 @@ const (
 	Afresh = "new connection"
 )
 
-// Seen is what clients saw who ask in one way.
+// Seen is what clients saw over one kind of connection, kept or new.
 type Seen struct {
 	Asked  int64            `json:"asked"`
 	Failed int64            `json:"failed"`
@@ -64,7 +64,7 @@ func (s Seen) against(rest Seen) float64 {
 
 // Toll is what came of the attackers.
 type Toll struct {
-	Came    int64   `json:"came"`          // connections that stood, those of who came again among them
+	Came    int64   `json:"came"`          // connections that were established, also those of attackers who returned
 	Refused int64   `json:"refused"`       // that did not come about within a second
 	Gone    int64   `json:"gone"`          // that the balancer ended
 	Most    int     `json:"most"`          // at once

@@ -43,7 +43,7 @@ type attack interface {
 	End() Toll
 }
 
-// behind is what stands behind the attacked service.
+// behind is the kind of servers behind the attacked service.
 type behind int
 
 const (
@@ -59,7 +59,7 @@ const attackers = 9400
 // profileAgainstDrip is the configuration of an operator whose clients may send slowly, and whose servers take few
 // connections.
 var profileAgainstDrip = client.Object{
-	"enable_request_body_buffering": true, // as nginx and HAProxy are told to
+	"enable_request_body_buffering": true, // as in the configurations of nginx and HAProxy
 	"weir_min_body_rate":            100,  // bytes a second
 }
 
@@ -93,7 +93,7 @@ func suffered(name, title string, count int, a abuse) row {
 	return row{name: name, title: title, attackers: count, measure: measureBalancers, abuse: a}
 }
 
-// helloBytes are enough of a hello to say how long it is.
+// helloBytes of a ClientHello are enough to say how long it is.
 const helloBytes = 16
 
 func get(path string) []byte { return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path) }

@@ -60,7 +60,7 @@ func answerLate(ctx context.Context, waiting <-chan asked) {
 }
 
 const (
-	// busyPlaces are as many as the server of the row drip has.
+	// busyPlaces is the number of places of the server in the row drip.
 	busyPlaces = 500
 	// busyFor is how long it works on each request, so that its clients need several places.
 	busyFor = 20 * time.Millisecond

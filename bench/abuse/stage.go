@@ -34,13 +34,13 @@ func (r *run) inStage(a abuse, do func(*stage) error) (err error) {
 		}
 		return do(s)
 	})
-	for _, stop := range s.stops { // what the lab's processes ask stands longer than they do
+	for _, stop := range s.stops { // these stop after the lab's processes, which use them
 		err = errors.Join(err, stop())
 	}
 	return err
 }
 
-// startServers runs what stands behind both services.
+// startServers starts the servers behind both services.
 func (s *stage) startServers(ctx context.Context) (victim, attacked service, err error) {
 	victim, attacked = service{Name: victimName}, service{Name: attackedName, Secure: s.abuse.secure,
 		Profile: s.abuse.profile}
@@ -98,17 +98,17 @@ func (s *stage) ask(ctx context.Context, a asking) (crew, error) {
 	return c, nil
 }
 
-// scene is who asks, who attacks, and the process group that both come to.
+// scene is the clients, the attackers, and the process group that both connect to.
 type scene struct {
 	asking asking
 	begin  func(context.Context) attack
 	pid    int
 }
 
-// suffer measures what clients see at rest, and while somebody attacks.
+// suffer measures what clients see at rest, and during the attack.
 func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
 	ctx, leave := context.WithCancel(ctx)
-	defer leave() // for who is at work still, where something fails
+	defer leave() // for clients and attackers that still run after an error
 	rest, err := s.atRest(ctx, at.asking)
 	if err != nil {
 		return Outcome{}, err
@@ -190,7 +190,7 @@ const arrivalMax = time.Minute
 // longest is more than clients have to do: they stop by themselves.
 func (r *run) longest() time.Duration { return arrivalMax + r.rest + r.held + time.Minute }
 
-// atRest is what the clients see while nobody attacks.
+// atRest is what clients see while nobody attacks.
 func (s *stage) atRest(ctx context.Context, a asking) (map[string]Seen, error) {
 	for _, span := range []time.Duration{warmUp, s.rest} {
 		crew, err := s.ask(ctx, a)

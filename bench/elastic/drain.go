@@ -27,9 +27,9 @@ var drains = []drain{
 		func(ctx context.Context, f *field) error { return f.site.Restart(ctx, victim) }},
 }
 
-const letGoSpan = 8 * time.Second // for the engine to let go, and for clients to come elsewhere
+const letGoSpan = 8 * time.Second // time for the engine to stop, and for clients to go to other engines
 
-// measureDrain has engines let go under load, one way after the other, and come back.
+// measureDrain stops engines under load in each orderly way, and brings them back.
 func measureDrain(ctx context.Context, r *run) (finding Finding, err error) {
 	f, err := r.openRoomy(ctx)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-lb/weir/lab/teller"
 )
 
-// fault is what becomes of an engine, and how it is undone.
+// fault is what happens to an engine, and how it is undone.
 type fault struct {
 	name        string
 	begin, undo func(ctx context.Context, f *field, engine string) error

@@ -129,7 +129,7 @@ func (f *field) order(ctx context.Context, verb string) error {
 	return f.site.Controller.Session.Post(ctx, "virtualservice/"+f.service+"/"+verb, client.Object{}, nil)
 }
 
-// untilHops waits until the router sends clients to so many engines.
+// untilHops waits until the router sends clients to this number of engines.
 func (f *field) untilHops(ctx context.Context, engines int) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()

@@ -47,7 +47,7 @@ func (s Setup) Workers() int { return len(s.Cores) }
 // server may, as in SMTP.
 func (s Setup) ClientsFirst() bool { return s.Layer == 7 || s.TLS != "" }
 
-// Root tells whether this process is root's, whose files nobody else can read.
+// Root tells whether this process runs as root, whose files nobody else can read.
 func (s Setup) Root() bool { return os.Getuid() == 0 }
 
 // Peer is a kind of proxy.
@@ -121,7 +121,7 @@ func (p Peer) render(s Setup) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// Accepts tells whether somebody takes connections there.
+// Accepts tells whether connections are accepted there.
 func Accepts(ctx context.Context, address string) error {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", address)

@@ -70,7 +70,7 @@ func (r *Row) tableLine() string {
 
 func line(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
 
-// judged is how the row stands against its bar, and the doubt about it.
+// judged says whether the row meets its bar, and why that is in doubt.
 func (r *Row) judged(doubt string) string {
 	words := []string{r.AgainstBar()}
 	if doubt != "" {

@@ -80,7 +80,7 @@ func (r *Row) Add(proxy string, level Level, s Sample) {
 // level is the one that the bar is about.
 func (r *Row) level() Level {
 	if r.Workload.Kind == workloads.Idle {
-		return Light // who idles has no backlog
+		return Light // an idle proxy has no backlog
 	}
 	return Saturated
 }

@@ -15,7 +15,7 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Say tells of the bench's progress.
+// Say reports progress.
 func (o Options) Say(format string, values ...any) { fmt.Fprintf(o.Progress, format+"\n", values...) }
 
 // Short is the first of two where only a look is wanted.

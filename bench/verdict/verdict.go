@@ -86,7 +86,7 @@ type Bench[Row Named, Result interface{ Line() string }] struct {
 	Say     func(format string, values ...any)
 }
 
-// MeasureAll measures row by row until ctx ends. A row that fails is told and left out.
+// MeasureAll measures row by row until ctx ends. It reports a row that fails, and leaves it out.
 func (b Bench[Row, Result]) MeasureAll(ctx context.Context, rows []Row) (results []Result, failed []error) {
 	for _, row := range rows {
 		b.Say("%s: %s", row.Name(), b.Title(row))

@@ -73,7 +73,7 @@ func (c Cloud) Retire(_ context.Context, engine string) error {
 	return c.Stop(engine)
 }
 
-// OpenCloud finds a lab that stands; programs are those of Weir.
+// OpenCloud finds an existing lab. programs is the directory of Weir's programs.
 func OpenCloud(lab, programs string) (Cloud, error) {
 	n, err := network.Open(lab)
 	if err != nil {

@@ -22,7 +22,7 @@ type Place struct {
 	Programs string // the directory of weir and weir-dataplane
 }
 
-// topologyFile lets those who come later know what stands.
+// topologyFile tells later processes which topology the network has.
 const topologyFile = "topology.json"
 
 // Note leaves the topology in the network's directory.
@@ -87,7 +87,7 @@ func (p Place) Start(name string, join Join) error {
 	return nil
 }
 
-// space is the engine's namespace; it is made where there is none.
+// space is the engine's namespace, which is created if necessary.
 func (p Place) space(name string) (*network.Namespace, error) {
 	node, err := p.Topology.EngineNode(name)
 	if err != nil {

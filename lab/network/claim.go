@@ -44,7 +44,7 @@ func Create(name string) (*Network, error) {
 	return n, nil
 }
 
-// Open is a network that stands, because it was kept or its owner lives.
+// Open returns an existing network: one that was kept, or whose owner lives.
 func Open(name string) (*Network, error) {
 	if err := CheckRoot(); err != nil {
 		return nil, err
@@ -137,7 +137,8 @@ func (n *Network) remove() error {
 func (n *Network) claim() (err error) {
 	n.lock, err = os.OpenFile(filepath.Join(n.Dir(), lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err == nil {
-		err = unix.Flock(int(n.lock.Fd()), unix.LOCK_EX) // waits at most for somebody who looks whether it is owned
+		// waits at most for a process that looks whether the network is owned
+		err = unix.Flock(int(n.lock.Fd()), unix.LOCK_EX)
 	}
 	if err == nil {
 		_, err = fmt.Fprint(n.lock, os.Getpid())

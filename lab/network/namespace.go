@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace is one node of a network that stands.
+// Namespace is one node of an existing network.
 type Namespace struct {
 	Node string
 	path string

@@ -32,7 +32,7 @@ func CheckRoot() error {
 // Network is a set of namespaces by name.
 type Network struct {
 	Name string
-	lock *os.File // held by who claimed the name
+	lock *os.File // held by the process that claimed the name
 }
 
 // Namespaces lists the nodes that the network has.

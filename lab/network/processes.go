@@ -72,7 +72,7 @@ func ProcessesOf(spaces []*Namespace) (map[string][]Process, error) {
 	for _, link := range links {
 		where, err := os.Readlink(link)
 		if err != nil {
-			continue // it has ended, or is nobody's any more
+			continue // it has ended, or has no parent any more
 		}
 		if node, ours := nodes[where]; ours {
 			pid, _ := strconv.Atoi(strings.Split(link, "/")[2])

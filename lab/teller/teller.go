@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Step is one thing to do; what it returns stands behind its line.
+// Step is one thing to do. What it returns is printed at the end of its line.
 type Step struct {
 	Doing string
 	Do    func(context.Context) (string, error)

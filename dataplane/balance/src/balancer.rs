@@ -66,7 +66,7 @@ pub struct Balancer {
     order: Order,
     /// Of all of them; empty but for [`Algorithm::ConsistentHash`].
     ring: Ring,
-    /// Who stands in the ring is not what it was.
+    /// The set of servers in the ring has changed.
     ring_is_old: bool,
     /// The latest turn that was taken.
     now: u128,
@@ -215,7 +215,7 @@ impl Balancer {
         });
     }
 
-    /// A new connection to a server stands.
+    /// A new connection to a server is established.
     pub fn reached(&mut self, id: u32, now_ns: u64) {
         if let Some(position) = self.position(id) {
             self.servers[position].health.reached(now_ns);
@@ -362,7 +362,7 @@ impl Balancer {
         self.servers[self.position(id)?].health.trial_at_ns()
     }
 
-    /// Steps over the excluded, of whom a request has a few at most.
+    /// Skips the excluded servers, of which a request has a few at most.
     fn next_in_order(&mut self, exclude: &[u32]) -> Option<usize> {
         let mut excluded = Vec::new();
         let mut found = None;

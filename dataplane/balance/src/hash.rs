@@ -14,7 +14,7 @@ impl HashKey {
         Self(bytes.iter().fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME)))
     }
 
-    /// Where a server of this name stands, place after place.
+    /// The places of a server with this name, one after the other.
     pub(crate) fn places(self) -> impl Iterator<Item = u32> {
         (0u64..).map(move |number| (mixed(self.0 ^ mixed(number)) >> 32) as u32)
     }

@@ -14,7 +14,7 @@ const LEFT_SHARE: usize = 4;
 /// How a new connection came to nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// Nothing came back: who was on it has waited, and nobody else shall.
+    /// There was no answer. The client on this connection has waited, and no other client should.
     Silent,
     /// It was refused, or ended before anything was answered.
     Broken,
@@ -55,7 +55,7 @@ impl Health {
         self.trial_at_ns().is_some_and(|at| at.saturating_add(PAUSE_NS_MAX) <= now_ns)
     }
 
-    /// A connection stands.
+    /// A connection is established.
     pub fn reached(&mut self, now_ns: u64) {
         self.reached_at_ns = Some(now_ns);
     }
@@ -87,7 +87,7 @@ impl Health {
         }
     }
 
-    /// A request tries it: the next one comes later, whatever becomes of this one.
+    /// A request tries the server. The next trial comes later, whatever the result.
     pub fn tried(&mut self, now_ns: u64) {
         if let Some(Suspicion { pause_ns, .. }) = self.suspicion {
             self.wait((pause_ns * 2).min(PAUSE_NS_MAX), now_ns);

@@ -10,7 +10,7 @@ pub(crate) struct Rank {
     pub load: u64,
     /// Wide enough never to wrap: 64 bits would, within days.
     pub turn: u128,
-    /// Number of the pick that it had last: among equals, who has waited longest.
+    /// The number of its last turn: of equal servers, the one that has waited longest comes first.
     pub picked: u64,
     pub position: u32,
 }

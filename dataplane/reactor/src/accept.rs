@@ -63,7 +63,7 @@ impl Reactor {
         }
     }
 
-    /// Makes room: ends the connection that was given up first. False when there is none.
+    /// Makes room: ends the connection that was given up first. False if there is none.
     pub(crate) fn end_a_departing(&mut self) -> bool {
         while let Some(conn) = self.departing.pop_front() {
             if self.table.at(conn).is_some() {

@@ -38,7 +38,7 @@ impl Pipes {
         Self { idle: Vec::new(), made: Rc::default(), most }
     }
 
-    /// An empty pipe; `None` when there are as many as may be, or the kernel gives none.
+    /// An empty pipe; `None` if the limit is reached, or the kernel gives none.
     pub fn take(&mut self) -> Option<Pipe> {
         if let Some(pipe) = self.idle.pop() {
             return Some(pipe);

@@ -193,7 +193,7 @@ impl Reactor {
         self.sources = sources;
     }
 
-    /// Asks for the time of day once a second, so that somebody who sets that clock is followed.
+    /// Reads the time of day once a second, so that changes of that clock take effect.
     fn follow_wall_clock(&mut self) {
         if self.now >= self.second_ends {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -388,7 +388,7 @@ impl Io for Reactor {
         let then = match how {
             Close::Abort => return self.abort(conn.slot),
             _ if slot.output == Output::Broken => return self.free(conn.slot),
-            // Whoever has not answered yet gets nothing: there is no connection to send on.
+            // A peer that has not answered the connect gets nothing: there is no connection to send on.
             _ if slot.phase == Phase::Connecting => return self.free(conn.slot),
             Close::Flush => Then::Close,
             Close::Cut => Then::Reset,

@@ -27,7 +27,7 @@ pub struct Unregistered {
 }
 
 impl Unregistered {
-    /// When somebody has rested enough.
+    /// When the first connection has rested long enough.
     pub fn next(&self) -> Option<Time> {
         self.resting.front().map(|(until, _)| *until)
     }

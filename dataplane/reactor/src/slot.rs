@@ -27,7 +27,7 @@ pub struct Slot {
     pub watched: Cell<bool>,
     pub queue: VecDeque<Buf>,
     pub queued_bytes: usize,
-    /// Where what arrives goes by itself.
+    /// The connection to which arriving bytes are relayed.
     pub relay: Option<Box<Relay>>,
     /// Whose relay comes here.
     pub fed_by: Option<Conn>,
@@ -82,7 +82,7 @@ pub enum Phase {
     Settling {
         looks_left: u32,
     },
-    /// Our side is closed; at most so many more bytes of the peer are read and dropped.
+    /// Our side is closed. At most this many more bytes of the peer are read and dropped.
     Lingering {
         bytes_left: u32,
     },
@@ -95,7 +95,7 @@ pub enum Then {
     Linger,
 }
 
-/// Whether the kernel reports what becomes of the socket.
+/// Whether the kernel reports events of the socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Registration {
     /// From the end of the batch on.

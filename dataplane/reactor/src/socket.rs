@@ -59,7 +59,7 @@ pub fn connect(stream: &TcpStream, to: &SocketAddr) -> io::Result<()> {
     }
 }
 
-/// A pipe of `bytes`, or of as many as the kernel grants; its reading end first.
+/// A pipe of `bytes`, or of as many as the kernel allows, with its reading end first.
 pub fn pipe(bytes: usize) -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
     // SAFETY: the kernel writes two descriptors into an array of two.

@@ -57,7 +57,7 @@ impl Table {
     /// A connection that we begin; its socket comes later.
     pub fn connect(&mut self) -> Conn {
         let conn = self.insert(Phase::Connecting);
-        // Nothing can be sent before somebody answers.
+        // Nothing can be sent before the peer has answered.
         self.slots[conn.slot as usize].output = Output::Blocked;
         conn
     }

@@ -41,7 +41,7 @@ pub enum Manner {
     Resets(Duration),
     /// Closes the connection after a while.
     Closes(Duration),
-    /// Sends so many bytes of what it should, and no more.
+    /// Sends this many bytes of what it should, and no more.
     FallsSilent(usize),
     /// Sends these bytes, for which one of these statuses is right; none: only the end of the connection is.
     Sends(Vec<u8>, Vec<u16>),
@@ -64,7 +64,7 @@ pub struct Plan {
 /// What the Plan promises to clients of a calm run.
 #[derive(Clone, Copy, Debug)]
 pub struct Promises {
-    /// Who has ended its side gets its answer.
+    /// A client that has ended its side still gets its response.
     pub half_close: bool,
     /// No server closes a connection that might be used again.
     pub keepalive: bool,

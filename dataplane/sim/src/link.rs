@@ -74,7 +74,7 @@ pub struct Link {
     pub pump_due: bool,
     pub last_to_engine: Time,
 
-    /// What arrives for the engine goes to this connection by itself, so many bytes more.
+    /// This many more bytes that arrive for the engine are relayed to this connection.
     pub relay: Option<(Conn, u64)>,
     /// Whose relay waits until what is queued has left.
     pub fed_by: Option<LinkId>,

@@ -60,14 +60,14 @@ pub struct StreamPlan {
 pub struct ServerPlan {
     pub address: SocketAddr,
     pub temper: Temper,
-    /// What becomes of a connect, one of them each time.
+    /// The result of a connect; each time one of them.
     pub dials: Vec<Dial>,
     /// Meanwhile nothing comes back from a connect.
     pub silence: Range<Duration>,
 }
 
 impl ServerPlan {
-    /// What becomes of a connect that is made so long after the beginning.
+    /// The result of a connect that is made this long after the beginning.
     pub fn dial(&self, rng: &mut Rng, at: Duration) -> Dial {
         if self.silence.contains(&at) { Dial::Ignored } else { rng.pick(&self.dials) }
     }
@@ -432,7 +432,7 @@ fn changes(rng: &mut Rng, calm: bool, plan: &api::Plan, servers: usize) -> Vec<(
         let mut next = plan.clone();
         next.revision = revision;
         match rng.between(0, 4) {
-            // Another virtual service comes or changes: nobody here may notice.
+            // Another virtual service is added or changed; no peer here may notice.
             0 | 1 => next.virtual_services.push(bystander(revision)),
             // So it is with one that changes a timeout.
             2 => next.pools[0].idle_connection_timeout_ms += 1,

@@ -2,7 +2,7 @@
 
 macro_rules! causes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// Who is to blame comes first in the name: the client, the server, or this machine.
+        /// The name begins with the side at fault: the client, the server, or this machine.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Cause {
             $($(#[$doc])* $variant,)*

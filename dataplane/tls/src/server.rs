@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::{ClientConfig, ClientSettings, Group, ServerName, TlsSession, Version};
 
-    /// What a TLS 1.2 client that offers these protocols is answered by who speaks those.
+    /// The answer to a TLS 1.2 client that offers these protocols, from a server that has those.
     fn answer_to(offer: &[&str], spoken: &[&str]) -> (Result<(), Error>, Vec<u8>) {
         let provider = Provider::new();
         let chain = include_bytes!("../testdata/default-ec.crt.der").to_vec();

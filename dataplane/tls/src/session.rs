@@ -114,7 +114,7 @@ impl TlsSession {
             }
             input = rest;
         }
-        // A client's first flight comes of no input at all.
+        // A client's first flight needs no input.
         if self.partial.is_empty() && !self.peer_closed {
             let used = self.consume(input, plaintext, to_peer, &mut progress)?;
             if !self.peer_closed {

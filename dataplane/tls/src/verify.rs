@@ -33,7 +33,7 @@ impl From<IpAddr> for ServerName {
     }
 }
 
-/// Whom we trust to sign certificates. Cheap to clone.
+/// The authorities that we trust to sign certificates. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Authorities(Arc<Trusted>);
 
@@ -62,7 +62,7 @@ impl Authorities {
     }
 }
 
-/// Whom a server's certificate must be for.
+/// The name that a server's certificate must be for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum HostCheck {
     /// Anybody the authorities have signed.
@@ -159,7 +159,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Takes everybody for who they say they are.
+/// Accepts every certificate.
 #[derive(Debug)]
 pub(crate) struct Unverified {
     pub schemes: Vec<SignatureScheme>,
