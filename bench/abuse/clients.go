@@ -27,7 +27,7 @@ type asking struct {
 	flags     []string
 }
 
-// clientOnly is the name of a service that has no other.
+// clientOnly stands in for a service where only the clients' rates are asked for.
 var clientOnly netip.AddrPort
 
 // askedFor is a modest load on a service. The purpose is to see that nothing fails, and not how fast it is.
