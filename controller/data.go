@@ -21,14 +21,15 @@ import (
 
 // What lies in the data directory.
 const (
-	secretsKeyName    = "secrets.key"
-	adminPasswordName = "admin-password"
+	secretsKeyName    = "secrets.key"    // opens the store: each node of a controller has the same
+	adminPasswordName = "admin-password" // on the node that was started first
 	storeName         = "store"
 )
 
 // data is an open data directory.
 type data struct {
 	objects      *store.Store
+	gate         *admit.Gate
 	sealer       *pki.Sealer
 	passwordFile string // where the administrator's first one was read or written; empty: that is not known any more
 }
@@ -46,7 +47,10 @@ func openData(ctx context.Context, config Config) (*data, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := data.bootstrap(ctx, config); err != nil {
+	if data.gate, err = admit.Open(ctx, data.objects, time.Now, config.Log); err == nil {
+		err = data.bootstrap(ctx, config)
+	}
+	if err != nil {
 		data.objects.Close()
 		return nil, err
 	}
@@ -57,7 +61,8 @@ func openData(ctx context.Context, config Config) (*data, error) {
 func (d *data) openSealer(dir string) (sealer *pki.Sealer, err error) {
 	key := filepath.Join(dir, secretsKeyName)
 	if !exists(key) && exists(filepath.Join(dir, storeName, "member")) {
-		return nil, fmt.Errorf("secrets key file %s is missing, and nothing else opens the database: restore it from a backup", key)
+		return nil, fmt.Errorf(
+			"secrets key file %s is missing, and nothing else opens the database: restore it from a backup", key)
 	}
 	if d.sealer, err = pki.OpenSealer(key); err != nil {
 		return nil, unusable(dir, err)
@@ -75,7 +80,7 @@ func (d *data) bootstrap(ctx context.Context, config Config) (err error) {
 	} else if generated := filepath.Join(config.DataDir, adminPasswordName); exists(generated) {
 		d.passwordFile = generated
 	}
-	return admit.Bootstrap(ctx, d.objects, password, time.Now())
+	return d.gate.Bootstrap(ctx, password)
 }
 
 func exists(file string) bool {

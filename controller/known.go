@@ -12,7 +12,8 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// known reads views. It remembers what it has read: of the next view it reads only what is new.
+// known reads views. It remembers what it has read: of the next view it reads only what is new. It is the leader's,
+// and holds nothing that the store does not have.
 type known struct {
 	mutex       sync.Mutex
 	keeper      model.Keeper

@@ -1,14 +1,14 @@
 package controller
 
 import (
-	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/rest"
+	"github.com/weir-lb/weir/controller/runtime"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// reportsOf are the pages on which the fleet tells of objects, by kind.
-func reportsOf(f *fleet.Fleet) rest.Reports {
-	service, pool, servers := told(f.VirtualService), told(f.Pool), told(f.PoolServers)
+// reportsOf are the runtime pages of objects, by kind.
+func reportsOf(pages *runtime.Pages) rest.Reports {
+	service, pool, servers := told(pages.VirtualService), told(pages.Pool), told(pages.PoolServers)
 	return rest.Reports{
 		"virtualservice": {"runtime": service, "runtime/detail": service},
 		"pool": {
@@ -16,13 +16,13 @@ func reportsOf(f *fleet.Fleet) rest.Reports {
 			"runtime/server": servers, "runtime/server/detail": servers,
 		},
 		"serviceengine": {
-			"runtime": told(f.Engine),
+			"runtime": told(pages.Engine),
 			"bgp": func(uuid string) any {
-				return schema.Object{"peers": f.EnginePeers(uuid), "advertised_routes": f.EngineRoutes(uuid)}
+				return schema.Object{"peers": pages.EnginePeers(uuid), "advertised_routes": pages.EngineRoutes(uuid)}
 			},
-			"bgp/peer_status":       told(f.EnginePeers),
-			"bgp/advertised_routes": told(f.EngineRoutes),
-			"bfd/session_status":    told(f.EngineBFD),
+			"bgp/peer_status":       told(pages.EnginePeers),
+			"bgp/advertised_routes": told(pages.EngineRoutes),
+			"bfd/session_status":    told(pages.EngineBFD),
 		},
 	}
 }

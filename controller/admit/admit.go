@@ -2,9 +2,9 @@
 // (in which tenant), role (may they), schema (is the object sound), references, listeners and portal (does it fit the
 // other objects), audit (who did what).
 //
-// rest calls it, store commits what it lets through. Each step is a decision on one view of the objects; the steps run
-// inside the store's transaction, so nothing changes between a check and the write. What takes long runs before it
-// (chores).
+// rest calls it for users. Parts of the controller that write objects by themselves call it as System. store commits
+// what it lets through. Each step is a decision on one view of the objects; the steps run inside the store's
+// transaction, so nothing changes between a check and the write. What takes long runs before it (chores).
 package admit
 
 import (
@@ -73,7 +73,8 @@ type Write struct {
 // once.
 type Edit func(stored schema.Object) (schema.Object, error)
 
-// Create admits a new object. chosen is the uuid that the client wants, or empty.
+// Create admits a new object. chosen is the uuid that the client wants, or empty. Create returns the object as it was
+// written, even if another request has changed or deleted the object since.
 func (g *Gate) Create(ctx context.Context, w Write, sent schema.Object, chosen string) (*store.Record, error) {
 	var made *store.Record
 	w.chores = &chores{}
@@ -88,7 +89,7 @@ func (g *Gate) Create(ctx context.Context, w Write, sent schema.Object, chosen s
 	if err != nil {
 		return nil, err
 	}
-	return g.written(w.Kind, made.UUID)
+	return made, nil
 }
 
 func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) (*store.Record, error) {
@@ -104,7 +105,7 @@ func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) 
 	return g.put(tx, w, sent, nil, tenant)
 }
 
-// Change admits a new state of an object.
+// Change admits a new state of an object. It returns the object as it was written, like Create.
 func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*store.Record, error) {
 	var was, made *store.Record
 	w.chores = &chores{}
@@ -122,7 +123,7 @@ func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*stor
 	if w.Kind.Name == userKind && was.Object["password"] != made.Object["password"] {
 		g.endLogins(ctx, id, "")
 	}
-	return g.written(w.Kind, made.UUID)
+	return made, nil
 }
 
 func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *store.Record, err error) {
@@ -160,6 +161,9 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 	if err := keepsBuiltInName(stored, record); err != nil {
 		return nil, err
 	}
+	if err := nameIsPrintable(stored, record); err != nil {
+		return nil, err
+	}
 	if err := nameIsFree(tx.View(), w.Kind, record); err != nil {
 		return nil, err
 	}
@@ -177,20 +181,7 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
 	err := w.mayDelete()
 	if err == nil {
-		err = g.store.Update(ctx, func(tx *store.Tx) error {
-			stored, err := Find(tx.View(), w.Tenant, w.Kind, id)
-			if err != nil {
-				return err
-			}
-			if err := staysBuiltIn(stored); err != nil {
-				return err
-			}
-			if err := notReferred(tx.View(), stored); err != nil {
-				return err
-			}
-			tx.Delete(stored.Kind, stored.UUID)
-			return nil
-		})
+		err = g.store.Update(ctx, func(tx *store.Tx) error { return remove(tx, w, id) })
 	}
 	g.Audit.note(w, "delete", id, err)
 	if err == nil && w.Kind.Name == userKind {
@@ -199,13 +190,19 @@ func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
 	return err
 }
 
-// written reads an object back with the stamps that the store gave it.
-func (g *Gate) written(kind *schema.Kind, id string) (*store.Record, error) {
-	record, ok := g.store.View().Get(kind.Name, id)
-	if !ok {
-		return nil, &NotFound{kind.Title} // deleted by somebody else just now
+func remove(tx *store.Tx, w Write, id string) error {
+	stored, err := Find(tx.View(), w.Tenant, w.Kind, id)
+	if err != nil {
+		return err
 	}
-	return record, nil
+	if err := staysBuiltIn(stored); err != nil {
+		return err
+	}
+	if err := notReferred(tx.View(), stored); err != nil {
+		return err
+	}
+	tx.Delete(stored.Kind, stored.UUID)
+	return nil
 }
 
 func newUUID(view *store.View, kind *schema.Kind, chosen string) (string, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/reconcile"
@@ -24,8 +25,7 @@ const (
 	listTimeout = 30 * time.Second
 	retryAfter  = time.Second // of what could not be written
 
-	engineKind  = "serviceengine"
-	adminTenant = "admin"
+	engineKind = "serviceengine"
 )
 
 // Tokens makes the one-time tokens with which engines join.
@@ -36,6 +36,7 @@ type Tokens interface {
 // Config is what a keeper works with.
 type Config struct {
 	Objects    *store.Store
+	Gate       *admit.Gate
 	Tokens     Tokens
 	Events     *events.Log
 	Log        *slog.Logger
@@ -143,7 +144,8 @@ func (k *Keeper) world() (*world, error) {
 		return nil, err
 	}
 	w := &world{
-		now: time.Now().UTC(), needs: seen.Needs, up: seen.Up, seated: seen.Seated, joined: map[string]bool{}, names: map[string]bool{},
+		now: time.Now().UTC(), needs: seen.Needs, up: seen.Up, seated: seen.Seated, joined: map[string]bool{},
+		names:     map[string]bool{},
 		instances: instances, clouds: map[string]listing{}, memory: k.memory, uuid: newUUID,
 	}
 	for _, engine := range view.List(engineKind) {
@@ -182,28 +184,45 @@ func (k *Keeper) write(ctx context.Context, changed []Instance, gone *Instance) 
 	if len(changed) == 0 && gone == nil {
 		return nil
 	}
-	return k.Objects.Update(ctx, func(tx *store.Tx) error {
+	return k.Gate.Update(ctx, admit.System("cloud"), func(tx *admit.Tx) error {
 		for _, instance := range changed {
-			tx.Put(recordOf(instance))
-			if engine, there := tx.View().Get(engineKind, instance.Engine); there && instance.State == Retiring {
-				disabled := schema.Clone(engine.Object)
-				disabled["enable_state"] = "SE_STATE_DISABLED"
-				tx.Put(&store.Record{Kind: engineKind, UUID: engine.UUID, Tenant: engine.Tenant, Name: engine.Name, Object: disabled})
+			if err := putInstance(tx, instance); err != nil {
+				return err
 			}
 		}
 		if gone != nil {
-			tx.Delete(instanceKind, gone.Engine)
-			if _, there := tx.View().Get(engineKind, gone.Engine); there {
-				tx.Delete(engineKind, gone.Engine)
-			}
+			return removeInstance(tx, *gone)
 		}
 		return nil
 	})
 }
 
+func putInstance(tx *admit.Tx, instance Instance) error {
+	if err := tx.Keep(recordOf(instance)); err != nil {
+		return err
+	}
+	if _, there := tx.View().Get(engineKind, instance.Engine); !there || instance.State != Retiring {
+		return nil
+	}
+	return tx.Change(engineKind, instance.Engine, func(engine schema.Object) (schema.Object, error) {
+		engine["enable_state"] = "SE_STATE_DISABLED"
+		return engine, nil
+	})
+}
+
+func removeInstance(tx *admit.Tx, gone Instance) error {
+	if err := tx.Forget(instanceKind, gone.Engine); err != nil {
+		return err
+	}
+	if _, there := tx.View().Get(engineKind, gone.Engine); !there {
+		return nil
+	}
+	return tx.Delete(engineKind, gone.Engine)
+}
+
 func (k *Keeper) tell(all []news) {
 	for _, n := range all {
-		entry := events.Entry{ID: n.id, Kind: "SERVICEENGINE", UUID: n.instance.Engine, Name: n.instance.Name, Tenant: adminTenant, Message: n.message}
+		entry := events.Engine{UUID: n.instance.Engine, Name: n.instance.Name}.Entry(n.id, n.message)
 		if n.instance.Engine == "" {
 			entry.Kind, entry.UUID, entry.Name = "SERVICEENGINEGROUP", n.instance.Group, k.groupName(n.instance.Group)
 		}
@@ -251,7 +270,8 @@ func (k *Keeper) start(ctx context.Context, t task) {
 
 func (k *Keeper) carryOut(ctx context.Context, cloud Cloud, t task) error {
 	if cloud == nil {
-		return fmt.Errorf("nothing starts and ends engines in its cloud any more: end it by hand, and start the controller as before to forget it")
+		return fmt.Errorf(
+			"nothing starts and ends engines in its cloud any more: end it by hand, and start the controller as before to forget it")
 	}
 	k.places <- struct{}{}
 	defer func() { <-k.places }()

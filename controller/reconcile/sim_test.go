@@ -16,12 +16,10 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
-	"github.com/weir-lb/weir/controller/store"
 )
 
 // The simulation has one controller, which is the real step and the real fleet on a store made of values, and engines
@@ -45,11 +43,10 @@ const (
 var simSeeds = flag.Uint64("sim.seeds", 750, "how many seeds the simulation takes")
 
 func TestEverySeedConvergesAndNobodyIsTakenFromTheLastEngine(t *testing.T) {
-	empty := emptyStore(t)
 	for seed := range *simSeeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			s := newSim(t, empty, seed)
+			s := newSim(t, seed)
 			for s.now.Before(s.began.Add(simTrouble)) {
 				s.trouble()
 				s.tick()
@@ -58,18 +55,6 @@ func TestEverySeedConvergesAndNobodyIsTakenFromTheLastEngine(t *testing.T) {
 			s.mustSettle()
 		})
 	}
-}
-
-func emptyStore(t *testing.T) *store.Store {
-	t.Helper()
-	objects, err := store.Open(t.Context(), store.Config{
-		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) { return pki.OpenSealer(t.TempDir() + "/key") },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(objects.Close)
-	return objects
 }
 
 type sim struct {
@@ -89,7 +74,6 @@ type sim struct {
 	offered  map[string]int64 // since which revision each virtual service takes traffic without a break
 
 	// Of the controller's process.
-	objects    *store.Store // has no object: engines that no Plan is made for do not exist
 	fleet      *fleet.Fleet
 	reconciler reconcile.Reconciler
 	started    time.Time
@@ -98,10 +82,10 @@ type sim struct {
 	totals     map[string]int64 // connections, by virtual service, as the runtime says
 }
 
-func newSim(t *testing.T, empty *store.Store, seed uint64) *sim {
+func newSim(t *testing.T, seed uint64) *sim {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := &sim{
-		T: t, Rand: rand.New(rand.NewPCG(seed, 1)), began: start, now: start, troubled: true, objects: empty,
+		T: t, Rand: rand.New(rand.NewPCG(seed, 1)), began: start, now: start, troubled: true,
 		stored: map[string]place.Assignment{}, revision: 1, offered: map[string]int64{},
 	}
 	group := &model.Group{ServiceEngineGroup: *schema.Defaults[kinds.ServiceEngineGroup]()}
@@ -110,7 +94,8 @@ func newSim(t *testing.T, empty *store.Store, seed uint64) *sim {
 	group.MaxVSPerSE, group.MaxSE = uint32(3+s.IntN(3)), uint32(4+s.IntN(7))
 	group.AutoRebalanceIntervalS = 5
 	group.BGPPeerMonitorFailover = s.IntN(3) > 0
-	group.HAMode = []string{"HA_MODE_SHARED", "HA_MODE_SHARED", "HA_MODE_SHARED_PAIR", "HA_MODE_LEGACY_ACTIVE_STANDBY"}[s.IntN(4)]
+	group.HAMode = []string{"HA_MODE_SHARED", "HA_MODE_SHARED", "HA_MODE_SHARED_PAIR",
+		"HA_MODE_LEGACY_ACTIVE_STANDBY"}[s.IntN(4)]
 	s.model = &model.Model{Groups: []*model.Group{group}}
 	for range 5 + s.IntN(3) {
 		s.join()
@@ -197,8 +182,9 @@ func (s *sim) count() {
 		return
 	}
 	for _, vs := range s.model.VirtualServices {
-		counters, _ := s.fleet.VirtualService(vs.UUID)["counters"].(schema.Object)
-		now, counted := counters["connections"].(int64)
+		var counters fleet.Tally
+		s.fleet.Read(func(known *fleet.Known) { counters = known.ServiceCounters(vs.UUID) })
+		now, counted := counters.Totals["connections"]
 		if counted && now < s.totals[vs.UUID] {
 			s.wrong("%s had %d connections, and has %d", vs.Name, s.totals[vs.UUID], now)
 		}
@@ -217,7 +203,8 @@ func (s *sim) restart() {
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	clock := func() time.Time { return s.now }
-	s.fleet = fleet.New(s.objects, quiet, events.New(quiet, clock), clock)
+	noneElse := func(string) bool { return false } // engines that no Plan is made for do not exist
+	s.fleet = fleet.New(noneElse, quiet, events.New(quiet, clock), clock)
 	s.reconciler, s.started, s.alarm, s.totals = reconcile.Reconciler{}, s.now, s.now, map[string]int64{}
 }
 
@@ -337,7 +324,8 @@ func isThere(fact place.Engine) bool {
 	return fact.Up && fact.Sessions[netip.MustParseAddr(simRouterAddress)].Up
 }
 
-// mayUse: engines that have nothing come into use only while those that have something, and are not away, leave room for them.
+// mayUse: engines that have nothing come into use only while those that have something, and are not away, leave room
+// for them.
 func (s *sim) mayUse(before map[string]place.Assignment, write reconcile.Write) {
 	after := maps.Clone(before)
 	for _, assignment := range write.Changed {
@@ -375,7 +363,8 @@ func hasSeat(assignments map[string]place.Assignment, engine string) bool {
 func (s *sim) mayCallBack(engine *simEngine, a place.Assignment) {
 	for _, seat := range a.Seats {
 		other := s.engine(seat.Engine)
-		if s.now.Sub(s.started) < 30*time.Second && seat.State == place.Serving && other != nil && !other.heard && other.object.EnableState != "SE_STATE_DISABLED_FORCE" {
+		if s.now.Sub(s.started) < 30*time.Second && seat.State == place.Serving && other != nil && !other.heard &&
+			other.object.EnableState != "SE_STATE_DISABLED_FORCE" {
 			s.wrong("%s is called back, and %s may yet come: %v", engine.UUID, seat.Engine, a)
 		}
 	}
@@ -415,7 +404,8 @@ func (s *sim) unsettled() string {
 		}
 		for _, engine := range s.engines {
 			if serves(engine.held)[vs.UUID] != seated[engine.UUID] {
-				return fmt.Sprintf("%s serves %s: %v, its seats are %v", engine.UUID, vs.Name, !seated[engine.UUID], assignment.Seats)
+				return fmt.Sprintf("%s serves %s: %v, its seats are %v", engine.UUID, vs.Name,
+					!seated[engine.UUID], assignment.Seats)
 			}
 		}
 	}
@@ -435,7 +425,8 @@ func (s *sim) beyondLimits() string {
 	}
 	for engine, addresses := range load {
 		if len(addresses) > int(group.MaxVSPerSE) {
-			return fmt.Sprintf("%s has %d, more than max_vs_per_se, which is %d", engine, len(addresses), group.MaxVSPerSE)
+			return fmt.Sprintf("%s has %d, more than max_vs_per_se, which is %d", engine,
+				len(addresses), group.MaxVSPerSE)
 		}
 	}
 	return ""

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"iter"
 	"math"
 	"net/http"
 	"slices"
@@ -32,11 +33,7 @@ func list(c *call, kind *schema.Kind) error {
 		return err
 	}
 	var found []*store.Record
-	candidates := slices.Values(c.view.List(kind.Name))
-	if name := c.query.Get("name"); name != "" {
-		candidates = c.view.Named(kind.Name, name)
-	}
-	for record := range candidates {
+	for record := range c.candidates(kind) {
 		if tenant.Sees(record) && c.who.Knows(record) && match(record) {
 			found = append(found, record)
 		}
@@ -53,6 +50,15 @@ func list(c *call, kind *schema.Kind) error {
 		answer["next"] = c.origin() + "/api/" + kind.Name + "?" + page.next(c.query).Encode()
 	}
 	return c.reply(http.StatusOK, answer)
+}
+
+// candidates are the objects that the filters apply to. With a name they are found without the list of the whole kind,
+// which is built again after each change.
+func (c *call) candidates(kind *schema.Kind) iter.Seq[*store.Record] {
+	if name := c.query.Get("name"); name != "" {
+		return c.view.Named(kind.Name, name)
+	}
+	return slices.Values(c.view.List(kind.Name))
 }
 
 // listedTenant is that of the request, or the one that the query names.

@@ -366,7 +366,8 @@ func TestUpdatesThatWaitAreWrittenTogetherAndFailAlone(t *testing.T) {
 	var failed []string
 	for range 12 {
 		if err := <-outcomes; err != nil {
-			failed = append(failed, err.Error())
+			what, _, _ := strings.Cut(err.Error(), "\n")
+			failed = append(failed, what)
 		}
 	}
 	if slices.Sort(failed); !slices.Equal(failed, []string{"panic: broken", "refused"}) {

@@ -37,10 +37,12 @@ var mayNameKinds = map[string][]string{
 	"controller/plan": {"virtualservice", "pool", "serviceenginegroup", "applicationprofile",
 		"networkprofile", "sslprofile",
 		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
-	"controller/cloud": {"cloud", "serviceenginegroup", "serviceengine"}, // engines are started for groups
-	"controller/fleet": {"tenant", "cloud", "serviceenginegroup", "serviceengine", // engines join
-		"healthmonitor", "virtualservice"}, // references in reports
-	"controller": {"user", "virtualservice", "pool", "serviceengine"}, // the administrator; of what there are reports
+	// engines are started for groups
+	"controller/cloud":      {"cloud", "serviceenginegroup", "serviceengine"},
+	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"}, // engines join
+	"controller/runtime":    {"healthmonitor", "virtualservice", "serviceengine"},       // references in pages
+	// the administrator; of what there are reports
+	"controller": {"user", "virtualservice", "pool", "serviceengine"},
 	"cmd/weir": {"user", "tenant", // flags of a login
 		"serviceenginegroup", "virtualservice", "vsvip", "serviceengine", "pool"}, // actions, and the status of all
 }

@@ -57,7 +57,8 @@ pub struct Reactor {
     /// Accepted connections that the handler has given up and that have not ended yet, the oldest first. Some of them
     /// may have ended since. There are at most twice as many entries as slots.
     pub(crate) departing: VecDeque<Conn>,
-    /// Connections that have used up their read budget, or whose reading was turned on. A slot is in it at most once.
+    /// Connections that have used up their read budget, or whose reading was turned on, in the order of their turns. A
+    /// slot is in it at most once.
     pub(crate) unread: Vec<Conn>,
     /// Read of connections in bulk since this was cleared.
     pub(crate) bulk_bytes: usize,
@@ -120,8 +121,7 @@ impl Driver for Reactor {
             let unread = std::mem::take(&mut self.unread);
             self.bulk_bytes = 0;
             reports.each().for_each(|report| self.report(report, events));
-            self.bulk_bytes = 0;
-            unread.iter().for_each(|&conn| self.read_on(conn, events));
+            self.read_unread(unread, events);
         }
         while self.buffered_bytes() > self.limits.buffer_bytes && self.end_a_departing() {}
         self.register_rested();

@@ -1,0 +1,39 @@
+package events
+
+import (
+	"strings"
+
+	"github.com/weir-lb/weir/controller/health"
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// services compares the states of virtual services with the earlier ones. A virtual service that has not been up yet
+// gives no event when it is down: it is new, or this leader has just begun.
+func (w *Watcher) services() {
+	for vs, status := range w.states.Services() {
+		up := status.State == health.Up
+		if was, _ := w.servicesUp.note(vs.UUID, up); up != was {
+			w.log.Add(serviceEntry(vs, status))
+		}
+	}
+	w.servicesUp.end()
+}
+
+func serviceEntry(vs *model.VirtualService, status health.Status) Entry {
+	entry := Entry{
+		ID: "VS_UP", Kind: "VIRTUALSERVICE", UUID: vs.UUID, Name: vs.Name, Tenant: vs.Tenant(), Message: "is up",
+	}
+	if status.State != health.Up {
+		entry.ID, entry.Message = "VS_DOWN", "is down: "+firstOf(status.Reasons)
+	}
+	return entry
+}
+
+// firstOf names the first few reasons: a pool has one for each server.
+func firstOf(reasons []string) string {
+	const most = 5
+	if len(reasons) > most {
+		reasons = append(reasons[:most:most], "…")
+	}
+	return strings.Join(reasons, "; ")
+}
