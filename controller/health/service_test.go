@@ -75,7 +75,7 @@ func TestPoolIsUpWithOneServerAndSaysWhatTheOthersLack(t *testing.T) {
 }
 
 func TestVirtualServiceSaysTheFirstThingThatKeepsItDown(t *testing.T) {
-	vs := &model.VirtualService{VirtualService: schema.VirtualService{Enabled: true, TrafficEnabled: true},
+	vs := &model.VirtualService{VirtualService: kinds.VirtualService{Enabled: true, TrafficEnabled: true},
 		Pool: poolOf(1)}
 	vs.Pool.Name = "web-pool"
 	poolState := Down
