@@ -211,7 +211,7 @@ func (r row) judge(f Finding) Result {
 }
 
 func (r *run) publish(results []Result) error {
-	return verdict.Publish(r.Options.Options, results, func(results []Result) ([]string, error) {
+	return verdict.Publish(r.Options.Options, results, results, func(results []Result) ([]string, error) {
 		return write(r.Results, r.machine, results)
 	})
 }

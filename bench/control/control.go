@@ -159,7 +159,8 @@ func (r *run) measurePoint(ctx context.Context, s *stage, row row, finding *Find
 }
 
 func (r *run) publish(results []Result) error {
-	return verdict.Publish(r.Options.Options, results, func(results []Result) ([]string, error) {
-		return write(r.Results, report.ThisMachine(), results)
-	})
+	return verdict.Publish(r.Options.Options, results, verdict.Verdicts(results),
+		func(results []Result) ([]string, error) {
+			return write(r.Results, report.ThisMachine(), results)
+		})
 }

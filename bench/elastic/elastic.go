@@ -93,7 +93,8 @@ func (r *run) how() string {
 const rowTimeout = 45 * time.Minute
 
 func (r *run) publish(results []Result) error {
-	return verdict.Publish(r.Options.Options, results, func(results []Result) ([]string, error) {
-		return write(r.Results, report.ThisMachine(), results)
-	})
+	return verdict.Publish(r.Options.Options, results, verdict.Verdicts(results),
+		func(results []Result) ([]string, error) {
+			return write(r.Results, report.ThisMachine(), results)
+		})
 }

@@ -172,21 +172,23 @@ func Write[R Result](dir, linesFile string, rows []string, results []R, texts fu
 	return files, nil
 }
 
-// Conclude ends a run: it prints the verdicts for scripts to out (nil: not at all), and returns ErrMissed if a row
-// misses its bar.
-func Conclude[R Result](out io.Writer, results []R) error {
-	var verdicts []Verdict
-	missed := false
+// Verdicts are the results in short, for scripts.
+func Verdicts[R Result](results []R) (verdicts []Verdict) {
 	for _, result := range results {
 		verdicts = append(verdicts, result.Held())
-		missed = missed || !result.Held().OK
 	}
+	return verdicts
+}
+
+// Conclude ends a run: it prints a line for each row to out, for scripts (nil: none), and returns ErrMissed if a row
+// misses its bar.
+func Conclude[R Result, L any](out io.Writer, results []R, lines []L) error {
 	if out != nil {
-		if err := WriteLines(out, verdicts); err != nil {
+		if err := WriteLines(out, lines); err != nil {
 			return err
 		}
 	}
-	if missed {
+	if slices.ContainsFunc(results, func(result R) bool { return !result.Held().OK }) {
 		return ErrMissed
 	}
 	return nil
