@@ -39,8 +39,8 @@ var mayNameKinds = map[string][]string{
 		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
 	// engines are started for groups
 	"controller/cloud":      {"cloud", "serviceenginegroup", "serviceengine"},
-	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"}, // engines join
-	"controller/runtime":    {"healthmonitor", "virtualservice", "serviceengine"},       // references in pages
+	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"},     // engines join
+	"controller/runtime":    {"healthmonitor", "virtualservice", "serviceengine"}, // references in pages
 	// the administrator; of what there are reports
 	"controller": {"user", "virtualservice", "pool", "serviceengine"},
 	"cmd/weir": {"user", "tenant", // flags of a login
