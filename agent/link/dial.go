@@ -35,7 +35,8 @@ const (
 )
 
 // errStranger says that a controller is not the one that a token came from.
-var errStranger = errors.New("it is not the controller that made this token (another CA); check --controller and --token")
+var errStranger = errors.New(
+	"it is not the controller that made this token (another CA); check --controller and --token")
 
 // dial connects, does TLS and gives the result to gRPC as its only connection. Doing both here keeps the errors plain
 // and the pace of retries ours.
@@ -81,16 +82,18 @@ func unreachable(err error) error {
 	if !ok || invalid.Reason != x509.Expired {
 		return fmt.Errorf("cannot reach the controller: %w", err)
 	}
-	return fmt.Errorf("the controller's certificate is not good by this engine's clock, but %s: set the clock right", validity(invalid.Cert))
+	return fmt.Errorf("the controller's certificate is not good by this engine's clock, but %s: set the clock right",
+		validity(invalid.Cert))
 }
 
 func validity(certificate *x509.Certificate) string {
-	return fmt.Sprintf("from %s until %s", certificate.NotBefore.UTC().Format(time.RFC3339), certificate.NotAfter.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("from %s until %s", certificate.NotBefore.UTC().Format(time.RFC3339),
+		certificate.NotAfter.UTC().Format(time.RFC3339))
 }
 
 // listenFirst waits until the controller says something. With TLS 1.3 it judges our certificate after the handshake has
-// succeeded on this side, and its alert would be lost if we spoke meanwhile: the kernel resets a connection that is closed
-// with unread bytes.
+// succeeded on this side, and its alert would be lost if we spoke meanwhile: the kernel resets a connection that is
+// closed with unread bytes.
 func listenFirst(ctx context.Context, socket net.Conn) (net.Conn, error) {
 	first := make([]byte, 1)
 	deadline, _ := ctx.Deadline()
@@ -158,7 +161,8 @@ func mutualTLS(identity *state.Identity, now func() time.Time) *tls.Config {
 }
 
 func baseTLS(now func() time.Time) *tls.Config {
-	return &tls.Config{Time: now, MinVersion: tls.VersionTLS13, ServerName: enrollment.ControllerName, NextProtos: []string{"h2"}}
+	return &tls.Config{Time: now, MinVersion: tls.VersionTLS13, ServerName: enrollment.ControllerName,
+		NextProtos: []string{"h2"}}
 }
 
 var (

@@ -32,7 +32,8 @@ func (e *RefusedError) Error() string {
 }
 
 // join trades the token for an identity. Errors that are not a RefusedError are worth another try.
-func join(ctx context.Context, address string, token enrollment.Token, name string, now func() time.Time) (*state.Identity, error) {
+func join(ctx context.Context, address string, token enrollment.Token, name string, now func() time.Time) (
+	*state.Identity, error) {
 	connection, err := dial(ctx, address, joinTLS(token.Fingerprint, now))
 	if err != nil {
 		if errors.Is(err, errStranger) {

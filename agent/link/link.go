@@ -1,6 +1,6 @@
 // Package link is the agent's end of the line to its controller: it joins once with a token, then keeps one Session
-// open over mutual TLS. Session (session.go) decides, without a socket; Link carries. Nothing here ever makes the engine
-// wait: with the controller away or frozen reports are dropped, and the next Hello says everything again.
+// open over mutual TLS. Session (session.go) decides, without a socket; Link carries. Nothing here ever makes the
+// engine wait: with the controller away or frozen reports are dropped, and the next Hello says everything again.
 package link
 
 import (
@@ -110,7 +110,8 @@ func (l *Link) Run(ctx context.Context) error {
 		}
 		if line := l.advise(err); line != said {
 			said = line
-			l.Log.Warn("no session with the controller; the engine goes on with the Plan it has", "controller", l.Address, "reason", said)
+			l.Log.Warn("no session with the controller; the engine goes on with the Plan it has", "controller",
+				l.Address, "reason", said)
 		}
 		select {
 		case <-time.After(pause.Next()):
@@ -164,12 +165,13 @@ func (l *Link) advise(err error) string {
 	if !errors.Is(err, errUnaccepted) {
 		return err.Error()
 	}
-	return fmt.Sprintf("%v; it is good %s: set the controller's clock right, or give the engine a new join token with --token",
+	return fmt.Sprintf(
+		"%v; it is good %s: set the controller's clock right, or give the engine a new join token with --token",
 		err, validity(l.Identity.Certificate))
 }
 
-// identify leaves an identity that this controller may know, joining when there is none. Whether one is still good is the
-// controller's to say: our own clock may be wrong.
+// identify leaves an identity that this controller may know, joining when there is none. Whether one is still good is
+// the controller's to say: our own clock may be wrong.
 func (l *Link) identify(ctx context.Context) error {
 	why := l.reasonToJoin()
 	if why == "" {
@@ -218,7 +220,8 @@ func (l *Link) keepRenewed(ctx context.Context, connection grpc.ClientConnInterf
 				l.Engine.Renewed(identity)
 				wait = renewalCheck // and not at once, should our clock say that this one is due as well
 			} else if ctx.Err() == nil {
-				l.Log.Warn("cannot renew the engine's certificate; trying again", "expires", l.Identity.Certificate.NotAfter, "reason", err)
+				l.Log.Warn("cannot renew the engine's certificate; trying again", "expires",
+					l.Identity.Certificate.NotAfter, "reason", err)
 			}
 		}
 		select {

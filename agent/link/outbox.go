@@ -9,8 +9,9 @@ import (
 // answersMax is far above what a controller has under way at once; one that asks more without listening is broken.
 const answersMax = 64
 
-// outbox holds what one stream has yet to send. Putting never blocks, whatever the controller does: of a status, a sample or
-// what is said of routes only the newest is kept, of a server only its newest verdict, and too many answers end the stream.
+// outbox holds what one stream has yet to send. Putting never blocks, whatever the controller does: of a status, a
+// sample or what is said of routes only the newest is kept, of a server only its newest verdict, and too many answers
+// end the stream.
 type outbox struct {
 	mu       sync.Mutex
 	ready    chan struct{} // capacity 1: there may be something to take

@@ -89,8 +89,8 @@ func (s *Session) Refused(plan *plan.Plan, errors []plan.Finding) *enginev1.Repo
 	return nack(plan.Revision, nonce, enginev1.NackCause_NACK_CAUSE_REFUSED, errors)
 }
 
-// land ends the flight of this Plan and returns the nonce to answer with. Nobody waits for that of a Plan that a newer one
-// or a new stream overtook.
+// land ends the flight of this Plan and returns the nonce to answer with. Nobody waits for that of a Plan that a newer
+// one or a new stream overtook.
 func (s *Session) land(plan *plan.Plan) string {
 	if s.flight == nil || s.flight.plan != plan {
 		return ""
