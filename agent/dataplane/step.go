@@ -5,18 +5,18 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 )
 
-// step is the way from one Plan of the data plane to the next: what is sent, and what changes about the sockets.
+// step is the difference between two Plans of the data plane: what to send, and which sockets change.
 type step struct {
 	frame *dataplanev1.ToDataplane
 	whole bool // a whole Plan is sent
-	// where the next Plan listens, of the virtual services that it says; sockets may be there already
+	// where the virtual services in this step listen; the sockets may exist already
 	comes      places
 	goes       []slot        // where nobody listens then
 	members    []plan.Member // servers of the pools that it says
 	advertises bool          // it may say something else of the addresses than before
 }
 
-// stepTo is the step to a Plan from the one that the data plane has (nil: it is told all of it), while it listens at
+// stepTo is the step to a Plan from the one that the data plane has (nil: it gets the whole Plan), while it listens at
 // serving.
 func stepTo(next, base *plan.Plan, serving places, workers uint32) step {
 	if base == nil {
