@@ -215,7 +215,7 @@ func (l *life) forget(closed []slot) {
 	}
 }
 
-// forgetStates drops the states of servers that a Plan may have brought, because the process did not know or keep them.
+// forgetStates has the states of these servers sent again: the process may not know them yet.
 func (l *life) forgetStates(members []plan.Member) {
 	for _, member := range members {
 		delete(l.states, member)

@@ -73,8 +73,8 @@ func (s *Supervisor) take() {
 	}
 }
 
-// advance sends the next Plan, after its sockets: as a change if the data plane has a Plan of ours, otherwise whole. A
-// Plan whose sockets cannot be opened is refused here, and the next one is tried.
+// advance sends the next Plan that is due, and its new sockets before it. A data plane that has a Plan of ours gets a
+// change of it. A Plan whose sockets cannot be opened is refused here, and the next one is tried.
 func (s *Supervisor) advance(life *life) error {
 	for next := s.rollout.next(); next != nil; next = s.rollout.next() {
 		s.step = stepTo(next, life.base, s.serving, life.hello.GetWorkers())
@@ -161,9 +161,9 @@ func (s *Supervisor) withdraw(life *life) {
 	s.closeUnused(life, s.step.newIn(s.serving))
 }
 
-// closeUnused closes the sockets at these places; after a whole Plan, all that the serving Plan does not use, because
-// an earlier process may have left some. This happens only after the answer: otherwise a refused Plan would have cost
-// the connections that wait in them.
+// closeUnused closes the sockets at these places. After a whole Plan it closes every socket that is not in use: an
+// earlier process may have left some. It is called after the answer of the data plane: if sockets were closed earlier,
+// a refused Plan would cost the connections that wait in them.
 func (s *Supervisor) closeUnused(life *life, unused []slot) {
 	if s.step.whole {
 		life.forget(s.sockets.retain(s.serving))
@@ -172,9 +172,9 @@ func (s *Supervisor) closeUnused(life *life, unused []slot) {
 	}
 }
 
-// resync has the Plan in flight sent again as a whole, because the data plane does not have the expected base.
+// resync sends the Plan in flight again, and whole: the data plane does not have the base of the change.
 func (s *Supervisor) resync(life *life) {
-	s.Log.Warn("the data plane has another Plan than it was taken to have; it gets the whole one", "revision",
+	s.Log.Warn("the data plane does not have the base of a change; sending it the whole Plan", "revision",
 		s.rollout.flight.plan.Revision)
 	life.base = nil
 	s.withdraw(life)

@@ -38,7 +38,8 @@ first login shows the fingerprint and asks. --fingerprint states it; --trust-on-
 		RunE: func(command *cobra.Command, args []string) error {
 			credentials.URL = args[0]
 			var err error
-			if credentials.Password, err = passwordFor(command.Context(), credentials.Username, passwordFile); err != nil {
+			if credentials.Password, err = passwordFor(command.Context(), credentials.Username,
+				passwordFile); err != nil {
 				return err
 			}
 			session, err := logIn(command.Context(), credentials, trustNew)

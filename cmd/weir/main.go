@@ -56,7 +56,8 @@ commands; every kind of object has list, show, create, set and delete, for examp
 		&cobra.Group{ID: "operate", Title: "Operate:"},
 		&cobra.Group{ID: "objects", Title: "Objects (list, show, create, set, delete):"},
 	)
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}", 1))
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}",
+		"{{if not .HasAvailableSubCommands}}", 1))
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see `%s --help`", err, command.CommandPath())
 	})

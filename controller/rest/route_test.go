@@ -62,7 +62,8 @@ func TestVersionThatAClientAsksForIsEchoedUnlessItIsTooNew(t *testing.T) {
 	} {
 		c.header.Set("X-Avi-Version", asked)
 		answer := c.do("GET", "/api/pool", nil)
-		if got := answer.Header()["AVI_API_VERSION"]; answer.Code != http.StatusOK || len(got) != 1 || got[0] != echoed {
+		if got := answer.Header()["AVI_API_VERSION"]; answer.Code != http.StatusOK || len(got) != 1 ||
+			got[0] != echoed {
 			t.Errorf("%q: %d, echoed %v", asked, answer.Code, got)
 		}
 	}
