@@ -186,7 +186,8 @@ func TestObjectInUseIsNotDeleted(t *testing.T) {
 
 func TestBuiltInObjectsChangeButStay(t *testing.T) {
 	c := newHouse(t).login()
-	found := c.want(http.StatusOK, "GET", "/api/applicationprofile?name=System-Secure-HTTP", nil)["results"].([]any)[0].(schema.Object)
+	listed := c.want(http.StatusOK, "GET", "/api/applicationprofile?name=System-Secure-HTTP", nil)
+	found := listed["results"].([]any)[0].(schema.Object)
 	c.refused(http.StatusBadRequest, "system default", "DELETE", "/api/applicationprofile/"+found["uuid"].(string), nil)
 	found["description"] = "ours"
 	c.want(http.StatusOK, "PUT", "/api/applicationprofile/"+found["uuid"].(string), found)

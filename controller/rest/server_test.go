@@ -138,7 +138,8 @@ func TestPortalTakesNoCertificateWithoutItsKey(t *testing.T) {
 	authority := s.authority(c, "authority")
 	c.refused(http.StatusBadRequest, "portal_configuration.sslkeyandcertificate_refs[0]", "PATCH",
 		"/api/systemconfiguration",
-		schema.Object{"replace": schema.Object{"portal_configuration": schema.Object{"sslkeyandcertificate_refs": []any{authority["uuid"]}}}})
+		schema.Object{"replace": schema.Object{"portal_configuration": schema.Object{
+			"sslkeyandcertificate_refs": []any{authority["uuid"]}}}})
 	for _, shown := range admit.PortalCertificates(s.store.View()) {
 		keyless := schema.Object{"name": shown.Name, "type": "SSL_CERTIFICATE_TYPE_CA",
 			"certificate": authority["certificate"]}
@@ -155,7 +156,8 @@ func TestPortalFallsBackToTheBuiltInCertificates(t *testing.T) {
 		stored, _ := tx.View().Get("systemconfiguration", "default")
 		next := *stored
 		next.Object = schema.Clone(stored.Object)
-		next.Object["portal_configuration"].(schema.Object)["sslkeyandcertificate_refs"] = []any{"/api/sslkeyandcertificate/" + authority["uuid"].(string)}
+		portal := next.Object["portal_configuration"].(schema.Object)
+		portal["sslkeyandcertificate_refs"] = []any{"/api/sslkeyandcertificate/" + authority["uuid"].(string)}
 		tx.Put(&next)
 		return nil
 	}))
