@@ -60,10 +60,9 @@ func (t *Tx) Create(kind string, object schema.Object, chosen string) (made *sto
 // Change admits a new state of an object. edit changes a copy of the stored object.
 func (t *Tx) Change(kind, uuid string, edit func(object schema.Object)) error {
 	return t.attempt(kind, "change", uuid, func(w Write) error {
-		_, _, err := t.gate.change(t.tx, w, uuid, func(stored schema.Object) (schema.Object, error) {
-			next := schema.Clone(stored)
-			edit(next)
-			return next, nil
+		_, _, err := t.gate.change(t.tx, w, uuid, func(object schema.Object) (schema.Object, error) {
+			edit(object)
+			return object, nil
 		})
 		return err
 	})
