@@ -45,14 +45,14 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 	}
 }
 
-// replace ends a process that lives but does not serve. Its sockets are ours too, so clients wait for the next one.
+// replace ends a process that runs but does not serve. We hold its sockets, too, so clients wait for the next process.
 func (s *Supervisor) replace(life *life) error {
 	stuck := fmt.Errorf("it was stuck: no Sample for %v", time.Duration(life.silence)*s.beat)
 	s.Log.Error("the data plane does not serve; killing it", "pid", life.process.pid, "reason", stuck)
 	return errors.Join(stuck, life.process.kill())
 }
 
-// lost says why a life ended: the end of the process explains more than the end of its connection.
+// lost says why a life ended. The exit of the process explains more than the end of its connection.
 func (s *Supervisor) lost(ctx context.Context, life *life, cause error) error {
 	select {
 	case <-ctx.Done():

@@ -186,7 +186,8 @@ func TestObjectInUseIsNotDeleted(t *testing.T) {
 
 func TestBuiltInObjectsChangeButStay(t *testing.T) {
 	c := newHouse(t).login()
-	found := c.want(http.StatusOK, "GET", "/api/applicationprofile?name=System-Secure-HTTP", nil)["results"].([]any)[0].(schema.Object)
+	listed := c.want(http.StatusOK, "GET", "/api/applicationprofile?name=System-Secure-HTTP", nil)
+	found := listed["results"].([]any)[0].(schema.Object)
 	c.refused(http.StatusBadRequest, "system default", "DELETE", "/api/applicationprofile/"+found["uuid"].(string), nil)
 	found["description"] = "ours"
 	c.want(http.StatusOK, "PUT", "/api/applicationprofile/"+found["uuid"].(string), found)
@@ -389,10 +390,12 @@ func TestSkipDefaultLeavesOnlyWhatWasSaid(t *testing.T) {
 func TestNameWithAControlCharacterIsRefused(t *testing.T) {
 	c := newHouse(t).login()
 	for _, name := range []string{"a\x00b", "a\nb", "a\x7fb", "a\u0085b"} {
-		c.refused(http.StatusBadRequest, fmt.Sprintf("pool: name: %q contains a control character", name), "POST", "/api/pool", schema.Object{"name": name})
+		c.refused(http.StatusBadRequest, fmt.Sprintf("pool: name: %q contains a control character", name), "POST",
+			"/api/pool", schema.Object{"name": name})
 	}
 	made := c.pool("größer als 1")
-	c.refused(http.StatusBadRequest, "pool: name:", "PATCH", path(made), schema.Object{"replace": schema.Object{"name": "a\tb"}})
+	c.refused(http.StatusBadRequest, "pool: name:", "PATCH", path(made),
+		schema.Object{"replace": schema.Object{"name": "a\tb"}})
 }
 
 func TestObjectKeepsANameWithAControlCharacterThatItAlreadyHas(t *testing.T) {
@@ -445,5 +448,6 @@ func TestObjectIsFoundByItsNameWithoutAListOfAll(t *testing.T) {
 }
 
 func barePool(name string) *store.Record {
-	return &store.Record{Kind: "pool", UUID: name, Tenant: admit.AdminTenant, Name: name, Object: schema.Object{"name": name}}
+	return &store.Record{Kind: "pool", UUID: name, Tenant: admit.AdminTenant, Name: name,
+		Object: schema.Object{"name": name}}
 }

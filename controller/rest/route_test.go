@@ -24,7 +24,8 @@ func TestPathsAreFoundHoweverClientsWriteThem(t *testing.T) {
 
 func TestWhatAClientAsksBeforeItsLoginIsAnswered(t *testing.T) {
 	anonymous := &client{h: newHouse(t), header: http.Header{}}
-	if data := anonymous.want(http.StatusOK, "GET", "/api/initial-data", nil); data["version"].(schema.Object)["Version"] != APIVersion || data["user"] != nil {
+	data := anonymous.want(http.StatusOK, "GET", "/api/initial-data", nil)
+	if data["version"].(schema.Object)["Version"] != APIVersion || data["user"] != nil {
 		t.Errorf("initial data: %v", data)
 	}
 	runtime := anonymous.want(http.StatusOK, "GET", "/api/cluster/runtime", nil)

@@ -397,7 +397,8 @@ func TestARoleThatWeirDoesNotKnowLetsNobodyIn(t *testing.T) {
 		made := admin.want(http.StatusCreated, "POST", "/api/user",
 			schema.Object{"name": name, "password": "a long password",
 				"access": []any{schema.Object{"tenant_ref": "/api/tenant/admin", "role_ref": c.role}}})
-		if read := admin.want(http.StatusOK, "GET", path(made), nil); read["access"].([]any)[0].(schema.Object)["role_ref"] != c.role {
+		read := admin.want(http.StatusOK, "GET", path(made), nil)
+		if read["access"].([]any)[0].(schema.Object)["role_ref"] != c.role {
 			t.Errorf("%s became %v", c.role, read["access"])
 		}
 		if said := warningsIn(made); !strings.Contains(said, "access[0].role_ref: Weir has no roles yet") {
