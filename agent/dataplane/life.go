@@ -42,7 +42,8 @@ type life struct {
 	closed  chan struct{} // we hung up: nobody takes frames any more
 	reason  error         // why the connection is over; valid once frames is closed
 	handed  map[slot]bool // sockets that the process has
-	base    *plan.Plan    // acknowledged last over this connection; nil: none yet, or it is not what the process has
+	// that the next change starts from: acknowledged over this connection; nil: the next Plan goes whole
+	base    *plan.Plan
 	states  map[plan.Member]bool
 	untold  bool // there may be states that the process does not have
 	silence int  // beats since the last Sample, or the last answer to a Plan

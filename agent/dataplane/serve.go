@@ -132,7 +132,9 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding)
 	verdict := s.rollout.answered(applied)
 	life.silence = 0
 	if applied {
-		life.base = plan
+		if life.hello.GetTakesChanges() {
+			life.base = plan
+		}
 		if s.step.whole {
 			clear(life.states)
 			life.untold = true

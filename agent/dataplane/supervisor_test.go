@@ -33,6 +33,7 @@ type rig struct {
 	listener   net.Listener
 	told       chan string // what the observer heard
 	states     map[plan.Member]bool
+	old        bool // the data plane is of a version that takes no changes
 }
 
 func (r *rig) Applied(plan *plan.Plan, _ []plan.Finding) {
@@ -104,7 +105,7 @@ func (r *rig) accept(revision uint64, held ...*dataplanev1.Socket) *net.UnixConn
 		r.Errorf("the first frame is %v", message)
 	}
 	far.Write(frameBytes(r.T, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Hello{
-		Hello: &dataplanev1.Hello{Workers: 2, AppliedRevision: revision},
+		Hello: &dataplanev1.Hello{Workers: 2, AppliedRevision: revision, TakesChanges: !r.old},
 	}}))
 	var descriptors []int
 	for _, socket := range held {
@@ -351,6 +352,27 @@ func TestComesBackToADataPlaneWhoseConnectionBroke(t *testing.T) {
 	r.expectFrames(r.accept(1), "1 states", "2 sockets", "plan 1")
 	if !connects(port) {
 		t.Error("the socket did not stay open")
+	}
+}
+
+func TestSendsWholePlansToADataPlaneThatTakesNoChanges(t *testing.T) {
+	r := newRig(t)
+	r.old = true
+	first, second := freePort(t), freePort(t)
+	r.supervisor.Apply(planAt(1, first))
+	r.run()
+	far := r.accept(0)
+	r.expect("running at 0")
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("running at 1", "applied 1")
+	r.expectFrames(far, "1 states")
+	r.supervisor.Apply(planAt(2, second))
+	r.expectFrames(far, "2 sockets", "plan 2")
+	r.answer(far, ackOf(2))
+	r.expect("running at 2", "applied 2")
+	if connects(first) || !connects(second) {
+		t.Errorf("the place that was left is open: %v, the new one: %v", connects(first), connects(second))
 	}
 }
 
