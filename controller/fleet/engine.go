@@ -2,14 +2,12 @@ package fleet
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"strings"
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/plan"
 )
@@ -33,17 +31,19 @@ type engine struct {
 	resources *enginev1.Resources
 	status    *enginev1.Status
 
-	wanted   *enginev1.Plan
-	due      map[string]uint64 // resource uuid → revision in which it last changed
-	turned   map[string]uint64 // virtual service uuid → revision in which its duty last changed
-	held     *enginev1.Plan    // the last that it applied; nil: none, or not told
-	told     bool              // what it holds
-	duties   map[string]*duty  // by uuid of the virtual services in held
-	warnings []*dataplanev1.Finding
-	refusal  *refusal // of wanted
-	routing  *enginev1.Routing
-	detours  *enginev1.Detours            // nil: it passes nothing on
-	sessions map[netip.Addr]place.Session // of routing, by the router's address
+	wanted    *enginev1.Plan
+	due       map[string]uint64 // resource uuid → revision in which it last changed
+	turned    map[string]uint64 // virtual service uuid → revision in which its duty last changed
+	held      *enginev1.Plan    // the last that it applied; nil: none, or not told
+	told      bool              // what it holds
+	duties    map[string]*duty  // by uuid of the virtual services in held
+	holdings  holdings          // of all these, for placement
+	warnings  []*dataplanev1.Finding
+	refusal   *refusal // of wanted
+	routing   *enginev1.Routing
+	detours   *enginev1.Detours            // nil: it passes nothing on
+	sessions  map[netip.Addr]place.Session // of routing, by the router's address
+	announced map[string]bool              // of routing: virtual services of which a router hears
 
 	verdicts  map[serverKey]*enginev1.ServerVerdict
 	suspects  map[serverKey]time.Time // since when servers are suspect to its workers
@@ -76,7 +76,8 @@ func newEngine(now time.Time) *engine {
 	return &engine{
 		hardships: map[string]*hardship{},
 		since:     now, reason: "has not connected yet",
-		due: map[string]uint64{}, turned: map[string]uint64{}, duties: map[string]*duty{}, verdicts: map[serverKey]*enginev1.ServerVerdict{},
+		holdings: holdings{stale: map[string]bool{}, open: map[string]bool{}},
+		due:      map[string]uint64{}, turned: map[string]uint64{}, duties: map[string]*duty{}, verdicts: map[serverKey]*enginev1.ServerVerdict{},
 		status: &enginev1.Status{},
 	}
 }
@@ -93,37 +94,31 @@ func (e *engine) expect(wanted *enginev1.Plan) {
 	for _, uuid := range delta.GetRemoved() {
 		delete(e.due, uuid)
 	}
-	e.turn(wanted)
+	for uuid := range servicesIn(delta, e.wanted) {
+		e.turn(uuid, wanted)
+	}
 	e.wanted, e.refusal = wanted, nil
 }
 
-// turn notes for which virtual services the engine shall do something else than before.
-func (e *engine) turn(wanted *enginev1.Plan) {
-	before, after := dutiesIn(e.wanted), dutiesIn(wanted)
-	for uuid, duty := range after {
-		if was, had := before[uuid]; !had || was != duty {
-			e.turned[uuid] = wanted.GetRevision()
-		}
+// turn notes since when the engine shall do something else for a virtual service than before.
+func (e *engine) turn(uuid string, wanted *enginev1.Plan) {
+	e.holdings.lookAt(uuid)
+	was, is := serviceIn(e.wanted, uuid), serviceIn(wanted, uuid)
+	switch {
+	case is == nil:
+		delete(e.turned, uuid)
+	case was == nil || was.GetDuty() != is.GetDuty():
+		e.turned[uuid] = wanted.GetRevision()
 	}
-	maps.DeleteFunc(e.turned, func(uuid string, _ uint64) bool { _, has := after[uuid]; return !has })
-}
-
-func dutiesIn(plan *enginev1.Plan) map[string]dataplanev1.Duty {
-	duties := map[string]dataplanev1.Duty{}
-	for _, resource := range plan.GetResources() {
-		if service := resource.GetVirtualService(); service != nil {
-			duties[service.GetUuid()] = service.GetDuty()
-		}
-	}
-	return duties
 }
 
 func (e *engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) {
+	before := e.held
 	e.held, e.told, e.warnings = held, true, warnings
 	if held == e.wanted {
 		e.refusal = nil
 	}
-	e.assume(held, now)
+	e.assume(before, held, now)
 }
 
 // serves tells whether clients of a virtual service are answered.
@@ -149,30 +144,37 @@ func (e *engine) starts() bool {
 	return e.connected && (state == enginev1.DataplaneState_DATAPLANE_STATE_STARTING || state == enginev1.DataplaneState_DATAPLANE_STATE_UNSPECIFIED)
 }
 
-func (e *engine) judge(verdicts *enginev1.ServerVerdicts) {
+func (e *engine) judge(verdicts *enginev1.ServerVerdicts, wanted *wanted) {
 	for _, verdict := range verdicts.GetVerdicts() {
 		key := serverKey{verdict.GetPoolUuid(), verdict.GetServerId()}
-		if _, known := e.verdicts[key]; known || len(e.verdicts) < verdictsMax {
-			e.verdicts[key] = verdict
+		if _, known := e.verdicts[key]; !known && len(e.verdicts) >= verdictsMax {
+			continue
+		}
+		e.verdicts[key] = verdict
+		if !wanted.members[key] {
+			wanted.unwanted[key] = true
 		}
 	}
 }
 
-// forgetServers keeps the verdicts of servers that are wanted, and of those that the engine still has: a server that is
-// taken out and put back before the engine hears of it gets no second verdict.
-func (e *engine) forgetServers(wanted map[serverKey]bool) {
+// forgetServers drops the verdicts of servers that nobody wants, but for those that the engine still has: a server that is
+// taken out and put back before the engine hears of it gets no second verdict. It returns these.
+func (e *engine) forgetServers(unwanted map[serverKey]bool) (kept []serverKey) {
 	var held map[serverKey]bool
-	for key := range e.verdicts {
-		if wanted[key] {
+	for key := range unwanted {
+		if e.verdicts[key] == nil {
 			continue
 		}
 		if held == nil {
 			held = serversIn(e.held)
 		}
-		if !held[key] {
+		if held[key] {
+			kept = append(kept, key)
+		} else {
 			delete(e.verdicts, key)
 		}
 	}
+	return kept
 }
 
 func serversIn(held *enginev1.Plan) map[serverKey]bool {
@@ -181,16 +183,6 @@ func serversIn(held *enginev1.Plan) map[serverKey]bool {
 		pool := resource.GetPool().GetPool()
 		for _, server := range pool.GetServers() {
 			keys[serverKey{pool.GetUuid(), server.GetId()}] = true
-		}
-	}
-	return keys
-}
-
-func membersOf(pools []*model.Pool) map[serverKey]bool {
-	keys := map[serverKey]bool{}
-	for _, pool := range pools {
-		for _, member := range pool.Members {
-			keys[serverKey{pool.UUID, member.ID}] = true
 		}
 	}
 	return keys

@@ -8,6 +8,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/plan"
 )
 
 // idleSamples in a row without a client, one each second, say that a virtual service has drained: for so long somebody
@@ -54,8 +55,8 @@ func (f *Fleet) anyHeard() bool {
 
 // Facts are what placement needs to know of the engines that have been heard of.
 func (f *Fleet) Facts() map[string]place.Engine {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	facts := make(map[string]place.Engine, len(f.engines))
 	for uuid, engine := range f.engines {
 		if engine.heard {
@@ -69,30 +70,16 @@ func (e *engine) facts() place.Engine {
 	cpu, _ := e.cpuPercent()
 	nextHop, _ := netip.ParseAddr(e.routing.GetNextHop()) // invalid: it has none
 	facts := place.Engine{
-		Up: e.up, Since: e.upSince, Gathering: e.gathering, Planned: e.wanted != nil, Told: e.told, Refuses: e.whyRefused(),
-		Host: e.resources.GetHostname(), CPUPercent: cpu, NextHop: nextHop, Holds: map[string]place.Holding{}, Sessions: e.sessions,
+		Up: e.up, Since: e.upSince, Gathering: e.gathering, Told: e.told, Host: e.resources.GetHostname(), CPUPercent: cpu,
+		NextHop: nextHop, Holds: e.look(), Sessions: e.sessions,
 	}
-	for uuid, held := range e.duties {
-		facts.Holds[uuid] = place.Holding{
-			Due: e.due[uuid] != 0, Current: e.hasApplied(uuid), Duty: held.Duty, Since: held.since, Idle: held.idle >= idleSamples,
-			Turning: e.held.GetRevision() < e.turned[uuid],
-			Led:     !held.advertised || e.announces(uuid),
-		}
-	}
-	for uuid := range e.due {
-		if _, held := facts.Holds[uuid]; !held {
-			facts.Holds[uuid] = place.Holding{Due: true}
-		}
+	switch {
+	case e.refusal != nil:
+		facts.Plan, facts.Refuses = place.Refused, e.refusal.why()
+	case e.wanted != nil:
+		facts.Plan = place.Settled
 	}
 	return facts
-}
-
-// whyRefused is empty when it takes the Plan.
-func (e *engine) whyRefused() string {
-	if e.refusal == nil {
-		return ""
-	}
-	return e.refusal.why()
 }
 
 // watch notes and tells whether the engine has come or gone; the caller holds the lock.
@@ -148,29 +135,24 @@ func (f *Fleet) gather(back *engine) {
 	}
 }
 
-// assume takes over the duties of a Plan that was applied.
-func (e *engine) assume(held *enginev1.Plan, now time.Time) {
-	duties := map[string]*duty{}
-	for _, resource := range held.GetResources() {
-		service := resource.GetVirtualService()
+// assume takes over the duties of a Plan that was applied, where they are not those of the one before.
+func (e *engine) assume(before, held *enginev1.Plan, now time.Time) {
+	for uuid := range servicesIn(plan.Delta(before, held), before) {
+		e.holdings.lookAt(uuid)
+		service := serviceIn(held, uuid)
 		if service == nil {
+			delete(e.duties, uuid)
 			continue
 		}
-		next := &duty{Duty: dutyOf[service.GetDuty()], since: now}
-		if before := e.duties[service.GetUuid()]; before != nil && before.Duty == next.Duty {
-			next = before
+		if next := dutyOf[service.GetDuty()]; e.duties[uuid] == nil || e.duties[uuid].Duty != next {
+			e.duties[uuid] = &duty{Duty: next, since: now}
 		}
-		next.advertised = false
-		duties[service.GetUuid()] = next
+		e.duties[uuid].advertised = isAdvertisedIn(held, uuid)
 	}
-	for _, resource := range held.GetResources() {
-		if advertisement := resource.GetAdvertisement(); advertisement != nil {
-			if duty := duties[advertisement.GetVirtualServiceUuid()]; duty != nil {
-				duty.advertised = true
-			}
-		}
+	e.holdings.lookAtOpen()
+	if held.GetRevision() < before.GetRevision() {
+		e.holdings.unknown = true
 	}
-	e.duties = duties
 }
 
 // countIdle notes which of the virtual services that drain have no client; true: one has drained just now.
@@ -181,8 +163,10 @@ func (e *engine) countIdle() (drained bool) {
 		case duty.Duty != place.Drain || counters == nil:
 		case counters.GetOpenConnections() > 0:
 			duty.idle = 0
+			e.holdings.lookAt(uuid)
 		default:
 			duty.idle++
+			e.holdings.lookAt(uuid)
 			drained = drained || duty.idle == idleSamples
 		}
 	}

@@ -21,19 +21,19 @@ func (s *stage) sampled(engine string, open uint64) {
 func TestVirtualServiceHasDrainedWhenNoClientWasThereForThreeSamples(t *testing.T) {
 	s := newStage(t)
 	s.serve("se-one")
-	if held := s.Facts()["se-one"].Holds["vs-1"]; held.Duty != place.Serve || !held.Current || !held.Led {
+	if held := s.Facts()["se-one"].Holds.Of("vs-1"); held.Duty != place.Serve || held.Delivery != place.Current || held.Clients != place.Led {
 		t.Fatalf("serving: %+v", held)
 	}
 	plan := planOf(11, "vs-1", "pool-1")
-	plan.GetResources()[0].GetVirtualService().Duty = dataplanev1.Duty_DUTY_DRAIN
+	plan.GetResources()[1].GetVirtualService().Duty = dataplanev1.Duty_DUTY_DRAIN
 	s.Applied("se-one", plan, nil)
 	for i, open := range []uint64{1, 0, 0, 1, 0, 0, 0} {
-		if s.Facts()["se-one"].Holds["vs-1"].Idle {
+		if s.Facts()["se-one"].Holds.Of("vs-1").Clients == place.Idle {
 			t.Errorf("idle before sample %d", i)
 		}
 		s.sampled("se-one", open)
 	}
-	if held := s.Facts()["se-one"].Holds["vs-1"]; !held.Idle || held.Duty != place.Drain {
+	if held := s.Facts()["se-one"].Holds.Of("vs-1"); held.Clients != place.Idle || held.Duty != place.Drain {
 		t.Errorf("drained: %+v", held)
 	}
 }

@@ -19,7 +19,6 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
-	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -53,20 +52,17 @@ type Fleet struct {
 	greetings uint64             // how many engines have connected
 	began     time.Time          // when the first was heard of; before, when this controller began
 	state     reconcile.State
-	named     map[string]*model.Engine
-	services  map[string]*model.VirtualService
-	pools     map[string]*model.Pool
-	users     map[*model.Pool][]*model.VirtualService
-	members   map[serverKey]bool // of pools
-	past      past
+	*wanted
+	past past
 }
 
 // New is a fleet of which nothing has been heard yet.
 func New(objects *store.Store, log *slog.Logger, events *events.Log, now func() time.Time) *Fleet {
+	wanted := newWanted()
 	return &Fleet{
 		store: objects, events: events, log: log, now: now, moved: make(chan struct{}, 1),
-		engines: map[string]*engine{}, began: now(), past: newPast(),
-		state: reconcile.State{Model: &model.Model{}},
+		engines: map[string]*engine{}, began: now(), wanted: wanted, past: newPast(wanted),
+		state: reconcile.State{Model: wanted.model},
 	}
 }
 
@@ -149,11 +145,9 @@ func (f *Fleet) Observe(state reconcile.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.state = state
-	f.named = byUUID(state.Model.Engines, func(engine *model.Engine) string { return engine.UUID })
-	f.services = byUUID(state.Model.VirtualServices, func(vs *model.VirtualService) string { return vs.UUID })
-	f.pools = byUUID(state.Model.Pools, func(pool *model.Pool) string { return pool.UUID })
-	f.users = usersOf(state.Model.VirtualServices)
-	f.members = membersOf(state.Model.Pools)
+	for _, uuid := range f.wanted.turn(state.Model) {
+		delete(f.past.services, uuid)
+	}
 	f.expect(state.Plans)
 	for uuid, engine := range f.engines {
 		if _, planned := state.Plans[uuid]; !planned && !f.Exists(uuid) {
@@ -161,9 +155,25 @@ func (f *Fleet) Observe(state reconcile.State) {
 			delete(f.engines, uuid)
 			continue
 		}
-		engine.forgetServers(f.members)
 	}
-	f.past.forget(f.services, f.members)
+	f.forgetServers()
+}
+
+// forgetServers forgets what was said of servers that nobody wants any more.
+func (f *Fleet) forgetServers() {
+	if len(f.unwanted) == 0 {
+		return
+	}
+	unwanted := f.unwanted
+	f.unwanted = map[serverKey]bool{}
+	for key := range unwanted {
+		delete(f.past.servers, key)
+	}
+	for _, engine := range f.engines {
+		for _, key := range engine.forgetServers(unwanted) {
+			f.unwanted[key] = true
+		}
+	}
 }
 
 // Expect takes Plans that some engines shall have before all is decided.
@@ -178,22 +188,6 @@ func (f *Fleet) expect(plans map[string]*enginev1.Plan) {
 	for uuid, plan := range plans {
 		f.engine(uuid).expect(plan)
 	}
-}
-
-func byUUID[T any](list []*T, uuid func(*T) string) map[string]*T {
-	index := make(map[string]*T, len(list))
-	for _, item := range list {
-		index[uuid(item)] = item
-	}
-	return index
-}
-
-func usersOf(services []*model.VirtualService) map[*model.Pool][]*model.VirtualService {
-	users := map[*model.Pool][]*model.VirtualService{}
-	for _, vs := range services {
-		users[vs.Pool] = append(users[vs.Pool], vs)
-	}
-	return users
 }
 
 // engine is the record of an engine; the caller holds the lock.

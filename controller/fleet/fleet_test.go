@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,11 +79,13 @@ func (s *stage) observe(revision uint64, resources ...string) map[string]*engine
 		group.Engines = append(group.Engines, engine)
 		plans[engine.UUID] = planOf(revision, resources...)
 	}
+	vs, pool := *s.vs, *s.pool // the test may go on changing its own
+	vs.Pool = &pool
 	m := &model.Model{
-		VirtualServices: []*model.VirtualService{s.vs}, Pools: []*model.Pool{s.pool}, Groups: []*model.Group{group}, Engines: group.Engines,
+		VirtualServices: []*model.VirtualService{&vs}, Pools: []*model.Pool{&pool}, Groups: []*model.Group{group}, Engines: group.Engines,
 	}
-	placement := place.PlacementOf(m, map[string]place.Assignment{s.vs.UUID: both(s.vs)})
-	s.Observe(reconcile.State{Model: m, Placement: placement, Plans: plans})
+	assignments := place.Assignments(nil).With([]place.Assignment{both(s.vs)})
+	s.Observe(reconcile.State{Model: m, Assignments: assignments, Plans: plans})
 	return plans
 }
 
@@ -99,7 +102,7 @@ func both(vs *model.VirtualService) place.Assignment {
 
 func planOf(revision uint64, resources ...string) *enginev1.Plan {
 	plan := &enginev1.Plan{Revision: revision}
-	for _, uuid := range resources {
+	for _, uuid := range slices.Sorted(slices.Values(resources)) {
 		resource := &enginev1.Resource{Uuid: uuid}
 		if strings.HasPrefix(uuid, "vs-") {
 			resource.Body = &enginev1.Resource_VirtualService{VirtualService: &dataplanev1.VirtualService{Uuid: uuid, Name: fmt.Sprint(revision)}}
@@ -194,10 +197,13 @@ func TestPoolIsUpWithAsManyServersAsEnginesServeWith(t *testing.T) {
 func TestServersOfPoolWithoutMonitorCountAsUp(t *testing.T) {
 	s := newStage(t)
 	s.pool.HealthMonitors = nil
+	s.observe(10, "vs-1", "pool-1")
 	s.contains(s.Pool("pool-1")["oper_status"], "OPER_UNUSED")
 	s.serve("se-one")
 	s.contains(s.Pool("pool-1"), "OPER_UP", "num_servers_up:2", "not monitored")
+	s.pool.Members = slices.Clone(s.pool.Members)
 	s.pool.Members[0].Enabled = false
+	s.observe(11, "vs-1", "pool-1")
 	s.contains(s.Pool("pool-1"), "num_servers_up:1", "num_servers_enabled:1", "OPER_DISABLED")
 }
 
@@ -212,11 +218,11 @@ func TestNewSessionForgetsWhatTheOldOneSaid(t *testing.T) {
 func TestEngineThatComesBackWithoutAPlanServesNothing(t *testing.T) {
 	s := newStage(t)
 	s.serve("se-one")
-	if facts := s.Facts()["se-one"]; !facts.Told || facts.Holds["vs-1"].Duty == place.NoDuty {
+	if facts := s.Facts()["se-one"]; !facts.Told || facts.Holds.Of("vs-1").Duty == place.NoDuty {
 		t.Errorf("got %+v", facts)
 	}
 	s.Connected("se-one", &enginev1.Hello{Status: running})
-	if facts := s.Facts()["se-one"]; !facts.Told || facts.Holds["vs-1"].Duty != place.NoDuty {
+	if facts := s.Facts()["se-one"]; !facts.Told || facts.Holds.Of("vs-1").Duty != place.NoDuty {
 		t.Errorf("got %+v", facts)
 	}
 }
@@ -345,7 +351,7 @@ func TestForgetsServersThatLeftAPoolOnceTheEngineHasToo(t *testing.T) {
 	has := func(id string) bool { return s.engines["se-one"].verdicts[serverKey{"pool-1", id}] != nil }
 	both := planOf(10, "vs-1", "pool-1")
 	for _, member := range s.pool.Members {
-		pool := both.Resources[1].GetPool().GetPool()
+		pool := both.Resources[0].GetPool().GetPool()
 		pool.Servers = append(pool.Servers, &dataplanev1.Server{Id: member.ID})
 	}
 	s.Applied("se-one", both, nil)

@@ -30,7 +30,7 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	}
 	f.watch(engineUUID, engine)
 	clear(engine.verdicts)
-	engine.judge(hello.GetVerdicts())
+	engine.judge(hello.GetVerdicts(), f.wanted)
 	return f.greetings
 }
 
@@ -56,7 +56,7 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 		f.news.Store(true)
 		f.watch(engineUUID, engine)
 	case *enginev1.Report_Verdicts:
-		engine.judge(body.Verdicts)
+		engine.judge(body.Verdicts, f.wanted)
 		f.news.Store(true)
 	case *enginev1.Report_Sample:
 		if engine.take(body.Sample, f.past) {
@@ -129,6 +129,7 @@ func (f *Fleet) Disconnected(engineUUID, reason string) {
 		return // it had not said who it is: nothing is known of it
 	}
 	engine.connected, engine.reason, engine.since = false, reason, f.now()
+	engine.holdings.unknown = true
 	f.news.Store(true)
 	f.watch(engineUUID, engine)
 }

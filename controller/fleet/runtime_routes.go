@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -80,10 +79,17 @@ func routesOf(routing *enginev1.Routing) []schema.Object {
 }
 
 // announces tells whether a router hears of a virtual service from this engine.
-func (e *engine) announces(uuid string) bool {
-	return e.connected && slices.ContainsFunc(e.routing.GetRoutes(), func(route *enginev1.AnnouncedRoute) bool {
-		return len(route.GetPeers()) > 0 && slices.Contains(route.GetVirtualServiceUuids(), uuid)
-	})
+func (e *engine) announces(uuid string) bool { return e.connected && e.announced[uuid] }
+
+// announcedIn are the virtual services of which a router hears.
+func announcedIn(routing *enginev1.Routing) map[string]bool {
+	announced := map[string]bool{}
+	for _, route := range routing.GetRoutes() {
+		for _, uuid := range route.GetVirtualServiceUuids() {
+			announced[uuid] = announced[uuid] || len(route.GetPeers()) > 0
+		}
+	}
+	return announced
 }
 
 // peersUp is false while a session that the engine shall have is not there.

@@ -16,7 +16,7 @@ func (s *stage) seated(second place.Seat, calledOff *place.Failure) schema.Objec
 	second.Engine = "se-two"
 	assignment.Seats[1], assignment.CalledOff = second, calledOff
 	state := s.Fleet.state
-	state.Placement = place.PlacementOf(state.Model, map[string]place.Assignment{s.vs.UUID: assignment})
+	state.Assignments = place.Assignments(nil).With([]place.Assignment{assignment})
 	s.Observe(state)
 	return s.VirtualService("vs-1")
 }

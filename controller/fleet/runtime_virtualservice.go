@@ -20,7 +20,7 @@ func (f *Fleet) VirtualService(uuid string) schema.Object {
 	if vs == nil {
 		return schema.Object{"oper_status": operStatus("OPER_INITIALIZING", "its configuration is being read")}
 	}
-	assignment := f.state.Placement.Assignment(uuid)
+	assignment := f.state.Assignments.Of(uuid)
 	assigned := f.assigned(uuid)
 	serving := f.serving(uuid, assigned)
 	status := f.serviceStatus(vs, assigned, serving)
@@ -55,7 +55,7 @@ func operStatus(state string, reasons ...string) schema.Object {
 // percentUp is how many of the engines that shall serve a virtual service do; one that drains shall not.
 func (f *Fleet) percentUp(uuid string) int64 {
 	var wanted []string
-	for _, seat := range f.state.Placement.Assignment(uuid).Seats {
+	for _, seat := range f.state.Assignments.Of(uuid).Seats {
 		if seat.State != place.Standby && seat.State != place.Draining {
 			wanted = append(wanted, seat.Engine)
 		}
@@ -73,7 +73,7 @@ func percentOf(part, whole int) int64 {
 // assigned are the engines that a virtual service is on, beside one that only stands by.
 func (f *Fleet) assigned(uuid string) []string {
 	var engines []string
-	for _, seat := range f.state.Placement.Assignment(uuid).Seats {
+	for _, seat := range f.state.Assignments.Of(uuid).Seats {
 		if seat.State != place.Standby {
 			engines = append(engines, seat.Engine)
 		}

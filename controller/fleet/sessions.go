@@ -25,7 +25,8 @@ func (e *engine) hearRouting(routing *enginev1.Routing, now time.Time) {
 		}
 		sessions[at] = session
 	}
-	e.routing, e.sessions = routing, sessions
+	e.routing, e.sessions, e.announced = routing, sessions, announcedIn(routing)
+	e.holdings.unknown = true
 }
 
 // cutOff is why no router can lead clients of a virtual service to the engine; empty: one can.

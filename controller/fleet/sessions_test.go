@@ -20,6 +20,7 @@ func (s *stage) advertise() {
 	}
 	s.vs.EnableRHI, s.vs.Addresses = true, []netip.Addr{netip.MustParseAddr("3.3.3.3")}
 	s.vs.VrfContext = &schema.VrfContext{BGP: &schema.BGPProfile{Peers: peers}}
+	s.observe(10, "vs-1", "pool-1")
 }
 
 func (s *stage) routed(engine string, routing *enginev1.Routing) {

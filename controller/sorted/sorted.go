@@ -23,7 +23,8 @@ func search[T any](list []*T, key string, keyOf func(*T) string) (int, bool) {
 	return slices.BinarySearchFunc(list, key, func(item *T, key string) int { return strings.Compare(keyOf(item), key) })
 }
 
-// Edit gives a list with other items under some keys; nil takes away the one that is there. Without edits it is the same list.
+// Edit gives a list with other items under some keys; nil takes away the one that is there. Without edits it is the
+// same list; an empty one is nil.
 func Edit[T any](list []*T, edits map[string]*T, keyOf func(*T) string) []*T {
 	if len(edits) == 0 {
 		return list
@@ -40,7 +41,10 @@ func Edit[T any](list []*T, edits map[string]*T, keyOf func(*T) string) []*T {
 		}
 		list = list[at:]
 	}
-	return append(edited, list...)
+	if edited = append(edited, list...); len(edited) == 0 {
+		return nil
+	}
+	return edited
 }
 
 // Differences gives what is in one list and not in the other, by pointer. An item that changed is there before and after,

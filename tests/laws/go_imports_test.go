@@ -15,7 +15,7 @@ const module = "github.com/weir-lb/weir/"
 
 // doesNoIO are the packages that turn values into values: no files, no network, no clock, no logger.
 var doesNoIO = []string{"controller/schema", "controller/model", "controller/plan", "controller/place", "controller/tickets",
-	"controller/reconcile", "agent/plan"}
+	"controller/reconcile", "controller/sorted", "agent/plan"}
 
 // worldly is what such a package may not import. "time" stays out of the list because durations and formats are values;
 // the clock itself is caught by TestPurePackagesReadNoClock.
@@ -38,27 +38,30 @@ var onlyImporter = map[string][]string{
 // mayImport says which of our own packages each package may know; what is not listed may not be imported, and a package
 // without a row may not be.
 var mayImport = map[string][]string{
-	"controller/schema":        {},
-	"controller/model":         {"controller/schema"},
-	"controller/place":         {"controller/schema", "controller/model"},
-	"controller/recent":        {},
-	"controller/events":        {"controller/recent"},
-	"controller/port":          {"controller/events"},
-	"controller/tickets":       {"controller/model"},
-	"controller/plan":          {"api", "controller/schema", "controller/model", "controller/place", "controller/tickets"},
-	"controller/reconcile":     {"api", "controller/model", "controller/place", "controller/plan", "controller/tickets"},
+	"controller/schema":  {},
+	"controller/sorted":  {},
+	"controller/model":   {"controller/schema", "controller/sorted"},
+	"controller/place":   {"controller/schema", "controller/sorted", "controller/model"},
+	"controller/recent":  {},
+	"controller/events":  {"controller/recent"},
+	"controller/port":    {"controller/events"},
+	"controller/tickets": {"controller/sorted", "controller/model"},
+	"controller/plan": {"api", "controller/schema", "controller/sorted", "controller/model", "controller/place",
+		"controller/tickets"},
+	"controller/reconcile": {"api", "controller/sorted", "controller/model", "controller/place", "controller/plan",
+		"controller/tickets"},
 	"controller/store":         {"controller/schema"},
 	"controller/pki":           {"api", "controller/schema"},
 	"controller/pki/pkitest":   {"controller/pki"},
 	"controller/cloud":         {"controller/schema", "controller/store", "controller/model", "controller/reconcile", "controller/place", "controller/events"},
 	"controller/cloud/process": {"controller/cloud"},
 	"controller/cloud/linux":   {"controller/cloud", "controller/model", "controller/schema"},
-	"controller/fleet": {"api", "controller/schema", "controller/store", "controller/model", "controller/place", "controller/plan",
+	"controller/fleet": {"api", "controller/schema", "controller/sorted", "controller/store", "controller/model", "controller/place", "controller/plan",
 		"controller/reconcile", "controller/events", "controller/cloud"},
 	"controller/link":  {"api", "controller/plan", "controller/pki", "controller/fleet", "controller/port", "controller/events"},
 	"controller/admit": {"controller/schema", "controller/store", "controller/pki", "controller/recent", "controller/port"},
 	"controller/rest":  {"controller/schema", "controller/store", "controller/admit", "controller/place", "controller/events", "controller/port"},
-	"controller": {"api", "controller/schema", "controller/store", "controller/admit", "controller/rest", "controller/model",
+	"controller": {"api", "controller/schema", "controller/sorted", "controller/store", "controller/admit", "controller/rest", "controller/model",
 		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet", "controller/link", "controller/pki",
 		"controller/cloud", "controller/cloud/linux"},
 
