@@ -58,7 +58,7 @@ func TestEverySeedConvergesAndNobodyIsTakenFromTheLastEngine(t *testing.T) {
 	}
 }
 
-func emptyStore(t *testing.T) *store.Store {
+func emptyStore(t testing.TB) *store.Store {
 	t.Helper()
 	objects, err := store.Open(t.Context(), store.Config{
 		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) { return pki.OpenSealer(t.TempDir() + "/key") },
