@@ -5,7 +5,9 @@ import (
 
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/cloud/linux"
+	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 // clouds finds who starts the engines of a cloud object.
@@ -36,3 +38,14 @@ type broken struct{ why error }
 func (b broken) List(context.Context) ([]cloud.Place, error)      { return nil, b.why }
 func (b broken) Create(context.Context, string, cloud.Join) error { return b.why }
 func (b broken) Retire(context.Context, string) error             { return b.why }
+
+// originOf is what the cloud says that started an engine of this name; nil: none did.
+func originOf(view *store.View, engineName string) (*membership.Origin, error) {
+	instance, err := cloud.Expected(view, engineName)
+	if instance == nil || err != nil {
+		return nil, err
+	}
+	return &membership.Origin{
+		Engine: instance.Engine, Cloud: instance.Cloud, Group: instance.Group, Zone: instance.Zone,
+	}, nil
+}

@@ -70,6 +70,21 @@ func (h *house) events(id string) (told []string) {
 	return told
 }
 
+// audited is what a user did, newest first.
+func (h *house) audited(user string) (told []string) {
+	h.Helper()
+	var audit struct {
+		Results []map[string]any `json:"results"`
+	}
+	h.must(h.api.Get(h.Context(), "audit", &audit))
+	for _, entry := range audit.Results {
+		if entry["user"] == user {
+			told = append(told, fmt.Sprint(entry["action"], " ", entry["kind"], " ", entry["object"]))
+		}
+	}
+	return told
+}
+
 func (h *house) until(what string, check func() bool) {
 	h.Helper()
 	deadline, poll := time.After(patience), time.NewTicker(10*time.Millisecond)
@@ -117,5 +132,8 @@ func TestAnEngineThatACloudStartsJoinsTheGroupThatLackedItAndIsEndedWhenNobodyNe
 	house.until("it is forgotten", func() bool { return len(house.events("DELETED_SE")) == 1 })
 	if _, created := sky.state("south"); created != 1 {
 		t.Errorf("it was started %d times", created)
+	}
+	if got, want := house.audited("system:cloud"), []string{"delete serviceengine " + uuid, "change serviceengine " + uuid}; !slices.Equal(got, want) {
+		t.Errorf("audited are %q, newest first, want %q", got, want)
 	}
 }

@@ -1,5 +1,6 @@
-// Package controller is the composition root: it opens the store, starts REST and the engine link, and runs the loop
-// that turns each change into a Plan for each engine (loop.go). Decisions live in the packages it composes.
+// Package controller is the composition root. node.go starts what each node of a controller does: the store, REST and
+// the engine link. leader.go starts what one node does for all nodes, among it the loop that turns each change into
+// Plans (loop.go). Decisions live in the packages that they compose.
 package controller
 
 import (
@@ -12,14 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/cloud"
-	"github.com/weir-lb/weir/controller/events"
-	"github.com/weir-lb/weir/controller/fleet"
-	"github.com/weir-lb/weir/controller/link"
 	"github.com/weir-lb/weir/controller/pki"
-	"github.com/weir-lb/weir/controller/rest"
-	"github.com/weir-lb/weir/controller/store"
 )
 
 // Config is what an operator decides at start.
@@ -55,57 +50,28 @@ func Run(ctx context.Context, config Config) error {
 	return serve(ctx, config, data, api, engines)
 }
 
-// serve runs all parts until one fails or ctx ends, and then waits for the others.
+// serve runs the parts of this node, and those of the leader, until one fails or ctx ends, and then waits for the
+// others. This controller has one node, which leads.
 func serve(ctx context.Context, config Config, data *data, api, engines net.Listener) error {
-	log := config.Log
 	authority, err := pki.OpenAuthority(ctx, data.objects.Vault("pki"), data.sealer, time.Now())
 	if err != nil {
 		return err
 	}
 	tokens := pki.NewTokens(data.objects.Vault("join-token"), authority, time.Now)
-	events := events.New(log, time.Now)
-	fleet := fleet.New(data.objects, log, events, time.Now)
-	link := link.NewServer(authority, tokens, fleet, events, log)
-	gate, err := admit.Open(ctx, data.objects, time.Now, log)
+	leader := newLeader(config, data, tokens, dialled(engines.Addr()))
+	node, err := openNode(ctx, config, data, authority, tokens, leader)
 	if err != nil {
 		return err
 	}
-	known := &known{}
-	surface, err := rest.Open(ctx, rest.Config{
-		Store: data.objects, Gate: gate, Runtime: fleet, Tokens: tokens,
-		Orders: orders{fleet, events, known}, Events: events, Version: config.Version, Logger: log,
-	})
+	fingerprint, err := node.rest.Fingerprint()
 	if err != nil {
 		return err
 	}
-	fingerprint, err := surface.Fingerprint()
-	if err != nil {
-		return err
-	}
-	keeper := cloud.NewKeeper(cloud.Config{
-		Objects: data.objects, Tokens: tokens, Events: events, Log: log, Controller: dialled(engines.Addr()), Resolve: clouds{config.Engines, config.Programs}.of,
-	})
 	announce(config.Out, data, api.Addr(), engines.Addr(), fingerprint)
-
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return surface.Serve(ctx, api) })
-	group.Go(func() error { return link.Serve(ctx, engines) })
-	loop := &loop{objects: data.objects, fleet: fleet, link: link, keeper: keeper, events: events, log: log, known: known}
-	group.Go(func() error { return loop.run(ctx) })
-	group.Go(func() error { return keeper.Run(ctx) })
-	group.Go(func() error { return fleet.Watch(ctx) })
-	group.Go(func() error { return watch(ctx, data.objects) })
+	group.Go(func() error { return node.run(ctx, api, engines) })
+	group.Go(func() error { return leader.run(ctx, node.link) })
 	return group.Wait()
-}
-
-// watch ends with an error when the store dies under the running controller.
-func watch(ctx context.Context, objects *store.Store) error {
-	select {
-	case err := <-objects.Failed():
-		return err
-	case <-ctx.Done():
-		return nil
-	}
 }
 
 func announce(out io.Writer, data *data, api, engines net.Addr, fingerprint string) {

@@ -28,6 +28,7 @@ const (
 // data is an open data directory.
 type data struct {
 	objects      *store.Store
+	gate         *admit.Gate
 	sealer       *pki.Sealer
 	passwordFile string // where the administrator's first one was read or written; empty: that is not known any more
 }
@@ -45,7 +46,10 @@ func openData(ctx context.Context, config Config) (*data, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := data.bootstrap(ctx, config); err != nil {
+	if data.gate, err = admit.Open(ctx, data.objects, time.Now, config.Log); err == nil {
+		err = data.bootstrap(ctx, config)
+	}
+	if err != nil {
 		data.objects.Close()
 		return nil, err
 	}
@@ -74,7 +78,7 @@ func (d *data) bootstrap(ctx context.Context, config Config) (err error) {
 	} else if generated := filepath.Join(config.DataDir, adminPasswordName); exists(generated) {
 		d.passwordFile = generated
 	}
-	return admit.Bootstrap(ctx, d.objects, password, time.Now())
+	return d.gate.Bootstrap(ctx, password)
 }
 
 func exists(file string) bool {

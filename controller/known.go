@@ -12,7 +12,8 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// known reads views. It goes on from the view before, and reads only what is not the same in both.
+// known reads views. It goes on from the view before, and reads only what is not the same in both. It is the leader's, and
+// holds nothing that the store does not have.
 type known struct {
 	mutex  sync.Mutex
 	view   *store.View // nil: none yet

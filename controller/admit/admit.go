@@ -2,9 +2,9 @@
 // (in which tenant), role (may they), schema (is the object sound), references, listeners and portal (does it fit the
 // other objects), audit (who did what).
 //
-// rest calls it, store commits what it lets through. Each step is a decision on one view of the objects; the steps run
-// inside the store's transaction, so nothing changes between a check and the write. What takes long runs before it
-// (chores).
+// rest calls it for users. Parts of the controller that write objects by themselves call it as System. store commits
+// what it lets through. Each step is a decision on one view of the objects; the steps run inside the store's
+// transaction, so nothing changes between a check and the write. What takes long runs before it (chores).
 package admit
 
 import (
@@ -176,26 +176,28 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
 	err := w.mayDelete()
 	if err == nil {
-		err = g.store.Update(ctx, func(tx *store.Tx) error {
-			stored, err := Find(tx.View(), w.Tenant, w.Kind, id)
-			if err != nil {
-				return err
-			}
-			if err := staysBuiltIn(stored); err != nil {
-				return err
-			}
-			if err := notReferred(tx.View(), stored); err != nil {
-				return err
-			}
-			tx.Delete(stored.Kind, stored.UUID)
-			return nil
-		})
+		err = g.store.Update(ctx, func(tx *store.Tx) error { return remove(tx, w, id) })
 	}
 	g.Audit.note(w, "delete", id, err)
 	if err == nil && w.Kind.Name == userKind {
 		g.endLogins(ctx, id, "")
 	}
 	return err
+}
+
+func remove(tx *store.Tx, w Write, id string) error {
+	stored, err := Find(tx.View(), w.Tenant, w.Kind, id)
+	if err != nil {
+		return err
+	}
+	if err := staysBuiltIn(stored); err != nil {
+		return err
+	}
+	if err := notReferred(tx.View(), stored); err != nil {
+		return err
+	}
+	tx.Delete(stored.Kind, stored.UUID)
+	return nil
 }
 
 // written reads an object back with the stamps that the store gave it.

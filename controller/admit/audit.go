@@ -27,7 +27,7 @@ type Entry struct {
 	Refused string    `json:"refused,omitempty"`
 }
 
-// Audit records who did what.
+// Audit records who did what at this node. Its entries are in memory and lost with the node; the log has all of them.
 type Audit struct {
 	log     *slog.Logger
 	now     func() time.Time

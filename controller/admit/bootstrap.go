@@ -3,7 +3,6 @@ package admit
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -13,19 +12,15 @@ import (
 // at each start: what is there stays as it is.
 //
 // The administrator is made with the password given; one that is there keeps its own.
-func Bootstrap(ctx context.Context, objects *store.Store, password string, now time.Time) error {
+func (g *Gate) Bootstrap(ctx context.Context, password string) error {
 	if problem := weakPassword(password, minPasswordRunes); problem != "" {
 		return &schema.FieldError{Kind: userKind, Field: "password", Problem: "of admin " + problem}
 	}
-	missing, err := missingBuiltins(objects.View(), password, now)
-	if err != nil {
-		return err
-	}
-	err = objects.Update(ctx, func(tx *store.Tx) error {
-		for _, record := range missing {
-			if _, there := tx.View().Get(record.Kind, record.UUID); !there {
-				copied := *record
-				tx.Put(&copied)
+	err := g.Update(ctx, System("bootstrap"), func(tx *Tx) error {
+		for _, b := range missingBuiltins(tx.View(), password) {
+			nameMissing(tx.View(), b)
+			if _, err := tx.Create(b.Kind.Name, b.Object, b.UUID); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -36,25 +31,16 @@ func Bootstrap(ctx context.Context, objects *store.Store, password string, now t
 	return nil
 }
 
-func missingBuiltins(view *store.View, password string, now time.Time) ([]*store.Record, error) {
-	var missing []*store.Record
+// missingBuiltins come in an order in which each refers only to those before it.
+func missingBuiltins(view *store.View, password string) (missing []schema.Builtin) {
 	for _, b := range schema.Builtins() {
 		if _, there := view.Get(b.Kind.Name, b.UUID); there {
 			continue
 		}
 		if b.Kind.Name == userKind {
-			b.Object["password"] = hashPassword(password)
+			b.Object["password"] = password
 		}
-		if ordered(b.Kind, b.Object) {
-			if err := fulfil(b.Object, now); err != nil {
-				return nil, err
-			}
-		}
-		if err := b.Kind.Derive(b.Object, now); err != nil {
-			return nil, fmt.Errorf("built-in object: %w", err)
-		}
-		missing = append(missing, &store.Record{Kind: b.Kind.Name, UUID: b.UUID, Tenant: AdminTenant,
-			Name: nameMissing(view, b), Object: b.Object})
+		missing = append(missing, b)
 	}
-	return missing, nil
+	return missing
 }

@@ -24,9 +24,20 @@ func openStore(t *testing.T) *store.Store {
 	return objects
 }
 
+// emptyGate is of a controller that starts for the first time.
+func emptyGate(t *testing.T) *Gate {
+	t.Helper()
+	gate, err := Open(t.Context(), openStore(t), time.Now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gate
+}
+
 func TestBootstrapMakesWhatIsMissingAndLeavesTheRest(t *testing.T) {
-	objects, now := openStore(t), time.Now()
-	if err := Bootstrap(t.Context(), objects, "first password", now); err != nil {
+	gate := emptyGate(t)
+	objects := gate.store
+	if err := gate.Bootstrap(t.Context(), "first password"); err != nil {
 		t.Fatalf("first start: %v", err)
 	}
 	for _, b := range schema.Builtins() {
@@ -43,7 +54,7 @@ func TestBootstrapMakesWhatIsMissingAndLeavesTheRest(t *testing.T) {
 		}
 	}
 	before := objects.View().Revision()
-	if err := Bootstrap(t.Context(), objects, "second password", now); err != nil || objects.View().Revision() != before {
+	if err := gate.Bootstrap(t.Context(), "second password"); err != nil || objects.View().Revision() != before {
 		t.Errorf("second start: %v, revision %d after %d", err, objects.View().Revision(), before)
 	}
 	user, _ := objects.View().Get(userKind, "user-1")
@@ -53,11 +64,11 @@ func TestBootstrapMakesWhatIsMissingAndLeavesTheRest(t *testing.T) {
 }
 
 func TestBootstrapGivesTheBuiltInCertificatesTheirKeys(t *testing.T) {
-	objects := openStore(t)
-	if err := Bootstrap(t.Context(), objects, "first password", time.Now()); err != nil {
+	gate := emptyGate(t)
+	if err := gate.Bootstrap(t.Context(), "first password"); err != nil {
 		t.Fatal(err)
 	}
-	for _, record := range objects.View().List(certificateKind) {
+	for _, record := range gate.store.View().List(certificateKind) {
 		certificate, _ := record.Object["certificate"].(schema.Object)
 		if _, err := tls.X509KeyPair([]byte(textOf(certificate, "certificate")), []byte(textOf(record.Object, "key"))); err != nil {
 			t.Errorf("%s: %v", record.Name, err)
@@ -67,7 +78,7 @@ func TestBootstrapGivesTheBuiltInCertificatesTheirKeys(t *testing.T) {
 
 func TestBootstrapRefusesAWeakPassword(t *testing.T) {
 	var problem *schema.FieldError
-	if err := Bootstrap(t.Context(), openStore(t), "short", time.Now()); !errors.As(err, &problem) || problem.Field != "password" {
+	if err := emptyGate(t).Bootstrap(t.Context(), "short"); !errors.As(err, &problem) || problem.Field != "password" {
 		t.Errorf("got %v", err)
 	}
 }

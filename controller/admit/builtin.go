@@ -43,14 +43,14 @@ func builtInNamed(view *store.View, kind, name string) (*store.Record, bool) {
 }
 
 // nameMissing gives a built-in object that is to be made another name, where somebody has its own already.
-func nameMissing(view *store.View, b schema.Builtin) (name string) {
-	name = textOf(b.Object, "name")
+func nameMissing(view *store.View, b schema.Builtin) {
+	name := textOf(b.Object, "name")
 	_, taken := view.ByName(b.Kind.Name, AdminTenant, name)
 	if b.Kind.Name == userKind && !taken {
 		_, taken = userNamed(view, name)
 	}
 	if !taken {
-		return name
+		return
 	}
 	name = fmt.Sprintf("%s-%s", name, b.UUID)
 	for _, field := range []string{"name", "username"} {
@@ -58,5 +58,4 @@ func nameMissing(view *store.View, b schema.Builtin) (name string) {
 			b.Object[field] = name
 		}
 	}
-	return name
 }

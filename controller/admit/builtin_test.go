@@ -3,7 +3,6 @@ package admit
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -121,7 +120,7 @@ func TestBuiltInObjectThatWasDeletedComesBackBesideWhoHasItsName(t *testing.T) {
 			tx.Put(&impostor)
 		}
 	})
-	if err := Bootstrap(t.Context(), gate.store, secondPassword, time.Now()); err != nil {
+	if err := gate.Bootstrap(t.Context(), secondPassword); err != nil {
 		t.Fatal(err)
 	}
 	view := gate.store.View()

@@ -5,18 +5,38 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
 
 // furnished are the built-in objects. Making the keys of their certificates takes long: it is done once.
-var furnished = sync.OnceValues(func() ([]*store.Record, error) {
-	return missingBuiltins(&store.View{}, firstPassword, time.Now())
+var furnished = sync.OnceValues(func() (all []*store.Record, err error) {
+	dir, err := os.MkdirTemp("", "weir-admit")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	sealer := func() (store.Sealer, error) { return pki.OpenSealer(dir + "/secrets.key") }
+	objects, err := store.Open(context.Background(), store.Config{Dir: dir + "/store", Sealer: sealer, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	defer objects.Close()
+	gate, err := Open(context.Background(), objects, time.Now, slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = gate.Bootstrap(context.Background(), firstPassword)
+	}
+	for _, kind := range objects.View().Kinds() {
+		all = append(all, objects.View().List(kind)...)
+	}
+	return all, err
 })
 
 func openGate(t *testing.T) *Gate {

@@ -45,7 +45,8 @@ type Session struct {
 	next  string // the mark of the password that is just being set over it: it goes on under that
 }
 
-// Sessions are all logins that are still good. They survive a restart of the controller.
+// Sessions are all logins that are still good. The store has them, so they survive a restart of the controller. Each
+// node reads them when it starts, into memory: it does not see sessions that other nodes begin or end later.
 type Sessions struct {
 	vault Vault
 	now   func() time.Time

@@ -15,7 +15,8 @@ const (
 )
 
 // throttle slows down who guesses passwords: the fifth failure of a user name from an address costs a pause, and each
-// further one doubles it. Attempts of one name from one address take turns, so that none overtakes the count.
+// further one doubles it. Attempts of one name from one address take turns, so that none overtakes the count. Each
+// node counts for itself, in memory, and anew when it restarts.
 type throttle struct {
 	now func() time.Time
 

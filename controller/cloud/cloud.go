@@ -1,10 +1,12 @@
-// Package cloud starts the engines that groups shall have, and retires those that nobody needs any more: what closes the
-// gap that place finds.
+// Package cloud starts the engines that groups shall have, and retires those that nobody needs any more: what closes
+// the gap that place finds.
 //
-// decide.go is pure: needs, instances and places in, tasks out. size.go finds what a group has too much or too little of,
-// lack.go says why it stays so; fail.go is what follows when a task fails. instance.go is what is remembered in the store.
-// keeper.go is the rim: it writes instances, runs tasks, tells events. A Cloud does the starting; process/ and linux/ are
-// two of them, lab/engines is a third. Nothing here decides who serves what.
+// decide.go is pure: needs, instances and places in, tasks out. size.go finds what a group has too much or too little
+// of, lack.go says why it stays so; fail.go is what follows when a task fails. instance.go is what is remembered in
+// the store. keeper.go is the rim: it writes instances, runs tasks, tells events. A Cloud does the starting; process/
+// and linux/ are two of them, lab/engines is a third. Nothing here decides who serves what.
+//
+// It belongs to the leader. What the next leader needs is in the store, as instances; the rest is memory (decide.go).
 package cloud
 
 import (
@@ -50,7 +52,8 @@ type Join struct {
 	Token      string // one-time
 }
 
-// Address is the controller's as the engine reaches it; host is what reaches it where it listens on all of its addresses.
+// Address is the controller's as the engine reaches it; host is what reaches it where it listens on all of its
+// addresses.
 func (j Join) Address(host string) string {
 	given, port, err := net.SplitHostPort(j.Controller)
 	if err != nil || given != "" {

@@ -43,7 +43,7 @@ type listing struct {
 	at      time.Time // zero: it was not asked yet
 }
 
-// memory is what need not outlive the controller.
+// memory is what need not outlive the leader: the next one waits, counts and tells anew.
 type memory struct {
 	working   map[string]bool      // by engine uuid: a task of it runs
 	started   map[string]time.Time // by engine uuid: when it was started by this controller, or found

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/reconcile"
@@ -36,6 +37,7 @@ type Tokens interface {
 // Config is what a keeper works with.
 type Config struct {
 	Objects    *store.Store
+	Gate       *admit.Gate
 	Tokens     Tokens
 	Events     *events.Log
 	Log        *slog.Logger
@@ -182,23 +184,40 @@ func (k *Keeper) write(ctx context.Context, changed []Instance, gone *Instance) 
 	if len(changed) == 0 && gone == nil {
 		return nil
 	}
-	return k.Objects.Update(ctx, func(tx *store.Tx) error {
+	return k.Gate.Update(ctx, admit.System("cloud"), func(tx *admit.Tx) error {
 		for _, instance := range changed {
-			tx.Put(recordOf(instance))
-			if engine, there := tx.View().Get(engineKind, instance.Engine); there && instance.State == Retiring {
-				disabled := schema.Clone(engine.Object)
-				disabled["enable_state"] = "SE_STATE_DISABLED"
-				tx.Put(&store.Record{Kind: engineKind, UUID: engine.UUID, Tenant: engine.Tenant, Name: engine.Name, Object: disabled})
+			if err := putInstance(tx, instance); err != nil {
+				return err
 			}
 		}
 		if gone != nil {
-			tx.Delete(instanceKind, gone.Engine)
-			if _, there := tx.View().Get(engineKind, gone.Engine); there {
-				tx.Delete(engineKind, gone.Engine)
-			}
+			return removeInstance(tx, *gone)
 		}
 		return nil
 	})
+}
+
+func putInstance(tx *admit.Tx, instance Instance) error {
+	if err := tx.Keep(recordOf(instance)); err != nil {
+		return err
+	}
+	if _, there := tx.View().Get(engineKind, instance.Engine); !there || instance.State != Retiring {
+		return nil
+	}
+	return tx.Change(engineKind, instance.Engine, func(engine schema.Object) (schema.Object, error) {
+		engine["enable_state"] = "SE_STATE_DISABLED"
+		return engine, nil
+	})
+}
+
+func removeInstance(tx *admit.Tx, gone Instance) error {
+	if err := tx.Forget(instanceKind, gone.Engine); err != nil {
+		return err
+	}
+	if _, there := tx.View().Get(engineKind, gone.Engine); !there {
+		return nil
+	}
+	return tx.Delete(engineKind, gone.Engine)
 }
 
 func (k *Keeper) tell(all []news) {

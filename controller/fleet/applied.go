@@ -1,12 +1,9 @@
 package fleet
 
 import (
-	"fmt"
-
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/plan"
-	"github.com/weir-lb/weir/controller/schema"
 )
 
 // parts are the uuids of what a virtual service is made of on an engine.
@@ -31,70 +28,73 @@ func concernsOf(vs *model.VirtualService) map[string]bool {
 	return concerns
 }
 
-// applied says on how many engines the newest configuration of a virtual service is in force, since which revision it
-// is wanted, and which engines refused it.
-func (f *Fleet) applied(vs *model.VirtualService, assigned []string) schema.Object {
-	var revision uint64
-	done := 0
-	refusals := []any{}
+// Applied says where the newest configuration of a virtual service is in force.
+type Applied struct {
+	Revision uint64   // since which it is wanted
+	Engines  int      // that shall have it
+	Done     int      // engines that have it
+	Refusing []string // uuids of the engines that refused it
+}
+
+// Applied asks the engines that a virtual service is on.
+func (k *Known) Applied(vs *model.VirtualService) Applied {
+	assigned := k.Assigned(vs.UUID)
+	applied := Applied{Engines: len(assigned)}
 	for _, id := range assigned {
-		engine := f.engines[id]
-		if engine == nil || engine.due[vs.UUID] == 0 {
+		engine := k.engines[id]
+		if !engine.isDue(vs.UUID) {
 			continue // left out of the Plan
 		}
 		newest, all := engine.newest(parts(vs))
-		revision = max(revision, newest)
+		applied.Revision = max(applied.Revision, newest)
 		if all {
-			done++
-		} else if engine.refusal != nil {
-			refusals = append(refusals, schema.Object{
-				"engine": f.name(id), "revision": int64(engine.refusal.revision),
-				"errors": f.shown(engine.refusal.errors, id),
-			})
+			applied.Done++
+		} else if engine.Refusal != nil {
+			applied.Refusing = append(applied.Refusing, id)
 		}
 	}
-	return schema.Object{
-		"revision": int64(revision), "engines_total": int64(len(assigned)), "engines_applied": int64(done),
-		"text": fmt.Sprintf("applied on %d of %d engines", done, len(assigned)), "refusals": refusals,
-	}
+	return applied
 }
 
 // newest is the revision in which one of some resources last changed, and whether all are in force.
-func (e *engine) newest(uuids []string) (revision uint64, all bool) {
+func (e *Engine) newest(uuids []string) (revision uint64, all bool) {
 	all = true
 	for _, uuid := range uuids {
 		if due, wanted := e.due[uuid]; wanted {
 			revision = max(revision, due)
-			all = all && e.hasApplied(uuid)
+			all = all && e.HasApplied(uuid)
 		}
 	}
 	return revision, all
 }
 
-// warnings are all findings about a virtual service: what the controller could not compile, what engines accepted
-// without effect, and what they refused.
-func (f *Fleet) warnings(vs *model.VirtualService, assigned []string) []any {
-	concerns := concernsOf(vs)
-	list := []any{}
-	for _, finding := range f.state.Findings {
+// Findings are what the controller found wrong with a virtual service: what it could not compile, or what has no
+// effect.
+func (k *Known) Findings(vs *model.VirtualService) []model.Finding {
+	return k.findingsOf(concernsOf(vs))
+}
+
+func (k *Known) findingsOf(concerns map[string]bool) []model.Finding {
+	var own []model.Finding
+	for _, finding := range k.state.Findings {
 		if concerns[finding.UUID] {
-			list = append(list, schema.Object{
-				"kind": finding.Kind, "uuid": finding.UUID, "name": finding.Name, "field": finding.Field, "message": finding.Message,
-			})
+			own = append(own, finding)
 		}
 	}
-	for _, id := range assigned {
-		engine := f.engines[id]
-		if engine == nil {
-			continue
-		}
-		found := engine.warnings
-		if engine.refusal != nil {
-			found = append(found[:len(found):len(found)], engine.refusal.errors...)
-		}
-		list = append(list, f.shown(concerning(found, concerns), id)...)
+	return own
+}
+
+// FindingsAbout are what the engine found wrong with a virtual service: what it accepted without effect, and what it
+// refused.
+func (e *Engine) FindingsAbout(vs *model.VirtualService) []*dataplanev1.Finding {
+	if e == nil {
+		return nil
 	}
-	return list
+	found, concerns := e.Warnings, concernsOf(vs)
+	if e.Refusal != nil {
+		found = append(found[:len(found):len(found)], e.Refusal.Errors...)
+	}
+	return concerning(found, concerns)
 }
 
 func concerning(findings []*dataplanev1.Finding, concerns map[string]bool) []*dataplanev1.Finding {
@@ -105,16 +105,4 @@ func concerning(findings []*dataplanev1.Finding, concerns map[string]bool) []*da
 		}
 	}
 	return own
-}
-
-// shown are findings of an engine, with its name.
-func (f *Fleet) shown(findings []*dataplanev1.Finding, engineUUID string) []any {
-	list := []any{}
-	for _, finding := range findings {
-		list = append(list, schema.Object{
-			"kind": finding.GetKind(), "uuid": finding.GetUuid(), "name": finding.GetName(), "field": finding.GetField(),
-			"message": finding.GetMessage(), "engine": f.name(engineUUID),
-		})
-	}
-	return list
 }

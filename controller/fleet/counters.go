@@ -2,94 +2,18 @@ package fleet
 
 import (
 	"maps"
-	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
-	"github.com/weir-lb/weir/controller/schema"
 )
 
-// sample is what the data plane of an engine counted, by what it counted.
-type sample struct {
-	*dataplanev1.Sample
-	services map[string]*dataplanev1.VirtualServiceCounters
-	servers  map[serverKey]*dataplanev1.ServerCounters
+// Tally adds up what engines count, by the name of the counter; rates come from the last two samples of each.
+type Tally struct {
+	Totals    map[string]int64 // nil: no engine has counted yet
+	PerSecond map[string]float64
 }
 
-// take keeps the last two samples of one process, and what others had counted in the past. It returns whether other servers
-// than before are suspect to the engine.
-func (e *engine) take(from *dataplanev1.Sample, past past) bool {
-	next := &sample{
-		Sample:   from,
-		services: make(map[string]*dataplanev1.VirtualServiceCounters, len(from.GetVirtualServices())),
-		servers:  make(map[serverKey]*dataplanev1.ServerCounters, len(from.GetServers())),
-	}
-	for _, counters := range from.GetVirtualServices() {
-		next.services[counters.GetUuid()] = counters
-	}
-	for _, counters := range from.GetServers() {
-		next.servers[serverKey{counters.GetPoolUuid(), counters.GetServerId()}] = counters
-	}
-	past.keep(e.sample, next)
-	e.earlier = e.sample
-	if e.earlier != nil && e.earlier.GetPid() != from.GetPid() {
-		e.earlier = nil
-	}
-	e.sample = next
-	return e.suspect(next)
-}
-
-// suspect notes since when servers are suspect to a worker of the engine, or to more.
-func (e *engine) suspect(told *sample) (changed bool) {
-	before := e.suspects
-	e.suspects = map[serverKey]time.Time{}
-	for key, counters := range told.servers {
-		if counters.GetSuspectingWorkers() == 0 {
-			continue
-		}
-		since, known := before[key]
-		if !known {
-			since = time.UnixMilli(int64(told.GetUnixMs()))
-		}
-		e.suspects[key] = since
-		changed = changed || !known
-	}
-	return changed || len(e.suspects) != len(before)
-}
-
-// counters are those of all virtual services of an engine together.
-func (e *engine) counters() schema.Object {
-	if e.sample == nil {
-		return nil
-	}
-	sum := newTally(nil)
-	for uuid, now := range e.sample.services {
-		sum.add(serviceCounts(now, e.earlier.service(uuid)), e)
-	}
-	return sum.shown()
-}
-
-func (s *sample) service(uuid string) *dataplanev1.VirtualServiceCounters {
-	if s == nil {
-		return nil
-	}
-	return s.services[uuid]
-}
-
-func (s *sample) server(key serverKey) *dataplanev1.ServerCounters {
-	if s == nil {
-		return nil
-	}
-	return s.servers[key]
-}
-
-// tally adds up what engines count; rates come from the last two samples of each.
-type tally struct {
-	totals totals
-	rates  map[string]float64
-}
-
-func newTally(past totals) *tally {
-	return &tally{totals: maps.Clone(past), rates: map[string]float64{}}
+func newTally(past totals) Tally {
+	return Tally{Totals: maps.Clone(past), PerSecond: map[string]float64{}}
 }
 
 // count is one number of an engine: now, and in the sample before.
@@ -101,65 +25,43 @@ type count struct {
 
 // add takes what an engine counts. What one that does not work counted goes into the totals alone: how fast it did, and
 // who was connected then, is of the past.
-func (t *tally) add(counts []count, from *engine) {
-	if t.totals == nil {
-		t.totals = totals{}
+func (t *Tally) add(counts []count, from *Engine) {
+	if t.Totals == nil {
+		t.Totals = map[string]int64{}
 	}
 	seconds := from.seconds()
 	for _, c := range counts {
-		if c.gauge && !from.works() {
+		if c.gauge && !from.Works() {
 			c.now = 0
 		}
-		t.totals[c.name] += int64(c.now)
+		t.Totals[c.name] += int64(c.now)
 		if !c.gauge && seconds > 0 && c.now >= c.then {
-			t.rates[c.name] += float64(c.now-c.then) / seconds
+			t.PerSecond[c.name] += float64(c.now-c.then) / seconds
 		}
 	}
 }
 
-// shown is nil when no engine has counted yet.
-func (t *tally) shown() schema.Object {
-	if t.totals == nil {
-		return nil
+// Counters are those of all virtual services of an engine together.
+func (e *Engine) Counters() Tally {
+	sum := newTally(nil)
+	if e.Sample == nil {
+		return sum
 	}
-	totals, rates := schema.Object{}, schema.Object{}
-	for name, total := range t.totals {
-		totals[name] = total
+	for uuid, now := range e.Sample.services {
+		sum.add(serviceCounts(now, e.Earlier.Service(uuid)), e)
 	}
-	for name, rate := range t.rates {
-		rates[name] = rate
-	}
-	totals["per_second"] = rates
-	return totals
+	return sum
 }
 
-// seconds between the last two samples; 0: there are not two, or they are of the past.
-func (e *engine) seconds() float64 {
-	if !e.works() || e.earlier == nil || e.sample.GetUnixMs() <= e.earlier.GetUnixMs() {
-		return 0
-	}
-	return float64(e.sample.GetUnixMs()-e.earlier.GetUnixMs()) / 1000
-}
-
-// cpuPercent is of one core: two busy workers are 200.
-func (e *engine) cpuPercent() (float64, bool) {
-	seconds := e.seconds()
-	if seconds == 0 {
-		return 0, false
-	}
-	busy := func(s *sample) uint64 { return s.GetCpuUserUs() + s.GetCpuSystemUs() }
-	return float64(busy(e.sample)-busy(e.earlier)) / seconds / 10_000, true
-}
-
-// serviceCounters are those of a virtual service on all engines that have it or had it.
-func (f *Fleet) serviceCounters(uuid string) schema.Object {
-	sum := newTally(f.past.services[uuid])
-	for _, engine := range f.engines {
-		if now := engine.sample.service(uuid); now != nil {
-			sum.add(serviceCounts(now, engine.earlier.service(uuid)), engine)
+// ServiceCounters are those of a virtual service on all engines that have it or had it.
+func (k *Known) ServiceCounters(uuid string) Tally {
+	sum := newTally(k.past.services[uuid])
+	for _, engine := range k.engines {
+		if now := engine.Sample.Service(uuid); now != nil {
+			sum.add(serviceCounts(now, engine.Earlier.Service(uuid)), engine)
 		}
 	}
-	return sum.shown()
+	return sum
 }
 
 var responseNames = [...]string{"responses_1xx", "responses_2xx", "responses_3xx", "responses_4xx", "responses_5xx"}
@@ -188,7 +90,10 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 		counts = append(counts, c)
 	}
 	for _, failure := range now.GetErrors() {
-		counts = append(counts, count{name: "errors_" + failure.GetCause(), now: failure.GetTotal(), then: errorsIn(then, failure.GetCause())})
+		counts = append(
+			counts,
+			count{name: "errors_" + failure.GetCause(), now: failure.GetTotal(), then: errorsIn(then, failure.GetCause())},
+		)
 	}
 	return counts
 }
@@ -202,14 +107,15 @@ func errorsIn(counters *dataplanev1.VirtualServiceCounters, cause string) uint64
 	return 0
 }
 
-func (f *Fleet) serverCounters(key serverKey) schema.Object {
-	sum := newTally(f.past.servers[key])
-	for _, engine := range f.engines {
-		if now := engine.sample.server(key); now != nil {
-			sum.add(serverCounts(now, engine.earlier.server(key)), engine)
+// ServerCounters are those of a server on all engines that have it or had it.
+func (k *Known) ServerCounters(server ServerKey) Tally {
+	sum := newTally(k.past.servers[server])
+	for _, engine := range k.engines {
+		if now := engine.Sample.Server(server); now != nil {
+			sum.add(serverCounts(now, engine.Earlier.Server(server)), engine)
 		}
 	}
-	return sum.shown()
+	return sum
 }
 
 func serverCounts(now, then *dataplanev1.ServerCounters) []count {

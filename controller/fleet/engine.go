@@ -8,182 +8,136 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/health"
+	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
-	"github.com/weir-lb/weir/controller/plan"
 )
 
-// verdictsMax servers of one engine are remembered; what comes above is dropped.
-const verdictsMax = 50_000
+// Engine is all that is known about an engine, besides its object. The lock of Fleet guards it. A nil Engine is one
+// about which nothing is known.
+type Engine struct {
+	State     health.Engine
+	Since     time.Time // of the session, or of its end
+	Gone      string    // why there is no session
+	Reported  time.Time // last; zero: never
+	Version   string
+	Resources *enginev1.Resources
+	Status    *enginev1.Status
 
-// engine is all that is known of an engine beside its object. The lock of Fleet guards it.
-type engine struct {
-	heard     bool // since this controller began
-	up        bool // it is connected and its data plane runs
-	upSince   time.Time
-	returned  bool      // it has been up before
+	Wanted   *enginev1.Plan // that it shall have
+	Held     *enginev1.Plan // the last that it applied; nil: none, or not told
+	Warnings []*dataplanev1.Finding
+	Refusal  *Refusal // of Wanted
+	Routing  *enginev1.Routing
+	Detours  *enginev1.Detours // nil: it passes nothing on
+	Sample   *Sample
+	Earlier  *Sample // the one before, for rates; nil: of another process, or none
+
+	turned    time.Time // when it last began or ceased to serve, or was heard of first
+	served    time.Time // first; zero: never
 	gathering time.Time // see place.Engine
-	lastEvent string    // SE_UP or SE_DOWN; empty: none yet
-	connected bool
-	since     time.Time // of connected
-	reason    string    // of not connected
-	reported  time.Time
-	version   string
-	resources *enginev1.Resources
-	status    *enginev1.Status
 
-	wanted    *enginev1.Plan
-	due       map[string]uint64 // resource uuid → revision in which it last changed
-	turned    map[string]uint64 // virtual service uuid → revision in which its duty last changed
-	held      *enginev1.Plan    // the last that it applied; nil: none, or not told
-	told      bool              // what it holds
-	duties    map[string]*duty  // by uuid of the virtual services in held
-	holdings  holdings          // of all these, for placement
-	warnings  []*dataplanev1.Finding
-	refusal   *refusal // of wanted
-	routing   *enginev1.Routing
-	detours   *enginev1.Detours            // nil: it passes nothing on
-	sessions  map[netip.Addr]place.Session // of routing, by the router's address
-	announced map[string]bool              // of routing: virtual services of which a router hears
+	told      bool                         // what it holds
+	due       map[string]uint64            // resource uuid → revision in which it last changed
+	turnedIn  map[string]uint64            // virtual service uuid → revision in which its duty last changed
+	duties    map[string]*duty             // by uuid of the virtual services in Held
+	holdings  holdings                     // of all these, for placement
+	sessions  map[netip.Addr]place.Session // of Routing, by the router's address
+	announced map[string]bool              // of Routing: virtual services of which a router hears
 
-	verdicts  map[serverKey]*enginev1.ServerVerdict
-	suspects  map[serverKey]time.Time // since when servers are suspect to its workers
-	hardships map[string]*hardship    // by event
-	sample    *sample
-	earlier   *sample // the one before, for rates; nil: of another process, or none
+	verdicts  map[ServerKey]*enginev1.ServerVerdict
+	suspects  map[ServerKey]time.Time // since when servers are suspect to its workers
+	hardships [shortages]hardship
 }
 
-// refusal is a Plan that the engine did not take.
-type refusal struct {
-	revision uint64
-	errors   []*dataplanev1.Finding
+// Refusal is a Plan that the engine did not take.
+type Refusal struct {
+	Revision uint64
+	Errors   []*dataplanev1.Finding
 }
 
-func (r *refusal) String() string { return fmt.Sprintf("refused revision %d: %s", r.revision, r.why()) }
+func (r *Refusal) String() string { return fmt.Sprintf("refused revision %d: %s", r.Revision, r.why()) }
 
 // why is one line: the first error stands for the others, which the warnings list.
-func (r *refusal) why() string {
-	if len(r.errors) == 0 {
+func (r *Refusal) why() string {
+	if len(r.Errors) == 0 {
 		return "it does not say why"
 	}
-	first := r.errors[0]
+	first := r.Errors[0]
 	where := strings.TrimSuffix(fmt.Sprintf("%s %s: %s", first.GetKind(), first.GetName(), first.GetField()), ": ")
 	return where + ": " + first.GetMessage()
 }
 
-type serverKey struct{ pool, server string }
-
-func newEngine(now time.Time) *engine {
-	return &engine{
-		hardships: map[string]*hardship{},
-		since:     now, reason: "has not connected yet",
+// Unheard is an engine that nothing is known of.
+func Unheard(now time.Time) *Engine {
+	return &Engine{
+		Since: now, Gone: "has not connected yet", Status: &enginev1.Status{},
+		due: map[string]uint64{}, turnedIn: map[string]uint64{}, duties: map[string]*duty{},
+		verdicts: map[ServerKey]*enginev1.ServerVerdict{},
 		holdings: holdings{stale: map[string]bool{}, open: map[string]bool{}},
-		due:      map[string]uint64{}, turned: map[string]uint64{}, duties: map[string]*duty{}, verdicts: map[serverKey]*enginev1.ServerVerdict{},
-		status: &enginev1.Status{},
 	}
 }
 
-// expect notes what the engine shall have, and what of it is new.
-func (e *engine) expect(wanted *enginev1.Plan) {
-	if e.wanted == wanted {
-		return
+// Works tells whether traffic to the engine is served.
+func (e *Engine) Works() bool { return e != nil && e.State == health.Serving }
+
+// IsConnected tells whether the engine has a session.
+func (e *Engine) IsConnected() bool { return e != nil && e.State.IsConnected() }
+
+// Serves tells whether clients of a virtual service are answered.
+func (e *Engine) Serves(serviceUUID string) bool {
+	if e == nil || e.duties[serviceUUID] == nil {
+		return false
 	}
-	delta := plan.Delta(e.wanted, wanted)
-	for _, resource := range delta.GetChanged() {
-		e.due[resource.GetUuid()] = wanted.GetRevision()
-	}
-	for _, uuid := range delta.GetRemoved() {
-		delete(e.due, uuid)
-	}
-	for uuid := range servicesIn(delta, e.wanted) {
-		e.turn(uuid, wanted)
-	}
-	e.wanted, e.refusal = wanted, nil
+	duty := e.duties[serviceUUID].Duty
+	return duty == place.Serve || duty == place.Drain
 }
 
-// turn notes since when the engine shall do something else for a virtual service than before.
-func (e *engine) turn(uuid string, wanted *enginev1.Plan) {
-	e.holdings.lookAt(uuid)
-	was, is := serviceIn(e.wanted, uuid), serviceIn(wanted, uuid)
+// HasApplied tells whether the newest state of a resource is in force.
+func (e *Engine) HasApplied(uuid string) bool {
+	return e.isDue(uuid) && e.Held.GetRevision() >= e.due[uuid]
+}
+
+// isDue tells whether a resource is in the Plan that the engine shall have.
+func (e *Engine) isDue(uuid string) bool {
+	if e == nil {
+		return false
+	}
+	_, due := e.due[uuid]
+	return due
+}
+
+// WhyDown is of an engine that does not work.
+func (e *Engine) WhyDown() string {
+	if !e.IsConnected() {
+		return e.Gone
+	}
+	return strings.TrimSuffix("data plane is "+e.Dataplane()+": "+e.Status.GetReason(), ": ")
+}
+
+// Dataplane is "running", "backing off", or "in an unknown state".
+func (e *Engine) Dataplane() string {
+	if e.Status.GetDataplane() == enginev1.DataplaneState_DATAPLANE_STATE_UNSPECIFIED {
+		return "in an unknown state"
+	}
+	name := strings.TrimPrefix(e.Status.GetDataplane().String(), "DATAPLANE_STATE_")
+	return strings.ToLower(strings.ReplaceAll(name, "_", " "))
+}
+
+// WhyNot is why an engine does not answer clients of a virtual service.
+func (e *Engine) WhyNot(vs *model.VirtualService) string {
 	switch {
-	case is == nil:
-		delete(e.turned, uuid)
-	case was == nil || was.GetDuty() != is.GetDuty():
-		e.turned[uuid] = wanted.GetRevision()
+	case e == nil:
+		return "has not connected yet"
+	case !e.IsConnected():
+		return "is not connected: " + e.Gone
+	case !e.Works():
+		return strings.TrimSuffix("has a data plane that is "+e.Dataplane()+": "+e.Status.GetReason(), ": ")
+	case e.Refusal != nil:
+		return e.Refusal.String()
+	case e.CutOff(vs) != "":
+		return e.CutOff(vs)
+	default:
+		return "is applying the configuration"
 	}
-}
-
-func (e *engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) {
-	before := e.held
-	e.held, e.told, e.warnings = held, true, warnings
-	if held == e.wanted {
-		e.refusal = nil
-	}
-	e.assume(before, held, now)
-}
-
-// serves tells whether clients of a virtual service are answered.
-func (e *engine) serves(uuid string) bool {
-	duty := e.duties[uuid]
-	return duty != nil && (duty.Duty == place.Serve || duty.Duty == place.Drain)
-}
-
-// hasApplied tells whether the newest state of a resource is in force.
-func (e *engine) hasApplied(uuid string) bool {
-	due, wanted := e.due[uuid]
-	return wanted && e.held.GetRevision() >= due
-}
-
-// works tells whether traffic to the engine is served.
-func (e *engine) works() bool {
-	return e.connected && e.status.GetDataplane() == enginev1.DataplaneState_DATAPLANE_STATE_RUNNING
-}
-
-// starts tells whether the engine is there and its data plane is about to be, or nothing is known of that yet.
-func (e *engine) starts() bool {
-	state := e.status.GetDataplane()
-	return e.connected && (state == enginev1.DataplaneState_DATAPLANE_STATE_STARTING || state == enginev1.DataplaneState_DATAPLANE_STATE_UNSPECIFIED)
-}
-
-func (e *engine) judge(verdicts *enginev1.ServerVerdicts, wanted *wanted) {
-	for _, verdict := range verdicts.GetVerdicts() {
-		key := serverKey{verdict.GetPoolUuid(), verdict.GetServerId()}
-		if _, known := e.verdicts[key]; !known && len(e.verdicts) >= verdictsMax {
-			continue
-		}
-		e.verdicts[key] = verdict
-		if !wanted.members[key] {
-			wanted.unwanted[key] = true
-		}
-	}
-}
-
-// forgetServers drops the verdicts of servers that nobody wants, but for those that the engine still has: a server that is
-// taken out and put back before the engine hears of it gets no second verdict. It returns these.
-func (e *engine) forgetServers(unwanted map[serverKey]bool) (kept []serverKey) {
-	var held map[serverKey]bool
-	for key := range unwanted {
-		if e.verdicts[key] == nil {
-			continue
-		}
-		if held == nil {
-			held = serversIn(e.held)
-		}
-		if held[key] {
-			kept = append(kept, key)
-		} else {
-			delete(e.verdicts, key)
-		}
-	}
-	return kept
-}
-
-func serversIn(held *enginev1.Plan) map[serverKey]bool {
-	keys := map[serverKey]bool{}
-	for _, resource := range held.GetResources() {
-		pool := resource.GetPool().GetPool()
-		for _, server := range pool.GetServers() {
-			keys[serverKey{pool.GetUuid(), server.GetId()}] = true
-		}
-	}
-	return keys
 }

@@ -1,37 +1,30 @@
-package fleet
+package fleet_test
 
 import (
-	"fmt"
-	"slices"
+	"net/netip"
 	"testing"
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/fleet/fleettest"
 	"github.com/weir-lb/weir/controller/place"
 )
 
-func (s *stage) sampled(engine string, open uint64) {
-	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
-		VirtualServices: []*dataplanev1.VirtualServiceCounters{{Uuid: "vs-1", OpenConnections: open}},
-	}}})
-}
-
 func TestVirtualServiceHasDrainedWhenNoClientWasThereForThreeSamples(t *testing.T) {
-	s := newStage(t)
-	s.serve("se-one")
+	s := fleettest.New(t)
+	s.Serve("se-one")
 	if held := s.Facts()["se-one"].Holds.Of("vs-1"); held.Duty != place.Serve || held.Delivery != place.Current || held.Clients != place.Led {
 		t.Fatalf("serving: %+v", held)
 	}
-	plan := planOf(11, "vs-1", "pool-1")
+	plan := fleettest.PlanOf(11, "vs-1", "pool-1")
 	plan.GetResources()[1].GetVirtualService().Duty = dataplanev1.Duty_DUTY_DRAIN
 	s.Applied("se-one", plan, nil)
 	for i, open := range []uint64{1, 0, 0, 1, 0, 0, 0} {
 		if s.Facts()["se-one"].Holds.Of("vs-1").Clients == place.Idle {
 			t.Errorf("idle before sample %d", i)
 		}
-		s.sampled("se-one", open)
+		s.Sampled("se-one", open)
 	}
 	if held := s.Facts()["se-one"].Holds.Of("vs-1"); held.Clients != place.Idle || held.Duty != place.Drain {
 		t.Errorf("drained: %+v", held)
@@ -39,13 +32,13 @@ func TestVirtualServiceHasDrainedWhenNoClientWasThereForThreeSamples(t *testing.
 }
 
 func TestEngineIsUpFromTheMomentItServesAndUnknownBeforeItIsHeardOf(t *testing.T) {
-	s := newStage(t)
+	s := fleettest.New(t)
 	if _, known := s.Facts()["se-one"]; known {
 		t.Error("it has not said anything")
 	}
-	s.serve("se-one")
+	s.Serve("se-one")
 	s.Disconnected("se-one", "gone")
-	if facts := s.Facts()["se-one"]; facts.Up || !facts.Since.Equal(clock) {
+	if facts := s.Facts()["se-one"]; facts.Up || !facts.Since.Equal(fleettest.Clock) {
 		t.Errorf("away: %+v", facts)
 	}
 	select {
@@ -56,67 +49,16 @@ func TestEngineIsUpFromTheMomentItServesAndUnknownBeforeItIsHeardOf(t *testing.T
 }
 
 func TestAnEngineThatGoesBeforeItSaysWhoItIsIsAsUnknownAsBefore(t *testing.T) {
-	s := newStage(t)
+	s := fleettest.New(t)
 	s.Disconnected("se-one", "gone")
 	if facts, known := s.Facts()["se-one"]; known {
 		t.Errorf("nothing was heard of it: %+v", facts)
 	}
 }
 
-func TestEventsTellOfTheFirstStartOnlyThatItServesOrFails(t *testing.T) {
-	status := func(state enginev1.DataplaneState) *enginev1.Status { return &enginev1.Status{Dataplane: state} }
-	const starting, backingOff = enginev1.DataplaneState_DATAPLANE_STATE_STARTING, enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF
-	for _, story := range []struct {
-		states []*enginev1.Status
-		want   string
-	}{
-		{[]*enginev1.Status{status(starting), running}, "[SE_UP]"},
-		{[]*enginev1.Status{{}, status(starting), running}, "[SE_UP]"},
-		{[]*enginev1.Status{status(starting), status(backingOff), status(starting), running}, "[SE_UP SE_DOWN]"},
-		{[]*enginev1.Status{running, status(backingOff), status(starting), status(backingOff)}, "[SE_DOWN SE_UP]"},
-	} {
-		log := events.New(quiet(), time.Now)
-		fleet := New(nil, quiet(), log, time.Now)
-		fleet.Connected("se-one", &enginev1.Hello{Status: story.states[0]})
-		for _, state := range story.states[1:] {
-			fleet.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Status{Status: state}})
-		}
-		var told []string
-		for _, entry := range log.Entries() {
-			told = append(told, entry.ID)
-		}
-		if got := fmt.Sprint(told); got != story.want {
-			t.Errorf("newest first %s, want %s", got, story.want)
-		}
-	}
-}
-
-func TestEventsTellAnEngineThatFellSilentFromOneWhoseConnectionIsLost(t *testing.T) {
-	log := events.New(quiet(), time.Now)
-	fleet := New(nil, quiet(), log, time.Now)
-	fleet.Missed("se-one", 5) // nobody has heard of it
-	fleet.Connected("se-one", &enginev1.Hello{Status: running})
-	fleet.Missed("se-one", 5)
-	fleet.Disconnected("se-one", "no heartbeat from the agent")
-	fleet.Missed("se-one", 5) // nor is it there
-	var told []string
-	for _, entry := range log.Entries() {
-		told = append(told, entry.ID+" "+entry.Message)
-	}
-	want := []string{
-		"SE_DOWN no heartbeat from the agent",
-		"SE_HEARTBEAT_FAILURE 5 heartbeats in a row did not come: its agent is cut off from the controller, or hangs",
-		"SE_UP serves",
-	}
-	if !slices.Equal(told, want) {
-		t.Errorf("newest first %q, want %q", told, want)
-	}
-}
-
 func TestEnginesAreYetToComeWhenOneIsBackAfterAllWereAway(t *testing.T) {
-	now := clock
-	s := &stage{T: t, Fleet: New(nil, quiet(), events.New(quiet(), time.Now), func() time.Time { return now })}
-	come := func(engine string) { s.Connected(engine, &enginev1.Hello{Status: running}) }
+	s := fleettest.Empty(t)
+	come := func(engine string) { s.Connected(engine, &enginev1.Hello{Status: fleettest.Running}) }
 	gathering := func(engine string) time.Time { return s.Facts()[engine].Gathering }
 	come("se-one")
 	s.Disconnected("se-one", "gone")
@@ -125,16 +67,88 @@ func TestEnginesAreYetToComeWhenOneIsBackAfterAllWereAway(t *testing.T) {
 		t.Errorf("one that is new says nothing of the other: %v", at)
 	}
 	s.Disconnected("se-two", "gone")
-	now = now.Add(time.Minute)
+	s.Now = s.Now.Add(time.Minute)
 	come("se-two")
-	back := now
+	back := s.Now
 	s.Disconnected("se-two", "gone")
-	now = now.Add(time.Minute)
+	s.Now = s.Now.Add(time.Minute)
 	come("se-two")
 	if at := gathering("se-one"); !at.Equal(back) {
 		t.Errorf("one that does not come is waited for from %v, and not from %v", at, back)
 	}
-	if at := gathering("se-two"); !at.Equal(now) {
+	if at := gathering("se-two"); !at.Equal(s.Now) {
 		t.Errorf("one that is back was among those that were away: %v", at)
+	}
+}
+
+func TestEngineThatComesBackWithoutAPlanServesNothing(t *testing.T) {
+	s := fleettest.New(t)
+	s.Serve("se-one")
+	if facts := s.Facts()["se-one"]; !facts.Told || facts.Holds.Of("vs-1").Duty == place.NoDuty {
+		t.Errorf("got %+v", facts)
+	}
+	s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running})
+	if facts := s.Facts()["se-one"]; !facts.Told || facts.Holds.Of("vs-1").Duty != place.NoDuty {
+		t.Errorf("got %+v", facts)
+	}
+}
+
+func TestWhatAnEngineHasIsNotKnownToAControllerThatBegins(t *testing.T) {
+	s := fleettest.New(t)
+	s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running, Revision: 9})
+	if s.Facts()["se-one"].Told {
+		t.Error("it told a revision, and not what is in it")
+	}
+}
+
+func TestWhatAnEngineHasIsNotKnownWhenItsLastAnswerWasLost(t *testing.T) {
+	s := fleettest.New(t)
+	s.Serve("se-one")
+	s.Want(11, "vs-1")
+	for revision, told := range map[uint64]bool{10: true, 11: false} {
+		s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running, Revision: revision})
+		if got := s.Facts()["se-one"].Told; got != told {
+			t.Errorf("it has revision %d: told %v", revision, got)
+		}
+		s.Applied("se-one", fleettest.PlanOf(10, "vs-1"), nil)
+	}
+}
+
+func TestRefusalOfAPlanThatIsSentBeforeAllIsDecidedIsHeard(t *testing.T) {
+	s := fleettest.New(t)
+	s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running})
+	early := fleettest.PlanOf(11, "vs-2")
+	s.Expect(map[string]*enginev1.Plan{"se-one": early})
+	s.Refused(
+		"se-one", early, []*dataplanev1.Finding{{Kind: "vrfcontext", Uuid: "vrf-1", Name: "global", Message: "no route"}},
+	)
+	if why := s.Facts()["se-one"].Refuses; why != "vrfcontext global: no route" {
+		t.Errorf("it says %q", why)
+	}
+}
+
+func TestRefusalOfPlanThatIsNoLongerWantedIsForgotten(t *testing.T) {
+	s := fleettest.New(t)
+	s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running})
+	old := s.Want(11, "vs-1")["se-one"]
+	s.Want(12, "vs-1")
+	s.Refused("se-one", old, []*dataplanev1.Finding{{Kind: "virtualservice", Uuid: "vs-1", Message: "in use"}})
+	if s.Facts()["se-one"].Refuses != "" {
+		t.Error("an old refusal counts")
+	}
+}
+
+func TestSessionsAreAsOldAsThisControllerSawThem(t *testing.T) {
+	s := fleettest.Empty(t)
+	at := netip.MustParseAddr("10.0.0.1")
+	s.Connected("se-one", &enginev1.Hello{Routing: fleettest.Routing()})
+	s.Now = s.Now.Add(time.Minute)
+	s.Routed("se-one", fleettest.Routing())
+	if session := s.Facts()["se-one"].Sessions[at]; session != (place.Session{Up: true, Since: fleettest.Clock}) {
+		t.Errorf("told twice: %+v", session)
+	}
+	s.Routed("se-one", &enginev1.Routing{Peers: []*enginev1.PeerState{{Address: at.String()}}})
+	if session := s.Facts()["se-one"].Sessions[at]; session != (place.Session{Since: s.Now}) {
+		t.Errorf("ended: %+v", session)
 	}
 }

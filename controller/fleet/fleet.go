@@ -1,179 +1,73 @@
-// Package fleet knows the engines: which there are, which are connected, what each serves and what it reports. It is
-// where link puts what agents say, and where rest asks for the runtime of an object.
+// Package fleet keeps what engines report: which are connected, what each one serves, and what it counted. link passes
+// the reports in; place, health, runtime and events use them. It decides nothing about configuration.
 //
-// Engines are objects in the store; all else is in memory and comes again when agents connect. It decides nothing about
-// configuration.
+// It belongs to the leader, which gets the reports of all engines. All of it is in memory and lost with the leader.
+// Engines report again when they connect to the next leader; the counts of data planes that have ended do not come
+// back.
 package fleet
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/reconcile"
-	"github.com/weir-lb/weir/controller/schema"
-	"github.com/weir-lb/weir/controller/store"
-)
-
-const (
-	engineKind  = "serviceengine"
-	adminTenant = "admin"
-	// enginesMax may join one controller.
-	enginesMax = 1000
-)
-
-var (
-	// ErrNameTaken says that a connected engine has the name that another wants to join under.
-	ErrNameTaken = errors.New("engine name is taken")
-	// ErrFleetFull says that no more engines may join.
-	ErrFleetFull = fmt.Errorf("there are %d engines already, which is the most: delete one", enginesMax)
 )
 
 // Fleet is all engines of this controller.
 type Fleet struct {
-	store  *store.Store
+	exists func(engineUUID string) bool
 	events *events.Log
 	log    *slog.Logger
 	now    func() time.Time
 	moved  chan struct{} // capacity 1
-	news   atomic.Bool   // since it was looked what is up
+	news   atomic.Bool   // since it was asked what is up
 
 	mu        sync.RWMutex
-	engines   map[string]*engine // those that joined or reported; deleted ones leave at the next Observe
-	greetings uint64             // how many engines have connected
-	began     time.Time          // when the first was heard of; before, when this controller began
-	state     reconcile.State
-	*wanted
-	past past
+	known     Known
+	greetings uint64    // how many engines have connected
+	began     time.Time // when the first was heard of; before, when this controller began
 }
 
-// New is a fleet of which nothing has been heard yet.
-func New(objects *store.Store, log *slog.Logger, events *events.Log, now func() time.Time) *Fleet {
+// New is a fleet of which nothing has been heard yet. exists is false for engines that are deleted.
+func New(exists func(engineUUID string) bool, log *slog.Logger, events *events.Log, now func() time.Time) *Fleet {
 	wanted := newWanted()
 	return &Fleet{
-		store: objects, events: events, log: log, now: now, moved: make(chan struct{}, 1),
-		engines: map[string]*engine{}, began: now(), wanted: wanted, past: newPast(wanted),
-		state: reconcile.State{Model: wanted.model},
+		exists: exists, events: events, log: log, now: now, moved: make(chan struct{}, 1), began: now(),
+		known: Known{engines: map[string]*Engine{}, wanted: wanted, past: newPast(wanted)},
 	}
 }
 
-// Join registers an engine. One that comes again under the name of an engine that is away takes its place: the token
-// speaks for it. Errors: ErrNameTaken, ErrFleetFull, cloud.ErrUnwanted, or the store's.
-func (f *Fleet) Join(ctx context.Context, name string) (engineUUID string, err error) {
-	err = f.store.Update(ctx, func(tx *store.Tx) error {
-		if known, ok := tx.View().ByName(engineKind, adminTenant, name); ok {
-			engineUUID = known.UUID
-			return f.mayReplace(known)
-		}
-		if tx.View().Count(engineKind) >= enginesMax {
-			return ErrFleetFull
-		}
-		record, err := newRecord(tx.View(), name)
-		if err != nil {
-			return err
-		}
-		engineUUID = record.UUID
-		tx.Put(record)
-		return nil
-	})
-	return engineUUID, err
-}
-
-func (f *Fleet) mayReplace(known *store.Record) error {
+// IsConnected tells whether a session of an engine is open.
+func (f *Fleet) IsConnected(engineUUID string) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if engine := f.engines[known.UUID]; engine != nil && engine.connected {
-		return fmt.Errorf("%w: an engine named %s is connected; give this one another name", ErrNameTaken, known.Name)
-	}
-	return nil
+	return f.known.engines[engineUUID].IsConnected()
 }
 
-// newRecord is an engine in the default group, or as the instance says that a cloud started under this name.
-func newRecord(view *store.View, name string) (*store.Record, error) {
-	kind, _ := schema.Lookup(engineKind)
-	id := kind.Prefix + "-" + uuid.NewString()
-	object := schema.Object{"name": name, "tenant_ref": schema.RefPath("tenant", adminTenant)}
-	instance, err := cloud.Expected(view, name)
-	if err != nil {
-		return nil, fmt.Errorf("register engine %s: %w", name, err)
-	}
-	if instance != nil {
-		id = instance.Engine
-		object["controller_created"], object["availability_zone"] = true, instance.Zone
-		object["cloud_ref"], object["se_group_ref"] = schema.RefPath("cloud", instance.Cloud), schema.RefPath("serviceenginegroup", instance.Group)
-	}
-	object["uuid"] = id
-	object, err = kind.Normalise(object)
-	if err != nil {
-		return nil, fmt.Errorf("register engine %s: %w", name, err)
-	}
-	kind.Fill(object)
-	for _, reference := range kind.References(object) {
-		target, err := schema.ParseRef(reference.Kind, reference.Value)
-		if err != nil {
-			return nil, fmt.Errorf("register engine %s: %s: %w", name, reference.Field, err)
-		}
-		if target.UUID == "" {
-			found, ok := view.ByName(target.Kind, adminTenant, target.Name)
-			if !ok {
-				return nil, fmt.Errorf("register engine %s: %s: there is no %s named %s", name, reference.Field, target.Kind, target.Name)
-			}
-			target.UUID = found.UUID
-		}
-		reference.Set(target.Path())
-	}
-	return &store.Record{Kind: engineKind, UUID: id, Tenant: adminTenant, Name: name, Object: object}, nil
-}
-
-// Exists tells whether an engine has joined and is not deleted.
-func (f *Fleet) Exists(engineUUID string) bool {
-	_, ok := f.store.View().Get(engineKind, engineUUID)
-	return ok
-}
+// Changed tells whether something may be up or down that was not, since it was asked last.
+func (f *Fleet) Changed() bool { return f.news.Swap(false) }
 
 // Observe takes what the controller wants from now on, and forgets engines that are deleted.
 func (f *Fleet) Observe(state reconcile.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.state = state
-	for _, uuid := range f.wanted.turn(state.Model) {
-		delete(f.past.services, uuid)
+	known := &f.known
+	known.state = state
+	for _, uuid := range known.wanted.turn(state.Model) {
+		delete(known.past.services, uuid)
 	}
 	f.expect(state.Plans)
-	for uuid, engine := range f.engines {
-		if _, planned := state.Plans[uuid]; !planned && !f.Exists(uuid) {
-			f.past.keep(engine.sample, nil)
-			delete(f.engines, uuid)
-			continue
+	for uuid, engine := range known.engines {
+		if _, planned := state.Plans[uuid]; !planned && !f.exists(uuid) {
+			known.past.keep(engine.Sample, nil)
+			delete(known.engines, uuid)
 		}
 	}
-	f.forgetServers()
-}
-
-// forgetServers forgets what was said of servers that nobody wants any more.
-func (f *Fleet) forgetServers() {
-	if len(f.unwanted) == 0 {
-		return
-	}
-	unwanted := f.unwanted
-	f.unwanted = map[serverKey]bool{}
-	for key := range unwanted {
-		delete(f.past.servers, key)
-	}
-	for _, engine := range f.engines {
-		for _, key := range engine.forgetServers(unwanted) {
-			f.unwanted[key] = true
-		}
-	}
+	known.forgetServers()
 }
 
 // Expect takes Plans that some engines shall have before all is decided.
@@ -191,17 +85,9 @@ func (f *Fleet) expect(plans map[string]*enginev1.Plan) {
 }
 
 // engine is the record of an engine; the caller holds the lock.
-func (f *Fleet) engine(uuid string) *engine {
-	if f.engines[uuid] == nil {
-		f.engines[uuid] = newEngine(f.now())
+func (f *Fleet) engine(uuid string) *Engine {
+	if f.known.engines[uuid] == nil {
+		f.known.engines[uuid] = Unheard(f.now())
 	}
-	return f.engines[uuid]
-}
-
-// name is what operators call an engine.
-func (f *Fleet) name(engineUUID string) string {
-	if engine := f.named[engineUUID]; engine != nil {
-		return engine.Name
-	}
-	return engineUUID
+	return f.known.engines[uuid]
 }

@@ -18,7 +18,7 @@ type holdings struct {
 }
 
 // look makes the holdings those of now.
-func (e *engine) look() place.Holdings {
+func (e *Engine) look() place.Holdings {
 	h := &e.holdings
 	if h.unknown {
 		for _, holding := range h.all {
@@ -27,7 +27,7 @@ func (e *engine) look() place.Holdings {
 		for uuid := range e.duties {
 			h.stale[uuid] = true
 		}
-		for _, resource := range e.wanted.GetResources() {
+		for _, resource := range e.Wanted.GetResources() {
 			if service := resource.GetVirtualService(); service != nil {
 				h.stale[service.GetUuid()] = true
 			}
@@ -53,14 +53,14 @@ func (e *engine) look() place.Holdings {
 }
 
 // holding is what the engine shall have and has of one virtual service.
-func (e *engine) holding(uuid string) place.Holding {
+func (e *Engine) holding(uuid string) place.Holding {
 	now := place.Holding{VirtualService: uuid}
 	held := e.duties[uuid]
 	switch {
 	case e.due[uuid] == 0:
-	case held != nil && e.held.GetRevision() < e.turned[uuid]:
+	case held != nil && e.Held.GetRevision() < e.turnedIn[uuid]:
 		now.Delivery = place.Turning
-	case held != nil && e.hasApplied(uuid):
+	case held != nil && e.HasApplied(uuid):
 		now.Delivery = place.Current
 	default:
 		now.Delivery = place.Outdated
@@ -72,7 +72,7 @@ func (e *engine) holding(uuid string) place.Holding {
 	switch {
 	case held.Duty == place.Drain && held.idle >= idleSamples:
 		now.Clients = place.Idle
-	case !held.advertised || e.announces(uuid):
+	case !held.advertised || e.Announces(uuid):
 		now.Clients = place.Led
 	}
 	return now

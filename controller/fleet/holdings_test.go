@@ -2,13 +2,16 @@ package fleet
 
 import (
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/plan"
 )
@@ -37,20 +40,25 @@ func anyPlan(random *rand.Rand, revision uint64) *enginev1.Plan {
 func TestHoldingsAreThoseThatALookAtAllWouldFind(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		s := newStage(t)
+		quiet, now := slog.New(slog.DiscardHandler), time.Unix(1_000_000, 0)
+		clock := func() time.Time { return now }
+		s := New(func(string) bool { return true }, quiet, events.New(quiet, clock), clock)
+		running := &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}
 		s.Connected("se-one", &enginev1.Hello{Status: running})
-		e, plans := s.engines["se-one"], []*enginev1.Plan{nil}
+		e, plans := s.known.engines["se-one"], []*enginev1.Plan{nil}
 		for step := range 60 {
 			switch random.IntN(7) {
 			case 0, 1:
 				plans = append(plans, anyPlan(random, uint64(100+step)))
 				e.expect(plans[len(plans)-1])
 			case 2, 3: // mostly the newest
-				e.apply(plans[max(0, len(plans)-1-random.IntN(3)*random.IntN(2))], nil, clock)
+				e.apply(plans[max(0, len(plans)-1-random.IntN(3)*random.IntN(2))], nil, now)
 			case 4:
-				s.routed("se-one", &enginev1.Routing{Routes: []*enginev1.AnnouncedRoute{
-					{VirtualServiceUuids: []string{fmt.Sprint("vs-", random.IntN(5))}, Peers: []string{"10.0.0.1"}},
-				}})
+				s.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Routing{Routing: &enginev1.Routing{
+					Routes: []*enginev1.AnnouncedRoute{
+						{VirtualServiceUuids: []string{fmt.Sprint("vs-", random.IntN(5))}, Peers: []string{"10.0.0.1"}},
+					},
+				}}})
 			case 5:
 				sample := &dataplanev1.Sample{}
 				for i := range 5 {
@@ -61,7 +69,7 @@ func TestHoldingsAreThoseThatALookAtAllWouldFind(t *testing.T) {
 				s.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}})
 			case 6:
 				if s.Disconnected("se-one", "gone"); random.IntN(2) == 0 {
-					s.Connected("se-one", &enginev1.Hello{Status: running, Revision: e.held.GetRevision()})
+					s.Connected("se-one", &enginev1.Hello{Status: running, Revision: e.Held.GetRevision()})
 				}
 			}
 			if random.IntN(3) == 0 {

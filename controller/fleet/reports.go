@@ -1,8 +1,6 @@
 package fleet
 
 import (
-	"fmt"
-
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
@@ -16,21 +14,14 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	f.news.Store(true)
 	f.greetings++
 	engine := f.engine(engineUUID)
-	engine.connected, engine.reason = true, ""
-	engine.since, engine.reported = f.now(), f.now()
-	engine.version, engine.resources = hello.GetVersion(), hello.GetResources()
-	engine.status, engine.detours = hello.GetStatus(), hello.GetDetours()
+	engine.Since, engine.Reported, engine.Gone = f.now(), f.now(), ""
+	engine.Version, engine.Resources = hello.GetVersion(), hello.GetResources()
+	engine.Status, engine.Detours = hello.GetStatus(), hello.GetDetours()
 	engine.hearRouting(hello.GetRouting(), f.now())
-	switch hello.GetRevision() {
-	case 0: // its disk is lost: it serves nothing of what it had
-		engine.apply(nil, nil, f.now())
-	case engine.held.GetRevision():
-	default: // it took another Plan, and the answer was lost
-		engine.told = false
-	}
-	f.watch(engineUUID, engine)
+	engine.greet(hello.GetRevision(), f.now())
+	f.turn(engineUUID, engine, engine.State.Connected(engine.Status.GetDataplane()))
 	clear(engine.verdicts)
-	engine.judge(hello.GetVerdicts(), f.wanted)
+	engine.judge(hello.GetVerdicts(), f.known.wanted)
 	return f.greetings
 }
 
@@ -45,38 +36,39 @@ func (f *Fleet) Greetings() uint64 {
 func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	engine := f.engines[engineUUID]
+	engine := f.known.engines[engineUUID]
 	if engine == nil {
 		return // it was deleted a moment ago
 	}
-	engine.reported = f.now()
+	engine.Reported = f.now()
 	switch body := report.GetBody().(type) {
 	case *enginev1.Report_Status:
-		engine.status = body.Status
+		engine.Status = body.Status
 		f.news.Store(true)
-		f.watch(engineUUID, engine)
+		f.turn(engineUUID, engine, engine.State.Reported(body.Status.GetDataplane()))
 	case *enginev1.Report_Verdicts:
-		engine.judge(body.Verdicts, f.wanted)
+		engine.judge(body.Verdicts, f.known.wanted)
 		f.news.Store(true)
 	case *enginev1.Report_Sample:
-		if engine.take(body.Sample, f.past) {
-			f.news.Store(true)
-		}
-		f.tellShortages(engineUUID, engine)
-		if engine.countIdle() {
-			f.move()
-		}
+		f.hearSample(engineUUID, engine, body.Sample)
 	case *enginev1.Report_Routing:
 		engine.hearRouting(body.Routing, f.now())
 		f.news.Store(true)
 		f.move()
 	case *enginev1.Report_Detours:
-		engine.detours = body.Detours
+		engine.Detours = body.Detours
 	case *enginev1.Report_Event:
-		f.events.Add(events.Entry{
-			ID: body.Event.GetId(), Kind: "SERVICEENGINE", UUID: engineUUID, Name: f.name(engineUUID), Tenant: adminTenant,
-			Message: body.Event.GetMessage(), Related: []string{body.Event.GetObjectUuid()},
-		})
+		f.tell(f.called(engineUUID).Said(body.Event.GetId(), body.Event.GetMessage(), body.Event.GetObjectUuid()))
+	}
+}
+
+func (f *Fleet) hearSample(engineUUID string, engine *Engine, sample *dataplanev1.Sample) {
+	if engine.take(sample, f.known.past) {
+		f.news.Store(true)
+	}
+	f.tellShortages(engineUUID, engine)
+	if engine.countIdle() {
+		f.move()
 	}
 }
 
@@ -84,7 +76,7 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*dataplanev1.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if engine := f.engines[engineUUID]; engine != nil {
+	if engine := f.known.engines[engineUUID]; engine != nil {
 		engine.apply(plan, warnings, f.now())
 		f.news.Store(true)
 		f.move()
@@ -95,8 +87,9 @@ func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*data
 func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*dataplanev1.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if engine := f.engines[engineUUID]; engine != nil && engine.wanted == plan { // a newer one may be on its way already
-		engine.refusal = &refusal{revision: plan.GetRevision(), errors: errors}
+	engine := f.known.engines[engineUUID]
+	if engine != nil && engine.Wanted == plan { // a newer one may be on its way already
+		engine.Refusal = &Refusal{Revision: plan.GetRevision(), Errors: errors}
 		f.news.Store(true)
 		f.move()
 	}
@@ -110,26 +103,28 @@ func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*datapl
 func (f *Fleet) Missed(engineUUID string, heartbeats int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	engine := f.engines[engineUUID]
-	if engine == nil || !engine.connected {
-		return // it had not said who it is
+	if f.known.engines[engineUUID].IsConnected() { // otherwise it had not said who it is
+		f.tell(f.called(engineUUID).Missed(heartbeats))
 	}
-	f.events.Add(events.Entry{
-		ID: "SE_HEARTBEAT_FAILURE", Kind: "SERVICEENGINE", UUID: engineUUID, Name: f.name(engineUUID), Tenant: adminTenant,
-		Message: fmt.Sprintf("%d heartbeats in a row did not come: its agent is cut off from the controller, or hangs", heartbeats),
-	})
 }
 
 // Disconnected ends a session.
 func (f *Fleet) Disconnected(engineUUID, reason string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	engine := f.engines[engineUUID]
-	if engine == nil || !engine.connected {
+	engine := f.known.engines[engineUUID]
+	if !engine.IsConnected() {
 		return // it had not said who it is: nothing is known of it
 	}
-	engine.connected, engine.reason, engine.since = false, reason, f.now()
+	engine.Gone, engine.Since = reason, f.now()
 	engine.holdings.unknown = true
 	f.news.Store(true)
-	f.watch(engineUUID, engine)
+	f.turn(engineUUID, engine, engine.State.Disconnected())
 }
+
+// called is an engine as events name it; the caller holds the lock.
+func (f *Fleet) called(engineUUID string) events.Engine {
+	return events.Engine{UUID: engineUUID, Name: f.known.Name(engineUUID)}
+}
+
+func (f *Fleet) tell(entry events.Entry) { f.events.Add(entry) }

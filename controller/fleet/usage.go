@@ -11,15 +11,15 @@ func (f *Fleet) Usage() map[string]place.Usage {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	all := map[string]place.Usage{}
-	for uuid, engine := range f.engines {
-		if engine.works() && engine.sample != nil {
-			all[uuid] = engine.sample.usage()
+	for uuid, engine := range f.known.engines {
+		if engine.Works() && engine.Sample != nil {
+			all[uuid] = engine.Sample.usage()
 		}
 	}
 	return all
 }
 
-func (s *sample) usage() place.Usage {
+func (s *Sample) usage() place.Usage {
 	usage := place.Usage{
 		At: time.UnixMilli(int64(s.GetUnixMs())), Process: s.GetPid(), Workers: int(s.GetWorkers()),
 		CPU:      time.Duration(s.GetCpuUserUs()+s.GetCpuSystemUs()) * time.Microsecond,

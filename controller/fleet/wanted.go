@@ -14,14 +14,14 @@ type wanted struct {
 	services map[string]*model.VirtualService
 	pools    map[string]*model.Pool
 	users    map[*model.Pool][]*model.VirtualService
-	members  map[serverKey]bool // of pools
-	unwanted map[serverKey]bool // no members any more, of which an engine may have said something
+	members  map[ServerKey]bool // of pools
+	unwanted map[ServerKey]bool // members of none, of which an engine may have said something
 }
 
 func newWanted() *wanted {
 	return &wanted{
 		model: &model.Model{}, services: map[string]*model.VirtualService{}, pools: map[string]*model.Pool{},
-		users: map[*model.Pool][]*model.VirtualService{}, members: map[serverKey]bool{}, unwanted: map[serverKey]bool{},
+		users: map[*model.Pool][]*model.VirtualService{}, members: map[ServerKey]bool{}, unwanted: map[ServerKey]bool{},
 	}
 }
 
@@ -68,7 +68,7 @@ func (w *wanted) dropService(vs *model.VirtualService) {
 func (w *wanted) dropPool(pool *model.Pool) {
 	delete(w.pools, pool.UUID)
 	for _, member := range pool.Members {
-		key := serverKey{pool.UUID, member.ID}
+		key := ServerKey{pool.UUID, member.ID}
 		delete(w.members, key)
 		w.unwanted[key] = true
 	}
@@ -77,7 +77,7 @@ func (w *wanted) dropPool(pool *model.Pool) {
 func (w *wanted) putPool(pool *model.Pool) {
 	w.pools[pool.UUID] = pool
 	for _, member := range pool.Members {
-		key := serverKey{pool.UUID, member.ID}
+		key := ServerKey{pool.UUID, member.ID}
 		w.members[key] = true
 		delete(w.unwanted, key)
 	}

@@ -7,9 +7,10 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// desk is what stays of an engine between its sessions: the Plan it shall have and the Plan it is known to hold.
-// At most one visit is current; what an older one still says is dropped. A visit begins without a target: what the engine
-// was to have may be wrong now that it is there.
+// desk is what stays of an engine between its sessions: the Plan it shall have and the Plan it is known to hold. It
+// is in memory, of the node that the engine has dialled: another node sends it the whole Plan. At most one visit is
+// current; what an older one still says is dropped. A visit begins without a target: what the engine was to have may
+// be wrong now that it is there.
 type desk struct {
 	mu      sync.Mutex
 	target  *enginev1.Plan

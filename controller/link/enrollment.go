@@ -13,7 +13,7 @@ import (
 
 	"github.com/weir-lb/weir/api/engine/enrollment"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
 )
 
@@ -30,7 +30,7 @@ func (s *Server) Join(ctx context.Context, request *enginev1.JoinRequest) (*engi
 	if err := s.tokens.Redeem(ctx, request.GetToken()); err != nil {
 		return nil, status.Error(redeemCode(err), err.Error())
 	}
-	uuid, err := s.engines.Join(ctx, request.GetName())
+	uuid, err := s.members.Join(ctx, request.GetName())
 	if err != nil { // nothing to try again: the token is gone
 		return nil, status.Errorf(registerCode(err), "%v; the token is used up: join with a new one once that is put right", err)
 	}
@@ -68,14 +68,14 @@ func (s *Server) caller(ctx context.Context) (uuid string, err error) {
 		return "", status.Error(codes.Unauthenticated, "no engine certificate: join first, with a token")
 	}
 	uuid = info.State.VerifiedChains[0][0].Subject.CommonName
-	if !s.engines.Exists(uuid) {
+	if !s.members.Exists(uuid) {
 		return "", status.Error(codes.PermissionDenied, errDeleted.Error())
 	}
 	return uuid, nil
 }
 
 func registerCode(err error) codes.Code {
-	if errors.Is(err, fleet.ErrNameTaken) {
+	if errors.Is(err, membership.ErrNameTaken) {
 		return codes.AlreadyExists
 	}
 	return codes.FailedPrecondition

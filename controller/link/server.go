@@ -66,12 +66,16 @@ var (
 	errDeleted    = errors.New("engine is deleted: join it again with a new token")
 )
 
-// Engines is told what agents say. Calls for one engine come one at a time; none may block but Join.
-type Engines interface {
+// Members are the engines that have joined.
+type Members interface {
 	// Join registers an engine under a name that no connected engine has, and returns its uuid.
 	Join(ctx context.Context, name string) (uuid string, err error)
 	// Exists is false once an operator has deleted the engine: its certificate opens nothing any more.
 	Exists(uuid string) bool
+}
+
+// Engines is told what agents say. Calls for one engine come one at a time; none may block.
+type Engines interface {
 	// Connected returns the number of the greeting, for Publish.
 	Connected(uuid string, hello *enginev1.Hello) uint64
 	Reported(uuid string, report *enginev1.Report)
@@ -89,6 +93,7 @@ type Server struct {
 
 	authority *pki.Authority
 	tokens    *pki.Tokens
+	members   Members
 	engines   Engines
 	events    *events.Log
 	log       *slog.Logger
@@ -98,8 +103,10 @@ type Server struct {
 }
 
 // NewServer makes a link that serves nothing before Serve. events may be nil.
-func NewServer(authority *pki.Authority, tokens *pki.Tokens, engines Engines, events *events.Log, log *slog.Logger) *Server {
-	return &Server{authority: authority, tokens: tokens, engines: engines, events: events, log: log, desks: map[string]*desk{}}
+func NewServer(authority *pki.Authority, tokens *pki.Tokens, members Members, engines Engines, events *events.Log, log *slog.Logger) *Server {
+	return &Server{
+		authority: authority, tokens: tokens, members: members, engines: engines, events: events, log: log, desks: map[string]*desk{},
+	}
 }
 
 // Serve answers agents on listener until ctx ends.
@@ -167,7 +174,7 @@ func (s *Server) Publish(plans map[string]*enginev1.Plan, known uint64) {
 	defer s.mu.Unlock()
 	for uuid, desk := range s.desks {
 		// An engine that joined after these plans were made exists already, and gets its Plan next time.
-		if _, planned := plans[uuid]; !planned && !s.engines.Exists(uuid) {
+		if _, planned := plans[uuid]; !planned && !s.members.Exists(uuid) {
 			desk.end(errDeleted)
 			delete(s.desks, uuid)
 		}

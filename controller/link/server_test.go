@@ -24,7 +24,7 @@ import (
 	"github.com/weir-lb/weir/api/engine/enrollment"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/pki/pkitest"
 )
@@ -34,7 +34,7 @@ const patience = 2 * time.Minute
 // firstGreeting is the number of every greeting here.
 const firstGreeting = 1
 
-// register is an Engines that remembers what it was told.
+// register is the Members, and an Engines that remembers what it was told.
 type register struct {
 	mu    sync.Mutex
 	gone  map[string]bool
@@ -46,7 +46,7 @@ func (r *register) Join(_ context.Context, name string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, taken := r.names[name]; taken {
-		return "", fmt.Errorf("%w: %s", fleet.ErrNameTaken, name)
+		return "", fmt.Errorf("%w: %s", membership.ErrNameTaken, name)
 	}
 	r.names[name] = "se-" + name
 	return "se-" + name, nil
@@ -110,7 +110,7 @@ func newRig(t *testing.T) *rig {
 		tokens:   pki.NewTokens(pkitest.NewVault(), authority, time.Now),
 		register: &register{gone: map[string]bool{}, names: map[string]string{}, told: make(chan string, 100)},
 	}
-	rig.server = NewServer(authority, rig.tokens, rig.register, nil, slog.New(slog.DiscardHandler))
+	rig.server = NewServer(authority, rig.tokens, rig.register, rig.register, nil, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- rig.server.Serve(ctx, listener) }()

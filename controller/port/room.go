@@ -1,7 +1,7 @@
-// Package port shares out what a port of the controller has: each connection holds one place of a room, until it closes.
-// Where a room is full, one that only waits for its client is closed for the one that comes, so that whoever holds
-// connections and does nothing with them keeps nobody out. It knows nothing of what is said over a connection: rest and
-// link say when they work for one.
+// Package port shares out what a port of the controller has: each connection holds one place of a room, until it
+// closes. Where a room is full, one that only waits for its client is closed for the one that comes, so that whoever
+// holds connections and does nothing with them keeps nobody out. It knows nothing of what is said over a connection:
+// rest and link say when they work for one.
 //
 // room.go decides who has to go; conn.go is the socket around it; shortage.go tells operators.
 package port
@@ -33,7 +33,8 @@ func (b Bounds) Within(part int) Bounds {
 	return b
 }
 
-// Room is a bounded number of places. It is safe for concurrent use.
+// Room is a bounded number of places. It is safe for concurrent use. It is of one node: each node bounds its own
+// connections.
 type Room struct {
 	bounds   Bounds
 	shortage *shortage

@@ -14,7 +14,6 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema"
-	"github.com/weir-lb/weir/controller/store"
 )
 
 const benchEngines = 8
@@ -90,9 +89,9 @@ func rename(objects []model.Change, i, version int) model.Change {
 	return model.Change{Kind: "virtualservice", UUID: objects[at].UUID, Object: object}
 }
 
-func newHouse(b *testing.B, objects []model.Change, empty *store.Store) *house {
+func newHouse(b *testing.B, objects []model.Change) *house {
 	quiet := slog.New(slog.DiscardHandler)
-	h := &house{B: b, fleet: fleet.New(empty, quiet, events.New(quiet, time.Now), time.Now), held: map[string]*enginev1.Plan{}}
+	h := &house{B: b, fleet: fleet.New(func(string) bool { return false }, quiet, events.New(quiet, time.Now), time.Now), held: map[string]*enginev1.Plan{}}
 	for i := range benchEngines {
 		h.fleet.Connected(fmt.Sprint("se-", i), &enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
 	}
@@ -140,7 +139,7 @@ func BenchmarkChange(b *testing.B) {
 	for _, services := range []int{1, 100, 5000} {
 		b.Run(fmt.Sprint(services), func(b *testing.B) {
 			objects := objectsOf(b, services)
-			h := newHouse(b, objects, emptyStore(b))
+			h := newHouse(b, objects)
 			if len(h.stored) != services {
 				b.Fatalf("%d of %d are placed", len(h.stored), services)
 			}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/weir-lb/weir/controller/store"
 )
 
 // simFailure is one thing that goes wrong while all is well, and how soon every virtual service is served again by an engine
@@ -44,12 +42,11 @@ var simFailures = []simFailure{
 }
 
 func TestEverySeedIsServedAgainInTimeWhenAnEngineFails(t *testing.T) {
-	empty := emptyStore(t)
 	for seed := range *simSeeds / 3 {
 		failure := simFailures[seed%uint64(len(simFailures))]
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			s := newCalmSim(t, empty, seed)
+			s := newCalmSim(t, seed)
 			victim := s.engine(s.primaryOf(s.IntN(len(s.services()))))
 			s.tell("%s: %s", victim.UUID, failure.name)
 			failure.strike(victim)
@@ -71,8 +68,8 @@ func TestEverySeedIsServedAgainInTimeWhenAnEngineFails(t *testing.T) {
 func (e *simEngine) freeze() { e.alive, e.died = false, e.now }
 
 // newCalmSim is one where all is as it shall be, and nothing goes wrong by itself.
-func newCalmSim(t *testing.T, empty *store.Store, seed uint64) *sim {
-	s := newSim(t, empty, seed)
+func newCalmSim(t *testing.T, seed uint64) *sim {
+	s := newSim(t, seed)
 	s.troubled = false
 	s.mustSettle()
 	return s
@@ -94,11 +91,10 @@ func (s *sim) unserved() string {
 }
 
 func TestEverySeedMovesNothingWhenTheControllerIsAway(t *testing.T) {
-	empty := emptyStore(t)
 	for seed := range *simSeeds / 3 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			s := newCalmSim(t, empty, seed)
+			s := newCalmSim(t, seed)
 			seats, served := s.seats(), s.served()
 			for range 3 {
 				if s.IntN(2) == 0 {

@@ -15,11 +15,10 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
+	"github.com/weir-lb/weir/controller/runtime"
 	"github.com/weir-lb/weir/controller/schema"
-	"github.com/weir-lb/weir/controller/store"
 )
 
 // The simulation has one controller, which is the real step and the real fleet on a store made of values, and engines
@@ -43,11 +42,10 @@ const (
 var simSeeds = flag.Uint64("sim.seeds", 750, "how many seeds the simulation takes")
 
 func TestEverySeedConvergesAndNobodyIsTakenFromTheLastEngine(t *testing.T) {
-	empty := emptyStore(t)
 	for seed := range *simSeeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			s := newSim(t, empty, seed)
+			s := newSim(t, seed)
 			for s.now.Before(s.began.Add(simTrouble)) {
 				s.trouble()
 				s.tick()
@@ -56,18 +54,6 @@ func TestEverySeedConvergesAndNobodyIsTakenFromTheLastEngine(t *testing.T) {
 			s.mustSettle()
 		})
 	}
-}
-
-func emptyStore(t testing.TB) *store.Store {
-	t.Helper()
-	objects, err := store.Open(t.Context(), store.Config{
-		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) { return pki.OpenSealer(t.TempDir() + "/key") },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(objects.Close)
-	return objects
 }
 
 type sim struct {
@@ -90,7 +76,6 @@ type sim struct {
 	offered  map[string]int64 // since which revision each virtual service takes traffic without a break
 
 	// Of the controller's process.
-	objects    *store.Store // has no object: engines that no Plan is made for do not exist
 	fleet      *fleet.Fleet
 	reconciler reconcile.Reconciler
 	placer     place.Placer // as the reconciler has one
@@ -100,12 +85,11 @@ type sim struct {
 	totals     map[string]int64 // connections, by virtual service, as the runtime says
 }
 
-func newSim(t *testing.T, empty *store.Store, seed uint64) *sim {
+func newSim(t *testing.T, seed uint64) *sim {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := &sim{
-		T: t, Rand: rand.New(rand.NewPCG(seed, 1)), began: start, now: start, troubled: true, compared: seed%4 == 0, objects: empty,
-		revision: 1, offered: map[string]int64{},
-		router: simRouter(),
+		T: t, Rand: rand.New(rand.NewPCG(seed, 1)), began: start, now: start, troubled: true, compared: seed%4 == 0,
+		revision: 1, offered: map[string]int64{}, router: simRouter(),
 	}
 	group := &model.Group{ServiceEngineGroup: *schema.Defaults[schema.ServiceEngineGroup]()}
 	group.UUID, group.Name = "group", "group"
@@ -200,7 +184,7 @@ func (s *sim) count() {
 		return
 	}
 	for _, vs := range s.model.VirtualServices {
-		counters, _ := s.fleet.VirtualService(vs.UUID)["counters"].(schema.Object)
+		counters, _ := runtime.New(s.fleet, nil).VirtualService(vs.UUID)["counters"].(schema.Object)
 		now, counted := counters["connections"].(int64)
 		if counted && now < s.totals[vs.UUID] {
 			s.wrong("%s had %d connections, and has %d", vs.Name, s.totals[vs.UUID], now)
@@ -220,7 +204,8 @@ func (s *sim) restart() {
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	clock := func() time.Time { return s.now }
-	s.fleet = fleet.New(s.objects, quiet, events.New(quiet, clock), clock)
+	noneElse := func(string) bool { return false } // engines that no Plan is made for do not exist
+	s.fleet = fleet.New(noneElse, quiet, events.New(quiet, clock), clock)
 	s.reconciler, s.placer = reconcile.Reconciler{}, place.Placer{}
 	s.started, s.alarm, s.totals = s.now, s.now, map[string]int64{}
 }

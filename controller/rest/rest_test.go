@@ -117,7 +117,11 @@ var furnished = sync.OnceValues(func() ([]*store.Record, error) {
 		return nil, err
 	}
 	defer first.Close()
-	if err := admit.Bootstrap(context.Background(), first, testPassword, time.Now()); err != nil {
+	gate, err := admit.Open(context.Background(), first, time.Now, slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = gate.Bootstrap(context.Background(), testPassword)
+	}
+	if err != nil {
 		return nil, err
 	}
 	var all []*store.Record

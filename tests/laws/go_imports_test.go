@@ -14,7 +14,7 @@ import (
 const module = "github.com/weir-lb/weir/"
 
 // doesNoIO are the packages that turn values into values: no files, no network, no clock, no logger.
-var doesNoIO = []string{"controller/schema", "controller/model", "controller/plan", "controller/place", "controller/tickets",
+var doesNoIO = []string{"controller/health", "controller/schema", "controller/model", "controller/plan", "controller/place", "controller/tickets",
 	"controller/reconcile", "controller/sorted", "agent/plan"}
 
 // worldly is what such a package may not import. "time" stays out of the list because durations and formats are values;
@@ -43,26 +43,32 @@ var mayImport = map[string][]string{
 	"controller/model":   {"controller/schema", "controller/sorted"},
 	"controller/place":   {"controller/schema", "controller/sorted", "controller/model"},
 	"controller/recent":  {},
-	"controller/events":  {"controller/recent"},
+	"controller/health":  {"api", "controller/model", "controller/place"},
+	"controller/events":  {"controller/recent", "controller/health", "controller/model"},
 	"controller/port":    {"controller/events"},
 	"controller/tickets": {"controller/sorted", "controller/model"},
 	"controller/plan": {"api", "controller/schema", "controller/sorted", "controller/model", "controller/place",
 		"controller/tickets"},
 	"controller/reconcile": {"api", "controller/sorted", "controller/model", "controller/place", "controller/plan",
 		"controller/tickets"},
-	"controller/store":         {"controller/schema"},
-	"controller/pki":           {"api", "controller/schema"},
-	"controller/pki/pkitest":   {"controller/pki"},
-	"controller/cloud":         {"controller/schema", "controller/store", "controller/model", "controller/reconcile", "controller/place", "controller/events"},
+	"controller/store":       {"controller/schema"},
+	"controller/pki":         {"api", "controller/schema"},
+	"controller/pki/pkitest": {"controller/pki"},
+	"controller/cloud": {"controller/schema", "controller/store", "controller/model", "controller/reconcile", "controller/place", "controller/events",
+		"controller/admit"},
 	"controller/cloud/process": {"controller/cloud"},
 	"controller/cloud/linux":   {"controller/cloud", "controller/model", "controller/schema"},
-	"controller/fleet": {"api", "controller/schema", "controller/sorted", "controller/store", "controller/model", "controller/place", "controller/plan",
-		"controller/reconcile", "controller/events", "controller/cloud"},
-	"controller/link":  {"api", "controller/plan", "controller/pki", "controller/fleet", "controller/port", "controller/events"},
-	"controller/admit": {"controller/schema", "controller/store", "controller/pki", "controller/recent", "controller/port"},
-	"controller/rest":  {"controller/schema", "controller/store", "controller/admit", "controller/place", "controller/events", "controller/port"},
+	"controller/fleet": {"api", "controller/sorted", "controller/model", "controller/place", "controller/plan", "controller/reconcile", "controller/health",
+		"controller/events"},
+	"controller/fleet/fleettest": {"api", "controller/schema", "controller/model", "controller/place", "controller/reconcile",
+		"controller/events", "controller/fleet"},
+	"controller/runtime":    {"api", "controller/schema", "controller/model", "controller/place", "controller/health", "controller/fleet"},
+	"controller/membership": {"controller/schema", "controller/store", "controller/admit"},
+	"controller/link":       {"api", "controller/plan", "controller/pki", "controller/membership", "controller/port", "controller/events"},
+	"controller/admit":      {"controller/schema", "controller/store", "controller/pki", "controller/recent", "controller/port"},
+	"controller/rest":       {"controller/schema", "controller/store", "controller/admit", "controller/place", "controller/events", "controller/port"},
 	"controller": {"api", "controller/schema", "controller/sorted", "controller/store", "controller/admit", "controller/rest", "controller/model",
-		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet", "controller/link", "controller/pki",
+		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet", "controller/membership", "controller/runtime", "controller/link", "controller/pki",
 		"controller/cloud", "controller/cloud/linux"},
 
 	"agent/backoff":         {},
@@ -172,6 +178,36 @@ func TestOnlyTheOwnerKnowsItsLibrary(t *testing.T) {
 			if known && !isTest(i.file) && !slices.Contains(owners, i.pkg) && !below(i.pkg, "api") {
 				t.Errorf("%s imports %s, which only %v may know", i.file, i.imports, owners)
 			}
+		}
+	}
+}
+
+// ofNodes are the rooms of the controller that each of its nodes has for itself; ofTheLeader those of which one node makes use
+// for all. ARCHITECTURE.md says what becomes of their state.
+var (
+	ofNodes = []string{"controller/store", "controller/admit", "controller/membership", "controller/rest", "controller/link",
+		"controller/port", "controller/pki"}
+	ofTheLeader = []string{"controller/fleet", "controller/runtime", "controller/reconcile", "controller/cloud"}
+)
+
+func TestRoomsOfANodeKnowNoneOfTheLeader(t *testing.T) {
+	for _, room := range ofNodes {
+		for _, known := range mayImport[room] {
+			if below(known, ofTheLeader...) {
+				t.Errorf("%s may import %s: a node reaches the leader by an interface of its own", room, known)
+			}
+		}
+	}
+}
+
+// writers may change the store in a transaction: admit writes objects; the root writes what was decided about them
+// (assignments, rings of session tickets), which are no objects, also where rest takes an order within a transaction of admit.
+var writers = []string{"controller/store", "controller/admit", "controller", "controller/rest"}
+
+func TestObjectsAreWrittenThroughAdmission(t *testing.T) {
+	for _, file := range sources(t, ".go") {
+		if !isTest(file) && !slices.Contains(writers, path.Dir(file)) && strings.Contains(string(read(t, file)), "store.Tx") {
+			t.Errorf("%s writes to the store past controller/admit", file)
 		}
 	}
 }

@@ -1,6 +1,10 @@
-// Package events keeps the newest things that happened to objects, for operators to read: which engine came and went,
-// which virtual service moved and why. place and fleet tell what happened, rest shows it. It is a memory, not a record:
-// the oldest goes first, and a restart begins an empty one; the controller's log has them all.
+// Package events keeps the newest events, for operators: which engine came or went, which virtual service moved and
+// why. Other packages add entries, and rest shows them. watch.go finds out which virtual services, pools and servers
+// came up or went down, by comparing typed states (service.go, pool.go); engine.go has the texts of what happens to
+// engines.
+//
+// The log is in memory and bounded: the oldest entry goes first, and all are lost with the leader that keeps them. The
+// log of the process has every entry.
 package events
 
 import (

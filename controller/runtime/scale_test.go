@@ -1,4 +1,4 @@
-package fleet
+package runtime
 
 import (
 	"fmt"
@@ -6,16 +6,17 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/fleet/fleettest"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
 // seated has the virtual service on both engines, the second one in some state.
 func (s *stage) seated(second place.Seat, calledOff *place.Failure) schema.Object {
-	assignment := both(s.vs)
+	assignment := fleettest.Both(s.VS)
 	second.Engine = "se-two"
 	assignment.Seats[1], assignment.CalledOff = second, calledOff
-	state := s.Fleet.state
+	state := s.State
 	state.Assignments = place.Assignments(nil).With([]place.Assignment{assignment})
 	s.Observe(state)
 	return s.VirtualService("vs-1")
@@ -23,7 +24,7 @@ func (s *stage) seated(second place.Seat, calledOff *place.Failure) schema.Objec
 
 func TestWhatWasOrderedIsInProgressWhileAnEngineThatIsThereComesOrGoes(t *testing.T) {
 	s := newStage(t)
-	s.serve("se-one", "se-two")
+	s.Serve("se-one", "se-two")
 	all := func(runtime schema.Object) string {
 		return fmt.Sprint(runtime["scaleout_in_progress"], runtime["scalein_in_progress"], runtime["migrate_in_progress"])
 	}
@@ -41,10 +42,10 @@ func TestWhatWasOrderedIsInProgressWhileAnEngineThatIsThereComesOrGoes(t *testin
 			t.Errorf("%v: got %s, want %s", known.seat, got, known.want)
 		}
 	}
-	s.contains(s.VirtualService("vs-1"), "percent_ses_up:100")
+	s.Contains(s.VirtualService("vs-1"), "percent_ses_up:100")
 	s.Disconnected("se-two", "gone")
-	s.contains(s.seated(place.Seat{State: place.Draining, Cause: place.Failover}, nil), "percent_ses_up:100")
-	s.contains(s.seated(place.Seat{State: place.Serving, Cause: place.New}, nil), "percent_ses_up:50")
+	s.Contains(s.seated(place.Seat{State: place.Draining, Cause: place.Failover}, nil), "percent_ses_up:100")
+	s.Contains(s.seated(place.Seat{State: place.Serving, Cause: place.New}, nil), "percent_ses_up:50")
 	if got := all(s.seated(place.Seat{State: place.Draining, Cause: place.ScaleIn}, nil)); got != "false false false" {
 		t.Errorf("an engine that is away: %s", got)
 	}
@@ -56,14 +57,19 @@ func TestAnOrderThatCameToNothingIsShown(t *testing.T) {
 	if _, shown := s.seated(serving, nil)["last_scale_status"]; shown {
 		t.Error("nothing failed")
 	}
-	runtime := s.seated(serving, &place.Failure{Event: "VS_MIGRATE_FAILED", Why: "two did not serve it within 600 s", At: clock})
-	s.contains(runtime["last_scale_status"], "MIGRATE_ERROR", "action_success:false", "two did not serve it within 600 s", "2026-11-20T12:00:00Z")
-	s.contains(runtime["vip_summary"], "MIGRATE_ERROR")
+	runtime := s.seated(
+		serving, &place.Failure{Event: "VS_MIGRATE_FAILED", Why: "two did not serve it within 600 s", At: fleettest.Clock},
+	)
+	s.Contains(
+		runtime["last_scale_status"], "MIGRATE_ERROR", "action_success:false", "two did not serve it within 600 s",
+		"2026-11-20T12:00:00Z",
+	)
+	s.Contains(runtime["vip_summary"], "MIGRATE_ERROR")
 }
 
 func TestEngineThatDiedHasNoShareOfTheConnections(t *testing.T) {
 	s := newStage(t)
-	s.serve("se-one", "se-two")
+	s.Serve("se-one", "se-two")
 	for _, uuid := range []string{"se-one", "se-two"} {
 		s.Reported(uuid, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
 			VirtualServices: []*dataplanev1.VirtualServiceCounters{{Uuid: "vs-1", ConnectionsTotal: 100}},

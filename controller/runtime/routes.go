@@ -1,10 +1,10 @@
-package fleet
+package runtime
 
 import (
 	"strings"
-	"time"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
@@ -19,15 +19,15 @@ var bgpStates = map[enginev1.BgpState]string{
 }
 
 // EnginePeers are the BGP sessions of an engine, as it last reported them.
-func (f *Fleet) EnginePeers(uuid string) []schema.Object { return peersOf(f.routing(uuid)) }
+func (p *Pages) EnginePeers(uuid string) []schema.Object { return peersOf(p.routing(uuid)) }
 
 // EngineRoutes are the routes that an engine announces.
-func (f *Fleet) EngineRoutes(uuid string) []schema.Object { return routesOf(f.routing(uuid)) }
+func (p *Pages) EngineRoutes(uuid string) []schema.Object { return routesOf(p.routing(uuid)) }
 
 // EngineBFD are the sessions of BFD, one for each BGP session that asks for it.
-func (f *Fleet) EngineBFD(uuid string) []schema.Object {
+func (p *Pages) EngineBFD(uuid string) []schema.Object {
 	sessions := []schema.Object{}
-	for _, peer := range f.routing(uuid).GetPeers() {
+	for _, peer := range p.routing(uuid).GetPeers() {
 		if peer.GetBfd() != enginev1.BfdState_BFD_STATE_OFF {
 			sessions = append(sessions, schema.Object{"peer_ip": peer.GetAddress(), "session_state": bfdState(peer)})
 		}
@@ -35,25 +35,27 @@ func (f *Fleet) EngineBFD(uuid string) []schema.Object {
 	return sessions
 }
 
-func (f *Fleet) routing(uuid string) *enginev1.Routing {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if engine := f.engines[uuid]; engine != nil {
-		return engine.routing
-	}
-	return nil
+func (p *Pages) routing(uuid string) (routing *enginev1.Routing) {
+	p.fleet.Read(func(known *fleet.Known) {
+		if engine := known.Engine(uuid); engine != nil {
+			routing = engine.Routing
+		}
+	})
+	return routing
 }
 
 func peersOf(routing *enginev1.Routing) []schema.Object {
 	peers := []schema.Object{}
 	for _, peer := range routing.GetPeers() {
 		shown := schema.Object{
-			"peer_ip": peer.GetAddress(), "label": peer.GetLabel(), "local_as": int64(peer.GetLocalAs()), "remote_as": int64(peer.GetRemoteAs()),
+			"peer_ip": peer.GetAddress(), "label": peer.GetLabel(), "local_as": int64(peer.GetLocalAs()),
+			"remote_as":  int64(peer.GetRemoteAs()),
 			"peer_state": bgpStates[peer.GetState()], "since": unixMs(peer.GetSinceUnixMs()), "bfd_state": bfdState(peer),
 			"established_count": int64(peer.GetEstablishedCount()),
 		}
-		if isUp(peer) {
-			shown["local_ip"], shown["router_id"], shown["hold_time"] = peer.GetLocalAddress(), peer.GetRouterId(), int64(peer.GetHoldS())
+		if fleet.IsUp(peer) {
+			shown["local_ip"], shown["router_id"] = peer.GetLocalAddress(), peer.GetRouterId()
+			shown["hold_time"] = int64(peer.GetHoldS())
 		} else {
 			shown["reason"] = peer.GetReason()
 		}
@@ -70,40 +72,13 @@ func routesOf(routing *enginev1.Routing) []schema.Object {
 			services = append(services, schema.RefPath("virtualservice", service))
 		}
 		routes = append(routes, schema.Object{
-			"prefix": route.GetPrefix(), "peers": stringList(route.GetPeers()), "communities": communities(route.GetCommunities()),
+			"prefix": route.GetPrefix(), "peers": stringList(route.GetPeers()),
+			"communities":      communities(route.GetCommunities()),
 			"local_preference": int64(route.GetLocalPreference()), "num_as_path_prepend": int64(route.GetAsPathPrepend()),
 			"virtualservice_refs": services, "since": unixMs(route.GetSinceUnixMs()),
 		})
 	}
 	return routes
-}
-
-// announces tells whether a router hears of a virtual service from this engine.
-func (e *engine) announces(uuid string) bool { return e.connected && e.announced[uuid] }
-
-// announcedIn are the virtual services of which a router hears.
-func announcedIn(routing *enginev1.Routing) map[string]bool {
-	announced := map[string]bool{}
-	for _, route := range routing.GetRoutes() {
-		for _, uuid := range route.GetVirtualServiceUuids() {
-			announced[uuid] = announced[uuid] || len(route.GetPeers()) > 0
-		}
-	}
-	return announced
-}
-
-// peersUp is false while a session that the engine shall have is not there.
-func (e *engine) peersUp() bool {
-	for _, peer := range e.routing.GetPeers() {
-		if !isUp(peer) {
-			return false
-		}
-	}
-	return true
-}
-
-func isUp(peer *enginev1.PeerState) bool {
-	return peer.GetState() == enginev1.BgpState_BGP_STATE_ESTABLISHED
 }
 
 // bfdState is "Up", "Init", "Down", or "Off".
@@ -119,8 +94,6 @@ func communities(list []uint32) []any {
 	}
 	return shown
 }
-
-func unixMs(ms uint64) string { return time.UnixMilli(int64(ms)).UTC().Format(time.RFC3339Nano) }
 
 // detoursOf are packets that came to the wrong engine, and what became of them.
 func detoursOf(counted *enginev1.Detours) schema.Object {

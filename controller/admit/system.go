@@ -1,0 +1,108 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// System is the controller itself as the author of a write that no request asked for. part names the part of the
+// controller. An audit entry of the system has no address; entries of users have one.
+func System(part string) Principal { return Principal{Name: "system:" + part, Superuser: true} }
+
+// Update admits the writes of a part of the controller, in one transaction. decide may run more than once. Each object
+// passes the same steps as a write over REST, and leaves the same audit entry.
+func (g *Gate) Update(ctx context.Context, who Principal, decide func(tx *Tx) error) error {
+	tx, chores := &Tx{}, &chores{}
+	err := g.update(ctx, chores, func(stored *store.Tx) error {
+		tx = &Tx{gate: g, who: who, chores: chores, tx: stored}
+		return decide(tx)
+	})
+	for _, attempt := range tx.attempts {
+		if refused := attempt.err != nil && !errors.Is(attempt.err, errAsked); refused || err == nil {
+			g.Audit.note(attempt.write, attempt.action, attempt.object, attempt.err)
+		}
+	}
+	return err
+}
+
+// Tx is a transaction of Update.
+type Tx struct {
+	gate     *Gate
+	who      Principal
+	chores   *chores
+	tx       *store.Tx
+	attempts []attempted
+}
+
+// attempted is one write of a transaction, and why it was refused.
+type attempted struct {
+	write          Write
+	action, object string
+	err            error
+}
+
+// View shows the objects with the writes of this transaction so far.
+func (t *Tx) View() *store.View { return t.tx.View() }
+
+// Create admits a new object, in the admin tenant unless the object names another. chosen is its uuid, or empty.
+func (t *Tx) Create(kind string, object schema.Object, chosen string) (made *store.Record, err error) {
+	err = t.attempt(kind, "create", textOf(object, "name"), func(w Write) error {
+		made, err = t.gate.create(t.tx, w, schema.Clone(object), chosen)
+		return err
+	})
+	return made, err
+}
+
+// Change admits a new state of an object.
+func (t *Tx) Change(kind, uuid string, edit Edit) error {
+	return t.attempt(kind, "change", uuid, func(w Write) error {
+		_, _, err := t.gate.change(t.tx, w, uuid, edit)
+		return err
+	})
+}
+
+// Delete admits the end of an object.
+func (t *Tx) Delete(kind, uuid string) error {
+	return t.attempt(kind, "delete", uuid, func(w Write) error { return remove(t.tx, w, uuid) })
+}
+
+func (t *Tx) attempt(kind, action, object string, do func(Write) error) error {
+	known, ok := schema.Lookup(kind)
+	if !ok {
+		return fmt.Errorf("defect: %s is no kind of object", kind)
+	}
+	w := Write{Who: t.who, Tenant: Tenant{UUID: AdminTenant, Name: AdminTenant, All: true}, Kind: known, chores: t.chores}
+	err := do(w)
+	t.attempts = append(t.attempts, attempted{w, action, object, err})
+	return err
+}
+
+// Keep writes a record that is no object: what the controller remembers for itself. Operators do not see its kind, so
+// it has no schema and no owner, and leaves no audit entry.
+func (t *Tx) Keep(record *store.Record) error {
+	if err := isNoObject(record.Kind); err != nil {
+		return err
+	}
+	t.tx.Put(record)
+	return nil
+}
+
+// Forget removes a record that Keep wrote.
+func (t *Tx) Forget(kind, uuid string) error {
+	if err := isNoObject(kind); err != nil {
+		return err
+	}
+	t.tx.Delete(kind, uuid)
+	return nil
+}
+
+func isNoObject(kind string) error {
+	if _, isObject := schema.Lookup(kind); isObject {
+		return fmt.Errorf("defect: a %s is an object, and is written past admission", kind)
+	}
+	return nil
+}

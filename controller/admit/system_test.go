@@ -1,0 +1,93 @@
+package admit
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// audited are the newest entries, the oldest of them first: "user action kind", and "refused".
+func (g *Gate) audited(count int) (told []string) {
+	entries := g.Audit.Entries()
+	for _, entry := range entries[:min(count, len(entries))] {
+		text := strings.Join([]string{entry.User, entry.Action, entry.Kind, entry.Object}, " ")
+		if entry.Refused != "" {
+			text += " refused"
+		}
+		told = append([]string{text}, told...)
+	}
+	return told
+}
+
+func TestWhatTheControllerWritesIsAuditedOncePerObjectWhenAllOfItIsWritten(t *testing.T) {
+	gate := openGate(t)
+	err := gate.Update(t.Context(), System("test"), func(tx *Tx) error {
+		if _, err := tx.Create("pool", schema.Object{"name": "p"}, "pool-1"); err != nil {
+			return err
+		}
+		err := tx.Change("pool", "pool-1", func(o schema.Object) (schema.Object, error) {
+			o["description"] = "changed"
+			return o, nil
+		})
+		if err != nil {
+			return err
+		}
+		return tx.Keep(&store.Record{Kind: "memory", UUID: "m", Name: "m", Object: schema.Object{}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pool, _ := gate.store.View().Get("pool", "pool-1"); pool == nil || pool.Object["description"] != "changed" {
+		t.Errorf("written is %v", pool)
+	}
+	if got := strings.Join(gate.audited(9), ", "); got != "system:test create pool p, system:test change pool pool-1" {
+		t.Errorf("audited are %s", got)
+	}
+}
+
+func TestWriteOfTheControllerThatIsRefusedLeavesNothingButAnAuditEntry(t *testing.T) {
+	gate := openGate(t)
+	err := gate.Update(t.Context(), System("test"), func(tx *Tx) error {
+		if err := tx.Delete("user", "user-1"); err == nil {
+			t.Error("the built-in administrator is deleted")
+		}
+		if _, err := tx.Create("pool", schema.Object{"name": "p"}, "pool-1"); err != nil {
+			return err
+		}
+		_, err := tx.Create("pool", schema.Object{"name": "p"}, "pool-2")
+		return err
+	})
+	var twice *Duplicate
+	if _, there := gate.store.View().Get("pool", "pool-1"); there || !errors.As(err, &twice) {
+		t.Errorf("there is one: %v; %v", there, err)
+	}
+	const want = "system:test delete user user-1 refused, system:test create pool p refused"
+	if got := strings.Join(gate.audited(9), ", "); got != want {
+		t.Errorf("audited are %s", got)
+	}
+}
+
+func TestNoObjectIsWrittenPastAdmissionAndNothingElsePassesForOne(t *testing.T) {
+	gate := openGate(t)
+	err := gate.Update(t.Context(), System("test"), func(tx *Tx) error {
+		_, create := tx.Create("memory", schema.Object{"name": "m"}, "")
+		for what, err := range map[string]error{
+			"an object is kept":    tx.Keep(&store.Record{Kind: "pool", UUID: "pool-1", Object: schema.Object{}}),
+			"an object is dropped": tx.Forget("user", "user-1"), "a kind is made up": create,
+		} {
+			if err == nil {
+				t.Error(what)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, there := gate.store.View().Get("user", "user-1"); !there {
+		t.Error("the administrator is gone")
+	}
+}

@@ -1,0 +1,42 @@
+package events
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/health"
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// services compares the states of virtual services with the earlier ones. A virtual service that has not been up yet
+// gives no event when it is down: it is new, or this leader has just begun.
+func (w *Watcher) services() {
+	there := map[string]bool{}
+	for vs, status := range w.states.Services() {
+		there[vs.UUID] = true
+		if up := status.State == health.Up; up != w.servicesUp[vs.UUID] {
+			w.servicesUp[vs.UUID] = up
+			w.log.Add(serviceEntry(vs, status))
+		}
+	}
+	maps.DeleteFunc(w.servicesUp, func(uuid string, _ bool) bool { return !there[uuid] })
+}
+
+func serviceEntry(vs *model.VirtualService, status health.Status) Entry {
+	entry := Entry{
+		ID: "VS_UP", Kind: "VIRTUALSERVICE", UUID: vs.UUID, Name: vs.Name, Tenant: vs.Tenant(), Message: "is up",
+	}
+	if status.State != health.Up {
+		entry.ID, entry.Message = "VS_DOWN", "is down: "+firstOf(status.Reasons)
+	}
+	return entry
+}
+
+// firstOf names the first few reasons: a pool has one for each server.
+func firstOf(reasons []string) string {
+	const most = 5
+	if len(reasons) > most {
+		reasons = append(reasons[:most:most], "…")
+	}
+	return strings.Join(reasons, "; ")
+}

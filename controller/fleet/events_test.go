@@ -1,0 +1,120 @@
+package fleet_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/fleet/fleettest"
+)
+
+func TestEventsTellOfTheFirstStartOnlyThatItServesOrFails(t *testing.T) {
+	status := func(state enginev1.DataplaneState) *enginev1.Status { return &enginev1.Status{Dataplane: state} }
+	const starting = enginev1.DataplaneState_DATAPLANE_STATE_STARTING
+	const backingOff = enginev1.DataplaneState_DATAPLANE_STATE_BACKING_OFF
+	for _, story := range []struct {
+		states []*enginev1.Status
+		want   string
+	}{
+		{[]*enginev1.Status{status(starting), fleettest.Running}, "[SE_UP]"},
+		{[]*enginev1.Status{{}, status(starting), fleettest.Running}, "[SE_UP]"},
+		{[]*enginev1.Status{status(starting), status(backingOff), status(starting), fleettest.Running}, "[SE_UP SE_DOWN]"},
+		{[]*enginev1.Status{fleettest.Running, status(backingOff), status(starting), status(backingOff)}, "[SE_DOWN SE_UP]"},
+	} {
+		s := fleettest.Empty(t)
+		s.Connected("se-one", &enginev1.Hello{Status: story.states[0]})
+		for _, state := range story.states[1:] {
+			s.Status("se-one", state)
+		}
+		var told []string
+		for _, entry := range s.Events.Entries() {
+			told = append(told, entry.ID)
+		}
+		if got := fmt.Sprint(told); got != story.want {
+			t.Errorf("newest first %s, want %s", got, story.want)
+		}
+	}
+}
+
+func TestEventsTellAnEngineThatFellSilentFromOneWhoseConnectionIsLost(t *testing.T) {
+	s := fleettest.Empty(t)
+	s.Missed("se-one", 5) // nobody has heard of it
+	s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running})
+	s.Missed("se-one", 5)
+	s.Disconnected("se-one", "no heartbeat from the agent")
+	s.Missed("se-one", 5) // nor is it there
+	var told []string
+	for _, entry := range s.Events.Entries() {
+		told = append(told, entry.ID+" "+entry.Message)
+	}
+	want := []string{
+		"SE_DOWN no heartbeat from the agent",
+		"SE_HEARTBEAT_FAILURE 5 heartbeats in a row did not come: its agent is cut off from the controller, or hangs",
+		"SE_UP serves",
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("newest first %q, want %q", told, want)
+	}
+}
+
+func TestWhatAnAgentSaysHappenedIsAmongTheEvents(t *testing.T) {
+	s := fleettest.Empty(t)
+	s.Connected("se-one", &enginev1.Hello{})
+	s.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Event{Event: &enginev1.Event{
+		Id: "SE_BGP_PEER_STATE_CHANGE", ObjectKind: "vrfcontext", ObjectUuid: "vrf-1", Message: "BGP peer 10.0.0.1 is down",
+	}}})
+	entries := s.Events.Entries()
+	if len(entries) == 0 {
+		t.Fatal("no event")
+	}
+	told := entries[0]
+	if told.ID != "SE_BGP_PEER_STATE_CHANGE" || told.UUID != "se-one" || !strings.Contains(told.Message, "is down") {
+		t.Errorf("told: %+v", told)
+	}
+}
+
+func sentAway(unixMs, evicted, refused, memory uint64) *enginev1.Report {
+	return &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
+		Pid: 7, UnixMs: unixMs,
+		VirtualServices: []*dataplanev1.VirtualServiceCounters{{Uuid: "vs-1", Errors: []*dataplanev1.ErrorCounter{
+			{Cause: "engine_evicted", Total: evicted}, {Cause: "engine_refused", Total: refused},
+			{Cause: "engine_memory", Total: memory},
+		}}},
+	}}}
+}
+
+func TestClientsThatAnEngineHadToSendAwayAreToldOfAtOnceAndThenEachMinute(t *testing.T) {
+	s := fleettest.New(t)
+	s.Serve("se-one")
+	told := func(id string) (messages []string) {
+		for _, entry := range s.Events.Entries() {
+			if entry.ID == id {
+				messages = append(messages, entry.Message)
+			}
+		}
+		return messages
+	}
+	s.Reported("se-one", sentAway(1000, 5, 0, 0)) // what it was before is not known
+	if got := told("CONN_DROP_MAX_FLOW_TBL"); len(got) != 0 {
+		t.Fatalf("told of nothing new: %q", got)
+	}
+	s.Reported("se-one", sentAway(2000, 8, 1, 0))
+	s.Reported("se-one", sentAway(3000, 18, 1, 0))
+	got := told("CONN_DROP_MAX_FLOW_TBL")
+	if len(got) != 1 || !strings.Contains(got[0], "sent 4 away") {
+		t.Fatalf("at once, and once: %q", got)
+	}
+	s.Now = s.Now.Add(time.Minute)
+	s.Reported("se-one", sentAway(4000, 18, 1, 2))
+	got = told("CONN_DROP_MAX_FLOW_TBL")
+	if len(got) != 2 || !strings.Contains(got[0], "sent 10 away") {
+		t.Errorf("what came since: %q", got)
+	}
+	if got := told("CONN_DROP_NO_CONN_MEM"); len(got) != 1 || !strings.Contains(got[0], "sent 2 away") {
+		t.Errorf("memory: %q", got)
+	}
+}

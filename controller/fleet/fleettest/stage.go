@@ -1,0 +1,223 @@
+// Package fleettest gives tests a fleet without a store: two engines, and one virtual service "web" with a monitored
+// pool of two servers.
+package fleettest
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/reconcile"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// Clock is the time at which a stage begins.
+var Clock = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// Running is the status of an engine that serves.
+var Running = &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, DataplanePid: 7}
+
+// Stage is the fleet and what it is to know.
+type Stage struct {
+	*testing.T
+	*fleet.Fleet
+	Events  *events.Log
+	Now     time.Time
+	VS      *model.VirtualService
+	WebPool *model.Pool
+	State   reconcile.State // that was observed last
+	Deleted map[string]bool // engines
+}
+
+// Empty is a fleet that nothing is wanted of.
+func Empty(t *testing.T) *Stage {
+	t.Helper()
+	s := &Stage{T: t, Now: Clock, Deleted: map[string]bool{}}
+	quiet, now := slog.New(slog.DiscardHandler), func() time.Time { return s.Now }
+	s.Events = events.New(quiet, now)
+	s.Fleet = fleet.New(func(uuid string) bool { return !s.Deleted[uuid] }, quiet, s.Events, now)
+	return s
+}
+
+// New has both engines be given a Plan in revision 10; none has connected.
+func New(t *testing.T) *Stage {
+	t.Helper()
+	s := Empty(t)
+	s.WebPool = &model.Pool{
+		Pool: schema.Pool{
+			Identity: schema.Identity{UUID: "pool-1"}, Named: schema.Named{Name: "web-pool"}, Enabled: true,
+			Servers: []schema.Server{{}, {}},
+		},
+		Members: []model.Member{Member("10.0.0.1"), Member("10.0.0.2")},
+		HealthMonitors: []*model.HealthMonitor{
+			{HealthMonitor: schema.HealthMonitor{Identity: schema.Identity{UUID: "hm-1"}}},
+		},
+	}
+	s.VS = &model.VirtualService{
+		VirtualService: schema.VirtualService{
+			Identity: schema.Identity{UUID: "vs-1"}, Named: schema.Named{Name: "web"}, Enabled: true, TrafficEnabled: true,
+			Vips: []schema.Vip{{VipID: "1"}},
+		},
+		Pool: s.WebPool,
+	}
+	s.Want(10, "vs-1", "pool-1")
+	return s
+}
+
+// Member is a server at port 80.
+func Member(address string) model.Member {
+	return model.Member{
+		Server:  schema.Server{IP: &schema.IPAddr{Addr: address, Type: "V4"}, Enabled: true},
+		ID:      address + ":80",
+		Address: netip.AddrPortFrom(netip.MustParseAddr(address), 80),
+	}
+}
+
+// Want gives both engines a Plan of these resources; what a resource holds changes with the revision.
+func (s *Stage) Want(revision uint64, resources ...string) map[string]*enginev1.Plan {
+	group := &model.Group{}
+	group.UUID, s.VS.Group = "group-1", group
+	plans := map[string]*enginev1.Plan{}
+	for _, name := range []string{"one", "two"} {
+		engine := &model.Engine{ServiceEngine: schema.ServiceEngine{
+			Identity: schema.Identity{UUID: "se-" + name}, Named: schema.Named{Name: name}, EnableState: "SE_STATE_ENABLED",
+		}}
+		group.Engines = append(group.Engines, engine)
+		plans[engine.UUID] = PlanOf(revision, resources...)
+	}
+	vs, pool := *s.VS, *s.WebPool // the test may go on changing its own
+	vs.Pool = &pool
+	m := &model.Model{
+		VirtualServices: []*model.VirtualService{&vs}, Pools: []*model.Pool{&pool}, Groups: []*model.Group{group},
+		Engines: group.Engines,
+	}
+	assignments := place.Assignments(nil).With([]place.Assignment{Both(s.VS)})
+	s.Observe(reconcile.State{Model: m, Assignments: assignments, Plans: plans})
+	return plans
+}
+
+// Observe is Fleet's, and remembers the state.
+func (s *Stage) Observe(state reconcile.State) {
+	s.State = state
+	s.Fleet.Observe(state)
+}
+
+// Both engines serve a virtual service that takes traffic.
+func Both(vs *model.VirtualService) place.Assignment {
+	assignment := place.Assignment{VirtualService: vs.UUID}
+	if vs.Enabled && vs.TrafficEnabled {
+		for _, engine := range []string{"se-one", "se-two"} {
+			seat := place.Seat{Engine: engine, State: place.Serving, Since: Clock, Cause: place.New}
+			assignment.Seats = append(assignment.Seats, seat)
+		}
+	}
+	return assignment
+}
+
+// PlanOf has virtual services and pools, by their uuids.
+func PlanOf(revision uint64, resources ...string) *enginev1.Plan {
+	plan := &enginev1.Plan{Revision: revision}
+	for _, uuid := range slices.Sorted(slices.Values(resources)) {
+		resource := &enginev1.Resource{Uuid: uuid}
+		if strings.HasPrefix(uuid, "vs-") {
+			resource.Body = &enginev1.Resource_VirtualService{
+				VirtualService: &dataplanev1.VirtualService{Uuid: uuid, Name: fmt.Sprint(revision)},
+			}
+		} else {
+			resource.Body = &enginev1.Resource_Pool{Pool: &enginev1.Pool{Pool: &dataplanev1.Pool{Uuid: uuid}}}
+		}
+		plan.Resources = append(plan.Resources, resource)
+	}
+	return plan
+}
+
+// Serve connects engines and lets them apply what they shall have.
+func (s *Stage) Serve(engines ...string) {
+	for _, uuid := range engines {
+		s.Connected(uuid, &enginev1.Hello{Status: Running})
+		s.Applied(uuid, s.State.Plans[uuid], nil)
+	}
+}
+
+// Judge has the monitors of an engine find a server up or down.
+func (s *Stage) Judge(engine, server string, up bool, reason string) {
+	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: &enginev1.ServerVerdicts{
+		Verdicts: []*enginev1.ServerVerdict{{PoolUuid: "pool-1", ServerId: server, Up: up, Reason: reason}},
+	}}})
+}
+
+// Status has an engine say what its data plane does.
+func (s *Stage) Status(engine string, status *enginev1.Status) {
+	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Status{Status: status}})
+}
+
+// Sampled has an engine count so many clients that are connected to the virtual service.
+func (s *Stage) Sampled(engine string, open uint64) {
+	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
+		VirtualServices: []*dataplanev1.VirtualServiceCounters{{Uuid: "vs-1", OpenConnections: open}},
+	}}})
+}
+
+// Suspected is a sample by which a server is suspect to so many of two workers.
+func (s *Stage) Suspected(engine, server string, workers uint32) {
+	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
+		Workers: 2, UnixMs: uint64(Clock.UnixMilli()),
+		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: server, Up: true, SuspectingWorkers: workers}},
+	}}})
+}
+
+// Routed has an engine say what it does with routers.
+func (s *Stage) Routed(engine string, routing *enginev1.Routing) {
+	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Routing{Routing: routing}})
+}
+
+// Routing is what an engine with two routers reports, one of which is not there.
+func Routing() *enginev1.Routing {
+	return &enginev1.Routing{
+		Peers: []*enginev1.PeerState{
+			{
+				Address: "10.0.0.1", LocalAs: 65000, RemoteAs: 65000, State: enginev1.BgpState_BGP_STATE_ESTABLISHED,
+				RouterId:     "10.0.0.1",
+				LocalAddress: "10.0.0.11", HoldS: 180, SinceUnixMs: 1_000, EstablishedCount: 1, Bfd: enginev1.BfdState_BFD_STATE_UP,
+			},
+			{Address: "10.0.0.2", State: enginev1.BgpState_BGP_STATE_OPEN_SENT, Reason: "hold timer expired"},
+		},
+		Routes: []*enginev1.AnnouncedRoute{{
+			Prefix: "3.3.3.3/32", Peers: []string{"10.0.0.1"}, Communities: []uint32{65000<<16 | 7, 0xffffff01},
+			LocalPreference:     300,
+			VirtualServiceUuids: []string{"vs-1"}, SinceUnixMs: 2_000,
+		}},
+	}
+}
+
+// Contains fails where the text of a page lacks one of the wants.
+func (s *Stage) Contains(page any, wants ...string) {
+	s.Helper()
+	text := fmt.Sprint(page)
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			s.Errorf("%q is missing in %s", want, text)
+		}
+	}
+}
+
+// Told are the events that some steps bring, the oldest first: "ID kind name message".
+func (s *Stage) Told(steps func()) (told []string) {
+	before := len(s.Events.Entries())
+	steps()
+	entries := s.Events.Entries()
+	for i := len(entries) - before - 1; i >= 0; i-- {
+		told = append(told, strings.Join([]string{entries[i].ID, entries[i].Kind, entries[i].Name, entries[i].Message}, " "))
+	}
+	return told
+}

@@ -1,0 +1,89 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weir-lb/weir/controller/health"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+)
+
+// ServiceHealth is the state of a virtual service.
+func (k *Known) ServiceHealth(vs *model.VirtualService) health.Status {
+	assigned := k.Assigned(vs.UUID)
+	return health.OfService(vs, health.ServiceFacts{
+		Assigned:  len(assigned),
+		Serving:   len(k.Serving(vs.UUID, assigned)),
+		Planned:   k.isPlanned(vs.UUID, assigned),
+		Lack:      k.lackOf(vs),
+		Pool:      func() health.Pool { return k.PoolHealth(vs.Pool) },
+		Findings:  func() []string { return k.ownFindings(vs) },
+		NotServed: func() []string { return k.whyNotServed(vs, assigned) },
+	})
+}
+
+func (k *Known) lackOf(vs *model.VirtualService) *place.Unplaced {
+	for i := range k.state.Unplaced {
+		if k.state.Unplaced[i].VirtualService == vs.UUID {
+			return &k.state.Unplaced[i]
+		}
+	}
+	return nil
+}
+
+// isPlanned tells whether the virtual service is in the Plan of an engine; if not, it was left out for a finding.
+func (k *Known) isPlanned(serviceUUID string, engines []string) bool {
+	return slices.ContainsFunc(engines, func(id string) bool { return k.engines[id].isDue(serviceUUID) })
+}
+
+func (k *Known) ownFindings(vs *model.VirtualService) []string {
+	var texts []string
+	for _, finding := range k.findingsOf(concernsOf(vs)) {
+		texts = append(texts, fmt.Sprintf("%s %s: %s: %s", finding.Kind, finding.Name, finding.Field, finding.Message))
+	}
+	return texts
+}
+
+func (k *Known) whyNotServed(vs *model.VirtualService, engines []string) []string {
+	var reasons []string
+	for _, id := range engines {
+		reasons = append(reasons, fmt.Sprintf("engine %s %s", k.Name(id), k.engines[id].WhyNot(vs)))
+	}
+	return reasons
+}
+
+// PoolHealth is the state of a pool and of its servers, as the engines take it that use it.
+func (k *Known) PoolHealth(pool *model.Pool) health.Pool {
+	engines := k.poolEngines(pool)
+	servers := make([]health.Server, len(pool.Members))
+	for i, member := range pool.Members {
+		servers[i] = health.OfServer(pool, member, k.seen(pool, member, engines))
+	}
+	return health.OfPool(pool, len(engines) > 0, servers)
+}
+
+func (k *Known) seen(pool *model.Pool, member model.Member, engines []string) []health.Seen {
+	seen := make([]health.Seen, len(engines))
+	for i, id := range engines {
+		seen[i] = k.engines[id].sees(pool, member)
+		seen[i].Engine = id
+	}
+	return seen
+}
+
+// poolEngines are the uuids of the engines that work and serve a virtual service with this pool, sorted. Where none
+// does because no router sends clients, they are those that would.
+func (k *Known) poolEngines(pool *model.Pool) []string {
+	var engines, ready []string
+	for _, vs := range k.users[pool] {
+		assigned := k.Assigned(vs.UUID)
+		engines = append(engines, k.Serving(vs.UUID, assigned)...)
+		ready = append(ready, k.ready(vs.UUID, assigned)...)
+	}
+	if len(engines) == 0 {
+		engines = ready
+	}
+	slices.Sort(engines)
+	return slices.Compact(engines)
+}

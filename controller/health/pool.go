@@ -1,0 +1,52 @@
+package health
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// Pool is the state of a pool and of its servers.
+type Pool struct {
+	Status
+	Enabled, Up int      // servers
+	Servers     []Server // of its members
+}
+
+// OfPool: up when a server is. isUsed: an engine serves with it.
+func OfPool(pool *model.Pool, isUsed bool, servers []Server) Pool {
+	result := Pool{Servers: servers}
+	var lost []string
+	for i, member := range pool.Members {
+		if !pool.Enabled || !member.Enabled {
+			continue
+		}
+		result.Enabled++
+		if servers[i].State == Up {
+			result.Up++
+		} else {
+			lost = append(lost, fmt.Sprintf("server %s: %s", member.ID, servers[i].Reason))
+		}
+	}
+	switch {
+	case !pool.Enabled:
+		result.Status = status(Disabled, "enabled is false")
+	case !isUsed:
+		result.Status = status(Unused, "no virtual service that is served uses it")
+	case result.Up > 0:
+		result.Status = status(Up, lost...)
+	case len(pool.Servers) == 0:
+		result.Status = status(Down, "it has no server")
+	case result.Enabled == 0 && len(pool.Members) > 0:
+		result.Status = status(Down, "none of its servers is enabled")
+	default:
+		result.Status = status(Down, lost...)
+	}
+	return result
+}
+
+// IsUnsure tells of a pool that is not up yet and may be when all its servers are checked.
+func (p Pool) IsUnsure() bool {
+	return p.Up == 0 && slices.ContainsFunc(p.Servers, func(server Server) bool { return server.State == Initializing })
+}

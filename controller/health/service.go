@@ -1,0 +1,62 @@
+package health
+
+import (
+	"fmt"
+
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+)
+
+// ServiceFacts are what OfService needs. The functions are called only where the status needs their result.
+type ServiceFacts struct {
+	Assigned int             // engines that it is placed on, without standbys
+	Serving  int             // of these, the engines that answer clients
+	Planned  bool            // one of these engines has it in its Plan
+	Lack     *place.Unplaced // nil: it is placed on as many engines as it should be
+
+	Pool      func() Pool     // the state of its pool, if it has one
+	Findings  func() []string // why no Plan has it
+	NotServed func() []string // why no engine serves it
+}
+
+// OfService: up when an engine serves it and its pool, if it has one, is up.
+func OfService(vs *model.VirtualService, facts ServiceFacts) Status {
+	switch {
+	case !vs.Enabled:
+		return status(Disabled, "enabled is false")
+	case !vs.TrafficEnabled:
+		return status(Disabled, "traffic_enabled is false")
+	case facts.Assigned == 0:
+		return status(NoResources, facts.whyUnplaced(vs))
+	case !facts.Planned:
+		return status(Down, append([]string{"cannot be served as it is configured"}, facts.Findings()...)...)
+	case facts.Serving == 0:
+		return status(Down, facts.NotServed()...)
+	}
+	if vs.Pool == nil {
+		return status(Up, facts.tooFew()...)
+	}
+	if pool := facts.Pool(); pool.State != Up {
+		return status(Down, append([]string{fmt.Sprintf("pool %s is not up", vs.Pool.Name)}, pool.Reasons...)...)
+	}
+	return status(Up, facts.tooFew()...)
+}
+
+func (f ServiceFacts) whyUnplaced(vs *model.VirtualService) string {
+	if f.Lack != nil {
+		return f.Lack.Why
+	}
+	group := vs.SEGroupRef
+	if vs.Group != nil {
+		group = vs.Group.Name
+	}
+	return fmt.Sprintf("group %s has no engine that may serve: let one join", group)
+}
+
+// tooFew says why a virtual service that is served is on fewer engines than it shall be on.
+func (f ServiceFacts) tooFew() []string {
+	if f.Lack == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("it is on %d of %d engines: %s", f.Lack.Placed, f.Lack.Wanted, f.Lack.Why)}
+}

@@ -1,0 +1,65 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-lb/weir/controller/cloud"
+	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/link"
+	"github.com/weir-lb/weir/controller/membership"
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/runtime"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// leader is what one node does for all nodes of a controller: it collects the reports of all engines, places virtual
+// services, has clouds start engines, rotates the keys of session tickets, and adds events when something goes up or
+// down.
+//
+// Its memory is lost with it. The next leader rebuilds it from the store and from the reports of engines that connect;
+// ARCHITECTURE.md has the table.
+type leader struct {
+	objects *store.Store
+	log     *slog.Logger
+	events  *events.Log
+	fleet   *fleet.Fleet
+	known   *known
+	keeper  *cloud.Keeper
+}
+
+// newLeader does nothing before run. controller is host:port that engines dial.
+func newLeader(config Config, data *data, tokens *pki.Tokens, controller string) *leader {
+	told := events.New(config.Log, time.Now)
+	exists := func(engineUUID string) bool { return membership.ExistsIn(data.objects.View(), engineUUID) }
+	return &leader{
+		objects: data.objects, log: config.Log, events: told, known: &known{},
+		fleet: fleet.New(exists, config.Log, told, time.Now),
+		keeper: cloud.NewKeeper(cloud.Config{
+			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log, Controller: controller,
+			Resolve: clouds{config.Engines, config.Programs}.of,
+		}),
+	}
+}
+
+// pages are the runtime pages that REST serves.
+func (l *leader) pages() *runtime.Pages { return runtime.New(l.fleet, time.Now) }
+
+// orders accepts what operators order over REST. Only the leader knows what engines can do now.
+func (l *leader) orders() orders { return orders{l.fleet, l.events, l.known} }
+
+// run leads until ctx ends. link sends the Plans to engines.
+func (l *leader) run(ctx context.Context, link *link.Server) error {
+	loop := &loop{
+		objects: l.objects, fleet: l.fleet, link: link, keeper: l.keeper, events: l.events, log: l.log, known: l.known,
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return loop.run(ctx) })
+	group.Go(func() error { return l.keeper.Run(ctx) })
+	group.Go(func() error { return events.NewWatcher(l.events, l.fleet).Run(ctx) })
+	return group.Wait()
+}

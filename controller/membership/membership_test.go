@@ -1,0 +1,127 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// office is a register on a store with the built-in objects.
+type office struct {
+	*testing.T
+	*Register
+	connected map[string]bool
+	origin    *Origin
+	late      error
+}
+
+func newOffice(t *testing.T) *office {
+	t.Helper()
+	quiet := slog.New(slog.DiscardHandler)
+	sealer := func() (store.Sealer, error) { return pki.OpenSealer(filepath.Join(t.TempDir(), "key")) }
+	objects, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Sealer: sealer, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(objects.Close)
+	gate, err := admit.Open(t.Context(), objects, time.Now, quiet)
+	if err == nil {
+		err = gate.Bootstrap(t.Context(), "a long password")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &office{T: t, connected: map[string]bool{}}
+	o.Register = New(Config{
+		Objects: objects, Gate: gate, IsConnected: func(uuid string) bool { return o.connected[uuid] },
+		Origin: func(*store.View, string) (*Origin, error) { return o.origin, o.late },
+	})
+	return o
+}
+
+func (o *office) join(name string) *store.Record {
+	o.Helper()
+	uuid, err := o.Join(o.Context(), name)
+	if err != nil {
+		o.Fatal(err)
+	}
+	record, ok := o.Objects.View().Get(engineKind, uuid)
+	if !ok || !o.Exists(uuid) || record.Name != name {
+		o.Fatalf("got %v", record)
+	}
+	return record
+}
+
+// newest is the last audit entry, as user, action, object and refusal.
+func (o *office) newest() string {
+	entry := o.Gate.Audit.Entries()[0]
+	return strings.TrimSpace(
+		fmt.Sprint(entry.User, " ", entry.Action, " ", entry.Kind, " ", entry.Object, " ", entry.Refused),
+	)
+}
+
+func TestEngineJoinsWithAnObjectInTheDefaultGroup(t *testing.T) {
+	o := newOffice(t)
+	engine := o.join("edge")
+	want := schema.RefPath("serviceenginegroup", schema.BuiltinUUID("serviceenginegroup", "Default-Group"))
+	if got := engine.Object["se_group_ref"]; got != want || engine.Tenant != admit.AdminTenant {
+		t.Errorf("group is %v, want %v; tenant %s", got, want, engine.Tenant)
+	}
+	if got := o.newest(); got != "system:membership create serviceengine edge" {
+		t.Errorf("audited is %q", got)
+	}
+}
+
+func TestEngineThatACloudStartedJoinsAsTheCloudSaid(t *testing.T) {
+	o := newOffice(t)
+	o.origin = &Origin{
+		Engine: "se-chosen", Zone: "z", Cloud: schema.BuiltinUUID("cloud", "Default-Cloud"),
+		Group: schema.BuiltinUUID("serviceenginegroup", "Default-Group"),
+	}
+	engine := o.join("south")
+	object := engine.Object
+	if engine.UUID != "se-chosen" || object["controller_created"] != true || object["availability_zone"] != "z" {
+		t.Errorf("got %v", object)
+	}
+	o.late = errors.New("too late")
+	if _, err := o.Join(t.Context(), "north"); !errors.Is(err, o.late) || o.Objects.View().Count(engineKind) != 1 {
+		t.Errorf("one that its cloud is about to end: %v", err)
+	}
+}
+
+func TestEngineIsRefusedWhoseGroupIsGoneAndThatIsAudited(t *testing.T) {
+	o := newOffice(t)
+	o.origin = &Origin{
+		Engine: "se-chosen", Cloud: schema.BuiltinUUID("cloud", "Default-Cloud"), Group: "serviceenginegroup-gone",
+	}
+	_, err := o.Join(t.Context(), "south")
+	if err == nil || !strings.Contains(err.Error(), "register engine south: serviceengine: se_group_ref") {
+		t.Errorf("got %v", err)
+	}
+	const want = "system:membership create serviceengine south serviceengine: se_group_ref"
+	if got := o.newest(); !strings.HasPrefix(got, want) {
+		t.Errorf("audited is %q", got)
+	}
+}
+
+func TestNameBelongsToOneEngineAtATime(t *testing.T) {
+	o := newOffice(t)
+	first := o.join("edge").UUID
+	o.connected[first] = true
+	if _, err := o.Join(t.Context(), "edge"); !errors.Is(err, ErrNameTaken) {
+		t.Errorf("while it is connected: %v", err)
+	}
+	o.connected[first] = false
+	if again := o.join("edge"); again.UUID != first {
+		t.Errorf("after it left: %s; want %s again", again.UUID, first)
+	}
+}

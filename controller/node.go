@@ -1,0 +1,64 @@
+package controller
+
+import (
+	"context"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-lb/weir/controller/link"
+	"github.com/weir-lb/weir/controller/membership"
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/rest"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// node is what each node of a controller does: it stores the objects (data.go), serves REST, and holds the streams with
+// the engines that are connected to it. Its memory is about its own connections, and is lost with it. What another node
+// needs is in the store.
+//
+// It asks the leader for what only the leader knows: what engines reported, and what an order leads to.
+type node struct {
+	objects *store.Store
+	rest    *rest.API
+	link    *link.Server
+}
+
+func openNode(
+	ctx context.Context, config Config, data *data, authority *pki.Authority, tokens *pki.Tokens, leader *leader,
+) (*node, error) {
+	members := membership.New(membership.Config{
+		Objects: data.objects, Gate: data.gate, IsConnected: leader.fleet.IsConnected, Origin: originOf,
+	})
+	api, err := rest.Open(ctx, rest.Config{
+		Store: data.objects, Gate: data.gate, Runtime: leader.pages(), Tokens: tokens, Orders: leader.orders(),
+		Events:  leader.events,
+		Version: config.Version, Logger: config.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &node{
+		objects: data.objects, rest: api,
+		link: link.NewServer(authority, tokens, members, leader.fleet, leader.events, config.Log),
+	}, nil
+}
+
+// run serves until ctx ends or the store dies under it.
+func (n *node) run(ctx context.Context, api, engines net.Listener) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return n.rest.Serve(ctx, api) })
+	group.Go(func() error { return n.link.Serve(ctx, engines) })
+	group.Go(func() error { return watch(ctx, n.objects) })
+	return group.Wait()
+}
+
+// watch ends with an error when the store dies under the running controller.
+func watch(ctx context.Context, objects *store.Store) error {
+	select {
+	case err := <-objects.Failed():
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}

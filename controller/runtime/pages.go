@@ -1,0 +1,82 @@
+// Package runtime makes the runtime pages of the API: what is known about an object, as JSON in Avi's shape. It reads
+// fleet and decides nothing; rest serves its pages.
+//
+// References in a page have the stored form "/api/<kind>/<uuid>".
+package runtime
+
+import (
+	"time"
+
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/health"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+const engineKind = "serviceengine"
+
+// Pages are made of what a fleet knows at the moment.
+type Pages struct {
+	fleet *fleet.Fleet
+	now   func() time.Time
+}
+
+// New reads a fleet.
+func New(fleet *fleet.Fleet, now func() time.Time) *Pages { return &Pages{fleet, now} }
+
+// operStates are Avi's names.
+var operStates = map[health.State]string{
+	health.Unknown: "OPER_UNKNOWN", health.Up: "OPER_UP", health.Down: "OPER_DOWN", health.Disabled: "OPER_DISABLED",
+	health.Initializing: "OPER_INITIALIZING", health.Unused: "OPER_UNUSED", health.NoResources: "OPER_RESOURCES",
+}
+
+func operStatus(state health.State, reasons ...string) schema.Object {
+	return schema.Object{"state": operStates[state], "reason": stringList(reasons)}
+}
+
+// notRead is the page of an object that no model has yet.
+func notRead() schema.Object {
+	return schema.Object{"oper_status": operStatus(health.Initializing, "its configuration is being read")}
+}
+
+func stringList(texts []string) []any {
+	list := make([]any, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	return list
+}
+
+func objectList(objects []schema.Object) []any {
+	list := make([]any, len(objects))
+	for i, object := range objects {
+		list[i] = object
+	}
+	return list
+}
+
+// counted puts the counters into a page, once an engine has counted.
+func counted(page schema.Object, tally fleet.Tally) {
+	if tally.Totals == nil {
+		return
+	}
+	totals, rates := schema.Object{}, schema.Object{}
+	for name, total := range tally.Totals {
+		totals[name] = total
+	}
+	for name, rate := range tally.PerSecond {
+		rates[name] = rate
+	}
+	totals["per_second"] = rates
+	page["counters"] = totals
+}
+
+func percentOf(part, whole int) int64 {
+	if whole == 0 {
+		return 0
+	}
+	return int64(100 * part / whole)
+}
+
+func second(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+func unixMs(ms uint64) string { return time.UnixMilli(int64(ms)).UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,88 @@
+package runtime
+
+import (
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/health"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// Pool is the runtime of a pool: its state and why, and how many of its servers are up.
+func (p *Pages) Pool(uuid string) (page schema.Object) {
+	p.fleet.Read(func(known *fleet.Known) {
+		pool := known.Pool(uuid)
+		if pool == nil {
+			page = notRead()
+			return
+		}
+		state := known.PoolHealth(pool)
+		page = schema.Object{
+			"oper_status":                operStatus(state.State, state.Reasons...),
+			"num_servers":                int64(len(pool.Servers)),
+			"num_servers_enabled":        int64(state.Enabled),
+			"num_servers_up":             int64(state.Up),
+			"percent_servers_up_enabled": percentOf(state.Up, state.Enabled),
+			"percent_servers_up_total":   percentOf(state.Up, len(pool.Servers)),
+			"servers":                    objectList(servers(known, pool, state)),
+		}
+	})
+	return page
+}
+
+// PoolServers is the runtime of each server of a pool, in the order of the object.
+func (p *Pages) PoolServers(uuid string) (list []schema.Object) {
+	p.fleet.Read(func(known *fleet.Known) {
+		if pool := known.Pool(uuid); pool != nil {
+			list = servers(known, pool, known.PoolHealth(pool))
+		}
+	})
+	return list
+}
+
+func servers(known *fleet.Known, pool *model.Pool, state health.Pool) []schema.Object {
+	list := make([]schema.Object, len(pool.Members))
+	for i, member := range pool.Members {
+		list[i] = server(known, fleet.ServerKey{Pool: pool.UUID, Server: member.ID}, member, state.Servers[i])
+	}
+	return list
+}
+
+func server(known *fleet.Known, key fleet.ServerKey, member model.Member, state health.Server) schema.Object {
+	status := operStatus(state.State, nonEmpty(state.Reason)...)
+	if !state.Since.IsZero() {
+		status["last_changed_time"] = second(state.Since)
+	}
+	engines := []any{}
+	for _, seen := range state.Checked {
+		engines = append(engines, verdict(known, seen, known.Engine(seen.Engine).Verdict(key)))
+	}
+	page := schema.Object{
+		"ip_addr": schema.Object{"addr": member.IP.Addr, "type": member.IP.Type}, "port": int64(member.Address.Port()),
+		"hostname": member.Hostname, "server_id": member.ID, "oper_status": status, "engines": engines,
+	}
+	counted(page, known.ServerCounters(key))
+	return page
+}
+
+// verdict is what one engine says of a server.
+func verdict(known *fleet.Known, seen health.Seen, verdict *enginev1.ServerVerdict) schema.Object {
+	monitors := []any{}
+	for _, monitor := range verdict.GetMonitors() {
+		monitors = append(monitors, schema.Object{
+			"health_monitor_ref": schema.RefPath("healthmonitor", monitor.GetHealthMonitorUuid()), "up": monitor.GetUp(),
+			"reason": monitor.GetReason(), "response_time_us": int64(monitor.GetResponseTimeUs()),
+		})
+	}
+	return schema.Object{
+		"engine": known.Name(seen.Engine), "se_ref": schema.RefPath(engineKind, seen.Engine),
+		"oper_status": operStatus(seen.State, nonEmpty(seen.Reason)...), "monitors": monitors,
+	}
+}
+
+func nonEmpty(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}

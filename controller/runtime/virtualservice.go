@@ -1,0 +1,107 @@
+package runtime
+
+import (
+	"fmt"
+	"maps"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// VirtualService is the runtime of a virtual service: its state and why, the engines that serve it, on how many of them
+// its newest configuration is in force, what was found wrong, and what it has counted.
+func (p *Pages) VirtualService(uuid string) (page schema.Object) {
+	p.fleet.Read(func(known *fleet.Known) {
+		if vs := known.VirtualService(uuid); vs != nil {
+			page = service{known, vs, known.Assignment(uuid)}.page()
+		} else {
+			page = notRead()
+		}
+	})
+	return page
+}
+
+// service is a virtual service, and what is decided about it.
+type service struct {
+	known      *fleet.Known
+	vs         *model.VirtualService
+	assignment place.Assignment
+}
+
+func (s service) page() schema.Object {
+	status := s.known.ServiceHealth(s.vs)
+	percent, engines := s.percentUp(), s.engines()
+	vips := s.vips(engines, percent)
+	page := schema.Object{
+		"oper_status":        operStatus(status.State, status.Reasons...),
+		"percent_ses_up":     percent,
+		"service_engine":     engines,
+		"vip_runtime":        vips.runtime,
+		"vip_summary":        vips.summary,
+		"applied":            s.applied(),
+		"warnings":           s.warnings(),
+		"virtualservice_ref": schema.RefPath("virtualservice", s.vs.UUID),
+	}
+	maps.Copy(page, s.scale())
+	counted(page, s.known.ServiceCounters(s.vs.UUID))
+	return page
+}
+
+// percentUp is how many of the engines that shall serve a virtual service do; one that drains shall not.
+func (s service) percentUp() int64 {
+	var wanted []string
+	for _, seat := range s.assignment.Seats {
+		if seat.State != place.Standby && seat.State != place.Draining {
+			wanted = append(wanted, seat.Engine)
+		}
+	}
+	return percentOf(len(s.known.Serving(s.vs.UUID, wanted)), len(wanted))
+}
+
+// applied says on how many engines the newest configuration is in force, since which revision it is wanted, and which
+// engines refused it.
+func (s service) applied() schema.Object {
+	applied := s.known.Applied(s.vs)
+	refusals := []any{}
+	for _, id := range applied.Refusing {
+		refusal := s.known.Engine(id).Refusal
+		refusals = append(refusals, schema.Object{
+			"engine": s.known.Name(id), "revision": int64(refusal.Revision),
+			"errors": findings(refusal.Errors, s.known.Name(id)),
+		})
+	}
+	return schema.Object{
+		"revision": int64(applied.Revision), "engines_total": int64(applied.Engines), "engines_applied": int64(applied.Done),
+		"text": fmt.Sprintf("applied on %d of %d engines", applied.Done, applied.Engines), "refusals": refusals,
+	}
+}
+
+// warnings are all findings about a virtual service: what the controller could not compile, what engines accepted
+// without effect, and what they refused.
+func (s service) warnings() []any {
+	list := []any{}
+	for _, finding := range s.known.Findings(s.vs) {
+		list = append(list, schema.Object{
+			"kind": finding.Kind, "uuid": finding.UUID, "name": finding.Name, "field": finding.Field, "message": finding.Message,
+		})
+	}
+	for _, id := range s.known.Assigned(s.vs.UUID) {
+		list = append(list, findings(s.known.Engine(id).FindingsAbout(s.vs), s.known.Name(id))...)
+	}
+	return list
+}
+
+// findings are those of an engine, with its name.
+func findings(found []*dataplanev1.Finding, engine string) []any {
+	list := []any{}
+	for _, finding := range found {
+		list = append(list, schema.Object{
+			"kind": finding.GetKind(), "uuid": finding.GetUuid(), "name": finding.GetName(), "field": finding.GetField(),
+			"message": finding.GetMessage(), "engine": engine,
+		})
+	}
+	return list
+}
