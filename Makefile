@@ -29,7 +29,7 @@ demo: packages-demo build ## build, then serve the seed's HTTPS virtual service 
 
 .PHONY: test
 test: packages-test build ## set up and run every test
-	go test -race -timeout 40m ./agent/... ./bench/... ./fastpath/... ./controller/... ./client/... ./cmd/... ./lab/...
+	go test -race -timeout 40m ./agent/... ./bench/... ./fastpath/... ./controller/... ./client/... ./cmd/... ./durable/... ./lab/... ./tools/...
 	@# -p 1: while some count requests that fail, others shall not take the cores
 	go test -p 1 -timeout 60m ./api/... ./demo/... ./tests/...
 	cargo test --workspace --quiet
@@ -45,6 +45,7 @@ check: packages-build ## what must hold before the tests: format, vet, lints, in
 
 .PHONY: fix
 fix: ## repair what check finds, where a tool can
+	go run ./tools/wrap $$(git ls-files '*.go' | grep -Ev '^api/gen/|_bpfel.go$$')
 	gofmt -w $$(git ls-files '*.go' | grep -v '^api/gen/')
 	cargo fmt --all
 	cargo clippy --workspace --all-targets --quiet --fix --allow-dirty --allow-staged

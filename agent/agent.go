@@ -1,6 +1,6 @@
-// Package agent composes the agent of one engine: state on disk, link to the controller, data plane, fast path,
-// monitors, routes. It serves
-// the last good Plan before it dials anybody, and goes on serving it whatever happens to the controller.
+// Package agent composes the agent of one engine: state on disk, link to the controller, data plane, fast path, health
+// monitors, routes. It serves the last good Plan before it dials the controller, and keeps serving whatever happens to
+// the controller.
 package agent
 
 import (
@@ -24,16 +24,17 @@ import (
 	"github.com/weir-lb/weir/api/engine/enrollment"
 )
 
-// farewellTimeout is how long the controller may take to hear that this engine ends.
+// farewellTimeout is how long the agent waits at its end for the controller to receive its last report.
 const farewellTimeout = time.Second
 
-// lettingGoFor is how long clients may take to come with the request after which they are sent elsewhere.
+// lettingGoFor is how long the agent waits at its end for each client's next request, whose response sends the client
+// elsewhere.
 const lettingGoFor = 5 * time.Second
 
 // socketPathMax is how long the path of a unix socket may be (unix(7)).
 const socketPathMax = 107
 
-// Config is what an operator says about an engine.
+// Config is what an operator configures for an engine.
 type Config struct {
 	StateDir      string
 	Controller    string // host:port
@@ -47,7 +48,7 @@ type Config struct {
 	Log           *slog.Logger
 }
 
-// Run serves until ctx ends. It fails when it cannot begin, or when it has nothing to serve and may not join.
+// Run serves until ctx ends. It fails when it cannot start, or when it has no Plan to serve and may not join.
 func Run(ctx context.Context, config Config) error {
 	token, err := config.check()
 	if err != nil {
@@ -86,7 +87,8 @@ func keptPlan(dir *state.Dir, log *slog.Logger) (*plan.Plan, error) {
 	kept, findings := plan.Read(wire)
 	if kept == nil {
 		first := findings[0]
-		log.Error("the last good Plan cannot be read; "+remedy, "kind", first.Kind, "name", first.Name, "reason", first.Message)
+		log.Error("the last good Plan cannot be read; "+remedy, "kind", first.Kind, "name", first.Name,
+			"reason", first.Message)
 	}
 	return kept, nil
 }
@@ -104,7 +106,8 @@ func (c *Config) check() (*enrollment.Token, error) {
 		c.Name = host
 	}
 	if path := filepath.Join(c.StateDir, socketName); len(path) > socketPathMax {
-		return nil, fmt.Errorf("--state-dir %s is too long for the socket in it: %d characters at most", c.StateDir, socketPathMax-len(socketName)-1)
+		return nil, fmt.Errorf("--state-dir %s is too long for the socket in it: %d characters at most", c.StateDir,
+			socketPathMax-len(socketName)-1)
 	}
 	if c.Token == "" {
 		return nil, nil
@@ -116,7 +119,8 @@ func (c *Config) check() (*enrollment.Token, error) {
 	return &token, nil
 }
 
-// remembered reads something kept; nil when there is nothing or it is corrupt, which is said and then made good.
+// remembered reads a kept value. It returns nil when there is none or the file is corrupt; it logs a corrupt file, and
+// the agent goes on without it.
 func remembered[T any](read func() (*T, error), log *slog.Logger, remedy string) (*T, error) {
 	kept, err := read()
 	var corrupt *state.CorruptError
@@ -151,9 +155,9 @@ type agent struct {
 	keeper   *keeper
 }
 
-// server serves what Plans ask for. It answers each Plan to its Observer, tells it of its status, and gives it a Sample each
-// second, by which routes and the fast path know that it lives. Nothing else in an agent asks for a data plane, so that an
-// engine that has its fast path alone is one with another server.
+// server serves what Plans ask for. It tells its Observer the answer to each Plan, its status, and a Sample each
+// second; routes and the fast path take the Sample as a sign of life. Nothing else in the agent depends on a data
+// plane. So an engine that only has a fast path could be another implementation of server.
 type server interface {
 	Run(context.Context) // until it ends
 	Apply(*plan.Plan)
@@ -161,12 +165,14 @@ type server interface {
 	LetGo()
 }
 
-// newServer makes a server of the other parts: whom it tells, which servers are up, how long a segment to an address may be.
+// newServer makes a server from the other parts of the agent: its Observer, which servers are up, and the longest
+// segment to an address.
 type newServer func(dataplane.Observer, func() map[plan.Member]bool, func(netip.Addr) int) server
 
-// withDataplane serves by a data plane, which is kept serving.
+// withDataplane serves with a data plane, and restarts the data plane when it dies.
 func withDataplane(config Config, binary string, dir *state.Dir) newServer {
-	return func(observer dataplane.Observer, states func() map[plan.Member]bool, maxSegment func(netip.Addr) int) server {
+	return func(observer dataplane.Observer, states func() map[plan.Member]bool,
+		maxSegment func(netip.Addr) int) server {
 		return dataplane.New(dataplane.Config{
 			Binary: binary, Socket: dir.File(socketName), Output: dir.File(outputName), Workers: config.Workers,
 			Version: config.Version, Keep: config.KeepDataplane, States: states, MaxSegment: maxSegment,
@@ -195,7 +201,8 @@ func newAgent(
 	})
 	a.keeper = newKeeper(func(plan *plan.Plan) error { return dir.SavePlan(plan.Wire()) }, config.Log)
 	a.routes = route.New(route.Config{
-		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Keep: config.KeepDataplane, Plan: kept, Apply: a.server.Apply,
+		EngineUUID: core.engineUUID, Interface: config.VIPInterface, Keep: config.KeepDataplane, Plan: kept,
+		Apply:   a.server.Apply,
 		Changed: core.routed, Happened: core.happened, Log: config.Log,
 	})
 	core.routes, core.detour, core.preparer, core.statesChanged = a.routes, a.detour, a.preparer, a.server.StatesChanged
@@ -207,8 +214,9 @@ func newAgent(
 	return a
 }
 
-// run ends step by step: when ctx ends routers send clients elsewhere, those that are here are asked to follow, then the
-// data plane drains, and only then its addresses go and nobody passes packets on to it. The controller hears of it all.
+// run stops step by step when ctx ends: it withdraws routes, so that routers send clients elsewhere; it asks remaining
+// clients to reconnect; it drains the data plane; and only then it removes the VIPs and stops passing packets on. It
+// reports each step to the controller.
 func (a *agent) run(ctx context.Context) error {
 	serving, stopServing := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stopServing(nil)
@@ -222,7 +230,7 @@ func (a *agent) run(ctx context.Context) error {
 	defer stopTelling()
 	leading, stopLeading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLeading()
-	go a.preparer.run(telling) // nobody waits for it: the kernel may keep it for long
+	go a.preparer.run(telling) // nobody waits for this: the kernel may take long
 	var serves, leads, tells sync.WaitGroup
 	serves.Go(func() { a.server.Run(serving) })
 	serves.Go(func() { a.monitors.Run(serving) })
@@ -248,7 +256,7 @@ func (a *agent) run(ctx context.Context) error {
 	return context.Cause(serving)
 }
 
-// letGo asks clients to come again elsewhere, by a router that sends them there by now, and gives them the time to.
+// letGo asks clients to reconnect, so that the router sends them to another engine, and gives them time for it.
 func (a *agent) letGo() {
 	a.server.LetGo()
 	select {
@@ -257,7 +265,7 @@ func (a *agent) letGo() {
 	}
 }
 
-// excluded is what follows when the controller will not have us: an engine that serves goes on, one that does not ends.
+// excluded handles a controller that refuses this engine: an engine with a Plan keeps serving, one without ends.
 func (a *agent) excluded(err error, stop context.CancelCauseFunc) {
 	if a.serves {
 		a.log.Error("this engine serves its last Plan and gets no other", "reason", err)

@@ -37,11 +37,18 @@ func TestSaysInOneLineWhatKeepsItFromBeginning(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"no controller":      {func(c *Config) { c.Controller = "" }, "say where the controller is with --controller host:port"},
-		"a bad token":        {func(c *Config) { c.Token = "secret" }, "--token: not a join token"},
-		"no token":           {func(*Config) {}, "this engine has not joined 192.0.2.1:9444 yet: give it a join token with --token"},
-		"no data plane":      {func(c *Config) { c.Dataplane = "/nowhere" }, "data plane /nowhere: no such file or directory"},
-		"state in use":       {func(c *Config) { c.StateDir = inUse }, "state directory " + inUse + ": another weir agent is using it"},
+		"no controller": {func(c *Config) {
+			c.Controller = ""
+		}, "say where the controller is with --controller host:port"},
+		"a bad token": {func(c *Config) { c.Token = "secret" }, "--token: not a join token"},
+		"no token": {func(*Config) {},
+			"this engine has not joined 192.0.2.1:9444 yet: give it a join token with --token"},
+		"no data plane": {func(c *Config) {
+			c.Dataplane = "/nowhere"
+		}, "data plane /nowhere: no such file or directory"},
+		"state in use": {func(c *Config) {
+			c.StateDir = inUse
+		}, "state directory " + inUse + ": another weir agent is using it"},
 		"state in a file":    {func(c *Config) { c.StateDir = file }, "state directory " + file + ": not a directory"},
 		"state far too deep": {func(c *Config) { c.StateDir = "/" + strings.Repeat("d/", 60) }, "--state-dir /d/d/"},
 	} {
@@ -67,11 +74,13 @@ func TestCorruptStateIsSaidAndThenMadeGood(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	plan, err := remembered(dir.Plan, slog.New(slog.NewTextHandler(&log, nil)), "the controller will send the Plan again")
+	plan, err := remembered(dir.Plan, slog.New(slog.NewTextHandler(&log, nil)),
+		"the controller will send the Plan again")
 	if plan != nil || err != nil {
 		t.Errorf("got %v, %v", plan, err)
 	}
-	if line := log.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "plan is corrupt") || !strings.Contains(line, "send the Plan again") {
+	if line := log.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "plan is corrupt") ||
+		!strings.Contains(line, "send the Plan again") {
 		t.Errorf("said %q", line)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// engine is where the parts of an agent meet: it hears each of them and tells the others. It is the Engine of the link
-// and the Observer of the data plane. Nothing it calls blocks, so none of them ever waits for another.
+// engine connects the parts of an agent: it receives what each part reports, and tells the others. It is the Engine of
+// the link and the Observer of the data plane. Nothing that it calls blocks, so no part waits for another.
 type engine struct {
 	version string
 	log     *slog.Logger
@@ -31,12 +31,13 @@ type engine struct {
 	send          func(*enginev1.Report)
 	keep          func(*plan.Plan)
 
-	// mu is what heartbeats wait for: under it nothing asks the kernel, touches a disk or logs, which may do so.
+	// mu is the lock that heartbeats need. Under it nothing asks the kernel, touches a disk or logs, because each of
+	// these may take long.
 	mu      sync.Mutex
 	uuid    string // empty until the engine has joined
 	session *link.Session
 	status  dataplane.Status
-	// unheeded are the newest verdicts that the data plane does not go by yet; one for each server that is monitored.
+	// unheeded are the newest verdicts that the data plane has not applied yet, one for each monitored server.
 	unheeded map[plan.Member]monitor.Verdict
 
 	// Of Sampled alone.
@@ -44,7 +45,7 @@ type engine struct {
 	idle    chan struct{}  // capacity 1: the last sample shows no client
 }
 
-// routes bring clients to what the engine serves. A Plan passes them on its way to the data plane.
+// routes announces VIPs. It gets each Plan before the data plane does.
 type routes interface {
 	Prepare(*plan.Plan)
 	Applied(*plan.Plan)
@@ -54,7 +55,7 @@ type routes interface {
 	Routing() *route.Routing
 }
 
-// fast passes on packets that belong to other engines. What it has to do for Plans is the preparer's to ask.
+// fast passes on packets that belong to other engines. The preparer tells it what Plans need.
 type fast interface {
 	Beat()
 	Detours() *detour.Counts
@@ -77,13 +78,15 @@ func (e *engine) Renewed(identity *state.Identity) {
 }
 
 func (e *engine) Hello() *enginev1.Hello {
-	hello := &enginev1.Hello{ // what asks the kernel comes before the lock that heartbeats need
-		Version: e.version, Resources: resources(), Detours: wireDetours(e.detour.Detours()), Routing: wireRouting(e.routes.Routing()),
+	hello := &enginev1.Hello{ // asks the kernel, so it comes before the lock that heartbeats need
+		Version: e.version, Resources: resources(), Detours: wireDetours(e.detour.Detours()),
+		Routing: wireRouting(e.routes.Routing()),
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.session.Opened()
-	hello.Revision, hello.Status, hello.Verdicts = e.session.Revision(), wireStatus(e.status), wireVerdicts(e.verdicts())
+	hello.Revision, hello.Status, hello.Verdicts = e.session.Revision(), wireStatus(e.status),
+		wireVerdicts(e.verdicts())
 	return hello
 }
 
@@ -91,13 +94,14 @@ func (e *engine) Receive(delta *enginev1.PlanDelta) {
 	answer := e.receive(delta)
 	switch nack := answer.GetNack(); nack.GetCause() {
 	case enginev1.NackCause_NACK_CAUSE_RESYNC:
-		e.log.Info("asking the controller for a whole Plan", "revision", delta.GetRevision(), "base", delta.GetBaseRevision())
+		e.log.Info("asking the controller for a whole Plan", "revision", delta.GetRevision(), "base",
+			delta.GetBaseRevision())
 	case enginev1.NackCause_NACK_CAUSE_REFUSED:
 		e.complain(delta.GetRevision(), plan.FindingsOf(nack.GetErrors()))
 	}
 }
 
-// receive returns what was answered at once; nil: a Plan is on its way.
+// receive returns an answer that is known at once; nil: the Plan is being applied.
 func (e *engine) receive(delta *enginev1.PlanDelta) (answer *enginev1.Report) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -200,7 +204,7 @@ func (e *engine) noteIdle(sample dataplane.Sample) {
 	}
 }
 
-// heeded takes the verdicts that a sample does not contradict off the list.
+// heeded removes the verdicts that the data plane has applied, as a sample shows.
 func (e *engine) heeded(sample dataplane.Sample) (heeded []monitor.Verdict) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -215,10 +219,11 @@ func (e *engine) heeded(sample dataplane.Sample) (heeded []monitor.Verdict) {
 
 // ---- What the monitors say
 
-// verdict goes to the data plane at once, and to the controller when the data plane goes by it: who reads there that a
-// server is up may count on it. The sample that shows it follows at once.
+// verdict sends a verdict to the data plane at once, and to the controller after the data plane has applied it: the
+// controller may rely on a server that it reads is up. It also asks for the sample that shows this.
 func (e *engine) verdict(verdict monitor.Verdict) {
-	e.log.Info("server verdict", "pool", verdict.Pool, "server", verdict.Server, "up", verdict.Up, "reason", verdict.Reason)
+	e.log.Info("server verdict", "pool", verdict.Pool, "server", verdict.Server, "up", verdict.Up,
+		"reason", verdict.Reason)
 	e.mu.Lock()
 	if e.unheeded == nil {
 		e.unheeded = map[plan.Member]monitor.Verdict{}

@@ -59,7 +59,8 @@ func newBench() *bench {
 			case *enginev1.Report_Ack:
 				note("controller: ack %s, %d warnings", body.Ack.GetNonce(), len(body.Ack.GetWarnings()))
 			case *enginev1.Report_Nack:
-				note("controller: nack %s %v, %d errors", body.Nack.GetNonce(), body.Nack.GetCause(), len(body.Nack.GetErrors()))
+				note("controller: nack %s %v, %d errors", body.Nack.GetNonce(), body.Nack.GetCause(),
+					len(body.Nack.GetErrors()))
 			default:
 				note("controller: %T", body)
 			}
@@ -127,7 +128,8 @@ func TestAcknowledgesOnlyWhatTheDataPlaneServes(t *testing.T) {
 	b.receive(whole(1))
 	b.expect(t, "fast path: plan 1 comes", "routes: plan 1 comes")
 	b.Applied(b.plans[0], []plan.Finding{{}})
-	b.expect(t, "controller: ack n1, 1 warnings", "monitors: plan 1", "routes: plan 1 serves", "disk: plan 1", "fast path: plan 1 serves")
+	b.expect(t, "controller: ack n1, 1 warnings", "monitors: plan 1", "routes: plan 1 serves", "disk: plan 1",
+		"fast path: plan 1 serves")
 }
 
 func TestRefusedPlanIsNeitherKeptNorMonitored(t *testing.T) {
@@ -154,7 +156,8 @@ func TestHelloTellsEverything(t *testing.T) {
 	b := newBench()
 	b.Changed(dataplane.Status{PID: 7})
 	hello := b.Hello()
-	if hello.GetStatus().GetDataplanePid() != 7 || len(hello.GetVerdicts().GetVerdicts()) != 1 || hello.GetResources().GetCores() == 0 ||
+	if hello.GetStatus().GetDataplanePid() != 7 || len(hello.GetVerdicts().GetVerdicts()) != 1 ||
+		hello.GetResources().GetCores() == 0 ||
 		len(hello.GetRouting().GetPeers()) != 1 {
 		t.Errorf("got %v", hello)
 	}
@@ -186,7 +189,8 @@ func TestVerdictGoesToTheControllerWhenTheDataPlaneGoesByIt(t *testing.T) {
 	b.Sampled(sampleWith(false))
 	b.expect(t, "routes: sample", "fast path: beat", "controller: *enginev1.Report_Sample", "fast path: attended to")
 	b.Sampled(sampleWith(true))
-	b.expect(t, "routes: sample", "fast path: beat", "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts", "fast path: attended to")
+	b.expect(t, "routes: sample", "fast path: beat", "controller: *enginev1.Report_Sample",
+		"controller: *enginev1.Report_Verdicts", "fast path: attended to")
 	b.Sampled(sampleWith(true))
 	b.expect(t, "routes: sample", "fast path: beat", "controller: *enginev1.Report_Sample", "fast path: attended to")
 }
@@ -196,7 +200,8 @@ func TestVerdictOnAServerThatTheDataPlaneDoesNotHaveIsNotHeldBack(t *testing.T) 
 	b.verdict(monitor.Verdict{Member: plan.Member{Pool: "p", Server: "gone"}})
 	b.told = nil
 	b.Sampled(dataplane.Sample{})
-	b.expect(t, "routes: sample", "fast path: beat", "controller: *enginev1.Report_Sample", "controller: *enginev1.Report_Verdicts", "fast path: attended to")
+	b.expect(t, "routes: sample", "fast path: beat", "controller: *enginev1.Report_Sample",
+		"controller: *enginev1.Report_Verdicts", "fast path: attended to")
 }
 
 func TestAnotherControllerStartsFromNothing(t *testing.T) {

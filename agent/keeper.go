@@ -7,8 +7,8 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 )
 
-// keeper writes the Plan that serves to disk, off everybody's way: of Plans that wait for a slow disk only the newest is
-// written, and a disk that is full costs a line in the log and nothing else.
+// keeper writes the serving Plan to disk in the background. While the disk is slow, only the newest Plan waits. A full
+// disk causes a log message and nothing else.
 type keeper struct {
 	save    func(*plan.Plan) error
 	log     *slog.Logger
@@ -46,7 +46,7 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// write says only once that it fails, and once that it works again.
+// write logs once when writing starts to fail, and once when it works again.
 func (k *keeper) write(plan *plan.Plan, failing bool) bool {
 	err := k.save(plan)
 	if err != nil && !failing {

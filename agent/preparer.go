@@ -7,8 +7,8 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 )
 
-// ground is what a Plan needs in the kernel before it serves. Each method may take long: it loads programs and asks the
-// kernel.
+// ground is what a Plan needs in the kernel before it serves. Each method loads programs or asks the kernel, and may
+// take long.
 type ground interface {
 	Expect(*plan.Plan) // comes
 	Hold(*plan.Plan)   // serves
@@ -16,8 +16,8 @@ type ground interface {
 	Attend()           // something may have changed by itself
 }
 
-// preparer makes the ground ready for Plans, off everybody's way, and passes each on when that is done. Of what waits while
-// something takes long, only the newest is done.
+// preparer prepares the kernel for Plans in the background, and passes each Plan on when that is done. While something
+// takes long, only the newest Plan waits.
 type preparer struct {
 	ground ground
 	woken  chan struct{} // capacity 1
@@ -39,7 +39,7 @@ func newPreparer(ground ground) *preparer {
 	return &preparer{ground: ground, woken: make(chan struct{}, 1)}
 }
 
-// expect has a Plan be passed on once the ground is ready for it. None of these methods blocks.
+// expect passes a Plan on after the kernel is prepared for it. No method of preparer blocks.
 func (p *preparer) expect(plan *plan.Plan, pass func(*plan.Plan)) {
 	p.ask(func(c *chores) { c.coming, c.pass = plan, pass })
 }
@@ -62,7 +62,7 @@ func (p *preparer) ask(note func(*chores)) {
 	}
 }
 
-// run works until ctx ends, and returns when what it is at then is done.
+// run works until ctx ends, and returns when the current step is done.
 func (p *preparer) run(ctx context.Context) {
 	for {
 		select {
@@ -74,7 +74,7 @@ func (p *preparer) run(ctx context.Context) {
 	}
 }
 
-// work does what waits. What serves comes before what is to come: that adds to it.
+// work does what is waiting. The serving Plan comes before an expected one, which builds on it.
 func (p *preparer) work() {
 	p.mu.Lock()
 	due := p.waiting

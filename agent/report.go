@@ -10,7 +10,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// What the parts of an agent say, as the controller is told of it.
+// This file converts what the parts of an agent report into what the controller receives.
 
 var wireStates = map[dataplane.State]enginev1.DataplaneState{
 	dataplane.Starting:   enginev1.DataplaneState_DATAPLANE_STATE_STARTING,
@@ -35,7 +35,8 @@ func wireVerdicts(verdicts []monitor.Verdict) *enginev1.ServerVerdicts {
 		}
 		for _, each := range verdict.Monitors {
 			said.Monitors = append(said.Monitors, &enginev1.MonitorVerdict{
-				HealthMonitorUuid: each.UUID, Up: each.Up, Reason: each.Reason, ResponseTimeUs: uint32(each.Took.Microseconds()),
+				HealthMonitorUuid: each.UUID, Up: each.Up, Reason: each.Reason,
+				ResponseTimeUs: uint32(each.Took.Microseconds()),
 			})
 		}
 		all.Verdicts = append(all.Verdicts, said)
@@ -43,7 +44,7 @@ func wireVerdicts(verdicts []monitor.Verdict) *enginev1.ServerVerdicts {
 	return all
 }
 
-// wireDetours is nil where nothing is passed on.
+// wireDetours is nil if nothing is passed on.
 func wireDetours(counts *detour.Counts) *enginev1.Detours {
 	if counts == nil {
 		return nil
@@ -93,7 +94,7 @@ func wireRouting(routing *route.Routing) *enginev1.Routing {
 	return said
 }
 
-// textOf is an address in words; empty: there is none.
+// textOf is an address as text; empty: the address is invalid.
 func textOf(address netip.Addr) string {
 	if !address.IsValid() {
 		return ""

@@ -53,8 +53,9 @@ func TestControllerHearsAllThatIsSaid(t *testing.T) {
 				State: route.Established, SinceUnixMs: 4, Reason: "r", EstablishedCount: 5, BFD: route.BFDUp, HoldS: 6,
 			}},
 			Routes: []route.AnnouncedRoute{{
-				Prefix: netip.PrefixFrom(address, 32), Peers: []netip.Addr{address}, Communities: []uint32{1}, LocalPreference: 2,
-				ASPathPrepend: 3, Services: []string{"vs-1"}, SinceUnixMs: 4,
+				Prefix: netip.PrefixFrom(address, 32), Peers: []netip.Addr{address}, Communities: []uint32{1},
+				LocalPreference: 2,
+				ASPathPrepend:   3, Services: []string{"vs-1"}, SinceUnixMs: 4,
 			}},
 		}),
 		wireEvent(route.Event{UnixMs: 1, ID: "E", VRF: "vrf-1", Message: "m"}),
@@ -76,15 +77,18 @@ func TestStatesAreToldByTheirNames(t *testing.T) {
 		}
 	}
 	for state, want := range map[route.BGPState]string{
-		0: "BGP_STATE_UNSPECIFIED", route.SessionIdle: "BGP_STATE_IDLE", route.Connect: "BGP_STATE_CONNECT", route.Active: "BGP_STATE_ACTIVE",
-		route.OpenSent: "BGP_STATE_OPEN_SENT", route.OpenConfirm: "BGP_STATE_OPEN_CONFIRM", route.Established: "BGP_STATE_ESTABLISHED",
+		0: "BGP_STATE_UNSPECIFIED", route.SessionIdle: "BGP_STATE_IDLE", route.Connect: "BGP_STATE_CONNECT",
+		route.Active:   "BGP_STATE_ACTIVE",
+		route.OpenSent: "BGP_STATE_OPEN_SENT", route.OpenConfirm: "BGP_STATE_OPEN_CONFIRM",
+		route.Established: "BGP_STATE_ESTABLISHED",
 	} {
 		if got := wireBGPStates[state].String(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 	for state, want := range map[route.BFDState]string{
-		route.BFDOff: "BFD_STATE_OFF", route.BFDDown: "BFD_STATE_DOWN", route.BFDInit: "BFD_STATE_INIT", route.BFDUp: "BFD_STATE_UP",
+		route.BFDOff: "BFD_STATE_OFF", route.BFDDown: "BFD_STATE_DOWN", route.BFDInit: "BFD_STATE_INIT",
+		route.BFDUp: "BFD_STATE_UP",
 	} {
 		if got := wireBFDStates[state].String(); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -11,10 +11,10 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// addressesMax bounds what an engine says of itself; hosts with thousands of addresses exist.
+// addressesMax limits the addresses that an engine reports; some hosts have thousands.
 const addressesMax = 64
 
-// resources is what this machine has to give. What cannot be found out is left empty: the controller only shows it.
+// resources describes this machine. Unknown values stay empty: the controller only shows them.
 func resources() *enginev1.Resources {
 	own := &enginev1.Resources{Cores: uint32(runtime.NumCPU())}
 	var info unix.Sysinfo_t

@@ -105,7 +105,8 @@ func TestEngineWithoutADataPlaneAnnouncesAndKeepsWhatItServes(t *testing.T) {
 	}
 	defer dir.Close()
 	kept, findings := plan.Read(&enginev1.Plan{Revision: 7, Resources: []*enginev1.Resource{
-		{Uuid: "vs-1", Body: &enginev1.Resource_VirtualService{VirtualService: &dataplanev1.VirtualService{Uuid: "vs-1"}}},
+		{Uuid: "vs-1",
+			Body: &enginev1.Resource_VirtualService{VirtualService: &dataplanev1.VirtualService{Uuid: "vs-1"}}},
 		{Uuid: "vs-1/routes", Body: &enginev1.Resource_Advertisement{Advertisement: &enginev1.Advertisement{
 			VirtualServiceUuid: "vs-1", Routes: []*enginev1.Route{{Address: "192.0.2.1"}},
 		}}},

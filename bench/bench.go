@@ -1,6 +1,6 @@
-// Package bench measures what a transaction costs a balancer's CPU: Weir and its peers, each as one process group on a core
-// of its own, in turn within each round of one run. It starts everything it needs (lab), drives it (weir-load), reads the
-// kernel's accounts (meter) and hands the samples to report. It leaves no process behind.
+// Package bench measures what a transaction costs a balancer's CPU: Weir and its peers, each as one process group on a
+// core of its own, in turn within each round of one run. It starts everything it needs (lab), drives it (weir-load),
+// reads the kernel's accounts (meter) and hands the samples to report. It leaves no process behind.
 package bench
 
 import (
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/bench/ours"
 	"github.com/weir-lb/weir/bench/peers"
 	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/bench/workloads"
@@ -58,7 +59,7 @@ type run struct {
 // found is a peer that is installed.
 type found struct {
 	peers.Peer
-	program, version string
+	program string
 }
 
 // List writes what there is to measure.
@@ -110,7 +111,8 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 		r.rounds = options.Rounds
 	}
 	r.machine = report.ThisMachine()
-	r.machine.Notes = append(r.machine.Notes, fmt.Sprintf("%d rounds of %v for each load; %d slices of %v where growth is looked for.",
+	r.machine.Notes = append(r.machine.Notes, fmt.Sprintf(
+		"%d rounds of %v for each load; %d slices of %v where growth is looked for.",
 		r.rounds, r.span, r.growthSlices(), r.span/slicesPerRound))
 	if err := r.findPrograms(ctx); err != nil {
 		return nil, err
@@ -126,6 +128,11 @@ func (r *run) findPrograms(ctx context.Context) error {
 			return fmt.Errorf("%s is not beside weir in %s: run `make build`", name, r.programs)
 		}
 	}
+	library, err := ours.TLSLibrary(ctx, r.programs)
+	if err != nil {
+		return err
+	}
+	r.machine.Libraries = append(r.machine.Libraries, report.Library{Proxy: report.Weir, TLS: library})
 	for _, name := range r.options.Peers {
 		if !slices.Contains(peers.Names(), name) {
 			return fmt.Errorf("--peers %s: there is none of that name; use %s", name, strings.Join(peers.Names(), ", "))
@@ -135,13 +142,14 @@ func (r *run) findPrograms(ctx context.Context) error {
 		if r.options.Peers != nil && !slices.Contains(r.options.Peers, peer.Name) {
 			continue
 		}
-		program, version, err := peer.Find(ctx, func(text string) { r.told.say("  %s", text) })
+		program, err := peer.Find(ctx, func(text string) { r.told.say("  %s", text) })
 		if err != nil {
 			r.told.say("  without %s: %v", peer.Name, err)
 			continue
 		}
-		r.peers = append(r.peers, found{peer, program, version})
-		r.machine.Versions = append(r.machine.Versions, peer.Name+" "+version)
+		r.peers = append(r.peers, found{peer, program.Path})
+		r.machine.Versions = append(r.machine.Versions, peer.Name+" "+program.Version)
+		r.machine.Libraries = append(r.machine.Libraries, report.Library{Proxy: peer.Name, TLS: program.TLS})
 	}
 	return nil
 }
@@ -178,12 +186,14 @@ func (r *run) split(balancer int) (ours, others []int, err error) {
 	case len(r.cores) == 1 && balancer == 1:
 		return r.cores, r.cores, nil
 	case balancer < 1 || balancer >= len(r.cores):
-		return nil, nil, fmt.Errorf("--cores %d: this machine has %d, of which load and servers need one", balancer, len(r.cores))
+		return nil, nil, fmt.Errorf("--cores %d: this machine has %d, of which load and servers need one",
+			balancer, len(r.cores))
 	}
 	return r.cores[:balancer], r.cores[balancer:], nil
 }
 
-// measureAll measures row by row. A row that fails is told and left out; an interruption ends the run with what there is.
+// measureAll measures row by row. A row that fails is told and left out; an interruption ends the run with what there
+// is.
 func (r *run) measureAll(ctx context.Context, chosen []workloads.Workload) (measured []*report.Row, interrupted error) {
 	for _, w := range chosen {
 		r.told.all += len(r.options.Cores) * r.measurements(w)

@@ -22,7 +22,8 @@ func TestReadsAProxyThatSomebodyElseRuns(t *testing.T) {
 	if err != nil || external != (External{"mine", "127.0.0.1:8080", 4711}) {
 		t.Errorf("%+v: %v", external, err)
 	}
-	for _, wrong := range []string{"", "mine", "mine=127.0.0.1:8080", "=127.0.0.1:8080,1", "mine=8080,1", "mine=127.0.0.1:8080,x"} {
+	for _, wrong := range []string{"", "mine", "mine=127.0.0.1:8080", "=127.0.0.1:8080,1", "mine=8080,1",
+		"mine=127.0.0.1:8080,x"} {
 		if _, err := ParseExternal(wrong); err == nil || !strings.Contains(err.Error(), "NAME=host:port,pid") {
 			t.Errorf("%q: %v", wrong, err)
 		}
@@ -73,7 +74,8 @@ func TestAsksAllProxiesForTheSameTLS(t *testing.T) {
 	w := workloads.Workload{Service: workloads.Service{Layer: 7, TLS: "1.2"},
 		Load: workloads.Load{Connections: 3, RequestsPerConnection: 1, Cipher: "C", Group: "p256"}}
 	flags := strings.Join(loadFlags(w, "127.0.0.1:1", 1500*time.Millisecond), " ")
-	for _, want := range []string{"--url https://127.0.0.1:1/object", "--connections 3", "--requests-per-connection 1", "--duration 1500ms",
+	for _, want := range []string{"--url https://127.0.0.1:1/object", "--connections 3", "--requests-per-connection 1",
+		"--duration 1500ms",
 		"--drain", "--tls 1.2 --cipher C --group p256"} {
 		if !strings.Contains(flags, want) {
 			t.Errorf("%q is missing in %q", want, flags)
@@ -86,8 +88,10 @@ func TestAsksAllProxiesForTheSameTLS(t *testing.T) {
 
 func TestCostIsDividedByTransactions(t *testing.T) {
 	loaded := lab.LoadReport{Requests: 1000, Seconds: 2, Bytes: 4000, TPS: 500}
-	s := figures(loaded, meter.Usage{Run: 20 * time.Millisecond, User: 10, System: 30, RSSBytes: 7}, meter.Usage{Run: time.Millisecond})
-	if s.CPUus != 20 || s.Userus != 5 || s.Systemus != 15 || s.AgentCPUus != 1 || s.BytesPerSecond != 2000 || s.RSSBytes != 7 {
+	s := figures(loaded, meter.Usage{Run: 20 * time.Millisecond, User: 10, System: 30, RSSBytes: 7},
+		meter.Usage{Run: time.Millisecond})
+	if s.CPUus != 20 || s.Userus != 5 || s.Systemus != 15 || s.AgentCPUus != 1 ||
+		s.BytesPerSecond != 2000 || s.RSSBytes != 7 {
 		t.Errorf("%+v", s)
 	}
 	if s := figures(lab.LoadReport{}, meter.Usage{Run: 5}, meter.Usage{}); s.CPUus != 0 || s.Transactions != 0 {

@@ -75,7 +75,8 @@ func (s *stage) measureSlice(ctx context.Context, steps []step, slice int) error
 			return fmt.Errorf("%d %s: %w", step.size, s.workload.Growth.Of, err)
 		}
 		s.row.Curve[at].Slices = append(s.row.Curve[at].Slices, sample)
-		s.run.told.measured(fmt.Sprintf("%s  slice %d/%d  %d %s  %.1f µs", s.workload.ID, slice+1, s.run.growthSlices(), step.size,
+		s.run.told.measured(fmt.Sprintf("%s  slice %d/%d  %d %s  %.1f µs", s.workload.ID, slice+1,
+			s.run.growthSlices(), step.size,
 			s.workload.Growth.Of, sample.CPUus))
 	}
 	return nil

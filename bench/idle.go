@@ -26,13 +26,14 @@ func (s *stage) measureIdle(ctx context.Context, round int) error {
 			continue
 		}
 		s.row.Add(subject.name, report.Light, sample)
-		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %.0f bytes", s.workload.ID, round+1, s.run.rounds, subject.name, sample.IdleBytes))
+		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %.0f bytes", s.workload.ID, round+1, s.run.rounds,
+			subject.name, sample.IdleBytes))
 	}
 	return nil
 }
 
-// idleSteps are the numbers of connections, up to all of them, at which memory is read. What the first ones cost once, a
-// table that grows by leaps or a large page that fills slowly is not what each costs: the slope over all steps is.
+// idleSteps are the numbers of connections, up to all of them, at which memory is read. What the first ones cost once,
+// a table that grows by leaps or a large page that fills slowly is not what each costs: the slope over all steps is.
 const idleSteps = 4
 
 func (s *stage) sampleIdle(ctx context.Context, subject subject) (report.Sample, error) {
@@ -85,7 +86,8 @@ func (s *stage) hold(ctx context.Context, subject subject, idle int) (lab.LoadRe
 		used.private, noPrivate = meter.Private(subject.pid)
 		unread = errors.Join(noUsage, noPrivate)
 	}
-	flags := append(loadFlags(s.workload, subject.address, holdSpan), "--idle-connections", strconv.Itoa(idle), "--rate", "20")
+	flags := append(loadFlags(s.workload, subject.address, holdSpan), "--idle-connections",
+		strconv.Itoa(idle), "--rate", "20")
 	loaded, err := s.lab.LoadBetween(ctx, open, func() {}, flags...)
 	switch {
 	case err != nil:
@@ -93,7 +95,8 @@ func (s *stage) hold(ctx context.Context, subject subject, idle int) (lab.LoadRe
 	case unread != nil:
 		return loaded, used, unread
 	case loaded.IdleHeld != idle:
-		return loaded, used, fmt.Errorf("%s held %d of %d idle connections: %v", subject.name, loaded.IdleHeld, idle, loaded.Errors)
+		return loaded, used, fmt.Errorf("%s held %d of %d idle connections: %v", subject.name, loaded.IdleHeld,
+			idle, loaded.Errors)
 	}
 	return loaded, used, nil
 }

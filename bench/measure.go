@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,7 +48,7 @@ func (r *run) measure(ctx context.Context, w workloads.Workload, coreCount int) 
 }
 
 // inStage does something on a stage of its own, from nothing to nothing.
-func (r *run) inStage(row *report.Row, do func(*stage) error) (err error) {
+func (r *run) inStage(row *report.Row, do func(*stage) error) error {
 	cores, others, err := r.split(row.Cores)
 	if err != nil {
 		return err
@@ -57,16 +56,9 @@ func (r *run) inStage(row *report.Row, do func(*stage) error) (err error) {
 	if err := meter.Stay(others); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "weir-bench-")
-	if err != nil {
-		return fmt.Errorf("no place for the bench's files: %w: set TMPDIR to a directory that this user may write", err)
-	}
-	l, err := lab.New(dir, r.programs)
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	defer func() { err = errors.Join(err, l.Stop(), os.RemoveAll(dir)) }()
-	return do(&stage{run: r, workload: row.Workload, lab: l, dir: dir, cores: cores, row: row})
+	return lab.During("weir-bench", r.programs, func(l *lab.Lab, dir string) error {
+		return do(&stage{run: r, workload: row.Workload, lab: l, dir: dir, cores: cores, row: row})
+	})
 }
 
 // startServers makes the certificate, if there is one, and the servers behind all proxies.
@@ -85,8 +77,9 @@ func (s *stage) startServers(ctx context.Context) (err error) {
 // servedBehind are the servers of the row, whatever proxy is in front of them.
 func (s *stage) servedBehind() origin.Setup {
 	w := s.workload
-	setup := origin.Setup{Dir: filepath.Join(s.dir, "origin"), Servers: originServers, ObjectBytes: w.Load.ObjectBytes, Segments: w.Origin.Segments,
-		Bulk: w.Bulk(), Host: "127.0.0.1"}
+	setup := origin.Setup{Dir: filepath.Join(s.dir, "origin"), Servers: originServers, ObjectBytes: w.Load.ObjectBytes,
+		Segments: w.Origin.Segments,
+		Bulk:     w.Bulk(), Host: "127.0.0.1"}
 	if w.Growth.Of == workloads.GrowServers {
 		setup.Host = "0.0.0.0" // it is many servers: one on each address
 	}
@@ -130,7 +123,8 @@ func (s *stage) setup(name, host string) (peers.Setup, error) {
 	service := s.workload.Service
 	return peers.Setup{
 		Dir: dir, Host: host, Port: port, Servers: s.servers, Cores: s.cores, Layer: service.Layer, TLS: service.TLS,
-		Cipher: s.workload.Load.Cipher, ServerTLS: service.ServerTLS, CertificateKey: s.cert.File, Bulk: s.workload.Bulk(),
+		Cipher: s.workload.Load.Cipher, ServerTLS: service.ServerTLS, CertificateKey: s.cert.File,
+		Bulk: s.workload.Bulk(),
 	}, os.MkdirAll(dir, 0o755)
 }
 
@@ -206,7 +200,8 @@ func (s *stage) measureRound(ctx context.Context, round int, level report.Level)
 			continue
 		}
 		s.row.Add(subject.name, level, sample)
-		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %s  %.1f µs", s.workload.ID, round+1, s.run.rounds, level, subject.name, sample.CPUus))
+		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %s  %.1f µs", s.workload.ID, round+1, s.run.rounds, level,
+			subject.name, sample.CPUus))
 	}
 	return nil
 }

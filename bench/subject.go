@@ -56,7 +56,8 @@ func (e External) pinnedTo(cores []int) error {
 	for _, member := range meter.Group(e.PID) {
 		pin = append(pin, fmt.Sprintf("taskset -acp %s %d", meter.List(cores), member))
 	}
-	return fmt.Errorf("--peer %s: process %d may run on cores %s, but with --cores %d the balancer has %s alone: pin it first: %s",
+	return fmt.Errorf(
+		"--peer %s: process %d may run on cores %s, but with --cores %d the balancer has %s alone: pin it first: %s",
 		e.Name, e.PID, meter.List(its), len(cores), meter.List(cores), strings.Join(pin, "; "))
 }
 
@@ -67,7 +68,8 @@ const warmUp = 300 * time.Millisecond
 const sourceAddresses = 16
 
 // sample drives the load of a workload at a subject, with idle connections beside it, and reads what it used meanwhile.
-func sample(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span time.Duration, idle int) (report.Sample, error) {
+func sample(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span time.Duration, idle int) (
+	report.Sample, error) {
 	if _, err := load(ctx, l, w, s, warmUp); err != nil {
 		return report.Sample{}, err
 	}
@@ -125,7 +127,8 @@ func figures(loaded lab.LoadReport, balancer, agent meter.Usage) report.Sample {
 const loadPatience = time.Minute
 
 // load runs the generator once, for its effect alone.
-func load(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span time.Duration) (lab.LoadReport, error) {
+func load(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span time.Duration) (
+	lab.LoadReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, span+loadPatience)
 	defer cancel()
 	return l.Load(ctx, loadFlags(w, s.address, span)...)

@@ -42,7 +42,8 @@ func (s *stage) countSystemCalls(ctx context.Context) error {
 func (r *run) findStrace() {
 	if _, err := exec.LookPath("strace"); err != nil && r.options.SystemCalls {
 		r.options.SystemCalls = false
-		r.machine.Notes = append(r.machine.Notes, "System calls were not counted: strace is not installed (`make bench` installs it).")
+		r.machine.Notes = append(r.machine.Notes,
+			"System calls were not counted: strace is not installed (`make bench` installs it).")
 	}
 }
 

@@ -46,7 +46,8 @@ func (w weir) createProfiles(ctx context.Context, s peers.Setup, c peers.Certifi
 			"max_keepalive_requests": 1000000, "keepalive_timeout": 3600000, "post_accept_timeout": 3600000,
 		}}}}
 	if s.TLS != "" || s.ServerTLS {
-		objects = append(objects, ours.Entry{Kind: "sslprofile", Object: sslProfile(s)}, ours.KeyAndCertificate("bench", c.Certificate, c.Key))
+		objects = append(objects, ours.Entry{Kind: "sslprofile", Object: sslProfile(s)},
+			ours.KeyAndCertificate("bench", c.Certificate, c.Key))
 	}
 	return w.Create(ctx, objects...)
 }

@@ -1,5 +1,5 @@
-// Package client speaks the controller's REST API: what the CLI, the demo and the end-to-end tests are built on.
-// It knows sessions, objects and problems as they are on the wire and nothing of what is behind them.
+// Package client speaks the controller's REST API. The CLI, the demo and the end-to-end tests use it. It knows
+// sessions, objects and problems in their wire format, and nothing about the controller's inside.
 package client
 
 import (
@@ -21,7 +21,7 @@ const answerBytesMax = 64 << 20
 // Object is one object as JSON.
 type Object map[string]any
 
-// Session is a logged-in client. Safe for concurrent use.
+// Session is a logged-in client. It is safe for concurrent use.
 type Session struct {
 	base   *url.URL
 	http   *http.Client
@@ -29,7 +29,7 @@ type Session struct {
 	tenant string
 }
 
-// InTenant returns a session of the same login that acts in another tenant.
+// InTenant returns a session with the same login, in another tenant.
 func (s *Session) InTenant(tenant string) *Session {
 	other := *s
 	other.tenant = tenant
@@ -91,7 +91,7 @@ func (s *Session) Create(ctx context.Context, kind string, object Object) (Objec
 	return created, err
 }
 
-// Replace puts an object in the place of the one with its uuid.
+// Replace replaces the object with the same uuid.
 func (s *Session) Replace(ctx context.Context, kind string, object Object) (Object, error) {
 	var stored Object
 	err := s.call(ctx, http.MethodPut, fmt.Sprintf("/api/%s/%v", kind, object["uuid"]), object, &stored)

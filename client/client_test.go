@@ -55,7 +55,8 @@ func TestReadsAllPages(t *testing.T) {
 func TestSignsItsCalls(t *testing.T) {
 	session, _ := logIn(t, func(w http.ResponseWriter, r *http.Request) {
 		cookie, err := r.Cookie("avi-sessionid")
-		if err != nil || cookie.Value != "session" || r.Header.Get("X-CSRFToken") != "token" || r.Header.Get("X-Avi-Tenant") != "blue" {
+		if err != nil || cookie.Value != "session" || r.Header.Get("X-CSRFToken") != "token" ||
+			r.Header.Get("X-Avi-Tenant") != "blue" {
 			t.Errorf("got %v", r.Header)
 		}
 		fmt.Fprint(w, "{}")
@@ -80,7 +81,8 @@ func TestTellsApartWhyACallFails(t *testing.T) {
 	})
 	for path, want := range map[string]string{
 		"400": "no", "412": "no", "500": "no (GET /api/500: 500)",
-		"401": "the session with " + session.URL() + " is over", "419": "the session with " + session.URL() + " is over",
+		"401": "the session with " + session.URL() + " is over", "419": "the session with " +
+			session.URL() + " is over",
 	} {
 		if err := session.Get(t.Context(), path, nil); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", path, err, want)
@@ -126,7 +128,8 @@ func TestSaysThatAServerIsNoController(t *testing.T) {
 	defer plain.Close()
 	address := "https://" + plain.Listener.Addr().String()
 	_, err := Login(t.Context(), Credentials{URL: address})
-	if want := "no answer from " + address + ": what listens there does not speak TLS"; err == nil || err.Error() != want {
+	if want := "no answer from " + address + ": what listens there does not speak TLS"; err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	for _, address := range []string{"http://10.0.0.1:9443", "https://", "https://10.0.0.1/path", "://"} {

@@ -23,17 +23,17 @@ type Credentials struct {
 	Username string
 	Password string
 	Tenant   string // default "admin"
-	// Fingerprint is the hex SHA-256 of the controller's certificate. Empty: the system's CAs decide, and a certificate
-	// they do not know is an *UnknownCertificate.
+	// Fingerprint is the hex SHA-256 of the controller's certificate. If it is empty, the system's CAs decide, and an
+	// unknown certificate gives an *UnknownCertificate.
 	Fingerprint string
-	// Dial connects in place of net.Dialer; nil: net.Dialer. For a controller that is in another network than this process.
+	// Dial replaces net.Dialer, for a controller in another network than this process; nil: net.Dialer.
 	Dial Dial
 }
 
 // Dial is as net.Dialer.DialContext.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Saved is what a later process needs to go on with a session.
+// Saved is what a later process needs to continue a session.
 type Saved struct {
 	URL         string `json:"url"`
 	Fingerprint string `json:"fingerprint,omitempty"`
@@ -54,7 +54,8 @@ func Login(ctx context.Context, c Credentials) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, session.base.String()+"/login", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, session.base.String()+"/login",
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func Login(ctx context.Context, c Credentials) (*Session, error) {
 	return session, session.admitted(request, answer)
 }
 
-// admitted keeps what the answer to a login gives.
+// admitted stores the answer to a login.
 func (s *Session) admitted(request *http.Request, answer *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax))
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *Session) admitted(request *http.Request, answer *http.Response) error {
 	return nil
 }
 
-// Resume goes on with a session that was saved.
+// Resume continues a saved session.
 func Resume(saved Saved) (*Session, error) { return open(saved, nil) }
 
 func open(saved Saved, dial Dial) (*Session, error) {
@@ -113,8 +114,10 @@ func open(saved Saved, dial Dial) (*Session, error) {
 		saved.Tenant = "admin"
 	}
 	saved.URL = base.String()
-	transport := &http.Transport{TLSClientConfig: trust(base, saved.Fingerprint), MaxIdleConnsPerHost: 8, DialContext: dial}
-	return &Session{base: base, http: &http.Client{Transport: transport, Timeout: callTimeout}, saved: saved, tenant: saved.Tenant}, nil
+	transport := &http.Transport{TLSClientConfig: trust(base, saved.Fingerprint), MaxIdleConnsPerHost: 8,
+		DialContext: dial}
+	return &Session{base: base, http: &http.Client{Transport: transport, Timeout: callTimeout}, saved: saved,
+		tenant: saved.Tenant}, nil
 }
 
 // Saved returns what Resume needs.

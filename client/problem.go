@@ -20,7 +20,7 @@ type Problem struct {
 	Message      string // what the controller said, for people
 }
 
-// Error is what the controller said; with the call, where it did not mean to say no.
+// Error is the controller's message. Where the controller itself failed (5xx), the call is added.
 func (p *Problem) Error() string {
 	if p.Status >= http.StatusInternalServerError {
 		return fmt.Sprintf("%s (%s %s: %d)", p.Message, p.Method, p.Path, p.Status)
@@ -37,7 +37,7 @@ func IsStatus(err error, status int) bool {
 // ErrNotFound says that a name has no object.
 var ErrNotFound = errors.New("not found")
 
-// SessionOver says that the controller does not know the session, or not any more.
+// SessionOver says that the controller does not know the session, or no longer knows it.
 type SessionOver struct {
 	URL     string
 	Problem *Problem
@@ -55,7 +55,7 @@ func (s *Session) sessionOver(problem *Problem) error {
 	return problem
 }
 
-// UnknownCertificate is the error of a controller whose certificate nobody vouches for.
+// UnknownCertificate is the error of a controller whose certificate no CA has signed.
 type UnknownCertificate struct {
 	Host        string
 	Fingerprint string
@@ -66,7 +66,7 @@ func (u *UnknownCertificate) Error() string {
 		u.Host, u.Fingerprint)
 }
 
-// ChangedCertificate is the error of a controller that shows another certificate than the one it is known by.
+// ChangedCertificate is the error of a controller that shows another certificate than before.
 type ChangedCertificate struct {
 	Host        string
 	Known, Seen string // fingerprints
@@ -87,7 +87,7 @@ func (u *Unreachable) Error() string {
 }
 func (u *Unreachable) Unwrap() error { return u.Cause }
 
-// unreachable says why a call got no answer: the caller's end, a certificate, or the network.
+// unreachable says why a call got no answer: the caller gave up, a certificate was refused, or the network failed.
 func (s *Session) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -103,7 +103,7 @@ func (s *Session) unreachable(ctx context.Context, err error) error {
 	return &Unreachable{URL: s.URL(), Cause: err}
 }
 
-// reason is the part of a network error that says something new to who knows the address.
+// reason is the part of a network error that says more than the address.
 func reason(err error) error {
 	var (
 		wrapped   *url.Error

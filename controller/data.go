@@ -16,12 +16,13 @@ import (
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
+	"github.com/weir-lb/weir/durable"
 )
 
 // What lies in the data directory.
 const (
-	secretsKeyName    = "secrets.key"
-	adminPasswordName = "admin-password"
+	secretsKeyName    = "secrets.key"    // opens the store: each node of a controller has the same
+	adminPasswordName = "admin-password" // on the node that was started first
 	storeName         = "store"
 )
 
@@ -60,7 +61,8 @@ func openData(ctx context.Context, config Config) (*data, error) {
 func (d *data) openSealer(dir string) (sealer *pki.Sealer, err error) {
 	key := filepath.Join(dir, secretsKeyName)
 	if !exists(key) && exists(filepath.Join(dir, storeName, "member")) {
-		return nil, fmt.Errorf("secrets key file %s is missing, and nothing else opens the database: restore it from a backup", key)
+		return nil, fmt.Errorf(
+			"secrets key file %s is missing, and nothing else opens the database: restore it from a backup", key)
 	}
 	if d.sealer, err = pki.OpenSealer(key); err != nil {
 		return nil, unusable(dir, err)
@@ -95,7 +97,7 @@ func adminPassword(config Config) (password, file string, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && config.AdminPasswordFile == "" {
 		text = []byte(rand.Text() + "\n")
-		err = pki.WriteFile(file, text)
+		err = durable.WriteFile(file, text)
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("admin password: %w", err)

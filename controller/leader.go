@@ -40,8 +40,9 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 		objects: data.objects, log: config.Log, events: told, known: &known{},
 		fleet: fleet.New(exists, config.Log, told, time.Now),
 		keeper: cloud.NewKeeper(cloud.Config{
-			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log, Controller: controller,
-			Resolve: clouds{config.Engines, config.Programs}.of,
+			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log,
+			Controller: controller,
+			Resolve:    clouds{config.Engines, config.Programs}.of,
 		}),
 	}
 }

@@ -67,7 +67,7 @@ func (l *loop) step(ctx context.Context) (again time.Time, err error) {
 	known := l.fleet.Greetings() // before Facts, which know of all of them
 	out := l.reconciler.Step(l.input())
 	for _, event := range out.Engines {
-		l.events.Add(engineEntryOf(event))
+		l.events.Add(events.Engine{UUID: event.Engine.UUID, Name: event.Engine.Name}.Entry(event.ID, event.Message))
 	}
 	l.keeper.Observe(out.Observation)
 	if out.Write == nil {
@@ -125,12 +125,5 @@ func entryOf(event place.Event) events.Entry {
 	return events.Entry{
 		ID: event.ID, Kind: "VIRTUALSERVICE", UUID: vs.UUID, Name: vs.Name, Message: event.Message,
 		Tenant: vs.Tenant(), Related: []string{event.Engine},
-	}
-}
-
-func engineEntryOf(event reconcile.EngineEvent) events.Entry {
-	engine := event.Engine
-	return events.Entry{
-		ID: event.ID, Kind: "SERVICEENGINE", UUID: engine.UUID, Name: engine.Name, Message: event.Message, Tenant: "admin",
 	}
 }

@@ -1,6 +1,7 @@
-// Package demo builds the seed's HTTPS virtual service in small, out of real parts: nginx servers, a controller, engines and
-// a load generator, each a process of its own; for root in a network of namespaces with a router, else at loopback with one
-// engine. It configures everything through the public REST API, as an operator would, and leaves no process behind.
+// Package demo builds the seed's HTTPS virtual service in small, out of real parts: nginx servers, a controller,
+// engines and a load generator, each a process of its own; for root in a network of namespaces with a router, else at
+// loopback with one engine. It configures everything through the public REST API, as an operator would, and leaves no
+// process behind.
 package demo
 
 import (
@@ -13,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/draw"
 	"github.com/weir-lb/weir/lab/network"
 	"github.com/weir-lb/weir/lab/teller"
 )

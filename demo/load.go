@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/clients"
 )
 
 const (
@@ -91,14 +91,16 @@ func (f figures) shortfall() []string {
 		lines = append(lines, fmt.Sprintf("%d sessions were resumed: not every handshake was a full one", f.resumed))
 	}
 	if answered := sum(f.PerServer); answered != f.Transactions {
-		lines = append(lines, fmt.Sprintf("%d of %d transactions do not tell which server answered", f.Transactions-answered, f.Transactions))
+		lines = append(lines, fmt.Sprintf("%d of %d transactions do not tell which server answered",
+			f.Transactions-answered, f.Transactions))
 	}
 	if len(f.PerServer) != serversCount {
 		lines = append(lines, fmt.Sprintf("%d of %d servers answered", len(f.PerServer), serversCount))
 	}
 	for _, p := range f.Scale {
 		if p.Errors > 0 {
-			lines = append(lines, fmt.Sprintf("%d requests failed while %d engines were to serve%s", p.Errors, p.Engines, clients.Causes(p.Failures)))
+			lines = append(lines, fmt.Sprintf("%d requests failed while %d engines were to serve%s", p.Errors,
+				p.Engines, clients.Causes(p.Failures)))
 		}
 		if answered := len(p.Settled.PerEngine); answered != p.Engines {
 			lines = append(lines, fmt.Sprintf("%d engines answered where %d were to serve", answered, p.Engines))

@@ -60,7 +60,8 @@ func cleanUp(err error, l *lab.Lab, place *place) error {
 func (b *loopback) startServers(ctx context.Context) (string, error) {
 	var ids []string
 	for i := range serversCount {
-		server, err := b.lab.Nginx(ctx, fmt.Sprintf("nginx-%d", i+1), 18081+i, map[string]string{"index.html": lab.SeedPage})
+		server, err := b.lab.Nginx(ctx, fmt.Sprintf("nginx-%d", i+1), 18081+i,
+			map[string]string{"index.html": lab.SeedPage})
 		if err != nil {
 			return "", err
 		}

@@ -26,7 +26,8 @@ func newPlace() (*place, error) {
 	clearPlaces()
 	dir, err := os.MkdirTemp("", placePrefix)
 	if err != nil {
-		return nil, fmt.Errorf("no place for the demo's files: %w: set TMPDIR to a directory that this user may write", err)
+		return nil, fmt.Errorf("no place for the demo's files: %w: set TMPDIR to a directory that this user may write",
+			err)
 	}
 	lock, err := os.CreateTemp(dir, lockName) // which has its name only once it is locked
 	if err == nil {

@@ -19,7 +19,8 @@ func TestClearsThePlacesOfDeadDemosAndNoOthers(t *testing.T) {
 		return place
 	}
 	alive, dead, failed := open(), open(), open()
-	if err := errors.Join(dead.lock.Close(), failed.keep()); err != nil { // the kernel closes what a killed process had open
+	// the kernel closes what a killed process had open
+	if err := errors.Join(dead.lock.Close(), failed.keep()); err != nil {
 		t.Fatal(err)
 	}
 	foreign := filepath.Join(os.TempDir(), placePrefix+"foreign")

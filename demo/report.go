@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-lb/weir/bench/clients"
+	"github.com/weir-lb/weir/lab/clients"
 )
 
 func report(options Options, s *stage, f figures) error {
@@ -58,14 +58,16 @@ func (s *stage) try(password string) string {
 	if s.site != nil {
 		inside = fmt.Sprintf("%s lab exec --lab %s controller ", weir, s.site.Topology.Name)
 	}
-	return fmt.Sprintf("%[1]senv WEIR_PASSWORD=%[2]s %[3]s login %[4]s --trust-on-first-use && %[1]s%[3]s status", inside, password, weir, s.controller.URL)
+	return fmt.Sprintf("%[1]senv WEIR_PASSWORD=%[2]s %[3]s login %[4]s --trust-on-first-use && %[1]s%[3]s status",
+		inside, password, weir, s.controller.URL)
 }
 
 // spreads draws how the requests of each phase spread over the engines, once these were so many.
 func spreads(phases []phase) string {
 	var text strings.Builder
 	for _, p := range phases {
-		fmt.Fprintf(&text, "\n  Engines: %d; %d requests, %d failed%s; of these, %d in the last %d s, answered by\n%s", p.Engines, p.Requests, p.Errors,
+		fmt.Fprintf(&text, "\n  Engines: %d; %d requests, %d failed%s; of these, %d in the last %d s, answered by\n%s",
+			p.Engines, p.Requests, p.Errors,
 			clients.Causes(p.Failures), p.Settled.Requests, p.Settled.Seconds, shares(p.Settled.PerEngine))
 	}
 	return text.String()
@@ -91,7 +93,8 @@ func shares(perServer map[string]int64) string {
 	var lines strings.Builder
 	for _, server := range slices.Sorted(maps.Keys(perServer)) {
 		share := float64(perServer[server]) / float64(total)
-		fmt.Fprintf(&lines, "  %-18s %8d  %5.1f %%  %s\n", server, perServer[server], 100*share, strings.Repeat("█", int(40*share+0.5)))
+		fmt.Fprintf(&lines, "  %-18s %8d  %5.1f %%  %s\n", server, perServer[server], 100*share,
+			strings.Repeat("█", int(40*share+0.5)))
 	}
 	return lines.String()
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weir-lb/weir/bench/clients"
+	"github.com/weir-lb/weir/lab/clients"
 )
 
 func good() figures {
@@ -33,14 +33,21 @@ func TestSaysWhatFellShort(t *testing.T) {
 		want  []string
 	}{
 		{func(*figures) {}, nil},
-		{func(f *figures) { f.Transactions, f.PerServer = 0, nil }, []string{"no transaction was completed", "0 of 3 servers answered"}},
-		{func(f *figures) { f.Errors, f.errorsBy = 2, map[string]int64{"reset": 2} }, []string{"2 transactions failed: map[reset:2]"}},
+		{func(f *figures) {
+			f.Transactions, f.PerServer = 0, nil
+		}, []string{"no transaction was completed", "0 of 3 servers answered"}},
+		{func(f *figures) {
+			f.Errors, f.errorsBy = 2, map[string]int64{"reset": 2}
+		}, []string{"2 transactions failed: map[reset:2]"}},
 		{func(f *figures) { delete(f.PerServer, "127.0.0.1:1") },
 			[]string{"5 of 15 transactions do not tell which server answered", "2 of 3 servers answered"}},
 		{func(f *figures) {
-			f.Scale = []phase{{Engines: 2, Requests: 9, Settled: settled{PerEngine: map[string]int64{"engine-1": 4, "engine-2": 5}}},
-				{Engines: 4, Requests: 90, Errors: 1, Failures: []clients.Failure{{Cause: "reset"}}, Settled: settled{PerEngine: map[string]int64{"engine-1": 9}}}}
-		}, []string{"1 requests failed while 4 engines were to serve: reset 1", "1 engines answered where 4 were to serve"}},
+			f.Scale = []phase{{Engines: 2, Requests: 9, Settled: settled{PerEngine: map[string]int64{"engine-1": 4,
+				"engine-2": 5}}},
+				{Engines: 4, Requests: 90, Errors: 1, Failures: []clients.Failure{{Cause: "reset"}},
+					Settled: settled{PerEngine: map[string]int64{"engine-1": 9}}}}
+		}, []string{"1 requests failed while 4 engines were to serve: reset 1",
+			"1 engines answered where 4 were to serve"}},
 		{func(f *figures) { f.resumed = 1 }, []string{"1 sessions were resumed: not every handshake was a full one"}},
 	} {
 		f := good()
@@ -71,7 +78,8 @@ func TestNamesTheCausesOfErrors(t *testing.T) {
 }
 
 func TestDrawsHowEachPhaseSpread(t *testing.T) {
-	got := spreads([]phase{{Engines: 2, Requests: 40, Settled: settled{Seconds: 4, Requests: 20, PerEngine: map[string]int64{"engine-1": 10, "engine-2": 10}}}})
+	got := spreads([]phase{{Engines: 2, Requests: 40, Settled: settled{Seconds: 4, Requests: 20,
+		PerEngine: map[string]int64{"engine-1": 10, "engine-2": 10}}}})
 	want := "\n  Engines: 2; 40 requests, 0 failed; of these, 20 in the last 4 s, answered by\n" +
 		"  engine-1                 10   50.0 %  ████████████████████\n" +
 		"  engine-2                 10   50.0 %  ████████████████████\n"

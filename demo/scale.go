@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab/clients"
+	"github.com/weir-lb/weir/lab/draw"
 	"github.com/weir-lb/weir/lab/topology"
 )
 
@@ -20,25 +20,28 @@ var scaleSteps = []int{1, 4, 2}
 func enginesMost() int { return slices.Max(scaleSteps) }
 
 const (
-	// What each client does; it leaves the machine room: what it is to show is that nothing fails while engines come and go.
+	// What each client does; it leaves the machine room: what it is to show is that nothing fails while engines come
+	// and go.
 	newConnections, newPerSecond             = 16, 100
 	keptConnections, keptEach, keptPerSecond = 16, 10, 50 // a connection carries ten requests, in about three seconds
 
-	phaseSpan    = 8 * time.Second
-	shareSpan    = 4 * time.Second // the last whole seconds of a phase: by then, connections of the phase before are over,
+	phaseSpan = 8 * time.Second
+	// the last whole seconds of a phase: by then, connections of the phase before are over,
+	shareSpan    = 4 * time.Second
 	settleSpan   = 2 * time.Second // for which there is so much time at least, however long the engines took
 	scaleTimeout = time.Minute
 	scaleoutVerb = "scaleout"
 	scaleinVerb  = "scalein"
 )
 
-// phase is what the clients saw while the virtual service went to a number of engines, and was there. Each second of theirs
-// is part of one phase.
+// phase is what the clients saw while the virtual service went to a number of engines, and was there. Each second of
+// theirs is part of one phase.
 type phase struct {
-	Engines   int               `json:"engines"`
-	Requests  int64             `json:"requests"` // answered
-	Errors    int64             `json:"errors"`
-	PerEngine map[string]int64  `json:"per_engine"`         // of Requests, who answered them; the engines of the phase before, too
+	Engines  int   `json:"engines"`
+	Requests int64 `json:"requests"` // answered
+	Errors   int64 `json:"errors"`
+	// of Requests, who answered them; the engines of the phase before, too
+	PerEngine map[string]int64  `json:"per_engine"`
 	Settled   settled           `json:"settled"`            // of Requests, those of the end of the phase
 	Failures  []clients.Failure `json:"failures,omitempty"` // what the errors were; of very many, the first
 
@@ -76,8 +79,10 @@ func (s *stage) scale(ctx context.Context) ([]phase, draw.Story, error) {
 func (s *stage) steadily() (loads []clients.Load) {
 	for number := range s.site.Topology.Clients.Count {
 		loads = append(loads,
-			clients.Load{Client: number + 1, Over: clients.Afresh, Flags: clients.Rate(newConnections, 1, newPerSecond)},
-			clients.Load{Client: number + 1, Over: clients.Kept, Flags: clients.Rate(keptConnections, keptEach, keptPerSecond)})
+			clients.Load{Client: number + 1, Over: clients.Afresh,
+				Flags: clients.Rate(newConnections, 1, newPerSecond)},
+			clients.Load{Client: number + 1, Over: clients.Kept,
+				Flags: clients.Rate(keptConnections, keptEach, keptPerSecond)})
 	}
 	for i := range loads {
 		loads[i].Flags = append(loads[i].Flags, "--url", s.service.url(), "--tls", "1.2", "--cipher", loadCipher)
@@ -112,8 +117,8 @@ func (s *stage) watchFor(ctx context.Context, span time.Duration) error {
 	return ctx.Err()
 }
 
-// share deals out what the clients saw, all of it: a second belongs to the phase that begins in it, or else to the one that
-// lasts.
+// share deals out what the clients saw, all of it: a second belongs to the phase that begins in it, or else to the one
+// that lasts.
 func share(phases []phase, seen *clients.Seen) {
 	end := len(seen.Seconds)
 	for i := len(phases) - 1; i >= 0; i-- {
@@ -163,7 +168,8 @@ func (s *stage) scaleTo(ctx context.Context, engines int) error {
 		if now > engines {
 			verb, next = scaleinVerb, now-1
 		}
-		if err := s.controller.Session.Post(ctx, "virtualservice/"+s.service.uuid+"/"+verb, client.Object{}, nil); err != nil {
+		if err := s.controller.Session.Post(ctx, "virtualservice/"+s.service.uuid+"/"+verb, client.Object{},
+			nil); err != nil {
 			return fmt.Errorf("%s: %w", verb, err)
 		}
 		if err := s.untilAnnouncing(ctx, next); err != nil {

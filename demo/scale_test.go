@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
-	"github.com/weir-lb/weir/bench/draw"
+	"github.com/weir-lb/weir/lab/clients"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
-// watched is what clients saw in twenty seconds: engine-1 answers 100 requests in each, engine-2 as many from the ninth on, and
-// one request fails in the tenth.
+// watched is what clients saw in twenty seconds: engine-1 answers 100 requests in each, engine-2 as many from the ninth
+// on, and one request fails in the tenth.
 func watched(begun time.Time) *clients.Seen {
 	seen := &clients.Seen{Begun: begun}
 	for i := range 20 {

@@ -26,8 +26,10 @@ func loopbackService() (s service, err error) {
 
 // seedCiphers is the seed's list, by OpenSSL's names and in the seed's order.
 var seedCiphers = []string{
-	"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA", "ECDHE-ECDSA-AES256-GCM-SHA384",
-	"ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA384", "ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES256-GCM-SHA384",
+	"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA",
+	"ECDHE-ECDSA-AES256-GCM-SHA384",
+	"ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA384", "ECDHE-RSA-AES128-GCM-SHA256",
+	"ECDHE-RSA-AES256-GCM-SHA384",
 	"ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES128-SHA256", "ECDHE-RSA-AES256-SHA", "ECDHE-RSA-AES256-SHA384",
 }
 
@@ -83,7 +85,8 @@ func secureHTTP(object client.Object) {
 func tcpProxy(object client.Object) {
 	profile, _ := object["profile"].(map[string]any)
 	lay(profile, "tcp_proxy_profile", map[string]any{
-		"automatic": false, "idle_connection_type": "KEEP_ALIVE", "idle_connection_timeout": 60, "ignore_time_wait": true,
+		"automatic": false, "idle_connection_type": "KEEP_ALIVE", "idle_connection_timeout": 60,
+		"ignore_time_wait":    true,
 		"max_retransmissions": 8, "max_syn_retransmissions": 8, "receive_window": 64, "use_interface_mtu": true,
 	})
 }
@@ -123,8 +126,9 @@ func (s *service) create(ctx context.Context, session *client.Session, origins [
 		return err
 	}
 	created, err := session.Create(ctx, "virtualservice", client.Object{
-		"name":                         "VS",
-		"services":                     []any{map[string]any{"port": s.tlsPort, "enable_ssl": true}, map[string]any{"port": s.plainPort}},
+		"name": "VS",
+		"services": []any{map[string]any{"port": s.tlsPort, "enable_ssl": true},
+			map[string]any{"port": s.plainPort}},
 		"vsvip_ref":                    client.Ref("vsvip", "VS-VIP"),
 		"pool_ref":                     client.Ref("pool", "VS-Pool"),
 		"application_profile_ref":      client.Ref("applicationprofile", "System-Secure-HTTP"),
@@ -154,7 +158,8 @@ func (s service) waitUp(ctx context.Context, session *client.Session) (string, e
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("it is still %s after %v: %v", runtime.OperStatus.State, upTimeout, runtime.OperStatus.Reason)
+			return "", fmt.Errorf("it is still %s after %v: %v", runtime.OperStatus.State, upTimeout,
+				runtime.OperStatus.Reason)
 		case <-poll.C:
 		}
 	}
@@ -184,8 +189,8 @@ func (s service) runtime(ctx context.Context, session *client.Session) (r runtim
 	return r, err
 }
 
-// progress is how many requests are answered, and in percent how new connections spread over several engines. It fits in a
-// narrow terminal's line.
+// progress is how many requests are answered, and in percent how new connections spread over several engines. It fits
+// in a narrow terminal's line.
 func (r runtime) progress() string {
 	text := fmt.Sprintf("%.0f requests/s", r.Counters.PerSecond.Requests)
 	if len(r.Engines) < 2 {

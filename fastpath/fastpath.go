@@ -1,6 +1,6 @@
-// Package fastpath is what an engine has the kernel do with packets before a socket sees them: programs in C, a folder each,
-// and lib/, the headers that they share. Beside each program is its compiled form, which gen.sh makes and which is checked
-// in; here is what Go has to know of lib/. agent/fastpath loads the programs.
+// Package fastpath is what an engine has the kernel do with packets before a socket sees them: programs in C, a folder
+// each, and lib/, the headers that they share. Beside each program is its compiled form, which gen.sh makes and which
+// is checked in; here is what Go has to know of lib/. agent/fastpath loads the programs.
 package fastpath
 
 import (
@@ -17,8 +17,8 @@ const (
 	TunnelOverhead6 = 40 + 8 + 4
 )
 
-// Load has the kernel take a compiled program, whose objects go into a struct of its package. Without answerNumberAt (0)
-// programs cannot tell a handshake that another engine has won from one of this engine's (lib/socket.h).
+// Load has the kernel take a compiled program, whose objects go into a struct of its package. Without answerNumberAt
+// (0) programs cannot tell a handshake that another engine has won from one of this engine's (lib/socket.h).
 func Load(compiled func() (*ebpf.CollectionSpec, error), into any, answerNumberAt uint32) error {
 	spec, err := compiled()
 	if err != nil {

@@ -48,9 +48,9 @@ func (h *Host) Start(name, program string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// launch starts a command that dies with this process. It gets a session of its own: Ctrl-C in the terminal must reach the
-// one that runs the lab alone, which then stops it in order. And the kernel shares a core out between sessions (autogroup):
-// a data plane, which its agent gives one, must not get more of it than a peer.
+// launch starts a command that dies with this process. It gets a session of its own: Ctrl-C in the terminal must reach
+// the one that runs the lab alone, which then stops it in order. And the kernel shares a core out between sessions
+// (autogroup): a data plane, which its agent gives one, must not get more of it than a peer.
 func (h *Host) launch(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if !h.lab.outlived {

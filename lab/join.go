@@ -67,7 +67,8 @@ func (s *Site) untilJoined(ctx context.Context, names []string) error {
 		s.told.Meanwhile(fmt.Sprintf("%d of %d", len(names)-len(missing), len(names)))
 		select {
 		case <-ctx.Done():
-			return errors.Join(err, fmt.Errorf("%v have not joined within %v: %w\n%s", missing, timeout, ctx.Err(), s.Engines.LogTail(missing[0])))
+			return errors.Join(err, fmt.Errorf("%v have not joined within %v: %w\n%s", missing, timeout, ctx.Err(),
+				s.Engines.LogTail(missing[0])))
 		case <-poll.C:
 		}
 	}
@@ -88,7 +89,8 @@ func (s *Site) missing(ctx context.Context, names []string) ([]string, error) {
 	return missing, nil
 }
 
-// runs tells whether a process is one of the engine's: what the controller knows may be of an engine that is dead already.
+// runs tells whether a process is one of the engine's: what the controller knows may be of an engine that is dead
+// already.
 func (s *Site) runs(engine string, pid int) bool {
 	space, err := s.Network.Namespace(engine)
 	return err == nil && space.Runs(pid)

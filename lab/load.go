@@ -67,7 +67,8 @@ func (h *Host) Load(ctx context.Context, flags ...string) (LoadReport, error) {
 	return h.load(ctx, nil, &said, &said, flags)
 }
 
-// LoadBetween calls begun when the duration of the load begins, and over when it is over and no connection is closed yet.
+// LoadBetween calls begun when the duration of the load begins, and over when it is over and no connection is closed
+// yet.
 func (h *Host) LoadBetween(ctx context.Context, begun, over func(), flags ...string) (LoadReport, error) {
 	herald := &herald{calls: map[string]func(){"weir-load: begun": begun, "weir-load: over": over}}
 	return h.load(ctx, nil, herald, &herald.said, append(flags, "--announce"))
@@ -114,7 +115,8 @@ func (l *RunningLoad) End() (LoadReport, error) {
 	return ended.report, ended.err
 }
 
-func (h *Host) load(ctx context.Context, stdin io.Reader, stderr io.Writer, said *bytes.Buffer, flags []string) (LoadReport, error) {
+func (h *Host) load(ctx context.Context, stdin io.Reader, stderr io.Writer, said *bytes.Buffer, flags []string) (
+	LoadReport, error) {
 	var out bytes.Buffer
 	load := exec.CommandContext(ctx, h.lab.program("weir-load"), append(flags, "--json")...)
 	load.Stdin, load.Stdout, load.Stderr = stdin, &out, stderr

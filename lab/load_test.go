@@ -3,12 +3,14 @@ package lab
 import "testing"
 
 func TestReadsTheReportInTheLastLine(t *testing.T) {
-	report, err := parseLoadReport([]byte("warming up\n" + `{"requests":7,"tps":3.5,"error_total":1,"errors":{"connect":1},` +
+	report, err := parseLoadReport([]byte("warming up\n" +
+		`{"requests":7,"tps":3.5,"error_total":1,"errors":{"connect":1},` +
 		`"tls":{"version":"TLS 1.2","full_handshakes":7},"per_value":{"127.0.0.1:80":7}}` + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Requests != 7 || report.TPS != 3.5 || report.Errors["connect"] != 1 || report.TLS.FullHandshakes != 7 || report.PerValue["127.0.0.1:80"] != 7 {
+	if report.Requests != 7 || report.TPS != 3.5 || report.Errors["connect"] != 1 || report.TLS.FullHandshakes != 7 ||
+		report.PerValue["127.0.0.1:80"] != 7 {
 		t.Errorf("got %+v", report)
 	}
 	for _, text := range []string{"", "no report", "{"} {

@@ -66,7 +66,8 @@ func (h *Host) SecureNginx(ctx context.Context, name, directives string, files m
 	return h.startNginx(ctx, name, 0, directives, files)
 }
 
-func (h *Host) startNginx(ctx context.Context, name string, wantedPort int, secure string, files map[string]string) (*Nginx, error) {
+func (h *Host) startNginx(ctx context.Context, name string, wantedPort int, secure string,
+	files map[string]string) (*Nginx, error) {
 	program, err := nginxProgram()
 	if err != nil {
 		return nil, err
@@ -106,7 +107,8 @@ func (n *Nginx) furnish(files map[string]string) (config string, err error) {
 		ssl = " ssl"
 	}
 	config = filepath.Join(n.root, "nginx.conf")
-	return config, os.WriteFile(config, fmt.Appendf(nil, nginxConfig, n.root, n.Host, n.Port, user, ssl, n.secure), 0o644)
+	return config, os.WriteFile(config, fmt.Appendf(nil, nginxConfig, n.root, n.Host, n.Port, user, ssl, n.secure),
+		0o644)
 }
 
 // answers with a page, be it one about plain HTTP on a port that speaks TLS.

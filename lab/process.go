@@ -33,7 +33,8 @@ const (
 	stopTimeout  = 30 * time.Second
 )
 
-// Lab is a set of processes and the directory they live in. It adopts orphans: a data plane outlives its agent by design.
+// Lab is a set of processes and the directory they live in. It adopts orphans: a data plane outlives its agent by
+// design.
 type Lab struct {
 	Host     // this machine, at loopback
 	dir      string
@@ -67,8 +68,23 @@ func New(dir, programs string) (*Lab, error) {
 	return l, nil
 }
 
-// forkFromOneThread starts every process of the lab: PR_SET_PDEATHSIG follows the thread that forks, so that thread must
-// be one that stays as long as the lab.
+// During gives do a lab in a directory of its own, which is named for the purpose. Nothing is left of them afterwards.
+func During(purpose, programs string, do func(l *Lab, dir string) error) (err error) {
+	dir, err := os.MkdirTemp("", purpose+"-")
+	if err != nil {
+		return fmt.Errorf("no place for the files of %s: %w: set TMPDIR to a directory that this user may write",
+			purpose, err)
+	}
+	l, err := New(dir, programs)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	defer func() { err = errors.Join(err, l.Stop(), os.RemoveAll(dir)) }()
+	return do(l, dir)
+}
+
+// forkFromOneThread starts every process of the lab: PR_SET_PDEATHSIG follows the thread that forks, so that thread
+// must be one that stays as long as the lab.
 func (l *Lab) forkFromOneThread() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -82,8 +98,8 @@ func (l *Lab) forkFromOneThread() {
 	}
 }
 
-// Stop ends the processes, the last started first. The last lab to stop then ends whatever else this process has adopted, and
-// what those leave behind in their turn. It starts no more.
+// Stop ends the processes, the last started first. The last lab to stop then ends whatever else this process has
+// adopted, and what those leave behind in their turn. It starts no more.
 func (l *Lab) Stop() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,9 +208,11 @@ func childrenOf(pid int) []int {
 		if err != nil {
 			continue
 		}
-		// pid (program) state parent group session terminal foreground flags …; the program may hold anything, so count from the last parenthesis.
+		// pid (program) state parent group session terminal foreground flags …; the program may hold anything, so count
+		// from the last parenthesis.
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-		if len(fields) > 6 && string(fields[0]) != "Z" && !exiting(fields[6]) && string(fields[1]) == strconv.Itoa(pid) {
+		if len(fields) > 6 && string(fields[0]) != "Z" && !exiting(fields[6]) &&
+			string(fields[1]) == strconv.Itoa(pid) {
 			if found, err := strconv.Atoi(filepath.Base(filepath.Dir(stat))); err == nil {
 				pids = append(pids, found)
 			}

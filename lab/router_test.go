@@ -95,10 +95,12 @@ func (s *Site) startSpeaker(t *testing.T, name string) *Process {
 	}
 	path := filepath.Join(s.Network.Dir(), name+".conf")
 	addresses := node.Links[0].Addresses
-	if err := os.WriteFile(path, fmt.Appendf(nil, speakerConfig, addresses[0].Addr(), addresses[1].Addr()), 0o644); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, speakerConfig, addresses[0].Addr(), addresses[1].Addr()),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.lab.At(space, node.Address().String()).Start(name, "/usr/sbin/bird", "-f", "-c", path, "-s", path+".ctl", "-P", path+".pid")
+	p, err := s.lab.At(space, node.Address().String()).Start(name, "/usr/sbin/bird", "-f", "-c", path, "-s", path+
+		".ctl", "-P", path+".pid")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +111,8 @@ func (s *Site) startSpeaker(t *testing.T, name string) *Process {
 func untilWatched(t *testing.T, s *Site, speaker *Process) {
 	t.Helper()
 	err := speaker.UntilReady(t.Context(), func(ctx context.Context) error {
-		said, err := exec.CommandContext(ctx, "birdc", "-s", filepath.Join(s.Network.Dir(), speaker.Name+".conf.ctl"), "show", "bfd", "sessions").Output()
+		said, err := exec.CommandContext(ctx, "birdc", "-s", filepath.Join(s.Network.Dir(), speaker.Name+".conf.ctl"),
+			"show", "bfd", "sessions").Output()
 		if err == nil && strings.Count(string(said), " Up ") != 2 {
 			err = fmt.Errorf("sessions: %s", said)
 		}
@@ -179,8 +182,10 @@ func TestSaysWhichPackageTheRouterIsIn(t *testing.T) {
 	for _, c := range []struct{ shell, daemon, missing string }{
 		{"true", "/no/such/zebra", "/no/such/zebra"}, {"no-such-vtysh", "true", "no-such-vtysh"}, {"true", "true", ""},
 	} {
-		spec := router.Spec{Package: "frr", Shell: []string{c.shell, "-c"}, Daemons: []router.Daemon{{Name: "zebra", Program: c.daemon}}}
-		if err := spec.Installed(); c.missing == "" && err != nil || c.missing != "" && (err == nil || err.Error() != c.missing+advice) {
+		spec := router.Spec{Package: "frr", Shell: []string{c.shell, "-c"},
+			Daemons: []router.Daemon{{Name: "zebra", Program: c.daemon}}}
+		if err := spec.Installed(); c.missing == "" && err != nil || c.missing != "" &&
+			(err == nil || err.Error() != c.missing+advice) {
 			t.Errorf("%v: got %v", c, err)
 		}
 	}

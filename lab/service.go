@@ -8,8 +8,8 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// Serve creates a virtual service before all servers of the site, in TLS at port 443 and in plain HTTP at 80, and has it
-// advertised to the router. It returns its uuid; engines come to serve it by and by.
+// Serve creates a virtual service before all servers of the site, in TLS at port 443 and in plain HTTP at 80, and has
+// it advertised to the router. It returns its uuid; engines come to serve it by and by.
 func (s *Site) Serve(ctx context.Context, name string, addresses ...netip.Addr) (uuid string, err error) {
 	var servers []any
 	for _, server := range s.Servers {
@@ -27,11 +27,14 @@ func (s *Site) Serve(ctx context.Context, name string, addresses ...netip.Addr) 
 		kind   string
 		object client.Object
 	}{
-		{"pool", client.Object{"name": name, "servers": servers, "health_monitor_refs": []any{client.Ref("healthmonitor", "System-TCP")}}},
+		{"pool", client.Object{"name": name, "servers": servers,
+			"health_monitor_refs": []any{client.Ref("healthmonitor", "System-TCP")}}},
 		{"vsvip", client.Object{"name": name, "vip": []any{vip}}},
 		{"virtualservice", client.Object{
-			"name": name, "vsvip_ref": client.Ref("vsvip", name), "pool_ref": client.Ref("pool", name), "enable_rhi": true,
-			"services":                     []any{client.Object{"port": 443, "enable_ssl": true}, client.Object{"port": 80}},
+			"name": name, "vsvip_ref": client.Ref("vsvip", name), "pool_ref": client.Ref("pool", name),
+			"enable_rhi": true,
+			"services": []any{client.Object{"port": 443, "enable_ssl": true},
+				client.Object{"port": 80}},
 			"ssl_key_and_certificate_refs": []any{client.Ref("sslkeyandcertificate", "System-Default-Cert-EC")},
 		}},
 	} {

@@ -66,7 +66,8 @@ func OpenSite(t topology.Topology, programs string, told *teller.Teller) (*Site,
 	if err != nil {
 		return nil, errors.Join(err, n.Remove())
 	}
-	return &Site{Topology: t, Network: n, Engines: engines.Place{Network: n, Topology: t, Programs: programs}, lab: l, told: told}, nil
+	return &Site{Topology: t, Network: n, Engines: engines.Place{Network: n, Topology: t, Programs: programs},
+		lab: l, told: told}, nil
 }
 
 // OpenLastingSite claims the topology's name for a site that shall outlive this process: see Keep.
@@ -151,7 +152,8 @@ func (s *Site) NodeAt(address string) string {
 func (s *Site) Client(number int) (*Host, error) {
 	clients := s.Topology.ClientNodes()
 	if number < 1 || number > len(clients) {
-		return nil, fmt.Errorf("lab %s has client-1 to client-%d, and no client-%d", s.Topology.Name, len(clients), number)
+		return nil, fmt.Errorf("lab %s has client-1 to client-%d, and no client-%d", s.Topology.Name,
+			len(clients), number)
 	}
 	return s.host(clients[number-1])
 }

@@ -38,7 +38,8 @@ func TestASiteStandsWithEverythingInIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := client.Load(t.Context(), "--url", "http://"+s.Servers[1].ID()+"/index.html", "--count", "10", "--server-header", "X-Origin")
+	report, err := client.Load(t.Context(), "--url", "http://"+s.Servers[1].ID()+"/index.html", "--count", "10",
+		"--server-header", "X-Origin")
 	if err != nil || report.PerValue["10.2.0.12:80"] != 10 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -61,7 +62,8 @@ func TestEnginesComeAndGoWhileASiteStands(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.Network.Dir(), "engine-2")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its state is still there: %v", err)
 	}
-	if err := s.StartEngines(t.Context(), "engine-65"); err == nil || !strings.Contains(err.Error(), "engine-1 to engine-64") {
+	if err := s.StartEngines(t.Context(), "engine-65"); err == nil ||
+		!strings.Contains(err.Error(), "engine-1 to engine-64") {
 		t.Errorf("an engine too many: %v", err)
 	}
 }
@@ -106,7 +108,8 @@ func TestNothingIsLeftOfASiteThatWasClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range all {
-		if _, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", p.PID)); err == nil { // a process that has ended is nowhere
+		// a process that has ended is nowhere
+		if _, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", p.PID)); err == nil {
 			t.Errorf("%s (process %d) still runs", p.Program, p.PID)
 		}
 	}

@@ -71,7 +71,8 @@ func (h *Host) ControllerNamed(ctx context.Context, name string, flags ...string
 		return nil, err
 	}
 	c := &Controller{at: h, name: name, flags: flags, dir: filepath.Join(h.lab.dir, name),
-		restAddress: net.JoinHostPort(h.Address, strconv.Itoa(rest)), EngineAddress: net.JoinHostPort(h.Address, strconv.Itoa(engines))}
+		restAddress:   net.JoinHostPort(h.Address, strconv.Itoa(rest)),
+		EngineAddress: net.JoinHostPort(h.Address, strconv.Itoa(engines))}
 	c.URL = "https://" + c.restAddress
 	return c, c.Restart(ctx)
 }
@@ -132,7 +133,8 @@ func (h *Host) Engine(ctx context.Context, c *Controller, name string, flags ...
 
 // Restart starts the agent again where it was, after it was stopped or killed.
 func (e *Engine) Restart(flags ...string) (err error) {
-	args := []string{"agent", "--state-dir", e.StateDir, "--controller", e.controller.EngineAddress, "--name", e.EngineName}
+	args := []string{"agent", "--state-dir", e.StateDir, "--controller", e.controller.EngineAddress,
+		"--name", e.EngineName}
 	e.Process, err = e.at.Start(e.EngineName, e.at.lab.program("weir"), append(args, flags...)...)
 	return err
 }

@@ -1,5 +1,5 @@
-// Package backoff says how long to wait before the next try: not at all at first, then longer and longer up to a
-// limit, with jitter so that many who failed together do not come back together. It waits for nobody itself.
+// Package backoff says how long to wait before the next attempt: first not at all, then longer and longer up to a
+// limit. Jitter keeps clients that failed together from retrying together. The package itself never waits.
 package backoff
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Backoff counts the tries that failed in a row. Not for concurrent use.
+// Backoff counts failed attempts in a row. It is not safe for concurrent use.
 type Backoff struct {
 	Free  int           // tries that come at once
 	First time.Duration // before the first try that does not
@@ -15,7 +15,7 @@ type Backoff struct {
 	tries int
 }
 
-// Next returns the wait before the next try, between half and all of what doubles with each.
+// Next returns the wait before the next attempt: a random time between half and all of a span that doubles each time.
 func (b *Backoff) Next() time.Duration {
 	b.tries++
 	if b.tries <= b.Free {

@@ -1,7 +1,7 @@
-// Package fastpath loads the programs of fastpath/ into the kernel and puts them where clients come in (uplink.go). It knows
-// each by its name, that of its folder; what a program is told is the business of the folder of that name here.
+// Package fastpath loads the programs of fastpath/ into the kernel and attaches them to uplinks (uplink.go). It knows a
+// program by the name of its folder. The package of the same name below this one writes the program's maps.
 //
-// Programs go on when the agent is gone.
+// Programs stay attached when the agent ends.
 package fastpath
 
 import (
@@ -23,8 +23,8 @@ var programs = map[string]program{
 	Detour: {compiled: detour.LoadKernel, priority: 0x5765},
 }
 
-// program is one that can be loaded, and its place at an ingress: of several, the one of the lowest priority sees a packet
-// first, and those after it what it lets pass.
+// program is a program that can be loaded. Of several programs at an ingress, the one with the lowest priority sees a
+// packet first, and passes on what is not its own.
 type program struct {
 	compiled func() (*ebpf.CollectionSpec, error)
 	priority uint16
@@ -32,7 +32,8 @@ type program struct {
 
 // Loader has the kernel take programs.
 type Loader struct {
-	// AnswerNumberAt is where the kernel keeps what programs tell handshakes by; it is found out once, which takes its time.
+	// AnswerNumberAt is the offset in a kernel structure by which programs recognise handshakes. It is looked up once,
+	// because that takes long.
 	AnswerNumberAt func() (uint32, error)
 }
 
@@ -41,18 +42,20 @@ func New() *Loader {
 	return &Loader{AnswerNumberAt: sync.OnceValues(fastpath.AnswerNumberAt)}
 }
 
-// Load has the kernel take the program of a name, whose objects go into a struct of its package.
+// Load loads the program of this name, and puts its maps and programs into a struct of the program's package.
 func (l *Loader) Load(name string, into any) error {
-	at, _ := l.AnswerNumberAt() // 0 where that is not known: the program does without
+	at, _ := l.AnswerNumberAt() // 0: unknown, and the program works without it
 	if err := fastpath.Load(programs[name].compiled, into, at); err != nil {
 		return fmt.Errorf(
-			"the kernel does not take the program %s (the agent needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN): %w", name, err,
+			"the kernel does not take the program %s (the agent needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN): %w",
+			name, err,
 		)
 	}
 	return nil
 }
 
-// TunnelOverhead is what comes before a packet that another engine passes on to an address of this one.
+// TunnelOverhead is the length of the headers in front of a packet that another engine passes on to an address of this
+// engine.
 func TunnelOverhead(own netip.Addr) int {
 	if own.Is4() {
 		return fastpath.TunnelOverhead4

@@ -13,25 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter that holds a program: this handle is ours.
+// The filter that holds a program; nobody else uses this handle.
 const (
 	filterName   = "weir"
 	filterHandle = 1
 )
 
-// Uplinks are the interfaces that clients come by, those with an address that routes lead to, and have one program at their
-// ingress.
+// Uplinks are the interfaces through which clients' packets arrive: those with an address that routes point to. One
+// program is attached at the ingress of each.
 type Uplinks struct {
 	program   program
 	addresses []netip.Addr
 	indices   []int // sorted
 }
 
-// For are the uplinks of the program of a name; there are none yet.
+// For returns the uplinks of the program of this name, with no interface yet.
 func For(name string) Uplinks { return Uplinks{program: programs[name]} }
 
-// Attach puts the program at the ingress of the interfaces that have these addresses, and nowhere else. One that an agent
-// before this one has left there is replaced at once.
+// Attach puts the program at the ingress of the interfaces with these addresses, and removes it from all others. It
+// replaces a program of an earlier agent without a gap.
 func (u *Uplinks) Attach(addresses []netip.Addr, loaded *ebpf.Program) error {
 	indices, failed := interfacesOf(addresses)
 	for _, index := range u.indices {
@@ -46,7 +46,8 @@ func (u *Uplinks) Attach(addresses []netip.Addr, loaded *ebpf.Program) error {
 	return failed
 }
 
-// Moved tells whether the addresses are at other interfaces than they were: one went, and came again.
+// Moved tells whether the addresses are on other interfaces than before, also when an interface was removed and created
+// again.
 func (u *Uplinks) Moved() bool {
 	now, _ := interfacesOf(u.addresses)
 	return !slices.Equal(now, u.indices)
@@ -62,8 +63,8 @@ func (u *Uplinks) Detach() error {
 	return failed
 }
 
-// interfacesOf are those that have addresses, by index, sorted. Packets of clients do not come by loopback, though an
-// engine may speak to routers from an address there.
+// interfacesOf are the interfaces that have these addresses, sorted by index. Loopback is left out: no client's packets
+// arrive there, even if the engine speaks to routers from a loopback address.
 func interfacesOf(addresses []netip.Addr) (indices []int, failed error) {
 	if len(addresses) == 0 {
 		return nil, nil
@@ -79,7 +80,8 @@ func interfacesOf(addresses []netip.Addr) (indices []int, failed error) {
 		case at < 0:
 			failed = errors.Join(failed, fmt.Errorf("no interface has the address %s", address))
 		case isLoopback(all[at].LinkIndex):
-			failed = errors.Join(failed, fmt.Errorf("%s is an address of loopback: by which interface clients come cannot be told from it", address))
+			failed = errors.Join(failed, fmt.Errorf(
+				"%s is an address of loopback: by which interface clients come cannot be told from it", address))
 		default:
 			found[all[at].LinkIndex] = true
 		}
@@ -92,8 +94,8 @@ func isLoopback(index int) bool {
 	return err == nil && link.Flags&net.FlagLoopback != 0
 }
 
-// AddIngresses gives the interfaces that have these addresses a place for programs. The kernel drops what an interface sends
-// at that moment, some milliseconds long.
+// AddIngresses creates the qdisc for programs at the interfaces with these addresses. For some milliseconds the kernel
+// drops what such an interface sends.
 func AddIngresses(addresses []netip.Addr) error {
 	indices, failed := interfacesOf(addresses)
 	for _, index := range indices {
@@ -103,7 +105,8 @@ func AddIngresses(addresses []netip.Addr) error {
 }
 
 func addIngress(index int) error {
-	ingress := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
+	ingress := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0),
+		Parent: netlink.HANDLE_CLSACT}}
 	if err := netlink.QdiscAdd(ingress); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("interface %d: clsact: %w", index, err)
 	}
@@ -122,7 +125,7 @@ func (p program) attachTo(index int, loaded *ebpf.Program) error {
 	return nil
 }
 
-// detachFrom takes the program away from an interface, if it is there. The ingress may be somebody else's, too, and stays.
+// detachFrom removes the program from an interface. The qdisc stays, because others may use it.
 func (p program) detachFrom(index int) error {
 	err := netlink.FilterDel(p.filterOn(index))
 	for _, absent := range []error{unix.ENODEV, unix.ENOENT, unix.EINVAL} {
@@ -136,7 +139,7 @@ func (p program) detachFrom(index int) error {
 	return nil
 }
 
-// DetachFromAll takes away what an agent before this one has left.
+// DetachFromAll removes programs of earlier agents.
 func (u *Uplinks) DetachFromAll() error {
 	links, err := net.Interfaces()
 	if err != nil {
@@ -144,7 +147,7 @@ func (u *Uplinks) DetachFromAll() error {
 	}
 	for _, link := range links {
 		if err := u.program.detachFrom(link.Index); errors.Is(err, unix.EPERM) {
-			return nil // who may not take it away could not put it there
+			return nil // without the permission to remove it, this agent could not have added it either
 		} else if err != nil {
 			return err
 		}
@@ -155,13 +158,14 @@ func (u *Uplinks) DetachFromAll() error {
 func (p program) filterOn(index int) *netlink.BpfFilter {
 	return &netlink.BpfFilter{
 		FilterAttrs: netlink.FilterAttrs{
-			LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: filterHandle, Priority: p.priority, Protocol: unix.ETH_P_ALL,
+			LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: filterHandle, Priority: p.priority,
+			Protocol: unix.ETH_P_ALL,
 		},
 		Name: filterName, DirectAction: true,
 	}
 }
 
-// MTUOf is that of the interface with an address; 0: there is none.
+// MTUOf is the MTU of the interface with an address; 0: no interface has it.
 func MTUOf(address netip.Addr) int {
 	indices, _ := interfacesOf([]netip.Addr{address})
 	if len(indices) == 0 {

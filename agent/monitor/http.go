@@ -16,7 +16,7 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 )
 
-// probeHTTP sends the request as the operator wrote it and judges the status and the beginning of the answer.
+// probeHTTP sends the operator's request, and judges the status and the beginning of the response.
 func probeHTTP(ctx context.Context, target Target) Outcome {
 	connection, err := connect(ctx, target)
 	if err != nil {
@@ -45,7 +45,8 @@ func probeHTTP(ctx context.Context, target Target) Outcome {
 	return failed(target, err)
 }
 
-// clientTLS does not verify: a monitor asks whether a server works, and takes the oldest one that speaks TLS.
+// clientTLS does not verify certificates, and accepts the oldest TLS version: a monitor only asks whether a server
+// works.
 func clientTLS(target Target) *tls.Config {
 	name := cmp.Or(target.Monitor.HTTP.ServerName, target.ServerName)
 	if _, err := netip.ParseAddr(target.Hostname); name == "" && err != nil {
@@ -54,7 +55,7 @@ func clientTLS(target Target) *tls.Config {
 	return &tls.Config{ServerName: name, InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}
 }
 
-// request is the operator's text with the headers that it lacks, unless that is to be sent as it is.
+// request is the operator's text plus missing headers, unless the text is to be sent as it is.
 func request(target Target) []byte {
 	check := &target.Monitor.HTTP
 	if check.Exact {
@@ -70,7 +71,8 @@ func request(target Target) []byte {
 			return strings.EqualFold(field, name)
 		})
 	}
-	added := [][2]string{{"Host", host(target)}, {"User-Agent", "weir-monitor/1"}, {"Accept", "*/*"}, {"Connection", "close"}}
+	added := [][2]string{{"Host", host(target)}, {"User-Agent", "weir-monitor/1"}, {"Accept", "*/*"},
+		{"Connection", "close"}}
 	if check.Body != "" {
 		added = append(added, [2]string{"Content-Length", strconv.Itoa(len(check.Body))})
 	}
@@ -82,7 +84,7 @@ func request(target Target) []byte {
 	return []byte(strings.Join(lines, "\r\n") + "\r\n\r\n" + check.Body)
 }
 
-// host is the server's name, with the port where that is not the scheme's.
+// host is the server's name, with the port if it is not the scheme's default.
 func host(target Target) string {
 	name := target.Hostname
 	if name == "" {
@@ -113,7 +115,7 @@ func statusOf(answer []byte) (status uint32, whole bool) {
 	return uint32(code), true
 }
 
-// decided tells whether more of the answer could change the judgement.
+// decided tells whether more of the response cannot change the result.
 func decided(check *plan.HTTPCheck, answer []byte) bool {
 	status, whole := statusOf(answer)
 	if !whole {

@@ -1,6 +1,6 @@
-// Package monitor finds out which servers are fit to serve. table.go and verdict.go decide, without a clock or a socket;
-// Set runs the checks, so many at a time, and tells of each change; the probes are one file a protocol. A check never
-// sees a server's certificate or answer as anything but a sign of life.
+// Package monitor checks which servers can serve. table.go and verdict.go decide, without a clock or a socket. Set runs
+// the checks, a limited number at a time, and reports each change. Each probe protocol has a file. A check takes a
+// server's certificate and response as a sign of life, and as nothing else.
 package monitor
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 )
 
-// runningMax bounds the checks at one time, and so the descriptors; those that are due wait in the order they are due.
+// runningMax limits the checks that run at the same time, and so their descriptors. Other due checks wait in order.
 const runningMax = 256
 
 // Config says how to check and whom to tell.
@@ -36,14 +36,14 @@ type finished struct {
 	outcome Outcome
 }
 
-// New makes a set that checks nothing before Run.
+// New returns a Set that checks nothing before Run.
 func New(config Config) *Set {
 	return &Set{
 		Config: config, woken: make(chan struct{}, 1), outcomes: make(chan finished), table: newTable(rand.Float64),
 	}
 }
 
-// Watch takes the servers and monitors of a Plan; what stays keeps its state.
+// Watch takes the servers and monitors of a Plan. Servers that were there before keep their state.
 func (s *Set) Watch(plan *plan.Plan) {
 	s.mu.Lock()
 	s.table.reconcile(plan.Pools, time.Now())
@@ -61,7 +61,7 @@ func (s *Set) Verdicts() []Verdict {
 	return s.table.reports()
 }
 
-// States are the same for the data plane: which servers are up.
+// States returns the same for the data plane: which servers are up.
 func (s *Set) States() map[plan.Member]bool {
 	states := map[plan.Member]bool{}
 	for _, verdict := range s.Verdicts() {
@@ -70,7 +70,7 @@ func (s *Set) States() map[plan.Member]bool {
 	return states
 }
 
-// Run makes the checks until ctx ends, and returns when the last has.
+// Run makes checks until ctx ends, and returns after the last check.
 func (s *Set) Run(ctx context.Context) {
 	running := 0
 	timer := time.NewTimer(0)
@@ -94,7 +94,7 @@ func (s *Set) Run(ctx context.Context) {
 	}
 }
 
-// startDue begins at most so many checks and returns how many.
+// startDue starts due checks, up to this many, and returns how many.
 func (s *Set) startDue(ctx context.Context, most int) (started int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

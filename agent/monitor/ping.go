@@ -15,7 +15,8 @@ import (
 )
 
 // errPingPermission names what an operator can do about it.
-var errPingPermission = errors.New("this engine may not ping: give the agent CAP_NET_RAW, or its group in net.ipv4.ping_group_range")
+var errPingPermission = errors.New(
+	"this engine may not ping: give the agent CAP_NET_RAW, or its group in net.ipv4.ping_group_range")
 
 // family is how one version of IP does echo.
 type family struct {
@@ -59,7 +60,7 @@ func probePing(ctx context.Context, target Target) Outcome {
 	return Outcome{Up: true}
 }
 
-// open prefers the socket that needs no privilege.
+// open prefers the socket type that needs no privilege.
 func (f family) open(address netip.Addr) (*icmp.PacketConn, net.Addr, error) {
 	ip, zone := net.IP(address.AsSlice()), address.Zone()
 	if socket, err := icmp.ListenPacket(f.datagram, ""); err == nil {
@@ -72,7 +73,7 @@ func (f family) open(address netip.Addr) (*icmp.PacketConn, net.Addr, error) {
 	return socket, &net.IPAddr{IP: ip, Zone: zone}, err
 }
 
-// await reads until our own echo comes; a raw socket hears those of others too.
+// await reads until the echo of our request comes. A raw socket also receives those of others.
 func (f family) await(socket *icmp.PacketConn, content []byte) error {
 	packet := make([]byte, 1500)
 	for {

@@ -18,7 +18,7 @@ import (
 // answerBytesMax is how much of an answer is searched: the first 2 KiB, as in Avi.
 const answerBytesMax = 2048
 
-// Probe makes one check over the network. It takes no longer than the monitor's receive timeout.
+// Probe makes one check over the network. It takes at most the monitor's receive timeout.
 func Probe(ctx context.Context, target Target) Outcome {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, target.Monitor.Timeout)
@@ -52,12 +52,12 @@ func connect(ctx context.Context, target Target) (*net.TCPConn, error) {
 	return connection.(*net.TCPConn), nil
 }
 
-// endWith fails whatever waits on a socket once ctx is over, by its deadline or because the agent stops.
+// endWith makes pending reads and writes fail when ctx ends: at its deadline, or because the agent stops.
 func endWith(ctx context.Context, socket interface{ SetDeadline(time.Time) error }) {
 	context.AfterFunc(ctx, func() { socket.SetDeadline(time.Unix(1, 0)) })
 }
 
-// failed is the outcome of a check that the network ended.
+// failed is the outcome of a check that failed in the network.
 func failed(target Target, err error) Outcome {
 	return Outcome{Reason: explain(target, err)}
 }
@@ -82,7 +82,7 @@ func explain(target Target, err error) string {
 	}
 }
 
-// read reads until done is content, or the answer ends or is as long as is searched.
+// read reads until done accepts the text, or until the response ends or reaches the search limit.
 func read(from io.Reader, done func(answer []byte) bool) ([]byte, error) {
 	answer := make([]byte, 0, answerBytesMax)
 	for len(answer) < cap(answer) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/agent/plan"
+	"github.com/weir-lb/weir/tests/accept"
 )
 
 func targetAt(address net.Addr, monitor *plan.Monitor) Target {
@@ -30,29 +31,9 @@ func httpMonitor(check plan.HTTPCheck) *plan.Monitor {
 	return &plan.Monitor{Type: plan.HTTP, HTTP: check}
 }
 
-// peer gives every connection to answer.
-func peer(t *testing.T, answer func(net.Conn)) net.Addr {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() { defer connection.Close(); answer(connection) }()
-		}
-	}()
-	return listener.Addr()
-}
-
 // says answers a request head with this text.
-func says(text string) func(net.Conn) {
-	return func(connection net.Conn) {
+func says(text string) func(*net.TCPConn) {
+	return func(connection *net.TCPConn) {
 		for lines := bufio.NewScanner(connection); lines.Scan() && lines.Text() != ""; {
 		}
 		io.WriteString(connection, text)
@@ -67,22 +48,28 @@ func TestHTTPMonitorJudgesStatusAndContent(t *testing.T) {
 		answer string
 		reason string // empty: up
 	}{
-		"200 is 2xx":                   {plan.HTTPCheck{Classes: []uint32{2}}, ok, ""},
-		"any status will do":           {plan.HTTPCheck{}, "HTTP/1.0 500 No\r\n\r\n", ""},
-		"500 is not 2xx":               {plan.HTTPCheck{Classes: []uint32{2}}, "HTTP/1.1 500 No\r\n\r\n", "HTTP 500 from GET /health, want 2xx"},
-		"301 is one of several":        {plan.HTTPCheck{Classes: []uint32{2, 3}}, "HTTP/1.1 301 Moved\r\n\r\n", ""},
-		"404 is none of several":       {plan.HTTPCheck{Classes: []uint32{2, 3}}, "HTTP/1.1 404 No\r\n\r\n", "HTTP 404 from GET /health, want 2xx or 3xx"},
-		"the text is there":            {plan.HTTPCheck{Contains: "well"}, ok, ""},
-		"the text is not there":        {plan.HTTPCheck{Contains: "bad"}, ok, `HTTP 200 from GET /health, without "bad" in its first 2048 bytes`},
-		"the text comes too late":      {plan.HTTPCheck{Contains: "late"}, long, `HTTP 200 from GET /health, without "late" in its first 2048 bytes`},
-		"the code says maintenance":    {plan.HTTPCheck{MaintenanceCodes: []uint32{503}}, "HTTP/1.1 503 Soon\r\n\r\n", "HTTP 503 from GET /health, it is in maintenance"},
-		"the content says maintenance": {plan.HTTPCheck{MaintenanceContains: "all is"}, ok, "HTTP 200 from GET /health, it is in maintenance"},
-		"it is not HTTP":               {plan.HTTPCheck{}, "SSH-2.0-OpenSSH\r\n", "its answer is not HTTP"},
-		"a status that is no number":   {plan.HTTPCheck{}, "HTTP/1.1 abc\r\n\r\n", "its answer is not HTTP"},
-		"nothing at all":               {plan.HTTPCheck{}, "", "it closed the connection without an answer"},
+		"200 is 2xx":         {plan.HTTPCheck{Classes: []uint32{2}}, ok, ""},
+		"any status will do": {plan.HTTPCheck{}, "HTTP/1.0 500 No\r\n\r\n", ""},
+		"500 is not 2xx": {plan.HTTPCheck{Classes: []uint32{2}}, "HTTP/1.1 500 No\r\n\r\n",
+			"HTTP 500 from GET /health, want 2xx"},
+		"301 is one of several": {plan.HTTPCheck{Classes: []uint32{2, 3}}, "HTTP/1.1 301 Moved\r\n\r\n", ""},
+		"404 is none of several": {plan.HTTPCheck{Classes: []uint32{2, 3}}, "HTTP/1.1 404 No\r\n\r\n",
+			"HTTP 404 from GET /health, want 2xx or 3xx"},
+		"the text is there": {plan.HTTPCheck{Contains: "well"}, ok, ""},
+		"the text is not there": {plan.HTTPCheck{Contains: "bad"}, ok,
+			`HTTP 200 from GET /health, without "bad" in its first 2048 bytes`},
+		"the text comes too late": {plan.HTTPCheck{Contains: "late"}, long,
+			`HTTP 200 from GET /health, without "late" in its first 2048 bytes`},
+		"the code says maintenance": {plan.HTTPCheck{MaintenanceCodes: []uint32{503}}, "HTTP/1.1 503 Soon\r\n\r\n",
+			"HTTP 503 from GET /health, it is in maintenance"},
+		"the content says maintenance": {plan.HTTPCheck{MaintenanceContains: "all is"}, ok,
+			"HTTP 200 from GET /health, it is in maintenance"},
+		"it is not HTTP":             {plan.HTTPCheck{}, "SSH-2.0-OpenSSH\r\n", "its answer is not HTTP"},
+		"a status that is no number": {plan.HTTPCheck{}, "HTTP/1.1 abc\r\n\r\n", "its answer is not HTTP"},
+		"nothing at all":             {plan.HTTPCheck{}, "", "it closed the connection without an answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			outcome := Probe(t.Context(), targetAt(peer(t, says(c.answer)), httpMonitor(c.check)))
+			outcome := Probe(t.Context(), targetAt(accept.Each(t, says(c.answer)), httpMonitor(c.check)))
 			if outcome.Up != (c.reason == "") || outcome.Reason != c.reason {
 				t.Errorf("got %+v, want %q", outcome, c.reason)
 			}
@@ -113,7 +100,8 @@ func TestHTTPMonitorAddsTheHeadersThatAreMissing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := request(Target{Hostname: "web", Address: netip.MustParseAddr("192.0.2.1"), Port: 8080, Monitor: httpMonitor(c.check)})
+			got := request(Target{Hostname: "web", Address: netip.MustParseAddr("192.0.2.1"), Port: 8080,
+				Monitor: httpMonitor(c.check)})
 			if string(got) != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
@@ -129,7 +117,8 @@ func TestHTTPMonitorTakesARealServer(t *testing.T) {
 	}))
 	defer server.Close()
 	check := plan.HTTPCheck{Request: "HEAD /health HTTP/1.1", Classes: []uint32{2}}
-	if outcome := Probe(t.Context(), targetAt(server.Listener.Addr(), httpMonitor(check))); !outcome.Up || outcome.Took <= 0 {
+	if outcome := Probe(t.Context(), targetAt(server.Listener.Addr(), httpMonitor(check))); !outcome.Up ||
+		outcome.Took <= 0 {
 		t.Errorf("got %+v", outcome)
 	}
 }
@@ -165,8 +154,11 @@ func TestHTTPSMonitorSendsTheServerNameAndVerifiesNothing(t *testing.T) {
 func TestHTTPSMonitorSaysWhenTheServerSpeaksNoTLS(t *testing.T) {
 	monitor := httpMonitor(plan.HTTPCheck{})
 	monitor.Type = plan.HTTPS
-	plain := peer(t, func(connection net.Conn) { io.WriteString(connection, "HTTP/1.1 400 Bad Request\r\n\r\n") })
-	if outcome := Probe(t.Context(), targetAt(plain, monitor)); outcome.Up || outcome.Reason != "its answer is not TLS" {
+	plain := accept.Each(t, func(connection *net.TCPConn) {
+		io.WriteString(connection, "HTTP/1.1 400 Bad Request\r\n\r\n")
+	})
+	if outcome := Probe(t.Context(), targetAt(plain, monitor)); outcome.Up ||
+		outcome.Reason != "its answer is not TLS" {
 		t.Errorf("got %+v", outcome)
 	}
 }
@@ -178,38 +170,43 @@ func TestMonitorsSayWhyAServerCannotBeReached(t *testing.T) {
 	}
 	closed := listener.Addr()
 	listener.Close()
-	if outcome := Probe(t.Context(), targetAt(closed, httpMonitor(plan.HTTPCheck{}))); outcome.Reason != "connection refused" {
+	if outcome := Probe(t.Context(), targetAt(closed, httpMonitor(
+		plan.HTTPCheck{}))); outcome.Reason != "connection refused" {
 		t.Errorf("got %+v", outcome)
 	}
 	silent := httpMonitor(plan.HTTPCheck{})
 	silent.Timeout = 30 * time.Millisecond
-	forever := peer(t, func(connection net.Conn) { io.Copy(io.Discard, connection) })
+	forever := accept.Each(t, func(connection *net.TCPConn) { io.Copy(io.Discard, connection) })
 	if outcome := Probe(t.Context(), targetAt(forever, silent)); outcome.Reason != "no answer within 30 ms" {
 		t.Errorf("got %+v", outcome)
 	}
 }
 
 func TestTCPMonitorTalksAsItIsTold(t *testing.T) {
-	echo := func(connection net.Conn) {
+	echo := func(connection *net.TCPConn) {
 		line, _ := bufio.NewReader(connection).ReadString('\n')
 		io.WriteString(connection, "you said "+line)
 	}
 	for name, c := range map[string]struct {
 		check  plan.TCPCheck
-		answer func(net.Conn)
+		answer func(*net.TCPConn)
 		reason string
 	}{
-		"a connection is enough":         {plan.TCPCheck{}, func(net.Conn) {}, ""},
-		"half a connection is enough":    {plan.TCPCheck{HalfOpen: true}, func(net.Conn) {}, ""},
-		"the answer holds the text":      {plan.TCPCheck{Request: "hi\n", Contains: "said hi"}, echo, ""},
-		"the answer lacks the text":      {plan.TCPCheck{Request: "hi\n", Contains: "ho"}, echo, `no "ho" in the first 2048 bytes of its answer`},
-		"the answer says maintenance":    {plan.TCPCheck{Request: "hi\n", Contains: "said", MaintenanceContains: "hi"}, echo, `it answers "hi", it is in maintenance`},
-		"the answer says no maintenance": {plan.TCPCheck{Request: "hi\n", Contains: "said", MaintenanceContains: "away"}, echo, ""},
-		"there is no answer":             {plan.TCPCheck{Contains: "x"}, func(net.Conn) {}, "it closed the connection without an answer"},
+		"a connection is enough":      {plan.TCPCheck{}, func(*net.TCPConn) {}, ""},
+		"half a connection is enough": {plan.TCPCheck{HalfOpen: true}, func(*net.TCPConn) {}, ""},
+		"the answer holds the text":   {plan.TCPCheck{Request: "hi\n", Contains: "said hi"}, echo, ""},
+		"the answer lacks the text": {plan.TCPCheck{Request: "hi\n", Contains: "ho"}, echo,
+			`no "ho" in the first 2048 bytes of its answer`},
+		"the answer says maintenance": {plan.TCPCheck{Request: "hi\n", Contains: "said", MaintenanceContains: "hi"},
+			echo, `it answers "hi", it is in maintenance`},
+		"the answer says no maintenance": {plan.TCPCheck{Request: "hi\n", Contains: "said",
+			MaintenanceContains: "away"}, echo, ""},
+		"there is no answer": {plan.TCPCheck{Contains: "x"}, func(*net.TCPConn) {},
+			"it closed the connection without an answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			monitor := &plan.Monitor{Type: plan.TCP, TCP: c.check}
-			outcome := Probe(t.Context(), targetAt(peer(t, c.answer), monitor))
+			outcome := Probe(t.Context(), targetAt(accept.Each(t, c.answer), monitor))
 			if outcome.Up != (c.reason == "") || outcome.Reason != c.reason {
 				t.Errorf("got %+v, want %q", outcome, c.reason)
 			}

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// quickstartInterval is the pace while a new server's first verdict is awaited.
+	// quickstartInterval is the interval of checks until a new server has its first verdict.
 	quickstartInterval = time.Second
-	// spread is the distance between the first checks of servers that come with one Plan.
+	// spread is the time between the first checks of servers that came with the same Plan.
 	spread = 5 * time.Millisecond
-	// jitter is how far from its interval a check may move, so that checks that began together drift apart.
+	// jitter is the part of the interval by which a check may move, so that checks do not stay in step.
 	jitter = 0.1
 )
 
@@ -51,8 +51,8 @@ type check struct {
 	place   int // in the agenda; -1: not in it, because it runs or is gone
 }
 
-// table knows every check and when it is due. It decides everything about monitoring and does no I/O; times are
-// monotonic and come from the caller. There are no more checks than the Plan names.
+// table knows every check and when it is due. It makes all decisions about monitoring and does no I/O. Times are
+// monotonic and come from the caller. It has no more checks than the Plan names.
 type table struct {
 	subjects map[plan.Member]*subject
 	agenda   agenda
@@ -63,8 +63,8 @@ func newTable(random func() float64) *table {
 	return &table{subjects: map[plan.Member]*subject{}, random: random}
 }
 
-// reconcile takes the pools of a Plan. What stays keeps its verdict, its counts and its place in time, unless it shall
-// come more often.
+// reconcile takes the pools of a Plan. Unchanged checks keep their verdict, counts and schedule, unless they have to
+// run more often.
 func (t *table) reconcile(pools []*plan.Pool, now time.Time) {
 	before := t.subjects
 	t.subjects = map[plan.Member]*subject{}
@@ -81,7 +81,7 @@ func (t *table) reconcile(pools []*plan.Pool, now time.Time) {
 	}
 }
 
-// reconcilePool takes what stays out of before.
+// reconcilePool moves the subjects that stay out of before.
 func (t *table) reconcilePool(pool *plan.Pool, before map[plan.Member]*subject) (soon []*check) {
 	for _, server := range pool.Servers {
 		if len(pool.Monitors) == 0 || !server.Enabled {
@@ -101,7 +101,8 @@ func (t *table) reconcilePool(pool *plan.Pool, before map[plan.Member]*subject) 
 	return soon
 }
 
-// assign gives a subject its monitors, keeping the checks that it has. Those that are new or hastened have to be planned.
+// assign gives a subject its monitors, and keeps existing checks. New checks, and those with a shorter interval, have
+// to be scheduled.
 func (t *table) assign(subject *subject, monitors []*plan.Monitor) (soon []*check) {
 	before := subject.checks
 	subject.checks = nil
@@ -126,7 +127,7 @@ func (t *table) assign(subject *subject, monitors []*plan.Monitor) (soon []*chec
 	return soon
 }
 
-// drop forgets checks; the outcome of one that runs will find nobody.
+// drop forgets checks. The outcome of a running one is ignored.
 func (t *table) drop(checks []*check) {
 	for _, check := range checks {
 		check.subject = nil
@@ -149,7 +150,7 @@ func (t *table) next() (time.Time, bool) {
 	return t.agenda[0].due, true
 }
 
-// begin returns a check that is due and what to run it against, or nil. Until note it is not due again.
+// begin returns a due check and its target, or nil. The check is not due again before note was called.
 func (t *table) begin(now time.Time) (*check, Target) {
 	if len(t.agenda) == 0 || t.agenda[0].due.After(now) {
 		return nil, Target{}
@@ -163,7 +164,7 @@ func (t *table) begin(now time.Time) (*check, Target) {
 	}
 }
 
-// note takes the outcome of a check and plans its next. It returns the server's verdict when there is news in it.
+// note records the outcome of a check and schedules the next one. It returns the server's verdict if it has changed.
 func (t *table) note(check *check, outcome Outcome, now time.Time) *Verdict {
 	subject := check.subject
 	if subject == nil {
@@ -214,7 +215,7 @@ func (s *subject) tallies() []tally {
 	return all
 }
 
-// reason is that of the first monitor that says down.
+// reason is the reason of the first monitor that says down.
 func (s *subject) reason(now verdict) string {
 	for _, check := range s.checks {
 		if now == down && check.tally.verdict == down {

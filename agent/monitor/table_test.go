@@ -13,7 +13,8 @@ import (
 
 func monitors(uuids ...string) (all []*plan.Monitor) {
 	for _, uuid := range uuids {
-		all = append(all, &plan.Monitor{UUID: uuid, Interval: 10 * time.Second, Successes: 2, Failures: 2, Quickstart: true})
+		all = append(all, &plan.Monitor{UUID: uuid, Interval: 10 * time.Second, Successes: 2, Failures: 2,
+			Quickstart: true})
 	}
 	return all
 }
@@ -22,7 +23,8 @@ func monitors(uuids ...string) (all []*plan.Monitor) {
 func pools(uuid string, monitors []*plan.Monitor, servers ...string) []*plan.Pool {
 	pool := &plan.Pool{UUID: uuid, Monitors: monitors}
 	for _, id := range servers {
-		pool.Servers = append(pool.Servers, plan.Server{ID: id, Address: netip.MustParseAddr("192.0.2.1"), Port: 80, Enabled: true})
+		pool.Servers = append(pool.Servers, plan.Server{ID: id, Address: netip.MustParseAddr("192.0.2.1"),
+			Port: 80, Enabled: true})
 	}
 	return []*plan.Pool{pool}
 }
@@ -168,7 +170,9 @@ func TestNewMonitorDoesNotTakeAServerDownBeforeItHasDecided(t *testing.T) {
 	if !l.reports()[0].Up {
 		t.Error("down because a monitor was added")
 	}
-	news := l.run(3*time.Second, func(_, monitor string) Outcome { return Outcome{Up: monitor == "m1", Reason: monitor} })
+	news := l.run(3*time.Second, func(_, monitor string) Outcome {
+		return Outcome{Up: monitor == "m1", Reason: monitor}
+	})
 	if !slices.Equal(news, []string{"one false m2"}) {
 		t.Errorf("got %q", news)
 	}

@@ -16,7 +16,7 @@ func probeTCP(ctx context.Context, target Target) Outcome {
 	defer connection.Close()
 	check := target.Monitor.TCP
 	if check.HalfOpen {
-		connection.SetLinger(0) // a reset instead of the end of a conversation that never was
+		connection.SetLinger(0) // a reset, because no conversation has begun that could be ended
 		return Outcome{Up: true}
 	}
 	if _, err := io.WriteString(connection, check.Request); err != nil {

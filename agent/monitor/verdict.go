@@ -9,12 +9,12 @@ import (
 // Outcome is what one check found.
 type Outcome struct {
 	Up          bool
-	Maintenance bool   // the server itself asks to be left alone, which counts at once
+	Maintenance bool   // the server itself asks for no more clients; this counts at once
 	Reason      string // why not up, one line
 	Took        time.Duration
 }
 
-// Verdict is what has been found out about a server.
+// Verdict is the result of all monitors of a server.
 type Verdict struct {
 	plan.Member
 	Up          bool
@@ -39,8 +39,8 @@ const (
 	down
 )
 
-// tally turns the outcomes of one monitor on one server into a verdict: so many successes in a row bring it up, so many
-// failures bring it down, and with quickstart the very first success counts.
+// tally turns the outcomes of one monitor of one server into a verdict. A number of successes in a row makes it up, a
+// number of failures makes it down. With quickstart the first success is enough.
 type tally struct {
 	verdict   verdict
 	successes int // in a row
@@ -72,8 +72,8 @@ func successesNeeded(now verdict, monitor *plan.Monitor) int {
 	return monitor.Successes
 }
 
-// together is the verdict of several monitors on one server, all of which must pass. While one has not decided and none
-// says down, the server stays what it was.
+// together is the verdict of several monitors of one server; all must pass. While one is undecided and none says down,
+// the server keeps its state.
 func together(before verdict, tallies []tally) verdict {
 	all := up
 	for _, t := range tallies {

@@ -6,10 +6,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Object is an operator's object, as findings name it.
+// Object names an operator's object in findings.
 type Object struct{ Kind, UUID, Name string }
 
-// Finding is what is wrong with a Plan, in the operator's words: which object, which field.
+// Finding is an error in a Plan, in the operator's words: object, field, message.
 type Finding struct {
 	Object
 	Field, Message string
@@ -19,12 +19,13 @@ type Finding struct {
 func FindingsOf(said []*dataplanev1.Finding) []Finding {
 	var all []Finding
 	for _, each := range said {
-		all = append(all, Finding{Object{each.GetKind(), each.GetUuid(), each.GetName()}, each.GetField(), each.GetMessage()})
+		all = append(all, Finding{Object{each.GetKind(), each.GetUuid(), each.GetName()}, each.GetField(),
+			each.GetMessage()})
 	}
 	return all
 }
 
-// WireFindings are findings as the controller is told of them.
+// WireFindings are findings in the form that the controller receives.
 func WireFindings(findings []Finding) []*dataplanev1.Finding {
 	var all []*dataplanev1.Finding
 	for _, each := range findings {
@@ -41,8 +42,8 @@ type Change struct {
 	How string // "is new", "changed", "is no more"
 }
 
-// Changes are the objects of the data plane that differ between two Plans; nil is a Plan without any. Those that are
-// there no more come last.
+// Changes are the objects of the data plane that differ between two Plans; nil is an empty Plan. Removed objects come
+// last.
 func Changes(before, after *Plan) []Change {
 	var changes []Change
 	was := map[string]*enginev1.Resource{}
@@ -71,7 +72,7 @@ func Changes(before, after *Plan) []Change {
 	return changes
 }
 
-// objectOf is the object of a resource; false: it is none of the data plane's.
+// objectOf is the object of a resource; false: the resource is not for the data plane.
 func objectOf(resource *enginev1.Resource) (Object, bool) {
 	switch body := resource.GetBody().(type) {
 	case *enginev1.Resource_VirtualService:

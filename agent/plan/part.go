@@ -7,7 +7,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// partOf is the data plane's part of a Plan; health monitors are the agent's own business.
+// partOf is the data plane's part of a Plan. Health monitors are left out: the agent runs them.
 func partOf(plan *enginev1.Plan) *dataplanev1.Plan {
 	part := &dataplanev1.Plan{Revision: plan.GetRevision()}
 	for _, resource := range plan.GetResources() {
@@ -27,7 +27,7 @@ func partOf(plan *enginev1.Plan) *dataplanev1.Plan {
 	return part
 }
 
-// listening is a virtual service with the listeners that its duty asks for.
+// listening is a virtual service with the listeners that its duty requires.
 func listening(service *dataplanev1.VirtualService) *dataplanev1.VirtualService {
 	if listens(service) {
 		return service
@@ -37,8 +37,8 @@ func listening(service *dataplanev1.VirtualService) *dataplanev1.VirtualService 
 	return ready
 }
 
-// listens tells whether a virtual service's duty is to listen. While it drains it goes on: clients that a router still
-// sends here would be refused otherwise.
+// listens tells whether a virtual service has listeners in this duty. It keeps them while it drains, because a router
+// may still send clients.
 func listens(service *dataplanev1.VirtualService) bool {
 	return service.GetDuty() != dataplanev1.Duty_DUTY_STANDBY
 }

@@ -1,8 +1,7 @@
-// Package plan is a Plan as an agent goes by it: what the controller said, read once, with its addresses, durations and
-// references. Read (read.go) is the one place that knows how it is said; router.go, pool.go and object.go are what it
-// says.
+// Package plan is a Plan as the agent uses it: parsed once, with addresses, durations and references as types. Read
+// (read.go) is the only code that knows the wire format. router.go, pool.go and object.go are the parsed parts.
 //
-// A Plan that has been read is trusted, and nobody changes it. What it says for the data plane is passed on as it came.
+// A parsed Plan is trusted, and never changed. Its part for the data plane is passed on unchanged.
 package plan
 
 import (
@@ -25,7 +24,7 @@ type Plan struct {
 	wire *enginev1.Plan
 }
 
-// Wire is the Plan as it came, for the disk and for the change that builds on it; nil for no Plan.
+// Wire is the Plan as it was received: for the disk, and as the base of the next delta; nil for no Plan.
 func (p *Plan) Wire() *enginev1.Plan {
 	if p == nil {
 		return nil
@@ -33,7 +32,7 @@ func (p *Plan) Wire() *enginev1.Plan {
 	return p.wire
 }
 
-// Advertised are the advertisements of a Plan; none of no Plan.
+// Advertised are the advertisements of a Plan; a nil Plan has none.
 func (p *Plan) Advertised() []Advertisement {
 	if p == nil {
 		return nil
@@ -49,7 +48,7 @@ func (p *Plan) BGP() *Router {
 	return p.Router
 }
 
-// VIPs are the addresses that a Plan advertises, each once, whether they are announced now or not.
+// VIPs are the addresses that a Plan advertises, each once, whether they are announced at the moment or not.
 func (p *Plan) VIPs() []netip.Addr {
 	var all []netip.Addr
 	for _, said := range p.Advertised() {

@@ -39,7 +39,7 @@ type Monitor struct {
 	TCP        TCPCheck
 }
 
-// MonitorType is the protocol of a check. One that this engine does not know keeps the controller's number for it.
+// MonitorType is the protocol of a check. A protocol that this engine does not know keeps the controller's number.
 type MonitorType int32
 
 const (
@@ -49,10 +49,10 @@ const (
 	Ping  MonitorType = 4
 )
 
-// HTTPCheck is a request and the response that it shall have.
+// HTTPCheck is a request and the expected response.
 type HTTPCheck struct {
 	Request             string // request line, and headers after it
-	Exact               bool   // it is sent as it is: no Host, no User-Agent added
+	Exact               bool   // the request is sent as it is, without an added Host or User-Agent
 	Body                string
 	Classes             []uint32 // of the status: 2 for 2xx; empty: any
 	Contains            string   // the response does, in its first 2 KiB
@@ -61,7 +61,7 @@ type HTTPCheck struct {
 	ServerName          string // SNI, of HTTPS
 }
 
-// TCPCheck is what is said over a connection, and the answer that it shall have.
+// TCPCheck is what to send over a connection, and the expected answer.
 type TCPCheck struct {
 	Request             string
 	Contains            string

@@ -9,7 +9,8 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// Read reads a Plan as the controller said it. One that cannot be read is none; the findings say where.
+// Read parses a Plan from the controller. If it cannot be parsed, Read returns none, and findings that say where it is
+// wrong.
 func Read(wire *enginev1.Plan) (*Plan, []Finding) {
 	r := &reader{
 		plan:     &Plan{Revision: wire.GetRevision(), Dataplane: partOf(wire), wire: wire},
@@ -55,7 +56,7 @@ func (r *reader) find(object Object, field, format string, arguments ...any) {
 	r.findings = append(r.findings, Finding{object, field, fmt.Sprintf(format, arguments...)})
 }
 
-// address reads an address that an object names; invalid: it is none, which is found.
+// address parses an address of an object. If it is wrong, it returns an invalid address and adds a finding.
 func (r *reader) address(text string, object Object, field string) netip.Addr {
 	address, err := netip.ParseAddr(text)
 	if err != nil {
@@ -64,7 +65,7 @@ func (r *reader) address(text string, object Object, field string) netip.Addr {
 	return address
 }
 
-// listeners reads where a virtual service listens.
+// listeners parses where a virtual service listens.
 func (r *reader) listeners(service *dataplanev1.VirtualService) {
 	if !listens(service) {
 		return
@@ -82,7 +83,7 @@ func (r *reader) listeners(service *dataplanev1.VirtualService) {
 	}
 }
 
-// router keeps the first one: there is one at most.
+// router keeps the first router; a Plan has at most one.
 func (r *reader) router(said *enginev1.BgpRouter) {
 	if r.plan.Router != nil {
 		return
@@ -104,10 +105,11 @@ func (r *reader) router(said *enginev1.BgpRouter) {
 	r.plan.Router = router
 }
 
-// peerOf is all of a peer but its address and subnet, which may be wrong.
+// peerOf is a peer without its address and subnet, which may be wrong.
 func peerOf(peer *enginev1.BgpPeer) Peer {
 	read := Peer{
-		Label: peer.GetLabel(), LocalAS: peer.GetLocalAs(), RemoteAS: peer.GetRemoteAs(), MD5Secret: peer.GetMd5Secret(),
+		Label: peer.GetLabel(), LocalAS: peer.GetLocalAs(), RemoteAS: peer.GetRemoteAs(),
+		MD5Secret: peer.GetMd5Secret(),
 		Keepalive: seconds(peer.GetKeepaliveS()), Hold: seconds(peer.GetHoldS()),
 		ConnectRetry: seconds(peer.GetConnectRetryS()),
 		MultihopTTL:  peer.GetMultihopTtl(), AdvertisesVIPs: peer.GetAdvertiseVips(),
@@ -125,9 +127,11 @@ func (r *reader) advertisement(said *enginev1.Advertisement) {
 	service := r.services[said.GetVirtualServiceUuid()]
 	object := Object{"virtualservice", said.GetVirtualServiceUuid(), service.GetName()}
 	read := Advertisement{
-		Service: said.GetVirtualServiceUuid(), Draws: service != nil && service.GetDuty() == dataplanev1.Duty_DUTY_SERVE,
-		PeerLabels: said.GetPeerLabels(), LocalPreference: said.GetLocalPreference(), ASPathPrepend: said.GetAsPathPrepend(),
-		WhileDown: said.GetWhileDown(),
+		Service: said.GetVirtualServiceUuid(), Draws: service != nil &&
+			service.GetDuty() == dataplanev1.Duty_DUTY_SERVE,
+		PeerLabels: said.GetPeerLabels(), LocalPreference: said.GetLocalPreference(),
+		ASPathPrepend: said.GetAsPathPrepend(),
+		WhileDown:     said.GetWhileDown(),
 	}
 	if uuid := service.GetPoolUuid(); uuid != "" {
 		if read.Pool = r.pools[uuid]; read.Pool == nil {
@@ -153,7 +157,7 @@ func (r *reader) pool(said *enginev1.Pool) {
 		}
 	}
 	for _, server := range pool.GetServers() {
-		address, _ := netip.ParseAddr(server.GetAddress()) // the data plane does not take a pool with one that is wrong
+		address, _ := netip.ParseAddr(server.GetAddress()) // the data plane would refuse a pool with a wrong server
 		read.Servers = append(read.Servers, Server{
 			ID: server.GetId(), Address: address, Port: uint16(server.GetPort()), Hostname: server.GetHostname(),
 			Enabled: server.GetEnabled(),
@@ -167,17 +171,20 @@ func monitorOf(said *enginev1.HealthMonitor) *Monitor {
 	http, tcp := said.GetHttp(), said.GetTcp()
 	return &Monitor{
 		UUID: said.GetUuid(), Type: MonitorType(said.GetType()),
-		Interval: milliseconds(max(1, said.GetSendIntervalMs())), Timeout: milliseconds(max(1, said.GetReceiveTimeoutMs())),
+		Interval:  milliseconds(max(1, said.GetSendIntervalMs())),
+		Timeout:   milliseconds(max(1, said.GetReceiveTimeoutMs())),
 		Successes: max(1, int(said.GetSuccessfulChecks())), Failures: max(1, int(said.GetFailedChecks())),
 		Port: uint16(said.GetMonitorPort()), Quickstart: said.GetQuickstart(),
 		HTTP: HTTPCheck{
-			Request: http.GetRequest(), Exact: http.GetExactRequest(), Body: http.GetBody(), Classes: http.GetResponseClasses(),
+			Request: http.GetRequest(), Exact: http.GetExactRequest(), Body: http.GetBody(),
+			Classes:  http.GetResponseClasses(),
 			Contains: http.GetResponseContains(), MaintenanceCodes: http.GetMaintenanceCodes(),
 			MaintenanceContains: http.GetMaintenanceContains(), ServerName: http.GetServerName(),
 		},
 		TCP: TCPCheck{
-			Request: tcp.GetRequest(), Contains: tcp.GetResponseContains(), MaintenanceContains: tcp.GetMaintenanceContains(),
-			HalfOpen: tcp.GetHalfOpen(),
+			Request: tcp.GetRequest(), Contains: tcp.GetResponseContains(),
+			MaintenanceContains: tcp.GetMaintenanceContains(),
+			HalfOpen:            tcp.GetHalfOpen(),
 		},
 	}
 }

@@ -15,7 +15,8 @@ import (
 func serviceResource(change func(*dataplanev1.VirtualService)) *enginev1.Resource {
 	service := &dataplanev1.VirtualService{
 		Uuid: "vs-1", Name: "shop", PoolUuid: "pool-1",
-		Listeners: []*dataplanev1.Listener{{Address: "192.0.2.1", Port: 80}, {Address: "2001:db8::1", Port: 443, Tls: true}},
+		Listeners: []*dataplanev1.Listener{{Address: "192.0.2.1", Port: 80},
+			{Address: "2001:db8::1", Port: 443, Tls: true}},
 	}
 	if change != nil {
 		change(service)
@@ -46,7 +47,8 @@ func routerResource(peers ...*enginev1.BgpPeer) *enginev1.Resource {
 func advertisementResource(change func(*enginev1.Advertisement)) *enginev1.Resource {
 	said := &enginev1.Advertisement{
 		VirtualServiceUuid: "vs-1", Routes: []*enginev1.Route{{Address: "192.0.2.1", Communities: []uint32{7}}},
-		PeerLabels: []string{"left"}, LocalPreference: 3, AsPathPrepend: 2, WhileDown: true, NextHops: []string{"10.1.0.11", "10.1.0.12"},
+		PeerLabels: []string{"left"}, LocalPreference: 3, AsPathPrepend: 2, WhileDown: true,
+		NextHops: []string{"10.1.0.11", "10.1.0.12"},
 	}
 	if change != nil {
 		change(said)
@@ -74,7 +76,8 @@ func expect(t *testing.T, got, want any) {
 
 func TestReadsServersAndWhoChecksThem(t *testing.T) {
 	plan := read(t, poolResource(), monitorResource(&enginev1.HealthMonitor{ // which its pool comes before
-		Type: enginev1.MonitorType_MONITOR_TYPE_HTTPS, SendIntervalMs: 10_000, ReceiveTimeoutMs: 4_000, SuccessfulChecks: 2, FailedChecks: 3,
+		Type: enginev1.MonitorType_MONITOR_TYPE_HTTPS, SendIntervalMs: 10_000, ReceiveTimeoutMs: 4_000,
+		SuccessfulChecks: 2, FailedChecks: 3,
 		MonitorPort: 8081, Quickstart: true, Http: &enginev1.HttpCheck{
 			Request: "GET /", ExactRequest: true, Body: "b", ResponseClasses: []uint32{2}, ResponseContains: "ok",
 			MaintenanceCodes: []uint32{503}, MaintenanceContains: "away", ServerName: "sni.example",
@@ -84,7 +87,8 @@ func TestReadsServersAndWhoChecksThem(t *testing.T) {
 		UUID: "pool-1", ServerName: "web.example",
 		Servers: []Server{{ID: "a", Address: address("10.0.0.1"), Port: 8080, Hostname: "one", Enabled: true}},
 		Monitors: []*Monitor{{
-			UUID: "hm-1", Type: HTTPS, Interval: 10 * time.Second, Timeout: 4 * time.Second, Successes: 2, Failures: 3, Port: 8081, Quickstart: true,
+			UUID: "hm-1", Type: HTTPS, Interval: 10 * time.Second, Timeout: 4 * time.Second, Successes: 2, Failures: 3,
+			Port: 8081, Quickstart: true,
 			HTTP: HTTPCheck{
 				Request: "GET /", Exact: true, Body: "b", Classes: []uint32{2}, Contains: "ok",
 				MaintenanceCodes: []uint32{503}, MaintenanceContains: "away", ServerName: "sni.example",
@@ -107,26 +111,33 @@ func TestMonitorThatSaysNothingIsTheQuickestThereCanBe(t *testing.T) {
 func TestReadsHowTheEngineSpeaksToRouters(t *testing.T) {
 	plan := read(t, routerResource(
 		&enginev1.BgpPeer{
-			Address: "10.0.0.1", Subnet: "10.0.0.0/24", Label: "left", LocalAs: 65000, RemoteAs: 65001, Md5Secret: "s", KeepaliveS: 3, HoldS: 9,
-			ConnectRetryS: 1, MultihopTtl: 2, AdvertiseVips: true, Bfd: &enginev1.BfdTimers{MinTxMs: 300, MinRxMs: 400, Multiplier: 3},
+			Address: "10.0.0.1", Subnet: "10.0.0.0/24", Label: "left", LocalAs: 65000, RemoteAs: 65001, Md5Secret: "s",
+			KeepaliveS: 3, HoldS: 9,
+			ConnectRetryS: 1, MultihopTtl: 2, AdvertiseVips: true,
+			Bfd: &enginev1.BfdTimers{MinTxMs: 300, MinRxMs: 400, Multiplier: 3},
 		},
 		&enginev1.BgpPeer{Address: "2001:db8::1"},
 	))
 	expect(t, plan.Router, &Router{UUID: "vrf-1", Name: "global", LocalAS: 65000, Peers: []Peer{
 		{
-			Address: address("10.0.0.1"), Subnet: netip.MustParsePrefix("10.0.0.0/24"), Label: "left", LocalAS: 65000, RemoteAS: 65001, MD5Secret: "s",
-			Keepalive: 3 * time.Second, Hold: 9 * time.Second, ConnectRetry: time.Second, MultihopTTL: 2, AdvertisesVIPs: true,
-			BFD: BFD{On: true, MinTx: 300 * time.Millisecond, MinRx: 400 * time.Millisecond, Multiplier: 3},
+			Address: address("10.0.0.1"), Subnet: netip.MustParsePrefix("10.0.0.0/24"), Label: "left", LocalAS: 65000,
+			RemoteAS: 65001, MD5Secret: "s",
+			Keepalive: 3 * time.Second, Hold: 9 * time.Second, ConnectRetry: time.Second, MultihopTTL: 2,
+			AdvertisesVIPs: true,
+			BFD:            BFD{On: true, MinTx: 300 * time.Millisecond, MinRx: 400 * time.Millisecond, Multiplier: 3},
 		},
 		{Address: address("2001:db8::1")},
 	}})
 }
 
 func TestReadsWhatRoutersAreToldOfAVirtualService(t *testing.T) {
-	plan := read(t, advertisementResource(nil), poolResource(), serviceResource(nil)) // which its advertisement comes before
+	// which its advertisement comes before
+	plan := read(t, advertisementResource(nil), poolResource(), serviceResource(nil))
 	expect(t, plan.Advertisements, []Advertisement{{
-		Service: "vs-1", Draws: true, Pool: plan.Pools[0], VIPs: []VIP{{address("192.0.2.1"), []uint32{7}}}, PeerLabels: []string{"left"},
-		LocalPreference: 3, ASPathPrepend: 2, WhileDown: true, Engines: []netip.Addr{address("10.1.0.11"), address("10.1.0.12")},
+		Service: "vs-1", Draws: true, Pool: plan.Pools[0], VIPs: []VIP{{address("192.0.2.1"), []uint32{7}}},
+		PeerLabels:      []string{"left"},
+		LocalPreference: 3, ASPathPrepend: 2, WhileDown: true,
+		Engines: []netip.Addr{address("10.1.0.11"), address("10.1.0.12")},
 	}})
 	expect(t, plan.VIPs(), []netip.Addr{address("192.0.2.1")})
 }
@@ -134,7 +145,9 @@ func TestReadsWhatRoutersAreToldOfAVirtualService(t *testing.T) {
 func TestPoolThatThePlanDoesNotHaveHasNoServers(t *testing.T) {
 	plan := read(t, serviceResource(nil), advertisementResource(nil))
 	expect(t, plan.Advertisements[0].Pool, &Pool{UUID: "pool-1"})
-	bare := read(t, serviceResource(func(s *dataplanev1.VirtualService) { s.PoolUuid = "" }), advertisementResource(nil))
+	bare := read(t, serviceResource(func(s *dataplanev1.VirtualService) {
+		s.PoolUuid = ""
+	}), advertisementResource(nil))
 	expect(t, bare.Advertisements[0].Pool, (*Pool)(nil))
 }
 
@@ -148,15 +161,19 @@ func TestStandbyHasAllButListenersAndADrainingServiceGoesOnListening(t *testing.
 		dataplanev1.Duty_DUTY_DRAIN:   {both, false},
 		dataplanev1.Duty_DUTY_STANDBY: {nil, false},
 	} {
-		plan := read(t, serviceResource(func(s *dataplanev1.VirtualService) { s.Duty = duty }), advertisementResource(nil))
+		plan := read(t, serviceResource(func(s *dataplanev1.VirtualService) {
+			s.Duty = duty
+		}), advertisementResource(nil))
 		var listens []netip.AddrPort
 		for _, listener := range plan.Listeners {
 			listens = append(listens, listener.At)
 		}
 		part := plan.Dataplane.GetVirtualServices()[0]
-		if !reflect.DeepEqual(listens, want.listens) || len(part.GetListeners()) != len(listens) || part.GetPoolUuid() != "pool-1" ||
+		if !reflect.DeepEqual(listens, want.listens) || len(part.GetListeners()) != len(listens) ||
+			part.GetPoolUuid() != "pool-1" ||
 			plan.Advertisements[0].Draws != want.draws {
-			t.Errorf("%v: listens at %v (its data plane: %v), draws: %t", duty, listens, part, plan.Advertisements[0].Draws)
+			t.Errorf("%v: listens at %v (its data plane: %v), draws: %t", duty, listens, part,
+				plan.Advertisements[0].Draws)
 		}
 	}
 }
@@ -166,13 +183,17 @@ func TestDataPlaneIsGivenWhatItUses(t *testing.T) {
 		&enginev1.Resource{Uuid: "g", Body: &enginev1.Resource_EngineSettings{EngineSettings: &enginev1.EngineSettings{
 			Uuid: "g", WorkerPinning: dataplanev1.WorkerPinning_WORKER_PINNING_NEVER,
 		}}},
-		&enginev1.Resource{Uuid: "c", Body: &enginev1.Resource_Certificate{Certificate: &dataplanev1.Certificate{Uuid: "c"}}},
-		&enginev1.Resource{Uuid: "k", Body: &enginev1.Resource_PkiProfile{PkiProfile: &dataplanev1.PkiProfile{Uuid: "k"}}},
+		&enginev1.Resource{Uuid: "c",
+			Body: &enginev1.Resource_Certificate{Certificate: &dataplanev1.Certificate{Uuid: "c"}}},
+		&enginev1.Resource{Uuid: "k",
+			Body: &enginev1.Resource_PkiProfile{PkiProfile: &dataplanev1.PkiProfile{Uuid: "k"}}},
 	)
 	want := &dataplanev1.Plan{
 		Revision: 3, VirtualServices: []*dataplanev1.VirtualService{serviceResource(nil).GetVirtualService()},
-		Pools: []*dataplanev1.Pool{poolResource().GetPool().GetPool()}, Certificates: []*dataplanev1.Certificate{{Uuid: "c"}},
-		PkiProfiles: []*dataplanev1.PkiProfile{{Uuid: "k"}}, WorkerPinning: dataplanev1.WorkerPinning_WORKER_PINNING_NEVER,
+		Pools:         []*dataplanev1.Pool{poolResource().GetPool().GetPool()},
+		Certificates:  []*dataplanev1.Certificate{{Uuid: "c"}},
+		PkiProfiles:   []*dataplanev1.PkiProfile{{Uuid: "k"}},
+		WorkerPinning: dataplanev1.WorkerPinning_WORKER_PINNING_NEVER,
 	}
 	if !proto.Equal(plan.Dataplane, want) {
 		t.Errorf("got %v, want %v", plan.Dataplane, want)
@@ -191,14 +212,23 @@ func TestPlanThatCannotBeReadSaysWhere(t *testing.T) {
 		resource *enginev1.Resource
 		want     Finding
 	}{
-		{listening("shop.example", 80), Finding{shop, "services[1]", "cannot listen on shop.example:80: not an address and port"}},
-		{listening("192.0.2.1", 0), Finding{shop, "services[1]", "cannot listen on 192.0.2.1:0: not an address and port"}},
-		{listening("192.0.2.1", 65536), Finding{shop, "services[1]", "cannot listen on 192.0.2.1:65536: not an address and port"}},
+		{listening("shop.example", 80), Finding{shop, "services[1]",
+			"cannot listen on shop.example:80: not an address and port"}},
+		{listening("192.0.2.1", 0), Finding{shop, "services[1]",
+			"cannot listen on 192.0.2.1:0: not an address and port"}},
+		{listening("192.0.2.1", 65536), Finding{shop, "services[1]",
+			"cannot listen on 192.0.2.1:65536: not an address and port"}},
 		{listening("", 80), Finding{shop, "services[1]", "cannot listen on :80: not an address and port"}},
-		{routerResource(&enginev1.BgpPeer{Address: "router"}), Finding{global, "bgp_profile.peers[0]", `"router" is not an address`}},
-		{routerResource(&enginev1.BgpPeer{Address: "10.0.0.1", Subnet: "10"}), Finding{global, "bgp_profile.peers[0].subnet", `"10" is not a subnet`}},
-		{advertisementResource(func(a *enginev1.Advertisement) { a.Routes[0].Address = "" }), Finding{shop, "vip[0]", `"" is not an address`}},
-		{advertisementResource(func(a *enginev1.Advertisement) { a.NextHops[1] = "x" }), Finding{shop, "next_hops", `"x" is not an address`}},
+		{routerResource(&enginev1.BgpPeer{Address: "router"}),
+			Finding{global, "bgp_profile.peers[0]", `"router" is not an address`}},
+		{routerResource(&enginev1.BgpPeer{Address: "10.0.0.1", Subnet: "10"}),
+			Finding{global, "bgp_profile.peers[0].subnet", `"10" is not a subnet`}},
+		{advertisementResource(func(a *enginev1.Advertisement) {
+			a.Routes[0].Address = ""
+		}), Finding{shop, "vip[0]", `"" is not an address`}},
+		{advertisementResource(func(a *enginev1.Advertisement) {
+			a.NextHops[1] = "x"
+		}), Finding{shop, "next_hops", `"x" is not an address`}},
 	} {
 		resources := []*enginev1.Resource{c.resource}
 		if c.resource.GetVirtualService() == nil {

@@ -12,10 +12,11 @@ type Router struct {
 	Peers      []Peer
 }
 
-// Peer is one session with a router. Two that compare equal are the same session.
+// Peer is one session with a router. Two equal peers are the same session.
 type Peer struct {
-	Address        netip.Addr
-	Subnet         netip.Prefix // an engine without an address in it leaves the peer alone; invalid: every engine may speak
+	Address netip.Addr
+	// only engines with an address in it open a session; invalid: all engines do
+	Subnet         netip.Prefix
 	Label          string
 	LocalAS        uint32
 	RemoteAS       uint32 // the same as LocalAS: internal BGP
@@ -36,17 +37,17 @@ type BFD struct {
 	Multiplier uint8
 }
 
-// Advertisement is what routers are told of one virtual service.
+// Advertisement is what routers are told about one virtual service.
 type Advertisement struct {
 	Service         string // uuid
 	Draws           bool   // the engine is to draw clients to it
-	Pool            *Pool  // that its clients are served by; nil: it has none
+	Pool            *Pool  // the pool that serves its clients; nil: it has none
 	VIPs            []VIP
 	PeerLabels      []string     // empty: for all peers
 	LocalPreference uint32       // to internal peers; 0: not set
 	ASPathPrepend   uint32       // to external peers
 	WhileDown       bool         // announced though the pool has no server
-	Engines         []netip.Addr // of all engines that it has a seat on: where others reach them, sorted
+	Engines         []netip.Addr // addresses of all engines that have a seat of it, sorted
 }
 
 // VIP is an address of a virtual service.

@@ -16,29 +16,29 @@ type Route struct {
 	LocalPreference uint32 // 0: not set
 	ASPathPrepend   uint32
 	Labels          []string // of the peers that it is for; empty: all
-	Services        []string // uuids of the virtual services that it leads to
-	Leaving         bool     // routers shall prefer any other way (RFC 8326)
+	Services        []string // uuids of the virtual services behind it
+	Leaving         bool     // routers should prefer any other path (RFC 8326)
 }
 
 // facts are all that the decision goes by.
 type facts struct {
 	held    *plan.Plan // acknowledged by the data plane; nil: none yet
-	before  *plan.Plan // that the agent before this one held; nil: none
-	coming  *plan.Plan // to be given to the data plane, or given and not answered; nil: none
+	before  *plan.Plan // that the earlier agent held; nil: none
+	coming  *plan.Plan // about to be given to the data plane, or given and not yet answered; nil: none
 	alive   bool       // the data plane's heart beats
 	up      map[plan.Member]bool
-	absent  map[netip.Addr]bool // VIPs that could not be put on their interface
+	absent  map[netip.Addr]bool // VIPs that could not be added to their interface
 	leaving departure
 	own     []netip.Addr // that it speaks to routers from
-	beats   int          // that it has held a Plan, and an address to be known by
+	beats   int          // whether it has held a Plan, and has an address
 }
 
-// spoken is the Plan that says which routers to speak to. Sessions take their time: the first may begin while the data
-// plane takes up its first Plan.
+// spoken is the Plan that names the routers. Sessions take time, so the first ones may begin while the data plane
+// applies its first Plan.
 func (f facts) spoken() *plan.Plan { return cmp.Or(f.held, f.coming, f.before) }
 
-// hold goes by a Plan that the data plane has acknowledged. What is not in it, the data plane has forgotten: a server that comes
-// again with the next one is down until it is found up.
+// hold takes a Plan that the data plane has acknowledged. The data plane has forgotten servers that are not in it: if
+// one comes back with a later Plan, it is down until it is checked.
 func (f *facts) hold(held *plan.Plan) {
 	up := map[plan.Member]bool{}
 	for _, pool := range held.Pools {
@@ -50,20 +50,21 @@ func (f *facts) hold(held *plan.Plan) {
 	f.held, f.up = held, up
 }
 
-// departure is how far an engine that ends has taken leave.
+// departure says how far an engine has come in its shutdown.
 type departure uint8
 
 const (
 	stays    departure = iota
-	leaving            // its routes are the last that routers shall use
+	leaving            // routers should use its routes only if there are no others
 	gone               // it has none
-	replaced           // its data plane serves on, and the next agent speaks for it: what routers know stays
+	replaced           // its data plane keeps serving, and routers keep its routes for the next agent
 )
 
-// decide says which routes this engine announces, sorted by prefix. A VIP is announced while the data plane is alive and
-// has acknowledged its listener, a virtual service behind it is up and is to take clients, and no Plan that comes takes
-// that away. Of several virtual services at one address, one is enough. An engine that begins waits until a Plan names it,
-// and others with it: what clients it draws from them, it will have to pass on.
+// decide says which routes this engine announces, sorted by prefix. It announces a VIP while all of this holds: the
+// data plane is alive and has acknowledged the listener; a virtual service behind it is up and takes clients; no
+// pending Plan removes it. If several virtual services share the address, one is enough. A new engine waits until the
+// Plans of the other engines name it, because it must be able to pass on packets of the clients that it draws from
+// them.
 func decide(f facts) []Route {
 	if !f.alive || f.leaving == gone {
 		return nil
@@ -89,7 +90,7 @@ func decide(f facts) []Route {
 	return routes
 }
 
-// draw is a virtual service that clients come to at an address.
+// draw is a virtual service that draws clients to an address.
 type draw struct {
 	service string
 	address netip.Addr
@@ -108,7 +109,7 @@ func drawing(plan *plan.Plan) map[draw]bool {
 	return draws
 }
 
-// merge adds a route. Where several virtual services share an address, they share what is said of it (their VsVip's).
+// merge adds a route. Virtual services that share an address share its attributes (those of their VsVip).
 func merge(routes []Route, added Route) []Route {
 	at := slices.IndexFunc(routes, func(r Route) bool { return r.Prefix == added.Prefix })
 	if at < 0 {
@@ -118,10 +119,11 @@ func merge(routes []Route, added Route) []Route {
 	return routes
 }
 
-// knownBeats is how long an engine that begins waits at most until the controller names it.
+// knownBeats limits how long a new engine waits until the controller names it to others.
 const knownBeats = 10
 
-// isKnown tells whether the other engines of a virtual service hear of this one, by the Plans that came with its own.
+// isKnown tells whether the other engines of a virtual service know this engine, according to the Plans sent together
+// with its own.
 func (f *facts) isKnown(service string) bool {
 	if len(f.own) == 0 || f.beats >= knownBeats {
 		return true
@@ -136,7 +138,7 @@ func (f *facts) isKnown(service string) bool {
 	return false
 }
 
-// isUp tells whether a virtual service has somebody to serve its clients: a pool with a server that is up, or no pool
+// isUp tells whether a virtual service can serve its clients: its pool has a server that is up, or it has no pool
 // (nil).
 func (f *facts) isUp(pool *plan.Pool) bool {
 	if pool == nil {
@@ -147,7 +149,7 @@ func (f *facts) isUp(pool *plan.Pool) bool {
 	})
 }
 
-// isFor tells whether a peer is told of the route.
+// isFor tells whether a peer gets the route.
 func (r *Route) isFor(peer *plan.Peer) bool {
 	sameFamily := peer.Address.Is4() == r.Prefix.Addr().Is4()
 	return sameFamily && peer.AdvertisesVIPs && (len(r.Labels) == 0 || slices.Contains(r.Labels, peer.Label))
@@ -155,7 +157,8 @@ func (r *Route) isFor(peer *plan.Peer) bool {
 
 // same tells whether two routes look the same to routers.
 func (r *Route) same(other *Route) bool {
-	return r.Prefix == other.Prefix && slices.Equal(r.Communities, other.Communities) && r.LocalPreference == other.LocalPreference &&
+	return r.Prefix == other.Prefix && slices.Equal(r.Communities, other.Communities) &&
+		r.LocalPreference == other.LocalPreference &&
 		r.ASPathPrepend == other.ASPathPrepend && slices.Equal(r.Labels, other.Labels) && r.Leaving == other.Leaving
 }
 

@@ -69,44 +69,64 @@ func TestAnnouncesWhatIsServedAndUp(t *testing.T) {
 		facts
 		want string
 	}{
-		"no Plan yet":                     {alive(facts{}), ""},
-		"a service without a pool":        {alive(facts{held: planOf(bare)}), "192.0.2.2/32 (bare), 2001:db8::2/128 (bare)"},
-		"one server of the pool is up":    {alive(facts{held: planOf(web), up: upIn("web/b")}), "192.0.2.1/32 (web)"},
-		"no server of the pool is up":     {alive(facts{held: planOf(web)}), ""},
-		"servers of another pool are up":  {alive(facts{held: planOf(web), up: upIn("bare/a")}), ""},
-		"down, but advertised while down": {alive(facts{held: planOf(with(web, func(s *service) { s.whileDown = true }))}), "192.0.2.1/32 (web)"},
+		"no Plan yet": {alive(facts{}), ""},
+		"a service without a pool": {alive(facts{held: planOf(bare)}),
+			"192.0.2.2/32 (bare), 2001:db8::2/128 (bare)"},
+		"one server of the pool is up":   {alive(facts{held: planOf(web), up: upIn("web/b")}), "192.0.2.1/32 (web)"},
+		"no server of the pool is up":    {alive(facts{held: planOf(web)}), ""},
+		"servers of another pool are up": {alive(facts{held: planOf(web), up: upIn("bare/a")}), ""},
+		"down, but advertised while down": {alive(facts{held: planOf(with(web, func(s *service) {
+			s.whileDown = true
+		}))}), "192.0.2.1/32 (web)"},
 		"the server that is up is disabled": {
 			alive(facts{held: planOf(with(web, func(s *service) { s.pool = []string{"-a"} })), up: upIn("web/a")}), ""},
-		"the pool is empty":       {alive(facts{held: planOf(with(web, func(s *service) { s.pool = []string{} }))}), ""},
+		"the pool is empty": {alive(facts{held: planOf(with(web, func(s *service) {
+			s.pool = []string{}
+		}))}), ""},
 		"not advertised":          {alive(facts{held: planOf(with(bare, func(s *service) { s.silent = true }))}), ""},
 		"it stands by, or drains": {alive(facts{held: planOf(with(bare, func(s *service) { s.idle = true }))}), ""},
 
-		"the data plane is dead":                {facts{held: planOf(bare)}, ""},
-		"dead, and to be advertised while down": {facts{held: planOf(with(web, func(s *service) { s.whileDown = true }))}, ""},
-		"not acknowledged yet":                  {alive(facts{held: planOf(), coming: planOf(bare)}), ""},
-		"a Plan comes that keeps it":            {alive(facts{held: planOf(bare), coming: planOf(bare, web)}), "192.0.2.2/32 (bare), 2001:db8::2/128 (bare)"},
-		"a Plan comes without it":               {alive(facts{held: planOf(bare), coming: planOf()}), ""},
+		"the data plane is dead": {facts{held: planOf(bare)}, ""},
+		"dead, and to be advertised while down": {facts{held: planOf(with(web, func(s *service) {
+			s.whileDown = true
+		}))}, ""},
+		"not acknowledged yet": {alive(facts{held: planOf(), coming: planOf(bare)}), ""},
+		"a Plan comes that keeps it": {alive(facts{held: planOf(bare), coming: planOf(bare, web)}),
+			"192.0.2.2/32 (bare), 2001:db8::2/128 (bare)"},
+		"a Plan comes without it": {alive(facts{held: planOf(bare), coming: planOf()}), ""},
 		"a Plan comes with another address": {
-			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.addresses = []string{"192.0.2.9"} }))}), ""},
+			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) {
+				s.addresses = []string{"192.0.2.9"}
+			}))}), ""},
 		"a Plan comes with one address less": {
-			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.addresses = s.addresses[:1] }))}), "192.0.2.2/32 (bare)"},
+			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) {
+				s.addresses = s.addresses[:1]
+			}))}), "192.0.2.2/32 (bare)"},
 		"a Plan comes that has another service at the address": {
 			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.uuid = "too" }))}), ""},
 		"a Plan comes that drains it": {
 			alive(facts{held: planOf(bare), coming: planOf(with(bare, func(s *service) { s.idle = true }))}), ""},
 		"its address is on no interface": {
-			alive(facts{held: planOf(bare), absent: map[netip.Addr]bool{netip.MustParseAddr("192.0.2.2"): true}}), "2001:db8::2/128 (bare)"},
-		"no Plan names the engine":             {alive(facts{held: planOf(unnamed), own: here}), ""},
-		"the Plan names the engine":            {alive(facts{held: planOf(named), own: here}), "192.0.2.1/32 (web)"},
-		"a Plan comes that names the engine":   {alive(facts{held: planOf(unnamed), coming: planOf(named), own: here}), "192.0.2.1/32 (web)"},
-		"no Plan named the engine for so long": {alive(facts{held: planOf(unnamed), own: here, beats: knownBeats}), "192.0.2.1/32 (web)"},
-		"the engine is leaving":                {alive(facts{held: planOf(bare), leaving: leaving}), "192.0.2.2/32 (bare) leaving, 2001:db8::2/128 (bare) leaving"},
-		"the engine has left":                  {alive(facts{held: planOf(bare), leaving: gone}), ""},
+			alive(facts{held: planOf(bare), absent: map[netip.Addr]bool{netip.MustParseAddr("192.0.2.2"): true}}),
+			"2001:db8::2/128 (bare)"},
+		"no Plan names the engine":  {alive(facts{held: planOf(unnamed), own: here}), ""},
+		"the Plan names the engine": {alive(facts{held: planOf(named), own: here}), "192.0.2.1/32 (web)"},
+		"a Plan comes that names the engine": {alive(facts{held: planOf(unnamed), coming: planOf(named), own: here}),
+			"192.0.2.1/32 (web)"},
+		"no Plan named the engine for so long": {alive(facts{held: planOf(unnamed), own: here, beats: knownBeats}),
+			"192.0.2.1/32 (web)"},
+		"the engine is leaving": {alive(facts{held: planOf(bare), leaving: leaving}),
+			"192.0.2.2/32 (bare) leaving, 2001:db8::2/128 (bare) leaving"},
+		"the engine has left": {alive(facts{held: planOf(bare), leaving: gone}), ""},
 
 		"two at one address": {
-			alive(facts{held: planOf(bare, with(bare, func(s *service) { s.uuid = "too" }))}), "192.0.2.2/32 (bare too), 2001:db8::2/128 (bare too)"},
+			alive(facts{held: planOf(bare, with(bare, func(s *service) {
+				s.uuid = "too"
+			}))}), "192.0.2.2/32 (bare too), 2001:db8::2/128 (bare too)"},
 		"two at one address, one down": {
-			alive(facts{held: planOf(with(web, func(s *service) { s.addresses = bare.addresses }), bare)}), "192.0.2.2/32 (bare), 2001:db8::2/128 (bare)"},
+			alive(facts{held: planOf(with(web, func(s *service) {
+				s.addresses = bare.addresses
+			}), bare)}), "192.0.2.2/32 (bare), 2001:db8::2/128 (bare)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -133,11 +153,14 @@ func TestRouteIsForPeersOfItsFamilyAndLabel(t *testing.T) {
 		peer  plan.Peer
 		want  bool
 	}{
-		"all":            {plain, plan.Peer{Address: netip.MustParseAddr("10.0.0.1"), AdvertisesVIPs: true, Label: "right"}, true},
-		"other family":   {plain, plan.Peer{Address: netip.MustParseAddr("2001:db8::1"), AdvertisesVIPs: true}, false},
-		"hears no VIPs":  {plain, plan.Peer{Address: netip.MustParseAddr("10.0.0.1")}, false},
-		"its label":      {labelled, plan.Peer{Address: netip.MustParseAddr("10.0.0.1"), AdvertisesVIPs: true, Label: "left"}, true},
-		"another label":  {labelled, plan.Peer{Address: netip.MustParseAddr("10.0.0.1"), AdvertisesVIPs: true, Label: "right"}, false},
+		"all": {plain, plan.Peer{Address: netip.MustParseAddr("10.0.0.1"), AdvertisesVIPs: true,
+			Label: "right"}, true},
+		"other family":  {plain, plan.Peer{Address: netip.MustParseAddr("2001:db8::1"), AdvertisesVIPs: true}, false},
+		"hears no VIPs": {plain, plan.Peer{Address: netip.MustParseAddr("10.0.0.1")}, false},
+		"its label": {labelled, plan.Peer{Address: netip.MustParseAddr("10.0.0.1"), AdvertisesVIPs: true,
+			Label: "left"}, true},
+		"another label": {labelled, plan.Peer{Address: netip.MustParseAddr("10.0.0.1"), AdvertisesVIPs: true,
+			Label: "right"}, false},
 		"label unspoken": {labelled, plan.Peer{Address: netip.MustParseAddr("10.0.0.1"), AdvertisesVIPs: true}, false},
 	} {
 		if got := c.route.isFor(&c.peer); got != c.want {

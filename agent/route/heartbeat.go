@@ -1,14 +1,14 @@
 package route
 
 const (
-	// silenceMax is how many beats may pass without a Sample, which come once a beat.
+	// silenceMax is how many beats may pass without a Sample. A Sample comes with each beat.
 	silenceMax = 3
-	// absenceMax is how many beats a data plane may be away. One that died is back within a fraction of one, and its
-	// clients wait in its sockets that long; taking its routes away would send them off for nothing.
+	// absenceMax is how many beats a data plane may be away. A data plane that died is usually back within a fraction
+	// of a beat, and its clients wait in the sockets. To withdraw its routes in that time would only move clients away.
 	absenceMax = 2
 )
 
-// Dataplane is what the data plane says of itself.
+// Dataplane is the state that the data plane reports.
 type Dataplane uint8
 
 const (
@@ -17,8 +17,8 @@ const (
 	Serves                  // a Plan
 )
 
-// heartbeat tells whether the data plane serves. Beats are counted, not read off a clock, so that an agent that was
-// frozen itself does not blame the data plane for it.
+// heartbeat tells whether the data plane serves. It counts beats and reads no clock, so that an agent that was frozen
+// itself does not blame the data plane.
 type heartbeat struct {
 	serving bool // it says so
 	silence int  // beats since it last showed that it does
@@ -44,8 +44,8 @@ func (h *heartbeat) sampled() {
 
 func (h *heartbeat) beat() { h.silence++ }
 
-// alive is true while the heart beats. A data plane that is given a Plan may be silent for as long as it takes to build:
-// its supervisor ends it when that is too long.
+// alive is true while signs of life come. A data plane that applies a Plan may be silent; its supervisor ends it if
+// that takes too long.
 func (h *heartbeat) alive(applying bool) bool {
 	switch {
 	case h.never:

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// gracefulShutdown asks routers to look for another way (RFC 8326 §5).
+	// gracefulShutdown asks routers to prefer another path (RFC 8326 §5).
 	gracefulShutdown = 65535 << 16
-	// originIGP: the route comes from inside our system (RFC 4271 §4.3).
+	// originIGP: the route originates in our autonomous system (RFC 4271 §4.3).
 	originIGP = 0
 	// segmentSequence is an ordered part of an AS path (RFC 4271 §4.3).
 	segmentSequence = 2
 )
 
-// origin is the autonomous system that a route comes from, and whether those who hear of it are of another.
+// origin is the autonomous system that announces a route, and whether its peers are in another one.
 type origin struct {
 	as       uint32
 	external bool
 }
 
-// originOf: the peers of a router are all of other autonomous systems, or none is.
+// originOf: either all peers of a router are external, or none is.
 func originOf(router *plan.Router) origin {
 	from := origin{as: router.LocalAS}
 	for _, peer := range router.Peers {
@@ -34,7 +34,7 @@ func originOf(router *plan.Router) origin {
 	return from
 }
 
-// path is a route as BGP says it. Its next hop is left open: each session puts its own address there.
+// path is a route in BGP's form. The next hop is left open: each session fills in its own address.
 func path(route Route, from origin) *apiutil.Path {
 	address := route.Prefix.Addr()
 	family, unspecified := bgp.RF_IPv4_UC, netip.IPv4Unspecified()
@@ -42,7 +42,8 @@ func path(route Route, from origin) *apiutil.Path {
 		family, unspecified = bgp.RF_IPv6_UC, netip.IPv6Unspecified()
 	}
 	nlri, _ := bgp.NewIPAddrPrefix(route.Prefix) // a Prefix of decide is a valid one
-	attributes := []bgp.PathAttributeInterface{bgp.NewPathAttributeOrigin(originIGP), nextHop(family, nlri, unspecified)}
+	attributes := []bgp.PathAttributeInterface{bgp.NewPathAttributeOrigin(originIGP),
+		nextHop(family, nlri, unspecified)}
 	if communities := communitiesOf(route); len(communities) > 0 {
 		attributes = append(attributes, bgp.NewPathAttributeCommunities(communities))
 	}
@@ -58,12 +59,13 @@ func nextHop(family bgp.Family, nlri bgp.NLRI, address netip.Addr) bgp.PathAttri
 	return attribute
 }
 
-// preference is what makes routers of our own system prefer a route, or those of others avoid it.
+// preference adds the attributes by which internal routers prefer a route, or external ones avoid it.
 func preference(route Route, from origin) []bgp.PathAttributeInterface {
 	switch {
 	case from.external && route.ASPathPrepend > 0:
 		sequence := slices.Repeat([]uint32{from.as}, int(route.ASPathPrepend))
-		return []bgp.PathAttributeInterface{bgp.NewPathAttributeAsPath([]bgp.AsPathParamInterface{bgp.NewAs4PathParam(segmentSequence, sequence)})}
+		return []bgp.PathAttributeInterface{bgp.NewPathAttributeAsPath(
+			[]bgp.AsPathParamInterface{bgp.NewAs4PathParam(segmentSequence, sequence)})}
 	case from.external:
 		return nil
 	case route.Leaving:

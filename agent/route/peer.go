@@ -14,11 +14,11 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 )
 
-// pauseAfterResetS is how long after a reset the next session is tried; the library's own is half a minute.
+// pauseAfterResetS is the pause before the next session after a reset; the library's default is half a minute.
 const pauseAfterResetS = 1
 
-// neighbours are the sessions of a router that this engine can have: a peer with a subnet is for engines that have an
-// address in it, and hears from that address.
+// neighbours are the sessions with a router that this engine can have. A peer with a subnet is for engines with an
+// address in it, and the session uses that address.
 func neighbours(router *plan.Router, own []netip.Addr) map[netip.Addr]*session {
 	wanted := map[netip.Addr]*session{}
 	if router == nil {
@@ -33,7 +33,7 @@ func neighbours(router *plan.Router, own []netip.Addr) map[netip.Addr]*session {
 	return wanted
 }
 
-// addressIn is the one that this engine has in a subnet; invalid: it has none.
+// addressIn is this engine's address in a subnet; invalid: it has none.
 func addressIn(subnet netip.Prefix, own []netip.Addr) netip.Addr {
 	for _, address := range own {
 		if subnet.Contains(address) {
@@ -43,7 +43,7 @@ func addressIn(subnet netip.Prefix, own []netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// exceptVIPs: an engine is not reached by an address that others have, too.
+// exceptVIPs leaves out VIPs, because other engines have them, too.
 func exceptVIPs(own, vips []netip.Addr) []netip.Addr {
 	return slices.DeleteFunc(own, func(address netip.Addr) bool { return slices.Contains(vips, address) })
 }
@@ -63,8 +63,8 @@ func ownAddresses() []netip.Addr {
 	return own
 }
 
-// Addresses are those that a Plan has this engine speak to routers from, and so those that its routes lead to, IPv4 first.
-// The first is the one that other engines know. There is none when there is nobody to speak to.
+// Addresses are those from which a Plan has this engine speak to routers, and the next hops of its routes, IPv4 first.
+// Other engines know the first one. There is none when there is no router.
 func Addresses(plan *plan.Plan) []netip.Addr {
 	return speaksFrom(neighbours(plan.BGP(), exceptVIPs(ownAddresses(), plan.VIPs())))
 }
@@ -83,8 +83,8 @@ func speaksFrom(peers map[netip.Addr]*session) (all []netip.Addr) {
 	return all
 }
 
-// routerID is an IPv4 address that this engine speaks from, for operators to recognise it by, and else a number that no
-// other engine has.
+// routerID is an IPv4 address of a session, which operators can recognise. Without one it is a number that no other
+// engine has.
 func routerID(peers map[netip.Addr]*session, engineUUID string) netip.Addr {
 	if from := speaksFrom(peers); len(from) > 0 && from[0].Is4() {
 		return from[0]
@@ -94,7 +94,7 @@ func routerID(peers map[netip.Addr]*session, engineUUID string) netip.Addr {
 	return netip.AddrFrom4([4]byte(hash.Sum([]byte(nil))))
 }
 
-// sourceTowards is the address that the kernel would use; no packet is sent to find out.
+// sourceTowards is the source address that the kernel would use. No packet is sent.
 func sourceTowards(address netip.Addr) netip.Addr {
 	socket, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 179)))
 	if err != nil {
@@ -128,7 +128,7 @@ func neighbour(address netip.Addr, peer *session, port uint16) *api.Peer {
 	return made
 }
 
-// familyOf: a session carries the routes of its own family.
+// familyOf is the address family of a session; a session carries only routes of its own family.
 func familyOf(address netip.Addr) *api.Family {
 	if address.Is4() {
 		return &api.Family{Afi: api.Family_AFI_IP, Safi: api.Family_SAFI_UNICAST}
@@ -136,7 +136,7 @@ func familyOf(address netip.Addr) *api.Family {
 	return &api.Family{Afi: api.Family_AFI_IP6, Safi: api.Family_SAFI_UNICAST}
 }
 
-// canSign tells why a session cannot be signed that is to be. It could only be unsigned, and that is not for us to decide.
+// canSign says why a session with a password cannot be signed. We never open it unsigned instead.
 func canSign(peer *plan.Peer) error {
 	if peer.MD5Secret == "" {
 		return nil
@@ -147,7 +147,7 @@ func canSign(peer *plan.Peer) error {
 	return nil
 }
 
-// CanSign tries whether this kernel signs TCP segments (RFC 2385).
+// CanSign tries whether this kernel can sign TCP segments (RFC 2385).
 func CanSign() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

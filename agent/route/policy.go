@@ -11,7 +11,7 @@ import (
 // globalTable is what GoBGP calls the table that policies for all peers are assigned to.
 const globalTable = "global"
 
-// shut lets nothing pass but what is our own; to each peer it passes by a policy that is added for it.
+// shut lets only our own routes pass. Each peer gets them by a policy that is added for it.
 func (s *speaker) shut() error {
 	ctx := context.Background()
 	own := &api.Policy{Name: "own", Statements: []*api.Statement{{
@@ -28,28 +28,33 @@ func (s *speaker) shut() error {
 	return err
 }
 
-// assign has policies say what passes in a direction, and nothing else does.
+// assign makes policies the only ones that let routes pass in a direction.
 func assign(direction api.PolicyDirection, policies ...*api.Policy) *api.PolicyAssignment {
 	return &api.PolicyAssignment{
 		Name: globalTable, Direction: direction, Policies: policies, DefaultAction: api.RouteAction_ROUTE_ACTION_REJECT,
 	}
 }
 
-// allow makes the policy of a peer: the routes of a set that carries its name may be told to it.
+// allow makes a peer's policy: it lets the routes of the set with the policy's name pass.
 func (s *speaker) allow(peer netip.Addr, prefixes []netip.Prefix) error {
 	ctx, policy := context.Background(), policyOf(peer)
 	err := s.bgp.AddDefinedSet(ctx, &api.AddDefinedSetRequest{DefinedSet: peerSet(peer)})
-	err = errors.Join(err, s.bgp.AddDefinedSet(ctx, &api.AddDefinedSetRequest{DefinedSet: prefixSet(peer, prefixes...)}))
+	err = errors.Join(err, s.bgp.AddDefinedSet(ctx, &api.AddDefinedSetRequest{DefinedSet: prefixSet(
+		peer, prefixes...)}))
 	err = errors.Join(err, s.bgp.AddPolicy(ctx, &api.AddPolicyRequest{Policy: policy}))
-	return errors.Join(err, s.bgp.AddPolicyAssignment(ctx, &api.AddPolicyAssignmentRequest{Assignment: assign(api.PolicyDirection_POLICY_DIRECTION_EXPORT, policy)}))
+	return errors.Join(err, s.bgp.AddPolicyAssignment(ctx, &api.AddPolicyAssignmentRequest{Assignment: assign(
+		api.PolicyDirection_POLICY_DIRECTION_EXPORT, policy)}))
 }
 
 func (s *speaker) disallow(peer netip.Addr) error {
 	ctx, policy := context.Background(), policyOf(peer)
-	err := s.bgp.DeletePolicyAssignment(ctx, &api.DeletePolicyAssignmentRequest{Assignment: assign(api.PolicyDirection_POLICY_DIRECTION_EXPORT, policy)})
+	err := s.bgp.DeletePolicyAssignment(ctx, &api.DeletePolicyAssignmentRequest{Assignment: assign(
+		api.PolicyDirection_POLICY_DIRECTION_EXPORT, policy)})
 	err = errors.Join(err, s.bgp.DeletePolicy(ctx, &api.DeletePolicyRequest{Policy: policy, All: true}))
-	err = errors.Join(err, s.bgp.DeleteDefinedSet(ctx, &api.DeleteDefinedSetRequest{DefinedSet: peerSet(peer), All: true}))
-	return errors.Join(err, s.bgp.DeleteDefinedSet(ctx, &api.DeleteDefinedSetRequest{DefinedSet: prefixSet(peer), All: true}))
+	err = errors.Join(err, s.bgp.DeleteDefinedSet(ctx, &api.DeleteDefinedSetRequest{DefinedSet: peerSet(peer),
+		All: true}))
+	return errors.Join(err, s.bgp.DeleteDefinedSet(ctx, &api.DeleteDefinedSetRequest{DefinedSet: prefixSet(peer),
+		All: true}))
 }
 
 func (s *speaker) letThrough(peer netip.Addr, prefix netip.Prefix) error {
@@ -57,15 +62,17 @@ func (s *speaker) letThrough(peer netip.Addr, prefix netip.Prefix) error {
 }
 
 func (s *speaker) letThroughNoMore(peer netip.Addr, prefix netip.Prefix) error {
-	return s.bgp.DeleteDefinedSet(context.Background(), &api.DeleteDefinedSetRequest{DefinedSet: prefixSet(peer, prefix)})
+	return s.bgp.DeleteDefinedSet(context.Background(), &api.DeleteDefinedSetRequest{DefinedSet: prefixSet(
+		peer, prefix)})
 }
 
 func policyOf(peer netip.Addr) *api.Policy {
 	match := func(name string) *api.MatchSet { return &api.MatchSet{Type: api.MatchSet_TYPE_ANY, Name: name} }
 	return &api.Policy{Name: peer.String(), Statements: []*api.Statement{{
-		Name:       peer.String(),
-		Conditions: &api.Conditions{NeighborSet: match(peerSet(peer).GetName()), PrefixSet: match(prefixSet(peer).GetName())},
-		Actions:    &api.Actions{RouteAction: api.RouteAction_ROUTE_ACTION_ACCEPT},
+		Name: peer.String(),
+		Conditions: &api.Conditions{NeighborSet: match(peerSet(peer).GetName()),
+			PrefixSet: match(prefixSet(peer).GetName())},
+		Actions: &api.Actions{RouteAction: api.RouteAction_ROUTE_ACTION_ACCEPT},
 	}}}
 }
 
@@ -80,7 +87,8 @@ func prefixSet(peer netip.Addr, prefixes ...netip.Prefix) *api.DefinedSet {
 	set := &api.DefinedSet{DefinedType: api.DefinedType_DEFINED_TYPE_PREFIX, Name: "routes " + peer.String()}
 	for _, prefix := range prefixes {
 		bits := uint32(prefix.Bits())
-		set.Prefixes = append(set.Prefixes, &api.Prefix{IpPrefix: prefix.String(), MaskLengthMin: bits, MaskLengthMax: bits})
+		set.Prefixes = append(set.Prefixes, &api.Prefix{IpPrefix: prefix.String(), MaskLengthMin: bits,
+			MaskLengthMax: bits})
 	}
 	return set
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 )
 
-// Routing is all that the engine's BGP has to say.
+// Routing is everything that the engine reports about BGP.
 type Routing struct {
 	Peers   []PeerState      // sorted by address
 	Routes  []AnnouncedRoute // sorted by prefix
-	NextHop netip.Addr       // where its routes lead, and other engines reach it; invalid: nowhere yet
+	NextHop netip.Addr       // next hop of its routes, and address for other engines; invalid: none yet
 }
 
-// PeerState is a session with a router as it is now.
+// PeerState is the present state of a session with a router.
 type PeerState struct {
 	Address          netip.Addr
 	Label            string
@@ -27,7 +27,7 @@ type PeerState struct {
 	RouterID         string // of the router; the same
 	State            BGPState
 	SinceUnixMs      uint64
-	Reason           string // of a session that is down: the last that was heard of it
+	Reason           string // last error of a session that is down
 	EstablishedCount uint32
 	BFD              BFDState
 	HoldS            uint32 // negotiated
@@ -45,7 +45,7 @@ const (
 	Established
 )
 
-// BFDState is that of the watch over a session (RFC 5880 §6.2).
+// BFDState is the state of BFD for a session (RFC 5880 §6.2).
 type BFDState uint8
 
 const (
@@ -75,19 +75,21 @@ type Event struct {
 }
 
 func (r *Routing) same(other *Routing) bool {
-	return r.NextHop == other.NextHop && slices.Equal(r.Peers, other.Peers) && slices.EqualFunc(r.Routes, other.Routes, sameReport)
+	return r.NextHop == other.NextHop && slices.Equal(r.Peers, other.Peers) &&
+		slices.EqualFunc(r.Routes, other.Routes, sameReport)
 }
 
 func sameReport(a, b AnnouncedRoute) bool {
 	return a.Prefix == b.Prefix && slices.Equal(a.Peers, b.Peers) && slices.Equal(a.Communities, b.Communities) &&
-		a.LocalPreference == b.LocalPreference && a.ASPathPrepend == b.ASPathPrepend && slices.Equal(a.Services, b.Services) &&
+		a.LocalPreference == b.LocalPreference && a.ASPathPrepend == b.ASPathPrepend &&
+		slices.Equal(a.Services, b.Services) &&
 		a.SinceUnixMs == b.SinceUnixMs
 }
 
-// peerStateChange is Avi's id of the event that a session with a router begins or ends.
+// peerStateChange is Avi's id of the event that a session with a router began or ended.
 const peerStateChange = "SE_BGP_PEER_STATE_CHANGE"
 
-// tellOf reports sessions and routes when something about them is new.
+// tellOf reports sessions and routes if something has changed.
 func (s *Set) tellOf(peers []PeerState) {
 	report := &Routing{Peers: peers, NextHop: s.nextHop()}
 	for _, route := range s.announced {
@@ -109,7 +111,8 @@ func (s *Set) tellOf(peers []PeerState) {
 	s.Changed(report)
 }
 
-// nextHop is where other engines find this one; invalid: nowhere. One whose agent was replaced stays where it was.
+// nextHop is the address at which other engines reach this one; invalid: there is none. It stays the same when the
+// agent is replaced.
 func (s *Set) nextHop() netip.Addr {
 	from := speaksFrom(s.speaker.peers)
 	if s.speaker.follows {
@@ -121,7 +124,7 @@ func (s *Set) nextHop() netip.Addr {
 	return from[0]
 }
 
-// router is the one that is spoken for; without any, all of it is empty.
+// router is the router of the current Plan; empty: there is none.
 func (s *Set) router() plan.Router {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +134,7 @@ func (s *Set) router() plan.Router {
 	return plan.Router{}
 }
 
-// report names the peers that hear of the route now.
+// report names the peers that have the route now.
 func (a *announced) report(peers map[netip.Addr]*session) AnnouncedRoute {
 	report := AnnouncedRoute{
 		Prefix: a.Prefix, Communities: communitiesOf(a.Route), LocalPreference: a.LocalPreference,
@@ -145,7 +148,7 @@ func (a *announced) report(peers map[netip.Addr]*session) AnnouncedRoute {
 	return report
 }
 
-// changes are the sessions that began or ended between two reports. One that was never there has not ended.
+// changes are the sessions that began or ended between two reports. A session that never began has not ended.
 func changes(before, after *Routing, vrf string) []Event {
 	were := map[netip.Addr]bool{}
 	for _, peer := range before.Peers {

@@ -7,23 +7,23 @@ import (
 	"github.com/osrg/gobgp/v4/api"
 )
 
-// Graceful restart (RFC 4724): an agent whose data plane serves on is replaced, and routers keep its routes meanwhile.
+// Graceful restart (RFC 4724): an agent is replaced while its data plane serves, and routers keep its routes meanwhile.
 const (
 	// restartTime is how long routers keep the routes of an engine that has no agent.
 	restartTime = 15 * time.Second
-	// deferralS is how long routes wait for what routers have to say, which is nothing.
+	// deferralS is how long the library waits for routes of routers after a restart. Routers send none.
 	deferralS = 1
-	// toldWithin is how long after a session that resumes stands its router has heard the routes.
+	// toldWithin is how long a router needs to receive the routes, after a resumed session is established.
 	toldWithin = deferralS*time.Second + 500*time.Millisecond
-	// connectTime is how long the first sessions may take to begin.
+	// connectTime is how long the first sessions may take to be established.
 	connectTime = 5 * time.Second
-	// resumeWithin is how long routers are not spoken to while it is not known what the data plane serves: as long as they
-	// keep the routes. A session before that is one without routes, and they drop them.
+	// resumeWithin is how long the agent opens no session while it does not know what the data plane serves. Routers
+	// keep the routes that long. They would drop them after a session without routes.
 	resumeWithin = restartTime - connectTime
 )
 
-// offerRestart has the session's router keep our routes when it ends without a word. With resumed, they were kept, and the
-// data plane has served on.
+// offerRestart makes the router keep our routes when the session ends without a NOTIFICATION. With resumed, it also
+// says that the router has kept them, and that the data plane has served on.
 func offerRestart(made *api.Peer, resumed bool) {
 	made.GracefulRestart = &api.GracefulRestart{
 		Enabled: true, RestartTime: uint32(restartTime.Seconds()), DeferralTime: deferralS, LocalRestarting: resumed,
@@ -31,7 +31,7 @@ func offerRestart(made *api.Peer, resumed bool) {
 	made.AfiSafis[0].MpGracefulRestart = &api.MpGracefulRestart{Config: &api.MpGracefulRestartConfig{Enabled: true}}
 }
 
-// keepsRoutes tells whether every router that knows our routes would keep them.
+// keepsRoutes tells whether every router that has our routes would keep them.
 func (s *speaker) keepsRoutes() bool {
 	sessions := 0
 	for _, peer := range s.peers {
@@ -45,8 +45,8 @@ func (s *speaker) keepsRoutes() bool {
 	return sessions > 0
 }
 
-// toldBy is when routers will have heard the routes that they keep. One that has not drops them when the session ends again
-// (RFC 4724 §4.2: consecutive restarts).
+// toldBy is when all routers have received the routes that they keep. A router that has not received them drops them
+// when the session ends again (RFC 4724 §4.2: consecutive restarts).
 func (s *speaker) toldBy() (last time.Time) {
 	for _, peer := range s.peers {
 		if told := peer.since.Add(toldWithin); peer.up && peer.resumes && told.After(last) {
@@ -67,8 +67,8 @@ func (s *speaker) pause() {
 	s.forget()
 }
 
-// resumption is the beginning of an agent that takes over a data plane: as long as it is not known what that serves,
-// routers are told nothing, for they would take it as all there is.
+// resumption is the start of an agent that takes over a data plane. While the agent does not know what the data plane
+// serves, it announces nothing, because routers would take that for all routes.
 type resumption uint8
 
 const (
@@ -76,7 +76,7 @@ const (
 	resuming                   // it may serve
 )
 
-// heard goes on when the data plane turns out not to be there, or to have another Plan.
+// heard ends the resumption if the data plane is not there, or has another Plan.
 func (r resumption) heard(dataplane Dataplane) resumption {
 	if dataplane == Away {
 		return resumed

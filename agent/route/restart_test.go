@@ -114,10 +114,13 @@ func TestRoutersKeepTheRoutesOfAnAgentThatEndsAndDropThemWithTheDataPlane(t *tes
 			r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 			r.keepRoutes(t)
 			plan := spokenAt(r)
-			plan.Router.Peers[0].AdvertisesVIPs = false // the library that is the router watches routes not quite safely that it keeps
+			// the library that is the router watches routes not quite safely that it keeps
+			plan.Router.Peers[0].AdvertisesVIPs = false
 			agent := startAgent(t, r, nil, 0)
 			agent.serves(plan)
-			next(t, agent.reports, func(report *Routing) bool { return isUp(report) && announcing("192.0.2.1/32")(report) })
+			next(t, agent.reports, func(report *Routing) bool {
+				return isUp(report) && announcing("192.0.2.1/32")(report)
+			})
 			agent.Leave()
 			agent.Status(c.dataplane)
 			agent.end()
@@ -155,7 +158,9 @@ func TestAgentWithoutAPredecessorRestartsNothing(t *testing.T) {
 }
 
 func TestRouterThatOnlyHelpsIsKnownWithoutARestartTime(t *testing.T) {
-	if !helps(&api.Capability{Cap: &api.Capability_GracefulRestart{GracefulRestart: &api.GracefulRestartCapability{}}}) || helps(new(api.Capability)) {
+	if !helps(
+		&api.Capability{Cap: &api.Capability_GracefulRestart{GracefulRestart: &api.GracefulRestartCapability{}}}) ||
+		helps(new(api.Capability)) {
 		t.Error("goes by the restart time of the router")
 	}
 }

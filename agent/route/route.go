@@ -1,10 +1,11 @@
 // Package route tells routers over BGP which addresses this engine serves, so that clients come to it.
 //
 // decide.go is the decision, a pure function; heartbeat.go counts the data plane's signs of life. Set gathers what they
-// go by from the other parts of the agent and has an Announcer carry it out: speaker.go, over GoBGP (peer.go, path.go and
-// policy.go say it as the library takes it, state.go reads what the library says, restart.go goes on for another agent), and
-// package bfd; vip.go puts the addresses on an interface, report.go is what the controller hears. Routes are withdrawn before what
-// they lead to is taken away and announced after it is there. The loss of the controller never withdraws anything.
+// go by from the other parts of the agent and has an Announcer carry it out: speaker.go, over GoBGP (peer.go, path.go
+// and policy.go say it as the library takes it, state.go reads what the library says, restart.go goes on for another
+// agent), and package bfd; vip.go puts the addresses on an interface, report.go is what the controller hears. Routes
+// are withdrawn before what they lead to is taken away and announced after it is there. The loss of the controller
+// never withdraws anything.
 package route
 
 import (
@@ -21,26 +22,28 @@ import (
 
 const (
 	beat = time.Second
-	// settle is how long routers have to send clients elsewhere after a route was withdrawn, or marked as leaving.
+	// settle is how long routers get to send clients elsewhere, after a route was withdrawn or marked as leaving.
 	settle = 500 * time.Millisecond
 )
 
-// Announcer tells routers. Neither method waits for an answer of theirs.
+// Announcer announces routes to routers. No method waits for an answer of a router.
 type Announcer interface {
-	Announce(Route) error // the same prefix again replaces what was said of it
+	Announce(Route) error // replaces an earlier route with the same prefix
 	Withdraw(netip.Prefix) error
 }
 
-// Config says what to do with the addresses and whom to tell.
+// Config says where VIPs go, and who is told of changes.
 type Config struct {
-	EngineUUID func() string    // makes a router id where there is no IPv4 address
-	Interface  string           // the VIPs are put on it; empty: somebody else sees to it that packets for them are taken
-	Keep       bool             // at the end, leave the VIPs there for the next agent
-	Plan       *plan.Plan       // that the agent before this one held: its VIPs on the interface are ours, and stay until Applied; nil: none
-	Apply      func(*plan.Plan) // gives a Plan to the data plane
-	Changed    func(*Routing)
-	Happened   func(Event)
-	Log        *slog.Logger
+	EngineUUID func() string // for a router id if there is no IPv4 address
+	// interface for the VIPs; empty: somebody else has the machine accept packets for them
+	Interface string
+	Keep      bool // leave the VIPs there at the end, for the next agent
+	// the Plan of the earlier agent: its VIPs on the interface belong to us, and stay until Applied; nil: none
+	Plan     *plan.Plan
+	Apply    func(*plan.Plan) // gives a Plan to the data plane
+	Changed  func(*Routing)
+	Happened func(Event)
+	Log      *slog.Logger
 }
 
 // Set is all the routes of an engine.
@@ -56,27 +59,28 @@ type Set struct {
 	facts       facts
 	heart       heartbeat
 	resumption  resumption
-	keepsRoutes bool       // every router does that knows them, while this agent is replaced
-	toldBy      time.Time  // when routers will have heard the routes that they keep
-	toGive      *plan.Plan // to the data plane, when routers had their moment; nil: none
+	keepsRoutes bool       // all routers that know the routes keep them while this agent is replaced
+	toldBy      time.Time  // when routers have received the routes that they keep
+	toGive      *plan.Plan // Plan for the data plane, as soon as routers have had their time; nil: none
 	report      *Routing
 
 	// Of Run alone.
 	announced []announced // sorted by prefix
-	settled   time.Time   // when routers will have acted on the last withdrawal
+	settled   time.Time   // when routers have acted on the last withdrawal
 	failure   string      // the last that was logged
 }
 
-// announced is a route that routers were told of.
+// announced is a route that routers have.
 type announced struct {
 	Route
 	sinceUnixMs uint64
 }
 
-// New makes a set that announces nothing before Run.
+// New returns a Set that announces nothing before Run.
 func New(config Config) *Set {
 	s := &Set{
-		Config: config, settle: settle, resume: resumeWithin, woken: make(chan struct{}, 1), heart: newHeartbeat(), report: new(Routing),
+		Config: config, settle: settle, resume: resumeWithin, woken: make(chan struct{}, 1), heart: newHeartbeat(),
+		report: new(Routing),
 	}
 	s.facts.before = config.Plan
 	s.vips = newVIPs(config.Interface, config.Plan.VIPs(), config.Log)
@@ -97,7 +101,7 @@ func (s *Set) wake() {
 	}
 }
 
-// tell changes the facts and has Run look at them.
+// tell changes the facts and wakes Run.
 func (s *Set) tell(change func()) {
 	s.mu.Lock()
 	change()
@@ -105,13 +109,13 @@ func (s *Set) tell(change func()) {
 	s.wake()
 }
 
-// Prepare takes a Plan on its way to the data plane: what it no longer announces is withdrawn first, and routers have a
-// moment to act on that. Of Plans that wait, only the newest goes on.
+// Prepare takes a Plan on its way to the data plane. Routes that it removes are withdrawn first, and routers get a
+// moment to act on that. If several Plans wait, only the newest goes on.
 func (s *Set) Prepare(plan *plan.Plan) {
 	s.tell(func() { s.facts.coming, s.toGive = plan, plan })
 }
 
-// Applied says that the data plane serves a Plan.
+// Applied reports that the data plane serves a Plan.
 func (s *Set) Applied(plan *plan.Plan) {
 	s.tell(func() {
 		s.facts.hold(plan)
@@ -119,7 +123,7 @@ func (s *Set) Applied(plan *plan.Plan) {
 	})
 }
 
-// Refused says that the data plane goes on with the Plan before this one.
+// Refused reports that the data plane refused the newest Plan, and serves the one before.
 func (s *Set) Refused(plan *plan.Plan) {
 	s.tell(func() { s.answered(plan) })
 }
@@ -130,7 +134,7 @@ func (s *Set) answered(plan *plan.Plan) {
 	}
 }
 
-// Status takes what the supervisor says of the data plane.
+// Status takes the supervisor's report about the data plane.
 func (s *Set) Status(dataplane Dataplane) {
 	s.tell(func() {
 		s.heart.status(dataplane)
@@ -138,7 +142,7 @@ func (s *Set) Status(dataplane Dataplane) {
 	})
 }
 
-// Sampled takes a sign of life of the data plane, and which servers it goes to.
+// Sampled takes a sign of life of the data plane, and which servers it uses.
 func (s *Set) Sampled(up map[plan.Member]bool) {
 	s.tell(func() {
 		s.heart.sampled()
@@ -149,19 +153,19 @@ func (s *Set) Sampled(up map[plan.Member]bool) {
 	})
 }
 
-// Routing is the last report; nobody changes it.
+// Routing is the last report. Nobody may change it.
 func (s *Set) Routing() *Routing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.report
 }
 
-// Leave has routers send clients to other engines and returns when they had the time to: every route is marked as leaving
-// first, so that none is without a way while another is looked for, and withdrawn then. It tells whether there was any.
-// Where the data plane serves on and routers keep its routes, they are asked to wait for the next agent, and no more, once
-// they have heard what this one took over.
+// Leave has routers send clients to other engines and returns when they had the time to: every route is marked as
+// leaving first, so that none is without a way while another is looked for, and withdrawn then. It tells whether there
+// was any. Where the data plane serves on and routers keep its routes, they are asked to wait for the next agent, and
+// no more, once they have heard what this one took over.
 func (s *Set) Leave() (led bool) {
-	led = len(s.Routing().Routes) > 0 // before Run hears of it: after it, there may be none
+	led = len(s.Routing().Routes) > 0 // before Run learns of it: afterwards there may be no session
 	steps := []departure{leaving, gone}
 	keep, toldBy := s.routersKeep()
 	if keep {
@@ -185,7 +189,7 @@ func (s *Set) routersKeep() (keep bool, toldBy time.Time) {
 	return s.keepsRoutes && s.heart.serving, s.toldBy
 }
 
-// Run announces until ctx ends, and then takes everything back, or leaves it to the next agent.
+// Run announces routes until ctx ends. Then it withdraws them, or leaves them to the next agent.
 func (s *Set) Run(ctx context.Context) {
 	if !s.Keep {
 		defer s.vips.clear()
@@ -216,8 +220,8 @@ func (s *Set) Run(ctx context.Context) {
 	}
 }
 
-// hangUp ends the sessions. Routers that were to keep the routes drop them with a word of ours: where the data plane has
-// ended meanwhile, they hear it.
+// hangUp ends the sessions. If the data plane has ended meanwhile, it sends a NOTIFICATION, so that routers drop routes
+// that they were to keep.
 func (s *Set) hangUp() {
 	s.mu.Lock()
 	keep := s.facts.leaving == replaced && s.heart.serving
@@ -238,7 +242,7 @@ func (s *Set) beat() {
 	}
 }
 
-// give hands the Plan that waits to the data plane, unless it came after routers were told the last time.
+// give hands a Plan to the data plane if it is still the waiting one.
 func (s *Set) give(coming *plan.Plan) {
 	s.mu.Lock()
 	due := s.toGive != nil && s.toGive == coming
@@ -251,9 +255,9 @@ func (s *Set) give(coming *plan.Plan) {
 	}
 }
 
-// reconcile makes what routers were told what they shall know. It tells which Plan that took into account, of those that
-// come, and whether a route was withdrawn. Where routers may have kept routes for us, what there is to say is known before
-// they are spoken to: they drop what they do not hear again.
+// reconcile brings what routers know to what they should know. It returns which pending Plan it has taken into account,
+// and whether it has withdrawn a route. Where routers may have kept routes for us, it opens no session before all
+// routes are known: routers drop routes that they do not hear again.
 func (s *Set) reconcile() (coming *plan.Plan, withdrew bool) {
 	s.mu.Lock()
 	facts, resumption := s.facts, s.resumption
@@ -262,7 +266,7 @@ func (s *Set) reconcile() (coming *plan.Plan, withdrew bool) {
 	if facts.leaving == replaced {
 		return facts.coming, false
 	}
-	if facts.held != nil { // until then, what the agent before this one held stays
+	if facts.held != nil { // until then, the routes of the earlier agent stay
 		facts.absent = s.vips.hold(facts.held.VIPs())
 	}
 	follows := s.speaker.follows
@@ -281,15 +285,15 @@ func (s *Set) reconcile() (coming *plan.Plan, withdrew bool) {
 	return facts.coming, withdrew
 }
 
-// speak has sessions with the routers of a Plan.
+// speak keeps sessions with the routers of a Plan.
 func (s *Set) speak(plan *plan.Plan) error {
 	err := s.speaker.configure(plan.BGP(), plan.VIPs())
 	s.speaker.follows = s.speaker.follows && len(s.speaker.peers) == 0
 	return err
 }
 
-// announce tells of the difference between what routers know and what they shall know: what goes, before what comes. What
-// fails stays as it was known, and the next beat tries again.
+// announce sends the difference between what routers know and what they should know: first withdrawals, then
+// announcements. What fails is tried again at the next beat.
 func (s *Set) announce(wanted []Route, to Announcer) (withdrew bool, failed error) {
 	known, stuck, failed := s.withdraw(wanted, to)
 	withdrew = len(known)+len(stuck) < len(s.announced)
@@ -316,7 +320,8 @@ func (s *Set) announce(wanted []Route, to Announcer) (withdrew bool, failed erro
 	return withdrew, failed
 }
 
-// withdraw takes back what is wanted no more. It returns what routers know beside that, and what could not be taken back.
+// withdraw removes routes that are no longer wanted. It returns the other routes that routers know, and those that it
+// could not withdraw.
 func (s *Set) withdraw(wanted []Route, to Announcer) (known, stuck []announced, failed error) {
 	for _, before := range s.announced {
 		if slices.ContainsFunc(wanted, func(r Route) bool { return r.Prefix == before.Prefix }) {
@@ -331,7 +336,7 @@ func (s *Set) withdraw(wanted []Route, to Announcer) (known, stuck []announced, 
 	return known, stuck, failed
 }
 
-// complain says once what fails, and is tried again at each beat.
+// complain logs an error once; each beat tries again.
 func (s *Set) complain(err error) {
 	failure := ""
 	if err != nil {

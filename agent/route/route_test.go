@@ -124,7 +124,8 @@ func TestRemembersWhatRoutersKnowUntilTheyAreToldOtherwise(t *testing.T) {
 	routers.told, routers.fail = nil, errors.New("no")
 	changed := routes("192.0.2.2")
 	changed[0].LocalPreference = 7
-	if withdrew, err := w.announce(changed, routers); err == nil || withdrew || len(w.announced) != 2 || w.announced[1].LocalPreference != 0 {
+	if withdrew, err := w.announce(changed, routers); err == nil || withdrew || len(w.announced) != 2 ||
+		w.announced[1].LocalPreference != 0 {
 		t.Errorf("takes routers to know of %v (withdrew: %t)", w.announced, withdrew)
 	}
 	routers.expect(t, "-192.0.2.1", "+192.0.2.2")
@@ -263,7 +264,8 @@ func TestWaitsToBeKnownFromWhenThereIsAnAddressToBeKnownBy(t *testing.T) {
 
 func TestTellsOfSessionsThatBeginAndEnd(t *testing.T) {
 	peer := func(address string, state BGPState) PeerState {
-		return PeerState{Address: netip.MustParseAddr(address), RemoteAS: 65001, State: state, Reason: "hold timer expired"}
+		return PeerState{Address: netip.MustParseAddr(address), RemoteAS: 65001, State: state,
+			Reason: "hold timer expired"}
 	}
 	const up, idle = Established, SessionIdle
 	of := func(peers ...PeerState) *Routing { return &Routing{Peers: peers} }
@@ -275,7 +277,8 @@ func TestTellsOfSessionsThatBeginAndEnd(t *testing.T) {
 		{of(), of(peer("10.0.0.1", up)), "BGP peer 10.0.0.1 of AS 65001 in global is up"},
 		{of(peer("10.0.0.1", idle)), of(peer("10.0.0.1", up)), "BGP peer 10.0.0.1 of AS 65001 in global is up"},
 		{of(peer("10.0.0.1", up)), of(peer("10.0.0.1", up)), ""},
-		{of(peer("10.0.0.1", up)), of(peer("10.0.0.1", idle)), "BGP peer 10.0.0.1 of AS 65001 in global is down: hold timer expired"},
+		{of(peer("10.0.0.1", up)), of(peer("10.0.0.1", idle)),
+			"BGP peer 10.0.0.1 of AS 65001 in global is down: hold timer expired"},
 		{of(peer("10.0.0.1", up)), of(), "BGP peer 10.0.0.1 of AS 65001 in global is spoken to no more"},
 		{of(peer("10.0.0.1", idle)), of(), ""},
 	} {

@@ -41,7 +41,8 @@ func startRouter(t *testing.T, address string, as, peerAS uint32, secret string)
 	go r.Serve()
 	t.Cleanup(r.Stop)
 	ctx := t.Context()
-	global := &api.Global{Asn: as, RouterId: "192.0.2.254", ListenPort: int32(r.port), ListenAddresses: []string{address}}
+	global := &api.Global{Asn: as, RouterId: "192.0.2.254", ListenPort: int32(r.port),
+		ListenAddresses: []string{address}}
 	must(t, r.StartBgp(ctx, &api.StartBgpRequest{Global: global}))
 	must(t, r.WatchEvent(ctx, server.WatchEventMessageCallbacks{OnPathUpdate: r.take, OnPeerUpdate: r.forget},
 		server.WatchUpdate(true, "", ""), server.WatchPeer()))
@@ -84,7 +85,8 @@ func (r *router) take(paths []*apiutil.Path, _ time.Time) {
 func (r *router) forget(event *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if event.Peer.State.SessionState == bgp.BGP_FSM_IDLE && event.Peer.State.DisconnectReason != api.PeerState_DISCONNECT_REASON_UNSPECIFIED {
+	if event.Peer.State.SessionState == bgp.BGP_FSM_IDLE &&
+		event.Peer.State.DisconnectReason != api.PeerState_DISCONNECT_REASON_UNSPECIFIED {
 		r.ended = event.Peer.State.DisconnectReason
 		close(r.heard)
 		r.heard = make(chan struct{})
@@ -114,7 +116,8 @@ func (r *router) untilEnded(t *testing.T) api.PeerState_DisconnectReason {
 }
 
 // until waits for what the router hears to be as wanted, and returns the attributes of a prefix then.
-func (r *router) until(t *testing.T, prefix string, wanted func([]bgp.PathAttributeInterface) bool) []bgp.PathAttributeInterface {
+func (r *router) until(t *testing.T, prefix string, wanted func(
+	[]bgp.PathAttributeInterface) bool) []bgp.PathAttributeInterface {
 	t.Helper()
 	limit := time.After(patience)
 	for {

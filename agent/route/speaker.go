@@ -20,18 +20,19 @@ import (
 	"github.com/weir-lb/weir/agent/route/bfd"
 )
 
-// watchAfter is how long a session stands before BFD watches it: until the router, too, is done with the one before.
+// watchAfter is how long a session is established before BFD watches it. By then the router has ended BFD for the
+// session before.
 const watchAfter = 500 * time.Millisecond
 
-// speaker is the Announcer over BGP: GoBGP in this process, which dials its peers and listens nowhere. Each peer hears only
-// what a policy of its own lets through, and nothing that a peer says is taken. It is for one goroutine.
+// speaker is the Announcer over BGP: GoBGP in this process, which dials its peers and does not listen. Each peer gets
+// only what its own policy lets through, and nothing that a peer sends is accepted. It is not safe for concurrent use.
 type speaker struct {
 	engineUUID func() string
 	changed    func() // a session has; may be called from anywhere
 	log        *slog.Logger
 	port       uint16 // of the peers; 0: that of BGP
 	keeps      bool   // what the routes lead to outlives this agent
-	follows    bool   // the sessions that begin first may go on with those of the agent before
+	follows    bool   // the first sessions may continue those of the earlier agent
 
 	bgp    *server.BgpServer // nil: does not speak
 	from   origin
@@ -43,17 +44,17 @@ type speaker struct {
 	heard sync.Map // netip.Addr → heard; the library writes
 }
 
-// session is a peer as it is configured, and what the operator reads of it.
+// session is a configured peer, and how it is shown to operators.
 type session struct {
 	config      plan.Peer
 	local       netip.Addr // the address of this engine in the peer's subnet; invalid: the kernel chooses
-	mute        string     // why the peer cannot be spoken to at all; empty: it can
+	mute        string     // why no session with the peer is possible; empty: one is
 	up          bool
 	since       time.Time // of up
 	count       uint32    // how often it was
-	keepsRoutes bool      // the router does, when the session ends without a word
-	resumes     bool      // it says that it goes on with the routes of one before, the first time that it is up
-	unsure      bool      // whether it heard of the last change of the routes: see heardByAll
+	keepsRoutes bool      // the router keeps routes when the session ends without a NOTIFICATION
+	resumes     bool      // it announces a graceful restart, the first time that it is established
+	unsure      bool      // whether it has heard of the last change of the routes: see heardByAll
 }
 
 func newSpeaker(engineUUID func() string, changed func(), log *slog.Logger) *speaker {
@@ -63,8 +64,8 @@ func newSpeaker(engineUUID func() string, changed func(), log *slog.Logger) *spe
 	}
 }
 
-// configure speaks to the peers of a router that this engine can reach, and not from an address of its VIPs; what stays as
-// it was keeps its session. A nil router ends all of them.
+// configure keeps sessions with the peers of a router that this engine can reach, but never from a VIP. Unchanged
+// sessions stay. A nil router ends all sessions.
 func (s *speaker) configure(router *plan.Router, vips []netip.Addr) error {
 	wanted := neighbours(router, exceptVIPs(ownAddresses(), vips))
 	if s.bgp != nil && (len(wanted) == 0 || s.from != originOf(router)) {
@@ -102,8 +103,8 @@ func (n *session) same(other *session) bool {
 	return n.local == other.local && n.config == other.config
 }
 
-// isSpent tells whether a session has ended that BFD watched, or is to end because BFD misses the router. Routers begin BFD
-// anew with each session, and so do we.
+// isSpent tells whether a session with BFD has ended, or has to end because BFD lost the router. Routers start BFD
+// again with each BGP session, and so do we.
 func (s *speaker) isSpent(address netip.Addr, peer *session) bool {
 	if !peer.config.BFD.On {
 		return false
@@ -130,7 +131,8 @@ func (s *speaker) start(router *plan.Router, peers map[netip.Addr]*session) erro
 	s.watch = stop
 	global := &api.Global{
 		Asn: s.from.as, RouterId: routerID(peers, s.engineUUID()).String(), ListenPort: -1,
-		Families: []uint32{uint32(oc.AFI_SAFI_TYPE_IPV4_UNICAST.ToInt()), uint32(oc.AFI_SAFI_TYPE_IPV6_UNICAST.ToInt())},
+		Families: []uint32{uint32(oc.AFI_SAFI_TYPE_IPV4_UNICAST.ToInt()),
+			uint32(oc.AFI_SAFI_TYPE_IPV6_UNICAST.ToInt())},
 	}
 	err := s.bgp.StartBgp(watching, &api.StartBgpRequest{Global: global})
 	if err == nil {
@@ -153,7 +155,7 @@ func (s *speaker) start(router *plan.Router, peers map[netip.Addr]*session) erro
 	return err
 }
 
-// stop ends every session; routers drop what they were told at once. The routes are told again at the next start.
+// stop ends every session, and routers drop our routes at once. The next start announces the routes again.
 func (s *speaker) stop() {
 	if s.bgp == nil {
 		return
@@ -162,7 +164,7 @@ func (s *speaker) stop() {
 	s.forget()
 }
 
-// forget drops what is left of sessions that are over.
+// forget removes what is left of ended sessions.
 func (s *speaker) forget() {
 	s.watch()
 	s.bfd.EndAll()
@@ -171,7 +173,7 @@ func (s *speaker) forget() {
 	s.heard.Clear()
 }
 
-// add begins a session. What the peer may hear is settled before the first word is said to it.
+// add starts a session. Its policy is set before its first message.
 func (s *speaker) add(address netip.Addr, peer *session) error {
 	if err := canSign(&peer.config); err != nil {
 		peer.mute, peer.since = err.Error(), time.Now()
@@ -217,7 +219,7 @@ func (s *speaker) remove(address netip.Addr) error {
 	return nil
 }
 
-// Announce tells the peers that a route is for. One that is for other peers than before is withdrawn from all first.
+// Announce announces a route to its peers. If the route has other peers than before, it is first withdrawn from all.
 func (s *speaker) Announce(route Route) error {
 	before, told := s.routes[route.Prefix]
 	if told && !slices.Equal(before.Labels, route.Labels) {
@@ -247,7 +249,7 @@ func (s *speaker) tell(route Route) error {
 // Withdraw takes a route back from every peer.
 func (s *speaker) Withdraw(prefix netip.Prefix) error {
 	if route, told := s.routes[prefix]; told && s.bgp != nil {
-		// The policies let it through until it is gone, or the withdrawal would not pass them either.
+		// The policies let the route pass until it is withdrawn, because they would stop the withdrawal, too.
 		err := s.heardByAll(func() error {
 			return s.bgp.DeletePath(apiutil.DeletePathRequest{Paths: []*apiutil.Path{path(route, s.from)}})
 		})
@@ -262,9 +264,9 @@ func (s *speaker) Withdraw(prefix netip.Prefix) error {
 	return nil
 }
 
-// heardByAll changes the table of routes. A session that begins meanwhile may miss the change: the library gives it the
-// whole table before it passes changes on to it. It is begun again then, except for one that resumes: that has the table
-// once it stands, and its router would drop the routes that it keeps.
+// heardByAll changes the table of routes. A session that starts meanwhile may miss the change, because the library
+// sends it the whole table before it passes on changes. Such a session is started again, except a resumed one: that one
+// sends the table after it is established, and its router would drop the routes that it keeps.
 func (s *speaker) heardByAll(change func() error) error {
 	var beginning []netip.Addr
 	for address, peer := range s.peers {

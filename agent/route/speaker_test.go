@@ -41,7 +41,8 @@ func peerAt(address netip.Addr, as, remoteAS uint32) plan.Peer {
 		subnet = prefix("::1/128")
 	}
 	return plan.Peer{
-		Address: address, Subnet: subnet, LocalAS: as, RemoteAS: remoteAS, Keepalive: 3 * time.Second, Hold: 9 * time.Second,
+		Address: address, Subnet: subnet, LocalAS: as, RemoteAS: remoteAS, Keepalive: 3 * time.Second,
+		Hold:         9 * time.Second,
 		ConnectRetry: time.Second, AdvertisesVIPs: true,
 		MultihopTTL: 2, // addresses of loopback are not on one link
 	}
@@ -83,7 +84,8 @@ func TestInternalRouterHearsOfRoutesUntilTheyAreWithdrawn(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	s := newStage(t, r.port)
 	must(t, s.configure(routerWith(65000, peerAt(r.address, 65000, 65000)), nil))
-	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32"), LocalPreference: 300, Communities: []uint32{65000<<16 | 7}, ASPathPrepend: 2}))
+	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32"), LocalPreference: 300, Communities: []uint32{65000<<16 | 7},
+		ASPathPrepend: 2}))
 	heard := r.hears(t, "3.3.3.3/32")
 	for kind, want := range map[bgp.BGPAttrType]string{
 		bgp.BGP_ATTR_TYPE_NEXT_HOP: "127.0.0.1", bgp.BGP_ATTR_TYPE_LOCAL_PREF: "300",
@@ -124,7 +126,8 @@ func TestIPv6RouteGoesOverASessionOfItsOwnFamily(t *testing.T) {
 	must(t, s.configure(routerWith(65000, peerAt(six.address, 65000, 65000)), nil))
 	must(t, s.Announce(Route{Prefix: prefix("2001:db8::3/128")}))
 	must(t, s.Announce(Route{Prefix: prefix("3.3.3.3/32")}))
-	if hop := attribute(six.hears(t, "2001:db8::3/128"), bgp.BGP_ATTR_TYPE_MP_REACH_NLRI); !strings.Contains(hop, "::1") {
+	if hop := attribute(six.hears(t, "2001:db8::3/128"), bgp.BGP_ATTR_TYPE_MP_REACH_NLRI); !strings.Contains(
+		hop, "::1") {
 		t.Errorf("the next hop is %s", hop)
 	}
 	if heard := four.table(); len(heard) != 0 {
@@ -258,7 +261,8 @@ func TestLeavesPeersOfOtherSubnetsAlone(t *testing.T) {
 
 func TestSpeaksFromNoAddressThatOtherEnginesHaveToo(t *testing.T) {
 	s := newStage(t, 0)
-	must(t, s.configure(routerWith(65000, peerAt(netip.MustParseAddr("127.0.0.2"), 65000, 65000)), []netip.Addr{netip.MustParseAddr("127.0.0.1")}))
+	must(t, s.configure(routerWith(65000, peerAt(netip.MustParseAddr("127.0.0.2"), 65000, 65000)),
+		[]netip.Addr{netip.MustParseAddr("127.0.0.1")}))
 	if len(s.peers) != 0 {
 		t.Errorf("speaks from a VIP: %v", s.states())
 	}
@@ -271,7 +275,8 @@ func TestBFDWatchesASessionThatStandsAndDoesNotDisturbIt(t *testing.T) {
 	must(t, err)
 	defer hears.Close()
 	must(t, hears.SetReadDeadline(time.Now().Add(patience)))
-	s.bfd.Config.Listen = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), hears.LocalAddr().(*net.UDPAddr).AddrPort().Port())
+	s.bfd.Config.Listen = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"),
+		hears.LocalAddr().(*net.UDPAddr).AddrPort().Port())
 	peer := watchedPeerAt(r.address)
 	must(t, s.configure(routerWith(65000, peer), nil))
 	s.untilState(t, "127.0.0.2", established)
@@ -308,12 +313,15 @@ func TestSessionThatEndsBetweenTwoLooksIsBegunAnewWhereBFDWatchedIt(t *testing.T
 	s.untilState(t, "127.0.0.2", established)
 	session := s.peers[r.address]
 	r.Stop()
-	s.untilState(t, "127.0.0.2", func(p PeerState) bool { return !established(p) }) // as one that ends while others are configured
+	s.untilState(t, "127.0.0.2", func(p PeerState) bool {
+		return !established(p)
+	}) // as one that ends while others are configured
 	must(t, s.configure(router, nil))
 	if next := s.peers[r.address]; next == session || next.count != 1 {
 		t.Errorf("BFD goes on with what it had: %+v", next)
 	}
-	if state := s.states()[0]; !strings.Contains(state.Reason, "notification received") && !strings.Contains(state.Reason, "read failed") {
+	if state := s.states()[0]; !strings.Contains(state.Reason, "notification received") &&
+		!strings.Contains(state.Reason, "read failed") {
 		t.Errorf("has forgotten why: %v", state)
 	}
 	session = s.peers[r.address]
@@ -363,7 +371,8 @@ func TestSaysWhyASessionIsNotThere(t *testing.T) {
 	s.untilState(t, "127.0.0.2", established)
 	r.Stop()
 	state = s.untilState(t, "127.0.0.2", func(p PeerState) bool { return !established(p) })
-	if reason := state.Reason; !strings.Contains(reason, "notification received") && !strings.Contains(reason, "read failed") {
+	if reason := state.Reason; !strings.Contains(reason, "notification received") &&
+		!strings.Contains(reason, "read failed") {
 		t.Errorf("after: %v", state)
 	}
 }
@@ -414,7 +423,8 @@ func TestWhyASessionEndedIsNotHiddenByHowThisEngineEndedIt(t *testing.T) {
 	router := netip.MustParseAddr("10.1.0.1")
 	ends := func(s *stage, reason api.PeerState_DisconnectReason, message string) string {
 		s.note(nil, &apiutil.WatchEventMessage_PeerEvent{Peer: apiutil.Peer{State: apiutil.PeerState{
-			NeighborAddress: router, SessionState: bgp.BGP_FSM_IDLE, DisconnectReason: reason, DisconnectMessage: message,
+			NeighborAddress: router, SessionState: bgp.BGP_FSM_IDLE, DisconnectReason: reason,
+			DisconnectMessage: message,
 		}}})
 		return s.last(router).reason
 	}
@@ -427,7 +437,8 @@ func TestWhyASessionEndedIsNotHiddenByHowThisEngineEndedIt(t *testing.T) {
 	if got := ends(s, api.PeerState_DISCONNECT_REASON_NOTIFICATION_SENT, reset); got != "BFD: the router was silent" {
 		t.Errorf("BFD ended it: got %q", got)
 	}
-	if got := ends(s, api.PeerState_DISCONNECT_REASON_HOLD_TIMER_EXPIRED, "hold-timer-expired"); got != "hold timer expired" {
+	if got := ends(s, api.PeerState_DISCONNECT_REASON_HOLD_TIMER_EXPIRED,
+		"hold-timer-expired"); got != "hold timer expired" {
 		t.Errorf("the next one ended for another reason: got %q", got)
 	}
 }

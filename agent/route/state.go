@@ -30,10 +30,10 @@ var bgpStates = map[bgp.FSMState]BGPState{
 
 var bfdStates = map[bfd.State]BFDState{bfd.Down: BFDDown, bfd.Init: BFDInit, bfd.Up: BFDUp}
 
-// heard is what the library said last of a session.
+// heard is the library's last report about a session.
 type heard struct {
 	state  BGPState
-	reason string // that the last session ended; empty: none has, or another stands
+	reason string // why the last session ended; empty: none has, or a new one is established
 	ended  bool   // a session has, since it was begun
 }
 
@@ -43,7 +43,7 @@ func (s *speaker) last(peer netip.Addr) heard {
 	return now
 }
 
-// note hears of each change of a session's state, from a goroutine of the library.
+// note is called by a goroutine of the library for each change of a session's state.
 func (s *speaker) note(library *server.BgpServer, event *apiutil.WatchEventMessage_PeerEvent) {
 	peer := event.Peer.State
 	now := s.last(peer.NeighborAddress)
@@ -55,15 +55,16 @@ func (s *speaker) note(library *server.BgpServer, event *apiutil.WatchEventMessa
 		if !stands(library, peer.NeighborAddress) {
 			return
 		}
-	case peer.SessionState == bgp.BGP_FSM_IDLE && peer.DisconnectMessage != "" && (now.reason == "" || !endedByUs(peer)):
+	case peer.SessionState == bgp.BGP_FSM_IDLE && peer.DisconnectMessage != "" &&
+		(now.reason == "" || !endedByUs(peer)):
 		now.reason = disconnection(peer)
 	}
 	s.heard.Store(peer.NeighborAddress, now)
 	s.changed()
 }
 
-// stands waits for a session of which the library says that it is established: it says so a moment before. It tells
-// whether that session is still there: it may have been ended meanwhile, and another begun.
+// stands waits until a session is really established: the library reports it a moment before. It tells whether the
+// session is still the same one, because it may have ended and another may have begun.
 func stands(library *server.BgpServer, peer netip.Addr) bool {
 	const confirming = api.PeerState_SESSION_STATE_OPENCONFIRM
 	state := stateOf(library, peer)
@@ -73,7 +74,8 @@ func stands(library *server.BgpServer, peer netip.Addr) bool {
 	return state >= confirming
 }
 
-// stateOf is what a session is, and not what was said of it last; unspecified: there is none with that peer.
+// stateOf is the present state of a session, and not the last report about it; unspecified: there is no session with
+// that peer.
 func stateOf(library *server.BgpServer, peer netip.Addr) (state api.PeerState_SessionState) {
 	err := library.ListPeer(context.Background(), &api.ListPeerRequest{Address: peer.String()}, func(found *api.Peer) {
 		state = found.GetState().GetSessionState()
@@ -84,9 +86,11 @@ func stateOf(library *server.BgpServer, peer netip.Addr) (state api.PeerState_Se
 	return state
 }
 
-// endedByUs tells whether this engine ended the session in order (RFC 4486): why it did so is known already, such as by BFD.
+// endedByUs tells whether this engine ended the session in order (RFC 4486). Then the reason is known already, for
+// instance BFD.
 func endedByUs(state apiutil.PeerState) bool {
-	return state.DisconnectReason == api.PeerState_DISCONNECT_REASON_NOTIFICATION_SENT && strings.Contains(state.DisconnectMessage, "(cease)")
+	return state.DisconnectReason == api.PeerState_DISCONNECT_REASON_NOTIFICATION_SENT &&
+		strings.Contains(state.DisconnectMessage, "(cease)")
 }
 
 // disconnection is why a session ended, in words.
@@ -155,20 +159,21 @@ func (s *speaker) describe(into *PeerState, found *api.Peer, peer *session) {
 	into.HoldS = uint32(found.GetTimers().GetState().GetNegotiatedHoldTime())
 }
 
-// lack is what may keep a session from its beginning.
+// lack says what may prevent a session.
 func (p *session) lack(localAS uint32) string {
-	text := fmt.Sprintf("no session with it yet: it must answer at port 179 and have this engine as a neighbor of AS %d", localAS)
+	text := fmt.Sprintf(
+		"no session with it yet: it must answer at port 179 and have this engine as a neighbor of AS %d", localAS)
 	if p.config.MD5Secret != "" {
 		text += " with the same md5_secret"
 	}
 	return text
 }
 
-// helps tells whether a router's capability is that it keeps routes; one that does no more than that may say it without a
-// restart time of its own (RFC 4724 §3).
+// helps tells whether a router's capability says that it keeps routes. A router that only helps may send no restart
+// time of its own (RFC 4724 §3).
 func helps(capability *api.Capability) bool { return capability.GetGracefulRestart() != nil }
 
-// quiet passes on what the library warns of; what it does all day is told as states.
+// quiet logs only the library's warnings; states report everything else.
 func quiet(log *slog.Logger) *slog.Logger { return slog.New(warnings{log.Handler()}) }
 
 type warnings struct{ slog.Handler }

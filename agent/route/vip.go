@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// vips puts addresses on an interface of this network namespace, so that the kernel takes packets for them, and takes
-// them off again. What was there before is left there, but for the VIPs that an agent before this one held: whoever put
-// those there, they are ours, since the kernel does not keep who did.
+// vips adds addresses to an interface of this network namespace, so that the kernel accepts packets for them, and
+// removes them again. It leaves addresses alone that were there before, except VIPs of an earlier agent: the kernel
+// does not record who added an address, so these are taken for ours.
 type vips struct {
 	device string // empty: does nothing
 	log    *slog.Logger
@@ -23,7 +23,7 @@ type vips struct {
 	said   map[netip.Addr]string // why one is not there, as logged
 }
 
-// newVIPs takes over the addresses that an agent before this one held.
+// newVIPs takes over the addresses of an earlier agent.
 func newVIPs(device string, inherited []netip.Addr, log *slog.Logger) *vips {
 	v := &vips{device: device, log: log, ours: map[netip.Addr]bool{}, said: map[netip.Addr]string{}}
 	for _, address := range inherited {
@@ -32,7 +32,7 @@ func newVIPs(device string, inherited []netip.Addr, log *slog.Logger) *vips {
 	return v
 }
 
-// hold makes these the addresses on the interface. It returns those that could not be put there.
+// hold makes these the addresses on the interface. It returns those that it could not add.
 func (v *vips) hold(wanted []netip.Addr) (absent map[netip.Addr]bool) {
 	if v.device == "" {
 		return nil
@@ -55,7 +55,7 @@ func (v *vips) hold(wanted []netip.Addr) (absent map[netip.Addr]bool) {
 // clear takes all of them off.
 func (v *vips) clear() { v.hold(nil) }
 
-// add is asked for each address at each beat, so that one that somebody took off comes back.
+// add is called for each address at each beat, so that an address that somebody removed comes back.
 func (v *vips) add(address netip.Addr) error {
 	err := v.change(address, netlink.AddrAdd)
 	if err == nil {
@@ -83,7 +83,7 @@ func (v *vips) change(address netip.Addr, how func(netlink.Link, *netlink.Addr) 
 	bits := address.BitLen()
 	on := &netlink.Addr{IPNet: &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(bits, bits)}}
 	if address.Is6() {
-		on.Flags = unix.IFA_F_NODAD // many engines have it, and none of them asks the others
+		on.Flags = unix.IFA_F_NODAD // without duplicate address detection: several engines have the address
 	}
 	if err := how(link, on); err != nil {
 		return fmt.Errorf("interface %s: %w", v.device, err)

@@ -67,14 +67,16 @@ func TestHoldsTheVIPsOfThePlanOnItsInterface(t *testing.T) {
 			}
 			return err
 		}
-		theirs := newVIPs("lo", nil, slog.New(slog.DiscardHandler)) // somebody who puts an address there that is not ours
+		// somebody who puts an address there that is not ours
+		theirs := newVIPs("lo", nil, slog.New(slog.DiscardHandler))
 		theirs.hold(addressesOf("3.3.3.9"))
 		v := newVIPs("lo", nil, slog.New(slog.DiscardHandler))
 		v.hold(addressesOf("3.3.3.3", "fd03::3", "3.3.3.9"))
 		if err := expect("held", "3.3.3.3/32", "3.3.3.9/32", "fd03::3/128"); err != nil {
 			return err
 		}
-		next := newVIPs("lo", addressesOf("3.3.3.3", "fd03::3"), slog.New(slog.DiscardHandler)) // the agent after a crash
+		// the agent after a crash
+		next := newVIPs("lo", addressesOf("3.3.3.3", "fd03::3"), slog.New(slog.DiscardHandler))
 		next.hold(addressesOf("3.3.3.4", "fd03::3"))
 		if err := expect("another Plan", "3.3.3.4/32", "3.3.3.9/32", "fd03::3/128"); err != nil {
 			return err
@@ -88,7 +90,8 @@ func TestInheritedVIPsStayOnTheirInterfaceUntilAPlanIsHeld(t *testing.T) {
 	elsewhere(t, func() error {
 		before := newVIPs("lo", nil, slog.New(slog.DiscardHandler)) // of the agent before this one
 		before.hold(addressesOf("3.3.3.3"))
-		w := newWorld(Config{Interface: "lo", Keep: true, Plan: planOf(service{uuid: "web", addresses: []string{"3.3.3.3"}})})
+		w := newWorld(Config{Interface: "lo", Keep: true, Plan: planOf(
+			service{uuid: "web", addresses: []string{"3.3.3.3"}})})
 		w.reconcile()
 		if got, err := onLoopback(); err != nil || !slices.Equal(got, []string{"3.3.3.3/32"}) {
 			return fmt.Errorf("no Plan is held: lo has %v, %v", got, err)
@@ -110,7 +113,8 @@ func TestSaysOnceWhyAVIPIsNotOnItsInterface(t *testing.T) {
 			t.Error("it is taken for held")
 		}
 	}
-	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "no-such-link") || !strings.Contains(said, "3.3.3.3") {
+	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "no-such-link") ||
+		!strings.Contains(said, "3.3.3.3") {
 		t.Errorf("said %q", said)
 	}
 }

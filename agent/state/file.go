@@ -8,7 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+
+	"github.com/weir-lb/weir/durable"
 )
 
 // maxFileBytes bounds what is read back: a Plan fits in a frame to the data plane, and everything else is smaller.
@@ -63,37 +64,10 @@ func (d *Dir) moveAside(name, problem string) *CorruptError {
 // write replaces the file so that a crash at any moment leaves the old one or the new one.
 func (d *Dir) write(name string, body []byte) error {
 	path := d.File(name)
-	if err := replace(path, seal(name, body)); err != nil {
+	if err := durable.WriteFile(path, seal(name, body)); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, cause(err))
 	}
 	return nil
-}
-
-func replace(path string, content []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(content)
-	err = errors.Join(err, temporary.Sync(), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		os.Remove(temporary.Name())
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes the rename itself survive a power cut.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
 }
 
 func header(name string, body []byte) []byte {

@@ -35,7 +35,8 @@ func (d *Dir) SaveIdentity(identity *Identity) error {
 	if err != nil {
 		return fmt.Errorf("the engine's key: %w", err)
 	}
-	body := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Headers: map[string]string{"Engine": identity.EngineUUID}, Bytes: key})
+	body := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
+		Headers: map[string]string{"Engine": identity.EngineUUID}, Bytes: key})
 	for _, certificate := range append([]*x509.Certificate{identity.Certificate}, identity.Authorities...) {
 		body = append(body, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})...)
 	}

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/durable"
 )
 
 func open(t *testing.T, path string) *Dir {
@@ -47,7 +48,8 @@ func identity(t *testing.T) *Identity {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Identity{EngineUUID: "se-1", Key: key, Certificate: certificate, Authorities: []*x509.Certificate{certificate}}
+	return &Identity{EngineUUID: "se-1", Key: key, Certificate: certificate,
+		Authorities: []*x509.Certificate{certificate}}
 }
 
 func TestGivesBackTheIdentityItKept(t *testing.T) {
@@ -59,7 +61,8 @@ func TestGivesBackTheIdentityItKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.EngineUUID != "se-1" || !want.Key.(*ecdsa.PrivateKey).Equal(got.Key) || !got.Certificate.Equal(want.Certificate) {
+	if got.EngineUUID != "se-1" || !want.Key.(*ecdsa.PrivateKey).Equal(got.Key) ||
+		!got.Certificate.Equal(want.Certificate) {
 		t.Errorf("got another identity than was kept: %+v", got)
 	}
 	if !got.HasAuthority(sha256.Sum256(want.Certificate.Raw)) || got.HasAuthority([32]byte{}) {
@@ -74,7 +77,8 @@ func TestGivesBackTheLastPlanItKept(t *testing.T) {
 	path := t.TempDir()
 	dir := open(t, path)
 	for revision := range uint64(3) {
-		if err := dir.SavePlan(&enginev1.Plan{Revision: revision, Resources: []*enginev1.Resource{{Uuid: "pool-1"}}}); err != nil {
+		if err := dir.SavePlan(&enginev1.Plan{Revision: revision,
+			Resources: []*enginev1.Resource{{Uuid: "pool-1"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,7 +87,7 @@ func TestGivesBackTheLastPlanItKept(t *testing.T) {
 	if err != nil || !proto.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(path, "*.new-*")); len(left) != 0 {
+	if left, _ := filepath.Glob(filepath.Join(path, durable.Unfinished)); len(left) != 0 {
 		t.Errorf("temporary files left: %v", left)
 	}
 }
@@ -116,7 +120,8 @@ func TestMovesACorruptFileAside(t *testing.T) {
 			}
 			_, err := dir.Plan()
 			var corrupt *CorruptError
-			if !errors.As(err, &corrupt) || corrupt.MovedTo != dir.File("plan.corrupt") || strings.Contains(err.Error(), "\n") {
+			if !errors.As(err, &corrupt) || corrupt.MovedTo != dir.File("plan.corrupt") ||
+				strings.Contains(err.Error(), "\n") {
 				t.Fatalf("got %v", err)
 			}
 			stat(t, corrupt.MovedTo)

@@ -1,6 +1,7 @@
-// Package abuse measures what the clients of one virtual service see while another one on the same engine is abused: by clients who
-// ask and are gone, who stay without a word, who read nothing, who send slowly. Weir, nginx and HAProxy suffer it one after the other
-// in the same run, with the same connections to give away. All of it is at loopback, bounded, and leaves nothing behind.
+// Package abuse measures what the clients of one virtual service see while another one on the same engine is abused: by
+// clients who ask and are gone, who stay without a word, who read nothing, who send slowly. Weir, nginx and HAProxy
+// suffer it one after the other in the same run, with the same connections to give away. All of it is at loopback,
+// bounded, and leaves nothing behind.
 package abuse
 
 import (
@@ -24,13 +25,8 @@ import (
 
 // Options say what a run measures.
 type Options struct {
-	Rows     []string // by name; empty: all
-	Peers    []string // nil: all
-	Quick    bool     // short times: a look, not a measurement
-	JSON     bool     // one object per row, last on Out
-	Results  string
-	Out      io.Writer
-	Progress io.Writer
+	verdict.Options
+	Peers []string // nil: all
 }
 
 // peerNames are the peers that have a configuration here.
@@ -66,8 +62,8 @@ func List(out io.Writer) error {
 	return verdict.List(out, rows)
 }
 
-// Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left there. A row
-// that fails is told and left out.
+// Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left
+// there. A row that fails is told and left out.
 func Run(ctx context.Context, options Options) error {
 	chosen, err := verdict.Choose(rows, options.Rows)
 	if err != nil {
@@ -77,7 +73,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	bench := verdict.Bench[row, Result]{Title: row.text, Measure: r.measure, Say: r.say}
+	bench := verdict.Bench[row, Result]{Title: row.text, Measure: r.measure, Say: r.Say}
 	results, failed := bench.MeasureAll(ctx, chosen)
 	if len(results) > 0 {
 		failed = append(failed, r.publish(results))
@@ -90,7 +86,8 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: options, programs: filepath.Dir(self), machine: report.ThisMachine(), rest: restSpan, held: heldSpan}
+	r := &run{Options: options, programs: filepath.Dir(self), machine: report.ThisMachine(),
+		rest: restSpan, held: heldSpan}
 	if options.Quick {
 		r.rest, r.held = quickRestSpan, quickHeldSpan
 	}
@@ -111,13 +108,13 @@ func (r *run) findPeers(ctx context.Context) error {
 		if !slices.Contains(peerNames, peer.Name) || r.Peers != nil && !slices.Contains(r.Peers, peer.Name) {
 			continue
 		}
-		program, version, err := peer.Find(ctx, func(text string) { r.say("  %s", text) })
+		program, err := peer.Find(ctx, func(text string) { r.Say("  %s", text) })
 		if err != nil {
-			r.say("  without %s: %v", peer.Name, err)
+			r.Say("  without %s: %v", peer.Name, err)
 			continue
 		}
-		r.peers = append(r.peers, found{peer, program})
-		r.machine.Versions = append(r.machine.Versions, peer.Name+" "+version)
+		r.peers = append(r.peers, found{peer, program.Path})
+		r.machine.Versions = append(r.machine.Versions, peer.Name+" "+program.Version)
 	}
 	return nil
 }
@@ -131,7 +128,7 @@ func (r *run) chooseCores() error {
 	r.cores, r.others = all[:1], all[1:]
 	if len(all) == 1 {
 		r.others = all
-		r.say("  One core only: balancer, servers, clients and attackers share it, and each makes the others slower.")
+		r.Say("  One core only: balancer, servers, clients and attackers share it, and each makes the others slower.")
 	}
 	return meter.Stay(r.others)
 }
@@ -151,7 +148,8 @@ func (r *run) measure(ctx context.Context, row row) (Result, error) {
 	return result, nil
 }
 
-// measureBalancers has Weir suffer the row's abuse, and then each peer. Without Weir there is no row; without a peer there is.
+// measureBalancers has Weir suffer the row's abuse, and then each peer. Without Weir there is no row; without a peer
+// there is.
 func measureBalancers(ctx context.Context, r *run, row row) (finding Finding, err error) {
 	finding = Finding{Peers: map[string]Outcome{}, NotMeasured: map[string]string{}}
 	finding.Outcome, err = r.balancer(ctx, row, weirName, (*stage).startWeir)
@@ -168,7 +166,7 @@ func measureBalancers(ctx context.Context, r *run, row row) (finding Finding, er
 			return finding, err
 		case err != nil:
 			finding.NotMeasured[peer.Name] = err.Error()
-			r.say("  without %s: %v", peer.Name, err)
+			r.Say("  without %s: %v", peer.Name, err)
 		default:
 			finding.Peers[peer.Name] = outcome
 		}
@@ -193,9 +191,9 @@ func (r *run) balancer(ctx context.Context, row row, name string,
 		return err
 	})
 	if err == nil {
-		r.say("  %-8s %s", name, outcome.text())
+		r.Say("  %-8s %s", name, outcome.text())
 		for _, doubt := range outcome.Doubts {
-			r.say("           in doubt: %s", doubt)
+			r.Say("           in doubt: %s", doubt)
 		}
 	}
 	return outcome, err
@@ -208,19 +206,12 @@ const weirName = report.Weir
 func (r row) judge(f Finding) Result {
 	value := math.Round(100*f.Ratio) / 100
 	f.Ratio = value
-	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: bar, OK: f.holds(bar)}, Title: r.text(), Finding: f}
+	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: bar, OK: f.holds(bar)},
+		Title: r.text(), Finding: f}
 }
 
 func (r *run) publish(results []Result) error {
-	files, err := write(r.Results, r.machine, results)
-	if err != nil {
-		return fmt.Errorf("the report cannot be written: %w", err)
-	}
-	r.say("report: %v", files)
-	if !r.JSON {
-		return verdict.Conclude(nil, results)
-	}
-	return verdict.Conclude(r.Out, results)
+	return verdict.Publish(r.Options.Options, results, func(results []Result) ([]string, error) {
+		return write(r.Results, r.machine, results)
+	})
 }
-
-func (r *run) say(format string, values ...any) { fmt.Fprintf(r.Progress, format+"\n", values...) }

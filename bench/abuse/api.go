@@ -26,8 +26,8 @@ const apiComersPerSecond = 400
 // stayers ask once what anybody may, and then nothing.
 var stayers = manners{opening: get("/api/initial-data"), reads: 64 << 10, period: time.Second}
 
-// measureAPI has the controller's API suffer connections that idle. An administrator's client at another address reads the API
-// meanwhile, and the engine stays connected.
+// measureAPI has the controller's API suffer connections that idle. An administrator's client at another address reads
+// the API meanwhile, and the engine stays connected.
 func measureAPI(ctx context.Context, r *run, row row) (finding Finding, err error) {
 	err = r.inStage(row.abuse, func(s *stage) error {
 		w, err := s.startController(ctx)
@@ -46,7 +46,7 @@ func measureAPI(ctx context.Context, r *run, row row) (finding Finding, err erro
 		return err
 	})
 	if err == nil {
-		r.say("  %-8s %s", weirName, finding.text())
+		r.Say("  %-8s %s", weirName, finding.text())
 	}
 	return finding, err
 }
@@ -69,7 +69,8 @@ func (s *stage) sufferAPI(ctx context.Context, w *ours.Weir, count int) (Outcome
 	asking := asking{url: w.Controller.URL + "/api/serviceengine", perSecond: apiPerSecond, kept: apiKept,
 		flags: []string{"--header", fmt.Sprintf("Cookie: %s=%s", session.Cookie, session.SessionID)}}
 	begin := func(ctx context.Context) attack {
-		return gather(ctx, count, apiComersPerSecond, approach{from: attackerAddress, to: service, secure: careless}, stayers)
+		return gather(ctx, count, apiComersPerSecond, approach{from: attackerAddress, to: service, secure: careless},
+			stayers)
 	}
 	return s.suffer(ctx, scene{asking, begin, w.Controller.PID()})
 }

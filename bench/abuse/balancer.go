@@ -17,8 +17,9 @@ import (
 	"github.com/weir-lb/weir/lab"
 )
 
-// Every balancer may have as many descriptors open as is usual, and takes as many connections as Weir's data plane then does: all
-// but 1,024 for what is no connection and 512 for pipes, half of them clients'. So the same crowd fills each of them.
+// Every balancer may have as many descriptors open as is usual, and takes as many connections as Weir's data plane then
+// does: all but 1,024 for what is no connection and 512 for pipes, half of them clients'. So the same crowd fills each
+// of them.
 const (
 	Descriptors = 20_000
 	Connections = Descriptors - 1024 - 512
@@ -61,14 +62,16 @@ func (s *stage) startWeir(ctx context.Context, victim, attacked service) (b bala
 	if attacked.Port, err = lab.FreePort(attackedVIP, 0); err != nil {
 		return b, err
 	}
-	w, err := ours.Start(ctx, s.lab, ours.Setup{Name: weirName, Dir: s.dir, Programs: s.programs, Cores: s.cores, Descriptors: Descriptors})
+	w, err := ours.Start(ctx, s.lab, ours.Setup{Name: weirName, Dir: s.dir, Programs: s.programs, Cores: s.cores,
+		Descriptors: Descriptors})
 	if err != nil {
 		return b, err
 	}
 	if err := w.Create(ctx, ours.KeyAndCertificate(attackedName, s.cert.Certificate, s.cert.Key)); err != nil {
 		return b, err
 	}
-	if err := errors.Join(serve(ctx, w, victim, victimVIP, victimName), serve(ctx, w, attacked, attackedVIP, s.poolOf(attacked, victim))); err != nil {
+	if err := errors.Join(serve(ctx, w, victim, victimVIP, victimName),
+		serve(ctx, w, attacked, attackedVIP, s.poolOf(attacked, victim))); err != nil {
 		return b, err
 	}
 	b = balancer{victim: at(victimVIP, victim.Port), attacked: at(attackedVIP, attacked.Port)}
@@ -98,7 +101,8 @@ func serve(ctx context.Context, w *ours.Weir, s service, vip, pool string) error
 			return err
 		}
 	}
-	served := ours.Service{Name: s.Name, Host: vip, Port: s.Port, Pool: pool, Profile: s.Name, Secure: s.Secure, Certificate: attackedName}
+	served := ours.Service{Name: s.Name, Host: vip, Port: s.Port, Pool: pool, Profile: s.Name, Secure: s.Secure,
+		Certificate: attackedName}
 	return errors.Join(w.CreateService(ctx, served), w.UntilUp(ctx))
 }
 
@@ -135,7 +139,8 @@ func (s *stage) startPeer(ctx context.Context, found found, victim, attacked ser
 		return b, err
 	}
 	p := peer{Services: []service{victim, attacked}, Connections: Connections, Clients: Clients, Setup: peers.Setup{
-		Dir: dir, Host: peerHost, Port: victim.Port, Cores: s.cores, Descriptors: Descriptors, CertificateKey: s.cert.File}}
+		Dir: dir, Host: peerHost, Port: victim.Port, Cores: s.cores, Descriptors: Descriptors,
+		CertificateKey: s.cert.File}}
 	configuration, err := p.render(found.Template())
 	if err != nil {
 		return b, err

@@ -13,15 +13,18 @@ import (
 )
 
 func TestPeersServeBothServicesWithinTheSameConnections(t *testing.T) {
-	p := peer{Setup: peers.Setup{Dir: "/d", Host: "127.0.0.1", Cores: []int{0}, CertificateKey: "/d/ec.pem"}, Connections: Connections, Clients: Clients,
+	p := peer{Setup: peers.Setup{Dir: "/d", Host: "127.0.0.1", Cores: []int{0}, CertificateKey: "/d/ec.pem"},
+		Connections: Connections, Clients: Clients,
 		Services: []service{{Name: victimName, Servers: []string{"127.0.0.1:81"}, Port: 4711},
 			{Name: attackedName, Servers: []string{"127.0.0.1:82", "127.0.0.1:83"}, Port: 4712, Secure: true}}}
-	for file, room := range map[string]string{"nginx.conf.tmpl": "worker_connections 18464;", "haproxy.cfg.tmpl": "maxconn 9232 "} {
+	for file, room := range map[string]string{"nginx.conf.tmpl": "worker_connections 18464;",
+		"haproxy.cfg.tmpl": "maxconn 9232 "} {
 		configuration, err := p.render(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{room, "127.0.0.1:4711", "127.0.0.1:4712", "127.0.0.1:81", "127.0.0.1:82", "127.0.0.1:83"} {
+		for _, want := range []string{room, "127.0.0.1:4711", "127.0.0.1:4712", "127.0.0.1:81",
+			"127.0.0.1:82", "127.0.0.1:83"} {
 			if !bytes.Contains(configuration, []byte(want)) {
 				t.Errorf("%s: %q is missing", file, want)
 			}

@@ -27,7 +27,8 @@ func beginBurst(ctx context.Context, count int, a approach, request []byte) *bur
 			toll := comeAndGo(ctx, count/burstersMax+min(1, max(0, count%burstersMax-i)), a, request)
 			mu.Lock()
 			defer mu.Unlock()
-			b.toll.Came, b.toll.Refused, b.toll.Why = b.toll.Came+toll.Came, b.toll.Refused+toll.Refused, cmp.Or(toll.Why, b.toll.Why)
+			b.toll.Came, b.toll.Refused, b.toll.Why = b.toll.Came+toll.Came, b.toll.Refused+toll.Refused,
+				cmp.Or(toll.Why, b.toll.Why)
 		})
 	}
 	begun := time.Now()

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/bench/origin"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/clients"
 )
 
 // Everybody has an address of their own, on loopback.

@@ -15,8 +15,8 @@ type manners struct {
 	period  time.Duration // between two visits; who was sent away comes again after as long
 }
 
-// crowd is many attackers who stay. One goroutine visits all of them in turn, and a few open connections at a pace: what is to run
-// short is the balancer's connections, not anybody's time.
+// crowd is many attackers who stay. One goroutine visits all of them in turn, and a few open connections at a pace:
+// what is to run short is the balancer's connections, not anybody's time.
 type crowd struct {
 	manners
 	approach
@@ -51,7 +51,8 @@ const turn = 5 * time.Millisecond
 // gather begins to bring count attackers, so many a second.
 func gather(ctx context.Context, count, perSecond int, a approach, m manners) *crowd {
 	ctx, stop := context.WithCancel(ctx)
-	c := &crowd{manners: m, approach: a, seats: make([]seat, count), orders: make(chan int, openersMax), opened: make(chan opened, openersMax),
+	c := &crowd{manners: m, approach: a, seats: make([]seat, count), orders: make(chan int, openersMax),
+		opened:  make(chan opened, openersMax),
 		arrived: make(chan struct{}), ended: make(chan Toll, 1), stop: stop}
 	for i := range c.seats {
 		c.seats[i].fd = -1

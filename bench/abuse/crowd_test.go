@@ -26,12 +26,14 @@ func addressOf(l net.Listener) netip.AddrPort { return netip.MustParseAddrPort(l
 
 func TestACrowdStaysInPlainAndInTLS(t *testing.T) {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "hello") })
-	for name, server := range map[string]*httptest.Server{"plain": httptest.NewServer(answer), "TLS": httptest.NewTLSServer(answer)} {
+	for name, server := range map[string]*httptest.Server{"plain": httptest.NewServer(answer),
+		"TLS": httptest.NewTLSServer(answer)} {
 		a := approach{from: attackerAddress, to: addressOf(server.Listener)}
 		if name == "TLS" {
 			a.secure = careless
 		}
-		crowd := gather(t.Context(), 20, 1000, a, manners{opening: get("/"), reads: 1000, period: 50 * time.Millisecond})
+		crowd := gather(t.Context(), 20, 1000, a, manners{opening: get("/"), reads: 1000,
+			period: 50 * time.Millisecond})
 		arrive(t, crowd)
 		if toll := crowd.End(); toll.Came != 20 || toll.Most != 20 || toll.Refused != 0 || toll.Gone != 0 {
 			t.Errorf("%s: %+v", name, toll)

@@ -29,9 +29,11 @@ type Seen struct {
 // patience is how long a client waits for its answer. One that got none has waited as long, and its quantiles say so.
 const patience = 5 * time.Second
 
-// seenBy turns a load's report into what its clients saw. A request that was due and found no connection is one that failed.
+// seenBy turns a load's report into what its clients saw. A request that was due and found no connection is one that
+// failed.
 func seenBy(r lab.LoadReport) Seen {
-	s := Seen{Asked: r.Requests + r.ErrorTotal + r.Missed, Failed: r.ErrorTotal + r.Missed, Causes: map[string]int64{}, P50us: r.P50us, P99us: r.P99us}
+	s := Seen{Asked: r.Requests + r.ErrorTotal + r.Missed, Failed: r.ErrorTotal + r.Missed, Causes: map[string]int64{},
+		P50us: r.P50us, P99us: r.P99us}
 	for cause, count := range r.Errors {
 		if count > 0 {
 			s.Causes[cause] = count
@@ -50,8 +52,8 @@ func seenBy(r lab.LoadReport) Seen {
 	return s
 }
 
-// noise is what the 99th percentile at rest counts as at least: on a machine whose two cores everything shares, what is less
-// than that says more of the machine than of the balancer.
+// noise is what the 99th percentile at rest counts as at least: on a machine whose two cores everything shares, what is
+// less than that says more of the machine than of the balancer.
 const noise = time.Millisecond
 
 // against is how many times the percentile at rest it was.
@@ -71,26 +73,29 @@ type Toll struct {
 
 // Outcome is what one balancer made of an abuse.
 type Outcome struct {
-	Ratio        float64         `json:"ratio"` // p99 over that at rest, of the way in which clients ask that suffered most
-	Over         string          `json:"over"`  // that way; its percentiles follow
-	Failed       int64           `json:"failed"`
-	P50us        float64         `json:"p50_us"`
-	P99us        float64         `json:"p99_us"`
-	RestP50us    float64         `json:"rest_p50_us"`
-	RestP99us    float64         `json:"rest_p99_us"`
-	KiBPerClient float64         `json:"kib_per_client,omitempty"` // private memory of each attacker's connection
-	TCPMemory    float64         `json:"tcp_memory"`               // share of the kernel's, used by everybody on this machine
-	Waited       float64         `json:"waited"`                   // share of the time that it was ready to run and others had its core
-	Toll         Toll            `json:"attackers"`
-	During       map[string]Seen `json:"during"`
-	Coming       map[string]Seen `json:"coming,omitempty"` // while the attackers of a brief attack came
-	Rest         map[string]Seen `json:"rest"`
-	Broken       []string        `json:"broken,omitempty"` // what must hold besides, and does not
-	Doubts       []string        `json:"doubts,omitempty"` // why this may say more of the machine than of the balancer
+	// p99 over that at rest, of the way in which clients ask that suffered most
+	Ratio        float64 `json:"ratio"`
+	Over         string  `json:"over"` // that way; its percentiles follow
+	Failed       int64   `json:"failed"`
+	P50us        float64 `json:"p50_us"`
+	P99us        float64 `json:"p99_us"`
+	RestP50us    float64 `json:"rest_p50_us"`
+	RestP99us    float64 `json:"rest_p99_us"`
+	KiBPerClient float64 `json:"kib_per_client,omitempty"` // private memory of each attacker's connection
+	// share of the kernel's, used by everybody on this machine
+	TCPMemory float64 `json:"tcp_memory"`
+	// share of the time that it was ready to run and others had its core
+	Waited float64         `json:"waited"`
+	Toll   Toll            `json:"attackers"`
+	During map[string]Seen `json:"during"`
+	Coming map[string]Seen `json:"coming,omitempty"` // while the attackers of a brief attack came
+	Rest   map[string]Seen `json:"rest"`
+	Broken []string        `json:"broken,omitempty"` // what must hold besides, and does not
+	Doubts []string        `json:"doubts,omitempty"` // why this may say more of the machine than of the balancer
 }
 
-// judge compares what clients saw with what they saw at rest, by the way in which they ask. While a brief attack comes, they may
-// be slow, and nothing may fail either.
+// judge compares what clients saw with what they saw at rest, by the way in which they ask. While a brief attack comes,
+// they may be slow, and nothing may fail either.
 func judge(rest, coming, during map[string]Seen) Outcome {
 	o := Outcome{Rest: rest, Coming: coming, During: during}
 	for _, seen := range coming {
@@ -100,10 +105,12 @@ func judge(rest, coming, during map[string]Seen) Outcome {
 		seen, before := during[over], rest[over]
 		o.Failed += seen.Failed
 		if before.Failed > 0 {
-			o.Broken = append(o.Broken, fmt.Sprintf("%s: %d of %d requests failed at rest already", over, before.Failed, before.Asked))
+			o.Broken = append(o.Broken, fmt.Sprintf("%s: %d of %d requests failed at rest already", over,
+				before.Failed, before.Asked))
 		}
 		if before.Asked == 0 || seen.Asked == 0 {
-			o.Broken = append(o.Broken, fmt.Sprintf("%s: %d requests were asked at rest, and %d afterwards", over, before.Asked, seen.Asked))
+			o.Broken = append(o.Broken, fmt.Sprintf("%s: %d requests were asked at rest, and %d afterwards", over,
+				before.Asked, seen.Asked))
 		}
 		if ratio := seen.against(before); o.Over == "" || ratio > o.Ratio {
 			o.Ratio, o.Over = ratio, over
@@ -111,7 +118,9 @@ func judge(rest, coming, during map[string]Seen) Outcome {
 		}
 	}
 	if o.RestP99us > float64(busyAtRest.Microseconds()) && o.RestP99us > 10*o.RestP50us {
-		o.Doubts = append(o.Doubts, fmt.Sprintf("at rest the 99th percentile was %s already: something else kept this machine busy", milliseconds(o.RestP99us)))
+		o.Doubts = append(o.Doubts, fmt.Sprintf(
+			"at rest the 99th percentile was %s already: something else kept this machine busy",
+			milliseconds(o.RestP99us)))
 	}
 	return o
 }
@@ -130,7 +139,8 @@ func (o Outcome) text() string {
 	if causes := o.causes(); causes != "" {
 		text += " (" + causes + ")"
 	}
-	text += fmt.Sprintf("; p99 %s, %.1f × at rest (%s, %s)", milliseconds(o.P99us), o.Ratio, milliseconds(o.RestP99us), o.Over)
+	text += fmt.Sprintf("; p99 %s, %.1f × at rest (%s, %s)", milliseconds(o.P99us), o.Ratio,
+		milliseconds(o.RestP99us), o.Over)
 	if o.KiBPerClient > 0 {
 		text += fmt.Sprintf("; %.0f KiB for each attacker", o.KiBPerClient)
 	}

@@ -22,14 +22,16 @@ func TestWhoGotNoAnswerHasWaitedAsLongAsAClientIsPatient(t *testing.T) {
 		"nobody was answered": {lab.LoadReport{ErrorTotal: 7}, waited, waited, 7},
 	} {
 		c.report.P50us, c.report.P99us = 500, 900
-		if s := seenBy(c.report); s.P50us != c.p50 || s.P99us != c.p99 || s.Failed != c.failed || s.Asked != c.report.Requests+c.failed {
+		if s := seenBy(c.report); s.P50us != c.p50 || s.P99us != c.p99 || s.Failed != c.failed ||
+			s.Asked != c.report.Requests+c.failed {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
 }
 
 func TestFailuresAreCountedByCause(t *testing.T) {
-	s := seenBy(lab.LoadReport{Requests: 10, ErrorTotal: 5, Missed: 2, Errors: map[string]int64{"timeout": 4, "reset": 1, "connect": 0}})
+	s := seenBy(lab.LoadReport{Requests: 10, ErrorTotal: 5, Missed: 2,
+		Errors: map[string]int64{"timeout": 4, "reset": 1, "connect": 0}})
 	if s.failures() != "7 (timeout 4, never begun 2, reset 1)" {
 		t.Errorf("%s", s.failures())
 	}
@@ -39,7 +41,8 @@ func TestFailuresAreCountedByCause(t *testing.T) {
 }
 
 func TestTheWayThatSufferedMoreCounts(t *testing.T) {
-	o := judge(both(Seen{Asked: 9, P99us: 2000}, Seen{Asked: 9, P99us: 4000}), nil, both(Seen{Asked: 9, P99us: 8000}, Seen{Asked: 9, P99us: 12000}))
+	o := judge(both(Seen{Asked: 9, P99us: 2000}, Seen{Asked: 9, P99us: 4000}), nil,
+		both(Seen{Asked: 9, P99us: 8000}, Seen{Asked: 9, P99us: 12000}))
 	if o.Ratio != 4 || o.Over != Kept || o.P99us != 8000 || o.RestP99us != 2000 {
 		t.Errorf("%+v", o)
 	}
@@ -70,7 +73,8 @@ func TestAMachineThatIsBusyAtRestPutsAnOutcomeInDoubt(t *testing.T) {
 
 func TestARowIsOkOnlyWhenNothingFailedAndNobodyIsSlow(t *testing.T) {
 	rest := both(Seen{Asked: 9, P99us: 1000}, Seen{Asked: 9, P99us: 1000})
-	fine, slow, failing := Seen{Asked: 9, P99us: 3000}, Seen{Asked: 9, P99us: 3100}, Seen{Asked: 900, Failed: 1, P99us: 1000}
+	fine, slow, failing := Seen{Asked: 9, P99us: 3000}, Seen{Asked: 9, P99us: 3100},
+		Seen{Asked: 900, Failed: 1, P99us: 1000}
 	for name, c := range map[string]struct {
 		rest, coming, during map[string]Seen
 		want                 bool

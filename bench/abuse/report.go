@@ -55,18 +55,22 @@ func write(dir string, machine report.Machine, results []Result) ([]string, erro
 func picture(results []Result) string {
 	var bars []verdict.Bar
 	for _, r := range results {
-		bars = append(bars, verdict.Bar{Verdict: r.Verdict, Title: r.Title, Unit: fmt.Sprintf("×, %d failed", r.Failed)})
+		bars = append(bars, verdict.Bar{Verdict: r.Verdict, Title: r.Title,
+			Unit: fmt.Sprintf("×, %d failed", r.Failed)})
 	}
-	return verdict.Picture("99th percentile of another service's clients, in times that at rest, against the bar (line)", bars)
+	return verdict.Picture(
+		"99th percentile of another service's clients, in times that at rest, against the bar (line)", bars)
 }
 
 const preface = `# What other clients see while a service is abused
 
-Written by ` + "`weir bench abuse`" + ` on %s, %d cores, Linux %s, beside %s. Each balancer has one core and %d descriptors, and takes
+Written by ` + "`weir bench abuse`" +
+	` on %s, %d cores, Linux %s, beside %s. Each balancer has one core and %d descriptors, and takes
 %d clients: as many as Weir's data plane does of these. It serves two services; attackers from one address come to the first, and
 clients from another address ask the second one %d times a second, half of them over %d connections that stay, half over new ones. A client waits %v for
 its answer; one that got none has failed, and its wait counts. When the bench runs as root, clients, balancer and
-servers (but those of ` + "`vanish` and `drip`" + `, which are within the bench) go before attackers and whatever else runs on the machine.
+servers (but those of ` + "`vanish` and `drip`" +
+	`, which are within the bench) go before attackers and whatever else runs on the machine.
 The value is the 99th percentile of the way of asking that suffered more, while the attack lasts and attackers come, over that at rest, which
 counts as %v at least: less is noise where two cores are shared by all.
 Bar: no request fails, and %g × at rest. [How the peers are configured](../../abuse), with reasons.
@@ -76,13 +80,15 @@ func page(machine report.Machine, results []Result) string {
 	var text strings.Builder
 	write := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
 	rate := askedFor(clientOnly)
-	write(preface, machine.CPU, machine.Cores, machine.Kernel, strings.Join(machine.Versions, " and "), Descriptors, Clients,
+	write(preface, machine.CPU, machine.Cores, machine.Kernel, strings.Join(machine.Versions, " and "),
+		Descriptors, Clients,
 		len(rate.ways())*rate.perSecond, rate.kept, patience, noise, bar)
 	write("![measured against the bar](table.svg)\n")
 	write("| row | what | failed | p99 | at rest | value | |")
 	write("|---|---|---|---|---|---|---|")
 	for _, r := range results {
-		write("| [%s](#%[1]s) | %s | %d | %s | %s | %g × | %s |", r.Row, r.Title, r.Failed, milliseconds(r.P99us), milliseconds(r.RestP99us), r.Value, r.Word())
+		write("| [%s](#%[1]s) | %s | %d | %s | %s | %g × | %s |", r.Row, r.Title, r.Failed, milliseconds(r.P99us),
+			milliseconds(r.RestP99us), r.Value, r.Word())
 	}
 	for _, r := range results {
 		r.section(write)
@@ -97,7 +103,9 @@ func (r Result) section(write func(string, ...any)) {
 		look = ", a quick look"
 	}
 	write("%s. Measured %s%s.\n", r.Title, r.Measured.Format("2006-01-02 15:04 UTC"), look)
-	write("| | asked | failed | p50 | p99 | p50 at rest | p99 at rest | value | attackers at once | came | sent away |%s", r.weighed(" KiB each |"))
+	write(
+		"| | asked | failed | p50 | p99 | p50 at rest | p99 at rest | value | attackers at once | came | sent away |%s",
+		r.weighed(" KiB each |"))
 	write("|---|---|---|---|---|---|---|---|---|---|---|%s", r.weighed("---|"))
 	all := maps.Clone(r.Peers)
 	if all == nil {
@@ -127,14 +135,16 @@ func (r Result) section(write func(string, ...any)) {
 func (o Outcome) remarks(write func(string, ...any), name string) {
 	for _, over := range slices.Sorted(maps.Keys(o.Coming)) {
 		seen := o.Coming[over]
-		write("* %s, while attackers came in %.1f s, %s: of %d requests %s failed, p99 %s.", name, o.Toll.Took, over, seen.Asked, seen.failures(),
+		write("* %s, while attackers came in %.1f s, %s: of %d requests %s failed, p99 %s.", name, o.Toll.Took, over,
+			seen.Asked, seen.failures(),
 			milliseconds(seen.P99us))
 	}
 	for _, doubt := range o.Doubts {
 		write("* %s, in doubt: %s.", name, doubt)
 	}
 	if o.Toll.Refused > 0 {
-		write("* %s: %d times an attacker got no connection, the last one because of: %s.", name, o.Toll.Refused, o.Toll.Why)
+		write("* %s: %d times an attacker got no connection, the last one because of: %s.", name,
+			o.Toll.Refused, o.Toll.Why)
 	}
 }
 
@@ -158,7 +168,8 @@ func (o Outcome) lines(write func(string, ...any), name string) {
 		if i > 0 {
 			attackers = strings.Repeat(" |", strings.Count(attackers, "|"))
 		}
-		write("| %s, %s | %d | %s | %s | %s | %s | %s | %.1f × | %s", name, over, seen.Asked, seen.failures(), milliseconds(seen.P50us), milliseconds(seen.P99us),
+		write("| %s, %s | %d | %s | %s | %s | %s | %s | %.1f × | %s", name, over, seen.Asked, seen.failures(),
+			milliseconds(seen.P50us), milliseconds(seen.P99us),
 			milliseconds(rest.P50us), milliseconds(rest.P99us), seen.against(rest), attackers)
 	}
 }

@@ -23,13 +23,16 @@ func measured() []Result {
 	vanish := judge(calm(900), calm(7000), calm(1800))
 	vanish.Toll = Toll{Came: 9400, Took: 0.34}
 	unread := judge(calm(800), nil, both(Seen{Asked: 1500, P50us: 400, P99us: 1200}, silent))
-	unread.Toll, unread.KiBPerClient = Toll{Came: 9500, Gone: 100, Most: 9232, Refused: 168, Why: "resource temporarily unavailable"}, 358.4
+	unread.Toll, unread.KiBPerClient = Toll{Came: 9500, Gone: 100, Most: 9232, Refused: 168,
+		Why: "resource temporarily unavailable"}, 358.4
 	nginx := judge(calm(700), nil, calm(2000))
 	nginx.Toll, nginx.KiBPerClient = Toll{Came: 9400, Most: 9400}, 96
 	results := []Result{
-		rows[0].judge(Finding{Outcome: vanish, Peers: map[string]Outcome{"haproxy": judge(calm(900), calm(900), both(silent, silent))}}),
-		rows[2].judge(Finding{Outcome: unread, Peers: map[string]Outcome{"nginx": nginx}, NotMeasured: map[string]string{"haproxy": "it is not installed"},
-			Facts: []string{"A fact."}}),
+		rows[0].judge(Finding{Outcome: vanish, Peers: map[string]Outcome{"haproxy": judge(calm(900), calm(900),
+			both(silent, silent))}}),
+		rows[2].judge(Finding{Outcome: unread, Peers: map[string]Outcome{"nginx": nginx},
+			NotMeasured: map[string]string{"haproxy": "it is not installed"},
+			Facts:       []string{"A fact."}}),
 	}
 	for i := range results {
 		results[i].Measured = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -55,7 +58,8 @@ func TestScriptsReadTheVerdictFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
-	for i, want := range []string{`{"row":"vanish","value":1.8,"bar":3,"ok":true,`, `{"row":"unread","value":5000,"bar":3,"ok":false,`} {
+	for i, want := range []string{`{"row":"vanish","value":1.8,"bar":3,"ok":true,`,
+		`{"row":"unread","value":5000,"bar":3,"ok":false,`} {
 		if !strings.HasPrefix(lines[i], want) {
 			t.Errorf("%s", lines[i])
 		}
@@ -69,7 +73,8 @@ func TestScriptsReadTheVerdictFirst(t *testing.T) {
 			KiB float64 `json:"kib_per_client"`
 		}
 	}
-	if err := json.Unmarshal([]byte(lines[1]), &row); err != nil || row.Failed != 800 || row.P99us != 5e6 || row.RestP99us != 800 || row.KiB != 358.4 ||
+	if err := json.Unmarshal([]byte(lines[1]), &row); err != nil || row.Failed != 800 || row.P99us != 5e6 ||
+		row.RestP99us != 800 || row.KiB != 358.4 ||
 		row.Peers["nginx"].KiB != 96 {
 		t.Errorf("%+v: %v", row, err)
 	}

@@ -32,8 +32,9 @@ type abuse struct {
 	secure  bool          // the attacked service speaks TLS
 	profile client.Object // what an operator sets against it, in Weir's http_profile; nil: the defaults
 	weighed bool          // the memory that each attacker takes is of interest
-	brief   bool          // attackers come at once and are gone: what they leave behind is measured, and not that they came
-	begin   func(ctx context.Context, count int, service netip.AddrPort) attack
+	// attackers come at once and are gone: what they leave behind is measured, and not that they came
+	brief bool
+	begin func(ctx context.Context, count int, service netip.AddrPort) attack
 }
 
 // attack is under way from when it is begun until it is ended.
@@ -67,17 +68,24 @@ var rows = []row{
 	suffered("idle", "clients of one address have asked once, and stay", attackers,
 		abuse{begin: stay(comers, manners{opening: get("/" + origin.Object), reads: 64 << 10, period: time.Second})}),
 	suffered("unread", "clients ask for a large object in TLS and read nothing", attackers,
-		abuse{behind: large, secure: true, weighed: true, begin: stay(largeComers, manners{opening: get("/" + origin.Object), period: 5 * time.Second}, inTLS, fromFar)}),
-	suffered("drip", "clients send a byte of their request's body each second to servers with as many places; balancers gather bodies, Weir wants 100 B/s", busyPlaces,
-		abuse{behind: busy, profile: profileAgainstDrip, begin: stay(comers, manners{opening: post(1 << 20), drip: 'x', period: time.Second})}),
-	{name: "api", title: "connections of one address to the controller's API stay, and nobody has logged in on them", attackers: 2048,
-		measure: measureAPI, abuse: abuse{weighed: true}},
+		abuse{behind: large, secure: true, weighed: true, begin: stay(largeComers,
+			manners{opening: get("/" + origin.Object), period: 5 * time.Second}, inTLS, fromFar)}),
+	suffered("drip",
+		"clients send a byte of their request's body each second to servers with as many places; balancers gather bodies, Weir wants 100 B/s", busyPlaces,
+		abuse{behind: busy, profile: profileAgainstDrip, begin: stay(comers,
+			manners{opening: post(1 << 20), drip: 'x', period: time.Second})}),
+	{name: "api", title: "connections of one address to the controller's API stay, and nobody has logged in on them",
+		attackers: 2048,
+		measure:   measureAPI, abuse: abuse{weighed: true}},
 	suffered("heads", "clients send a byte of their request's head each 5 s", attackers,
-		abuse{begin: stay(comers, manners{opening: []byte("GET / HTTP/1.1\r\nHost: a\r\nX-Slow: "), drip: 'x', period: 5 * time.Second})}),
+		abuse{begin: stay(comers, manners{opening: []byte("GET / HTTP/1.1\r\nHost: a\r\nX-Slow: "), drip: 'x',
+			period: 5 * time.Second})}),
 	suffered("hellos", "clients send a byte of their TLS hello each 5 s", attackers,
-		abuse{secure: true, begin: stay(comers, manners{opening: hello(careless)[:helloBytes], drip: 'x', period: 5 * time.Second})}),
+		abuse{secure: true, begin: stay(comers, manners{opening: hello(careless)[:helloBytes], drip: 'x',
+			period: 5 * time.Second})}),
 	suffered("readers", "clients read a large object, 256 bytes each 5 s", attackers,
-		abuse{behind: large, weighed: true, begin: stay(largeComers, manners{opening: get("/" + origin.Object), reads: 256, period: 5 * time.Second}, fromFar)}),
+		abuse{behind: large, weighed: true, begin: stay(largeComers,
+			manners{opening: get("/" + origin.Object), reads: 256, period: 5 * time.Second}, fromFar)}),
 }
 
 func suffered(name, title string, count int, a abuse) row {

@@ -66,19 +66,20 @@ const (
 	busyFor = 20 * time.Millisecond
 )
 
-// beginBusy runs a server with few places, as one has that gives each connection a process: who comes beyond them waits until
-// somebody leaves. It answers when it has the whole request.
+// beginBusy runs a server with few places, as one has that gives each connection a process: who comes beyond them waits
+// until somebody leaves. It answers when it has the whole request.
 func beginBusy(places int) (address string, stop func() error, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
-	server := &http.Server{ReadHeaderTimeout: time.Hour, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err == nil {
-			time.Sleep(busyFor)
-			_, _ = io.WriteString(w, origin.Object)
-		}
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Hour, Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(io.Discard, r.Body); err == nil {
+				time.Sleep(busyFor)
+				_, _ = io.WriteString(w, origin.Object)
+			}
+		})}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(netutil.LimitListener(listener, places)) }()
 	stop = func() error {

@@ -21,14 +21,16 @@ type approach struct {
 	narrow   bool        // as from far away: small segments, a small receive buffer
 }
 
-// What connections over the internet have, and those over loopback have not: without that the kernel takes a large object off the
-// balancer's hands at once. They are small, because all of the kernel's memory for TCP is shared here by clients, balancer and servers.
+// What connections over the internet have, and those over loopback have not: without that the kernel takes a large
+// object off the balancer's hands at once. They are small, because all of the kernel's memory for TCP is shared here by
+// clients, balancer and servers.
 const (
 	farSegmentBytes = 536
 	farReceiveBytes = 2 << 10
 )
 
-// connect opens a connection and says something on it. It stays a descriptor: thousands of them cost this process nothing more.
+// connect opens a connection and says something on it. It stays a descriptor: thousands of them cost this process
+// nothing more.
 func (a approach) connect(opening []byte) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -26,31 +26,24 @@ type stage struct {
 
 // inStage does something on a stage of its own, from nothing to nothing.
 func (r *run) inStage(a abuse, do func(*stage) error) (err error) {
-	dir, err := os.MkdirTemp("", "weir-abuse-")
-	if err != nil {
-		return fmt.Errorf("no place for the bench's files: %w: set TMPDIR to a directory that this user may write", err)
-	}
-	l, err := lab.New(dir, r.programs)
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	s := &stage{run: r, abuse: a, lab: l, dir: dir}
-	defer func() {
-		err = errors.Join(err, l.Stop())
-		for _, stop := range s.stops {
-			err = errors.Join(err, stop())
+	s := &stage{run: r, abuse: a}
+	err = lab.During("weir-abuse", r.programs, func(l *lab.Lab, dir string) (err error) {
+		s.lab, s.dir = l, dir
+		if s.cert, err = peers.MakeCertificate("ec", dir); err != nil {
+			return err
 		}
-		err = errors.Join(err, os.RemoveAll(dir))
-	}()
-	if s.cert, err = peers.MakeCertificate("ec", dir); err != nil {
-		return err
+		return do(s)
+	})
+	for _, stop := range s.stops { // what the lab's processes ask stands longer than they do
+		err = errors.Join(err, stop())
 	}
-	return do(s)
+	return err
 }
 
 // startServers runs what stands behind both services.
 func (s *stage) startServers(ctx context.Context) (victim, attacked service, err error) {
-	victim, attacked = service{Name: victimName}, service{Name: attackedName, Secure: s.abuse.secure, Profile: s.abuse.profile}
+	victim, attacked = service{Name: victimName}, service{Name: attackedName, Secure: s.abuse.secure,
+		Profile: s.abuse.profile}
 	switch s.abuse.behind {
 	case thinking:
 		attacked.Servers, err = s.begin(beginThinking())
@@ -78,20 +71,21 @@ func (s *stage) begin(address string, stop func() error, err error) ([]string, e
 
 const (
 	smallObjectBytes = 128
-	// largeObjectBytes are more than a balancer keeps of a response that nobody reads, and not so much more that the kernel, which keeps
-	// the rest for balancer and servers alike, runs out of memory for TCP.
+	// largeObjectBytes are more than a balancer keeps of a response that nobody reads, and not so much more that the
+	// kernel, which keeps the rest for balancer and servers alike, runs out of memory for TCP.
 	largeObjectBytes = 256 << 10
 	// sendBuffer keeps what servers have sent from filling the kernel's memory for TCP, which all share here.
 	sendBuffer = "16k"
 )
 
 func (s *stage) startFiles(ctx context.Context, name string, objectBytes int) ([]string, error) {
-	return origin.Start(ctx, s.lab, origin.Setup{Dir: filepath.Join(s.dir, "servers-"+name), Servers: 2, Host: "127.0.0.1", ObjectBytes: objectBytes,
+	return origin.Start(ctx, s.lab, origin.Setup{Dir: filepath.Join(s.dir, "servers-"+name), Servers: 2,
+		Host: "127.0.0.1", ObjectBytes: objectBytes,
 		Bulk: objectBytes == largeObjectBytes, SendBuffer: sendBuffer})
 }
 
-// ask sets clients to work. They, the balancer and the servers go before whatever else wants their cores, attackers included: what is to
-// run short is what a balancer gives away, and not anybody's time.
+// ask sets clients to work. They, the balancer and the servers go before whatever else wants their cores, attackers
+// included: what is to run short is what a balancer gives away, and not anybody's time.
 func (s *stage) ask(ctx context.Context, a asking) (crew, error) {
 	c, err := a.begin(ctx, s.lab, s.longest())
 	if err != nil {
@@ -99,7 +93,7 @@ func (s *stage) ask(ctx context.Context, a asking) (crew, error) {
 	}
 	if err := meter.Prefer(os.Getpid()); err != nil && !s.unpreferred {
 		s.unpreferred = true
-		s.say("  Whatever else runs on this machine shows in the figures: %v.", err)
+		s.Say("  Whatever else runs on this machine shows in the figures: %v.", err)
 	}
 	return c, nil
 }
@@ -148,18 +142,22 @@ func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
 	outcome.TCPMemory = after.tcpShare
 	outcome.Waited = (after.waited - before.waited).Seconds() / after.at.Sub(before.at).Seconds()
 	if outcome.Waited > waitedMax {
-		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf("it waited %.1f %% of the time for its core, on which others ran", 100*outcome.Waited))
+		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf(
+			"it waited %.1f %% of the time for its core, on which others ran", 100*outcome.Waited))
 	}
 	if after.tcpShare > tcpShareMax {
-		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf("clients, balancer and servers had used %.0f %% of the kernel's memory for TCP", 100*after.tcpShare))
+		outcome.Doubts = append(outcome.Doubts, fmt.Sprintf(
+			"clients, balancer and servers had used %.0f %% of the kernel's memory for TCP", 100*after.tcpShare))
 	}
 	return outcome, nil
 }
 
-// waitedMax is the share of the time that a balancer may wait for its core: what waits as long is what the 99th percentile shows.
+// waitedMax is the share of the time that a balancer may wait for its core: what waits as long is what the 99th
+// percentile shows.
 const waitedMax = 0.01
 
-// tcpShareMax of the kernel's memory for TCP leaves every connection what it needs; who runs out of it has segments dropped.
+// tcpShareMax of the kernel's memory for TCP leaves every connection what it needs; who runs out of it has segments
+// dropped.
 const tcpShareMax = 0.95
 
 // reading is what the kernel says at a moment.

@@ -26,7 +26,7 @@ func (s *stage) point(ctx context.Context, count int, call func(c *client.Sessio
 }
 
 // spares are pools and VIPs for virtual services that the row create makes.
-func (r *run) spares() int { return r.short(20, 100) }
+func (r *run) spares() int { return r.Short(20, 100) }
 
 // measureCreate creates virtual services and then deletes them.
 func measureCreate(ctx context.Context, s *stage) (Point, error) {
@@ -48,7 +48,7 @@ func measureCreate(ctx context.Context, s *stage) (Point, error) {
 }
 
 func measurePatch(ctx context.Context, s *stage) (Point, error) {
-	point, err := s.point(ctx, s.short(20, 200), func(c *client.Session, _ int) error {
+	point, err := s.point(ctx, s.Short(20, 200), func(c *client.Session, _ int) error {
 		service, name := s.nextChange()
 		return s.rename(ctx, c, service, name)
 	})
@@ -59,14 +59,14 @@ func measurePatch(ctx context.Context, s *stage) (Point, error) {
 }
 
 func measureName(ctx context.Context, s *stage) (Point, error) {
-	return s.point(ctx, s.short(100, 1000), func(c *client.Session, number int) error {
+	return s.point(ctx, s.Short(100, 1000), func(c *client.Session, number int) error {
 		return oneFound(ctx, c, url.Values{"name": {s.services[spread(number, s.size)].name}})
 	})
 }
 
 // measureSearch looks for a text in all that there is of the virtual services.
 func measureSearch(ctx context.Context, s *stage) (Point, error) {
-	return s.point(ctx, s.short(20, 100), func(c *client.Session, number int) error {
+	return s.point(ctx, s.Short(20, 100), func(c *client.Session, number int) error {
 		return oneFound(ctx, c, url.Values{"search": {s.services[spread(number, s.size)].name}})
 	})
 }

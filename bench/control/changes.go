@@ -37,7 +37,7 @@ func (s *stage) rename(ctx context.Context, c *client.Session, to *service, name
 // made in their order. The time of each counts from when it was due. A change that the API does not answer in time is
 // made or not: its engine says so.
 func measureChange(ctx context.Context, s *stage) (Point, error) {
-	count := s.short(100, 500)
+	count := s.Short(100, 500)
 	queues, failed := make([]chan *change, clientsCount), make([][]failedCall, clientsCount)
 	var changing sync.WaitGroup
 	for i, session := range s.clients {
@@ -148,7 +148,7 @@ func measureCPU(ctx context.Context, s *stage) (point Point, err error) {
 		return point, err
 	}
 	begun := time.Now()
-	for point.Count = 0; point.Count < s.short(30, 200) && time.Since(begun) < costSpan; point.Count++ {
+	for point.Count = 0; point.Count < s.Short(30, 200) && time.Since(begun) < costSpan; point.Count++ {
 		service, name := s.nextChange()
 		change := s.ledger.expect(service, name, time.Now())
 		if err := s.rename(ctx, s.clients[0], change.service, change.name); err != nil {

@@ -22,13 +22,8 @@ import (
 
 // Options say what a run measures.
 type Options struct {
-	Rows     []string // by name; empty: all
-	Services int      // virtual services at the end of the curves; 0: as many as the bars are for, or fewer if Quick
-	Quick    bool     // few services, short times: a look, not a measurement
-	JSON     bool     // one object per row, last on Out
-	Results  string
-	Out      io.Writer
-	Progress io.Writer
+	verdict.Options
+	Services int // virtual services at the end of the curves; 0: as many as the bars are for, or fewer if Quick
 }
 
 // The numbers of virtual services at which rows are measured end with one of these, or with what Options ask for.
@@ -135,7 +130,7 @@ func (r *run) measure(ctx context.Context, chosen []row) (results []Result, err 
 			result := row.judge(findings[i])
 			result.Measured, result.Quick = time.Now().UTC(), r.Quick
 			results = append(results, result)
-			r.say("%-8s %s", row.name, result.Line())
+			r.Say("%-8s %s", row.name, result.Line())
 		}
 	}
 	return results, err
@@ -151,7 +146,7 @@ func (r *run) measurePoint(ctx context.Context, s *stage, row row, finding *Find
 	before, unread := meter.Waited(pid)
 	point, err := row.measure(ctx, s)
 	if err != nil {
-		r.say("  %-8s not measured: %v", row.name, err)
+		r.Say("  %-8s not measured: %v", row.name, err)
 		return err
 	}
 	if after, failed := meter.Waited(pid); unread == nil && failed == nil {
@@ -159,28 +154,12 @@ func (r *run) measurePoint(ctx context.Context, s *stage, row row, finding *Find
 	}
 	point.Services = s.size
 	finding.Curve = append(finding.Curve, point)
-	r.say("  %-8s %s", row.name, point.text(row.pointUnit))
+	r.Say("  %-8s %s", row.name, point.text(row.pointUnit))
 	return nil
 }
 
 func (r *run) publish(results []Result) error {
-	files, err := write(r.Results, report.ThisMachine(), results)
-	if err != nil {
-		return fmt.Errorf("the report cannot be written: %w", err)
-	}
-	r.say("report: %v", files)
-	if !r.JSON {
-		return verdict.Conclude(nil, results)
-	}
-	return verdict.Conclude(r.Out, results)
-}
-
-func (r *run) say(format string, values ...any) { fmt.Fprintf(r.Progress, format+"\n", values...) }
-
-// short is the first of two where only a look is wanted.
-func (r *run) short(quick, full int) int {
-	if r.Quick {
-		return quick
-	}
-	return full
+	return verdict.Publish(r.Options.Options, results, func(results []Result) ([]string, error) {
+		return write(r.Results, report.ThisMachine(), results)
+	})
 }

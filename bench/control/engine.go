@@ -228,7 +228,8 @@ func (e *engine) Changed(status dataplane.Status) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.status = &enginev1.Status{
-		Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_STARTING, Reason: status.Reason, DataplanePid: uint32(status.PID),
+		Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_STARTING, Reason: status.Reason,
+		DataplanePid:    uint32(status.PID),
 		ServingRevision: status.ServingRevision, SinceUnixMs: status.SinceUnixMs,
 	}
 	if status.State == dataplane.Running {

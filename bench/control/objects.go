@@ -43,7 +43,8 @@ func (s *stage) growTo(ctx context.Context, size int) error {
 		make     func(context.Context, *client.Session, int) error
 	}{
 		{"pools and VIPs", s.made, size + s.spares(), s.createParts},
-		{"virtual services", len(s.services), size, func(ctx context.Context, c *client.Session, index int) (err error) {
+		{"virtual services", len(s.services), size, func(ctx context.Context, c *client.Session,
+			index int) (err error) {
 			s.services[index], err = s.createService(ctx, c, index)
 			return err
 		}},
@@ -59,7 +60,7 @@ func (s *stage) growTo(ctx context.Context, size int) error {
 	if err := s.settled(ctx, size); err != nil {
 		return err
 	}
-	s.say("%d virtual services: loaded in %.1f s, at rest after %.1f s",
+	s.Say("%d virtual services: loaded in %.1f s, at rest after %.1f s",
 		size, loaded.Seconds(), time.Since(begun).Seconds())
 	return nil
 }
@@ -93,7 +94,7 @@ func (s *stage) createAll(ctx context.Context, what string, from, to int,
 		case err := <-ended:
 			return err
 		case <-tick.C:
-			s.say("  %d of %d %s", done.Load(), to-from, what)
+			s.Say("  %d of %d %s", done.Load(), to-from, what)
 		}
 	}
 }

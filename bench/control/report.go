@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/bench/verdict"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 const linesFile = "control.jsonl"
@@ -48,7 +48,8 @@ func page(machine report.Machine, results []Result) string {
 	write("| row | what | services | measured | bar | |")
 	write("|---|---|---|---|---|---|")
 	for _, r := range results {
-		write("| [%s](#%[1]s) | %s | %d | %s %s | %g | %s |", r.Row, r.Title, r.Services, draw.Figure(r.Value), r.Unit, r.Bar,
+		write("| [%s](#%[1]s) | %s | %d | %s %s | %g | %s |", r.Row, r.Title, r.Services,
+			draw.Figure(r.Value), r.Unit, r.Bar,
 			r.Word())
 	}
 	for _, r := range results {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/verdict"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 // row is one line of the table. It is measured at each number of virtual services; bars are for 5,000.
@@ -38,7 +38,8 @@ var rows = []row{
 		"s", "s", 5, measureStart, last},
 	{"memory", "resident memory of the controller after that, once all engines have their Plans",
 		"MiB", "MiB", 600, measureMemory, last},
-	{"swap", "a data plane has all virtual services and gets a Plan in which one is changed: until it serves by it, p99",
+	{"swap",
+		"a data plane has all virtual services and gets a Plan in which one is changed: until it serves by it, p99",
 		"ms", "ms", 20, measureSwap, last},
 }
 

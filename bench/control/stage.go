@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -41,26 +40,19 @@ type stage struct {
 }
 
 // onStage does something on a stage, from nothing to nothing.
-func (r *run) onStage(ctx context.Context, do func(*stage) error) (err error) {
-	dir, err := os.MkdirTemp("", "weir-control-")
-	if err != nil {
-		return fmt.Errorf("no place for the bench's files: %w: set TMPDIR to a directory that this user may write", err)
-	}
-	l, err := lab.New(dir, r.programs)
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	s := &stage{run: r, lab: l, dir: dir, ledger: newLedger()}
-	defer func() {
-		for _, engine := range s.engines {
-			engine.stop()
+func (r *run) onStage(ctx context.Context, do func(*stage) error) error {
+	return lab.During("weir-control", r.programs, func(l *lab.Lab, dir string) error {
+		s := &stage{run: r, lab: l, dir: dir, ledger: newLedger()}
+		defer func() {
+			for _, engine := range s.engines {
+				engine.stop()
+			}
+		}()
+		if err := s.build(ctx); err != nil {
+			return err
 		}
-		err = errors.Join(err, l.Stop(), os.RemoveAll(dir))
-	}()
-	if err := s.build(ctx); err != nil {
-		return err
-	}
-	return do(s)
+		return do(s)
+	})
 }
 
 // build starts everything and has all engines join.
@@ -153,7 +145,8 @@ func (s *stage) settled(ctx context.Context, services int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("engines serve %d of %d virtual services: %w", serving, services, ctx.Err()), err)
+			return errors.Join(fmt.Errorf("engines serve %d of %d virtual services: %w", serving, services, ctx.Err()),
+				err)
 		case <-poll.C:
 		}
 	}

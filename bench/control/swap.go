@@ -12,9 +12,9 @@ import (
 
 	"github.com/weir-lb/weir/agent/plan"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/bench/origin"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/clients"
 )
 
 const (
@@ -60,7 +60,7 @@ func measureSwap(ctx context.Context, s *stage) (point Point, err error) {
 	if err != nil {
 		return point, err
 	}
-	spans, err := swap.often(ctx, s.short(20, 200))
+	spans, err := swap.often(ctx, s.Short(20, 200))
 	seen, ended := load.End()
 	if err := errors.Join(err, ended); err != nil {
 		return point, err

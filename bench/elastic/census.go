@@ -111,5 +111,6 @@ func (c census) summary() string {
 		}
 		sums[kind] += count
 	}
-	return fmt.Sprintf("%d routes, %d namespaces, %d processes, %d descriptors", sums["route"], sums["namespace"], sums["process"], sums["descriptor"])
+	return fmt.Sprintf("%d routes, %d namespaces, %d processes, %d descriptors", sums["route"], sums["namespace"],
+		sums["process"], sums["descriptor"])
 }

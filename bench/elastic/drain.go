@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab/clients"
 	"github.com/weir-lb/weir/lab/teller"
 )
 
@@ -79,10 +79,12 @@ func (f *field) measureLettingGo(ctx context.Context, way drain, finding *Findin
 		return "", err
 	}
 	finding.Value += float64(seen.Failed)
-	finding.fact("%s: route withdrawn after %.2f s; of %d requests %d failed%s", way.name, withdrawn.Sub(begun).Seconds(),
+	finding.fact("%s: route withdrawn after %.2f s; of %d requests %d failed%s", way.name,
+		withdrawn.Sub(begun).Seconds(),
 		seen.Requests+seen.Failed, seen.Failed, clients.Causes(seen.Failures))
 	finding.show(seen.Failures)
-	finding.tell(fmt.Sprintf("%s: requests answered each second, by engine", way.name), seen, seen.Mark(begun, way.name),
+	finding.tell(fmt.Sprintf("%s: requests answered each second, by engine", way.name), seen,
+		seen.Mark(begun, way.name),
 		seen.Mark(withdrawn, "route withdrawn"), seen.Mark(undone, "comes back"))
 	return fmt.Sprintf("%d of %d failed", seen.Failed, seen.Requests+seen.Failed), nil
 }
@@ -92,7 +94,8 @@ func (f *field) enable(ctx context.Context, engine, state string) error {
 	if err != nil {
 		return err
 	}
-	return f.site.Controller.Session.Patch(ctx, "serviceengine", fmt.Sprint(object["uuid"]), client.Object{"enable_state": state})
+	return f.site.Controller.Session.Patch(ctx, "serviceengine", fmt.Sprint(object["uuid"]),
+		client.Object{"enable_state": state})
 }
 
 // endAgent asks the agent of an engine to end, as for an upgrade: it takes its data plane down in order.

@@ -1,6 +1,7 @@
-// Package elastic measures what clients notice while engines come, go and fail: each row builds a lab behind a real router,
-// puts clients to work in it, does something to the engines and reads from the clients how that went. It measures from
-// outside alone: what clients saw, what the router's kernel holds, what the API says. It leaves nothing behind.
+// Package elastic measures what clients notice while engines come, go and fail: each row builds a lab behind a real
+// router, puts clients to work in it, does something to the engines and reads from the clients how that went. It
+// measures from outside alone: what clients saw, what the router's kernel holds, what the API says. It leaves nothing
+// behind.
 package elastic
 
 import (
@@ -24,15 +25,10 @@ import (
 
 // Options say what a run measures.
 type Options struct {
-	Rows     []string // by name; empty: all
-	Router   string   // kind
-	Quick    bool     // fewer engines, rounds and steps: a look, not a measurement
-	Seed     uint64   // of what happens at random
-	JSON     bool     // one object per row, last on Out
-	Results  string
-	Out      io.Writer
-	Progress io.Writer
-	Live     bool // Progress is a terminal
+	verdict.Options
+	Router string // kind
+	Seed   uint64 // of what happens at random
+	Live   bool   // Progress is a terminal
 }
 
 // run is one run of the bench.
@@ -47,7 +43,8 @@ func List(out io.Writer) error {
 	return verdict.List(out, rows)
 }
 
-// Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left there. A row that fails is told and left out.
+// Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left
+// there. A row that fails is told and left out.
 func Run(ctx context.Context, options Options) error {
 	chosen, err := verdict.Choose(rows, options.Rows)
 	if err != nil {
@@ -61,8 +58,10 @@ func Run(ctx context.Context, options Options) error {
 	if err := errors.Join(network.CheckRoot(), lab.CheckPrograms(r.programs)); err != nil {
 		return err
 	}
-	r.say("Seed %d; --seed %[1]d does the same at random again.", r.Seed)
-	bench := verdict.Bench[row, Result]{Title: func(row row) string { return row.title }, Measure: r.measure, Say: r.say}
+	r.Say("Seed %d; --seed %[1]d does the same at random again.", r.Seed)
+	bench := verdict.Bench[row, Result]{Title: func(row row) string {
+		return row.title
+	}, Measure: r.measure, Say: r.Say}
 	results, failed := bench.MeasureAll(ctx, chosen)
 	if len(results) > 0 {
 		failed = append(failed, r.publish(results))
@@ -95,23 +94,7 @@ func (r *run) how() string {
 const rowTimeout = 45 * time.Minute
 
 func (r *run) publish(results []Result) error {
-	files, err := write(r.Results, report.ThisMachine(), results)
-	if err != nil {
-		return fmt.Errorf("the report cannot be written: %w", err)
-	}
-	r.say("report: %v", files)
-	if !r.JSON {
-		return verdict.Conclude(nil, results)
-	}
-	return verdict.Conclude(r.Out, results)
-}
-
-func (r *run) say(format string, values ...any) { fmt.Fprintf(r.Progress, format+"\n", values...) }
-
-// short is the first of two where only a look is wanted.
-func (r *run) short(quick, full int) int {
-	if r.Quick {
-		return quick
-	}
-	return full
+	return verdict.Publish(r.Options.Options, results, func(results []Result) ([]string, error) {
+		return write(r.Results, report.ThisMachine(), results)
+	})
 }

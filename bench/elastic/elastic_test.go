@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/bench/verdict"
+	"github.com/weir-lb/weir/lab/clients"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 var start = time.UnixMicro(1_700_000_000_000_000)
@@ -90,14 +90,18 @@ func TestEachNumberOfEnginesIsHeldToAsManyTimesTheOneBeside(t *testing.T) {
 
 func TestTheReportHoldsEachRowItsPicturesAndItsFailures(t *testing.T) {
 	dir := t.TempDir()
-	result := rows[2].judge(Finding{Value: 0.8, Facts: []string{"a fact"}, Failures: []clients.Failure{{Begun: start, Failed: after(0.25), Client: "client-1", Over: clients.Kept, Cause: "reset", Engine: "engine-2"}},
-		Stories: []draw.Story{{Title: "a story", Seconds: []draw.Second{{PerEngine: map[string]int64{"engine-1": 3}}}}}})
+	result := rows[2].judge(Finding{Value: 0.8, Facts: []string{"a fact"},
+		Failures: []clients.Failure{{Begun: start, Failed: after(0.25), Client: "client-1", Over: clients.Kept,
+			Cause: "reset", Engine: "engine-2"}},
+		Stories: []draw.Story{{Title: "a story",
+			Seconds: []draw.Second{{PerEngine: map[string]int64{"engine-1": 3}}}}}})
 	files, err := write(dir, report.Machine{CPU: "a CPU", Cores: 2}, []Result{result})
 	if err != nil || len(files) != 4 {
 		t.Fatalf("%v, %v", files, err)
 	}
 	text := page(report.Machine{}, []Result{result})
-	for _, want := range []string{"| 0.8 s | 1.2 | ok |", "* a fact", "![a story](kill-1.svg)", "| 0.250 s | client-1 | kept alive | reset | engine-2 |"} {
+	for _, want := range []string{"| 0.8 s | 1.2 | ok |", "* a fact", "![a story](kill-1.svg)",
+		"| 0.250 s | client-1 | kept alive | reset | engine-2 |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
@@ -106,7 +110,8 @@ func TestTheReportHoldsEachRowItsPicturesAndItsFailures(t *testing.T) {
 		t.Errorf("the table has no value:\n%s", picture)
 	}
 	var said bytes.Buffer
-	if err := verdict.Conclude(&said, []Result{result}); err != nil || said.String() != `{"row":"kill","value":0.8,"bar":1.2,"ok":true}`+"\n" {
+	if err := verdict.Conclude(&said, []Result{result}); err != nil ||
+		said.String() != `{"row":"kill","value":0.8,"bar":1.2,"ok":true}`+"\n" {
 		t.Errorf("%s, %v", &said, err)
 	}
 }
@@ -121,7 +126,8 @@ func TestARunLeavesTheRowsThatItDidNotMeasure(t *testing.T) {
 		}
 	}
 	all, err := verdict.Besides[Result](filepath.Join(dir, linesFile), verdict.Names(rows), nil)
-	if err != nil || len(all) != 2 || all[0].Verdict != again.Verdict || all[1].Verdict != drain.Verdict || !slices.Equal(all[1].Facts, drain.Facts) {
+	if err != nil || len(all) != 2 || all[0].Verdict != again.Verdict || all[1].Verdict != drain.Verdict ||
+		!slices.Equal(all[1].Facts, drain.Facts) {
 		t.Errorf("%+v, %v", all, err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
+	"github.com/weir-lb/weir/lab/clients"
 	"github.com/weir-lb/weir/lab/teller"
 )
 
@@ -18,9 +18,13 @@ type fault struct {
 }
 
 var (
-	killed = fault{"killed", func(_ context.Context, f *field, engine string) error { return f.signal(engine, syscall.SIGKILL) },
+	killed = fault{"killed", func(_ context.Context, f *field, engine string) error {
+		return f.signal(engine, syscall.SIGKILL)
+	},
 		func(ctx context.Context, f *field, engine string) error { return f.site.Restart(ctx, engine) }}
-	frozen = fault{"frozen", func(_ context.Context, f *field, engine string) error { return f.signal(engine, syscall.SIGSTOP) },
+	frozen = fault{"frozen", func(_ context.Context, f *field, engine string) error {
+		return f.signal(engine, syscall.SIGSTOP)
+	},
 		func(_ context.Context, f *field, engine string) error { return f.signal(engine, syscall.SIGCONT) }}
 	cutOff = fault{"cut off", func(_ context.Context, f *field, engine string) error { return f.router.Cut(engine) },
 		func(_ context.Context, f *field, engine string) error { return f.router.Connect(engine) }}
@@ -50,9 +54,10 @@ func faultRow(what fault) func(context.Context, *run) (Finding, error) {
 			return finding, err
 		}
 		defer func() { err = errors.Join(err, f.site.Close()) }()
-		rounds := r.short(1, 3)
+		rounds := r.Short(1, 3)
 		for round := range rounds {
-			err = r.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("%s: %s, %d of %d", victim, what.name, round+1, rounds),
+			err = r.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("%s: %s, %d of %d", victim,
+				what.name, round+1, rounds),
 				Do: func(ctx context.Context) (string, error) { return f.measureFault(ctx, what, &finding) }})
 			if err != nil {
 				return finding, err
@@ -80,13 +85,15 @@ func (f *field) measureFault(ctx context.Context, what fault, finding *Finding) 
 		return "", err
 	}
 	took := finding.fault(seen, begun, withdrawn)
-	finding.tell(fmt.Sprintf("one of %d engines is %s: requests answered each second, by engine", faultEngines, what.name), seen,
+	finding.tell(fmt.Sprintf("one of %d engines is %s: requests answered each second, by engine",
+		faultEngines, what.name), seen,
 		seen.Mark(begun, what.name), seen.Mark(withdrawn, "route withdrawn"))
-	return fmt.Sprintf("%.2f s", took), errors.Join(what.undo(ctx, f, victim), f.untilHops(ctx, faultEngines), f.untilOn(ctx, faultEngines))
+	return fmt.Sprintf("%.2f s", took), errors.Join(what.undo(ctx, f, victim), f.untilHops(ctx, faultEngines),
+		f.untilOn(ctx, faultEngines))
 }
 
-// fault says how long requests were begun that failed, and whose they were: the engine's own, which are lost with it, or
-// others', which must not be.
+// fault says how long requests were begun that failed, and whose they were: the engine's own, which are lost with it,
+// or others', which must not be.
 func (f *Finding) fault(seen clients.Seen, begun, withdrawn time.Time) (seconds float64) {
 	failures := seen.Since(begun)
 	elsewhere := clients.AwayFrom(victim, failures, withdrawn)
@@ -96,10 +103,13 @@ func (f *Finding) fault(seen clients.Seen, begun, withdrawn time.Time) (seconds 
 	}
 	seconds = lastBegun.Sub(begun).Seconds()
 	f.Value = max(f.Value, seconds)
-	f.fact("route withdrawn after %.2f s; of %d requests %d failed%s; the last of them was begun after %.2f s, and its client knew after %.2f s",
-		withdrawn.Sub(begun).Seconds(), seen.Requests+seen.Failed, len(failures), clients.Causes(failures), seconds, lastFailed.Sub(begun).Seconds())
+	f.fact(
+		"route withdrawn after %.2f s; of %d requests %d failed%s; the last of them was begun after %.2f s, and its client knew after %.2f s",
+		withdrawn.Sub(begun).Seconds(), seen.Requests+seen.Failed, len(failures), clients.Causes(failures), seconds,
+		lastFailed.Sub(begun).Seconds())
 	f.must(len(elsewhere) == 0, "%d requests on other engines failed%s", len(elsewhere), clients.Causes(elsewhere))
-	f.must(len(failures) == int(seen.Failed), "%d requests failed before anything happened", int(seen.Failed)-len(failures))
+	f.must(len(failures) == int(seen.Failed), "%d requests failed before anything happened",
+		int(seen.Failed)-len(failures))
 	f.show(failures)
 	return seconds
 }

@@ -38,8 +38,8 @@ type field struct {
 	service string // uuid
 }
 
-// openField builds a lab with engines that serve nothing yet; with none, the controller is to start them itself, as they are needed.
-// A virtual service is to be on some number of them.
+// openField builds a lab with engines that serve nothing yet; with none, the controller is to start them itself, as
+// they are needed. A virtual service is to be on some number of them.
 func (r *run) openField(ctx context.Context, engines, serving int) (*field, error) {
 	return r.openNamed(ctx, "field", engines, serving)
 }
@@ -89,12 +89,13 @@ func (r *run) openServing(ctx context.Context, engines, serving int) (*field, er
 }
 
 func (f *field) serveOn(ctx context.Context, engines int) error {
-	return f.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("serve on %d engines", engines), Do: func(ctx context.Context) (string, error) {
-		if err := f.serve(ctx); err != nil {
-			return "", err
-		}
-		return secureURL, errors.Join(f.untilHops(ctx, engines), f.untilOn(ctx, engines))
-	}})
+	return f.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("serve on %d engines", engines),
+		Do: func(ctx context.Context) (string, error) {
+			if err := f.serve(ctx); err != nil {
+				return "", err
+			}
+			return secureURL, errors.Join(f.untilHops(ctx, engines), f.untilOn(ctx, engines))
+		}})
 }
 
 func (f *field) serve(ctx context.Context) (err error) {

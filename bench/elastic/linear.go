@@ -11,17 +11,19 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/clients"
 	"github.com/weir-lb/weir/lab/teller"
 )
 
 const (
 	linearEngines = 8
-	linearShare   = 0.05 // of a core for each data plane: eight of them, the clients, servers and the router have to fit in two
-	linearEach    = 64   // connections at once for each engine: chance sends some more than others, and all shall have work
-	linearPasses  = 3    // over all numbers of engines
-	linearCipher  = "ECDHE-ECDSA-AES128-GCM-SHA256"
+	// of a core for each data plane: eight of them, the clients, servers and the router have to fit in two
+	linearShare = 0.05
+	// connections at once for each engine: chance sends some more than others, and all shall have work
+	linearEach   = 64
+	linearPasses = 3 // over all numbers of engines
+	linearCipher = "ECDHE-ECDSA-AES128-GCM-SHA256"
 )
 
 // Point is what a number of engines carried, each time that they were asked.
@@ -40,9 +42,9 @@ type Sample struct {
 	Failed int64   `json:"failed"`
 }
 
-// measureLinear holds the data plane of each engine to the same share of a core, and goes from one engine to eight. Beside
-// them, in a lab of its own, one engine is asked at the same time: how much a machine does in a share of a core changes from
-// one moment to the next by more than what is looked for.
+// measureLinear holds the data plane of each engine to the same share of a core, and goes from one engine to eight.
+// Beside them, in a lab of its own, one engine is asked at the same time: how much a machine does in a share of a core
+// changes from one moment to the next by more than what is looked for.
 func measureLinear(ctx context.Context, r *run) (finding Finding, err error) {
 	one, err := r.openHeld(ctx, "one", 1)
 	if err != nil {
@@ -60,7 +62,7 @@ func measureLinear(ctx context.Context, r *run) (finding Finding, err error) {
 	for engines := range linearEngines {
 		finding.Curve = append(finding.Curve, Point{Engines: engines + 1})
 	}
-	for range r.short(1, linearPasses) {
+	for range r.Short(1, linearPasses) {
 		for i := range finding.Curve {
 			point := &finding.Curve[i]
 			sample, err := many.playSample(ctx, one, "full load", point.Engines)
@@ -119,11 +121,15 @@ func (h *heldField) close() error {
 	return err
 }
 
-func (h *heldField) playSample(ctx context.Context, one *heldField, doing string, engines int) (sample Sample, err error) {
-	err = h.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("%s on %d of %d engines", doing, engines, linearEngines), Do: func(ctx context.Context) (_ string, err error) {
-		sample, err = h.measureSample(ctx, one, engines)
-		return fmt.Sprintf("%.0f transactions a second, %.2f cores; %.0f by one", sample.TPS, sample.CPU, sample.One), err
-	}})
+func (h *heldField) playSample(ctx context.Context, one *heldField, doing string, engines int) (
+	sample Sample, err error) {
+	err = h.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("%s on %d of %d engines", doing, engines, linearEngines),
+		Do: func(ctx context.Context) (_ string, err error) {
+			sample, err = h.measureSample(ctx, one, engines)
+			return fmt.Sprintf("%.0f transactions a second, %.2f cores; %.0f by one", sample.TPS,
+					sample.CPU, sample.One),
+				err
+		}})
 	return sample, err
 }
 
@@ -162,8 +168,10 @@ func (h *heldField) loadFully(ctx context.Context, engines int) (sample Sample, 
 			if err != nil {
 				return err
 			}
-			flags := append(clients.Sources(node), "--url", secureURL, "--tls", "1.2", "--cipher", linearCipher, "--requests-per-connection", "1",
-				"--connections", strconv.Itoa(linearEach*engines/len(nodes)), "--duration", fmt.Sprintf("%ds", h.short(4, 6)))
+			flags := append(clients.Sources(node), "--url", secureURL, "--tls", "1.2", "--cipher", linearCipher,
+				"--requests-per-connection", "1",
+				"--connections", strconv.Itoa(linearEach*engines/len(nodes)), "--duration",
+				fmt.Sprintf("%ds", h.Short(4, 6)))
 			reports[i], err = host.Load(ctx, flags...)
 			return err
 		})
@@ -196,16 +204,20 @@ func (f *Finding) judgeCurve() {
 			failed += sample.Failed
 		}
 		point.TPS = median(point.Samples, func(s Sample) float64 { return s.TPS })
-		point.Against = median(point.Samples, func(s Sample) float64 { return s.TPS / (float64(point.Engines) * s.One) })
+		point.Against = median(point.Samples, func(s Sample) float64 {
+			return s.TPS / (float64(point.Engines) * s.One)
+		})
 		f.Value = min(f.Value, point.Against)
 	}
 	one, last := f.Curve[0], f.Curve[len(f.Curve)-1]
 	used := func(p Point) float64 {
 		return median(p.Samples, func(s Sample) float64 { return s.CPU }) / linearShare / float64(p.Engines)
 	}
-	f.fact("each data plane (its agent is not held) has %.0f %% of a core; one carries %.0f transactions a second, %d carry %.0f",
+	f.fact(
+		"each data plane (its agent is not held) has %.0f %% of a core; one carries %.0f transactions a second, %d carry %.0f",
 		100*linearShare, one.TPS, last.Engines, last.TPS)
-	f.fact("each number of engines is held to one more engine, in a lab of its own, that was asked at the same time; medians of %d", len(one.Samples))
+	f.fact(
+		"each number of engines is held to one more engine, in a lab of its own, that was asked at the same time; medians of %d", len(one.Samples))
 	f.fact("the data planes used %.0f %% of what they may with one engine, and %.0f %% with %d", 100*used(one),
 		100*used(last), last.Engines)
 	f.must(failed == 0, "%d transactions failed", failed)

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-lb/weir/lab/teller"
 )
 
-// measureNewService creates a virtual service where no engine is, several times, and takes the slowest. The controller starts
-// the engines that it shall be on.
+// measureNewService creates a virtual service where no engine is, several times, and takes the slowest. The controller
+// starts the engines that it shall be on.
 func measureNewService(ctx context.Context, r *run) (finding Finding, err error) {
 	const engines = 8
 	f, err := r.openField(ctx, 0, engines)
@@ -18,9 +18,10 @@ func measureNewService(ctx context.Context, r *run) (finding Finding, err error)
 		return finding, err
 	}
 	defer func() { err = errors.Join(err, f.site.Close()) }()
-	rounds := r.short(1, 3)
+	rounds := r.Short(1, 3)
 	for round := range rounds {
-		err = r.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("create it on %d engines, %d of %d", engines, round+1, rounds),
+		err = r.told.Play(ctx, teller.Step{Doing: fmt.Sprintf("create it on %d engines, %d of %d",
+			engines, round+1, rounds),
 			Do: func(ctx context.Context) (string, error) { return f.measureCreate(ctx, engines, &finding) }})
 		if err != nil {
 			return finding, err
@@ -44,7 +45,8 @@ func (f *field) measureCreate(ctx context.Context, engines int, finding *Finding
 	finding.must(len(seen.First) == engines, "%d engines have answered, and not %d", len(seen.First), engines)
 	took := seen.LastFirst().Sub(posted).Seconds()
 	finding.Value = max(finding.Value, took)
-	finding.fact("all %d had answered after %.2f s; the router had them after %.2f s", engines, took, announced.Sub(posted).Seconds())
+	finding.fact("all %d had answered after %.2f s; the router had them after %.2f s", engines, took,
+		announced.Sub(posted).Seconds())
 	for i := range seen.Seconds { // before the POST nobody is there to answer
 		seen.Seconds[i].Failures = 0
 	}

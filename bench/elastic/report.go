@@ -45,9 +45,11 @@ func page(machine report.Machine, results []Result) string {
 	var text strings.Builder
 	write := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
 	write("# What clients notice while engines come, go and fail\n")
-	write("Written by `weir bench elastic` on %s, %d cores, Linux %s: router, engines, servers and clients share them. Each row is a [lab](../../../docs/lab.md)",
+	write(
+		"Written by `weir bench elastic` on %s, %d cores, Linux %s: router, engines, servers and clients share them. Each row is a [lab](../../../docs/lab.md)",
 		machine.CPU, machine.Cores, machine.Kernel)
-	write("of its own; two clients with eight addresses each ask in TLS, over connections that stay and over new ones.\n")
+	write(
+		"of its own; two clients with eight addresses each ask in TLS, over connections that stay and over new ones.\n")
 	write("| row | what | measured | bar | |")
 	write("|---|---|---|---|---|")
 	for _, r := range results {
@@ -80,6 +82,7 @@ func (r Result) section(write func(string, ...any)) {
 	write("\n| failed at | begun before | client | over | cause | engine |")
 	write("|---|---|---|---|---|---|")
 	for _, f := range r.Failures {
-		write("| %s | %.3f s | %s | %s | %s | %s |", f.Failed.UTC().Format("15:04:05.000"), f.Failed.Sub(f.Begun).Seconds(), f.Client, f.Over, f.Cause, f.Engine)
+		write("| %s | %.3f s | %s | %s | %s | %s |", f.Failed.UTC().Format("15:04:05.000"),
+			f.Failed.Sub(f.Begun).Seconds(), f.Client, f.Over, f.Cause, f.Engine)
 	}
 }

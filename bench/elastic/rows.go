@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/verdict"
+	"github.com/weir-lb/weir/lab/clients"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 // row is one line of the table.
@@ -26,14 +26,23 @@ func (r row) Name() string  { return r.name }
 func (r row) Title() string { return r.title }
 
 var rows = []row{
-	{"scale", "one API call takes a virtual service from 1 engine to 64, all advertising and serving", "s", 20, false, measureScale},
-	{"new-service", "from the POST of a virtual service to the first answer through each of its 8 engines", "s", 3, false, measureNewService},
-	{"kill", "an engine is killed (kill -9 of all its processes): until no request fails any more", "s", 1.2, false, faultRow(killed)},
-	{"freeze", "an engine is frozen (SIGSTOP of all its processes): until no request fails any more", "s", 1.2, false, faultRow(frozen)},
+	{"scale", "one API call takes a virtual service from 1 engine to 64, all advertising and serving", "s", 20,
+		false, measureScale},
+	{"new-service", "from the POST of a virtual service to the first answer through each of its 8 engines", "s", 3,
+		false, measureNewService},
+	{"kill", "an engine is killed (kill -9 of all its processes): until no request fails any more", "s", 1.2, false,
+		faultRow(killed)},
+	{"freeze", "an engine is frozen (SIGSTOP of all its processes): until no request fails any more", "s", 1.2, false,
+		faultRow(frozen)},
 	{"cut", "an engine is cut off from the router: until no request fails any more", "s", 1.2, false, faultRow(cutOff)},
-	{"drain", "engines let go in order (scale-in, disabled, agent ended): failed requests", "requests", 0, false, measureDrain},
-	{"headless", "the controller is away, an engine is killed and started again meanwhile: failed requests on the others", "requests", 0, false, measureHeadless},
-	{"linear", "transactions a second of N engines with a CPU quota each, over N times those of one; the least of N = 1 to 8", "of N", 0.9, true, measureLinear},
+	{"drain", "engines let go in order (scale-in, disabled, agent ended): failed requests", "requests", 0,
+		false, measureDrain},
+	{"headless",
+		"the controller is away, an engine is killed and started again meanwhile: failed requests on the others",
+		"requests", 0, false, measureHeadless},
+	{"linear",
+		"transactions a second of N engines with a CPU quota each, over N times those of one; the least of N = 1 to 8",
+		"of N", 0.9, true, measureLinear},
 	{"steps", "scale-out and scale-in at random: failed requests", "requests", 0, false, measureSteps},
 }
 
@@ -86,7 +95,8 @@ func (r row) judge(f Finding) Result {
 	if r.atLeast {
 		met = value >= r.bar
 	}
-	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: r.bar, OK: met && len(f.Broken) == 0}, Title: r.title, Unit: r.unit, Finding: f}
+	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: r.bar, OK: met && len(f.Broken) == 0},
+		Title: r.title, Unit: r.unit, Finding: f}
 }
 
 // Line is the result for people.

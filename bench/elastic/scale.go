@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weir-lb/weir/bench/clients"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/clients"
 	"github.com/weir-lb/weir/lab/teller"
 )
 
@@ -23,9 +23,10 @@ const (
 	shareSpan  = 3 * time.Second // for all engines to have been asked
 )
 
-// measureScale has a virtual service on one engine, and one API call take it to many, which the controller starts first.
+// measureScale has a virtual service on one engine, and one API call take it to many, which the controller starts
+// first.
 func measureScale(ctx context.Context, r *run) (finding Finding, err error) {
-	engines := r.short(16, 64)
+	engines := r.Short(16, 64)
 	f, err := r.openServing(ctx, 0, 1)
 	if err != nil {
 		return finding, err
@@ -34,36 +35,44 @@ func measureScale(ctx context.Context, r *run) (finding Finding, err error) {
 	var asked, announced time.Time
 	var seen clients.Seen
 	err = r.told.Play(ctx,
-		teller.Step{Doing: fmt.Sprintf("scale from 1 engine to %d", engines), Do: func(ctx context.Context) (string, error) {
-			seen, err = f.watched(ctx, 10*time.Second, func() error {
-				asked = time.Now()
-				err := f.scaleTo(ctx, engines)
-				announced = time.Now()
-				return err
-			})
-			return fmt.Sprintf("%d answered", len(seen.First)), err
-		}},
-		teller.Step{Doing: fmt.Sprintf("spread %d new connections", spreadEach*engines), Do: func(ctx context.Context) (string, error) {
-			return f.measureSpread(ctx, engines, &finding)
-		}},
+		teller.Step{Doing: fmt.Sprintf("scale from 1 engine to %d", engines),
+			Do: func(ctx context.Context) (string, error) {
+				seen, err = f.watched(ctx, 10*time.Second, func() error {
+					asked = time.Now()
+					err := f.scaleTo(ctx, engines)
+					announced = time.Now()
+					return err
+				})
+				return fmt.Sprintf("%d answered", len(seen.First)), err
+			}},
+		teller.Step{Doing: fmt.Sprintf("spread %d new connections", spreadEach*engines),
+			Do: func(ctx context.Context) (string, error) {
+				return f.measureSpread(ctx, engines, &finding)
+			}},
 	)
 	if err != nil {
 		return finding, err
 	}
 	finding.Value = max(announced.Sub(asked), seen.LastFirst().Sub(asked)).Seconds()
-	finding.fact("the router had all %d next hops after %.1f s, and each engine had answered a client after %.1f s", engines,
+	finding.fact("the router had all %d next hops after %.1f s, and each engine had answered a client after %.1f s",
+		engines,
 		announced.Sub(asked).Seconds(), seen.LastFirst().Sub(asked).Seconds())
 	finding.must(len(seen.First) == engines, "%d engines have answered, and not %d", len(seen.First), engines)
-	finding.fact("%d of %d requests failed meanwhile%s", seen.Failed, seen.Requests+seen.Failed, clients.Causes(seen.Failures))
+	finding.fact("%d of %d requests failed meanwhile%s", seen.Failed, seen.Requests+seen.Failed,
+		clients.Causes(seen.Failures))
 	finding.show(seen.Failures)
-	finding.tell(fmt.Sprintf("1 → %d engines: requests answered each second, by engine", engines), seen, seen.Mark(asked, "PATCH"))
+	finding.tell(fmt.Sprintf("1 → %d engines: requests answered each second, by engine", engines), seen,
+		seen.Mark(asked, "PATCH"))
 	return finding, nil
 }
 
-// watched sees from a client's side what doing leads to, and some time more. The client is so patient with each request.
+// watched sees from a client's side what doing leads to, and some time more. The client is so patient with each
+// request.
 func (f *field) watched(ctx context.Context, patience time.Duration, doing func() error) (clients.Seen, error) {
 	probe, err := clients.Begin(ctx, f.site, clients.Load{Client: 1, Over: clients.Afresh,
-		Flags: append(clients.Rate(100, 1, 500), "--url", clearURL, "--timeout", fmt.Sprintf("%dms", patience.Milliseconds()))}) // often, to see soon that an engine answers
+		// often, to see soon that an engine answers
+		Flags: append(clients.Rate(100, 1, 500), "--url", clearURL, "--timeout",
+			fmt.Sprintf("%dms", patience.Milliseconds()))})
 	if err != nil {
 		return clients.Seen{}, err
 	}
@@ -88,7 +97,8 @@ func (f *field) measureSpread(ctx context.Context, engines int, finding *Finding
 			if err != nil {
 				return err
 			}
-			flags := append(clients.Sources(node), "--url", clearURL, "--count", strconv.Itoa(spreadEach*engines/len(nodes)),
+			flags := append(clients.Sources(node), "--url", clearURL, "--count",
+				strconv.Itoa(spreadEach*engines/len(nodes)),
 				"--connections", "32", "--requests-per-connection", "1", "--server-header", lab.AskedBy, "--reset")
 			reports[i], err = host.Load(ctx, flags...)
 			return err
@@ -108,7 +118,8 @@ func (f *field) measureSpread(ctx context.Context, engines int, finding *Finding
 		}
 	}
 	least, most := spread(perEngine, engines)
-	finding.fact("of %d new connections, each engine got %+.1f %% to %+.1f %% against the mean", spreadEach*engines, 100*least, 100*most)
+	finding.fact("of %d new connections, each engine got %+.1f %% to %+.1f %% against the mean", spreadEach*engines,
+		100*least, 100*most)
 	finding.must(-least <= spreadMost && most <= spreadMost, "the spread is wider than ±%.0f %%", 100*spreadMost)
 	maps.DeleteFunc(errorsBy, func(_ string, count int64) bool { return count == 0 })
 	finding.must(failed == 0, "%d of these connections failed: %v", failed, errorsBy)

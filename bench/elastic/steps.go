@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
+	"github.com/weir-lb/weir/lab/clients"
 	"github.com/weir-lb/weir/lab/teller"
 	"github.com/weir-lb/weir/lab/topology"
 )
@@ -26,13 +26,15 @@ func measureSteps(ctx context.Context, r *run) (finding Finding, err error) {
 	}
 	defer func() { err = errors.Join(err, f.site.Close()) }()
 	before := census{}
-	steps := r.short(40, 1000)
+	steps := r.Short(40, 1000)
 	err = r.told.Play(ctx,
 		teller.Step{Doing: "serve on every engine once, and count", Do: func(ctx context.Context) (string, error) {
 			before, err = f.countAtRest(ctx)
 			return before.summary(), err
 		}},
-		teller.Step{Doing: fmt.Sprintf("%d steps under load", steps), Do: func(ctx context.Context) (string, error) { return f.takeSteps(ctx, steps, &finding) }},
+		teller.Step{Doing: fmt.Sprintf("%d steps under load", steps), Do: func(ctx context.Context) (string, error) {
+			return f.takeSteps(ctx, steps, &finding)
+		}},
 		teller.Step{Doing: "look for what is left", Do: func(ctx context.Context) (string, error) {
 			left, err := f.untilAsBefore(ctx, before)
 			finding.must(len(left) == 0, "left behind: %v", left)
@@ -74,7 +76,8 @@ func (f *field) takeSteps(ctx context.Context, steps int, finding *Finding) (str
 		return "", err
 	}
 	finding.Value = float64(seen.Failed)
-	finding.fact("%d steps in %.0f s (seed %d); of %d requests %d failed%s", steps, took.Seconds(), f.Seed, seen.Requests+seen.Failed, seen.Failed,
+	finding.fact("%d steps in %.0f s (seed %d); of %d requests %d failed%s", steps, took.Seconds(), f.Seed,
+		seen.Requests+seen.Failed, seen.Failed,
 		clients.Causes(seen.Failures))
 	finding.show(seen.Failures)
 	seen.Seconds = seen.Seconds[:min(len(seen.Seconds), storySeconds)]

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// TCPMemory is what all connections of this machine have of the kernel's memory for TCP, and what they may have, in pages. A kernel
-// that has no more drops what comes.
+// TCPMemory is what all connections of this machine have of the kernel's memory for TCP, and what they may have, in
+// pages. A kernel that has no more drops what comes.
 func TCPMemory() (used, most int64, err error) {
 	const usage, limits = "/proc/net/sockstat", "/proc/sys/net/ipv4/tcp_mem"
 	text, err := os.ReadFile(usage)

@@ -175,7 +175,8 @@ func TestPrivateMemoryGrowsByWhatIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Not from Go's heap, of which a race detector keeps books of several times its size.
-	written, err := syscall.Mmap(-1, 0, 64<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	written, err := syscall.Mmap(-1, 0, 64<<20, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 // most is the highest priority of ordinary processes.
 const most = -20
 
-// Prefer has every process that a process has started, each in a session of its own, go before whatever else wants a core: before
-// the parent, too. It takes the right to raise priorities (CAP_SYS_NICE), which root has.
+// Prefer has every process that a process has started, each in a session of its own, go before whatever else wants a
+// core: before the parent, too. It takes the right to raise priorities (CAP_SYS_NICE), which root has.
 func Prefer(parent int) error {
 	for _, member := range Group(parent)[1:] {
 		if err := prefer(member); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {

@@ -68,7 +68,8 @@ func Private(pid int) (int64, error) {
 
 // Since is what was used after before. Memory is what it is now.
 func (u Usage) Since(before Usage) Usage {
-	return Usage{Run: u.Run - before.Run, User: u.User - before.User, System: u.System - before.System, RSSBytes: u.RSSBytes}
+	return Usage{Run: u.Run - before.Run, User: u.User - before.User, System: u.System - before.System,
+		RSSBytes: u.RSSBytes}
 }
 
 // Split divides the exact run time by the ticks.

@@ -1,5 +1,5 @@
-// Package origin runs the servers that stand behind every proxy that is measured: one nginx that listens on several ports and
-// serves one file.
+// Package origin runs the servers that stand behind every proxy that is measured: one nginx that listens on several
+// ports and serves one file.
 package origin
 
 import (
@@ -56,11 +56,11 @@ func Start(ctx context.Context, l *lab.Lab, s Setup) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, _, err := peers.FindNginx()
+	program, err := peers.FindNginx()
 	if err != nil {
 		return nil, err
 	}
-	process, err := l.Start(filepath.Base(s.Dir), program, "-e", "stderr", "-p", s.Dir, "-c", file)
+	process, err := l.Start(filepath.Base(s.Dir), program.Path, "-e", "stderr", "-p", s.Dir, "-c", file)
 	if err != nil {
 		return nil, err
 	}

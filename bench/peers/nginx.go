@@ -16,7 +16,7 @@ const streamModule = "/usr/lib/nginx/modules/ngx_stream_module.so"
 func nginx() Peer {
 	return Peer{
 		Name:   "nginx",
-		Find:   func(context.Context, func(string)) (string, string, error) { return FindNginx() },
+		Find:   func(context.Context, func(string)) (Program, error) { return FindNginx() },
 		config: "nginx.conf.tmpl",
 		args: func(s Setup, configFile string) []string {
 			return []string{"-e", "stderr", "-p", s.Dir, "-c", configFile}
@@ -24,15 +24,44 @@ func nginx() Peer {
 	}
 }
 
-// FindNginx returns the program and its version. The bench also runs one behind the proxies.
-func FindNginx() (program, version string, err error) {
-	if program, err = find("nginx", nginxAdvice); err != nil {
-		return "", "", err
+// FindNginx returns the program. The bench also runs one behind the proxies.
+func FindNginx() (Program, error) {
+	path, err := find("nginx", nginxAdvice)
+	if err != nil {
+		return Program{}, err
 	}
 	if _, err := os.Stat(streamModule); err != nil {
-		return "", "", fmt.Errorf("nginx has no stream module for layer 4: %s", nginxAdvice)
+		return Program{}, fmt.Errorf("nginx has no stream module for layer 4: %s", nginxAdvice)
 	}
-	out, err := exec.Command(program, "-v").CombinedOutput()
-	_, version, _ = strings.Cut(strings.TrimSpace(string(out)), "nginx/")
-	return program, version, err
+	out, err := exec.Command(path, "-V").CombinedOutput()
+	version, tls := ofNginx(string(out))
+	return Program{path, version, tls}, err
+}
+
+// ofNginx reads the version and the TLS library out of what nginx -V says.
+func ofNginx(said string) (version, tls string) {
+	for line := range strings.Lines(said) {
+		line = strings.TrimSpace(line)
+		if _, after, found := strings.Cut(line, "nginx/"); found && version == "" {
+			version = after
+		}
+		// The library that it was built with stands first, the one that it runs with behind that, where it is another.
+		if after, found := strings.CutPrefix(line, "built with "); found {
+			built, running, other := strings.Cut(after, " (running with ")
+			if tls = library(built); other {
+				tls = library(running)
+			}
+		}
+	}
+	return version, tls
+}
+
+// library is the name and version of a TLS library, without the date behind them. AWS-LC says "OpenSSL 1.1.1
+// (compatible; AWS-LC 1.49.0)" where a program asks for OpenSSL.
+func library(said string) string {
+	if _, own, found := strings.Cut(said, "(compatible; "); found {
+		said, _, _ = strings.Cut(own, ")")
+	}
+	words := strings.Fields(said)
+	return strings.Join(words[:min(2, len(words))], " ")
 }

@@ -1,5 +1,6 @@
 // Package peers starts the proxies that Weir is measured against, each with the best honest configuration that we know:
-// the templates beside this file say what is set and why. They are configured before they start and know nothing of Weir.
+// the templates beside this file say what is set and why. They are configured before they start and know nothing of
+// Weir.
 package peers
 
 import (
@@ -42,8 +43,8 @@ func (s Setup) Address() string { return net.JoinHostPort(s.Host, strconv.Itoa(s
 // Workers is one for each core.
 func (s Setup) Workers() int { return len(s.Cores) }
 
-// ClientsFirst tells whether clients are the first to say something: a request, or the hello of TLS. On layer 4 alone it may
-// be the server, as in SMTP.
+// ClientsFirst tells whether clients are the first to say something: a request, or the hello of TLS. On layer 4 alone
+// it may be the server, as in SMTP.
 func (s Setup) ClientsFirst() bool { return s.Layer == 7 || s.TLS != "" }
 
 // Root tells whether this process is root's, whose files nobody else can read.
@@ -52,10 +53,17 @@ func (s Setup) Root() bool { return os.Getuid() == 0 }
 // Peer is a kind of proxy.
 type Peer struct {
 	Name string
-	// Find returns the program and its version, or what to do to get it. It may fetch it and then tells so.
-	Find   func(ctx context.Context, tell func(string)) (program, version string, err error)
+	// Find returns the program, or what to do to get it. It may fetch it and then tells so.
+	Find   func(ctx context.Context, tell func(string)) (Program, error)
 	config string // name of the template
 	args   func(s Setup, configFile string) []string
+}
+
+// Program is a proxy that is installed.
+type Program struct {
+	Path    string
+	Version string
+	TLS     string // library that it runs on, with the version where the program tells it
 }
 
 // All are the peers that the bench can start by itself.
@@ -86,7 +94,8 @@ func (p Peer) Start(ctx context.Context, l *lab.Lab, program string, s Setup) (*
 }
 
 // Run runs the program with this configuration until it takes connections; returns its process.
-func (p Peer) Run(ctx context.Context, l *lab.Lab, program string, s Setup, configuration []byte) (*lab.Process, error) {
+func (p Peer) Run(ctx context.Context, l *lab.Lab, program string, s Setup, configuration []byte) (
+	*lab.Process, error) {
 	file := filepath.Join(s.Dir, strings.TrimSuffix(p.config, ".tmpl"))
 	if err := os.WriteFile(file, configuration, 0o600); err != nil {
 		return nil, err

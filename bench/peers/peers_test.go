@@ -18,7 +18,8 @@ func setups(t *testing.T) map[string]Setup {
 		if w.Kind == workloads.OwnCode {
 			continue // of Weir alone
 		}
-		setups[w.ID] = Setup{Dir: "/d", Host: "127.0.0.1", Port: 4711, Servers: []string{"127.0.0.1:81", "127.0.0.1:82"}, Cores: []int{0},
+		setups[w.ID] = Setup{Dir: "/d", Host: "127.0.0.1", Port: 4711,
+			Servers: []string{"127.0.0.1:81", "127.0.0.1:82"}, Cores: []int{0},
 			Layer: w.Service.Layer, TLS: w.Service.TLS, Cipher: w.Load.Cipher, ServerTLS: w.Service.ServerTLS,
 			CertificateKey: "/d/cert.pem", Bulk: w.Bulk()}
 	}
@@ -64,10 +65,24 @@ func TestNoPeerResumesSessions(t *testing.T) {
 	}
 }
 
-func TestReadsEnvoysReleaseOutOfWhatItSays(t *testing.T) {
-	const said = "/x/envoy  version: 2ba816e2/1.40.0/Clean/RELEASE/BoringSSL\n"
-	if got := releaseOf(said); got != "1.40.0" {
-		t.Errorf("got %q", got)
+func TestReadsVersionAndTLSLibraryOutOfWhatProxiesSay(t *testing.T) {
+	readers := map[string]func(string) (string, string){"nginx": ofNginx, "haproxy": ofHAProxy, "envoy": ofEnvoy}
+	for _, c := range []struct{ proxy, said, version, tls string }{
+		{"nginx",
+			"nginx version: nginx/1.22.1\nbuilt with OpenSSL 3.0.22 25 Aug 2026 (running with OpenSSL 3.0.19 27 Jan 2026)\n" +
+				"configure arguments: --prefix=/usr/share/nginx", "1.22.1", "OpenSSL 3.0.19"},
+		{"nginx", "nginx version: nginx/1.22.1\nbuilt with OpenSSL 3.0.19 27 Jan 2026\n", "1.22.1", "OpenSSL 3.0.19"},
+		{"nginx", "nginx version: nginx/1.22.1\nconfigure arguments: --prefix=/usr\n", "1.22.1", ""},
+		{"haproxy", "HAProxy version 2.6.12-1+deb12u4 2026/09/01 - https://haproxy.org/\n" +
+			"Built with OpenSSL version : OpenSSL 3.0.22 25 Aug 2026\nRunning on OpenSSL version : OpenSSL 3.0.19 27 Jan 2026\n",
+			"2.6.12-1+deb12u4", "OpenSSL 3.0.19"},
+		{"haproxy", "HAProxy version 3.2.9 2025/11/01 - https://haproxy.org/\n" +
+			"Running on OpenSSL version : OpenSSL 1.1.1 (compatible; AWS-LC 1.49.0)\n", "3.2.9", "AWS-LC 1.49.0"},
+		{"envoy", "/x/envoy  version: 2ba816e2/1.40.0/Clean/RELEASE/BoringSSL\n", "1.40.0", "BoringSSL"},
+	} {
+		if version, tls := readers[c.proxy](c.said); version != c.version || tls != c.tls {
+			t.Errorf("%s: got version %q and TLS library %q, want %q and %q", c.proxy, version, tls, c.version, c.tls)
+		}
 	}
 }
 

@@ -44,7 +44,8 @@ func (r Ratio) Doubt() string {
 	case r.Rounds < roundsMin:
 		return fmt.Sprintf("%d rounds are too few to know the noise", r.Rounds)
 	case r.Spread() > spreadMax:
-		return fmt.Sprintf("noise: the rounds spread over %.0f %% of the median, more than %.0f %%", 100*r.Spread(), 100*spreadMax)
+		return fmt.Sprintf("noise: the rounds spread over %.0f %% of the median, more than %.0f %%",
+			100*r.Spread(), 100*spreadMax)
 	}
 	return ""
 }
@@ -125,8 +126,8 @@ func (r *Row) Best(level Level) (string, Ratio) {
 	return best, ratio
 }
 
-// AgainstBar compares with the bar: "ok", "short", what is missing to say so, or "" where there is no bar or nothing to hold
-// against it.
+// AgainstBar compares with the bar: "ok", "short", what is missing to say so, or "" where there is no bar or nothing to
+// hold against it.
 func (r *Row) AgainstBar() string {
 	bar := r.Workload.Bar
 	switch r.Workload.Kind {
@@ -216,7 +217,8 @@ func (r *Row) MarshalJSON() ([]byte, error) {
 	}
 	if r.Workload.Kind == workloads.Growth {
 		grown := r.Grown()
-		o.Grown, o.GrownLow, o.GrownHigh, o.Pairs = round(grown.Median), round(grown.Low), round(grown.High), grown.Pairs
+		o.Grown, o.GrownLow, o.GrownHigh, o.Pairs = round(grown.Median), round(grown.Low),
+			round(grown.High), grown.Pairs
 		o.Doubt = grown.Doubt(r.Workload.Bar.GrowthMax)
 		for _, point := range r.Curve {
 			o.Weir = r.figures(point.Slices)

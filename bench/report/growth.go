@@ -10,8 +10,8 @@ import (
 // intervalErrorMax is how often the interval of a median may miss it.
 const intervalErrorMax = 0.05
 
-// Grown is how many times as much the last step of a growth workload costs as the first: the median of pairs that were measured
-// one right after the other, and the interval that holds the true median (Low to High).
+// Grown is how many times as much the last step of a growth workload costs as the first: the median of pairs that were
+// measured one right after the other, and the interval that holds the true median (Low to High).
 type Grown struct {
 	Median, Low, High float64
 	Pairs             int
@@ -36,8 +36,8 @@ func (r *Row) Grown() Grown {
 	return Grown{Median: median(growth), Low: low, High: high, Pairs: len(growth)}
 }
 
-// medianInterval is that of the sign test, which asks nothing of how the noise is distributed: a value is left out at each
-// end as long as so few values lie beyond the true median by chance with at most the allowed error.
+// medianInterval is that of the sign test, which asks nothing of how the noise is distributed: a value is left out at
+// each end as long as so few values lie beyond the true median by chance with at most the allowed error.
 func medianInterval(values []float64) (low, high float64) {
 	sorted := slices.Sorted(slices.Values(values))
 	left := signsAside(len(sorted))
@@ -110,7 +110,8 @@ func (r *Row) growthCaveat() string {
 
 func (r *Row) growthCells() []string {
 	grown, bar := r.Grown(), r.Workload.Bar
-	return []string{r.growthText(), "", grown.text(), grown.interval(), "", fmt.Sprintf("≤ +%.0f %%", 100*bar.GrowthMax),
+	return []string{r.growthText(), "", grown.text(), grown.interval(), "",
+		fmt.Sprintf("≤ +%.0f %%", 100*bar.GrowthMax),
 		fmt.Sprintf("%.0f", 100*bar.GrowthStretch), r.judged(grown.Doubt(bar.GrowthMax))}
 }
 
@@ -119,7 +120,8 @@ func (r *Row) growthText() string {
 		return "not measured"
 	}
 	first, last := r.Curve[0], r.Curve[len(r.Curve)-1]
-	return fmt.Sprintf("%d → %d %s: %s → %s", first.Step, last.Step, r.Workload.Growth.Of, r.costText(r.figures(first.Slices)),
+	return fmt.Sprintf("%d → %d %s: %s → %s", first.Step, last.Step, r.Workload.Growth.Of,
+		r.costText(r.figures(first.Slices)),
 		r.costText(r.figures(last.Slices)))
 }
 
@@ -131,9 +133,11 @@ func (r *Row) writeGrowth(write func(string, ...any)) {
 		write("| %d | %s | %.0f | %d |", point.Step, r.costText(f), f.RPS, f.Errors)
 	}
 	if grown := r.Grown(); grown.Pairs > 0 {
-		write("\nGrowth from the first to the last step: %s, the median of %d pairs of slices, each measured one right after the", grown.text(),
+		write(
+			"\nGrowth from the first to the last step: %s, the median of %d pairs of slices, each measured one right after the", grown.text(),
 			grown.Pairs)
-		write("other; by the sign test it is %s, which %.0f of 100 runs get wrong.\n%s", grown.interval(), 100*intervalErrorMax,
+		write("other; by the sign test it is %s, which %.0f of 100 runs get wrong.\n%s", grown.interval(),
+			100*intervalErrorMax,
 			r.growthCaveat())
 	}
 	write("\n![growth](%s)\n", r.pictureName())

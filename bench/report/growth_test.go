@@ -33,7 +33,8 @@ func grownBy(percents ...float64) *Row {
 func TestGrowthIsThatOfThePairsAndItsBarIsHeld(t *testing.T) {
 	row := growth()
 	// The machine slows down to half within the run: no pair grew by more than before.
-	if grown := row.Grown(); grown.Pairs != 7 || round(grown.Median) != 1.02 || round(grown.High) != 1.025 || grown.Low < 1 {
+	if grown := row.Grown(); grown.Pairs != 7 || round(grown.Median) != 1.02 ||
+		round(grown.High) != 1.025 || grown.Low < 1 {
 		t.Errorf("%+v", grown)
 	}
 	if against := row.AgainstBar(); against != "ok" {
@@ -62,7 +63,8 @@ func TestGrowthIsInDoubtWhenItsIntervalHoldsTheBarOrSaysLittle(t *testing.T) {
 		{[]float64{1, 1, 1, 1, 1}, "5 pairs are too few"},
 		{nil, ""},
 	} {
-		if doubt := grownBy(c.percents...).Grown().Doubt(0.03); !strings.Contains(doubt, c.doubt) || (c.doubt == "") != (doubt == "") {
+		if doubt := grownBy(c.percents...).Grown().Doubt(0.03); !strings.Contains(doubt, c.doubt) ||
+			(c.doubt == "") != (doubt == "") {
 			t.Errorf("%v: %q", c.percents, doubt)
 		}
 	}

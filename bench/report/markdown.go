@@ -14,13 +14,21 @@ func Markdown(machine Machine, rows []*Row) string {
 	var text strings.Builder
 	write := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
 	write("# What a transaction costs\n")
-	write("Measured on %s, %d cores, Linux %s; %s.\n", machine.CPU, machine.Cores, machine.Kernel, strings.Join(machine.Versions, ", "))
-	write("Written by `weir bench run`. The figure is the CPU time of the balancer's whole process group for each transaction, read from")
-	write("the kernel (`schedstat`; the split into user and system by ticks, and coarser). Of Weir that is the data plane; its agent's")
-	write("time stands beside it. Ratios are a peer's cost over Weir's, taken within each round, medians of the rounds: above 1, Weir is")
-	write("cheaper. *Saturated*: three spinning processes share each of the balancer's cores, so that it always has a backlog. *Light*: the")
-	write("load is the bottleneck. A row is in doubt when its rounds spread over more than %.0f %% of their median, or are fewer than %d;", 100*spreadMax, roundsMin)
-	write("a row of growth when its bar lies within the interval of the median (sign test over pairs of slices), or that is wider than the bar.\n")
+	write("Measured on %s, %d cores, Linux %s; %s.\n", machine.CPU, machine.Cores, machine.Kernel,
+		strings.Join(machine.Versions, ", "))
+	text.WriteString(machine.libraryLines())
+	write(
+		"Written by `weir bench run`. The figure is the CPU time of the balancer's whole process group for each transaction, read from")
+	write(
+		"the kernel (`schedstat`; the split into user and system by ticks, and coarser). Of Weir that is the data plane; its agent's")
+	write(
+		"time stands beside it. Ratios are a peer's cost over Weir's, taken within each round, medians of the rounds: above 1, Weir is")
+	write(
+		"cheaper. *Saturated*: three spinning processes share each of the balancer's cores, so that it always has a backlog. *Light*: the")
+	write(
+		"load is the bottleneck. A row is in doubt when its rounds spread over more than %.0f %% of their median, or are fewer than %d;", 100*spreadMax, roundsMin)
+	write(
+		"a row of growth when its bar lies within the interval of the median (sign test over pairs of slices), or that is wider than the bar.\n")
 	for _, note := range machine.Notes {
 		write("**Note.** %s\n", note)
 	}
@@ -54,7 +62,8 @@ func (r *Row) tableLine() string {
 	if best != "" {
 		peer = best + " " + r.costText(r.Figures(best, r.level()))
 	}
-	cells = append(cells, r.costText(r.Figures(Weir, r.level())), peer, times(ratio.Median), percent(ratio.Spread()), times(light.Median),
+	cells = append(cells, r.costText(r.Figures(Weir, r.level())), peer, times(ratio.Median), percent(ratio.Spread()),
+		times(light.Median),
 		times(bar.Must), times(bar.Stretch), r.judged(ratio.Doubt()))
 	return line(cells)
 }
@@ -85,7 +94,8 @@ func (r *Row) section() string {
 		r.writeFailed(write)
 		return text.String()
 	}
-	write("| proxy | load | %s | requests/s | p50 / p99 / p99.9 µs | MB/s | errors | RSS MB | full / resumed handshakes | system calls |", r.costName())
+	write(
+		"| proxy | load | %s | requests/s | p50 / p99 / p99.9 µs | MB/s | errors | RSS MB | full / resumed handshakes | system calls |", r.costName())
 	write("|---|---|---|---|---|---|---|---|---|---|")
 	for _, proxy := range r.Proxies {
 		for _, level := range []Level{Saturated, Light} {
@@ -129,7 +139,8 @@ func (r *Row) conditions() string {
 		said = append(said, fmt.Sprintf("%d requests each", w.Load.RequestsPerConnection))
 	}
 	if w.Service.TLS != "" {
-		said = append(said, fmt.Sprintf("TLS %s %s, group %s, certificate %s", w.Service.TLS, w.Load.Cipher, w.Load.Group, w.Service.Certificate))
+		said = append(said, fmt.Sprintf("TLS %s %s, group %s, certificate %s", w.Service.TLS, w.Load.Cipher,
+			w.Load.Group, w.Service.Certificate))
 	}
 	if w.Service.ServerTLS {
 		said = append(said, "TLS to the servers, too")
@@ -148,8 +159,10 @@ func (r *Row) sampleLine(proxy string, level Level) string {
 	if count, counted := r.SystemCalls[proxy]; counted && level == Saturated {
 		calls = fmt.Sprintf("%.1f", count)
 	}
-	return fmt.Sprintf("| %s | %s | %s | %.0f | %.0f / %.0f / %.0f | %.1f | %d | %.1f | %d / %d | %s |", proxy, level, r.costText(f), f.RPS,
-		f.P50us, f.P99us, f.P999us, f.BytesPerSecond/1e6, f.Errors, float64(f.RSSBytes)/1e6, f.Handshakes, f.Resumed, calls)
+	return fmt.Sprintf("| %s | %s | %s | %.0f | %.0f / %.0f / %.0f | %.1f | %d | %.1f | %d / %d | %s |", proxy, level,
+		r.costText(f), f.RPS,
+		f.P50us, f.P99us, f.P999us, f.BytesPerSecond/1e6, f.Errors, float64(f.RSSBytes)/1e6,
+		f.Handshakes, f.Resumed, calls)
 }
 
 // projection holds what one core could carry against a published figure for a core of other hardware.
@@ -159,8 +172,10 @@ func (r *Row) projection() string {
 		return ""
 	}
 	carried := 1e6 / f.CPUus
-	return fmt.Sprintf("Projected: a core spent wholly on this carries %.0f/s on this machine; published: %.0f, %s: %.2f ×. Other hardware: "+
-		"the line shows the order, not a comparison.", carried, r.Workload.Bar.PerCore, r.Workload.Bar.PerCoreName, carried/r.Workload.Bar.PerCore)
+	return fmt.Sprintf(
+		"Projected: a core spent wholly on this carries %.0f/s on this machine; published: %.0f, %s: %.2f ×. Other hardware: "+
+			"the line shows the order, not a comparison.", carried, r.Workload.Bar.PerCore, r.Workload.Bar.PerCoreName,
+		carried/r.Workload.Bar.PerCore)
 }
 
 func (r *Row) costName() string {

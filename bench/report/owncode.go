@@ -2,8 +2,8 @@ package report
 
 import "fmt"
 
-// OwnCode is what Weir's code takes for one of something, in one round. Time is reckoned from instructions where there is
-// cryptography in between.
+// OwnCode is what Weir's code takes for one of something, in one round. Time is reckoned from instructions where there
+// is cryptography in between.
 type OwnCode struct {
 	Instructions             int64   `json:"own_instructions"`
 	CryptographyInstructions int64   `json:"cryptography_instructions"`
@@ -53,9 +53,12 @@ func (r *Row) ownCodeText() string {
 }
 
 func (r *Row) writeOwnCode(write func(string, ...any)) {
-	write("Weir's user code alone, on the balancer's core: the proxy without sockets, so neither the kernel nor the reactor that calls it.")
-	write("Instructions as recorded in `bench/icount/counts.txt` (`make check` holds them within 2 %%). The time is that of the fastest")
-	write("batch of a while, median of the rounds; beside cryptography it is own instructions at the pace of a plain request's.\n")
+	write(
+		"Weir's user code alone, on the balancer's core: the proxy without sockets, so neither the kernel nor the reactor that calls it.")
+	write(
+		"Instructions as recorded in `bench/icount/counts.txt` (`make check` holds them within 2 %%). The time is that of the fastest")
+	write(
+		"batch of a while, median of the rounds; beside cryptography it is own instructions at the pace of a plain request's.\n")
 	write("| own instructions | own µs | cryptography's instructions | all µs |")
 	write("|---|---|---|---|")
 	if own := r.ownCode(); own != nil {

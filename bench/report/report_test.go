@@ -9,7 +9,8 @@ import (
 )
 
 func sampleOf(cpu float64) Sample {
-	return Sample{CPUus: cpu, Userus: cpu / 4, Systemus: 3 * cpu / 4, RPS: 1e6 / cpu, P50us: 100, P99us: 900, P999us: 2000,
+	return Sample{CPUus: cpu, Userus: cpu / 4, Systemus: 3 * cpu / 4, RPS: 1e6 / cpu, P50us: 100,
+		P99us: 900, P999us: 2000,
 		BytesPerSecond: 5e6, RSSBytes: 20 << 20, Transactions: 1000}
 }
 
@@ -23,8 +24,9 @@ func samplesOf(costs ...float64) (samples []Sample) {
 // threeRounds has Weir and two peers; the second peer comes closer.
 func threeRounds() *Row {
 	row := NewRow(workloads.Workload{ID: "K", Title: "keep-alive", Source: "a paper", Kind: workloads.Transactions,
-		Service: workloads.Service{Layer: 7}, Load: workloads.Load{ObjectBytes: 128, Connections: 64}, Origin: workloads.Origin{Segments: 2},
-		Bar: workloads.Bar{Must: 1.15, Stretch: 1.3, Light: 1.05, PerCore: 50000, PerCoreName: "a paper's core"}}, 1)
+		Service: workloads.Service{Layer: 7}, Load: workloads.Load{ObjectBytes: 128, Connections: 64},
+		Origin: workloads.Origin{Segments: 2},
+		Bar:    workloads.Bar{Must: 1.15, Stretch: 1.3, Light: 1.05, PerCore: 50000, PerCoreName: "a paper's core"}}, 1)
 	for _, cost := range []float64{10, 11, 20} {
 		row.Add(Weir, Saturated, sampleOf(cost))
 		row.Add(Weir, Light, sampleOf(cost+1))
@@ -40,7 +42,8 @@ func ownCode() *Row {
 	row := NewRow(workloads.Workload{ID: "U-HANDSHAKE", Title: "own code", Source: "a count", Kind: workloads.OwnCode,
 		Bar: workloads.Bar{OwnUsMax: 12, OwnUsStretch: 9}}, 1)
 	for _, us := range []float64{10, 11, 12} {
-		row.OwnCode = append(row.OwnCode, OwnCode{Instructions: 32000, CryptographyInstructions: 1000000, OwnUs: us, AllUs: 15 * us})
+		row.OwnCode = append(row.OwnCode, OwnCode{Instructions: 32000, CryptographyInstructions: 1000000,
+			OwnUs: us, AllUs: 15 * us})
 	}
 	return row
 }
@@ -137,7 +140,10 @@ func TestBarHoldsTheBarAndTheGuard(t *testing.T) {
 }
 
 func TestReportReadsAsWritten(t *testing.T) {
-	machine := Machine{Kernel: "6.1", CPU: "a CPU", Cores: 2, Versions: []string{"near 1.0", "slow 2.0"}, Notes: []string{"Something."}}
+	machine := Machine{Kernel: "6.1", CPU: "a CPU", Cores: 2, Versions: []string{"near 1.0", "slow 2.0"},
+		Notes: []string{"Something."},
+		Libraries: []Library{{Weir, "rustls 0.23.46, aws-lc-rs 1.19.0"}, {"near", "BoringSSL"},
+			{"slow", "OpenSSL 3.0.19"}, {"absent", ""}}}
 	row := threeRounds()
 	row.SystemCalls = map[string]float64{Weir: 4.04, "near": 5.5}
 	row.Failed["absent"] = "it is not installed"
@@ -149,5 +155,18 @@ func TestReportReadsAsWritten(t *testing.T) {
 	}
 	for _, file := range files {
 		golden.Check(t, file)
+	}
+}
+
+func TestWarnsOfASlowTLSLibraryOnlyWhereAPeerHasIt(t *testing.T) {
+	for library, warned := range map[string]bool{"OpenSSL 3.0.19": true, "OpenSSL 3.5.1": false,
+		"AWS-LC 1.49.0": false, "": false} {
+		lines := Machine{Libraries: []Library{{"peer", library}}}.libraryLines()
+		if strings.Contains(lines, "slow at handshakes") != warned {
+			t.Errorf("%q: %s", library, lines)
+		}
+	}
+	if lines := (Machine{}).libraryLines(); lines != "" {
+		t.Errorf("nothing is known of libraries: %q", lines)
 	}
 }

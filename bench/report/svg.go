@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weir-lb/weir/bench/draw"
 	"github.com/weir-lb/weir/bench/workloads"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 // Pictures are SVG files by name: the bars of all rows, and a curve for each growth.
@@ -42,7 +42,8 @@ const (
 func bars(rows []*Row) string {
 	var c draw.Canvas
 	y := 24.0
-	c.Text(10, y, "start", "bold", "CPU time per transaction, saturated: user (dark) and system (light); shorter is better")
+	c.Text(10, y, "start", "bold",
+		"CPU time per transaction, saturated: user (dark) and system (light); shorter is better")
 	y += 16
 	for _, row := range rows {
 		if row.Workload.Kind == workloads.Transactions {
@@ -83,11 +84,12 @@ const (
 	curveInnerWidth, curveDeep = 540.0, 210.0
 )
 
-// curve draws Weir's cost over the steps, evenly apart: they grow by powers. The scale begins at zero, so that what looks
-// flat is flat.
+// curve draws Weir's cost over the steps, evenly apart: they grow by powers. The scale begins at zero, so that what
+// looks flat is flat.
 func (r *Row) curve() string {
 	var c draw.Canvas
-	c.Text(10, 24, "start", "bold", fmt.Sprintf("%s  CPU µs per transaction by number of %s; cores: %d", r.Workload.ID, r.Workload.Growth.Of,
+	c.Text(10, 24, "start", "bold", fmt.Sprintf("%s  CPU µs per transaction by number of %s; cores: %d", r.Workload.ID,
+		r.Workload.Growth.Of,
 		r.Cores))
 	most := 0.0
 	for _, point := range r.Curve {

@@ -21,7 +21,9 @@ type Machine struct {
 	CPU      string   `json:"cpu"`
 	Cores    int      `json:"cores"`
 	Versions []string `json:"versions"`
-	Notes    []string `json:"notes,omitempty"`
+	// Libraries are the TLS libraries of Weir and its peers: what a handshake costs is mostly theirs.
+	Libraries []Library `json:"tls,omitempty"`
+	Notes     []string  `json:"notes,omitempty"`
 }
 
 // ThisMachine describes the one that this process runs on.

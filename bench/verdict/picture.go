@@ -3,7 +3,7 @@ package verdict
 import (
 	"fmt"
 
-	"github.com/weir-lb/weir/bench/draw"
+	"github.com/weir-lb/weir/lab/draw"
 )
 
 // Bar is a verdict as it is drawn.
@@ -32,7 +32,8 @@ func Picture(title string, bars []Bar) string {
 		y := 34 + tableLine*float64(i)
 		c.Text(10, y+13, "start", "normal", bar.Title)
 		bar.draw(&c, y)
-		c.Text(tableTitles+tableInner+16, y+13, "start", "bold", fmt.Sprintf("%s %s; bar %g", draw.Figure(bar.Value), bar.Unit, bar.Verdict.Bar))
+		c.Text(tableTitles+tableInner+16, y+13, "start", "bold",
+			fmt.Sprintf("%s %s; bar %g", draw.Figure(bar.Value), bar.Unit, bar.Verdict.Bar))
 	}
 	return c.SVG(tableWidth, 46+tableLine*float64(len(bars)))
 }

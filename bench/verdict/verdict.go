@@ -1,5 +1,5 @@
-// Package verdict holds what is measured to bars: the rows that a bench has, what scripts read of each, and the report in which
-// rows of earlier runs stand beside those of the last. It measures nothing.
+// Package verdict holds what is measured to bars: the rows that a bench has, what scripts read of each, and the report
+// in which rows of earlier runs stand beside those of the last. It measures nothing.
 package verdict
 
 import (
@@ -116,7 +116,8 @@ func WriteLines[R any](out io.Writer, results []R) error {
 	return nil
 }
 
-// Besides adds the results that an earlier run has left in a file and this one did not measure, in the order of the rows.
+// Besides adds the results that an earlier run has left in a file and this one did not measure, in the order of the
+// rows.
 func Besides[R Named](file string, order []string, results []R) (all []R, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -144,9 +145,10 @@ type Result interface {
 	Held() Verdict
 }
 
-// Write puts a report into dir: results as lines in a file, beside those of an earlier run in the order of all rows, and the page
-// and pictures of all of them, by the names of their files. It returns the files.
-func Write[R Result](dir, linesFile string, rows []string, results []R, texts func(all []R) map[string]string) (files []string, err error) {
+// Write puts a report into dir: results as lines in a file, beside those of an earlier run in the order of all rows,
+// and the page and pictures of all of them, by the names of their files. It returns the files.
+func Write[R Result](dir, linesFile string, rows []string, results []R, texts func(all []R) map[string]string) (
+	files []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}

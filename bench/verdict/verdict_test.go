@@ -25,7 +25,8 @@ func TestRowsAreChosenByNameInTheOrderOfTheTable(t *testing.T) {
 	if all, err := Choose(table, nil); err != nil || len(all) != 3 {
 		t.Errorf("got %v, %v", all, err)
 	}
-	if _, err := Choose(table, []string{"d"}); err == nil || err.Error() != "--row d: there is none of that name; use a, b, c" {
+	if _, err := Choose(table, []string{"d"}); err == nil ||
+		err.Error() != "--row d: there is none of that name; use a, b, c" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -47,7 +48,8 @@ func TestRowsThatWereNotMeasuredAgainStay(t *testing.T) {
 	if err := os.WriteFile(file, []byte("no JSON\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Besides(file, []string{"a"}, rows("a")); err == nil || !strings.Contains(err.Error(), "rows.jsonl is not a report") {
+	if _, err := Besides(file, []string{"a"}, rows("a")); err == nil ||
+		!strings.Contains(err.Error(), "rows.jsonl is not a report") {
 		t.Errorf("got %v", err)
 	}
 }

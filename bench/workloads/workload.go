@@ -1,5 +1,5 @@
-// Package workloads holds what is measured, one TOML file per row of the report: what the balancer serves, what the load
-// asks of it, and the bar that the row has to reach. It reads and checks; it runs nothing.
+// Package workloads holds what is measured, one TOML file per row of the report: what the balancer serves, what the
+// load asks of it, and the bar that the row has to reach. It reads and checks; it runs nothing.
 package workloads
 
 import (
@@ -183,7 +183,8 @@ func (w Workload) check() error {
 		return fmt.Errorf("service.tls: layer 4 passes bytes on as they are")
 	case !slices.Contains([]string{"", "1.2", "1.3"}, w.Service.TLS):
 		return fmt.Errorf("service.tls is %q; use \"1.2\" or \"1.3\"", w.Service.TLS)
-	case (w.Service.TLS != "" || w.Service.ServerTLS) && w.Service.Certificate != "ec" && w.Service.Certificate != "rsa":
+	case (w.Service.TLS != "" || w.Service.ServerTLS) && w.Service.Certificate != "ec" &&
+		w.Service.Certificate != "rsa":
 		return fmt.Errorf("service.certificate is %q; use \"ec\" or \"rsa\"", w.Service.Certificate)
 	case w.Service.TLS != "" && (w.Load.Cipher == "" || w.Load.Group == ""):
 		return fmt.Errorf("load.cipher and load.group are required with TLS: all proxies must be asked for the same")

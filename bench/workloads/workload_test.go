@@ -17,7 +17,8 @@ func TestEveryWorkloadOfTheTreeIsOne(t *testing.T) {
 		}
 		seen[w.ID] = true
 	}
-	for _, id := range []string{"A1", "A1-TLS13", "K", "K-1SEG", "N1", "N1-1SEG", "N2", "N3", "W1", "W2", "W3", "W4", "W5", "W5-RSA"} {
+	for _, id := range []string{"A1", "A1-TLS13", "K", "K-1SEG", "N1", "N1-1SEG", "N2", "N3", "W1", "W2", "W3",
+		"W4", "W5", "W5-RSA"} {
 		if !seen[id] {
 			t.Errorf("%s is missing", id)
 		}
@@ -26,7 +27,8 @@ func TestEveryWorkloadOfTheTreeIsOne(t *testing.T) {
 
 func TestChoosesByIDAndByFamilyWithoutDoubles(t *testing.T) {
 	all := []Workload{{ID: "A1"}, {ID: "A1-TLS13"}, {ID: "K"}}
-	for wish, want := range map[string]string{"": "A1 A1-TLS13 K", "a1": "A1 A1-TLS13", "A1-TLS13": "A1-TLS13", "K,A1,K": "K A1 A1-TLS13"} {
+	for wish, want := range map[string]string{"": "A1 A1-TLS13 K", "a1": "A1 A1-TLS13", "A1-TLS13": "A1-TLS13",
+		"K,A1,K": "K A1 A1-TLS13"} {
 		chosen, err := Choose(all, strings.FieldsFunc(wish, func(r rune) bool { return r == ',' }))
 		if err != nil {
 			t.Fatal(err)

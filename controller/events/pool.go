@@ -2,7 +2,6 @@ package events
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/health"
@@ -20,26 +19,23 @@ type server struct{ pool, id string }
 // pools compares the states of pools and servers with the earlier ones. The first known state gives no event: the pool
 // is new, or this leader has just begun. A state that is neither up nor down leaves the earlier one in place.
 func (w *Watcher) pools() {
-	pools, servers := map[string]bool{}, map[server]bool{}
 	for pool, state := range w.states.Pools() {
-		pools[pool.UUID] = true
-		for _, member := range pool.Members {
-			servers[server{pool.UUID, member.ID}] = true
-		}
 		w.servers(pool, state.Servers)
-		if !state.IsUnsure() && turned(w.poolsUp, pool.UUID, state.State) {
+		if state.IsUnsure() {
+			w.poolsUp.keep(pool.UUID)
+		} else if turned(&w.poolsUp, pool.UUID, state.State) {
 			w.log.Add(poolEntry(pool, "POOL", state.State, saying(state.State, firstOf(state.Reasons))))
 		}
 	}
-	maps.DeleteFunc(w.poolsUp, func(uuid string, _ bool) bool { return !pools[uuid] })
-	maps.DeleteFunc(w.serversUp, func(key server, _ bool) bool { return !servers[key] })
+	w.poolsUp.end()
+	w.serversUp.end()
 }
 
 func (w *Watcher) servers(pool *model.Pool, states []health.Server) {
 	told := map[health.State]int{}
 	for i, member := range pool.Members {
 		state := states[i]
-		if !turned(w.serversUp, server{pool.UUID, member.ID}, state.State) {
+		if !turned(&w.serversUp, server{pool.UUID, member.ID}, state.State) {
 			continue
 		}
 		if told[state.State]++; told[state.State] <= serversTold {
@@ -53,14 +49,15 @@ func (w *Watcher) servers(pool *model.Pool, states []health.Server) {
 	}
 }
 
-// turned notes the state of what is up or down, and tells whether it was the other before.
-func turned[K comparable](before map[K]bool, key K, state health.State) bool {
+// turned notes a state, and tells whether what was up is down now, or the other way round.
+func turned[K comparable](earlier *memory[K], key K, state health.State) bool {
 	if state != health.Up && state != health.Down {
+		earlier.keep(key)
 		return false
 	}
-	was, known := before[key]
-	before[key] = state == health.Up
-	return known && was != before[key]
+	up := state == health.Up
+	was, known := earlier.note(key, up)
+	return known && was != up
 }
 
 func poolEntry(pool *model.Pool, what string, state health.State, message string) Entry {

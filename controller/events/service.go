@@ -1,7 +1,6 @@
 package events
 
 import (
-	"maps"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/health"
@@ -11,15 +10,13 @@ import (
 // services compares the states of virtual services with the earlier ones. A virtual service that has not been up yet
 // gives no event when it is down: it is new, or this leader has just begun.
 func (w *Watcher) services() {
-	there := map[string]bool{}
 	for vs, status := range w.states.Services() {
-		there[vs.UUID] = true
-		if up := status.State == health.Up; up != w.servicesUp[vs.UUID] {
-			w.servicesUp[vs.UUID] = up
+		up := status.State == health.Up
+		if was, _ := w.servicesUp.note(vs.UUID, up); up != was {
 			w.log.Add(serviceEntry(vs, status))
 		}
 	}
-	maps.DeleteFunc(w.servicesUp, func(uuid string, _ bool) bool { return !there[uuid] })
+	w.servicesUp.end()
 }
 
 func serviceEntry(vs *model.VirtualService, status health.Status) Entry {

@@ -26,15 +26,16 @@ type Watcher struct {
 	log    *Log
 	states States
 
-	servicesUp map[string]bool // by uuid
-	poolsUp    map[string]bool // by uuid
-	serversUp  map[server]bool
+	servicesUp memory[string] // by uuid
+	poolsUp    memory[string] // by uuid
+	serversUp  memory[server]
 }
 
 // NewWatcher has seen nothing yet.
 func NewWatcher(log *Log, states States) *Watcher {
 	return &Watcher{
-		log: log, states: states, servicesUp: map[string]bool{}, poolsUp: map[string]bool{}, serversUp: map[server]bool{},
+		log: log, states: states, servicesUp: newMemory[string](), poolsUp: newMemory[string](),
+		serversUp: newMemory[server](),
 	}
 }
 

@@ -92,7 +92,8 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 	for _, failure := range now.GetErrors() {
 		counts = append(
 			counts,
-			count{name: "errors_" + failure.GetCause(), now: failure.GetTotal(), then: errorsIn(then, failure.GetCause())},
+			count{name: "errors_" + failure.GetCause(), now: failure.GetTotal(),
+				then: errorsIn(then, failure.GetCause())},
 		)
 	}
 	return counts

@@ -22,8 +22,10 @@ func TestEventsTellOfTheFirstStartOnlyThatItServesOrFails(t *testing.T) {
 	}{
 		{[]*enginev1.Status{status(starting), fleettest.Running}, "[SE_UP]"},
 		{[]*enginev1.Status{{}, status(starting), fleettest.Running}, "[SE_UP]"},
-		{[]*enginev1.Status{status(starting), status(backingOff), status(starting), fleettest.Running}, "[SE_UP SE_DOWN]"},
-		{[]*enginev1.Status{fleettest.Running, status(backingOff), status(starting), status(backingOff)}, "[SE_DOWN SE_UP]"},
+		{[]*enginev1.Status{status(starting), status(backingOff), status(starting), fleettest.Running},
+			"[SE_UP SE_DOWN]"},
+		{[]*enginev1.Status{fleettest.Running, status(backingOff), status(starting), status(backingOff)},
+			"[SE_DOWN SE_UP]"},
 	} {
 		s := fleettest.Empty(t)
 		s.Connected("se-one", &enginev1.Hello{Status: story.states[0]})
@@ -65,7 +67,8 @@ func TestWhatAnAgentSaysHappenedIsAmongTheEvents(t *testing.T) {
 	s := fleettest.Empty(t)
 	s.Connected("se-one", &enginev1.Hello{})
 	s.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Event{Event: &enginev1.Event{
-		Id: "SE_BGP_PEER_STATE_CHANGE", ObjectKind: "vrfcontext", ObjectUuid: "vrf-1", Message: "BGP peer 10.0.0.1 is down",
+		Id: "SE_BGP_PEER_STATE_CHANGE", ObjectKind: "vrfcontext", ObjectUuid: "vrf-1",
+		Message: "BGP peer 10.0.0.1 is down",
 	}}})
 	entries := s.Events.Entries()
 	if len(entries) == 0 {

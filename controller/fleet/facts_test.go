@@ -120,7 +120,8 @@ func TestRefusalOfAPlanThatIsSentBeforeAllIsDecidedIsHeard(t *testing.T) {
 	early := fleettest.PlanOf(11, "vs-2")
 	s.Expect(map[string]*enginev1.Plan{"se-one": early})
 	s.Refused(
-		"se-one", early, []*dataplanev1.Finding{{Kind: "vrfcontext", Uuid: "vrf-1", Name: "global", Message: "no route"}},
+		"se-one", early, []*dataplanev1.Finding{{Kind: "vrfcontext", Uuid: "vrf-1", Name: "global",
+			Message: "no route"}},
 	)
 	if why := s.Facts()["se-one"].Refuses; why != "vrfcontext global: no route" {
 		t.Errorf("it says %q", why)

@@ -95,7 +95,8 @@ func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*datapl
 	}
 	for _, finding := range errors {
 		f.log.Warn("engine refused a change", "engine", engineUUID, "revision", plan.GetRevision(),
-			"object", finding.GetKind()+" "+finding.GetName(), "field", finding.GetField(), "message", finding.GetMessage())
+			"object", finding.GetKind()+" "+finding.GetName(), "field", finding.GetField(), "message",
+			finding.GetMessage())
 	}
 }
 

@@ -57,19 +57,17 @@ func (k *Known) whyNotServed(vs *model.VirtualService, engines []string) []strin
 func (k *Known) PoolHealth(pool *model.Pool) health.Pool {
 	engines := k.poolEngines(pool)
 	servers := make([]health.Server, len(pool.Members))
-	for i, member := range pool.Members {
-		servers[i] = health.OfServer(pool, member, k.seen(pool, member, engines))
+	seen := make([]health.Seen, 0, len(engines)*len(pool.Members)) // one piece of memory for all servers
+	for i := range pool.Members {
+		first := len(seen)
+		for _, id := range engines {
+			by := k.engines[id].sees(pool, &pool.Members[i])
+			by.Engine = id
+			seen = append(seen, by)
+		}
+		servers[i] = health.OfServer(pool, &pool.Members[i], seen[first:])
 	}
 	return health.OfPool(pool, len(engines) > 0, servers)
-}
-
-func (k *Known) seen(pool *model.Pool, member model.Member, engines []string) []health.Seen {
-	seen := make([]health.Seen, len(engines))
-	for i, id := range engines {
-		seen[i] = k.engines[id].sees(pool, member)
-		seen[i].Engine = id
-	}
-	return seen
 }
 
 // poolEngines are the uuids of the engines that work and serve a virtual service with this pool, sorted. Where none

@@ -30,7 +30,7 @@ func (e *Engine) judge(verdicts *enginev1.ServerVerdicts, wanted *wanted) {
 
 // sees is the word of the monitors. Where they have nothing against a server, connections to it that come to nothing
 // do.
-func (e *Engine) sees(pool *model.Pool, member model.Member) health.Seen {
+func (e *Engine) sees(pool *model.Pool, member *model.Member) health.Seen {
 	key := ServerKey{pool.UUID, member.ID}
 	verdict, suspectSince := e.verdicts[key], e.suspects[key]
 	monitored := len(pool.HealthMonitors) > 0

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/controller/model"
@@ -23,8 +24,9 @@ type Server struct {
 	Since   time.Time
 }
 
-// OfServer: up if one of the engines that use it can reach it.
-func OfServer(pool *model.Pool, member model.Member, seen []Seen) Server {
+// OfServer: up if one of the engines that use it can reach it. The result takes over seen, which holds one for each
+// engine.
+func OfServer(pool *model.Pool, member *model.Member, seen []Seen) Server {
 	switch {
 	case !pool.Enabled || !member.Enabled:
 		return Server{State: Disabled, Reason: "enabled is false"}
@@ -39,9 +41,6 @@ func OfServer(pool *model.Pool, member model.Member, seen []Seen) Server {
 		if by.State == Unknown {
 			continue
 		}
-		if by.Told {
-			server.Checked = append(server.Checked, by)
-		}
 		if by.State == Up || server.State != Up {
 			server.State, server.Reason = by.State, by.Reason
 		}
@@ -49,5 +48,6 @@ func OfServer(pool *model.Pool, member model.Member, seen []Seen) Server {
 			server.Since = by.Since
 		}
 	}
+	server.Checked = slices.DeleteFunc(seen, func(by Seen) bool { return !by.Told })
 	return server
 }

@@ -12,9 +12,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/weir-lb/weir/durable"
 )
 
 const sealVersion = 1
@@ -72,32 +73,5 @@ func (s *Sealer) Open(sealed []byte, purpose string) ([]byte, error) {
 func createKey(path string) ([]byte, error) {
 	key := make([]byte, chacha20poly1305.KeySize)
 	rand.Read(key)
-	return key, WriteFile(path, key)
-}
-
-// WriteFile writes a file that only its owner may read: whole and on disk, or not at all.
-func WriteFile(path string, data []byte) error {
-	part, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(part.Name())
-	_, err = part.Write(data)
-	err = errors.Join(err, part.Sync(), part.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(part.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir puts the names in a directory on disk: without it a new file may be gone after a power cut.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return key, durable.WriteFile(path, key)
 }

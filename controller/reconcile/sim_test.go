@@ -17,7 +17,6 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
-	"github.com/weir-lb/weir/controller/runtime"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
@@ -184,8 +183,9 @@ func (s *sim) count() {
 		return
 	}
 	for _, vs := range s.model.VirtualServices {
-		counters, _ := runtime.New(s.fleet, nil).VirtualService(vs.UUID)["counters"].(schema.Object)
-		now, counted := counters["connections"].(int64)
+		var counters fleet.Tally
+		s.fleet.Read(func(known *fleet.Known) { counters = known.ServiceCounters(vs.UUID) })
+		now, counted := counters.Totals["connections"]
 		if counted && now < s.totals[vs.UUID] {
 			s.wrong("%s had %d connections, and has %d", vs.Name, s.totals[vs.UUID], now)
 		}

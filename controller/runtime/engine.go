@@ -63,8 +63,9 @@ func enginePage(engine *fleet.Engine, name string) schema.Object {
 func dataplane(engine *fleet.Engine) schema.Object {
 	status := engine.Status
 	shown := schema.Object{
-		"state": engine.Dataplane(), "pid": int64(status.GetDataplanePid()), "restarts": int64(status.GetDataplaneRestarts()),
-		"reason": status.GetReason(), "serving_revision": int64(status.GetServingRevision()),
+		"state": engine.Dataplane(), "pid": int64(status.GetDataplanePid()),
+		"restarts": int64(status.GetDataplaneRestarts()),
+		"reason":   status.GetReason(), "serving_revision": int64(status.GetServingRevision()),
 	}
 	if since := status.GetSinceUnixMs(); since != 0 {
 		shown["since"] = second(time.UnixMilli(int64(since)))

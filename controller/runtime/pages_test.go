@@ -157,11 +157,13 @@ func (b *book) route(engine string, up bool) {
 		Peers: []*enginev1.PeerState{{
 			Address: "10.0.0.254", Label: "rack", LocalAs: 65000, RemoteAs: 65001, State: state, Reason: reason,
 			RouterId:     "10.0.0.254",
-			LocalAddress: "10.0.0.11", HoldS: 180, SinceUnixMs: 1_000, EstablishedCount: 1, Bfd: enginev1.BfdState_BFD_STATE_UP,
+			LocalAddress: "10.0.0.11", HoldS: 180, SinceUnixMs: 1_000, EstablishedCount: 1,
+			Bfd: enginev1.BfdState_BFD_STATE_UP,
 		}},
 		Routes: []*enginev1.AnnouncedRoute{{
-			Prefix: "3.3.3.3/32", Peers: []string{"10.0.0.254"}, Communities: []uint32{65000<<16 | 7}, LocalPreference: 300,
-			AsPathPrepend: 2, VirtualServiceUuids: []string{"vs-1"}, SinceUnixMs: 2_000,
+			Prefix: "3.3.3.3/32", Peers: []string{"10.0.0.254"}, Communities: []uint32{65000<<16 | 7},
+			LocalPreference: 300,
+			AsPathPrepend:   2, VirtualServiceUuids: []string{"vs-1"}, SinceUnixMs: 2_000,
 		}},
 	}}})
 }
@@ -183,10 +185,11 @@ func (b *book) sample(engine string, unixMs, connections, suspecting uint64) {
 		VirtualServices: []*dataplanev1.VirtualServiceCounters{{
 			Uuid: "vs-1", ConnectionsTotal: connections, OpenConnections: 5, RequestsTotal: 2 * connections,
 			TlsHandshakesTotal:  3,
-			TlsResumptionsTotal: 2, TlsFailuresTotal: 1, LocalResponsesTotal: 4, ClientAbortsTotal: 6, ReceivedBytesTotal: 7,
-			SentBytesTotal: 8,
-			ResponsesTotal: []uint64{0, connections, 0, 1, 0},
-			Errors:         []*dataplanev1.ErrorCounter{{Cause: "server_reset", Total: connections / 10}},
+			TlsResumptionsTotal: 2, TlsFailuresTotal: 1, LocalResponsesTotal: 4, ClientAbortsTotal: 6,
+			ReceivedBytesTotal: 7,
+			SentBytesTotal:     8,
+			ResponsesTotal:     []uint64{0, connections, 0, 1, 0},
+			Errors:             []*dataplanev1.ErrorCounter{{Cause: "server_reset", Total: connections / 10}},
 		}},
 		Servers: []*dataplanev1.ServerCounters{{
 			PoolUuid: "pool-1", ServerId: "10.0.0.1:80", ConnectionsTotal: connections, OpenConnections: 2,
@@ -244,7 +247,8 @@ func TestRuntimePagesOfAStory(t *testing.T) {
 	)
 	b.fleet.Refused(
 		"se-two", b.plans["se-two"],
-		[]*dataplanev1.Finding{{Kind: "virtualservice", Uuid: "vs-1", Name: "web", Field: "services[0]", Message: "in use"}},
+		[]*dataplanev1.Finding{{Kind: "virtualservice", Uuid: "vs-1", Name: "web", Field: "services[0]",
+			Message: "in use"}},
 	)
 	b.route("se-one", true)
 	b.route("se-two", false)

@@ -70,8 +70,9 @@ func verdict(known *fleet.Known, seen health.Seen, verdict *enginev1.ServerVerdi
 	monitors := []any{}
 	for _, monitor := range verdict.GetMonitors() {
 		monitors = append(monitors, schema.Object{
-			"health_monitor_ref": schema.RefPath("healthmonitor", monitor.GetHealthMonitorUuid()), "up": monitor.GetUp(),
-			"reason": monitor.GetReason(), "response_time_us": int64(monitor.GetResponseTimeUs()),
+			"health_monitor_ref": schema.RefPath("healthmonitor", monitor.GetHealthMonitorUuid()),
+			"up":                 monitor.GetUp(),
+			"reason":             monitor.GetReason(), "response_time_us": int64(monitor.GetResponseTimeUs()),
 		})
 	}
 	return schema.Object{

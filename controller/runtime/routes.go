@@ -50,7 +50,8 @@ func peersOf(routing *enginev1.Routing) []schema.Object {
 		shown := schema.Object{
 			"peer_ip": peer.GetAddress(), "label": peer.GetLabel(), "local_as": int64(peer.GetLocalAs()),
 			"remote_as":  int64(peer.GetRemoteAs()),
-			"peer_state": bgpStates[peer.GetState()], "since": unixMs(peer.GetSinceUnixMs()), "bfd_state": bfdState(peer),
+			"peer_state": bgpStates[peer.GetState()], "since": unixMs(peer.GetSinceUnixMs()),
+			"bfd_state":         bfdState(peer),
 			"established_count": int64(peer.GetEstablishedCount()),
 		}
 		if fleet.IsUp(peer) {
@@ -73,8 +74,9 @@ func routesOf(routing *enginev1.Routing) []schema.Object {
 		}
 		routes = append(routes, schema.Object{
 			"prefix": route.GetPrefix(), "peers": stringList(route.GetPeers()),
-			"communities":      communities(route.GetCommunities()),
-			"local_preference": int64(route.GetLocalPreference()), "num_as_path_prepend": int64(route.GetAsPathPrepend()),
+			"communities":         communities(route.GetCommunities()),
+			"local_preference":    int64(route.GetLocalPreference()),
+			"num_as_path_prepend": int64(route.GetAsPathPrepend()),
 			"virtualservice_refs": services, "since": unixMs(route.GetSinceUnixMs()),
 		})
 	}
@@ -98,8 +100,10 @@ func communities(list []uint32) []any {
 // detoursOf are packets that came to the wrong engine, and what became of them.
 func detoursOf(counted *enginev1.Detours) schema.Object {
 	return schema.Object{
-		"strays": int64(counted.GetStrays()), "searched": int64(counted.GetSearched()), "found": int64(counted.GetFound()),
-		"passed_on": int64(counted.GetPassedOn()), "taken": int64(counted.GetTaken()), "unowned": int64(counted.GetUnowned()),
+		"strays": int64(counted.GetStrays()), "searched": int64(counted.GetSearched()),
+		"found":     int64(counted.GetFound()),
+		"passed_on": int64(counted.GetPassedOn()), "taken": int64(counted.GetTaken()),
+		"unowned": int64(counted.GetUnowned()),
 		"dropped": int64(counted.GetDropped()),
 	}
 }

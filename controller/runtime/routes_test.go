@@ -64,7 +64,8 @@ func TestSessionsOfAnEngineThatComesBackAreThoseOfItsHello(t *testing.T) {
 func (s *stage) advertise() {
 	var peers []schema.BGPPeer
 	for _, peer := range fleettest.Routing().GetPeers() {
-		peers = append(peers, schema.BGPPeer{PeerIP: &schema.IPAddr{Addr: peer.GetAddress(), Type: "V4"}, AdvertiseVip: true})
+		peers = append(peers, schema.BGPPeer{PeerIP: &schema.IPAddr{Addr: peer.GetAddress(), Type: "V4"},
+			AdvertiseVip: true})
 	}
 	s.VS.EnableRHI, s.VS.Addresses = true, []netip.Addr{netip.MustParseAddr("3.3.3.3")}
 	s.VS.VrfContext = &schema.VrfContext{BGP: &schema.BGPProfile{Peers: peers}}

@@ -26,7 +26,8 @@ func TestWhatWasOrderedIsInProgressWhileAnEngineThatIsThereComesOrGoes(t *testin
 	s := newStage(t)
 	s.Serve("se-one", "se-two")
 	all := func(runtime schema.Object) string {
-		return fmt.Sprint(runtime["scaleout_in_progress"], runtime["scalein_in_progress"], runtime["migrate_in_progress"])
+		return fmt.Sprint(runtime["scaleout_in_progress"], runtime["scalein_in_progress"],
+			runtime["migrate_in_progress"])
 	}
 	for _, known := range []struct {
 		seat place.Seat
@@ -58,7 +59,8 @@ func TestAnOrderThatCameToNothingIsShown(t *testing.T) {
 		t.Error("nothing failed")
 	}
 	runtime := s.seated(
-		serving, &place.Failure{Event: "VS_MIGRATE_FAILED", Why: "two did not serve it within 600 s", At: fleettest.Clock},
+		serving, &place.Failure{Event: "VS_MIGRATE_FAILED", Why: "two did not serve it within 600 s",
+			At: fleettest.Clock},
 	)
 	s.Contains(
 		runtime["last_scale_status"], "MIGRATE_ERROR", "action_success:false", "two did not serve it within 600 s",

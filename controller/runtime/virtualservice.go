@@ -74,8 +74,10 @@ func (s service) applied() schema.Object {
 		})
 	}
 	return schema.Object{
-		"revision": int64(applied.Revision), "engines_total": int64(applied.Engines), "engines_applied": int64(applied.Done),
-		"text": fmt.Sprintf("applied on %d of %d engines", applied.Done, applied.Engines), "refusals": refusals,
+		"revision": int64(applied.Revision), "engines_total": int64(applied.Engines),
+		"engines_applied": int64(applied.Done),
+		"text":            fmt.Sprintf("applied on %d of %d engines", applied.Done, applied.Engines),
+		"refusals":        refusals,
 	}
 }
 
@@ -85,7 +87,8 @@ func (s service) warnings() []any {
 	list := []any{}
 	for _, finding := range s.known.Findings(s.vs) {
 		list = append(list, schema.Object{
-			"kind": finding.Kind, "uuid": finding.UUID, "name": finding.Name, "field": finding.Field, "message": finding.Message,
+			"kind": finding.Kind, "uuid": finding.UUID, "name": finding.Name, "field": finding.Field,
+			"message": finding.Message,
 		})
 	}
 	for _, id := range s.known.Assigned(s.vs.UUID) {
@@ -99,7 +102,8 @@ func findings(found []*dataplanev1.Finding, engine string) []any {
 	list := []any{}
 	for _, finding := range found {
 		list = append(list, schema.Object{
-			"kind": finding.GetKind(), "uuid": finding.GetUuid(), "name": finding.GetName(), "field": finding.GetField(),
+			"kind": finding.GetKind(), "uuid": finding.GetUuid(), "name": finding.GetName(),
+			"field":   finding.GetField(),
 			"message": finding.GetMessage(), "engine": engine,
 		})
 	}

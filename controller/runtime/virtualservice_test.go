@@ -94,7 +94,8 @@ func TestRefusalNamesTheEngineAndGoesWithTheNextPlanThatIsApplied(t *testing.T) 
 		t.Error("who refuses is mixed up")
 	}
 	s.Applied("se-one", plans["se-one"], nil) // it was tried again
-	if warnings := s.VirtualService("vs-1")["warnings"].([]any); len(warnings) != 0 || s.Facts()["se-one"].Refuses != "" {
+	if warnings := s.VirtualService("vs-1")["warnings"].([]any); len(warnings) != 0 ||
+		s.Facts()["se-one"].Refuses != "" {
 		t.Errorf("still there: %v", warnings)
 	}
 }
@@ -106,7 +107,8 @@ func TestVirtualServiceThatIsDownForARefusalSaysWhy(t *testing.T) {
 		{Kind: "virtualservice", Uuid: "vs-1", Name: "web", Field: "services[0]", Message: "port 80 is in use"},
 	})
 	s.Contains(s.VirtualService("vs-1")["oper_status"], "OPER_DOWN",
-		"engine one refused revision 10: virtualservice web: services[0]: port 80 is in use", "engine two is not connected")
+		"engine one refused revision 10: virtualservice web: services[0]: port 80 is in use",
+		"engine two is not connected")
 }
 
 func TestVirtualServiceThatWaitsForEnginesSaysSoAndWhy(t *testing.T) {

@@ -39,8 +39,10 @@ const (
 const tcpAck, tcpRst, tcpSyn, tcpFin = 0x10, 0x04, 0x02, 0x01
 
 var (
-	here4   = underlay{own: netip.MustParseAddr("10.1.0.11"), sibling: netip.MustParseAddr("10.1.0.12"), overhead: fastpath.TunnelOverhead4}
-	here6   = underlay{own: netip.MustParseAddr("fd00:1::b"), sibling: netip.MustParseAddr("fd00:1::c"), overhead: fastpath.TunnelOverhead6}
+	here4 = underlay{own: netip.MustParseAddr("10.1.0.11"), sibling: netip.MustParseAddr("10.1.0.12"),
+		overhead: fastpath.TunnelOverhead4}
+	here6 = underlay{own: netip.MustParseAddr("fd00:1::b"), sibling: netip.MustParseAddr("fd00:1::c"),
+		overhead: fastpath.TunnelOverhead6}
 	vip     = netip.MustParseAddr("3.3.3.3")
 	vip6    = netip.MustParseAddr("fd03:3:3::3")
 	client  = netip.MustParseAddrPort("10.3.0.11:40000")
@@ -241,7 +243,8 @@ func TestWhatIsNoStrayPasses(t *testing.T) {
 	fragment[14+6] = 0x20 // more follow
 	short := fromClient(tcpAck)[:14+20+6]
 	for name, packet := range map[string][]byte{
-		"a first packet": fromClient(tcpSyn), "one in IPv6": fromClient6(tcpSyn), "to another address": elsewhere, "a fragment": fragment,
+		"a first packet": fromClient(tcpSyn), "one in IPv6": fromClient6(tcpSyn), "to another address": elsewhere,
+		"a fragment":                           fragment,
 		"a frame for another host":             stranger,
 		"a packet that ends amid TCP's header": short, "ARP": ethernet(unix.ETH_P_ARP, make([]byte, 28)),
 		"UDP": ethernet(unix.ETH_P_IP, ipPacket(unix.IPPROTO_UDP, client.Addr(), vip, make([]byte, 8))),
@@ -447,7 +450,8 @@ func TestErrorsOfTheNetworkGoToAllEngines(t *testing.T) {
 		about []byte
 		over  underlay
 	}{
-		"IPv4": {icmp(unix.IPPROTO_ICMP, 3, client.Addr(), vip), here4}, "IPv6": {icmp(unix.IPPROTO_ICMPV6, 2, client6.Addr(), vip6), here4},
+		"IPv4":           {icmp(unix.IPPROTO_ICMP, 3, client.Addr(), vip), here4},
+		"IPv6":           {icmp(unix.IPPROTO_ICMPV6, 2, client6.Addr(), vip6), here4},
 		"IPv6 over IPv6": {icmp(unix.IPPROTO_ICMPV6, 2, client6.Addr(), vip6), here6},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -520,7 +524,8 @@ func TestNobodyButEnginesIsListenedTo(t *testing.T) {
 	for _, kind := range []byte{carry, ask, owns} {
 		b.expect(b.from(stranger, kind, stray[14:]), passes) // the kernel says that nobody listens at that port
 	}
-	b.expect(b.fromSibling(owns, segment(client, netip.MustParseAddrPort("3.3.3.3:444"), tcpAck)), dropped) // was not asked
+	// was not asked
+	b.expect(b.fromSibling(owns, segment(client, netip.MustParseAddrPort("3.3.3.3:444"), tcpAck)), dropped)
 	other := b.fromSibling(owns, stray[14:])
 	other[14+28] = 9 // of another version
 	b.expect(other, dropped)

@@ -60,7 +60,8 @@ const agentProgram = "weir"
 
 // Create starts an engine in its namespace.
 func (c Cloud) Create(_ context.Context, engine string, join cloud.Join) error {
-	return c.Start(engine, Join{Controller: join.Address(c.Topology.ControllerNode().Address().String()), Token: join.Token})
+	return c.Start(engine, Join{Controller: join.Address(c.Topology.ControllerNode().Address().String()),
+		Token: join.Token})
 }
 
 // Retire ends it, and its namespace.

@@ -1,6 +1,6 @@
-// Package engines starts and stops engines on this machine, each in a namespace of a network that stands. What a cloud of
-// namespaces is made of: it keeps no list and holds no process, so that engines outlive whoever starts them, and whoever
-// comes next finds them.
+// Package engines starts and stops engines on this machine, each in a namespace of a network that stands. What a cloud
+// of namespaces is made of: it keeps no list and holds no process, so that engines outlive whoever starts them, and
+// whoever comes next finds them.
 package engines
 
 import (
@@ -55,8 +55,8 @@ type Join struct {
 
 const logName = "agent.log"
 
-// Start starts the engine of this name, in a new namespace or, where its agent has ended, in the one that it had. Engines
-// are many on few cores, so each has one worker.
+// Start starts the engine of this name, in a new namespace or, where its agent has ended, in the one that it had.
+// Engines are many on few cores, so each has one worker.
 func (p Place) Start(name string, join Join) error {
 	space, err := p.space(name)
 	if err != nil {
@@ -70,7 +70,8 @@ func (p Place) Start(name string, join Join) error {
 		return err
 	}
 	defer log.Close()
-	args := []string{"agent", "--name", name, "--controller", join.Controller, "--state-dir", p.dir(name), "--workers", "1", "--vip-interface", "lo"}
+	args := []string{"agent", "--name", name, "--controller", join.Controller, "--state-dir", p.dir(name), "--workers",
+		"1", "--vip-interface", "lo"}
 	if p.Topology.Keep {
 		args = append(args, "--keep-dataplane")
 	}
@@ -113,7 +114,8 @@ func (p Place) Stop(name string) error {
 	if err := p.Network.Detach(name); err != nil {
 		return fmt.Errorf("stop %s: %w", name, err)
 	}
-	for _, ended := range processes { // a data plane whose agent ended first is a child of who adopts orphans, as a lab does
+	// a data plane whose agent ended first is a child of who adopts orphans, as a lab does
+	for _, ended := range processes {
 		_, _ = syscall.Wait4(ended.PID, nil, syscall.WNOHANG, nil)
 	}
 	return os.RemoveAll(p.dir(name))

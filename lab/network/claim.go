@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A network has a directory, for whatever its user needs, and in it a lock that its owner holds. Who was killed holds none:
-// what it leaves is taken down by the next that comes. A network that is to outlive its owner is marked as kept.
+// A network has a directory, for whatever its user needs, and in it a lock that its owner holds. Who was killed holds
+// none: what it leaves is taken down by the next that comes. A network that is to outlive its owner is marked as kept.
 const (
 	runDir   = "/run/weirlab"
 	lockName = "lock"
@@ -22,27 +22,25 @@ const (
 
 // Create claims a name, after it has taken down what dead owners have left.
 func Create(name string) (*Network, error) {
-	if err := CheckRoot(); err != nil {
-		return nil, err
-	}
-	unlock, err := lockRegistry()
+	n := &Network{Name: name}
+	err := inRegistry(func() error {
+		if err := sweep(); err != nil {
+			return err
+		}
+		if err := shareNames(); err != nil {
+			return err
+		}
+		if err := os.Mkdir(n.Dir(), 0o711); errors.Is(err, fs.ErrExist) {
+			return n.taken()
+		} else if err != nil {
+			return err
+		}
+		return n.claim()
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
-	if err := sweep(); err != nil {
-		return nil, err
-	}
-	if err := shareNames(); err != nil {
-		return nil, err
-	}
-	n := &Network{Name: name}
-	if err := os.Mkdir(n.Dir(), 0o711); errors.Is(err, fs.ErrExist) {
-		return nil, n.taken()
-	} else if err != nil {
-		return nil, err
-	}
-	return n, n.claim()
+	return n, nil
 }
 
 // Open is a network that stands, because it was kept or its owner lives.
@@ -90,38 +88,27 @@ func Kept() ([]string, error) {
 
 // TakeDown removes a network that was kept; one whose owner lives is the owner's to remove.
 func TakeDown(name string) error {
-	if err := CheckRoot(); err != nil {
-		return err
-	}
-	unlock, err := lockRegistry()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	n, err := Open(name)
-	if err != nil {
-		return err
-	}
-	if n.owned() {
-		return n.taken()
-	}
-	return n.remove()
+	return inRegistry(func() error {
+		n, err := Open(name)
+		if err != nil {
+			return err
+		}
+		if n.owned() {
+			return n.taken()
+		}
+		return n.remove()
+	})
 }
 
 // Sweep takes down what dead owners have left, and says what that was.
 func Sweep() (names []string, err error) {
-	if err := CheckRoot(); err != nil {
-		return nil, err
-	}
-	unlock, err := lockRegistry()
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if names, err = dead(); err != nil {
-		return nil, err
-	}
-	return names, sweep()
+	err = inRegistry(func() (err error) {
+		if names, err = dead(); err != nil {
+			return err
+		}
+		return sweep()
+	})
+	return names, err
 }
 
 // Dir is the network's directory.
@@ -133,14 +120,7 @@ func (n *Network) Keep() error {
 }
 
 // Remove takes all nodes away, whatever state they are in, and with them all that runs there, and the directory.
-func (n *Network) Remove() error {
-	unlock, err := lockRegistry()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return n.remove()
-}
+func (n *Network) Remove() error { return inRegistry(n.remove) }
 
 func (n *Network) remove() error {
 	if err := n.removeNodes(); err != nil {
@@ -217,7 +197,8 @@ func dead() ([]string, error) {
 	return dead, err
 }
 
-// owned tells whether somebody holds the lock. Those who look share it, so that none of them takes another for the owner.
+// owned tells whether somebody holds the lock. Those who look share it, so that none of them takes another for the
+// owner.
 func (n *Network) owned() bool {
 	lock, err := os.Open(filepath.Join(n.Dir(), lockName))
 	if err != nil {
@@ -240,17 +221,21 @@ func names() ([]string, error) {
 	return names, err
 }
 
-// lockRegistry waits for its turn: one process at a time claims or removes.
-func lockRegistry() (unlock func(), err error) {
+// inRegistry does something as root while no other process claims or removes a network.
+func inRegistry(do func() error) error {
+	if err := CheckRoot(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(runDir, 0o755); err != nil {
-		return nil, err
+		return err
 	}
 	lock, err := os.OpenFile(filepath.Join(runDir, ".registry"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer lock.Close()
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return err
 	}
-	return func() { _ = lock.Close() }, nil
+	return do()
 }

@@ -19,10 +19,13 @@ func (s *Namespace) UntilHops(ctx context.Context, prefix netip.Prefix, want ...
 
 // UntilHopCount waits until the node sends what goes to exactly this prefix by so many gateways.
 func (s *Namespace) UntilHopCount(ctx context.Context, prefix netip.Prefix, count int) error {
-	return s.untilHops(ctx, prefix, fmt.Sprintf("%d gateways", count), func(hops []netip.Addr) bool { return len(hops) == count })
+	return s.untilHops(ctx, prefix, fmt.Sprintf("%d gateways", count), func(hops []netip.Addr) bool {
+		return len(hops) == count
+	})
 }
 
-func (s *Namespace) untilHops(ctx context.Context, prefix netip.Prefix, want string, right func([]netip.Addr) bool) error {
+func (s *Namespace) untilHops(ctx context.Context, prefix netip.Prefix, want string,
+	right func([]netip.Addr) bool) error {
 	poll := time.NewTicker(hopsPoll)
 	defer poll.Stop()
 	for {

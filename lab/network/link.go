@@ -47,8 +47,8 @@ func (k *kernel) bringUp(name string) error {
 	return k.LinkSetUp(link)
 }
 
-// addHub makes a bridge with addresses of its own. It keeps its hardware address: one that nobody has set changes with the
-// nodes that come and go, and those that stay would send to the old one.
+// addHub makes a bridge with addresses of its own. It keeps its hardware address: one that nobody has set changes with
+// the nodes that come and go, and those that stay would send to the old one.
 func (k *kernel) addHub(hub topology.Hub) error {
 	bridge := &netlink.Bridge{LinkAttrs: attributes(hub.Name)}
 	bridge.HardwareAddr = hardwareAddress(hub.Name)
@@ -96,8 +96,8 @@ func (k *kernel) addLink(to *Namespace, node string, link topology.Link) error {
 	return nil
 }
 
-// hardwareAddress is the same whenever a node of this name comes: its neighbours remember it for minutes, and would send
-// to nobody if a node that comes back had another one.
+// hardwareAddress is the same whenever a node of this name comes: its neighbours remember it for minutes, and would
+// send to nobody if a node that comes back had another one.
 func hardwareAddress(node string) net.HardwareAddr {
 	sum := sha256.Sum256([]byte(node))
 	return append(net.HardwareAddr{0x02}, sum[:5]...) // 02: unicast, assigned locally
@@ -209,7 +209,9 @@ func (s *Namespace) Routes(within []netip.Prefix) ([]Route, error) {
 	var found []Route
 	for _, route := range all {
 		prefix := prefixOf(route.Dst)
-		if !slices.ContainsFunc(within, func(w netip.Prefix) bool { return w.Overlaps(prefix) && w.Bits() <= prefix.Bits() }) {
+		if !slices.ContainsFunc(within, func(w netip.Prefix) bool {
+			return w.Overlaps(prefix) && w.Bits() <= prefix.Bits()
+		}) {
 			continue
 		}
 		r := Route{Prefix: prefix}

@@ -24,8 +24,8 @@ type Namespace struct {
 // namesDir is where `ip netns` looks too: `ip netns exec weirlab.seed.router ip route` works.
 const namesDir = "/run/netns"
 
-// shareNames makes the directory of names a mount of its own, as the first `ip netns add` on a machine does: were that to
-// come later, our names would lie below its mount, where nobody can remove them.
+// shareNames makes the directory of names a mount of its own, as the first `ip netns add` on a machine does: were that
+// to come later, our names would lie below its mount, where nobody can remove them.
 func shareNames() error {
 	if err := os.MkdirAll(namesDir, 0o755); err != nil {
 		return err

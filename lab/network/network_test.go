@@ -48,7 +48,8 @@ func build(t *testing.T, name string) (*Network, topology.Topology) {
 			t.Error(err)
 		}
 	})
-	for _, node := range slices.Concat([]topology.Node{top.RouterNode(), top.ControllerNode()}, top.EngineNodes(), top.ServerNodes(), top.ClientNodes()) {
+	for _, node := range slices.Concat([]topology.Node{top.RouterNode(), top.ControllerNode()}, top.EngineNodes(),
+		top.ServerNodes(), top.ClientNodes()) {
 		if _, err := n.Attach(node); err != nil {
 			t.Fatal(err)
 		}
@@ -93,8 +94,8 @@ func listen(t *testing.T, space *Namespace, address string) net.Listener {
 	return listener
 }
 
-// patience is how long what must come may take, on a machine that is busy; silence is how long nothing may have come from
-// what cannot be reached: three SYNs.
+// patience is how long what must come may take, on a machine that is busy; silence is how long nothing may have come
+// from what cannot be reached: three SYNs.
 const (
 	patience = time.Minute
 	silence  = 8 * time.Second
@@ -122,7 +123,8 @@ func TestClientsReachServersAndEnginesThroughTheRouter(t *testing.T) {
 		for _, address := range addresses {
 			listen(t, n.must(t, node), address)
 			from, err := reach(t, patience, client, address)
-			if err != nil || !netip.MustParsePrefix("10.3.0.0/24").Contains(from.Addr()) && !netip.MustParsePrefix("fd00:3::/64").Contains(from.Addr()) {
+			if err != nil || !netip.MustParsePrefix("10.3.0.0/24").Contains(from.Addr()) &&
+				!netip.MustParsePrefix("fd00:3::/64").Contains(from.Addr()) {
 				t.Errorf("%s: from %v, %v", address, from, err)
 			}
 		}
@@ -134,7 +136,8 @@ func TestAClientHasAllItsAddresses(t *testing.T) {
 	listen(t, n.must(t, "server-1"), "10.2.0.11:80")
 	for _, address := range top.ClientNodes()[0].Links[0].Addresses[:top.Clients.Addresses] {
 		err := n.must(t, "client-1").Run(func() error {
-			dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(address.Addr(), 0)), Timeout: patience}
+			dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(address.Addr(), 0)),
+				Timeout: patience}
 			connection, err := dialer.Dial("tcp", "10.2.0.11:80")
 			if err == nil {
 				err = connection.Close()
@@ -219,7 +222,8 @@ func TestALinkBetweenTwoNamespacesIsSeen(t *testing.T) {
 	for _, c := range []struct {
 		from, to *Namespace
 		want     bool
-	}{{engine, router, true}, {router, engine, true}, {engine, controller, true}, {router, controller, false}, {controller, router, false}} {
+	}{{engine, router, true}, {router, engine, true}, {engine, controller, true}, {router, controller, false},
+		{controller, router, false}} {
 		if got := linked(t, c.from, c.to.path); got != c.want {
 			t.Errorf("%s to %s: want %v, got %v", c.from.Node, c.to.Node, c.want, got)
 		}
@@ -340,7 +344,8 @@ func TestReadsTheNextHopsOfARoute(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.close()
-	vip, hops := netip.MustParsePrefix("3.3.3.3/32"), []netip.Addr{netip.MustParseAddr("10.1.0.11"), netip.MustParseAddr("10.1.0.12")}
+	vip, hops := netip.MustParsePrefix("3.3.3.3/32"), []netip.Addr{netip.MustParseAddr("10.1.0.11"),
+		netip.MustParseAddr("10.1.0.12")}
 	var several []*netlink.NexthopInfo
 	for _, hop := range hops {
 		several = append(several, &netlink.NexthopInfo{Gw: hop.AsSlice()})

@@ -1,6 +1,6 @@
-// Package router says how the router of a lab is run: which daemons, with which configuration. FRR and BIRD run the same
-// topology; either takes sessions from any engine of its network, learns VIPs, and spreads flows over all that announce one.
-// It starts nothing: package lab does.
+// Package router says how the router of a lab is run: which daemons, with which configuration. FRR and BIRD run the
+// same topology; either takes sessions from any engine of its network, learns VIPs, and spreads flows over all that
+// announce one. It starts nothing: package lab does.
 package router
 
 import (
@@ -49,7 +49,8 @@ func (s Spec) Installed() error {
 	}
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%s is not installed: run `apt-get install %s`, or `make lab`, which does", program, s.Package)
+			return fmt.Errorf("%s is not installed: run `apt-get install %s`, or `make lab`, which does",
+				program, s.Package)
 		}
 	}
 	return nil
@@ -59,8 +60,10 @@ func (s Spec) Installed() error {
 const daemonsDir = "/usr/lib/frr"
 
 func frr(t topology.Topology, dir string) (Spec, error) {
-	s := Spec{Package: "frr", User: "frr", Files: map[string]string{"zebra.conf": ""}, Shell: []string{"vtysh", "--vty_socket", dir, "-c"}}
-	daemons := []string{"zebra", "bfdd", "bgpd"} // in this order: the others look for zebra, which sets the kernel's routes
+	s := Spec{Package: "frr", User: "frr", Files: map[string]string{"zebra.conf": ""},
+		Shell: []string{"vtysh", "--vty_socket", dir, "-c"}}
+	// in this order: the others look for zebra, which sets the kernel's routes
+	daemons := []string{"zebra", "bfdd", "bgpd"}
 	if t.Router.BFDms == 0 {
 		daemons = []string{"zebra", "bgpd"}
 	}
@@ -72,7 +75,8 @@ func frr(t topology.Topology, dir string) (Spec, error) {
 		s.Files[name+".conf"] = config
 	}
 	for _, name := range daemons {
-		args := []string{"-f", filepath.Join(dir, name+".conf"), "-i", filepath.Join(dir, name+".pid"), "-z", filepath.Join(dir, "zserv.api"),
+		args := []string{"-f", filepath.Join(dir, name+".conf"), "-i", filepath.Join(dir, name+".pid"), "-z",
+			filepath.Join(dir, "zserv.api"),
 			"--vty_socket", dir, "-P", "0", "--log", "stdout"}
 		if name == "bfdd" {
 			args = append(args, "--bfdctl", filepath.Join(dir, "bfdd.sock"))
@@ -101,7 +105,8 @@ func bird(t topology.Topology, dir string) (Spec, error) {
 //go:embed *.tmpl
 var templates embed.FS
 
-// render writes a configuration. What a template is given by name it finds in the topology; the functions tell families apart.
+// render writes a configuration. What a template is given by name it finds in the topology; the functions tell families
+// apart.
 func render(file string, t topology.Topology) (string, error) {
 	parsed, err := template.New(file).Funcs(template.FuncMap{
 		"list":     func(items ...string) []string { return items },

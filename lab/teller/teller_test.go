@@ -24,7 +24,8 @@ func TestTellsEachStepOnceWhereNoTerminalIs(t *testing.T) {
 	if err := told.Failed(context.Canceled); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	want := regexp.MustCompile(`^  ✓ start +0\.\d s  it runs\n  ✗ stop +0\.\d s  failed\n  - wait +0\.\d s  interrupted\n$`)
+	want := regexp.MustCompile(
+		`^  ✓ start +0\.\d s  it runs\n  ✗ stop +0\.\d s  failed\n  - wait +0\.\d s  interrupted\n$`)
 	if !want.Match(out.Bytes()) {
 		t.Errorf("got\n%s", &out)
 	}
@@ -36,7 +37,8 @@ func TestTellsALineAgainOnATerminal(t *testing.T) {
 	told.Begin("start")
 	told.Meanwhile("half")
 	told.Done("it runs")
-	want := regexp.MustCompile(`^\r\x1b\[K  … start  0 s  \r\x1b\[K  … start  0 s  half\r\x1b\[K  ✓ start +0\.\d s  it runs\n$`)
+	want := regexp.MustCompile(
+		`^\r\x1b\[K  … start  0 s  \r\x1b\[K  … start  0 s  half\r\x1b\[K  ✓ start +0\.\d s  it runs\n$`)
 	if !want.Match(out.Bytes()) {
 		t.Errorf("got %q", &out)
 	}
@@ -47,7 +49,8 @@ func TestPlaysStepsToTheFirstThatFails(t *testing.T) {
 	step := func(err error) func(context.Context) (string, error) {
 		return func(context.Context) (string, error) { return "well", err }
 	}
-	err := (&Teller{Out: &out}).Play(t.Context(), Step{"one", step(nil)}, Step{"two", step(errors.New("no"))}, Step{"three", step(nil)})
+	err := (&Teller{Out: &out}).Play(t.Context(), Step{"one", step(nil)}, Step{"two", step(errors.New("no"))},
+		Step{"three", step(nil)})
 	if err == nil || err.Error() != "two: no" {
 		t.Errorf("got %v", err)
 	}

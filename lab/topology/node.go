@@ -61,9 +61,9 @@ func (t Topology) RouterNode() Node {
 		Sysctls: map[string]string{
 			"net.ipv4.ip_forward":          "1",
 			"net.ipv6.conf.all.forwarding": "1",
-			// Spread flows, not pairs of addresses: a client's connections go to all engines. By what the packet says, as a router
-			// of its own would: policy 1 takes the hash of the sender's socket, which another namespace passes on, and that one
-			// changes whenever the sender repeats something.
+			// Spread flows, not pairs of addresses: a client's connections go to all engines. By what the packet says,
+			// as a router of its own would: policy 1 takes the hash of the sender's socket, which another namespace
+			// passes on, and that one changes whenever the sender repeats something.
 			"net.ipv4.fib_multipath_hash_policy": "3",
 			"net.ipv6.fib_multipath_hash_policy": "3",
 			"net.ipv4.fib_multipath_hash_fields": flowFields,
@@ -72,8 +72,8 @@ func (t Topology) RouterNode() Node {
 	}
 }
 
-// ControllerNode holds the management network's switch: whatever happens to the router, engines reach the controller, and
-// either can be cut off without the other.
+// ControllerNode holds the management network's switch: whatever happens to the router, engines reach the controller,
+// and either can be cut off without the other.
 func (t Topology) ControllerNode() Node {
 	return Node{Name: ControllerName, Hubs: []Hub{{"management", t.Management.hosts(gatewayHost, 1)}}}
 }
@@ -85,7 +85,8 @@ func EngineName(number int) string { return "engine-" + strconv.Itoa(number) }
 func (t Topology) EngineNode(name string) (Node, error) {
 	number, err := strconv.Atoi(strings.TrimPrefix(name, "engine-"))
 	if err != nil || name != EngineName(number) || number < 1 || number > t.Engines.limit() {
-		return Node{}, fmt.Errorf("%q is no engine of %s: it has engine-1 to engine-%d", name, t.Name, t.Engines.limit())
+		return Node{}, fmt.Errorf("%q is no engine of %s: it has engine-1 to engine-%d", name, t.Name,
+			t.Engines.limit())
 	}
 	return t.engine(number), nil
 }
@@ -121,7 +122,8 @@ func (t Topology) engines(count int) []Node {
 
 // Nodes are all that there may be.
 func (t Topology) Nodes() []Node {
-	return slices.Concat([]Node{t.RouterNode(), t.ControllerNode()}, t.engines(t.Engines.limit()), t.ServerNodes(), t.ClientNodes())
+	return slices.Concat([]Node{t.RouterNode(), t.ControllerNode()}, t.engines(t.Engines.limit()),
+		t.ServerNodes(), t.ClientNodes())
 }
 
 // ServerNodes are server-1 and so on.

@@ -85,8 +85,8 @@ func Parse(text string) (Topology, error) {
 // name goes into the names of namespaces and files; one of 32 characters leaves room for a unix socket's path.
 var name = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-// password goes into configurations of routers, each of which takes some characters to mean something; TCP signs with as
-// many as this.
+// password goes into configurations of routers, each of which takes some characters to mean something; TCP signs with
+// as many as this.
 var password = regexp.MustCompile(`^[A-Za-z0-9._~+/=@%-]{0,80}$`)
 
 const enginesMax = 64 // what the seed had, and as many paths as its router balances over
@@ -109,7 +109,8 @@ func (t Topology) Check() error {
 		name     string
 		group    Group
 		min, max int
-	}{{"management", t.Management, 0, 0}, {"engines", t.Engines, 0, enginesMax}, {"servers", t.Servers, 1, 64}, {"clients", t.Clients, 1, 64}} {
+	}{{"management", t.Management, 0, 0}, {"engines", t.Engines, 0, enginesMax}, {"servers", t.Servers, 1, 64},
+		{"clients", t.Clients, 1, 64}} {
 		if err := g.group.check(g.min, g.max); err != nil {
 			return fmt.Errorf("%s: %w", g.name, err)
 		}
@@ -118,7 +119,8 @@ func (t Topology) Check() error {
 		return fmt.Errorf("engines: subnets: the first must be of IPv4: the router takes its identifier from it")
 	}
 	if rest := t.Engines.Subnets[1:]; len(rest) > 1 || len(rest) == 1 && rest[0].Addr().Is4() {
-		return fmt.Errorf("engines: subnets: give one of IPv4 and at most one of IPv6: engines have one session with the router in each")
+		return fmt.Errorf(
+			"engines: subnets: give one of IPv4 and at most one of IPv6: engines have one session with the router in each")
 	}
 	return t.checkOverlap()
 }
@@ -154,7 +156,8 @@ func (g Group) check(min, max int) error {
 	}
 	for _, subnet := range g.Subnets {
 		if bits := subnet.Addr().BitLen() - subnet.Bits(); bits < 8 || last > 254 {
-			return fmt.Errorf("subnets: %s is too small: a subnet is at least a /24 or /120, and takes up to 243 addresses", subnet)
+			return fmt.Errorf(
+				"subnets: %s is too small: a subnet is at least a /24 or /120, and takes up to 243 addresses", subnet)
 		}
 	}
 	return nil
@@ -171,7 +174,8 @@ func areMasked(prefixes []netip.Prefix) error {
 
 func (t Topology) checkOverlap() error {
 	var seen []netip.Prefix
-	for _, prefixes := range [][]netip.Prefix{t.Management.Subnets, t.Engines.Subnets, t.Servers.Subnets, t.Clients.Subnets, t.VIPs} {
+	for _, prefixes := range [][]netip.Prefix{t.Management.Subnets, t.Engines.Subnets, t.Servers.Subnets,
+		t.Clients.Subnets, t.VIPs} {
 		for _, prefix := range prefixes {
 			for _, other := range seen {
 				if prefix.Overlaps(other) {

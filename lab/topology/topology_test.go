@@ -30,7 +30,8 @@ func fileText(t *testing.T) string {
 func TestTheSeedIsTheReportsTopology(t *testing.T) {
 	top := seed(t)
 	r := top.Router
-	if r.Kind != FRR || r.AS != 65000 || r.EnginesAS != 65000 || r.KeepaliveS != 60 || r.HoldS != 180 || r.MaximumPaths != 64 {
+	if r.Kind != FRR || r.AS != 65000 || r.EnginesAS != 65000 || r.KeepaliveS != 60 || r.HoldS != 180 ||
+		r.MaximumPaths != 64 {
 		t.Errorf("router: %+v", r)
 	}
 	if !top.VIPs[0].Contains(netip.MustParseAddr("3.3.3.3")) || top.Servers.Count != 3 || top.Engines.Max != 64 {
@@ -48,8 +49,10 @@ func TestEveryNodeHasItsAddresses(t *testing.T) {
 		node Node
 		want string
 	}{
-		{top.EngineNodes()[0], "engine-1 eth0 router/engines [10.1.0.11/24 fd00:1::b/64] [10.1.0.1 fd00:1::1]; mgmt0 controller/management [10.0.0.11/24] []"},
-		{far, "engine-64 eth0 router/engines [10.1.0.74/24 fd00:1::4a/64] [10.1.0.1 fd00:1::1]; mgmt0 controller/management [10.0.0.74/24] []"},
+		{top.EngineNodes()[0],
+			"engine-1 eth0 router/engines [10.1.0.11/24 fd00:1::b/64] [10.1.0.1 fd00:1::1]; mgmt0 controller/management [10.0.0.11/24] []"},
+		{far,
+			"engine-64 eth0 router/engines [10.1.0.74/24 fd00:1::4a/64] [10.1.0.1 fd00:1::1]; mgmt0 controller/management [10.0.0.74/24] []"},
 		{top.ServerNodes()[2], "server-3 eth0 router/servers [10.2.0.13/24 fd00:2::d/64] [10.2.0.1 fd00:2::1]"},
 	} {
 		var links []string
@@ -95,23 +98,29 @@ func TestSaysWhatIsWrongWithAFile(t *testing.T) {
 		{`name = "seed"`, `name = "Seed"`, `name: "Seed" is not 1 to 32 small letters, digits and -`},
 		{`name = "seed"`, `name = "a.b"`, `name: "a.b" is not 1 to 32 small letters, digits and -`},
 		{`"frr"`, `"cisco"`, `router: kind: "cisco" is neither "frr" nor "bird"`},
-		{`hold_s        = 180`, `hold_s = 100`, "router: hold_s: must be at least three times keepalive_s, which is at least 1"},
+		{`hold_s        = 180`, `hold_s = 100`,
+			"router: hold_s: must be at least three times keepalive_s, which is at least 1"},
 		{`maximum_paths = 64`, `maximum_paths = 65`, "router: maximum_paths: must be 1 to 64"},
 		{`bfd_ms        = 300`, `bfd_ms = 10`, "router: bfd_ms: must be 50 to 4000, or 0 for no BFD"},
 		{`max     = 64`, `max = 65`, "engines: count: must be 0 to 64"},
 		{`max     = 64`, `most = 64`, "engines.most: is unknown"},
 		{`"10.2.0.0/24"`, `"10.2.0.1/24"`, "servers: subnets: 10.2.0.1/24 has host bits: it is 10.2.0.0/24"},
-		{`"10.2.0.0/24"`, `"10.2.0.0/28"`, "servers: subnets: 10.2.0.0/28 is too small: a subnet is at least a /24 or /120, and takes up to 243 addresses"},
-		{`addresses = 8`, `addresses = 200`, "clients: subnets: 10.3.0.0/24 is too small: a subnet is at least a /24 or /120, and takes up to 243 addresses"},
+		{`"10.2.0.0/24"`, `"10.2.0.0/28"`,
+			"servers: subnets: 10.2.0.0/28 is too small: a subnet is at least a /24 or /120, and takes up to 243 addresses"},
+		{`addresses = 8`, `addresses = 200`,
+			"clients: subnets: 10.3.0.0/24 is too small: a subnet is at least a /24 or /120, and takes up to 243 addresses"},
 		{`"10.2.0.0/24"`, `"10.1.0.0/16"`, "10.1.0.0/24 and 10.1.0.0/16 overlap"},
-		{`["10.1.0.0/24", "fd00:1::/64"]`, `["fd00:1::/64"]`, "engines: subnets: the first must be of IPv4: the router takes its identifier from it"},
+		{`["10.1.0.0/24", "fd00:1::/64"]`, `["fd00:1::/64"]`,
+			"engines: subnets: the first must be of IPv4: the router takes its identifier from it"},
 		{`"10.1.0.0/24", "fd00:1::/64"`, `"10.1.0.0/24", "10.9.0.0/24"`,
 			"engines: subnets: give one of IPv4 and at most one of IPv6: engines have one session with the router in each"},
 		{`"10.1.0.0/24", "fd00:1::/64"`, `"10.1.0.0/24", "fd00:1::/64", "fd00:9::/64"`,
 			"engines: subnets: give one of IPv4 and at most one of IPv6: engines have one session with the router in each"},
 		{`"3.3.3.0/24"`, `"3.3.3.3/24"`, "vips: 3.3.3.3/24 has host bits: it is 3.3.3.0/24"},
-		{`bfd_ms        = 300`, "password = 'a\"; b'", "router: password: must be at most 80 letters, digits and ._~+/=@%-"},
-		{`bfd_ms        = 300`, `password = "a\n b"`, "router: password: must be at most 80 letters, digits and ._~+/=@%-"},
+		{`bfd_ms        = 300`, "password = 'a\"; b'",
+			"router: password: must be at most 80 letters, digits and ._~+/=@%-"},
+		{`bfd_ms        = 300`, `password = "a\n b"`,
+			"router: password: must be at most 80 letters, digits and ._~+/=@%-"},
 		{`as            = 65000`, `as = 0`, "router: as, engines_as: give the numbers of autonomous systems"},
 	} {
 		text := fileText(t)

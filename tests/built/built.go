@@ -1,5 +1,5 @@
-// Package built finds the programs that `make build` puts into bin/, for the tests that run whole Weirs. A program that is
-// older than its sources fails such a test at once: what it would say is about something that is not there any more.
+// Package built finds the programs that `make build` puts into bin/, for the tests that run whole Weirs. A program that
+// is older than its sources fails such a test at once: what it would say is about something that is not there any more.
 package built
 
 import (
@@ -21,11 +21,11 @@ type origin struct{ rooms, endings []string }
 
 var origins = map[string]origin{
 	"weir": {
-		[]string{"agent", "api/gen/go", "bench", "client", "cmd", "controller", "demo", "fastpath", "lab"},
+		[]string{"agent", "api/gen/go", "bench", "client", "cmd", "controller", "demo", "durable", "fastpath", "lab"},
 		[]string{".go", ".o", ".sh", ".tmpl", ".toml"},
 	},
 	"weir-dataplane": {[]string{"api/gen/rust", "api/src", "dataplane"}, []string{".rs"}},
-	"weir-load":      {[]string{"bench/load"}, []string{".rs"}},
+	"weir-load":      {[]string{"lab/load"}, []string{".rs"}},
 }
 
 // apart are no part of any program.

@@ -38,7 +38,8 @@ func TestAProgramThatIsOlderThanASourceIsNamedWithIt(t *testing.T) {
 		t.Error(err)
 	}
 	write("lab/router.tmpl", 0)
-	if err := from.check(dir, "weir"); err == nil || err.Error() != "bin/weir is older than lab/router.tmpl: run `make build`" {
+	const older = "bin/weir is older than lab/router.tmpl: run `make build`"
+	if err := from.check(dir, "weir"); err == nil || err.Error() != older {
 		t.Errorf("got %v", err)
 	}
 }

@@ -131,11 +131,12 @@ func (f *fabric) untilHops(engines ...string) {
 	}
 }
 
-// untilWatched waits until the router and this many engines watch each other by BFD, in both families: who was never seen is
-// never missed.
+// untilWatched waits until the router and this many engines watch each other by BFD, in both families: who was never
+// seen is never missed.
 func (f *fabric) untilWatched(engines int) {
 	f.Helper()
-	question := map[string]string{topology.FRR: "show bfd peers brief", topology.BIRD: "show bfd sessions"}[f.site.Topology.Router.Kind]
+	question := map[string]string{topology.FRR: "show bfd peers brief",
+		topology.BIRD: "show bfd sessions"}[f.site.Topology.Router.Kind]
 	f.eventually(fmt.Sprintf("%d engines are watched", engines), func() error {
 		said, err := f.site.AskRouter(f.ctx, question)
 		if err == nil && strings.Count(strings.ToLower(said), " up ") != 2*engines {
@@ -159,7 +160,8 @@ func (f *fabric) watches(engine string) error {
 			State string `json:"session_state"`
 		} `json:"results"`
 	}
-	if err := f.controller.Session.Get(f.ctx, fmt.Sprintf("serviceengine/%v/bfd/session_status", found["uuid"]), &sessions); err != nil {
+	if err := f.controller.Session.Get(f.ctx, fmt.Sprintf("serviceengine/%v/bfd/session_status", found["uuid"]),
+		&sessions); err != nil {
 		return err
 	}
 	if said := fmt.Sprint(sessions.Results); said != "[{Up} {Up}]" {
@@ -171,7 +173,8 @@ func (f *fabric) watches(engine string) error {
 // spread asks over new connections, none of which may fail, and says how many each engine answered.
 func (f *fabric) spread(url string, count int) map[string]int64 {
 	f.Helper()
-	report, err := f.client.Load(f.ctx, append([]string{"--url", url, "--count", strconv.Itoa(count), "--connections", "8", "--server-header", "X-Asked-By",
+	report, err := f.client.Load(f.ctx, append([]string{"--url", url, "--count", strconv.Itoa(count), "--connections",
+		"8", "--server-header", "X-Asked-By",
 		"--reset"}, patient...)...)
 	f.must(err)
 	if report.ErrorTotal > 0 {
@@ -195,9 +198,11 @@ func (f *fabric) tellWhatWasSaid() {
 
 func TestAllEnginesBehindEitherRouterServeOneAddress(t *testing.T) {
 	for name, change := range map[string]func(*topology.Topology){
-		"FRR":                     func(*topology.Topology) {},
-		"BIRD":                    func(top *topology.Topology) { top.Router.Kind = topology.BIRD },
-		"FRR, external, with MD5": func(top *topology.Topology) { top.Router.EnginesAS, top.Router.Password = 65001, "secret" },
+		"FRR":  func(*topology.Topology) {},
+		"BIRD": func(top *topology.Topology) { top.Router.Kind = topology.BIRD },
+		"FRR, external, with MD5": func(top *topology.Topology) {
+			top.Router.EnginesAS, top.Router.Password = 65001, "secret"
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const engines, connections = 3, 300

@@ -47,7 +47,8 @@ func TestBenchMeasuresWeirBesideNginxAndWritesItsReport(t *testing.T) {
 		t.Errorf("%+v", row)
 	}
 	for _, file := range []string{"README.md", "bench.jsonl", "cpu.svg"} {
-		if text, err := os.ReadFile(filepath.Join(results, file)); err != nil || !bytes.Contains(text, []byte("nginx")) {
+		if text, err := os.ReadFile(filepath.Join(results, file)); err != nil ||
+			!bytes.Contains(text, []byte("nginx")) {
 			t.Errorf("%s does not tell of nginx: %v", file, err)
 		}
 	}
@@ -55,7 +56,8 @@ func TestBenchMeasuresWeirBesideNginxAndWritesItsReport(t *testing.T) {
 
 func TestBenchOfAbuseWatchesOtherClientsAndWritesItsReport(t *testing.T) {
 	results := t.TempDir()
-	bench := exec.CommandContext(t.Context(), weir(t), "bench", "abuse", "--row", "drip", "--peers", "", "--quick", "--json", "--results", results)
+	bench := exec.CommandContext(t.Context(), weir(t), "bench", "abuse", "--row", "drip", "--peers", "", "--quick",
+		"--json", "--results", results)
 	var said bytes.Buffer
 	bench.Stderr = &said
 	out, err := bench.Output()
@@ -81,7 +83,8 @@ func TestBenchOfAbuseWatchesOtherClientsAndWritesItsReport(t *testing.T) {
 			t.Errorf("%s: nobody was answered: %+v", over, seen)
 		}
 	}
-	if page, err := os.ReadFile(filepath.Join(results, "README.md")); err != nil || !bytes.Contains(page, []byte("## drip")) {
+	if page, err := os.ReadFile(filepath.Join(results, "README.md")); err != nil ||
+		!bytes.Contains(page, []byte("## drip")) {
 		t.Errorf("the report does not tell of it: %v", err)
 	}
 }
@@ -92,7 +95,8 @@ func TestBenchThatIsInterruptedLeavesNoProcessAndNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(place) })
-	bench := exec.CommandContext(t.Context(), weir(t), "bench", "run", "--workload", "K", "--peers", "nginx", "--results", place)
+	bench := exec.CommandContext(t.Context(), weir(t), "bench", "run", "--workload", "K", "--peers", "nginx",
+		"--results", place)
 	bench.Env = append(os.Environ(), "TMPDIR="+place)
 	var said bytes.Buffer
 	bench.Stderr = &said

@@ -49,18 +49,19 @@ func askAndThen(t *testing.T, raw string, then func(*net.TCPConn) error) (string
 func TestBadRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
 	setUp(t, echo(t))
 	for name, c := range map[string]struct{ raw, want string }{
-		"garbage":             {"\x16\x03\x01 hello\r\n\r\n", "400"},
-		"two lengths":         {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx", "400"},
-		"length and chunked":  {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
-		"bare LF":             {"GET / HTTP/1.1\nHost: a\n\n", "400"},
-		"NUL in a field":      {"GET / HTTP/1.1\r\nHost: a\r\nX: a\x00b\r\n\r\n", "400"},
-		"folded field":        {"GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n", "400"},
-		"space before colon":  {"GET / HTTP/1.1\r\nHost : a\r\n\r\n", "400"},
-		"no host":             {"GET / HTTP/1.1\r\n\r\n", "400"},
-		"two hosts":           {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400"},
-		"version 2":           {"GET / HTTP/2.0\r\nHost: a\r\n\r\n", "505"},
-		"field of 20 KiB":     {"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 20<<10) + "\r\n\r\n", "431"},
-		"head without end":    {"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: "+strings.Repeat("x", 1000)+"\r\n", 80), "431"},
+		"garbage":            {"\x16\x03\x01 hello\r\n\r\n", "400"},
+		"two lengths":        {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx", "400"},
+		"length and chunked": {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
+		"bare LF":            {"GET / HTTP/1.1\nHost: a\n\n", "400"},
+		"NUL in a field":     {"GET / HTTP/1.1\r\nHost: a\r\nX: a\x00b\r\n\r\n", "400"},
+		"folded field":       {"GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n", "400"},
+		"space before colon": {"GET / HTTP/1.1\r\nHost : a\r\n\r\n", "400"},
+		"no host":            {"GET / HTTP/1.1\r\n\r\n", "400"},
+		"two hosts":          {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400"},
+		"version 2":          {"GET / HTTP/2.0\r\nHost: a\r\n\r\n", "505"},
+		"field of 20 KiB":    {"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 20<<10) + "\r\n\r\n", "431"},
+		"head without end": {"GET / HTTP/1.1\r\nHost: a\r\n" +
+			strings.Repeat("X: "+strings.Repeat("x", 1000)+"\r\n", 80), "431"},
 		"target of 60 KiB":    {"GET /" + strings.Repeat("x", 60<<10) + " HTTP/1.1\r\nHost: a\r\n\r\n", "414"},
 		"bad chunk size":      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", "400"},
 		"TE in HTTP/1.0":      {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
@@ -68,19 +69,23 @@ func TestBadRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
 		"length over 64 bits": {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", "400"},
 		"list of lengths":     {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 1\r\n\r\nx", "400"},
 		"length with a plus":  {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\nx", "400"},
-		"bare CR":             {"POST / HTTP/1.1\r\nHost: a\r\nX: y\rTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
-		"folded coding":       {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n", "400"},
-		"coding behind a VT":  {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \vchunked\r\n\r\n0\r\n\r\n", "400"},
-		"chunked not last":    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", "400"},
-		"chunked twice":       {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
-		"unknown coding":      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "501"},
+		"bare CR": {"POST / HTTP/1.1\r\nHost: a\r\nX: y\rTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"400"},
+		"folded coding":      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n", "400"},
+		"coding behind a VT": {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \vchunked\r\n\r\n0\r\n\r\n", "400"},
+		"chunked not last": {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+			"400"},
+		"chunked twice": {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
+		"unknown coding": {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+			"501"},
 		"chunk size with LF":  {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0;a\n\r\n", "400"},
 		"length in a trailer": {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 1\r\n\r\n", "400"},
 		"authority as target": {"GET b:80 HTTP/1.1\r\nHost: a\r\n\r\n", "400"},
 		"user in the target":  {"GET http://u@b/ HTTP/1.1\r\nHost: a\r\n\r\n", "400"},
 		"tunnel":              {"CONNECT b:80 HTTP/1.1\r\nHost: b:80\r\n\r\n", "501"},
 		"refused while body streams": {
-			"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n" + strings.Repeat("x", 4<<20), "400"},
+			"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n" +
+				strings.Repeat("x", 4<<20), "400"},
 	} {
 		got, err := ask(t, c.raw)
 		if !strings.HasPrefix(got, "HTTP/1.1 "+c.want+" ") {
@@ -102,15 +107,19 @@ func TestPassesWhatIsForTheServerAndNothingElse(t *testing.T) {
 		profile["weir_half_close_timeout"] = 60_000 // clients here end their side and read on
 	})
 	for name, c := range map[string]struct{ raw, want, never string }{
-		"bytes outside ASCII":   {"GET / HTTP/1.1\r\nHost: a\r\nX-Odd: \xff\xfe\r\n", "X-Odd: \xff\xfe", ""},
-		"target":                {"GET /a/../b//./%2e%2E?x=%00&y=<|> HTTP/1.1\r\nHost: a\r\n", "GET /a/../b//./%2e%2E?x=%00&y=<|>\n", ""},
-		"absolute target":       {"GET http://b:81?q HTTP/1.1\r\nHost: a\r\n", "GET /?q\n", "http://a"},
-		"host of the target":    {"GET http://b:81?q HTTP/1.1\r\nHost: a\r\n", "http://b:81/elsewhere", ""},
-		"target of the server":  {"OPTIONS * HTTP/1.1\r\nHost: a\r\nMax-Forwards: 3\r\n", "", "400 Bad Request"},
-		"field of this hop":     {"GET / HTTP/1.1\r\nHost: a\r\nConnection: X-Hop\r\nX-Hop: secret\r\nX-End: kept\r\n", "X-End: kept", "secret"},
-		"other protocol":        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n", "200 OK", "Upgrade"},
-		"host as hop field":     {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Host\r\n", "http://a/elsewhere", ""},
-		"length as hop field":   {"POST / HTTP/1.1\r\nHost: a\r\nConnection: Content-Length\r\nContent-Length: 0\r\n", "framing: [] 0\n", ""},
+		"bytes outside ASCII": {"GET / HTTP/1.1\r\nHost: a\r\nX-Odd: \xff\xfe\r\n", "X-Odd: \xff\xfe", ""},
+		"target": {"GET /a/../b//./%2e%2E?x=%00&y=<|> HTTP/1.1\r\nHost: a\r\n",
+			"GET /a/../b//./%2e%2E?x=%00&y=<|>\n", ""},
+		"absolute target":      {"GET http://b:81?q HTTP/1.1\r\nHost: a\r\n", "GET /?q\n", "http://a"},
+		"host of the target":   {"GET http://b:81?q HTTP/1.1\r\nHost: a\r\n", "http://b:81/elsewhere", ""},
+		"target of the server": {"OPTIONS * HTTP/1.1\r\nHost: a\r\nMax-Forwards: 3\r\n", "", "400 Bad Request"},
+		"field of this hop": {"GET / HTTP/1.1\r\nHost: a\r\nConnection: X-Hop\r\nX-Hop: secret\r\nX-End: kept\r\n",
+			"X-End: kept", "secret"},
+		"other protocol": {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n",
+			"200 OK", "Upgrade"},
+		"host as hop field": {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Host\r\n", "http://a/elsewhere", ""},
+		"length as hop field": {"POST / HTTP/1.1\r\nHost: a\r\nConnection: Content-Length\r\nContent-Length: 0\r\n",
+			"framing: [] 0\n", ""},
 		"empty line in advance": {"\r\nGET / HTTP/1.1\r\nHost: a\r\n", "200 OK", ""},
 	} {
 		got, err := ask(t, c.raw+"Connection: close\r\n\r\n")
@@ -118,16 +127,18 @@ func TestPassesWhatIsForTheServerAndNothingElse(t *testing.T) {
 			t.Errorf("%s: %v %q", name, err, got)
 		}
 	}
-	const get, body = "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nGET / HTT"
+	const get, body = "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nGET / HTT"
 	for name, c := range map[string]struct {
 		raw     string
 		answers int
 	}{
-		"one request":            {get, 1},
-		"pipelined requests":     {get + body + get, 3},
-		"half a request":         {get + "GET / HTTP/1.1\r\nHo", 1},
-		"body that has no end":   {"POST / HTTP/1.0\r\n\r\n" + strings.Repeat("x", 1<<20), 1},
-		"request behind a close": {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" + strings.Repeat(get, 10_000), 1},
+		"one request":          {get, 1},
+		"pipelined requests":   {get + body + get, 3},
+		"half a request":       {get + "GET / HTTP/1.1\r\nHo", 1},
+		"body that has no end": {"POST / HTTP/1.0\r\n\r\n" + strings.Repeat("x", 1<<20), 1},
+		"request behind a close": {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" +
+			strings.Repeat(get, 10_000), 1},
 	} {
 		got, err := askAndEnd(t, c.raw)
 		if strings.Count(got, "HTTP/1.1 200 OK\r\n") != c.answers || strings.Count(got, "\nsha256: ") != c.answers {
@@ -197,10 +208,12 @@ func TestBadTLSIsAnsweredWithAnAlertAndDisturbsNobody(t *testing.T) {
 		half  bool
 		alert bool
 	}{
-		"plain HTTP":                       {raw: []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), alert: true},
-		"broken handshake":                 {raw: append([]byte{22, 3, 1, 0, 40}, bytes.Repeat([]byte{7}, 40)...), alert: true},
+		"plain HTTP": {raw: []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), alert: true},
+		"broken handshake": {raw: append([]byte{22, 3, 1, 0, 40}, bytes.Repeat([]byte{7}, 40)...),
+			alert: true},
 		"record cut in half, then the end": {raw: []byte{22, 3, 1, 2, 0, 1, 0}, half: true},
-		"oversized record":                 {raw: append([]byte{22, 3, 1, 0xff, 0xff}, bytes.Repeat([]byte{0}, 1000)...)},
+		"oversized record": {raw: append([]byte{22, 3, 1, 0xff, 0xff},
+			bytes.Repeat([]byte{0}, 1000)...)},
 	} {
 		answer, err := rawTLS(t, c.raw, c.half)
 		var timeout net.Error
@@ -224,7 +237,8 @@ func TestBadTLSIsAnsweredWithAnAlertAndDisturbsNobody(t *testing.T) {
 
 func getOverTLS(name string, most uint16) (int, error) {
 	transport := &http.Transport{DisableKeepAlives: true,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: name, MinVersion: tls.VersionTLS10, MaxVersion: most}}
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: name, MinVersion: tls.VersionTLS10,
+			MaxVersion: most}}
 	answer, err := (&http.Client{Transport: transport, Timeout: eventTimeout}).Get(tlsURL("/"))
 	if err != nil {
 		return 0, err

@@ -62,7 +62,8 @@ func (s *stage) asks(host, count int) []time.Duration {
 	s.Helper()
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(loopback(host))}}).DialContext(ctx, network, address)
+			return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(loopback(host))}}).DialContext(
+				ctx, network, address)
 		}}
 	asker := &http.Client{Transport: transport, Timeout: letInWithin}
 	var took []time.Duration
@@ -94,7 +95,8 @@ func TestHostThatHoldsConnectionsKeepsNeitherOperatorsNorEnginesOut(t *testing.T
 		crowd.secure(s.controller.EngineAddress, "h2")
 	}
 	meanwhile := s.asks(10, asked)
-	t.Logf("at rest p50 %v, p99 %v; meanwhile p50 %v, p99 %v", atRest[asked/2], atRest[asked*99/100], meanwhile[asked/2], meanwhile[asked*99/100])
+	t.Logf("at rest p50 %v, p99 %v; meanwhile p50 %v, p99 %v", atRest[asked/2], atRest[asked*99/100],
+		meanwhile[asked/2], meanwhile[asked*99/100])
 	s.asks(9, 1)
 	s.must(s.startEngine())
 	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{loopback(7) + ":9"})})

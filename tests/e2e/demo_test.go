@@ -43,7 +43,8 @@ func sum(counts map[string]int64) (total int64) {
 
 func playDemo(t *testing.T, flags ...string) demoFigures {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), weir(t), append([]string{"demo", "--once", "--json"}, flags...)...).Output()
+	out, err := exec.CommandContext(t.Context(), weir(t), append([]string{"demo", "--once", "--json"},
+		flags...)...).Output()
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
@@ -57,7 +58,8 @@ func playDemo(t *testing.T, flags ...string) demoFigures {
 		t.Fatalf("the last line is not the figures: %v\n%s", err, out)
 	}
 	if figures.TPS <= 0 || figures.Errors != 0 || figures.CPU <= 0 || len(figures.PerServer) != 3 ||
-		sum(figures.PerServer) != figures.Transactions || figures.P50 <= 0 || figures.P99 < figures.P50 || figures.P999 < figures.P99 {
+		sum(figures.PerServer) != figures.Transactions || figures.P50 <= 0 || figures.P99 < figures.P50 ||
+		figures.P999 < figures.P99 {
 		t.Errorf("figures: %+v", figures)
 	}
 	t.Logf("%s", lines[len(lines)-1])

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-lb/weir/lab/topology"
 )
 
-// visitor keeps a connection and asks again and again, with a body that fills many segments; when it is told to come again
-// on another connection it does.
+// visitor keeps a connection and asks again and again, with a body that fills many segments; when it is told to come
+// again on another connection it does.
 type visitor struct {
 	f          *fabric
 	address    string
@@ -40,7 +40,8 @@ func (v *visitor) visit(ctx context.Context) error {
 	if err := v.connection.SetDeadline(time.Now().Add(eventTimeout)); err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+v.address+"/", bytes.NewReader(make([]byte, 20_000)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+v.address+"/",
+		bytes.NewReader(make([]byte, 20_000)))
 	if err != nil {
 		return err
 	}
@@ -137,8 +138,8 @@ func (f *fabric) taken() (packets float64) {
 	return packets
 }
 
-// Clients repeat their first packet each second while the answer is lost, and an engine that has come since answers, too. The
-// answers of the first one are then heard first, and the rest of the handshake comes to the second one.
+// Clients repeat their first packet each second while the answer is lost, and an engine that has come since answers,
+// too. The answers of the first one are then heard first, and the rest of the handshake comes to the second one.
 func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
 	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
 		const connections = "100"
@@ -152,7 +153,8 @@ func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
 			second := f.kernelOf(names[slices.IndexFunc(names, func(name string) bool { return name != first })])
 			answersArrive, err := f.router.Blackhole(netip.PrefixFrom(anycast, anycast.BitLen()))
 			f.must(err)
-			load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections", connections, "--count", connections, "--drain"}, patient...)...)
+			load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections", connections,
+				"--count", connections, "--drain"}, patient...)...)
 			f.must(err)
 			stale, staleRepeated := second.handshakes(begunByPeer)
 			f.order("scaleout", 2)
@@ -179,7 +181,8 @@ func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
 			report, err := load.End()
 			f.must(err)
 			if report.ErrorTotal > 0 || report.Requests == 0 {
-				t.Fatalf("%d requests were answered, and %d failed: %v", report.Requests, report.ErrorTotal, report.Errors)
+				t.Fatalf("%d requests were answered, and %d failed: %v", report.Requests,
+					report.ErrorTotal, report.Errors)
 			}
 			f.order("scalein", 1) // before which engines tell what they passed on
 		}
@@ -214,7 +217,8 @@ func (f *fabric) kernelOf(node string) nodeKernel {
 // The states of connections in /proc/net/tcp.
 const begunHere, begunByPeer = "02", "03"
 
-// handshakes counts those that are under way in IPv4, and those of them whose last packet from here was repeated (proc(5)).
+// handshakes counts those that are under way in IPv4, and those of them whose last packet from here was repeated
+// (proc(5)).
 func (k nodeKernel) handshakes(state string) (begun, repeated int) {
 	k.Helper()
 	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", k.process))

@@ -71,7 +71,8 @@ func TestEnginesComeWithAVirtualServiceAndGoWithIt(t *testing.T) {
 		if counts := f.spread(secureURL, 300); len(counts) != 3 {
 			t.Errorf("not all of them serve: %v", counts)
 		}
-		if told := f.told("CREATING_SE"); !strings.Contains(told[0], "wants 3 engines and has 0: cloud Default-Cloud starts it") {
+		if told := f.told("CREATING_SE"); !strings.Contains(told[0],
+			"wants 3 engines and has 0: cloud Default-Cloud starts it") {
 			t.Errorf("told: %q", told)
 		}
 
@@ -128,7 +129,8 @@ func TestOneMachineStartsItsOwnEngine(t *testing.T) {
 	s.must(err)
 	s.must(syscall.Kill(pid, syscall.SIGKILL))
 	s.eventually("the agent is started again", func() error {
-		if told := s.told("CREATING_SE"); len(told) != 1 || !strings.Contains(told[0], "it has ended, and is started again") {
+		if told := s.told("CREATING_SE"); len(told) != 1 || !strings.Contains(told[0],
+			"it has ended, and is started again") {
 			return fmt.Errorf("told: %q", told)
 		}
 		return nil
@@ -157,15 +159,19 @@ func TestAVirtualServiceIsOnMoreEnginesForAsLongAsItsLoadWantsThat(t *testing.T)
 	f := setUpElastic(t, func(*topology.Topology) {})
 	f.change("serviceenginegroup", "Default-Group", func(group client.Object) {
 		group["auto_rebalance"], group["auto_rebalance_interval"] = true, 3
-		group["auto_rebalance_criteria"], group["auto_rebalance_capacity_per_se"] = []any{"SE_AUTO_REBALANCE_CPS"}, []any{100}
+		group["auto_rebalance_criteria"], group["auto_rebalance_capacity_per_se"] = []any{"SE_AUTO_REBALANCE_CPS"},
+			[]any{100}
 	})
 	_, err := f.site.Serve(f.ctx, "web", anycast, anycast6)
 	f.must(err)
 	f.untilHops("engine-1")
-	load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections", "4", "--requests-per-connection", "1", "--rate", "120"}, untilTold...)...)
+	load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections", "4",
+		"--requests-per-connection", "1", "--rate", "120"}, untilTold...)...)
 	f.must(err)
 	f.untilHops("engine-1", "engine-2") // 60 each is enough
-	if told := f.told("REBALANCE_VS_SCALEOUT"); len(told) != 1 || !strings.Contains(told[0], "of its new connections, above max_cpu_usage, 80 %: it comes to a fresh engine too") {
+	if told := f.told("REBALANCE_VS_SCALEOUT"); len(told) != 1 ||
+		!strings.Contains(told[0],
+			"of its new connections, above max_cpu_usage, 80 %: it comes to a fresh engine too") {
 		t.Errorf("told: %q", told)
 	}
 	_, err = load.End()

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-lb/weir/bench/clients"
+	"github.com/weir-lb/weir/lab/clients"
 	"github.com/weir-lb/weir/lab/network"
 	"github.com/weir-lb/weir/lab/topology"
 )
@@ -28,17 +28,19 @@ var engineFaults = []engineFault{
 		undo: func(f *fabric) error { return f.site.Restart(f.ctx, "engine-2") },
 		told: []string{"SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
 	{name: "frozen",
-		does: func(f *fabric) error { return f.namespace("engine-2").Signal(syscall.SIGSTOP) },
-		undo: func(f *fabric) error { return f.namespace("engine-2").Signal(syscall.SIGCONT) },
-		told: []string{"SE_HEARTBEAT_FAILURE engine-2: ", "SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
+		does:  func(f *fabric) error { return f.namespace("engine-2").Signal(syscall.SIGSTOP) },
+		undo:  func(f *fabric) error { return f.namespace("engine-2").Signal(syscall.SIGCONT) },
+		told:  []string{"SE_HEARTBEAT_FAILURE engine-2: ", "SE_DOWN engine-2: "},
+		later: []string{"SE_UP engine-2: serves"}},
 	{name: "cut off from the router",
 		does: func(f *fabric) error { return f.router.Cut("engine-2") },
 		undo: func(f *fabric) error { return f.router.Connect("engine-2") },
 		told: []string{"SE_BGP_PEER_STATE_CHANGE engine-2: "}, later: []string{"SE_BGP_PEER_STATE_CHANGE engine-2: "}},
 	{name: "cut off from the controller", served: true,
-		does: func(f *fabric) error { return f.namespace(topology.ControllerName).Cut("engine-2") },
-		undo: func(f *fabric) error { return f.namespace(topology.ControllerName).Connect("engine-2") },
-		told: []string{"SE_HEARTBEAT_FAILURE engine-2: ", "SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
+		does:  func(f *fabric) error { return f.namespace(topology.ControllerName).Cut("engine-2") },
+		undo:  func(f *fabric) error { return f.namespace(topology.ControllerName).Connect("engine-2") },
+		told:  []string{"SE_HEARTBEAT_FAILURE engine-2: ", "SE_DOWN engine-2: "},
+		later: []string{"SE_UP engine-2: serves"}},
 	{name: "gone with its namespace",
 		does: func(f *fabric) error {
 			return errors.Join(f.namespace("engine-2").Signal(syscall.SIGKILL), f.site.Network.Detach("engine-2"))
@@ -87,7 +89,8 @@ func (f *fabric) suffer(fault engineFault) {
 	undone = true
 	f.must(fault.undo(f))
 	f.untilHops("engine-1", "engine-2", "engine-3")
-	f.eventually("it serves again", func() error { // its first session may end once more: the router may yet miss the one before
+	// its first session may end once more: the router may yet miss the one before
+	f.eventually("it serves again", func() error {
 		if counts := f.spread(secureURL, 100); counts["engine-2"] == 0 {
 			return fmt.Errorf("%v", counts)
 		}

@@ -41,7 +41,9 @@ func (f *fabric) untilSeated(want ...string) {
 
 // others are the engines that are not this one.
 func (f *fabric) others(engine string) []string {
-	return slices.DeleteFunc(f.engineNames(f.site.Topology.Engines.Count), func(name string) bool { return name == engine })
+	return slices.DeleteFunc(f.engineNames(f.site.Topology.Engines.Count), func(name string) bool {
+		return name == engine
+	})
 }
 
 func TestVirtualServiceMovesWithoutAFailedRequestByOrderAndWhenItsEngineIsDisabled(t *testing.T) {
@@ -55,7 +57,9 @@ func TestVirtualServiceMovesWithoutAFailedRequestByOrderAndWhenItsEngineIsDisabl
 			f.post("migrate", client.Object{"to_se_ref": client.Ref("serviceengine", first)})
 			f.untilSeated(first + " primary")
 			f.untilHops(first)
-			f.change("serviceengine", was, func(o client.Object) { o["enable_state"] = "SE_STATE_DISABLED" }) // so that there is one left
+			f.change("serviceengine", was, func(o client.Object) {
+				o["enable_state"] = "SE_STATE_DISABLED"
+			}) // so that there is one left
 			f.change("serviceengine", first, func(o client.Object) { o["enable_state"] = "SE_STATE_DISABLED" })
 			f.untilSeated(second + " primary")
 			f.untilHops(second)
@@ -66,15 +70,19 @@ func TestVirtualServiceMovesWithoutAFailedRequestByOrderAndWhenItsEngineIsDisabl
 			f.untilSeated(first+" primary", second+" secondary")
 			f.untilHops(slices.Sorted(slices.Values([]string{first, second}))...)
 		})
-		f.untilStory(before, []string{"VS_MIGRATE_COMPLETE web: " + was, "VS_MIGRATE_COMPLETE web: " + first, "SE_ENABLE_STATE_CHANGED " + first,
-			"VS_SCALEOUT_COMPLETE web: " + first, fmt.Sprintf("VS_SWITCHOVER web: %s is the primary after %s", first, second)})
+		f.untilStory(before, []string{"VS_MIGRATE_COMPLETE web: " + was, "VS_MIGRATE_COMPLETE web: " + first,
+			"SE_ENABLE_STATE_CHANGED " + first,
+			"VS_SCALEOUT_COMPLETE web: " + first, fmt.Sprintf(
+				"VS_SWITCHOVER web: %s is the primary after %s", first, second)})
 	})
 }
 
 func TestVirtualServiceIsElsewhereSoonWhenItsOnlyEngineIsKilled(t *testing.T) {
 	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
 		f := setUpFabric(t, 2, behind)
-		f.change("serviceenginegroup", "Default-Group", func(group client.Object) { group["aggressive_failure_detection"] = true })
+		f.change("serviceenginegroup", "Default-Group", func(group client.Object) {
+			group["aggressive_failure_detection"] = true
+		})
 		f.narrow()
 		was := fmt.Sprint(f.seats()[0]["name"])
 		now := f.others(was)[0]
@@ -85,7 +93,8 @@ func TestVirtualServiceIsElsewhereSoonWhenItsOnlyEngineIsKilled(t *testing.T) {
 		t.Logf("the router sends clients to another engine %v after the only one was killed", time.Since(killed))
 		f.spread(secureURL, 50)
 		f.untilApplied("applied on 1 of 2 engines") // the dead one may be back with what it had
-		f.untilStory(before, []string{"SE_DOWN " + was + ": ", fmt.Sprintf("VS_ADD_SE web: %s is to serve it (failover)", now),
+		f.untilStory(before, []string{"SE_DOWN " + was + ": ",
+			fmt.Sprintf("VS_ADD_SE web: %s is to serve it (failover)", now),
 			fmt.Sprintf("VS_SWITCHOVER web: %s is the primary after %s", now, was)})
 		before = f.story()
 		f.must(f.site.Restart(f.ctx, was))
@@ -136,7 +145,9 @@ func TestStandbyTakesTheActiveOnesPlaceByOrderAndWhenItIsKilled(t *testing.T) {
 		f.must(f.site.Restart(f.ctx, standby))
 		f.untilSeated(active+" primary", standby+" standby")
 		f.untilHops(active)
-		f.untilStory(before, []string{fmt.Sprintf("VS_SWITCHOVER web: %s is the primary after %s", standby, active), "SE_DOWN " + standby + ": ",
-			fmt.Sprintf("VS_SWITCHOVER web: %s is the primary after %s", active, standby), "VS_ADD_SE web: " + standby + " is to stand by for it"})
+		f.untilStory(before, []string{fmt.Sprintf("VS_SWITCHOVER web: %s is the primary after %s", standby, active),
+			"SE_DOWN " + standby + ": ",
+			fmt.Sprintf("VS_SWITCHOVER web: %s is the primary after %s", active, standby), "VS_ADD_SE web: " + standby +
+				" is to stand by for it"})
 	})
 }

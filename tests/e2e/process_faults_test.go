@@ -15,7 +15,8 @@ import (
 )
 
 // steadyLoad opens a new connection for each request, so that a refused connection shows as an error of its own.
-var steadyLoad = []string{"--url", plainURL("/index.html"), "--connections", "8", "--requests-per-connection", "1", "--rate", "400"}
+var steadyLoad = []string{"--url", plainURL("/index.html"), "--connections", "8", "--requests-per-connection",
+	"1", "--rate", "400"}
 
 func TestKilledDataPlaneIsReplacedAndRefusesNobody(t *testing.T) {
 	s := bareStage(t)
@@ -187,7 +188,8 @@ func (s *stage) serveNginx() {
 	servers := nginx(s.T, s.lab, 3)
 	s.must(s.startController())
 	s.must(s.startEngine())
-	s.create("pool", client.Object{"name": "web", "servers": serverList(servers), "health_monitor_refs": []any{client.Ref("healthmonitor", "System-TCP")}})
+	s.create("pool", client.Object{"name": "web", "servers": serverList(servers),
+		"health_monitor_refs": []any{client.Ref("healthmonitor", "System-TCP")}})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
 	s.waitUp("web")
 }

@@ -90,13 +90,16 @@ func TestVirtualServiceScalesFromOneEngineToThreeAndBackUnderLoad(t *testing.T) 
 func TestVirtualServiceMovesToAnotherEngineWhenItsOwnIsCutOffFromTheRouter(t *testing.T) {
 	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
 		f := setUpFabric(t, 3, behind)
-		f.change("serviceenginegroup", "Default-Group", func(group client.Object) { group["bgp_peer_monitor_failover_enabled"] = true })
+		f.change("serviceenginegroup", "Default-Group", func(group client.Object) {
+			group["bgp_peer_monitor_failover_enabled"] = true
+		})
 		f.narrow()
 		f.untilWatched(3)
 		was := fmt.Sprint(f.seats()[0]["name"])
 		f.must(f.router.Cut(was))
 		f.eventually("the engine's state tells of it", func() error {
-			if said := fmt.Sprint(f.seats()[0]); !strings.Contains(said, "OPER_DOWN") || !strings.Contains(said, "no BGP session with") {
+			if said := fmt.Sprint(f.seats()[0]); !strings.Contains(said, "OPER_DOWN") ||
+				!strings.Contains(said, "no BGP session with") {
 				return errors.New(said)
 			}
 			return nil

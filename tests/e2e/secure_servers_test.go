@@ -78,7 +78,8 @@ func (s *stage) secureNginx(authority *issued) string {
     ssl_verify_client optional;
     ssl_protocols TLSv1.2 TLSv1.3;
     add_header X-Seen "sni=$ssl_server_name client=$ssl_client_s_dn verified=$ssl_client_verify reused=$ssl_session_reused $ssl_protocol" always;
-`, s.write("server.pem", own.certificate), s.write("server.key", own.key), s.write("authority.pem", authority.certificate))
+`, s.write("server.pem", own.certificate), s.write("server.key", own.key),
+		s.write("authority.pem", authority.certificate))
 	server, err := s.lab.SecureNginx(s.ctx, "nginx-tls", directives, map[string]string{"index.html": page})
 	s.must(err)
 	return server.ID()
@@ -120,13 +121,15 @@ func TestServersAreSpokenToInTLSAndVerified(t *testing.T) {
 	s.create("sslkeyandcertificate", client.Object{
 		"name": "engine", "key": shown.key, "certificate": map[string]any{"certificate": shown.certificate}})
 	for name, trusted := range map[string]*issued{"internal": authority, "elsewhere": stranger} {
-		s.create("pkiprofile", client.Object{"name": name, "ca_certs": []any{map[string]any{"certificate": trusted.certificate}}})
+		s.create("pkiprofile", client.Object{"name": name,
+			"ca_certs": []any{map[string]any{"certificate": trusted.certificate}}})
 	}
 	s.create("pool", client.Object{
 		"name": "web", "servers": serverList([]string{server}),
 		"health_monitor_refs": []any{client.Ref("healthmonitor", "System-HTTPS")},
 		"ssl_profile_ref":     client.Ref("sslprofile", "System-Standard-PFS"),
-		"pki_profile_ref":     client.Ref("pkiprofile", "internal"), "host_check_enabled": true, "server_name": "shop.internal",
+		"pki_profile_ref":     client.Ref("pkiprofile", "internal"), "host_check_enabled": true,
+		"server_name":                 "shop.internal",
 		"ssl_key_and_certificate_ref": client.Ref("sslkeyandcertificate", "engine"),
 	})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
@@ -164,7 +167,9 @@ func TestServersAreSpokenToInTLSAndVerified(t *testing.T) {
 
 func TestServerThatSpeaksNoTLSIsToldFromOneThatIsDown(t *testing.T) {
 	s := setUp(t, echo(t))
-	s.change("pool", "web", func(o client.Object) { o["ssl_profile_ref"] = client.Ref("sslprofile", "System-Standard-PFS") })
+	s.change("pool", "web", func(o client.Object) {
+		o["ssl_profile_ref"] = client.Ref("sslprofile", "System-Standard-PFS")
+	})
 	s.sees("502")
 	s.counts("server_tls")
 }

@@ -17,26 +17,13 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/tests/accept"
 )
 
 // badServer answers requests with raw bytes, chosen by the path: it does what no decent server does.
 func badServer(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go misbehave(t, conn.(*net.TCPConn))
-		}
-	}()
-	return listener.Addr().String()
+	return accept.Each(t, func(conn *net.TCPConn) { misbehave(t, conn) }).String()
 }
 
 func misbehave(t *testing.T, conn *net.TCPConn) {
@@ -51,7 +38,8 @@ func misbehave(t *testing.T, conn *net.TCPConn) {
 		case "/good":
 			fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
 		case "/too-much":
-			fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngoodEVIL HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen")
+			fmt.Fprint(conn,
+				"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngoodEVIL HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen")
 		case "/garbage":
 			fmt.Fprint(conn, "\x00\x01\x02 not http at all\r\n\r\n")
 		case "/dies-in-head":
@@ -75,12 +63,14 @@ func misbehave(t *testing.T, conn *net.TCPConn) {
 			_ = conn.SetLinger(0)
 			return
 		case "/hints":
-			fmt.Fprint(conn, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
+			fmt.Fprint(conn,
+				"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
 		case "/too-early":
 			fmt.Fprint(conn, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\n\r\nstop")
 			return
 		case "/length-without-body":
-			fmt.Fprint(conn, "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n")
+			fmt.Fprint(conn,
+				"HTTP/1.1 204 No Content\r\nContent-Length: 4\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n")
 		case "/not-modified":
 			fmt.Fprint(conn, "HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\n")
 		case "/length-and-chunked":
@@ -108,7 +98,9 @@ func yours(conn *net.TCPConn, target *url.URL) {
 	case "/yours":
 		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	case "/yours-and-more":
-		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL", len(body), body)
+		fmt.Fprintf(conn,
+			"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL",
+			len(body), body)
 	case "/yours-cut":
 		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body)+1, body)
 		conn.Close()
@@ -150,7 +142,8 @@ func (t *tap) Read(p []byte) (int, error) {
 
 func (t *tap) lastRecordType() (last byte) {
 	const headerBytes = 5
-	for rest := t.seen; len(rest) > headerBytes; rest = rest[min(len(rest), headerBytes+int(binary.BigEndian.Uint16(rest[3:]))):] {
+	for rest := t.seen; len(rest) > headerBytes; rest = rest[min(len(rest), headerBytes+
+		int(binary.BigEndian.Uint16(rest[3:]))):] {
 		last = rest[0]
 	}
 	return last
@@ -202,7 +195,8 @@ func TestBadServersGiveCleanErrorsAndNothingOfOthers(t *testing.T) {
 
 func TestCutBodyArrivesAsFarAsItCameAndIsSeenToBeCut(t *testing.T) {
 	setUp(t, badServer(t))
-	for path, end := range map[string]string{"/dies-in-body": "only this", "/resets-in-body": "only this", "/dies-in-chunk": "half"} {
+	for path, end := range map[string]string{"/dies-in-body": "only this", "/resets-in-body": "only this",
+		"/dies-in-chunk": "half"} {
 		if got, err := rawGet(plainAddress, path); err != nil || !strings.HasSuffix(got, end) {
 			t.Errorf("%s: %v %q", path, err, got)
 		}
@@ -237,7 +231,8 @@ func TestNobodyGetsBytesOfAnother(t *testing.T) {
 	}
 }
 
-// askForOwn asks over connections that are kept, and checks that each answer repeats what was asked for, and nothing else.
+// askForOwn asks over connections that are kept, and checks that each answer repeats what was asked for, and nothing
+// else.
 func askForOwn(base, own string, paths []string, requests int) error {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
@@ -303,9 +298,11 @@ func TestMonitorTakesADeadServerOutAndBringsItBack(t *testing.T) {
 	victim := badServer(t)
 	s.must(s.startController())
 	s.must(s.startEngine())
-	s.create("healthmonitor", client.Object{"name": "quick", "type": "HEALTH_MONITOR_HTTP", "send_interval": 1, "receive_timeout": 1,
+	s.create("healthmonitor", client.Object{"name": "quick", "type": "HEALTH_MONITOR_HTTP", "send_interval": 1,
+		"receive_timeout":   1,
 		"successful_checks": 1, "failed_checks": 1,
-		"http_monitor": map[string]any{"http_request": "GET /garbage HTTP/1.0", "http_response_code": []any{"HTTP_2XX", "HTTP_4XX"}}})
+		"http_monitor": map[string]any{"http_request": "GET /garbage HTTP/1.0",
+			"http_response_code": []any{"HTTP_2XX", "HTTP_4XX"}}})
 	s.create("pool", client.Object{"name": "web", "servers": serverList(append(servers, victim)),
 		"health_monitor_refs": []any{client.Ref("healthmonitor", "quick")}})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)

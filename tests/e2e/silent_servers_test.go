@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/tests/accept"
 )
 
 // silentServer lets nobody in: its backlog is full, so that the kernel drops SYNs, until something is accepted.
@@ -52,13 +53,7 @@ func silent(t *testing.T) *silentServer {
 
 // speak has it let in whoever comes, and answer as badServer does.
 func (s *silentServer) speak(t *testing.T) {
-	for {
-		conn, err := s.Accept()
-		if err != nil {
-			return
-		}
-		go misbehave(t, conn.(*net.TCPConn))
-	}
+	accept.On(s, func(conn *net.TCPConn) { misbehave(t, conn) })
 }
 
 func (s *silentServer) end() {
@@ -73,7 +68,8 @@ func TestRequestsDoNotWaitForAServerThatSwallowsConnectsThoughNothingMonitorsIt(
 	swallows := silent(t)
 	s.must(s.startController())
 	s.must(s.startEngine())
-	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{swallows.Addr().String(), badServer(t)})})
+	s.create("pool", client.Object{"name": "web", "servers": serverList(
+		[]string{swallows.Addr().String(), badServer(t)})})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
 	s.waitUp("web")
 	const requests = 20

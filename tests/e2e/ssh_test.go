@@ -28,7 +28,8 @@ type machine struct {
 func (f *fabric) sshKey(name string) (file, public string) {
 	f.Helper()
 	file = filepath.Join(f.dir, name)
-	if said, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", file).CombinedOutput(); err != nil {
+	if said, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f",
+		file).CombinedOutput(); err != nil {
 		f.Fatalf("%v: %s", err, said)
 	}
 	text, err := os.ReadFile(file + ".pub")
@@ -45,7 +46,8 @@ func (f *fabric) machine(engine, authorized string) machine {
 	f.must(err)
 	hostKey, public := f.sshKey("host-key-" + engine)
 	config := filepath.Join(f.dir, "sshd-"+engine)
-	f.must(os.WriteFile(config, fmt.Appendf(nil, "HostKey %s\nAuthorizedKeysFile %s\nPidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\n",
+	f.must(os.WriteFile(config, fmt.Appendf(nil,
+		"HostKey %s\nAuthorizedKeysFile %s\nPidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\n",
 		hostKey, authorized), 0o600))
 	f.must(os.MkdirAll("/run/sshd", 0o755)) // where sshd confines what it does not trust
 	server := exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", config)
@@ -65,11 +67,13 @@ func (f *fabric) machine(engine, authorized string) machine {
 // hosts is what a cloud object says of machines.
 func hosts(machines []machine, withKeys bool) (list []any) {
 	for _, m := range machines {
-		attributes := []any{client.Object{"attr_key": "INSTALL_DIR", "attr_val": m.dir}, client.Object{"attr_key": "CPU", "attr_val": "1"}}
+		attributes := []any{client.Object{"attr_key": "INSTALL_DIR", "attr_val": m.dir},
+			client.Object{"attr_key": "CPU", "attr_val": "1"}}
 		if withKeys {
 			attributes = append(attributes, client.Object{"attr_key": "SSH_HOST_KEY", "attr_val": m.key})
 		}
-		list = append(list, client.Object{"host_ip": client.Object{"addr": m.address, "type": "V4"}, "host_attr": attributes})
+		list = append(list, client.Object{"host_ip": client.Object{"addr": m.address, "type": "V4"},
+			"host_attr": attributes})
 	}
 	return list
 }
@@ -78,7 +82,8 @@ func (f *fabric) useHosts(machines []machine, withKeys bool) {
 	f.Helper()
 	f.change("cloud", "Default-Cloud", func(cloud client.Object) {
 		cloud["vtype"] = "CLOUD_LINUXSERVER"
-		cloud["linuxserver_configuration"] = client.Object{"ssh_user_ref": client.Ref("cloudconnectoruser", "root"), "hosts": hosts(machines, withKeys)}
+		cloud["linuxserver_configuration"] = client.Object{"ssh_user_ref": client.Ref("cloudconnectoruser", "root"),
+			"hosts": hosts(machines, withKeys)}
 	})
 }
 

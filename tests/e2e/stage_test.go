@@ -63,7 +63,8 @@ func setUp(t *testing.T, servers ...string) *stage {
 	s := bareStage(t)
 	s.must(s.startController())
 	s.must(s.startEngine())
-	s.create("pool", client.Object{"name": "web", "servers": serverList(servers), "health_monitor_refs": []any{client.Ref("healthmonitor", "System-TCP")}})
+	s.create("pool", client.Object{"name": "web", "servers": serverList(servers),
+		"health_monitor_refs": []any{client.Ref("healthmonitor", "System-TCP")}})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
 	s.waitUp("web")
 	return s
@@ -136,7 +137,8 @@ func (s *stage) createVirtualService(name, pool, address string, tlsPort, plainP
 		map[string]any{"vip_id": "1", "ip_address": map[string]any{"addr": address, "type": "V4"}}}})
 	s.create("virtualservice", client.Object{
 		"name": name, "vsvip_ref": client.Ref("vsvip", name), "pool_ref": client.Ref("pool", pool),
-		"services":                     []any{map[string]any{"port": tlsPort, "enable_ssl": true}, map[string]any{"port": plainPort}},
+		"services": []any{map[string]any{"port": tlsPort, "enable_ssl": true},
+			map[string]any{"port": plainPort}},
 		"ssl_key_and_certificate_refs": []any{client.Ref("sslkeyandcertificate", "System-Default-Cert-EC")},
 	})
 }
@@ -200,7 +202,8 @@ func (s *stage) load(flags ...string) lab.LoadReport {
 	return report
 }
 
-// underLoad runs the generator and, once its requests are being answered, does meanwhile; returns what the load saw by then.
+// underLoad runs the generator and, once its requests are being answered, does meanwhile; returns what the load saw by
+// then.
 func (s *stage) underLoad(meanwhile func(), flags ...string) lab.LoadReport {
 	s.Helper()
 	before := s.requests("web")
@@ -229,7 +232,8 @@ func (s *stage) requests(name string) float64 {
 // curl runs curl and returns what it printed.
 func (s *stage) curl(args ...string) string {
 	s.Helper()
-	out, err := exec.CommandContext(s.ctx, "curl", append([]string{"-sS", "-k", "--max-time", fmt.Sprint(eventTimeout.Seconds())}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(s.ctx, "curl", append([]string{"-sS", "-k", "--max-time",
+		fmt.Sprint(eventTimeout.Seconds())}, args...)...).CombinedOutput()
 	if err != nil {
 		s.Fatalf("curl %v: %v\n%s", args, err, out)
 	}

@@ -79,7 +79,8 @@ func TestAUsedTokenIsRefusedInOneLine(t *testing.T) {
 	s.must(s.startEngine())
 	s.must(s.engine.Stop())
 	used := s.engine.Token
-	said := program(t, nil, "agent", "--state-dir", t.TempDir(), "--controller", s.controller.EngineAddress, "--token", used, "--name", "second")
+	said := program(t, nil, "agent", "--state-dir", t.TempDir(), "--controller", s.controller.EngineAddress, "--token",
+		used, "--name", "second")
 	oneLine(t, said, "token")
 }
 
@@ -93,7 +94,8 @@ func TestNoPermissionIsToldInOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := filepath.Join(dir, "data")
-	oneLine(t, program(t, nobody, "controller", "--data-dir", data, "--listen", "127.0.0.1:0", "--engine-listen", "127.0.0.1:0"), dir, "permi")
+	oneLine(t, program(t, nobody, "controller", "--data-dir", data, "--listen", "127.0.0.1:0", "--engine-listen",
+		"127.0.0.1:0"), dir, "permi")
 	oneLine(t, program(t, nobody, "agent", "--state-dir", data, "--controller", "127.0.0.1:9"), dir, "permi")
 }
 
@@ -110,6 +112,7 @@ func TestAFullDiskIsToldInOneLine(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	said := program(t, nil, "controller", "--data-dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--engine-listen", "127.0.0.1:0")
+	said := program(t, nil, "controller", "--data-dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0",
+		"--engine-listen", "127.0.0.1:0")
 	oneLine(t, said, "disk")
 }

@@ -58,7 +58,8 @@ func (f *fabric) rotateKeys(engines int) {
 	vs, err := f.controller.Session.ByName(f.ctx, "virtualservice", "web")
 	f.must(err)
 	var answer client.Object
-	f.must(f.controller.Session.Post(f.ctx, fmt.Sprintf("virtualservice/%v/rotatekeys", vs["uuid"]), client.Object{}, &answer))
+	f.must(f.controller.Session.Post(f.ctx, fmt.Sprintf("virtualservice/%v/rotatekeys", vs["uuid"]),
+		client.Object{}, &answer))
 	f.eventually("keys are rotated", func() error {
 		if now, err := f.revision(engines); err != nil || now == before {
 			return fmt.Errorf("revision %d after %d: %v", now, before, err)
@@ -108,7 +109,8 @@ func TestSessionOfOneEngineIsResumedByAnotherAlsoWhenKeysAreTurned(t *testing.T)
 	}
 	before, err := f.revision(engines)
 	f.must(err)
-	load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", secureURL, "--connections", "4", "--rate", "100"}, untilTold...)...)
+	load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", secureURL, "--connections", "4", "--rate", "100"},
+		untilTold...)...)
 	f.must(err)
 	turned := false
 	f.eventually("keys are turned", func() error {

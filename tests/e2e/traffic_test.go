@@ -50,9 +50,12 @@ func TestServesTheSeedsPageOverEveryTLSVersionAndKeyType(t *testing.T) {
 			client.Ref("sslkeyandcertificate", "System-Default-Cert")}
 	})
 	s.change("sslprofile", "System-Standard", func(o client.Object) {
-		o["accepted_versions"] = []any{map[string]any{"type": "SSL_VERSION_TLS1_2"}, map[string]any{"type": "SSL_VERSION_TLS1_3"}}
+		o["accepted_versions"] = []any{map[string]any{"type": "SSL_VERSION_TLS1_2"},
+			map[string]any{"type": "SSL_VERSION_TLS1_3"}}
 	})
-	s.change("virtualservice", "web", func(o client.Object) { o["ssl_profile_ref"] = client.Ref("sslprofile", "System-Standard") })
+	s.change("virtualservice", "web", func(o client.Object) {
+		o["ssl_profile_ref"] = client.Ref("sslprofile", "System-Standard")
+	})
 	s.waitUp("web")
 	for name, flags := range map[string][]string{
 		"TLS 1.2 EC":  {"--tls-max", "1.2", "--ciphers", "ECDHE-ECDSA-AES128-GCM-SHA256"},
@@ -72,7 +75,8 @@ func TestServesTheSeedsPageOverEveryTLSVersionAndKeyType(t *testing.T) {
 
 func TestOpenSSLSeesFullHandshakesAndCloseNotify(t *testing.T) {
 	s := setUp(t, echo(t))
-	command := exec.CommandContext(s.ctx, "openssl", "s_client", "-connect", tlsAddress, "-tls1_2", "-quiet", "-ign_eof")
+	command := exec.CommandContext(s.ctx, "openssl", "s_client", "-connect", tlsAddress, "-tls1_2",
+		"-quiet", "-ign_eof")
 	command.Stdin = strings.NewReader("GET / HTTP/1.1\r\nHost: web\r\nConnection: close\r\n\r\n")
 	out, err := command.CombinedOutput()
 	if err != nil {
@@ -102,7 +106,8 @@ func TestSecureProfileDoesItsHeaderWork(t *testing.T) {
 	contains(t, s.curl("-i", plainURL("/a?b=c")), fmt.Sprintf("Location: https://%s:%d/a?b=c", vip, tlsPort))
 	out := s.curl("-i", "-H", "X-Forwarded-For: 6.6.6.6", tlsURL("/a?b=c"))
 	contains(t, out, "Strict-Transport-Security: max-age=31536000; includeSubDomains", "; Secure", "; HttpOnly",
-		fmt.Sprintf("Location: https://%s:%d/elsewhere", vip, tlsPort), "X-Forwarded-Proto: https", "X-Forwarded-For: 127.")
+		fmt.Sprintf("Location: https://%s:%d/elsewhere", vip, tlsPort), "X-Forwarded-Proto: https",
+		"X-Forwarded-For: 127.")
 	if strings.Contains(out, "6.6.6.6") {
 		t.Errorf("a client's own X-Forwarded-For reached the server:\n%s", out)
 	}
@@ -134,7 +139,8 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	defer conn.Close()
 	const count = 20
 	for i := range count {
-		_, err := fmt.Fprintf(conn, "GET /%d HTTP/1.1\r\nHost: web\r\n%s\r\n", i, map[bool]string{true: "Connection: close\r\n"}[i == count-1])
+		_, err := fmt.Fprintf(conn, "GET /%d HTTP/1.1\r\nHost: web\r\n%s\r\n", i,
+			map[bool]string{true: "Connection: close\r\n"}[i == count-1])
 		s.must(err)
 	}
 	answers, err := io.ReadAll(conn)
@@ -162,7 +168,8 @@ func TestAHundredThousandTLSTransactionsWithoutAnError(t *testing.T) {
 	report := s.load("--url", tlsURL("/index.html"), "--tls", "1.2", "--cipher", "ECDHE-ECDSA-AES128-GCM-SHA256",
 		"--connections", "32", "--requests-per-connection", "1", "--count", fmt.Sprint(wanted))
 	if report.ErrorTotal != 0 || report.Requests != wanted || report.TLS.FullHandshakes != wanted {
-		t.Errorf("%d transactions, %d full handshakes, errors %v", report.Requests, report.TLS.FullHandshakes, report.Errors)
+		t.Errorf("%d transactions, %d full handshakes, errors %v", report.Requests,
+			report.TLS.FullHandshakes, report.Errors)
 	}
 	t.Logf("%d transactions at %.0f/s", report.Requests, report.TPS)
 }

@@ -12,33 +12,19 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/tests/accept"
 )
 
 // greeter speaks first, and answers once its client has ended with how much it got: no client that waits for a word, or
 // for an end, gets by without both directions.
 func greeter(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				fmt.Fprint(conn, "220 ready\n")
-				sum := sha256.New()
-				got, err := io.Copy(sum, conn)
-				fmt.Fprintf(conn, "%d %x %v\n", got, sum.Sum(nil), err)
-			}()
-		}
-	}()
-	return listener.Addr().String()
+	return accept.Each(t, func(conn *net.TCPConn) {
+		fmt.Fprint(conn, "220 ready\n")
+		sum := sha256.New()
+		got, err := io.Copy(sum, conn)
+		fmt.Fprintf(conn, "%d %x %v\n", got, sum.Sum(nil), err)
+	}).String()
 }
 
 // halfCloser is a connection whose own direction can end alone.
@@ -118,7 +104,8 @@ func TestCarriesWhatIsNotHTTPInBothDirectionsAndToBothEnds(t *testing.T) {
 	s.create("applicationprofile", client.Object{"name": "h2", "type": "APPLICATION_PROFILE_TYPE_SSL",
 		"tcp_app_profile": map[string]any{"weir_alpn_protocols": []any{"h2"}}})
 	known := s.createLayer4("h2", "mail", "h2", tlsPort+1, true)
-	for _, c := range []struct{ at, offer, want string }{{secure, "h2", ""}, {secure, "foo", ""}, {known, "h2", "h2"}, {known, "", ""}} {
+	for _, c := range []struct{ at, offer, want string }{{secure, "h2", ""}, {secure, "foo", ""}, {known, "h2", "h2"},
+		{known, "", ""}} {
 		config := &tls.Config{InsecureSkipVerify: true} // a test's own certificate
 		if c.offer != "" {
 			config.NextProtos = []string{c.offer}

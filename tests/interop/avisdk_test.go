@@ -27,7 +27,8 @@ func TestAviSDKWorksUnmodified(t *testing.T) {
 	python := withAviSDK(t)
 	address := startController(t)
 	run := exec.CommandContext(t.Context(), python, "avisdk.py")
-	run.Env = append(os.Environ(), "WEIR_HOST="+address.Hostname(), "WEIR_PORT="+address.Port(), "WEIR_PASSWORD="+password,
+	run.Env = append(os.Environ(), "WEIR_HOST="+address.Hostname(), "WEIR_PORT="+address.Port(),
+		"WEIR_PASSWORD="+password,
 		"PYTHONWARNINGS=ignore", "REQUESTS_CA_BUNDLE=", "CURL_CA_BUNDLE=") // set, they override verify=False
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("avisdk.py: %v\n%s", err, out)
@@ -46,10 +47,12 @@ func withAviSDK(t *testing.T) string {
 	if exec.CommandContext(t.Context(), python, "-c", "import avi.sdk.avi_api").Run() == nil {
 		return python
 	}
-	if out, err := exec.CommandContext(t.Context(), "python3", "-m", "venv", "--clear", env).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "python3", "-m", "venv", "--clear",
+		env).CombinedOutput(); err != nil {
 		t.Fatalf("python3 -m venv: %v (apt-get install python3-venv)\n%s", err, out)
 	}
-	out, err := exec.CommandContext(t.Context(), python, "-m", "pip", "install", "--quiet", "setuptools", avisdk).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), python, "-m", "pip", "install", "--quiet", "setuptools",
+		avisdk).CombinedOutput()
 	switch {
 	case err == nil:
 		return python

@@ -25,11 +25,12 @@ import (
 	"github.com/weir-lb/weir/tests/built"
 )
 
-// A router may take this long to hear of a route, on a machine that is busy: BGP waits for seconds between its tries. It is less
-// than the seed's hold time, after which a router misses an engine without BFD too.
+// A router may take this long to hear of a route, on a machine that is busy: BGP waits for seconds between its tries.
+// It is less than the seed's hold time, after which a router misses an engine without BFD too.
 const routePatience = 2 * time.Minute
 
-// watchedMost is how long an engine that BFD watches may be silent until it is missed, on a machine that is busy: some times 900 ms.
+// watchedMost is how long an engine that BFD watches may be silent until it is missed, on a machine that is busy: some
+// times 900 ms.
 const watchedMost = 10 * time.Second
 
 var (
@@ -50,7 +51,8 @@ type peering func(*topology.Topology) (peer, profile client.Object)
 
 // internal is the seed's: one autonomous system.
 func internal(*topology.Topology) (peer, profile client.Object) {
-	return client.Object{}, client.Object{"local_as": 65000, "ibgp": true, "local_preference": 300, "community": []any{"65000:7"}}
+	return client.Object{}, client.Object{"local_as": 65000, "ibgp": true, "local_preference": 300,
+		"community": []any{"65000:7"}}
 }
 
 // external has the engines in a system of their own.
@@ -143,15 +145,18 @@ func (n *internet) advertise() {
 			"name": "web", "servers": []any{client.Object{"ip": address("10.2.0.11"), "port": 80}},
 			"health_monitor_refs": []any{"/api/healthmonitor?name=quick"},
 		}},
-		{"vsvip", client.Object{"name": "web", "vip": []any{client.Object{"ip_address": address("3.3.3.3"), "ip6_address": address("fd03:3:3::3")}}}},
+		{"vsvip", client.Object{"name": "web", "vip": []any{client.Object{"ip_address": address("3.3.3.3"),
+			"ip6_address": address("fd03:3:3::3")}}}},
 		{"virtualservice", client.Object{
-			"name": "web", "vsvip_ref": "/api/vsvip?name=web", "pool_ref": "/api/pool?name=web", "services": []any{client.Object{"port": 80}},
+			"name": "web", "vsvip_ref": "/api/vsvip?name=web", "pool_ref": "/api/pool?name=web",
+			"services":   []any{client.Object{"port": 80}},
 			"enable_rhi": true,
 		}},
 	} {
 		if object.kind == "pool" {
 			_, err := n.site.Controller.Session.Create(n.Context(), "healthmonitor", client.Object{
-				"name": "quick", "type": "HEALTH_MONITOR_TCP", "send_interval": 1, "receive_timeout": 1, "successful_checks": 1, "failed_checks": 5,
+				"name": "quick", "type": "HEALTH_MONITOR_TCP", "send_interval": 1, "receive_timeout": 1,
+				"successful_checks": 1, "failed_checks": 5,
 			})
 			must(n.T, err)
 		}
@@ -180,8 +185,8 @@ func (n *internet) untilHops(prefix netip.Prefix, want ...string) time.Duration 
 	return time.Since(begun)
 }
 
-// misses waits until the router sends a prefix to these engines and to none that is gone, which is to take no longer than a
-// time that is generous, but less than it takes where nobody looks.
+// misses waits until the router sends a prefix to these engines and to none that is gone, which is to take no longer
+// than a time that is generous, but less than it takes where nobody looks.
 func (n *internet) misses(what string, most time.Duration, prefix netip.Prefix, left ...string) {
 	n.Helper()
 	took := n.untilHops(prefix, left...)
@@ -211,8 +216,9 @@ func (n *internet) says(question string, wants ...string) {
 	}
 }
 
-// listening asks the router again and again until the end, which tells when it never said something. It is one shell that asks,
-// since starting another takes longer on a busy machine than what is to be seen lasts. Without a command (-c) shells read them.
+// listening asks the router again and again until the end, which tells when it never said something. It is one shell
+// that asks, since starting another takes longer on a busy machine than what is to be seen lasts. Without a command
+// (-c) shells read them.
 func (n *internet) listening(question, want string) (end func()) {
 	n.Helper()
 	line := slices.DeleteFunc(slices.Clone(n.shell), func(argument string) bool { return argument == "-c" })
@@ -268,7 +274,8 @@ func (n *internet) listed(engine, path string) []client.Object {
 	var list struct {
 		Results []client.Object `json:"results"`
 	}
-	must(n.T, n.site.Controller.Session.Get(n.Context(), fmt.Sprintf("serviceengine/%v/%s", found["uuid"], path), &list))
+	must(n.T, n.site.Controller.Session.Get(n.Context(), fmt.Sprintf("serviceengine/%v/%s", found["uuid"], path),
+		&list))
 	return list.Results
 }
 
@@ -290,7 +297,8 @@ func (n *internet) untilListed(engine, path, field, want string, entries int) {
 	}
 }
 
-// staysUp looks for some seconds, in which BFD would miss either side, whether an engine keeps the sessions that it has.
+// staysUp looks for some seconds, in which BFD would miss either side, whether an engine keeps the sessions that it
+// has.
 func (n *internet) staysUp(engine string) {
 	n.Helper()
 	sessions := func() (all []string) {
@@ -352,7 +360,8 @@ func (n *internet) load(flags ...string) *lab.RunningLoad {
 	n.Helper()
 	from, err := n.site.Client(1)
 	must(n.T, err)
-	load, err := from.BeginLoad(n.Context(), append([]string{"--connections", "4", "--drain", "--reset", "--timeout", "60s", "--duration", "60m"}, flags...)...)
+	load, err := from.BeginLoad(n.Context(), append([]string{"--connections", "4", "--drain", "--reset", "--timeout",
+		"60s", "--duration", "60m"}, flags...)...)
 	must(n.T, err)
 	return load
 }
@@ -362,7 +371,8 @@ func (n *internet) serves(url string, requests int64) {
 	n.Helper()
 	from, err := n.site.Client(1)
 	must(n.T, err)
-	report, err := from.Load(n.Context(), "--url", url, "--count", fmt.Sprint(requests), "--connections", "4", "--timeout", "60s")
+	report, err := from.Load(n.Context(), "--url", url, "--count", fmt.Sprint(requests), "--connections", "4",
+		"--timeout", "60s")
 	if err != nil || report.ErrorTotal != 0 || report.Requests != requests {
 		n.Errorf("%s through the router: %+v, %v", url, report, err)
 	}
@@ -406,25 +416,30 @@ func TestBIRDHearsOverSignedSessions(t *testing.T) {
 
 func TestFRRHearsOverInternalSessions(t *testing.T) {
 	n := connect(t, topology.FRR, internal)
-	n.says("show bgp ipv4 unicast 3.3.3.3/32", "localpref 300", "Community: 65000:7", "10.1.0.11 from 10.1.0.11", "10.1.0.12 from 10.1.0.12")
-	n.says("show bgp ipv6 unicast fd03:3:3::3/128", "localpref 300", "Community: 65000:7", "fd00:1::b from", "fd00:1::c from")
+	n.says("show bgp ipv4 unicast 3.3.3.3/32", "localpref 300", "Community: 65000:7", "10.1.0.11 from 10.1.0.11",
+		"10.1.0.12 from 10.1.0.12")
+	n.says("show bgp ipv6 unicast fd03:3:3::3/128", "localpref 300", "Community: 65000:7",
+		"fd00:1::b from", "fd00:1::c from")
 	n.staysTrueWhatever(t, "show bgp ipv4 unicast 3.3.3.3/32", "graceful-shutdown")
 }
 
 func TestBIRDHearsOverExternalSessions(t *testing.T) {
 	n := connect(t, topology.BIRD, external)
-	n.says("show route all for 3.3.3.3", "BGP.as_path: 65010 65010 65010\n", "BGP.community: (65010,7)", "BGP.next_hop: 10.1.0.11", "BGP.next_hop: 10.1.0.12")
-	n.says("show route all for fd03:3:3::3", "BGP.as_path: 65010 65010 65010\n", "BGP.community: (65010,7)", "BGP.next_hop: fd00:1::b")
+	n.says("show route all for 3.3.3.3", "BGP.as_path: 65010 65010 65010\n", "BGP.community: (65010,7)",
+		"BGP.next_hop: 10.1.0.11", "BGP.next_hop: 10.1.0.12")
+	n.says("show route all for fd03:3:3::3", "BGP.as_path: 65010 65010 65010\n", "BGP.community: (65010,7)",
+		"BGP.next_hop: fd00:1::b")
 	n.staysTrueWhatever(t, "show route all for 3.3.3.3", "(65535,0)")
 }
 
-// staysTrueWhatever goes through what happens to engines and to what is behind them, with either router. A route that is
-// the last of its engine is marked in the answer to the question.
+// staysTrueWhatever goes through what happens to engines and to what is behind them, with either router. A route that
+// is the last of its engine is marked in the answer to the question.
 func (n *internet) staysTrueWhatever(t *testing.T, question, mark string) {
 	for _, engine := range []string{"engine-1", "engine-2"} {
 		n.untilListed(engine, "bgp/peer_status", "peer_state", "Established", 2)
 		n.untilListed(engine, "bfd/session_status", "session_state", "Up", 2)
-		if routes := n.listed(engine, "bgp/advertised_routes"); len(routes) != 2 || routes[0]["prefix"] != "3.3.3.3/32" {
+		if routes := n.listed(engine, "bgp/advertised_routes"); len(routes) != 2 ||
+			routes[0]["prefix"] != "3.3.3.3/32" {
 			t.Errorf("%s announces %v", engine, routes)
 		}
 		n.staysUp(engine)
@@ -435,11 +450,13 @@ func (n *internet) staysTrueWhatever(t *testing.T, question, mark string) {
 	must(t, n.site.Servers[0].Stop())
 	n.untilHops(vip4)
 	n.untilHops(vip6)
-	n.untilListed("engine-1", "bgp/peer_status", "peer_state", "Established", 2) // the session has nothing to do with it
+	// the session has nothing to do with it
+	n.untilListed("engine-1", "bgp/peer_status", "peer_state", "Established", 2)
 	n.startServerAgain()
 	n.untilHops(vip4, "10.1.0.11", "10.1.0.12")
 
-	n.untilListed("engine-2", "bfd/session_status", "session_state", "Up", 2) // whom BFD does not watch is not missed by it
+	// whom BFD does not watch is not missed by it
+	n.untilListed("engine-2", "bfd/session_status", "session_state", "Up", 2)
 	n.signal("engine-2", syscall.SIGSTOP, false)
 	n.misses("an engine that froze was missed", watchedMost, vip4, "10.1.0.11")
 	n.untilHops(vip6, "fd00:1::b")

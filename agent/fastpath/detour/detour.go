@@ -1,6 +1,6 @@
-// Package detour has the kernel pass on packets that a router sends to the wrong engine: it has the program of that name
-// loaded and put where clients come in, and tells it of the other engines as Plans name them. What a Plan asks for is in
-// plan.go, what the program is told in feed.go.
+// Package detour controls the program of that name, which has the kernel pass on packets that a router sent to the
+// wrong engine. It loads the program, attaches it to the uplinks, and tells it the other engines that Plans name.
+// plan.go reads what a Plan needs; feed.go writes it into the program's maps.
 //
 // Nothing is loaded while no virtual service is on several engines.
 package detour
@@ -20,30 +20,30 @@ import (
 )
 
 const (
-	// aliveFor is how long packets are taken from other engines after a sign of life of the data plane, which comes each
-	// second unless it is busy with a Plan.
+	// aliveFor is how long the program accepts packets from other engines after the data plane's last sign of life.
+	// Signs come every second, except while the data plane applies a Plan.
 	aliveFor = 5 * time.Second
-	// handedOverFor is the same while the next agent of this engine is waited for.
+	// handedOverFor is the same while this engine waits for its next agent.
 	handedOverFor = time.Minute
-	// settleFor is how long the Plans that name an engine which came are on their way to the others.
+	// settleFor is how long it may take until all engines have the Plan that names a new engine.
 	settleFor = 5 * time.Second
 )
 
 // Config says whose fast path it is.
 type Config struct {
-	// Addresses that a Plan has this engine speak to routers from, the one that others reach it at first.
+	// Addresses are those from which a Plan has this engine speak to routers. Other engines send to the first one.
 	Addresses func(*plan.Plan) []netip.Addr
 	Keep      bool // at the end, leave it to the next agent
 	Log       *slog.Logger
 }
 
-// Set is the fast path of an engine. Beat, MaxSegment and Detours return at once, whatever the others are at: those load
-// programs and ask the kernel, and may take long.
+// Set is the fast path of an engine. Beat, MaxSegment and Detours return at once, also while another method is running.
+// The other methods load programs and ask the kernel, and may take long.
 type Set struct {
 	Config
 	loader *fastpath.Loader
 
-	work     sync.Mutex // of those that may take long; guards what follows
+	work     sync.Mutex // held by methods that may take long; guards the fields below
 	held     *plan.Plan // that serves
 	fed      wish
 	uplinks  fastpath.Uplinks
@@ -52,26 +52,26 @@ type Set struct {
 	released bool   // nothing is left of an agent before this one
 	closed   bool
 
-	mu       sync.Mutex // nothing that takes long has it; what follows is written with work held, too
+	mu       sync.Mutex // held only briefly; the fields below are written under both locks
 	wanted   wish
 	mtu      int                   // of the own address's interface; 0: not known
 	objects  *detour.KernelObjects // nil: none are loaded
 	lifeless error                 // why the last sign of life was not passed on
 }
 
-// New makes one that does nothing before the first Plan.
+// New returns a Set that does nothing before the first Plan.
 func New(config Config) *Set {
 	return &Set{Config: config, loader: fastpath.New(), uplinks: fastpath.For(fastpath.Detour)}
 }
 
-// Expect makes ready for a Plan that comes, beside the one that serves.
+// Expect prepares for a new Plan, while the current one still serves.
 func (s *Set) Expect(coming *plan.Plan) {
 	s.work.Lock()
 	defer s.work.Unlock()
 	s.follow(s.held, coming)
 }
 
-// Hold is for the Plan that serves now, and no other.
+// Hold is called when a Plan serves. Earlier Plans no longer matter.
 func (s *Set) Hold(plan *plan.Plan) {
 	s.work.Lock()
 	defer s.work.Unlock()
@@ -79,14 +79,14 @@ func (s *Set) Hold(plan *plan.Plan) {
 	s.follow(plan)
 }
 
-// Refused says that the Plan that serves goes on to.
+// Refused is called when a new Plan was refused, and the current one keeps serving.
 func (s *Set) Refused() {
 	s.work.Lock()
 	defer s.work.Unlock()
 	s.follow(s.held)
 }
 
-// Attend sees to it that the programs are where they shall be.
+// Attend makes sure that the programs are attached where they have to be.
 func (s *Set) Attend() {
 	s.work.Lock()
 	defer s.work.Unlock()
@@ -104,8 +104,8 @@ func (s *Set) Attend() {
 	}
 }
 
-// Beat takes a sign of life of the data plane: without any, clients of connections that came to other engines shall hear
-// a reset there.
+// Beat records a sign of life of the data plane. Without signs of life this engine takes no packets from other engines,
+// so that their clients get a reset.
 func (s *Set) Beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Set) Close() {
 	objects.Close()
 }
 
-// follow does what the last of the Plans asks for, and keeps what the others do.
+// follow applies what the newest Plan needs, and keeps what the other Plans need.
 func (s *Set) follow(plans ...*plan.Plan) {
 	if s.closed {
 		return
@@ -154,14 +154,14 @@ func (s *Set) do() {
 	case s.objects != nil || len(s.wanted.vips) > 0:
 		err = s.feed()
 	case !s.released:
-		err = s.uplinks.DetachFromAll() // an agent before this one may have left something
+		err = s.uplinks.DetachFromAll() // an earlier agent may have left programs
 	}
 	s.released = true
 	s.complain(err)
 }
 
-// prepare does what costs packets, and begins what takes long: the first time, the engine has no clients yet. What fails is
-// told when it is needed.
+// prepare does the steps that lose packets or take long, at a time when the engine has no clients yet. An error is
+// reported when the step is needed.
 func (s *Set) prepare() {
 	if len(s.wanted.addresses) == 0 {
 		return
@@ -198,7 +198,7 @@ func live(objects *detour.KernelObjects, span time.Duration) error {
 	return nil
 }
 
-// monotonicNs is the time so long from now, by the clock that the programs go by.
+// monotonicNs is the time after this span, on the clock that the programs use.
 func monotonicNs(span time.Duration) (uint64, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
@@ -220,8 +220,8 @@ func (s *Set) complain(err error) {
 	s.failure = failure
 }
 
-// MaxSegment is how long a segment to or from an address may be to fit behind the headers of another engine that passes it
-// on; 0: no other will.
+// MaxSegment is the longest TCP segment to or from an address that still fits behind the headers of an engine that
+// passes it on; 0: no engine will pass it on.
 func (s *Set) MaxSegment(address netip.Addr) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +231,7 @@ func (s *Set) MaxSegment(address netip.Addr) int {
 	return min(s.mtu-fastpath.TunnelOverhead(s.wanted.own())-headersOf(address), segmentMax)
 }
 
-// Detours are what the programs have counted; nil: there are none.
+// Detours are the counters of the programs; nil: no program is loaded.
 func (s *Set) Detours() *Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()

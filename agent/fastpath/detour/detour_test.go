@@ -56,7 +56,8 @@ func addUplink(t *testing.T, name, address string) (uplink netlink.Link) {
 	attributes.Name, attributes.MTU = name, 1500
 	uplink = &netlink.Veth{LinkAttrs: attributes, PeerName: name + "-peer"}
 	must(t, netlink.LinkAdd(uplink))
-	must(t, netlink.AddrAdd(uplink, &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(address).To4(), Mask: net.CIDRMask(24, 32)}}))
+	must(t, netlink.AddrAdd(uplink, &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(address).To4(),
+		Mask: net.CIDRMask(24, 32)}}))
 	must(t, netlink.LinkSetUp(uplink))
 	return uplink
 }
@@ -120,13 +121,15 @@ func TestProgramsKnowTheEnginesOfThePlanThatServesAndOfTheOneThatComes(t *testin
 	if found := programs(t, uplink); len(found) != 1 {
 		t.Fatalf("%d programs: %s", len(found), said)
 	}
-	next := planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.13"}}, [2][]string{{"fd03::3"}, {ownAddress, "10.1.0.13"}})
+	next := planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.13"}},
+		[2][]string{{"fd03::3"}, {ownAddress, "10.1.0.13"}})
 	s.Expect(next)
 	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.12", "10.1.0.13"}, "fd03::3": {"10.1.0.13"}})
 	s.Hold(next)
 	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.13"}, "fd03::3": {"10.1.0.13"}})
 	var link uint32
-	if err := s.objects.Engines.Lookup(packed(netip.MustParseAddr("10.1.0.13")), &link); err != nil || int(link) != uplink.Attrs().Index {
+	if err := s.objects.Engines.Lookup(packed(netip.MustParseAddr("10.1.0.13")), &link); err != nil ||
+		int(link) != uplink.Attrs().Index {
 		t.Errorf("interface %d leads to the other, %v", link, err)
 	}
 	if s.objects.Engines.Lookup(packed(netip.MustParseAddr("10.1.0.12")), &link) == nil {
@@ -246,7 +249,8 @@ func TestEachUplinkHasTheProgramsAndOneThatComesBackGetsThemAgain(t *testing.T) 
 
 func TestWhatFailsIsSaidOnce(t *testing.T) {
 	standAlone(t)
-	for address, want := range map[string]string{"10.1.0.99": "no interface has the address 10.1.0.99", "127.0.0.1": "127.0.0.1 is an address of loopback"} {
+	for address, want := range map[string]string{"10.1.0.99": "no interface has the address 10.1.0.99",
+		"127.0.0.1": "127.0.0.1 is an address of loopback"} {
 		s, said := newSetAt(false, address)
 		for range 2 {
 			s.Hold(planOf([2][]string{{"3.3.3.3"}, {address, "10.1.0.12"}}))
@@ -283,7 +287,9 @@ func TestNobodyWaitsForProgramsThatAreLoaded(t *testing.T) {
 		defer close(release)
 		<-loading
 		for name, ask := range map[string]func(){
-			"Beat": s.Beat, "Detours": func() { s.Detours() }, "MaxSegment": func() { s.MaxSegment(netip.MustParseAddr("3.3.3.3")) },
+			"Beat": s.Beat, "Detours": func() {
+				s.Detours()
+			}, "MaxSegment": func() { s.MaxSegment(netip.MustParseAddr("3.3.3.3")) },
 		} {
 			done := make(chan struct{})
 			go func() { ask(); close(done) }()

@@ -15,15 +15,15 @@ import (
 	"github.com/weir-lb/weir/fastpath/detour"
 )
 
-// feed tells the programs what is wanted, and then puts them where clients come in: those that an agent before this one has
-// left there know what to do until then.
+// feed writes what is wanted into the programs' maps, and then attaches the programs. Programs of an earlier agent work
+// until they are replaced.
 func (s *Set) feed() error {
 	if err := s.load(); err != nil {
 		return err
 	}
 	own := s.wanted.own()
 	if !own.IsValid() {
-		return nil // it has lost its address: what was there may come back
+		return nil // the engine has lost its address, which may come back
 	}
 	if err := s.objects.Own.Put(uint32(0), packed(own)); err != nil {
 		return fmt.Errorf("own address: %w", err)
@@ -35,7 +35,7 @@ func (s *Set) feed() error {
 	return errors.Join(err, s.uplinks.Attach(s.wanted.addresses, s.objects.Uplink))
 }
 
-// feedEngines says which engines there are. One that cannot be reached now is none.
+// feedEngines writes the other engines. An engine without a route to it is left out.
 func (s *Set) feedEngines() error {
 	var failed error
 	wanted := s.wanted.engines()
@@ -56,8 +56,8 @@ func (s *Set) feedEngines() error {
 	return failed
 }
 
-// feedVIPs says who the other engines of each address are. It returns what the programs know then; what failed is tried again
-// with the next sign of life.
+// feedVIPs writes the other engines of each VIP. It returns what the programs know afterwards. What failed is tried
+// again at the next sign of life.
 func (s *Set) feedVIPs() (fed map[netip.Addr][]netip.Addr, failed error) {
 	fed = maps.Clone(s.fed.vips)
 	if fed == nil {
@@ -86,10 +86,12 @@ func (s *Set) feedVIPs() (fed map[netip.Addr][]netip.Addr, failed error) {
 	return fed, failed
 }
 
-// feedVIP says who the other engines of an address are. One that came will not be known to all of them at once.
+// feedVIP writes the other engines of a VIP. It notes when an engine was added, because other engines learn of it
+// later.
 func (s *Set) feedVIP(vip netip.Addr, engines []netip.Addr) error {
 	if vip.Is4() != s.wanted.own().Is4() && !mixesFamilies() {
-		return errors.New("this kernel passes on packets only of the family of the engines' own addresses; Linux 6.3 does both")
+		return errors.New(
+			"this kernel passes on packets only of the family of the engines' own addresses; Linux 6.3 does both")
 	}
 	var before, siblings detour.KernelSiblings
 	if err := ignoreAbsent(s.objects.Vips.Lookup(packed(vip), &before)); err != nil {
@@ -118,7 +120,7 @@ func isSubset(these, all []netip.Addr) bool {
 	})
 }
 
-// mixesFamilies tells whether this kernel can take an IPv6 packet out of an IPv4 one, and the other way round.
+// mixesFamilies tells whether this kernel can unpack an IPv6 packet from an IPv4 one, and the reverse.
 func mixesFamilies() bool {
 	var system unix.Utsname
 	if unix.Uname(&system) != nil {
@@ -138,15 +140,15 @@ func ignoreAbsent(err error) error {
 	return err
 }
 
-// Counts are packets that a router sent to an engine which does not hold their flow.
+// Counts are packets that a router sent to an engine that does not own their flow.
 type Counts struct {
 	Strays   uint64 // that came here
-	Searched uint64 // copies that went to other engines, because it was not known which of them holds the flow
+	Searched uint64 // copies sent to other engines to find the owner of a flow
 	Found    uint64 // answers to that
-	PassedOn uint64 // to the engine that was known to hold the flow
+	PassedOn uint64 // sent to the known owner of the flow
 	Taken    uint64 // from other engines
-	Unowned  uint64 // nobody holds the flow: the client hears a reset
-	Dropped  uint64 // there were too many to search for; clients send them again
+	Unowned  uint64 // nobody owns the flow, and the client gets a reset
+	Dropped  uint64 // dropped because too many searches ran; clients send them again
 }
 
 // counted are the sums of all cores.
@@ -166,7 +168,7 @@ func counted(objects *detour.KernelObjects) *Counts {
 	return sums
 }
 
-// packed is an address as the programs have it.
+// packed is an address in the form that the programs use.
 func packed(address netip.Addr) (in detour.KernelAddress) {
 	bytes := address.As16()
 	for i := range in.Word {

@@ -12,14 +12,14 @@ const segmentMax = 32767
 
 // wish is what Plans ask of the fast path.
 type wish struct {
-	addresses []netip.Addr                // of this engine, the one that others reach it at first; empty: nobody does
-	vips      map[netip.Addr][]netip.Addr // those that other engines serve, too, with their addresses, sorted
-	// advertised are all VIPs: other engines may come any time.
+	addresses []netip.Addr                // of this engine; others send to the first one; empty: nobody sends to it
+	vips      map[netip.Addr][]netip.Addr // VIPs that other engines serve too, with the addresses of these engines, sorted
+	// advertised are all VIPs; other engines may get them at any time.
 	advertised map[netip.Addr]bool
 }
 
-// wishOf is what any of the Plans asks for, on the engine at some addresses. Other engines are those at addresses of the
-// first one's family.
+// wishOf collects what Plans need on an engine with these addresses. Other engines are taken by their address in the
+// family of the first one.
 func wishOf(addresses []netip.Addr, plans ...*plan.Plan) wish {
 	w := wish{addresses: addresses, vips: map[netip.Addr][]netip.Addr{}, advertised: map[netip.Addr]bool{}}
 	if len(addresses) == 0 {
@@ -33,7 +33,7 @@ func wishOf(addresses []netip.Addr, plans ...*plan.Plan) wish {
 	return w
 }
 
-// own is the address that others reach this engine at; invalid: nobody does.
+// own is the address at which others reach this engine; invalid: there is none.
 func (w *wish) own() netip.Addr {
 	if len(w.addresses) == 0 {
 		return netip.Addr{}
@@ -78,7 +78,7 @@ func (w *wish) engines() []netip.Addr {
 	return all
 }
 
-// headersOf are the bytes of IP and TCP before a segment to an address.
+// headersOf is the length of the IP and TCP headers of a segment to an address.
 func headersOf(address netip.Addr) int {
 	if address.Is4() {
 		return 20 + 20

@@ -1,9 +1,9 @@
-// Package bfd watches the ways to routers (RFC 5880, over one hop: RFC 5881), and lets routers watch this engine: one that
-// is silent for some intervals is gone. session.go is the protocol, a value without clock and sockets; socket.go is how
-// packets leave and come; this file gives each router a session, and the session its time.
+// Package bfd is BFD with routers (RFC 5880; over one hop, RFC 5881): each side notices when the other is silent for
+// some intervals. session.go is the protocol, a value without clock and sockets. socket.go sends and receives packets.
+// This file runs the sessions.
 //
-// GoBGP has BFD, too. This one can do two things more that an agent needs which is replaced while its data plane serves: it
-// asks routers for patience before it ends, and it goes on with a session that the agent before it began.
+// GoBGP has BFD, too. This implementation can do two more things, which an agent needs that is replaced while its data
+// plane serves: it asks routers to wait longer before it ends, and it continues a session of the agent before it.
 package bfd
 
 import (
@@ -28,10 +28,10 @@ const (
 	Up
 )
 
-// Timers are what an engine asks for; the slower of it and its router sets the pace.
+// Timers are the intervals that an engine asks for. The slower side determines the interval.
 type Timers struct {
 	MinTx, MinRx time.Duration
-	Multiplier   uint8 // of intervals; as many without a packet, and the engine is missed
+	Multiplier   uint8 // number of intervals without a packet after which a session is down
 }
 
 // Config says where to hear and whom to tell.
@@ -65,8 +65,8 @@ func New(config Config) *Watch {
 	return &Watch{Config: config, watched: map[netip.Addr]*watched{}}
 }
 
-// Listen makes a session that says nothing before Speak. One that follows takes up what the router has with the agent
-// before this one, if it has. An invalid local address leaves the choice to the kernel.
+// Listen makes a session that sends nothing before Speak. With follow, it continues a session that the router has with
+// an earlier agent. An invalid local address leaves the choice to the kernel.
 func (w *Watch) Listen(router, local netip.Addr, timers Timers, follows bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,9 +80,10 @@ func (w *Watch) Listen(router, local netip.Addr, timers Timers, follows bool) er
 		return err
 	}
 	added := &watched{
-		session: newSession(timers, w.unusedDiscriminator(), follows), socket: socket, woken: make(chan struct{}, 1), ended: make(chan struct{}),
+		session: newSession(timers, w.unusedDiscriminator(), follows), socket: socket, woken: make(chan struct{}, 1),
+		ended: make(chan struct{}),
 	}
-	if follows { // the router speaks in that time, if it has a session
+	if follows { // the router sends a packet within this time, if it has a session
 		added.restsUntil = time.Now().Add(time.Duration(timers.Multiplier) * max(timers.MinTx, timers.MinRx))
 	}
 	w.watched[router] = added
@@ -90,7 +91,7 @@ func (w *Watch) Listen(router, local netip.Addr, timers Timers, follows bool) er
 	return nil
 }
 
-// Hear goes on hearing routers after that failed. It tells why it did, once, and why it still does.
+// Hear listens again after listening has failed. It returns that failure once, and the reason if listening still fails.
 func (w *Watch) Hear() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +142,7 @@ func (w *Watch) named(discriminator uint32) *watched {
 	return nil
 }
 
-// Speak begins the session, unless it is begun already or rests: who wants it watched says so again and again.
+// Speak starts the session, unless it has started or pauses. It may be called again and again.
 func (w *Watch) Speak(router netip.Addr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,7 +151,7 @@ func (w *Watch) Speak(router netip.Addr) {
 	}
 }
 
-// State is that of the session with a router, and whether it was lost since it was begun.
+// State is the state of the session with a router, and whether the session was lost since it started.
 func (w *Watch) State(router netip.Addr) (state State, lost bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,7 +161,7 @@ func (w *Watch) State(router netip.Addr) (state State, lost bool) {
 	return Down, false
 }
 
-// Pardon has a loss count no more that was before the session matters.
+// Pardon forgets a loss that happened before the session mattered.
 func (w *Watch) Pardon(router netip.Addr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,8 +170,8 @@ func (w *Watch) Pardon(router netip.Addr) {
 	}
 }
 
-// BePatient asks the routers not to miss this engine for a while. They hear it at once, and until End. It tells whether
-// all of them will wait.
+// BePatient asks the routers to wait longer for packets of this engine, until End. It sends this at once. It tells
+// whether all routers will wait.
 func (w *Watch) BePatient(during time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,7 +205,7 @@ func (w *Watch) end(router netip.Addr) {
 		return
 	}
 	close(each.ended)
-	each.listens = true // it may have been about to speak, and would pass for one that the router begins anew with
+	each.listens = true // a packet may be about to leave, and would look like a new session of the router
 	delete(w.watched, router)
 	if len(w.watched) == 0 {
 		w.close(w.listener)
@@ -218,7 +219,7 @@ func (s *watched) wake() {
 	}
 }
 
-// keep says what is due when it is due, until the session ends.
+// keep sends due packets in time, until the session ends.
 func (w *Watch) keep(each *watched) {
 	defer each.socket.Close()
 	timer := time.NewTimer(never)
@@ -235,7 +236,8 @@ func (w *Watch) keep(each *watched) {
 	}
 }
 
-// attend says what is due, and tells when something is again. Meant is when it was to be called at the latest.
+// attend sends due packets, and returns when the next one is due. Meant is the latest time at which it should have been
+// called.
 func (w *Watch) attend(each *watched, meant time.Time) (next time.Time) {
 	now := time.Now()
 	w.mu.Lock()
@@ -253,7 +255,7 @@ func (w *Watch) attend(each *watched, meant time.Time) (next time.Time) {
 	return next
 }
 
-// hear takes what routers say, until the listener is closed or fails.
+// hear receives packets of routers, until the listener is closed or fails.
 func (w *Watch) hear(listener *net.UDPConn) {
 	var buffer, control [256]byte
 	for {
@@ -288,7 +290,7 @@ func (w *Watch) take(from netip.Addr, packet *wire.BFDHeader) {
 	each.receive(packet, time.Now())
 	changed := before != each.state
 	w.mu.Unlock()
-	each.wake() // to answer: it alone speaks, so that what it says arrives in order
+	each.wake() // answered here only, so that packets keep their order
 	if changed {
 		w.Changed()
 	}

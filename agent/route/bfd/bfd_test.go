@@ -136,7 +136,8 @@ func TestSessionsOfIPv6StandToo(t *testing.T) {
 
 func TestRouterThatCannotBeSpokenToHoldsNoSocket(t *testing.T) {
 	e := newEnd(t, "127.0.0.2", freePort(t))
-	if err := e.Listen(e.at, netip.MustParseAddr("192.0.2.1"), quick, false); err == nil { // not an address of this machine
+	// not an address of this machine
+	if err := e.Listen(e.at, netip.MustParseAddr("192.0.2.1"), quick, false); err == nil {
 		t.Fatal("speaks from an address that it does not have")
 	}
 	free, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(e.Config.Listen))
@@ -190,7 +191,8 @@ func TestHearsAgainAfterItsSocketFailed(t *testing.T) {
 func TestPacketThatSomebodyPassedOnIsNotHeard(t *testing.T) {
 	engine, router := newEnd(t, "127.0.0.2", freePort(t)), newEnd(t, "127.0.0.3", 0)
 	engine.begin(t, router, true)
-	socket, err := net.DialUDP("udp", &net.UDPAddr{IP: router.at.AsSlice()}, net.UDPAddrFromAddrPort(engine.Config.Listen))
+	socket, err := net.DialUDP("udp", &net.UDPAddr{IP: router.at.AsSlice()},
+		net.UDPAddrFromAddrPort(engine.Config.Listen))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +217,8 @@ func TestPacketThatSomebodyPassedOnIsNotHeard(t *testing.T) {
 func TestAgentThatSleptHearsWhatWasSaidMeanwhileBeforeItJudges(t *testing.T) {
 	begun := time.Now().Add(-2 * time.Second)
 	w, each := New(Config{Changed: func() {}}), &watched{session: newSession(quick, 1, true)}
-	each.receive(&wire.BFDHeader{State: wire.StateUp, MyDiscriminator: 2, YourDiscriminator: 1, DetectTimeMultiplier: 3}, begun)
+	each.receive(&wire.BFDHeader{State: wire.StateUp, MyDiscriminator: 2, YourDiscriminator: 1,
+		DetectTimeMultiplier: 3}, begun)
 	each.sendAt = time.Now().Add(never)
 	if w.attend(each, begun.Add(100*time.Millisecond)); each.state != Up {
 		t.Error("missed the router by its own sleep")

@@ -8,23 +8,24 @@ import (
 )
 
 const (
-	// idleInterval is the least between packets of a session that is not up (RFC 5880 §6.8.3).
+	// idleInterval is the shortest interval of a session that is not up (RFC 5880 §6.8.3).
 	idleInterval = time.Second
-	// unknownMinRx is what a router wants that has not said what (RFC 5880 §6.8.1).
+	// unknownMinRx is assumed of a router that has not announced its own (RFC 5880 §6.8.1).
 	unknownMinRx = time.Microsecond
-	// multiplierMax is the most that a packet can say.
+	// multiplierMax is the largest multiplier that a packet can hold.
 	multiplierMax = math.MaxUint8
 	// never is when something is due that is not.
 	never = 100 * 365 * 24 * time.Hour
-	// starved is how late we wake up at least when it was not the timer's doing.
+	// starved is a delay after which this process, and not the timer, must have been late.
 	starved = 20 * time.Millisecond
-	// rest is how long a session that fell silent says nothing at least: in that time we hear whether BGP's session ended, too.
+	// rest is how long a lost session stays silent. In this time the agent learns whether the BGP session ended, too.
 	rest = 500 * time.Millisecond
 )
 
-// session is RFC 5880 §6.8 in asynchronous mode, without authentication: what is heard goes in with the time, and what is
-// to be said comes out. One that stood, or whose router begins another, does not come up again by itself, but by speak: the
-// router's next one may belong to a session of BGP that is still to begin, and would miss us when that has us begin anew.
+// session is RFC 5880 §6.8 in asynchronous mode, without authentication. Received packets and the time go in; packets
+// to send come out. A session that was lost, or that its router has restarted, does not come up by itself, but only by
+// speak: the router's next session may belong to a BGP session that has not begun, and the router would count an early
+// restart as a loss.
 type session struct {
 	timers Timers
 	state  State
@@ -32,8 +33,8 @@ type session struct {
 	theirs uint32 // 0: not known
 
 	listens    bool // says nothing as yet
-	follows    bool // the router may have a session that stands, of the agent before
-	lost       bool // it stood, and the router fell silent or ended it
+	follows    bool // the router may still have a session with the agent before this one
+	lost       bool // it was up, and the router fell silent or ended it
 	polling    bool // the router has to confirm our timers
 	polled     bool // we have to confirm the router's
 	diagnostic wire.DiagnosticType
@@ -49,12 +50,13 @@ type session struct {
 
 func newSession(timers Timers, discriminator uint32, follows bool) *session {
 	return &session{
-		timers: timers, state: Down, mine: discriminator, listens: true, follows: follows, multiplier: timers.Multiplier,
+		timers: timers, state: Down, mine: discriminator, listens: true, follows: follows,
+		multiplier: timers.Multiplier,
 		theirMinRx: unknownMinRx,
 	}
 }
 
-// speak ends the listening, when the rest is over: there is no session that stands. It tells whether it did.
+// speak starts the session if it was only listening and the pause is over, and tells whether it did.
 func (s *session) speak(now time.Time) (begun bool) {
 	begun = s.listens && !now.Before(s.restsUntil)
 	if begun {
@@ -63,8 +65,9 @@ func (s *session) speak(now time.Time) (begun bool) {
 	return begun
 }
 
-// isFor tells whether a packet from the session's router is about this session (RFC 5880 §6.8.6): it names it, or the
-// router knows no name as yet. While we listen, it may name the session of the agent before, which then becomes ours.
+// isFor tells whether a packet from the session's router belongs to this session (RFC 5880 §6.8.6): it names our
+// discriminator, or the router does not know one yet. While we only listen, it may name the discriminator of the
+// earlier agent, which we then take over.
 func (s *session) isFor(p *wire.BFDHeader) bool {
 	switch {
 	case p.YourDiscriminator == s.mine:
@@ -84,7 +87,7 @@ func (s *session) receive(p *wire.BFDHeader, now time.Time) {
 	begunAnew := s.theirs != 0 && p.MyDiscriminator != s.theirs
 	s.theirs, s.theirMultiplier = p.MyDiscriminator, p.DetectTimeMultiplier
 	s.theirMinTx, s.theirMinRx = microseconds(p.DesiredMinTxInterval), microseconds(p.RequiredMinRxInterval)
-	if s.theirMinRx == 0 { // it wants to hear of changes alone (RFC 5880 §6.8.7)
+	if s.theirMinRx == 0 { // the router wants packets only after changes (RFC 5880 §6.8.7)
 		s.theirMinRx = never
 	}
 	if p.Final {
@@ -93,24 +96,24 @@ func (s *session) receive(p *wire.BFDHeader, now time.Time) {
 	s.polled = p.Poll || s.polled
 	before := s.state
 	s.step(State(p.State), begunAnew, now)
-	if s.state != before { // RFC 5880 §6.8.7: the other side shall not wait for it
+	if s.state != before { // RFC 5880 §6.8.7: the other side must not wait for the answer
 		s.sendAt = now
 	}
-	if next := now.Add(s.interval()); next.Before(s.sendAt) { // RFC 5880 §6.8.3: it may want to hear more often now
+	if next := now.Add(s.interval()); next.Before(s.sendAt) { // RFC 5880 §6.8.3: the router may want packets more often now
 		s.sendAt = next
 	}
 	s.silentAt = now.Add(s.detection())
 }
 
-// interval is the most that lies between two packets of ours, detection the silence after which the router is missed.
+// interval is the longest time between two of our packets; detection is the silence after which the router counts as
+// lost.
 func (s *session) interval() time.Duration { return max(s.minTx(), s.theirMinRx) }
 
 func (s *session) detection() time.Duration {
 	return time.Duration(s.theirMultiplier) * max(s.timers.MinRx, s.theirMinTx)
 }
 
-// excuse takes the silence of a router for ours, after we woke up late: what it said meanwhile is in the socket, and still
-// to be heard.
+// excuse ignores a silence that we caused by being late: the router's packets are still in the socket.
 func (s *session) excuse(late time.Duration, now time.Time) {
 	if late < starved {
 		return
@@ -121,8 +124,8 @@ func (s *session) excuse(late time.Duration, now time.Time) {
 	s.silentAt = s.silentAt.Add(min(late, s.detection()))
 }
 
-// step is the state machine of RFC 5880 §6.8.6. A router that is done with BFD (AdminDown), or begins it anew, has not
-// missed us (RFC 5882 §3.2).
+// step is the state machine of RFC 5880 §6.8.6. If a router stops BFD (AdminDown) or restarts it, it has not lost us
+// (RFC 5882 §3.2).
 func (s *session) step(theirs State, begunAnew bool, now time.Time) {
 	switch {
 	case theirs == AdminDown:
@@ -160,8 +163,8 @@ func (s *session) fallSilent(now time.Time) {
 // forget drops what the router said.
 func (s *session) forget() { s.theirs, s.theirMinRx = 0, unknownMinRx }
 
-// due gives what is to be sent now; nil: nothing is. Spread, from 0 to 1, moves the packet after it to and fro, so that
-// many sessions do not send all at once.
+// due returns the packet that is to be sent now; nil: none is. Spread, from 0 to 1, varies the time of the next packet,
+// so that sessions do not send all at once.
 func (s *session) due(now time.Time, spread float64) *wire.BFDHeader {
 	if s.theirs != 0 && !now.Before(s.silentAt) {
 		s.lost = s.lost || s.state == Up
@@ -205,8 +208,8 @@ func (s *session) minTx() time.Duration {
 	return max(s.timers.MinTx, idleInterval)
 }
 
-// jittered shortens an interval by up to a quarter, and by at least a tenth where one packet that is late would be one too
-// many (RFC 5880 §6.8.7).
+// jittered shortens an interval by up to a quarter, and by at least a tenth if one late packet would be too many (RFC
+// 5880 §6.8.7).
 func jittered(interval time.Duration, multiplier uint8, spread float64) time.Duration {
 	most := 1.0
 	if multiplier == 1 {
@@ -217,9 +220,11 @@ func jittered(interval time.Duration, multiplier uint8, spread float64) time.Dur
 
 func (s *session) packet() *wire.BFDHeader {
 	return &wire.BFDHeader{
-		Version: 1, State: wire.StateType(s.state), Diagnostic: s.diagnostic, Poll: s.polling, DetectTimeMultiplier: s.multiplier,
-		MyDiscriminator: s.mine, YourDiscriminator: s.theirs,
-		DesiredMinTxInterval: uint32(s.minTx().Microseconds()), RequiredMinRxInterval: uint32(s.timers.MinRx.Microseconds()),
+		Version: 1, State: wire.StateType(s.state), Diagnostic: s.diagnostic, Poll: s.polling,
+		DetectTimeMultiplier: s.multiplier,
+		MyDiscriminator:      s.mine, YourDiscriminator: s.theirs,
+		DesiredMinTxInterval:  uint32(s.minTx().Microseconds()),
+		RequiredMinRxInterval: uint32(s.timers.MinRx.Microseconds()),
 	}
 }
 
@@ -230,9 +235,9 @@ func (s *session) final() *wire.BFDHeader {
 	return answer
 }
 
-// bePatient asks the router not to miss us for a while, as far as a packet can say: it waits for our multiplier of the
-// slower one's intervals. A session that is not up says nothing any more, so that it does not come up just to be missed. It
-// tells whether the router will wait: one may be up already whose session with us is not yet.
+// bePatient asks the router to wait longer, as far as a packet can say: the router waits for our multiplier times the
+// slower side's interval. A session that is not up sends nothing any more, so that it does not come up only to be lost.
+// bePatient tells whether the router will wait: it may already be up while our side is not.
 func (s *session) bePatient(during time.Duration, now time.Time) bool {
 	if s.state != Up {
 		s.listens, s.follows, s.restsUntil = true, false, now.Add(during)

@@ -17,7 +17,8 @@ type pair struct {
 }
 
 func newPair(t *testing.T) *pair {
-	p := &pair{T: t, now: time.Unix(1, 0), engine: newSession(quick, 0xe1, false), router: newSession(quick, 0xa1, false)}
+	p := &pair{T: t, now: time.Unix(1, 0), engine: newSession(quick, 0xe1, false),
+		router: newSession(quick, 0xa1, false)}
 	p.engine.speak(p.now)
 	p.router.speak(p.now)
 	return p
@@ -109,7 +110,8 @@ func TestRouterThatEndsOrBeginsAnewHasNotMissedUs(t *testing.T) {
 		}
 	}
 	p := standing(t)
-	p.engine.receive(&wire.BFDHeader{State: wire.StateDown, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1, DetectTimeMultiplier: 3}, p.now)
+	p.engine.receive(&wire.BFDHeader{State: wire.StateDown, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1,
+		DetectTimeMultiplier: 3}, p.now)
 	if !p.engine.lost {
 		t.Error("the router missed us, and we did not hear of it")
 	}
@@ -166,7 +168,8 @@ func TestPollIsAnsweredAtOnceAndOnce(t *testing.T) {
 	p := standing(t)
 	p.engine.sendAt = p.now.Add(quick.MinTx)
 	said := wire.BFDHeader{
-		State: wire.StateUp, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1, DetectTimeMultiplier: 3, Poll: true, RequiredMinRxInterval: 300_000,
+		State: wire.StateUp, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1, DetectTimeMultiplier: 3, Poll: true,
+		RequiredMinRxInterval: 300_000,
 	}
 	p.engine.receive(&said, p.now)
 	said.Poll = false // the one after it comes before we had the time to answer
@@ -184,7 +187,8 @@ func TestPollIsAnsweredAtOnceAndOnce(t *testing.T) {
 
 func TestPollThatEndsASessionIsNotAnsweredByTheNext(t *testing.T) {
 	p := standing(t)
-	p.engine.receive(&wire.BFDHeader{State: wire.StateDown, MyDiscriminator: 0xa2, DetectTimeMultiplier: 3, Poll: true}, p.now)
+	p.engine.receive(&wire.BFDHeader{State: wire.StateDown, MyDiscriminator: 0xa2, DetectTimeMultiplier: 3, Poll: true},
+		p.now)
 	p.engine.speak(p.now.Add(rest))
 	if first := p.engine.due(p.now.Add(rest), 1); first == nil || first.Final {
 		t.Errorf("begins with %+v", first)
@@ -268,7 +272,8 @@ func TestSessionThatIsNotUpStaysSoOnceTheAgentIsToEnd(t *testing.T) {
 
 func TestSaysNothingUnaskedToARouterThatWantsNothing(t *testing.T) {
 	p := newPair(t)
-	said := wire.BFDHeader{State: wire.StateInit, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1, DetectTimeMultiplier: 255, DesiredMinTxInterval: 1_000_000}
+	said := wire.BFDHeader{State: wire.StateInit, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1,
+		DetectTimeMultiplier: 255, DesiredMinTxInterval: 1_000_000}
 	p.engine.receive(&said, p.now)
 	if p.engine.due(p.now, 0) == nil {
 		t.Error("the router does not hear that the session is up")
@@ -280,7 +285,8 @@ func TestSaysNothingUnaskedToARouterThatWantsNothing(t *testing.T) {
 
 func TestForgetsARouterThatEndedAndIsSilent(t *testing.T) {
 	p := standing(t)
-	p.engine.receive(&wire.BFDHeader{State: wire.StateAdminDown, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1, DetectTimeMultiplier: 3}, p.now)
+	p.engine.receive(&wire.BFDHeader{State: wire.StateAdminDown, MyDiscriminator: 0xa1, YourDiscriminator: 0xe1,
+		DetectTimeMultiplier: 3}, p.now)
 	p.router = nil
 	p.pass(901 * time.Millisecond)
 	if said := p.engine.packet(); said.YourDiscriminator != 0 {
@@ -329,7 +335,8 @@ func TestPacketOfAFormerSessionIsNotTakenForOneThatStands(t *testing.T) {
 }
 
 func FuzzTakesNoPacketThatIsNone(f *testing.F) {
-	valid, _ := (&wire.BFDHeader{Version: 1, State: wire.StateUp, DetectTimeMultiplier: 3, MyDiscriminator: 7}).MarshalBinary()
+	valid, _ := (&wire.BFDHeader{Version: 1, State: wire.StateUp, DetectTimeMultiplier: 3,
+		MyDiscriminator: 7}).MarshalBinary()
 	f.Add(valid)
 	f.Add(valid[:23])
 	f.Add(append([]byte{0x40}, valid[1:]...))

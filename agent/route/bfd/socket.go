@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// port is where BFD over one hop is heard, sourcePorts where it is spoken from (RFC 5881 §4).
+	// port receives BFD over one hop, and sourcePorts send it (RFC 5881 §4).
 	port          = 3784
 	sourcePortMin = 49152
 	sourcePortMax = 65535
-	// tries is how many source ports are tried before a socket is given up.
+	// tries is how many source ports are tried.
 	tries = 8
-	// hops is the TTL that a packet has which nobody passed on, and the only one that is heard (RFC 5881 §5).
+	// hops is the TTL of a packet that no router has forwarded. Other packets are ignored (RFC 5881 §5).
 	hops = 255
-	// authenticated and multipoint are flags of a packet that are for others than us (RFC 5880 §4.1).
+	// authenticated and multipoint are flags of packets that we do not handle (RFC 5880 §4.1).
 	authenticated = 1 << 2
 	multipoint    = 1
 )
@@ -69,7 +69,9 @@ func dial(local netip.Addr, router netip.AddrPort) (*net.UDPConn, error) {
 		if router.Addr().Is6() {
 			level, option = unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS
 		}
-		if err := set(socket, func(descriptor int) error { return unix.SetsockoptInt(descriptor, level, option, hops) }); err != nil {
+		if err := set(socket, func(descriptor int) error {
+			return unix.SetsockoptInt(descriptor, level, option, hops)
+		}); err != nil {
 			socket.Close()
 			return nil, err
 		}
@@ -88,14 +90,14 @@ func set(socket *net.UDPConn, options func(descriptor int) error) error {
 	return errors.Join(err, failed)
 }
 
-// say sends a packet. One that is lost is like one that was lost on its way.
+// say sends a packet. An error is ignored, like a packet that is lost in the network.
 func say(socket *net.UDPConn, packet *wire.BFDHeader) {
 	if bytes, err := packet.MarshalBinary(); err == nil {
 		_, _ = socket.Write(bytes)
 	}
 }
 
-// receive waits for the next packet; nil: what came is none to hear. It fails when the socket is closed, too.
+// receive waits for the next packet; nil: the packet is to be ignored. It fails when the socket is closed.
 func receive(socket *net.UDPConn, buffer, control []byte) (from netip.Addr, packet *wire.BFDHeader, err error) {
 	n, controls, _, sender, err := socket.ReadMsgUDPAddrPort(buffer, control)
 	if err != nil || ttl(control[:controls]) != hops {
@@ -104,7 +106,7 @@ func receive(socket *net.UDPConn, buffer, control []byte) (from netip.Addr, pack
 	return sender.Addr().Unmap(), parse(buffer[:n]), nil
 }
 
-// ttl is that of a packet; 0: the kernel does not say.
+// ttl is the TTL of a packet; 0: the kernel does not report it.
 func ttl(control []byte) uint32 {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
@@ -112,7 +114,8 @@ func ttl(control []byte) uint32 {
 	}
 	for _, message := range messages {
 		kind := [2]int32{message.Header.Level, message.Header.Type}
-		isTTL := kind == [2]int32{unix.IPPROTO_IP, unix.IP_TTL} || kind == [2]int32{unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT}
+		isTTL := kind == [2]int32{unix.IPPROTO_IP, unix.IP_TTL} ||
+			kind == [2]int32{unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT}
 		if isTTL && len(message.Data) >= 4 {
 			return binary.NativeEndian.Uint32(message.Data)
 		}
@@ -120,13 +123,14 @@ func ttl(control []byte) uint32 {
 	return 0
 }
 
-// parse takes a packet that passes the checks of RFC 5880 §6.8.6 which need no session; nil: it does not.
+// parse checks a packet as far as RFC 5880 §6.8.6 does without a session; nil: it fails.
 func parse(bytes []byte) *wire.BFDHeader {
 	packet := new(wire.BFDHeader)
 	if err := packet.UnmarshalBinary(bytes); err != nil {
 		return nil
 	}
-	if packet.Version != 1 || bytes[1]&(authenticated|multipoint) != 0 || packet.DetectTimeMultiplier == 0 || packet.MyDiscriminator == 0 {
+	if packet.Version != 1 || bytes[1]&(authenticated|multipoint) != 0 || packet.DetectTimeMultiplier == 0 ||
+		packet.MyDiscriminator == 0 {
 		return nil
 	}
 	return packet

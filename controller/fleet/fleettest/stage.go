@@ -65,8 +65,9 @@ func New(t *testing.T) *Stage {
 	}
 	s.VS = &model.VirtualService{
 		VirtualService: schema.VirtualService{
-			Identity: schema.Identity{UUID: "vs-1"}, Named: schema.Named{Name: "web"}, Enabled: true, TrafficEnabled: true,
-			Vips: []schema.Vip{{VipID: "1"}},
+			Identity: schema.Identity{UUID: "vs-1"}, Named: schema.Named{Name: "web"}, Enabled: true,
+			TrafficEnabled: true,
+			Vips:           []schema.Vip{{VipID: "1"}},
 		},
 		Pool: s.WebPool,
 	}
@@ -90,7 +91,8 @@ func (s *Stage) Want(revision uint64, resources ...string) map[string]*enginev1.
 	plans := map[string]*enginev1.Plan{}
 	for _, name := range []string{"one", "two"} {
 		engine := &model.Engine{ServiceEngine: schema.ServiceEngine{
-			Identity: schema.Identity{UUID: "se-" + name}, Named: schema.Named{Name: name}, EnableState: "SE_STATE_ENABLED",
+			Identity: schema.Identity{UUID: "se-" + name}, Named: schema.Named{Name: name},
+			EnableState: "SE_STATE_ENABLED",
 		}}
 		group.Engines = append(group.Engines, engine)
 		plans[engine.UUID] = PlanOf(revision, resources...)
@@ -172,7 +174,8 @@ func (s *Stage) Sampled(engine string, open uint64) {
 func (s *Stage) Suspected(engine, server string, workers uint32) {
 	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
 		Workers: 2, UnixMs: uint64(Clock.UnixMilli()),
-		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: server, Up: true, SuspectingWorkers: workers}},
+		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: server, Up: true,
+			SuspectingWorkers: workers}},
 	}}})
 }
 
@@ -188,7 +191,8 @@ func Routing() *enginev1.Routing {
 			{
 				Address: "10.0.0.1", LocalAs: 65000, RemoteAs: 65000, State: enginev1.BgpState_BGP_STATE_ESTABLISHED,
 				RouterId:     "10.0.0.1",
-				LocalAddress: "10.0.0.11", HoldS: 180, SinceUnixMs: 1_000, EstablishedCount: 1, Bfd: enginev1.BfdState_BFD_STATE_UP,
+				LocalAddress: "10.0.0.11", HoldS: 180, SinceUnixMs: 1_000, EstablishedCount: 1,
+				Bfd: enginev1.BfdState_BFD_STATE_UP,
 			},
 			{Address: "10.0.0.2", State: enginev1.BgpState_BGP_STATE_OPEN_SENT, Reason: "hold timer expired"},
 		},
@@ -217,7 +221,8 @@ func (s *Stage) Told(steps func()) (told []string) {
 	steps()
 	entries := s.Events.Entries()
 	for i := len(entries) - before - 1; i >= 0; i-- {
-		told = append(told, strings.Join([]string{entries[i].ID, entries[i].Kind, entries[i].Name, entries[i].Message}, " "))
+		told = append(told, strings.Join([]string{entries[i].ID, entries[i].Kind, entries[i].Name, entries[i].Message},
+			" "))
 	}
 	return told
 }

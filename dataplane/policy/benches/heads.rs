@@ -4,7 +4,10 @@
 use std::{hint::black_box, time::Instant};
 
 use weir_policy::{ClientFacts, HttpProfile, HttpSettings, Reply};
-use weir_wire::http1::{FieldTable, Limits, Method, Parsed, Version, request, response};
+use weir_wire::{
+    head::{FieldTable, Limits, Method, Version},
+    http1::{HeadWriter, Hop, Outgoing, Parsed, request, response},
+};
 
 const REQUEST: &[u8] =
     b"GET /index.html HTTP/1.1\r\nHost: www.example.com:8443\r\nUser-Agent: Mozilla/5.0 (X11; Linux)\r\n\
@@ -31,12 +34,7 @@ fn main() {
     .expect("a profile");
     let client = ClientFacts::new(([198, 51, 100, 7], 50000).into(), ([203, 0, 113, 1], 443).into(), true);
     let limits = Limits::new(48 * 1024, 12 * 1024, 0);
-    let reply = Reply {
-        version: Version::Http11,
-        keep_alive: true,
-        cookie: b"",
-        date: b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
-    };
+    let reply = Reply { cookie: b"", date: b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" };
     let (mut table, mut out) = (FieldTable::new(), vec![0; 16 * 1024]);
 
     report("parse a request", REQUEST.len(), || {
@@ -44,7 +42,11 @@ fn main() {
         matches!(parsed, Ok(Parsed::Whole(_)))
     });
     report("parse and rewrite a request", REQUEST.len(), || match request(black_box(REQUEST), &limits, &mut table) {
-        Ok(Parsed::Whole(head)) => profile.write_request(&head, &client, black_box(&mut out)).is_ok(),
+        Ok(Parsed::Whole(request)) => {
+            let mut out = HeadWriter::new(black_box(&mut out), Hop::to_server(request.framing));
+            profile.write_request(&request.head, &client, &mut out);
+            out.end().is_ok()
+        }
         _ => false,
     });
     report("parse a response", RESPONSE.len(), || {
@@ -53,7 +55,12 @@ fn main() {
     });
     report("parse and rewrite a response", RESPONSE.len(), || {
         match response(black_box(RESPONSE), Method::Get, &limits, &mut table) {
-            Ok(Parsed::Whole(head)) => profile.write_response(&head, &client, reply, black_box(&mut out)).is_ok(),
+            Ok(Parsed::Whole(response)) => {
+                let hop = Outgoing::of(&response, Version::Http11, true).hop;
+                let mut out = HeadWriter::new(black_box(&mut out), hop);
+                profile.write_response(&response.head, &client, reply, &mut out);
+                out.end().is_ok()
+            }
             _ => false,
         }
     });

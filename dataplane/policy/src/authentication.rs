@@ -1,7 +1,7 @@
 //! Authentication of connections, which HTTP does not know: NTLM and Negotiate (RFC 4559) hold for all that follows on
 //! the connection on which they were agreed, whoever sends it. Such a connection to a server must be its client's alone.
 
-use weir_wire::http1::{Fields, Name, NameSet, ResponseHead};
+use weir_wire::head::{Fields, Name, NameSet, ResponseHead};
 
 use crate::HttpProfile;
 

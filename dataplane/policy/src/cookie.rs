@@ -1,6 +1,6 @@
 //! Attributes of Set-Cookie (RFC 6265 §4.1) that the server left out.
 
-use weir_wire::http1::{Field, HeadWriter};
+use weir_wire::head::{Field, HeadSink};
 
 use crate::ClientFacts;
 
@@ -21,15 +21,11 @@ impl CookieFlags {
         self.secure || self.http_only
     }
 
-    pub fn write(self, field: Field<'_>, out: &mut HeadWriter<'_>) {
-        out.text(field.name_text).text(b": ").text(field.value);
-        if self.secure && !has_attribute(field.value, b"secure") {
-            out.text(b"; Secure");
-        }
-        if self.http_only && !has_attribute(field.value, b"httponly") {
-            out.text(b"; HttpOnly");
-        }
-        out.text(b"\r\n");
+    pub fn write(self, field: Field<'_>, out: &mut impl HeadSink) {
+        let lacks = |attribute| !has_attribute(field.value, attribute);
+        let secure: &[u8] = if self.secure && lacks(b"secure") { b"; Secure" } else { b"" };
+        let http_only: &[u8] = if self.http_only && lacks(b"httponly") { b"; HttpOnly" } else { b"" };
+        out.field(field.name_text, [field.value, secure, http_only]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! X-Forwarded-For and X-Forwarded-Proto: who the client is and how it came, told to the server.
 
-use weir_wire::http1::{Field, Fields, HeadWriter, Name, NameSet, is_same_in_cgi};
+use weir_wire::head::{Field, Fields, HeadSink, Name, NameSet, is_same_in_cgi};
 
 use crate::{
     ClientFacts,
@@ -59,13 +59,13 @@ impl Forwarded {
         }
     }
 
-    pub fn write(&self, fields: &Fields<'_>, client: &ClientFacts, out: &mut HeadWriter<'_>) {
+    pub fn write(&self, fields: &Fields<'_>, client: &ClientFacts, out: &mut impl HeadSink) {
         if let Some(xff) = &self.xff {
             xff.write(fields, client, out);
         }
         if self.proto {
             let proto: &[u8] = if client.tls { b"https" } else { b"http" };
-            out.field(b"X-Forwarded-Proto", proto);
+            out.field(b"X-Forwarded-Proto", [proto]);
         }
     }
 }
@@ -95,13 +95,13 @@ impl Xff {
         field.name == self.name && field.name_text.eq_ignore_ascii_case(&self.name_text)
     }
 
-    fn write(&self, fields: &Fields<'_>, client: &ClientFacts, out: &mut HeadWriter<'_>) {
-        out.text(&self.name_text).text(b": ");
+    fn write(&self, fields: &Fields<'_>, client: &ClientFacts, out: &mut impl HeadSink) {
+        let address = client.address.bytes();
         if self.update == XffUpdate::Append && (self.name == Name::Other || fields.has(self.name)) {
-            for earlier in fields.iter().filter(|&field| self.is(field) && !field.value.is_empty()) {
-                out.text(earlier.value).text(b", ");
-            }
+            let earlier = fields.iter().filter(|&field| self.is(field) && !field.value.is_empty());
+            out.field(&self.name_text, earlier.flat_map(|field| [field.value, b", "]).chain([address]));
+        } else {
+            out.field(&self.name_text, [address]);
         }
-        out.text(client.address.bytes()).text(b"\r\n");
     }
 }

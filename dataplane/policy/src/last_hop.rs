@@ -1,8 +1,8 @@
 //! Max-Forwards (RFC 9110 §7.6.2): a TRACE or an OPTIONS says how many may pass it on, and whoever may not answers itself.
 
-use weir_wire::http1::{HeadWriter, Method, Name, NameSet, Overflow, RequestHead, Version};
+use weir_wire::head::{HeadSink, Method, Name, NameSet, RequestHead};
 
-use crate::{ClientFacts, HttpProfile, response::connection_line, text::Text};
+use crate::{ClientFacts, HttpProfile};
 
 /// The most that we pass on: a larger number becomes this one.
 const MAX_FORWARDS: u64 = i64::MAX as u64;
@@ -45,10 +45,9 @@ impl MaxForwards {
 
 /// Writes the field for whoever comes next; returns what of the client's fields it stands for.
 #[cold]
-pub(crate) fn write_max_forwards(head: &RequestHead<'_>, out: &mut HeadWriter<'_>) -> NameSet {
+pub(crate) fn write_max_forwards(head: &RequestHead<'_>, out: &mut impl HeadSink) -> NameSet {
     let MaxForwards::Left(left) = MaxForwards::of(head) else { return NameSet::default() };
-    let left = Text::<20>::of(format_args!("{}", left.saturating_sub(1)));
-    out.field(b"Max-Forwards", left.bytes());
+    out.number(b"Max-Forwards", left.saturating_sub(1));
     FIELD
 }
 
@@ -56,7 +55,6 @@ pub(crate) fn write_max_forwards(head: &RequestHead<'_>, out: &mut HeadWriter<'_
 #[derive(Clone, Copy, Debug)]
 pub struct LastHop<'p> {
     traces: bool,
-    version: Version,
     security_lines: &'p [u8],
 }
 
@@ -65,7 +63,7 @@ impl HttpProfile {
     pub fn answer_as_last(&self, head: &RequestHead<'_>, client: &ClientFacts) -> Option<LastHop<'_>> {
         let last = MaxForwards::of(head) == MaxForwards::Left(0);
         let traces = head.method == Method::Trace;
-        last.then(|| LastHop { traces, version: head.version, security_lines: self.security_lines(client) })
+        last.then(|| LastHop { traces, security_lines: self.security_lines(client) })
     }
 }
 
@@ -78,12 +76,12 @@ impl LastHop<'_> {
         if self.traces { 405 } else { 200 }
     }
 
-    /// Writes the whole response, which has no content; returns its length. `date`: the line of [`Date`](crate::Date).
-    pub fn write(&self, keep_alive: bool, date: &[u8], out: &mut [u8]) -> Result<usize, Overflow> {
-        let reason: &[u8] = if self.traces { b"Method Not Allowed" } else { b"OK" };
-        let mut out = HeadWriter::new(out);
-        out.status_line(self.status(), reason).text(b"Allow: OPTIONS\r\nContent-Length: 0\r\n").text(date);
-        out.text(self.security_lines).text(connection_line(keep_alive, self.version));
-        out.end()
+    /// Writes the whole response, which has no content. `date`: the line of [`Date`](crate::Date).
+    pub fn write(&self, date: &[u8], out: &mut impl HeadSink) {
+        out.status(self.status(), if self.traces { b"Method Not Allowed" } else { b"OK" });
+        out.field(b"Allow", [&b"OPTIONS"[..]]);
+        out.number(b"Content-Length", 0);
+        out.line(date);
+        out.line(self.security_lines);
     }
 }

@@ -1,5 +1,6 @@
 //! What an application profile does to the heads that pass: compiled once from its settings, then applied without
-//! allocation. Pure: heads in, heads out; who sends them, and when, is `proxy`'s.
+//! allocation. Pure: heads in, heads out; who sends them, and when, is `proxy`'s. No protocol is known here: a head is
+//! read as `wire::head` and written to a `HeadSink`, which adds what its own connection asks for.
 #![forbid(unsafe_code)]
 
 mod authentication;
@@ -7,7 +8,6 @@ mod client;
 mod cookie;
 mod date;
 mod forwarded;
-mod hop;
 mod l4;
 mod last_hop;
 mod location;
@@ -27,5 +27,5 @@ pub use last_hop::LastHop;
 pub use persistence::{Persistence, PersistenceSettings};
 pub use profile::{HttpProfile, Timeouts};
 pub use redirect::Redirect;
-pub use response::{Outgoing, OutgoingBody, Reply};
+pub use response::Reply;
 pub use settings::{Error, HttpSettings, Underscores, XffUpdate};

@@ -1,16 +1,14 @@
 //! Redirects of servers that believe the client came without TLS.
 
-use weir_wire::http1::{Field, HeadWriter};
+use weir_wire::head::{Field, HeadSink};
 
 /// Writes a Location: `http://host:8080/path` becomes `https://host<port_suffix>/path`. What names another scheme, or
 /// no host, goes as it came.
-pub(crate) fn write_as_https(field: Field<'_>, port_suffix: &[u8], out: &mut HeadWriter<'_>) {
-    out.text(field.name_text).text(b": ");
+pub(crate) fn write_as_https(field: Field<'_>, port_suffix: &[u8], out: &mut impl HeadSink) {
     match split_http(field.value) {
-        Some((host, rest)) => out.text(b"https://").text(host).text(port_suffix).text(rest),
-        None => out.text(field.value),
-    };
-    out.text(b"\r\n");
+        Some((host, rest)) => out.field(field.name_text, [b"https://", host, port_suffix, rest]),
+        None => out.field(field.name_text, [field.value]),
+    }
 }
 
 /// `http://host:port/rest` as (`host`, `/rest`). User information stays with the host.

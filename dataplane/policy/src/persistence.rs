@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use weir_wire::http1::{Fields, Name};
+use weir_wire::head::{Fields, Name};
 
 use crate::ClientFacts;
 

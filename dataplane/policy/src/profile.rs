@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_wire::http1::Limits;
+use weir_wire::head::Limits;
 
 use crate::{
     cookie::CookieFlags,
@@ -112,7 +112,7 @@ fn hsts_line(settings: &HttpSettings) -> Text<80> {
 
 #[cfg(test)]
 mod tests {
-    use weir_wire::http1::{HEAD_BYTES_CEILING, MAX_FIELDS};
+    use weir_wire::head::{HEAD_BYTES_CEILING, MAX_FIELDS};
 
     use super::*;
 

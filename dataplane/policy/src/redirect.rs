@@ -1,8 +1,8 @@
 //! The answer to a plain request where the profile wants TLS.
 
-use weir_wire::http1::{HeadWriter, Method, Overflow, RequestHead};
+use weir_wire::head::{HeadSink, Method, RequestHead};
 
-use crate::{ClientFacts, HttpProfile, location::without_port, response::connection_line, text::Text};
+use crate::{ClientFacts, HttpProfile, location::without_port, text::Text};
 
 /// A redirect to the same place over TLS.
 #[derive(Clone, Debug)]
@@ -30,19 +30,17 @@ impl Redirect<'_> {
         if matches!(self.head.method, Method::Get | Method::Head) { 301 } else { 308 }
     }
 
-    /// Writes the whole response, which has no body; returns its length. `date`: the line of [`Date`](crate::Date).
-    pub fn write(&self, keep_alive: bool, date: &[u8], out: &mut [u8]) -> Result<usize, Overflow> {
-        let reason: &[u8] = if self.status() == 301 { b"Moved Permanently" } else { b"Permanent Redirect" };
-        let mut out = HeadWriter::new(out);
-        out.status_line(self.status(), reason);
-        out.text(b"Location: https://").text(self.host()).text(self.port_suffix.bytes());
-        match self.head.path {
-            b"*" => out.text(b"/"),
-            [b'?', ..] => out.text(b"/").text(self.head.path),
-            path => out.text(path),
+    /// Writes the whole response, which has no body. `date`: the line of [`Date`](crate::Date).
+    pub fn write(&self, date: &[u8], out: &mut impl HeadSink) {
+        out.status(self.status(), if self.status() == 301 { b"Moved Permanently" } else { b"Permanent Redirect" });
+        let (slash, rest): (&[u8], &[u8]) = match self.head.path {
+            b"*" => (b"/", b""),
+            [b'?', ..] => (b"/", self.head.path),
+            path => (b"", path),
         };
-        out.text(b"\r\nContent-Length: 0\r\n").text(date).text(connection_line(keep_alive, self.head.version));
-        out.end()
+        out.field(b"Location", [b"https://", self.host(), self.port_suffix.bytes(), slash, rest]);
+        out.number(b"Content-Length", 0);
+        out.line(date);
     }
 
     /// Room that is enough for [`write`](Self::write).

@@ -1,16 +1,13 @@
 //! The head a client gets for the head a server sent.
 
-use weir_wire::http1::{Framing, HeadWriter, Name, NameSet, Overflow, ResponseHead, Version};
+use weir_wire::head::{HeadSink, Name, NameSet, ResponseHead};
 
-use crate::{
-    ClientFacts, HttpProfile,
-    cookie::CookieFlags,
-    hop::{HOP_BY_HOP, is_named_away},
-    location,
-};
+use crate::{ClientFacts, HttpProfile, cookie::CookieFlags, location};
 
-/// Status line, Strict-Transport-Security, Transfer-Encoding and Connection at their longest.
-const ADDED_BYTES_MAX: usize = 192;
+/// Status line and Strict-Transport-Security at their longest.
+const ADDED_BYTES_MAX: usize = 128;
+
+const LENGTH: NameSet = NameSet::of(&[Name::ContentLength]);
 
 /// What a Set-Cookie or a Location gains at most.
 const ADDED_TO_FIELD_BYTES_MAX: usize = 20;
@@ -18,71 +15,40 @@ const ADDED_TO_FIELD_BYTES_MAX: usize = 20;
 /// What the response depends on besides the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply<'a> {
-    /// The client's version.
-    pub version: Version,
-    /// Both sides would go on: the client asked to, and the proxy has no reason against it.
-    pub keep_alive: bool,
     /// The line that a final response gets besides, of [`Persistence`](crate::Persistence); or nothing.
     pub cookie: &'a [u8],
     /// The line of [`Date`](crate::Date) that a final response gets that has none.
     pub date: &'a [u8],
 }
 
-/// How the response goes out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Outgoing {
-    pub head_bytes: usize,
-    pub body: OutgoingBody,
-    /// What the client was told: without it the proxy closes the client's connection behind the body.
-    pub keep_alive: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OutgoingBody {
-    /// Byte for byte as the server sends it, framing included.
-    AsReceived,
-    /// The content alone, ended by closing: the server chunks, an HTTP/1.0 client cannot read that.
-    Unchunked,
-}
-
 impl HttpProfile {
-    /// Writes the response for the client. A 1xx head (which an HTTP/1.0 client must not get at all) is passed on as it
-    /// is apart from hop-by-hop fields, and says nothing about keep-alive.
+    /// Writes the response for the client. A 1xx head is passed on as it is.
     pub fn write_response(
         &self,
         head: &ResponseHead<'_>,
         client: &ClientFacts,
         reply: Reply<'_>,
-        out: &mut [u8],
-    ) -> Result<Outgoing, Overflow> {
-        let interim = head.status < 200;
-        let unchunked = head.body == Framing::Chunked && reply.version == Version::Http10;
-        let keep_alive = reply.keep_alive && !unchunked && head.body != Framing::UntilClose;
-        let mut out = HeadWriter::new(out);
-        out.status_line(head.status, head.reason);
-        self.write_passed(head, client, &mut out);
-        if !interim {
-            self.write_rewritten(head, client, &mut out);
-            out.text(self.security_lines(client));
-            out.text(reply.cookie);
-            if !head.fields.has(Name::Date) {
-                out.text(reply.date);
-            }
-            out.text(connection_line(keep_alive, reply.version));
+        out: &mut impl HeadSink,
+    ) {
+        out.status(head.status, head.reason);
+        if head.status < 200 {
+            return out.kept(&head.fields, LENGTH);
         }
-        if head.body == Framing::Chunked && !unchunked {
-            out.text(b"Transfer-Encoding: chunked\r\n");
+        let rewritten = self.rewritten(client);
+        // Without content it may not say how long that is (RFC 9110 §8.6).
+        let dropped = if head.status == 204 { rewritten | LENGTH } else { rewritten };
+        out.kept(&head.fields, dropped);
+        self.write_rewritten(head, client, rewritten, out);
+        out.line(self.security_lines(client));
+        out.line(reply.cookie);
+        if !head.fields.has(Name::Date) {
+            out.line(reply.date);
         }
-        Ok(Outgoing {
-            head_bytes: out.end()?,
-            body: if unchunked { OutgoingBody::Unchunked } else { OutgoingBody::AsReceived },
-            keep_alive,
-        })
     }
 
-    /// Room that is enough for [`write_response`](Self::write_response).
+    /// Bytes of the text that [`write_response`](Self::write_response) makes, at most.
     pub fn response_bytes_max(&self, head: &ResponseHead<'_>, reply: Reply<'_>) -> usize {
-        head.len
+        head.fields.text_bytes()
             + reply.cookie.len()
             + reply.date.len()
             + ADDED_BYTES_MAX
@@ -92,21 +58,6 @@ impl HttpProfile {
     /// The lines that each final response to this client carries, for the pages the proxy writes itself.
     pub fn security_lines(&self, client: &ClientFacts) -> &[u8] {
         if client.tls { self.hsts_line.bytes() } else { b"" }
-    }
-
-    /// The fields that go out as they came.
-    fn write_passed(&self, head: &ResponseHead<'_>, client: &ClientFacts, out: &mut HeadWriter<'_>) {
-        let mut dropped = HOP_BY_HOP;
-        if head.status < 200 || head.status == 204 {
-            // Neither has content, so neither may say how long it is (RFC 9110 §8.6).
-            dropped = dropped | NameSet::of(&[Name::ContentLength]);
-        }
-        if head.status >= 200 {
-            dropped = dropped | self.rewritten(client);
-        }
-        out.fields(&head.fields, |field| {
-            !(dropped.has(field.name) || head.names_hop_fields && is_named_away(&head.fields, field))
-        });
     }
 
     /// The fields that are written anew for this client.
@@ -120,11 +71,16 @@ impl HttpProfile {
         cookies | location | hsts
     }
 
-    fn write_rewritten(&self, head: &ResponseHead<'_>, client: &ClientFacts, out: &mut HeadWriter<'_>) {
+    fn write_rewritten(
+        &self,
+        head: &ResponseHead<'_>,
+        client: &ClientFacts,
+        rewritten: NameSet,
+        out: &mut impl HeadSink,
+    ) {
         if !head.fields.has_any(NameSet::of(&[Name::SetCookie, Name::Location])) {
             return;
         }
-        let rewritten = self.rewritten(client);
         let flags: CookieFlags = self.cookies.for_client(client);
         for field in head.fields.iter().filter(|field| rewritten.has(field.name)) {
             match field.name {
@@ -137,14 +93,5 @@ impl HttpProfile {
 
     fn rewrites_location(&self, client: &ClientFacts) -> bool {
         self.location_to_https && client.tls
-    }
-}
-
-/// What a client of this version must be told, because it would not assume it (RFC 9112 §9.3).
-pub(crate) fn connection_line(keep_alive: bool, version: Version) -> &'static [u8] {
-    match (keep_alive, version) {
-        (true, Version::Http11) => b"",
-        (true, Version::Http10) => b"Connection: keep-alive\r\n",
-        (false, _) => b"Connection: close\r\n",
     }
 }

@@ -1,15 +1,10 @@
 //! What of a trailer section goes on, whichever way: servers and clients exist that merge it into the head.
 
-use weir_wire::http1::{Field, Name, NameSet, Overflow, Trailers, is_same_in_cgi};
+use weir_wire::head::{Field, Name, NameSet, is_same_in_cgi};
 
-use crate::{
-    HttpProfile,
-    hop::HOP_BY_HOP,
-    request::{SHADOWS, has_underscore},
-    settings::Underscores,
-};
+use crate::{HttpProfile, request::has_underscore, settings::Underscores};
 
-/// What a head alone may say (RFC 9110 §6.5.1), or what only we say.
+/// What a head alone may say (RFC 9110 §6.5.1), or what only we say, or what a server may take for that.
 const OF_HEADS: NameSet = NameSet::of(&[
     Name::ContentLength,
     Name::Date,
@@ -18,6 +13,7 @@ const OF_HEADS: NameSet = NameSet::of(&[
     Name::Location,
     Name::MaxForwards,
     Name::SetCookie,
+    Name::Shadow,
     Name::StrictTransportSecurity,
     Name::XForwardedFor,
     Name::XForwardedProto,
@@ -55,10 +51,9 @@ const OTHERS_OF_HEADS: [&[u8]; 27] = [
 ];
 
 impl HttpProfile {
-    /// Writes what goes on of a trailer section, and its end; returns the bytes written.
-    pub fn write_trailers(&self, trailers: &Trailers<'_>, out: &mut [u8]) -> Result<usize, Overflow> {
-        let dropped = HOP_BY_HOP | SHADOWS | OF_HEADS;
-        trailers.write(|field| !dropped.has(field.name) && !self.drops_trailer_by_text(field), out)
+    /// Whether a trailer goes on.
+    pub fn passes_trailer(&self, field: Field<'_>) -> bool {
+        !OF_HEADS.has(field.name) && !self.drops_trailer_by_text(field)
     }
 
     fn drops_trailer_by_text(&self, field: Field<'_>) -> bool {
@@ -80,7 +75,8 @@ mod tests {
         let section = format!("{section}\r\n");
         let Ok(Parsed::Whole(trailers)) = body.trailers(section.as_bytes()) else { panic!("no trailers") };
         let mut out = vec![0; trailers.bytes()];
-        let written = HttpProfile::compile(&settings).unwrap().write_trailers(&trailers, &mut out).unwrap();
+        let profile = HttpProfile::compile(&settings).unwrap();
+        let written = trailers.write(|field| profile.passes_trailer(field), &mut out).unwrap();
         String::from_utf8_lossy(&out[..written]).into_owned()
     }
 

@@ -3,8 +3,11 @@
 
 use std::net::SocketAddr;
 
-use weir_policy::{ClientFacts, HttpProfile, HttpSettings, LastHop, OutgoingBody, Reply, Underscores, XffUpdate};
-use weir_wire::http1::{FieldTable, Limits, Method, Parsed, Version, request, response};
+use weir_policy::{ClientFacts, HttpProfile, HttpSettings, LastHop, Reply, Underscores, XffUpdate};
+use weir_wire::{
+    head::{FieldTable, Limits, Method, Version},
+    http1::{HeadWriter, Hop, Outgoing, OutgoingBody, Parsed, request, response},
+};
 
 /// What stands behind `with`.
 struct Given {
@@ -100,45 +103,57 @@ type Told = (String, &'static str);
 
 fn request_passes(given: &Given, input: &[u8]) -> Told {
     let (profile, client, mut table) = (given.profile(), given.client(), FieldTable::new());
-    let Ok(Parsed::Whole(head)) = request(input, &Limits::new(0, 0, 0), &mut table) else { panic!("no request") };
+    let Ok(Parsed::Whole(request)) = request(input, &Limits::new(0, 0, 0), &mut table) else { panic!("no request") };
+    let head = request.head;
     if profile.refuses(&head) {
         return (String::new(), "refuses");
     }
     if let Some(last) = profile.answer_as_last(&head, &client) {
-        let mut out = vec![0; LastHop::BYTES_MAX];
-        let written = last.write(given.keep_alive, given.date.as_bytes(), &mut out).expect("room");
-        return (text(&out[..written]), "passes nothing on");
+        let hop = Hop::to_client(head.version, given.keep_alive);
+        let answer = written(LastHop::BYTES_MAX, hop, |out| last.write(given.date.as_bytes(), out));
+        return (answer, "passes nothing on");
     }
-    let mut out = vec![0; profile.request_bytes_max(&head)];
-    let written = profile.write_request(&head, &client, &mut out).expect("room");
-    (text(&out[..written]), if profile.answers_continue(&head) { "continues" } else { "" })
+    let bytes_max = profile.request_bytes_max(&head);
+    let passed = written(bytes_max, Hop::to_server(request.framing), |out| profile.write_request(&head, &client, out));
+    (passed, if profile.answers_continue(&head) { "continues" } else { "" })
 }
 
 fn response_passes(given: &Given, input: &[u8]) -> Told {
     let (profile, client, mut table) = (given.profile(), given.client(), FieldTable::new());
-    let Ok(Parsed::Whole(head)) = response(input, given.method, &Limits::new(0, 0, 0), &mut table) else {
+    let Ok(Parsed::Whole(response)) = response(input, given.method, &Limits::new(0, 0, 0), &mut table) else {
         panic!("no response")
     };
-    let reply =
-        Reply { version: given.client_version, keep_alive: given.keep_alive, cookie: b"", date: given.date.as_bytes() };
-    let mut out = vec![0; profile.response_bytes_max(&head, reply)];
-    let outgoing = profile.write_response(&head, &client, reply, &mut out).expect("room");
+    let head = response.head;
+    let outgoing = Outgoing::of(&response, given.client_version, given.keep_alive);
+    let reply = Reply { cookie: b"", date: given.date.as_bytes() };
+    let bytes_max = profile.response_bytes_max(&head, reply);
+    let passed = written(bytes_max, outgoing.hop, |out| profile.write_response(&head, &client, reply, out));
     let then = match (outgoing.body, outgoing.keep_alive) {
         (OutgoingBody::AsReceived, true) => "goes on",
         (OutgoingBody::AsReceived, false) => "closes",
         (OutgoingBody::Unchunked, false) => "unchunks, closes",
         (OutgoingBody::Unchunked, true) => panic!("nothing ends this body"),
     };
-    (text(&out[..outgoing.head_bytes]), then)
+    (passed, then)
 }
 
 fn request_is_redirected(given: &Given, input: &[u8]) -> Told {
     let (profile, client, mut table) = (given.profile(), given.client(), FieldTable::new());
-    let Ok(Parsed::Whole(head)) = request(input, &Limits::new(0, 0, 0), &mut table) else { panic!("no request") };
-    let Some(redirect) = profile.redirect_to_https(&head, &client) else { return (String::new(), "passes") };
-    let mut out = vec![0; redirect.bytes_max()];
-    let written = redirect.write(given.keep_alive, given.date.as_bytes(), &mut out).expect("room");
-    (text(&out[..written]), "")
+    let Ok(Parsed::Whole(request)) = request(input, &Limits::new(0, 0, 0), &mut table) else { panic!("no request") };
+    let Some(redirect) = profile.redirect_to_https(&request.head, &client) else {
+        return (String::new(), "passes");
+    };
+    let hop = Hop::to_client(request.head.version, given.keep_alive);
+    (written(redirect.bytes_max(), hop, |out| redirect.write(given.date.as_bytes(), out)), "")
+}
+
+/// What is written into the room that is said to be enough.
+fn written(bytes_max: usize, hop: Hop, write: impl FnOnce(&mut HeadWriter<'_>)) -> String {
+    let mut room = vec![0; bytes_max + Hop::BYTES_MAX];
+    let mut out = HeadWriter::new(&mut room, hop);
+    write(&mut out);
+    let bytes = out.end().expect("room");
+    text(&room[..bytes])
 }
 
 /// A head as the files write it.

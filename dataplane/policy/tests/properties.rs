@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 
 use proptest::{prelude::*, sample::select};
-use weir_policy::{ClientFacts, HttpProfile, HttpSettings, Outgoing, OutgoingBody, Reply, XffUpdate};
-use weir_wire::http1::{
-    FieldTable, Framing, Limits, Method, Name, NameSet, Parsed, RequestHead, ResponseHead, Version, request, response,
+use weir_policy::{ClientFacts, HttpProfile, HttpSettings, Reply, XffUpdate};
+use weir_wire::{
+    head::{FieldTable, Limits, Method, Name, NameSet, Version},
+    http1::{Framing, HeadWriter, Hop, Outgoing, OutgoingBody, Overflow, Parsed, Request, Response, request, response},
 };
 
 /// Field lines that the edits care about, and some that they do not.
@@ -95,18 +96,30 @@ fn client(v6: bool, tls: bool) -> ClientFacts {
     ClientFacts::new(peer, listener, tls)
 }
 
-fn with_request<T>(input: &[u8], look: impl FnOnce(&RequestHead<'_>) -> T) -> T {
+fn with_request<T>(input: &[u8], look: impl FnOnce(&Request<'_>) -> T) -> T {
     match request(input, &Limits::new(0, 0, 0), &mut FieldTable::new()) {
-        Ok(Parsed::Whole(head)) => look(&head),
+        Ok(Parsed::Whole(message)) => look(&message),
         other => panic!("{}: {other:?}", input.escape_ascii()),
     }
 }
 
-fn with_response<T>(input: &[u8], method: Method, look: impl FnOnce(&ResponseHead<'_>) -> T) -> T {
+fn with_response<T>(input: &[u8], method: Method, look: impl FnOnce(&Response<'_>) -> T) -> T {
     match response(input, method, &Limits::new(0, 0, 0), &mut FieldTable::new()) {
-        Ok(Parsed::Whole(head)) => look(&head),
+        Ok(Parsed::Whole(message)) => look(&message),
         other => panic!("{}: {other:?}", input.escape_ascii()),
     }
+}
+
+/// Returns the bytes written.
+fn written(room: &mut [u8], hop: Hop, write: impl FnOnce(&mut HeadWriter<'_>)) -> Result<usize, Overflow> {
+    let mut out = HeadWriter::new(room, hop);
+    write(&mut out);
+    out.end()
+}
+
+/// Writes the request for a server.
+fn passed(profile: &HttpProfile, client: &ClientFacts, sent: &Request<'_>, room: &mut [u8]) -> Result<usize, Overflow> {
+    written(room, Hop::to_server(sent.framing), |out| profile.write_request(&sent.head, client, out))
 }
 
 const DATE: &[u8] = b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
@@ -121,16 +134,17 @@ proptest! {
     ) {
         let profile = HttpProfile::compile(&settings).unwrap();
         with_request(text.as_bytes(), |sent| {
-            let mut out = vec![0; profile.request_bytes_max(sent)];
-            let written = profile.write_request(sent, &client(v6, tls), &mut out).unwrap();
+            let mut out = vec![0; profile.request_bytes_max(&sent.head) + Hop::BYTES_MAX];
+            let written = passed(&profile, &client(v6, tls), sent, &mut out).unwrap();
             with_request(&out[..written], |got| {
-                prop_assert_eq!((got.method_text, got.body, got.len), (sent.method_text, sent.body, written));
-                prop_assert_eq!((got.version, got.keep_alive), (Version::Http11, true));
+                prop_assert_eq!((got.framing, got.len), (sent.framing, written));
+                prop_assert_eq!((got.head.version, got.keep_alive), (Version::Http11, true));
+                let (sent, got) = (sent.head, got.head);
+                prop_assert_eq!(got.method_text, sent.method_text);
                 prop_assert_eq!((got.host, got.absolute), (sent.host, false));
-                prop_assert!(!got.fields.has_any(NEVER_PASS) && !got.names_hop_fields);
-                prop_assert!(!got.fields.has(Name::Connection));
+                prop_assert!(!got.fields.has_any(NEVER_PASS) && !got.fields.has(Name::Connection));
                 prop_assert_eq!(got.fields.find(b"Accept").is_some(), sent.fields.find(b"Accept").is_some());
-                if profile.answers_continue(sent) {
+                if profile.answers_continue(&sent) {
                     prop_assert!(!got.expect_continue);
                 }
                 if settings.xff {
@@ -153,17 +167,20 @@ proptest! {
         let method = if to_head { Method::Head } else { Method::Get };
         let version = if http11 { Version::Http11 } else { Version::Http10 };
         with_response(text.as_bytes(), method, |sent| {
-            let reply = Reply { version, keep_alive, cookie: b"", date: DATE };
-            let mut out = vec![0; profile.response_bytes_max(sent, reply)];
-            let outgoing = profile.write_response(sent, &client(false, tls), reply, &mut out).unwrap();
-            with_response(&out[..outgoing.head_bytes], method, |got| {
-                prop_assert_eq!((got.status, got.len), (sent.status, outgoing.head_bytes));
-                prop_assert!(!got.fields.has_any(NEVER_PASS) && !got.names_hop_fields);
-                prop_assert_eq!(got.body, body_for(sent, outgoing));
-                if sent.status >= 200 {
-                    prop_assert!(got.fields.has(Name::Date));
+            let outgoing = Outgoing::of(sent, version, keep_alive);
+            let reply = Reply { cookie: b"", date: DATE };
+            let mut out = vec![0; profile.response_bytes_max(&sent.head, reply) + Hop::BYTES_MAX];
+            let client = client(false, tls);
+            let written =
+                written(&mut out, outgoing.hop, |out| profile.write_response(&sent.head, &client, reply, out)).unwrap();
+            with_response(&out[..written], method, |got| {
+                prop_assert_eq!((got.head.status, got.len), (sent.head.status, written));
+                prop_assert!(!got.head.fields.has_any(NEVER_PASS));
+                prop_assert_eq!(got.framing, framing_for(sent, outgoing));
+                if sent.head.status >= 200 {
+                    prop_assert!(got.head.fields.has(Name::Date));
                     prop_assert_eq!(got.keep_alive, outgoing.keep_alive);
-                    let promises = got.fields.iter().filter(|field| field.name == Name::StrictTransportSecurity);
+                    let promises = got.head.fields.iter().filter(|field| field.name == Name::StrictTransportSecurity);
                     prop_assert!(promises.count() == 1 || !(tls && settings.hsts));
                 }
                 Ok(())
@@ -175,10 +192,10 @@ proptest! {
     fn room_that_is_too_small_is_reported(text in request_text(), settings in settings(), missing in 1..40_usize) {
         let profile = HttpProfile::compile(&settings).unwrap();
         with_request(text.as_bytes(), |sent| {
-            let mut out = vec![0; profile.request_bytes_max(sent)];
-            let written = profile.write_request(sent, &client(true, true), &mut out).unwrap();
+            let mut out = vec![0; profile.request_bytes_max(&sent.head) + Hop::BYTES_MAX];
+            let written = passed(&profile, &client(true, true), sent, &mut out).unwrap();
             let room = &mut out[..written.saturating_sub(missing)];
-            prop_assert!(profile.write_request(sent, &client(true, true), room).is_err());
+            prop_assert!(passed(&profile, &client(true, true), sent, room).is_err());
             Ok(())
         })?;
     }
@@ -188,13 +205,14 @@ proptest! {
         let settings = HttpSettings { http_to_https: true, https_port: port, ..HttpSettings::default() };
         let profile = HttpProfile::compile(&settings).unwrap();
         with_request(text.as_bytes(), |sent| {
-            let redirect = profile.redirect_to_https(sent, &client(v6, false)).unwrap();
-            let mut out = vec![0; redirect.bytes_max()];
-            let written = redirect.write(keep_alive, DATE, &mut out).unwrap();
-            with_response(&out[..written], sent.method, |got| {
-                prop_assert_eq!((got.status, got.len), (redirect.status(), written));
-                prop_assert!(matches!(got.body, Framing::None | Framing::Length(0)));
-                prop_assert!(got.fields.find(b"Location").is_some_and(|url| url.starts_with(b"https://")));
+            let redirect = profile.redirect_to_https(&sent.head, &client(v6, false)).unwrap();
+            let mut out = vec![0; redirect.bytes_max() + Hop::BYTES_MAX];
+            let hop = Hop::to_client(sent.head.version, keep_alive);
+            let written = written(&mut out, hop, |out| redirect.write(DATE, out)).unwrap();
+            with_response(&out[..written], sent.head.method, |got| {
+                prop_assert_eq!((got.head.status, got.len), (redirect.status(), written));
+                prop_assert!(got.head.body.is_zero());
+                prop_assert!(got.head.fields.find(b"Location").is_some_and(|url| url.starts_with(b"https://")));
                 Ok(())
             })
         })?;
@@ -202,9 +220,9 @@ proptest! {
 }
 
 /// The framing by which the client must read the body that the proxy is told to send.
-fn body_for(sent: &ResponseHead<'_>, outgoing: Outgoing) -> Framing {
+fn framing_for(sent: &Response<'_>, outgoing: Outgoing) -> Framing {
     match outgoing.body {
-        OutgoingBody::AsReceived => sent.body,
+        OutgoingBody::AsReceived => sent.framing,
         OutgoingBody::Unchunked => Framing::UntilClose,
     }
 }

@@ -90,6 +90,25 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Whose it is.
+    #[inline]
+    pub fn conn(&self) -> Conn {
+        match *self {
+            Event::Accepted { conn, .. }
+            | Event::Connected { conn }
+            | Event::Data { conn, .. }
+            | Event::Relayed { conn, .. }
+            | Event::Eof { conn }
+            | Event::Leaving { conn }
+            | Event::Drained { conn }
+            | Event::Broken { conn }
+            | Event::Deadline { conn }
+            | Event::Gone { conn, .. } => conn,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gone {
     /// A connect was refused.

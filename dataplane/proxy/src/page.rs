@@ -1,9 +1,9 @@
 //! The pages of our own: what a client sees where no server's response can be had.
 
 use weir_policy::{ClientFacts, HttpProfile};
-use weir_wire::http1::{HeadWriter, Overflow};
+use weir_wire::{head::HeadSink, http1::Hop};
 
-use crate::{buf::Buf, io::Io};
+use crate::{buf::Buf, error::Error, head, io::Io};
 
 /// A whole response of our own.
 pub(crate) struct Page {
@@ -24,23 +24,18 @@ impl Page {
         profile: &HttpProfile,
         client: &ClientFacts,
         date: &[u8],
-    ) -> Result<Buf, Overflow> {
+    ) -> Result<Buf, Error> {
         let reason = reason(self.status);
         let code = [self.status / 100, self.status / 10 % 10, self.status % 10].map(|digit| b'0' + digit as u8);
         let body = [b"<!doctype html>\n<title>", &code[..], b" ", reason, b"</title>\n<h1>", reason, b"</h1>\n"];
-        let mut out = io.buffer_for(PAGE_BYTES_MAX);
-        let mut head = HeadWriter::new(out.room());
-        head.status_line(self.status, reason)
-            .field(b"Content-Type", b"text/html")
-            .text(b"Content-Length: ")
-            .number(body.iter().map(|part| part.len() as u64).sum())
-            .text(b"\r\n")
-            .field(b"Cache-Control", b"no-store")
-            .text(date)
-            .text(profile.security_lines(client))
-            .field(b"Connection", if self.keep_alive { b"keep-alive" } else { b"close" });
-        let head_bytes = head.end()?;
-        out.filled(head_bytes);
+        let mut out = head::write(io, PAGE_BYTES_MAX, Hop::said(self.keep_alive), |head| {
+            head.status(self.status, reason);
+            head.line(b"Content-Type: text/html\r\n");
+            head.number(b"Content-Length", body.iter().map(|part| part.len() as u64).sum());
+            head.line(b"Cache-Control: no-store\r\n");
+            head.line(date);
+            head.line(profile.security_lines(client));
+        })?;
         if !self.head_only {
             for part in body {
                 out.append(part);

@@ -8,7 +8,7 @@ use std::{
 
 use weir_balance::{Algorithm, Balancer, Failure, HashKey};
 use weir_snapshot::{HashInput, Pool, Snapshot};
-use weir_wire::http1::RequestHead;
+use weir_wire::head::RequestHead;
 
 use crate::{
     io::{Conn, Time},

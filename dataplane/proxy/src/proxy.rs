@@ -1,24 +1,20 @@
-//! The proxy of one worker: owns every session, and hands each event of a batch to the session it is for.
-//!
-//! Nothing here decides anything about HTTP. What can wait for the end of the batch does: a request on an idle server
-//! connection, in case its end is in the same batch, relaying, and sealing, so that a batch costs one record.
+//! The proxy of one worker: owns every session, finds them by their handles, and says what a snapshot, a verdict of the
+//! health monitors or a drain means for all of them. What happens to one session stands in the files beside this one.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
-use weir_policy::Date;
 use weir_snapshot::Snapshot;
 use weir_telemetry::{Counters, Happening};
-use weir_wire::http1::FieldTable;
 
 use crate::{
-    buf::Buf,
-    client::{Client, Expiry},
-    io::{Close, Conn, Event, Handler, Io, Time, TransportAddress},
-    limits::{Limits, Room},
-    pool::Pools,
-    rescue::Error,
-    server::Server,
-    shortage::Shortage,
+    client::Client,
+    core::Core,
+    error::{Error, defect},
+    exchange::Exchange,
+    exchanges::{ExchangeId, Exchanges},
+    io::{Close, Conn, Io, Time},
+    limits::Limits,
+    server::{Server, State},
     table::Table,
 };
 
@@ -26,60 +22,56 @@ use crate::{
 pub struct Proxy {
     pub(crate) clients: Table<Client>,
     pub(crate) servers: Table<Server>,
+    pub(crate) exchanges: Exchanges<Exchange>,
     pub(crate) core: Core,
 }
 
-/// What all sessions of a worker share.
-pub(crate) struct Core {
-    pub snapshot: Arc<Snapshot>,
-    /// Counts snapshots.
-    pub epoch: u32,
-    pub pools: Pools,
-    pub counters: Counters,
-    pub limits: Limits,
-    /// What of them is left in this batch.
-    pub room: Room,
-    pub shortage: Shortage,
-    pub draining: bool,
-    pub fields: FieldTable,
-    /// Of this batch.
-    pub date: Date,
-    /// What TLS wants to send; empty between uses.
-    pub scratch: Vec<u8>,
-    /// Clients whose request goes out on an idle connection at the end of the batch.
-    pub starting: Vec<Conn>,
-    /// Server connections whose body the driver may move from the end of the batch on.
-    pub relayable: Vec<Conn>,
-    /// Clients whose tunnel the driver may carry from the end of the batch on.
-    pub in_bulk: Vec<Conn>,
-    /// Connections, of either kind, with plaintext that is not sealed yet.
-    pub unflushed: Vec<Conn>,
+/// An exchange and its client.
+pub(crate) struct Asker<'p> {
+    pub exchange: &'p mut Exchange,
+    pub client: &'p mut Client,
+    pub core: &'p mut Core,
+}
+
+/// An exchange and both connections that it stands between.
+pub(crate) struct Parties<'p> {
+    pub exchange: &'p mut Exchange,
+    pub client: &'p mut Client,
+    pub server: &'p mut Server,
+    pub core: &'p mut Core,
+}
+
+// Whatever names a session may outlive it only in the driver's events and in the lists that wait for the end of a batch.
+// All other names hold: a client's of its exchange, a server's of its work, an exchange's of both.
+impl Proxy {
+    #[inline]
+    pub(crate) fn asker(&mut self, id: ExchangeId) -> Result<Asker<'_>, Error> {
+        let exchange = self.exchanges.live(id)?;
+        let client = self.clients.live(exchange.client)?;
+        Ok(Asker { exchange, client, core: &mut self.core })
+    }
+
+    #[inline]
+    pub(crate) fn parties(&mut self, id: ExchangeId) -> Result<Parties<'_>, Error> {
+        let exchange = self.exchanges.live(id)?;
+        let client = self.clients.live(exchange.client)?;
+        let server = exchange.server().ok_or_else(|| defect("an exchange has no server yet"))?;
+        let server = self.servers.live(server)?;
+        Ok(Parties { exchange, client, server, core: &mut self.core })
+    }
 }
 
 impl Proxy {
     pub fn new(snapshot: Arc<Snapshot>, limits: Limits) -> Self {
-        let mut pools = Pools::default();
-        pools.replace(&snapshot);
-        let core = Core {
-            snapshot,
-            epoch: 0,
-            pools,
-            counters: Counters::default(),
-            room: limits.room(0),
-            shortage: Shortage::new(limits.clients),
-            limits,
-            draining: false,
-            fields: FieldTable::new(),
-            date: Date::at(0),
-            scratch: Vec::new(),
-            starting: Vec::new(),
-            relayable: Vec::new(),
-            in_bulk: Vec::new(),
-            unflushed: Vec::new(),
-        };
+        let core = Core::new(snapshot, limits);
         // The driver has a slot for each client's connection and one to a server.
-        let slots = 2 * core.limits.clients;
-        Self { clients: Table::with_room(slots), servers: Table::with_room(slots), core }
+        let (clients, slots) = (core.limits.clients, 2 * core.limits.clients);
+        Self {
+            clients: Table::with_room(slots),
+            servers: Table::with_room(slots),
+            exchanges: Exchanges::with_room(clients),
+            core,
+        }
     }
 
     /// Serves by `snapshot` from the next request of each client on. Clients of listeners that are gone are closed as
@@ -97,7 +89,7 @@ impl Proxy {
             let Some(client) = self.clients.find(conn).filter(|client| !client.is_served(&self.core)) else { continue };
             if client.is_idle() {
                 self.close_client(io, conn, Close::Flush);
-            } else if client.tunnel().is_some() {
+            } else if client.is_tunnel() {
                 self.cut_tunnel(io, conn);
             }
         }
@@ -140,9 +132,9 @@ impl Proxy {
         }
     }
 
-    /// No connection is left.
+    /// No connection is left, and with them no exchange.
     pub fn is_idle(&self) -> bool {
-        self.clients.len() == 0 && self.servers.len() == 0
+        self.clients.len() + self.servers.len() + self.exchanges.len() == 0
     }
 
     pub fn counters(&self) -> &Counters {
@@ -150,185 +142,41 @@ impl Proxy {
     }
 }
 
-impl Handler for Proxy {
-    fn handle<I: Io>(&mut self, io: &mut I, events: &mut Vec<Event>) {
-        let buffered_bytes = io.buffered_bytes();
-        if self.core.room.is_short || buffered_bytes > self.core.limits.buffer_bytes / 2 {
-            self.core.room = self.core.limits.room(buffered_bytes);
-        }
-        self.core.date.follow(io.unix_s());
-        for event in events.drain(..) {
-            match event {
-                Event::Accepted { conn, listener, peer } => self.accepted(io, conn, listener, peer),
-                Event::Connected { conn } => self.connected(io, conn),
-                Event::Data { conn, buf } if self.servers.contains(conn) => self.server_data(io, conn, buf),
-                Event::Data { conn, buf } => self.client_data(io, conn, buf),
-                Event::Relayed { conn, bytes } if self.servers.contains(conn) => self.relayed(io, conn, bytes),
-                Event::Relayed { conn, bytes } => self.client_relayed(io, conn, bytes),
-                Event::Eof { conn } if self.servers.contains(conn) => self.server_eof(io, conn),
-                Event::Eof { conn } => self.client_eof(io, conn),
-                Event::Leaving { conn } => self.client_leaving(io, conn),
-                Event::Drained { conn } if self.servers.contains(conn) => self.server_drained(io, conn),
-                Event::Drained { conn } => self.client_drained(io, conn),
-                Event::Broken { conn } if self.servers.contains(conn) => self.server_broken(io, conn),
-                Event::Broken { conn } => self.client_broken(io, conn),
-                Event::Deadline { conn } if self.servers.contains(conn) => self.server_deadline(io, conn),
-                Event::Deadline { conn } => self.client_deadline(io, conn),
-                Event::Gone { conn, why } if self.servers.contains(conn) => self.server_gone(io, conn, why),
-                Event::Gone { conn, .. } => self.client_gone(io, conn),
-            }
-        }
-        self.end_batch(io);
-        self.free_memory(io);
-    }
-}
-
+// Ends.
 impl Proxy {
-    fn end_batch<I: Io>(&mut self, io: &mut I) {
-        while !self.core.starting.is_empty() {
-            let mut starting = std::mem::take(&mut self.core.starting);
-            starting.drain(..).for_each(|conn| self.send_request(io, conn));
-            if self.core.starting.is_empty() {
-                self.core.starting = starting;
-            }
-        }
-        let mut relayable = std::mem::take(&mut self.core.relayable);
-        relayable.drain(..).for_each(|conn| self.relay(io, conn));
-        self.core.relayable = relayable;
-        let mut in_bulk = std::mem::take(&mut self.core.in_bulk);
-        in_bulk.drain(..).for_each(|conn| self.relay_tunnel(io, conn));
-        self.core.in_bulk = in_bulk;
-        let mut unflushed = std::mem::take(&mut self.core.unflushed);
-        for conn in unflushed.drain(..) {
-            if let Some(client) = self.clients.find(conn) {
-                client.flush(io);
-            } else if let Some(server) = self.servers.find(conn) {
-                server.flush(io);
-            }
-        }
-        self.core.unflushed = unflushed;
-    }
-}
-
-// Clients' events.
-impl Proxy {
-    fn accepted<I: Io>(&mut self, io: &mut I, conn: Conn, listener: TransportAddress, peer: SocketAddr) {
-        let may_come = self.make_place(io, listener, peer);
-        let client = if may_come { Client::accept(io, &mut self.core, conn, listener, peer) } else { None };
-        match client {
-            Some(client) => {
-                let client = self.clients.insert(conn, client);
-                if client.tunnel().is_some() {
-                    self.carry(io, conn);
-                }
-            }
-            None => io.close(conn, Close::Abort),
-        }
-    }
-
-    fn client_data<I: Io>(&mut self, io: &mut I, conn: Conn, buf: Buf) {
-        let Some(client) = self.clients.find(conn) else { return };
-        match client.receive(io, &mut self.core, buf) {
-            Ok(()) => self.proceed(io, conn),
-            Err(error) => self.fail(io, conn, error),
-        }
-    }
-
-    fn client_relayed<I: Io>(&mut self, io: &mut I, conn: Conn, bytes: u64) {
-        if let Some(client) = self.clients.find(conn) {
-            client.relayed(io, &mut self.core, bytes);
-        }
-    }
-
-    fn client_eof<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
-        client.end(io.now());
-        if client.is_amid_handshake() {
-            self.fail(io, conn, Error::ClientTls);
-        } else {
-            self.wait_with_ended(io, conn);
-            self.proceed(io, conn);
-        }
-    }
-
-    /// Who is not read has asked for something and waits, or is a tunnel's, which brings the end behind the rest.
-    fn client_leaving<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
-        if client.exchange().is_some() {
-            client.leave(io.now());
-            self.wait_with_ended(io, conn);
-            self.proceed(io, conn);
-        }
-    }
-
-    /// The time of a client that has ended runs.
-    fn wait_with_ended<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        if let Some(client) = self.clients.find(conn)
-            && client.exchange().is_some_and(|exchange| !exchange.awaits_body())
-        {
-            client.await_answer(io);
-        }
-    }
-
-    fn client_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
-        client.drained(io, &self.core);
-        match client.exchange() {
-            Some(exchange) => {
-                if let Some(server) = exchange.server() {
-                    self.download(io, server);
-                }
-            }
-            None => self.proceed(io, conn),
-        }
-    }
-
-    /// Whoever cannot be answered is as good as gone, but for what a tunnel still takes to its server.
-    fn client_broken<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        match self.clients.find(conn).is_some_and(|client| client.tunnel().is_some()) {
-            true => self.client_drained(io, conn),
-            false => self.client_gone(io, conn),
-        }
-    }
-
-    fn client_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
-        match client.expired(io, &self.core) {
-            Expiry::Slow => {}
-            Expiry::Idle if self.carries(io, conn) => self.cut_tunnel(io, conn),
-            Expiry::Idle => self.close_client(io, conn, Close::Flush),
-            Expiry::Failed(error) => self.fail(io, conn, error),
-        }
-    }
-
-    fn client_gone<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
-        if client.is_amid_handshake() {
-            self.fail(io, conn, Error::ClientTls);
-        } else if client.exchange().is_some() || client.tunnel().is_some() {
-            self.fail(io, conn, Error::ClientAborted);
-        } else {
-            self.close_client(io, conn, Close::Abort);
-        }
-    }
-
-    /// Ends a client's session and its connection.
+    /// Ends a client's session, its exchange and its connection. What its exchange has of a server ends elsewhere.
     pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut client) = self.clients.remove(conn) else { return };
         self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
         self.core.shortage.addresses.remove(client.peer);
-        match how {
-            Close::Flush | Close::Linger => client.say_goodbye(io, &mut self.core),
-            Close::Cut => client.flush(io),
-            Close::Abort => {}
+        if let Some(id) = client.exchange() {
+            self.exchanges.remove(id);
         }
-        client.report_bytes(&mut self.core);
         if let Some(reserved) = client.reserved {
             self.close_server(io, reserved, Close::Flush);
         }
         if let Some(server) = client.tunnel().and_then(|tunnel| tunnel.server) {
             self.close_server(io, server, how);
         }
-        io.close(conn, how);
+        client.connection.close(io, &mut self.core.scratch, how);
+        client.report_bytes(&mut self.core);
+    }
+
+    /// Ends a connection to a server and whatever the pools know of it.
+    pub(crate) fn close_server<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
+        let Some(mut server) = self.servers.remove(conn) else { return };
+        match server.state {
+            State::Connecting(_) | State::Handshaking(_) | State::Busy(_) => self.core.pools.end(server.place),
+            State::Idle => self.core.pools.forget_idle(server.place, conn),
+            State::Reserved { client } => {
+                if let Some(client) = self.clients.find(client).filter(|client| client.reserved == Some(conn)) {
+                    client.reserved = None;
+                }
+            }
+        }
+        if server.is_connected() {
+            self.core.counters.note(Happening::ServerGone { server: server.place.server });
+        }
+        server.connection.close(io, &mut self.core.scratch, how);
     }
 }

@@ -4,45 +4,17 @@
 use weir_balance::Failure;
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, Happening};
-use weir_wire::http1::{self, Method};
+use weir_wire::head::Method;
 
 use crate::{
     client::Stage,
+    error::Error,
     exchange::Exchange,
+    exchanges::ExchangeId,
     io::{Close, Conn, Gone, Io},
     page::Page,
-    proxy::Proxy,
+    proxy::{Asker, Proxy},
 };
-
-/// Everything that can end an exchange or a client's connection before its time, by who did it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Error {
-    /// The client's request, or its body, is not HTTP as we read it.
-    Request(http1::Error),
-    AcceptTimeout,
-    HeadTimeout,
-    BodyTimeout,
-    BodyTooLarge,
-    ClientTls,
-    /// The client takes nothing of what waits for it.
-    ClientStalled,
-    ClientAborted,
-    /// A connect failed, or the server's connection ended before the response did.
-    Connect(Gone),
-    ConnectTimeout,
-    /// The TLS handshake with the server failed, or its TLS broke off.
-    ServerTls,
-    /// The server's certificate is not one that we trust, or not for the name that it should be.
-    ServerUntrusted,
-    ServerReset,
-    ServerClosed,
-    ResponseTimeout,
-    Response(http1::Error),
-    NoPool,
-    NoServer,
-    /// A head that we wrote did not fit the room policy asked for: a defect of ours.
-    HeadOverflow,
-}
 
 /// What follows for the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,20 +46,20 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::ServerUntrusted => (502, Cause::ServerUntrusted),
         Error::ServerClosed => (502, Cause::ServerClosed),
         Error::ResponseTimeout => (504, Cause::ServerResponseTimeout),
-        Error::Response(http1::Error::HeadTooLarge | http1::Error::FieldTooLarge | http1::Error::TooManyFields) => {
-            (502, Cause::ServerHeadTooLarge)
-        }
+        Error::Response(
+            weir_wire::Error::HeadTooLarge | weir_wire::Error::FieldTooLarge | weir_wire::Error::TooManyFields,
+        ) => (502, Cause::ServerHeadTooLarge),
         Error::Response(_) => (502, Cause::ServerBadResponse),
         Error::NoPool => (503, Cause::NoPool),
         Error::NoServer => (503, Cause::NoServer),
-        Error::HeadOverflow => (502, Cause::Internal),
+        Error::Defect => (502, Cause::Internal),
     };
     // Where the end of the connection is the framing, only a reset shows that a response was cut.
     Remedy { page: Some(page), close: Close::Cut, cause }
 }
 
-fn request_remedy(wrong: http1::Error) -> (u16, Cause) {
-    use http1::Error::*;
+fn request_remedy(wrong: weir_wire::Error) -> (u16, Cause) {
+    use weir_wire::Error::*;
     match wrong {
         TargetTooLong => (414, Cause::ClientUriTooLong),
         FieldTooLarge | TooManyFields | HeadTooLarge => (431, Cause::ClientHeadTooLarge),
@@ -99,24 +71,6 @@ fn request_remedy(wrong: http1::Error) -> (u16, Cause) {
 
 fn without_page(close: Close, cause: Cause) -> Remedy {
     Remedy { page: None, close, cause }
-}
-
-impl Error {
-    /// Whose doing it was, for the server's record.
-    pub(crate) fn blames_server(self) -> bool {
-        use Error::*;
-        match self {
-            Connect(why) => why != Gone::Local,
-            ConnectTimeout | ServerTls | ServerUntrusted | ServerReset | ServerClosed | ResponseTimeout
-            | Response(_) => true,
-            _ => false,
-        }
-    }
-
-    /// Whether the client's bytes can still be told apart after it.
-    pub(crate) fn leaves_client_readable(self) -> bool {
-        !matches!(self, Error::Request(_) | Error::HeadTimeout | Error::BodyTimeout | Error::BodyTooLarge)
-    }
 }
 
 /// What a client has still to get when its exchange fails.
@@ -143,32 +97,42 @@ impl Owed {
 }
 
 impl Proxy {
-    /// Ends an exchange, or a client's connection, by `rescue`'s word.
+    /// Ends what a client has going, or its connection.
     pub(crate) fn fail<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
-        let Some(client) = self.clients.find(conn) else { return };
-        let remedy = remedy(error);
-        let service = client.service.clone();
-        if client.is_amid_handshake() {
-            self.core.counters.note(Happening::HandshakeFailed { service: service.id });
+        let Ok(client) = self.clients.live(conn) else { return };
+        if let Stage::Exchange(id) = client.stage {
+            return self.fail_exchange(io, id, error);
         }
-        self.core.counters.note(Happening::Failed { service: service.id, cause: remedy.cause });
+        let remedy = remedy(error);
+        let service = client.service.id;
+        if client.is_amid_handshake() {
+            self.core.counters.note(Happening::HandshakeFailed { service });
+        }
+        self.core.counters.note(Happening::Failed { service, cause: remedy.cause });
         if let Stage::Tunnel(tunnel) = &client.stage {
             if let Some(server_conn) = tunnel.server {
                 self.blame(io, server_conn, error);
             }
             return self.cut_tunnel(io, conn);
         }
-        let may_stay = client.may_stay(&self.core);
-        let mut owed = Owed::Response { head_only: false, keep_alive: false };
-        if let Some(exchange) = client.exchange() {
-            owed = Owed::of(exchange, error);
-            if let Some(server_conn) = exchange.server() {
-                self.blame(io, server_conn, error);
-                self.close_server(io, server_conn, Close::Abort);
-            }
+        match remedy.page {
+            Some(status) => self.answer_with_page(io, conn, Page { status, head_only: false, keep_alive: false }),
+            None => self.close_client(io, conn, remedy.close),
         }
+    }
+
+    /// Ends an exchange.
+    pub(crate) fn fail_exchange<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) {
+        let Ok(Asker { exchange, client, core }) = self.asker(id) else { return };
+        let (conn, remedy, owed) = (exchange.client, remedy(error), Owed::of(exchange, error));
+        core.counters.note(Happening::Failed { service: exchange.service.id, cause: remedy.cause });
+        let may_stay = client.may_stay(core);
         let hangs_up = error == Error::NoServer
-            && service.pool.as_ref().is_some_and(|pool| pool.fail_action == FailAction::CloseConnection);
+            && exchange.service.pool.as_ref().is_some_and(|pool| pool.fail_action == FailAction::CloseConnection);
+        if let Some(server_conn) = exchange.server() {
+            self.blame(io, server_conn, error);
+            self.close_server(io, server_conn, Close::Abort);
+        }
         match (remedy.page, owed) {
             (Some(_), _) if hangs_up => self.close_client(io, conn, Close::Linger),
             (Some(status), Owed::Response { head_only, keep_alive }) => {
@@ -182,15 +146,16 @@ impl Proxy {
 
     /// Ends a connection behind part of a response: what of it is on its way arrives.
     fn cut_client<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
-        client.cut(io);
-        let how = client.farewell();
+        let Ok(client) = self.clients.live(conn) else { return };
+        client.connection.cut(io);
+        let exchange = client.exchange().and_then(|id| self.exchanges.peek(id));
+        let how = client.farewell(exchange.is_some_and(Exchange::has_all));
         self.close_client(io, conn, how);
     }
 
     /// What the end of an exchange says of its server.
     pub(crate) fn blame<I: Io>(&mut self, io: &mut I, server_conn: Conn, error: Error) {
-        let Some(server) = self.servers.find(server_conn) else { return };
+        let Ok(server) = self.servers.live(server_conn) else { return };
         let (place, since) = (server.place, server.begun_at);
         if error.blames_server() {
             self.core.counters.note(Happening::ServerFailed { server: place.server });
@@ -205,7 +170,7 @@ impl Proxy {
     }
 
     fn answer_with_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
-        let Some(client) = self.clients.find(conn) else { return };
+        let Ok(client) = self.clients.live(conn) else { return };
         match client.service.http().map(|http| page.write(io, http, &client.facts, self.core.date.line())) {
             Some(Ok(response)) => self.answer(io, conn, page.status, response, page.keep_alive),
             Some(Err(_)) | None => self.close_client(io, conn, Close::Abort),
@@ -219,7 +184,7 @@ mod tests {
 
     #[test]
     fn each_fault_has_its_page() {
-        use http1::Error::*;
+        use weir_wire::Error::*;
         let pages = [
             (Error::Request(TwoFramings), 400),
             (Error::Request(TargetTooLong), 414),

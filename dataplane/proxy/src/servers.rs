@@ -8,24 +8,27 @@ use weir_telemetry::Happening;
 
 use crate::{
     buf::Buf,
-    client::Client,
+    error::Error,
+    exchanges::ExchangeId,
     io::{Close, Conn, Gone, Io, Time},
     pool::Place,
     proxy::Proxy,
-    rescue::Error,
-    server::State,
+    server::{Life, State, Work},
 };
 
+// It comes.
 impl Proxy {
     pub(crate) fn connected<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(server) = self.servers.find(conn) else { return };
-        let State::Connecting { client } = server.state else { return };
+        let Ok(server) = self.servers.live(conn) else { return };
+        let State::Connecting(work) = server.state else { return };
         self.core.counters.note(Happening::ServerConnected { server: server.place.server });
-        server.state = State::Handshaking { client };
-        self.introduce(io, conn, client);
-        let Some(server) = self.servers.find(conn) else { return };
+        server.state = State::Handshaking(work);
+        if let Work::Tunnel(client) = work {
+            self.introduce(io, conn, client);
+        }
+        let Ok(server) = self.servers.live(conn) else { return };
         match server.begin_handshake(io, &mut self.core.scratch) {
-            Ok(()) if server.is_plain() => self.server_ready(io, conn),
+            Ok(()) if server.connection.is_plain() => self.server_ready(io, conn),
             Ok(()) => {}
             Err(error) => self.server_lost(io, conn, error),
         }
@@ -33,113 +36,148 @@ impl Proxy {
 
     /// It can be given what it was opened for.
     fn server_ready<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(server) = self.servers.find(conn) else { return };
-        let State::Handshaking { client } = server.state else { return };
-        let tunnel = self.clients.find(client).is_some_and(|client| client.tunnel().is_some());
-        if !tunnel && !server.inbox.is_empty() {
+        let Ok(server) = self.servers.live(conn) else { return };
+        let State::Handshaking(work) = server.state else { return };
+        if matches!(work, Work::Exchange(_)) && !server.connection.inbox.is_empty() {
             // It speaks before it was asked.
             return self.server_lost(io, conn, Error::ServerReset);
         }
-        server.state = State::Busy { client };
-        server.line.expect(io, None);
+        server.state = State::Busy(work);
+        server.connection.line.expect(io, None);
         self.core.pools.reached(server.place, io.now());
-        match tunnel {
-            true => {
+        match work {
+            Work::Tunnel(client) => {
                 // Who speaks first is not known here: that the connection stands has to do.
                 server.unproven = false;
                 self.core.pools.proved(server.place);
                 self.begin_tunnel(io, client);
             }
-            false => self.send_request(io, client),
+            Work::Exchange(id) => self.send_request(io, id),
         }
     }
+}
 
+// It brings something, or takes something.
+impl Proxy {
     pub(crate) fn server_data<I: Io>(&mut self, io: &mut I, conn: Conn, buf: Buf) {
-        let Some(server) = self.servers.find(conn) else { return };
-        match server.receive(io, &mut self.core.scratch, buf) {
-            Ok(progress) => {
-                if progress.handshaken {
-                    self.server_ready(io, conn);
-                }
-                self.server_spoke(io, conn);
-                if progress.closed {
-                    self.server_eof(io, conn);
-                }
-            }
-            Err(error) => self.server_lost(io, conn, error),
+        let Ok(server) = self.servers.live(conn) else { return };
+        let progress = match server.receive(io, &mut self.core.scratch, buf) {
+            Ok(progress) => progress,
+            Err(error) => return self.server_lost(io, conn, error),
+        };
+        if progress.handshaken {
+            self.server_ready(io, conn);
+        }
+        // Each of these may be its end.
+        if self.servers.contains(conn) {
+            self.server_spoke(io, conn);
+        }
+        if progress.closed && self.servers.contains(conn) {
+            self.server_eof(io, conn);
         }
     }
 
     fn server_spoke<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(server) = self.servers.find(conn) else { return };
+        let Ok(server) = self.servers.live(conn) else { return };
         // What TLS alone was for has been dealt with; where nobody has asked for anything, the rest belongs to nobody.
-        if server.inbox.is_empty() {
+        if server.connection.inbox.is_empty() {
             return;
         }
-        match server.state {
-            State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Abort),
-            State::Connecting { .. } | State::Handshaking { .. } | State::Busy { .. } => {
-                if !self.lose_if_unused(io, conn, Error::ServerReset) {
-                    self.download(io, conn);
-                }
-            }
+        match server.work() {
+            Some(work) => self.pass_on(io, conn, work, Error::ServerReset),
+            None => self.close_server(io, conn, Close::Abort),
         }
     }
 
     pub(crate) fn server_eof<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(server) = self.servers.find(conn) else { return };
-        server.ended = true;
+        let Ok(server) = self.servers.live(conn) else { return };
+        server.connection.ended = true;
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
-            State::Handshaking { .. } => self.server_lost(io, conn, Error::ServerTls),
-            State::Connecting { .. } | State::Busy { .. } => {
-                if !self.lose_if_unused(io, conn, Error::ServerClosed) {
-                    self.download(io, conn);
-                }
-            }
+            State::Handshaking(_) => self.server_lost(io, conn, Error::ServerTls),
+            State::Connecting(work) | State::Busy(work) => self.pass_on(io, conn, work, Error::ServerClosed),
         }
     }
 
+    /// Passes on what has come. `unasked`: what has happened to a server that was not asked for anything yet.
+    fn pass_on<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work, unasked: Error) {
+        match work {
+            Work::Tunnel(client) => self.carry(io, client),
+            Work::Exchange(id) if self.waits(id) => self.lose_unused(io, conn, work, unasked),
+            Work::Exchange(id) => self.respond(io, id),
+        }
+    }
+
+    /// Whether no byte of a request has been sent.
+    fn waits(&mut self, id: ExchangeId) -> bool {
+        self.exchanges.live(id).is_ok_and(|exchange| exchange.is_waiting())
+    }
+
     pub(crate) fn server_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        if let Some(State::Busy { client }) = self.servers.find(conn).map(|server| server.state) {
+        let Some(State::Busy(work)) = self.servers.find(conn).map(|server| server.state) else { return };
+        let client = match work {
+            Work::Exchange(id) => self.exchanges.find(id).map(|exchange| exchange.client),
+            Work::Tunnel(client) => Some(client),
+        };
+        if let Some(client) = client {
             self.proceed(io, client);
         }
     }
 
+    /// So much of what it sent has gone past us.
+    pub(crate) fn relayed<I: Io>(&mut self, io: &mut I, conn: Conn, bytes: u64) {
+        match self.servers.find(conn).map(|server| server.state) {
+            Some(State::Busy(Work::Exchange(id))) => self.response_relayed(io, id, bytes),
+            Some(State::Busy(Work::Tunnel(client))) => self.tunnel_relayed_down(io, client, bytes),
+            _ => {}
+        }
+    }
+}
+
+// It ends.
+impl Proxy {
     /// The answer to what it was sent may be among what it sent before.
     pub(crate) fn server_broken<I: Io>(&mut self, io: &mut I, conn: Conn) {
         if let Some(server) = self.servers.find(conn) {
-            server.broken = true;
+            server.life = Life::Broken;
             self.server_drained(io, conn);
         }
     }
 
     pub(crate) fn server_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(server) = self.servers.find(conn) else { return };
-        if !server.line.has_expired(io) {
+        let Ok(server) = self.servers.live(conn) else { return };
+        if !server.connection.line.has_expired(io) {
             return;
         }
         let state = server.state;
         match state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
-            State::Connecting { client } if self.waits_on(io, conn, client) => {}
-            State::Connecting { .. } | State::Handshaking { .. } => self.server_lost(io, conn, Error::ConnectTimeout),
-            State::Busy { client } => {
-                self.fail(io, client, Error::ResponseTimeout);
+            State::Connecting(work) if self.waits_on(io, conn, work) => {}
+            State::Connecting(_) | State::Handshaking(_) => self.server_lost(io, conn, Error::ConnectTimeout),
+            State::Busy(work) => self.work_failed(io, work, Error::ResponseTimeout),
+        }
+    }
+
+    fn work_failed<I: Io>(&mut self, io: &mut I, work: Work, error: Error) {
+        match work {
+            Work::Tunnel(client) => self.fail(io, client, error),
+            Work::Exchange(id) => {
+                let Ok(client) = self.exchanges.live(id).map(|exchange| exchange.client) else { return };
+                self.fail_exchange(io, id, error);
                 self.proceed(io, client);
             }
         }
     }
 
     /// A connect that has taken long may take longer where there is time left and nobody else would take the request.
-    fn waits_on<I: Io>(&mut self, io: &mut I, conn: Conn, client: Conn) -> bool {
-        let Some(server) = self.servers.find(conn) else { return false };
+    fn waits_on<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work) -> bool {
+        let tried = self.tried(work).map_or_else(Vec::new, |tried| tried.clone());
+        let Ok(server) = self.servers.live(conn) else { return false };
         let left = server.connect_left(io.now());
-        let Some(tried) = self.clients.find(client).and_then(Client::tried) else { return false };
         let is_last = tried.len() + 1 >= self.core.limits.server_tries;
-        let waits = left != Some(Duration::ZERO) && (is_last || !self.core.pools.has_other(server.place, tried));
+        let waits = left != Some(Duration::ZERO) && (is_last || !self.core.pools.has_other(server.place, &tried));
         if waits {
-            server.line.expect(io, left);
+            server.connection.line.expect(io, left);
         }
         waits
     }
@@ -153,8 +191,8 @@ impl Proxy {
 
     pub(crate) fn server_gone<I: Io>(&mut self, io: &mut I, conn: Conn, why: Gone) {
         let error = match self.servers.find(conn).map(|server| server.state) {
-            Some(State::Connecting { .. }) => Error::Connect(why),
-            Some(State::Handshaking { .. }) => Error::ServerTls,
+            Some(State::Connecting(_)) => Error::Connect(why),
+            Some(State::Handshaking(_)) => Error::ServerTls,
             _ => Error::ServerReset,
         };
         self.server_lost(io, conn, error);
@@ -162,74 +200,37 @@ impl Proxy {
 
     /// A connection is of no use any more, and so is what was to go over it, unless none of that has been sent.
     fn server_lost<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
-        let Some(server) = self.servers.find(conn) else { return };
+        let Ok(server) = self.servers.live(conn) else { return };
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Abort),
-            State::Connecting { client } | State::Handshaking { client } => {
-                self.connect_failed(io, conn, client, error);
-            }
-            State::Busy { client } => {
-                if self.lose_if_unused(io, conn, error) {
-                    return;
-                }
-                let Some(server) = self.servers.find(conn) else { return };
-                server.lost = Some(error);
-                match self.clients.find(client).is_some_and(|client| client.tunnel().is_some()) {
-                    true => self.fail(io, client, error),
-                    false => self.download(io, conn),
+            State::Connecting(work) | State::Handshaking(work) => self.connect_failed(io, conn, work, error),
+            State::Busy(work) => {
+                server.life = Life::Lost(error);
+                match work {
+                    Work::Tunnel(client) => self.fail(io, client, error),
+                    Work::Exchange(_) => self.pass_on(io, conn, work, error),
                 }
             }
         }
     }
 
-    fn connect_failed<I: Io>(&mut self, io: &mut I, conn: Conn, client: Conn, error: Error) {
-        let Some(server) = self.servers.find(conn) else { return };
+    fn connect_failed<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work, error: Error) {
+        let Ok(server) = self.servers.live(conn) else { return };
         let (place, since) = (server.place, server.begun_at);
         // An alert may be on its way that says why.
         let how = if server.is_connected() { Close::Flush } else { Close::Abort };
         self.close_server(io, conn, how);
-        self.exclude(client, place, error);
+        self.exclude(work, place, error);
         if error.blames_server() {
             let failure = if error == Error::ConnectTimeout { Failure::Silent } else { Failure::Broken };
             self.suspect(io, place, failure, since);
         }
-        self.try_another(io, client, error);
+        self.try_another(io, work, error);
     }
 
-    /// A connection that turns out to be over, or out of step, before its request was sent: another one gets it.
-    fn lose_if_unused<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) -> bool {
-        let Some(server) = self.servers.find(conn) else { return false };
-        let (State::Busy { client } | State::Connecting { client }) = server.state else { return false };
-        let waits = self.clients.find(client).and_then(Client::exchange).is_some_and(|e| e.is_waiting());
-        if waits {
-            self.close_server(io, conn, Close::Abort);
-            self.try_another(io, client, error);
-        }
-        waits
-    }
-
-    /// Ends a connection to a server and whatever the pools know of it.
-    pub(crate) fn close_server<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
-        let Some(mut server) = self.servers.remove(conn) else { return };
-        match how {
-            Close::Flush | Close::Linger => server.say_goodbye(io, &mut self.core.scratch),
-            Close::Cut => server.flush(io),
-            Close::Abort => {}
-        }
-        match server.state {
-            State::Connecting { .. } | State::Handshaking { .. } | State::Busy { .. } => {
-                self.core.pools.end(server.place)
-            }
-            State::Idle => self.core.pools.forget_idle(server.place, conn),
-            State::Reserved { client } => {
-                if let Some(client) = self.clients.find(client).filter(|client| client.reserved == Some(conn)) {
-                    client.reserved = None;
-                }
-            }
-        }
-        if server.is_connected() {
-            self.core.counters.note(Happening::ServerGone { server: server.place.server });
-        }
-        io.close(conn, how);
+    /// A connection turns out to be over, or out of step, before its request was sent: another one gets it.
+    fn lose_unused<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work, error: Error) {
+        self.close_server(io, conn, Close::Abort);
+        self.try_another(io, work, error);
     }
 }

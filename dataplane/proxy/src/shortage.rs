@@ -1,90 +1,61 @@
-//! Who goes when there is not room for all: when places for clients run short, or memory for what clients do not take.
-//!
-//! Places are shared, by virtual services and by client addresses. An address that holds far more than others loses first,
-//! wherever its clients are; of all other addresses a virtual service that holds no more than its share loses nobody. Who
-//! goes is what has stood still for longest: between two requests, with half a head, or without any progress. Nobody goes
-//! for a newcomer whose address holds far more already; work goes only for one whose virtual service or address holds far
-//! less. Who has stood still is learnt from a sample of the clients, so that nobody waits for it where there are many; one
-//! sample serves many newcomers. Who holds memory is learnt by a walk over all clients, which serves several batches.
+//! What is known of a shortage: how many clients each address holds, who may go, and what the last look at them told.
+//! [`eviction`](crate::eviction) goes by it.
 
-use std::{cmp::Reverse, net::SocketAddr, time::Duration};
-
-use foldhash::{HashMap, HashMapExt};
-use weir_telemetry::{Cause, Happening};
+use std::{cmp::Reverse, net::SocketAddr};
 
 use crate::{
-    addresses::{Addresses, network},
-    client::{Client, Stage},
-    io::{Close, Conn, Io, Time, TransportAddress},
-    line::Line,
-    proxy::{Core, Proxy},
-    rescue::Error,
-    server::Server,
-    table::Table,
+    addresses::Addresses,
+    io::{Conn, Time},
 };
 
-/// A survey looks at so many clients: half a millisecond of work.
-const SURVEYED: usize = 2048;
-/// A survey keeps at most this part of the clients that it has looked at.
-const SURVEYED_PART: usize = 16;
-/// After surveys that found nobody to go, the next one waits so long for each client looked at: ten times what a look takes.
-const SURVEY_PAUSE: Duration = Duration::from_micros(2);
 /// An address that holds 2^this times as many clients as another holds far more.
-const FAR_MORE: u32 = 3;
-/// For one that holds far more than others do, so much sooner is work stuck.
-const LESS_PATIENCE: u32 = 10;
-/// Once memory has run out, it is freed down to this part of what there may be.
-const FREED_TO: (usize, usize) = (15, 16);
-/// One batch ends at most so many clients for memory, once there is no more in use than there may be.
-const FREED_AT_ONCE: usize = 32;
-/// After a walk over all clients that freed too little memory, the next walk waits so long for each client.
-const WALK_PAUSE: Duration = Duration::from_micros(1);
+pub(crate) const FAR_MORE: u32 = 3;
 
 pub(crate) struct Shortage {
     /// How many clients each address holds.
     pub addresses: Addresses,
     /// Who may go; the first to go is the last.
-    candidates: Vec<Candidate>,
+    pub candidates: Vec<Candidate>,
     /// Counts surveys, so that each looks at other clients.
-    surveys: usize,
+    pub surveys: usize,
     /// How many clients a virtual service holds where all hold the same, as of the last survey.
-    share: u64,
+    pub share: u64,
     /// What the address holds that holds fewest, as of the last survey.
-    least: u32,
+    pub least: u32,
     /// How many surveys in a row found nobody to go for a newcomer of an address that holds little, and when the last did.
     in_vain_for_light: (usize, Time),
     /// The same for a newcomer of an address that holds far more.
     in_vain_for_heavy: (usize, Time),
     /// Who holds memory, as of the last walk; the first to go is the last.
-    holders: Vec<Holder>,
+    pub holders: Vec<Holder>,
     /// When a walk freed too little memory.
-    too_little_at: Option<Time>,
+    pub too_little_at: Option<Time>,
 }
 
 /// A client that holds memory.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Holder {
+pub(crate) struct Holder {
     /// What its address holds in pieces, as a power of 2.
-    weight: u32,
+    pub weight: u32,
     /// It has not moved since; if it has, it is none any more.
-    since: Reverse<Time>,
-    conn: Conn,
+    pub since: Reverse<Time>,
+    pub conn: Conn,
 }
 
-struct Candidate {
-    conn: Conn,
+pub(crate) struct Candidate {
+    pub conn: Conn,
     /// It has not moved since; if it has, it is none any more.
-    since: Time,
+    pub since: Time,
     /// How many its address holds, as a power of 2.
-    weight: u32,
-    standing: Standing,
-    turn: Turn,
+    pub weight: u32,
+    pub standing: Standing,
+    pub turn: Turn,
 }
 
 /// When somebody's turn to go is, the first first. Those who hold far more than others go before these; but not what
 /// works for them before what has long stood still for others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Turn {
+pub(crate) enum Turn {
     Hoarded,
     StoodStill,
     HoarderWorks,
@@ -95,7 +66,7 @@ enum Turn {
 
 /// What would be lost with a client, the least first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Standing {
+pub(crate) enum Standing {
     /// Between two requests.
     Idle,
     /// Amid a handshake, a head, or a body that no answer waits behind.
@@ -103,179 +74,6 @@ enum Standing {
     /// Waits for a server, or for its client, and nothing has come of it for long.
     Stuck,
     Works,
-}
-
-// Places.
-impl Proxy {
-    /// Whether one more client may come, for whom another may have to go.
-    pub(crate) fn make_place<I: Io>(&mut self, io: &mut I, listener: TransportAddress, peer: SocketAddr) -> bool {
-        if self.clients.len() < self.core.limits.clients_usual() {
-            return true;
-        }
-        let Some(service) = self.core.snapshot.listener(listener).map(|found| found.service.id) else { return false };
-        let placed = self.evict_for(io, service, peer) || self.survey_for(io, service, peer);
-        // What is kept free is for those who have had little.
-        let is_entitled = !self.core.is_above_share(service) && !self.core.shortage.is_heavy(peer);
-        let may_come = placed || is_entitled && self.clients.len() < self.core.limits.clients;
-        if !may_come {
-            self.core.counters.note(Happening::Failed { service, cause: Cause::EngineRefused });
-        }
-        may_come
-    }
-
-    fn survey_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {
-        let (now, heavy) = (io.now(), self.core.shortage.is_heavy(peer));
-        let surveys_of_all = self.clients.len().div_ceil(SURVEYED);
-        let pause = SURVEY_PAUSE * self.clients.len().min(SURVEYED) as u32;
-        let (count, at) = *self.core.shortage.in_vain(heavy);
-        if count >= surveys_of_all && now.since(at) < pause {
-            return false;
-        }
-        self.survey(io);
-        let placed = self.evict_for(io, service, peer);
-        let count = if placed { count.saturating_sub(1) } else { (count + 1).min(surveys_of_all) };
-        *self.core.shortage.in_vain(heavy) = (count, now);
-        placed
-    }
-
-    /// Sends the first candidate away that must go for a client of this service and address.
-    fn evict_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {
-        let mut stay = Vec::new();
-        let goes = loop {
-            let Some(mut candidate) = self.core.shortage.candidates.pop() else { break None };
-            if !self.is_still(&mut candidate) {
-                continue;
-            }
-            match self.core.yields(&candidate, service, peer) {
-                true => break Some(candidate),
-                false => stay.push(candidate),
-            }
-        };
-        self.core.shortage.candidates.extend(stay.into_iter().rev());
-        let Some(Candidate { conn, standing, .. }) = goes else { return false };
-        let how = if standing == Standing::Idle { Close::Flush } else { Close::Abort };
-        self.evict(io, conn, Cause::EngineEvicted, how);
-        true
-    }
-
-    /// Whether a candidate is still one, and what its address holds now: it may be long since the survey.
-    fn is_still(&self, candidate: &mut Candidate) -> bool {
-        let Some(client) = self.clients.peek(candidate.conn) else { return false };
-        candidate.weight = self.core.shortage.weight(client.peer);
-        let hoards = matches!(candidate.turn, Turn::Hoarded | Turn::HoarderWorks);
-        moved_at(client, &self.servers) == candidate.since
-            && (self.core.shortage.is_heavy(client.peer) || !hoards && self.core.is_above_share(client.accepted_by))
-    }
-
-    /// Finds out who may go.
-    fn survey<I: Io>(&mut self, io: &I) {
-        let (now, patience) = (io.now(), self.core.limits.stuck);
-        self.core.shortage.surveys += 1;
-        self.core.shortage.least = self.core.shortage.addresses.least();
-        self.core.shortage.share = self.clients.len() as u64 / self.core.counters.services_in_use().max(1);
-        let candidate = |(conn, client): (Conn, &Client)| {
-            let weight = self.core.shortage.weight(client.peer);
-            let heavy = self.core.shortage.is_heavy(client.peer);
-            if !heavy && !self.core.is_above_share(client.accepted_by) {
-                return None;
-            }
-            let since = moved_at(client, &self.servers);
-            let still = now.since(since);
-            let (fresh, stuck) = (still < patience / LESS_PATIENCE, still >= patience);
-            let standing = standing(client, stuck || heavy && !fresh, fresh, io.queued(conn) > 0);
-            Some(Candidate { conn, since, weight, standing, turn: turn(standing, heavy, fresh) })
-        };
-        let sample = self.clients.sample(SURVEYED, self.core.shortage.surveys);
-        let mut candidates: Vec<_> = sample.filter_map(candidate).collect();
-        let first_to_go = |c: &Candidate| (c.turn, Reverse(c.weight), c.standing, c.since);
-        let found = self.clients.len().min(SURVEYED).div_ceil(SURVEYED_PART).min(candidates.len());
-        if found < candidates.len() {
-            candidates.select_nth_unstable_by_key(found, first_to_go);
-            candidates.truncate(found);
-        }
-        candidates.sort_unstable_by_key(|candidate| Reverse(first_to_go(candidate)));
-        self.core.shortage.candidates = candidates;
-    }
-
-    /// Ends a client that has done nothing wrong.
-    fn evict<I: Io>(&mut self, io: &mut I, conn: Conn, cause: Cause, how: Close) {
-        let Some(client) = self.clients.find(conn) else { return };
-        let service = client.service.id;
-        self.core.counters.note(Happening::Failed { service, cause });
-        if client.is_amid_handshake() {
-            self.core.counters.note(Happening::HandshakeFailed { service });
-        }
-        if let Some(server) = client.exchange().and_then(|exchange| exchange.server()) {
-            self.blame(io, server, Error::ClientAborted);
-            self.close_server(io, server, Close::Abort);
-        }
-        self.close_client(io, conn, how);
-    }
-}
-
-// Memory.
-impl Proxy {
-    /// The end of a batch: where memory has run out, sends those away who hold it and move least. What one walk over all
-    /// clients has found serves several batches.
-    pub(crate) fn free_memory<I: Io>(&mut self, io: &mut I) {
-        let most_bytes = self.core.limits.buffer_bytes;
-        let enough_bytes = most_bytes / FREED_TO.1 * FREED_TO.0;
-        let (mut freed, mut walked) = (0, false);
-        while io.buffered_bytes() > enough_bytes {
-            let has_run_out = io.buffered_bytes() > most_bytes;
-            if freed >= FREED_AT_ONCE && !has_run_out {
-                return;
-            }
-            match self.core.shortage.holders.pop() {
-                Some(Holder { conn, since, .. }) => {
-                    if self.clients.peek(conn).is_some_and(|client| moved_at(client, &self.servers) == since.0) {
-                        self.evict(io, conn, Cause::EngineMemory, Close::Abort);
-                        freed += 1;
-                    }
-                }
-                None if !has_run_out => return,
-                None if walked => return self.core.shortage.too_little_at = Some(io.now()),
-                None if self.may_walk(io.now()) => {
-                    self.core.shortage.holders = self.memory_holders(io);
-                    walked = true;
-                }
-                None => return,
-            }
-        }
-        self.core.shortage.holders.clear();
-    }
-
-    /// Not when a walk has freed too little a moment ago.
-    fn may_walk(&self, now: Time) -> bool {
-        let pause = WALK_PAUSE * u32::try_from(self.clients.len()).unwrap_or(u32::MAX);
-        self.core.shortage.too_little_at.is_none_or(|at| now.since(at) >= pause)
-    }
-
-    /// Who holds buffers; the first to go is the last.
-    fn memory_holders<I: Io>(&self, io: &I) -> Vec<Holder> {
-        let queued = |line: &Line| if io.queued(line.conn) > 0 { line.pieces() } else { 0 };
-        let held = |client: &Client| {
-            let server = server_of(client, &self.servers);
-            let of_server = server.map_or(0, |server| queued(&server.line) + server.inbox.pieces());
-            let of_exchange = if let Stage::Exchange(exchange) = &client.stage { exchange.pieces() } else { 0 };
-            queued(&client.line) + client.inbox.pieces() + of_exchange + of_server
-        };
-        let holders: Vec<_> = self.clients.iter().map(|(conn, client)| (conn, client, held(client))).collect();
-        let mut weights = HashMap::<u128, usize>::new();
-        for (_, client, pieces) in &holders {
-            *weights.entry(network(client.peer)).or_default() += pieces;
-        }
-        let mut holders: Vec<_> = holders
-            .into_iter()
-            .filter(|(_, _, pieces)| *pieces > 0)
-            .map(|(conn, client, _)| {
-                let weight = weights.get(&network(client.peer)).map_or(0, |pieces| pieces.ilog2());
-                Holder { weight, since: Reverse(moved_at(client, &self.servers)), conn }
-            })
-            .collect();
-        holders.sort_unstable();
-        holders
-    }
 }
 
 impl Shortage {
@@ -294,50 +92,20 @@ impl Shortage {
     }
 
     /// What the address of a client holds, as a power of 2.
-    fn weight(&self, peer: SocketAddr) -> u32 {
+    pub fn weight(&self, peer: SocketAddr) -> u32 {
         self.addresses.held(peer).checked_ilog2().unwrap_or(0)
     }
 
-    fn in_vain(&mut self, heavy: bool) -> &mut (usize, Time) {
+    pub fn in_vain(&mut self, heavy: bool) -> &mut (usize, Time) {
         if heavy { &mut self.in_vain_for_heavy } else { &mut self.in_vain_for_light }
     }
 
-    fn is_heavy(&self, peer: SocketAddr) -> bool {
+    pub fn is_heavy(&self, peer: SocketAddr) -> bool {
         self.weight(peer) >= self.least.checked_ilog2().unwrap_or(0) + FAR_MORE
     }
 }
 
-impl Core {
-    /// Whether a virtual service holds its share of the clients, or more.
-    fn is_above_share(&self, service: u32) -> bool {
-        let held = self.counters.service(service).map_or(0, |counters| counters.open_connections);
-        held >= self.shortage.share
-    }
-
-    /// Whether a client goes for another of this service and address.
-    fn yields(&self, candidate: &Candidate, service: u32, peer: SocketAddr) -> bool {
-        let newcomer = self.shortage.weight(peer);
-        match candidate.standing {
-            _ if newcomer >= candidate.weight + FAR_MORE => false,
-            Standing::Works => !self.is_above_share(service) || candidate.weight >= newcomer + FAR_MORE,
-            Standing::Idle | Standing::Partial | Standing::Stuck => true,
-        }
-    }
-}
-
-fn standing(client: &Client, stuck: bool, fresh: bool, has_unsent: bool) -> Standing {
-    match &client.stage {
-        Stage::Idle if client.has_asked() && !has_unsent => Standing::Idle,
-        Stage::Idle | Stage::Head | Stage::Handshake => Standing::Partial,
-        Stage::Exchange(exchange) if !fresh && exchange.awaits_body() && !exchange.has_begun_response() => {
-            Standing::Partial
-        }
-        Stage::Exchange(_) | Stage::Tunnel(_) if stuck => Standing::Stuck,
-        Stage::Exchange(_) | Stage::Tunnel(_) => Standing::Works,
-    }
-}
-
-fn turn(standing: Standing, heavy: bool, fresh: bool) -> Turn {
+pub(crate) fn turn(standing: Standing, heavy: bool, fresh: bool) -> Turn {
     match (standing == Standing::Works, heavy) {
         (false, true) => Turn::Hoarded,
         (false, false) if fresh => Turn::Fresh,
@@ -345,22 +113,4 @@ fn turn(standing: Standing, heavy: bool, fresh: bool) -> Turn {
         (true, true) => Turn::HoarderWorks,
         (true, false) => Turn::Works,
     }
-}
-
-/// When something last came or went, on either side.
-fn moved_at(client: &Client, servers: &Table<Server>) -> Time {
-    match &client.stage {
-        Stage::Tunnel(tunnel) => tunnel.active_at,
-        _ => server_of(client, servers)
-            .map_or(client.line.moved_at, |server| client.line.moved_at.max(server.line.moved_at)),
-    }
-}
-
-fn server_of<'s>(client: &Client, servers: &'s Table<Server>) -> Option<&'s Server> {
-    let server = match &client.stage {
-        Stage::Exchange(exchange) => exchange.server(),
-        Stage::Tunnel(tunnel) => tunnel.server,
-        Stage::Handshake | Stage::Idle | Stage::Head => None,
-    };
-    servers.peek(server?)
 }

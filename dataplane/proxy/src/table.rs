@@ -1,7 +1,10 @@
 //! Sessions by connection: an array indexed by the driver's slot, each entry checked against the generation of the
 //! handle, so that a handle kept too long finds nothing. Its length is the driver's: one entry per slot ever used.
 
-use crate::io::Conn;
+use crate::{
+    error::{Error, defect},
+    io::Conn,
+};
 
 pub(crate) struct Table<T> {
     entries: Vec<Option<(u32, Box<T>)>>,
@@ -39,11 +42,18 @@ impl<T> Table<T> {
         matches!(self.entries.get(conn.slot as usize), Some(Some((generation, _))) if *generation == conn.generation)
     }
 
+    #[inline]
     pub fn find(&mut self, conn: Conn) -> Option<&mut T> {
         match self.entries.get_mut(conn.slot as usize) {
             Some(Some((generation, session))) if *generation == conn.generation => Some(session),
             _ => None,
         }
+    }
+
+    /// For whoever names a session that cannot be over.
+    #[inline]
+    pub fn live(&mut self, conn: Conn) -> Result<&mut T, Error> {
+        self.find(conn).ok_or_else(|| defect("a session is over and still named"))
     }
 
     pub fn remove(&mut self, conn: Conn) -> Option<Box<T>> {

@@ -33,3 +33,18 @@ pub use suites::Version;
 pub use tickets::{TicketKey, TicketSettings};
 pub use unbuffered::{RECORD_OVERHEAD_MAX, Sent};
 pub use verify::{Authorities, HostCheck, ServerName, Verification};
+
+/// The libraries underneath, with the versions of the lock file.
+pub const LIBRARIES: &str = "rustls 0.23.46, aws-lc-rs 1.19.0";
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn libraries_have_the_versions_of_the_lock_file() {
+        let lock = include_str!("../../../Cargo.lock");
+        for library in super::LIBRARIES.split(", ") {
+            let (name, version) = library.split_once(' ').unwrap();
+            assert!(lock.contains(&format!("name = \"{name}\"\nversion = \"{version}\"\n")), "{library}");
+        }
+    }
+}

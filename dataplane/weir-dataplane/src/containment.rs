@@ -26,7 +26,7 @@ impl Containment {
     /// When it panics again while it is told whose connections the first panic has ended.
     pub fn handle(&mut self, handler: &mut impl Handler, io: &mut impl Io, events: &mut Vec<Event>) -> io::Result<()> {
         self.batch.clear();
-        self.batch.extend(events.iter().map(conn_of));
+        self.batch.extend(events.iter().map(Event::conn));
         if handled(handler, io, events) {
             return Ok(());
         }
@@ -42,21 +42,6 @@ impl Containment {
 
 fn handled(handler: &mut impl Handler, io: &mut impl Io, events: &mut Vec<Event>) -> bool {
     catch_unwind(AssertUnwindSafe(|| handler.handle(io, events))).is_ok()
-}
-
-fn conn_of(event: &Event) -> Conn {
-    match *event {
-        Event::Accepted { conn, .. }
-        | Event::Connected { conn }
-        | Event::Data { conn, .. }
-        | Event::Relayed { conn, .. }
-        | Event::Eof { conn }
-        | Event::Drained { conn }
-        | Event::Broken { conn }
-        | Event::Leaving { conn }
-        | Event::Deadline { conn }
-        | Event::Gone { conn, .. } => conn,
-    }
 }
 
 #[cfg(test)]
@@ -110,7 +95,7 @@ mod tests {
             while events.is_empty() {
                 self.reactor.poll(Some(Duration::from_secs(1)), &mut events).unwrap();
             }
-            let conn = conn_of(&events[0]);
+            let conn = events[0].conn();
             self.batch(events).unwrap();
             (client, conn)
         }

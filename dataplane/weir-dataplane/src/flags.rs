@@ -17,7 +17,7 @@ Usage: weir-dataplane --socket PATH [options]
   --workers N        worker threads; default: one for each core this process may use
   --no-pin           keep no worker on one core, whatever the Plan says
   --log-level LEVEL  error, warn, info or debug; default: info. Logs go to standard error
-  --version          print the version
+  --version          print the version, and that of the TLS library
   --help             print this
 
 Signals: SIGTERM or SIGINT ends each connection with its response, then the process (30 s at most); a second one
@@ -48,12 +48,16 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Option<Flags>, 
             Arg::Long("no-pin") => pin = false,
             Arg::Long("log-level") => log_level = parser.value()?.parse()?,
             Arg::Long("help") | Arg::Short('h') => return print(HELP),
-            Arg::Long("version") => return print(&format!("weir-dataplane {}\n", crate::VERSION)),
+            Arg::Long("version") => return print(&version()),
             other => return Err(other.unexpected()),
         }
     }
     let socket = socket.ok_or("--socket PATH is missing: the unix socket on which the agent is served")?;
     Ok(Some(Flags { socket, workers, pin, log_level }))
+}
+
+fn version() -> String {
+    format!("weir-dataplane {}\nTLS: {}\n", crate::VERSION, weir_tls::LIBRARIES)
 }
 
 fn print(text: &str) -> Result<Option<Flags>, lexopt::Error> {
@@ -81,6 +85,11 @@ mod tests {
         let flags = parsed("weir-dataplane --socket /run/x --workers 3 --no-pin --log-level debug").unwrap();
         let expected = Flags { socket: "/run/x".into(), workers: Some(3), pin: false, log_level: Level::Debug };
         assert_eq!(flags, Some(expected));
+    }
+
+    #[test]
+    fn version_names_the_tls_library_on_a_line_of_its_own() {
+        assert!(version().lines().any(|line| line.starts_with("TLS: rustls ")), "{}", version());
     }
 
     #[test]

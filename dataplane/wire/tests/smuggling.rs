@@ -1,7 +1,11 @@
 //! Requests with which one parser has been made to see another message than the next one: each is refused, or read in
 //! the one way that is left.
 
-use weir_wire::http1::{Error, FieldTable, Framing, Limits, Method, Parsed, request, response};
+use weir_wire::{
+    Error,
+    head::{FieldTable, Limits, Method},
+    http1::{Framing, Parsed, request, response},
+};
 
 #[derive(Debug, PartialEq)]
 enum Verdict {
@@ -17,7 +21,7 @@ fn of_request(input: &[u8]) -> Verdict {
     match request(input, &LIMITS, &mut FieldTable::new()) {
         Err(error) => Refused(error),
         Ok(Parsed::Partial) => Waits,
-        Ok(Parsed::Whole(head)) => Reads(head.body),
+        Ok(Parsed::Whole(message)) => Reads(message.framing),
     }
 }
 
@@ -25,7 +29,7 @@ fn of_response(input: &[u8]) -> Verdict {
     match response(input, Method::Get, &LIMITS, &mut FieldTable::new()) {
         Err(error) => Refused(error),
         Ok(Parsed::Partial) => Waits,
-        Ok(Parsed::Whole(head)) => Reads(head.body),
+        Ok(Parsed::Whole(message)) => Reads(message.framing),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Error, Framing, Parsed, Trailers, chunked::Chunked};
+use super::{Framing, Parsed, Trailers, chunked::Chunked};
+use crate::Error;
 
 /// How far a read came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

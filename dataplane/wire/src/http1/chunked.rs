@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use super::{Error, Parsed, Piece, Trailers, framing::LENGTH_MAX, trailers::is_text};
+use super::{Parsed, Piece, Trailers, framing::LENGTH_MAX, scan::is_text};
+use crate::Error;
 
 /// Of one chunk. Those of a body may be as many as its chunks: each of them may be signed.
 const EXTENSION_BYTES_MAX: u16 = 1024;

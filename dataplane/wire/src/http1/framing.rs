@@ -1,9 +1,10 @@
 //! The fields that the protocol itself obeys: where a body ends (RFC 9112 §6), and what becomes of the connection behind
 //! it (§9). Read in one pass; whatever could be read in two ways is refused.
 
-use super::{
-    Error, Fields, Version,
-    field::{Name, NameSet},
+use super::lines::Lines;
+use crate::{
+    Error,
+    head::{BodyLength, Field, Name, NameSet, Version},
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +14,16 @@ pub enum Framing {
     Chunked,
     /// Of responses only: the body ends with the connection.
     UntilClose,
+}
+
+impl Framing {
+    pub fn length(self) -> BodyLength {
+        match self {
+            Framing::None => BodyLength::None,
+            Framing::Length(bytes) => BodyLength::Bytes(bytes),
+            Framing::Chunked | Framing::UntilClose => BodyLength::Unknown,
+        }
+    }
 }
 
 /// The longest body or chunk: a reader that keeps lengths in 64 bits with a sign takes more for less than nothing.
@@ -29,7 +40,7 @@ const OBEYED: NameSet =
 pub(super) struct Control<'b> {
     pub host: Option<&'b [u8]>,
     pub expect_continue: bool,
-    pub names_hop_fields: bool,
+    names_hop_fields: bool,
     length: Option<u64>,
     chunked: bool,
     unknown_coding: bool,
@@ -39,9 +50,10 @@ pub(super) struct Control<'b> {
 }
 
 impl<'b> Control<'b> {
-    pub fn of(fields: &Fields<'b>, version: Version) -> Result<Self, Error> {
+    /// Of the fields of a head; those that Connection names end here.
+    pub fn of(lines: &mut Lines<'b>, version: Version) -> Result<Self, Error> {
         let mut control = Control::default();
-        for field in fields.among(OBEYED) {
+        for field in lines.among(OBEYED) {
             match field.name {
                 Name::Connection => control.connection(field.value)?,
                 Name::ContentLength => control.content_length(field.value)?,
@@ -51,7 +63,10 @@ impl<'b> Control<'b> {
                 _ => {}
             }
         }
-        control.agree(fields.has(Name::TransferEncoding), version)?;
+        control.agree(lines.seen.has(Name::TransferEncoding), version)?;
+        if control.names_hop_fields {
+            lines.end_here(is_named_away);
+        }
         Ok(control)
     }
 
@@ -127,12 +142,16 @@ impl<'b> Control<'b> {
 const USUAL_OPTIONS: NameSet =
     NameSet::of(&[Name::KeepAlive, Name::ProxyConnection, Name::Te, Name::TransferEncoding, Name::Upgrade]);
 
-impl Fields<'_> {
-    /// Whether Connection names this field, which then goes no further than one hop (RFC 9110 §7.6.1).
-    pub fn connection_names(&self, name: &[u8]) -> bool {
-        self.among(NameSet::of(&[Name::Connection]))
-            .any(|field| list(field.value).any(|option| option.eq_ignore_ascii_case(name)))
-    }
+/// Not for a peer to take away by naming them in Connection: without these the next reader sees another message, or one
+/// of another time.
+const NEEDED: NameSet = NameSet::of(&[Name::ContentLength, Name::Date, Name::Host]);
+
+/// Whether Connection names a field, which then goes no further than one hop (RFC 9110 §7.6.1).
+fn is_named_away(lines: &Lines<'_>, field: Field<'_>) -> bool {
+    let mut connections = lines.among(NameSet::of(&[Name::Connection]));
+    let is_named =
+        |connection: Field<'_>| list(connection.value).any(|option| option.eq_ignore_ascii_case(field.name_text));
+    !NEEDED.has(field.name) && connections.any(is_named)
 }
 
 /// The elements of a comma-separated list, trimmed.
@@ -154,20 +173,23 @@ fn decimal(value: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::http1::{FieldTable, Limits, Method, Parsed, RequestHead, ResponseHead, request, response};
+    use crate::{
+        head::{FieldTable, Limits, Method},
+        http1::{Parsed, Request, Response, request, response},
+    };
 
-    fn with_request<T>(lines: &str, look: impl Fn(RequestHead<'_>) -> T) -> T {
+    fn with_request<T>(lines: &str, look: impl Fn(Request<'_>) -> T) -> T {
         let input = format!("{}\r\n\r\n", lines.replace('|', "\r\n"));
         match request(input.as_bytes(), &Limits::new(0, 0, 0), &mut FieldTable::new()) {
-            Ok(Parsed::Whole(head)) => look(head),
+            Ok(Parsed::Whole(message)) => look(message),
             other => panic!("{other:?}"),
         }
     }
 
-    fn with_response<T>(lines: &str, look: impl Fn(ResponseHead<'_>) -> T) -> T {
+    fn with_response<T>(lines: &str, look: impl Fn(Response<'_>) -> T) -> T {
         let input = format!("{}\r\n\r\n", lines.replace('|', "\r\n"));
         match response(input.as_bytes(), Method::Get, &Limits::new(0, 0, 0), &mut FieldTable::new()) {
-            Ok(Parsed::Whole(head)) => look(head),
+            Ok(Parsed::Whole(message)) => look(message),
             other => panic!("{other:?}"),
         }
     }
@@ -183,7 +205,7 @@ mod tests {
             ("GET / HTTP/1.0|Host: a|Connection: Keep-Alive", true),
             ("GET / HTTP/1.0|Host: a|Connection: keep-alive, close", false),
         ] {
-            assert_eq!(with_request(lines, |head| head.keep_alive), persists, "{lines}");
+            assert_eq!(with_request(lines, |request| request.keep_alive), persists, "{lines}");
         }
     }
 
@@ -196,31 +218,38 @@ mod tests {
             ("HTTP/1.1 304 OK", true),
             ("HTTP/1.0 200 OK|Content-Length: 1|Connection: keep-alive", true),
         ] {
-            assert_eq!(with_response(lines, |head| head.keep_alive), persists, "{lines}");
+            assert_eq!(with_response(lines, |response| response.keep_alive), persists, "{lines}");
         }
     }
 
+    /// The names of the fields that may go on.
+    fn passing(lines: &str) -> String {
+        with_request(lines, |request| {
+            let mut passing = String::new();
+            request.head.fields.kept_lines(|_| true, |run| passing.push_str(std::str::from_utf8(run).unwrap()));
+            passing.lines().map(|line| line.split(':').next().unwrap_or_default()).collect::<Vec<_>>().join(" ")
+        })
+    }
+
     #[test]
-    fn unusual_connection_options_are_noticed() {
-        for (option, noticed) in [
-            ("close", false),
-            ("keep-alive, Upgrade, TE", false),
-            ("X-Hop", true),
-            ("close, x-hop", true),
-            ("Host", true),
+    fn fields_that_connection_names_go_no_further() {
+        for (options, names) in [
+            ("close", "Host X-Hop Close Date"),
+            ("keep-alive, Upgrade, TE", "Host X-Hop Close Date"),
+            ("X-HOP", "Host Close Date"),
+            ("close, x-hop|Connection: Other", "Host Date"),
+            ("X-Ho", "Host X-Hop Close Date"),
+            ("Host, Date, Content-Length", "Host X-Hop Close Date"),
         ] {
-            let lines = format!("GET / HTTP/1.1|Host: a|Connection: {option}");
-            assert_eq!(with_request(&lines, |head| head.names_hop_fields), noticed, "{option}");
+            let lines = format!("GET / HTTP/1.1|Host: a|X-Hop: b|Close: c|Date: d|Connection: {options}");
+            assert_eq!(passing(&lines), names, "{options}");
         }
     }
 
     #[test]
-    fn fields_that_connection_names_are_told() {
-        with_request("GET / HTTP/1.1|Host: a|Connection: close, X-Hop|Connection: Other", |head| {
-            assert!(head.fields.connection_names(b"x-hop"));
-            assert!(head.fields.connection_names(b"OTHER"));
-            assert!(!head.fields.connection_names(b"X-Ho"));
-        });
+    fn http_1_0_knows_no_expectations() {
+        assert_eq!(passing("GET / HTTP/1.1|Host: a|Expect: b"), "Host Expect");
+        assert_eq!(passing("GET / HTTP/1.0|Host: a|Expect: b"), "Host");
     }
 
     #[test]
@@ -233,7 +262,7 @@ mod tests {
             ("POST / HTTP/1.1|Host: a|Expect: else|Content-Length: 1", false),
             ("POST / HTTP/1.0|Host: a|Expect: 100-continue|Content-Length: 1", false),
         ] {
-            assert_eq!(with_request(lines, |head| head.expect_continue), waits, "{lines}");
+            assert_eq!(with_request(lines, |request| request.head.expect_continue), waits, "{lines}");
         }
     }
 }

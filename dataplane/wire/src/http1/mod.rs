@@ -2,27 +2,30 @@
 //! be made to see another message than we saw.
 //!
 //! [`request`] and [`response`] parse a head in place, [`Body`] follows the bytes behind it, [`HeadWriter`] writes the
-//! next head into a caller's buffer. All of them give the same result however the input is split.
+//! next head into a caller's buffer. All of them give the same result however the input is split. What HTTP/1 says of a
+//! connection, and of how a body is framed on it, stays in here: it is read into [`Request`] and [`Response`] beside the
+//! head, and written by a [`Hop`].
 
 mod body;
 mod chunked;
-mod error;
-mod field;
 mod framing;
-mod head;
+mod heads;
+mod hop;
+mod lines;
 mod request;
 mod response;
+mod scan;
+mod start;
 mod target;
 mod trailers;
 mod writer;
 
 pub use body::{Body, Piece};
-pub use error::Error;
-pub use field::{Field, FieldTable, Fields, MAX_FIELDS, Name, NameSet, is_same_in_cgi};
 pub use framing::Framing;
-pub use head::{HEAD_BYTES_CEILING, Limits, Parsed, Version, may_complete};
-pub use request::{Method, RequestHead, request};
-pub use response::{ResponseHead, response};
+pub use heads::{Parsed, may_complete};
+pub use hop::{Hop, Outgoing, OutgoingBody};
+pub use request::{Request, request};
+pub use response::{Response, response};
 pub use trailers::{TRAILER_BYTES_MAX, Trailers};
 pub use writer::{HeadWriter, Overflow};
 

@@ -1,131 +1,82 @@
 //! A client's request head.
 
-use httparse::{Error as Lenient, Status};
-
 use super::{
-    Error, FieldTable, Fields, Framing, Limits, Parsed, Version,
+    Framing, Parsed,
     framing::Control,
-    head,
+    heads,
+    lines::Section,
+    start::{RequestLine, Stop},
     target::{self, Target},
 };
+use crate::{
+    Error,
+    head::{FieldTable, Limits, Method, Name, RequestHead, Version},
+};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Method {
-    Get,
-    Head,
-    Post,
-    Put,
-    Delete,
-    Options,
-    Trace,
-    Patch,
-    Other,
-}
-
-impl Method {
-    /// Whether to ask twice is to ask once (RFC 9110 §9.2.2).
-    pub fn is_idempotent(self) -> bool {
-        use Method::*;
-        matches!(self, Get | Head | Put | Delete | Options | Trace)
-    }
-
-    /// Methods are case-sensitive (RFC 9110 §9.1).
-    pub fn of(text: &[u8]) -> Self {
-        match text {
-            b"GET" => Method::Get,
-            b"HEAD" => Method::Head,
-            b"POST" => Method::Post,
-            b"PUT" => Method::Put,
-            b"DELETE" => Method::Delete,
-            b"OPTIONS" => Method::Options,
-            b"TRACE" => Method::Trace,
-            b"PATCH" => Method::Patch,
-            _ => Method::Other,
-        }
-    }
-}
-
+/// What a connection brings.
 #[derive(Clone, Copy, Debug)]
-pub struct RequestHead<'b> {
-    pub method: Method,
-    pub method_text: &'b [u8],
-    /// As it came: `/path?query`, `*`, or `http://host/path?query`.
-    pub target: &'b [u8],
-    /// What of it a server gets: `/path?query` or `*`; `?query` where the absolute form has no path.
-    pub path: &'b [u8],
-    pub version: Version,
-    pub fields: Fields<'b>,
-    pub body: Framing,
+pub struct Request<'b> {
+    pub head: RequestHead<'b>,
+    pub framing: Framing,
     /// The client wants another exchange on its connection.
     pub keep_alive: bool,
-    /// The client waits for a 100 before it sends the body.
-    pub expect_continue: bool,
-    /// Connection names fields beyond the usual hop-by-hop ones; see [`Fields::connection_names`].
-    pub names_hop_fields: bool,
-    /// Host and port the request is for. `None`: HTTP/1.0 without Host.
-    pub host: Option<&'b [u8]>,
-    /// The target is in absolute form, so `host` is the target's and the Host field counts for nothing (RFC 9112 §3.2.2).
-    pub absolute: bool,
     /// Bytes of the input that the head takes.
     pub len: usize,
 }
 
 /// Parses the head at the start of `input`.
-pub fn request<'b>(
-    input: &'b [u8],
-    limits: &Limits,
-    table: &'b mut FieldTable,
-) -> Result<Parsed<RequestHead<'b>>, Error> {
-    let input = head::within(input, limits);
-    let start = leading_empty_line(input)?;
-    let mut headers = head::no_headers();
-    let mut raw = httparse::Request::new(&mut []);
-    let end = match raw.parse_with_uninit_headers(&input[start..], &mut headers[..limits.fields]) {
-        Ok(Status::Complete(bytes)) => start + bytes,
-        Ok(Status::Partial) => return head::incomplete(input, limits),
-        Err(error) => return Err(strict(error, &input[start..])),
+pub fn request<'b>(input: &'b [u8], limits: &Limits, table: &'b mut FieldTable) -> Result<Parsed<Request<'b>>, Error> {
+    let input = heads::within(input, limits);
+    let spans = &mut *table.spans;
+    let read = leading_empty_line(input).and_then(|start| {
+        let line = RequestLine::read(input, start)?;
+        let section = Section::read(input, line.end, limits, spans)?;
+        Ok((line, section))
+    });
+    let (line, section) = match read {
+        Ok(read) => read,
+        Err(Stop::Partial) => return heads::incomplete(input, limits),
+        Err(Stop::Wrong(error)) => return Err(error),
     };
-    let (Some(method_text), Some(target)) = (raw.method, raw.path) else { return Err(Error::StartLine) };
-    let (method_text, target) = (method_text.as_bytes(), target.as_bytes());
-    let version = Version::of_minor(raw.version);
-    let fields = head::fields(&input[..end], raw.headers, limits, &mut table.spans)?;
+    let RequestLine { method: method_text, target, version, .. } = line;
+    let mut lines = section.lines(input, spans);
     if method_text == b"CONNECT" {
         return Err(Error::Connect);
     }
     let method = Method::of(method_text);
     let taken_apart = Target::of(target, method)?;
-    let control = Control::of(&fields, version)?;
+    let control = Control::of(&mut lines, version)?;
     check_host(control.host, version)?;
-    let body = control.framing().unwrap_or(Framing::None);
-    Ok(Parsed::Whole(RequestHead {
+    if version == Version::Http10 && lines.seen.has(Name::Expect) {
+        // It cannot wait for a 100, and must not make the server send one.
+        lines.end_here(|_, field| field.name == Name::Expect);
+    }
+    let framing = control.framing().unwrap_or(Framing::None);
+    let body = framing.length();
+    let head = RequestHead {
         method,
         method_text,
         target,
         path: taken_apart.path,
         version,
-        fields,
+        fields: lines.fields(),
         body,
-        keep_alive: control.persists(version),
         // Without a body to hold back there is nothing to wait for; HTTP/1.0 does not know it (RFC 9110 §10.1.1).
-        expect_continue: control.expect_continue && version == Version::Http11 && has_content(body),
-        names_hop_fields: control.names_hop_fields,
+        expect_continue: control.expect_continue && version == Version::Http11 && !body.is_zero(),
         host: taken_apart.authority.or(control.host),
         absolute: taken_apart.authority.is_some(),
-        len: end,
-    }))
+    };
+    Ok(Parsed::Whole(Request { head, framing, keep_alive: control.persists(version), len: section.end }))
 }
 
-fn has_content(body: Framing) -> bool {
-    !matches!(body, Framing::None | Framing::Length(0))
-}
-
-/// One empty line before a request is forgiven (RFC 9112 §2.2), no more: httparse would skip any number.
-fn leading_empty_line(input: &[u8]) -> Result<usize, Error> {
-    let start = if input.starts_with(b"\r\n") { 2 } else { 0 };
-    match input[start..] {
-        [b'\n', ..] => Err(Error::StartLine),
-        [b'\r', ..] if start > 0 => Err(Error::StartLine),
-        _ => Ok(start),
+/// One empty line before a request is forgiven (RFC 9112 §2.2), no more.
+fn leading_empty_line(input: &[u8]) -> Result<usize, Stop> {
+    match input {
+        [b'\r', b'\n', b'\r' | b'\n', ..] | [b'\n', ..] => Err(Stop::Wrong(Error::StartLine)),
+        [b'\r', b'\n', ..] => Ok(2),
+        [b'\r'] => Err(Stop::Partial),
+        [b'\r', ..] => Err(Stop::Wrong(Error::LineEnding)),
+        _ => Ok(0),
     }
 }
 
@@ -138,34 +89,14 @@ fn check_host(host: Option<&[u8]>, version: Version) -> Result<(), Error> {
     }
 }
 
-fn strict(error: Lenient, input: &[u8]) -> Error {
-    match error {
-        Lenient::HeaderName | Lenient::HeaderValue => Error::Field,
-        Lenient::NewLine => Error::LineEnding,
-        Lenient::TooManyHeaders => Error::TooManyFields,
-        Lenient::Version if names_other_version(input) => Error::Version,
-        Lenient::Version | Lenient::Token | Lenient::Status => Error::StartLine,
-    }
-}
-
-/// Whether the third word of the request line is another HTTP version rather than garbage.
-fn names_other_version(input: &[u8]) -> bool {
-    let word = input.splitn(3, |&b| b == b' ').nth(2).unwrap_or_default();
-    match word.strip_prefix(b"HTTP/") {
-        Some([b'1', b'.', minor, ..]) => minor.is_ascii_digit(),
-        Some([b'1', ..]) => false,
-        Some([major, ..]) => major.is_ascii_digit(),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::head::BodyLength;
 
-    fn with_head<T>(input: &str, look: impl Fn(RequestHead<'_>) -> T) -> T {
+    fn with_request<T>(input: &str, look: impl Fn(Request<'_>) -> T) -> T {
         match request(input.as_bytes(), &Limits::new(0, 0, 0), &mut FieldTable::new()) {
-            Ok(Parsed::Whole(head)) => look(head),
+            Ok(Parsed::Whole(request)) => look(request),
             other => panic!("{other:?}"),
         }
     }
@@ -173,18 +104,21 @@ mod tests {
     #[test]
     fn reads_a_request() {
         let input = "POST /a?b HTTP/1.1\r\nHost: c:80\r\nContent-Length: 3\r\n\r\nabcGET";
-        with_head(input, |head| {
+        with_request(input, |request| {
+            let head = request.head;
             assert_eq!((head.method, head.method_text), (Method::Post, &b"POST"[..]));
             assert_eq!((head.target, head.path), (&b"/a?b"[..], &b"/a?b"[..]));
-            assert_eq!((head.version, head.keep_alive), (Version::Http11, true));
+            assert_eq!((head.version, request.keep_alive), (Version::Http11, true));
             assert_eq!((head.host, head.absolute), (Some(&b"c:80"[..]), false));
-            assert_eq!((head.body, head.len), (Framing::Length(3), input.len() - "abcGET".len()));
+            assert_eq!((head.body, request.framing), (BodyLength::Bytes(3), Framing::Length(3)));
+            assert_eq!(request.len, input.len() - "abcGET".len());
         });
     }
 
     #[test]
     fn absolute_target_overrules_host() {
-        with_head("GET http://b:81/x HTTP/1.1\r\nHost: a\r\n\r\n", |head| {
+        with_request("GET http://b:81/x HTTP/1.1\r\nHost: a\r\n\r\n", |request| {
+            let head = request.head;
             assert_eq!((head.host, head.absolute, head.path), (Some(&b"b:81"[..]), true, &b"/x"[..]));
         });
     }
@@ -192,23 +126,6 @@ mod tests {
     #[test]
     fn forgiven_empty_line_belongs_to_the_head() {
         let input = "\r\nGET / HTTP/1.0\r\n\r\n";
-        with_head(input, |head| assert_eq!((head.len, head.host), (input.len(), None)));
-    }
-
-    #[test]
-    fn methods_are_case_sensitive() {
-        for (text, method) in [
-            ("GET", Method::Get),
-            ("HEAD", Method::Head),
-            ("POST", Method::Post),
-            ("PUT", Method::Put),
-            ("DELETE", Method::Delete),
-            ("OPTIONS", Method::Options),
-            ("TRACE", Method::Trace),
-            ("PATCH", Method::Patch),
-            ("get", Method::Other),
-        ] {
-            assert_eq!(Method::of(text.as_bytes()), method);
-        }
+        with_request(input, |request| assert_eq!((request.len, request.head.host), (input.len(), None)));
     }
 }

@@ -1,21 +1,24 @@
 //! A server's response head.
 
-use httparse::{Error as Lenient, ParserConfig, Status};
+use super::{
+    Framing, Parsed,
+    framing::Control,
+    heads,
+    lines::Section,
+    start::{StatusLine, Stop},
+};
+use crate::{
+    Error,
+    head::{FieldTable, Limits, Method, ResponseHead, Span},
+};
 
-use super::{Error, FieldTable, Fields, Framing, Limits, Method, Parsed, Version, framing::Control, head};
-
+/// What a connection brings.
 #[derive(Clone, Copy, Debug)]
-pub struct ResponseHead<'b> {
-    /// 100–599 without 101. A 1xx head is followed by another head.
-    pub status: u16,
-    pub reason: &'b [u8],
-    pub version: Version,
-    pub fields: Fields<'b>,
-    pub body: Framing,
+pub struct Response<'b> {
+    pub head: ResponseHead<'b>,
+    pub framing: Framing,
     /// The server allows another exchange on its connection.
     pub keep_alive: bool,
-    /// Connection names fields beyond the usual hop-by-hop ones; see [`Fields::connection_names`].
-    pub names_hop_fields: bool,
     /// Bytes of the input that the head takes.
     pub len: usize,
 }
@@ -26,44 +29,45 @@ pub fn response<'b>(
     method: Method,
     limits: &Limits,
     table: &'b mut FieldTable,
-) -> Result<Parsed<ResponseHead<'b>>, Error> {
-    let input = head::within(input, limits);
-    // httparse would skip empty lines.
-    if matches!(input, [b'\r' | b'\n', ..]) {
-        return Err(Error::StartLine);
-    }
+) -> Result<Parsed<Response<'b>>, Error> {
+    let input = heads::within(input, limits);
     let FieldTable { spans, repaired } = table;
-    let (mut head, mut taken_away, mut room) = (input, 0, Some(repaired));
-    loop {
-        let mut headers = head::no_headers();
-        let mut raw = httparse::Response::new(&mut []);
-        let config = ParserConfig::default();
-        let end = match config.parse_response_with_uninit_headers(&mut raw, head, &mut headers[..limits.fields]) {
-            Ok(Status::Complete(bytes)) => bytes,
-            Ok(Status::Partial) => return head::incomplete(input, limits),
-            Err(Lenient::HeaderName) if let Some(room) = room.take() => {
-                *room = without_space_before_colons(input);
-                (taken_away, head) = (input.len() - room.len(), room);
-                continue;
-            }
-            Err(error) => return Err(strict(error)),
-        };
-        let (Some(status), Some(reason)) = (raw.code, raw.reason) else { return Err(Error::StartLine) };
-        let version = Version::of_minor(raw.version);
-        let fields = head::fields(&head[..end], raw.headers, limits, spans)?;
-        check_status(status)?;
-        let control = Control::of(&fields, version)?;
-        let body = body(&control, status, method);
-        return Ok(Parsed::Whole(ResponseHead {
-            status,
-            reason: reason.as_bytes(),
-            version,
-            fields,
-            body,
-            keep_alive: control.persists(version) && body != Framing::UntilClose,
-            names_hop_fields: control.names_hop_fields,
-            len: end + taken_away,
-        }));
+    let (mut text, mut read) = (input, Whole::read(input, limits, spans));
+    if let Err(Stop::Wrong(Error::Field)) = read {
+        *repaired = without_space_before_colons(input);
+        text = repaired;
+        read = Whole::read(text, limits, spans);
+    }
+    let Whole { line, section } = match read {
+        Ok(read) => read,
+        Err(Stop::Partial) => return heads::incomplete(input, limits),
+        Err(Stop::Wrong(error)) => return Err(error),
+    };
+    let StatusLine { version, status, reason, .. } = line;
+    check_status(status)?;
+    let mut lines = section.lines(text, spans);
+    let control = Control::of(&mut lines, version)?;
+    let framing = framing(&control, status, method);
+    Ok(Parsed::Whole(Response {
+        head: ResponseHead { status, reason, version, fields: lines.fields(), body: framing.length() },
+        framing,
+        keep_alive: control.persists(version) && framing != Framing::UntilClose,
+        len: section.end + (input.len() - text.len()),
+    }))
+}
+
+/// A head that is all there.
+struct Whole<'b> {
+    line: StatusLine<'b>,
+    section: Section,
+}
+
+impl<'b> Whole<'b> {
+    #[inline]
+    fn read(input: &'b [u8], limits: &Limits, spans: &mut [Span]) -> Result<Self, Stop> {
+        let line = StatusLine::read(input)?;
+        let section = Section::read(input, line.end, limits, spans)?;
+        Ok(Self { line, section })
     }
 }
 
@@ -100,37 +104,31 @@ fn check_status(status: u16) -> Result<(), Error> {
 }
 
 /// RFC 9112 §6.3.
-fn body(control: &Control<'_>, status: u16, method: Method) -> Framing {
+fn framing(control: &Control<'_>, status: u16, method: Method) -> Framing {
     let never = method == Method::Head || matches!(status, 100..=199 | 204 | 304);
     if never { Framing::None } else { control.framing().unwrap_or(Framing::UntilClose) }
-}
-
-fn strict(error: Lenient) -> Error {
-    match error {
-        Lenient::HeaderName | Lenient::HeaderValue => Error::Field,
-        Lenient::NewLine => Error::LineEnding,
-        Lenient::TooManyHeaders => Error::TooManyFields,
-        Lenient::Version | Lenient::Token | Lenient::Status => Error::StartLine,
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::head::{BodyLength, Version};
 
-    fn with_head<T>(input: &str, method: Method, look: impl Fn(ResponseHead<'_>) -> T) -> T {
+    fn with_response<T>(input: &str, method: Method, look: impl Fn(Response<'_>) -> T) -> T {
         match response(input.as_bytes(), method, &Limits::new(0, 0, 0), &mut FieldTable::new()) {
-            Ok(Parsed::Whole(head)) => look(head),
+            Ok(Parsed::Whole(response)) => look(response),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn reads_a_response() {
-        with_head("HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\n\r\nabc", Method::Get, |head| {
+        with_response("HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\n\r\nabc", Method::Get, |response| {
+            let head = response.head;
             assert_eq!((head.status, head.reason), (404, &b"Not Found"[..]));
-            assert_eq!((head.version, head.keep_alive), (Version::Http11, true));
-            assert_eq!((head.body, head.len), (Framing::Length(3), 45));
+            assert_eq!((head.version, response.keep_alive), (Version::Http11, true));
+            assert_eq!((head.body, response.framing), (BodyLength::Bytes(3), Framing::Length(3)));
+            assert_eq!(response.len, 45);
         });
     }
 
@@ -138,7 +136,9 @@ mod tests {
     fn answer_to_head_has_no_body_whatever_it_says() {
         for field in ["Content-Length: 3", "Transfer-Encoding: chunked", "X: y"] {
             let input = format!("HTTP/1.1 200 OK\r\n{field}\r\n\r\n");
-            with_head(&input, Method::Head, |head| assert_eq!((head.body, head.keep_alive), (Framing::None, true)));
+            with_response(&input, Method::Head, |response| {
+                assert_eq!((response.framing, response.keep_alive), (Framing::None, true));
+            });
         }
     }
 }

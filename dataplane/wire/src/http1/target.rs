@@ -1,6 +1,6 @@
 //! The forms of a request target (RFC 9112 §3.2) and of a host.
 
-use super::{Error, Method};
+use crate::{Error, head::Method};
 
 /// A target taken apart.
 pub(super) struct Target<'b> {

@@ -1,7 +1,14 @@
 //! The trailer section of a chunked body (RFC 9112 §7.1.2): read when it is whole, because what stands in it may not go on
 //! as it came.
 
-use super::{Error, Field, HeadWriter, Name, NameSet, Overflow, Parsed};
+use super::{
+    HeadWriter, Hop, Overflow, Parsed,
+    scan::{is_text, is_token},
+};
+use crate::{
+    Error,
+    head::{Field, HOP_BY_HOP, HeadSink, Name, NameSet},
+};
 
 /// The longest section that has any fields, its empty line included.
 pub const TRAILER_BYTES_MAX: usize = 8192;
@@ -28,17 +35,18 @@ impl<'b> Trailers<'b> {
         if input.len() < TRAILER_BYTES_MAX { Ok(Parsed::Partial) } else { Err(Error::Trailer) }
     }
 
-    /// Bytes of the input that it takes, and room that is enough for [`write`](Self::write).
+    /// Bytes of the input that it takes, and room that is enough for what [`write`](Self::write) keeps.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }
 
-    /// The fields that `keep` keeps, line by line as they came, and the empty line. Returns the bytes written.
+    /// The fields that `keep` keeps, line by line as they came, and the empty line; none that concerns the connection that
+    /// they came on. Returns the bytes written.
     pub fn write(&self, mut keep: impl FnMut(Field<'b>) -> bool, out: &mut [u8]) -> Result<usize, Overflow> {
-        let mut out = HeadWriter::new(out);
+        let mut out = HeadWriter::new(out, Hop::default());
         for line in self.0.split_inclusive(|&byte| byte == b'\n') {
-            if field(line).is_some_and(&mut keep) {
-                out.text(line);
+            if field(line).is_some_and(|field| !HOP_BY_HOP.has(field.name) && keep(field)) {
+                out.line(line);
             }
         }
         out.end()
@@ -66,16 +74,6 @@ fn field(line: &[u8]) -> Option<Field<'_>> {
     let colon = line.iter().position(|&byte| byte == b':')?;
     let name_text = &line[..colon];
     Some(Field { name: Name::of(name_text), name_text, value: line[colon + 1..].trim_ascii() })
-}
-
-/// tchar (RFC 9110 §5.6.2).
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
-/// What a field value is made of: HTAB, SP, VCHAR, obs-text.
-pub(super) fn is_text(byte: u8) -> bool {
-    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
 #[cfg(test)]
@@ -135,7 +133,7 @@ mod tests {
 
     #[test]
     fn writes_what_is_kept() {
-        let Ok(Parsed::Whole(trailers)) = Trailers::read(b"X-A: b\r\nHost:  c \r\nX-D: e\r\n\r\n") else {
+        let Ok(Parsed::Whole(trailers)) = Trailers::read(b"X-A: b\r\nHost:  c \r\nTE: d\r\nX-D: e\r\n\r\n") else {
             panic!("whole")
         };
         let mut room = [0; 100];

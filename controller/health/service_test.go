@@ -1,0 +1,106 @@
+package health
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// poolOf is a monitored pool with so many servers, all of which are enabled.
+func poolOf(servers int) *model.Pool {
+	pool := &model.Pool{
+		Pool:           schema.Pool{Enabled: true, Servers: make([]schema.Server, servers)},
+		HealthMonitors: []*model.HealthMonitor{{}},
+	}
+	for i := range servers {
+		pool.Members = append(pool.Members, model.Member{ID: fmt.Sprint("s", i), Server: schema.Server{Enabled: true}})
+	}
+	return pool
+}
+
+func TestServerIsAsTheBestOfItsEnginesSeesIt(t *testing.T) {
+	pool, at := poolOf(1), time.Unix(1000, 0)
+	up := Seen{Engine: "one", State: Up, Told: true, Since: at}
+	down := Seen{Engine: "two", State: Down, Reason: "refused", Told: true, Since: at.Add(time.Second)}
+	silent := Seen{Engine: "three"}
+	for _, known := range []struct {
+		seen    []Seen
+		want    State
+		reason  string
+		checked int
+	}{
+		{nil, Unknown, "no engine uses it", 0},
+		{[]Seen{silent}, Initializing, "no engine has checked it yet", 0},
+		{[]Seen{silent, down}, Down, "refused", 1},
+		{[]Seen{up, silent, down}, Up, "", 2},
+		{[]Seen{down, up}, Up, "", 2},
+	} {
+		server := OfServer(pool, &pool.Members[0], known.seen)
+		if server.State != known.want || server.Reason != known.reason || len(server.Checked) != known.checked {
+			t.Errorf("want %+v, got %+v", known, server)
+		}
+		if known.checked == 2 && !server.Since.Equal(down.Since) {
+			t.Errorf("its state is of %v, and not of the last verdict", server.Since)
+		}
+	}
+}
+
+func TestPoolIsUpWithOneServerAndSaysWhatTheOthersLack(t *testing.T) {
+	up, down := Server{State: Up}, Server{State: Down, Reason: "refused"}
+	none := poolOf(2)
+	none.Members[0].Enabled, none.Members[1].Enabled = false, false
+	disabled := poolOf(2)
+	disabled.Enabled = false
+	for _, known := range []struct {
+		pool    *model.Pool
+		isUsed  bool
+		servers []Server
+		want    string
+	}{
+		{poolOf(2), true, []Server{up, down}, "{1 [server s1: refused]}"},
+		{poolOf(2), true, []Server{down, down}, "{2 [server s0: refused server s1: refused]}"},
+		{poolOf(0), true, nil, "{2 [it has no server]}"},
+		{none, true, []Server{up, up}, "{2 [none of its servers is enabled]}"},
+		{poolOf(2), false, []Server{up, up}, "{5 [no virtual service that is served uses it]}"},
+		{disabled, true, []Server{up, up}, "{3 [enabled is false]}"},
+	} {
+		if got := fmt.Sprint(OfPool(known.pool, known.isUsed, known.servers).Status); got != known.want {
+			t.Errorf("want %s, got %s", known.want, got)
+		}
+	}
+}
+
+func TestVirtualServiceSaysTheFirstThingThatKeepsItDown(t *testing.T) {
+	vs := &model.VirtualService{VirtualService: schema.VirtualService{Enabled: true, TrafficEnabled: true},
+		Pool: poolOf(1)}
+	vs.Pool.Name = "web-pool"
+	poolState := Down
+	facts := ServiceFacts{
+		Lack:      &place.Unplaced{Wanted: 2, Placed: 1, Why: "no engine is left"},
+		Pool:      func() Pool { return Pool{Status: status(poolState, "server s0: refused")} },
+		Findings:  func() []string { return []string{"vsvip_ref: has no address"} },
+		NotServed: func() []string { return []string{"engine one is away"} },
+	}
+	for _, step := range []struct {
+		then func()
+		want string
+	}{
+		{func() {}, "{6 [no engine is left]}"},
+		{func() { facts.Assigned = 1 }, "{2 [cannot be served as it is configured vsvip_ref: has no address]}"},
+		{func() { facts.Planned = true }, "{2 [engine one is away]}"},
+		{func() { facts.Serving = 1 }, "{2 [pool web-pool is not up server s0: refused]}"},
+		{func() { poolState = Up }, "{1 [it is on 1 of 2 engines: no engine is left]}"},
+		{func() { facts.Lack = nil }, "{1 []}"},
+		{func() { vs.TrafficEnabled = false }, "{3 [traffic_enabled is false]}"},
+		{func() { vs.Enabled = false }, "{3 [enabled is false]}"},
+	} {
+		step.then()
+		if got := fmt.Sprint(OfService(vs, facts)); got != step.want {
+			t.Errorf("want %s, got %s", step.want, got)
+		}
+	}
+}

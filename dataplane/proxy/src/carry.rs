@@ -1,0 +1,205 @@
+//! A tunnel: what a client sends goes to one server as it comes, and back, until both have ended. Nothing is read out of
+//! it, and either may speak first, so the server is found as soon as the client is there.
+//!
+//! An end is passed on as an end of that direction, a reset as a reset, each behind what came before it. What comes in
+//! bulk goes on in the driver, past us; a direction that waits for its receiver is not read.
+
+use weir_policy::ProxyProtocol;
+use weir_snapshot::Application;
+
+use crate::{
+    client::Client,
+    core::Core,
+    error::Error,
+    io::{Close, Conn, Io, Time},
+    proxy::Proxy,
+    server::{Server, Work},
+    tunnel::Tunnel,
+};
+
+// Finding a server.
+impl Proxy {
+    /// Connects to a server. `otherwise` is what went wrong before, and is what ends the client when none is left.
+    pub(crate) fn open_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn, otherwise: Error) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        let Some(pool) = client.service.pool.clone() else { return self.fail(io, conn, Error::NoPool) };
+        let Some(tunnel) = client.tunnel() else { return };
+        let again = tunnel.tried.len() < self.core.limits.server_tries;
+        let place = if again { self.core.pools.pick(io.now(), &pool, tunnel.key, &tunnel.tried) } else { None };
+        let Some(place) = place else { return self.fail(io, conn, otherwise) };
+        let server = io.connect(place.address);
+        tunnel.server = Some(server);
+        self.await_connect(io, Server::new(server, place, pool, Work::Tunnel(conn), io.now()));
+    }
+
+    /// Tells a server that stands whose connection it is, where the profile wants that: before TLS and anything else.
+    pub(crate) fn introduce<I: Io>(&mut self, io: &mut I, server: Conn, client: Conn) {
+        let (Some(server), Some(client)) = (self.servers.find(server), self.clients.find(client)) else { return };
+        if let Application::L4(profile) = &client.service.application
+            && let Some(version) = profile.proxy_protocol
+        {
+            let mut greeting = io.buffer_for(ProxyProtocol::BYTES_MAX);
+            let bytes = version.write(client.peer, client.facts.listener(), greeting.room());
+            greeting.filled(bytes);
+            server.connection.line.send(io, greeting);
+        }
+    }
+
+    /// The server is there: from now on bytes cross.
+    pub(crate) fn begin_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(ends) = self.ends(conn) else { return };
+        ends.client.note_crossing(io.now());
+        ends.client.await_crossing(io);
+        self.carry(io, conn);
+    }
+}
+
+/// Both ends of a tunnel that stands.
+struct Ends<'p> {
+    client: &'p mut Client,
+    server: &'p mut Server,
+    core: &'p mut Core,
+}
+
+// Carrying.
+impl Proxy {
+    fn ends(&mut self, conn: Conn) -> Option<Ends<'_>> {
+        let client = self.clients.find(conn)?;
+        let server = self.servers.find(client.tunnel()?.server?)?;
+        Some(Ends { client, server, core: &mut self.core }).filter(|ends| ends.server.is_busy())
+    }
+
+    /// Passes on what has come from either end, as far as the other takes it, and that an end has come.
+    pub(crate) fn carry<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(mut ends) = self.ends(conn) else { return self.await_server(io, conn) };
+        ends.carry_up(io);
+        ends.carry_down(io);
+        ends.client.note_crossing(io.now());
+        ends.client.report_bytes(ends.core);
+        let up_is_over = ends.client.connection.ended && ends.client.connection.inbox.is_empty();
+        let down_is_over = ends.server.connection.ended && ends.server.connection.inbox.is_empty();
+        if up_is_over {
+            ends.server.connection.finish(io, &mut ends.core.scratch, ends.client.connection.has_ended_for_good());
+        }
+        if down_is_over {
+            ends.client.connection.finish(io, &mut ends.core.scratch, ends.server.connection.has_ended_for_good());
+        }
+        if up_is_over && down_is_over {
+            self.close_client(io, conn, Close::Flush);
+        }
+    }
+
+    /// Whether bytes are on their way through its tunnel.
+    pub(crate) fn carries<I: Io>(&mut self, io: &I, conn: Conn) -> bool {
+        self.ends(conn).is_some_and(|Ends { client, server, .. }| {
+            let waiting = !client.connection.inbox.is_empty() || !server.connection.inbox.is_empty();
+            waiting || client.connection.has_unsent(io) || server.connection.has_unsent(io)
+        })
+    }
+
+    /// Ends it before its time: what has come from either end still goes to the other, and then both see a reset.
+    pub(crate) fn cut_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        if let Some(Ends { client, server, core }) = self.ends(conn) {
+            while let Some(piece) = client.connection.inbox.pop() {
+                server.connection.deliver(io, &mut core.unflushed, piece);
+            }
+            while let Some(piece) = server.connection.inbox.pop() {
+                client.connection.deliver(io, &mut core.unflushed, piece);
+            }
+        }
+        self.close_client(io, conn, Close::Cut);
+    }
+
+    /// Whoever speaks before the server is there is heard then.
+    fn await_server<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        client.connection.line.read(io, client.connection.inbox.is_empty());
+        if client.tunnel().is_some_and(|tunnel| tunnel.server.is_none()) {
+            self.open_tunnel(io, conn, Error::NoServer);
+        }
+    }
+
+    /// Lets the driver move what comes from either end. At the end of a batch, when nothing of it is on its way to us.
+    pub(crate) fn relay_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(ends) = self.ends(conn) else { return };
+        let (client, server) = (ends.client.connection.line.conn, ends.server.connection.line.conn);
+        let (down_is_empty, up_is_empty) =
+            (ends.server.connection.inbox.is_empty(), ends.client.connection.inbox.is_empty());
+        let Some(tunnel) = ends.client.tunnel() else { return };
+        if std::mem::take(&mut tunnel.up_in_bulk) && up_is_empty {
+            io.relay(client, server, u64::MAX);
+        }
+        if std::mem::take(&mut tunnel.down_in_bulk) && down_is_empty {
+            io.relay(server, client, u64::MAX);
+        }
+    }
+}
+
+impl Ends<'_> {
+    fn carry_up<I: Io>(&mut self, io: &mut I) {
+        let mut in_bulk = false;
+        while !self.server.connection.line.is_full(io, &self.core.room) {
+            let Some(piece) = self.client.connection.inbox.pop() else { break };
+            in_bulk |= piece.len() >= self.core.limits.tunnel_relay_bytes;
+            self.server.connection.deliver(io, &mut self.core.unflushed, piece);
+        }
+        self.client.connection.line.read(io, self.client.connection.inbox.is_empty());
+        self.relay_later(in_bulk, |tunnel| &mut tunnel.up_in_bulk);
+    }
+
+    fn carry_down<I: Io>(&mut self, io: &mut I) {
+        let mut in_bulk = false;
+        while !self.client.connection.line.is_full(io, &self.core.room) {
+            let Some(piece) = self.server.connection.inbox.pop() else { break };
+            in_bulk |= piece.len() >= self.core.limits.tunnel_relay_bytes;
+            self.client.connection.deliver(io, &mut self.core.unflushed, piece);
+        }
+        self.server.connection.line.read(io, self.server.connection.inbox.is_empty());
+        self.relay_later(in_bulk, |tunnel| &mut tunnel.down_in_bulk);
+    }
+
+    fn relay_later(&mut self, in_bulk: bool, direction: impl FnOnce(&mut Tunnel) -> &mut bool) {
+        if in_bulk
+            && self.client.connection.is_plain()
+            && self.server.connection.is_plain()
+            && let Some(tunnel) = self.client.tunnel()
+        {
+            *direction(tunnel) = true;
+            self.core.in_bulk.push(self.client.connection.line.conn);
+        }
+    }
+}
+
+// What has crossed past us.
+impl Proxy {
+    pub(crate) fn client_relayed<I: Io>(&mut self, io: &I, conn: Conn, bytes: u64) {
+        if let Some(client) = self.clients.find(conn) {
+            client.relayed(bytes);
+            client.crossed(io, &mut self.core, bytes);
+        }
+    }
+
+    pub(crate) fn tunnel_relayed_down<I: Io>(&mut self, io: &I, conn: Conn, bytes: u64) {
+        if let Some(client) = self.clients.find(conn) {
+            client.connection.line.relayed(bytes);
+            client.crossed(io, &mut self.core, bytes);
+        }
+    }
+}
+
+impl Client {
+    /// So many bytes have crossed its tunnel past us.
+    fn crossed<I: Io>(&mut self, io: &I, core: &mut Core, bytes: u64) {
+        if bytes > 0 {
+            self.note_crossing(io.now());
+            self.report_bytes(core);
+        }
+    }
+
+    /// Bytes have crossed its tunnel just now.
+    fn note_crossing(&mut self, now: Time) {
+        if let Some(tunnel) = self.tunnel() {
+            tunnel.active_at = now;
+        }
+    }
+}

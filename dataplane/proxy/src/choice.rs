@@ -1,0 +1,152 @@
+//! Which server takes a request: the client's own connection, an idle one, or a new one.
+//!
+//! Until a byte of it has been sent, a request whose connection fails goes to another server; never after that, but for
+//! what an idle connection has swallowed.
+
+use weir_telemetry::Happening;
+
+use crate::{
+    error::Error,
+    exchange::Wait,
+    exchanges::ExchangeId,
+    io::{Close, Conn, Io},
+    pool::Place,
+    proxy::{Asker, Parties, Proxy},
+    server::{Server, State, Work},
+};
+
+impl Proxy {
+    /// Gives the exchange a server: this client's own, an idle one, or a new connection. `otherwise` is what went wrong
+    /// before, and is answered when nobody else can take the request.
+    pub(crate) fn choose_server<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) {
+        if let Err(error) = self.find_server(io, id, otherwise) {
+            self.fail_exchange(io, id, error);
+        }
+    }
+
+    fn find_server<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> Result<(), Error> {
+        if let Some(reserved) = self.asker(id)?.client.reserved.take() {
+            if self.take_reserved(io, id, reserved)? {
+                return Ok(());
+            }
+            self.close_server(io, reserved, Close::Flush);
+        }
+        let Self { exchanges, servers, core, .. } = self;
+        let exchange = exchanges.live(id)?;
+        let pool = exchange.service.pool.as_ref().ok_or(Error::NoPool)?;
+        if exchange.tried.len() >= core.limits.server_tries {
+            return Err(otherwise);
+        }
+        let named = exchange.named.filter(|named| !exchange.tried.contains(named));
+        let named = named.and_then(|named| core.pools.take(io.now(), pool, named));
+        let place =
+            named.or_else(|| core.pools.pick(io.now(), pool, exchange.key, &exchange.tried)).ok_or(otherwise)?;
+        let suits = |idle| {
+            !exchange.repeated && servers.find(idle).is_some_and(|server| server.asked_name == exchange.asked_name)
+        };
+        if let Some(idle) = core.pools.take_idle(place, suits) {
+            exchange.wait_for(Wait::Server(idle));
+            self.start_on(io, id, idle);
+            return Ok(());
+        }
+        let fresh = io.connect(place.address);
+        let mut server = Server::new(fresh, place, pool.clone(), Work::Exchange(id), io.now());
+        server.asked_name.clone_from(&exchange.asked_name);
+        exchange.wait_for(Wait::Server(fresh));
+        self.await_connect(io, server);
+        Ok(())
+    }
+
+    pub(crate) fn await_connect<I: Io>(&mut self, io: &mut I, server: Server) {
+        let server = self.servers.insert(server.connection.conn(), server);
+        server.connection.line.expect(io, server.connect_patience(&self.core.limits));
+        if self.servers.len() >= self.core.limits.clients
+            && let Some(idle) = self.core.pools.spare_idle()
+        {
+            // A reset, because the next connect, maybe of this batch, needs its room.
+            self.close_server(io, idle, Close::Abort);
+        }
+    }
+
+    fn take_reserved<I: Io>(&mut self, io: &mut I, id: ExchangeId, reserved: Conn) -> Result<bool, Error> {
+        let Self { exchanges, servers, core, .. } = self;
+        let exchange = exchanges.live(id)?;
+        let (Some(server), Some(pool)) = (servers.find(reserved), exchange.service.pool.as_ref()) else {
+            return Ok(false);
+        };
+        let suits = server.pool.uuid == pool.uuid
+            && server.pool.speaks_like(pool)
+            && server.asked_name == exchange.asked_name
+            && exchange.named.is_none_or(|named| named == server.place.server)
+            && server.has_life_left(io.now());
+        if !suits || !core.pools.takes(server.place) {
+            return Ok(false);
+        }
+        core.pools.begin(server.place);
+        exchange.wait_for(Wait::Server(reserved));
+        self.start_on(io, id, reserved);
+        Ok(true)
+    }
+
+    /// A connection that stands gets work; the request goes out at the end of the batch.
+    fn start_on<I: Io>(&mut self, io: &mut I, id: ExchangeId, conn: Conn) {
+        if let Some(server) = self.servers.find(conn) {
+            server.state = State::Busy(Work::Exchange(id));
+            server.connection.line.expect(io, None);
+            self.core.starting.push(id);
+        }
+    }
+
+    /// A server that could not even be connected to is not asked again for this work.
+    pub(crate) fn exclude(&mut self, work: Work, failed: Place, error: Error) {
+        if error.blames_server() {
+            self.core.counters.note(Happening::ServerFailed { server: failed.server });
+        }
+        if let Some(tried) = self.tried(work) {
+            tried.push(failed.server);
+        }
+    }
+
+    /// Servers that would not take it.
+    pub(crate) fn tried(&mut self, work: Work) -> Option<&mut Vec<u32>> {
+        match work {
+            Work::Exchange(id) => Some(&mut self.exchanges.find(id)?.tried),
+            Work::Tunnel(conn) => Some(&mut self.clients.find(conn)?.tunnel()?.tried),
+        }
+    }
+
+    /// The connection that the work waited for is of no use, and no byte of it has been sent.
+    pub(crate) fn try_another<I: Io>(&mut self, io: &mut I, work: Work, error: Error) {
+        match work {
+            Work::Tunnel(conn) => {
+                if let Some(tunnel) = self.clients.find(conn).and_then(|client| client.tunnel()) {
+                    tunnel.server = None;
+                    self.open_tunnel(io, conn, error);
+                }
+            }
+            Work::Exchange(id) => {
+                if let Ok(Asker { exchange, .. }) = self.asker(id) {
+                    let client = exchange.client;
+                    exchange.wait_for(Wait::Place);
+                    self.choose_server(io, id, error);
+                    self.proceed(io, client);
+                }
+            }
+        }
+    }
+
+    /// A connection ended without a byte of a response. Where it had served others before, the server may have closed it
+    /// before it saw this request, which then goes out once more if it may (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    pub(crate) fn repeat<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) -> bool {
+        let Ok(Parties { exchange, server, .. }) = self.parties(id) else { return false };
+        let ended = matches!(error, Error::ServerClosed | Error::ServerReset) && server.connection.inbox.is_empty();
+        if !ended || !exchange.begin_again() {
+            return false;
+        }
+        let (client, swallowed) = (exchange.client, server.connection.conn());
+        self.close_server(io, swallowed, Close::Abort);
+        self.choose_server(io, id, error);
+        self.proceed(io, client);
+        true
+    }
+}

@@ -1,0 +1,76 @@
+//! A client that speaks HTTP/1: the next request out of its inbox.
+
+use weir_policy::HttpProfile;
+use weir_telemetry::Happening;
+use weir_wire::http1::{self, Hop, Parsed, Request};
+
+use crate::{
+    client::{
+        Client, Stage,
+        intake::{Asked, Next},
+    },
+    core::Core,
+    error::Error,
+    exchange::Exchange,
+    exchanges::Exchanges,
+    incoming::Incoming,
+    io::Io,
+};
+
+impl Client {
+    /// Reads the next request out of the inbox.
+    pub fn next_request<I: Io>(&mut self, io: &mut I, core: &mut Core, exchanges: &mut Exchanges<Exchange>) -> Next {
+        if self.connection.inbox.is_empty() || matches!(self.stage, Stage::Handshake) {
+            return Next::More;
+        }
+        if !self.look_up_service(core) {
+            return Next::Unserved;
+        }
+        let Some(http) = self.service.http() else { return Next::Unserved };
+        let limits = &http.request_limits;
+        while self.connection.inbox.may_hold_head(limits.head_bytes) {
+            let bytes = self.connection.inbox.first();
+            match http1::request(bytes, limits, &mut core.fields) {
+                Err(wrong) => return Next::Refused(Error::Request(wrong)),
+                Ok(Parsed::Partial) => {
+                    if !self.connection.inbox.keep_for_more() {
+                        break;
+                    }
+                }
+                Ok(Parsed::Whole(request)) => {
+                    core.counters.note(Happening::Request { service: self.service.id });
+                    self.requests += 1;
+                    let may_go_on = !core.draining && !self.service.drains;
+                    let asked = self.asked(http, &request, may_go_on, bytes.len() > request.len);
+                    let (next, len) = (asked.take(io, self, core.date.line(), exchanges), request.len);
+                    self.connection.inbox.head_read(len);
+                    return next;
+                }
+            }
+        }
+        Next::More
+    }
+
+    fn asked<'r>(
+        &self,
+        http: &HttpProfile,
+        request: &'r Request<'r>,
+        may_go_on: bool,
+        more_has_come: bool,
+    ) -> Asked<'r> {
+        let head = &request.head;
+        let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
+        let keep_alive = request.keep_alive && may_go_on && more_allowed;
+        let stays = keep_alive && head.body.is_zero();
+        Asked {
+            head,
+            body: Incoming::of_client(request.framing, http.max_body_bytes),
+            last: !request.keep_alive,
+            keep_alive,
+            stays,
+            more_has_come,
+            to_client: Hop::to_client(head.version, stays),
+            to_server: Hop::to_server(request.framing),
+        }
+    }
+}

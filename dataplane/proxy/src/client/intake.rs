@@ -1,0 +1,116 @@
+//! What becomes of a request that a client has asked for: policy refuses it or answers it, or it becomes an exchange.
+
+use weir_policy::LastHop;
+use weir_wire::{
+    head::{BodyLength, RequestHead},
+    http1::{HeadWriter, Hop},
+};
+
+use crate::{
+    buf::Buf,
+    client::Client,
+    error::Error,
+    exchange::{Exchange, Wait},
+    exchanges::{ExchangeId, Exchanges},
+    head,
+    incoming::Incoming,
+    io::Io,
+    pool::balance_key,
+};
+
+/// What the bytes in the inbox come to.
+pub(crate) enum Next {
+    /// More must come.
+    More,
+    /// A request for a server; `answer_continue`: its client waits for a 100 that is ours to give.
+    Exchange {
+        id: ExchangeId,
+        answer_continue: bool,
+    },
+    /// A request that policy answers.
+    Local {
+        status: u16,
+        response: Buf,
+        keep_alive: bool,
+    },
+    Refused(Error),
+    /// The listener serves nothing any more.
+    Unserved,
+}
+
+/// A request, and what its connection says besides its head.
+pub(super) struct Asked<'r> {
+    pub head: &'r RequestHead<'r>,
+    pub body: Incoming,
+    /// The client sends nothing after it.
+    pub last: bool,
+    /// The client and we would both go on after it.
+    pub keep_alive: bool,
+    /// The same behind an answer for which its body is not read.
+    pub stays: bool,
+    /// More than the head is here already.
+    pub more_has_come: bool,
+    /// What an answer of ours says of the client's connection, and what the request says of the server's.
+    pub to_client: Hop,
+    pub to_server: Hop,
+}
+
+impl Asked<'_> {
+    /// `date`: the line of [`Date`](weir_policy::Date).
+    pub fn take<I: Io>(self, io: &mut I, client: &Client, date: &[u8], exchanges: &mut Exchanges<Exchange>) -> Next {
+        let (head, facts) = (self.head, &client.facts);
+        let Some(http) = client.service.http() else { return Next::Unserved };
+        if http.refuses(head) {
+            return Next::Refused(Error::Request(weir_wire::Error::Field));
+        }
+        if let Some(redirect) = http.redirect_to_https(head, facts) {
+            return self.answer(io, redirect.status(), redirect.bytes_max(), |out| redirect.write(date, out));
+        }
+        if let Some(last) = http.answer_as_last(head, facts) {
+            return self.answer(io, last.status(), LastHop::BYTES_MAX, |out| last.write(date, out));
+        }
+        if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
+            return Next::Refused(Error::BodyTooLarge);
+        }
+        let bytes_max = http.request_bytes_max(head);
+        let written = head::write(io, bytes_max, self.to_server, |out| http.write_request(head, facts, out));
+        let written = match written {
+            Ok(written) => written,
+            Err(error) => return Next::Refused(error),
+        };
+        let mut exchange = Exchange::new(client.connection.conn(), client.service.clone(), head, self.body, written);
+        exchange.last = self.last;
+        exchange.keep_alive = self.keep_alive;
+        exchange.continued = http.answers_continue(head);
+        exchange.binds_connection = http.binds_connection(&head.fields);
+        if let Some(pool) = client.service.pool.as_deref() {
+            exchange.key = balance_key(pool, Some(head), client.peer);
+            exchange.named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(&head.fields));
+            exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(head.host)).map(Box::new);
+        }
+        if client.connection.ended {
+            exchange.leave(io.now());
+        }
+        // Who waits for a server's 100 sends no body before it.
+        let gathers = http.request_buffer_bytes > 0 && (exchange.continued || !head.expect_continue);
+        if gathers && exchange.awaits_body() {
+            exchange.wait_for(Wait::Body);
+        }
+        let answer_continue = exchange.continued && !self.more_has_come;
+        Next::Exchange { id: exchanges.insert(exchange), answer_continue }
+    }
+
+    #[cold]
+    fn answer<I: Io>(
+        &self,
+        io: &mut I,
+        status: u16,
+        bytes_max: usize,
+        write: impl FnOnce(&mut HeadWriter<'_>),
+    ) -> Next {
+        match head::write(io, bytes_max, self.to_client, write) {
+            Ok(response) => Next::Local { status, response, keep_alive: self.stays },
+            Err(error) => Next::Refused(error),
+        }
+    }
+}

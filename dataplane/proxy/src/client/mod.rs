@@ -1,0 +1,215 @@
+//! A client's connection: TLS or plain bytes in; one request after another out of them, in order, or a tunnel.
+//! A later request waits in the inbox, unread, until the one before is answered. Between requests it holds no buffer.
+
+mod http1;
+pub(crate) mod intake;
+pub(crate) mod patience;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use weir_policy::ClientFacts;
+use weir_snapshot::{Application, VirtualService};
+use weir_telemetry::Happening;
+
+use crate::{
+    buf::Buf,
+    channel::Channel,
+    connection::Connection,
+    core::Core,
+    error::Error,
+    exchanges::ExchangeId,
+    io::{Close, Conn, Io, Protocol, Time, TransportAddress},
+    tunnel::Tunnel,
+};
+
+pub(crate) struct Client {
+    pub connection: Connection,
+    /// Looked up again for the next request after a new snapshot.
+    pub service: Arc<VirtualService>,
+    /// The virtual service that counts this connection.
+    pub accepted_by: u32,
+    pub facts: ClientFacts,
+    pub stage: Stage,
+    /// A server connection of this client's own, where they are not shared.
+    pub reserved: Option<Conn>,
+    pub peer: SocketAddr,
+    /// What brought it to its listener.
+    protocol: Protocol,
+    /// The snapshot that `service` was looked up in.
+    epoch: u32,
+    requests: u32,
+    received: u64,
+    /// Bytes queued when we last looked whether the client takes any.
+    stalled_at: usize,
+}
+
+pub(crate) enum Stage {
+    Handshake,
+    /// Between two requests, or before the first.
+    Idle,
+    /// Part of a request head has come.
+    Head,
+    Exchange(ExchangeId),
+    /// Nothing is read out of the bytes. Boxed, for the memory of those who wait between two requests.
+    Tunnel(Box<Tunnel>),
+}
+
+impl Client {
+    pub fn accept<I: Io>(
+        io: &mut I,
+        core: &mut Core,
+        conn: Conn,
+        listener: TransportAddress,
+        peer: SocketAddr,
+    ) -> Option<Self> {
+        let found = core.snapshot.listener(listener)?;
+        let service = found.service.clone();
+        let channel = match &service.tls {
+            Some(config) if found.tls => Channel::accept(config).ok()?,
+            _ => Channel::Plain,
+        };
+        let is_plain = channel.is_plain();
+        let mut connection = Connection::new(conn, channel, io.now());
+        let patience = match service.http() {
+            Some(http) => http.timeouts.post_accept,
+            None => (!is_plain).then_some(core.limits.handshake),
+        };
+        connection.line.expect(io, patience);
+        core.counters.note(Happening::ClientConnected { service: service.id });
+        core.shortage.addresses.add(peer);
+        Some(Self {
+            connection,
+            accepted_by: service.id,
+            facts: ClientFacts::new(peer, listener.address, !is_plain),
+            stage: if is_plain { Stage::first(&service, peer, io.now()) } else { Stage::Handshake },
+            reserved: None,
+            peer,
+            protocol: listener.protocol,
+            epoch: core.epoch,
+            service,
+            requests: 0,
+            received: 0,
+            stalled_at: usize::MAX,
+        })
+    }
+
+    #[inline]
+    pub fn exchange(&self) -> Option<ExchangeId> {
+        match self.stage {
+            Stage::Exchange(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    pub fn tunnel(&mut self) -> Option<&mut Tunnel> {
+        match &mut self.stage {
+            Stage::Tunnel(tunnel) => Some(tunnel),
+            _ => None,
+        }
+    }
+
+    pub fn is_tunnel(&self) -> bool {
+        matches!(self.stage, Stage::Tunnel(_))
+    }
+
+    /// Whether a request of it has been read.
+    pub fn has_asked(&self) -> bool {
+        self.requests > 0
+    }
+
+    pub fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Idle | Stage::Handshake) && self.connection.inbox.is_empty()
+    }
+
+    /// Whether a handshake has begun and is not complete: a probe that only connects has begun none.
+    pub fn is_amid_handshake(&self) -> bool {
+        matches!(self.stage, Stage::Handshake) && self.received > 0
+    }
+
+    /// Takes what has come. Whether TLS says that nothing more will.
+    pub fn receive<I: Io>(&mut self, io: &mut I, core: &mut Core, buf: Buf) -> Result<bool, Error> {
+        self.received += buf.len() as u64;
+        let progress = self.connection.receive(io, &mut core.scratch, buf).map_err(|_| Error::ClientTls)?;
+        if progress.handshaken {
+            let resumed = self.connection.channel.handshaken().is_some_and(|handshaken| handshaken.resumed);
+            core.counters.note(Happening::Handshake { service: self.service.id, resumed });
+            self.stage = Stage::first(&self.service, self.peer, io.now());
+        }
+        Ok(progress.closed)
+    }
+
+    /// So many bytes came from the client and went on without us.
+    pub fn relayed(&mut self, bytes: u64) {
+        self.received += bytes;
+    }
+
+    /// How its connection ends behind a response: what a client may still be sending must not reset the answer.
+    /// `has_all`: it has said that it sends nothing behind its request, and that has come.
+    pub fn farewell(&self, has_all: bool) -> Close {
+        let sends_no_more = has_all && self.connection.inbox.is_empty();
+        if self.connection.ended || sends_no_more { Close::Flush } else { Close::Linger }
+    }
+
+    /// Where it connected to.
+    fn listener(&self) -> TransportAddress {
+        TransportAddress { protocol: self.protocol, address: self.facts.listener() }
+    }
+
+    /// Whether what the listener serves now is served to this client: false once its virtual service is gone.
+    pub fn is_served(&self, core: &Core) -> bool {
+        self.epoch == core.epoch
+            || core.snapshot.listener(self.listener()).is_some_and(|listener| {
+                let same_kind = listener.service.http().is_some() == self.service.http().is_some();
+                same_kind && listener.tls != self.connection.is_plain()
+            })
+    }
+
+    /// Whether its connection may go on behind a response.
+    pub fn may_stay(&self, core: &Core) -> bool {
+        let drains = match self.epoch == core.epoch {
+            true => self.service.drains,
+            false => core.snapshot.listener(self.listener()).is_none_or(|listener| listener.service.drains),
+        };
+        !core.draining && !drains && self.is_served(core)
+    }
+
+    fn look_up_service(&mut self, core: &Core) -> bool {
+        if self.epoch != core.epoch {
+            let Some(found) = core.snapshot.listener(self.listener()).filter(|_| self.is_served(core)) else {
+                return false;
+            };
+            self.service = found.service.clone();
+            self.epoch = core.epoch;
+        }
+        true
+    }
+
+    pub fn report_bytes(&mut self, core: &mut Core) {
+        let (service, sent) = (self.service.id, self.connection.line.take_sent());
+        let received = std::mem::take(&mut self.received);
+        if received + sent > 0 {
+            core.counters.note(Happening::ClientBytes { service, received, sent });
+        }
+    }
+}
+
+impl Stage {
+    /// Of a client that has nothing to agree on any more before it may ask for something.
+    fn first(service: &VirtualService, peer: SocketAddr, now: Time) -> Self {
+        match &service.application {
+            Application::Http(_) => Stage::Idle,
+            Application::L4(_) => Stage::Tunnel(Box::new(Tunnel::new(service, peer, now))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten thousands of them stand idle. 320 is a size class of the allocator; the next is 384.
+    #[test]
+    fn client_is_small() {
+        assert!(size_of::<Client>() <= 320, "{}", size_of::<Client>());
+    }
+}

@@ -1,0 +1,125 @@
+//! What happens on clients' connections: they come, bring something, take something, end.
+
+use std::net::SocketAddr;
+
+use crate::{
+    buf::Buf,
+    client::{Client, Stage, patience::Expiry},
+    error::Error,
+    exchange::Exchange,
+    io::{Close, Conn, Io, TransportAddress},
+    proxy::Proxy,
+};
+
+impl Proxy {
+    pub(crate) fn accepted<I: Io>(&mut self, io: &mut I, conn: Conn, listener: TransportAddress, peer: SocketAddr) {
+        let may_come = self.make_place(io, listener, peer);
+        let client = if may_come { Client::accept(io, &mut self.core, conn, listener, peer) } else { None };
+        match client {
+            Some(client) => {
+                let client = self.clients.insert(conn, client);
+                if client.is_tunnel() {
+                    self.carry(io, conn);
+                }
+            }
+            None => io.close(conn, Close::Abort),
+        }
+    }
+
+    pub(crate) fn client_data<I: Io>(&mut self, io: &mut I, conn: Conn, buf: Buf) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        match client.receive(io, &mut self.core, buf) {
+            Ok(true) => {
+                self.client_ended(io, conn);
+                self.proceed(io, conn);
+            }
+            Ok(false) => self.proceed(io, conn),
+            Err(error) => self.fail(io, conn, error),
+        }
+    }
+
+    pub(crate) fn client_eof<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        if client.is_amid_handshake() {
+            return self.fail(io, conn, Error::ClientTls);
+        }
+        self.client_ended(io, conn);
+        self.wait_with_ended(io, conn);
+        self.proceed(io, conn);
+    }
+
+    /// The client sends no more.
+    fn client_ended<I: Io>(&mut self, io: &I, conn: Conn) {
+        let Some((client, exchange)) = self.client_and_exchange(conn) else { return };
+        client.connection.ended = true;
+        if let Some(exchange) = exchange {
+            exchange.leave(io.now());
+        }
+    }
+
+    /// Who is not read has asked for something and waits, or is a tunnel's, which brings the end behind the rest.
+    pub(crate) fn client_leaving<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        if let Some((_, Some(exchange))) = self.client_and_exchange(conn) {
+            exchange.leave(io.now());
+            self.wait_with_ended(io, conn);
+            self.proceed(io, conn);
+        }
+    }
+
+    /// The time of a client that has ended runs.
+    fn wait_with_ended<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        if let Some((client, Some(exchange))) = self.client_and_exchange(conn)
+            && !exchange.awaits_body()
+        {
+            client.await_answer(io, exchange);
+        }
+    }
+
+    pub(crate) fn client_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        let id = client.exchange();
+        let mut exchange = id.and_then(|id| self.exchanges.find(id));
+        client.drained(io, &self.core, exchange.as_deref_mut());
+        let is_answered = exchange.is_some_and(|exchange| !exchange.is_waiting());
+        match id {
+            Some(id) if is_answered => self.respond(io, id),
+            Some(_) => {}
+            None => self.proceed(io, conn),
+        }
+    }
+
+    /// Whoever cannot be answered is as good as gone, but for what a tunnel still takes to its server.
+    pub(crate) fn client_broken<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        match self.clients.find(conn).is_some_and(|client| client.is_tunnel()) {
+            true => self.client_drained(io, conn),
+            false => self.client_gone(io, conn),
+        }
+    }
+
+    pub(crate) fn client_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        let exchange = client.exchange().and_then(|id| self.exchanges.find(id));
+        match client.expired(io, &self.core, exchange.as_deref()) {
+            Expiry::Slow => {}
+            Expiry::Idle if self.carries(io, conn) => self.cut_tunnel(io, conn),
+            Expiry::Idle => self.close_client(io, conn, Close::Flush),
+            Expiry::Failed(error) => self.fail(io, conn, error),
+        }
+    }
+
+    pub(crate) fn client_gone<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        match client.stage {
+            _ if client.is_amid_handshake() => self.fail(io, conn, Error::ClientTls),
+            Stage::Exchange(_) | Stage::Tunnel(_) => self.fail(io, conn, Error::ClientAborted),
+            Stage::Handshake | Stage::Idle | Stage::Head => self.close_client(io, conn, Close::Abort),
+        }
+    }
+
+    /// A client, if it is still there, and the exchange that it has going.
+    fn client_and_exchange(&mut self, conn: Conn) -> Option<(&mut Client, Option<&mut Exchange>)> {
+        let client = self.clients.find(conn)?;
+        let exchange = client.exchange().and_then(|id| self.exchanges.find(id));
+        Some((client, exchange))
+    }
+}

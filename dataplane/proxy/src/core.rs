@@ -1,0 +1,74 @@
+//! What all sessions of a worker share.
+
+use std::sync::Arc;
+
+use weir_policy::Date;
+use weir_snapshot::Snapshot;
+use weir_telemetry::Counters;
+use weir_wire::head::FieldTable;
+
+use crate::{
+    exchanges::ExchangeId,
+    io::Conn,
+    limits::{Limits, Room},
+    pool::Pools,
+    shortage::Shortage,
+};
+
+pub(crate) struct Core {
+    pub snapshot: Arc<Snapshot>,
+    /// Counts snapshots.
+    pub epoch: u32,
+    pub pools: Pools,
+    pub counters: Counters,
+    pub limits: Limits,
+    /// What of them is left in this batch.
+    pub room: Room,
+    pub shortage: Shortage,
+    pub draining: bool,
+    pub fields: FieldTable,
+    /// Of this batch.
+    pub date: Date,
+    /// What TLS wants to send; empty between uses.
+    pub scratch: Vec<u8>,
+    /// Exchanges whose request goes out on an idle connection at the end of the batch.
+    pub starting: Vec<ExchangeId>,
+    /// Exchanges whose response the driver may move from the end of the batch on.
+    pub relayable: Vec<ExchangeId>,
+    /// Clients whose tunnel the driver may carry from the end of the batch on.
+    pub in_bulk: Vec<Conn>,
+    /// Connections, of either kind, with plaintext that is not sealed yet.
+    pub unflushed: Vec<Conn>,
+}
+
+impl Core {
+    pub fn new(snapshot: Arc<Snapshot>, limits: Limits) -> Self {
+        let mut pools = Pools::default();
+        pools.replace(&snapshot);
+        Self {
+            snapshot,
+            epoch: 0,
+            pools,
+            counters: Counters::default(),
+            room: limits.room(0),
+            shortage: Shortage::new(limits.clients),
+            limits,
+            draining: false,
+            fields: FieldTable::new(),
+            date: Date::at(0),
+            scratch: Vec::new(),
+            starting: Vec::new(),
+            relayable: Vec::new(),
+            in_bulk: Vec::new(),
+            unflushed: Vec::new(),
+        }
+    }
+
+    /// The beginning of a batch.
+    pub fn begin_batch(&mut self, buffered_bytes: usize, unix_s: u64) {
+        if self.room.is_short || buffered_bytes > self.limits.buffer_bytes / 2 {
+            self.room = self.limits.room(buffered_bytes);
+        }
+        self.date.follow(unix_s);
+    }
+}

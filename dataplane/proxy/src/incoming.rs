@@ -1,0 +1,146 @@
+//! The body of a message that comes: pieces of it out of what its connection has brought, whatever their split.
+//!
+//! Who moves a body goes by this and not by how a protocol frames it.
+
+use std::ops::Range;
+
+use weir_policy::HttpProfile;
+use weir_wire::http1::{Body, Framing, OutgoingBody, Parsed, TRAILER_BYTES_MAX};
+
+use crate::{buf::Buf, error::Error, inbox::Inbox, io::Io};
+
+pub(crate) struct Incoming {
+    body: Body,
+    /// Bytes of content that have come.
+    pub content_bytes: u64,
+    most_bytes: u64,
+    /// What is wrong with it is wrong with this side's message.
+    wrong: fn(weir_wire::Error) -> Error,
+}
+
+/// In which form a body goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// Byte for byte as it comes, framing included.
+    AsReceived,
+    /// The content alone, without trailers.
+    Content,
+}
+
+impl Form {
+    pub fn of(body: OutgoingBody) -> Self {
+        match body {
+            OutgoingBody::AsReceived => Form::AsReceived,
+            OutgoingBody::Unchunked => Form::Content,
+        }
+    }
+}
+
+impl Incoming {
+    /// Of a request; more than `most_bytes` of content is too much.
+    pub fn of_client(framing: Framing, most_bytes: Option<u64>) -> Self {
+        let most_bytes = most_bytes.unwrap_or(u64::MAX);
+        Self { body: Body::new(framing), content_bytes: 0, most_bytes, wrong: Error::Request }
+    }
+
+    /// Of a response.
+    pub fn of_server(framing: Framing) -> Self {
+        Self { body: Body::new(framing), content_bytes: 0, most_bytes: u64::MAX, wrong: Error::Response }
+    }
+
+    /// Whether the body is whole; at once when there is none.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.body.is_done()
+    }
+
+    /// Whether the end of its connection, now, is the end of the body and not a cut.
+    pub fn ends_with_connection(&self) -> bool {
+        self.body.cut_is_end()
+    }
+
+    /// Bytes still to come that need not be looked at.
+    pub fn unseen_bytes(&self) -> u64 {
+        self.body.length_left()
+    }
+
+    /// So many of them went their way unseen.
+    pub fn pass(&mut self, bytes: u64) {
+        self.content_bytes += bytes;
+        self.body.pass(bytes);
+    }
+
+    /// Hands on the next piece of the body, as it is or as several pieces of content. False: no more has come.
+    #[inline]
+    pub fn read<I: Io>(
+        &mut self,
+        io: &mut I,
+        inbox: &mut Inbox,
+        http: &HttpProfile,
+        form: Form,
+        mut take: impl FnMut(&mut I, Buf),
+    ) -> Result<bool, Error> {
+        if self.body.is_at_trailers() {
+            let Some(trailers) = self.read_trailers(io, inbox, http)? else { return Ok(false) };
+            if form == Form::AsReceived {
+                take(io, trailers);
+            }
+            return Ok(true);
+        }
+        let Some(mut piece) = inbox.pop() else { return Ok(false) };
+        let read = match form {
+            Form::AsReceived => self.body.read(&piece),
+            Form::Content => self.body.read_payload(&piece, |range| take(io, part(&piece, range))),
+        };
+        let read = read.map_err(self.wrong)?;
+        self.content_bytes += read.payload as u64;
+        if self.content_bytes > self.most_bytes {
+            return Err(Error::BodyTooLarge);
+        }
+        if read.taken < piece.len() {
+            let body = piece.split_to(read.taken);
+            inbox.put_back(piece);
+            piece = body;
+        }
+        if form == Form::AsReceived {
+            take(io, piece);
+        }
+        Ok(true)
+    }
+
+    /// What goes on of the trailer section that the inbox begins with; `None` while it is not whole.
+    #[cold]
+    fn read_trailers<I: Io>(
+        &mut self,
+        io: &mut I,
+        inbox: &mut Inbox,
+        http: &HttpProfile,
+    ) -> Result<Option<Buf>, Error> {
+        while let Some(bytes) = inbox.head(TRAILER_BYTES_MAX) {
+            match self.body.trailers(bytes).map_err(self.wrong)? {
+                Parsed::Partial => {
+                    if !inbox.keep_for_more() {
+                        break;
+                    }
+                }
+                Parsed::Whole(trailers) => {
+                    let mut out = io.buffer_for(trailers.bytes());
+                    let written = trailers.write(|field| http.passes_trailer(field), out.room());
+                    let written = written.map_err(|_| Error::Defect)?;
+                    out.filled(written);
+                    let bytes = trailers.bytes();
+                    inbox.head_read(bytes);
+                    return Ok(Some(out));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn part(piece: &Buf, range: Range<usize>) -> Buf {
+    let mut part = piece.share();
+    part.truncate(range.end);
+    part.advance(range.start);
+    part
+}

@@ -1,0 +1,36 @@
+//! A server that speaks HTTP/1: the next response head out of its inbox.
+
+use weir_wire::{
+    head::{FieldTable, Limits, Method},
+    http1::{self, Parsed, Response},
+};
+
+use crate::server::Server;
+
+impl Server {
+    /// The next response head, if all of it has come, handed to `take`.
+    pub fn response_head<T>(
+        &mut self,
+        method: Method,
+        limits: &Limits,
+        fields: &mut FieldTable,
+        take: impl FnOnce(&Response<'_>) -> T,
+    ) -> Result<Option<T>, weir_wire::Error> {
+        let inbox = &mut self.connection.inbox;
+        while let Some(bytes) = inbox.head(limits.head_bytes) {
+            match http1::response(bytes, method, limits, fields)? {
+                Parsed::Partial => {
+                    if !inbox.keep_for_more() {
+                        break;
+                    }
+                }
+                Parsed::Whole(response) => {
+                    let (taken, len) = (take(&response), response.len);
+                    inbox.head_read(len);
+                    return Ok(Some(taken));
+                }
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,171 @@
+//! A connection to a server: whose work it carries, and whether it may carry another's.
+
+mod http1;
+
+use std::{sync::Arc, time::Duration};
+
+use weir_snapshot::{Pool, ServerTls};
+use weir_tls::{Progress, ServerName};
+
+use crate::{
+    buf::Buf,
+    channel::Channel,
+    connection::Connection,
+    error::Error,
+    exchanges::ExchangeId,
+    io::{Conn, Io, Time},
+    limits::Limits,
+    pool::Place,
+};
+
+pub(crate) struct Server {
+    pub connection: Connection,
+    /// When the connection began.
+    pub begun_at: Time,
+    pub place: Place,
+    /// As it was when the connection began; its timeouts hold for the connection's life.
+    pub pool: Arc<Pool>,
+    pub state: State,
+    /// Requests sent on it.
+    pub requests: u32,
+    /// A request has authenticated it, or it asked for that: it is its client's alone.
+    pub binds: bool,
+    pub life: Life,
+    /// The server has not answered on it yet.
+    pub unproven: bool,
+    /// What TLS calls the server because a request asked for it; requests that ask for another go elsewhere.
+    pub asked_name: Option<Box<ServerName>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    Connecting(Work),
+    /// Connected, and amid the TLS handshake.
+    Handshaking(Work),
+    /// Carries the work, or is about to at the end of the batch.
+    Busy(Work),
+    /// Stands in the pool for anybody.
+    Idle,
+    /// Waits for the next request of one client, where connections are not shared.
+    Reserved {
+        client: Conn,
+    },
+}
+
+/// What is left of a connection to a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Life {
+    Whole,
+    /// What is sent to the server does not arrive any more.
+    Broken,
+    /// It is over, and this is why. What came before must be passed on at once: the handle is dead.
+    Lost(Error),
+}
+
+/// What a connection to a server is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    Exchange(ExchangeId),
+    /// The tunnel of this client.
+    Tunnel(Conn),
+}
+
+impl Server {
+    pub fn new(conn: Conn, place: Place, pool: Arc<Pool>, work: Work, now: Time) -> Self {
+        Self {
+            connection: Connection::new(conn, Channel::Plain, now),
+            begun_at: now,
+            place,
+            pool,
+            state: State::Connecting(work),
+            requests: 0,
+            binds: false,
+            life: Life::Whole,
+            unproven: true,
+            asked_name: None,
+        }
+    }
+
+    pub fn is_connected(&self) -> bool {
+        !matches!(self.state, State::Connecting(_))
+    }
+
+    /// Whether it carries what it was opened for.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.state, State::Busy(_))
+    }
+
+    /// What it is for, or was opened for.
+    pub fn work(&self) -> Option<Work> {
+        match self.state {
+            State::Connecting(work) | State::Handshaking(work) | State::Busy(work) => Some(work),
+            State::Idle | State::Reserved { .. } => None,
+        }
+    }
+
+    /// Why it is over, if it is.
+    pub fn lost(&self) -> Option<Error> {
+        match self.life {
+            Life::Lost(error) => Some(error),
+            Life::Whole | Life::Broken => None,
+        }
+    }
+
+    /// How long a connect may take before another server is looked for.
+    pub fn connect_patience(&self, limits: &Limits) -> Option<Duration> {
+        let all = self.pool.timeouts.connect;
+        match self.pool.balance.watches {
+            true => Some(all.map_or(limits.connect_patience, |all| all.min(limits.connect_patience))),
+            false => all,
+        }
+    }
+
+    /// Whether a client that left has waited in vain for the connection: clients in a hurry are never there when the
+    /// patience ends.
+    pub fn keeps_waiting(&self, now: Time, limits: &Limits) -> bool {
+        !self.is_connected() && now.since(self.begun_at) >= limits.connect_patience / 2
+    }
+
+    /// How much longer it may take at all; `None`: for ever.
+    pub fn connect_left(&self, now: Time) -> Option<Duration> {
+        self.pool.timeouts.connect.map(|all| all.saturating_sub(now.since(self.begun_at)))
+    }
+
+    /// The connection stands: TLS begins, where there is any.
+    pub fn begin_handshake<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) -> Result<(), Error> {
+        if let Some(tls) = &self.pool.tls {
+            let config = tls.config.towards(self.place.server);
+            let name = self.name(tls);
+            let channel = Channel::connect(io, &mut self.connection.line, &config, &name, scratch);
+            self.connection.channel = channel.map_err(|_| Error::ServerTls)?;
+        }
+        Ok(())
+    }
+
+    fn name(&self, tls: &ServerTls) -> ServerName {
+        let server = self.pool.servers.get(self.place.position).filter(|server| server.id == self.place.server);
+        let hostname = server.and_then(|server| server.hostname.as_ref());
+        let given = self.asked_name.as_deref().or(tls.fixed_name()).or(hostname);
+        given.cloned().unwrap_or_else(|| self.place.address.ip().into())
+    }
+
+    /// Takes what has come.
+    pub fn receive<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, buf: Buf) -> Result<Progress, Error> {
+        self.connection.receive(io, scratch, buf).map_err(|error| match error {
+            weir_tls::Error::Untrusted(_) => Error::ServerUntrusted,
+            _ => Error::ServerTls,
+        })
+    }
+
+    /// Expects the next byte of a response.
+    pub fn await_response<I: Io>(&mut self, io: &mut I) {
+        self.connection.line.expect(io, self.pool.timeouts.response);
+    }
+
+    /// Whether another request may be sent on it as far as its age goes.
+    pub fn has_life_left(&self, now: Time) -> bool {
+        let old = self.pool.timeouts.connection_lifetime.is_some_and(|lifetime| now.since(self.begun_at) >= lifetime);
+        let spent = self.pool.max_connection_reuse.is_some_and(|most| self.requests >= most);
+        !old && !spent
+    }
+}

@@ -1,0 +1,43 @@
+//! The head of a message, whatever protocol it came by: lines of text in one piece, and spans that say where each field
+//! lies. A grammar (`http1`) reads one out of the bytes of a connection; `policy` decides what goes on of it, and says so
+//! to a [`HeadSink`], which puts it into the form of the next connection's protocol.
+//!
+//! What concerns one connection only (RFC 9110 §7.6.1) is the business of who speaks on it: no sink gets it.
+
+mod fields;
+mod limits;
+mod name;
+mod request;
+mod response;
+mod sink;
+
+pub(crate) use fields::Span;
+pub use fields::{Field, FieldTable, Fields, MAX_FIELDS};
+pub use limits::{HEAD_BYTES_CEILING, Limits};
+pub(crate) use name::{HOP_BY_HOP, Look};
+pub use name::{Name, NameSet, is_same_in_cgi};
+pub use request::{Method, RequestHead};
+pub use response::ResponseHead;
+pub use sink::HeadSink;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Version {
+    Http10,
+    Http11,
+}
+
+/// How long a body is, as far as its head tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BodyLength {
+    None,
+    Bytes(u64),
+    /// Until its end comes.
+    Unknown,
+}
+
+impl BodyLength {
+    /// Whether nothing follows the head.
+    pub fn is_zero(self) -> bool {
+        matches!(self, BodyLength::None | BodyLength::Bytes(0))
+    }
+}

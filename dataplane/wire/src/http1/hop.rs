@@ -1,0 +1,88 @@
+//! What HTTP/1 says of the connection that a message goes out on: whether it stays open (RFC 9112 §9.3), and where the
+//! body ends (§6).
+
+use super::{Framing, HeadWriter, Response};
+use crate::head::Version;
+
+/// The lines of a head that are the speaker's own. They stand behind all others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Hop {
+    connection: Connection,
+    chunked: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Connection {
+    #[default]
+    Unsaid,
+    KeepAlive,
+    Close,
+}
+
+const KEEP_ALIVE: &[u8] = b"Connection: keep-alive\r\n";
+const CLOSE: &[u8] = b"Connection: close\r\n";
+const CHUNKED: &[u8] = b"Transfer-Encoding: chunked\r\n";
+
+impl Hop {
+    /// Bytes of its lines at most.
+    pub const BYTES_MAX: usize = KEEP_ALIVE.len() + CHUNKED.len();
+
+    /// Of a request on a connection that stays open, the body framed as it came.
+    pub fn to_server(framing: Framing) -> Self {
+        Self { connection: Connection::Unsaid, chunked: framing == Framing::Chunked }
+    }
+
+    /// Of a response whose body has a length: what a client of this version would not assume.
+    pub fn to_client(version: Version, keep_alive: bool) -> Self {
+        match (keep_alive, version) {
+            (true, Version::Http11) => Self::default(),
+            _ => Self::said(keep_alive),
+        }
+    }
+
+    /// The same for a client whose version may be unknown: it is told in any case.
+    pub fn said(keep_alive: bool) -> Self {
+        Self { connection: if keep_alive { Connection::KeepAlive } else { Connection::Close }, chunked: false }
+    }
+
+    #[inline]
+    pub(super) fn write(self, out: &mut HeadWriter<'_>) {
+        match self.connection {
+            Connection::Unsaid => {}
+            Connection::KeepAlive => _ = out.text(KEEP_ALIVE),
+            Connection::Close => _ = out.text(CLOSE),
+        }
+        if self.chunked {
+            out.text(CHUNKED);
+        }
+    }
+}
+
+/// How a server's response goes out to a client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outgoing {
+    pub body: OutgoingBody,
+    /// What the client is told: without it the proxy closes the client's connection behind the body.
+    pub keep_alive: bool,
+    pub hop: Hop,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OutgoingBody {
+    /// Byte for byte as the server sends it, framing included.
+    AsReceived,
+    /// The content alone, ended by closing: the server chunks, an HTTP/1.0 client cannot read that.
+    Unchunked,
+}
+
+impl Outgoing {
+    /// To a client of `version`. `keep_alive`: both sides would go on. A 1xx head says nothing about that.
+    pub fn of(response: &Response<'_>, version: Version, keep_alive: bool) -> Self {
+        let chunked = response.framing == Framing::Chunked;
+        let unchunked = chunked && version == Version::Http10;
+        let keep_alive = keep_alive && !unchunked && response.framing != Framing::UntilClose;
+        let told = if response.head.status < 200 { Hop::default() } else { Hop::to_client(version, keep_alive) };
+        let body = if unchunked { OutgoingBody::Unchunked } else { OutgoingBody::AsReceived };
+        Self { body, keep_alive, hop: Hop { chunked: chunked && !unchunked, ..told } }
+    }
+}

@@ -1,0 +1,144 @@
+//! The field lines of a head (RFC 9112 §5): each is read once, and where it lies is kept.
+
+use super::{
+    scan::{is_blank, text_end, token_end},
+    start::{LineEnd, Stop},
+};
+use crate::{
+    Error,
+    head::{Field, Fields, Limits, Look, Name, NameSet, Span},
+};
+
+/// A field section that is whole; its spans are the first of a table.
+pub(super) struct Section {
+    fields: usize,
+    seen: NameSet,
+    /// Where the empty line begins.
+    empty_line: usize,
+    /// Behind the empty line.
+    pub end: usize,
+}
+
+impl Section {
+    /// Reads from the end of the start line to the empty line. What stands in a line counts before how lines end and how
+    /// long they are; of those the last that is wrong counts.
+    #[inline]
+    pub fn read(input: &[u8], start_line: LineEnd, limits: &Limits, table: &mut [Span]) -> Result<Self, Stop> {
+        let table = &mut table[..limits.fields];
+        let mut fault = start_line.bare.then_some(Error::LineEnding);
+        let (mut fields, mut at) = (0, start_line.next);
+        let (mut seen, mut some_alike) = (NameSet::default(), false);
+        loop {
+            let name_end = token_end(input, at);
+            if name_end == at {
+                let end = empty_line(input, at)?;
+                if end.bare {
+                    fault = Some(Error::LineEnding);
+                }
+                if let Some(fault) = fault {
+                    return Err(Stop::Wrong(fault));
+                }
+                if some_alike {
+                    seen = look_again(input, &mut table[..fields]);
+                }
+                return Ok(Self { fields, seen, empty_line: at, end: end.next });
+            }
+            match input.get(name_end) {
+                Some(b':') => {}
+                Some(_) => return Err(Stop::Wrong(Error::Field)),
+                None => return Err(Stop::Partial),
+            }
+            let value = value_start(input, name_end + 1);
+            let value_end = text_end(input, value);
+            let line_end = LineEnd::at(input, value_end, Error::Field)?;
+            let Some(span) = table.get_mut(fields) else { return Err(Stop::Wrong(Error::TooManyFields)) };
+            let name = match Name::look_up(&input[at..name_end]) {
+                Look::Found(name) => name,
+                Look::Alike(_) => {
+                    some_alike = true;
+                    Name::Other
+                }
+            };
+            seen = seen.with(name);
+            *span = Span {
+                line: at as u32,
+                name_bytes: (name_end - at) as u32,
+                value: value as u32,
+                value_bytes: without_blanks(input, value, value_end) as u32,
+                name,
+                ends_here: false,
+            };
+            if line_end.bare {
+                fault = Some(Error::LineEnding);
+            } else if line_end.next - at > limits.field_bytes {
+                fault = Some(Error::FieldTooLarge);
+            }
+            (fields, at) = (fields + 1, line_end.next);
+        }
+    }
+
+    pub fn lines<'b>(&self, input: &'b [u8], table: &'b mut [Span]) -> Lines<'b> {
+        let (head, spans) = (&input[..self.empty_line], &mut table[..self.fields]);
+        Lines { head, spans, seen: self.seen, some_end_here: false }
+    }
+}
+
+/// Where a line begins that has no name.
+fn empty_line(input: &[u8], at: usize) -> Result<LineEnd, Stop> {
+    let otherwise = if input.get(at) == Some(&b'\r') { Error::LineEnding } else { Error::Field };
+    LineEnd::at(input, at, otherwise)
+}
+
+fn value_start(input: &[u8], mut at: usize) -> usize {
+    while at < input.len() && is_blank(input[at]) {
+        at += 1;
+    }
+    at
+}
+
+/// Bytes of a value without the white space behind it.
+fn without_blanks(input: &[u8], start: usize, mut end: usize) -> usize {
+    while end > start && is_blank(input[end - 1]) {
+        end -= 1;
+    }
+    end - start
+}
+
+/// Finds the shadows among fields.
+#[cold]
+fn look_again(input: &[u8], spans: &mut [Span]) -> NameSet {
+    spans.iter_mut().fold(NameSet::default(), |seen, span| {
+        span.name = Name::of(span.field(input).name_text);
+        seen.with(span.name)
+    })
+}
+
+/// Fields that are read, while it is not known yet which of them go no further.
+pub(super) struct Lines<'b> {
+    /// The head without the empty line that ends it.
+    head: &'b [u8],
+    spans: &'b mut [Span],
+    pub seen: NameSet,
+    some_end_here: bool,
+}
+
+impl<'b> Lines<'b> {
+    pub fn among(&self, names: NameSet) -> impl Iterator<Item = Field<'b>> {
+        let (head, any) = (self.head, self.seen.has_any(names));
+        let spans: &[Span] = if any { self.spans } else { &[] };
+        spans.iter().filter(move |span| names.has(span.name)).map(move |span| span.field(head))
+    }
+
+    /// Those of them that `ends_here` says go no further.
+    #[cold]
+    pub fn end_here(&mut self, ends_here: impl Fn(&Self, Field<'b>) -> bool) {
+        for i in 0..self.spans.len() {
+            self.spans[i].ends_here |= ends_here(self, self.spans[i].field(self.head));
+        }
+        self.some_end_here = true;
+    }
+
+    pub fn fields(self) -> Fields<'b> {
+        Fields { head: self.head, spans: self.spans, seen: self.seen, some_end_here: self.some_end_here }
+    }
+}

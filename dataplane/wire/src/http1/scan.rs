@@ -1,0 +1,138 @@
+//! Finds where a run of bytes of one kind ends, in words of eight where that is possible: a head is read byte by byte
+//! nowhere else.
+
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
+/// The highest bit of each byte: where it is set in a result, the byte is of the kind that is asked for.
+const HIGH: u64 = ONES << 7;
+
+/// tchar (RFC 9110 §5.6.2).
+pub(super) fn is_token(byte: u8) -> bool {
+    static TOKEN: [bool; 256] = {
+        let mut set = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            set[byte] = (byte as u8).is_ascii_alphanumeric();
+            byte += 1;
+        }
+        let others = b"!#$%&'*+-.^_`|~";
+        let mut i = 0;
+        while i < others.len() {
+            set[others[i] as usize] = true;
+            i += 1;
+        }
+        set
+    };
+    TOKEN[usize::from(byte)]
+}
+
+/// What a field value is made of: HTAB, SP, VCHAR, obs-text.
+pub(super) fn is_text(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+/// Optional white space around a value.
+pub(super) fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+/// No white space and no control character.
+fn is_visible(byte: u8) -> bool {
+    byte > b' ' && byte != 0x7f
+}
+
+/// Where the token ends that begins at `at`. Most are letters and hyphens.
+#[inline]
+pub(super) fn token_end(text: &[u8], at: usize) -> usize {
+    run_end(text, at, neither_letter_nor_hyphen, is_token)
+}
+
+#[inline]
+pub(super) fn text_end(text: &[u8], at: usize) -> usize {
+    run_end(text, at, |word| not_visible_from(word, b' '), is_text)
+}
+
+#[inline]
+pub(super) fn visible_end(text: &[u8], at: usize) -> usize {
+    run_end(text, at, |word| not_visible_from(word, b'!'), is_visible)
+}
+
+/// `odd` marks the first byte of a word that may not belong to the run, and perhaps some behind it.
+#[inline(always)]
+fn run_end(text: &[u8], mut at: usize, odd: impl Fn(u64) -> u64, belongs: impl Fn(u8) -> bool) -> usize {
+    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
+        let odd = odd(u64::from_le_bytes(*word));
+        if odd == 0 {
+            at += word.len();
+            continue;
+        }
+        at += odd.trailing_zeros() as usize / 8;
+        if !belongs(text[at]) {
+            return at;
+        }
+        at += 1;
+    }
+    while at < text.len() && belongs(text[at]) {
+        at += 1;
+    }
+    at
+}
+
+#[inline(always)]
+fn neither_letter_nor_hyphen(word: u64) -> u64 {
+    let low = word & !HIGH;
+    let small = low | ONES * 0x20;
+    let from_a = small + ONES * u64::from(0x80 - b'a');
+    let beyond_z = small + ONES * u64::from(0x7f - b'z');
+    let no_hyphen = (low ^ ONES * u64::from(b'-')) + ONES * 0x7f;
+    ((!from_a | beyond_z) & no_hyphen | word) & HIGH
+}
+
+/// Below `first`, or DEL. What a subtraction borrows may mark bytes behind the first one that is marked.
+#[inline(always)]
+fn not_visible_from(word: u64, first: u8) -> u64 {
+    let below = word.wrapping_sub(ONES * u64::from(first));
+    let is_del = (word ^ ONES * 0x7f).wrapping_sub(ONES);
+    (below | is_del) & !word & HIGH
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(end: impl Fn(&[u8], usize) -> usize, belongs: impl Fn(u8) -> bool, filler: u8) {
+        for byte in 0..=u8::MAX {
+            for length in [1, 7, 8, 9, 20] {
+                for place in 0..length {
+                    let mut text = vec![filler; length];
+                    text[place] = byte;
+                    let want = if belongs(byte) { length } else { place };
+                    assert_eq!(end(&text, 0), want, "{byte} at {place} of {length}");
+                    assert_eq!(end(&text, place), want, "{byte} at {place} of {length}, from there");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn run_ends_at_the_first_byte_of_another_kind() {
+        for filler in [b'a', b'-', b'Z'] {
+            check(token_end, is_token, filler);
+        }
+        check(token_end, is_token, b'1');
+        for filler in [b' ', b'\t', b'a', 0xff] {
+            check(text_end, is_text, filler);
+        }
+        for filler in [b'/', 0x80] {
+            check(visible_end, is_visible, filler);
+        }
+    }
+
+    #[test]
+    fn kinds_are_those_of_the_grammar() {
+        let of = |belongs: fn(u8) -> bool| (0..=127).filter(|&byte| belongs(byte)).map(char::from).collect::<String>();
+        assert_eq!(of(is_token), "!#$%&'*+-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ^_`abcdefghijklmnopqrstuvwxyz|~");
+        assert_eq!(of(is_text).len(), 1 + 95);
+        assert_eq!(of(is_visible).len(), 94);
+        assert!((128..=255).all(|byte| is_text(byte) && is_visible(byte) && !is_token(byte)));
+    }
+}

@@ -1,0 +1,139 @@
+package clients
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/draw"
+)
+
+// Failure is one request that failed.
+type Failure struct {
+	Begun  time.Time `json:"begun"`
+	Failed time.Time `json:"failed"`
+	Client string    `json:"client"`
+	Over   string    `json:"over"`
+	Cause  string    `json:"cause"`
+	Engine string    `json:"engine,omitempty"` // that answered on this connection before; empty: none did
+}
+
+// Seen is what clients saw, all of them together.
+type Seen struct {
+	Requests int64 // that were answered
+	Failed   int64
+	Begun    time.Time
+	First    map[string]time.Time // when each engine answered first
+	Failures []Failure            // in the order of time
+	Seconds  []draw.Second
+}
+
+func (s *Seen) add(w atWork, report lab.LoadReport, engineAt func(string) string) {
+	at := report.Timeline.Begun()
+	after := func(us int64) time.Time { return at.Add(time.Duration(us) * time.Microsecond) }
+	if s.Begun.IsZero() {
+		s.Begun = at
+	}
+	s.Requests, s.Failed = s.Requests+report.Requests, s.Failed+report.ErrorTotal
+	for address, us := range report.Timeline.FirstUs {
+		if first, known := s.First[engineAt(address)]; !known || after(us).Before(first) {
+			s.First[engineAt(address)] = after(us)
+		}
+	}
+	for _, failure := range report.Timeline.Failures {
+		told := Failure{after(failure.BegunUs), after(failure.FailedUs), w.client, w.over, failure.Cause, ""}
+		if failure.Value != "" {
+			told.Engine = engineAt(failure.Value)
+		}
+		s.Failures = append(s.Failures, told)
+	}
+	for i, second := range report.Timeline.Seconds {
+		if len(s.Seconds) <= i {
+			s.Seconds = append(s.Seconds, draw.Second{PerEngine: map[string]int64{}})
+		}
+		s.Seconds[i].Failures += second.Failures
+		for address, count := range second.PerValue {
+			s.Seconds[i].PerEngine[engineAt(address)] += count
+		}
+	}
+}
+
+// Since are the failures of what was under way at a moment, or begun after it.
+func (s *Seen) Since(moment time.Time) []Failure {
+	return slices.DeleteFunc(slices.Clone(s.Failures), func(f Failure) bool { return f.Failed.Before(moment) })
+}
+
+// Mark says when something happened, on the clients' clock.
+func (s *Seen) Mark(at time.Time, what string) draw.Mark {
+	return draw.Mark{At: at.Sub(s.Begun).Seconds(), What: what}
+}
+
+// Causes counts failures by cause: ": connect 2, reset 1".
+func Causes(failures []Failure) string {
+	counts := map[string]int{}
+	for _, failure := range failures {
+		counts[failure.Cause]++
+	}
+	var parts []string
+	for _, cause := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", cause, counts[cause]))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
+}
+
+// AnswersOf counts what an engine answered in the whole seconds between two moments.
+func (s *Seen) AnswersOf(engine string, from, to time.Time) (sum int64) {
+	for _, second := range s.between(from, to) {
+		sum += second.PerEngine[engine]
+	}
+	return sum
+}
+
+// PerEngine counts what each engine answered in some seconds.
+func PerEngine(seconds []draw.Second) map[string]int64 {
+	counts := map[string]int64{}
+	for _, second := range seconds {
+		for engine, count := range second.PerEngine {
+			counts[engine] += count
+		}
+	}
+	return counts
+}
+
+// Second is the index of the second that a moment is in, or of the nearest one; behind the last is as many as there
+// are.
+func (s *Seen) Second(at time.Time) int {
+	return min(max(0, int(at.Sub(s.Begun).Seconds())), len(s.Seconds))
+}
+
+func (s *Seen) between(from, to time.Time) []draw.Second {
+	first, last := int(from.Sub(s.Begun).Seconds())+1, s.Second(to)
+	return s.Seconds[min(first, last):last]
+}
+
+// LastFirst is when the last of all engines answered first.
+func (s *Seen) LastFirst() (last time.Time) {
+	for _, first := range s.First {
+		if first.After(last) {
+			last = first
+		}
+	}
+	return last
+}
+
+// AwayFrom are the failures that cannot be blamed on an engine that is gone: on a connection that another one had
+// answered, or on a new one, begun when the router had let go of the engine already.
+func AwayFrom(engine string, failures []Failure, withdrawn time.Time) (others []Failure) {
+	for _, failure := range failures {
+		if failure.Engine != engine && (failure.Engine != "" || failure.Begun.After(withdrawn)) {
+			others = append(others, failure)
+		}
+	}
+	return others
+}

@@ -1,0 +1,44 @@
+// Package draw makes pictures of figures, as SVG text: what reports show. It knows nothing of what is measured.
+package draw
+
+import (
+	"fmt"
+	"html"
+	"strings"
+)
+
+// Colours of what is written, and of the lines behind it.
+const (
+	Ink  = "#222222"
+	Grid = "#dddddd"
+)
+
+// Canvas collects shapes, in pixels from the top left.
+type Canvas struct{ shapes strings.Builder }
+
+// Rect is a filled rectangle.
+func (c *Canvas) Rect(x, y, width, height float64, colour string) {
+	fmt.Fprintf(&c.shapes, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", x, y,
+		max(0, width), height, colour)
+}
+
+// Text begins, ends or has its middle at x, as the anchor says.
+func (c *Canvas) Text(x, y float64, anchor, weight, text string) {
+	fmt.Fprintf(&c.shapes, `<text x="%.1f" y="%.1f" text-anchor="%s" font-weight="%s">%s</text>`+"\n", x, y, anchor,
+		weight, html.EscapeString(text))
+}
+
+// Line is a straight one.
+func (c *Canvas) Line(x1, y1, x2, y2 float64, colour string, width float64) {
+	fmt.Fprintf(&c.shapes, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="%.1f"/>`+"\n", x1,
+		y1, x2, y2, colour, width)
+}
+
+// SVG is the file.
+func (c *Canvas) SVG(width, height float64) string {
+	return fmt.Sprintf(
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]g %[2]g" width="%[1]g" height="%[2]g" `+
+			`font-family="sans-serif" font-size="12" fill="%[3]s">`+"\n"+
+			`<rect width="100%%" height="100%%" fill="white"/>`+"\n%[4]s</svg>\n",
+		width, height, Ink, c.shapes.String())
+}

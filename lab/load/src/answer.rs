@@ -1,0 +1,162 @@
+//! Reads one response at a time from the plaintext of a connection.
+
+use weir_wire::{
+    head::{FieldTable, Limits, Method},
+    http1::{self, Body, Parsed},
+};
+
+use crate::tally::Cause;
+
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// A response that is whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answered {
+    pub status: u16,
+    pub keep_alive: bool,
+}
+
+/// What all readers of a thread use, and whom to tell the value of the field that answers are counted by.
+pub struct Reading<'a> {
+    pub method: Method,
+    pub table: &'a mut FieldTable,
+    pub server_header: Option<&'a [u8]>,
+    pub on_value: &'a mut dyn FnMut(&[u8]),
+}
+
+#[derive(Default)]
+pub struct Reader {
+    /// The beginning of a head that is not whole yet.
+    head: Vec<u8>,
+    body: Option<(Body, Answered)>,
+    outcome: Option<Result<Answered, Cause>>,
+    pub bytes: u64,
+}
+
+impl Reader {
+    /// Reads on; what came of it is taken with [`outcome`](Self::outcome).
+    pub fn feed(&mut self, bytes: &[u8], reading: &mut Reading<'_>) {
+        self.bytes += bytes.len() as u64;
+        if self.outcome.is_some() {
+            // Bytes behind the end of the response belong to no request of ours.
+            return self.outcome = Some(Err(Cause::BadResponse));
+        }
+        if self.body.is_some() {
+            return self.feed_body(bytes);
+        }
+        if self.head.is_empty() {
+            return self.feed_head(bytes, reading);
+        }
+        let mut head = std::mem::take(&mut self.head);
+        head.extend_from_slice(bytes);
+        self.feed_head(&head, reading);
+    }
+
+    fn feed_head(&mut self, bytes: &[u8], reading: &mut Reading<'_>) {
+        let limits = Limits::new(HEAD_BYTES_MAX, 0, 0);
+        let len = match http1::response(bytes, reading.method, &limits, reading.table) {
+            Err(_) => return self.outcome = Some(Err(Cause::BadResponse)),
+            Ok(Parsed::Partial) => return self.head.extend_from_slice(bytes),
+            Ok(Parsed::Whole(response)) => {
+                let head = response.head;
+                if head.status >= 200 {
+                    let value = reading.server_header.and_then(|name| head.fields.find(name));
+                    if reading.server_header.is_some() {
+                        (reading.on_value)(value.unwrap_or(b"(none)"));
+                    }
+                    let answered = Answered { status: head.status, keep_alive: response.keep_alive };
+                    self.body = Some((Body::new(response.framing), answered));
+                }
+                response.len
+            }
+        };
+        let rest = &bytes[len..];
+        match self.body {
+            Some(_) => self.feed_body(rest),
+            // An interim response: the final one follows.
+            None if rest.is_empty() => {}
+            None => self.feed_head(rest, reading),
+        }
+    }
+
+    fn feed_body(&mut self, bytes: &[u8]) {
+        let Some((body, answered)) = &mut self.body else { return };
+        self.outcome = match body.read(bytes) {
+            Ok(piece) if piece.done && piece.taken < bytes.len() => Some(Err(Cause::BadResponse)),
+            Ok(piece) if piece.done => Some(Ok(*answered)),
+            Ok(_) => None,
+            Err(_) => Some(Err(Cause::BadResponse)),
+        };
+    }
+
+    /// The connection has ended while a response was due.
+    pub fn end(&mut self) {
+        self.outcome = self.outcome.take().or(Some(match &self.body {
+            Some((body, answered)) if body.cut_is_end() => Ok(Answered { keep_alive: false, ..*answered }),
+            Some(_) => Err(Cause::ShortBody),
+            None if self.head.is_empty() => Err(Cause::Reset),
+            None => Err(Cause::BadResponse),
+        }));
+    }
+
+    /// The response or what is wrong with it, once; then the next response is read.
+    pub fn outcome(&mut self) -> Option<Result<Answered, Cause>> {
+        let outcome = self.outcome.take()?;
+        self.body = None;
+        Some(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pieces: &[&str], end: bool) -> Option<Result<u16, Cause>> {
+        let mut reader = Reader::default();
+        let mut reading =
+            Reading { method: Method::Get, table: &mut FieldTable::new(), server_header: None, on_value: &mut |_| {} };
+        pieces.iter().for_each(|piece| reader.feed(piece.as_bytes(), &mut reading));
+        if end {
+            reader.end();
+        }
+        reader.outcome().map(|outcome| outcome.map(|answered| answered.status))
+    }
+
+    #[test]
+    fn reads_response_however_it_is_cut() {
+        let text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+        assert_eq!(read(&[text], false), Some(Ok(200)));
+        for cut in 1..text.len() {
+            assert_eq!(read(&[&text[..cut], &text[cut..]], false), Some(Ok(200)), "cut at {cut}");
+            assert_eq!(read(&[&text[..cut]], false), None, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn tells_causes_apart() {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+        assert_eq!(read(&[], true), Some(Err(Cause::Reset)));
+        assert_eq!(read(&["HTTP/1.1 2"], true), Some(Err(Cause::BadResponse)));
+        assert_eq!(read(&[head, "hell"], true), Some(Err(Cause::ShortBody)));
+        assert_eq!(read(&[head, "hello!"], false), Some(Err(Cause::BadResponse)));
+        assert_eq!(read(&[head, "hello", "!"], false), Some(Err(Cause::BadResponse)));
+        assert_eq!(read(&["SSH-2.0-x\r\n"], false), Some(Err(Cause::BadResponse)));
+        assert_eq!(read(&["HTTP/1.0 200 OK\r\n\r\nto the end"], true), Some(Ok(200)));
+    }
+
+    #[test]
+    fn tells_value_of_the_server_header() {
+        let mut values = Vec::new();
+        let mut reading = Reading {
+            method: Method::Get,
+            table: &mut FieldTable::new(),
+            server_header: Some(b"x-origin"),
+            on_value: &mut |value| values.push(value.to_vec()),
+        };
+        let mut reader = Reader::default();
+        reader.feed(b"HTTP/1.1 204 No\r\nX-Origin: one\r\n\r\n", &mut reading);
+        assert!(reader.outcome().is_some());
+        reader.feed(b"HTTP/1.1 204 No\r\n\r\n", &mut reading);
+        assert_eq!(values, [&b"one"[..], b"(none)"]);
+    }
+}

@@ -1,0 +1,54 @@
+package laws
+
+import (
+	"go/scanner"
+	"go/token"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// notWrapped are rooms and files whose lines are still longer than they may be: `go run ./tools/wrap` breaks them.
+var notWrapped = []string{"agent/dataplane", "agent/link", "api", "cmd/weir", "controller",
+	"tests/laws/go_imports_test.go"}
+
+func TestGoLinesEndWhereAReaderStillSeesThem(t *testing.T) {
+	const (
+		columnsMax = 120
+		tabColumns = 4
+		// A line with a longer string may be longer: to break a string makes it harder to find.
+		stringColumnsMax = 60
+	)
+	for _, file := range sources(t, ".go") {
+		text := read(t, file)
+		if below(file, notWrapped...) || strings.HasSuffix(file, "_bpfel.go") {
+			continue
+		}
+		excepted := linesWithLongStrings(text, stringColumnsMax)
+		for number, line := range strings.Split(string(text), "\n") {
+			columns := utf8.RuneCountInString(line) + (tabColumns-1)*strings.Count(line, "\t")
+			if columns > columnsMax && !excepted[number+1] && !strings.Contains(line, "://") {
+				t.Errorf("%s:%d has %d columns, more than %d: run make fix", file, number+1, columns, columnsMax)
+			}
+		}
+	}
+}
+
+// linesWithLongStrings are the lines of strings that are longer than so many bytes, and of those in back quotes.
+func linesWithLongStrings(text []byte, bytesMax int) map[int]bool {
+	files, found := token.NewFileSet(), map[int]bool{}
+	file := files.AddFile("", files.Base(), len(text))
+	var s scanner.Scanner
+	s.Init(file, text, nil, 0)
+	for {
+		position, kind, literal := s.Scan()
+		switch {
+		case kind == token.EOF:
+			return found
+		case kind == token.STRING && (literal[0] == '`' || len(literal) > bytesMax):
+			for line := range 1 + strings.Count(literal, "\n") {
+				found[file.Line(position)+line] = true
+			}
+		}
+	}
+}
