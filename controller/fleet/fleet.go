@@ -9,7 +9,6 @@ package fleet
 import (
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -24,7 +23,6 @@ type Fleet struct {
 	log    *slog.Logger
 	now    func() time.Time
 	moved  chan struct{} // capacity 1
-	news   atomic.Bool   // since it was asked what is up
 
 	mu        sync.RWMutex
 	known     Known
@@ -37,7 +35,7 @@ func New(exists func(engineUUID string) bool, log *slog.Logger, events *events.L
 	wanted := newWanted()
 	return &Fleet{
 		exists: exists, events: events, log: log, now: now, moved: make(chan struct{}, 1), began: now(),
-		known: Known{engines: map[string]*Engine{}, wanted: wanted, past: newPast(wanted)},
+		known: Known{engines: map[string]*Engine{}, wanted: wanted, past: newPast(wanted), news: newNews()},
 	}
 }
 
@@ -48,23 +46,18 @@ func (f *Fleet) IsConnected(engineUUID string) bool {
 	return f.known.engines[engineUUID].IsConnected()
 }
 
-// Changed tells whether something may be up or down that was not, since it was asked last.
-func (f *Fleet) Changed() bool { return f.news.Swap(false) }
-
 // Observe takes what the controller wants from now on, and forgets engines that are deleted.
 func (f *Fleet) Observe(state reconcile.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known := &f.known
-	known.state = state
-	for _, uuid := range known.wanted.turn(state.Model) {
-		delete(known.past.services, uuid)
-	}
+	known.observe(state)
 	f.expect(state.Plans)
 	for uuid, engine := range known.engines {
 		if _, planned := state.Plans[uuid]; !planned && !f.exists(uuid) {
 			known.past.keep(engine.Sample, nil)
 			delete(known.engines, uuid)
+			known.news.ofAll = true
 		}
 	}
 	known.forgetServers()
@@ -78,9 +71,8 @@ func (f *Fleet) Expect(plans map[string]*enginev1.Plan) {
 }
 
 func (f *Fleet) expect(plans map[string]*enginev1.Plan) {
-	f.news.Store(true)
 	for uuid, plan := range plans {
-		f.engine(uuid).expect(plan)
+		f.known.news.ofServices(f.engine(uuid).expect(plan))
 	}
 }
 

@@ -26,10 +26,10 @@ var dutyOf = map[dataplanev1.Duty]place.Duty{
 	dataplanev1.Duty_DUTY_STANDBY: place.StandBy,
 }
 
-// expect notes what the engine shall have, and what of it is new.
-func (e *Engine) expect(wanted *enginev1.Plan) {
+// expect notes what the engine shall have, and what of it is new. It returns the virtual services of which it is.
+func (e *Engine) expect(wanted *enginev1.Plan) (services map[string]bool) {
 	if e.Wanted == wanted {
-		return
+		return nil
 	}
 	delta := plan.Delta(e.Wanted, wanted)
 	for _, resource := range delta.GetChanged() {
@@ -38,10 +38,12 @@ func (e *Engine) expect(wanted *enginev1.Plan) {
 	for _, uuid := range delta.GetRemoved() {
 		delete(e.due, uuid)
 	}
-	for uuid := range servicesIn(delta, e.Wanted) {
+	services = servicesIn(delta, e.Wanted)
+	for uuid := range services {
 		e.turnDuty(uuid, wanted)
 	}
 	e.Wanted, e.Refusal = wanted, nil
+	return services
 }
 
 // turnDuty notes since when the engine shall do something else for a virtual service than before.
@@ -56,19 +58,20 @@ func (e *Engine) turnDuty(serviceUUID string, wanted *enginev1.Plan) {
 	}
 }
 
-// apply notes what the engine has; nil: nothing.
-func (e *Engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) {
+// apply notes what the engine has; nil: nothing. It returns the virtual services that it has otherwise than before.
+func (e *Engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) map[string]bool {
 	before := e.Held
 	e.Held, e.told, e.Warnings = held, true, warnings
 	if held == e.Wanted {
 		e.Refusal = nil
 	}
-	e.assume(before, held, now)
+	return e.assume(before, held, now)
 }
 
 // assume takes over the duties of a Plan that was applied, where they are not those of the one before.
-func (e *Engine) assume(before, held *enginev1.Plan, now time.Time) {
-	for uuid := range servicesIn(plan.Delta(before, held), before) {
+func (e *Engine) assume(before, held *enginev1.Plan, now time.Time) (services map[string]bool) {
+	services = servicesIn(plan.Delta(before, held), before)
+	for uuid := range services {
 		e.holdings.lookAt(uuid)
 		service := serviceIn(held, uuid)
 		if service == nil {
@@ -84,6 +87,7 @@ func (e *Engine) assume(before, held *enginev1.Plan, now time.Time) {
 	if held.GetRevision() < before.GetRevision() {
 		e.holdings.unknown = true
 	}
+	return services
 }
 
 // greet takes the revision that the engine says it has when its session begins.

@@ -25,9 +25,10 @@ func newWanted() *wanted {
 	}
 }
 
-// turn goes on with another model, of which it looks at nothing that is the same in both. It returns the uuids of virtual
-// services that are gone.
-func (w *wanted) turn(to *model.Model) (gone []string) {
+// turn goes on with another model, of which it looks at nothing that is the same in both. It returns the uuids of what is
+// not, also of what is gone; and with a virtual service its pool.
+func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
+	services, pools = map[string]bool{}, map[string]bool{}
 	if !sorted.IsOne(w.model.Engines, to.Engines) {
 		w.named = make(map[string]*model.Engine, len(to.Engines))
 		for _, engine := range to.Engines {
@@ -37,24 +38,28 @@ func (w *wanted) turn(to *model.Model) (gone []string) {
 	for was, is := range sorted.Differences(w.model.VirtualServices, to.VirtualServices, func(vs *model.VirtualService) string { return vs.UUID }) {
 		if was != nil {
 			w.dropService(was)
+			if services[was.UUID] = true; was.Pool != nil { // which it may use no more
+				pools[was.Pool.UUID] = true
+			}
 		}
 		if is != nil {
 			w.services[is.UUID] = is
 			w.users[is.Pool] = append(w.users[is.Pool], is)
-		} else {
-			gone = append(gone, was.UUID)
+			services[is.UUID] = true
 		}
 	}
 	for was, is := range sorted.Differences(w.model.Pools, to.Pools, func(pool *model.Pool) string { return pool.UUID }) {
 		if was != nil {
 			w.dropPool(was)
+			pools[was.UUID] = true
 		}
 		if is != nil {
 			w.putPool(is)
+			pools[is.UUID] = true
 		}
 	}
 	w.model = to
-	return gone
+	return services, pools
 }
 
 func (w *wanted) dropService(vs *model.VirtualService) {
