@@ -230,7 +230,7 @@ func (a *agent) run(ctx context.Context) error {
 	defer stopTelling()
 	leading, stopLeading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLeading()
-	go a.preparer.run(telling) // nobody waits for this: the kernel may take long
+	go a.preparer.run(telling) // detour.Close waits for its work in progress
 	var serves, leads, tells sync.WaitGroup
 	serves.Go(func() { a.server.Run(serving) })
 	serves.Go(func() { a.monitors.Run(serving) })

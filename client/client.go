@@ -19,7 +19,7 @@ const APIVersion = "30.2.1"
 const answerBytesMax = 64 << 20
 
 // Object is one object as JSON.
-type Object map[string]any
+type Object = map[string]any
 
 // Session is a logged-in client. It is safe for concurrent use.
 type Session struct {

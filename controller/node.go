@@ -31,7 +31,8 @@ func openNode(
 		Objects: data.objects, Gate: data.gate, IsConnected: leader.fleet.IsConnected, Origin: originOf,
 	})
 	api, err := rest.Open(ctx, rest.Config{
-		Store: data.objects, Gate: data.gate, Runtime: leader.pages(), Tokens: tokens, Orders: leader.orders(),
+		Store: data.objects, Gate: data.gate, Reports: reportsOf(leader.pages()), Tokens: tokens,
+		Orders:  leader.orders(),
 		Events:  leader.events,
 		Version: config.Version, Logger: config.Log,
 	})

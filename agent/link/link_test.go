@@ -155,7 +155,8 @@ func (r *rig) serve() (stop func()) {
 		r.Fatal(err)
 	}
 	r.address = listener.Addr().String()
-	r.server = controller.NewServer(r.authority, r.tokens, fleet{r.diary, r.full}, nil, slog.New(slog.DiscardHandler))
+	engines := fleet{r.diary, r.full}
+	r.server = controller.NewServer(r.authority, r.tokens, engines, engines, nil, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- r.server.Serve(ctx, listener) }()

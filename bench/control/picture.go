@@ -11,8 +11,12 @@ import (
 func table(results []Result) string {
 	var bars []verdict.Bar
 	for _, r := range results {
-		title := fmt.Sprintf("%s; %d services", r.Row, r.Services)
-		bars = append(bars, verdict.Bar{Verdict: r.Verdict, Title: title, Unit: r.Unit})
+		title, drawn := fmt.Sprintf("%s; %d services", r.Row, r.Services), r.Verdict
+		if !r.judged() {
+			title += ", " + r.Word()
+			drawn.OK = true // not in the colour of a missed bar
+		}
+		bars = append(bars, verdict.Bar{Verdict: drawn, Title: title, Unit: r.Unit})
 	}
 	return verdict.Picture("how the controller scales, measured against the bar (line)", bars)
 }

@@ -13,12 +13,14 @@ import (
 	"github.com/weir-lb/weir/bench/verdict"
 )
 
-// measured are rows that meet and miss their bars, with and without quantiles.
+// measured are a row that misses its bar, one that is not judged, and one that meets its bar.
 func measured() []Result {
-	change := rows[0].judge(Finding{[]Point{pointOf(spans(7, 8, 9), 0), pointOf(spans(20, 30, 700), 1)}})
-	change.Curve[0].Services, change.Curve[1].Services, change.Services = 1, 1000, 1000
-	memory := rows[7].judge(Finding{[]Point{{Services: 200, Value: 120, Count: 1, Note: "a note"}}})
-	results := []Result{change, memory}
+	few, many := pointOf(spans(7, 8, 9), 0), pointOf(spans(20, 30, 700), 1)
+	few.Services, many.Services = 1, fullServices
+	change := rows[0].judge(Finding{[]Point{few, many}})
+	start := rows[6].judge(Finding{[]Point{{Services: 200, Value: 1.5, Count: 1, Note: "a note"}}})
+	memory := rows[7].judge(Finding{[]Point{{Services: fullServices, Value: 120, Count: 1}}})
+	results := []Result{change, start, memory}
 	for i := range results {
 		results[i].Measured = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	}
@@ -28,7 +30,7 @@ func measured() []Result {
 
 func TestTheReportReadsAsWritten(t *testing.T) {
 	files, err := write(t.TempDir(), report.Machine{CPU: "a CPU", Cores: 2, Kernel: "6.1"}, measured())
-	if err != nil || len(files) != 5 {
+	if err != nil || len(files) != 6 {
 		t.Fatalf("%v: %v", files, err)
 	}
 	for _, file := range files {
@@ -42,6 +44,7 @@ func TestScriptsReadAVerdictOfEachRow(t *testing.T) {
 		t.Errorf("got %v, and a bar is missed", err)
 	}
 	want := `{"row":"change","value":700,"bar":100,"ok":false}
+{"row":"start","value":1.5,"bar":5,"ok":false}
 {"row":"memory","value":120,"bar":600,"ok":true}
 `
 	if text.String() != want {

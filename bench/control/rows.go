@@ -118,16 +118,17 @@ type Result struct {
 	Finding
 }
 
-// judge holds a finding to the bar. Nothing may have failed at any number of services, and nothing measured is no
-// success.
+// judge holds a finding to the bar. A finding is not ok if anything failed at any number of services, if nothing was
+// measured, or if there were fewer services than the bar is for.
 func (r row) judge(f Finding) Result {
 	value := math.Round(1000*r.value(f.Curve)) / 1000
-	ok := value > 0 && value <= r.bar
+	services := f.Curve[len(f.Curve)-1].Services
+	ok := value > 0 && value <= r.bar && services >= fullServices
 	for _, point := range f.Curve {
 		ok = ok && point.Failed == 0
 	}
 	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: r.bar, OK: ok}, Title: r.title, Unit: r.unit,
-		PointUnit: r.pointUnit, Services: f.Curve[len(f.Curve)-1].Services, Finding: f}
+		PointUnit: r.pointUnit, Services: services, Finding: f}
 }
 
 // failed adds up what failed at all numbers of services.
@@ -138,12 +139,26 @@ func (f Finding) failed() (sum int) {
 	return sum
 }
 
+// judged tells whether there were as many services as the bar is for.
+func (r Result) judged() bool { return r.Services >= fullServices }
+
+// Word says in a table whether the bar is met.
+func (r Result) Word() string {
+	if !r.judged() {
+		return fmt.Sprintf("not judged: the bar is for %d", fullServices)
+	}
+	return r.Verdict.Word()
+}
+
 // Line is the result for people.
 func (r Result) Line() string {
-	word := "ok"
-	if !r.OK {
-		word = "MISSED"
+	word := "MISSED"
+	switch {
+	case !r.judged():
+		word = "NOT JUDGED"
+	case r.OK:
+		word = "ok"
 	}
-	return fmt.Sprintf("%s  %g %s at %d services, %d failed (bar %g, 0)",
-		word, r.Value, r.Unit, r.Services, r.failed(), r.Bar)
+	return fmt.Sprintf("%s  %g %s at %d services, %d failed (bar %g, 0; at %d)",
+		word, r.Value, r.Unit, r.Services, r.failed(), r.Bar, fullServices)
 }

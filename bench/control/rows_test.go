@@ -41,16 +41,30 @@ func TestARowIsOkOnlyWithinItsBarWithNothingFailed(t *testing.T) {
 		curve []Point
 		want  bool
 	}{
-		{most, []Point{{Services: 1, Value: 9}, {Services: 100, Value: 3}}, true},
-		{most, []Point{{Services: 1, Value: 1}, {Services: 100, Value: 3.001}}, false},
-		{most, []Point{{Services: 1, Value: 1, Failed: 1}, {Services: 100, Value: 1}}, false},
-		{most, []Point{{Services: 1}}, false}, // nothing was measured
-		{times, []Point{{Services: 1, Value: 2}, {Services: 100, Value: 3}}, true},
-		{times, []Point{{Services: 1, Value: 2}, {Services: 100, Value: 3.1}}, false},
-		{times, []Point{{Services: 1, Value: 0}, {Services: 100, Value: 1}}, false},
+		{most, []Point{{Services: 1, Value: 9}, {Services: 5000, Value: 3}}, true},
+		{most, []Point{{Services: 1, Value: 1}, {Services: 5000, Value: 3.001}}, false},
+		{most, []Point{{Services: 1, Value: 1, Failed: 1}, {Services: 5000, Value: 1}}, false},
+		{most, []Point{{Services: 5000}}, false}, // nothing was measured
+		{times, []Point{{Services: 1, Value: 2}, {Services: 5000, Value: 3}}, true},
+		{times, []Point{{Services: 1, Value: 2}, {Services: 5000, Value: 3.1}}, false},
+		{times, []Point{{Services: 1, Value: 0}, {Services: 5000, Value: 1}}, false},
 	} {
 		if got := c.row.judge(Finding{c.curve}).OK; got != c.want {
 			t.Errorf("%s with %+v: %v", c.row.name, c.curve, got)
+		}
+	}
+}
+
+func TestARowIsJudgedOnlyAtTheNumberOfServicesThatItsBarIsFor(t *testing.T) {
+	for services, want := range map[int]string{
+		1:            "NOT JUDGED  1 ms at 1 services, 0 failed (bar 100, 0; at 5000)",
+		4999:         "NOT JUDGED  1 ms at 4999 services, 0 failed (bar 100, 0; at 5000)",
+		fullServices: "ok  1 ms at 5000 services, 0 failed (bar 100, 0; at 5000)",
+		servicesMax:  "ok  1 ms at 8000 services, 0 failed (bar 100, 0; at 5000)",
+	} {
+		result := rows[0].judge(Finding{[]Point{{Services: services, Value: 1, Count: 1}}})
+		if result.OK != (services >= 5000) || result.Line() != want {
+			t.Errorf("ok: %v, %s; want %s", result.OK, result.Line(), want)
 		}
 	}
 }

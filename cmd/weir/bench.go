@@ -151,7 +151,7 @@ func benchControlCommand() *cobra.Command {
 		Long: `Load a controller with 1, 100, 1,000 and 5,000 virtual services, each with a pool of four servers, on eight engines. At each number,
 measure how long a change takes until its engine acknowledges it, what it costs, how long calls of the REST API and a start take, how
 much memory the controller has, and how long a data plane with all virtual services takes to swap. Each row has a bar for 5,000, and
-exit status 1 says that one is missed.
+exit status 1 says that one is missed, or that there were fewer.
 
 Everything runs on loopback, is bounded in time, and leaves nothing behind. Writes JSON lines and a page with pictures into the results
 directory. Needs nginx (make bench-control installs it), and weir-dataplane and

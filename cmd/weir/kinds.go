@@ -16,21 +16,8 @@ import (
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/column"
 )
-
-// shortNames are what people type; the full name of a kind always works.
-var shortNames = map[string][]string{
-	"virtualservice":                {"vs"},
-	"healthmonitor":                 {"hm"},
-	"applicationprofile":            {"app-profile"},
-	"networkprofile":                {"net-profile"},
-	"sslprofile":                    {"ssl-profile"},
-	"sslkeyandcertificate":          {"cert"},
-	"pkiprofile":                    {"pki"},
-	"applicationpersistenceprofile": {"persistence"},
-	"serviceengine":                 {"se", "engine"},
-	"serviceenginegroup":            {"seg", "engine-group"},
-}
 
 // withRuntime asks the API for the state of objects along with them.
 var withRuntime = url.Values{"join_subresources": {"runtime"}, "include_name": {"true"}}
@@ -41,8 +28,8 @@ func kindCommands() []*cobra.Command {
 	for _, kind := range schema.Kinds() {
 		command := &cobra.Command{
 			Use:        kind.Name,
-			Aliases:    shortNames[kind.Name],
-			Short:      kind.Title + also(shortNames[kind.Name]),
+			Aliases:    kind.Short,
+			Short:      kind.Title + also(kind.Short),
 			Long:       "Objects of kind " + kind.Title + "." + originOf(kind),
 			SuggestFor: plurals(kind),
 		}
@@ -53,11 +40,8 @@ func kindCommands() []*cobra.Command {
 		if kind.Creatable() {
 			command.AddCommand(createCommand(kind))
 		}
-		if kind.Name == "virtualservice" {
-			command.AddCommand(scaleCommands(kind)...)
-		}
-		if kind.Name == "serviceenginegroup" {
-			command.AddCommand(redistributeCommand(kind))
+		if actions := actionsOf[kind.Name]; actions != nil {
+			command.AddCommand(actions(kind)...)
 		}
 		all = append(all, menu(command))
 	}
@@ -74,7 +58,7 @@ func also(names []string) string {
 // plurals are what people type who want a list.
 func plurals(kind *schema.Kind) []string {
 	var all []string
-	for _, name := range append([]string{kind.Name}, shortNames[kind.Name]...) {
+	for _, name := range append([]string{kind.Name}, kind.Short...) {
 		all = append(all, name+"s")
 	}
 	return all
@@ -115,15 +99,15 @@ func listCommand(kind *schema.Kind) *cobra.Command {
 			fmt.Println(howToBegin(kind))
 			return nil
 		}
-		others := related{}
-		for _, other := range kindsBehind(kind.Name) {
+		others := column.Others{}
+		for _, other := range kind.Beside {
 			found, err := session.List(command.Context(), other, withRuntime)
 			if err != nil {
 				return err
 			}
-			others.add(found)
+			others.Add(found)
 		}
-		return tableOf(columnsOf(kind.Name, others, time.Now()), objects).print(os.Stdout)
+		return tableOf(kind, objects, others, time.Now()).print(os.Stdout)
 	}
 	return command
 }
@@ -133,7 +117,7 @@ func howToBegin(kind *schema.Kind) string {
 	if !kind.Creatable() {
 		return "There is no " + kind.Name + "." + originOf(kind)
 	}
-	return fmt.Sprintf("There is no %s. Create one:\n%s", kind.Name, exampleOf(kind.Name))
+	return fmt.Sprintf("There is no %s. Create one:\n%s", kind.Name, exampleOf(kind))
 }
 
 func showCommand(kind *schema.Kind) *cobra.Command {
@@ -164,7 +148,7 @@ func reading(command *cobra.Command, kind *schema.Kind, show func(io.Writer, cli
 }
 
 func show(out io.Writer, object client.Object, now time.Time) error {
-	if err := fieldsOf(object).print(out); err != nil || at(object, "runtime", "service_engine") == nil {
+	if err := fieldsOf(object).print(out); err != nil || column.At(object, "runtime", "service_engine") == nil {
 		return err
 	}
 	fmt.Fprintln(out)

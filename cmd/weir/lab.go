@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/weir-lb/weir/controller/schema/column"
 	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/network"
 	"github.com/weir-lb/weir/lab/teller"
@@ -184,7 +185,7 @@ func showLab(out io.Writer, name string) error {
 		for _, address := range node.Addresses {
 			owners[address] = node.Name
 		}
-		nodes = append(nodes, []string{node.Name, joinAddresses(node.Addresses), dash(programs(node.Processes))})
+		nodes = append(nodes, []string{node.Name, joinAddresses(node.Addresses), column.Dash(programs(node.Processes))})
 	}
 	routes := table{{"ROUTE", "BY"}}
 	for _, route := range state.Routes {
@@ -192,7 +193,7 @@ func showLab(out io.Writer, name string) error {
 		for _, hop := range route.NextHops {
 			by = append(by, cmp.Or(owners[hop], hop.String()))
 		}
-		routes = append(routes, []string{route.Prefix.String(), dash(strings.Join(by, ", "))})
+		routes = append(routes, []string{route.Prefix.String(), column.Dash(strings.Join(by, ", "))})
 	}
 	fmt.Fprintf(out, "\nLab %s\n", state.Name)
 	for _, part := range []table{nodes, routes} {

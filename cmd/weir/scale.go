@@ -14,7 +14,14 @@ import (
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/column"
 )
+
+// actionsOf are commands for what can be done with objects of a kind beside changing them.
+var actionsOf = map[string]func(*schema.Kind) []*cobra.Command{
+	"virtualservice":     scaleCommands,
+	"serviceenginegroup": func(kind *schema.Kind) []*cobra.Command { return []*cobra.Command{redistributeCommand(kind)} },
+}
 
 // scaleVerb is something that an operator can ask of one virtual service.
 type scaleVerb struct {
@@ -126,7 +133,7 @@ func acting(command *cobra.Command, kind *schema.Kind, told func(name string, an
 		if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/%s", kind.Name, object["uuid"], command.Name()), client.Object{}, &answer); err != nil {
 			return err
 		}
-		fmt.Println(told(text(object["name"]), answer))
+		fmt.Println(told(column.Text(object["name"]), answer))
 		return nil
 	}
 	return command
@@ -142,7 +149,7 @@ func countOf(count any, noun string) string {
 	if count != 1.0 {
 		noun += "s"
 	}
-	return text(count) + " " + noun
+	return column.Text(count) + " " + noun
 }
 
 // refer has a field name an object, where there is a name.
@@ -156,7 +163,7 @@ func enginesCommand(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
 		Use: "engines NAME", Short: "List the engines that serve it, and which part of its connections comes to each", Args: arguments("NAME"),
 	}
-	return reading(command, kind, showEngines, func(object client.Object) any { return listAt(object, "runtime", "service_engine") })
+	return reading(command, kind, showEngines, func(object client.Object) any { return column.List(object, "runtime", "service_engine") })
 }
 
 // showEngines shows who serves a virtual service, how far its newest change has come, and what is amiss.
@@ -164,8 +171,8 @@ func showEngines(out io.Writer, object client.Object, now time.Time) error {
 	if err := enginesOf(object, now).print(out); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s of %s engines, %s.\n", text(at(object, "runtime", "num_se_assigned")),
-		text(at(object, "runtime", "num_se_requested")), text(at(object, "runtime", "applied", "text")))
+	fmt.Fprintf(out, "\n%s of %s engines, %s.\n", column.Text(column.At(object, "runtime", "num_se_assigned")),
+		column.Text(column.At(object, "runtime", "num_se_requested")), column.Text(column.At(object, "runtime", "applied", "text")))
 	for _, line := range slices.Concat(lastOrder(object, now), whyNotUp("virtual service", object), notAsItShallBe("virtual service", object)) {
 		fmt.Fprintln(out, line)
 	}
@@ -174,32 +181,32 @@ func showEngines(out io.Writer, object client.Object, now time.Time) error {
 
 // lastOrder tells why the last order came to nothing, if it did.
 func lastOrder(object client.Object, now time.Time) []string {
-	failure := at(object, "runtime", "last_scale_status")
+	failure := column.At(object, "runtime", "last_scale_status")
 	if failure == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("virtual service %s: the last order failed %s ago (%s): %s", text(object["name"]),
-		age(text(at(failure, "end_time_str")), now), text(at(failure, "state")), strings.Join(texts(listAt(failure, "reason")), "; "))}
+	return []string{fmt.Sprintf("virtual service %s: the last order failed %s ago (%s): %s", column.Text(object["name"]),
+		column.Age(column.Text(column.At(failure, "end_time_str")), now), column.Text(column.At(failure, "state")), strings.Join(column.Texts(column.List(failure, "reason")), "; "))}
 }
 
 func enginesOf(object client.Object, now time.Time) table {
 	rows := table{{"ENGINE", "ROLE", "STATE", "SINCE", "CONNECTIONS", "UP"}}
-	for _, engine := range listAt(object, "runtime", "service_engine") {
-		share := text(at(engine, "connections_percent"))
+	for _, engine := range column.List(object, "runtime", "service_engine") {
+		share := column.Text(column.At(engine, "connections_percent"))
 		if share != "" {
 			share += " %"
 		}
-		rows = append(rows, []string{text(at(engine, "name")), text(at(engine, "role")), text(at(engine, "state")),
-			age(text(at(engine, "since")), now), dash(share), upOrWhyNot(at(engine, "oper_status"))})
+		rows = append(rows, []string{column.Text(column.At(engine, "name")), column.Text(column.At(engine, "role")), column.Text(column.At(engine, "state")),
+			column.Age(column.Text(column.At(engine, "since")), now), column.Dash(share), upOrWhyNot(column.At(engine, "oper_status"))})
 	}
 	return rows
 }
 
 func upOrWhyNot(status any) string {
-	if at(status, "state") == "OPER_UP" {
+	if column.At(status, "state") == "OPER_UP" {
 		return "yes"
 	}
-	return strings.Join(append([]string{"no"}, texts(listAt(status, "reason"))...), ": ")
+	return strings.Join(append([]string{"no"}, column.Texts(column.List(status, "reason"))...), ": ")
 }
 
 // eventsCommand shows what the controller remembers.
@@ -223,7 +230,7 @@ func eventsCommand() *cobra.Command {
 		}
 		rows := table{{"TIME", "EVENT", "OBJECT", "WHAT"}}
 		for _, event := range found {
-			rows = append(rows, []string{toMillis(text(event["report_timestamp"])), text(event["event_id"]), text(event["obj_name"]), text(event["event_description"])})
+			rows = append(rows, []string{toMillis(column.Text(event["report_timestamp"])), column.Text(event["event_id"]), column.Text(event["obj_name"]), column.Text(event["event_description"])})
 		}
 		return rows.print(os.Stdout)
 	}

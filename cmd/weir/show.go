@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/controller/schema/column"
 )
 
 // notListed are fields that Avi's clients look for and that tell a reader nothing new, and engines, which have a table of
@@ -45,7 +46,7 @@ func (t *table) addField(indent, name string, value any) {
 			*t = (*t)[:start]
 		}
 	default:
-		if shown := text(v); shown != "" {
+		if shown := column.Text(v); shown != "" {
 			*t = append(*t, []string{indent + name, shownAs(name, shown)})
 		}
 	}

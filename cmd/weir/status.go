@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/column"
 )
 
 // overview is what `weir status` shows, and with -o json prints. Objects hold their runtime.
@@ -53,19 +55,21 @@ func statusCommand() *cobra.Command {
 }
 
 func (o overview) print(out io.Writer, now time.Time) error {
-	others := related{}
-	others.add(o.Pools)
-	others.add(o.Vips)
-	state := strings.TrimPrefix(text(at(o.Cluster, "cluster_state", "state")), "CLUSTER_")
+	others := column.Others{}
+	others.Add(o.Pools)
+	others.Add(o.Vips)
+	engine, _ := schema.Lookup("serviceengine")
+	service, _ := schema.Lookup("virtualservice")
+	state := strings.TrimPrefix(column.Text(column.At(o.Cluster, "cluster_state", "state")), "CLUSTER_")
 	for _, part := range []struct {
 		title, none string
 		rows        table
 	}{
 		{"Controller", "", table{{"URL", "STATE"}, {o.Controller, state}}},
 		{"Engines", "None: let one join with `weir agent --controller HOST:9444 --token \"$(weir token)\"`.",
-			tableOf(columnsOf("serviceengine", others, now), o.Engines)},
+			tableOf(engine, o.Engines, others, now)},
 		{"Virtual services", "None: create one, see `weir vs create --help`.",
-			tableOf(columnsOf("virtualservice", others, now), o.VirtualServices)},
+			tableOf(service, o.VirtualServices, others, now)},
 	} {
 		fmt.Fprintln(out, part.title)
 		if len(part.rows) == 1 { // headings alone

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/controller/schema/column"
 )
 
 // warnings says what is wrong, a line each: what is down and why, which engine refused a change, and what of the
@@ -28,13 +29,13 @@ func (o overview) warnings() []string {
 }
 
 func whyNotUp(what string, object client.Object) []string {
-	status := at(object, "runtime", "oper_status")
-	state := strings.TrimPrefix(text(at(status, "state")), "OPER_")
+	status := column.At(object, "runtime", "oper_status")
+	state := strings.TrimPrefix(column.Text(column.At(status, "state")), "OPER_")
 	if state == "UP" {
 		return nil
 	}
-	line := fmt.Sprintf("%s %s is not up (%s)", what, text(object["name"]), dash(state))
-	if reasons := texts(listAt(status, "reason")); len(reasons) > 0 {
+	line := fmt.Sprintf("%s %s is not up (%s)", what, column.Text(object["name"]), column.Dash(state))
+	if reasons := column.Texts(column.List(status, "reason")); len(reasons) > 0 {
 		line += ": " + strings.Join(reasons, "; ")
 	}
 	return []string{line}
@@ -43,16 +44,16 @@ func whyNotUp(what string, object client.Object) []string {
 // notServedOn tells of the engines that work and yet do not serve a virtual service that others serve: of those that do not
 // work it is told already.
 func (o overview) notServedOn(service client.Object) []string {
-	if text(at(service, "runtime", "oper_status", "state")) != "OPER_UP" {
+	if column.Text(column.At(service, "runtime", "oper_status", "state")) != "OPER_UP" {
 		return nil
 	}
 	var lines []string
-	for _, seat := range listAt(service, "runtime", "service_engine") {
+	for _, seat := range column.List(service, "runtime", "service_engine") {
 		works := slices.ContainsFunc(o.Engines, func(engine client.Object) bool {
-			return engine["uuid"] == at(seat, "uuid") && text(at(engine, "runtime", "oper_status", "state")) == "OPER_UP"
+			return engine["uuid"] == column.At(seat, "uuid") && column.Text(column.At(engine, "runtime", "oper_status", "state")) == "OPER_UP"
 		})
-		if reasons := texts(listAt(seat, "oper_status", "reason")); works && len(reasons) > 0 {
-			lines = append(lines, fmt.Sprintf("virtual service %s is not served on %s, which %s", text(service["name"]), text(at(seat, "name")),
+		if reasons := column.Texts(column.List(seat, "oper_status", "reason")); works && len(reasons) > 0 {
+			lines = append(lines, fmt.Sprintf("virtual service %s is not served on %s, which %s", column.Text(service["name"]), column.Text(column.At(seat, "name")),
 				strings.Join(reasons, "; ")))
 		}
 	}
@@ -62,13 +63,13 @@ func (o overview) notServedOn(service client.Object) []string {
 // notAsItShallBe tells of what is up all the same: a pool with servers that are down, a virtual service that waits for
 // engines. Of a pool that is not up, its virtual service tells.
 func notAsItShallBe(what string, object client.Object) []string {
-	status := at(object, "runtime", "oper_status")
-	if text(at(status, "state")) != "OPER_UP" {
+	status := column.At(object, "runtime", "oper_status")
+	if column.Text(column.At(status, "state")) != "OPER_UP" {
 		return nil
 	}
 	var lines []string
-	for _, reason := range texts(listAt(status, "reason")) {
-		lines = append(lines, fmt.Sprintf("%s %s: %s", what, text(object["name"]), reason))
+	for _, reason := range column.Texts(column.List(status, "reason")) {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", what, column.Text(object["name"]), reason))
 	}
 	return lines
 }
@@ -77,9 +78,9 @@ func notAsItShallBe(what string, object client.Object) []string {
 func (o overview) refusals() []string {
 	var lines []string
 	for _, engine := range o.Engines {
-		for _, finding := range listAt(engine, "runtime", "refusal", "errors") {
-			lines = append(lines, fmt.Sprintf("engine %s refused revision %s and goes on with the one before: %s", text(engine["name"]),
-				text(at(engine, "runtime", "refusal", "revision")), findingText(finding)))
+		for _, finding := range column.List(engine, "runtime", "refusal", "errors") {
+			lines = append(lines, fmt.Sprintf("engine %s refused revision %s and goes on with the one before: %s", column.Text(engine["name"]),
+				column.Text(column.At(engine, "runtime", "refusal", "revision")), findingText(finding)))
 		}
 	}
 	return lines
@@ -90,15 +91,15 @@ func (o overview) refusals() []string {
 func (o overview) findings() []string {
 	refused := map[string]bool{}
 	for _, engine := range o.Engines {
-		for _, finding := range listAt(engine, "runtime", "refusal", "errors") {
+		for _, finding := range column.List(engine, "runtime", "refusal", "errors") {
 			refused[findingText(finding)] = true
 		}
 	}
 	var order []string
 	concerned := map[string][]string{}
 	for _, service := range o.VirtualServices {
-		for _, finding := range listAt(service, "runtime", "warnings") {
-			line, name := findingText(finding), text(service["name"])
+		for _, finding := range column.List(service, "runtime", "warnings") {
+			line, name := findingText(finding), column.Text(service["name"])
 			if refused[line] || slices.Contains(concerned[line], name) {
 				continue
 			}
@@ -116,7 +117,7 @@ func (o overview) findings() []string {
 
 // findingText is "sslprofile System-Standard: accepted_ciphers: …".
 func findingText(finding any) string {
-	parts := []string{strings.TrimSpace(text(at(finding, "kind")) + " " + text(at(finding, "name")))}
-	parts = append(parts, texts([]any{at(finding, "field"), at(finding, "message")})...)
+	parts := []string{strings.TrimSpace(column.Text(column.At(finding, "kind")) + " " + column.Text(column.At(finding, "name")))}
+	parts = append(parts, column.Texts([]any{column.At(finding, "field"), column.At(finding, "message")})...)
 	return strings.Join(parts, ": ")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/column"
 )
 
 const fieldsHelp = `A field may be a path (servers[0].ip.addr=10.0.0.1, which zsh wants quoted); [0] is the first of a list.
@@ -27,7 +29,7 @@ func createCommand(kind *schema.Kind) *cobra.Command {
 		Short: "Create one, from fields or from a JSON file",
 		Long: `Create an object from FIELD=VALUE pairs, from a JSON file (-f FILE, or -f - for standard input), or from both: pairs
 win. ` + fieldsHelp,
-		Example:           exampleOf(kind.Name),
+		Example:           exampleOf(kind),
 		ValidArgsFunction: completeFields(kind),
 		SuggestFor:        []string{"add", "new"},
 	}
@@ -91,7 +93,7 @@ func printWritten(output format, done string, kind *schema.Kind, object client.O
 	if output == asJSON {
 		return printJSON(os.Stdout, object)
 	}
-	lines := append([]string{written(done, kind, text(object["name"]))}, warned(object)...)
+	lines := append([]string{written(done, kind, column.Text(object["name"]))}, warned(object)...)
 	_, err := fmt.Println(strings.Join(lines, "\n"))
 	return err
 }
@@ -99,8 +101,8 @@ func printWritten(output format, done string, kind *schema.Kind, object client.O
 // warned is what the controller says will not come of a write, a line each.
 func warned(object client.Object) []string {
 	var lines []string
-	for _, warning := range listAt(object, "weir_warnings") {
-		lines = append(lines, fmt.Sprintf("Warning: %s: %s.", text(at(warning, "field")), text(at(warning, "message"))))
+	for _, warning := range column.List(object, "weir_warnings") {
+		lines = append(lines, fmt.Sprintf("Warning: %s: %s.", column.Text(column.At(warning, "field")), column.Text(column.At(warning, "message"))))
 	}
 	return lines
 }
@@ -108,32 +110,15 @@ func warned(object client.Object) []string {
 // written says what was done to the object, and where to look for what comes of it.
 func written(done string, kind *schema.Kind, name string) string {
 	said := fmt.Sprintf("%s %s %s", done, kind.Name, name)
-	if kind.Name == "virtualservice" {
+	if kind.Serving == schema.Service {
 		said += fmt.Sprintf("; `weir vs engines %s` shows on how many engines it is applied", name)
 	}
 	return said + "."
 }
 
-func exampleOf(kind string) string {
-	switch kind {
-	case "pool":
-		return `  weir pool create web servers[0].ip.addr=10.0.0.1 servers[0].port=8080 health_monitor_refs[0]=System-HTTP`
-	case "vsvip":
-		return `  weir vsvip create web-vip vip[0].ip_address.addr=192.0.2.10`
-	case "virtualservice":
-		return `  weir vs create web vsvip_ref=web-vip pool_ref=web services[0].port=80`
-	case "sslkeyandcertificate":
-		return `  weir cert create web key="$(cat key.pem)" certificate.certificate="$(cat cert.pem)"
-  weir cert create web certificate.self_signed=true certificate.subject.common_name=web.example`
-	case "pkiprofile":
-		return `  weir pki create internal ca_certs[0].certificate="$(cat ca.pem)"`
-	case "healthmonitor":
-		return `  weir hm create web type=HEALTH_MONITOR_HTTP http_monitor.http_request="GET /health HTTP/1.0" http_monitor.http_response_code[0]=HTTP_2XX`
-	case "user":
-		return `  weir user create alice full_name="Alice Smith" password=… is_superuser=true`
-	default:
-		return fmt.Sprintf("  weir %s create NAME -f %s.json", kind, kind)
-	}
+// exampleOf is how to create an object of a kind.
+func exampleOf(kind *schema.Kind) string {
+	return cmp.Or(kind.Example, fmt.Sprintf("  weir %s create NAME -f %s.json", kind.Name, kind.Name))
 }
 
 // composeObject reads an object from a file, takes a name, and lays FIELD=VALUE pairs over it.

@@ -69,10 +69,12 @@ type Write struct {
 	chores *chores
 }
 
-// Edit turns a copy of the stored object into what it should become. It may run more than once.
+// Edit makes of the stored object, which it leaves as it is, a new one: what it should become. It may run more than
+// once.
 type Edit func(stored schema.Object) (schema.Object, error)
 
-// Create admits a new object. chosen is the uuid that the client wants, or empty.
+// Create admits a new object. chosen is the uuid that the client wants, or empty. Create returns the object as it was
+// written, even if another request has changed or deleted the object since.
 func (g *Gate) Create(ctx context.Context, w Write, sent schema.Object, chosen string) (*store.Record, error) {
 	var made *store.Record
 	w.chores = &chores{}
@@ -87,7 +89,7 @@ func (g *Gate) Create(ctx context.Context, w Write, sent schema.Object, chosen s
 	if err != nil {
 		return nil, err
 	}
-	return g.written(w.Kind, made.UUID)
+	return made, nil
 }
 
 func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) (*store.Record, error) {
@@ -103,7 +105,7 @@ func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) 
 	return g.put(tx, w, sent, nil, tenant)
 }
 
-// Change admits a new state of an object.
+// Change admits a new state of an object. It returns the object as it was written, like Create.
 func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*store.Record, error) {
 	var was, made *store.Record
 	w.chores = &chores{}
@@ -121,7 +123,7 @@ func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*stor
 	if w.Kind.Name == userKind && was.Object["password"] != made.Object["password"] {
 		g.endLogins(ctx, id, "")
 	}
-	return g.written(w.Kind, made.UUID)
+	return made, nil
 }
 
 func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *store.Record, err error) {
@@ -129,7 +131,7 @@ func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *s
 	if err != nil {
 		return nil, nil, err
 	}
-	next, err := edit(schema.Clone(was.Object))
+	next, err := edit(was.Object)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,6 +161,9 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 	if err := keepsBuiltInName(stored, record); err != nil {
 		return nil, err
 	}
+	if err := nameIsPrintable(stored, record); err != nil {
+		return nil, err
+	}
 	if err := nameIsFree(tx.View(), w.Kind, record); err != nil {
 		return nil, err
 	}
@@ -166,7 +171,7 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 		return nil, err
 	}
 	tx.Put(record)
-	if err := listenersAreFree(tx.View(), record); err != nil {
+	if err := listenersAreFree(tx.View(), stored, record); err != nil {
 		return nil, err
 	}
 	return record, keepsPortal(tx.View(), record)
@@ -198,15 +203,6 @@ func remove(tx *store.Tx, w Write, id string) error {
 	}
 	tx.Delete(stored.Kind, stored.UUID)
 	return nil
-}
-
-// written reads an object back with the stamps that the store gave it.
-func (g *Gate) written(kind *schema.Kind, id string) (*store.Record, error) {
-	record, ok := g.store.View().Get(kind.Name, id)
-	if !ok {
-		return nil, &NotFound{kind.Title} // deleted by somebody else just now
-	}
-	return record, nil
 }
 
 func newUUID(view *store.View, kind *schema.Kind, chosen string) (string, error) {

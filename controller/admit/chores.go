@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -82,7 +83,7 @@ func ordered(kind *schema.Kind, object schema.Object) bool {
 	if kind.Name != certificateKind {
 		return false
 	}
-	order, err := schema.Into[schema.SSLKeyAndCertificate](object)
+	order, err := schema.Into[kinds.SSLKeyAndCertificate](object)
 	return err == nil && order.Ordered()
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
@@ -28,9 +30,10 @@ type place struct {
 // listener is a place and a range of ports there that a virtual service has for itself, and where they are written.
 type listener struct {
 	place
-	owner               *store.Record
-	first, last         int64
-	portField, vipField string
+	owner       *store.Record
+	first, last int64
+	service     int // in services of the virtual service
+	vip         vip
 }
 
 // Index gives the keys under which the store finds the objects that have an address.
@@ -46,19 +49,40 @@ func Index(record *store.Record) (keys []string) {
 func addressKey(address netip.Addr) string { return "address " + address.String() }
 
 // listenersAreFree refuses a virtual service, or an address or protocol of one, where another one listens already; in
-// whatever tenant, for engines serve all of them. view has the written record already.
-func listenersAreFree(view *store.View, written *store.Record) error {
+// whatever tenant, for engines serve all of them. view has the written record already; stored is what it was, nil of a
+// new one.
+func listenersAreFree(view *store.View, stored, written *store.Record) error {
 	if written.Kind != serviceKind && written.Kind != addressKind && written.Kind != networkKind {
 		return nil
 	}
+	if stored != nil && listensAs(stored, written) {
+		return nil
+	}
+	others := neighbours{view: view, at: map[netip.Addr][]listener{}}
 	for vs := range servicesOf(view, written) {
 		for _, ours := range listenersOf(view, vs) {
-			if theirs, taken := ours.takenBy(view); taken {
+			if theirs, taken := others.takes(ours); taken {
 				return ours.taken(written, theirs)
 			}
 		}
 	}
 	return nil
+}
+
+// listening are the fields that say where a virtual service listens: its own, and those of an address.
+var listening = map[string][]string{
+	serviceKind: {"enabled", "traffic_enabled", "type", "vsvip_ref", "vip", "vrf_context_ref", "services", "network_profile_ref"},
+	addressKind: {"vip", "vrf_context_ref"},
+}
+
+// listensAs tells whether an object was written without anybody listening elsewhere than before.
+func listensAs(stored, written *store.Record) bool {
+	if written.Kind == networkKind {
+		return protocolIn(stored) == protocolIn(written)
+	}
+	return !slices.ContainsFunc(listening[written.Kind], func(field string) bool {
+		return !reflect.DeepEqual(stored.Object[field], written.Object[field])
+	})
 }
 
 // servicesOf are the virtual services that an object is a part of, or is.
@@ -76,18 +100,38 @@ func servicesOf(view *store.View, record *store.Record) iter.Seq[*store.Record] 
 	}
 }
 
-// takenBy finds another virtual service that listens where this one does.
-func (l listener) takenBy(view *store.View) (by listener, taken bool) {
-	for holder := range view.Indexed(addressKey(l.address)) {
-		for vs := range servicesOf(view, holder) {
-			for _, theirs := range listenersOf(view, vs) {
-				if theirs.owner != l.owner && theirs.place == l.place && l.first <= theirs.last && theirs.first <= l.last {
-					return theirs, true
+// neighbours are the listeners at addresses that somebody asked about.
+type neighbours struct {
+	view *store.View
+	at   map[netip.Addr][]listener
+}
+
+// takes finds another virtual service that listens where this one does.
+func (n *neighbours) takes(ours listener) (by listener, taken bool) {
+	others, known := n.at[ours.address]
+	if !known {
+		others = n.listenersAt(ours.address)
+		n.at[ours.address] = others
+	}
+	for _, theirs := range others {
+		if theirs.owner != ours.owner && theirs.place == ours.place && ours.first <= theirs.last && theirs.first <= ours.last {
+			return theirs, true
+		}
+	}
+	return by, false
+}
+
+func (n *neighbours) listenersAt(address netip.Addr) (found []listener) {
+	for holder := range n.view.Indexed(addressKey(address)) {
+		for vs := range servicesOf(n.view, holder) {
+			for _, one := range listenersOf(n.view, vs) {
+				if one.address == address {
+					found = append(found, one)
 				}
 			}
 		}
 	}
-	return by, false
+	return found
 }
 
 func (l listener) taken(written *store.Record, by listener) error {
@@ -95,11 +139,11 @@ func (l listener) taken(written *store.Record, by listener) error {
 	problem := fmt.Sprintf("%s, of virtual service %s, is served by virtual service %s already", where, l.owner.Name, by.owner.Name)
 	switch written.Kind {
 	case addressKind:
-		return &schema.FieldError{Kind: addressKind, Field: l.vipField, Problem: problem}
+		return &schema.FieldError{Kind: addressKind, Field: l.vip.field(), Problem: problem}
 	case networkKind:
 		return &schema.FieldError{Kind: networkKind, Field: "profile.type", Problem: problem}
 	default:
-		return &schema.FieldError{Kind: serviceKind, Field: l.portField,
+		return &schema.FieldError{Kind: serviceKind, Field: fmt.Sprintf("services[%d].port", l.service),
 			Problem: fmt.Sprintf("%s is served by virtual service %s already", where, by.owner.Name)}
 	}
 }
@@ -119,8 +163,7 @@ func listenersOf(view *store.View, vs *store.Record) []listener {
 			first, _ := service["port"].(int64)
 			last, _ := service["port_range_end"].(int64)
 			at := place{textOf(holder, "vrf_context_ref"), protocolOf(view, vs, service), vip.address}
-			found = append(found, listener{place: at, owner: vs, first: first, last: max(first, last),
-				portField: fmt.Sprintf("services[%d].port", i), vipField: vip.field})
+			found = append(found, listener{place: at, owner: vs, first: first, last: max(first, last), service: i, vip: vip})
 		}
 	}
 	return found
@@ -133,6 +176,10 @@ func protocolOf(view *store.View, vs *store.Record, service schema.Object) strin
 	if !ok {
 		return "TCP"
 	}
+	return protocolIn(profile)
+}
+
+func protocolIn(profile *store.Record) string {
 	setting, _ := profile.Object["profile"].(schema.Object)
 	protocol, _, _ := strings.Cut(strings.TrimPrefix(textOf(setting, "type"), "PROTOCOL_TYPE_"), "_")
 	return protocol
@@ -140,27 +187,26 @@ func protocolOf(view *store.View, vs *store.Record, service schema.Object) strin
 
 // referred is what a stored reference points to.
 func referred(view *store.View, kind, reference string) (*store.Record, bool) {
-	target, err := schema.ParseRef(kind, reference)
-	if err != nil {
-		return nil, false
-	}
-	return view.Get(kind, target.UUID)
+	return view.Get(kind, strings.TrimPrefix(reference, schema.RefPath(kind, "")))
 }
 
-// vip is an address and the field that it is written in.
+// vip is an address and where it is written: in which item of the list, and in which field of that.
 type vip struct {
-	field   string
+	item    int
+	version string
 	address netip.Addr
 }
+
+func (v vip) field() string { return fmt.Sprintf("vip[%d].%s", v.item, v.version) }
 
 // vipsIn are the addresses that are enabled.
 func vipsIn(holder schema.Object) []vip {
 	var found []vip
 	for i, written := range objectsIn(holder, "vip") {
-		for _, name := range []string{"ip_address", "ip6_address"} {
-			ip, _ := written[name].(schema.Object)
+		for _, version := range []string{"ip_address", "ip6_address"} {
+			ip, _ := written[version].(schema.Object)
 			if address, err := netip.ParseAddr(textOf(ip, "addr")); err == nil && written["enabled"] != false {
-				found = append(found, vip{fmt.Sprintf("vip[%d].%s", i, name), address.Unmap()})
+				found = append(found, vip{i, version, address.Unmap()})
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -45,7 +46,7 @@ func algorithmOf(certificate *store.Record) string {
 
 // KeyPair makes of an sslkeyandcertificate what a TLS server shows. A CA certificate without a key is none.
 func KeyPair(record *store.Record) (*tls.Certificate, error) {
-	typed, err := schema.Into[schema.SSLKeyAndCertificate](record.Object)
+	typed, err := schema.Into[kinds.SSLKeyAndCertificate](record.Object)
 	if err != nil {
 		return nil, err
 	}

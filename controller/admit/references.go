@@ -2,6 +2,8 @@ package admit
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -81,6 +83,15 @@ func notReferred(view *store.View, record *store.Record) error {
 		return &InUse{referrers}
 	}
 	return nil
+}
+
+// nameIsPrintable refuses control characters in names, as Avi does. An object that already has such a name may keep it.
+func nameIsPrintable(stored, next *store.Record) error {
+	if stored != nil && stored.Name == next.Name || !strings.ContainsFunc(next.Name, unicode.IsControl) {
+		return nil
+	}
+	return &schema.FieldError{Kind: next.Kind, Field: "name",
+		Problem: fmt.Sprintf("%q contains a control character", next.Name)}
 }
 
 // nameIsFree keeps names unique within tenant and kind.

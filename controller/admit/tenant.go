@@ -18,9 +18,6 @@ type Tenant struct {
 	All        bool // "*": reads see all tenants, writes go to admin
 }
 
-// private kinds are seen in their own tenant only; of all others a tenant sees those of admin too.
-var private = map[string]bool{"virtualservice": true, "vsvip": true, "pool": true, "poolgroup": true}
-
 // TenantOf finds the tenant that a request names, by name or uuid, and lets the user in; naming none means the user's
 // own. Errors: *Forbidden.
 func TenantOf(view *store.View, who Principal, name, uuid string) (Tenant, error) {
@@ -59,9 +56,14 @@ func tenantNamed(view *store.View, name string) (Tenant, bool) {
 	return Tenant{UUID: record.UUID, Name: record.Name}, true
 }
 
-// Sees tells whether an object shows in a tenant.
+// Sees tells whether an object shows in a tenant: its own, and those of admin unless they are private.
 func (t Tenant) Sees(record *store.Record) bool {
-	return t.All || record.Tenant == t.UUID || record.Tenant == AdminTenant && !private[record.Kind]
+	return t.All || record.Tenant == t.UUID || record.Tenant == AdminTenant && !isPrivate(record)
+}
+
+func isPrivate(record *store.Record) bool {
+	kind, known := schema.Lookup(record.Kind)
+	return known && kind.Private
 }
 
 // Find reads one object as a tenant sees it; error: NotFound.

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // town is one group in a cloud made of values: what is decided is done at once, and engines report a second later.
@@ -34,7 +35,7 @@ type town struct {
 }
 
 func newTown(t *testing.T, places int, wanted int) *town {
-	group := &model.Group{ServiceEngineGroup: *schema.Defaults[schema.ServiceEngineGroup](), Cloud: &model.Cloud{}}
+	group := &model.Group{ServiceEngineGroup: *schema.Defaults[kinds.ServiceEngineGroup](), Cloud: &model.Cloud{}}
 	group.UUID, group.Name, group.Cloud.UUID, group.Cloud.Name = "group", "web", "cloud", "lab"
 	town := &town{
 		T: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), group: group, wanted: wanted,

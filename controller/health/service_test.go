@@ -7,17 +7,17 @@ import (
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // poolOf is a monitored pool with so many servers, all of which are enabled.
 func poolOf(servers int) *model.Pool {
 	pool := &model.Pool{
-		Pool:           schema.Pool{Enabled: true, Servers: make([]schema.Server, servers)},
+		Pool:           kinds.Pool{Enabled: true, Servers: make([]kinds.Server, servers)},
 		HealthMonitors: []*model.HealthMonitor{{}},
 	}
 	for i := range servers {
-		pool.Members = append(pool.Members, model.Member{ID: fmt.Sprint("s", i), Server: schema.Server{Enabled: true}})
+		pool.Members = append(pool.Members, model.Member{ID: fmt.Sprint("s", i), Server: kinds.Server{Enabled: true}})
 	}
 	return pool
 }
@@ -75,7 +75,7 @@ func TestPoolIsUpWithOneServerAndSaysWhatTheOthersLack(t *testing.T) {
 }
 
 func TestVirtualServiceSaysTheFirstThingThatKeepsItDown(t *testing.T) {
-	vs := &model.VirtualService{VirtualService: schema.VirtualService{Enabled: true, TrafficEnabled: true},
+	vs := &model.VirtualService{VirtualService: kinds.VirtualService{Enabled: true, TrafficEnabled: true},
 		Pool: poolOf(1)}
 	vs.Pool.Name = "web-pool"
 	poolState := Down

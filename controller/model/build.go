@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // reading is what an object says, before references are resolved.
@@ -26,26 +27,26 @@ func (r *reading) is(o schema.Object) bool {
 // readers have a Keeper take an object of their kind: as S, as the schema has it, then as T. Objects of other kinds are none
 // of a model.
 var readers = map[string]func(*Keeper, *reading, subject){
-	"applicationprofile": into(func(k *Keeper) *table[schema.ApplicationProfile] { return &k.applicationProfiles }, itself),
-	"networkprofile":     into(func(k *Keeper) *table[schema.NetworkProfile] { return &k.networkProfiles }, itself),
-	"sslprofile":         into(func(k *Keeper) *table[schema.SSLProfile] { return &k.sslProfiles }, itself),
-	"pkiprofile":         into(func(k *Keeper) *table[schema.PKIProfile] { return &k.pkiProfiles }, itself),
+	"applicationprofile": into(func(k *Keeper) *table[kinds.ApplicationProfile] { return &k.applicationProfiles }, itself),
+	"networkprofile":     into(func(k *Keeper) *table[kinds.NetworkProfile] { return &k.networkProfiles }, itself),
+	"sslprofile":         into(func(k *Keeper) *table[kinds.SSLProfile] { return &k.sslProfiles }, itself),
+	"pkiprofile":         into(func(k *Keeper) *table[kinds.PKIProfile] { return &k.pkiProfiles }, itself),
 	"applicationpersistenceprofile": into(
-		func(k *Keeper) *table[schema.ApplicationPersistenceProfile] { return &k.persistenceProfiles }, itself),
-	"vsvip":                into(func(k *Keeper) *table[schema.VsVip] { return &k.vsVips }, itself),
-	"vrfcontext":           into(func(k *Keeper) *table[schema.VrfContext] { return &k.vrfContexts }, itself),
+		func(k *Keeper) *table[kinds.ApplicationPersistenceProfile] { return &k.persistenceProfiles }, itself),
+	"vsvip":                into(func(k *Keeper) *table[kinds.VsVip] { return &k.vsVips }, itself),
+	"vrfcontext":           into(func(k *Keeper) *table[kinds.VrfContext] { return &k.vrfContexts }, itself),
 	"sslkeyandcertificate": into(func(k *Keeper) *table[Certificate] { return &k.certificates }, (*reading).certificate),
 	"healthmonitor":        into(func(k *Keeper) *table[HealthMonitor] { return &k.monitors }, monitor),
-	"cloudconnectoruser":   into(func(k *Keeper) *table[schema.CloudConnectorUser] { return &k.connectorUsers }, itself),
+	"cloudconnectoruser":   into(func(k *Keeper) *table[kinds.CloudConnectorUser] { return &k.connectorUsers }, itself),
 	"pool":                 into(func(k *Keeper) *table[Pool] { return &k.pools.read }, (*reading).pool),
 	"cloud": into(func(k *Keeper) *table[Cloud] { return &k.clouds.read },
-		func(_ *reading, c *schema.Cloud) *Cloud { return &Cloud{Cloud: *c} }),
+		func(_ *reading, c *kinds.Cloud) *Cloud { return &Cloud{Cloud: *c} }),
 	"serviceenginegroup": into(func(k *Keeper) *table[Group] { return &k.groups.read },
-		func(_ *reading, g *schema.ServiceEngineGroup) *Group { return &Group{ServiceEngineGroup: *g} }),
+		func(_ *reading, g *kinds.ServiceEngineGroup) *Group { return &Group{ServiceEngineGroup: *g} }),
 	"serviceengine": into(func(k *Keeper) *table[Engine] { return &k.engines.read },
-		func(_ *reading, e *schema.ServiceEngine) *Engine { return &Engine{ServiceEngine: *e} }),
+		func(_ *reading, e *kinds.ServiceEngine) *Engine { return &Engine{ServiceEngine: *e} }),
 	"virtualservice": into(func(k *Keeper) *table[VirtualService] { return &k.virtualServices.read },
-		func(_ *reading, vs *schema.VirtualService) *VirtualService {
+		func(_ *reading, vs *kinds.VirtualService) *VirtualService {
 			return &VirtualService{VirtualService: *vs}
 		}),
 }
@@ -126,11 +127,11 @@ func textOf(o schema.Object, field string) string {
 }
 
 // certificate leaves out those of a CA, which serve nobody.
-func (r *reading) certificate(c *schema.SSLKeyAndCertificate) *Certificate {
+func (r *reading) certificate(c *kinds.SSLKeyAndCertificate) *Certificate {
 	if c.Type == "SSL_CERTIFICATE_TYPE_CA" {
 		return nil
 	}
-	pair, err := schema.DecodeKeyPair(c.Certificate.PEM, c.Key)
+	pair, err := kinds.DecodeKeyPair(c.Certificate.PEM, c.Key)
 	if err != nil {
 		r.find("sslkeyandcertificate", "certificate", "%v", err)
 		return nil
@@ -138,7 +139,7 @@ func (r *reading) certificate(c *schema.SSLKeyAndCertificate) *Certificate {
 	return &Certificate{SSLKeyAndCertificate: *c, KeyPair: *pair}
 }
 
-func monitor(_ *reading, m *schema.HealthMonitor) *HealthMonitor {
+func monitor(_ *reading, m *kinds.HealthMonitor) *HealthMonitor {
 	wrapped := &HealthMonitor{HealthMonitor: *m}
 	switch m.Type {
 	case "HEALTH_MONITOR_HTTP":
@@ -149,7 +150,7 @@ func monitor(_ *reading, m *schema.HealthMonitor) *HealthMonitor {
 	return wrapped
 }
 
-func (r *reading) pool(p *schema.Pool) *Pool {
+func (r *reading) pool(p *kinds.Pool) *Pool {
 	wrapped := &Pool{Pool: *p, Conn: orDefaults(p.ConnPool)}
 	for i, server := range p.Servers {
 		address := server.IP.Address()

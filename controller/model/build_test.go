@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // world is objects as the store has them: decoded, filled, their references resolved.
@@ -147,7 +148,7 @@ func TestKnowsWhichCheckAMonitorMakes(t *testing.T) {
 	w.add(t, "healthmonitor", "hm-3", `{"name":"m3","type":"HEALTH_MONITOR_TCP","http_monitor":{}}`)
 	w.add(t, "pool", "pool-2", `{"name":"p2","health_monitor_refs":["hm-2","hm-3"]}`)
 	m, _ := Build(1, w)
-	checks := map[string]*schema.HTTPMonitor{}
+	checks := map[string]*kinds.HTTPMonitor{}
 	for _, pool := range m.Pools {
 		for _, monitor := range pool.HealthMonitors {
 			checks[monitor.UUID] = monitor.Check

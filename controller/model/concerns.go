@@ -1,20 +1,20 @@
 package model
 
-import "github.com/weir-lb/weir/controller/schema"
+import "github.com/weir-lb/weir/controller/schema/kinds"
 
 // Concerns are the uuids of all objects that a virtual service is made of: what is wrong with one of them is its own matter.
 func (vs *VirtualService) Concerns() map[string]bool {
 	concerns := map[string]bool{vs.UUID: true}
-	add(concerns, vs.SharedVip, func(v *schema.VsVip) string { return v.UUID })
-	add(concerns, vs.ApplicationProfile, func(p *schema.ApplicationProfile) string { return p.UUID })
-	add(concerns, vs.NetworkProfile, func(p *schema.NetworkProfile) string { return p.UUID })
-	add(concerns, vs.SSLProfile, func(p *schema.SSLProfile) string { return p.UUID })
+	add(concerns, vs.SharedVip, func(v *kinds.VsVip) string { return v.UUID })
+	add(concerns, vs.ApplicationProfile, func(p *kinds.ApplicationProfile) string { return p.UUID })
+	add(concerns, vs.NetworkProfile, func(p *kinds.NetworkProfile) string { return p.UUID })
+	add(concerns, vs.SSLProfile, func(p *kinds.SSLProfile) string { return p.UUID })
 	for _, certificate := range vs.Certificates {
 		concerns[certificate.UUID] = true
 	}
 	add(concerns, vs.Group, func(g *Group) string { return g.UUID })
 	if vs.EnableRHI {
-		add(concerns, vs.VrfContext, func(v *schema.VrfContext) string { return v.UUID })
+		add(concerns, vs.VrfContext, func(v *kinds.VrfContext) string { return v.UUID })
 	}
 	if vs.Pool != nil {
 		vs.Pool.addConcerns(concerns)
@@ -27,9 +27,9 @@ func (p *Pool) addConcerns(concerns map[string]bool) {
 	for _, monitor := range p.HealthMonitors {
 		concerns[monitor.UUID] = true
 	}
-	add(concerns, p.SSLProfile, func(s *schema.SSLProfile) string { return s.UUID })
-	add(concerns, p.PKIProfile, func(s *schema.PKIProfile) string { return s.UUID })
-	add(concerns, p.Persistence, func(s *schema.ApplicationPersistenceProfile) string { return s.UUID })
+	add(concerns, p.SSLProfile, func(s *kinds.SSLProfile) string { return s.UUID })
+	add(concerns, p.PKIProfile, func(s *kinds.PKIProfile) string { return s.UUID })
+	add(concerns, p.Persistence, func(s *kinds.ApplicationPersistenceProfile) string { return s.UUID })
 	add(concerns, p.Certificate, func(c *Certificate) string { return c.UUID })
 }
 

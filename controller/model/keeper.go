@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
@@ -37,23 +38,23 @@ type Keeper struct {
 	findings  []Finding                   // sorted; another list when one of them is another
 	closed    map[string]bool             // uuids of objects that nobody is to be served by
 
-	applicationProfiles table[schema.ApplicationProfile]
-	networkProfiles     table[schema.NetworkProfile]
-	sslProfiles         table[schema.SSLProfile]
-	pkiProfiles         table[schema.PKIProfile]
-	persistenceProfiles table[schema.ApplicationPersistenceProfile]
-	vsVips              table[schema.VsVip]
-	vrfContexts         table[schema.VrfContext]
+	applicationProfiles table[kinds.ApplicationProfile]
+	networkProfiles     table[kinds.NetworkProfile]
+	sslProfiles         table[kinds.SSLProfile]
+	pkiProfiles         table[kinds.PKIProfile]
+	persistenceProfiles table[kinds.ApplicationPersistenceProfile]
+	vsVips              table[kinds.VsVip]
+	vrfContexts         table[kinds.VrfContext]
 	certificates        table[Certificate]
 	monitors            table[HealthMonitor]
-	connectorUsers      table[schema.CloudConnectorUser]
+	connectorUsers      table[kinds.CloudConnectorUser]
 
 	pools           resolved[Pool]
 	clouds          resolved[Cloud]
 	groups          resolved[Group]
 	engines         resolved[Engine]
 	virtualServices resolved[VirtualService]
-	routingContexts []*schema.VrfContext // sorted
+	routingContexts []*kinds.VrfContext // sorted
 }
 
 // subject names an object.
@@ -93,7 +94,7 @@ func (k *Keeper) Keep(revision int64, changes []Change) (*Model, []Finding) {
 	}, k.findings
 }
 
-func uuidOfVrf(vrf *schema.VrfContext) string { return vrf.UUID }
+func uuidOfVrf(vrf *kinds.VrfContext) string { return vrf.UUID }
 
 // stale is what changed, or refers to what did: uuids by kind.
 type stale map[string]map[string]bool
@@ -112,8 +113,8 @@ func (s stale) addAll(many map[subject]bool) {
 }
 
 // of are the stale objects of a kind as a table has them now; nil: it has none.
-func (s stale) of(table table[schema.VrfContext], kind string) map[string]*schema.VrfContext {
-	edits := map[string]*schema.VrfContext{}
+func (s stale) of(table table[kinds.VrfContext], kind string) map[string]*kinds.VrfContext {
+	edits := map[string]*kinds.VrfContext{}
 	for uuid := range s[kind] {
 		edits[uuid] = table[uuid]
 	}

@@ -6,7 +6,7 @@ package model
 import (
 	"net/netip"
 
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // Model is every object that placing and planning look at, each list sorted by uuid.
@@ -16,22 +16,22 @@ type Model struct {
 	Pools           []*Pool
 	Groups          []*Group
 	Engines         []*Engine
-	VrfContexts     []*schema.VrfContext
+	VrfContexts     []*kinds.VrfContext
 }
 
 // VirtualService is a virtual service with all that it needs to serve. What could not be found is nil, and a Finding.
 // Its Vips are those of its VsVip where it has one, and so is how they are advertised.
 type VirtualService struct {
-	schema.VirtualService
-	SharedVip          *schema.VsVip // nil: its addresses are its own
-	VrfContext         *schema.VrfContext
+	kinds.VirtualService
+	SharedVip          *kinds.VsVip // nil: its addresses are its own
+	VrfContext         *kinds.VrfContext
 	Addresses          []netip.Addr // of its Vips; those that are enabled
-	ApplicationProfile *schema.ApplicationProfile
-	HTTP               *schema.HTTPProfile   // nil: its application profile is not one of HTTP
-	L4                 *schema.TCPAppProfile // nil: its application profile is not one of layer 4, with TLS or without
-	NetworkProfile     *schema.NetworkProfile
-	TCP                *schema.TCPProxy // nil: its network profile is not one of a TCP proxy
-	SSLProfile         *schema.SSLProfile
+	ApplicationProfile *kinds.ApplicationProfile
+	HTTP               *kinds.HTTPProfile   // nil: its application profile is not one of HTTP
+	L4                 *kinds.TCPAppProfile // nil: its application profile is not one of layer 4, with TLS or without
+	NetworkProfile     *kinds.NetworkProfile
+	TCP                *kinds.TCPProxy // nil: its network profile is not one of a TCP proxy
+	SSLProfile         *kinds.SSLProfile
 	Certificates       []*Certificate
 	Pool               *Pool
 	Group              *Group
@@ -45,13 +45,13 @@ func (vs *VirtualService) Tenant() string { return uuidIn(vs.TenantRef) }
 
 // Pool is a pool with its monitors.
 type Pool struct {
-	schema.Pool
+	kinds.Pool
 	Members        []Member
-	Conn           *schema.ConnPool
+	Conn           *kinds.ConnPool
 	HealthMonitors []*HealthMonitor
-	SSLProfile     *schema.SSLProfile // nil: its servers are spoken to in plain
-	PKIProfile     *schema.PKIProfile
-	Persistence    *schema.ApplicationPersistenceProfile
+	SSLProfile     *kinds.SSLProfile // nil: its servers are spoken to in plain
+	PKIProfile     *kinds.PKIProfile
+	Persistence    *kinds.ApplicationPersistenceProfile
 	Certificate    *Certificate // shown to servers
 }
 
@@ -60,39 +60,39 @@ func (p *Pool) Tenant() string { return uuidIn(p.TenantRef) }
 
 // Member is a server that has an address.
 type Member struct {
-	schema.Server
+	kinds.Server
 	ID      string // "10.0.0.1:80"
 	Address netip.AddrPort
 }
 
 // HealthMonitor is a health monitor; HTTP and HTTPS have their check at hand.
 type HealthMonitor struct {
-	schema.HealthMonitor
-	Check *schema.HTTPMonitor // of its type; nil: neither HTTP nor HTTPS
+	kinds.HealthMonitor
+	Check *kinds.HTTPMonitor // of its type; nil: neither HTTP nor HTTPS
 }
 
 // Certificate is a certificate that a TLS server can use.
 type Certificate struct {
-	schema.SSLKeyAndCertificate
-	schema.KeyPair
+	kinds.SSLKeyAndCertificate
+	kinds.KeyPair
 }
 
 // Group is a group of engines.
 type Group struct {
-	schema.ServiceEngineGroup
+	kinds.ServiceEngineGroup
 	Cloud   *Cloud
 	Engines []*Engine
 }
 
 // Cloud is where engines of groups run, with what it takes to start them there.
 type Cloud struct {
-	schema.Cloud
-	User *schema.CloudConnectorUser // nil: none is named
+	kinds.Cloud
+	User *kinds.CloudConnectorUser // nil: none is named
 }
 
 // Engine is an engine that has joined.
 type Engine struct {
-	schema.ServiceEngine
+	kinds.ServiceEngine
 	Group *Group
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
@@ -219,10 +220,10 @@ func orDefaults[T any](given *T) *T {
 	return schema.Defaults[T]()
 }
 
-func addresses(vips []schema.Vip) []netip.Addr {
+func addresses(vips []kinds.Vip) []netip.Addr {
 	var found []netip.Addr
 	for _, vip := range vips {
-		for _, ip := range []*schema.IPAddr{vip.IPAddress, vip.IP6Address} {
+		for _, ip := range []*kinds.IPAddr{vip.IPAddress, vip.IP6Address} {
 			if ip == nil || !vip.Enabled {
 				continue
 			}

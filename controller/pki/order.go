@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // Fulfil makes the key and the self-signed certificate that an sslkeyandcertificate object orders, and puts them into
 // it. An object that brings its own certificate stays as it is.
 func Fulfil(object schema.Object, now time.Time) error {
-	order, err := schema.Into[schema.SSLKeyAndCertificate](object)
+	order, err := schema.Into[kinds.SSLKeyAndCertificate](object)
 	if err != nil || !order.Ordered() {
 		return err
 	}
@@ -36,13 +37,13 @@ func Fulfil(object schema.Object, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("key of certificate %s: %w", order.Name, err)
 	}
-	schema.SetKeyPair(object,
+	kinds.SetKeyPair(object,
 		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
 	return nil
 }
 
-func leafOf(order *schema.SSLKeyAndCertificate, now time.Time) *x509.Certificate {
+func leafOf(order *kinds.SSLKeyAndCertificate, now time.Time) *x509.Certificate {
 	leaf := &x509.Certificate{
 		SerialNumber:          serial(),
 		Subject:               nameOf(order),
@@ -62,7 +63,7 @@ func leafOf(order *schema.SSLKeyAndCertificate, now time.Time) *x509.Certificate
 	return leaf
 }
 
-func nameOf(order *schema.SSLKeyAndCertificate) pkix.Name {
+func nameOf(order *kinds.SSLKeyAndCertificate) pkix.Name {
 	subject := order.Certificate.Subject
 	if subject == nil || subject.CommonName == "" {
 		return pkix.Name{CommonName: order.Name}
@@ -95,9 +96,9 @@ var curves = map[string]elliptic.Curve{
 }
 
 // newKey is RSA with 2048 bits where the order does not say otherwise.
-func newKey(params *schema.KeyParams) (crypto.Signer, error) {
+func newKey(params *kinds.KeyParams) (crypto.Signer, error) {
 	if params == nil {
-		params = &schema.KeyParams{}
+		params = &kinds.KeyParams{}
 	}
 	if params.Algorithm == "SSL_KEY_ALGORITHM_EC" {
 		curve := elliptic.P256()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 var update = flag.Bool("update", false, "rewrite the stories in testdata with what is decided now")
@@ -163,11 +164,11 @@ func (s *story) gather() {
 
 func (s *story) define(t *testing.T, what string, args []string) {
 	t.Helper()
-	identity, named := schema.Identity{UUID: args[0]}, schema.Named{Name: args[0]}
+	identity, named := kinds.Identity{UUID: args[0]}, kinds.Named{Name: args[0]}
 	last := func() *model.Group { return s.model.Groups[len(s.model.Groups)-1] }
 	switch what {
 	case "group":
-		group := &model.Group{ServiceEngineGroup: *schema.Defaults[schema.ServiceEngineGroup]()}
+		group := &model.Group{ServiceEngineGroup: *schema.Defaults[kinds.ServiceEngineGroup]()}
 		group.Identity, group.Named = identity, named
 		s.model.Groups = append(s.model.Groups, group)
 	case "engine":
@@ -226,8 +227,8 @@ func (s *story) set(t *testing.T, name string, settings []string) {
 			if len(vs.Addresses) == 0 {
 				vs.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(len(s.model.VirtualServices))})}
 			}
-			vs.VrfContext = &schema.VrfContext{BGP: &schema.BGPProfile{Peers: []schema.BGPPeer{{
-				PeerIP: &schema.IPAddr{Addr: router.String(), Type: "V4"}, AdvertiseVip: true,
+			vs.VrfContext = &kinds.VrfContext{BGP: &kinds.BGPProfile{Peers: []kinds.BGPPeer{{
+				PeerIP: &kinds.IPAddr{Addr: router.String(), Type: "V4"}, AdvertiseVip: true,
 			}}}}
 		case vs != nil && field == "enabled":
 			vs.Enabled = value == "true"

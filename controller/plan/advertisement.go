@@ -11,7 +11,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // AdvertisementUUID is the uuid of the resource that advertises a virtual service.
@@ -75,18 +75,18 @@ func vipSettings(vs *model.VirtualService) advertised {
 }
 
 // communitiesOf are those of the first range that has the address, else those of all.
-func communitiesOf(profile *schema.BGPProfile, address netip.Addr) []uint32 {
+func communitiesOf(profile *kinds.BGPProfile, address netip.Addr) []uint32 {
 	if !profile.SendCommunity {
 		return nil
 	}
 	texts := profile.Communities
-	at := slices.IndexFunc(profile.IPCommunities, func(c schema.IPCommunity) bool { return c.Covers(address) })
+	at := slices.IndexFunc(profile.IPCommunities, func(c kinds.IPCommunity) bool { return c.Covers(address) })
 	if at >= 0 {
 		texts = profile.IPCommunities[at].Communities
 	}
 	var communities []uint32
 	for _, text := range texts {
-		if community, err := schema.Community(text); err == nil { // admit has checked it
+		if community, err := kinds.Community(text); err == nil { // admit has checked it
 			communities = append(communities, community)
 		}
 	}

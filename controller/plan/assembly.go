@@ -13,7 +13,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
@@ -25,12 +25,12 @@ type assembly struct {
 	shares   map[string]*share // by virtual service uuid
 	bringers map[string]int    // how many shares bring a resource, by its uuid
 	taken    map[netip.AddrPort]*draft
-	contexts map[*schema.VrfContext]int // how many shares are advertised in each
+	contexts map[*kinds.VrfContext]int // how many shares are advertised in each
 
-	contested bool               // two shares want the same port
-	spoken    *schema.VrfContext // that the engine speaks BGP in; nil: it does not
-	group     *model.Group       // whose settings it obeys; nil: none
-	own       []model.Finding    // of neither share
+	contested bool              // two shares want the same port
+	spoken    *kinds.VrfContext // that the engine speaks BGP in; nil: it does not
+	group     *model.Group      // whose settings it obeys; nil: none
+	own       []model.Finding   // of neither share
 
 	stale map[string]bool // uuids of virtual services whose shares are not what they were
 }
@@ -89,7 +89,7 @@ func (c *Compiler) update(a *assembly, engineUUID string) bool {
 func (c *Compiler) assemble(engineUUID string, before []*enginev1.Resource) *assembly {
 	a := &assembly{
 		shares: map[string]*share{}, bringers: map[string]int{}, taken: map[netip.AddrPort]*draft{},
-		contexts: map[*schema.VrfContext]int{}, stale: map[string]bool{}, group: c.groupOf(engineUUID),
+		contexts: map[*kinds.VrfContext]int{}, stale: map[string]bool{}, group: c.groupOf(engineUUID),
 	}
 	var shares []*share
 	for _, uuid := range incumbentsFirst(c.seated[engineUUID], before) {

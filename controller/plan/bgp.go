@@ -10,39 +10,40 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // unsaidBFD is for a virtual routing context without a bfd_profile: a router or an engine that dies is noticed in 0.9 s.
-var unsaidBFD = schema.BFDProfile{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
+var unsaidBFD = kinds.BFDProfile{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
 
-var unheededOfVrfContext = []unheeded[schema.VrfContext]{
-	{"static_routes", func(vrf *schema.VrfContext) bool { return len(vrf.StaticRoutes) > 0 },
+var unheededOfVrfContext = []unheeded[kinds.VrfContext]{
+	{"static_routes", func(vrf *kinds.VrfContext) bool { return len(vrf.StaticRoutes) > 0 },
 		"engines have the routes of their machines: has no effect, give them there"},
-	{"gateway_mon", func(vrf *schema.VrfContext) bool { return len(vrf.GatewayMonitors) > 0 }, watchesNoGateway},
-	{"internal_gateway_monitor", func(vrf *schema.VrfContext) bool {
+	{"gateway_mon", func(vrf *kinds.VrfContext) bool { return len(vrf.GatewayMonitors) > 0 }, watchesNoGateway},
+	{"internal_gateway_monitor", func(vrf *kinds.VrfContext) bool {
 		return vrf.InternalGatewayMonitor != nil && !vrf.InternalGatewayMonitor.Disabled
 	}, watchesNoGateway},
 }
 
 const watchesNoGateway = "engines watch the routers that they announce to, by BFD and BGP, and no gateways: has no effect, see bfd_profile"
 
-var unheededOfBGP = []unheeded[schema.BGPProfile]{
-	{"routing_options", func(p *schema.BGPProfile) bool { return len(p.RoutingOptions) > 0 },
+var unheededOfBGP = []unheeded[kinds.BGPProfile]{
+	{"routing_options", func(p *kinds.BGPProfile) bool { return len(p.RoutingOptions) > 0 },
 		"engines announce their VIPs, and neither learn nor pass on other routes: has no effect"},
 }
 
-var unheededOfBGPPeer = []unheeded[schema.BGPPeer]{
-	{"network_ref", func(p *schema.BGPPeer) bool { return p.NetworkRef != "" },
+var unheededOfBGPPeer = []unheeded[kinds.BGPPeer]{
+	{"network_ref", func(p *kinds.BGPPeer) bool { return p.NetworkRef != "" },
 		"engines go by subnet and subnet6: has no effect"},
-	{"advertisement_interval", func(p *schema.BGPPeer) bool {
-		return p.AdvertisementIntervalS != schema.Defaults[schema.BGPPeer]().AdvertisementIntervalS
+	{"advertisement_interval", func(p *kinds.BGPPeer) bool {
+		return p.AdvertisementIntervalS != schema.Defaults[kinds.BGPPeer]().AdvertisementIntervalS
 	}, "engines announce and withdraw routes at once: has no effect"},
-	{"bfd", func(p *schema.BGPPeer) bool { return p.BFD && p.EBGPMultihop > 1 },
+	{"bfd", func(p *kinds.BGPPeer) bool { return p.BFD && p.EBGPMultihop > 1 },
 		"engines speak single-hop BFD, and this peer is at ebgp_multihop hops: it is spoken to without BFD"},
 }
 
 // bgpRouter is how engines speak BGP in a virtual routing context that has a profile for it.
-func bgpRouter(vrf *schema.VrfContext, report *report) *enginev1.Resource {
+func bgpRouter(vrf *kinds.VrfContext, report *report) *enginev1.Resource {
 	subject := about("vrfcontext", vrf.Identity, vrf.Named)
 	warnUnheeded(subject, "", unheededOfVrfContext, vrf, report)
 	warnUnheeded(subject, "bgp_profile.", unheededOfBGP, vrf.BGP, report)
@@ -59,11 +60,11 @@ func bgpRouter(vrf *schema.VrfContext, report *report) *enginev1.Resource {
 }
 
 // bgpPeers makes one session for each address of a peer.
-func bgpPeers(vrf *schema.VrfContext, from *schema.BGPPeer) []*enginev1.BgpPeer {
+func bgpPeers(vrf *kinds.VrfContext, from *kinds.BGPPeer) []*enginev1.BgpPeer {
 	var sessions []*enginev1.BgpPeer
 	for _, at := range []struct {
-		ip     *schema.IPAddr
-		subnet *schema.IPAddrPrefix
+		ip     *kinds.IPAddr
+		subnet *kinds.IPAddrPrefix
 	}{{from.PeerIP, from.Subnet}, {from.PeerIP6, from.Subnet6}} {
 		if at.ip == nil {
 			continue
@@ -78,7 +79,7 @@ func bgpPeers(vrf *schema.VrfContext, from *schema.BGPPeer) []*enginev1.BgpPeer 
 	return sessions
 }
 
-func bgpPeer(vrf *schema.VrfContext, from *schema.BGPPeer) *enginev1.BgpPeer {
+func bgpPeer(vrf *kinds.VrfContext, from *kinds.BGPPeer) *enginev1.BgpPeer {
 	keepalive, hold := from.Timers(vrf.BGP)
 	session := &enginev1.BgpPeer{
 		Label:         from.Label,
@@ -97,7 +98,7 @@ func bgpPeer(vrf *schema.VrfContext, from *schema.BGPPeer) *enginev1.BgpPeer {
 	return session
 }
 
-func bfdTimers(profile *schema.BFDProfile) *enginev1.BfdTimers {
+func bfdTimers(profile *kinds.BFDProfile) *enginev1.BfdTimers {
 	timers := cmp.Or(profile, &unsaidBFD)
 	return &enginev1.BfdTimers{MinTxMs: timers.MinTxMs, MinRxMs: timers.MinRxMs, Multiplier: timers.Multiplier}
 }
@@ -105,11 +106,11 @@ func bfdTimers(profile *schema.BFDProfile) *enginev1.BfdTimers {
 // contextOf is the virtual routing context that an engine speaks BGP in. It has one routing table, and so one of them. While
 // none of its services is advertised it speaks to the routers of the one that engines are in by default, so that the first
 // can be announced at once. Nil: it speaks to none.
-func (c *Compiler) contextOf(a *assembly, engineUUID string) *schema.VrfContext {
+func (c *Compiler) contextOf(a *assembly, engineUUID string) *kinds.VrfContext {
 	if len(a.contexts) == 0 {
 		return homeOf(c.model, c.objects[engineUUID])
 	}
-	return slices.MinFunc(slices.Collect(maps.Keys(a.contexts)), func(x, y *schema.VrfContext) int { return strings.Compare(x.UUID, y.UUID) })
+	return slices.MinFunc(slices.Collect(maps.Keys(a.contexts)), func(x, y *kinds.VrfContext) int { return strings.Compare(x.UUID, y.UUID) })
 }
 
 // speakBGP adds the router of the engine.
@@ -134,7 +135,7 @@ func (a *assembly) advertise(share *share) []*enginev1.Resource {
 
 // homeOf is the virtual routing context "global" of an engine's cloud, that of the default cloud by whatever name; nil:
 // there is none that speaks BGP.
-func homeOf(m *model.Model, engine *model.Engine) *schema.VrfContext {
+func homeOf(m *model.Model, engine *model.Engine) *kinds.VrfContext {
 	builtIn := schema.BuiltinUUID("vrfcontext", "global")
 	for _, vrf := range m.VrfContexts {
 		if engine != nil && (vrf.Name == "global" || vrf.UUID == builtIn) && vrf.CloudRef == engine.CloudRef && vrf.BGP != nil {

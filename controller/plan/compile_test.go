@@ -21,6 +21,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
@@ -163,7 +164,7 @@ func builtins(t *testing.T) (objects map[string][]schema.Object, uuids map[strin
 			if strings.Contains(name, "EC") {
 				pair = "ec"
 			}
-			schema.SetKeyPair(builtin.Object, readFile(t, pair+".pem"), readFile(t, pair+".key"))
+			kinds.SetKeyPair(builtin.Object, readFile(t, pair+".pem"), readFile(t, pair+".key"))
 		}
 		objects[builtin.Kind.Name] = append(objects[builtin.Kind.Name], builtin.Object)
 	}

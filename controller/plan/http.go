@@ -3,7 +3,7 @@ package plan
 import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 const (
@@ -66,7 +66,7 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 }
 
 // noteUnsupported blocks what would let in clients that the operator keeps out, and warns of what is merely absent.
-func noteUnsupported(profile *schema.ApplicationProfile, http *schema.HTTPProfile, report *report) {
+func noteUnsupported(profile *kinds.ApplicationProfile, http *kinds.HTTPProfile, report *report) {
 	subject := about("applicationprofile", profile.Identity, profile.Named)
 	if http.ClientCertificateMode == "SSL_CLIENT_CERTIFICATE_REQUIRE" {
 		report.block(subject, "http_profile.ssl_client_certificate_mode",

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/sorted"
 	"github.com/weir-lb/weir/controller/tickets"
 )
@@ -25,9 +26,9 @@ type revisions struct {
 	model       *model.Model
 	rings       tickets.Rings
 	assignments place.Assignments
-	contexts    []*schema.VrfContext
+	contexts    []*kinds.VrfContext
 	pools       []*model.Pool
-	profile     *schema.SSLProfile
+	profile     *kinds.SSLProfile
 }
 
 var simEngines = []string{"se-1", "se-2"}
@@ -35,19 +36,19 @@ var simEngines = []string{"se-1", "se-2"}
 func newRevisions(random *rand.Rand) *revisions {
 	r := &revisions{Rand: random, model: &model.Model{}}
 	for _, name := range []string{"blue", "global", "green"}[:1+random.IntN(3)] {
-		vrf := &schema.VrfContext{BGP: schema.Defaults[schema.BGPProfile]()}
+		vrf := &kinds.VrfContext{BGP: schema.Defaults[kinds.BGPProfile]()}
 		vrf.UUID, vrf.Name = "vrf-"+name, name
-		peer := *schema.Defaults[schema.BGPPeer]()
-		peer.PeerIP = &schema.IPAddr{Addr: "10.0.0.1", Type: "V4"}
-		vrf.BGP.Peers = []schema.BGPPeer{peer}
+		peer := *schema.Defaults[kinds.BGPPeer]()
+		peer.PeerIP = &kinds.IPAddr{Addr: "10.0.0.1", Type: "V4"}
+		vrf.BGP.Peers = []kinds.BGPPeer{peer}
 		r.contexts = append(r.contexts, vrf)
 	}
 	for i := range 2 {
-		pool := &model.Pool{Pool: *schema.Defaults[schema.Pool](), Conn: schema.Defaults[schema.ConnPool]()}
+		pool := &model.Pool{Pool: *schema.Defaults[kinds.Pool](), Conn: schema.Defaults[kinds.ConnPool]()}
 		pool.UUID = fmt.Sprint("pool-", i)
 		r.pools = append(r.pools, pool)
 	}
-	r.profile = schema.Defaults[schema.SSLProfile]()
+	r.profile = schema.Defaults[kinds.SSLProfile]()
 	r.profile.UUID = "sslprofile"
 	r.model.VrfContexts = r.contexts
 	r.regroup()
@@ -56,7 +57,7 @@ func newRevisions(random *rand.Rand) *revisions {
 
 // regroup has engines be in a group that is a new one.
 func (r *revisions) regroup() {
-	group := &model.Group{ServiceEngineGroup: *schema.Defaults[schema.ServiceEngineGroup]()}
+	group := &model.Group{ServiceEngineGroup: *schema.Defaults[kinds.ServiceEngineGroup]()}
 	group.UUID, group.WorkerPinning = "group", []string{"AUTO", "ALWAYS", "NEVER"}[r.IntN(3)]
 	for _, uuid := range simEngines {
 		engine := &model.Engine{Group: group}
@@ -75,13 +76,13 @@ func (r *revisions) regroup() {
 func (r *revisions) offer() {
 	vs := &model.VirtualService{
 		Group: r.model.Groups[0], Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(r.IntN(4))})},
-		ApplicationProfile: &schema.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
-		HTTP:               schema.Defaults[schema.HTTPProfile](), NetworkProfile: &schema.NetworkProfile{},
-		TCP: schema.Defaults[schema.TCPProxy](), Pool: r.pools[r.IntN(len(r.pools))], SSLProfile: r.profile,
+		ApplicationProfile: &kinds.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
+		HTTP:               schema.Defaults[kinds.HTTPProfile](), NetworkProfile: &kinds.NetworkProfile{},
+		TCP: schema.Defaults[kinds.TCPProxy](), Pool: r.pools[r.IntN(len(r.pools))], SSLProfile: r.profile,
 	}
 	vs.UUID, vs.Name, vs.Type, vs.Enabled, vs.TrafficEnabled = fmt.Sprint("vs-", r.IntN(6)), fmt.Sprint(r.IntN(3)), "VS_TYPE_NORMAL", true, true
 	port := uint32(80 + r.IntN(12))
-	vs.Services = []schema.Service{{Port: port, PortRangeEnd: port}}
+	vs.Services = []kinds.Service{{Port: port, PortRangeEnd: port}}
 	vs.LimitDoser = r.IntN(3) == 0
 	vs.EnableRHI, vs.VrfContext = r.IntN(2) == 0, r.contexts[r.IntN(len(r.contexts))]
 	if r.IntN(4) == 0 {

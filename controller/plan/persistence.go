@@ -7,7 +7,7 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 const (
@@ -64,21 +64,21 @@ func persistByCookie(from *model.Pool, into *dataplanev1.Pool) {
 	}
 }
 
-var unheededOfPersistence = []unheeded[schema.ApplicationPersistenceProfile]{
-	{"server_hm_down_recovery", func(p *schema.ApplicationPersistenceProfile) bool {
+var unheededOfPersistence = []unheeded[kinds.ApplicationPersistenceProfile]{
+	{"server_hm_down_recovery", func(p *kinds.ApplicationPersistenceProfile) bool {
 		return p.ServerHMDownRecovery != "HM_DOWN_PICK_NEW_SERVER"
 	}, "clients of a server that is down get another one"},
-	{"http_cookie_persistence_profile.timeout", func(p *schema.ApplicationPersistenceProfile) bool {
+	{"http_cookie_persistence_profile.timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
 		return p.HTTPCookie != nil && p.HTTPCookie.TimeoutMin > 0 && !p.HTTPCookie.IsPersistentCookie
 	}, "is for cookies with is_persistent_cookie: has no effect"},
-	{"ip_persistence_profile.ip_persistent_timeout", func(p *schema.ApplicationPersistenceProfile) bool {
+	{"ip_persistence_profile.ip_persistent_timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
 		return p.ClientIP != nil && p.ClientIP.TimeoutMin != defaultIPTimeoutMin
 	}, "clients keep their server however long they are away: has no effect"},
 }
 
 // persistenceKey is the operator's, whose cookies are good in every pool with the same servers and key; else one of this
 // pool's, whose uuid clients do not know.
-func persistenceKey(from *model.Pool, cookie *schema.HTTPCookiePersistence) []byte {
+func persistenceKey(from *model.Pool, cookie *kinds.HTTPCookiePersistence) []byte {
 	for _, key := range cookie.Keys {
 		if key.AES != "" {
 			return []byte(key.AES)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // subject is an object that something can be found wrong with.
@@ -12,7 +12,7 @@ type subject struct {
 	kind, uuid, name string
 }
 
-func about(kind string, identity schema.Identity, named schema.Named) subject {
+func about(kind string, identity kinds.Identity, named kinds.Named) subject {
 	return subject{kind: kind, uuid: identity.UUID, name: named.Name}
 }
 

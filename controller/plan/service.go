@@ -6,7 +6,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
@@ -98,7 +98,7 @@ func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
 	}
 }
 
-func refuseOverrides(subject subject, vs *model.VirtualService, field string, service schema.Service, report *report) {
+func refuseOverrides(subject subject, vs *model.VirtualService, field string, service kinds.Service, report *report) {
 	const refusal = "engines cannot treat ports differently yet: remove it"
 	if ref := service.ApplicationProfileRef; ref != "" && ref != vs.ApplicationProfileRef {
 		report.block(subject, field+"override_application_profile_ref", refusal)

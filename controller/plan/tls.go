@@ -7,7 +7,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
@@ -18,7 +18,7 @@ var tlsVersions = map[string]dataplanev1.TlsVersion{
 	"SSL_VERSION_TLS1_3": dataplanev1.TlsVersion_TLS_VERSION_1_3,
 }
 
-func tlsProfile(profile *schema.SSLProfile, report *report) *dataplanev1.TlsProfile {
+func tlsProfile(profile *kinds.SSLProfile, report *report) *dataplanev1.TlsProfile {
 	subject := about("sslprofile", profile.Identity, profile.Named)
 	compiled := &dataplanev1.TlsProfile{
 		Uuid:              profile.UUID,
@@ -48,7 +48,7 @@ func certificate(from *model.Certificate) *enginev1.Resource {
 	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_Certificate{Certificate: compiled}}
 }
 
-func versionsOf(subject subject, profile *schema.SSLProfile, report *report) []dataplanev1.TlsVersion {
+func versionsOf(subject subject, profile *kinds.SSLProfile, report *report) []dataplanev1.TlsVersion {
 	var versions []dataplanev1.TlsVersion
 	for _, accepted := range profile.AcceptedVersions {
 		if version, known := tlsVersions[accepted.Type]; known {
@@ -63,7 +63,7 @@ func versionsOf(subject subject, profile *schema.SSLProfile, report *report) []d
 
 // suitesOf puts together what Avi keeps in three fields: cipher_enums, or else accepted_ciphers, for TLS 1.2 and
 // before, and ciphersuites for TLS 1.3. Suites of versions that are not accepted are left out.
-func suitesOf(subject subject, profile *schema.SSLProfile, versions []dataplanev1.TlsVersion, report *report) []string {
+func suitesOf(subject subject, profile *kinds.SSLProfile, versions []dataplanev1.TlsVersion, report *report) []string {
 	field, text := "accepted_ciphers", profile.AcceptedCiphers
 	if len(profile.CipherEnums) > 0 {
 		field, text = "cipher_enums", strings.Join(profile.CipherEnums, ":")

@@ -3,6 +3,7 @@ package plan
 import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // unheeded is a setting that engines do not heed yet. Whoever sets it to something else than its default gets a warning;
@@ -21,7 +22,7 @@ const (
 	kernels     = "the engine's kernel decides that: has no effect"
 )
 
-var usualVirtualService = schema.Defaults[schema.VirtualService]()
+var usualVirtualService = schema.Defaults[kinds.VirtualService]()
 
 var unheededOfVirtualService = []unheeded[model.VirtualService]{
 	{"max_cps_per_client", func(vs *model.VirtualService) bool { return vs.MaxCPSPerClient != 0 }, noRates},
@@ -74,43 +75,43 @@ var unheededOfPool = []unheeded[model.Pool]{
 		"engines do not rewrite the Host header yet: has no effect"},
 }
 
-var unheededOfApplicationProfile = []unheeded[schema.ApplicationProfile]{
-	{"dos_rl_profile", func(p *schema.ApplicationProfile) bool { return p.DosRateLimit != nil }, noRates},
-	{"preserve_client_ip", func(p *schema.ApplicationProfile) bool { return p.PreserveClientIP },
+var unheededOfApplicationProfile = []unheeded[kinds.ApplicationProfile]{
+	{"dos_rl_profile", func(p *kinds.ApplicationProfile) bool { return p.DosRateLimit != nil }, noRates},
+	{"preserve_client_ip", func(p *kinds.ApplicationProfile) bool { return p.PreserveClientIP },
 		"engines connect to servers from their own address yet: use xff_enabled"},
 }
 
-var unheededOfHTTP = []unheeded[schema.HTTPProfile]{
-	{"max_rps_cip", func(h *schema.HTTPProfile) bool { return h.MaxRPSPerCIP != 0 }, noRates},
-	{"max_rps_cip_uri", func(h *schema.HTTPProfile) bool { return h.MaxRPSPerCIPURI != 0 }, noRates},
-	{"max_rps_uri", func(h *schema.HTTPProfile) bool { return h.MaxRPSPerURI != 0 }, noRates},
-	{"max_rps_unknown_cip", func(h *schema.HTTPProfile) bool { return h.MaxRPSUnknownCIP != 0 }, noRates},
-	{"max_rps_unknown_uri", func(h *schema.HTTPProfile) bool { return h.MaxRPSUnknownURI != 0 }, noRates},
-	{"max_bad_rps_cip", func(h *schema.HTTPProfile) bool { return h.MaxBadRPSPerCIP != 0 }, noRates},
-	{"max_bad_rps_cip_uri", func(h *schema.HTTPProfile) bool { return h.MaxBadRPSPerCIPURI != 0 }, noRates},
-	{"max_bad_rps_uri", func(h *schema.HTTPProfile) bool { return h.MaxBadRPSPerURI != 0 }, noRates},
-	{"compression_profile", func(h *schema.HTTPProfile) bool { return h.Compression != nil && h.Compression.Enabled },
+var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
+	{"max_rps_cip", func(h *kinds.HTTPProfile) bool { return h.MaxRPSPerCIP != 0 }, noRates},
+	{"max_rps_cip_uri", func(h *kinds.HTTPProfile) bool { return h.MaxRPSPerCIPURI != 0 }, noRates},
+	{"max_rps_uri", func(h *kinds.HTTPProfile) bool { return h.MaxRPSPerURI != 0 }, noRates},
+	{"max_rps_unknown_cip", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownCIP != 0 }, noRates},
+	{"max_rps_unknown_uri", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownURI != 0 }, noRates},
+	{"max_bad_rps_cip", func(h *kinds.HTTPProfile) bool { return h.MaxBadRPSPerCIP != 0 }, noRates},
+	{"max_bad_rps_cip_uri", func(h *kinds.HTTPProfile) bool { return h.MaxBadRPSPerCIPURI != 0 }, noRates},
+	{"max_bad_rps_uri", func(h *kinds.HTTPProfile) bool { return h.MaxBadRPSPerURI != 0 }, noRates},
+	{"compression_profile", func(h *kinds.HTTPProfile) bool { return h.Compression != nil && h.Compression.Enabled },
 		"engines do not compress yet: has no effect"},
-	{"cache_config", func(h *schema.HTTPProfile) bool { return h.Cache != nil && h.Cache.Enabled },
+	{"cache_config", func(h *kinds.HTTPProfile) bool { return h.Cache != nil && h.Cache.Enabled },
 		"engines do not cache yet: has no effect"},
-	{"ssl_client_certificate_mode", func(h *schema.HTTPProfile) bool { return h.ClientCertificateMode == "SSL_CLIENT_CERTIFICATE_REQUEST" },
+	{"ssl_client_certificate_mode", func(h *kinds.HTTPProfile) bool { return h.ClientCertificateMode == "SSL_CLIENT_CERTIFICATE_REQUEST" },
 		"engines do not ask for client certificates yet: has no effect"},
-	{"use_true_client_ip", func(h *schema.HTTPProfile) bool { return h.UseTrueClientIP },
+	{"use_true_client_ip", func(h *kinds.HTTPProfile) bool { return h.UseTrueClientIP },
 		"engines take the address that connects for the client's: has no effect"},
 }
 
-var unheededOfTCP = []unheeded[schema.TCPProxy]{
-	{"ignore_time_wait", func(t *schema.TCPProxy) bool { return t.IgnoreTimeWait }, kernels},
-	{"receive_window", func(t *schema.TCPProxy) bool {
-		return t.ReceiveWindowKiB != schema.Defaults[schema.TCPProxy]().ReceiveWindowKiB
+var unheededOfTCP = []unheeded[kinds.TCPProxy]{
+	{"ignore_time_wait", func(t *kinds.TCPProxy) bool { return t.IgnoreTimeWait }, kernels},
+	{"receive_window", func(t *kinds.TCPProxy) bool {
+		return t.ReceiveWindowKiB != schema.Defaults[kinds.TCPProxy]().ReceiveWindowKiB
 	}, kernels},
-	{"max_segment_size", func(t *schema.TCPProxy) bool { return t.MaxSegmentSize != 0 }, kernels},
-	{"ip_dscp", func(t *schema.TCPProxy) bool { return t.DSCP != 0 }, kernels},
+	{"max_segment_size", func(t *kinds.TCPProxy) bool { return t.MaxSegmentSize != 0 }, kernels},
+	{"ip_dscp", func(t *kinds.TCPProxy) bool { return t.DSCP != 0 }, kernels},
 }
 
 // unheededOfTCPUnderHTTP has effect at layer 4, where the idle timeout closes tunnels.
-var unheededOfTCPUnderHTTP = []unheeded[schema.TCPProxy]{
-	{"idle_connection_type", func(t *schema.TCPProxy) bool { return t.IdleConnectionType == "CLOSE_IDLE" },
+var unheededOfTCPUnderHTTP = []unheeded[kinds.TCPProxy]{
+	{"idle_connection_type", func(t *kinds.TCPProxy) bool { return t.IdleConnectionType == "CLOSE_IDLE" },
 		"idle connections are not probed, and closed by the timeouts of the application profile only"},
 }
 

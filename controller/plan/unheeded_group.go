@@ -5,10 +5,11 @@ import (
 	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // unheededOfGroup are the settings of an engine group that nothing goes by: neither place nor cloud, nor engines.
-var unheededOfGroup = differing[schema.ServiceEngineGroup]([]reason{
+var unheededOfGroup = differing[kinds.ServiceEngineGroup]([]reason{
 	{"engines are as large as the machines that they run on: has no effect",
 		`vcpus_per_se memory_per_se disk_per_se cpu_reserve mem_reserve connection_memory_percentage app_cache_percent
 		extra_shared_config_memory ssl_sess_cache_per_vs l7_conns_per_core`},

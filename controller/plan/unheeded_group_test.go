@@ -11,6 +11,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // heededOfGroup are what place, cloud and engines go by, or what says who a group is. use_dp_util_for_scaleout asks for what is done
@@ -31,7 +32,7 @@ func TestEachSettingOfAGroupIsHeededOrItsOperatorIsTold(t *testing.T) {
 		}
 		told[setting.field] = true
 	}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[schema.ServiceEngineGroup]()) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[kinds.ServiceEngineGroup]()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "" {
 			continue // embedded
@@ -43,8 +44,8 @@ func TestEachSettingOfAGroupIsHeededOrItsOperatorIsTold(t *testing.T) {
 }
 
 func TestSettingsOfAGroupThatAreAsUsualAreNotToldOf(t *testing.T) {
-	usual := *schema.Defaults[schema.ServiceEngineGroup]()
-	usual.FloatingIntfIPs = []schema.IPAddr{}
+	usual := *schema.Defaults[kinds.ServiceEngineGroup]()
+	usual.FloatingIntfIPs = []kinds.IPAddr{}
 	for _, setting := range unheededOfGroup {
 		if setting.set(&usual) {
 			t.Errorf("%s is as usual", setting.field)

@@ -3,12 +3,12 @@ package plan
 import (
 	"testing"
 
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 func TestNobodyIsToldThatGatewaysAreNotWatchedWhoDoesNotWantIt(t *testing.T) {
-	for _, vrf := range []*schema.VrfContext{
-		{}, {InternalGatewayMonitor: &schema.InternalGatewayMonitor{Disabled: true}, GatewayMonitors: []schema.GatewayMonitor{}},
+	for _, vrf := range []*kinds.VrfContext{
+		{}, {InternalGatewayMonitor: &kinds.InternalGatewayMonitor{Disabled: true}, GatewayMonitors: []kinds.GatewayMonitor{}},
 	} {
 		var report report
 		warnUnheeded(about("vrfcontext", vrf.Identity, vrf.Named), "", unheededOfVrfContext, vrf, &report)

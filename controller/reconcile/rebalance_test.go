@@ -8,12 +8,13 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 func TestAGroupIsLookedAtOnceInEachOfItsIntervals(t *testing.T) {
 	asked := 0
 	r := &reconcile.Reconciler{}
-	watched := &model.Group{ServiceEngineGroup: *schema.Defaults[schema.ServiceEngineGroup]()}
+	watched := &model.Group{ServiceEngineGroup: *schema.Defaults[kinds.ServiceEngineGroup]()}
 	watched.UUID, watched.AutoRebalance, watched.AutoRebalanceIntervalS = "watched", true, 10
 	m := &model.Model{Groups: []*model.Group{watched, {}}}
 	start := time.Unix(1000, 0)

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
@@ -27,7 +28,7 @@ type stage struct {
 // newStage has one group, and engines in it that are up and hold nothing.
 func newStage(t *testing.T, engines ...string) *stage {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	group := &model.Group{ServiceEngineGroup: *schema.Defaults[schema.ServiceEngineGroup]()}
+	group := &model.Group{ServiceEngineGroup: *schema.Defaults[kinds.ServiceEngineGroup]()}
 	group.UUID, group.MinScaleoutPerVS, group.MaxSE = "group", 1, 10
 	s := &stage{T: t, in: reconcile.Input{
 		Input: place.Input{
@@ -84,13 +85,13 @@ func (s *stage) scale(engines uint32) {
 func (s *stage) offer(port uint32) *model.VirtualService {
 	vs := &model.VirtualService{
 		Group: s.in.Model.Groups[0], Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
-		ApplicationProfile: &schema.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
-		HTTP:               schema.Defaults[schema.HTTPProfile](),
-		NetworkProfile:     &schema.NetworkProfile{},
-		TCP:                schema.Defaults[schema.TCPProxy](),
+		ApplicationProfile: &kinds.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
+		HTTP:               schema.Defaults[kinds.HTTPProfile](),
+		NetworkProfile:     &kinds.NetworkProfile{},
+		TCP:                schema.Defaults[kinds.TCPProxy](),
 	}
 	vs.UUID, vs.Name, vs.Type, vs.Enabled, vs.TrafficEnabled = "vs", "web", "VS_TYPE_NORMAL", true, true
-	vs.Services = []schema.Service{{Port: port, PortRangeEnd: port}}
+	vs.Services = []kinds.Service{{Port: port, PortRangeEnd: port}}
 	s.change(func(m *model.Model) { m.VirtualServices = []*model.VirtualService{vs} })
 	return vs
 }
@@ -271,7 +272,7 @@ func TestFindingThatAllEnginesHaveInCommonIsShownOnce(t *testing.T) {
 
 func TestRingOfSessionTicketsIsWrittenBeforeItIsInAPlan(t *testing.T) {
 	s := newStage(t, "se-1")
-	profile := schema.Defaults[schema.SSLProfile]()
+	profile := schema.Defaults[kinds.SSLProfile]()
 	profile.UUID, profile.EnableSSLSessionReuse, profile.SSLSessionTimeoutS = "sslprofile", true, 60
 	s.settle()
 	s.offer(443).SSLProfile = profile

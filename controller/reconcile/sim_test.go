@@ -18,6 +18,7 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // The simulation has one controller, which is the real step and the real fleet on a store made of values, and engines
@@ -68,7 +69,7 @@ type sim struct {
 	compared   bool // what is kept, with what would be decided and compiled as a whole
 
 	model    *model.Model // what operators write: they change it in place
-	router   *schema.VrfContext
+	router   *kinds.VrfContext
 	frozen   frozen // and what the controller has read of it
 	stored   place.Assignments
 	revision int64
@@ -90,7 +91,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 		T: t, Rand: rand.New(rand.NewPCG(seed, 1)), began: start, now: start, troubled: true, compared: seed%4 == 0,
 		revision: 1, offered: map[string]int64{}, router: simRouter(),
 	}
-	group := &model.Group{ServiceEngineGroup: *schema.Defaults[schema.ServiceEngineGroup]()}
+	group := &model.Group{ServiceEngineGroup: *schema.Defaults[kinds.ServiceEngineGroup]()}
 	group.UUID, group.Name = "group", "group"
 	group.MinScaleoutPerVS = uint32(1 + s.IntN(2))
 	group.MaxVSPerSE, group.MaxSE = uint32(3+s.IntN(3)), uint32(4+s.IntN(7))
@@ -113,14 +114,14 @@ func (s *sim) offer(uuid string, number int) {
 	group := s.model.Groups[0]
 	vs := &model.VirtualService{
 		Group: group, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(1 + number/2)})},
-		ApplicationProfile: &schema.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
-		HTTP:               schema.Defaults[schema.HTTPProfile](),
-		NetworkProfile:     &schema.NetworkProfile{},
-		TCP:                schema.Defaults[schema.TCPProxy](),
+		ApplicationProfile: &kinds.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
+		HTTP:               schema.Defaults[kinds.HTTPProfile](),
+		NetworkProfile:     &kinds.NetworkProfile{},
+		TCP:                schema.Defaults[kinds.TCPProxy](),
 	}
 	vs.UUID, vs.Name = uuid, fmt.Sprintf("service-%d", number)
 	vs.Type, vs.Enabled, vs.TrafficEnabled = "VS_TYPE_NORMAL", true, true
-	vs.Services = []schema.Service{{Port: uint32(80 + number), PortRangeEnd: uint32(80 + number)}}
+	vs.Services = []kinds.Service{{Port: uint32(80 + number), PortRangeEnd: uint32(80 + number)}}
 	if s.IntN(2) == 0 {
 		vs.EnableRHI, vs.VrfContext = true, s.router
 	}
@@ -143,12 +144,12 @@ func (s *sim) setServices(services []*model.VirtualService) {
 
 const simRouterAddress = "10.0.0.1"
 
-func simRouter() *schema.VrfContext {
-	vrf := &schema.VrfContext{BGP: schema.Defaults[schema.BGPProfile]()}
+func simRouter() *kinds.VrfContext {
+	vrf := &kinds.VrfContext{BGP: schema.Defaults[kinds.BGPProfile]()}
 	vrf.UUID, vrf.Name = "vrf", "global"
-	peer := *schema.Defaults[schema.BGPPeer]()
-	peer.PeerIP = &schema.IPAddr{Addr: simRouterAddress, Type: "V4"}
-	vrf.BGP.LocalAS, vrf.BGP.IBGP, vrf.BGP.Peers = 65000, true, []schema.BGPPeer{peer}
+	peer := *schema.Defaults[kinds.BGPPeer]()
+	peer.PeerIP = &kinds.IPAddr{Addr: simRouterAddress, Type: "V4"}
+	vrf.BGP.LocalAS, vrf.BGP.IBGP, vrf.BGP.Peers = 65000, true, []kinds.BGPPeer{peer}
 	return vrf
 }
 

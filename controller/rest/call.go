@@ -1,12 +1,12 @@
 package rest
 
 import (
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/port"
@@ -83,16 +83,23 @@ func (c *call) object(kind string) (schema.Object, error) {
 
 // reply sends JSON.
 func (c *call) reply(status int, value any) error {
-	body, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
 	header := c.w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
-	c.send(status, append(body, '\n'))
+	buffer := bodies.Get().(*[]byte)
+	defer bodies.Put(buffer)
+	body := append(schema.AppendJSON((*buffer)[:0], value), '\n')
+	if cap(body) <= maxKeptBody {
+		*buffer = body
+	}
+	c.send(status, body)
 	return nil
 }
+
+// bodies are buffers for answers, which the garbage collector may take; larger ones are not kept.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxKeptBody = 1 << 20
 
 // send waits for the client, if it does not read.
 func (c *call) send(status int, body []byte) {

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -59,9 +58,9 @@ func parseFilter(view *store.View, kind *schema.Kind, name, value string) (filte
 		unwanted := strings.Split(value, ",")
 		return func(r *store.Record) bool { return !slices.Contains(unwanted, r.UUID) }, nil
 	case "search":
-		return searching(kind, value, func(text string) string { return text })
+		return searching(kind, value, false)
 	case "isearch":
-		return searching(kind, value, strings.ToLower)
+		return searching(kind, value, true)
 	case "refers_to":
 		return refersTo(value)
 	case "referred_by":
@@ -71,22 +70,23 @@ func parseFilter(view *store.View, kind *schema.Kind, name, value string) (filte
 }
 
 // searching finds a text anywhere in what a client could read of an object. The form "(name,x)" asks for one field.
-func searching(kind *schema.Kind, value string, fold func(string) string) (filter, error) {
-	field := ""
-	if inner, ok := strings.CutPrefix(strings.TrimSuffix(value, ")"), "("); ok {
-		var found bool
-		if field, value, found = strings.Cut(inner, ","); !found {
-			return nil, &badQuery{"search", "give a text, or (field,text)"}
-		}
+func searching(kind *schema.Kind, value string, fold bool) (filter, error) {
+	inner, ofField := strings.CutPrefix(strings.TrimSuffix(value, ")"), "(")
+	if !ofField {
+		holds := kind.Search(value, fold)
+		return func(r *store.Record) bool { return holds(r.Object) }, nil
 	}
-	wanted := fold(value)
+	field, wanted, found := strings.Cut(inner, ",")
+	if !found {
+		return nil, &badQuery{"search", "give a text, or (field,text)"}
+	}
+	folded := func(text string) string { return text }
+	if fold {
+		folded = strings.ToLower
+	}
+	wanted = folded(wanted)
 	return func(r *store.Record) bool {
-		shown := kind.Redact(r.Object)
-		if field != "" {
-			return strings.Contains(fold(text(shown[field])), wanted)
-		}
-		body, err := json.Marshal(shown)
-		return err == nil && strings.Contains(fold(string(body)), wanted)
+		return strings.Contains(folded(text(kind.Shown(r.Object, field))), wanted)
 	}, nil
 }
 
@@ -108,12 +108,15 @@ func referredBy(view *store.View, value string) (filter, error) {
 }
 
 // comparing filters by a field: "name", "name.contains", "services.port", "cloud_ref.name". What matches must match
-// again without its secrets, so that nobody guesses one by filtering; hiding them takes a copy, so it comes second.
+// again without its secrets, so that nobody guesses one by filtering.
 func comparing(view *store.View, kind *schema.Kind, name, value string) filter {
 	field, compare := operator(name, value)
 	path := strings.Split(field, ".")
 	matches := func(object schema.Object) bool {
 		return slices.ContainsFunc(valuesAt(view, object, path), func(found any) bool { return compare(text(found)) })
+	}
+	if !kind.Hides(path[0]) {
+		return func(r *store.Record) bool { return matches(r.Object) }
 	}
 	return func(r *store.Record) bool { return matches(r.Object) && matches(kind.Redact(r.Object)) }
 }
@@ -188,7 +191,7 @@ func sortRecords(kind *schema.Kind, records []*store.Record, by string) {
 	}
 	values := make(map[*store.Record]any, len(records))
 	for _, record := range records {
-		values[record] = kind.Redact(record.Object)[field]
+		values[record] = kind.Shown(record.Object, field)
 	}
 	slices.SortStableFunc(records, func(a, b *store.Record) int {
 		order := compareValues(values[a], values[b])

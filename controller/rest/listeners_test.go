@@ -132,3 +132,20 @@ func TestAddressesThatNobodyGivesAreAskedFor(t *testing.T) {
 	made := c.want(http.StatusCreated, "POST", "/api/vsvip", allocated(schema.Object{"ip_address": four}))
 	c.want(http.StatusOK, "PUT", path(made), made)
 }
+
+func TestOnlyAChangeThatBeginsToListenIsHeldAgainstOthers(t *testing.T) {
+	c := newHouse(t).login()
+	c.want(http.StatusCreated, "POST", "/api/virtualservice", onVip(c.at("one", "10.2.0.1"), "first", nil))
+	second := onVip(c.at("two", "10.2.0.2"), "second", nil)
+	second["enabled"] = false
+	made := c.want(http.StatusCreated, "POST", "/api/virtualservice", second)
+	c.want(http.StatusOK, "PATCH", path(made), schema.Object{"replace": schema.Object{"vsvip_ref": "/api/vsvip?name=one"}})
+	c.want(http.StatusOK, "PATCH", path(made), schema.Object{"replace": schema.Object{"description": "stays disabled"}})
+	for _, field := range []string{"enabled", "traffic_enabled"} {
+		c.want(http.StatusOK, "PATCH", path(made), schema.Object{"replace": schema.Object{"enabled": false, "traffic_enabled": false}})
+		other := map[string]string{"enabled": "traffic_enabled", "traffic_enabled": "enabled"}[field]
+		c.want(http.StatusOK, "PATCH", path(made), schema.Object{"replace": schema.Object{other: true}})
+		c.refused(http.StatusBadRequest, "10.2.0.1:80 is served by virtual service first already", "PATCH", path(made),
+			schema.Object{"replace": schema.Object{field: true}})
+	}
+}

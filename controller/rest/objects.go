@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"iter"
 	"math"
 	"net/http"
 	"slices"
@@ -32,11 +33,7 @@ func list(c *call, kind *schema.Kind) error {
 		return err
 	}
 	var found []*store.Record
-	candidates := slices.Values(c.view.List(kind.Name))
-	if name := c.query.Get("name"); name != "" {
-		candidates = c.view.Named(kind.Name, name)
-	}
-	for record := range candidates {
+	for record := range c.candidates(kind) {
 		if tenant.Sees(record) && c.who.Knows(record) && match(record) {
 			found = append(found, record)
 		}
@@ -53,6 +50,15 @@ func list(c *call, kind *schema.Kind) error {
 		answer["next"] = c.origin() + "/api/" + kind.Name + "?" + page.next(c.query).Encode()
 	}
 	return c.reply(http.StatusOK, answer)
+}
+
+// candidates are the objects that the filters apply to. With a name they are found without the list of the whole kind,
+// which is built again after each change.
+func (c *call) candidates(kind *schema.Kind) iter.Seq[*store.Record] {
+	if name := c.query.Get("name"); name != "" {
+		return c.view.Named(kind.Name, name)
+	}
+	return slices.Values(c.view.List(kind.Name))
 }
 
 // listedTenant is that of the request, or the one that the query names.
@@ -100,7 +106,7 @@ func replace(c *call, kind *schema.Kind) error {
 	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
 		if len(body) == 0 {
-			return stored, nil
+			return schema.Clone(stored), nil
 		}
 		return schema.Parse(kind.Name, body)
 	})
@@ -119,7 +125,7 @@ func patch(c *call, kind *schema.Kind) error {
 		c.warnings = append(c.warnings, schema.Warning{Field: name, Message: "is no part of a patch, which has add, replace, delete and json_patch: dropped"})
 	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
-		return edits.apply(kind.Redact(stored)) // a patch can copy: it is done on what its author may read
+		return edits.apply(kind.Redact(stored)) // a copy: a patch can copy, and is done on what its author may read
 	})
 }
 
@@ -152,7 +158,8 @@ func (c *call) id(kind *schema.Kind) string {
 	return c.path[2]
 }
 
-// written answers a write: the whole object, with the names of what it refers to, and what does not come of what was sent.
+// written answers a write: the whole object, with the names of what it refers to, and what does not come of what was
+// sent.
 func (c *call) written(status int, kind *schema.Kind, record *store.Record, sent schema.Object) error {
 	c.view = c.api.store.View()
 	style := c.rendering()

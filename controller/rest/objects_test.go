@@ -3,13 +3,19 @@ package rest
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
+	"net/url"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 // The files in testdata are what a real controller answered (host avi-controller); a reply must have all they say.
@@ -371,4 +377,66 @@ func TestSkipDefaultLeavesOnlyWhatWasSaid(t *testing.T) {
 	if _, ok := server["ratio"]; ok {
 		t.Errorf("a default is left in a server: %v", server)
 	}
+}
+
+func TestNameWithAControlCharacterIsRefused(t *testing.T) {
+	c := newHouse(t).login()
+	for _, name := range []string{"a\x00b", "a\nb", "a\x7fb", "a\u0085b"} {
+		c.refused(http.StatusBadRequest, fmt.Sprintf("pool: name: %q contains a control character", name), "POST", "/api/pool", schema.Object{"name": name})
+	}
+	made := c.pool("größer als 1")
+	c.refused(http.StatusBadRequest, "pool: name:", "PATCH", path(made), schema.Object{"replace": schema.Object{"name": "a\tb"}})
+}
+
+func TestObjectKeepsANameWithAControlCharacterThatItAlreadyHas(t *testing.T) {
+	h := newHouse(t)
+	c := h.login()
+	made := c.pool("p")
+	h.must(h.store.Update(t.Context(), func(tx *store.Tx) error {
+		stored, _ := tx.View().Get("pool", made["uuid"].(string))
+		next := *stored
+		next.Name, next.Object = "p\n", schema.Clone(stored.Object)
+		next.Object["name"] = next.Name
+		tx.Put(&next)
+		return nil
+	}))
+	changed := c.want(http.StatusOK, "PATCH", path(made), schema.Object{"replace": schema.Object{"description": "old"}})
+	if changed["name"] != "p\n" || changed["description"] != "old" {
+		t.Errorf("answered %v", changed)
+	}
+}
+
+func TestObjectIsFoundByItsNameWithoutAListOfAll(t *testing.T) {
+	const pools = 2000
+	h := newHouse(t)
+	h.must(h.store.Update(t.Context(), func(tx *store.Tx) error {
+		for i := range pools {
+			tx.Put(barePool(fmt.Sprint("pool-", i)))
+		}
+		return nil
+	}))
+	kind, _ := schema.Lookup("pool")
+	fewest := uint64(math.MaxUint64)
+	for range 5 { // other goroutines allocate, too
+		h.must(h.store.Update(t.Context(), func(tx *store.Tx) error {
+			tx.Put(barePool("pool-7"))
+			return nil
+		}))
+		c := &call{view: h.store.View(), query: url.Values{"name": {"pool-7"}}}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		found := slices.Collect(c.candidates(kind))
+		runtime.ReadMemStats(&after)
+		fewest = min(fewest, after.TotalAlloc-before.TotalAlloc)
+		if len(found) != 1 || found[0].UUID != "pool-7" {
+			t.Fatalf("found %v", found)
+		}
+	}
+	if fewest >= 8*pools {
+		t.Errorf("took %d bytes", fewest)
+	}
+}
+
+func barePool(name string) *store.Record {
+	return &store.Record{Kind: "pool", UUID: name, Tenant: admit.AdminTenant, Name: name, Object: schema.Object{"name": name}}
 }

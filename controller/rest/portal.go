@@ -16,7 +16,7 @@ type portal struct {
 	store *store.Store
 
 	mutex  sync.Mutex
-	parsed map[int64]*tls.Certificate // by revision of the object; at most maxParsed
+	parsed map[*store.Record]*tls.Certificate // at most maxParsed; objects of one commit have the same revision
 }
 
 const maxParsed = 8
@@ -66,7 +66,7 @@ func (a *API) Fingerprint() (string, error) {
 func (p *portal) parse(record *store.Record) (*tls.Certificate, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if known := p.parsed[record.Revision]; known != nil {
+	if known := p.parsed[record]; known != nil {
 		return known, nil
 	}
 	certificate, err := admit.KeyPair(record)
@@ -74,8 +74,8 @@ func (p *portal) parse(record *store.Record) (*tls.Certificate, error) {
 		return nil, err
 	}
 	if len(p.parsed) >= maxParsed || p.parsed == nil {
-		p.parsed = map[int64]*tls.Certificate{}
+		p.parsed = map[*store.Record]*tls.Certificate{}
 	}
-	p.parsed[record.Revision] = certificate
+	p.parsed[record] = certificate
 	return certificate, nil
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,11 @@ type rendering struct {
 	secrets      bool     // with private keys
 	runtime      bool     // with what the engines report
 	fields       []string // only these; empty: all
+}
+
+// wants tells whether a field is asked for.
+func (r rendering) wants(field string) bool {
+	return len(r.fields) == 0 || slices.Contains(r.fields, field)
 }
 
 func (c *call) rendering() rendering {
@@ -32,7 +38,11 @@ func (c *call) rendering() rendering {
 
 // render makes of a record what a client reads.
 func (c *call) render(kind *schema.Kind, record *store.Record, style rendering) schema.Object {
-	shown := shownSecrets(kind, record.Object, style.secrets)
+	object := record.Object
+	if kind.DerivedBy == nil { // which may read fields that are not wanted
+		object = only(object, style.fields)
+	}
+	shown := shownSecrets(kind, object, style.secrets)
 	if err := kind.Derive(shown, c.api.now()); err != nil { // it could be read when it was written
 		c.api.log.Error("computed fields are stale", "kind", record.Kind, "uuid", record.UUID, "err", err)
 	}
@@ -43,16 +53,16 @@ func (c *call) render(kind *schema.Kind, record *store.Record, style rendering) 
 	shown["url"] = c.url(record.Kind, record.UUID, style.names)
 	shown["uuid"] = record.UUID
 	shown["_last_modified"] = strconv.FormatInt(record.Modified, 10)
-	if style.runtime {
+	if style.runtime && style.wants("runtime") {
 		c.joinRuntime(shown, record)
 	}
 	return only(shown, style.fields)
 }
 
-// shownSecrets copies an object, with its secrets hidden unless they are wanted; nobody reads a password.
+// shownSecrets copies an object, with its secrets hidden unless they are wanted.
 func shownSecrets(kind *schema.Kind, object schema.Object, wanted bool) schema.Object {
-	if wanted && kind.Name != "user" {
-		return schema.Clone(object)
+	if wanted {
+		return kind.Export(object)
 	}
 	return kind.Redact(object)
 }

@@ -19,24 +19,19 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/port"
-	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
 
 // APIVersion is the newest version of the API that is understood; what asks for a newer one is refused.
 const APIVersion = "30.2.1"
 
-// Runtime tells what the engines report of an object. Objects are JSON-ready; refs in them have the stored form
-// "/api/<kind>/<uuid>". The object named exists.
-type Runtime interface {
-	VirtualService(uuid string) schema.Object
-	Pool(uuid string) schema.Object
-	PoolServers(uuid string) []schema.Object
-	Engine(uuid string) schema.Object
-	EnginePeers(uuid string) []schema.Object
-	EngineRoutes(uuid string) []schema.Object
-	EngineBFD(uuid string) []schema.Object
-}
+// Reports are what the engines report of objects, by kind, and by the page below an object that shows it: "runtime",
+// "runtime/server". What is at "runtime" can be read along with the object. No kind has a report that is not listed.
+type Reports map[string]map[string]Report
+
+// Report tells of the object with a uuid, which exists: a schema.Object, or a list of them. They are JSON-ready; refs
+// in them have the stored form "/api/<kind>/<uuid>".
+type Report func(uuid string) any
 
 // JoinTokens makes the one-time tokens with which engines join.
 type JoinTokens interface {
@@ -45,10 +40,11 @@ type JoinTokens interface {
 
 // Orders takes what operators ask of one virtual service, or of a group. Error: *place.Refusal.
 type Orders interface {
-	// Order writes it into tx. It returns how many engines shall serve from then on; tell says what came of it, once that
-	// is committed.
+	// Order writes it into tx. It returns how many engines shall serve from then on; tell says what came of it, once
+	// that is committed.
 	Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error)
-	// RotateKeys has session tickets be made by the next key. It returns the uuid of the SSL profile whose keys these are.
+	// RotateKeys has session tickets be made by the next key. It returns the uuid of the SSL profile whose keys these
+	// are.
 	RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error)
 	// Redistribute has virtual services of a group change places with their standbys. It returns how many.
 	Redistribute(tx *store.Tx, groupUUID string) (virtualServices int, err error)
@@ -58,7 +54,7 @@ type Orders interface {
 type Config struct {
 	Store   *store.Store
 	Gate    *admit.Gate
-	Runtime Runtime
+	Reports Reports
 	Tokens  JoinTokens
 	Orders  Orders
 	Events  *events.Log
@@ -71,7 +67,7 @@ type Config struct {
 type API struct {
 	store   *store.Store
 	gate    *admit.Gate
-	runtime Runtime
+	reports Reports
 	tokens  JoinTokens
 	orders  Orders
 	events  *events.Log
@@ -84,7 +80,7 @@ type API struct {
 
 // Open makes the API. It reads, or at the first start writes, the uuid of the cluster.
 func Open(ctx context.Context, config Config) (*API, error) {
-	a := &API{store: config.Store, gate: config.Gate, runtime: config.Runtime, tokens: config.Tokens,
+	a := &API{store: config.Store, gate: config.Gate, reports: config.Reports, tokens: config.Tokens,
 		orders: config.Orders, events: config.Events,
 		log: config.Logger, now: config.Now, connections: connections}
 	if a.log == nil {

@@ -28,7 +28,7 @@ const (
 
 // house is a whole API over a real store, without a listener.
 type house struct {
-	t       *testing.T
+	t       testing.TB
 	api     *API
 	store   *store.Store
 	gate    *admit.Gate
@@ -58,32 +58,39 @@ func (c *clock) advance(d time.Duration) {
 // reports is what a fleet would say.
 type reports struct{ servers []schema.Object }
 
-func (reports) VirtualService(uuid string) schema.Object {
+func (r *reports) pages() Reports {
+	servers := func(string) any { return r.servers }
+	return Reports{
+		"virtualservice": {"runtime": r.virtualService, "runtime/detail": r.virtualService},
+		"pool":           {"runtime": r.pool, "runtime/server": servers, "runtime/server/detail": servers},
+		"serviceengine": {"runtime": func(uuid string) any { return schema.Object{"uuid": uuid} },
+			"bgp":                   func(string) any { return schema.Object{"peers": peers} },
+			"bgp/peer_status":       func(string) any { return peers },
+			"bgp/advertised_routes": func(string) any { return routes },
+			"bfd/session_status":    func(string) any { return []schema.Object{} },
+		},
+	}
+}
+
+var (
+	peers  = []schema.Object{{"peer_ip": "10.0.0.1"}}
+	routes = []schema.Object{{"prefix": "3.3.3.3/32", "virtualservice_refs": []any{"/api/virtualservice/vs-1"}}}
+)
+
+func (*reports) virtualService(uuid string) any {
 	return schema.Object{"uuid": uuid, "oper_status": schema.Object{"state": "OPER_UP"}, "num_se_requested": int64(1),
 		"vip_summary": []schema.Object{{"service_engine": []schema.Object{{"ref": "x", "se_ref": "/api/serviceengine/se-1"}}}}}
 }
 
-func (reports) Pool(uuid string) schema.Object {
+func (*reports) pool(uuid string) any {
 	return schema.Object{"uuid": uuid, "num_servers_up": 1, "oper_status": schema.Object{"state": "OPER_UP"}}
 }
-
-func (r reports) PoolServers(string) []schema.Object { return r.servers }
-
-func (reports) Engine(uuid string) schema.Object { return schema.Object{"uuid": uuid} }
-
-func (reports) EnginePeers(string) []schema.Object { return []schema.Object{{"peer_ip": "10.0.0.1"}} }
-
-func (reports) EngineRoutes(string) []schema.Object {
-	return []schema.Object{{"prefix": "3.3.3.3/32", "virtualservice_refs": []any{"/api/virtualservice/vs-1"}}}
-}
-
-func (reports) EngineBFD(string) []schema.Object { return []schema.Object{} }
 
 type joinTokens struct{}
 
 func (joinTokens) Issue(context.Context) (string, error) { return "weir1.fingerprint.secret", nil }
 
-func newHouse(t *testing.T) *house {
+func newHouse(t testing.TB) *house {
 	t.Helper()
 	h := &house{t: t, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, runtime: &reports{}}
 	dir := t.TempDir()
@@ -95,7 +102,7 @@ func newHouse(t *testing.T) *house {
 	h.furnish()
 	h.gate, err = admit.Open(t.Context(), h.store, h.clock.now, quiet)
 	h.must(err)
-	h.api, err = Open(t.Context(), Config{Store: h.store, Gate: h.gate, Runtime: h.runtime, Tokens: joinTokens{},
+	h.api, err = Open(t.Context(), Config{Store: h.store, Gate: h.gate, Reports: h.runtime.pages(), Tokens: joinTokens{},
 		Version: "test", Logger: quiet, Now: h.clock.now})
 	h.must(err)
 	return h

@@ -54,19 +54,7 @@ var endpoints = map[string]endpoint{
 	"api/virtualservice/*/retryplacement":   {tenants, methods{"POST": scale(place.DoRetry)}},
 	"api/virtualservice/*/rotatekeys":       {tenants, methods{"POST": rotateKeys}},
 	"api/virtualservice/*/scaleoutstatus":   {tenants, methods{"GET": scaleStatus}},
-	"api/virtualservice/*/runtime":          {tenants, methods{"GET": virtualServiceRuntime}},
-	"api/virtualservice/*/runtime/detail":   {tenants, methods{"GET": virtualServiceRuntime}},
-	"api/pool/*/runtime":                    {tenants, methods{"GET": poolRuntime}},
-	"api/pool/*/runtime/detail":             {tenants, methods{"GET": poolRuntime}},
-	"api/pool/*/runtime/server":             {tenants, methods{"GET": poolServers}},
-	"api/pool/*/runtime/server/detail":      {tenants, methods{"GET": poolServers}},
 	"api/serviceenginegroup/*/redistribute": {tenants, methods{"POST": redistribute}},
-	"api/serviceengine/*/runtime":           {tenants, methods{"GET": engineRuntime}},
-	"api/serviceengine/*/bgp":               {tenants, methods{"GET": engineBGP}},
-
-	"api/serviceengine/*/bgp/peer_status":       {tenants, methods{"GET": enginePeers}},
-	"api/serviceengine/*/bgp/advertised_routes": {tenants, methods{"GET": engineRoutes}},
-	"api/serviceengine/*/bfd/session_status":    {tenants, methods{"GET": engineBFD}},
 }
 
 // route finds the handler of a request. Errors: *admit.NotAllowed, *noSuchPath.
@@ -105,8 +93,11 @@ func (c *call) endpoint() (endpoint, bool) {
 	}
 	pattern := slices.Clone(c.path)
 	pattern[2] = "*"
-	found, ok := endpoints[strings.Join(pattern, "/")]
-	return found, ok
+	if found, ok := endpoints[strings.Join(pattern, "/")]; ok {
+		return found, true
+	}
+	report := c.api.reports[c.path[1]][strings.Join(c.path[3:], "/")]
+	return endpoint{methods: methods{"GET": showReport(report)}}, report != nil && c.path[0] == "api"
 }
 
 // kind finds the kind of "/api/<kind>" and "/api/<kind>/<uuid>".

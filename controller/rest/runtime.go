@@ -9,50 +9,36 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-func virtualServiceRuntime(c *call) error {
-	return c.showRuntime(c.api.runtime.VirtualService)
+const runtimePage = "runtime"
+
+// showReport answers "/api/<kind>/<uuid>/<page>".
+func showReport(report Report) handler {
+	return func(c *call) error {
+		record, err := c.reported()
+		if err != nil {
+			return err
+		}
+		told := report(record.UUID)
+		items, isList := told.([]schema.Object)
+		if !isList {
+			return c.reply(http.StatusOK, c.withURLs(told))
+		}
+		results := []any{}
+		for _, item := range items {
+			results = append(results, c.withURLs(item))
+		}
+		return c.reply(http.StatusOK, schema.Object{"count": len(results), "results": results})
+	}
 }
 
-func poolRuntime(c *call) error { return c.showRuntime(c.api.runtime.Pool) }
-
-func engineRuntime(c *call) error { return c.showRuntime(c.api.runtime.Engine) }
-
-// showRuntime answers "/api/<kind>/<uuid>/runtime".
-func (c *call) showRuntime(report func(uuid string) schema.Object) error {
-	record, err := c.reported()
-	if err != nil {
-		return err
+// runtimeOf is what the engines report of an object; nil: there is no runtime of its kind.
+func (c *call) runtimeOf(kind, uuid string) schema.Object {
+	report := c.api.reports[kind][runtimePage]
+	if report == nil {
+		return nil
 	}
-	return c.reply(http.StatusOK, c.withURLs(report(record.UUID)))
-}
-
-// poolServers answers the list of a pool's servers.
-func poolServers(c *call) error { return c.listRuntime(c.api.runtime.PoolServers) }
-
-// engineBGP answers all that an engine says of its routes.
-func engineBGP(c *call) error {
-	return c.showRuntime(func(uuid string) schema.Object {
-		return schema.Object{"peers": c.api.runtime.EnginePeers(uuid), "advertised_routes": c.api.runtime.EngineRoutes(uuid)}
-	})
-}
-
-func enginePeers(c *call) error { return c.listRuntime(c.api.runtime.EnginePeers) }
-
-func engineRoutes(c *call) error { return c.listRuntime(c.api.runtime.EngineRoutes) }
-
-func engineBFD(c *call) error { return c.listRuntime(c.api.runtime.EngineBFD) }
-
-// listRuntime answers a list of what is reported of an object.
-func (c *call) listRuntime(report func(uuid string) []schema.Object) error {
-	record, err := c.reported()
-	if err != nil {
-		return err
-	}
-	results := []schema.Object{}
-	for _, item := range report(record.UUID) {
-		results = append(results, c.withURLs(item))
-	}
-	return c.reply(http.StatusOK, schema.Object{"count": len(results), "results": results})
+	runtime, _ := report(uuid).(schema.Object)
+	return runtime
 }
 
 // reported finds the object that the path names, as the tenant sees it.
@@ -66,17 +52,13 @@ func (c *call) reported() (*store.Record, error) {
 
 // joinRuntime puts the runtime into an object, where its kind has one.
 func (c *call) joinRuntime(shown schema.Object, record *store.Record) {
-	reports := map[string]func(string) schema.Object{"virtualservice": c.api.runtime.VirtualService,
-		"pool": c.api.runtime.Pool, "serviceengine": c.api.runtime.Engine}
-	if report, ok := reports[record.Kind]; ok {
-		shown["runtime"] = c.withURLs(report(record.UUID))
+	if runtime := c.runtimeOf(record.Kind, record.UUID); runtime != nil {
+		shown["runtime"] = c.withURLs(runtime)
 	}
 }
 
 // withURLs copies a report and makes its references absolute.
-func (c *call) withURLs(report schema.Object) schema.Object {
-	return c.absoluteIn("", report).(schema.Object)
-}
+func (c *call) withURLs(report any) any { return c.absoluteIn("", report) }
 
 func (c *call) absoluteIn(field string, value any) any {
 	switch v := value.(type) {

@@ -79,7 +79,7 @@ func scale(verb place.Verb) handler {
 			return err
 		}
 		tell()
-		runtime := c.api.runtime.VirtualService(c.path[2])
+		runtime := c.runtimeOf(c.path[1], c.path[2])
 		runtime["num_se_requested"] = int64(engines)
 		return c.reply(http.StatusOK, c.withURLs(runtime))
 	}
@@ -127,8 +127,8 @@ func (c *call) act(action string, do func(tx *store.Tx, object *store.Record) er
 
 // scaleStatus answers "GET /api/virtualservice/<uuid>/scaleoutstatus": what of the runtime has to do with orders.
 func scaleStatus(c *call) error {
-	return c.showRuntime(func(uuid string) schema.Object {
-		runtime, status := c.api.runtime.VirtualService(uuid), schema.Object{}
+	return showReport(func(uuid string) any {
+		runtime, status := c.runtimeOf(c.path[1], uuid), schema.Object{}
 		for _, field := range []string{
 			"num_se_requested", "num_se_assigned", "scaleout_in_progress", "scalein_in_progress", "migrate_in_progress", "last_scale_status",
 			"service_engine",
@@ -138,7 +138,7 @@ func scaleStatus(c *call) error {
 			}
 		}
 		return status
-	})
+	})(c)
 }
 
 func (c *call) order(verb place.Verb) (place.Order, error) {

@@ -41,10 +41,25 @@ func (h *house) serve() *serving {
 // shown is the certificate that a handshake gets.
 func (s *serving) shown() *x509.Certificate {
 	s.t.Helper()
-	connection, err := tls.Dial("tcp", s.address, &tls.Config{InsecureSkipVerify: true})
+	certificate, err := s.shownTo(&tls.Config{})
 	s.must(err)
+	return certificate
+}
+
+// shownTo is the certificate that a client is shown. The client does not verify it.
+func (s *serving) shownTo(client *tls.Config) (*x509.Certificate, error) {
+	client.InsecureSkipVerify = true
+	connection, err := tls.Dial("tcp", s.address, client)
+	if err != nil {
+		return nil, err
+	}
 	defer connection.Close()
-	return connection.ConnectionState().PeerCertificates[0]
+	return connection.ConnectionState().PeerCertificates[0], nil
+}
+
+// onlyRSA is the configuration of a client that accepts only RSA keys.
+func onlyRSA() *tls.Config {
+	return &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}}
 }
 
 func TestPortalShowsTheCertificateOfTheSystemConfiguration(t *testing.T) {
@@ -80,18 +95,28 @@ func TestPortalShowsWhatCostsLeastOfWhatTheClientTakes(t *testing.T) {
 	}{
 		"takes anything":      {&tls.Config{}, x509.ECDSA},
 		"asks for some name":  {&tls.Config{ServerName: "weir.example.net"}, x509.ECDSA},
-		"takes only RSA keys": {&tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}}, x509.RSA},
+		"takes only RSA keys": {onlyRSA(), x509.RSA},
 	} {
-		wants.config.InsecureSkipVerify = true
-		connection, err := tls.Dial("tcp", s.address, wants.config)
+		shown, err := s.shownTo(wants.config)
 		if err != nil {
 			t.Errorf("a client that %s: %v", name, err)
-			continue
+		} else if shown.PublicKeyAlgorithm != wants.shown {
+			t.Errorf("a client that %s is shown one of %v", name, shown.PublicKeyAlgorithm)
 		}
-		if shown := connection.ConnectionState().PeerCertificates[0].PublicKeyAlgorithm; shown != wants.shown {
-			t.Errorf("a client that %s is shown one of %v", name, shown)
-		}
-		connection.Close()
+	}
+}
+
+// The first start of a controller writes both certificates of the portal in one commit.
+func TestPortalTellsCertificatesOfOneCommitFromEachOther(t *testing.T) {
+	s := newHouse(t).serve()
+	if all := admit.PortalCertificates(s.store.View()); all[0] == all[1] || all[0].Revision != all[1].Revision {
+		t.Fatalf("%s and %s are not of one commit", all[0].Name, all[1].Name)
+	}
+	if shown := s.shown(); shown.PublicKeyAlgorithm != x509.ECDSA {
+		t.Errorf("a client that takes anything is shown %v", shown.PublicKeyAlgorithm)
+	}
+	if shown, err := s.shownTo(onlyRSA()); err != nil || shown.PublicKeyAlgorithm != x509.RSA {
+		t.Errorf("a client that takes only RSA keys is shown %v, %v", shown, err)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 var writeGolden = flag.Bool("write", false, "write testdata/pages.txt anew")
@@ -48,24 +48,24 @@ func newBook(t *testing.T) *book {
 func modelOfTheBook() *model.Model {
 	server := func(address string, enabled bool) model.Member {
 		at := netip.AddrPortFrom(netip.MustParseAddr(address), 80)
-		ip := &schema.IPAddr{Addr: address, Type: "V4"}
+		ip := &kinds.IPAddr{Addr: address, Type: "V4"}
 		return model.Member{
-			Server: schema.Server{IP: ip, Enabled: enabled, Hostname: "host-" + address}, ID: at.String(), Address: at,
+			Server: kinds.Server{IP: ip, Enabled: enabled, Hostname: "host-" + address}, ID: at.String(), Address: at,
 		}
 	}
-	named := func(uuid, name string) (schema.Identity, schema.Named) {
-		return schema.Identity{UUID: uuid}, schema.Named{Name: name}
+	named := func(uuid, name string) (kinds.Identity, kinds.Named) {
+		return kinds.Identity{UUID: uuid}, kinds.Named{Name: name}
 	}
 	pool := &model.Pool{
-		Pool:    schema.Pool{Enabled: true, Servers: make([]schema.Server, 3)},
+		Pool:    kinds.Pool{Enabled: true, Servers: make([]kinds.Server, 3)},
 		Members: []model.Member{server("10.0.0.1", true), server("10.0.0.2", true), server("10.0.0.3", false)},
 		HealthMonitors: []*model.HealthMonitor{
-			{HealthMonitor: schema.HealthMonitor{Identity: schema.Identity{UUID: "hm-1"}}},
+			{HealthMonitor: kinds.HealthMonitor{Identity: kinds.Identity{UUID: "hm-1"}}},
 		},
 	}
 	pool.Identity, pool.Named = named("pool-1", "web-pool")
 	plain := &model.Pool{
-		Pool:    schema.Pool{Enabled: true, Servers: make([]schema.Server, 1)},
+		Pool:    kinds.Pool{Enabled: true, Servers: make([]kinds.Server, 1)},
 		Members: []model.Member{server("10.0.1.1", true)},
 	}
 	plain.Identity, plain.Named = named("pool-2", "plain-pool")
@@ -73,18 +73,18 @@ func modelOfTheBook() *model.Model {
 	group.Identity, group.Named = named("group-1", "group")
 	m := &model.Model{Pools: []*model.Pool{pool, plain}, Groups: []*model.Group{group}}
 	for _, name := range []string{"one", "two"} {
-		engine := &model.Engine{ServiceEngine: schema.ServiceEngine{EnableState: "SE_STATE_ENABLED"}}
+		engine := &model.Engine{ServiceEngine: kinds.ServiceEngine{EnableState: "SE_STATE_ENABLED"}}
 		engine.Identity, engine.Named = named("se-"+name, name)
 		m.Engines = append(m.Engines, engine)
 	}
 	group.Engines = m.Engines
-	routers := &schema.BGPProfile{
-		Peers: []schema.BGPPeer{{PeerIP: &schema.IPAddr{Addr: "10.0.0.254", Type: "V4"}, AdvertiseVip: true}},
+	routers := &kinds.BGPProfile{
+		Peers: []kinds.BGPPeer{{PeerIP: &kinds.IPAddr{Addr: "10.0.0.254", Type: "V4"}, AdvertiseVip: true}},
 	}
 	for i, name := range []string{"web", "plain", "off", "lone"} {
 		vs := &model.VirtualService{
-			VirtualService: schema.VirtualService{
-				Enabled: true, TrafficEnabled: name != "off", Vips: []schema.Vip{{VipID: "1"}},
+			VirtualService: kinds.VirtualService{
+				Enabled: true, TrafficEnabled: name != "off", Vips: []kinds.Vip{{VipID: "1"}},
 			}, Group: group,
 		}
 		vs.Identity, vs.Named = named(fmt.Sprint("vs-", i+1), name)
@@ -93,7 +93,7 @@ func modelOfTheBook() *model.Model {
 	web := m.VirtualServices[0]
 	web.Pool, m.VirtualServices[1].Pool = pool, plain
 	web.EnableRHI, web.Addresses = true, []netip.Addr{netip.MustParseAddr("3.3.3.3")}
-	web.VrfContext = &schema.VrfContext{BGP: routers}
+	web.VrfContext = &kinds.VrfContext{BGP: routers}
 	return m
 }
 

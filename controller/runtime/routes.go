@@ -6,6 +6,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // bgpStates are the states of RFC 4271 §8.2.2 as routers write them.
@@ -92,7 +93,7 @@ func bfdState(peer *enginev1.PeerState) string {
 func communities(list []uint32) []any {
 	shown := make([]any, len(list))
 	for i, community := range list {
-		shown[i] = schema.CommunityText(community)
+		shown[i] = kinds.CommunityText(community)
 	}
 	return shown
 }

@@ -6,7 +6,7 @@ import (
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/fleet/fleettest"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 func TestShowsSessionsAndRoutesAsTheEngineReportsThem(t *testing.T) {
@@ -62,13 +62,13 @@ func TestSessionsOfAnEngineThatComesBackAreThoseOfItsHello(t *testing.T) {
 
 // advertise has the routers of fleettest.Routing() told of the virtual service.
 func (s *stage) advertise() {
-	var peers []schema.BGPPeer
+	var peers []kinds.BGPPeer
 	for _, peer := range fleettest.Routing().GetPeers() {
-		peers = append(peers, schema.BGPPeer{PeerIP: &schema.IPAddr{Addr: peer.GetAddress(), Type: "V4"},
+		peers = append(peers, kinds.BGPPeer{PeerIP: &kinds.IPAddr{Addr: peer.GetAddress(), Type: "V4"},
 			AdvertiseVip: true})
 	}
 	s.VS.EnableRHI, s.VS.Addresses = true, []netip.Addr{netip.MustParseAddr("3.3.3.3")}
-	s.VS.VrfContext = &schema.VrfContext{BGP: &schema.BGPProfile{Peers: peers}}
+	s.VS.VrfContext = &kinds.VrfContext{BGP: &kinds.BGPProfile{Peers: peers}}
 	s.Want(10, "vs-1", "pool-1")
 }
 

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// aviFields is what a field of Avi's is called, its type, reference and default; the head of the file says how it is written.
+// aviFields is what a field of Avi's is called, its type, reference and default; the head of the file says how it is
+// written.
 //
 //go:embed avi_fields.txt
 var aviFields string
@@ -18,7 +19,7 @@ type aviField struct {
 	name   string
 	typed  string // "string", "integer", "number", "boolean", or a message
 	listed bool
-	ref    string // the kind that it refers to; Weir need not have it
+	ref    string // the kind that it refers to; Weir need not have it (refers)
 	usual  any    // its default; nil: none
 	secret bool
 }
@@ -26,13 +27,26 @@ type aviField struct {
 // aviMessages are the fields of each message.
 var aviMessages = parseAviFields(aviFields)
 
+// AviFields adds messages of a kind to those of avi_fields.txt, written as there. A file has it as a variable of its
+// package, so that they are there when the first kind is registered. It returns their names.
+func AviFields(text string) (messages []string) {
+	for message, fields := range parseAviFields(text) {
+		if _, known := aviMessages[message]; known {
+			panic("schema: the fields of " + message + " are known already")
+		}
+		aviMessages[message] = fields
+		messages = append(messages, message)
+	}
+	return messages
+}
+
 func parseAviFields(text string) map[string][]aviField {
 	messages := map[string][]aviField{}
 	message := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		switch {
-		case strings.HasPrefix(line, "#"):
+		case line == "", strings.HasPrefix(line, "#"):
 		case strings.HasPrefix(line, " "):
 			messages[message] = append(messages[message], parseAviField(message, strings.TrimSpace(line)))
 		default:
@@ -63,26 +77,20 @@ func parseAviField(message, line string) aviField {
 	return f
 }
 
-// isOurs names the kinds that Weir has.
-var isOurs = map[string]bool{}
-
-// keepingRest has kinds keep what Avi has and no struct of theirs.
-func keepingRest(kinds []*Kind) []*Kind {
-	for _, k := range kinds {
-		isOurs[k.Name] = true
+// keepRest has a kind keep what Avi has and its struct has not.
+func (k *Kind) keepRest() {
+	if k.Own {
+		return
 	}
-	for _, k := range kinds {
-		if aviMessages[k.Title] == nil {
-			panic("schema: Avi has no message " + k.Title)
-		}
-		k.record.keepRest(k.Title)
-		k.noteUnread()
+	if aviMessages[k.Title] == nil {
+		panic("schema: no AviFields are of " + k.Title + ": give them, or say that it is Weir's Own")
 	}
-	return kinds
+	k.record.keepRest(k.Title)
+	k.noteUnread()
 }
 
-// keepRest gives a record the fields that its message of Avi's has beside those of its struct. They are kept as they are sent:
-// checked for their type, stored, read back, and found by KeptFields.
+// keepRest gives a record the fields that its message of Avi's has beside those of its struct. They are kept as they
+// are sent: checked for their type, stored, read back, and found by KeptFields.
 func (r *record) keepRest(message string) {
 	if r.message != "" {
 		if r.message != message {
@@ -140,10 +148,7 @@ func (a aviField) kept() *field {
 	default:
 		leaf.shape, leaf.record = object, keptRecord(a.typed)
 	}
-	leaf.secret = a.secret
-	if isOurs[a.ref] {
-		leaf.ref = a.ref // what it refers to must be there; of other kinds nothing is, and a reference stays as it was sent
-	}
+	leaf.secret, leaf.ref = a.secret, a.ref
 	if !a.listed {
 		return leaf
 	}

@@ -13,27 +13,56 @@ type Builtin struct {
 	Object Object // decoded and filled, references resolved
 }
 
-// Builtins lists the built-in objects; each refers only to those before it, the systemconfiguration excepted.
+// Builtins lists the built-in objects of all kinds; each refers only to those before it.
 func Builtins() []Builtin {
-	var built []Builtin
-	for _, k := range kinds {
-		for _, source := range builtinSources[k.Name] {
-			built = append(built, build(k, source))
+	var sorted []Builtin
+	done := map[string]bool{}
+	byPath := map[string]Builtin{}
+	var add func(b Builtin)
+	add = func(b Builtin) {
+		if done[b.path()] {
+			return
+		}
+		done[b.path()] = true
+		for _, reference := range b.Kind.References(b.Object) {
+			if referred, known := byPath[reference.Value]; known {
+				add(referred)
+			}
+		}
+		sorted = append(sorted, b)
+	}
+	all := builtAll()
+	for _, b := range all {
+		byPath[b.path()] = b
+	}
+	for _, b := range all {
+		add(b)
+	}
+	return sorted
+}
+
+func builtAll() []Builtin {
+	var all []Builtin
+	for _, k := range Kinds() {
+		for _, source := range k.Builtins {
+			all = append(all, build(k, source))
 		}
 	}
-	return built
+	return all
 }
+
+func (b Builtin) path() string { return RefPath(b.Kind.Name, b.UUID) }
 
 // BuiltinUUID is the uuid of a built-in object; it is the same on every controller.
 func BuiltinUUID(kind, name string) string {
 	k := kindByName[kind]
-	switch {
-	case k.Only != "":
+	if k.Only != "" {
 		return k.Only
-	case kind == "tenant" && name == "admin":
-		return "admin"
-	case kind == "user" && name == "admin":
-		return "user-1"
+	}
+	for _, source := range k.Builtins {
+		if uuid, given := source["uuid"].(string); given && source["name"] == name {
+			return uuid
+		}
 	}
 	return k.Prefix + "-" + nameUUID("weir/"+kind+"/"+name)
 }
@@ -70,7 +99,11 @@ func build(k *Kind, source Object) Builtin {
 
 // BuiltinName is the name that a built-in object was made with, and tells whether a uuid is that of one.
 func BuiltinName(kind, uuid string) (name string, builtIn bool) {
-	for _, source := range builtinSources[kind] {
+	k, known := kindByName[kind]
+	if !known {
+		return "", false
+	}
+	for _, source := range k.Builtins {
 		name, _ := source["name"].(string)
 		if BuiltinUUID(kind, name) == uuid {
 			return name, true

@@ -33,23 +33,21 @@ func (r *record) accept(sent Object, at *path) (Object, *FieldError) {
 	o := make(Object, len(sent))
 	for _, f := range r.fields {
 		raw, ok := sent[f.name]
-		here := &path{within: at, name: f.name}
-		switch {
-		case f.computed:
-		case !ok || raw == nil:
-			if f.required {
-				return nil, refuse(here, "is required")
-			}
-		default:
-			value, problem := f.accept(raw, here)
-			if problem != nil {
-				return nil, problem
-			}
-			if f.required && value == "" {
-				return nil, refuse(here, "is required")
-			}
-			o[f.name] = value
+		if f.computed || !f.required && (!ok || raw == nil) {
+			continue
 		}
+		here := &path{within: at, name: f.name}
+		if !ok || raw == nil {
+			return nil, refuse(here, "is required")
+		}
+		value, problem := f.accept(raw, here)
+		if problem != nil {
+			return nil, problem
+		}
+		if f.required && value == "" {
+			return nil, refuse(here, "is required")
+		}
+		o[f.name] = value
 	}
 	return o, nil
 }
@@ -69,7 +67,7 @@ func (f *field) accept(raw any, at *path) (any, *FieldError) {
 	}
 	sent, ok := raw.(Object)
 	if !ok {
-		return nil, refuse(at, "must be an object, not %s", show(raw))
+		return nil, refuse(at, "must be an object, not %s", Show(raw))
 	}
 	return f.record.accept(sent, at)
 }
@@ -86,13 +84,13 @@ func acceptBoolean(raw any, at *path) (any, *FieldError) {
 			return false, nil
 		}
 	}
-	return nil, refuse(at, "%s is not true or false", show(raw))
+	return nil, refuse(at, "%s is not true or false", Show(raw))
 }
 
 func (f *field) acceptWhole(raw any, at *path) (any, *FieldError) {
 	value, ok := toWhole(raw)
 	if !ok {
-		return nil, refuse(at, "%s is not a whole number", show(raw))
+		return nil, refuse(at, "%s is not a whole number", Show(raw))
 	}
 	if (value < f.low || value > f.high) && (f.also == nil || *f.also != value) {
 		return nil, refuse(at, "%d is out of range; give %s", value, f.rangeText())
@@ -146,7 +144,7 @@ func acceptReal(raw any, at *path) (any, *FieldError) {
 	}
 	value, err := strconv.ParseFloat(digits, 64)
 	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
-		return nil, refuse(at, "%s is not a number", show(raw))
+		return nil, refuse(at, "%s is not a number", Show(raw))
 	}
 	return value, nil
 }
@@ -161,12 +159,12 @@ func (f *field) acceptText(raw any, at *path) (any, *FieldError) {
 	case int64, float64, bool:
 		value = fmt.Sprint(v)
 	default:
-		return nil, refuse(at, "must be a text, not %s", show(raw))
+		return nil, refuse(at, "must be a text, not %s", Show(raw))
 	}
 	if f.enum != nil && !slices.Contains(f.enum, value) {
 		return nil, refuse(at, "%q is unknown; give one of %s", value, strings.Join(f.enum, ", "))
 	}
-	if f.ref != "" && value != "" {
+	if value != "" && f.refers() {
 		if _, err := ParseRef(f.ref, value); err != nil {
 			return nil, refuse(at, "%v", err)
 		}
@@ -177,7 +175,7 @@ func (f *field) acceptText(raw any, at *path) (any, *FieldError) {
 func (f *field) acceptList(raw any, at *path) (any, *FieldError) {
 	sent, ok := raw.([]any)
 	if !ok {
-		return nil, refuse(at, "must be a list, not %s", show(raw))
+		return nil, refuse(at, "must be a list, not %s", Show(raw))
 	}
 	if len(sent) > f.items {
 		return nil, refuse(at, "has %d items; give at most %d", len(sent), f.items)
@@ -197,8 +195,8 @@ func refuse(at *path, problem string, args ...any) *FieldError {
 	return &FieldError{Field: at.String(), Problem: fmt.Sprintf(problem, args...)}
 }
 
-// show prints a foreign value in a message: what kind of thing it is, and itself when it is short.
-func show(raw any) string {
+// Show prints a foreign value in a message: what kind of thing it is, and itself when it is short.
+func Show(raw any) string {
 	switch v := raw.(type) {
 	case nil:
 		return "null"

@@ -9,8 +9,8 @@ import (
 // ("/api/cloud?name=Default-Cloud") and becomes a real one with all others that were sent by name.
 func (k *Kind) Fill(o Object) {
 	k.record.fill(o)
-	if k.fill != nil {
-		k.fill(o)
+	if k.FilledBy != nil {
+		k.FilledBy(o)
 	}
 }
 
@@ -89,10 +89,10 @@ func (k *Kind) Check(o Object) error {
 // Derive sets the computed fields of an object, such as the subject and the days left of a certificate. It is for each
 // time an object is read as well as for when it is written; secrets may be hidden.
 func (k *Kind) Derive(o Object, now time.Time) error {
-	if k.derive == nil {
+	if k.DerivedBy == nil {
 		return nil
 	}
-	if problem := k.derive(o, now); problem != nil {
+	if problem := k.DerivedBy(o, now); problem != nil {
 		problem.Kind = k.Name
 		return problem
 	}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // The tags of a field:
@@ -15,10 +16,10 @@ import (
 //	default:"80"       its value when absent; lists and objects are written as JSON; a reference by name
 //	min:"1" max:"64"   its range, beside the one of its Go type;  also:"0" one value outside of it
 //	items:"50"         the longest list
-//	enum:"PoolType"    its values, listed in enums.go
+//	enum:"PoolType"    its values, as Enum has them
 //	ref:"pool"         it is a reference to that kind, or a list of them
 //	required:"true"    it must be sent
-//	secret:"true"      it is written and never read back
+//	secret:"true"      it is written and never read back, unless a superuser exports it
 //	computed:"true"    it is read and never written: dropped from what is sent
 const (
 	maxItems = 5000 // of a list that does not say
@@ -36,13 +37,15 @@ type record struct {
 	complete func(Object)
 	// identity is by what an element of a list is known; nil: by its place.
 	identity func(Object) string
+	// marks are the fields to visit for each mark; nil: nobody has asked yet.
+	marks [marks]atomic.Pointer[[]*field]
 }
 
 // completed is a struct that can tell fields from others, wherever it stands.
-type completed interface{ complete(Object) }
+type completed interface{ Complete(Object) }
 
 // identified is a struct whose place in a list says nothing: its secrets stay with it when the list is rearranged.
-type identified interface{ identity(Object) string }
+type identified interface{ ListKey(Object) string }
 
 // field is one field of a record, or what each element of a list is.
 type field struct {
@@ -97,10 +100,10 @@ func describe(t reflect.Type, depth int) *record {
 		r.byName[described.name] = described
 	}
 	if c, ok := reflect.New(t).Interface().(completed); ok {
-		r.complete = c.complete
+		r.complete = c.Complete
 	}
 	if i, ok := reflect.New(t).Interface().(identified); ok {
-		r.identity = i.identity
+		r.identity = i.ListKey
 	}
 	records[t] = r
 	return r
@@ -127,7 +130,9 @@ func describeField(f reflect.StructField, depth int) *field {
 		leaf.also = &value
 	}
 	if name := f.Tag.Get("enum"); name != "" {
-		leaf.enum = enums[name]
+		if leaf.enum = enums[name]; leaf.enum == nil {
+			panic(fmt.Sprintf("schema: %s is a %s, which is no Enum", f.Name, name))
+		}
 	}
 	if tag, ok := f.Tag.Lookup("default"); ok {
 		d.fallback = parseDefault(d, tag)

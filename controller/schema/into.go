@@ -71,7 +71,7 @@ func (f *field) assign(target reflect.Value, value any, at *path) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("schema: %s cannot be %s", at, show(value))
+	return fmt.Errorf("schema: %s cannot be %s", at, Show(value))
 }
 
 func (f *field) assignList(target reflect.Value, values []any, at *path) error {

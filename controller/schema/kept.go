@@ -16,18 +16,8 @@ type Kept struct {
 	Closes bool
 }
 
-// effect is what becomes of an object with a field that Weir does not act on.
-type effect int
-
-const (
-	noEffect  effect = iota // whoever sets it is told
-	restricts               // another part of Weir heeds it as far as it is safe to, and whoever sets it is told
-	closes                  // no virtual service serves with it, and whoever sets it is told
-	refused                 // it is not accepted: nothing could be closed for it
-)
-
-// KeptFields finds the fields of an object that Weir keeps and does not act on, in the order of their names. It says nothing
-// of those that are as if nobody had set them.
+// KeptFields finds the fields of an object that Weir keeps and does not act on, in the order of their names. It says
+// nothing of those that are as if nobody had set them.
 func (k *Kind) KeptFields(o Object) []Kept {
 	var found []Kept
 	for _, f := range k.unheeded(o) {
@@ -60,21 +50,21 @@ func (u unheeded) said(k *Kind) string {
 		return u.why
 	case u.effect == noEffect:
 		return u.why + ": has no effect"
-	case k.Name == "virtualservice":
+	case k.Serving == Service:
 		return u.why + ": it is not served while this is set"
 	}
 	return fmt.Sprintf("%s: no virtual service with this %s is served", u.why, k.Name)
 }
 
 func (k *Kind) unheeded(o Object) []unheeded {
-	search := keptSearch{kind: k.Name, seen: map[sighting]bool{}}
+	search := keptSearch{kind: k, seen: map[sighting]bool{}}
 	search.record(k.record, o, nil)
 	slices.SortFunc(search.found, func(a, b unheeded) int { return strings.Compare(a.path.String(), b.path.String()) })
 	return search.found
 }
 
 type keptSearch struct {
-	kind  string
+	kind  *Kind
 	found []unheeded
 	seen  map[sighting]bool
 }
@@ -100,13 +90,13 @@ func (s *keptSearch) field(f *field, value any, at *path) {
 		if f.saysNothing(value) {
 			return
 		}
-		if f.shape != object || !ruledInside(s.kind, at.pattern()) {
+		if f.shape != object || !s.kind.rulesInside(at.pattern()) {
 			s.add(f, value, at)
 			return
 		}
 	}
 	if f.unread && !f.saysNothing(value) {
-		if judged, ok := judgeUnread(s.kind, at.pattern()); ok {
+		if judged, ok := s.kind.judgeUnread(at.pattern()); ok {
 			s.find(judged, sighting{pattern: at.pattern()}, at)
 			return
 		}
@@ -128,7 +118,7 @@ func (s *keptSearch) field(f *field, value any, at *path) {
 
 func (s *keptSearch) add(f *field, value any, at *path) {
 	seen := sighting{at.pattern(), f.guards(value)}
-	s.find(judge(s.kind, seen.pattern, seen.guards), seen, at)
+	s.find(s.kind.judge(seen.pattern, seen.guards), seen, at)
 }
 
 func (s *keptSearch) find(judged judgement, seen sighting, at *path) {

@@ -29,8 +29,8 @@ func eachAvi(k *Kind, visit func(within *record, pattern string, known aviField)
 	walk(k.record, k.Title, "")
 }
 
-// sample is an object with every field that Avi's message has, of the type that it has there; where our struct allows some
-// values only, one of these.
+// sample is an object with every field that Avi's message has, of the type that it has there; where our struct allows
+// some values only, one of these.
 func sample(r *record, message string) Object {
 	o := Object{}
 	for _, known := range aviMessages[message] {
@@ -62,7 +62,7 @@ func sampleOf(f *field, known aviField) any {
 		switch {
 		case len(f.enum) > 0:
 			return f.enum[len(f.enum)-1]
-		case f.ref != "":
+		case f.refers():
 			return "/api/" + f.ref + "/" + f.ref + "-1"
 		case known.ref != "":
 			return "https://elsewhere.test/api/" + known.ref + "/?name=ours#ours"
@@ -229,17 +229,17 @@ func TestWhatNothingCouldBeClosedForIsRefused(t *testing.T) {
 // Nothing is opened by omission: a field of a later version that nobody has judged.
 func TestAFieldThatLooksLikeAGuardClosesUntilARuleSaysOtherwise(t *testing.T) {
 	for kind, want := range map[string]effect{"virtualservice": closes, "pool": closes, "systemconfiguration": refused, "user": refused} {
-		if got := judge(kind, "quantum_security_ref", true).effect; got != want {
+		if got := kindByName[kind].judge("quantum_security_ref", true).effect; got != want {
 			t.Errorf("%s: %v", kind, got)
 		}
 	}
-	if got := judge("virtualservice", "quantum_ref", false).effect; got != noEffect {
+	if got := kindByName["virtualservice"].judge("quantum_ref", false).effect; got != noEffect {
 		t.Errorf("without a guard: %v", got)
 	}
 	items := []any{Object{"quantum": []any{Object{"index": int64(1)}}}, Object{"quantum": []any{Object{"http_policy_set_ref": "p"}}}}
 	inner := &field{name: "quantum", shape: list, kept: true, element: &field{shape: object, kept: true, record: keptRecord("HTTPPolicies")}}
 	outer := &field{name: "items", shape: list, element: &field{shape: object, record: &record{byName: map[string]*field{"quantum": inner}}}}
-	k := &Kind{Name: "virtualservice", record: &record{byName: map[string]*field{"items": outer}}}
+	k := &Kind{Name: "virtualservice", Definition: Definition{Serving: Service}, record: &record{byName: map[string]*field{"items": outer}}}
 	found := k.KeptFields(Object{"items": items})
 	if len(found) != 2 || found[0].Closes || found[1].Field != "items[1].quantum" || !found[1].Closes {
 		t.Errorf("found %+v", found)
@@ -260,7 +260,7 @@ func boundaries(k *Kind) map[string]boundary {
 	found := map[string]boundary{}
 	eachAvi(k, func(within *record, pattern string, known aviField) {
 		for outer := range found {
-			if strings.HasPrefix(pattern, outer+".") && !ruledInside(k.Name, outer) {
+			if strings.HasPrefix(pattern, outer+".") && !k.rulesInside(outer) {
 				return
 			}
 		}
@@ -275,11 +275,11 @@ func TestEveryKeptFieldThatLooksLikeAGuardHasItsRule(t *testing.T) {
 	count := 0
 	for _, k := range Kinds() {
 		for pattern, edge := range boundaries(k) {
-			if ruledInside(k.Name, pattern) || !edge.f.guards(sampleField(edge.f, edge.known)) {
+			if k.rulesInside(pattern) || !edge.f.guards(sampleField(edge.f, edge.known)) {
 				continue
 			}
 			count++
-			if judge(k.Name, pattern, true).why == unknownGuard {
+			if k.judge(pattern, true).why == unknownGuard {
 				t.Errorf("%s: no rule says what becomes of %s", k.Name, pattern)
 			}
 		}
@@ -290,27 +290,23 @@ func TestEveryKeptFieldThatLooksLikeAGuardHasItsRule(t *testing.T) {
 }
 
 func TestEveryRuleNamesAFieldThatIsKept(t *testing.T) {
-	for kind, all := range rules {
-		k := kindByName[kind]
-		if k == nil {
-			t.Fatalf("no kind %s", kind)
-		}
+	for _, k := range Kinds() {
 		kept := map[string]bool{}
 		eachAvi(k, func(within *record, pattern string, known aviField) {
 			if within.byName[known.name].kept {
 				kept[pattern] = true
 			}
 		})
-		for _, rule := range all {
-			for _, name := range strings.Fields(rule.fields) {
+		for _, rule := range k.Kept {
+			for _, name := range strings.Fields(rule.Fields) {
 				one := rule
-				one.fields = name
+				one.Fields = name
 				named := false
 				for pattern := range kept {
 					named = named || one.names(pattern)
 				}
 				if !named {
-					t.Errorf("%s: %s is nothing that is kept", kind, name)
+					t.Errorf("%s: %s is nothing that is kept", k.Name, name)
 				}
 			}
 		}
@@ -373,11 +369,11 @@ func TestTheDocumentNamesEveryFieldThatClosesOrIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, all := range rules {
-		for _, rule := range all {
-			for _, name := range strings.Fields(rule.fields) {
+	for _, k := range Kinds() {
+		for _, rule := range k.Kept {
+			for _, name := range strings.Fields(rule.Fields) {
 				if (rule.effect == closes || rule.effect == refused) && !strings.Contains(string(text), "`"+name+"`") {
-					t.Errorf("%s: %s is not in docs/avi-fields.md", kind, name)
+					t.Errorf("%s: %s is not in docs/avi-fields.md", k.Name, name)
 				}
 			}
 		}

@@ -15,3 +15,9 @@ func (e *FieldError) Error() string {
 	}
 	return fmt.Sprintf("%s: %s: %s", e.Kind, e.Field, e.Problem)
 }
+
+// Warning is what does not come of a write that was accepted.
+type Warning struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}

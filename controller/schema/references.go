@@ -18,9 +18,9 @@ type Reference struct {
 // Set writes into the object itself.
 func (k *Kind) References(o Object) []Reference {
 	var found []Reference
-	k.record.eachSlot(o, nil, func(s slot) {
+	k.record.eachSlot(isReference, o, nil, func(s slot) {
 		value, _ := s.value.(string)
-		if s.field.ref == "" || value == "" {
+		if value == "" {
 			return
 		}
 		found = append(found, Reference{
@@ -29,6 +29,10 @@ func (k *Kind) References(o Object) []Reference {
 	})
 	return found
 }
+
+// refers tells whether a field refers to objects that there can be. One that Avi has for a kind that Weir has not stays
+// as it was sent.
+func (f *field) refers() bool { return f.ref != "" && kindByName[f.ref] != nil }
 
 // RefTarget is what a reference names: an object by its uuid, or by its name, perhaps within a cloud or tenant.
 type RefTarget struct {
@@ -63,7 +67,7 @@ func ParseRef(kind, value string) (RefTarget, error) {
 	case !ok:
 		return target, notRef(kind, value)
 	case named != kind:
-		return target, fmt.Errorf("%s refers to a %s; give a %s", show(value), named, kind)
+		return target, fmt.Errorf("%s refers to a %s; give a %s", Show(value), named, kind)
 	case uuid != "":
 		target.UUID = uuid
 		return target, nil
@@ -72,13 +76,13 @@ func ParseRef(kind, value string) (RefTarget, error) {
 }
 
 func notRef(kind, value string) error {
-	return fmt.Errorf("%s is not a reference; give /api/%s/<uuid> or /api/%s?name=<name>", show(value), kind, kind)
+	return fmt.Errorf("%s is not a reference; give /api/%s/<uuid> or /api/%s?name=<name>", Show(value), kind, kind)
 }
 
 func queryRef(target RefTarget, query url.Values, value string) (RefTarget, error) {
 	target.Name = query.Get("name")
 	if target.Name == "" {
-		return target, fmt.Errorf("%s names no %s; give a uuid or ?name=", show(value), target.Kind)
+		return target, fmt.Errorf("%s names no %s; give a uuid or ?name=", Show(value), target.Kind)
 	}
 	target.Cloud = first(query, "cloud", "cloud_ref.name")
 	target.Tenant = first(query, "tenant", "tenant_ref.name")
@@ -99,7 +103,8 @@ func splitRefPath(path string) (kind, uuid string, ok bool) {
 }
 
 func plainUUID(text string) bool {
-	return text != "" && len(text) <= 128 && strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz0123456789-_.:") == ""
+	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-_.:"
+	return text != "" && len(text) <= 128 && strings.Trim(strings.ToLower(text), plain) == ""
 }
 
 func first(query url.Values, names ...string) string {

@@ -1,7 +1,9 @@
 package schema
 
-// slot is one present value that is neither an object nor a list, and how to replace it. What an earlier version stored as
-// one of these, where the field is something else now, is one slot as a whole: a secret stays one.
+import "slices"
+
+// slot is one present value that is neither an object nor a list, and how to replace it. What an earlier version stored
+// as one of these, where the field is something else now, is one slot as a whole: a secret stays one.
 type slot struct {
 	field *field
 	path  *path
@@ -9,14 +11,31 @@ type slot struct {
 	set   func(any) // nil removes it
 }
 
-// eachSlot visits every scalar of an object that its kind knows, those in lists too, in the order of the struct.
-func (r *record) eachSlot(o Object, at *path, visit func(slot)) {
-	for _, f := range r.fields {
+// mark is what a slot is looked for.
+type mark int
+
+const (
+	isSecret mark = iota
+	isReference
+	marks
+)
+
+func (f *field) has(m mark) bool {
+	if m == isSecret {
+		return f.secret
+	}
+	return f.refers()
+}
+
+// eachSlot visits every scalar with a mark of an object that its kind knows, those in lists too, in the order of the
+// struct.
+func (r *record) eachSlot(m mark, o Object, at *path, visit func(slot)) {
+	for _, f := range r.marked(m) {
 		value, ok := o[f.name]
 		if !ok {
 			continue
 		}
-		f.eachSlot(value, &path{within: at, name: f.name}, visit, func(v any) {
+		f.eachSlot(m, value, &path{within: at, name: f.name}, visit, func(v any) {
 			if v == nil {
 				delete(o, f.name)
 				return
@@ -26,18 +45,47 @@ func (r *record) eachSlot(o Object, at *path, visit func(slot)) {
 	}
 }
 
-func (f *field) eachSlot(value any, at *path, visit func(slot), set func(any)) {
+// marked are the fields that have a mark, or in which one has. Which they are is known once all kinds are registered.
+func (r *record) marked(m mark) []*field {
+	if known := r.marks[m].Load(); known != nil {
+		return *known
+	}
+	found := []*field{}
+	for _, f := range r.fields {
+		if f.holds(m, map[*record]bool{}) {
+			found = append(found, f)
+		}
+	}
+	r.marks[m].Store(&found)
+	return found
+}
+
+// holds tells whether a field has a mark, or one in it has. seen are the records that are looked into already.
+func (f *field) holds(m mark, seen map[*record]bool) bool {
+	switch {
+	case f.has(m):
+		return true
+	case f.shape == list:
+		return f.element.holds(m, seen)
+	case f.shape != object || seen[f.record]:
+		return false
+	}
+	seen[f.record] = true
+	return slices.ContainsFunc(f.record.fields, func(inner *field) bool { return inner.holds(m, seen) })
+}
+
+func (f *field) eachSlot(m mark, value any, at *path, visit func(slot), set func(any)) {
 	inner, isObject := value.(Object)
 	items, isList := value.([]any)
 	switch {
 	case isObject && f.shape == object:
-		f.record.eachSlot(inner, at, visit)
+		f.record.eachSlot(m, inner, at, visit)
 	case isList && f.shape == list:
 		for i := range items {
 			place := &path{within: at, index: i, identity: f.element.identityOf(items[i])}
-			f.element.eachSlot(items[i], place, visit, func(replaced any) { items[i] = replaced })
+			f.element.eachSlot(m, items[i], place, visit, func(replaced any) { items[i] = replaced })
 		}
-	default:
+	case f.has(m):
 		visit(slot{field: f, path: at, value: value, set: set})
 	}
 }

@@ -20,8 +20,8 @@ func (k *Kind) Unknown(o Object) error {
 	return nil
 }
 
-// AllUnknown finds the fields that neither the kind nor Avi has; of many the first, and that there are more. A write through the API drops them, as Avi's
-// does, and tells of them.
+// AllUnknown finds the fields that neither the kind nor Avi has; of many the first, and that there are more. A write
+// through the API drops them, as Avi's does, and tells of them.
 func (k *Kind) AllUnknown(o Object) []*FieldError {
 	var found []*FieldError
 	k.record.unknown(o, nil, func(problem *FieldError) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -49,8 +50,9 @@ func (tx *Tx) apply(c change) {
 // another process wrote in between, decide runs again on what that one left: it must have no other effect than on tx.
 // Update returns after View shows the change. An error of decide is returned as it is, and nothing is written.
 //
-// Updates that come while one is being written wait, and are then written together, each deciding on what the one before
-// it wrote. One goroutine runs the decide of all of them.
+// Updates that come while one is being written wait, and are then written together, each deciding on what the one
+// before it wrote. One goroutine runs the decide of all of them. If they cannot be written, Update returns that error
+// to each caller whose decide changed something or saw a change of another, whatever decide returned.
 //
 // ctx can end it until decide has run. What is being written is written, whoever waits for it.
 func (s *Store) Update(ctx context.Context, decide func(tx *Tx) error) error {
@@ -74,9 +76,10 @@ const updatesMax = 64
 type update struct {
 	ctx      context.Context
 	decide   func(tx *Tx) error
+	upon     bool // decide saw changes of others that are not written
 	changes  []change
 	err      error
-	panicked any // by decide; it is its caller's
+	panicked error // by decide; it is its caller's
 	done     bool
 }
 
@@ -100,8 +103,19 @@ func (u *updates) take(most int) []*update {
 	return some
 }
 
-// write decides and commits some updates, all of them together where they fit into one transaction.
+// errInterrupted is the error of updates whose writer panicked, or ended its goroutine.
+var errInterrupted = errors.New("the write was interrupted: the change may or may not be stored")
+
+// write decides and commits some updates, all of them together where they fit into one transaction. All of them are
+// done afterwards, even if write panics.
 func (s *Store) write(some []*update) {
+	defer func() {
+		for _, one := range some {
+			if !one.done {
+				one.done, one.err = true, errInterrupted
+			}
+		}
+	}()
 	err := s.commitAll(some)
 	if errors.Is(err, ErrTooLarge) && len(some) > 1 {
 		for _, one := range some {
@@ -110,7 +124,7 @@ func (s *Store) write(some []*update) {
 		return
 	}
 	for _, one := range some {
-		if one.done = true; one.err == nil && len(one.changes) > 0 {
+		if one.done = true; err != nil && (one.upon || len(one.changes) > 0) {
 			one.err = err
 		}
 	}
@@ -123,6 +137,7 @@ func (s *Store) commitAll(some []*update) error {
 		view, changes := base, []change(nil)
 		for _, one := range some {
 			tx := &Tx{store: s, view: view, stamp: s.stamp()}
+			one.upon = len(changes) > 0
 			if one.run(tx); one.err == nil && one.panicked == nil {
 				view, one.changes, changes = tx.view, tx.changes, append(changes, tx.changes...)
 			}
@@ -143,7 +158,11 @@ func (u *update) run(tx *Tx) {
 	if u.err != nil {
 		return
 	}
-	defer func() { u.panicked = recover() }()
+	defer func() {
+		if cause := recover(); cause != nil {
+			u.panicked = fmt.Errorf("%v\n%s", cause, debug.Stack()) // the caller panics with it on another stack
+		}
+	}()
 	u.err = u.decide(tx)
 }
 

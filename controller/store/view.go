@@ -35,7 +35,8 @@ func emptyView() *View {
 	}
 }
 
-// keyOf joins the parts of a key, each with an end: what begins with a kind and a uuid begins with no other. Neither holds a zero byte.
+// keyOf joins the parts of a key, each with a zero byte behind it: what begins with a kind and a uuid begins with no
+// other. No part holds a zero byte itself, for admit refuses control characters in names.
 func keyOf(parts ...string) []byte {
 	var key []byte
 	for _, part := range parts {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
@@ -20,14 +21,14 @@ const lifetime = time.Hour
 
 // stage is a virtual service with an SSL profile, and the rings that were decided.
 type stage struct {
-	profile *schema.SSLProfile
+	profile *kinds.SSLProfile
 	model   *model.Model
 	rings   Rings
 	made    byte
 }
 
 func newStage() *stage {
-	profile := schema.Defaults[schema.SSLProfile]()
+	profile := schema.Defaults[kinds.SSLProfile]()
 	profile.UUID, profile.SSLSessionTimeoutS = "sslprofile-1", uint32(lifetime/time.Second)
 	return &stage{
 		profile: profile,
@@ -156,12 +157,12 @@ func TestKeeperDecidesAsDecideDoes(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		kept, rings, now, m := &Keeper{}, Rings(nil), start, &model.Model{}
-		profiles := make([]*schema.SSLProfile, 3)
+		profiles := make([]*kinds.SSLProfile, 3)
 		for step := range 100 {
 			next := *m
 			switch at := random.IntN(len(profiles)); random.IntN(4) {
 			case 0:
-				profile := schema.Defaults[schema.SSLProfile]()
+				profile := schema.Defaults[kinds.SSLProfile]()
 				profile.UUID, profile.SSLSessionTimeoutS = fmt.Sprint("profile-", at), uint32(random.IntN(3)*100)
 				next.VirtualServices = slices.Clone(m.VirtualServices)
 				for i, vs := range next.VirtualServices {

@@ -14,12 +14,14 @@ import (
 const module = "github.com/weir-lb/weir/"
 
 // doesNoIO are the packages that turn values into values: no files, no network, no clock, no logger.
-var doesNoIO = []string{"controller/health", "controller/schema", "controller/model", "controller/plan", "controller/place", "controller/tickets",
+var doesNoIO = []string{"controller/health", "controller/schema", "controller/model", "controller/plan",
+	"controller/place", "controller/tickets",
 	"controller/reconcile", "controller/sorted", "agent/plan"}
 
 // worldly is what such a package may not import. "time" stays out of the list because durations and formats are values;
 // the clock itself is caught by TestPurePackagesReadNoClock.
-var worldly = []string{"net", "net/http", "os", "os/exec", "io/fs", "syscall", "log", "log/slog", "math/rand", "math/rand/v2",
+var worldly = []string{"net", "net/http", "os", "os/exec", "io/fs", "syscall", "log", "log/slog",
+	"math/rand", "math/rand/v2",
 	"google.golang.org/grpc", "go.etcd.io/", "golang.org/x/sys/"}
 
 // onlyImporter names for a library the packages that may know it, each by its exact path.
@@ -38,37 +40,49 @@ var onlyImporter = map[string][]string{
 // mayImport says which of our own packages each package may know; what is not listed may not be imported, and a package
 // without a row may not be.
 var mayImport = map[string][]string{
-	"controller/schema":  {},
-	"controller/sorted":  {},
-	"controller/model":   {"controller/schema", "controller/sorted"},
-	"controller/place":   {"controller/schema", "controller/sorted", "controller/model"},
-	"controller/recent":  {},
-	"controller/health":  {"api", "controller/model", "controller/place"},
-	"controller/events":  {"controller/recent", "controller/health", "controller/model"},
-	"controller/port":    {"controller/events"},
-	"controller/tickets": {"controller/sorted", "controller/model"},
-	"controller/plan": {"api", "controller/schema", "controller/sorted", "controller/model", "controller/place",
-		"controller/tickets"},
+	"controller/schema/column": {},
+	"controller/schema":        {"controller/schema/column"},
+	"controller/schema/kinds":  {"controller/schema", "controller/schema/column"},
+	"controller/sorted":        {},
+	"controller/model":         {"controller/schema", "controller/schema/kinds", "controller/sorted"},
+	"controller/place":         {"controller/schema", "controller/sorted", "controller/model"},
+	"controller/recent":        {},
+	"controller/health":        {"api", "controller/model", "controller/place"},
+	"controller/events":        {"controller/recent", "controller/health", "controller/model"},
+	"controller/port":          {"controller/events"},
+	"controller/tickets":       {"controller/sorted", "controller/model"},
+	"controller/plan": {"api", "controller/schema", "controller/schema/kinds", "controller/sorted", "controller/model",
+		"controller/place", "controller/tickets"},
 	"controller/reconcile": {"api", "controller/sorted", "controller/model", "controller/place", "controller/plan",
 		"controller/tickets"},
 	"controller/store":       {"controller/schema"},
-	"controller/pki":         {"api", "controller/schema", "durable"},
+	"controller/pki":         {"api", "controller/schema", "controller/schema/kinds", "durable"},
 	"controller/pki/pkitest": {"controller/pki"},
-	"controller/cloud": {"controller/schema", "controller/store", "controller/model", "controller/reconcile", "controller/place", "controller/events",
-		"controller/admit"},
+	"controller/cloud": {"controller/schema", "controller/store", "controller/model", "controller/reconcile",
+		"controller/place",
+		"controller/events", "controller/admit"},
 	"controller/cloud/process": {"controller/cloud"},
-	"controller/cloud/linux":   {"controller/cloud", "controller/model", "controller/schema"},
-	"controller/fleet": {"api", "controller/sorted", "controller/model", "controller/place", "controller/plan", "controller/reconcile", "controller/health",
+	"controller/cloud/linux": {"controller/cloud", "controller/model", "controller/schema",
+		"controller/schema/kinds"},
+	"controller/fleet": {"api", "controller/sorted", "controller/model", "controller/place", "controller/plan",
+		"controller/reconcile", "controller/health", "controller/events"},
+	"controller/fleet/fleettest": {"api", "controller/schema/kinds", "controller/model", "controller/place",
+		"controller/reconcile", "controller/events", "controller/fleet"},
+	"controller/runtime": {"api", "controller/schema", "controller/schema/kinds", "controller/model",
+		"controller/place",
+		"controller/health", "controller/fleet"},
+	"controller/membership": {"controller/schema", "controller/schema/kinds", "controller/store", "controller/admit"},
+	"controller/link": {"api", "controller/plan", "controller/pki", "controller/membership", "controller/port",
 		"controller/events"},
-	"controller/fleet/fleettest": {"api", "controller/schema", "controller/model", "controller/place", "controller/reconcile",
-		"controller/events", "controller/fleet"},
-	"controller/runtime":    {"api", "controller/schema", "controller/model", "controller/place", "controller/health", "controller/fleet"},
-	"controller/membership": {"controller/schema", "controller/store", "controller/admit"},
-	"controller/link":       {"api", "controller/plan", "controller/pki", "controller/membership", "controller/port", "controller/events"},
-	"controller/admit":      {"controller/schema", "controller/store", "controller/pki", "controller/recent", "controller/port"},
-	"controller/rest":       {"controller/schema", "controller/store", "controller/admit", "controller/place", "controller/events", "controller/port"},
-	"controller": {"api", "controller/schema", "controller/sorted", "controller/store", "controller/admit", "controller/rest", "controller/model",
-		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet", "controller/membership", "controller/runtime", "controller/link", "controller/pki",
+	"controller/admit": {"controller/schema", "controller/schema/kinds", "controller/store", "controller/pki",
+		"controller/recent", "controller/port"},
+	"controller/rest": {"controller/schema", "controller/store", "controller/admit", "controller/place",
+		"controller/events",
+		"controller/port"},
+	"controller": {"api", "controller/sorted", "controller/schema", "controller/store", "controller/admit", "controller/rest",
+		"controller/model",
+		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet",
+		"controller/membership", "controller/runtime", "controller/link", "controller/pki",
 		"controller/cloud", "controller/cloud/linux", "durable"},
 
 	"agent/backoff":         {},
@@ -83,7 +97,8 @@ var mayImport = map[string][]string{
 	"fastpath/detour":       {},
 	"agent/fastpath":        {"fastpath", "fastpath/detour"},
 	"agent/fastpath/detour": {"agent/fastpath", "agent/plan", "fastpath/detour"},
-	"agent": {"api", "agent/state", "agent/link", "agent/plan", "agent/dataplane", "agent/fastpath/detour", "agent/monitor",
+	"agent": {"api", "agent/state", "agent/link", "agent/plan", "agent/dataplane",
+		"agent/fastpath/detour", "agent/monitor",
 		"agent/route"},
 
 	"durable":         {},
@@ -105,12 +120,18 @@ var mayImport = map[string][]string{
 	"bench/golden":    {},
 	"bench/report":    {"lab/draw", "bench/workloads"},
 	"bench/verdict":   {"lab/draw"},
-	"bench/elastic":   {"bench/report", "bench/verdict", "client", "lab", "lab/clients", "lab/draw", "lab/network", "lab/teller", "lab/topology"},
-	"bench/abuse":     {"bench/meter", "bench/origin", "bench/ours", "bench/peers", "bench/report", "bench/verdict", "client", "lab", "lab/clients"},
-	"bench/control": {"api", "agent/dataplane", "agent/link", "agent/plan", "agent/state", "bench/meter", "bench/origin", "bench/report",
+	"bench/elastic": {"bench/report", "bench/verdict", "client", "lab", "lab/clients", "lab/draw", "lab/network",
+		"lab/teller", "lab/topology"},
+	"bench/abuse": {"bench/meter", "bench/origin", "bench/ours", "bench/peers", "bench/report", "bench/verdict",
+		"client", "lab", "lab/clients"},
+	"bench/control": {"api", "agent/dataplane", "agent/link", "agent/plan", "agent/state", "bench/meter",
+		"bench/origin", "bench/report",
 		"bench/verdict", "client", "lab", "lab/clients", "lab/draw"},
-	"bench": {"bench/meter", "bench/origin", "bench/ours", "bench/peers", "bench/report", "bench/workloads", "client", "lab"},
-	"cmd/weir": {"controller", "controller/schema", "controller/cloud", "controller/cloud/process", "agent", "bench", "bench/abuse", "bench/control", "bench/elastic", "bench/verdict", "client",
+	"bench": {"bench/meter", "bench/origin", "bench/ours", "bench/peers", "bench/report",
+		"bench/workloads", "client", "lab"},
+	"cmd/weir": {"controller", "controller/schema", "controller/schema/column", "controller/cloud",
+		"controller/cloud/process", "agent", "bench", "bench/abuse", "bench/control", "bench/elastic",
+		"bench/verdict", "client",
 		"demo", "lab", "lab/engines", "lab/network", "lab/teller", "lab/topology"},
 }
 
@@ -183,10 +204,11 @@ func TestOnlyTheOwnerKnowsItsLibrary(t *testing.T) {
 	}
 }
 
-// ofNodes are the rooms of the controller that each of its nodes has for itself; ofTheLeader those of which one node makes use
-// for all. ARCHITECTURE.md says what becomes of their state.
+// ofNodes are the rooms of the controller that each of its nodes has for itself; ofTheLeader those of which one node
+// makes use for all. ARCHITECTURE.md says what becomes of their state.
 var (
-	ofNodes = []string{"controller/store", "controller/admit", "controller/membership", "controller/rest", "controller/link",
+	ofNodes = []string{"controller/store", "controller/admit", "controller/membership", "controller/rest",
+		"controller/link",
 		"controller/port", "controller/pki"}
 	ofTheLeader = []string{"controller/fleet", "controller/runtime", "controller/reconcile", "controller/cloud"}
 )
@@ -202,12 +224,14 @@ func TestRoomsOfANodeKnowNoneOfTheLeader(t *testing.T) {
 }
 
 // writers may change the store in a transaction: admit writes objects; the root writes what was decided about them
-// (assignments, rings of session tickets), which are no objects, also where rest takes an order within a transaction of admit.
+// (assignments, rings of session tickets), which are no objects, also where rest takes an order within a transaction of
+// admit.
 var writers = []string{"controller/store", "controller/admit", "controller", "controller/rest"}
 
 func TestObjectsAreWrittenThroughAdmission(t *testing.T) {
 	for _, file := range sources(t, ".go") {
-		if !isTest(file) && !slices.Contains(writers, path.Dir(file)) && strings.Contains(string(read(t, file)), "store.Tx") {
+		if !isTest(file) && !slices.Contains(writers, path.Dir(file)) &&
+			strings.Contains(string(read(t, file)), "store.Tx") {
 			t.Errorf("%s writes to the store past controller/admit", file)
 		}
 	}

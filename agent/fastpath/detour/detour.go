@@ -114,7 +114,7 @@ func (s *Set) Beat() {
 	}
 }
 
-// Close ends it.
+// Close ends it. It waits for work in progress, which could otherwise attach a program that nobody removes.
 func (s *Set) Close() {
 	s.work.Lock()
 	defer s.work.Unlock()

@@ -12,8 +12,9 @@ const segmentMax = 32767
 
 // wish is what Plans ask of the fast path.
 type wish struct {
-	addresses []netip.Addr                // of this engine; others send to the first one; empty: nobody sends to it
-	vips      map[netip.Addr][]netip.Addr // VIPs that other engines serve too, with the addresses of these engines, sorted
+	addresses []netip.Addr // of this engine; others send to the first one; empty: nobody sends to it
+	// VIPs that other engines serve too, with the addresses of these engines, sorted
+	vips map[netip.Addr][]netip.Addr
 	// advertised are all VIPs; other engines may get them at any time.
 	advertised map[netip.Addr]bool
 }

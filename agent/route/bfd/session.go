@@ -99,7 +99,8 @@ func (s *session) receive(p *wire.BFDHeader, now time.Time) {
 	if s.state != before { // RFC 5880 §6.8.7: the other side must not wait for the answer
 		s.sendAt = now
 	}
-	if next := now.Add(s.interval()); next.Before(s.sendAt) { // RFC 5880 §6.8.3: the router may want packets more often now
+	// RFC 5880 §6.8.3: the router may want packets more often now
+	if next := now.Add(s.interval()); next.Before(s.sendAt) {
 		s.sendAt = next
 	}
 	s.silentAt = now.Add(s.detection())

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // host is one machine.
@@ -33,7 +33,7 @@ const (
 var plainDir = regexp.MustCompile(`^(/[A-Za-z0-9._-]+){2,}$`)
 
 // readHost reads the attributes that mean something here; others are Avi's, and mean nothing.
-func readHost(given schema.LinuxHost) (host, error) {
+func readHost(given kinds.LinuxHost) (host, error) {
 	h := host{zone: given.AvailabilityZone, dir: defaultDir, workers: "0"}
 	port := defaultPort
 	for i, attribute := range given.Attributes {

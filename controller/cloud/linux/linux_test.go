@@ -8,31 +8,31 @@ import (
 	"testing"
 
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 func TestSaysWhatIsWrongWithACloudObject(t *testing.T) {
-	user := &schema.CloudConnectorUser{Password: "secret"}
-	host := func(address string, attributes ...schema.HostAttribute) schema.LinuxHost {
-		return schema.LinuxHost{HostIP: &schema.IPAddr{Addr: address, Type: "V4"}, Attributes: attributes}
+	user := &kinds.CloudConnectorUser{Password: "secret"}
+	host := func(address string, attributes ...kinds.HostAttribute) kinds.LinuxHost {
+		return kinds.LinuxHost{HostIP: &kinds.IPAddr{Addr: address, Type: "V4"}, Attributes: attributes}
 	}
 	for _, c := range []struct {
-		user *schema.CloudConnectorUser
-		host schema.LinuxHost
+		user *kinds.CloudConnectorUser
+		host kinds.LinuxHost
 		want string
 	}{
 		{nil, host("10.0.0.1"), "linuxserver_configuration.ssh_user_ref: name the cloudconnectoruser"},
-		{&schema.CloudConnectorUser{PrivateKey: "x"}, host("10.0.0.1"), "private_key: ssh: no key found"},
+		{&kinds.CloudConnectorUser{PrivateKey: "x"}, host("10.0.0.1"), "private_key: ssh: no key found"},
 		{user, host("web.example"), "linuxserver_configuration.hosts[0].host_ip: give an address"},
-		{user, host("10.0.0.1", schema.HostAttribute{Key: "SSH_PORT", Value: "70000"}), "hosts[0].host_attr[0]: SSH_PORT: "},
-		{user, host("10.0.0.1", schema.HostAttribute{Key: "SSH_HOST_KEY", Value: "AAAA"}), "hosts[0].host_attr[0]: SSH_HOST_KEY: ssh: no key found"},
-		{user, host("10.0.0.1", schema.HostAttribute{Key: "INSTALL_DIR", Value: "/"}), "INSTALL_DIR: give the path of a directory of its own"},
-		{user, host("10.0.0.1", schema.HostAttribute{Key: "INSTALL_DIR", Value: "/opt/../etc"}), "INSTALL_DIR: give the path of a directory of its own"},
-		{user, host("10.0.0.1", schema.HostAttribute{Key: "INSTALL_DIR", Value: "/opt/a b"}), "INSTALL_DIR: give the path of a directory of its own"},
-		{user, host("10.0.0.1", schema.HostAttribute{Key: "CPU", Value: "some"}), "hosts[0].host_attr[0]: CPU: "},
+		{user, host("10.0.0.1", kinds.HostAttribute{Key: "SSH_PORT", Value: "70000"}), "hosts[0].host_attr[0]: SSH_PORT: "},
+		{user, host("10.0.0.1", kinds.HostAttribute{Key: "SSH_HOST_KEY", Value: "AAAA"}), "hosts[0].host_attr[0]: SSH_HOST_KEY: ssh: no key found"},
+		{user, host("10.0.0.1", kinds.HostAttribute{Key: "INSTALL_DIR", Value: "/"}), "INSTALL_DIR: give the path of a directory of its own"},
+		{user, host("10.0.0.1", kinds.HostAttribute{Key: "INSTALL_DIR", Value: "/opt/../etc"}), "INSTALL_DIR: give the path of a directory of its own"},
+		{user, host("10.0.0.1", kinds.HostAttribute{Key: "INSTALL_DIR", Value: "/opt/a b"}), "INSTALL_DIR: give the path of a directory of its own"},
+		{user, host("10.0.0.1", kinds.HostAttribute{Key: "CPU", Value: "some"}), "hosts[0].host_attr[0]: CPU: "},
 	} {
 		object := &model.Cloud{User: c.user}
-		object.LinuxServers = &schema.LinuxServers{Hosts: []schema.LinuxHost{c.host}}
+		object.LinuxServers = &kinds.LinuxServers{Hosts: []kinds.LinuxHost{c.host}}
 		if _, err := New(object, ""); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
@@ -41,7 +41,7 @@ func TestSaysWhatIsWrongWithACloudObject(t *testing.T) {
 
 func TestAnEngineIsCalledLikeItsHost(t *testing.T) {
 	for address, want := range map[string]string{"10.0.0.1": "10.0.0.1--se", "fd00::1": "fd00--1--se"} {
-		read, err := readHost(schema.LinuxHost{HostIP: &schema.IPAddr{Addr: address}})
+		read, err := readHost(kinds.LinuxHost{HostIP: &kinds.IPAddr{Addr: address}})
 		if err != nil || read.engine != want {
 			t.Errorf("got %q, %v, want %q", read.engine, err, want)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // Clock is the time at which a stage begins.
@@ -54,20 +54,20 @@ func New(t *testing.T) *Stage {
 	t.Helper()
 	s := Empty(t)
 	s.WebPool = &model.Pool{
-		Pool: schema.Pool{
-			Identity: schema.Identity{UUID: "pool-1"}, Named: schema.Named{Name: "web-pool"}, Enabled: true,
-			Servers: []schema.Server{{}, {}},
+		Pool: kinds.Pool{
+			Identity: kinds.Identity{UUID: "pool-1"}, Named: kinds.Named{Name: "web-pool"}, Enabled: true,
+			Servers: []kinds.Server{{}, {}},
 		},
 		Members: []model.Member{Member("10.0.0.1"), Member("10.0.0.2")},
 		HealthMonitors: []*model.HealthMonitor{
-			{HealthMonitor: schema.HealthMonitor{Identity: schema.Identity{UUID: "hm-1"}}},
+			{HealthMonitor: kinds.HealthMonitor{Identity: kinds.Identity{UUID: "hm-1"}}},
 		},
 	}
 	s.VS = &model.VirtualService{
-		VirtualService: schema.VirtualService{
-			Identity: schema.Identity{UUID: "vs-1"}, Named: schema.Named{Name: "web"}, Enabled: true,
+		VirtualService: kinds.VirtualService{
+			Identity: kinds.Identity{UUID: "vs-1"}, Named: kinds.Named{Name: "web"}, Enabled: true,
 			TrafficEnabled: true,
-			Vips:           []schema.Vip{{VipID: "1"}},
+			Vips:           []kinds.Vip{{VipID: "1"}},
 		},
 		Pool: s.WebPool,
 	}
@@ -78,7 +78,7 @@ func New(t *testing.T) *Stage {
 // Member is a server at port 80.
 func Member(address string) model.Member {
 	return model.Member{
-		Server:  schema.Server{IP: &schema.IPAddr{Addr: address, Type: "V4"}, Enabled: true},
+		Server:  kinds.Server{IP: &kinds.IPAddr{Addr: address, Type: "V4"}, Enabled: true},
 		ID:      address + ":80",
 		Address: netip.AddrPortFrom(netip.MustParseAddr(address), 80),
 	}
@@ -90,8 +90,8 @@ func (s *Stage) Want(revision uint64, resources ...string) map[string]*enginev1.
 	group.UUID, s.VS.Group = "group-1", group
 	plans := map[string]*enginev1.Plan{}
 	for _, name := range []string{"one", "two"} {
-		engine := &model.Engine{ServiceEngine: schema.ServiceEngine{
-			Identity: schema.Identity{UUID: "se-" + name}, Named: schema.Named{Name: name},
+		engine := &model.Engine{ServiceEngine: kinds.ServiceEngine{
+			Identity: kinds.Identity{UUID: "se-" + name}, Named: kinds.Named{Name: name},
 			EnableState: "SE_STATE_ENABLED",
 		}}
 		group.Engines = append(group.Engines, engine)

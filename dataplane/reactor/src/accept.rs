@@ -1,5 +1,5 @@
-//! Accepting: connections are taken in small numbers, read at once when their first
-//! bytes are known to be there, and left in the backlog while this process has no room for them.
+//! Accepting: connections are taken in small numbers, read at once when their first bytes are known to be there, and left
+//! in the backlog while this process has no room for them.
 
 use std::{io::ErrorKind, os::fd::AsFd, time::Duration};
 

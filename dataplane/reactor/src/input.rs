@@ -23,7 +23,7 @@ const DROPPED_BYTES: usize = 256 * 1024;
 /// Blocks of a read behind one that filled its block: bulk moves in large calls.
 const BULK_BLOCKS: usize = 15;
 /// What bulk may bring before the handler has it, so that those who say little are heard in between: a quarter of a
-/// millisecond of work. What is left is read in the next batch, behind what has come by then.
+/// millisecond of work. What is left waits for its turn in the next batches.
 const BULK_BYTES_MAX: usize = 256 * 1024;
 
 impl Reactor {
@@ -43,15 +43,33 @@ impl Reactor {
         }
     }
 
-    /// Goes on with a connection whose budget was used up in the last batch, or whose reading was turned on.
-    pub(crate) fn read_on(&mut self, conn: Conn, events: &mut Vec<Event>) {
-        let Some(slot) = self.table.at(conn) else { return };
-        slot.lists.leave(List::Unread);
-        match slot.phase {
-            Phase::Open if slot.wants_input() => self.take_input(conn, events),
-            Phase::Lingering { .. } => self.drop_input(conn),
-            _ => {}
+    /// Reads the connections that the last batch left unread. The next batch begins with those that had no turn in this
+    /// one. Then come those that the kernel reported in this batch, and last those that were just read: no connection is
+    /// read twice while another waits.
+    pub(crate) fn read_unread(&mut self, mut unread: Vec<Conn>, events: &mut Vec<Event>) {
+        let mut reported = std::mem::take(&mut self.unread);
+        self.bulk_bytes = 0;
+        unread.retain(|&conn| !self.read_on(conn, events));
+        unread.append(&mut reported);
+        unread.append(&mut self.unread);
+        self.unread = unread;
+    }
+
+    /// Goes on with a connection whose budget was used up in the last batch, or whose reading was turned on. Returns false
+    /// if the budget of this batch is used up, and the connection keeps its place.
+    fn read_on(&mut self, conn: Conn, events: &mut Vec<Event>) -> bool {
+        let Some(slot) = self.table.at(conn) else { return true };
+        let reads = slot.phase == Phase::Open && slot.wants_input();
+        if reads && slot.relay.is_none() && slot.next_read == NextRead::Bulk && self.bulk_bytes >= BULK_BYTES_MAX {
+            return false;
         }
+        slot.lists.leave(List::Unread);
+        if reads {
+            self.take_input(conn, events);
+        } else if matches!(slot.phase, Phase::Lingering { .. }) {
+            self.drop_input(conn);
+        }
+        true
     }
 
     fn take_input(&mut self, conn: Conn, events: &mut Vec<Event>) {

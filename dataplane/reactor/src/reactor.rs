@@ -56,7 +56,8 @@ pub struct Reactor {
     /// Accepted connections that the handler has given up and that take their time to end, the first first; also some that
     /// have ended since. At most twice as many as there are slots.
     pub(crate) departing: VecDeque<Conn>,
-    /// Connections whose read budget was used up, or whose reading was turned on; a slot is in it once.
+    /// Connections whose read budget was used up, or whose reading was turned on, in the order of their turns; a slot is in
+    /// it once.
     pub(crate) unread: Vec<Conn>,
     /// Read of connections in bulk since this was cleared.
     pub(crate) bulk_bytes: usize,
@@ -119,8 +120,7 @@ impl Driver for Reactor {
             let unread = std::mem::take(&mut self.unread);
             self.bulk_bytes = 0;
             reports.each().for_each(|report| self.report(report, events));
-            self.bulk_bytes = 0;
-            unread.iter().for_each(|&conn| self.read_on(conn, events));
+            self.read_unread(unread, events);
         }
         while self.buffered_bytes() > self.limits.buffer_bytes && self.end_a_departing() {}
         self.register_rested();

@@ -1,0 +1,87 @@
+package kinds
+
+import (
+	"net/netip"
+	"regexp"
+	"strconv"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// IPAddr is an address, or a DNS name in its place. Its type may be left out: the address tells.
+type IPAddr struct {
+	Addr string `json:"addr" required:"true"`
+	Type string `json:"type" enum:"IPAddrType"`
+}
+
+var _ = schema.Enum("IPAddrType", "V4", "DNS", "V6")
+
+func (*IPAddr) Complete(o schema.Object) {
+	if _, said := o["type"]; said {
+		return
+	}
+	text, _ := o["addr"].(string)
+	address, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		o["type"] = "DNS"
+	case address.Is4():
+		o["type"] = "V4"
+	default:
+		o["type"] = "V6"
+	}
+}
+
+// IPAddrPrefix is a subnet.
+type IPAddrPrefix struct {
+	IPAddr *IPAddr `json:"ip_addr" required:"true"`
+	Mask   uint32  `json:"mask" max:"128" required:"true"`
+}
+
+// Contains tells whether an address is in the subnet.
+func (p *IPAddrPrefix) Contains(address netip.Addr) bool { return p.Prefix().Contains(address) }
+
+// Prefix reads the subnet, host bits cleared; it is invalid if its address or its mask is.
+func (p *IPAddrPrefix) Prefix() netip.Prefix {
+	return netip.PrefixFrom(p.IPAddr.Address(), int(p.Mask)).Masked()
+}
+
+// Address reads the address; it is invalid if this is a DNS name.
+func (a *IPAddr) Address() netip.Addr {
+	address, err := netip.ParseAddr(a.Addr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return address
+}
+
+// problem says what is wrong with an address that stands in a field.
+func (a *IPAddr) problem(field string) *schema.FieldError {
+	address := a.Address()
+	switch {
+	case a.Type == "V4" && !address.Is4():
+		return &schema.FieldError{Field: field + ".addr", Problem: strconv.Quote(a.Addr) + " is not an IPv4 address"}
+	case a.Type == "V6" && (!address.Is6() || address.Zone() != ""):
+		return &schema.FieldError{Field: field + ".addr", Problem: strconv.Quote(a.Addr) + " is not an IPv6 address"}
+	case a.Type == "DNS" && !hostName.MatchString(a.Addr):
+		return &schema.FieldError{
+			Field:   field + ".addr",
+			Problem: strconv.Quote(a.Addr) + " is neither an address nor a host name",
+		}
+	}
+	return nil
+}
+
+// hostName ends with a label that is no number (RFC 3696 §2): 10.0.0.256 is a mistyped address and not a name.
+var hostName = regexp.MustCompile(`^([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]*[A-Za-z_-][A-Za-z0-9_-]*\.?$`)
+
+// literal is problem for where a DNS name cannot stand.
+func (a *IPAddr) literal(field string) *schema.FieldError {
+	if problem := a.problem(field); problem != nil || a.Type != "DNS" {
+		return problem
+	}
+	return &schema.FieldError{
+		Field:   field + ".addr",
+		Problem: strconv.Quote(a.Addr) + " is a DNS name; give an IPv4 or IPv6 address",
+	}
+}

@@ -1,0 +1,97 @@
+package kinds
+
+import "github.com/weir-lb/weir/controller/schema"
+
+// ApplicationPersistenceProfile is how clients come back to the server that served them before.
+type ApplicationPersistenceProfile struct {
+	Identity
+	Named
+	Owned
+	Description          string                 `json:"description"`
+	Markers              []Marker               `json:"markers"`
+	Type                 string                 `json:"persistence_type" enum:"PersistenceType" default:"PERSISTENCE_TYPE_CLIENT_IP_ADDRESS" required:"true"`
+	ServerHMDownRecovery string                 `json:"server_hm_down_recovery" enum:"PersistenceRecovery" default:"HM_DOWN_PICK_NEW_SERVER"`
+	IsFederated          bool                   `json:"is_federated" default:"false"`
+	HTTPCookie           *HTTPCookiePersistence `json:"http_cookie_persistence_profile"`
+	ClientIP             *ClientIPPersistence   `json:"ip_persistence_profile"`
+}
+
+func init() {
+	schema.Register[ApplicationPersistenceProfile](schema.Definition{
+		Short:   []string{"persistence"},
+		Serving: schema.PartOfService,
+		Builtins: []schema.Object{
+			{
+				"name": "System-Persistence-Http-Cookie", "persistence_type": "PERSISTENCE_TYPE_HTTP_COOKIE",
+				"http_cookie_persistence_profile": schema.Object{"always_send_cookie": false},
+			},
+			{
+				"name": "System-Persistence-Client-IP", "persistence_type": "PERSISTENCE_TYPE_CLIENT_IP_ADDRESS",
+				"ip_persistence_profile": schema.Object{},
+			},
+		},
+		Kept: []schema.Rule{
+			schema.NoEffect("cookies are made by the first key that has an aes_key",
+				"http_cookie_persistence_profile.encryption_key http_cookie_persistence_profile.key"),
+			schema.NoEffect("engines do not keep clients to servers by this yet", ""),
+		},
+	})
+}
+
+var (
+	_ = schema.Enum("PersistenceRecovery",
+		"HM_DOWN_PICK_NEW_SERVER", "HM_DOWN_ABORT_CONNECTION", "HM_DOWN_CONTINUE_PERSISTENT_SERVER",
+	)
+	_ = schema.Enum("PersistenceType",
+		"PERSISTENCE_TYPE_CLIENT_IP_ADDRESS", "PERSISTENCE_TYPE_HTTP_COOKIE", "PERSISTENCE_TYPE_TLS",
+		"PERSISTENCE_TYPE_CLIENT_IPV6_ADDRESS",
+		"PERSISTENCE_TYPE_CUSTOM_HTTP_HEADER", "PERSISTENCE_TYPE_APP_COOKIE", "PERSISTENCE_TYPE_GSLB_SITE",
+	)
+)
+
+// HTTPCookiePersistence is how the cookie looks that names a server.
+type HTTPCookiePersistence struct {
+	CookieName         string           `json:"cookie_name"` // empty: one that follows from the pool
+	AlwaysSendCookie   bool             `json:"always_send_cookie" default:"false"`
+	HTTPOnly           bool             `json:"http_only" default:"false"`
+	IsPersistentCookie bool             `json:"is_persistent_cookie" default:"false"`
+	TimeoutMin         uint32           `json:"timeout" max:"14400"` // of a persistent cookie; 0: as long as the client
+	Keys               []PersistenceKey `json:"key" items:"16"`
+}
+
+// PersistenceKey is what servers' names in cookies are made by.
+type PersistenceKey struct {
+	Name string `json:"name"`
+	AES  string `json:"aes_key" secret:"true"`
+}
+
+// ClientIPPersistence is for how long a client's address is remembered.
+type ClientIPPersistence struct {
+	TimeoutMin uint32 `json:"ip_persistent_timeout" min:"1" max:"720" default:"5"`
+}
+
+func (p *ApplicationPersistenceProfile) Validate() *schema.FieldError {
+	cookie := p.HTTPCookie
+	switch {
+	case cookie == nil && p.Type == "PERSISTENCE_TYPE_HTTP_COOKIE":
+		return &schema.FieldError{
+			Field:   "http_cookie_persistence_profile",
+			Problem: "is required by PERSISTENCE_TYPE_HTTP_COOKIE; give {} for the defaults",
+		}
+	case cookie != nil && !isCookieName(cookie.CookieName):
+		return &schema.FieldError{
+			Field:   "http_cookie_persistence_profile.cookie_name",
+			Problem: "has more than letters, digits, - and _, or more than 128 of them",
+		}
+	}
+	return nil
+}
+
+func isCookieName(name string) bool {
+	for _, r := range name {
+		if (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' && r != '_' {
+			return false
+		}
+	}
+	return len(name) <= 128
+}

@@ -1,0 +1,286 @@
+package kinds
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/column"
+)
+
+// ApplicationProfile is how a virtual service treats what clients say.
+type ApplicationProfile struct {
+	Identity
+	Named
+	Owned
+	Description        string             `json:"description"`
+	Markers            []Marker           `json:"markers"`
+	CreatedBy          string             `json:"created_by"`
+	Type               string             `json:"type" enum:"ApplicationProfileType" required:"true"`
+	PreserveClientIP   bool               `json:"preserve_client_ip" default:"false"`
+	PreserveClientPort bool               `json:"preserve_client_port" default:"false"`
+	PreserveDestIPPort bool               `json:"preserve_dest_ip_port" default:"false"`
+	AppServiceType     string             `json:"app_service_type" enum:"AppServiceType"`
+	HTTP               *HTTPProfile       `json:"http_profile"`
+	TCP                *TCPAppProfile     `json:"tcp_app_profile"`
+	DNSService         *DNSServiceProfile `json:"dns_service_profile"`
+	DosRateLimit       *DosRateLimit      `json:"dos_rl_profile"`
+}
+
+func init() {
+	schema.Register[ApplicationProfile](schema.Definition{
+		Short:   []string{"app-profile"},
+		Serving: schema.PartOfService,
+		Columns: []column.Column{
+			column.Enum("TYPE", "APPLICATION_PROFILE_TYPE_", "type"),
+		},
+		Builtins: []schema.Object{
+			{"name": "System-HTTP", "type": "APPLICATION_PROFILE_TYPE_HTTP", "http_profile": schema.Object{}},
+			{"name": "System-Secure-HTTP", "type": "APPLICATION_PROFILE_TYPE_HTTP", "http_profile": secureHTTP(schema.Object{})},
+			{
+				"name": "System-Secure-HTTP-VDI", "type": "APPLICATION_PROFILE_TYPE_HTTP",
+				"http_profile": secureHTTP(schema.Object{"client_body_timeout": int64(0), "max_keepalive_requests": int64(0)}),
+			},
+			{"name": "System-L4-Application", "type": "APPLICATION_PROFILE_TYPE_L4", "tcp_app_profile": schema.Object{}},
+			{"name": "System-SSL-Application", "type": "APPLICATION_PROFILE_TYPE_SSL", "tcp_app_profile": schema.Object{}},
+			{"name": "System-DNS", "type": "APPLICATION_PROFILE_TYPE_DNS", "dns_service_profile": schema.Object{}},
+			{"name": "System-Syslog", "type": "APPLICATION_PROFILE_TYPE_SYSLOG"},
+		},
+		Kept: []schema.Rule{
+			schema.Closes(noClientCert,
+				`http_profile.pki_profile_ref tcp_app_profile.pki_profile_ref tcp_app_profile.ssl_client_certificate_mode`),
+			schema.Closes(noClientCert+", and a client could send what servers take for the engine's word",
+				"http_profile.ssl_client_certificate_action"),
+			schema.NoEffect(noRates, "dos_rl_profile"),
+			schema.NoEffect(noDNS, "dns_service_profile"),
+			schema.NoEffect("engines do not speak SIP", "sip_service_profile"),
+			schema.NoEffect("engines do not look into FTP", "tcp_app_profile.ftp_profile"),
+			schema.NoEffect("engines do not cache yet", "http_profile.cache_config"),
+			schema.NoEffect("engines do not compress yet", "http_profile.compression_profile"),
+			schema.NoEffect("engines take the address that connects for the client's", "http_profile.true_client_ip"),
+			schema.NoEffect(schema.Unheeded, ""),
+		},
+	})
+}
+
+var (
+	_ = schema.Enum("ApplicationProfileType",
+		"APPLICATION_PROFILE_TYPE_L4", "APPLICATION_PROFILE_TYPE_HTTP", "APPLICATION_PROFILE_TYPE_SYSLOG",
+		"APPLICATION_PROFILE_TYPE_DNS", "APPLICATION_PROFILE_TYPE_SSL", "APPLICATION_PROFILE_TYPE_SIP",
+	)
+	_ = schema.Enum("AppServiceType",
+		"APP_SERVICE_TYPE_L7_HORIZON", "APP_SERVICE_TYPE_L4_BLAST", "APP_SERVICE_TYPE_L4_PCOIP",
+		"APP_SERVICE_TYPE_L4_FTP",
+	)
+	_ = schema.Enum("ClientCertificateMode",
+		"SSL_CLIENT_CERTIFICATE_NONE", "SSL_CLIENT_CERTIFICATE_REQUEST", "SSL_CLIENT_CERTIFICATE_REQUIRE",
+	)
+	_ = schema.Enum("CompressionType", "AUTO_COMPRESSION", "CUSTOM_COMPRESSION")
+	_ = schema.Enum("DNSErrorResponse", "DNS_ERROR_RESPONSE_ERROR", "DNS_ERROR_RESPONSE_NONE")
+	_ = schema.Enum("ProxyProtocolVersion", "PROXY_PROTOCOL_VERSION_1", "PROXY_PROTOCOL_VERSION_2")
+	_ = schema.Enum("Underscores", "WEIR_UNDERSCORES_PASS", "WEIR_UNDERSCORES_DROP", "WEIR_UNDERSCORES_REFUSE")
+	_ = schema.Enum("XFFUpdate", "REPLACE_XFF_HEADERS", "APPEND_TO_THE_XFF_HEADER", "ADD_NEW_XFF_HEADER")
+)
+
+// HTTPProfile is the treatment of HTTP. Times are in milliseconds and sizes in KiB, as their names in JSON do not say.
+type HTTPProfile struct {
+	ConnectionMultiplexing bool `json:"connection_multiplexing_enabled" default:"true"`
+	WebsocketsEnabled      bool `json:"websockets_enabled" default:"true"`
+	RespondWith100Continue bool `json:"respond_with_100_continue" default:"true"`
+	KeepaliveHeader        bool `json:"keepalive_header" default:"false"`
+	UseAppKeepaliveTimeout bool `json:"use_app_keepalive_timeout" default:"false"`
+	DetectNTLM             bool `json:"detect_ntlm_app" default:"true"`
+	AllowDotsInHeaderName  bool `json:"allow_dots_in_header_name" default:"false"`
+	EnableChunkMerge       bool `json:"enable_chunk_merge" default:"true"`
+	EnableFireAndForget    bool `json:"enable_fire_and_forget" default:"false"`
+	EnableRequestBodyStats bool `json:"enable_request_body_metrics" default:"false"`
+	BuffersRequestBody     bool `json:"enable_request_body_buffering" default:"false"`
+	PassThroughHeaders     bool `json:"pass_through_x_accel_headers" default:"false"`
+
+	ClientHeaderTimeoutMs uint32 `json:"client_header_timeout" min:"10" max:"100000000" default:"10000"`
+	ClientBodyTimeoutMs   uint32 `json:"client_body_timeout" max:"100000000" default:"30000"`
+	KeepaliveTimeoutMs    uint32 `json:"keepalive_timeout" min:"10" max:"100000000" default:"30000"`
+	PostAcceptTimeoutMs   uint32 `json:"post_accept_timeout" min:"10" max:"100000000" default:"30000"`
+	MaxKeepaliveRequests  uint32 `json:"max_keepalive_requests" max:"1000000" default:"100"`
+
+	ClientMaxHeaderKiB  uint32 `json:"client_max_header_size" min:"1" max:"64" default:"12"`
+	ClientMaxRequestKiB uint32 `json:"client_max_request_size" min:"1" max:"256" default:"48"`
+	ClientMaxBodyKiB    int64  `json:"client_max_body_size" min:"0" max:"2147483647" default:"0"`
+	MaxResponseHeadKiB  uint32 `json:"max_response_headers_size" min:"1" max:"256" default:"48"`
+	MaxHeaderCount      uint32 `json:"max_header_count" max:"4096" default:"256"`
+	UpstreamBufferKiB   uint32 `json:"http_upstream_buffer_size" max:"256" default:"0"`
+
+	HalfCloseTimeoutMs uint32 `json:"weir_half_close_timeout" max:"100000000" default:"0"`
+	RequestBufferKiB   uint32 `json:"weir_request_buffer_size" min:"1" max:"1024" default:"64"`
+	MinBodyBytesPerS   uint32 `json:"weir_min_body_rate" max:"1000000000" default:"0"`
+
+	XFFEnabled            bool   `json:"xff_enabled" default:"true"`
+	XFFName               string `json:"xff_alternate_name" default:"X-Forwarded-For"`
+	XFFUpdate             string `json:"xff_update" enum:"XFFUpdate" default:"REPLACE_XFF_HEADERS"`
+	XForwardedProto       bool   `json:"x_forwarded_proto_enabled" default:"false"`
+	UseTrueClientIP       bool   `json:"use_true_client_ip" default:"false"`
+	SSLEverywhere         bool   `json:"ssl_everywhere_enabled" default:"false"`
+	HTTPToHTTPS           bool   `json:"http_to_https" default:"false"`
+	ServerRedirectToHTTPS bool   `json:"server_side_redirect_to_https" default:"false"`
+	SecureCookies         bool   `json:"secure_cookie_enabled" default:"false"`
+	HTTPOnlyCookies       bool   `json:"httponly_enabled" default:"false"`
+	HSTSEnabled           bool   `json:"hsts_enabled" default:"false"`
+	HSTSMaxAgeDays        uint64 `json:"hsts_max_age" max:"10000" default:"365"`
+	HSTSSubdomains        bool   `json:"hsts_subdomains_enabled" default:"true"`
+	ResetOnHTTPOnSSLPort  bool   `json:"reset_conn_http_on_ssl_port" default:"false"`
+	ClientCertificateMode string `json:"ssl_client_certificate_mode" enum:"ClientCertificateMode" default:"SSL_CLIENT_CERTIFICATE_NONE"`
+	MaxBadRPSPerCIP       uint32 `json:"max_bad_rps_cip" min:"10" max:"1000" also:"0" default:"0"`
+	MaxBadRPSPerCIPURI    uint32 `json:"max_bad_rps_cip_uri" min:"10" max:"1000" also:"0" default:"0"`
+	MaxBadRPSPerURI       uint32 `json:"max_bad_rps_uri" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSPerCIP          uint32 `json:"max_rps_cip" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSPerCIPURI       uint32 `json:"max_rps_cip_uri" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSPerURI          uint32 `json:"max_rps_uri" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSUnknownCIP      uint32 `json:"max_rps_unknown_cip" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSUnknownURI      uint32 `json:"max_rps_unknown_uri" min:"10" max:"1000" also:"0" default:"0"`
+
+	Underscores string `json:"weir_underscores_in_header_names" enum:"Underscores" default:"WEIR_UNDERSCORES_PASS"`
+
+	Compression *CompressionProfile `json:"compression_profile"`
+	Cache       *CacheConfig        `json:"cache_config"`
+	HTTP2       *HTTP2Profile       `json:"http2_profile"`
+}
+
+// CompressionProfile compresses responses.
+type CompressionProfile struct {
+	Enabled              bool   `json:"compression" default:"false" required:"true"`
+	Type                 string `json:"type" enum:"CompressionType" default:"AUTO_COMPRESSION" required:"true"`
+	RemoveAcceptEncoding bool   `json:"remove_accept_encoding_header" default:"true" required:"true"`
+	MinLength            uint32 `json:"min_length" default:"128"`
+	LevelNormal          uint32 `json:"level_normal" min:"1" max:"9" default:"1"`
+	LevelAggressive      uint32 `json:"level_aggressive" min:"1" max:"9" default:"5"`
+}
+
+// CacheConfig keeps responses.
+type CacheConfig struct {
+	Enabled        bool     `json:"enabled" default:"false"`
+	MaxCacheBytes  int64    `json:"max_cache_size" min:"0" default:"0"`
+	MinObjectBytes uint32   `json:"min_object_size" default:"100"`
+	MaxObjectBytes uint32   `json:"max_object_size" default:"4194304"`
+	DefaultExpireS uint32   `json:"default_expire" default:"600"`
+	HeuristicAge   bool     `json:"heuristic_expire" default:"false"`
+	XCacheHeader   bool     `json:"xcache_header" default:"true"`
+	AgeHeader      bool     `json:"age_header" default:"true"`
+	DateHeader     bool     `json:"date_header" default:"true"`
+	Aggressive     bool     `json:"aggressive" default:"false"`
+	QueryCacheable bool     `json:"query_cacheable" default:"false"`
+	MimeTypes      []string `json:"mime_types_list"`
+}
+
+// HTTP2Profile bounds HTTP/2 of clients.
+type HTTP2Profile struct {
+	MaxStreams          uint32 `json:"max_http2_concurrent_streams_per_connection" min:"1" max:"256" default:"128"`
+	InitialWindowKiB    uint32 `json:"http2_initial_window_size" min:"64" max:"32768" default:"64"`
+	MaxRequests         uint32 `json:"max_http2_requests_per_connection" max:"10000" default:"1000"`
+	MaxControlFrames    uint32 `json:"max_http2_control_frames_per_connection" max:"10000" default:"1000"`
+	MaxQueuedFrames     uint32 `json:"max_http2_queued_frames_to_client_per_connection" max:"10000" default:"1000"`
+	MaxEmptyDataFrames  uint32 `json:"max_http2_empty_data_frames_per_connection" max:"10000" default:"1000"`
+	MaxHeaderFieldBytes uint32 `json:"max_http2_header_field_size" min:"1" max:"8192" default:"4096"`
+	ServerPush          bool   `json:"enable_http2_server_push" default:"false"`
+	MaxPushes           uint32 `json:"max_http2_concurrent_pushes_per_connection" min:"1" max:"256" default:"10"`
+}
+
+// TCPAppProfile is the treatment of bytes that are not HTTP.
+type TCPAppProfile struct {
+	ProxyProtocolEnabled bool   `json:"proxy_protocol_enabled" default:"false"`
+	ProxyProtocolVersion string `json:"proxy_protocol_version" enum:"ProxyProtocolVersion" default:"PROXY_PROTOCOL_VERSION_1"`
+
+	ALPNProtocols []string `json:"weir_alpn_protocols" items:"16"`
+}
+
+// DNSServiceProfile is the treatment of DNS.
+type DNSServiceProfile struct {
+	DomainNames        []string `json:"domain_names"`
+	EDNS               bool     `json:"edns" default:"true"`
+	NumDNSIP           uint32   `json:"num_dns_ip" max:"20" default:"1"`
+	TTL                uint32   `json:"ttl" max:"86400" default:"30"`
+	DNSOverTCP         bool     `json:"dns_over_tcp_enabled" default:"true"`
+	AAAAEmptyResponse  bool     `json:"aaaa_empty_response" default:"true"`
+	NegativeCachingTTL uint32   `json:"negative_caching_ttl" max:"86400" default:"60"`
+	ErrorResponse      string   `json:"error_response" enum:"DNSErrorResponse" default:"DNS_ERROR_RESPONSE_NONE"`
+	ECSStripping       bool     `json:"ecs_stripping_enabled" default:"true"`
+}
+
+// DosRateLimit bounds what one client, or all, may do.
+type DosRateLimit struct {
+	DosProfile       *DosThreshold     `json:"dos_profile"`
+	RateLimitProfile *RateLimitProfile `json:"rl_profile"`
+}
+
+// DosThreshold is when an attack is one.
+type DosThreshold struct {
+	PeriodS uint32 `json:"thresh_period" default:"5" required:"true"`
+}
+
+// RateLimitProfile bounds one client.
+type RateLimitProfile struct {
+	ClientIPConnections *RateProfile `json:"client_ip_connections_rate_limit"`
+	ClientIPRequests    *RateProfile `json:"client_ip_requests_rate_limit"`
+	URIRequests         *RateProfile `json:"uri_requests_rate_limit"`
+}
+
+// RequestHeadKiB bounds a whole request head: client_max_header_size is more than that of one header if it is larger.
+func (p *HTTPProfile) RequestHeadKiB() uint32 {
+	return max(p.ClientMaxRequestKiB, p.ClientMaxHeaderKiB)
+}
+
+// RequestBufferBytes is how much of a request body comes before a server is chosen.
+func (p *HTTPProfile) RequestBufferBytes() uint32 {
+	if !p.BuffersRequestBody {
+		return 0
+	}
+	return p.RequestBufferKiB * 1024
+}
+
+func (p *ApplicationProfile) Validate() *schema.FieldError {
+	if p.HTTP != nil && p.HTTP.XFFEnabled && !headerName(p.HTTP.XFFName) {
+		return &schema.FieldError{
+			Field:   "http_profile.xff_alternate_name",
+			Problem: schema.Show(p.HTTP.XFFName) + " is not a header name",
+		}
+	}
+	return p.TCP.check()
+}
+
+// check refuses what ALPN cannot name (RFC 7301 §3.1).
+func (p *TCPAppProfile) check() *schema.FieldError {
+	if p == nil {
+		return nil
+	}
+	for i, name := range p.ALPNProtocols {
+		if len(name) == 0 || len(name) > 255 {
+			field := fmt.Sprintf("tcp_app_profile.weir_alpn_protocols[%d]", i)
+			return &schema.FieldError{
+				Field:   field,
+				Problem: schema.Show(name) + " is not the name of a protocol: it must have 1 to 255 bytes",
+			}
+		}
+	}
+	return nil
+}
+
+// headerName tells whether text is a token of RFC 9110 §5.6.2.
+func headerName(text string) bool {
+	for _, c := range []byte(text) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// secureHTTP turns on what makes a site safe behind TLS.
+func secureHTTP(profile schema.Object) schema.Object {
+	for _, name := range []string{
+		"ssl_everywhere_enabled", "http_to_https", "server_side_redirect_to_https", "x_forwarded_proto_enabled",
+		"hsts_enabled", "secure_cookie_enabled", "httponly_enabled",
+	} {
+		profile[name] = true
+	}
+	return profile
+}

@@ -1,0 +1,28 @@
+package kinds
+
+import "github.com/weir-lb/weir/controller/schema"
+
+// CloudConnectorUser is who the controller is on the hosts of a cloud: its name is the user to log in as.
+type CloudConnectorUser struct {
+	Identity
+	Named
+	Owned
+	PrivateKey string `json:"private_key" secret:"true"` // PEM, of SSH
+	PublicKey  string `json:"public_key"`
+	Password   string `json:"password" secret:"true"`
+}
+
+func init() {
+	schema.Register[CloudConnectorUser](schema.Definition{
+		Kept: []schema.Rule{
+			schema.NoEffect(noCloud, "azure_* gcp_* nsxt_* oci_* tencent_* vcenter_*"),
+		},
+	})
+}
+
+func (u *CloudConnectorUser) Validate() *schema.FieldError {
+	if u.PrivateKey == "" && u.Password == "" {
+		return &schema.FieldError{Field: "private_key", Problem: "is empty, and so is password: give one of them"}
+	}
+	return nil
+}

@@ -1,0 +1,282 @@
+package kinds
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/column"
+)
+
+// Pool is a set of servers and how requests are spread over them.
+type Pool struct {
+	Identity
+	Named
+	Owned
+	Clouded
+	Description   string   `json:"description"`
+	Markers       []Marker `json:"markers"`
+	CreatedBy     string   `json:"created_by"`
+	CloudChecksum string   `json:"cloud_config_cksum"`
+	Metadata      string   `json:"service_metadata"`
+
+	Enabled             bool                 `json:"enabled" default:"true"`
+	Servers             []Server             `json:"servers" items:"5000"`
+	DefaultServerPort   uint32               `json:"default_server_port" min:"1" max:"65535" default:"80"`
+	HealthMonitorRefs   []string             `json:"health_monitor_refs" ref:"healthmonitor" items:"50"`
+	InlineHealthMonitor bool                 `json:"inline_health_monitor" default:"true"`
+	MinHealthMonitorsUp uint32               `json:"min_health_monitors_up" min:"1"`
+	MinServersUp        uint32               `json:"min_servers_up"`
+	VrfRef              string               `json:"vrf_ref" ref:"vrfcontext" default:"global"`
+	Tier1LR             string               `json:"tier1_lr"`
+	PoolType            string               `json:"pool_type" enum:"PoolType" default:"POOL_TYPE_GENERIC_APP"`
+	RoutingPool         bool                 `json:"routing_pool" default:"false"`
+	UseServicePort      bool                 `json:"use_service_port" default:"false"`
+	IgnoreServerPort    bool                 `json:"ignore_server_port" default:"false"`
+	LookupServerByName  bool                 `json:"lookup_server_by_name" default:"false"`
+	DeleteServersOnDNS  bool                 `json:"delete_server_on_dns_refresh" default:"true"`
+	AnalyticsProfileRef string               `json:"analytics_profile_ref" ref:"analyticsprofile" default:"System-Analytics-Profile"`
+	AnalyticsPolicy     *PoolAnalyticsPolicy `json:"analytics_policy"`
+
+	Algorithm         string `json:"lb_algorithm" enum:"LbAlgorithm" default:"LB_ALGORITHM_LEAST_CONNECTIONS"`
+	Hash              string `json:"lb_algorithm_hash" enum:"LbAlgorithmHash" default:"LB_ALGORITHM_CONSISTENT_HASH_SOURCE_IP_ADDRESS"`
+	HashHeader        string `json:"lb_algorithm_consistent_hash_hdr"`
+	RoundRobinPerSE   bool   `json:"lb_algo_rr_per_se" default:"false"`
+	CoreNonaffinity   uint32 `json:"lb_algorithm_core_nonaffinity" min:"1" max:"65535" default:"2"`
+	FewestTasksDelayS uint32 `json:"fewest_tasks_feedback_delay" min:"1" max:"300" default:"10"`
+
+	PersistenceProfileRef string `json:"application_persistence_profile_ref" ref:"applicationpersistenceprofile"`
+
+	ConnectionRampMin        uint32        `json:"connection_ramp_duration" max:"300" default:"10"`
+	GracefulDisableMin       int32         `json:"graceful_disable_timeout" min:"-1" max:"7200" default:"1"`
+	GracefulDownS            int32         `json:"graceful_hm_down_disable_timeout" min:"-1" max:"432000" default:"-1"`
+	ServerDisableType        string        `json:"server_disable_type" enum:"ServerDisableType" default:"DISALLOW_NEW_CONNECTION"`
+	MaxConnectionsPerServer  int32         `json:"max_concurrent_connections_per_server" min:"0" default:"0"`
+	MaxConnRatePerServer     *RateProfile  `json:"max_conn_rate_per_server"`
+	RequestQueueEnabled      bool          `json:"request_queue_enabled" default:"false"`
+	RequestQueueDepth        uint32        `json:"request_queue_depth" default:"128"`
+	ServerTimeoutMs          uint32        `json:"server_timeout" max:"21600000" default:"0"`
+	CapacityEstimation       bool          `json:"capacity_estimation" default:"false"`
+	CapacityEstimationTTFBMs uint32        `json:"capacity_estimation_ttfb_thresh" max:"5000" default:"0"`
+	ConnPool                 *ConnPool     `json:"conn_pool_properties"`
+	FailAction               *FailAction   `json:"fail_action"`
+	ServerReselect           *Reselect     `json:"server_reselect"`
+	PlacementNetworks        []PoolNetwork `json:"placement_networks" items:"10"`
+
+	SSLProfileRef           string   `json:"ssl_profile_ref" ref:"sslprofile"`
+	PKIProfileRef           string   `json:"pki_profile_ref" ref:"pkiprofile"`
+	CertificateRef          string   `json:"ssl_key_and_certificate_ref" ref:"sslkeyandcertificate"`
+	HostCheckEnabled        bool     `json:"host_check_enabled" default:"false"`
+	DomainNames             []string `json:"domain_name" items:"100"`
+	SNIEnabled              bool     `json:"sni_enabled" default:"true"`
+	ServerName              string   `json:"server_name"`
+	EnableHTTP2             bool     `json:"enable_http2" default:"false"`
+	AppendPort              string   `json:"append_port" enum:"AppendPort" default:"NON_DEFAULT_80_443"`
+	RewriteHostToSNI        bool     `json:"rewrite_host_header_to_sni" default:"false"`
+	RewriteHostToServerName bool     `json:"rewrite_host_header_to_server_name" default:"false"`
+}
+
+func init() {
+	schema.Register[Pool](schema.Definition{
+		Private:  true,
+		Serving:  schema.PartOfService,
+		FilledBy: fillPool,
+		Columns: []column.Column{
+			column.Of("SERVERS", serversUp),
+			column.Enum("ALGORITHM", "LB_ALGORITHM_", "lb_algorithm"),
+			column.OperState,
+		},
+		Example: `  weir pool create web servers[0].ip.addr=10.0.0.1 servers[0].port=8080 health_monitor_refs[0]=System-HTTP`,
+		Kept: []schema.Rule{
+			schema.Closes("engines do not go by the client's side, and servers would get in plain what shall be encrypted",
+				"use_service_ssl_mode"),
+			schema.NoEffect("the servers of a pool are those in servers", `autoscale_* external_autoscale_groups ipaddrgroup_ref
+				networks nsx_securitygroup resolve_pool_by_dns`),
+			schema.NoEffect(noRates, "max_conn_rate_per_server"),
+			schema.NoEffect(ownAnswers, "fail_action"),
+			schema.NoEffect("Weir serves no sites", "gslb_sp_enabled sp_gs_info"),
+			schema.NoEffect(schema.Unheeded, ""),
+		},
+	})
+}
+
+var (
+	_ = schema.Enum("AppendPort", "NON_DEFAULT_80_443", "NEVER", "ALWAYS")
+	_ = schema.Enum("FailActionType",
+		"FAIL_ACTION_HTTP_REDIRECT", "FAIL_ACTION_HTTP_LOCAL_RSP", "FAIL_ACTION_CLOSE_CONN",
+		"FAIL_ACTION_BACKUP_POOL",
+	)
+	_ = schema.Enum("FailResponseStatus", "FAIL_HTTP_STATUS_CODE_200", "FAIL_HTTP_STATUS_CODE_503")
+	_ = schema.Enum("HTTPProtocol", "HTTP", "HTTPS")
+	_ = schema.Enum("HTTPReselectBlock", "HTTP_RSP_4XX", "HTTP_RSP_5XX")
+	_ = schema.Enum("LbAlgorithm",
+		"LB_ALGORITHM_LEAST_CONNECTIONS", "LB_ALGORITHM_ROUND_ROBIN", "LB_ALGORITHM_FASTEST_RESPONSE",
+		"LB_ALGORITHM_CONSISTENT_HASH", "LB_ALGORITHM_LEAST_LOAD", "LB_ALGORITHM_FEWEST_SERVERS",
+		"LB_ALGORITHM_RANDOM", "LB_ALGORITHM_FEWEST_TASKS", "LB_ALGORITHM_NEAREST_SERVER",
+		"LB_ALGORITHM_CORE_AFFINITY", "LB_ALGORITHM_TOPOLOGY",
+	)
+	_ = schema.Enum("LbAlgorithmHash",
+		"LB_ALGORITHM_CONSISTENT_HASH_SOURCE_IP_ADDRESS", "LB_ALGORITHM_CONSISTENT_HASH_SOURCE_IP_ADDRESS_AND_PORT",
+		"LB_ALGORITHM_CONSISTENT_HASH_URI", "LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER",
+		"LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_STRING", "LB_ALGORITHM_CONSISTENT_HASH_CALLID",
+	)
+	_ = schema.Enum("PoolType", "POOL_TYPE_GENERIC_APP", "POOL_TYPE_OAUTH")
+	_ = schema.Enum("RedirectStatus",
+		"HTTP_REDIRECT_STATUS_CODE_301", "HTTP_REDIRECT_STATUS_CODE_302", "HTTP_REDIRECT_STATUS_CODE_307",
+	)
+	_ = schema.Enum("ServerDisableType", "DISALLOW_NEW_CONNECTION", "ALLOW_NEW_CONNECTION_IF_PERSISTENCE_PRESENT")
+)
+
+// Server is a member of a pool.
+type Server struct {
+	IP                *IPAddr `json:"ip" required:"true"`
+	Port              uint32  `json:"port" min:"1" max:"65535" also:"0"` // 0: that of the pool
+	Hostname          string  `json:"hostname"`
+	Description       string  `json:"description"`
+	Enabled           bool    `json:"enabled" default:"true"`
+	Ratio             uint32  `json:"ratio" min:"1" max:"20" default:"1"`
+	ResolveByDNS      bool    `json:"resolve_server_by_dns" default:"false"`
+	RewriteHostHeader bool    `json:"rewrite_host_header" default:"false"`
+	PersistenceHeader string  `json:"prst_hdr_val"`
+	VerifyNetwork     bool    `json:"verify_network" default:"false"`
+	Static            bool    `json:"static" default:"false"`
+	AvailabilityZone  string  `json:"availability_zone"`
+	ExternalUUID      string  `json:"external_uuid"`
+	MacAddress        string  `json:"mac_address"`
+}
+
+// ConnPool bounds the connections to servers that wait for their next request.
+type ConnPool struct {
+	IdleTimeoutMs uint32 `json:"upstream_connpool_conn_idle_tmo" max:"86400000" default:"60000"`
+	LifetimeMs    uint32 `json:"upstream_connpool_conn_life_tmo" max:"86400000" default:"600000"`
+	MaxReuse      uint32 `json:"upstream_connpool_conn_max_reuse" default:"0"`
+	MaxPerServer  uint32 `json:"upstream_connpool_server_max_cache" default:"0"`
+}
+
+// FailAction is what a client gets when no server is up.
+type FailAction struct {
+	Type     string              `json:"type" enum:"FailActionType" default:"FAIL_ACTION_CLOSE_CONN"`
+	Redirect *FailActionRedirect `json:"redirect"`
+	LocalRsp *FailActionLocalRsp `json:"local_rsp"`
+}
+
+// FailActionRedirect sends the client elsewhere.
+type FailActionRedirect struct {
+	Protocol   string `json:"protocol" enum:"HTTPProtocol" default:"HTTPS"`
+	Host       string `json:"host" required:"true"`
+	Path       string `json:"path"`
+	Query      string `json:"query"`
+	StatusCode string `json:"status_code" enum:"RedirectStatus" default:"HTTP_REDIRECT_STATUS_CODE_302"`
+}
+
+// FailActionLocalRsp answers with a page of the engine's own.
+type FailActionLocalRsp struct {
+	StatusCode string `json:"status_code" enum:"FailResponseStatus" default:"FAIL_HTTP_STATUS_CODE_503"`
+}
+
+// Reselect tries another server after certain answers.
+type Reselect struct {
+	Enabled            bool           `json:"enabled" default:"false" required:"true"`
+	NumRetries         uint32         `json:"num_retries" default:"4"`
+	RetryNonidempotent bool           `json:"retry_nonidempotent" default:"false"`
+	RetryTimeoutMs     uint32         `json:"retry_timeout" max:"3600000" default:"0"`
+	ResponseCodes      *ReselectCodes `json:"svr_resp_code"`
+}
+
+// ReselectCodes are the answers after which another server is tried.
+type ReselectCodes struct {
+	Codes  []uint32        `json:"codes" min:"400" max:"599"`
+	Ranges []ReselectRange `json:"ranges"`
+	Blocks []string        `json:"resp_code_block" enum:"HTTPReselectBlock"`
+}
+
+// ReselectRange is a range of status codes.
+type ReselectRange struct {
+	Begin uint32 `json:"begin" min:"400" max:"599" required:"true"`
+	End   uint32 `json:"end" min:"400" max:"599" required:"true"`
+}
+
+// PoolNetwork is a subnet that the servers are in.
+type PoolNetwork struct {
+	Subnet *IPAddrPrefix `json:"subnet" required:"true"`
+}
+
+// PoolAnalyticsPolicy says what is recorded of a pool.
+type PoolAnalyticsPolicy struct {
+	EnableRealtimeMetrics bool `json:"enable_realtime_metrics" default:"false"`
+}
+
+// fillPool names each server after its address.
+func fillPool(o schema.Object) {
+	for _, server := range objects(o["servers"]) {
+		ip, _ := server["ip"].(schema.Object)
+		if _, ok := server["hostname"]; !ok {
+			server["hostname"] = ip["addr"]
+		}
+	}
+}
+
+func (p *Pool) Validate() *schema.FieldError {
+	owner := map[string]int{}
+	for i := range p.Servers {
+		server := &p.Servers[i]
+		here := fmt.Sprintf("servers[%d]", i)
+		if problem := server.IP.problem(here + ".ip"); problem != nil {
+			return problem
+		}
+		id := server.ID(p.DefaultServerPort)
+		if earlier, taken := owner[id]; taken {
+			return &schema.FieldError{Field: here, Problem: fmt.Sprintf("%s is already servers[%d]", id, earlier)}
+		}
+		owner[id] = i
+	}
+	if p.hashesHeader() && p.HashHeader == "" {
+		return &schema.FieldError{
+			Field:   "lb_algorithm_consistent_hash_hdr",
+			Problem: "is required by lb_algorithm_hash LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER",
+		}
+	}
+	return p.checkNames()
+}
+
+// checkNames looks at the names that servers are asked for and checked by.
+func (p *Pool) checkNames() *schema.FieldError {
+	if p.ServerName != "" && !hostName.MatchString(p.ServerName) {
+		return &schema.FieldError{Field: "server_name", Problem: schema.Show(p.ServerName) + " is not a host name"}
+	}
+	for i, name := range p.DomainNames {
+		if !hostName.MatchString(name) {
+			return &schema.FieldError{
+				Field:   fmt.Sprintf("domain_name[%d]", i),
+				Problem: schema.Show(name) + " is not a host name",
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Pool) hashesHeader() bool {
+	return p.Algorithm == "LB_ALGORITHM_CONSISTENT_HASH" && p.Hash == "LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER"
+}
+
+// ID names a server within its pool: "10.0.0.1:80", "[2001:db8::1]:80".
+func (s *Server) ID(defaultPort uint32) string {
+	port := s.PortOr(defaultPort)
+	if address := s.IP.Address(); address.IsValid() {
+		return netip.AddrPortFrom(address, uint16(port)).String()
+	}
+	return fmt.Sprintf("%s:%d", s.IP.Addr, port)
+}
+
+// PortOr is the server's own port, or its pool's.
+func (s *Server) PortOr(defaultPort uint32) uint32 {
+	if s.Port != 0 {
+		return s.Port
+	}
+	return defaultPort
+}
+
+func serversUp(row column.Row) string {
+	up, all := row.Text("runtime", "num_servers_up"), row.Text("runtime", "num_servers")
+	return fmt.Sprintf("%s of %s up", column.Dash(up), column.Dash(all))
+}

@@ -1,0 +1,19 @@
+package kinds
+
+// What rules of several kinds say of fields that Avi has and Weir does not act on.
+const (
+	noRates       = "engines do not limit rates yet"
+	noDNS         = "engines do not answer DNS yet"
+	noLogs        = "engines keep no logs of requests yet"
+	noScores      = "Weir computes no health scores yet"
+	noAllocation  = "Weir allocates no addresses: give ip_address"
+	noCloud       = "Weir starts engines on Linux servers only, over SSH"
+	noLogin       = "users log in by what Weir itself knows of them"
+	noCertificate = "Weir makes and renews no certificates by itself but those that are self_signed"
+	ownHardware   = "engines are as the machines that they run on"
+	ownAnswers    = "engines answer with a status and no more"
+	ownNetwork    = "Weir leaves networks and interfaces of machines as they are"
+	noHSM         = "keys are kept by Weir, not in hardware"
+	noClientCert  = "engines do not ask clients for certificates yet"
+	computed      = "it is found out, not set"
+)

@@ -1,0 +1,70 @@
+package kinds
+
+import (
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/column"
+)
+
+// User may log in.
+type User struct {
+	Identity
+	Name             string       `json:"name"`
+	Username         string       `json:"username"`
+	FullName         string       `json:"full_name"`
+	Email            string       `json:"email"`
+	Password         string       `json:"password" secret:"true"`
+	IsSuperuser      bool         `json:"is_superuser" default:"false"`
+	IsActive         bool         `json:"is_active" default:"true"`
+	Local            bool         `json:"local" default:"true"`
+	DefaultTenantRef string       `json:"default_tenant_ref" ref:"tenant" default:"admin"`
+	Access           []UserAccess `json:"access" items:"1000"`
+	UIProperty       string       `json:"ui_property"`
+}
+
+func init() {
+	schema.Register[User](schema.Definition{
+		Sealed:   true,
+		FilledBy: fillUser,
+		Columns: []column.Column{
+			column.Field("FULL NAME", "full_name"),
+			column.Field("SUPERUSER", "is_superuser"),
+			column.Field("ACTIVE", "is_active"),
+		},
+		Example: `  weir user create alice full_name="Alice Smith" password=… is_superuser=true`,
+		Builtins: []schema.Object{{
+			"name": "admin", "uuid": "user-1", "full_name": "System Administrator", "email": "", "is_superuser": true,
+			"access": []any{schema.Object{"tenant_ref": "/api/tenant/admin", "all_tenants": true}},
+		}},
+		Kept: []schema.Rule{
+			schema.Restricts("Weir has no roles yet: who is no superuser is let in to read by System-Admin, "+
+				"and kept out of the tenant by any other",
+				"access.role_ref"),
+			schema.NoEffect(noLogin, ""),
+		},
+	})
+}
+
+// UserAccess lets a user into a tenant.
+type UserAccess struct {
+	TenantRef  string `json:"tenant_ref" ref:"tenant"`
+	AllTenants bool   `json:"all_tenants" default:"false"`
+}
+
+// fillUser takes the name of a user as the name to log in with, or the other way round.
+func fillUser(o schema.Object) {
+	for _, pair := range [][2]string{{"username", "name"}, {"name", "username"}} {
+		if _, ok := o[pair[0]]; ok {
+			continue
+		}
+		if other, ok := o[pair[1]]; ok {
+			o[pair[0]] = other
+		}
+	}
+}
+
+func (u *User) Validate() *schema.FieldError {
+	if u.Username == "" {
+		return &schema.FieldError{Field: "username", Problem: "is required"}
+	}
+	return nil
+}

@@ -1,0 +1,316 @@
+package kinds
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/column"
+)
+
+// VirtualService is an application as its clients see it: addresses, ports, profiles, certificates, and a pool.
+type VirtualService struct {
+	Identity
+	Named
+	Owned
+	Clouded
+	Description   string   `json:"description"`
+	Markers       []Marker `json:"markers"`
+	CreatedBy     string   `json:"created_by"`
+	CloudChecksum string   `json:"cloud_config_cksum"`
+	Metadata      string   `json:"service_metadata"`
+
+	Enabled        bool     `json:"enabled" default:"true"`
+	TrafficEnabled bool     `json:"traffic_enabled" default:"true"`
+	Type           string   `json:"type" enum:"VirtualServiceType" default:"VS_TYPE_NORMAL"`
+	VHType         string   `json:"vh_type" enum:"VirtualHostingType"`
+	VHParentRef    string   `json:"vh_parent_vs_ref" ref:"virtualservice"`
+	VHDomainNames  []string `json:"vh_domain_name"`
+
+	Services []Service `json:"services" items:"2048"`
+	VsVipRef string    `json:"vsvip_ref" ref:"vsvip"`
+	Vips     []Vip     `json:"vip"`
+	DNSInfo  []DNSInfo `json:"dns_info" items:"1000"`
+
+	ApplicationProfileRef   string `json:"application_profile_ref" ref:"applicationprofile" default:"System-HTTP"`
+	NetworkProfileRef       string `json:"network_profile_ref" ref:"networkprofile" default:"System-TCP-Proxy"`
+	ServerNetworkProfileRef string `json:"server_network_profile_ref" ref:"networkprofile"`
+	AnalyticsProfileRef     string `json:"analytics_profile_ref" ref:"analyticsprofile" default:"System-Analytics-Profile"`
+	PoolRef                 string `json:"pool_ref" ref:"pool"`
+	SEGroupRef              string `json:"se_group_ref" ref:"serviceenginegroup" default:"Default-Group"`
+	VrfContextRef           string `json:"vrf_context_ref" ref:"vrfcontext" default:"global"`
+
+	SSLProfileRef           string   `json:"ssl_profile_ref" ref:"sslprofile"`
+	CertificateRefs         []string `json:"ssl_key_and_certificate_refs" ref:"sslkeyandcertificate"`
+	SSLSessionCacheAvgSize  uint32   `json:"ssl_sess_cache_avg_size" min:"1024" max:"1048576" default:"1024"`
+	AllowInvalidCertificate bool     `json:"allow_invalid_client_cert" default:"false"`
+
+	FlowDist              string   `json:"flow_dist" enum:"FlowDist" default:"LOAD_AWARE"`
+	FlowLabelType         string   `json:"flow_label_type" enum:"FlowLabelType" default:"NO_LABEL"`
+	ScaleoutECMP          bool     `json:"scaleout_ecmp" default:"false"`
+	EnableRHI             bool     `json:"enable_rhi"`
+	EnableRHISnat         bool     `json:"enable_rhi_snat"`
+	BGPPeerLabels         []string `json:"bgp_peer_labels" items:"128"`
+	BGPLocalPreference    uint32   `json:"bgp_local_preference"`
+	BGPASPathPrepend      uint32   `json:"bgp_num_as_path_prepend" min:"1" max:"10"`
+	AdvertiseDownVS       bool     `json:"advertise_down_vs" default:"false"`
+	RemovePortWhenDown    bool     `json:"remove_listening_port_on_vs_down" default:"false"`
+	MinPoolsUp            uint32   `json:"min_pools_up"`
+	ActiveStandbySETag    string   `json:"active_standby_se_tag" enum:"ActiveStandbySETag" default:"ACTIVE_STANDBY_SE_1"`
+	BulkSyncKVCache       bool     `json:"bulk_sync_kvcache" default:"false"`
+	EastWestPlacement     bool     `json:"east_west_placement" default:"false"`
+	IgnorePoolReach       bool     `json:"ign_pool_net_reach" default:"false"`
+	CloudType             string   `json:"cloud_type" enum:"CloudType" default:"CLOUD_NONE"`
+	UseBridgeIPAsVip      bool     `json:"use_bridge_ip_as_vip" default:"false"`
+	EnableAutoGateway     bool     `json:"enable_autogw" default:"true"`
+	SnatIPs               []IPAddr `json:"snat_ip" items:"32"`
+	UseVipAsSnat          bool     `json:"use_vip_as_snat" default:"false"`
+	CloseClientsOnChanges bool     `json:"close_client_conn_on_config_update" default:"false"`
+	FQDN                  string   `json:"fqdn"`
+	HostNameTranslation   string   `json:"host_name_xlate"`
+
+	Weight               uint32             `json:"weight" min:"1" max:"128" default:"1"`
+	DelayFairness        bool               `json:"delay_fairness" default:"false"`
+	MaxCPSPerClient      uint32             `json:"max_cps_per_client" min:"10" max:"1000" also:"0" default:"0"`
+	LimitDoser           bool               `json:"limit_doser" default:"false"`
+	ConnectionsRateLimit *RateProfile       `json:"connections_rate_limit"`
+	RequestsRateLimit    *RateProfile       `json:"requests_rate_limit"`
+	PerformanceLimits    *PerformanceLimits `json:"performance_limits"`
+	AnalyticsPolicy      *AnalyticsPolicy   `json:"analytics_policy"`
+}
+
+func init() {
+	schema.Register[VirtualService](schema.Definition{
+		Short:    []string{"vs"},
+		Private:  true,
+		Serving:  schema.Service,
+		FilledBy: fillVirtualService,
+		Columns: []column.Column{
+			column.Of("VIP", vipOf),
+			column.Of("PORTS", ports),
+			column.Field("POOL", "pool_ref"),
+			column.Of("SERVERS", poolServers),
+			column.OperState,
+			column.Of("ENGINES", enginesAssigned),
+			column.Of("APPLIED", applied),
+		},
+		Beside:  []string{"vsvip", "pool"},
+		Example: `  weir vs create web vsvip_ref=web-vip pool_ref=web services[0].port=80`,
+		Kept: []schema.Rule{
+			schema.Closes("engines do not apply network security policies yet", "network_security_policy_ref"),
+			schema.Closes("engines have no application firewall yet", "waf_policy_ref"),
+			schema.Closes("engines do not apply HTTP policies yet", "http_policies"),
+			schema.Closes("engines do not apply policies of layer 4 yet", "l4_policies"),
+			schema.Closes("engines do not apply DNS policies yet", "dns_policies topology_policies"),
+			schema.Closes("engines do not run DataScripts yet", "vs_datascripts"),
+			schema.Closes("engines do not apply security policies yet", "security_policy_ref"),
+			schema.Closes("engines do not authenticate clients yet",
+				"sso_policy_ref saml_sp_config oauth_vs_config jwt_config ldap_vs_config"),
+			schema.Closes("engines do not protect against forged requests yet", "csrf_policy_ref"),
+			schema.Closes("engines do not tell bots from people yet", "bot_policy_ref"),
+			schema.Closes("engines do not have requests inspected by others yet", "icap_request_profile_refs sideband_profile"),
+			schema.Closes("engines do not restrict clients to groups of NSX", "nsx_securitygroup"),
+			schema.Closes("engines serve one pool, that of pool_ref, yet", "pool_group_ref service_pool_select"),
+			schema.Closes("engines have one SSL profile for all clients, that of ssl_profile_ref, yet", "ssl_profile_selectors"),
+			schema.Closes("engines do not share a virtual service between others yet", "vh_matches"),
+			schema.NoEffect(noLogs, "analytics_policy"),
+			schema.NoEffect(noRates, "connections_rate_limit requests_rate_limit"),
+			schema.NoEffect(noDNS, "static_dns_records"),
+			schema.NoEffect("names are registered by others", "dns_info"),
+			schema.NoEffect(noAllocation, "vip"),
+			schema.NoEffect("engines connect to servers from their own address yet", "snat_ip6_addresses"),
+			schema.NoEffect("engines pass on bodies as they are", "content_rewrite"),
+			schema.NoEffect(ownAnswers, "error_page_profile_ref"),
+			schema.NoEffect("engines do not copy requests to others yet", "traffic_clone_profile_ref"),
+			schema.NoEffect("engines keep no sessions of clients", "enable_session"),
+			schema.NoEffect(schema.Unheeded, ""),
+		},
+	})
+}
+
+var (
+	_ = schema.Enum("ActiveStandbySETag", "ACTIVE_STANDBY_SE_1", "ACTIVE_STANDBY_SE_2")
+	_ = schema.Enum("ClientInsights", "NO_INSIGHTS", "PASSIVE", "ACTIVE")
+	_ = schema.Enum("FlowDist",
+		"LOAD_AWARE", "CONSISTENT_HASH_SOURCE_IP_ADDRESS", "CONSISTENT_HASH_SOURCE_IP_ADDRESS_AND_PORT",
+	)
+	_ = schema.Enum("FlowLabelType", "NO_LABEL", "APPLICATION_LABEL", "SERVICE_LABEL")
+	_ = schema.Enum("LocalResponseStatus",
+		"HTTP_LOCAL_RESPONSE_STATUS_CODE_200", "HTTP_LOCAL_RESPONSE_STATUS_CODE_204",
+		"HTTP_LOCAL_RESPONSE_STATUS_CODE_403", "HTTP_LOCAL_RESPONSE_STATUS_CODE_404",
+		"HTTP_LOCAL_RESPONSE_STATUS_CODE_429", "HTTP_LOCAL_RESPONSE_STATUS_CODE_501",
+	)
+	_ = schema.Enum("RateLimiterActionType",
+		"RL_ACTION_NONE", "RL_ACTION_DROP_CONN", "RL_ACTION_RESET_CONN", "RL_ACTION_CLOSE_CONN", "RL_ACTION_LOCAL_RSP",
+		"RL_ACTION_REDIRECT",
+	)
+	_ = schema.Enum("VirtualHostingType", "VS_TYPE_VH_SNI", "VS_TYPE_VH_ENHANCED")
+	_ = schema.Enum("VirtualServiceType", "VS_TYPE_NORMAL", "VS_TYPE_VH_PARENT", "VS_TYPE_VH_CHILD")
+)
+
+// Service is a port, or a range of ports, that a virtual service listens on.
+type Service struct {
+	Port                  uint32 `json:"port" min:"1" max:"65535" required:"true"`
+	PortRangeEnd          uint32 `json:"port_range_end" min:"1" max:"65535" also:"0"` // 0: port alone
+	EnableSSL             bool   `json:"enable_ssl" default:"false"`
+	EnableHTTP2           bool   `json:"enable_http2" default:"false"`
+	ApplicationProfileRef string `json:"override_application_profile_ref" ref:"applicationprofile"`
+	NetworkProfileRef     string `json:"override_network_profile_ref" ref:"networkprofile"`
+}
+
+// PerformanceLimits bounds a virtual service as a whole.
+type PerformanceLimits struct {
+	MaxConcurrentConnections int32 `json:"max_concurrent_connections" min:"0"`
+	MaxThroughput            int32 `json:"max_throughput" min:"0"`
+}
+
+// RateProfile is a rate and what happens above it.
+type RateProfile struct {
+	RateLimiter *RateLimiter       `json:"rate_limiter"`
+	Action      *RateLimiterAction `json:"action" required:"true"`
+}
+
+// RateLimiter allows count events in each period, and a burst.
+type RateLimiter struct {
+	Name   string `json:"name"`
+	Count  uint32 `json:"count" min:"1" default:"1000000000"`
+	Period uint32 `json:"period" min:"1" default:"1"`
+	Burst  uint32 `json:"burst_sz" default:"0"`
+}
+
+// RateLimiterAction is what happens to an event above the rate.
+type RateLimiterAction struct {
+	Type       string `json:"type" enum:"RateLimiterActionType" default:"RL_ACTION_NONE"`
+	StatusCode string `json:"status_code" enum:"LocalResponseStatus" default:"HTTP_LOCAL_RESPONSE_STATUS_CODE_429"`
+}
+
+// AnalyticsPolicy says what is recorded of a virtual service.
+type AnalyticsPolicy struct {
+	FullClientLogs         *FullClientLogs        `json:"full_client_logs"`
+	MetricsRealtimeUpdate  *MetricsRealtimeUpdate `json:"metrics_realtime_update"`
+	AllHeaders             bool                   `json:"all_headers" default:"false"`
+	ClientInsights         string                 `json:"client_insights" enum:"ClientInsights" default:"NO_INSIGHTS"`
+	SignificantLogThrottle uint32                 `json:"significant_log_throttle" default:"10"`
+	UDFLogThrottle         uint32                 `json:"udf_log_throttle" default:"10"`
+}
+
+// FullClientLogs records requests that are not significant, too.
+type FullClientLogs struct {
+	Enabled  bool   `json:"enabled" required:"true"`
+	Duration uint32 `json:"duration" default:"30"` // minutes; 0: for ever
+	Throttle uint32 `json:"throttle" default:"10"`
+}
+
+// MetricsRealtimeUpdate asks for samples each second.
+type MetricsRealtimeUpdate struct {
+	Enabled  bool   `json:"enabled" required:"true"`
+	Duration uint32 `json:"duration" default:"30"` // minutes; 0: for ever
+}
+
+// fillVirtualService ends each port range at its port. A virtual service with a TLS port gets a profile and a
+// certificate if it names none.
+func fillVirtualService(o schema.Object) {
+	tls := false
+	for _, service := range objects(o["services"]) {
+		if end, ok := service["port_range_end"]; !ok || end == int64(0) {
+			service["port_range_end"] = service["port"]
+		}
+		tls = tls || service["enable_ssl"] == true
+	}
+	fillVips(o["vip"])
+	if !tls {
+		return
+	}
+	if _, ok := o["ssl_profile_ref"]; !ok {
+		o["ssl_profile_ref"] = "/api/sslprofile?name=System-Standard"
+	}
+	if refs, _ := o["ssl_key_and_certificate_refs"].([]any); len(refs) == 0 {
+		o["ssl_key_and_certificate_refs"] = []any{"/api/sslkeyandcertificate?name=System-Default-Cert"}
+	}
+}
+
+func (vs *VirtualService) Validate() *schema.FieldError {
+	if vs.Type != "VS_TYPE_VH_CHILD" { // those are reached through their parent
+		switch {
+		case len(vs.Services) == 0:
+			return &schema.FieldError{Field: "services", Problem: "is empty; give at least one port"}
+		case vs.VsVipRef == "" && len(vs.Vips) == 0:
+			return &schema.FieldError{Field: "vsvip_ref", Problem: "is required"}
+		}
+	}
+	if problem := vs.checkPorts(); problem != nil {
+		return problem
+	}
+	return checkVips(vs.Vips)
+}
+
+func (vs *VirtualService) checkPorts() *schema.FieldError {
+	for i, service := range vs.Services {
+		if service.PortRangeEnd < service.Port {
+			return &schema.FieldError{
+				Field:   fmt.Sprintf("services[%d].port_range_end", i),
+				Problem: fmt.Sprintf("%d is before port %d", service.PortRangeEnd, service.Port),
+			}
+		}
+		for j, earlier := range vs.Services[:i] {
+			if service.Port <= earlier.PortRangeEnd && earlier.Port <= service.PortRangeEnd {
+				return &schema.FieldError{
+					Field:   fmt.Sprintf("services[%d].port", i),
+					Problem: fmt.Sprintf("%d is already in services[%d]", max(service.Port, earlier.Port), j),
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// objects lists the objects of a list; it is empty for anything else.
+func objects(value any) []schema.Object {
+	items, _ := value.([]any)
+	found := make([]schema.Object, 0, len(items))
+	for _, item := range items {
+		if o, ok := item.(schema.Object); ok {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+func ports(row column.Row) string {
+	var list []string
+	for _, service := range column.List(row.Object, "services") {
+		port := column.Text(column.At(service, "port"))
+		if end := column.Text(column.At(service, "port_range_end")); end != "" && end != port {
+			port += "-" + end
+		}
+		if column.At(service, "enable_ssl") == true {
+			port += "/tls"
+		}
+		list = append(list, port)
+	}
+	return strings.Join(list, ", ")
+}
+
+// vipOf is the addresses of a virtual service, or the name of what holds them.
+func vipOf(row column.Row) string {
+	if vip, known := row.Referred("vsvip_ref"); known {
+		return addresses(vip)
+	}
+	return row.Text("vsvip_ref")
+}
+
+func poolServers(row column.Row) string {
+	if pool, known := row.Referred("pool_ref"); known {
+		return serversUp(pool)
+	}
+	return ""
+}
+
+func enginesAssigned(row column.Row) string {
+	assigned, requested := row.Text("runtime", "num_se_assigned"), row.Text("runtime", "num_se_requested")
+	return fmt.Sprintf("%s of %s", column.Dash(assigned), column.Dash(requested))
+}
+
+func applied(row column.Row) string {
+	return strings.TrimPrefix(row.Text("runtime", "applied", "text"), "applied ")
+}

@@ -1,0 +1,172 @@
+package schema
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Search tells whether a text stands anywhere in what a client could read of an object, as JSON writes it without
+// spaces and with its fields sorted. It copies no object, and no secret takes part in it. fold ignores upper and lower
+// case. The function that it returns is for one goroutine.
+func (k *Kind) Search(text string, fold bool) func(Object) bool {
+	s := &search{text: text, fold: fold}
+	if fold {
+		s.text = strings.ToLower(text)
+	}
+	s.inNumbers = strings.Trim(s.text, "0123456789+-.eE") == ""
+	s.inSensitive = s.within(Sensitive)
+	s.inKnownNames = s.named(k.record, map[*record]bool{})
+	if spansTokens(s.text) {
+		return func(o Object) bool {
+			s.written = s.appendRecord(s.written[:0], k.record, o)
+			return s.inWritten()
+		}
+	}
+	return func(o Object) bool { return s.text == "" || s.inRecord(k.record, o) }
+}
+
+// spansTokens tells whether a text may begin in one token of JSON and end in another. A match without a quotation mark
+// is all inside of a string or all outside, and a colon outside comes right after a quotation mark.
+func spansTokens(text string) bool {
+	const outsideStrings = "{}[],:0123456789+-.eEtrufalsn"
+	return strings.Contains(text, `"`) || strings.ContainsAny(text, "{}[],:") &&
+		strings.LastIndexByte(text, ':') <= 0 && strings.Trim(text, outsideStrings) == ""
+}
+
+// search is one text that is looked for.
+type search struct {
+	text         string
+	fold         bool
+	inNumbers    bool   // a number may hold the text
+	inSensitive  bool   // what is read in place of a secret holds the text
+	inKnownNames bool   // the name of a field that the kind knows holds the text
+	written      []byte // of the token, or of the object, that is looked at
+}
+
+func (s *search) inRecord(r *record, o Object) bool {
+	for name, value := range o {
+		f := r.byName[name]
+		if (f == nil || s.inKnownNames) && s.within(name) || s.inField(f, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// named tells whether the name of a field, of a record or of one within it, holds the text.
+func (s *search) named(r *record, seen map[*record]bool) bool {
+	if r == nil || seen[r] {
+		return false
+	}
+	seen[r] = true
+	return slices.ContainsFunc(r.fields, func(f *field) bool {
+		inner := f.record
+		if f.shape == list {
+			inner = f.element.record
+		}
+		return s.within(f.name) || s.named(inner, seen)
+	})
+}
+
+// inField looks into the value of a field; nil is a field that the kind does not know.
+func (s *search) inField(f *field, value any) bool {
+	switch v := value.(type) {
+	case Object:
+		if f != nil && f.shape == object {
+			return s.inRecord(f.record, v)
+		}
+	case []any:
+		if f != nil && f.shape == list {
+			return slices.ContainsFunc(v, func(item any) bool { return s.inField(f.element, item) })
+		}
+	}
+	if f.hides(value) {
+		return s.inSensitive
+	}
+	return s.inValue(value)
+}
+
+// inValue looks into a value of which the kind knows nothing more.
+func (s *search) inValue(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return s.within(v)
+	case bool:
+		return strings.Contains(strconv.FormatBool(v), s.text)
+	case nil:
+		return strings.Contains("null", s.text)
+	case int64:
+		if !s.inNumbers {
+			return false
+		}
+		s.written = strconv.AppendInt(s.written[:0], v, 10)
+		return s.inWritten()
+	case Object:
+		for name, inner := range v {
+			if s.within(name) || s.inValue(inner) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		return slices.ContainsFunc(v, s.inValue)
+	}
+	s.written = AppendJSON(s.written[:0], value)
+	return s.inWritten()
+}
+
+// within tells whether a string, as JSON writes it, holds the text.
+func (s *search) within(value string) bool {
+	if !plain(value) {
+		s.written = AppendJSON(s.written[:0], value)
+		return s.inWritten()
+	}
+	if !s.fold {
+		return strings.Contains(value, s.text)
+	}
+	s.written = s.written[:0]
+	for i := range len(value) {
+		s.written = append(s.written, lower(value[i]))
+	}
+	return bytes.Contains(s.written, []byte(s.text))
+}
+
+func (s *search) inWritten() bool {
+	if s.fold {
+		return bytes.Contains(bytes.ToLower(s.written), []byte(s.text))
+	}
+	return bytes.Contains(s.written, []byte(s.text))
+}
+
+// appendRecord writes what a client could read of an object, as encoding/json does.
+func (s *search) appendRecord(to []byte, r *record, o Object) []byte {
+	return appendObject(to, o, func(to []byte, name string, value any) []byte {
+		return s.appendField(to, r.byName[name], value)
+	})
+}
+
+func (s *search) appendField(to []byte, f *field, value any) []byte {
+	switch v := value.(type) {
+	case Object:
+		if f != nil && f.shape == object {
+			return s.appendRecord(to, f.record, v)
+		}
+	case []any:
+		if f != nil && f.shape == list {
+			return appendList(to, v, func(to []byte, item any) []byte { return s.appendField(to, f.element, item) })
+		}
+	}
+	if f.hides(value) {
+		value = Sensitive
+	}
+	return AppendJSON(to, value)
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

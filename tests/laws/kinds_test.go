@@ -1,0 +1,122 @@
+package laws
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/controller/schema"
+	_ "github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+// kindsRoom may name every kind: a file of it is what there is to say of one.
+const kindsRoom = "controller/schema/kinds"
+
+// mayNameKinds says which kinds of object the other rooms of the controller and its clients know by name. The list may
+// only become shorter, or get a kind of which Weir makes more than storing it: what is shown, kept or refused of a kind
+// stands in its file.
+var mayNameKinds = map[string][]string{
+	"controller/schema": {"tenant", "cloud"}, // who owns an object; a reference by name may name its cloud
+	"controller/admit": {"user", "tenant", "cloud", // who may do what, and where
+		"sslkeyandcertificate", "systemconfiguration", // keys are made; the portal needs one
+		"virtualservice", "vsvip", "networkprofile"}, // no two listen at one place
+	"controller/rest": {"user", "tenant", "cloud", "systemconfiguration", // a login's answer, and filters
+		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile"}, // what can be done with them
+	"controller/model": {"cloudconnectoruser", "cloud", "serviceengine", "serviceenginegroup",
+		"virtualservice", "pool", "vsvip",
+		"applicationprofile", "networkprofile", "sslprofile", "pkiprofile",
+		"applicationpersistenceprofile", "healthmonitor",
+		"sslkeyandcertificate", "vrfcontext"}, // of what virtual services are made
+	"controller/plan": {"virtualservice", "pool", "serviceenginegroup", "applicationprofile",
+		"networkprofile", "sslprofile",
+		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
+	// engines are started for groups
+	"controller/cloud":      {"cloud", "serviceenginegroup", "serviceengine"},
+	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"}, // engines join
+	"controller/runtime":    {"healthmonitor", "virtualservice", "serviceengine"},       // references in pages
+	// the administrator; of what there are reports
+	"controller": {"user", "virtualservice", "pool", "serviceengine"},
+	"cmd/weir": {"user", "tenant", // flags of a login
+		"serviceenginegroup", "virtualservice", "vsvip", "serviceengine", "pool"}, // actions, and the status of all
+}
+
+func TestKindsAreListedInTheirRoomAlone(t *testing.T) {
+	named := map[string]map[string]string{} // by room, then kind: where
+	for _, file := range sources(t, ".go") {
+		room := path.Dir(file)
+		if isTest(file) || room == kindsRoom || !below(room, "controller", "client", "cmd/weir") {
+			continue
+		}
+		for kind, line := range kindsNamedIn(t, file) {
+			if named[room] == nil {
+				named[room] = map[string]string{}
+			}
+			named[room][kind] = file + ":" + strconv.Itoa(line)
+		}
+	}
+	for room, kinds := range named {
+		for kind, where := range kinds {
+			if !slices.Contains(mayNameKinds[room], kind) {
+				t.Errorf("%s names the kind %s: say it in %s/%s.go, or in a room that may name it", where,
+					kind, kindsRoom, kind)
+			}
+		}
+	}
+	for room, kinds := range mayNameKinds {
+		for _, kind := range kinds {
+			if named[room][kind] == "" {
+				t.Errorf("%s names %s no longer: take it out of mayNameKinds", room, kind)
+			}
+		}
+	}
+}
+
+// apiPath is a path of the API, or a pattern of one, that begins with a kind.
+var apiPath = regexp.MustCompile(`^/?api/([a-z]+)(?:[/?]|$)`)
+
+// kindsNamedIn finds the strings in a file that are the name of a kind, or a path of the API that has one.
+func kindsNamedIn(t *testing.T, file string) map[string]int {
+	t.Helper()
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, filepath.Join(root, file), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]int{}
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		literal, ok := node.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING {
+			return true
+		}
+		text, err := strconv.Unquote(literal.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if match := apiPath.FindStringSubmatch(text); match != nil {
+			text = match[1]
+		}
+		if _, is := schema.Lookup(text); is {
+			named[text] = files.Position(literal.Pos()).Line
+		}
+		return true
+	})
+	return named
+}
+
+func TestAFileOfAKindIsNamedForIt(t *testing.T) {
+	files := sources(t, ".go")
+	for _, kind := range schema.Kinds() {
+		file := kindsRoom + "/" + kind.Name + ".go"
+		if !slices.Contains(files, file) || !strings.Contains(string(read(t, file)),
+			"schema.Register["+kind.Title+"](") {
+			t.Errorf("%s does not register the kind %s", file, kind.Name)
+		}
+	}
+}
