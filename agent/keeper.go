@@ -3,8 +3,17 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/weir-lb/weir/agent/plan"
+)
+
+const (
+	// restTimes is how many times as long as a write the keeper rests after it. A Plan is written whole, however little
+	// has changed in it: so one that changes all the time takes a tenth of a core and of the disk, and no more.
+	restTimes = 9
+	// restMax bounds by how much the Plan on disk may be older than the one that serves.
+	restMax = time.Second
 )
 
 // keeper writes the serving Plan to disk in the background. While the disk is slow, only the newest Plan waits. A full
@@ -34,7 +43,9 @@ func (k *keeper) run(ctx context.Context) {
 	for {
 		select {
 		case plan := <-k.waiting:
+			begun := time.Now()
 			failing = k.write(plan, failing)
+			rest(ctx, min(restTimes*time.Since(begun), restMax))
 		case <-ctx.Done():
 			select {
 			case plan := <-k.waiting:
@@ -43,6 +54,13 @@ func (k *keeper) run(ctx context.Context) {
 			}
 			return
 		}
+	}
+}
+
+func rest(ctx context.Context, span time.Duration) {
+	select {
+	case <-time.After(span):
+	case <-ctx.Done():
 	}
 }
 

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/weir-lb/weir/agent/plan"
 )
@@ -34,6 +37,30 @@ func TestKeeperWritesTheNewestPlanAndNeverBlocks(t *testing.T) {
 		<-done
 		if len(written) != 2 || written[0] != 1 || written[1] != 101 {
 			t.Errorf("wrote %v", written)
+		}
+	})
+}
+
+func TestKeeperRestsNineTimesAsLongAsAWriteTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		var written []string
+		k := newKeeper(func(plan *plan.Plan) error {
+			written = append(written, fmt.Sprintf("%d at %v", plan.Revision, time.Since(begun)))
+			time.Sleep(10 * time.Millisecond)
+			return nil
+		}, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); k.run(ctx) }()
+		for revision := range uint64(5) {
+			k.keep(&plan.Plan{Revision: 1 + revision})
+			time.Sleep(30 * time.Millisecond)
+		}
+		cancel()
+		<-done
+		if want := []string{"1 at 0s", "4 at 100ms", "5 at 150ms"}; !slices.Equal(written, want) {
+			t.Errorf("wrote %v, want %v", written, want)
 		}
 	})
 }

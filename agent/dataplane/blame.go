@@ -15,14 +15,16 @@ func blame(before, after *plan.Plan, cause error) []plan.Finding {
 	changes := plan.Changes(before, after)
 	if len(changes) == 0 {
 		message := fmt.Sprintf(
-			"the data plane died %d times while taking a Plan that differs in nothing from the one before: %v", deathsMax, cause,
+			"the data plane died %d times while taking a Plan that differs in nothing from the one before: %v",
+			deathsMax, cause,
 		)
 		return []plan.Finding{{Message: message}}
 	}
 	var suspects []plan.Finding
 	for _, change := range changes[:min(len(changes), suspectsMax)] {
 		suspects = append(suspects, plan.Finding{Object: change.Object, Message: fmt.Sprintf(
-			"the data plane died %d times while taking a Plan in which this object %s: %v", deathsMax, change.How, cause)})
+			"the data plane died %d times while taking a Plan in which this object %s: %v", deathsMax,
+			change.How, cause)})
 	}
 	return suspects
 }

@@ -26,19 +26,23 @@ func certificateNamed(name string) *enginev1.Resource {
 }
 
 func monitorNamed(name string) *enginev1.Resource {
-	return &enginev1.Resource{Uuid: name, Body: &enginev1.Resource_HealthMonitor{HealthMonitor: &enginev1.HealthMonitor{Name: name}}}
+	return &enginev1.Resource{Uuid: name,
+		Body: &enginev1.Resource_HealthMonitor{HealthMonitor: &enginev1.HealthMonitor{Name: name}}}
 }
 
 func TestBlamesTheObjectsThatDifferFromThePlanBefore(t *testing.T) {
 	service := serviceAt(80)
-	before := []*enginev1.Resource{service, poolNamed("same", "a"), poolNamed("other", "a"), certificateNamed("gone"), monitorNamed("m1")}
+	before := []*enginev1.Resource{service, poolNamed("same", "a"), poolNamed("other", "a"), certificateNamed("gone"),
+		monitorNamed("m1")}
 	for name, c := range map[string]struct {
 		after []*enginev1.Resource
 		want  []string
 	}{
 		"some differ": {
-			[]*enginev1.Resource{serviceAt(81), poolNamed("same", "a"), poolNamed("other", "b"), certificateNamed("new"), monitorNamed("m2")},
-			[]string{"virtualservice vs shop changed", "pool other other changed", "sslkeyandcertificate new new is new",
+			[]*enginev1.Resource{serviceAt(81), poolNamed("same", "a"), poolNamed("other", "b"),
+				certificateNamed("new"), monitorNamed("m2")},
+			[]string{"sslkeyandcertificate new new is new", "pool other other changed",
+				"virtualservice vs shop changed",
 				"sslkeyandcertificate gone gone is no more"},
 		},
 		"only monitors differ": {

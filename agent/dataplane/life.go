@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -43,8 +42,10 @@ type life struct {
 	closed  chan struct{} // we hung up: nobody takes frames any more
 	reason  error         // why the connection is over; valid once frames is closed
 	handed  map[slot]bool // sockets that the process has
+	base    *plan.Plan    // acknowledged last over this connection; nil: none yet, or it is not what the process has
 	states  map[plan.Member]bool
-	silence int // beats since the last Sample, or the last answer to a Plan
+	untold  bool // there may be states that the process does not have
+	silence int  // beats since the last Sample, or the last answer to a Plan
 }
 
 // greet dials the data plane at this socket and hears its Hello and which sockets it holds already. The process is
@@ -62,12 +63,13 @@ func greet(ctx context.Context, path string, known *process) (*life, sockets, *p
 	}
 	l := &life{
 		process: process, wire: wire{socket}, frames: make(chan frame, framesMax), closed: make(chan struct{}),
-		handed: map[slot]bool{}, states: map[plan.Member]bool{},
+		handed: map[slot]bool{}, states: map[plan.Member]bool{}, untold: true,
 	}
 	held, err := l.exchangeGreetings()
 	if err != nil {
 		held.closeAll()
-		return nil, nil, process, errors.Join(fmt.Errorf("it does not greet as a data plane does: %w", err), socket.Close())
+		return nil, nil, process, errors.Join(fmt.Errorf("it does not greet as a data plane does: %w", err),
+			socket.Close())
 	}
 	go l.listen()
 	return l, held, process, nil
@@ -206,18 +208,33 @@ func (l *life) give(owned sockets, places places) error {
 	return nil
 }
 
-// forget drops what the agent closed: a later socket of the same place is another one.
-func (l *life) forget(owned sockets) {
-	maps.DeleteFunc(l.handed, func(place slot, _ bool) bool { _, kept := owned[place]; return !kept })
+// forget drops places whose sockets were closed: a later socket of the same place is another one.
+func (l *life) forget(closed []slot) {
+	for _, place := range closed {
+		delete(l.handed, place)
+	}
+}
+
+// forgetStates is for servers that a Plan may have brought: the process did not know or keep their states.
+func (l *life) forgetStates(members []plan.Member) {
+	for _, member := range members {
+		delete(l.states, member)
+	}
+	l.untold = l.untold || len(members) > 0
 }
 
 // tell sends the states that the process does not have yet.
-func (l *life) tell(states map[plan.Member]bool) error {
+func (l *life) tell(states func() map[plan.Member]bool) error {
+	if !l.untold {
+		return nil
+	}
+	l.untold = false
 	news := new(dataplanev1.ServerStates)
-	for server, up := range states {
+	for server, up := range states() {
 		if before, told := l.states[server]; !told || before != up {
 			l.states[server] = up
-			news.States = append(news.States, &dataplanev1.ServerState{PoolUuid: server.Pool, ServerId: server.Server, Up: up})
+			news.States = append(news.States, &dataplanev1.ServerState{PoolUuid: server.Pool,
+				ServerId: server.Server, Up: up})
 		}
 	}
 	if len(news.States) == 0 {

@@ -56,8 +56,8 @@ func Find(asked string) (string, error) {
 	return filepath.Abs(found)
 }
 
-// start runs a data plane in a session of its own, so that neither a signal to the agent's terminal nor the agent's death
-// reaches it. Its output goes to a file: a pipe would break when the agent dies.
+// start runs a data plane in a session of its own, so that neither a signal to the agent's terminal nor the agent's
+// death reaches it. Its output goes to a file: a pipe would break when the agent dies.
 func start(binary string, arguments []string, logPath string) (*process, error) {
 	output, err := openLog(logPath)
 	if err != nil {

@@ -30,7 +30,8 @@ func TestSaysHowAProcessEndedWithItsLastWords(t *testing.T) {
 }
 
 func TestProcessHasASessionOfItsOwn(t *testing.T) {
-	p, err := start("/bin/sh", []string{"-c", "read forever </dev/null; exec sleep 1000"}, filepath.Join(t.TempDir(), "log"))
+	p, err := start("/bin/sh", []string{"-c", "read forever </dev/null; exec sleep 1000"},
+		filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,8 @@ func TestMovesALongLogAway(t *testing.T) {
 }
 
 func TestSaysWhichDataPlaneCannotBeRun(t *testing.T) {
-	if _, err := Find("/nowhere/weir-dataplane"); err == nil || !strings.HasPrefix(err.Error(), "data plane /nowhere/weir-dataplane: ") {
+	if _, err := Find("/nowhere/weir-dataplane"); err == nil ||
+		!strings.HasPrefix(err.Error(), "data plane /nowhere/weir-dataplane: ") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -68,7 +68,8 @@ func openDescriptors(t *testing.T) int {
 
 func TestReadsFramesThatComeInAnyPieces(t *testing.T) {
 	w, far := pair(t)
-	hello := &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Hello{Hello: &dataplanev1.Hello{Pid: 7, Version: "1"}}}
+	hello := &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Hello{Hello: &dataplanev1.Hello{Pid: 7,
+		Version: "1"}}}
 	stream := append(frameBytes(t, hello), frameBytes(t, hello)...)
 	go func() {
 		for _, one := range stream {
@@ -93,7 +94,8 @@ func TestDescriptorsBelongToTheirFrame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := far.WriteMsgUnix(frameBytes(t, socketsFrame(address)), unix.UnixRights(descriptor), nil); err != nil {
+		if _, _, err := far.WriteMsgUnix(frameBytes(t, socketsFrame(address)), unix.UnixRights(descriptor),
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		unix.Close(descriptor)
@@ -103,7 +105,8 @@ func TestDescriptorsBelongToTheirFrame(t *testing.T) {
 		if err != nil || len(in.descriptors) != 1 {
 			t.Fatalf("got %d descriptors, %v", len(in.descriptors), err)
 		}
-		if listening, err := unix.GetsockoptInt(in.descriptors[0], unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || listening != 1 {
+		if listening, err := unix.GetsockoptInt(in.descriptors[0], unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil ||
+			listening != 1 {
 			t.Errorf("it does not listen: %v", err)
 		}
 		closeAll(in.descriptors)
@@ -116,12 +119,13 @@ func TestRefusesFramesThatBreakTheContractAndKeepsNothingOfThem(t *testing.T) {
 		rights  int
 		want    string
 	}{
-		"longer than a frame may be":      {[]byte{0xff, 0xff, 0xff, 0xff}, 1, errFrameLength.Error()},
-		"no message":                      {[]byte{0, 0, 0, 2, 0xff, 0xff}, 1, "a frame is no message"},
-		"cut in the middle":               {[]byte{0, 0, 0, 9, 1}, 1, "EOF"},
-		"more descriptors than it names":  {frameBytes(t, socketsFrame("192.0.2.1")), 2, errDescriptors.Error()},
-		"fewer descriptors than it names": {frameBytes(t, socketsFrame("192.0.2.1", "192.0.2.2")), 1, errDescriptors.Error()},
-		"more descriptors than fit":       {frameBytes(t, socketsFrame()), descriptorsMax + 1, errDescriptors.Error()},
+		"longer than a frame may be":     {[]byte{0xff, 0xff, 0xff, 0xff}, 1, errFrameLength.Error()},
+		"no message":                     {[]byte{0, 0, 0, 2, 0xff, 0xff}, 1, "a frame is no message"},
+		"cut in the middle":              {[]byte{0, 0, 0, 9, 1}, 1, "EOF"},
+		"more descriptors than it names": {frameBytes(t, socketsFrame("192.0.2.1")), 2, errDescriptors.Error()},
+		"fewer descriptors than it names": {frameBytes(t, socketsFrame("192.0.2.1", "192.0.2.2")), 1,
+			errDescriptors.Error()},
+		"more descriptors than fit": {frameBytes(t, socketsFrame()), descriptorsMax + 1, errDescriptors.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, far := pair(t)
@@ -159,7 +163,8 @@ func TestSendsSocketsInFramesThatTheKernelTakes(t *testing.T) {
 	var worker uint32
 	for _, want := range []int{descriptorsMax, descriptorsMax, 1} {
 		message, descriptors := receive(t, far)
-		if got := message.GetSockets(); len(got.GetSockets()) != want || descriptors != want || got.GetLast() != (want == 1) {
+		if got := message.GetSockets(); len(got.GetSockets()) != want || descriptors != want ||
+			got.GetLast() != (want == 1) {
 			t.Fatalf("got %d sockets, %d descriptors, last %v", len(got.GetSockets()), descriptors, got.GetLast())
 		}
 		for _, socket := range message.GetSockets().GetSockets() {

@@ -53,6 +53,11 @@ func (r *rollout) next() *plan.Plan {
 	return r.flight.plan
 }
 
+// again has the Plan in flight be sent once more, unless a newer one takes its place.
+func (r *rollout) again() {
+	r.flight = nil
+}
+
 // restoring tells whether the Plan in flight is one that served already.
 func (r *rollout) restoring() bool {
 	return r.flight != nil && r.flight == r.applied

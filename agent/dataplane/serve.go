@@ -15,7 +15,7 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 	beats := time.NewTicker(s.beat)
 	defer beats.Stop()
 	for {
-		if err := errors.Join(life.tell(s.States()), s.advance(life)); err != nil {
+		if err := errors.Join(life.tell(s.States), s.advance(life)); err != nil {
 			return s.lost(ctx, life, err)
 		}
 		select {
@@ -29,6 +29,7 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 		case <-s.asked:
 			s.take()
 		case <-s.statesChanged:
+			life.untold = true
 		case <-s.lettingGo:
 			letGo := &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_LetGo{LetGo: &dataplanev1.LetGo{}}}
 			if err := life.wire.write(letGo); err != nil {
@@ -72,20 +73,23 @@ func (s *Supervisor) take() {
 	}
 }
 
-// advance sends the next Plan that is due, with its sockets before it. A Plan whose sockets cannot be had is refused
-// here, and the next is tried.
+// advance sends the next Plan that is due, with its sockets before it: as a change where the data plane has a Plan of
+// ours. A Plan whose sockets cannot be had is refused here, and the next is tried.
 func (s *Supervisor) advance(life *life) error {
-	for plan := s.rollout.next(); plan != nil; plan = s.rollout.next() {
-		s.places = placesOf(plan, life.hello.GetWorkers())
-		err := s.sockets.open(s.places, s.MaxSegment)
+	for next := s.rollout.next(); next != nil; next = s.rollout.next() {
+		s.step = stepTo(next, life.base, s.serving, life.hello.GetWorkers())
+		err := s.sockets.open(s.step.comes, s.MaxSegment)
 		if failed := (*listenError)(nil); errors.As(err, &failed) {
 			s.conclude(life, false, failed.findings())
 			continue
 		}
-		if err := life.give(s.sockets, s.places); err != nil {
+		if s.step.advertises {
+			s.sockets.bound(s.MaxSegment)
+		}
+		if err := life.give(s.sockets, s.step.comes); err != nil {
 			return err
 		}
-		return life.wire.write(&dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Plan{Plan: plan.Dataplane}})
+		return life.wire.write(s.step.frame)
 	}
 	return nil
 }
@@ -98,7 +102,11 @@ func (s *Supervisor) hear(life *life, message *dataplanev1.FromDataplane) {
 			s.conclude(life, true, plan.FindingsOf(frame.Ack.GetWarnings()))
 		}
 	case *dataplanev1.FromDataplane_Nack:
-		if s.expects(frame.Nack.GetRevision()) {
+		switch {
+		case !s.expects(frame.Nack.GetRevision()):
+		case frame.Nack.GetResync() && life.base != nil:
+			s.resync(life)
+		default:
 			s.conclude(life, false, plan.FindingsOf(frame.Nack.GetErrors()))
 		}
 	case *dataplanev1.FromDataplane_Sample:
@@ -124,13 +132,18 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding)
 	verdict := s.rollout.answered(applied)
 	life.silence = 0
 	if applied {
-		s.serving = s.places
-		clear(life.states) // the Plan may bring servers whose states the data plane did not know or keep: tell all again
+		life.base = plan
+		if s.step.whole {
+			clear(life.states)
+			life.untold = true
+		}
+		life.forgetStates(s.step.members)
+		s.closeUnused(life, s.step.take(s.serving))
 		s.status.ServingRevision = plan.Revision
 		s.become(Running, "")
+	} else {
+		s.withdraw(life)
 	}
-	s.closeUnused()
-	life.forget(s.sockets)
 	switch {
 	case verdict == nil && !applied:
 		s.Log.Error("the data plane refuses the Plan that served before", "revision", plan.Revision, "errors", findings)
@@ -143,8 +156,27 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding)
 	}
 }
 
-// closeUnused closes the sockets that what serves does not use. Only now: had they been closed before the answer, a
-// refused Plan would have cost the connections that wait in them.
-func (s *Supervisor) closeUnused() {
-	s.sockets.retain(s.serving)
+// withdraw closes the sockets that were opened for the Plan in flight.
+func (s *Supervisor) withdraw(life *life) {
+	s.closeUnused(life, s.step.newIn(s.serving))
+}
+
+// closeUnused closes the sockets at these places; of a whole Plan, all that what serves does not use: an earlier
+// process may have left some. Only now: had they been closed before the answer, a refused Plan would have cost the
+// connections that wait in them.
+func (s *Supervisor) closeUnused(life *life, unused []slot) {
+	if s.step.whole {
+		life.forget(s.sockets.retain(s.serving))
+	} else {
+		life.forget(s.sockets.close(unused))
+	}
+}
+
+// resync has the Plan in flight be sent again, and whole: the data plane does not have what it was taken to have.
+func (s *Supervisor) resync(life *life) {
+	s.Log.Warn("the data plane has another Plan than it was taken to have; it gets the whole one", "revision",
+		s.rollout.flight.plan.Revision)
+	life.base = nil
+	s.withdraw(life)
+	s.rollout.again()
 }

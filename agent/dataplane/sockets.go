@@ -22,8 +22,8 @@ type slot struct {
 	worker uint32
 }
 
-// sockets are the listening sockets that the agent owns. They are bare descriptors because an os.File would put them into
-// the Go runtime's poller, which would then wake for every connection that a client makes.
+// sockets are the listening sockets that the agent owns. They are bare descriptors because an os.File would put them
+// into the Go runtime's poller, which would then wake for every connection that a client makes.
 type sockets map[slot]int
 
 // places are where a Plan listens, each with who wants it.
@@ -59,10 +59,10 @@ func explain(cause error) string {
 	}
 }
 
-// placesOf lists where a Plan listens with so many workers.
-func placesOf(plan *plan.Plan, workers uint32) places {
+// placesOf lists the places of listeners with so many workers.
+func placesOf(listeners []plan.Listener, workers uint32) places {
 	all := places{}
-	for _, listener := range plan.Listeners {
+	for _, listener := range listeners {
 		for worker := range workers {
 			all[slot{listener.At, worker}] = listener
 		}
@@ -74,8 +74,7 @@ func placesOf(plan *plan.Plan, workers uint32) places {
 func (s sockets) open(places places, maxSegment func(netip.Addr) int) error {
 	var opened []slot
 	for _, place := range slices.SortedFunc(maps.Keys(places), compareSlots) {
-		if descriptor, have := s[place]; have {
-			bound(descriptor, maxSegment(place.at.Addr()))
+		if _, have := s[place]; have {
 			continue
 		}
 		err := s.claim(place.at)
@@ -94,8 +93,15 @@ func (s sockets) open(places places, maxSegment func(netip.Addr) int) error {
 	return nil
 }
 
-// bound has clients that come from now on send segments of so many bytes at most; 0: as many as their way allows. A kernel
-// that will not costs no connection.
+// bound has all clients that come from now on send segments that are as long as they may be now.
+func (s sockets) bound(maxSegment func(netip.Addr) int) {
+	for place, descriptor := range s {
+		bound(descriptor, maxSegment(place.at.Addr()))
+	}
+}
+
+// bound has clients that come from now on send segments of so many bytes at most; 0: as many as their way allows. A
+// kernel that will not costs no connection.
 func bound(descriptor, segment int) {
 	_ = unix.SetsockoptInt(descriptor, unix.IPPROTO_TCP, unix.TCP_MAXSEG, segment)
 }
@@ -103,11 +109,8 @@ func bound(descriptor, segment int) {
 // claim makes sure that no other program listens at an address that is to be ours. Binding with SO_REUSEPORT would not
 // tell: among programs of one user it succeeds, and the kernel deals our clients out between them.
 func (s sockets) claim(at netip.AddrPort) error {
-	for place := range s {
-		wild := place.at.Addr().IsUnspecified() || at.Addr().IsUnspecified()
-		if place.at == at || wild && place.at.Port() == at.Port() {
-			return nil
-		}
+	if s.claimed(at) {
+		return nil
 	}
 	descriptor, err := bind(at, nil)
 	if err != nil {
@@ -116,27 +119,49 @@ func (s sockets) claim(at netip.AddrPort) error {
 	return unix.Close(descriptor)
 }
 
+// claimed tells whether we listen there already, or where the kernel takes it for the same. The first worker is the
+// first to.
+func (s sockets) claimed(at netip.AddrPort) bool {
+	if at.Addr().IsUnspecified() {
+		for place := range s {
+			if place.at.Port() == at.Port() {
+				return true
+			}
+		}
+		return false
+	}
+	for _, address := range []netip.Addr{at.Addr(), netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
+		if _, have := s[slot{netip.AddrPortFrom(address, at.Port()), 0}]; have {
+			return true
+		}
+	}
+	return false
+}
+
 // compareSlots orders by worker within an address, so that the kernel's reuseport group has worker n at index n.
 func compareSlots(a, b slot) int {
 	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.worker, b.worker))
 }
 
-func (s sockets) close(places []slot) {
+// close closes the sockets of these places and returns the places.
+func (s sockets) close(places []slot) []slot {
 	for _, place := range places {
 		if descriptor, have := s[place]; have {
 			unix.Close(descriptor)
 			delete(s, place)
 		}
 	}
+	return places
 }
 
-// retain closes the sockets of every other place.
-func (s sockets) retain(places places) {
+// retain closes the sockets of every other place, and returns those places.
+func (s sockets) retain(places places) (closed []slot) {
 	for place := range s {
 		if _, wanted := places[place]; !wanted {
-			s.close([]slot{place})
+			closed = append(closed, place)
 		}
 	}
+	return s.close(closed)
 }
 
 func (s sockets) closeAll() {
@@ -156,7 +181,8 @@ var listenOptions = []option{
 var bindOptions = map[int][]option{
 	unix.AF_INET: {{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.IPPROTO_IP, unix.IP_FREEBIND, 1}},
 	unix.AF_INET6: {
-		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1}, {unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
+		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1},
+		{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
 	},
 }
 

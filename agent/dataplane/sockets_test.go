@@ -18,7 +18,8 @@ func listeningAt(all ...netip.AddrPort) *plan.Plan {
 	made := &plan.Plan{}
 	for i, at := range all {
 		made.Listeners = append(made.Listeners, plan.Listener{
-			At: at, Service: plan.Object{Kind: "virtualservice", UUID: "vs-1", Name: "shop"}, Field: fmt.Sprintf("services[%d]", i),
+			At: at, Service: plan.Object{Kind: "virtualservice", UUID: "vs-1", Name: "shop"},
+			Field: fmt.Sprintf("services[%d]", i),
 		})
 	}
 	return made
@@ -40,7 +41,7 @@ func freePort(t *testing.T) uint32 {
 
 func openFor(t *testing.T, owned sockets, plan *plan.Plan, workers uint32) (places, error) {
 	t.Helper()
-	wanted := placesOf(plan, workers)
+	wanted := placesOf(plan.Listeners, workers)
 	t.Cleanup(owned.closeAll)
 	return wanted, owned.open(wanted, func(netip.Addr) int { return 0 })
 }
@@ -108,7 +109,8 @@ func TestDoesNotShareAPortWithAnotherEngineOfTheSameUser(t *testing.T) {
 	if _, err := openFor(t, sockets{}, plan, 2); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openFor(t, sockets{}, plan, 2); !errors.As(err, new(*listenError)) || !strings.Contains(err.Error(), "another program") {
+	if _, err := openFor(t, sockets{}, plan, 2); !errors.As(err, new(*listenError)) ||
+		!strings.Contains(err.Error(), "another program") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -119,7 +121,7 @@ func TestClosesOnlyWhatIsNotUsedAnyMore(t *testing.T) {
 	if _, err := openFor(t, owned, listeningAt(first, second), 2); err != nil {
 		t.Fatal(err)
 	}
-	owned.retain(placesOf(listeningAt(second), 2))
+	owned.retain(placesOf(listeningAt(second).Listeners, 2))
 	for place, descriptor := range owned {
 		if place.at != second {
 			t.Errorf("%v is still open as %d", place, descriptor)

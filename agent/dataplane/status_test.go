@@ -10,7 +10,8 @@ import (
 
 func TestSampleShowsWhichServersAreUpAndWhetherThereAreClients(t *testing.T) {
 	said := &dataplanev1.Sample{
-		Servers:         []*dataplanev1.ServerCounters{{PoolUuid: "p", ServerId: "a", Up: true}, {PoolUuid: "p", ServerId: "b"}},
+		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "p", ServerId: "a", Up: true},
+			{PoolUuid: "p", ServerId: "b"}},
 		VirtualServices: []*dataplanev1.VirtualServiceCounters{{Uuid: "busy", OpenConnections: 1}, {Uuid: "idle"}},
 	}
 	sample := sampleOf(said)

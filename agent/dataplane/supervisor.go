@@ -1,7 +1,7 @@
 // Package dataplane keeps one data plane serving: it starts it or takes over one that runs, owns the listening sockets,
-// gives it Plans and server states, and restarts it when it dies or is stuck. All of that happens in one goroutine (Run):
-// supervisor.go is its way from process to process, serve.go what happens during the life of one; the decisions are in
-// rollout.go. Clients never see a refused connection, because the sockets outlive the process.
+// gives it Plans and server states, and restarts it when it dies or is stuck. All of that happens in one goroutine
+// (Run): supervisor.go is its way from process to process, serve.go what happens during the life of one; the decisions
+// are in rollout.go. Clients never see a refused connection, because the sockets outlive the process.
 package dataplane
 
 import (
@@ -68,7 +68,7 @@ type Supervisor struct {
 	// Of Run alone.
 	rollout rollout
 	sockets sockets
-	places  places   // where the Plan in flight listens
+	step    step     // to the Plan in flight
 	serving places   // where what serves listens: a Plan of ours, or what a data plane brought along
 	process *process // nil: none runs
 	status  Status
@@ -77,9 +77,10 @@ type Supervisor struct {
 // New makes a supervisor that does nothing before Run.
 func New(config Config) *Supervisor {
 	return &Supervisor{
-		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1), lettingGo: make(chan struct{}, 1),
-		beat:    beat,
-		sockets: sockets{}, serving: places{},
+		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1),
+		lettingGo: make(chan struct{}, 1),
+		beat:      beat,
+		sockets:   sockets{}, serving: places{},
 	}
 }
 
@@ -153,7 +154,7 @@ func (s *Supervisor) bury(ctx context.Context, cause error, pause time.Duration)
 	s.status.Restarts++
 	s.become(BackingOff, cause.Error())
 	if verdict := s.rollout.died(); verdict != nil {
-		s.closeUnused()
+		s.sockets.retain(s.serving)
 		s.Observer.Refused(verdict.plan, blame(s.rollout.served(), verdict.plan, cause))
 	}
 	select {
@@ -221,7 +222,8 @@ func (s *Supervisor) launch(ctx context.Context) (*life, error) {
 
 // await dials a process that has just been started until it listens.
 func (s *Supervisor) await(ctx context.Context, process *process) (*life, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the data plane did not listen within %v", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout,
+		fmt.Errorf("the data plane did not listen within %v", startTimeout))
 	defer cancel()
 	for {
 		life, held, _, err := greet(ctx, s.Socket, process)
@@ -252,7 +254,8 @@ func (s *Supervisor) greeted(life *life) {
 	s.status.PID = life.process.pid
 	s.status.ServingRevision = life.hello.GetAppliedRevision()
 	s.become(Running, "")
-	s.Log.Info("connected to the data plane", "pid", life.process.pid, "workers", life.hello.GetWorkers(), "revision", life.hello.GetAppliedRevision())
+	s.Log.Info("connected to the data plane", "pid", life.process.pid, "workers", life.hello.GetWorkers(), "revision",
+		life.hello.GetAppliedRevision())
 }
 
 // become reports a state; the same state again is reported for what else has changed in the status.
@@ -267,12 +270,13 @@ func (s *Supervisor) become(state State, reason string) {
 	s.Observer.Changed(s.status)
 }
 
-// drain lets the requests in flight finish for a while and waits for the end of the process. Our own sockets close first,
-// so that nobody waits in them for a data plane that accepts no more.
+// drain lets the requests in flight finish for a while and waits for the end of the process. Our own sockets close
+// first, so that nobody waits in them for a data plane that accepts no more.
 func (s *Supervisor) drain(life *life) {
 	s.sockets.closeAll()
 	drain := &dataplanev1.Drain{TimeoutMs: uint32(drainTimeout.Milliseconds())}
-	if err := life.wire.write(&dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Drain{Drain: drain}}); err != nil {
+	if err := life.wire.write(
+		&dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Drain{Drain: drain}}); err != nil {
 		return
 	}
 	select {

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,7 +42,8 @@ func (r *rig) Refused(plan *plan.Plan, errors []plan.Finding) {
 	r.told <- fmt.Sprintf("refused %d: %s", plan.Revision, errors[0].Message)
 }
 func (r *rig) Changed(status Status) {
-	name := map[State]string{Starting: "starting", Running: "running", BackingOff: "backing off", Stopped: "stopped"}[status.State]
+	name := map[State]string{Starting: "starting", Running: "running", BackingOff: "backing off",
+		Stopped: "stopped"}[status.State]
 	r.told <- fmt.Sprintf("%s at %d %s", name, status.ServingRevision, status.Reason)
 }
 func (r *rig) Sampled(sample Sample) {
@@ -106,7 +108,8 @@ func (r *rig) accept(revision uint64, held ...*dataplanev1.Socket) *net.UnixConn
 	}}))
 	var descriptors []int
 	for _, socket := range held {
-		descriptor, err := listen(netip.AddrPortFrom(netip.MustParseAddr(socket.GetAddress()), uint16(socket.GetPort())))
+		descriptor, err := listen(netip.AddrPortFrom(netip.MustParseAddr(socket.GetAddress()),
+			uint16(socket.GetPort())))
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -133,6 +136,11 @@ func (r *rig) next(far *net.UnixConn) string {
 		return fmt.Sprintf("%d states", len(frame.ServerStates.GetStates()))
 	case *dataplanev1.ToDataplane_Plan:
 		return fmt.Sprintf("plan %d", frame.Plan.GetRevision())
+	case *dataplanev1.ToDataplane_PlanChange:
+		change, removed := frame.PlanChange.GetChanged(), frame.PlanChange.GetRemoved()
+		return fmt.Sprintf("change %d to %d: %d services, %d pools, %d gone", frame.PlanChange.GetBaseRevision(),
+			change.GetRevision(), len(change.GetVirtualServices()), len(change.GetPools()),
+			len(removed.GetVirtualServices())+len(removed.GetPools()))
 	default:
 		return fmt.Sprintf("%T", frame)
 	}
@@ -204,7 +212,8 @@ func TestGivesSocketsAndStatesBeforeThePlanAndStatesAgainAfterIt(t *testing.T) {
 	r.answer(far, ackOf(1))
 	r.expect("running at 1", "applied 1")
 	r.expectFrames(far, "1 states")
-	r.answer(far, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{Sample: &dataplanev1.Sample{UnixMs: 5}}})
+	r.answer(far,
+		&dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{Sample: &dataplanev1.Sample{UnixMs: 5}}})
 	r.expect("sample 5")
 }
 
@@ -243,14 +252,74 @@ func TestClosesWhatARefusedPlanWantedAndKeepsWhatServes(t *testing.T) {
 	r.expect("running at 1", "applied 1")
 	r.expectFrames(far, "1 states")
 	r.supervisor.Apply(planAt(2, second))
-	r.expectFrames(far, "2 sockets", "plan 2")
+	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 1 gone")
 	r.answer(far, nackOf(2, "no such cipher"))
 	r.expect("refused 2: no such cipher")
 	if !connects(first) || connects(second) {
 		t.Errorf("serving one open: %v, refused one open: %v", connects(first), connects(second))
 	}
 	r.supervisor.Apply(planAt(3, second))
-	r.expectFrames(far, "2 sockets", "plan 3")
+	r.expectFrames(far, "2 sockets", "change 1 to 3: 1 services, 0 pools, 1 gone")
+}
+
+func TestSendsWhatAPlanChangesAndTellsStatesOfItsPoolsAlone(t *testing.T) {
+	r := newRig(t)
+	first, second := freePort(t), freePort(t)
+	r.states = map[plan.Member]bool{{Pool: "p", Server: "s"}: true, {Pool: "q", Server: "s"}: true}
+	resources := []*enginev1.Resource{poolNamed("p", "s"), poolNamed("q", "s"), serviceAt(first)}
+	follow := func(before *plan.Plan, revision uint64) *plan.Plan {
+		next, _ := before.Next(&enginev1.Plan{Revision: revision, Resources: slices.Clone(resources)})
+		return next
+	}
+	one := follow(nil, 1)
+	r.supervisor.Apply(one)
+	r.run()
+	far := r.accept(0)
+	r.expect("running at 0")
+	r.expectFrames(far, "2 states", "2 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("running at 1", "applied 1")
+	r.expectFrames(far, "2 states")
+
+	resources[2] = serviceAt(second)
+	two := follow(one, 2)
+	r.supervisor.Apply(two)
+	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 1 gone")
+	r.answer(far, ackOf(2))
+	r.expect("running at 2", "applied 2")
+	if connects(first) || !connects(second) {
+		t.Errorf("the place that was left is open: %v, the new one: %v", connects(first), connects(second))
+	}
+
+	resources[1] = poolNamed("q", "s", "t")
+	r.supervisor.Apply(follow(two, 3))
+	r.expectFrames(far, "change 2 to 3: 0 services, 1 pools, 1 gone")
+	r.answer(far, ackOf(3))
+	r.expect("running at 3", "applied 3")
+	r.expectFrames(far, "1 states")
+}
+
+func TestSendsTheWholePlanToADataPlaneThatDoesNotHaveTheOneBefore(t *testing.T) {
+	r := newRig(t)
+	first, second := freePort(t), freePort(t)
+	r.supervisor.Apply(planAt(1, first))
+	r.run()
+	far := r.accept(0)
+	r.expect("running at 0")
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("running at 1", "applied 1")
+	r.expectFrames(far, "1 states")
+	r.supervisor.Apply(planAt(2, first, second))
+	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 1 gone")
+	resync := &dataplanev1.Nack{Revision: 2, Resync: true}
+	r.answer(far, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Nack{Nack: resync}})
+	r.expectFrames(far, "2 sockets", "plan 2")
+	r.answer(far, ackOf(2))
+	r.expect("running at 2", "applied 2")
+	if !connects(first) || !connects(second) {
+		t.Errorf("open: %v, %v", connects(first), connects(second))
+	}
 }
 
 func TestRefusesAPlanItselfWhenAPortIsInUse(t *testing.T) {
@@ -282,6 +351,33 @@ func TestComesBackToADataPlaneWhoseConnectionBroke(t *testing.T) {
 	r.expectFrames(r.accept(1), "1 states", "2 sockets", "plan 1")
 	if !connects(port) {
 		t.Error("the socket did not stay open")
+	}
+}
+
+func TestGivesADataPlaneThatComesAmidAChangeTheWholePlanBeforeAndThenTheChange(t *testing.T) {
+	r := newRig(t)
+	first, second := freePort(t), freePort(t)
+	r.supervisor.Apply(planAt(1, first))
+	r.run()
+	far := r.accept(0)
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("running at 0", "running at 1", "applied 1")
+	r.expectFrames(far, "1 states")
+	r.supervisor.Apply(planAt(2, second))
+	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 1 gone")
+	far.Close()
+
+	far = r.accept(0)
+	r.expect("running at 0")
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("running at 1")
+	r.expectFrames(far, "1 states", "2 sockets", "change 1 to 2: 1 services, 0 pools, 1 gone")
+	r.answer(far, ackOf(2))
+	r.expect("running at 2", "applied 2")
+	if connects(first) || !connects(second) {
+		t.Errorf("the place that was left is open: %v, the new one: %v", connects(first), connects(second))
 	}
 }
 

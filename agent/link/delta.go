@@ -2,32 +2,57 @@ package link
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// patch returns the Plan that delta makes of base, sorted by uuid; base is left as it is. It is false when delta is
-// meant for another Plan than base.
+// patch returns the Plan that delta makes of base, sorted by uuid as base is; base is left as it is, and what delta
+// does not name is shared with it. It is false when delta is meant for another Plan than base.
 func patch(base *enginev1.Plan, delta *enginev1.PlanDelta) (*enginev1.Plan, bool) {
-	resources := map[string]*enginev1.Resource{}
+	var rest []*enginev1.Resource
 	if delta.GetBaseRevision() != 0 {
 		if delta.GetBaseRevision() != base.GetRevision() {
 			return nil, false
 		}
-		for _, resource := range base.GetResources() {
-			resources[resource.GetUuid()] = resource
+		rest = base.GetResources()
+	}
+	edits := editsOf(delta)
+	next := &enginev1.Plan{Revision: delta.GetRevision()}
+	next.Resources = make([]*enginev1.Resource, 0, len(rest)+len(edits))
+	for _, edit := range edits {
+		at, found := slices.BinarySearchFunc(rest, edit.uuid, func(resource *enginev1.Resource, uuid string) int {
+			return cmp.Compare(resource.GetUuid(), uuid)
+		})
+		next.Resources = append(next.Resources, rest[:at]...)
+		rest = rest[at:]
+		if found {
+			rest = rest[1:]
+		}
+		if edit.resource != nil {
+			next.Resources = append(next.Resources, edit.resource)
 		}
 	}
+	next.Resources = append(next.Resources, rest...)
+	return next, true
+}
+
+// edit is what becomes of one resource; nil: it goes.
+type edit struct {
+	uuid     string
+	resource *enginev1.Resource
+}
+
+// editsOf are the edits of a delta, by uuid and one for each: a resource that is removed and changed has changed, and
+// of two changes the last counts.
+func editsOf(delta *enginev1.PlanDelta) []edit {
+	var edits []edit
+	for _, resource := range slices.Backward(delta.GetChanged()) {
+		edits = append(edits, edit{resource.GetUuid(), resource})
+	}
 	for _, uuid := range delta.GetRemoved() {
-		delete(resources, uuid)
+		edits = append(edits, edit{uuid, nil})
 	}
-	for _, resource := range delta.GetChanged() {
-		resources[resource.GetUuid()] = resource
-	}
-	sorted := slices.SortedFunc(maps.Values(resources), func(a, b *enginev1.Resource) int {
-		return cmp.Compare(a.GetUuid(), b.GetUuid())
-	})
-	return &enginev1.Plan{Revision: delta.GetRevision(), Resources: sorted}, true
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.uuid, b.uuid) })
+	return slices.CompactFunc(edits, func(a, b edit) bool { return a.uuid == b.uuid })
 }

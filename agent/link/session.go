@@ -41,11 +41,12 @@ func (s *Session) Opened() {
 // Receive takes a delta and returns the Plan to try, or the answer that asks for a whole one or refuses this one: it
 // cannot be read.
 func (s *Session) Receive(delta *enginev1.PlanDelta) (*plan.Plan, *enginev1.Report) {
-	wire, fits := patch(s.base().Wire(), delta)
+	base := s.base()
+	wire, fits := patch(base.Wire(), delta)
 	if !fits {
 		return nil, nack(delta.GetRevision(), delta.GetNonce(), enginev1.NackCause_NACK_CAUSE_RESYNC, nil)
 	}
-	read, findings := plan.Read(wire)
+	read, findings := base.Next(wire)
 	if read == nil {
 		s.flight = nil // nobody waits for the answer to the one before
 		return nil, nack(delta.GetRevision(), delta.GetNonce(), enginev1.NackCause_NACK_CAUSE_REFUSED, findings)

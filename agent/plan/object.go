@@ -3,7 +3,6 @@ package plan
 import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"google.golang.org/protobuf/proto"
 )
 
 // Object names an operator's object in findings.
@@ -39,35 +38,38 @@ func WireFindings(findings []Finding) []*dataplanev1.Finding {
 // Change is an object that differs between two Plans.
 type Change struct {
 	Object
-	How string // "is new", "changed", "is no more"
+	How How
 }
+
+// How is in which way an object differs.
+type How string
+
+const (
+	IsNew    How = "is new"
+	Changed  How = "changed"
+	IsNoMore How = "is no more"
+)
 
 // Changes are the objects of the data plane that differ between two Plans; nil is an empty Plan. Removed objects come
 // last.
 func Changes(before, after *Plan) []Change {
-	var changes []Change
-	was := map[string]*enginev1.Resource{}
-	for _, resource := range before.Wire().GetResources() {
-		was[resource.GetUuid()] = resource
-	}
-	note := func(resource *enginev1.Resource, how string) {
-		if object, is := objectOf(resource); is {
-			changes = append(changes, Change{object, how})
+	var changes, gone []Change
+	compare(before, after, func(was, is int) {
+		switch {
+		case is < 0:
+			gone = note(gone, before.resource(was), IsNoMore)
+		case was < 0:
+			changes = note(changes, after.resource(is), IsNew)
+		case !same(before.resource(was), after.resource(is)):
+			changes = note(changes, after.resource(is), Changed)
 		}
-	}
-	for _, resource := range after.Wire().GetResources() {
-		old, known := was[resource.GetUuid()]
-		delete(was, resource.GetUuid())
-		if !known {
-			note(resource, "is new")
-		} else if !proto.Equal(old, resource) {
-			note(resource, "changed")
-		}
-	}
-	for _, resource := range before.Wire().GetResources() {
-		if _, gone := was[resource.GetUuid()]; gone {
-			note(resource, "is no more")
-		}
+	})
+	return append(changes, gone...)
+}
+
+func note(changes []Change, resource *enginev1.Resource, how How) []Change {
+	if object, is := objectOf(resource); is {
+		return append(changes, Change{object, how})
 	}
 	return changes
 }

@@ -7,24 +7,27 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// partOf is the data plane's part of a Plan. Health monitors are left out: the agent runs them.
-func partOf(plan *enginev1.Plan) *dataplanev1.Plan {
-	part := &dataplanev1.Plan{Revision: plan.GetRevision()}
-	for _, resource := range plan.GetResources() {
-		switch body := resource.GetBody().(type) {
-		case *enginev1.Resource_VirtualService:
-			part.VirtualServices = append(part.VirtualServices, listening(body.VirtualService))
-		case *enginev1.Resource_Pool:
-			part.Pools = append(part.Pools, body.Pool.GetPool())
-		case *enginev1.Resource_Certificate:
-			part.Certificates = append(part.Certificates, body.Certificate)
-		case *enginev1.Resource_PkiProfile:
-			part.PkiProfiles = append(part.PkiProfiles, body.PkiProfile)
-		case *enginev1.Resource_EngineSettings:
-			part.WorkerPinning = body.EngineSettings.GetWorkerPinning()
-		}
+// Dataplane is the data plane's part of a Plan; health monitors are left out: the agent runs them.
+func (p *Plan) Dataplane() *dataplanev1.Plan {
+	whole := &dataplanev1.Plan{Revision: p.Revision, WorkerPinning: p.pinning}
+	for _, resource := range p.wire.GetResources() {
+		addTo(whole, resource)
 	}
-	return part
+	return whole
+}
+
+// addTo adds what a resource is to the data plane.
+func addTo(plan *dataplanev1.Plan, resource *enginev1.Resource) {
+	switch body := resource.GetBody().(type) {
+	case *enginev1.Resource_VirtualService:
+		plan.VirtualServices = append(plan.VirtualServices, listening(body.VirtualService))
+	case *enginev1.Resource_Pool:
+		plan.Pools = append(plan.Pools, body.Pool.GetPool())
+	case *enginev1.Resource_Certificate:
+		plan.Certificates = append(plan.Certificates, body.Certificate)
+	case *enginev1.Resource_PkiProfile:
+		plan.PkiProfiles = append(plan.PkiProfiles, body.PkiProfile)
+	}
 }
 
 // listening is a virtual service with the listeners that its duty requires.

@@ -1,12 +1,13 @@
-// Package plan is a Plan as the agent uses it: parsed once, with addresses, durations and references as types. Read
-// (read.go) is the only code that knows the wire format. router.go, pool.go and object.go are the parsed parts.
+// Package plan is a Plan as the agent uses it: parsed once, with addresses, durations and references as types. Read and
+// Next (read.go) are the only code that knows the wire format. router.go, pool.go and object.go are the parsed parts,
+// difference.go compares two Plans.
 //
-// A parsed Plan is trusted, and never changed. Its part for the data plane is passed on unchanged.
+// A parsed Plan is trusted, and never changed. A Plan that follows another shares unchanged parts with it, down to the
+// resources on the wire: comparing pointers finds what has changed.
 package plan
 
 import (
 	"net/netip"
-	"slices"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -19,9 +20,10 @@ type Plan struct {
 	Advertisements []Advertisement
 	Pools          []*Pool
 	Listeners      []Listener
-	Dataplane      *dataplanev1.Plan // the data plane's part
 
-	wire *enginev1.Plan
+	wire    *enginev1.Plan // sorted by uuid
+	parts   []part         // what its resources were read as, in their order
+	pinning dataplanev1.WorkerPinning
 }
 
 // Wire is the Plan as it was received: for the disk, and as the base of the next delta; nil for no Plan.
@@ -51,9 +53,11 @@ func (p *Plan) BGP() *Router {
 // VIPs are the addresses that a Plan advertises, each once, whether they are announced at the moment or not.
 func (p *Plan) VIPs() []netip.Addr {
 	var all []netip.Addr
+	known := map[netip.Addr]bool{}
 	for _, said := range p.Advertised() {
 		for _, vip := range said.VIPs {
-			if !slices.Contains(all, vip.Address) {
+			if !known[vip.Address] {
+				known[vip.Address] = true
 				all = append(all, vip.Address)
 			}
 		}

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -12,44 +14,158 @@ import (
 // Read parses a Plan from the controller. If it cannot be parsed, Read returns none, and findings that say where it is
 // wrong.
 func Read(wire *enginev1.Plan) (*Plan, []Finding) {
+	return (*Plan)(nil).Next(wire)
+}
+
+// Next reads the Plan that follows this one (nil: there is none). Of resources that are the very ones of this Plan,
+// what was read is taken over.
+func (p *Plan) Next(wire *enginev1.Plan) (*Plan, []Finding) {
+	wire = sorted(wire)
 	r := &reader{
-		plan:     &Plan{Revision: wire.GetRevision(), Dataplane: partOf(wire), wire: wire},
-		monitors: map[string]*Monitor{}, services: map[string]*dataplanev1.VirtualService{}, pools: map[string]*Pool{},
+		plan:  &Plan{Revision: wire.GetRevision(), wire: wire, parts: make([]part, len(wire.GetResources()))},
+		fresh: map[string]bool{},
 	}
-	for _, resource := range wire.GetResources() {
-		switch body := resource.GetBody().(type) {
-		case *enginev1.Resource_HealthMonitor:
-			r.monitors[resource.GetUuid()] = monitorOf(body.HealthMonitor)
-		case *enginev1.Resource_VirtualService:
-			r.services[resource.GetUuid()] = body.VirtualService
-			r.listeners(body.VirtualService)
-		case *enginev1.Resource_BgpRouter:
-			r.router(body.BgpRouter)
+	compare(p, r.plan, func(was, is int) {
+		switch {
+		case is < 0:
+			r.differs(p.resource(was))
+		case was >= 0 && p.resource(was) == r.plan.resource(is):
+			r.plan.parts[is] = p.parts[was]
+		default:
+			r.unread = append(r.unread, is)
+			r.differs(r.plan.resource(is))
 		}
-	}
-	for _, resource := range wire.GetResources() { // which name monitors
-		if pool := resource.GetPool(); pool != nil {
-			r.pool(pool)
-		}
-	}
-	for _, resource := range wire.GetResources() { // which name virtual services and their pools
-		if said := resource.GetAdvertisement(); said != nil {
-			r.advertisement(said)
-		}
-	}
+	})
+	r.resources()
+	r.allPools()
+	r.allAdvertisements()
 	if len(r.findings) > 0 {
 		return nil, r.findings
 	}
+	r.plan.gather(p)
 	return r.plan, nil
+}
+
+// sorted is a Plan with its resources by uuid, as a controller sends it.
+func sorted(wire *enginev1.Plan) *enginev1.Plan {
+	if slices.IsSortedFunc(wire.GetResources(), byUUID) {
+		return wire
+	}
+	resources := slices.SortedStableFunc(slices.Values(wire.GetResources()), byUUID)
+	return &enginev1.Plan{Revision: wire.GetRevision(), Resources: resources}
+}
+
+func byUUID(a, b *enginev1.Resource) int { return cmp.Compare(a.GetUuid(), b.GetUuid()) }
+
+// part is what one resource was read as: all of it but what it is for the data plane.
+type part struct {
+	listeners []Listener
+	pool      *Pool
+	monitor   *Monitor
+	router    *Router
+	said      *Advertisement
+	pinning   dataplanev1.WorkerPinning
+}
+
+func (p *Plan) resource(at int) *enginev1.Resource { return p.wire.Resources[at] }
+
+// find is where the resource with this uuid is.
+func (p *Plan) find(uuid string) (at int, found bool) {
+	return slices.BinarySearchFunc(p.wire.GetResources(), uuid, func(resource *enginev1.Resource, uuid string) int {
+		return cmp.Compare(resource.GetUuid(), uuid)
+	})
+}
+
+// gather lists what the parts hold. There is one router at most, and one that says how workers are pinned.
+// There are likely as many of all as in the Plan before.
+func (p *Plan) gather(before *Plan) {
+	if before == nil {
+		before = new(Plan)
+	}
+	p.Listeners = make([]Listener, 0, len(before.Listeners)+1)
+	p.Pools = make([]*Pool, 0, len(before.Pools)+1)
+	p.Advertisements = make([]Advertisement, 0, len(before.Advertisements)+1)
+	for i := range p.parts {
+		part := &p.parts[i]
+		p.Listeners = append(p.Listeners, part.listeners...)
+		if part.pool != nil {
+			p.Pools = append(p.Pools, part.pool)
+		}
+		if part.said != nil {
+			p.Advertisements = append(p.Advertisements, *part.said)
+		}
+		if p.Router == nil {
+			p.Router = part.router
+		}
+		p.pinning = max(p.pinning, part.pinning)
+	}
 }
 
 // reader is a Plan that is being read.
 type reader struct {
 	plan     *Plan
-	monitors map[string]*Monitor
-	services map[string]*dataplanev1.VirtualService
-	pools    map[string]*Pool
+	unread   []int           // resources that were not taken over
+	fresh    map[string]bool // uuids of resources that are not as before: what refers to them is read again
+	monitors bool            // some of those are monitors
 	findings []Finding
+}
+
+// differs notes a resource that is not as before.
+func (r *reader) differs(resource *enginev1.Resource) {
+	r.fresh[resource.GetUuid()] = true
+	r.monitors = r.monitors || resource.GetHealthMonitor() != nil
+}
+
+// resources reads those that refer to no other.
+func (r *reader) resources() {
+	for _, at := range r.unread {
+		part := &r.plan.parts[at]
+		switch body := r.plan.resource(at).GetBody().(type) {
+		case *enginev1.Resource_HealthMonitor:
+			part.monitor = monitorOf(body.HealthMonitor)
+		case *enginev1.Resource_VirtualService:
+			part.listeners = r.listeners(body.VirtualService)
+		case *enginev1.Resource_BgpRouter:
+			part.router = r.router(body.BgpRouter)
+		case *enginev1.Resource_EngineSettings:
+			part.pinning = body.EngineSettings.GetWorkerPinning()
+		}
+	}
+}
+
+// allPools reads those that have a monitor that is not as before, and those that were not taken over.
+func (r *reader) allPools() {
+	isFresh := func(uuid string) bool { return r.fresh[uuid] }
+	for at := range r.plan.parts {
+		if !r.monitors || r.plan.parts[at].pool == nil {
+			continue
+		}
+		if said := r.plan.resource(at).GetPool(); slices.ContainsFunc(said.GetHealthMonitorUuids(), isFresh) {
+			r.plan.parts[at].pool = r.pool(said)
+			r.fresh[said.GetPool().GetUuid()] = true
+		}
+	}
+	for _, at := range r.unread {
+		if said := r.plan.resource(at).GetPool(); said != nil {
+			r.plan.parts[at].pool = r.pool(said)
+		}
+	}
+}
+
+// allAdvertisements reads those of a virtual service or a pool that is not as before, and those that were not taken
+// over.
+func (r *reader) allAdvertisements() {
+	for at := range r.plan.parts {
+		known := r.plan.parts[at].said
+		if known != nil && (r.fresh[known.Service] || known.Pool != nil && r.fresh[known.Pool.UUID]) {
+			r.plan.parts[at].said = r.advertisement(r.plan.resource(at).GetAdvertisement())
+		}
+	}
+	for _, at := range r.unread {
+		if said := r.plan.resource(at).GetAdvertisement(); said != nil {
+			r.plan.parts[at].said = r.advertisement(said)
+		}
+	}
 }
 
 func (r *reader) find(object Object, field, format string, arguments ...any) {
@@ -66,9 +182,9 @@ func (r *reader) address(text string, object Object, field string) netip.Addr {
 }
 
 // listeners parses where a virtual service listens.
-func (r *reader) listeners(service *dataplanev1.VirtualService) {
+func (r *reader) listeners(service *dataplanev1.VirtualService) (read []Listener) {
 	if !listens(service) {
-		return
+		return nil
 	}
 	object := Object{"virtualservice", service.GetUuid(), service.GetName()}
 	for i, listener := range service.GetListeners() {
@@ -77,17 +193,14 @@ func (r *reader) listeners(service *dataplanev1.VirtualService) {
 		if port := listener.GetPort(); err != nil || port == 0 || port > 65535 {
 			r.find(object, field, "cannot listen on %s:%d: not an address and port", listener.GetAddress(), port)
 		}
-		r.plan.Listeners = append(r.plan.Listeners, Listener{
+		read = append(read, Listener{
 			At: netip.AddrPortFrom(address, uint16(listener.GetPort())), Service: object, Field: field,
 		})
 	}
+	return read
 }
 
-// router keeps the first router; a Plan has at most one.
-func (r *reader) router(said *enginev1.BgpRouter) {
-	if r.plan.Router != nil {
-		return
-	}
+func (r *reader) router(said *enginev1.BgpRouter) *Router {
 	object := Object{"vrfcontext", said.GetUuid(), said.GetName()}
 	router := &Router{UUID: said.GetUuid(), Name: said.GetName(), LocalAS: said.GetLocalAs()}
 	for i, peer := range said.GetPeers() {
@@ -102,7 +215,7 @@ func (r *reader) router(said *enginev1.BgpRouter) {
 		}
 		router.Peers = append(router.Peers, read)
 	}
-	r.plan.Router = router
+	return router
 }
 
 // peerOf is a peer without its address and subnet, which may be wrong.
@@ -123,10 +236,10 @@ func peerOf(peer *enginev1.BgpPeer) Peer {
 	return read
 }
 
-func (r *reader) advertisement(said *enginev1.Advertisement) {
-	service := r.services[said.GetVirtualServiceUuid()]
+func (r *reader) advertisement(said *enginev1.Advertisement) *Advertisement {
+	service := r.service(said.GetVirtualServiceUuid())
 	object := Object{"virtualservice", said.GetVirtualServiceUuid(), service.GetName()}
-	read := Advertisement{
+	read := &Advertisement{
 		Service: said.GetVirtualServiceUuid(), Draws: service != nil &&
 			service.GetDuty() == dataplanev1.Duty_DUTY_SERVE,
 		PeerLabels: said.GetPeerLabels(), LocalPreference: said.GetLocalPreference(),
@@ -134,7 +247,7 @@ func (r *reader) advertisement(said *enginev1.Advertisement) {
 		WhileDown:     said.GetWhileDown(),
 	}
 	if uuid := service.GetPoolUuid(); uuid != "" {
-		if read.Pool = r.pools[uuid]; read.Pool == nil {
+		if read.Pool = r.part(uuid).pool; read.Pool == nil {
 			read.Pool = &Pool{UUID: uuid}
 		}
 	}
@@ -145,14 +258,30 @@ func (r *reader) advertisement(said *enginev1.Advertisement) {
 	for _, hop := range said.GetNextHops() {
 		read.Engines = append(read.Engines, r.address(hop, object, "next_hops"))
 	}
-	r.plan.Advertisements = append(r.plan.Advertisements, read)
+	return read
 }
 
-func (r *reader) pool(said *enginev1.Pool) {
+// service is a virtual service of the Plan; nil: there is none such.
+func (r *reader) service(uuid string) *dataplanev1.VirtualService {
+	if at, found := r.plan.find(uuid); found {
+		return r.plan.resource(at).GetVirtualService()
+	}
+	return nil
+}
+
+// part is what a resource of the Plan was read as; empty: there is none such.
+func (r *reader) part(uuid string) part {
+	if at, found := r.plan.find(uuid); found {
+		return r.plan.parts[at]
+	}
+	return part{}
+}
+
+func (r *reader) pool(said *enginev1.Pool) *Pool {
 	pool := said.GetPool()
 	read := &Pool{UUID: pool.GetUuid(), ServerName: pool.GetServerTls().GetServerName()}
 	for _, uuid := range said.GetHealthMonitorUuids() {
-		if monitor := r.monitors[uuid]; monitor != nil {
+		if monitor := r.part(uuid).monitor; monitor != nil {
 			read.Monitors = append(read.Monitors, monitor)
 		}
 	}
@@ -163,8 +292,7 @@ func (r *reader) pool(said *enginev1.Pool) {
 			Enabled: server.GetEnabled(),
 		})
 	}
-	r.pools[read.UUID] = read
-	r.plan.Pools = append(r.plan.Pools, read)
+	return read
 }
 
 func monitorOf(said *enginev1.HealthMonitor) *Monitor {

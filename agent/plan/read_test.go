@@ -168,7 +168,7 @@ func TestStandbyHasAllButListenersAndADrainingServiceGoesOnListening(t *testing.
 		for _, listener := range plan.Listeners {
 			listens = append(listens, listener.At)
 		}
-		part := plan.Dataplane.GetVirtualServices()[0]
+		part := plan.Dataplane().GetVirtualServices()[0]
 		if !reflect.DeepEqual(listens, want.listens) || len(part.GetListeners()) != len(listens) ||
 			part.GetPoolUuid() != "pool-1" ||
 			plan.Advertisements[0].Draws != want.draws {
@@ -195,8 +195,8 @@ func TestDataPlaneIsGivenWhatItUses(t *testing.T) {
 		PkiProfiles:   []*dataplanev1.PkiProfile{{Uuid: "k"}},
 		WorkerPinning: dataplanev1.WorkerPinning_WORKER_PINNING_NEVER,
 	}
-	if !proto.Equal(plan.Dataplane, want) {
-		t.Errorf("got %v, want %v", plan.Dataplane, want)
+	if !proto.Equal(plan.Dataplane(), want) {
+		t.Errorf("got %v, want %v", plan.Dataplane(), want)
 	}
 }
 

@@ -35,7 +35,7 @@ type engine struct {
 	session  *link.Session
 	status   *enginev1.Status
 	identity *state.Identity // nil: it has not joined yet
-	plan     *enginev1.Plan  // that serves; nil: none
+	plan     *plan.Plan      // that serves; nil: none
 	served   map[string]string
 	arrived  chan time.Time // capacity 1: when the first Plan came since the link was begun
 	fault    error          // why it does not serve what it shall
@@ -121,7 +121,7 @@ func (e *engine) serves() int {
 func (e *engine) holds() []*enginev1.Resource {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.plan.GetResources()
+	return e.plan.Wire().GetResources()
 }
 
 func (e *engine) broken() error {
@@ -195,24 +195,18 @@ func (e *engine) Applied(applied *plan.Plan, warnings []plan.Finding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.send(e.session.Applied(applied, warnings))
-	at, served := time.Now(), namesIn(applied.Wire())
-	for uuid, name := range served {
-		if e.served[uuid] != name {
-			e.ledger.acknowledged(uuid, name, at)
+	at := time.Now()
+	for _, change := range plan.Changes(e.plan, applied) {
+		switch {
+		case change.Kind != "virtualservice":
+		case change.How == plan.IsNoMore:
+			delete(e.served, change.UUID)
+		case e.served[change.UUID] != change.Name:
+			e.served[change.UUID] = change.Name
+			e.ledger.acknowledged(change.UUID, change.Name, at)
 		}
 	}
-	e.plan, e.served, e.fault = applied.Wire(), served, nil
-}
-
-// namesIn are the names of a Plan's virtual services, by uuid.
-func namesIn(plan *enginev1.Plan) map[string]string {
-	names := map[string]string{}
-	for _, resource := range plan.GetResources() {
-		if service := resource.GetVirtualService(); service != nil {
-			names[service.GetUuid()] = service.GetName()
-		}
-	}
-	return names
+	e.plan, e.fault = applied, nil
 }
 
 // Refused says so, and lets the run fail with the reason.

@@ -10,7 +10,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weir-lb/weir/agent/plan"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/bench/origin"
 	"github.com/weir-lb/weir/lab"
@@ -51,8 +50,8 @@ func measureSwap(ctx context.Context, s *stage) (point Point, err error) {
 	if err != nil {
 		return point, err
 	}
-	swap := &swap{stage: s, engine: alone, plan: joined(held, port)}
-	whole, err := swap.to(ctx)
+	swap := &swap{stage: s, engine: alone}
+	whole, err := swap.to(ctx, joined(held, port))
 	if err != nil {
 		return point, err
 	}
@@ -80,11 +79,11 @@ func (s *stage) beginLoad(ctx context.Context, port int) (*lab.RunningLoad, erro
 		"--duration", fmt.Sprintf("%dms", pointTimeout.Milliseconds()))...)
 }
 
-// swap is a data plane with the Plan that it has.
+// swap is a data plane that is given changes as by a controller.
 type swap struct {
 	*stage
-	engine *engine
-	plan   *enginev1.Plan
+	engine   *engine
+	revision uint64 // that it has
 }
 
 // often changes virtual services at a pace.
@@ -92,7 +91,7 @@ func (s *swap) often(ctx context.Context, count int) (spans []time.Duration, err
 	pace := time.NewTicker(swapEvery)
 	defer pace.Stop()
 	for range count {
-		span, err := s.to(ctx)
+		span, err := s.to(ctx, s.engine.holds())
 		if err != nil {
 			return nil, err
 		}
@@ -106,19 +105,21 @@ func (s *swap) often(ctx context.Context, count int) (spans []time.Duration, err
 	return spans, nil
 }
 
-// to swaps to a Plan in which one more virtual service has another name, and says how long that took.
-func (s *swap) to(ctx context.Context) (time.Duration, error) {
+// to has a virtual service of these resources have another name and says how long that took. The first time all of them
+// are a whole Plan, later the one that changes is a change.
+func (s *swap) to(ctx context.Context, held []*enginev1.Resource) (time.Duration, error) {
 	service, name := s.nextChange()
-	next := renamed(s.plan, service.uuid, name)
-	change := s.ledger.expect(service, name, time.Now())
-	read, findings := plan.Read(next)
-	if read == nil {
-		return 0, fmt.Errorf("a Plan cannot be read: %v", findings)
+	delta := &enginev1.PlanDelta{
+		BaseRevision: s.revision, Revision: s.revision + 1, Nonce: "swap", Changed: renamed(held, service.uuid, name),
 	}
-	s.engine.supervisor.Apply(read)
+	if s.revision == 0 {
+		delta.Changed = append(held, delta.Changed...)
+	}
+	change := s.ledger.expect(service, name, time.Now())
+	s.engine.Receive(delta)
 	select {
 	case <-change.done:
-		s.plan = next
+		s.revision = delta.Revision
 		return change.acked.Sub(change.due), nil
 	case <-time.After(swapPatience):
 		late := fmt.Errorf("the data plane does not serve by a Plan within %v", swapPatience)
@@ -128,31 +129,31 @@ func (s *swap) to(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// joined is one Plan of the resources of several engines, in the order of a Plan. Listeners are at another port.
-func joined(held []*enginev1.Resource, port int) *enginev1.Plan {
+// joined are the resources of several engines, by uuid and each once. Listeners are at another port.
+func joined(held []*enginev1.Resource, port int) []*enginev1.Resource {
 	sorted := slices.SortedStableFunc(slices.Values(held), func(a, b *enginev1.Resource) int {
 		return cmp.Compare(a.GetUuid(), b.GetUuid())
 	})
 	sorted = slices.CompactFunc(sorted, func(a, b *enginev1.Resource) bool { return a.GetUuid() == b.GetUuid() })
-	plan := &enginev1.Plan{Revision: 1}
+	var all []*enginev1.Resource
 	for _, resource := range sorted {
 		copied := proto.CloneOf(resource)
 		for _, listener := range copied.GetVirtualService().GetListeners() {
 			listener.Port = uint32(port)
 		}
-		plan.Resources = append(plan.Resources, copied)
+		all = append(all, copied)
 	}
-	return plan
+	return all
 }
 
-// renamed is the Plan that follows one, in which a virtual service has another name. The one before is left as it is.
-func renamed(plan *enginev1.Plan, uuid, name string) *enginev1.Plan {
-	next := &enginev1.Plan{Revision: plan.GetRevision() + 1, Resources: slices.Clone(plan.GetResources())}
-	for i, resource := range next.GetResources() {
+// renamed is the virtual service with this uuid, with another name. The resources are left as they are.
+func renamed(resources []*enginev1.Resource, uuid, name string) (changed []*enginev1.Resource) {
+	for _, resource := range resources {
 		if resource.GetUuid() == uuid {
-			next.Resources[i] = proto.CloneOf(resource)
-			next.Resources[i].GetVirtualService().Name = name
+			copied := proto.CloneOf(resource)
+			copied.GetVirtualService().Name = name
+			changed = append(changed, copied)
 		}
 	}
-	return next
+	return changed
 }

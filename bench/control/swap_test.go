@@ -17,15 +17,15 @@ func TestPlansOfSeveralEnginesAreJoinedToOneAtAnotherPort(t *testing.T) {
 	settings := &enginev1.Resource{
 		Uuid: "settings", Body: &enginev1.Resource_EngineSettings{EngineSettings: &enginev1.EngineSettings{}}}
 	b := resource("b", "of one engine")
-	plan := joined([]*enginev1.Resource{b, settings, resource("a", "of another"), settings}, swapPort)
+	all := joined([]*enginev1.Resource{b, settings, resource("a", "of another"), settings}, swapPort)
 	var uuids string
-	for _, resource := range plan.GetResources() {
+	for _, resource := range all {
 		uuids += resource.GetUuid() + " "
 	}
 	if uuids != "a b settings " {
 		t.Errorf("got %s", uuids)
 	}
-	if port := plan.GetResources()[0].GetVirtualService().GetListeners()[0].GetPort(); port != swapPort {
+	if port := all[0].GetVirtualService().GetListeners()[0].GetPort(); port != swapPort {
 		t.Errorf("it listens at port %d", port)
 	}
 	if port := b.GetVirtualService().GetListeners()[0].GetPort(); port != servicePort {
@@ -33,13 +33,13 @@ func TestPlansOfSeveralEnginesAreJoinedToOneAtAnotherPort(t *testing.T) {
 	}
 }
 
-func TestRenamingLeavesThePlanBeforeAsItWas(t *testing.T) {
-	before := &enginev1.Plan{Revision: 7, Resources: []*enginev1.Resource{resource("a", "old"), resource("b", "other")}}
+func TestRenamingLeavesTheResourceBeforeAsItWas(t *testing.T) {
+	before := []*enginev1.Resource{resource("a", "old"), resource("b", "other")}
 	next := renamed(before, "a", "new")
-	if names := namesIn(next); next.GetRevision() != 8 || names["a"] != "new" || names["b"] != "other" {
-		t.Errorf("got %v at %d", names, next.GetRevision())
+	if len(next) != 1 || next[0].GetUuid() != "a" || next[0].GetVirtualService().GetName() != "new" {
+		t.Errorf("got %v", next)
 	}
-	if names := namesIn(before); names["a"] != "old" {
-		t.Errorf("the Plan before has %v", names)
+	if name := before[0].GetVirtualService().GetName(); name != "old" {
+		t.Errorf("the one before has the name %s", name)
 	}
 }

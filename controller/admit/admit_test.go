@@ -25,8 +25,9 @@ func TestWriteIsAnsweredWithWhatItMadeThoughAnotherFollows(t *testing.T) {
 	w := gate.by(t, "pool")
 	describe := func(text string) (*store.Record, error) {
 		return gate.Change(t.Context(), w, "pool-p", func(stored schema.Object) (schema.Object, error) {
-			stored["description"] = text
-			return stored, nil
+			next := schema.Clone(stored)
+			next["description"] = text
+			return next, nil
 		})
 	}
 	if _, err := gate.Create(t.Context(), w, schema.Object{"name": "p"}, "pool-p"); err != nil {

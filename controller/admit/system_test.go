@@ -29,8 +29,9 @@ func TestWhatTheControllerWritesIsAuditedOncePerObjectWhenAllOfItIsWritten(t *te
 			return err
 		}
 		err := tx.Change("pool", "pool-1", func(o schema.Object) (schema.Object, error) {
-			o["description"] = "changed"
-			return o, nil
+			next := schema.Clone(o)
+			next["description"] = "changed"
+			return next, nil
 		})
 		if err != nil {
 			return err

@@ -84,6 +84,20 @@ func TestUnsafeLivesInTwoRooms(t *testing.T) {
 	}
 }
 
+// protocolFree crates decide about heads of any protocol: what HTTP/1 says of a connection or of a body's framing is the
+// business of its speaker in wire.
+var protocolFree = []string{"dataplane/policy", "dataplane/balance"}
+
+var http1Words = regexp.MustCompile(`(?i)http/?1|chunk|keep[_-]alive|transfer_?-?encoding|\bconnection(:|"|\\r)|Name::Connection|HeadWriter|\bHop\b`)
+
+func TestPolicyAndBalanceKnowNoProtocol(t *testing.T) {
+	for _, file := range rustCode(t, protocolFree...) {
+		if match := http1Words.FindString(code(string(read(t, file)))); match != "" {
+			t.Errorf("%s says %q: only wire::http1 and who speaks it know HTTP/1", file, match)
+		}
+	}
+}
+
 func rustCode(t *testing.T, crates ...string) []string {
 	var files []string
 	for _, file := range sources(t, ".rs") {

@@ -14,7 +14,8 @@ pub fn profile(row: &Row, dir: &Path) -> Result<Profile, Failure> {
     std::fs::create_dir_all(dir)?;
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--quiet", "--compress-strings=no", "--compress-pos=no"])
-        .args(["--toggle-collect=*counted_batch*", "--zero-before=*counting_begins*"])
+        .args(["--toggle-collect=*counted_batch*", "--toggle-collect=*counted_change*"])
+        .args(["--zero-before=*counting_begins*"])
         .arg(format!("--callgrind-out-file={}", file.display()))
         .arg(std::env::current_exe()?)
         .args(["--run", row.name])

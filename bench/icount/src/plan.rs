@@ -8,6 +8,9 @@ use weir_api::dataplane::v1 as api;
 pub const SERVERS: u8 = 8;
 pub const TLS12_SUITE: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
 
+/// Virtual services in a large Plan, beside those that are asked.
+const OTHERS: u64 = 5000;
+
 const PLAIN_POOL: &str = "pool";
 const SECURE_POOL: &str = "secure pool";
 const SECURE_PORT: u32 = 8443;
@@ -42,6 +45,35 @@ pub fn plan() -> api::Plan {
         pools: vec![pool(PLAIN_POOL), secure_pool()],
         certificates: vec![certificate()],
         ..Default::default()
+    }
+}
+
+/// The same beside many others, each with a pool of its own.
+pub fn with_others() -> api::Plan {
+    let mut plan = plan();
+    plan.virtual_services.extend((0..OTHERS).map(other));
+    plan.pools.extend((0..OTHERS).map(|n| {
+        let mut pool = pool(&format!("pool {n}"));
+        pool.servers.truncate(4);
+        pool
+    }));
+    plan
+}
+
+/// The change that comes behind a revision: one of the others gets another name.
+pub fn renaming(revision: u64) -> api::PlanChange {
+    let renamed = api::VirtualService { name: format!("at {revision}"), ..other(revision * 7 % OTHERS) };
+    let changed = api::Plan { revision: revision + 1, virtual_services: vec![renamed], ..Default::default() };
+    api::PlanChange { base_revision: revision, changed: Some(changed), removed: None }
+}
+
+fn other(n: u64) -> api::VirtualService {
+    let address = Ipv4Addr::from_bits(Ipv4Addr::new(10, 64, 0, 0).to_bits() + n as u32);
+    api::VirtualService {
+        uuid: format!("service {n}"),
+        listeners: vec![api::Listener { address: address.to_string(), port: 80, tls: false }],
+        pool_uuid: format!("pool {n}"),
+        ..service(Listener::Plain)
     }
 }
 

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 /// Symbols of aws-lc, whatever its version; what binds it to Rust, aws_lc_rs, begins so too.
 const CRYPTOGRAPHY: &str = "aws_lc_";
 
-/// The one function below which callgrind counts.
-const ROOT: &str = "counted_batch";
+/// The functions below which callgrind counts begin so.
+const ROOT: &str = "::counted_";
 
 /// Instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

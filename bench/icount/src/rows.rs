@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use weir_api::dataplane::v1::Plan;
+
 use crate::{
     Failure,
-    plan::Listener,
+    plan::{self, Listener},
     stage::{CLIENTS, Stage, counting_begins},
 };
 
@@ -23,10 +25,12 @@ enum Work {
     Connection { body_bytes: usize },
     /// A connection that is reset after its handshake.
     Handshake,
+    /// One virtual service among many gets another name.
+    PlanChange,
 }
 
 /// In the order of their names, as in the file of counts.
-pub static ROWS: [Row; 10] = [
+pub static ROWS: [Row; 11] = [
     Row {
         name: "body_64k",
         what: "keep-alive request, a response of 64 KiB",
@@ -68,6 +72,13 @@ pub static ROWS: [Row; 10] = [
         listener: Listener::Tls13,
         work: Work::Handshake,
         rounds: 2,
+    },
+    Row {
+        name: "plan_change",
+        what: "one of 5,000 virtual services is changed: validated, built, swapped",
+        listener: Listener::Plain,
+        work: Work::PlanChange,
+        rounds: 16,
     },
     Row {
         name: "request",
@@ -149,7 +160,7 @@ impl Row {
     }
 
     fn warm_stage(&self) -> Result<Stage, Failure> {
-        let mut stage = Stage::new(self.response())?;
+        let mut stage = Stage::new(&self.plan(), self.response())?;
         if let Work::Request { .. } = self.work {
             stage.connect(self.listener)?;
         }
@@ -171,6 +182,14 @@ impl Row {
                 stage.connect(self.listener)?;
                 stage.reset()
             }
+            Work::PlanChange => stage.change(),
+        }
+    }
+
+    fn plan(&self) -> Plan {
+        match self.work {
+            Work::PlanChange => plan::with_others(),
+            Work::Request { .. } | Work::Connection { .. } | Work::Handshake => plan::plan(),
         }
     }
 

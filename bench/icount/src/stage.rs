@@ -1,5 +1,5 @@
-//! The real proxy of one worker, and peers that play their part batch by batch. Only [`counted_batch`] is counted, and
-//! timed: what the peers do, their cryptography above all, is not.
+//! The real proxy of one worker, and peers that play their part batch by batch. Only [`counted_batch`] and
+//! [`counted_change`] are counted, and timed: what the peers do, their cryptography above all, is not.
 
 use std::{
     hint::black_box,
@@ -8,13 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use weir_api::dataplane::v1::Plan;
 use weir_proxy::{
     Limits, Proxy,
     buf::BufPool,
     io::{Conn, Event, Gone, Handler, TransportAddress},
 };
 use weir_reactor::READ_BYTES;
-use weir_snapshot::{Snapshot, Worker};
+use weir_snapshot::{Change, Snapshot, Worker};
 
 use crate::{
     Failure,
@@ -33,6 +34,21 @@ fn counted_batch(proxy: &mut Proxy, world: &mut World, events: &mut Vec<Event>) 
     proxy.handle(world, events);
 }
 
+/// The same of a change of the Plan: what `control` has a worker's snapshot made of, and the proxy do about it.
+#[inline(never)]
+fn counted_change(
+    proxy: &mut Proxy,
+    world: &mut World,
+    snapshot: &Snapshot,
+    change: &Change,
+    worker: &Worker,
+) -> Result<Arc<Snapshot>, Failure> {
+    let (next, _) = snapshot.changed(change, worker).map_err(|wrong| format!("{wrong:?}"))?;
+    let next = Arc::new(next);
+    proxy.replace(world, next.clone());
+    Ok(next)
+}
+
 /// Where callgrind, by the name, sets its counters to zero: from here on each round is like the one before.
 #[inline(never)]
 pub fn counting_begins() {
@@ -40,6 +56,8 @@ pub fn counting_begins() {
 }
 
 pub struct Stage {
+    worker: Worker,
+    snapshot: Arc<Snapshot>,
     proxy: Proxy,
     world: World,
     events: Vec<Event>,
@@ -62,11 +80,14 @@ enum End {
 }
 
 impl Stage {
-    pub fn new(response: Vec<u8>) -> Result<Self, Failure> {
+    pub fn new(plan: &Plan, response: Vec<u8>) -> Result<Self, Failure> {
         let worker = Worker { provider: weir_tls::Provider::new(), workers: 1, offset: 0 };
-        let (snapshot, _) = Snapshot::build(&plan::plan(), None, &worker).map_err(|wrong| format!("{wrong:?}"))?;
+        let (snapshot, _) = Snapshot::build(plan, None, &worker).map_err(|wrong| format!("{wrong:?}"))?;
+        let snapshot = Arc::new(snapshot);
         Ok(Self {
-            proxy: Proxy::new(Arc::new(snapshot), Limits::default()),
+            worker,
+            proxy: Proxy::new(snapshot.clone(), Limits::default()),
+            snapshot,
             world: World::new(),
             events: Vec::new(),
             makes: Clients::new()?,
@@ -102,6 +123,17 @@ impl Stage {
             Some(bytes) if bytes == body_bytes => Ok(()),
             other => Err(format!("a client got {other:?} and not a body of {body_bytes} bytes").into()),
         })
+    }
+
+    /// As many virtual services as there would be clients get another name, one after the other.
+    pub fn change(&mut self) -> Result<(), Failure> {
+        for _ in 0..CLIENTS {
+            let change = Change::from(plan::renaming(self.snapshot.revision()));
+            let begin = Instant::now();
+            self.snapshot = counted_change(&mut self.proxy, &mut self.world, &self.snapshot, &change, &self.worker)?;
+            self.spent += begin.elapsed();
+        }
+        Ok(())
     }
 
     /// Each client's connection is reset.

@@ -1,4 +1,5 @@
-//! From a Plan to snapshots: one for each worker, built here so that no worker waits for it; whole or not at all.
+//! From a Plan, or a change of one, to snapshots: one for each worker, made here so that no worker waits for it; whole or not
+//! at all.
 
 use std::{
     collections::{BTreeSet, hash_map::RandomState},
@@ -8,16 +9,20 @@ use std::{
     sync::Arc,
 };
 
-use weir_api::dataplane::v1::{Finding, Plan, WorkerPinning};
-use weir_snapshot::{Snapshot, Worker};
+use weir_api::dataplane::v1::{Finding, WorkerPinning};
+use weir_snapshot::{Change, Difference, Snapshot, TransportAddress, Worker};
 
-use crate::{held::Held, log, pinning, server::Received};
+use crate::{held::Held, inbox::Received, log, pinning};
 
 /// The snapshots that the workers have, and what they listen on.
 pub struct Served {
     workers: Vec<Worker>,
     pub snapshots: Vec<Arc<Snapshot>>,
     pub listening: BTreeSet<SocketAddr>,
+    /// Where another socket is held than the one that is listened on: that one is, with the next Plan.
+    renewed: BTreeSet<SocketAddr>,
+    /// The agent whose Plan it is.
+    agent: Option<u64>,
 }
 
 /// A Plan that the workers are changing to; the agent's next frame waits for it.
@@ -28,11 +33,10 @@ pub struct Applying {
     pub _received: Received,
 }
 
-/// What a Plan becomes: a snapshot and new sockets for each worker.
-pub struct Change {
+/// What a change becomes: a snapshot and new sockets for each worker.
+pub struct Prepared {
     pub snapshots: Vec<Arc<Snapshot>>,
     pub sockets: Vec<Vec<OwnedFd>>,
-    pub listening: BTreeSet<SocketAddr>,
     pub pinning: WorkerPinning,
     pub warnings: Vec<Finding>,
 }
@@ -43,16 +47,26 @@ impl Served {
         let offset = RandomState::new().build_hasher().finish() as u32;
         let workers = Worker::all(workers, offset);
         let snapshots = workers.iter().map(|_| Arc::new(Snapshot::empty())).collect();
-        Self { workers, snapshots, listening: BTreeSet::new() }
+        Self { workers, snapshots, listening: BTreeSet::new(), renewed: BTreeSet::new(), agent: None }
     }
 
-    /// What has to change for `plan`, or every reason to refuse it.
-    pub fn change(&self, plan: &Plan, held: &Held) -> Result<Change, Vec<Finding>> {
-        let mut errors = held.missing(plan);
-        let mut built = Vec::new();
-        for (worker, previous) in self.workers.iter().zip(&self.snapshots) {
-            match Snapshot::build(plan, Some(previous), worker) {
-                Ok(snapshot) => built.push(snapshot),
+    pub fn revision(&self) -> u64 {
+        self.snapshots.first().map_or(0, |snapshot| snapshot.revision())
+    }
+
+    /// Whether this agent may say this change: it is a whole Plan, or builds on what the same agent said before. Revisions
+    /// of another agent may be another controller's.
+    pub fn has_base(&self, change: &Change, agent: u64) -> bool {
+        change.base().is_none_or(|base| self.agent == Some(agent) && self.revision() == base)
+    }
+
+    /// What has to be done for a change, or every reason to refuse it.
+    pub fn prepare(&self, change: &Change, held: &Held) -> Result<Prepared, Vec<Finding>> {
+        let mut errors = held.missing(change.services());
+        let mut made = Vec::new();
+        for (worker, before) in self.workers.iter().zip(&self.snapshots) {
+            match before.changed(change, worker) {
+                Ok(snapshot) => made.push(snapshot),
                 // The other workers would refuse it for the same reasons.
                 Err(findings) => {
                     errors.extend(findings);
@@ -60,23 +74,50 @@ impl Served {
                 }
             }
         }
-        let pinning = pinning::wanted(plan.worker_pinning).unwrap_or_else(|finding| {
+        let pinning = pinning::wanted(change.worker_pinning()).unwrap_or_else(|finding| {
             errors.push(finding);
             WorkerPinning::Auto
         });
         if !errors.is_empty() {
             return Err(errors);
         }
-        let warnings = built.first().map(|(_, warnings)| warnings.clone()).unwrap_or_default();
-        let snapshots: Vec<_> = built.into_iter().map(|(snapshot, _)| Arc::new(snapshot)).collect();
-        let listening: BTreeSet<_> =
-            snapshots.iter().take(1).flat_map(|s| s.listeners().map(|(at, _)| at.address)).collect();
-        let sockets = (0..snapshots.len()).map(|worker| self.sockets(worker as u32, &listening, held)).collect();
-        Ok(Change { snapshots, sockets, listening, pinning, warnings })
+        let warnings = made.first().map(|(_, warnings)| warnings.clone()).unwrap_or_default();
+        let snapshots: Vec<_> = made.into_iter().map(|(snapshot, _)| Arc::new(snapshot)).collect();
+        let sockets = (0..).zip(&snapshots).map(|(worker, snapshot)| self.sockets(worker, snapshot, held)).collect();
+        Ok(Prepared { snapshots, sockets, pinning, warnings })
     }
 
-    fn sockets(&self, worker: u32, listening: &BTreeSet<SocketAddr>, held: &Held) -> Vec<OwnedFd> {
-        let share = |address: &SocketAddr| match held.share(*address, worker) {
+    /// The workers have been told to change to these, by an agent.
+    pub fn accept(&mut self, snapshots: Vec<Arc<Snapshot>>, agent: u64) {
+        if let Some(Difference { listeners, listeners_gone, .. }) = snapshots.first().map(|made| made.difference()) {
+            for at in listeners_gone {
+                self.listening.remove(&at.address);
+            }
+            self.listening.extend(listeners.iter().map(|at| at.address));
+        }
+        self.renewed.clear();
+        self.snapshots = snapshots;
+        self.agent = Some(agent);
+    }
+
+    /// Where the snapshots before these listened, and these do not.
+    pub fn left(&self) -> impl Iterator<Item = SocketAddr> {
+        let gone = self.snapshots.first().map(|snapshot| &snapshot.difference().listeners_gone);
+        gone.into_iter().flatten().map(|at| at.address)
+    }
+
+    /// There are other sockets at these addresses than before.
+    pub fn renew(&mut self, changed: BTreeSet<SocketAddr>) {
+        self.renewed.extend(changed.intersection(&self.listening));
+    }
+
+    /// What a worker does not listen on yet.
+    fn sockets(&self, worker: u32, snapshot: &Snapshot, held: &Held) -> Vec<OwnedFd> {
+        let brought = snapshot.difference().listeners.iter().map(|at| at.address);
+        let brought = brought.filter(|address| !self.listening.contains(address));
+        let renewed = self.renewed.iter().copied();
+        let renewed = renewed.filter(|address| snapshot.listener(TransportAddress::tcp(*address)).is_some());
+        let share = |address: SocketAddr| match held.share(address, worker) {
             Ok(socket) => socket,
             Err(why) => {
                 log::error(format!(
@@ -85,6 +126,6 @@ impl Served {
                 None
             }
         };
-        listening.difference(&self.listening).filter_map(share).collect()
+        brought.chain(renewed).filter_map(share).collect()
     }
 }

@@ -12,51 +12,25 @@ use std::{
 };
 
 use weir_api::dataplane::v1::{
-    Ack, FromDataplane, Hello, Nack, Plan, Sockets, from_dataplane::Frame as Reply, to_dataplane::Frame,
+    Ack, FromDataplane, Hello, Nack, Sockets, from_dataplane::Frame as Reply, to_dataplane::Frame,
 };
+use weir_snapshot::Change;
 
 use crate::{
     Error, Server,
-    applying::{Applying, Served},
+    applying::{Applying, Prepared, Served},
     frame,
     held::Held,
+    inbox::{Inbox, Message, Received},
     log,
     order::{Answer, Counted, Order, WorkerLink},
     pinning::Cores,
     sample::{Collecting, Sheet},
-    server::Received,
 };
 
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// How long connections may take to end after SIGTERM.
 const TERMINATE_MAX: Duration = Duration::from_secs(30);
-
-pub enum Message {
-    AgentCame { agent: u64, stream: Arc<UnixStream> },
-    Frame(Received),
-    AgentGone { agent: u64, why: Error },
-    Answer(Answer),
-    Terminate,
-}
-
-/// Where the control thread is told things, from any thread.
-///
-/// What waits in it is bounded by who may tell: an agent's next frame is read when the one before has been dealt with,
-/// and a worker owes at most one answer of a kind.
-#[derive(Clone)]
-pub struct Inbox(mpsc::Sender<Message>);
-
-impl Inbox {
-    /// A worker's answer. After the control thread's end nobody needs it.
-    pub fn answer(&self, answer: Answer) {
-        let _ = self.0.send(Message::Answer(answer));
-    }
-
-    /// Drain and end, as on SIGTERM; the second time: end at once.
-    pub fn terminate(&self) {
-        let _ = self.0.send(Message::Terminate);
-    }
-}
 
 pub struct Control {
     inbox: Inbox,
@@ -86,9 +60,9 @@ struct Ending {
 
 impl Control {
     pub fn new(version: &'static str, cores: Cores) -> Self {
-        let (sender, messages) = mpsc::channel();
+        let (inbox, messages) = Inbox::new();
         Self {
-            inbox: Inbox(sender),
+            inbox,
             messages,
             version,
             workers: Vec::new(),
@@ -115,7 +89,7 @@ impl Control {
         self.cores.seat(workers.iter().map(|worker| worker.thread), Instant::now());
         self.cores.look(Instant::now());
         (self.workers, self.held, self.served) = (workers, Held::new(count), Served::new(count));
-        let _name = server.start(self.inbox.0.clone())?;
+        let _name = server.start(self.inbox.clone())?;
         let mut next_sample = Instant::now() + SAMPLE_EVERY;
         while !self.ended() {
             let until = self.ending.as_ref().map_or(next_sample, |ending| ending.at.min(next_sample));
@@ -141,8 +115,8 @@ impl Control {
         match message {
             Message::AgentCame { agent, stream } => self.agent_came(agent, stream),
             Message::AgentGone { agent, why } => self.agent_gone(agent, &why),
-            Message::Frame(received) if self.applying.is_some() => self.deferred.push_back(received),
-            Message::Frame(received) => self.frame(received),
+            Message::Frame(received) if self.applying.is_some() => self.deferred.push_back(*received),
+            Message::Frame(received) => self.frame(*received),
             Message::Answer(Answer::Applied { revision }) => self.applied(revision),
             Message::Answer(Answer::Counted(counted)) => self.counted(*counted),
             Message::Answer(Answer::Drained) => {
@@ -161,7 +135,7 @@ impl Control {
             log::info("it takes over from the agent before");
             shut_down(&older);
         }
-        let applied_revision = self.served.snapshots.first().map_or(0, |snapshot| snapshot.revision());
+        let applied_revision = self.served.revision();
         let workers = self.workers.len() as u32;
         self.tell(Reply::Hello(Hello {
             pid: std::process::id(),
@@ -198,8 +172,12 @@ impl Control {
                 self.sockets(&sockets, fds);
             }
             Frame::Plan(plan) => {
-                let plan = std::mem::take(plan);
-                self.plan(&plan, received);
+                let change = Change::whole(std::mem::take(plan));
+                self.change(&change, received);
+            }
+            Frame::PlanChange(change) => {
+                let change = Change::from(std::mem::take(change));
+                self.change(&change, received);
             }
             Frame::ServerStates(states) => {
                 let states = std::mem::take(&mut states.states).into();
@@ -217,8 +195,7 @@ impl Control {
 
     fn sockets(&mut self, frame: &Sockets, fds: Vec<OwnedFd>) {
         match self.held.take(frame, fds) {
-            // What is another socket now has to be listened on anew, with the next Plan.
-            Ok(changed) => self.served.listening.retain(|address| !changed.contains(address)),
+            Ok(changed) => self.served.renew(changed),
             Err(why) => {
                 log::error(&why);
                 self.lose_agent_if(Err(why));
@@ -226,26 +203,37 @@ impl Control {
         }
     }
 
-    fn plan(&mut self, plan: &Plan, received: Received) {
-        let revision = plan.revision;
-        match self.served.change(plan, &self.held) {
+    fn change(&mut self, change: &Change, received: Received) {
+        let revision = change.revision();
+        if !self.served.has_base(change, received.agent) {
+            log::warn(format!("Plan {revision} is a change of another one than serves; the whole Plan is asked for"));
+            return self.refuse(Nack { revision, resync: true, errors: Vec::new() });
+        }
+        match self.served.prepare(change, &self.held) {
             Err(errors) => {
                 log::warn(format!("Plan {revision} refused: {}", errors[0].message));
-                // Its sockets would collect connections that nobody accepts.
-                self.held.keep_only(&self.served.listening);
-                self.tell(Reply::Nack(Nack { revision, errors }));
+                self.refuse(Nack { revision, errors, resync: false });
             }
-            Ok(change) => {
+            Ok(Prepared { snapshots, sockets, pinning, warnings }) => {
                 log::info(format!("Plan {revision} is being applied"));
-                let parts = change.snapshots.iter().cloned().zip(change.sockets);
+                let parts = snapshots.iter().cloned().zip(sockets);
                 self.order(parts.map(|(snapshot, sockets)| Order::Apply { snapshot, sockets }));
-                self.sheet = None;
-                (self.served.snapshots, self.served.listening) = (change.snapshots, change.listening);
-                self.cores.want(change.pinning, Instant::now());
+                let difference = snapshots.first().map(|snapshot| snapshot.difference());
+                if let (Some(sheet), Some(difference)) = (&mut self.sheet, difference) {
+                    sheet.follow(difference);
+                }
+                self.served.accept(snapshots, received.agent);
+                self.cores.want(pinning, Instant::now());
                 let waiting = self.workers.len();
-                self.applying = Some(Applying { revision, warnings: change.warnings, waiting, _received: received });
+                self.applying = Some(Applying { revision, warnings, waiting, _received: received });
             }
         }
+    }
+
+    /// Its sockets would collect connections that nobody accepts.
+    fn refuse(&mut self, nack: Nack) {
+        self.held.settle(&self.served.listening, []);
+        self.tell(Reply::Nack(nack));
     }
 
     /// A worker has swapped its snapshot; the last one makes the Plan applied.
@@ -257,7 +245,7 @@ impl Control {
         }
         let warnings = std::mem::take(&mut applying.warnings);
         self.applying = None;
-        self.held.keep_only(&self.served.listening);
+        self.held.settle(&self.served.listening, self.served.left());
         log::info(format!("Plan {revision} serves, {} warnings", warnings.len()));
         self.tell(Reply::Ack(Ack { revision, warnings }));
         while self.applying.is_none()

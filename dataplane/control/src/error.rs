@@ -18,6 +18,7 @@ pub enum Error {
     // The agent's.
     FrameTooLong {
         bytes: usize,
+        most: usize,
     },
     BadFrame(String),
     BadSockets(String),
@@ -43,8 +44,8 @@ impl fmt::Display for Error {
                 write!(f, "another data plane serves {}; stop it or choose another path with --socket", path.display())
             }
             Error::Io(why) => write!(f, "{why}"),
-            Error::FrameTooLong { bytes } => {
-                write!(f, "a frame of {bytes} bytes is longer than the {} allowed", crate::frame::BYTES_MAX)
+            Error::FrameTooLong { bytes, most } => {
+                write!(f, "a frame of {bytes} bytes is longer than the {most} allowed")
             }
             Error::BadFrame(why) => write!(f, "a frame cannot be decoded: {why}"),
             Error::BadSockets(why) => write!(f, "sockets refused: {why}"),

@@ -29,7 +29,7 @@ pub fn read<M: Message + Default>(stream: &UnixStream) -> Result<(M, Vec<OwnedFd
     fill(stream, &mut header, &mut fds)?;
     let bytes = u32::from_be_bytes(header) as usize;
     if bytes > BYTES_MAX {
-        return Err(Error::FrameTooLong { bytes });
+        return Err(Error::FrameTooLong { bytes, most: BYTES_MAX });
     }
     let mut body = vec![0; bytes];
     fill(stream, &mut body, &mut fds)?;
@@ -43,7 +43,7 @@ pub fn read_first<M: Message + Default>(stream: &UnixStream, until: Instant) -> 
     let (header, body) = frame.split_at_mut(HEADER_BYTES);
     fill_until(stream, header, until)?;
     let bytes = header.iter().fold(0, |bytes, byte| bytes << 8 | usize::from(*byte));
-    let body = body.get_mut(..bytes).ok_or(Error::FrameTooLong { bytes })?;
+    let body = body.get_mut(..bytes).ok_or(Error::FrameTooLong { bytes, most: FIRST_BYTES_MAX })?;
     fill_until(stream, body, until)?;
     stream.set_read_timeout(None)?;
     M::decode(&*body).map_err(|why| Error::BadFrame(why.to_string()))
@@ -82,7 +82,7 @@ fn fill(stream: &UnixStream, mut room: &mut [u8], fds: &mut Vec<OwnedFd>) -> Res
 pub fn write(stream: &UnixStream, message: &impl Message, fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
     let bytes = message.encoded_len();
     if bytes > BYTES_MAX {
-        return Err(Error::FrameTooLong { bytes });
+        return Err(Error::FrameTooLong { bytes, most: BYTES_MAX });
     }
     let mut frame = Vec::with_capacity(HEADER_BYTES + bytes);
     frame.extend_from_slice(&(bytes as u32).to_be_bytes());

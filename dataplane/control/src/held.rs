@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use weir_api::dataplane::v1::{Finding, Plan, Socket, Sockets, VirtualService};
+use weir_api::dataplane::v1::{Finding, Socket, Sockets, VirtualService};
 use weir_reactor::unix::FDS_MAX;
 
 use crate::Error;
@@ -22,11 +22,13 @@ const SOCKETS_MAX: usize = 65_536;
 pub struct Held {
     sockets: BTreeMap<(SocketAddr, u32), TcpListener>,
     workers: u32,
+    /// Addresses of sockets that came since the last Plan was settled.
+    fresh: BTreeSet<SocketAddr>,
 }
 
 impl Held {
     pub fn new(workers: u32) -> Self {
-        Self { sockets: BTreeMap::new(), workers }
+        Self { sockets: BTreeMap::new(), workers, fresh: BTreeSet::new() }
     }
 
     /// Takes what came with one frame; returns the addresses at which there is now another socket than before.
@@ -52,6 +54,7 @@ impl Held {
             let known = self.sockets.get(&(address, named.worker));
             if known.map(inode).transpose()? != Some(inode(&socket)?) {
                 self.sockets.insert((address, named.worker), socket);
+                self.fresh.insert(address);
                 changed.insert(address);
             }
         }
@@ -63,9 +66,9 @@ impl Held {
         self.sockets.get(&(address, worker)).map(|socket| Ok(socket.try_clone()?.into())).transpose()
     }
 
-    /// What is missing for `plan`: each listener needs a socket for each worker.
-    pub fn missing(&self, plan: &Plan) -> Vec<Finding> {
-        plan.virtual_services.iter().flat_map(|service| self.missing_for(service)).collect()
+    /// What is missing for these virtual services: each listener needs a socket for each worker.
+    pub fn missing<'s>(&self, services: impl Iterator<Item = &'s VirtualService>) -> Vec<Finding> {
+        services.flat_map(|service| self.missing_for(service)).collect()
     }
 
     fn missing_for(&self, service: &VirtualService) -> Vec<Finding> {
@@ -92,9 +95,13 @@ impl Held {
         findings
     }
 
-    /// Drops the sockets that nothing listens on any more.
-    pub fn keep_only(&mut self, wanted: &BTreeSet<SocketAddr>) {
-        self.sockets.retain(|(address, _), _| wanted.contains(address));
+    /// A Plan has been answered: drops what came for it, and what is at the addresses that it left, unless something
+    /// listens there.
+    pub fn settle(&mut self, listening: &BTreeSet<SocketAddr>, left: impl IntoIterator<Item = SocketAddr>) {
+        let unused = std::mem::take(&mut self.fresh).into_iter().chain(left);
+        for address in unused.filter(|address| !listening.contains(address)) {
+            (0..self.workers).for_each(|worker| drop(self.sockets.remove(&(address, worker))));
+        }
     }
 
     /// Everything held, in frames for a new agent; at least one, the last says so.
@@ -151,11 +158,10 @@ mod tests {
         held.take(&Sockets { sockets: vec![named], last: true }, vec![socket.try_clone().unwrap().into()])
     }
 
-    fn plan(address: SocketAddr) -> Plan {
+    fn service(address: SocketAddr) -> VirtualService {
         let (address, port) = (address.ip().to_string(), address.port().into());
         let listeners = vec![Listener { address, port, tls: false }];
-        let service = VirtualService { name: "shop".into(), listeners, ..Default::default() };
-        Plan { virtual_services: vec![service], ..Default::default() }
+        VirtualService { name: "shop".into(), listeners, ..Default::default() }
     }
 
     #[test]
@@ -178,11 +184,11 @@ mod tests {
     fn names_listener_without_a_socket_for_each_worker() {
         let (mut held, (socket, address)) = (Held::new(2), listener());
         give(&mut held, &socket, named(address, 1)).unwrap();
-        let missing = held.missing(&plan(address));
+        let missing = held.missing([service(address)].iter());
         assert_eq!((missing.len(), &*missing[0].name, &*missing[0].field), (1, "shop", "services[0]"));
         assert!(missing[0].message.contains("1 of 2 workers"), "{}", missing[0].message);
         give(&mut held, &socket, named(address, 0)).unwrap();
-        assert_eq!(held.missing(&plan(address)), []);
+        assert_eq!(held.missing([service(address)].iter()), []);
     }
 
     #[test]
@@ -196,7 +202,20 @@ mod tests {
             give(&mut held, &socket, named(address, worker)).unwrap();
         }
         assert_eq!(lens(&held), [(FDS_MAX, FDS_MAX, false), (3, 3, true)]);
-        held.keep_only(&BTreeSet::new());
-        assert_eq!(lens(&held), [(0, 0, true)]);
+    }
+
+    #[test]
+    fn settling_keeps_what_is_listened_on_and_drops_what_came_for_nothing() {
+        let (mut held, listeners) = (Held::new(1), [listener(), listener(), listener()]);
+        let addresses = [0, 1, 2].map(|at| listeners[at].1);
+        let held_at = |held: &Held| held.sockets.keys().map(|(address, _)| *address).collect::<BTreeSet<_>>();
+        for (socket, address) in &listeners[..2] {
+            give(&mut held, socket, named(*address, 0)).unwrap();
+        }
+        held.settle(&BTreeSet::from([addresses[0]]), []);
+        assert_eq!(held_at(&held), BTreeSet::from([addresses[0]]), "nobody listens on the second");
+        give(&mut held, &listeners[2].0, named(addresses[2], 0)).unwrap();
+        held.settle(&BTreeSet::from([addresses[2]]), [addresses[0]]);
+        assert_eq!(held_at(&held), BTreeSet::from([addresses[2]]), "the first was left");
     }
 }

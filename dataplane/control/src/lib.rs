@@ -11,6 +11,7 @@ mod control;
 mod error;
 pub mod frame;
 mod held;
+mod inbox;
 pub mod log;
 mod order;
 mod pinning;
@@ -19,8 +20,9 @@ mod server;
 mod up;
 pub mod vital;
 
-pub use control::{Control, Inbox};
+pub use control::Control;
 pub use error::Error;
+pub use inbox::Inbox;
 pub use order::{Answer, Counted, ORDERS_MAX, Order, States, WorkerLink};
 pub use pinning::Cores;
 pub use server::Server;

@@ -3,12 +3,13 @@
 
 use std::{
     collections::BTreeMap,
+    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use weir_api::dataplane::v1::{ErrorCounter, Sample, ServerCounters, VirtualServiceCounters};
 use weir_reactor::process;
-use weir_snapshot::Snapshot;
+use weir_snapshot::{Difference, Pool, Snapshot};
 use weir_telemetry::{Cause, Counters};
 
 use crate::{order::Counted, up::Up};
@@ -40,7 +41,7 @@ impl Collecting {
     }
 }
 
-/// The sample of one snapshot, second after second.
+/// The sample, second after second.
 pub struct Sheet {
     sample: Sample,
     /// Dense ids, in the order of the sample's rows.
@@ -58,21 +59,45 @@ impl Sheet {
         let sample = Sample {
             pid: std::process::id(),
             workers,
-            virtual_services: services
-                .iter()
-                .map(|service| VirtualServiceCounters { uuid: service.uuid.clone(), ..Default::default() })
-                .collect(),
-            servers: servers()
-                .map(|(pool_uuid, server)| ServerCounters {
-                    pool_uuid: pool_uuid.clone(),
-                    server_id: server.name.clone(),
-                    ..Default::default()
-                })
-                .collect(),
+            virtual_services: services.iter().map(|service| service_row(&service.uuid)).collect(),
+            servers: servers().map(|(pool_uuid, server)| server_row(pool_uuid, &server.name)).collect(),
             ..Default::default()
         };
         let services = services.iter().map(|service| service.id).collect();
         Self { sample, services, servers: servers().map(|(_, server)| server.id).collect() }
+    }
+
+    /// Goes on with the next snapshot.
+    pub fn follow(&mut self, difference: &Difference) {
+        difference.services_gone.iter().for_each(|gone| self.put_service(&gone.uuid, None));
+        difference.services.iter().for_each(|service| self.put_service(&service.uuid, Some(service.id)));
+        difference.pools_gone.iter().for_each(|gone| self.put_pool(&gone.uuid, None));
+        difference.pools.iter().for_each(|pool| self.put_pool(&pool.uuid, Some(pool)));
+    }
+
+    fn put_service(&mut self, uuid: &str, id: Option<u32>) {
+        let rows = &mut self.sample.virtual_services;
+        match (rows.binary_search_by(|row| row.uuid.as_str().cmp(uuid)), id) {
+            (Ok(at), None) => {
+                rows.remove(at);
+                self.services.remove(at);
+            }
+            (Err(at), Some(id)) => {
+                rows.insert(at, service_row(uuid));
+                self.services.insert(at, id);
+            }
+            // Its id stays.
+            (Ok(_), Some(_)) | (Err(_), None) => {}
+        }
+    }
+
+    fn put_pool(&mut self, uuid: &str, pool: Option<&Arc<Pool>>) {
+        let rows = &mut self.sample.servers;
+        let from = rows.partition_point(|row| row.pool_uuid.as_str() < uuid);
+        let to = from + rows[from..].partition_point(|row| row.pool_uuid == uuid);
+        let servers = || pool.into_iter().flat_map(|pool| pool.servers_by_name());
+        rows.splice(from..to, servers().map(|server| server_row(uuid, &server.name)));
+        self.servers.splice(from..to, servers().map(|server| server.id));
     }
 
     /// Takes the sample out, with the numbers of now; [`put_back`](Self::put_back) it when it is sent.
@@ -99,6 +124,14 @@ impl Sheet {
     pub fn put_back(&mut self, sample: Sample) {
         self.sample = sample;
     }
+}
+
+fn service_row(uuid: &str) -> VirtualServiceCounters {
+    VirtualServiceCounters { uuid: uuid.to_owned(), ..Default::default() }
+}
+
+fn server_row(pool_uuid: &str, server_name: &str) -> ServerCounters {
+    ServerCounters { pool_uuid: pool_uuid.to_owned(), server_id: server_name.to_owned(), ..Default::default() }
 }
 
 fn workers_by_server(suspect: &[u32]) -> BTreeMap<u32, u32> {

@@ -3,12 +3,9 @@
 
 use std::{
     fs, io,
-    os::{
-        fd::OwnedFd,
-        unix::{
-            fs::PermissionsExt,
-            net::{UnixListener, UnixStream},
-        },
+    os::unix::{
+        fs::PermissionsExt,
+        net::{UnixListener, UnixStream},
     },
     path::{Path, PathBuf},
     sync::{
@@ -23,7 +20,11 @@ use std::{
 use weir_api::dataplane::v1::{ToDataplane, to_dataplane};
 use weir_reactor::unix;
 
-use crate::{Error, control::Message, frame, log, vital};
+use crate::{
+    Error, Inbox, frame,
+    inbox::{Message, Received},
+    log, vital,
+};
 
 /// An agent that takes nothing for so long has lost the link.
 const WRITE_MAX: Duration = Duration::from_secs(5);
@@ -36,14 +37,6 @@ const ROOT: u32 = 0;
 pub struct Server {
     listener: UnixListener,
     path: PathBuf,
-}
-
-/// A frame of an agent. While `_busy` lives, the agent's next frame is not read.
-pub struct Received {
-    pub agent: u64,
-    pub frame: to_dataplane::Frame,
-    pub fds: Vec<OwnedFd>,
-    pub _busy: mpsc::Sender<()>,
 }
 
 impl Server {
@@ -62,7 +55,7 @@ impl Server {
     }
 
     /// Takes agents from now on, on threads of its own.
-    pub(crate) fn start(self, inbox: mpsc::Sender<Message>) -> io::Result<SocketName> {
+    pub(crate) fn start(self, inbox: Inbox) -> io::Result<SocketName> {
         let path = self.path;
         vital::spawn("control-accept", move || accept(&self.listener, &inbox))?;
         Ok(SocketName { path })
@@ -81,7 +74,7 @@ impl Drop for SocketName {
     }
 }
 
-fn accept(listener: &UnixListener, inbox: &mpsc::Sender<Message>) {
+fn accept(listener: &UnixListener, inbox: &Inbox) {
     let newcomers = Arc::new(AtomicUsize::new(0));
     for agent in 1.. {
         let begun = listener.accept().and_then(|(stream, _)| {
@@ -120,7 +113,7 @@ impl Drop for Newcomer {
 }
 
 /// Until somebody has shown to be an agent, the one in office stays: anything may connect to a socket.
-fn receive(agent: u64, stream: UnixStream, newcomer: Newcomer, inbox: &mpsc::Sender<Message>) {
+fn receive(agent: u64, stream: UnixStream, newcomer: Newcomer, inbox: &Inbox) {
     let greeted = greeted(&stream);
     drop(newcomer);
     if let Err(why) = greeted {
@@ -128,7 +121,7 @@ fn receive(agent: u64, stream: UnixStream, newcomer: Newcomer, inbox: &mpsc::Sen
     }
     let stream = Arc::new(stream);
     // The control thread hears of the agent before it hears of a frame.
-    if inbox.send(Message::AgentCame { agent, stream: stream.clone() }).is_ok() {
+    if inbox.tell(Message::AgentCame { agent, stream: stream.clone() }) {
         read(agent, &stream, inbox);
     }
 }
@@ -144,7 +137,7 @@ fn greeted(stream: &UnixStream) -> Result<(), Error> {
     }
 }
 
-fn read(agent: u64, stream: &UnixStream, inbox: &mpsc::Sender<Message>) {
+fn read(agent: u64, stream: &UnixStream, inbox: &Inbox) {
     let why = loop {
         let (busy, done) = mpsc::channel();
         let received = match frame::read::<ToDataplane>(stream) {
@@ -153,14 +146,14 @@ fn read(agent: u64, stream: &UnixStream, inbox: &mpsc::Sender<Message>) {
             Ok((ToDataplane { frame: None }, _)) => continue,
             Err(why) => break why,
         };
-        if inbox.send(Message::Frame(received)).is_err() {
+        if !inbox.tell(Message::Frame(Box::new(received))) {
             return;
         }
         // Returns when the control thread has dropped its end.
         let _ = done.recv();
     };
     // Nobody is left to tell when the control thread is gone.
-    let _ = inbox.send(Message::AgentGone { agent, why });
+    inbox.tell(Message::AgentGone { agent, why });
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ fn of_request(request: &Request<'_>) -> Reading {
     Reading {
         start: [head.method_text, b" ", head.target, b" ", version(head.version)].concat(),
         fields: owned(&head.fields),
-        passing: passing(&head.fields),
+        passing: head.fields.passing().count(),
         framing: request.framing,
         keep_alive: request.keep_alive,
         host: head.host.map(<[u8]>::to_vec),
@@ -161,23 +161,11 @@ fn of_response(response: &Response<'_>) -> Reading {
     Reading {
         start: [version(head.version), b" ", head.status.to_string().as_bytes(), b" ", head.reason].concat(),
         fields: owned(&head.fields),
-        passing: passing(&head.fields),
+        passing: head.fields.passing().count(),
         framing: response.framing,
         keep_alive: response.keep_alive,
         host: None,
     }
-}
-
-fn passing(fields: &Fields<'_>) -> usize {
-    let mut passing = 0;
-    fields.kept_lines(
-        |_| {
-            passing += 1;
-            true
-        },
-        |_| {},
-    );
-    passing
 }
 
 fn owned(fields: &Fields<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {

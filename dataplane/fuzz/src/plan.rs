@@ -4,8 +4,8 @@
 use std::{collections::HashSet, sync::Arc};
 
 use prost::Message;
-use weir_api::dataplane::v1::Plan;
-use weir_snapshot::{Finding, Snapshot, Worker};
+use weir_api::dataplane::v1::{Plan, PlanChange, Removed};
+use weir_snapshot::{Change, Finding, Snapshot, Worker};
 
 /// Returns whether `input` is a Plan that is accepted.
 pub fn check_plan(input: &[u8]) -> bool {
@@ -17,6 +17,7 @@ pub fn check_plan(input: &[u8]) -> bool {
             check_snapshot(&plan, &snapshot);
             let again = Snapshot::build(&plan, Some(&snapshot), &workers[0]);
             check_same(&snapshot, &again.expect("what was accepted is accepted again").0);
+            check_changes(&plan, &snapshot, &workers[0]);
             true
         }
         Err(errors) => {
@@ -27,11 +28,35 @@ pub fn check_plan(input: &[u8]) -> bool {
     }
 }
 
+/// To nothing, and back.
+fn check_changes(plan: &Plan, snapshot: &Snapshot, worker: &Worker) {
+    let removed = Removed {
+        virtual_services: plan.virtual_services.iter().map(|service| service.uuid.clone()).collect(),
+        pools: plan.pools.iter().map(|pool| pool.uuid.clone()).collect(),
+        certificates: plan.certificates.iter().map(|certificate| certificate.uuid.clone()).collect(),
+        pki_profiles: plan.pki_profiles.iter().map(|profile| profile.uuid.clone()).collect(),
+    };
+    let away = PlanChange { removed: Some(removed), ..PlanChange::default() };
+    let (nothing, warnings) = snapshot.changed(&Change::from(away), worker).expect("a Plan of nothing is sound");
+    assert!(nothing.services().count() + nothing.pools().count() + nothing.listeners().count() + warnings.len() == 0);
+    assert_eq!(nothing.difference().listeners_gone.len(), snapshot.listeners().count());
+
+    let back = PlanChange { changed: Some(plan.clone()), ..PlanChange::default() };
+    let (again, _) = nothing.changed(&Change::from(back), worker).expect("what was accepted is accepted again");
+    check_contents(plan, &again);
+}
+
 fn check_findings(findings: &[Finding]) {
     assert!(findings.iter().all(|finding| !finding.kind.is_empty() && !finding.message.is_empty()));
 }
 
 fn check_snapshot(plan: &Plan, snapshot: &Snapshot) {
+    let ids = check_contents(plan, snapshot);
+    assert!(ids.iter().all(|id| (*id as usize) < ids.len()), "ids are dense");
+}
+
+/// Returns the ids of all servers.
+fn check_contents(plan: &Plan, snapshot: &Snapshot) -> HashSet<u32> {
     assert_eq!(snapshot.services().count(), plan.virtual_services.len());
     assert_eq!(snapshot.pools().count(), plan.pools.len());
     assert_eq!(snapshot.listeners().count(), plan.virtual_services.iter().map(|service| service.listeners.len()).sum());
@@ -50,7 +75,7 @@ fn check_snapshot(plan: &Plan, snapshot: &Snapshot) {
             assert!(ids.insert(server.id), "an id names one server");
         }
     }
-    assert!(ids.iter().all(|id| (*id as usize) < ids.len()), "ids are dense");
+    ids
 }
 
 fn check_same(snapshot: &Snapshot, again: &Snapshot) {

@@ -44,7 +44,7 @@ pub(crate) struct Core {
 impl Core {
     pub fn new(snapshot: Arc<Snapshot>, limits: Limits) -> Self {
         let mut pools = Pools::default();
-        pools.replace(&snapshot);
+        snapshot.pools().for_each(|pool| pools.bring(pool, &mut Vec::new()));
         Self {
             snapshot,
             epoch: 0,

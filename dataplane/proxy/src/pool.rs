@@ -7,7 +7,7 @@ use std::{
 };
 
 use weir_balance::{Algorithm, Balancer, Failure, HashKey};
-use weir_snapshot::{HashInput, Pool, Snapshot};
+use weir_snapshot::{Difference, HashInput, Pool};
 use weir_wire::head::RequestHead;
 
 use crate::{
@@ -58,23 +58,30 @@ pub(crate) struct Place {
 
 impl Pools {
     /// Follows a new snapshot. Returns the idle connections of servers that are in it no more, or are disabled.
-    pub fn replace(&mut self, snapshot: &Snapshot) -> Vec<Conn> {
-        let mut before = std::mem::take(&mut self.rows);
+    pub fn follow(&mut self, difference: &Difference) -> Vec<Conn> {
         let mut orphans = Vec::new();
-        for pool in snapshot.pools() {
-            let id = pool.id as usize;
-            if self.rows.len() <= id {
-                self.rows.resize_with(id + 1, || None);
-            }
-            let known = before.get_mut(id).and_then(Option::take).filter(|row| row.pool.uuid == pool.uuid);
-            self.version = self.version.wrapping_add(1);
-            self.rows[id] = Some(match known {
-                Some(row) => row.reconcile(pool, self.version, &mut orphans),
-                None => Row::new(pool, self.version),
-            });
+        for gone in &difference.pools_gone {
+            let row = self.rows.get_mut(gone.id as usize).and_then(Option::take);
+            orphans.extend(row.into_iter().flat_map(Row::into_idle));
         }
-        orphans.extend(before.into_iter().flatten().flat_map(|row| row.idle).flatten().map(|idle| idle.conn));
+        difference.pools.iter().for_each(|pool| self.bring(pool, &mut orphans));
         orphans
+    }
+
+    /// Takes a pool that is new or was made anew.
+    pub fn bring(&mut self, pool: &Arc<Pool>, orphans: &mut Vec<Conn>) {
+        let id = pool.id as usize;
+        if self.rows.len() <= id {
+            self.rows.resize_with(id + 1, || None);
+        }
+        self.version = self.version.wrapping_add(1);
+        self.rows[id] = Some(match self.rows[id].take() {
+            Some(row) if row.pool.uuid == pool.uuid => row.reconcile(pool, self.version, orphans),
+            other => {
+                orphans.extend(other.into_iter().flat_map(Row::into_idle));
+                Row::new(pool, self.version)
+            }
+        });
     }
 
     /// A server for a request, which is at it from now on.
@@ -246,6 +253,10 @@ impl Row {
         self.balancer.reconcile(&pool.balance);
         orphans.extend(self.idle.into_iter().flatten().map(|idle| idle.conn));
         Row { pool: pool.clone(), version, balancer: self.balancer, idle }
+    }
+
+    fn into_idle(self) -> impl Iterator<Item = Conn> {
+        self.idle.into_iter().flatten().map(|idle| idle.conn)
     }
 
     /// Whether it is this pool's, as it is now or as it was.

@@ -74,17 +74,25 @@ impl Proxy {
         }
     }
 
-    /// Serves by `snapshot` from the next request of each client on. Clients of listeners that are gone are closed as
-    /// soon as they are idle, and at once where there are no requests.
+    /// Serves by `snapshot` from the next request of each client on. It follows the one before it. Clients of listeners
+    /// that are gone are closed as soon as they are idle, and at once where there are no requests.
     pub fn replace<I: Io>(&mut self, io: &mut I, snapshot: Arc<Snapshot>) {
-        let recycled = snapshot.recycled();
+        let difference = snapshot.difference();
+        let recycled = &difference.recycled;
         recycled.services.iter().for_each(|id| self.core.counters.restart_service(*id));
         recycled.servers.iter().for_each(|id| self.core.counters.restart_server(*id));
-        for orphan in self.core.pools.replace(&snapshot) {
+        for orphan in self.core.pools.follow(difference) {
             self.close_server(io, orphan, Close::Flush);
         }
+        let displaces_clients = difference.displaces_clients;
         self.core.snapshot = snapshot;
         self.core.epoch = self.core.epoch.wrapping_add(1);
+        if displaces_clients {
+            self.close_displaced(io);
+        }
+    }
+
+    fn close_displaced<I: Io>(&mut self, io: &mut I) {
         for conn in self.clients.conns() {
             let Some(client) = self.clients.find(conn).filter(|client| !client.is_served(&self.core)) else { continue };
             if client.is_idle() {

@@ -1,23 +1,31 @@
-//! From a Plan to a snapshot, or to every reason to refuse it.
+//! From a snapshot and a change to the next snapshot, or to every reason to refuse it.
+//!
+//! Kinds are read in the order of their references, certificates first. An object is read when it is in the change, and when
+//! something that it refers to was made anew or is gone.
 
-use foldhash::{HashMap, HashMapExt};
-use weir_api::dataplane::v1::{Plan, VirtualService};
-
-use crate::{
-    Finding, Listener, Recycled, Snapshot, Worker, certificate,
-    finding::{Findings, Subject},
-    pki_profile,
-    pool::{self, PoolReader, server_key},
-    server_tls::ServerTlsReader,
-    service::{self, KeptService, ServiceReader, listener_address},
-    snapshot::Numbers,
-    transport::TransportAddress,
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
 };
 
-/// Objects of one kind in a Plan, and listeners in all.
-const OBJECTS_MAX: usize = 16 * 1024;
-/// Servers of all pools.
-const SERVERS_MAX: usize = 100_000;
+use weir_api::dataplane::v1::{self, Plan};
+
+use crate::{
+    Change, Difference, Finding, Gone, Listener, Recycled, Snapshot, TransportAddress, Worker, certificate,
+    change::Source,
+    check::{Leaving, check_names, check_size},
+    finding::Findings,
+    ids::Renumbering,
+    kept::Objects,
+    pki_profile,
+    pool::{KeptPool, PoolReader},
+    server_tls::ServerTlsReader,
+    service::{self, KeptService, ServiceReader, listener_address},
+    shared::Shared,
+    snapshot::Numbers,
+    users::References,
+    warnings::Warnings,
+};
 
 impl Snapshot {
     /// The snapshot of `plan` and the warnings about it, or every reason to refuse it. `previous` is the snapshot that
@@ -28,143 +36,279 @@ impl Snapshot {
         previous: Option<&Snapshot>,
         worker: &Worker,
     ) -> Result<(Snapshot, Vec<Finding>), Vec<Finding>> {
-        let nothing = Snapshot::empty();
-        let previous = previous.unwrap_or(&nothing);
+        previous.unwrap_or(&Snapshot::empty()).changed(&Change::whole(plan.clone()), worker)
+    }
+
+    /// The same after a change. It costs what the change is about, and what refers to that.
+    pub fn changed(&self, change: &Change, worker: &Worker) -> Result<(Snapshot, Vec<Finding>), Vec<Finding>> {
         let mut findings = Findings::default();
-        check_size(plan, &mut findings);
-        check_names(plan, &mut findings);
+        let leaving = Leaving::of(self, change);
+        check_size(self, change, &leaving, &mut findings);
+        check_names(change, &mut findings);
         if !findings.errors.is_empty() {
             return Err(findings.errors);
         }
+        let mut draft = Draft::new(self, change, worker);
+        let certificates = draft.certificates(&leaving.certificates);
+        let pki_profiles = draft.pki_profiles(&leaving.pki_profiles);
+        let pools = draft.pools(&leaving.pools, &certificates, &pki_profiles);
+        let services = draft.services(&leaving.services, &certificates, &pools);
+        draft.listeners(&leaving.services, &services);
+        draft.done()
+    }
+}
 
-        let (numbers, recycled) = number(plan, &previous.numbers);
-        let certificates = read_all(&plan.certificates, |source| {
-            let before = previous.certificates.get(&source.uuid);
-            (&source.uuid, certificate::read(source, before, &worker.provider, &mut findings))
-        });
-        let pki_profiles = read_all(&plan.pki_profiles, |source| {
-            (&source.uuid, pki_profile::read(source, previous.pki_profiles.get(&source.uuid), &mut findings))
-        });
-        let reader = PoolReader {
-            pool_ids: &numbers.pools,
-            server_ids: &numbers.servers,
-            workers: worker.workers,
-            offset: worker.offset,
-            tls: ServerTlsReader {
-                certificates: &certificates,
-                pki_profiles: &pki_profiles,
-                provider: &worker.provider,
-            },
-        };
-        let pools = read_all(&plan.pools, |source| {
-            (&source.uuid, reader.read(source, previous.pools.get(&source.uuid), &mut findings))
-        });
-        let reader = ServiceReader { ids: &numbers.services, pools: &pools, certificates: &certificates, worker };
-        let services = read_all(&plan.virtual_services, |source| {
-            (&source.uuid, reader.read(source, previous.services.get(&source.uuid), &mut findings))
-        });
-        let listeners = listeners(plan, &services, &mut findings);
-        if !findings.errors.is_empty() {
-            return Err(findings.errors);
+/// A snapshot while it is made.
+struct Draft<'c> {
+    before: &'c Snapshot,
+    change: &'c Change,
+    worker: &'c Worker,
+    listeners: Shared<TransportAddress, Listener>,
+    services: Objects<Arc<KeptService>>,
+    pools: Objects<Arc<KeptPool>>,
+    certificates: Objects<certificate::KeptCertificate>,
+    pki_profiles: Objects<pki_profile::KeptPkiProfile>,
+    references: References,
+    warnings: Warnings,
+    service_ids: Renumbering,
+    pool_ids: Renumbering,
+    server_ids: Renumbering,
+    servers: usize,
+    difference: Difference,
+    findings: Findings,
+}
+
+/// Uuids of objects that were made anew, cannot be used, or are gone: their users have to be read.
+type Stale = Vec<Arc<str>>;
+
+impl<'c> Draft<'c> {
+    fn new(before: &'c Snapshot, change: &'c Change, worker: &'c Worker) -> Self {
+        Self {
+            before,
+            change,
+            worker,
+            listeners: before.listeners.clone(),
+            services: Objects::of(&before.services),
+            pools: Objects::of(&before.pools),
+            certificates: Objects::of(&before.certificates),
+            pki_profiles: Objects::of(&before.pki_profiles),
+            references: before.references.clone(),
+            warnings: before.warnings.clone(),
+            service_ids: before.numbers.services.renumbering(),
+            pool_ids: before.numbers.pools.renumbering(),
+            server_ids: before.numbers.servers.renumbering(),
+            servers: before.servers,
+            difference: Difference::default(),
+            findings: Findings::default(),
         }
+    }
+
+    fn certificates(&mut self, leaving: &[Arc<str>]) -> Stale {
+        let mut stale = leaving.to_vec();
+        leaving.iter().for_each(|uuid| drop(self.certificates.all.remove(uuid)));
+        for source in &self.change.certificates {
+            let before = self.before.certificates.get(source.uuid());
+            let read = certificate::read(source, before, &self.worker.provider, &mut self.findings);
+            let same = read.as_ref().zip(before).is_some_and(|(read, before)| read.object.is(&before.object));
+            if !same {
+                stale.push(source.uuid().into());
+                self.certificates.put(source.uuid(), read);
+            }
+        }
+        stale
+    }
+
+    fn pki_profiles(&mut self, leaving: &[Arc<str>]) -> Stale {
+        let mut stale = leaving.to_vec();
+        leaving.iter().for_each(|uuid| drop(self.pki_profiles.all.remove(uuid)));
+        for source in &self.change.pki_profiles {
+            let before = self.before.pki_profiles.get(source.uuid());
+            let read = pki_profile::read(source, before, &mut self.findings);
+            let same = read.as_ref().zip(before).is_some_and(|(read, before)| read.object.are(&before.object));
+            if !same {
+                stale.push(source.uuid().into());
+                self.pki_profiles.put(source.uuid(), read);
+            }
+        }
+        stale
+    }
+
+    fn pools(&mut self, leaving: &[Arc<str>], certificates: &Stale, pki_profiles: &Stale) -> Stale {
+        let mut stale = leaving.to_vec();
+        leaving.iter().for_each(|uuid| self.pool_leaves(uuid));
+        let known = &self.before.references;
+        let users = certificates.iter().flat_map(|uuid| known.pools_of_certificates.of(uuid));
+        let users = users.chain(pki_profiles.iter().flat_map(|uuid| known.pools_of_pki_profiles.of(uuid)));
+        for source in due(&self.change.pools, users, leaving, &self.before.pools, |kept| &kept.source) {
+            let before = self.before.pools.get(source.uuid());
+            let mut reader = PoolReader {
+                pool_ids: &mut self.pool_ids,
+                server_ids: &mut self.server_ids,
+                workers: self.worker.workers,
+                offset: self.worker.offset,
+                tls: ServerTlsReader {
+                    certificates: &self.certificates,
+                    pki_profiles: &self.pki_profiles,
+                    provider: &self.worker.provider,
+                },
+            };
+            let read = reader.read(&source, before, &mut self.findings);
+            if !is_same(before, read.as_ref()) {
+                stale.push(source.uuid().into());
+                self.put_pool(source.uuid(), before, read);
+            }
+        }
+        stale
+    }
+
+    fn pool_leaves(&mut self, uuid: &str) {
+        let Some(gone) = self.pools.all.remove(uuid) else { return };
+        self.servers -= gone.object.servers.len();
+        self.pool_ids.free(gone.object.id);
+        gone.object.servers.iter().for_each(|server| self.server_ids.free(server.id));
+        self.references.follow_pool(uuid, Some(&gone), None);
+        self.warnings.follow(&gone.warnings, &[]);
+        self.difference.pools_gone.push(Gone { uuid: uuid.to_owned(), id: gone.object.id });
+    }
+
+    fn put_pool(&mut self, uuid: &str, before: Option<&Arc<KeptPool>>, read: Option<Arc<KeptPool>>) {
+        if let Some(read) = &read {
+            let known = before.into_iter().flat_map(|before| &before.object.servers);
+            let gone = known.clone().filter(|server| read.object.position(&server.name).is_none());
+            gone.for_each(|server| self.server_ids.free(server.id));
+            self.servers = self.servers + read.object.servers.len() - known.count();
+            self.references.follow_pool(uuid, before.map(AsRef::as_ref), Some(read));
+            self.warnings.follow(before.map_or(&[], |before| &before.warnings), &read.warnings);
+            self.difference.pools.push(read.object.clone());
+        }
+        self.pools.put(uuid, read);
+    }
+
+    /// Returns the sources of those that are new, made anew, or cannot be used.
+    fn services(&mut self, leaving: &[Arc<str>], certificates: &Stale, pools: &Stale) -> Vec<Arc<v1::VirtualService>> {
+        leaving.iter().for_each(|uuid| self.service_leaves(uuid));
+        let known = &self.before.references;
+        let users = certificates.iter().flat_map(|uuid| known.services_of_certificates.of(uuid));
+        let users = users.chain(pools.iter().flat_map(|uuid| known.services_of_pools.of(uuid)));
+        let mut due = due(&self.change.services, users, leaving, &self.before.services, |kept| &kept.source);
+        due.retain(|source| {
+            let before = self.before.services.get(source.uuid());
+            let mut reader = ServiceReader {
+                ids: &mut self.service_ids,
+                pools: &self.pools,
+                certificates: &self.certificates,
+                worker: self.worker,
+            };
+            let read = reader.read(source, before, &mut self.findings);
+            let is_due = !is_same(before, read.as_ref());
+            if is_due {
+                self.put_service(source.uuid(), before, read);
+            }
+            is_due
+        });
+        due
+    }
+
+    fn service_leaves(&mut self, uuid: &str) {
+        let Some(gone) = self.services.all.remove(uuid) else { return };
+        self.service_ids.free(gone.object.id);
+        self.references.follow_service(uuid, Some(&gone), None);
+        self.warnings.follow(&gone.warnings, &[]);
+        self.difference.services_gone.push(Gone { uuid: uuid.to_owned(), id: gone.object.id });
+    }
+
+    fn put_service(&mut self, uuid: &str, before: Option<&Arc<KeptService>>, read: Option<Arc<KeptService>>) {
+        if let Some(read) = &read {
+            self.references.follow_service(uuid, before.map(AsRef::as_ref), Some(read));
+            self.warnings.follow(before.map_or(&[], |before| &before.warnings), &read.warnings);
+            self.difference.services.push(read.object.clone());
+        }
+        self.services.put(uuid, read);
+    }
+
+    /// Who listens where; an address has one owner.
+    fn listeners(&mut self, leaving: &[Arc<str>], services: &[Arc<v1::VirtualService>]) {
+        let known = leaving.iter().map(AsRef::as_ref).chain(services.iter().map(|source| source.uuid()));
+        let known = known.filter_map(|uuid| self.before.services.get(uuid));
+        let left: Vec<TransportAddress> = known.flat_map(|kept| kept.addresses()).collect();
+        left.iter().for_each(|at| drop(self.listeners.remove(at)));
+        let mut owners = HashMap::new();
+        for source in services {
+            for listener in &source.listeners {
+                self.listen(source, listener, &mut owners);
+            }
+        }
+        for at in left {
+            let after = self.listeners.get(&at);
+            if after.is_none() {
+                self.difference.listeners_gone.push(at);
+            }
+            let before = self.before.listeners.get(&at);
+            let speaks_alike = before.zip(after).is_some_and(|(before, after)| before.speaks_like(after));
+            self.difference.displaces_clients |= !speaks_alike;
+        }
+    }
+
+    fn listen<'s>(
+        &mut self,
+        source: &'s v1::VirtualService,
+        listener: &v1::Listener,
+        owners: &mut HashMap<TransportAddress, &'s v1::VirtualService>,
+    ) {
+        let subject = service::subject(source);
+        let Some(at) = listener_address(subject, listener, &mut self.findings) else { return };
+        let other = owners.insert(at, source).map(|owner| owner.name.as_str());
+        if let Some(owner) = other.or_else(|| Some(self.listeners.get(&at)?.service.name.as_str())) {
+            let address = at.address;
+            let message = format!("{address} is taken by virtual service {owner}; choose another port or address");
+            self.findings.error(subject, "services", message);
+        }
+        if let Some(Some(kept)) = self.services.find(&source.uuid) {
+            self.listeners.insert(at, Listener { tls: listener.tls, service: kept.object.clone() });
+            self.difference.listeners.push(at);
+        }
+    }
+
+    fn done(self) -> Result<(Snapshot, Vec<Finding>), Vec<Finding>> {
+        if !self.findings.errors.is_empty() {
+            return Err(self.findings.errors);
+        }
+        let (services, recycled_services) = self.service_ids.done();
+        let (servers, recycled_servers) = self.server_ids.done();
+        let recycled = Recycled { services: recycled_services, servers: recycled_servers };
+        let warnings = self.warnings.all();
         let snapshot = Snapshot {
-            revision: plan.revision,
-            listeners,
-            services: whole(services),
-            pools: whole(pools),
-            certificates: whole(certificates),
-            pki_profiles: whole(pki_profiles),
-            numbers,
-            recycled,
+            revision: self.change.revision(),
+            listeners: self.listeners,
+            services: self.services.all,
+            pools: self.pools.all,
+            certificates: self.certificates.all,
+            pki_profiles: self.pki_profiles.all,
+            references: self.references,
+            warnings: self.warnings,
+            numbers: Numbers { services, pools: self.pool_ids.done().0, servers },
+            servers: self.servers,
+            difference: Difference { recycled, ..self.difference },
         };
-        Ok((snapshot, findings.warnings))
+        Ok((snapshot, warnings))
     }
 }
 
-/// By uuid; `None` stands for an object that cannot be used.
-fn read_all<'p, S, T>(
-    sources: &'p [S],
-    read: impl FnMut(&'p S) -> (&'p String, Option<T>),
-) -> HashMap<String, Option<T>> {
-    sources.iter().map(read).map(|(uuid, object)| (uuid.clone(), object)).collect()
+fn is_same<T>(before: Option<&Arc<T>>, after: Option<&Arc<T>>) -> bool {
+    before.zip(after).is_some_and(|(before, after)| Arc::ptr_eq(before, after))
 }
 
-/// Without errors every object is there.
-fn whole<T>(objects: HashMap<String, Option<T>>) -> HashMap<String, T> {
-    objects.into_iter().filter_map(|(uuid, object)| Some((uuid, object?))).collect()
-}
-
-fn check_size(plan: &Plan, findings: &mut Findings) {
-    let listeners = plan.virtual_services.iter().map(|service| service.listeners.len()).sum();
-    let servers = plan.pools.iter().map(|pool| pool.servers.len()).sum();
-    for (kind, what, len, most) in [
-        ("virtualservice", "virtual services", plan.virtual_services.len(), OBJECTS_MAX),
-        ("virtualservice", "listeners", listeners, OBJECTS_MAX),
-        ("pool", "pools", plan.pools.len(), OBJECTS_MAX),
-        ("pool", "servers", servers, SERVERS_MAX),
-        ("sslkeyandcertificate", "certificates", plan.certificates.len(), OBJECTS_MAX),
-        ("pkiprofile", "PKI profiles", plan.pki_profiles.len(), OBJECTS_MAX),
-    ] {
-        if len > most {
-            let everything = Subject { kind, uuid: "", name: "" };
-            findings.error(
-                everything,
-                "",
-                format!("{len} {what} on one engine, at most {most} are possible; spread them"),
-            );
-        }
-    }
-}
-
-fn check_names(plan: &Plan, findings: &mut Findings) {
-    unique(plan.virtual_services.iter().map(service::subject), findings);
-    unique(plan.pools.iter().map(pool::subject), findings);
-    unique(plan.certificates.iter().map(certificate::subject), findings);
-    unique(plan.pki_profiles.iter().map(pki_profile::subject), findings);
-}
-
-fn unique<'p>(subjects: impl Iterator<Item = Subject<'p>>, findings: &mut Findings) {
-    let mut seen = HashMap::new();
-    for subject in subjects {
-        if subject.uuid.is_empty() {
-            findings.error(subject, "uuid", "is empty");
-        } else if seen.insert(subject.uuid, ()).is_some() {
-            findings.error(subject, "uuid", "is in the Plan twice");
-        }
-    }
-}
-
-fn number(plan: &Plan, before: &Numbers) -> (Numbers, Recycled) {
-    let (services, recycled_services) =
-        before.services.renewed(plan.virtual_services.iter().map(|service| service.uuid.clone()));
-    let (pools, _) = before.pools.renewed(plan.pools.iter().map(|pool| pool.uuid.clone()));
-    let server_keys =
-        plan.pools.iter().flat_map(|pool| pool.servers.iter().map(|server| server_key(&pool.uuid, &server.id)));
-    let (servers, recycled_servers) = before.servers.renewed(server_keys);
-    (Numbers { services, pools, servers }, Recycled { services: recycled_services, servers: recycled_servers })
-}
-
-/// Who listens where; an address has one owner.
-fn listeners(
-    plan: &Plan,
-    services: &HashMap<String, Option<KeptService>>,
-    findings: &mut Findings,
-) -> HashMap<TransportAddress, Listener> {
-    let mut owners: HashMap<TransportAddress, &VirtualService> = HashMap::new();
-    let mut listeners = HashMap::new();
-    for source in &plan.virtual_services {
-        for listener in &source.listeners {
-            let subject = service::subject(source);
-            let Some(at) = listener_address(subject, listener, findings) else { continue };
-            if let Some(owner) = owners.insert(at, source) {
-                let (address, owner) = (at.address, &owner.name);
-                let message = format!("{address} is taken by virtual service {owner}; choose another port or address");
-                findings.error(subject, "services", message);
-            }
-            if let Some(Some(kept)) = services.get(&source.uuid) {
-                listeners.insert(at, Listener { tls: listener.tls, service: kept.object.clone() });
-            }
-        }
-    }
-    listeners
+/// What has to be read: what the change says, and those users that it leaves as they are.
+fn due<'u, S: Source, T: Clone>(
+    changed: &[Arc<S>],
+    users: impl Iterator<Item = &'u Arc<str>>,
+    leaving: &[Arc<str>],
+    before: &Shared<Arc<str>, T>,
+    source: fn(&T) -> &Arc<S>,
+) -> Vec<Arc<S>> {
+    let said: BTreeSet<&str> = changed.iter().map(|source| source.uuid()).collect();
+    let users: BTreeSet<&Arc<str>> = users.collect();
+    let others = users.into_iter().filter(|user| !said.contains(user.as_ref()) && leaving.binary_search(user).is_err());
+    let others = others.filter_map(|user| before.get(user.as_ref())).map(source);
+    changed.iter().chain(others).cloned().collect()
 }

@@ -1,11 +1,13 @@
 //! Certificates of a Plan: read once, shared by every service that uses them, kept while they do not change.
 
+use std::sync::Arc;
+
 use weir_api::dataplane::v1;
 use weir_tls::{Certificate, Error, Provider};
 
 use crate::{
     finding::{Findings, Subject},
-    snapshot::Kept,
+    kept::Kept,
 };
 
 pub(crate) fn subject(source: &v1::Certificate) -> Subject<'_> {
@@ -16,7 +18,7 @@ pub(crate) type KeptCertificate = Kept<v1::Certificate, Certificate>;
 
 /// `None` when it cannot be used; the findings say why.
 pub(crate) fn read(
-    source: &v1::Certificate,
+    source: &Arc<v1::Certificate>,
     before: Option<&KeptCertificate>,
     provider: &Provider,
     findings: &mut Findings,

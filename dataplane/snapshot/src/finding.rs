@@ -1,5 +1,7 @@
 //! What is wrong with a Plan, in the operator's words: the object, the field, what to do.
 
+use std::sync::Arc;
+
 pub use weir_api::dataplane::v1::Finding;
 
 /// The object that a finding is about. Kinds and fields are named as in the API.
@@ -34,7 +36,15 @@ impl Findings {
         self.errors.push(subject.finding(field, message));
     }
 
-    /// Objects share profiles; a warning about a profile is said once.
+    /// The warnings since the last time: those about one object, when it has been read.
+    pub fn take_warnings(&mut self) -> Arc<[Finding]> {
+        match self.warnings.is_empty() {
+            true => Arc::default(),
+            false => std::mem::take(&mut self.warnings).into(),
+        }
+    }
+
+    /// Parts of an object share profiles; a warning about a profile is said once.
     pub fn warning(&mut self, subject: Subject<'_>, field: impl Into<String>, message: impl Into<String>) {
         let finding = subject.finding(field, message);
         if !self.warnings.contains(&finding) {

@@ -1,11 +1,13 @@
 //! PKI profiles of a Plan: read once, shared by every pool that verifies by them, kept while they do not change.
 
+use std::sync::Arc;
+
 use weir_api::dataplane::v1;
 use weir_tls::{Authorities, Error};
 
 use crate::{
     finding::{Findings, Subject},
-    snapshot::Kept,
+    kept::Kept,
 };
 
 pub(crate) fn subject(source: &v1::PkiProfile) -> Subject<'_> {
@@ -16,7 +18,7 @@ pub(crate) type KeptPkiProfile = Kept<v1::PkiProfile, Authorities>;
 
 /// `None` when it cannot be used; the findings say why.
 pub(crate) fn read(
-    source: &v1::PkiProfile,
+    source: &Arc<v1::PkiProfile>,
     before: Option<&KeptPkiProfile>,
     findings: &mut Findings,
 ) -> Option<KeptPkiProfile> {

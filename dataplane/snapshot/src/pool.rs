@@ -13,9 +13,9 @@ use weir_policy::{Persistence, PersistenceSettings};
 use weir_tls::ServerName;
 
 use crate::{
-    ServerTls, address,
+    Finding, ServerTls, address,
     finding::{Findings, Subject},
-    ids::Ids,
+    ids::Renumbering,
     server_tls::{KeptServerTls, ServerTlsReader},
 };
 
@@ -106,25 +106,21 @@ pub enum FailAction {
 }
 
 /// A pool with what it is made of.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct KeptPool {
-    source: v1::Pool,
+    pub source: Arc<v1::Pool>,
     tls: Option<KeptServerTls>,
+    pub warnings: Arc<[Finding]>,
     pub object: Arc<Pool>,
 }
 
 /// What the pools of one snapshot have in common.
 pub(crate) struct PoolReader<'s> {
-    pub pool_ids: &'s Ids,
-    pub server_ids: &'s Ids,
+    pub pool_ids: &'s mut Renumbering,
+    pub server_ids: &'s mut Renumbering,
     pub workers: u32,
     pub offset: u32,
     pub tls: ServerTlsReader<'s>,
-}
-
-/// Server names are unique in their pool only.
-pub(crate) fn server_key(pool_uuid: &str, server_name: &str) -> String {
-    format!("{pool_uuid}/{server_name}")
 }
 
 pub(crate) fn subject(source: &v1::Pool) -> Subject<'_> {
@@ -133,26 +129,32 @@ pub(crate) fn subject(source: &v1::Pool) -> Subject<'_> {
 
 impl PoolReader<'_> {
     /// `None` when it cannot be used; the findings say why.
-    pub fn read(&self, source: &v1::Pool, before: Option<&KeptPool>, findings: &mut Findings) -> Option<KeptPool> {
+    pub fn read(
+        &mut self,
+        source: &Arc<v1::Pool>,
+        before: Option<&Arc<KeptPool>>,
+        findings: &mut Findings,
+    ) -> Option<Arc<KeptPool>> {
         let subject = subject(source);
         let found = findings.errors.len();
         let tls_before = before.and_then(|kept| kept.tls.as_ref());
         let wanted = source.server_tls.as_ref();
         let tls = wanted.and_then(|source| self.tls.read(subject, source, tls_before, findings));
+        let warnings = findings.take_warnings();
         if let Some(kept) = before.filter(|kept| kept.source == *source && kept.is_made_of(tls.as_ref())) {
             return Some(kept.clone());
         }
         let algorithm = algorithm(source, subject, findings);
         let hash_input = hash_input(source, subject, findings);
         let fail_action = fail_action(source, subject, findings);
-        let servers = self.servers(source, subject, findings);
+        let servers = self.servers(source, before.map(|kept| kept.object.as_ref()), findings);
         let persistence = persistence(source, &servers, subject, findings);
         let specs = self.specs(source, &servers);
         if findings.errors.len() > found {
             return None;
         }
         let pool = Pool {
-            id: self.pool_ids.of(&source.uuid),
+            id: before.map_or_else(|| self.pool_ids.take(), |kept| kept.object.id),
             uuid: source.uuid.clone(),
             name: source.name.clone(),
             by_name: in_order_of_names(&servers),
@@ -172,10 +174,11 @@ impl PoolReader<'_> {
             tls: tls.as_ref().map(|kept| kept.object.clone()),
             persistence,
         };
-        Some(KeptPool { source: source.clone(), tls, object: Arc::new(pool) })
+        Some(Arc::new(KeptPool { source: source.clone(), tls, warnings, object: Arc::new(pool) }))
     }
 
-    fn servers(&self, source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Vec<Server> {
+    fn servers(&mut self, source: &v1::Pool, before: Option<&Pool>, findings: &mut Findings) -> Vec<Server> {
+        let pool = subject(source);
         if source.servers.len() > SERVERS_MAX {
             let len = source.servers.len();
             findings.error(
@@ -194,8 +197,9 @@ impl PoolReader<'_> {
                     let message = format!("server {:?} is in the pool twice; remove one", server.id);
                     findings.error(pool, format!("servers[{position}]"), message);
                 }
-                let id = self.server_ids.of(&server_key(&source.uuid, &server.id));
                 let address = server_address(pool, position, server, findings)?;
+                let known = before.and_then(|before| Some(before.servers[before.position(&server.id)?].id));
+                let id = known.unwrap_or_else(|| self.server_ids.take());
                 let hostname = source.server_tls.as_ref().and_then(|_| ServerName::parse(&server.hostname).ok());
                 Some(Server { id, name: server.id.clone(), address, hostname })
             })
@@ -216,6 +220,16 @@ impl PoolReader<'_> {
 }
 
 impl KeptPool {
+    /// The uuid of the certificate that it refers to.
+    pub fn certificate(&self) -> Option<&str> {
+        self.source.server_tls.as_ref().map(|tls| tls.certificate_uuid.as_str())
+    }
+
+    /// The uuid of the PKI profile that it refers to.
+    pub fn pki_profile(&self) -> Option<&str> {
+        self.source.server_tls.as_ref().map(|tls| tls.pki_profile_uuid.as_str())
+    }
+
     fn is_made_of(&self, tls: Option<&KeptServerTls>) -> bool {
         match (&self.object.tls, tls) {
             (Some(mine), Some(other)) => mine.is(&other.object),

@@ -1,6 +1,5 @@
 //! TLS to the servers of a pool: its SSL profile, PKI profile and certificate become one client configuration.
 
-use foldhash::HashMap;
 use weir_api::dataplane::v1;
 use weir_tls::{
     Authorities, Certificate, ClientConfig, HostCheck, PeerSettings, Provider, ServerName, Verification, Warning,
@@ -9,8 +8,8 @@ use weir_tls::{
 use crate::{
     certificate::KeptCertificate,
     finding::{Findings, Subject},
+    kept::{Kept, Objects},
     pki_profile::KeptPkiProfile,
-    snapshot::Kept,
     tls,
 };
 
@@ -82,9 +81,8 @@ struct Parts {
 
 /// What it is made from.
 pub(crate) struct ServerTlsReader<'s> {
-    /// `None`: there is such an object and it cannot be used, as has been said.
-    pub certificates: &'s HashMap<String, Option<KeptCertificate>>,
-    pub pki_profiles: &'s HashMap<String, Option<KeptPkiProfile>>,
+    pub certificates: &'s Objects<KeptCertificate>,
+    pub pki_profiles: &'s Objects<KeptPkiProfile>,
     pub provider: &'s Provider,
 }
 
@@ -165,15 +163,12 @@ impl Parts {
 }
 
 /// What a uuid refers to, if one is given: `None` where it cannot be used, the uuid where there is none such.
-fn referred<'u, S, T: Clone>(
-    among: &HashMap<String, Option<Kept<S, T>>>,
-    uuid: &'u str,
-) -> Result<Option<Option<T>>, &'u str> {
+fn referred<'u, S, T: Clone>(among: &Objects<Kept<S, T>>, uuid: &'u str) -> Result<Option<Option<T>>, &'u str> {
     if uuid.is_empty() {
         return Ok(Some(None));
     }
-    let found = among.get(uuid).ok_or(uuid)?;
-    Ok(found.as_ref().map(|kept| Some(kept.object.clone())))
+    let found = among.find(uuid).ok_or(uuid)?;
+    Ok(found.map(|kept| Some(kept.object.clone())))
 }
 
 fn naming(pool: Subject<'_>, source: &v1::ServerTls, findings: &mut Findings) -> Option<Naming> {

@@ -2,18 +2,17 @@
 
 use std::{net::SocketAddr, ops::RangeInclusive, sync::Arc, time::Duration};
 
-use foldhash::HashMap;
 use weir_api::dataplane::v1;
 use weir_policy::{HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
 use weir_tls::Certificate;
 
 use crate::{
-    Pool, address,
+    Finding, Pool, Worker, address,
     certificate::KeptCertificate,
     finding::{Findings, Subject},
-    ids::Ids,
+    ids::Renumbering,
+    kept::Objects,
     pool::KeptPool,
-    snapshot::Worker,
     tls::{self, KeptTls, Wanted},
     transport::TransportAddress,
 };
@@ -62,19 +61,19 @@ pub struct Tcp {
 }
 
 /// A service with what it is made of.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct KeptService {
-    source: v1::VirtualService,
+    pub source: Arc<v1::VirtualService>,
     tls: Option<KeptTls>,
+    pub warnings: Arc<[Finding]>,
     pub object: Arc<VirtualService>,
 }
 
 /// What the services of one snapshot are made from.
 pub(crate) struct ServiceReader<'s> {
-    pub ids: &'s Ids,
-    /// `None`: there is such an object and it cannot be used, as has been said.
-    pub pools: &'s HashMap<String, Option<KeptPool>>,
-    pub certificates: &'s HashMap<String, Option<KeptCertificate>>,
+    pub ids: &'s mut Renumbering,
+    pub pools: &'s Objects<Arc<KeptPool>>,
+    pub certificates: &'s Objects<KeptCertificate>,
     pub worker: &'s Worker,
 }
 
@@ -102,26 +101,28 @@ pub(crate) fn listener_address(
 impl ServiceReader<'_> {
     /// `None` when it cannot be used; the findings say why.
     pub fn read(
-        &self,
-        source: &v1::VirtualService,
-        before: Option<&KeptService>,
+        &mut self,
+        source: &Arc<v1::VirtualService>,
+        before: Option<&Arc<KeptService>>,
         findings: &mut Findings,
-    ) -> Option<KeptService> {
+    ) -> Option<Arc<KeptService>> {
         let subject = subject(source);
         let found = findings.errors.len();
         let application = application(subject, source, findings);
         let tcp = tcp(subject, source.tcp.as_ref(), findings);
         let pool = self.pool(source, findings);
         let tls = self.tls(source, before.and_then(|kept| kept.tls.as_ref()), findings);
+        let warnings = findings.take_warnings();
         if findings.errors.len() > found {
             return None;
         }
-        let unchanged = |kept: &&KeptService| kept.source == *source && kept.is_made_of(pool.as_ref(), tls.as_ref());
+        let unchanged =
+            |kept: &&Arc<KeptService>| kept.source == *source && kept.is_made_of(pool.as_ref(), tls.as_ref());
         if let Some(kept) = before.filter(unchanged) {
             return Some(kept.clone());
         }
         let object = Arc::new(VirtualService {
-            id: self.ids.of(&source.uuid),
+            id: before.map_or_else(|| self.ids.take(), |kept| kept.object.id),
             uuid: source.uuid.clone(),
             name: source.name.clone(),
             application: application?,
@@ -130,18 +131,18 @@ impl ServiceReader<'_> {
             pool,
             drains: source.duty() == v1::Duty::Drain,
         });
-        Some(KeptService { source: source.clone(), tls, object })
+        Some(Arc::new(KeptService { source: source.clone(), tls, warnings, object }))
     }
 
     fn pool(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Arc<Pool>> {
         if source.pool_uuid.is_empty() {
             return None;
         }
-        let Some(pool) = self.pools.get(&source.pool_uuid) else {
+        let Some(pool) = self.pools.find(&source.pool_uuid) else {
             findings.error(subject(source), "pool_ref", format!("there is no pool {}", source.pool_uuid));
             return None;
         };
-        pool.as_ref().map(|kept| kept.object.clone())
+        pool.map(|kept| kept.object.clone())
     }
 
     fn tls(&self, source: &v1::VirtualService, before: Option<&KeptTls>, findings: &mut Findings) -> Option<KeptTls> {
@@ -165,12 +166,12 @@ impl ServiceReader<'_> {
         let uuids = source.certificate_uuids.iter().enumerate();
         let certificates: Vec<_> = uuids
             .filter_map(|(position, uuid)| {
-                let certificate = self.certificates.get(uuid);
+                let certificate = self.certificates.find(uuid);
                 if certificate.is_none() {
                     let field = format!("ssl_key_and_certificate_refs[{position}]");
                     findings.error(subject(source), field, format!("there is no certificate {uuid}"));
                 }
-                certificate?.as_ref().map(|kept| kept.object.clone())
+                certificate?.map(|kept| kept.object.clone())
             })
             .collect();
         (certificates.len() == source.certificate_uuids.len()).then_some(certificates)
@@ -178,6 +179,24 @@ impl ServiceReader<'_> {
 }
 
 impl KeptService {
+    /// The uuid of the pool that it refers to; empty: none.
+    pub fn pool(&self) -> &str {
+        &self.source.pool_uuid
+    }
+
+    /// The uuids of the certificates that it refers to.
+    pub fn certificates(&self) -> impl Iterator<Item = &str> {
+        self.source.certificate_uuids.iter().map(String::as_str)
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> impl Iterator<Item = TransportAddress> {
+        self.source.listeners.iter().filter_map(|listener| {
+            let (address, port) = (address::ip(&listener.address)?, address::port(listener.port)?);
+            Some(TransportAddress::tcp(SocketAddr::new(address, port)))
+        })
+    }
+
     fn is_made_of(&self, pool: Option<&Arc<Pool>>, tls: Option<&KeptTls>) -> bool {
         let same_pool = match (&self.object.pool, pool) {
             (Some(mine), Some(other)) => Arc::ptr_eq(mine, other),

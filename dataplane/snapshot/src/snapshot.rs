@@ -2,42 +2,27 @@
 
 use std::sync::Arc;
 
-use foldhash::HashMap;
-
 use crate::{
-    Pool, TransportAddress, VirtualService, certificate::KeptCertificate, ids::Ids, pki_profile::KeptPkiProfile,
-    pool::KeptPool, service::KeptService,
+    Difference, Pool, TransportAddress, VirtualService, certificate::KeptCertificate, ids::Ids,
+    pki_profile::KeptPkiProfile, pool::KeptPool, service::KeptService, shared::Shared, users::References,
+    warnings::Warnings,
 };
 
-/// Whom a snapshot is built for.
-#[derive(Debug)]
-pub struct Worker {
-    pub provider: weir_tls::Provider,
-    /// How many workers there are: limits that hold for an engine are divided by it.
-    pub workers: u32,
-    /// Another one for each worker, and for each engine: with which servers of a pool it begins.
-    pub offset: u32,
-}
-
-impl Worker {
-    /// The workers of one process. `offset` is that of the first.
-    pub fn all(workers: u32, offset: u32) -> Vec<Self> {
-        let worker = |index| Self { provider: weir_tls::Provider::new(), workers, offset: offset.wrapping_add(index) };
-        (0..workers).map(worker).collect()
-    }
-}
-
-/// Made by [`Snapshot::build`].
-#[derive(Debug, Default)]
+/// Made by [`Snapshot::build`] and [`Snapshot::changed`].
+#[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     pub(crate) revision: u64,
-    pub(crate) listeners: HashMap<TransportAddress, Listener>,
-    pub(crate) services: HashMap<String, KeptService>,
-    pub(crate) pools: HashMap<String, KeptPool>,
-    pub(crate) certificates: HashMap<String, KeptCertificate>,
-    pub(crate) pki_profiles: HashMap<String, KeptPkiProfile>,
+    pub(crate) listeners: Shared<TransportAddress, Listener>,
+    pub(crate) services: Shared<Arc<str>, Arc<KeptService>>,
+    pub(crate) pools: Shared<Arc<str>, Arc<KeptPool>>,
+    pub(crate) certificates: Shared<Arc<str>, KeptCertificate>,
+    pub(crate) pki_profiles: Shared<Arc<str>, KeptPkiProfile>,
+    pub(crate) references: References,
+    pub(crate) warnings: Warnings,
     pub(crate) numbers: Numbers,
-    pub(crate) recycled: Recycled,
+    /// Of all pools.
+    pub(crate) servers: usize,
+    pub(crate) difference: Difference,
 }
 
 #[derive(Clone, Debug)]
@@ -46,26 +31,19 @@ pub struct Listener {
     pub service: Arc<VirtualService>,
 }
 
-/// Ids that this snapshot gives to newcomers and that have named something else before: their counters start again.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Recycled {
-    pub services: Vec<u32>,
-    pub servers: Vec<u32>,
+impl Listener {
+    /// Whether a client of the one could as well be a client of the other.
+    pub(crate) fn speaks_like(&self, other: &Self) -> bool {
+        self.tls == other.tls && self.service.http().is_some() == other.service.http().is_some()
+    }
 }
 
 /// The dense ids of everything that has one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Numbers {
     pub services: Ids,
     pub pools: Ids,
     pub servers: Ids,
-}
-
-/// An object beside the part of the Plan that it was made from: it is made anew only when that part changes.
-#[derive(Clone, Debug)]
-pub(crate) struct Kept<S, T> {
-    pub source: S,
-    pub object: T,
 }
 
 impl Snapshot {
@@ -103,7 +81,8 @@ impl Snapshot {
         self.pools.get(uuid).map(|kept| &kept.object)
     }
 
-    pub fn recycled(&self) -> &Recycled {
-        &self.recycled
+    /// From the snapshot that it was made from.
+    pub fn difference(&self) -> &Difference {
+        &self.difference
     }
 }

@@ -91,26 +91,18 @@ impl<D: Driver> Worker<D> {
     }
 
     fn apply(&mut self, snapshot: Arc<Snapshot>, sockets: Vec<OwnedFd>) {
-        for at in self.driver.listeners() {
-            if snapshot.listener(at).is_none() {
-                self.unlisten(at);
-            }
-        }
+        snapshot.difference().listeners_gone.iter().for_each(|at| self.unlisten(*at));
         // Before the first connection comes in, the proxy knows whose it is.
         self.proxy.replace(&mut self.driver, snapshot.clone());
         // After a restart clients wait already: the first of them shall find its servers up.
         let early_states = std::mem::take(&mut self.early_states);
         self.set_servers_up(&early_states);
+        self.snapshot = snapshot.clone();
         if self.draining == Draining::No {
             sockets.into_iter().for_each(|socket| self.listen(socket));
         }
-        for (at, listener) in snapshot.listeners() {
-            if let Err(why) = self.driver.tune(at, options(listener)) {
-                log::warn(format!("worker {}: options of {at} not set: {why}", self.index));
-            }
-        }
+        snapshot.difference().listeners.iter().for_each(|at| self.tune(*at));
         let revision = snapshot.revision();
-        self.snapshot = snapshot;
         self.inbox.answer(Answer::Applied { revision });
     }
 
@@ -122,8 +114,18 @@ impl<D: Driver> Worker<D> {
 
     fn listen(&mut self, socket: OwnedFd) {
         match self.driver.listen(socket, SocketOptions::default()) {
-            Ok(at) => log::debug(format!("worker {} listens on {at}", self.index)),
+            Ok(at) => {
+                log::debug(format!("worker {} listens on {at}", self.index));
+                self.tune(at);
+            }
             Err(why) => log::error(format!("worker {} cannot use a listening socket: {why}", self.index)),
+        }
+    }
+
+    fn tune(&mut self, at: TransportAddress) {
+        let Some(listener) = self.snapshot.listener(at) else { return };
+        if let Err(why) = self.driver.tune(at, options(listener)) {
+            log::warn(format!("worker {}: options of {at} not set: {why}", self.index));
         }
     }
 

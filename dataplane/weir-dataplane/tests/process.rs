@@ -5,15 +5,15 @@ mod bench;
 
 use std::{
     io::{ErrorKind, Read, Write},
-    net::{TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     os::unix::net::UnixStream,
     process::Command,
     thread,
 };
 
-use bench::{Agent, Dataplane, Silent, Spinner, WORKERS, get, listener, origin, plan, wait_until};
+use bench::{Agent, Dataplane, Silent, Spinner, WORKERS, change, get, listener, origin, plan, wait_until};
 use weir_api::dataplane::v1::{
-    Certificate, Drain, LetGo, Plan, ServerState, ServerStates, TlsProfile, TlsVersion, WorkerPinning,
+    Certificate, Drain, LetGo, Plan, Removed, ServerState, ServerStates, TlsProfile, TlsVersion, WorkerPinning,
     from_dataplane::Frame as Reply, to_dataplane::Frame,
 };
 use weir_reactor::process;
@@ -117,6 +117,78 @@ fn refuses_plan_without_sockets_and_goes_on_serving_the_one_before() {
     assert_eq!((&*nack.errors[0].name, &*nack.errors[0].field), ("shop", "services[1]"));
     assert!(nack.errors[0].message.contains("127.0.0.1:1"), "{}", nack.errors[0].message);
     assert!(get(address).contains("one"));
+}
+
+/// A virtual service of its own, at `address`, of the pool that is there.
+fn another(revision: u64, address: SocketAddr) -> Plan {
+    let mut added = plan(revision, address, &[]);
+    added.pools.clear();
+    (added.virtual_services[0].uuid, added.virtual_services[0].name) = ("virtualservice-2".into(), "other".into());
+    added
+}
+
+#[test]
+fn changes_leave_what_they_do_not_name_and_the_sample_follows() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let first = agent.give_socket();
+    agent.apply(plan(1, first, &[origin("one")]));
+    let second = agent.give_socket();
+    agent.change(1, another(2, second), Removed::default());
+    assert!(get(first).contains("one") && get(second).contains("one"));
+    let mut moved = plan(3, first, &[origin("two"), origin("two")]);
+    moved.virtual_services.clear();
+    agent.change(2, moved, Removed::default());
+    assert!(get(first).contains("two") && get(second).contains("two"));
+    let sample = agent.sample_when(|sample| sample.virtual_services.iter().all(|service| service.requests_total == 2));
+    assert_eq!((sample.virtual_services.len(), sample.servers.len()), (2, 2));
+
+    let gone = Removed { virtual_services: vec!["virtualservice-1".into()], ..Default::default() };
+    agent.change(3, Plan { revision: 4, ..Default::default() }, gone);
+    assert!(TcpStream::connect(first).is_err(), "nobody holds the socket");
+    assert!(get(second).contains("two"));
+    let sample = agent.sample_when(|sample| sample.virtual_services.len() == 1);
+    assert_eq!(sample.virtual_services[0].uuid, "virtualservice-2");
+}
+
+#[test]
+fn refused_change_leaves_the_plan_before_and_the_next_builds_on_that() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let first = agent.give_socket();
+    agent.apply(plan(1, first, &[origin("one")]));
+    let no_pool = Removed { pools: vec!["pool-1".into()], ..Default::default() };
+    agent.send(change(1, Plan { revision: 2, ..Default::default() }, no_pool));
+    let Reply::Nack(nack) = agent.verdict() else { panic!("a service without its pool was accepted") };
+    assert_eq!(
+        (nack.revision, nack.resync, &*nack.errors[0].name, &*nack.errors[0].field),
+        (2, false, "shop", "pool_ref")
+    );
+    assert!(get(first).contains("one"));
+    let second = agent.give_socket();
+    agent.change(1, another(3, second), Removed::default());
+    assert!(get(first).contains("one") && get(second).contains("one"));
+}
+
+#[test]
+fn change_of_another_plan_than_serves_is_answered_by_asking_for_all() {
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let is_asked_for_all = |agent: &mut Agent, base| {
+        agent.send(change(base, Plan { revision: 9, ..Default::default() }, Removed::default()));
+        let Reply::Nack(nack) = agent.verdict() else { panic!("it was accepted") };
+        assert_eq!((nack.revision, nack.resync, nack.errors.len()), (9, true, 0));
+    };
+    is_asked_for_all(&mut agent, 0);
+    let address = agent.give_socket();
+    agent.apply(plan(5, address, &[origin("one")]));
+    is_asked_for_all(&mut agent, 4);
+    // The revision is the same; whether the Plan is, only the agent before knew.
+    let mut next = Agent::connect(&dataplane);
+    is_asked_for_all(&mut next, 5);
+    assert!(get(address).contains("one"));
+    next.apply(plan(9, address, &[origin("two")]));
+    assert!(get(address).contains("two"));
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Properties of the parsers on generated messages and on the corpus of the fuzz targets.
 
 use proptest::prelude::*;
+use weir_wire::{
+    head::{FieldTable, Fields, Limits, Method},
+    http1::{Parsed, request, response},
+};
 
 #[path = "../../fuzz/src/http1.rs"]
 mod http1;
@@ -80,6 +84,16 @@ fn fields() -> impl Strategy<Value = String> {
     proptest::collection::vec(field(), 0..10).prop_map(|fields| fields.concat())
 }
 
+type Pairs<'a> = Vec<(&'a [u8], &'a [u8])>;
+
+fn pairs<'a>(fields: &Fields<'a>) -> Pairs<'a> {
+    fields.iter().map(|field| (field.name_text, field.value)).collect()
+}
+
+fn pairs_of<'a>(headers: &[httparse::Header<'a>]) -> Pairs<'a> {
+    headers.iter().map(|header| (header.name.as_bytes(), header.value)).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -96,6 +110,33 @@ proptest! {
     #[test]
     fn any_split_of_a_chunked_body_gives_the_same_result(input in joined(&CHUNK_FRAGMENTS, 12)) {
         http1::check_chunked(&input);
+    }
+
+    #[test]
+    fn another_parser_reads_each_request_that_we_take_as_we_do(input in joined(&FRAGMENTS, 12)) {
+        let (mut table, mut headers) = (FieldTable::new(), [httparse::EMPTY_HEADER; 64]);
+        if let Ok(Parsed::Whole(ours)) = request(&input, &Limits::new(0, 0, 0), &mut table) {
+            let mut other = httparse::Request::new(&mut headers);
+            prop_assert_eq!(other.parse(&input), Ok(httparse::Status::Complete(ours.len)));
+            let start = (ours.head.method_text, ours.head.target);
+            prop_assert_eq!(start, (other.method.unwrap().as_bytes(), other.path.unwrap().as_bytes()));
+            prop_assert_eq!(pairs(&ours.head.fields), pairs_of(other.headers));
+        }
+    }
+
+    #[test]
+    fn another_parser_reads_each_response_that_we_take_as_we_do(input in joined(&FRAGMENTS, 12)) {
+        let (mut table, mut headers) = (FieldTable::new(), [httparse::EMPTY_HEADER; 64]);
+        if let Ok(Parsed::Whole(ours)) = response(&input, Method::Get, &Limits::new(0, 0, 0), &mut table) {
+            let mut other = httparse::Response::new(&mut headers);
+            let mut lenient = httparse::ParserConfig::default();
+            lenient.allow_spaces_after_header_name_in_responses(true);
+            let len = lenient.parse_response(&mut other, &input);
+            prop_assert_eq!(len, Ok(httparse::Status::Complete(ours.len)));
+            let start = (ours.head.status, ours.head.reason);
+            prop_assert_eq!(start, (other.code.unwrap(), other.reason.unwrap().as_bytes()));
+            prop_assert_eq!(pairs(&ours.head.fields), pairs_of(other.headers));
+        }
     }
 
     #[test]

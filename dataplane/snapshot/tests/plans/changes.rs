@@ -103,7 +103,7 @@ fn servers_keep_their_ids_when_others_come_and_go() {
     };
     assert_eq!(ids(&before)[1..], ids(&after)[..2]);
     assert!(ids(&before).iter().all(|(_, id)| *id != ids(&after)[2].1), "the newcomer has a new id");
-    assert_eq!(after.recycled(), &Default::default());
+    assert_eq!(after.difference().recycled, Default::default());
 }
 
 #[test]
@@ -148,13 +148,13 @@ fn recycled_ids_are_named_so_that_their_counters_start_again() {
         plan.pools[0].servers =
             (0..500).map(|number| server(&format!("10.{round}.{}.{}", number / 250, number % 250 + 1), 80)).collect();
         snapshot = Snapshot::build(&plan, Some(&snapshot), &worker).unwrap().0;
-        recycled.push(snapshot.recycled().servers.len());
+        recycled.push(snapshot.difference().recycled.servers.len());
     }
     assert_eq!(recycled, [0, 0, 0, 0]);
     let mut plan = plan();
     plan.pools[0].servers.truncate(3);
     let snapshot = Snapshot::build(&plan, Some(&snapshot), &worker).unwrap().0;
-    assert_eq!(snapshot.recycled().servers, [0, 1, 2]);
+    assert_eq!(snapshot.difference().recycled.servers, [0, 1, 2]);
     let ids: Vec<_> = snapshot.pool("pool-1").unwrap().servers.iter().map(|server| server.id).collect();
     assert_eq!(ids, [0, 1, 2]);
 }

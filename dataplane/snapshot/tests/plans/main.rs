@@ -9,3 +9,4 @@ mod findings;
 mod fuzz;
 mod plan;
 mod protocols;
+mod sequences;

@@ -15,8 +15,8 @@ use std::{
 };
 
 use weir_api::dataplane::v1::{
-    FailAction, FromDataplane, Greeting, Hello, HttpProfile, Listener, Plan, Pool, Sample, Server, Socket, Sockets,
-    TcpProfile, ToDataplane, VirtualService, from_dataplane::Frame as Reply, to_dataplane::Frame,
+    FailAction, FromDataplane, Greeting, Hello, HttpProfile, Listener, Plan, PlanChange, Pool, Removed, Sample, Server,
+    Socket, Sockets, TcpProfile, ToDataplane, VirtualService, from_dataplane::Frame as Reply, to_dataplane::Frame,
 };
 use weir_control::frame;
 use weir_reactor::process::Thread;
@@ -182,11 +182,26 @@ impl Agent {
     pub fn apply(&mut self, plan: Plan) {
         let revision = plan.revision;
         self.send(Frame::Plan(plan));
+        self.is_told_applied(revision);
+    }
+
+    /// Changes the Plan at `base` to the one at the revision of `changed`.
+    pub fn change(&mut self, base: u64, changed: Plan, removed: Removed) {
+        let revision = changed.revision;
+        self.send(change(base, changed, removed));
+        self.is_told_applied(revision);
+    }
+
+    fn is_told_applied(&mut self, revision: u64) {
         match self.verdict() {
             Reply::Ack(ack) => assert_eq!((ack.revision, ack.warnings), (revision, vec![])),
             other => panic!("{other:?}"),
         }
     }
+}
+
+pub fn change(base: u64, changed: Plan, removed: Removed) -> Frame {
+    Frame::PlanChange(PlanChange { base_revision: base, changed: Some(changed), removed: Some(removed) })
 }
 
 /// A Plan with one plain service at `address`.

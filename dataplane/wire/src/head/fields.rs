@@ -16,7 +16,7 @@ pub(crate) struct Span {
     pub value: u32,
     pub value_bytes: u32,
     pub name: Name,
-    /// It concerns the connection that it came on, though its name does not say so: it goes no further.
+    /// The field concerns only the connection that it came on, although its name does not say so.
     pub ends_here: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct Fields<'b> {
     pub(crate) head: &'b [u8],
     pub(crate) spans: &'b [Span],
     pub(crate) seen: NameSet,
-    /// Some end here whose names do not say so.
+    /// At least one span has `ends_here`.
     pub(crate) some_end_here: bool,
 }
 
@@ -99,16 +99,22 @@ impl<'b> Fields<'b> {
         self.iter().find(|field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
 
-    /// The lines of all fields, if none of these names is among them and each may go on.
-    pub fn all_lines_without(&self, names: NameSet) -> Option<&'b [u8]> {
+    /// The fields that may go on to another connection.
+    pub fn passing(&self) -> impl Iterator<Item = Field<'b>> + use<'b> {
+        let head = self.head;
+        self.spans.iter().filter(|span| span.passes()).map(move |span| span.field(head))
+    }
+
+    /// The lines of all fields, if none has one of these names and all may go on to another connection.
+    pub(crate) fn all_lines_without(&self, names: NameSet) -> Option<&'b [u8]> {
         let whole = !self.some_end_here && !self.has_any(names | HOP_BY_HOP);
         let start = self.spans.first().map_or(self.head.len(), |span| span.line as usize);
         if whole { self.head.get(start..) } else { None }
     }
 
-    /// Hands over the lines of the fields to keep, as they came, CRLF included, neighbours in one piece. What concerns
-    /// the connection that the head came on is never among them.
-    pub fn kept_lines(&self, mut keep: impl FnMut(Field<'b>) -> bool, mut emit: impl FnMut(&'b [u8])) {
+    /// Hands over the lines of the fields that `keep` keeps and that may go on to another connection. The lines are as
+    /// they came, CRLF included; neighbours come in one piece.
+    pub(crate) fn kept_lines(&self, mut keep: impl FnMut(Field<'b>) -> bool, mut emit: impl FnMut(&'b [u8])) {
         let mut run_start = self.spans.first().map_or(self.head.len(), |span| span.line as usize);
         for (i, span) in self.spans.iter().enumerate() {
             if span.passes() && keep(span.field(self.head)) {
@@ -200,7 +206,11 @@ mod tests {
     }
 
     #[test]
-    fn what_concerns_its_connection_is_never_kept() {
+    fn field_of_one_connection_is_never_kept() {
         assert!(kept(|field| field.name == Name::Te).is_empty());
+        with_fields(|fields| {
+            let names: Vec<_> = fields.passing().map(|field| field.name_text).collect();
+            assert_eq!(names, [&b"Host"[..], b"X-One", b"Date", b"X-Two", b"x-one"]);
+        });
     }
 }

@@ -1,8 +1,9 @@
-//! The head of a message, whatever protocol it came by: lines of text in one piece, and spans that say where each field
-//! lies. A grammar (`http1`) reads one out of the bytes of a connection; `policy` decides what goes on of it, and says so
-//! to a [`HeadSink`], which puts it into the form of the next connection's protocol.
+//! The head of a message of any protocol: the lines of text in one piece, and spans that say where each field lies.
+//! A protocol's module (`http1`) reads a head from the bytes of a connection. `policy` decides which fields go on, and
+//! tells a [`HeadSink`], which writes the head in the form of the next connection's protocol.
 //!
-//! What concerns one connection only (RFC 9110 §7.6.1) is the business of who speaks on it: no sink gets it.
+//! Fields that concern one connection only (RFC 9110 §7.6.1) belong to the module that reads or writes on that connection.
+//! No sink gets them from a received head.
 
 mod fields;
 mod limits;

@@ -1,19 +1,19 @@
-//! Where a head is written to: one form of it, of one protocol.
+//! The one way to write a head. Each protocol has its sink.
 
 use super::{Field, Fields, NameSet};
 
-/// Takes a head from its first part to its last. What its connection asks for besides, the sink adds itself.
+/// Takes the parts of a head in their order: a request or a status, then fields. The sink adds what its own connection
+/// needs, such as the fields that say how the body is framed.
 pub trait HeadSink {
     /// `path` as in [`RequestHead`](super::RequestHead).
     fn request(&mut self, method: &[u8], path: &[u8]);
 
     fn status(&mut self, status: u16, reason: &[u8]);
 
-    /// The fields of a received head that `keep` keeps, as they came and in their order, but those that concern the
-    /// connection that they came on.
+    /// The fields of a received head that `keep` keeps and that are [`passing`](Fields::passing), in their order.
     fn kept_if<'b>(&mut self, fields: &Fields<'b>, keep: impl FnMut(Field<'b>) -> bool);
 
-    /// The same, for who can tell by names alone.
+    /// The same for a caller that decides by known names alone.
     #[inline]
     fn kept(&mut self, fields: &Fields<'_>, dropped: NameSet) {
         self.kept_if(fields, |field| !dropped.has(field.name));
@@ -22,9 +22,10 @@ pub trait HeadSink {
     /// A field whose value is made of parts.
     fn field<'v>(&mut self, name: &[u8], value: impl IntoIterator<Item = &'v [u8]>);
 
-    /// A field that was written before, as `Name: value` and CRLF; or nothing.
+    /// A field that the caller keeps ready as `Name: value` and CRLF. An empty line writes nothing.
     fn line(&mut self, line: &[u8]);
 
+    /// A field whose value is a decimal number.
     fn number(&mut self, name: &[u8], value: u64) {
         let mut digits = [0; 20];
         let (mut at, mut rest) = (digits.len(), value);

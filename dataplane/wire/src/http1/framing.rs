@@ -50,7 +50,7 @@ pub(super) struct Control<'b> {
 }
 
 impl<'b> Control<'b> {
-    /// Of the fields of a head; those that Connection names end here.
+    /// Reads these fields of a head, and marks the fields that Connection names: they end here.
     pub fn of(lines: &mut Lines<'b>, version: Version) -> Result<Self, Error> {
         let mut control = Control::default();
         for field in lines.among(OBEYED) {
@@ -225,9 +225,8 @@ mod tests {
     /// The names of the fields that may go on.
     fn passing(lines: &str) -> String {
         with_request(lines, |request| {
-            let mut passing = String::new();
-            request.head.fields.kept_lines(|_| true, |run| passing.push_str(std::str::from_utf8(run).unwrap()));
-            passing.lines().map(|line| line.split(':').next().unwrap_or_default()).collect::<Vec<_>>().join(" ")
+            let names = request.head.fields.passing().map(|field| String::from_utf8_lossy(field.name_text));
+            names.collect::<Vec<_>>().join(" ")
         })
     }
 

@@ -4,7 +4,7 @@
 use super::{Framing, HeadWriter, Response};
 use crate::head::Version;
 
-/// The lines of a head that are the speaker's own. They stand behind all others.
+/// What a head says of the connection that it goes out on. These lines come behind all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Hop {
     connection: Connection,
@@ -32,7 +32,7 @@ impl Hop {
         Self { connection: Connection::Unsaid, chunked: framing == Framing::Chunked }
     }
 
-    /// Of a response whose body has a length: what a client of this version would not assume.
+    /// Of a response whose body has a length: only what a client of this version would not assume.
     pub fn to_client(version: Version, keep_alive: bool) -> Self {
         match (keep_alive, version) {
             (true, Version::Http11) => Self::default(),
@@ -40,7 +40,7 @@ impl Hop {
         }
     }
 
-    /// The same for a client whose version may be unknown: it is told in any case.
+    /// Of a response to a client whose version may be unknown: the head says in any case whether the connection stays.
     pub fn said(keep_alive: bool) -> Self {
         Self { connection: if keep_alive { Connection::KeepAlive } else { Connection::Close }, chunked: false }
     }

@@ -1,4 +1,4 @@
-//! The field lines of a head (RFC 9112 §5): each is read once, and where it lies is kept.
+//! The field lines of a head (RFC 9112 §5). Each line is read once; its place is kept in a span.
 
 use super::{
     scan::{is_blank, text_end, token_end},
@@ -9,7 +9,7 @@ use crate::{
     head::{Field, Fields, Limits, Look, Name, NameSet, Span},
 };
 
-/// A field section that is whole; its spans are the first of a table.
+/// A field section that is whole. Its spans are the first ones of a table.
 pub(super) struct Section {
     fields: usize,
     seen: NameSet,
@@ -20,8 +20,8 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// Reads from the end of the start line to the empty line. What stands in a line counts before how lines end and how
-    /// long they are; of those the last that is wrong counts.
+    /// Reads from the end of the start line to the empty line. A malformed line is an error at once. A line that ends in a
+    /// bare LF or is too long is an error when the section is whole; the last such line decides which error.
     #[inline]
     pub fn read(input: &[u8], start_line: LineEnd, limits: &Limits, table: &mut [Span]) -> Result<Self, Stop> {
         let table = &mut table[..limits.fields];
@@ -32,10 +32,7 @@ impl Section {
             let name_end = token_end(input, at);
             if name_end == at {
                 let end = empty_line(input, at)?;
-                if end.bare {
-                    fault = Some(Error::LineEnding);
-                }
-                if let Some(fault) = fault {
+                if let Some(fault) = if end.bare { Some(Error::LineEnding) } else { fault } {
                     return Err(Stop::Wrong(fault));
                 }
                 if some_alike {
@@ -43,15 +40,8 @@ impl Section {
                 }
                 return Ok(Self { fields, seen, empty_line: at, end: end.next });
             }
-            match input.get(name_end) {
-                Some(b':') => {}
-                Some(_) => return Err(Stop::Wrong(Error::Field)),
-                None => return Err(Stop::Partial),
-            }
-            let value = value_start(input, name_end + 1);
-            let value_end = text_end(input, value);
-            let line_end = LineEnd::at(input, value_end, Error::Field)?;
-            let Some(span) = table.get_mut(fields) else { return Err(Stop::Wrong(Error::TooManyFields)) };
+            let (span, end) = field_line(input, at, name_end)?;
+            let Some(place) = table.get_mut(fields) else { return Err(Stop::Wrong(Error::TooManyFields)) };
             let name = match Name::look_up(&input[at..name_end]) {
                 Look::Found(name) => name,
                 Look::Alike(_) => {
@@ -60,20 +50,13 @@ impl Section {
                 }
             };
             seen = seen.with(name);
-            *span = Span {
-                line: at as u32,
-                name_bytes: (name_end - at) as u32,
-                value: value as u32,
-                value_bytes: without_blanks(input, value, value_end) as u32,
-                name,
-                ends_here: false,
-            };
-            if line_end.bare {
+            *place = Span { name, ..span };
+            if end.bare {
                 fault = Some(Error::LineEnding);
-            } else if line_end.next - at > limits.field_bytes {
+            } else if end.next - at > limits.field_bytes {
                 fault = Some(Error::FieldTooLarge);
             }
-            (fields, at) = (fields + 1, line_end.next);
+            (fields, at) = (fields + 1, end.next);
         }
     }
 
@@ -81,6 +64,28 @@ impl Section {
         let (head, spans) = (&input[..self.empty_line], &mut table[..self.fields]);
         Lines { head, spans, seen: self.seen, some_end_here: false }
     }
+}
+
+/// The line at `at`, whose name ends at `name_end`. Nobody has looked the name up.
+#[inline(always)]
+fn field_line(input: &[u8], at: usize, name_end: usize) -> Result<(Span, LineEnd), Stop> {
+    match input.get(name_end) {
+        Some(b':') => {}
+        Some(_) => return Err(Stop::Wrong(Error::Field)),
+        None => return Err(Stop::Partial),
+    }
+    let value = value_start(input, name_end + 1);
+    let value_end = text_end(input, value);
+    let end = LineEnd::at(input, value_end, Error::Field)?;
+    let span = Span {
+        line: at as u32,
+        name_bytes: (name_end - at) as u32,
+        value: value as u32,
+        value_bytes: without_blanks(input, value, value_end) as u32,
+        name: Name::Other,
+        ends_here: false,
+    };
+    Ok((span, end))
 }
 
 /// Where a line begins that has no name.
@@ -113,7 +118,7 @@ fn look_again(input: &[u8], spans: &mut [Span]) -> NameSet {
     })
 }
 
-/// Fields that are read, while it is not known yet which of them go no further.
+/// The fields of a section, before they are shared: spans can still be marked.
 pub(super) struct Lines<'b> {
     /// The head without the empty line that ends it.
     head: &'b [u8],
@@ -129,7 +134,7 @@ impl<'b> Lines<'b> {
         spans.iter().filter(move |span| names.has(span.name)).map(move |span| span.field(head))
     }
 
-    /// Those of them that `ends_here` says go no further.
+    /// Marks the fields for which `ends_here` is true: they go no further than this connection.
     #[cold]
     pub fn end_here(&mut self, ends_here: impl Fn(&Self, Field<'b>) -> bool) {
         for i in 0..self.spans.len() {

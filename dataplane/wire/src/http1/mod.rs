@@ -3,8 +3,8 @@
 //!
 //! [`request`] and [`response`] parse a head in place, [`Body`] follows the bytes behind it, [`HeadWriter`] writes the
 //! next head into a caller's buffer. All of them give the same result however the input is split. What HTTP/1 says of a
-//! connection, and of how a body is framed on it, stays in here: it is read into [`Request`] and [`Response`] beside the
-//! head, and written by a [`Hop`].
+//! connection, and of how a body is framed on it, stays in this module: [`Request`] and [`Response`] hold it beside the
+//! head, and a [`Hop`] writes it.
 
 mod body;
 mod chunked;

@@ -13,7 +13,7 @@ use crate::{
     head::{FieldTable, Limits, Method, Name, RequestHead, Version},
 };
 
-/// What a connection brings.
+/// A request head, and what it says of the connection that it came on.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'b> {
     pub head: RequestHead<'b>,

@@ -12,7 +12,7 @@ use crate::{
     head::{FieldTable, Limits, Method, ResponseHead, Span},
 };
 
-/// What a connection brings.
+/// A response head, and what it says of the connection that it came on.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'b> {
     pub head: ResponseHead<'b>,

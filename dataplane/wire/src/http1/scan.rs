@@ -1,9 +1,12 @@
-//! Finds where a run of bytes of one kind ends, in words of eight where that is possible: a head is read byte by byte
-//! nowhere else.
+//! Finds where a run of bytes of one kind ends: in words of eight bytes while there are eight, then byte by byte.
 
-const ONES: u64 = u64::from_ne_bytes([1; 8]);
-/// The highest bit of each byte: where it is set in a result, the byte is of the kind that is asked for.
-const HIGH: u64 = ONES << 7;
+/// The highest bit of each byte. In a result it marks the byte.
+const HIGH: u64 = each(0x80);
+
+/// A word of eight times this byte.
+const fn each(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
+}
 
 /// tchar (RFC 9110 §5.6.2).
 pub(super) fn is_token(byte: u8) -> bool {
@@ -56,7 +59,8 @@ pub(super) fn visible_end(text: &[u8], at: usize) -> usize {
     run_end(text, at, |word| not_visible_from(word, b'!'), is_visible)
 }
 
-/// `odd` marks the first byte of a word that may not belong to the run, and perhaps some behind it.
+/// `odd` marks the first byte of a word that may not belong to the run; marks behind that one mean nothing. `belongs`
+/// decides about the marked byte.
 #[inline(always)]
 fn run_end(text: &[u8], mut at: usize, odd: impl Fn(u64) -> u64, belongs: impl Fn(u8) -> bool) -> usize {
     while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
@@ -80,18 +84,18 @@ fn run_end(text: &[u8], mut at: usize, odd: impl Fn(u64) -> u64, belongs: impl F
 #[inline(always)]
 fn neither_letter_nor_hyphen(word: u64) -> u64 {
     let low = word & !HIGH;
-    let small = low | ONES * 0x20;
-    let from_a = small + ONES * u64::from(0x80 - b'a');
-    let beyond_z = small + ONES * u64::from(0x7f - b'z');
-    let no_hyphen = (low ^ ONES * u64::from(b'-')) + ONES * 0x7f;
+    let small = low | each(0x20);
+    let from_a = small + each(0x80 - b'a');
+    let beyond_z = small + each(0x7f - b'z');
+    let no_hyphen = (low ^ each(b'-')) + each(0x7f);
     ((!from_a | beyond_z) & no_hyphen | word) & HIGH
 }
 
-/// Below `first`, or DEL. What a subtraction borrows may mark bytes behind the first one that is marked.
+/// Below `first`, or DEL. Behind the first marked byte, the borrow of a subtraction may mark others wrongly.
 #[inline(always)]
 fn not_visible_from(word: u64, first: u8) -> u64 {
-    let below = word.wrapping_sub(ONES * u64::from(first));
-    let is_del = (word ^ ONES * 0x7f).wrapping_sub(ONES);
+    let below = word.wrapping_sub(each(first));
+    let is_del = (word ^ each(0x7f)).wrapping_sub(each(1));
     (below | is_del) & !word & HIGH
 }
 

@@ -64,7 +64,7 @@ impl HeadSink for HeadWriter<'_> {
         });
     }
 
-    /// Most heads have nothing that stays behind.
+    /// Most heads lose no field: their lines are copied in one piece.
     fn kept(&mut self, fields: &Fields<'_>, dropped: NameSet) {
         match fields.all_lines_without(dropped) {
             Some(lines) => _ = self.text(lines),

@@ -487,6 +487,7 @@ type ToDataplane struct {
 	//	*ToDataplane_ServerStates
 	//	*ToDataplane_Drain
 	//	*ToDataplane_LetGo
+	//	*ToDataplane_PlanChange
 	//	*ToDataplane_Greeting
 	Frame         isToDataplane_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
@@ -575,6 +576,15 @@ func (x *ToDataplane) GetLetGo() *LetGo {
 	return nil
 }
 
+func (x *ToDataplane) GetPlanChange() *PlanChange {
+	if x != nil {
+		if x, ok := x.Frame.(*ToDataplane_PlanChange); ok {
+			return x.PlanChange
+		}
+	}
+	return nil
+}
+
 func (x *ToDataplane) GetGreeting() *Greeting {
 	if x != nil {
 		if x, ok := x.Frame.(*ToDataplane_Greeting); ok {
@@ -589,11 +599,11 @@ type isToDataplane_Frame interface {
 }
 
 type ToDataplane_Sockets struct {
-	Sockets *Sockets `protobuf:"bytes,1,opt,name=sockets,proto3,oneof"` // comes before the Plan that listens on them
+	Sockets *Sockets `protobuf:"bytes,1,opt,name=sockets,proto3,oneof"` // comes before the Plan or the change that listens on them
 }
 
 type ToDataplane_Plan struct {
-	Plan *Plan `protobuf:"bytes,2,opt,name=plan,proto3,oneof"` // whole, never a delta; answered by one Ack or Nack
+	Plan *Plan `protobuf:"bytes,2,opt,name=plan,proto3,oneof"` // whole, the first on each connection; answered by one Ack or Nack
 }
 
 type ToDataplane_ServerStates struct {
@@ -606,6 +616,10 @@ type ToDataplane_Drain struct {
 
 type ToDataplane_LetGo struct {
 	LetGo *LetGo `protobuf:"bytes,5,opt,name=let_go,json=letGo,proto3,oneof"`
+}
+
+type ToDataplane_PlanChange struct {
+	PlanChange *PlanChange `protobuf:"bytes,6,opt,name=plan_change,json=planChange,proto3,oneof"` // answered by one Ack or Nack
 }
 
 type ToDataplane_Greeting struct {
@@ -621,6 +635,8 @@ func (*ToDataplane_ServerStates) isToDataplane_Frame() {}
 func (*ToDataplane_Drain) isToDataplane_Frame() {}
 
 func (*ToDataplane_LetGo) isToDataplane_Frame() {}
+
+func (*ToDataplane_PlanChange) isToDataplane_Frame() {}
 
 func (*ToDataplane_Greeting) isToDataplane_Frame() {}
 
@@ -976,7 +992,7 @@ func (x *Socket) GetWorker() uint32 {
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Revision      uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	Warnings      []*Finding             `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"` // accepted, but not all of it takes effect
+	Warnings      []*Finding             `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"` // about all of the Plan: accepted, but not all of it takes effect
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1028,7 +1044,8 @@ func (x *Ack) GetWarnings() []*Finding {
 type Nack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Revision      uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	Errors        []*Finding             `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"` // why; the Plan before it still serves
+	Errors        []*Finding             `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`  // why; the Plan before it still serves
+	Resync        bool                   `protobuf:"varint,3,opt,name=resync,proto3" json:"resync,omitempty"` // the base of a change is not what serves: the whole Plan is asked for, and there are no errors
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1075,6 +1092,13 @@ func (x *Nack) GetErrors() []*Finding {
 		return x.Errors
 	}
 	return nil
+}
+
+func (x *Nack) GetResync() bool {
+	if x != nil {
+		return x.Resync
+	}
+	return false
 }
 
 // What is wrong, in the operator's words: which object, which field.
@@ -1425,6 +1449,137 @@ func (x *Plan) GetWorkerPinning() WorkerPinning {
 	return WorkerPinning_WORKER_PINNING_AUTO
 }
 
+// Turns the Plan at base_revision into the Plan at changed.revision. The base came over the same connection, and is the last that
+// was acknowledged on it.
+type PlanChange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	BaseRevision  uint64                 `protobuf:"varint,1,opt,name=base_revision,json=baseRevision,proto3" json:"base_revision,omitempty"`
+	Changed       *Plan                  `protobuf:"bytes,2,opt,name=changed,proto3" json:"changed,omitempty"` // objects that are new or differ, each whole, and all that is no object
+	Removed       *Removed               `protobuf:"bytes,3,opt,name=removed,proto3" json:"removed,omitempty"` // what is not there is passed over
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanChange) Reset() {
+	*x = PlanChange{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanChange) ProtoMessage() {}
+
+func (x *PlanChange) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanChange.ProtoReflect.Descriptor instead.
+func (*PlanChange) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *PlanChange) GetBaseRevision() uint64 {
+	if x != nil {
+		return x.BaseRevision
+	}
+	return 0
+}
+
+func (x *PlanChange) GetChanged() *Plan {
+	if x != nil {
+		return x.Changed
+	}
+	return nil
+}
+
+func (x *PlanChange) GetRemoved() *Removed {
+	if x != nil {
+		return x.Removed
+	}
+	return nil
+}
+
+// Objects by uuid.
+type Removed struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	VirtualServices []string               `protobuf:"bytes,1,rep,name=virtual_services,json=virtualServices,proto3" json:"virtual_services,omitempty"`
+	Pools           []string               `protobuf:"bytes,2,rep,name=pools,proto3" json:"pools,omitempty"`
+	Certificates    []string               `protobuf:"bytes,3,rep,name=certificates,proto3" json:"certificates,omitempty"`
+	PkiProfiles     []string               `protobuf:"bytes,4,rep,name=pki_profiles,json=pkiProfiles,proto3" json:"pki_profiles,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Removed) Reset() {
+	*x = Removed{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Removed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Removed) ProtoMessage() {}
+
+func (x *Removed) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Removed.ProtoReflect.Descriptor instead.
+func (*Removed) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Removed) GetVirtualServices() []string {
+	if x != nil {
+		return x.VirtualServices
+	}
+	return nil
+}
+
+func (x *Removed) GetPools() []string {
+	if x != nil {
+		return x.Pools
+	}
+	return nil
+}
+
+func (x *Removed) GetCertificates() []string {
+	if x != nil {
+		return x.Certificates
+	}
+	return nil
+}
+
+func (x *Removed) GetPkiProfiles() []string {
+	if x != nil {
+		return x.PkiProfiles
+	}
+	return nil
+}
+
 type VirtualService struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Uuid             string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -1443,7 +1598,7 @@ type VirtualService struct {
 
 func (x *VirtualService) Reset() {
 	*x = VirtualService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1610,7 @@ func (x *VirtualService) String() string {
 func (*VirtualService) ProtoMessage() {}
 
 func (x *VirtualService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1623,7 @@ func (x *VirtualService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualService.ProtoReflect.Descriptor instead.
 func (*VirtualService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *VirtualService) GetUuid() string {
@@ -1552,7 +1707,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1719,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1732,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Listener) GetAddress() string {
@@ -1639,7 +1794,7 @@ type HttpProfile struct {
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1806,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1819,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -1881,7 +2036,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +2048,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1906,7 +2061,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -1935,7 +2090,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1947,7 +2102,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1960,7 +2115,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -2000,7 +2155,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2167,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2180,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -2097,7 +2252,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2109,7 +2264,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2122,7 +2277,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -2158,7 +2313,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2170,7 +2325,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2183,7 +2338,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -2226,7 +2381,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2238,7 +2393,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2251,7 +2406,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -2300,7 +2455,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2312,7 +2467,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2325,7 +2480,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Pool) GetUuid() string {
@@ -2460,7 +2615,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2627,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2640,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -2533,7 +2688,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2545,7 +2700,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2558,7 +2713,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -2626,7 +2781,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2638,7 +2793,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2651,7 +2806,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Server) GetId() string {
@@ -2727,7 +2882,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2739,7 +2894,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2752,7 +2907,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -2839,7 +2994,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2851,7 +3006,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +3019,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -2968,7 +3123,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3135,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3148,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -3027,7 +3182,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3039,7 +3194,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3052,7 +3207,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -3122,13 +3277,15 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xe5\x02\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xa7\x03\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
 	"\rserver_states\x18\x03 \x01(\v2\x1f.weir.dataplane.v1.ServerStatesH\x00R\fserverStates\x120\n" +
 	"\x05drain\x18\x04 \x01(\v2\x18.weir.dataplane.v1.DrainH\x00R\x05drain\x121\n" +
-	"\x06let_go\x18\x05 \x01(\v2\x18.weir.dataplane.v1.LetGoH\x00R\x05letGo\x129\n" +
+	"\x06let_go\x18\x05 \x01(\v2\x18.weir.dataplane.v1.LetGoH\x00R\x05letGo\x12@\n" +
+	"\vplan_change\x18\x06 \x01(\v2\x1d.weir.dataplane.v1.PlanChangeH\x00R\n" +
+	"planChange\x129\n" +
 	"\bgreeting\x18< \x01(\v2\x1b.weir.dataplane.v1.GreetingH\x00R\bgreetingB\a\n" +
 	"\x05frame\"\n" +
 	"\n" +
@@ -3154,10 +3311,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06worker\x18\x03 \x01(\rR\x06worker\"Y\n" +
 	"\x03Ack\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x126\n" +
-	"\bwarnings\x18\x02 \x03(\v2\x1a.weir.dataplane.v1.FindingR\bwarnings\"V\n" +
+	"\bwarnings\x18\x02 \x03(\v2\x1a.weir.dataplane.v1.FindingR\bwarnings\"n\n" +
 	"\x04Nack\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x122\n" +
-	"\x06errors\x18\x02 \x03(\v2\x1a.weir.dataplane.v1.FindingR\x06errors\"u\n" +
+	"\x06errors\x18\x02 \x03(\v2\x1a.weir.dataplane.v1.FindingR\x06errors\x12\x16\n" +
+	"\x06resync\x18\x03 \x01(\bR\x06resync\"u\n" +
 	"\aFinding\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04uuid\x18\x02 \x01(\tR\x04uuid\x12\x12\n" +
@@ -3180,7 +3338,17 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05pools\x18\x03 \x03(\v2\x17.weir.dataplane.v1.PoolR\x05pools\x12B\n" +
 	"\fcertificates\x18\x04 \x03(\v2\x1e.weir.dataplane.v1.CertificateR\fcertificates\x12@\n" +
 	"\fpki_profiles\x18\x05 \x03(\v2\x1d.weir.dataplane.v1.PkiProfileR\vpkiProfiles\x12G\n" +
-	"\x0eworker_pinning\x18< \x01(\x0e2 .weir.dataplane.v1.WorkerPinningR\rworkerPinning\"\xae\x03\n" +
+	"\x0eworker_pinning\x18< \x01(\x0e2 .weir.dataplane.v1.WorkerPinningR\rworkerPinning\"\x9a\x01\n" +
+	"\n" +
+	"PlanChange\x12#\n" +
+	"\rbase_revision\x18\x01 \x01(\x04R\fbaseRevision\x121\n" +
+	"\achanged\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanR\achanged\x124\n" +
+	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\x91\x01\n" +
+	"\aRemoved\x12)\n" +
+	"\x10virtual_services\x18\x01 \x03(\tR\x0fvirtualServices\x12\x14\n" +
+	"\x05pools\x18\x02 \x03(\tR\x05pools\x12\"\n" +
+	"\fcertificates\x18\x03 \x03(\tR\fcertificates\x12!\n" +
+	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\"\xae\x03\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -3411,7 +3579,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(WorkerPinning)(0),             // 0: weir.dataplane.v1.WorkerPinning
 	(Duty)(0),                      // 1: weir.dataplane.v1.Duty
@@ -3436,23 +3604,25 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*LetGo)(nil),                  // 20: weir.dataplane.v1.LetGo
 	(*Drain)(nil),                  // 21: weir.dataplane.v1.Drain
 	(*Plan)(nil),                   // 22: weir.dataplane.v1.Plan
-	(*VirtualService)(nil),         // 23: weir.dataplane.v1.VirtualService
-	(*Listener)(nil),               // 24: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 25: weir.dataplane.v1.HttpProfile
-	(*L4Profile)(nil),              // 26: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 27: weir.dataplane.v1.TcpProfile
-	(*TlsProfile)(nil),             // 28: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 29: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 30: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 31: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 32: weir.dataplane.v1.Pool
-	(*CookiePersistence)(nil),      // 33: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 34: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 35: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 36: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 37: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 38: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 39: weir.dataplane.v1.ServerCounters
+	(*PlanChange)(nil),             // 23: weir.dataplane.v1.PlanChange
+	(*Removed)(nil),                // 24: weir.dataplane.v1.Removed
+	(*VirtualService)(nil),         // 25: weir.dataplane.v1.VirtualService
+	(*Listener)(nil),               // 26: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 27: weir.dataplane.v1.HttpProfile
+	(*L4Profile)(nil),              // 28: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 29: weir.dataplane.v1.TcpProfile
+	(*TlsProfile)(nil),             // 30: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 31: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 32: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 33: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 34: weir.dataplane.v1.Pool
+	(*CookiePersistence)(nil),      // 35: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 36: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 37: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 38: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 39: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 40: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 41: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	13, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -3460,47 +3630,50 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	18, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
 	21, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
 	20, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	10, // 5: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	12, // 6: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	13, // 7: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	15, // 8: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	16, // 9: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	36, // 10: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	14, // 11: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	17, // 12: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	17, // 13: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	19, // 14: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	23, // 15: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	32, // 16: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	30, // 17: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	31, // 18: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	0,  // 19: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	24, // 20: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	25, // 21: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	26, // 22: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	27, // 23: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	28, // 24: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	1,  // 25: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	4,  // 26: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	3,  // 27: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	2,  // 28: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	5,  // 29: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	29, // 30: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	6,  // 31: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	7,  // 32: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	35, // 33: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	8,  // 34: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	34, // 35: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	33, // 36: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	28, // 37: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	37, // 38: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	39, // 39: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	38, // 40: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	23, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	10, // 6: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	12, // 7: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	13, // 8: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	15, // 9: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	16, // 10: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	38, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	14, // 12: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	17, // 13: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	17, // 14: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	19, // 15: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	25, // 16: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	34, // 17: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	32, // 18: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	33, // 19: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	0,  // 20: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	22, // 21: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	24, // 22: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	26, // 23: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	27, // 24: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	28, // 25: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	29, // 26: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	30, // 27: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	1,  // 28: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	4,  // 29: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	3,  // 30: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	2,  // 31: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	5,  // 32: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	31, // 33: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	6,  // 34: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	7,  // 35: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	37, // 36: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	8,  // 37: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	36, // 38: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	35, // 39: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	30, // 40: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	39, // 41: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	41, // 42: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	40, // 43: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -3514,6 +3687,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*ToDataplane_ServerStates)(nil),
 		(*ToDataplane_Drain)(nil),
 		(*ToDataplane_LetGo)(nil),
+		(*ToDataplane_PlanChange)(nil),
 		(*ToDataplane_Greeting)(nil),
 	}
 	file_dataplane_v1_dataplane_proto_msgTypes[2].OneofWrappers = []any{
@@ -3529,7 +3703,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

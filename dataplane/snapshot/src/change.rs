@@ -1,0 +1,103 @@
+//! What turns one Plan into the next, as an agent says it: taken apart once, for all workers.
+
+use std::sync::Arc;
+
+use weir_api::dataplane::v1::{self, Plan, PlanChange, Removed};
+
+use crate::{certificate, finding::Subject, pki_profile, pool, service};
+
+#[derive(Debug)]
+pub struct Change {
+    revision: u64,
+    /// Of the Plan that it builds on; `None`: it is a whole Plan.
+    base: Option<u64>,
+    pub(crate) services: Vec<Arc<v1::VirtualService>>,
+    pub(crate) pools: Vec<Arc<v1::Pool>>,
+    pub(crate) certificates: Vec<Arc<v1::Certificate>>,
+    pub(crate) pki_profiles: Vec<Arc<v1::PkiProfile>>,
+    pub(crate) removed: Removed,
+    worker_pinning: i32,
+}
+
+impl Change {
+    /// To this Plan, whatever was before.
+    pub fn whole(plan: Plan) -> Self {
+        Self::of(None, plan, Removed::default())
+    }
+
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The Plan that it builds on; `None`: it is a whole Plan.
+    pub fn base(&self) -> Option<u64> {
+        self.base
+    }
+
+    /// The virtual services that are new or differ.
+    pub fn services(&self) -> impl Iterator<Item = &v1::VirtualService> {
+        self.services.iter().map(AsRef::as_ref)
+    }
+
+    /// A number of the contract, as it came.
+    pub fn worker_pinning(&self) -> i32 {
+        self.worker_pinning
+    }
+
+    fn of(base: Option<u64>, plan: Plan, removed: Removed) -> Self {
+        Self {
+            revision: plan.revision,
+            base,
+            worker_pinning: plan.worker_pinning,
+            services: shared(plan.virtual_services),
+            pools: shared(plan.pools),
+            certificates: shared(plan.certificates),
+            pki_profiles: shared(plan.pki_profiles),
+            removed,
+        }
+    }
+}
+
+impl From<PlanChange> for Change {
+    fn from(change: PlanChange) -> Self {
+        let (plan, removed) = (change.changed.unwrap_or_default(), change.removed.unwrap_or_default());
+        Self::of(Some(change.base_revision), plan, removed)
+    }
+}
+
+/// An object as a Plan says it.
+pub(crate) trait Source {
+    fn subject(&self) -> Subject<'_>;
+
+    fn uuid(&self) -> &str {
+        self.subject().uuid
+    }
+}
+
+impl Source for v1::VirtualService {
+    fn subject(&self) -> Subject<'_> {
+        service::subject(self)
+    }
+}
+
+impl Source for v1::Pool {
+    fn subject(&self) -> Subject<'_> {
+        pool::subject(self)
+    }
+}
+
+impl Source for v1::Certificate {
+    fn subject(&self) -> Subject<'_> {
+        certificate::subject(self)
+    }
+}
+
+impl Source for v1::PkiProfile {
+    fn subject(&self) -> Subject<'_> {
+        pki_profile::subject(self)
+    }
+}
+
+fn shared<T>(sources: Vec<T>) -> Vec<Arc<T>> {
+    sources.into_iter().map(Arc::new).collect()
+}

@@ -1,0 +1,113 @@
+//! What can be said of a change before any object of it is read: which objects leave, how large the Plan becomes, whether
+//! each object has a name of its own.
+
+use std::{collections::HashSet, sync::Arc};
+
+use crate::{
+    Change, Snapshot,
+    change::Source,
+    finding::{Findings, Subject},
+    shared::Shared,
+};
+
+/// Objects of one kind in a Plan, and listeners in all.
+const OBJECTS_MAX: usize = 16 * 1024;
+/// Servers of all pools.
+const SERVERS_MAX: usize = 100_000;
+
+/// The objects of the snapshot before that are not in the next one, by uuid and in that order.
+pub(crate) struct Leaving {
+    pub services: Vec<Arc<str>>,
+    pub pools: Vec<Arc<str>>,
+    pub certificates: Vec<Arc<str>>,
+    pub pki_profiles: Vec<Arc<str>>,
+}
+
+impl Leaving {
+    pub fn of(before: &Snapshot, change: &Change) -> Self {
+        let (whole, removed) = (change.base().is_none(), &change.removed);
+        Self {
+            services: leaving(&before.services, &change.services, &removed.virtual_services, whole),
+            pools: leaving(&before.pools, &change.pools, &removed.pools, whole),
+            certificates: leaving(&before.certificates, &change.certificates, &removed.certificates, whole),
+            pki_profiles: leaving(&before.pki_profiles, &change.pki_profiles, &removed.pki_profiles, whole),
+        }
+    }
+}
+
+fn leaving<S: Source, T: Clone>(
+    before: &Shared<Arc<str>, T>,
+    changed: &[Arc<S>],
+    removed: &[String],
+    whole: bool,
+) -> Vec<Arc<str>> {
+    let staying: HashSet<&str> = changed.iter().map(|source| source.uuid()).collect();
+    let leaves = |uuid: &str| before.contains(uuid) && !staying.contains(uuid);
+    let mut leaving: Vec<Arc<str>> = match whole {
+        true => before.keys().filter(|uuid| leaves(uuid)).cloned().collect(),
+        false => removed.iter().filter(|uuid| leaves(uuid)).map(|uuid| uuid.as_str().into()).collect(),
+    };
+    leaving.sort_unstable();
+    leaving.dedup();
+    leaving
+}
+
+pub(crate) fn check_size(before: &Snapshot, change: &Change, leaving: &Leaving, findings: &mut Findings) {
+    let services = |size| growth(&before.services, &change.services, &leaving.services, |kept| &kept.source, size);
+    let pools = |size| growth(&before.pools, &change.pools, &leaving.pools, |kept| &kept.source, size);
+    let certificates =
+        growth(&before.certificates, &change.certificates, &leaving.certificates, |kept| &kept.source, |_| 1);
+    let pki_profiles =
+        growth(&before.pki_profiles, &change.pki_profiles, &leaving.pki_profiles, |kept| &kept.source, |_| 1);
+    for (kind, what, change, len, most) in [
+        ("virtualservice", "virtual services", services(|_| 1), before.services.len(), OBJECTS_MAX),
+        ("virtualservice", "listeners", services(|source| source.listeners.len()), before.listeners.len(), OBJECTS_MAX),
+        ("pool", "pools", pools(|_| 1), before.pools.len(), OBJECTS_MAX),
+        ("pool", "servers", pools(|source| source.servers.len()), before.servers, SERVERS_MAX),
+        ("sslkeyandcertificate", "certificates", certificates, before.certificates.len(), OBJECTS_MAX),
+        ("pkiprofile", "PKI profiles", pki_profiles, before.pki_profiles.len(), OBJECTS_MAX),
+    ] {
+        let len = len + change.comes - change.goes;
+        if len > most {
+            let everything = Subject { kind, uuid: "", name: "" };
+            let message = format!("{len} {what} on one engine, at most {most} are possible; spread them");
+            findings.error(everything, "", message);
+        }
+    }
+}
+
+struct Growth {
+    comes: usize,
+    goes: usize,
+}
+
+/// What a change does to the sum of the sizes of all objects of a kind.
+fn growth<S: Source, T: Clone>(
+    before: &Shared<Arc<str>, T>,
+    changed: &[Arc<S>],
+    leaving: &[Arc<str>],
+    source: fn(&T) -> &Arc<S>,
+    size: fn(&S) -> usize,
+) -> Growth {
+    let replaced: HashSet<&str> = changed.iter().map(|source| source.uuid()).collect();
+    let goes = leaving.iter().map(AsRef::as_ref).chain(replaced).filter_map(|uuid| before.get(uuid));
+    Growth { comes: changed.iter().map(|source| size(source)).sum(), goes: goes.map(|kept| size(source(kept))).sum() }
+}
+
+pub(crate) fn check_names(change: &Change, findings: &mut Findings) {
+    unique(&change.services, findings);
+    unique(&change.pools, findings);
+    unique(&change.certificates, findings);
+    unique(&change.pki_profiles, findings);
+}
+
+fn unique<S: Source>(sources: &[Arc<S>], findings: &mut Findings) {
+    let mut seen = HashSet::new();
+    for subject in sources.iter().map(|source| source.subject()) {
+        if subject.uuid.is_empty() {
+            findings.error(subject, "uuid", "is empty");
+        } else if !seen.insert(subject.uuid) {
+            findings.error(subject, "uuid", "is in the Plan twice");
+        }
+    }
+}

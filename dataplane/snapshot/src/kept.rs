@@ -1,0 +1,47 @@
+//! Objects of a snapshot, each beside the part of the Plan that it was made from: it is made anew only when that changes.
+
+use std::{collections::HashSet, sync::Arc};
+
+use crate::shared::Shared;
+
+/// An object beside its source. Sources are shared by all workers.
+#[derive(Debug)]
+pub(crate) struct Kept<S, T> {
+    pub source: Arc<S>,
+    pub object: T,
+}
+
+impl<S, T: Clone> Clone for Kept<S, T> {
+    fn clone(&self) -> Self {
+        Self { source: self.source.clone(), object: self.object.clone() }
+    }
+}
+
+/// The objects of one kind while a Plan is read.
+pub(crate) struct Objects<T> {
+    pub all: Shared<Arc<str>, T>,
+    /// They are in the Plan and cannot be used, as the findings say.
+    unusable: HashSet<Arc<str>>,
+}
+
+impl<T: Clone> Objects<T> {
+    pub fn of(all: &Shared<Arc<str>, T>) -> Self {
+        Self { all: all.clone(), unusable: HashSet::new() }
+    }
+
+    /// Takes what was read of the object with this uuid; `None`: it cannot be used.
+    pub fn put(&mut self, uuid: &str, object: Option<T>) {
+        match object {
+            Some(object) => drop(self.all.insert(uuid.into(), object)),
+            None => drop(self.unusable.insert(uuid.into())),
+        }
+    }
+
+    /// `None`: there is no such object; `Some(None)`: there is one, and it cannot be used.
+    pub fn find(&self, uuid: &str) -> Option<Option<&T>> {
+        if self.unusable.contains(uuid) {
+            return Some(None);
+        }
+        self.all.get(uuid).map(Some)
+    }
+}

@@ -1,0 +1,186 @@
+//! A map that is cheap to copy: copies share what is the same in them, and a change to one copies a small part of it. So a
+//! snapshot that differs from the one before in one object costs about that object, however many others there are.
+
+use std::{
+    borrow::Borrow,
+    fmt,
+    hash::{BuildHasher, Hash},
+    sync::Arc,
+};
+
+use foldhash::fast::FixedState;
+
+/// Parts that are copied one by one. The largest map (16,384 objects of one kind) has 64 entries in each.
+const SHARDS: usize = 256;
+
+pub(crate) struct Shared<K, V> {
+    /// None, or [`SHARDS`].
+    shards: Arc<Vec<Shard<K, V>>>,
+    len: usize,
+}
+
+/// Sorted by hash.
+type Shard<K, V> = Arc<Vec<Entry<K, V>>>;
+
+#[derive(Clone)]
+struct Entry<K, V> {
+    hash: u64,
+    key: K,
+    value: V,
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn get<Q: ?Sized + Eq + Hash>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        let hash = hash(key);
+        let shard = self.shards.get(shard_of(hash))?;
+        find(shard, hash, key).ok().map(|at| &shard[at].value)
+    }
+
+    pub fn contains<Q: ?Sized + Eq + Hash>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.get(key).is_some()
+    }
+
+    /// Returns what had this key before.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let hash = hash(&key);
+        let shard = self.shard(hash);
+        match find(shard, hash, &key) {
+            Ok(at) => Some(std::mem::replace(&mut shard[at].value, value)),
+            Err(at) => {
+                shard.insert(at, Entry { hash, key, value });
+                self.len += 1;
+                None
+            }
+        }
+    }
+
+    pub fn remove<Q: ?Sized + Eq + Hash>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let hash = hash(key);
+        // A look before the copy.
+        let at = find(self.shards.get(shard_of(hash))?, hash, key).ok()?;
+        self.len -= 1;
+        Some(self.shard(hash).remove(at).value)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.shards.iter().flat_map(|shard| shard.iter()).map(|entry| (&entry.key, &entry.value))
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.iter().map(|(key, _)| key)
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// The part of a hash, no more shared with any copy.
+    fn shard(&mut self, hash: u64) -> &mut Vec<Entry<K, V>> {
+        let shards = Arc::make_mut(&mut self.shards);
+        if shards.is_empty() {
+            shards.resize_with(SHARDS, Arc::default);
+        }
+        Arc::make_mut(&mut shards[shard_of(hash)])
+    }
+}
+
+fn hash(key: &(impl ?Sized + Hash)) -> u64 {
+    FixedState::default().hash_one(key)
+}
+
+/// The highest bits: the entries of a shard are sorted by all of them.
+fn shard_of(hash: u64) -> usize {
+    (hash >> (u64::BITS - SHARDS.ilog2())) as usize
+}
+
+/// Where a key is, or belongs.
+fn find<K: Borrow<Q>, V, Q: ?Sized + Eq>(shard: &[Entry<K, V>], hash: u64, key: &Q) -> Result<usize, usize> {
+    let first = shard.partition_point(|entry| entry.hash < hash);
+    let alike = shard[first..].iter().take_while(|entry| entry.hash == hash);
+    alike.enumerate().find(|(_, entry)| entry.key.borrow() == key).map(|(at, _)| first + at).ok_or(first)
+}
+
+impl<K, V> Clone for Shared<K, V> {
+    fn clone(&self) -> Self {
+        Self { shards: Arc::clone(&self.shards), len: self.len }
+    }
+}
+
+impl<K, V> Default for Shared<K, V> {
+    fn default() -> Self {
+        Self { shards: Arc::default(), len: 0 }
+    }
+}
+
+impl<K, V> fmt::Debug for Shared<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} entries", self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// All keys have one hash: what tells them apart is themselves.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    struct Alike(u32);
+
+    impl Hash for Alike {
+        fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+            state.write_u32(7);
+        }
+    }
+
+    #[test]
+    fn map_holds_what_a_plain_one_would() {
+        let (mut shared, mut plain) = (Shared::default(), BTreeMap::new());
+        for step in 0..20_000_u32 {
+            let key = step.wrapping_mul(2_654_435_761) % 3000;
+            if step % 3 == 0 {
+                assert_eq!(shared.remove(&key), plain.remove(&key));
+            } else {
+                assert_eq!(shared.insert(key, step), plain.insert(key, step));
+            }
+            assert_eq!(shared.len(), plain.len());
+        }
+        assert!((0..3000).all(|key| shared.get(&key) == plain.get(&key)));
+        assert_eq!(shared.iter().map(|(key, value)| (*key, *value)).collect::<BTreeMap<_, _>>(), plain);
+    }
+
+    #[test]
+    fn change_of_a_copy_leaves_the_other_as_it_was_and_shares_the_rest() {
+        let mut one = Shared::default();
+        (0..1000).for_each(|key| assert_eq!(one.insert(key, key), None));
+        let mut other = one.clone();
+        other.insert(5, 0);
+        other.remove(&6);
+        assert_eq!((one.get(&5), one.get(&6), one.len()), (Some(&5), Some(&6), 1000));
+        assert_eq!((other.get(&5), other.get(&6), other.len()), (Some(&0), None, 999));
+        let copied = one.shards.iter().zip(other.shards.iter()).filter(|(mine, others)| !Arc::ptr_eq(mine, others));
+        assert!(copied.count() <= 2);
+    }
+
+    #[test]
+    fn keys_of_one_hash_are_told_apart() {
+        let mut map = Shared::default();
+        (0..5).for_each(|key| assert_eq!(map.insert(Alike(key), key), None));
+        assert_eq!(map.remove(&Alike(2)), Some(2));
+        assert_eq!([1, 2, 3].map(|key| map.get(&Alike(key)).copied()), [Some(1), None, Some(3)]);
+    }
+}

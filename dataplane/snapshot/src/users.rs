@@ -1,0 +1,99 @@
+//! Who refers to whom: whose users have to be looked at again when an object changes.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use crate::{pool::KeptPool, service::KeptService, shared::Shared};
+
+/// Which objects refer to which.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct References {
+    pub services_of_pools: Users,
+    pub services_of_certificates: Users,
+    pub pools_of_certificates: Users,
+    pub pools_of_pki_profiles: Users,
+}
+
+impl References {
+    pub fn follow_pool(&mut self, uuid: &str, before: Option<&KeptPool>, after: Option<&KeptPool>) {
+        self.pools_of_certificates.follow(
+            uuid,
+            before.and_then(KeptPool::certificate),
+            after.and_then(KeptPool::certificate),
+        );
+        self.pools_of_pki_profiles.follow(
+            uuid,
+            before.and_then(KeptPool::pki_profile),
+            after.and_then(KeptPool::pki_profile),
+        );
+    }
+
+    pub fn follow_service(&mut self, uuid: &str, before: Option<&KeptService>, after: Option<&KeptService>) {
+        self.services_of_pools.follow(uuid, before.map(KeptService::pool), after.map(KeptService::pool));
+        self.services_of_certificates.follow(
+            uuid,
+            before.into_iter().flat_map(KeptService::certificates),
+            after.into_iter().flat_map(KeptService::certificates),
+        );
+    }
+}
+
+/// The users of the objects of one kind, by uuid.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Users(Shared<Arc<str>, Arc<BTreeSet<Arc<str>>>>);
+
+impl Users {
+    /// The references of `user` change from `before` to `after`.
+    pub fn follow<'u>(
+        &mut self,
+        user: &str,
+        before: impl IntoIterator<Item = &'u str>,
+        after: impl IntoIterator<Item = &'u str>,
+    ) {
+        let (before, after) = (BTreeSet::from_iter(before), BTreeSet::from_iter(after));
+        before.difference(&after).for_each(|used| self.remove(used, user));
+        after.difference(&before).for_each(|used| self.add(used, user));
+    }
+
+    /// In the order of their uuids.
+    pub fn of(&self, used: &str) -> impl Iterator<Item = &Arc<str>> {
+        self.0.get(used).into_iter().flat_map(|users| users.iter())
+    }
+
+    fn add(&mut self, used: &str, user: &str) {
+        let mut users = self.0.remove(used).unwrap_or_default();
+        Arc::make_mut(&mut users).insert(user.into());
+        self.0.insert(used.into(), users);
+    }
+
+    fn remove(&mut self, used: &str, user: &str) {
+        let Some(mut users) = self.0.remove(used) else { return };
+        Arc::make_mut(&mut users).remove(user);
+        if !users.is_empty() {
+            self.0.insert(used.into(), users);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(users: &Users, used: &str) -> Vec<String> {
+        users.of(used).map(|user| user.to_string()).collect()
+    }
+
+    #[test]
+    fn users_come_and_go_with_their_references() {
+        let mut users = Users::default();
+        users.follow("shop", [], ["a", "b", "a"]);
+        users.follow("intranet", [], ["b"]);
+        assert_eq!(
+            (of(&users, "a"), of(&users, "b")),
+            (vec!["shop".to_owned()], vec!["intranet".into(), "shop".into()])
+        );
+        let before = users.clone();
+        users.follow("shop", ["a", "b"], ["b", "c"]);
+        assert_eq!((of(&users, "a"), of(&users, "c")), (vec![], vec!["shop".to_owned()]));
+        assert_eq!(of(&before, "a"), ["shop"]);
+    }
+}

@@ -1,0 +1,79 @@
+//! The warnings about a Plan: each is said once, however many objects it is said of.
+
+use std::{cmp::Ordering, collections::BTreeMap};
+
+use crate::Finding;
+
+/// Each warning with how many objects it is said of.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Warnings(BTreeMap<Warning, u32>);
+
+#[derive(Clone, PartialEq, Debug)]
+struct Warning(Finding);
+
+impl Warnings {
+    /// What is said of an object changes from `before` to `after`.
+    pub fn follow(&mut self, before: &[Finding], after: &[Finding]) {
+        for said in after {
+            *self.0.entry(Warning(said.clone())).or_default() += 1;
+        }
+        for said in before {
+            let warning = Warning(said.clone());
+            if let Some(times) = self.0.get_mut(&warning) {
+                *times -= 1;
+                if *times == 0 {
+                    self.0.remove(&warning);
+                }
+            }
+        }
+    }
+
+    /// By object and field.
+    pub fn all(&self) -> Vec<Finding> {
+        self.0.keys().map(|warning| warning.0.clone()).collect()
+    }
+}
+
+impl Warning {
+    fn words(&self) -> [&str; 5] {
+        let Finding { kind, uuid, name, field, message } = &self.0;
+        [kind, uuid, name, field, message].map(String::as_str)
+    }
+}
+
+impl Eq for Warning {}
+
+impl Ord for Warning {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.words().cmp(&other.words())
+    }
+}
+
+impl PartialOrd for Warning {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(name: &str) -> Finding {
+        Finding { name: name.to_owned(), ..Finding::default() }
+    }
+
+    #[test]
+    fn warning_stays_until_the_last_object_that_it_is_said_of() {
+        let mut warnings = Warnings::default();
+        warnings.follow(&[], &[about("b"), about("a")]);
+        warnings.follow(&[], &[about("a")]);
+        assert_eq!(warnings.all(), [about("a"), about("b")]);
+        warnings.follow(&[about("a"), about("b")], &[]);
+        assert_eq!(warnings.all(), [about("a")]);
+        warnings.follow(&[about("a")], &[about("a")]);
+        assert_eq!(warnings.all(), [about("a")]);
+        warnings.follow(&[about("a")], &[]);
+        assert_eq!(warnings.all(), []);
+    }
+}
