@@ -94,6 +94,14 @@ sim: packages-build ## simulate the data plane from SEED (default 1), COUNT seed
 	@cargo test --workspace --quiet --no-run --test seeds # the simulator as `make test` built it
 	@$(or $(CARGO_TARGET_DIR),target)/debug/weir-sim --seed $(or $(SEED),1) --count $(or $(COUNT),1) $(if $(COUNT),,--verbose)
 
+.PHONY: robustness
+robustness: packages-test build ## run the long forms of tests, about two hours on two cores: other seeds, more random cases, e2e three times
+	cargo test --workspace --quiet --no-run --test seeds
+	$(or $(CARGO_TARGET_DIR),target)/debug/weir-sim --seed 10001 --count 200000
+	go test ./controller/reconcile -run EverySeed -timeout 60m -sim.seeds 20000
+	PROPTEST_CASES=100000 cargo test --quiet -p weir-balance -p weir-snapshot
+	go test -count 3 -timeout 90m ./tests/e2e
+
 .PHONY: fuzz
 fuzz: packages-build ## fuzz TARGET (default http1_request) for SECONDS (default 60); needs a nightly Rust
 	@cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz@0.13.2

@@ -21,7 +21,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// bench is an engine whose parts write down what they are told.
+// bench is an engine whose parts record what they are told.
 type bench struct {
 	*engine
 	notes sync.Mutex // of told

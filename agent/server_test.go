@@ -94,7 +94,7 @@ func elsewhere(t *testing.T) bool {
 	return false
 }
 
-// It has its last Plan, no controller that would take it, and nobody but the kernel to serve.
+// It has its last Plan, no controller, and only the kernel to serve with.
 func TestEngineWithoutADataPlaneAnnouncesAndKeepsWhatItServes(t *testing.T) {
 	if !elsewhere(t) {
 		return

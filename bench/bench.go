@@ -1,6 +1,7 @@
-// Package bench measures what a transaction costs a balancer's CPU: Weir and its peers, each as one process group on a
-// core of its own, in turn within each round of one run. It starts everything it needs (lab), drives it (weir-load),
-// reads the kernel's accounts (meter) and hands the samples to report. It leaves no process behind.
+// Package bench measures the CPU time that a transaction costs a balancer. Weir and its peers are each one process
+// group on a core of their own, and are measured in turn within each round of a run. The package starts everything
+// (lab), sends load (weir-load), reads the kernel's accounts (meter), and gives the samples to report. It leaves no
+// process behind.
 package bench
 
 import (
@@ -121,7 +122,7 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 	return r, r.chooseCores()
 }
 
-// findPrograms looks for the peers; one that is missing is told and left out.
+// findPrograms looks for Weir's programs and the peers. It reports a missing peer, and leaves it out.
 func (r *run) findPrograms(ctx context.Context) error {
 	for _, name := range []string{"weir-dataplane", "weir-load"} {
 		if _, err := os.Stat(filepath.Join(r.programs, name)); err != nil {
@@ -154,7 +155,7 @@ func (r *run) findPrograms(ctx context.Context) error {
 	return nil
 }
 
-// chooseCores keeps the first cores for the balancer and this process, with load and servers, on the others.
+// chooseCores reserves the first cores for the balancer. This process, load and servers use the others.
 func (r *run) chooseCores() (err error) {
 	if r.cores, err = meter.Cores(); err != nil {
 		return err
@@ -192,8 +193,8 @@ func (r *run) split(balancer int) (ours, others []int, err error) {
 	return r.cores[:balancer], r.cores[balancer:], nil
 }
 
-// measureAll measures row by row. A row that fails is told and left out; an interruption ends the run with what there
-// is.
+// measureAll measures row by row. It reports a row that fails, and leaves it out. An interruption ends the run with the
+// rows so far.
 func (r *run) measureAll(ctx context.Context, chosen []workloads.Workload) (measured []*report.Row, interrupted error) {
 	for _, w := range chosen {
 		r.told.all += len(r.options.Cores) * r.measurements(w)

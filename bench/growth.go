@@ -58,7 +58,7 @@ const (
 	growthRounds = 2
 )
 
-// growthSlices are more where nobody said how many rounds to take.
+// growthSlices is higher if the number of rounds was not given.
 func (r *run) growthSlices() int {
 	if r.options.Quick || r.options.Rounds > 0 {
 		return r.rounds * slicesPerRound
@@ -180,7 +180,7 @@ func (s *stage) addService(ctx context.Context, w weir, setup peers.Setup, numbe
 	return w.createService(ctx, fmt.Sprintf("bench-%d", number), pool, setup)
 }
 
-// manyServers are as many addresses of the servers behind; the loopback network has room for all.
+// manyServers is a number of addresses for the servers; the loopback network has room for all.
 func (s *stage) manyServers(count int) ([]string, error) {
 	_, port, err := net.SplitHostPort(s.servers[0])
 	if err != nil {

@@ -89,7 +89,7 @@ func (s *stage) servedBehind() origin.Setup {
 	return setup
 }
 
-// originServers are as many as the seeds' smallest test has.
+// originServers is the number of servers in the seeds' smallest test.
 const originServers = 2
 
 // build starts the servers, and every proxy in front of them. Without Weir there is no row; without a peer there is.

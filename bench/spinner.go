@@ -7,10 +7,11 @@ import (
 	"github.com/weir-lb/weir/lab"
 )
 
-// spinnersPerCore take three quarters of each of the balancer's cores, so that the load always finds it behind.
+// spinnersPerCore take three quarters of each of the balancer's cores, so that the balancer always has a backlog.
 const spinnersPerCore = 3
 
-// startSpinners burns the balancer's cores until stop is called; they also end with the lab, or with this process.
+// startSpinners keeps the balancer's cores busy until stop is called. The spinners also end with the lab, or with this
+// process.
 func startSpinners(l *lab.Lab, cores []int) (stop func(), err error) {
 	var spinners []*lab.Process
 	stop = func() {

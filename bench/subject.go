@@ -25,7 +25,7 @@ type subject struct {
 	agentPID int // Weir's agent; 0 of peers
 }
 
-// External is a proxy that somebody else runs.
+// External is a proxy that runs already.
 type External struct {
 	Name    string
 	Address string
@@ -43,7 +43,8 @@ func ParseExternal(text string) (External, error) {
 	return External{Name: name, Address: address, PID: pid}, nil
 }
 
-// pinnedTo refuses a proxy that may run on other cores than the balancer's: those alone have a backlog and compare.
+// pinnedTo refuses a proxy that may run on other cores than the balancer's: there it would have no backlog, and could
+// not be compared.
 func (e External) pinnedTo(cores []int) error {
 	its, err := meter.CoresOf(e.PID)
 	if err != nil {
@@ -67,7 +68,7 @@ const warmUp = 300 * time.Millisecond
 // sourceAddresses gives a row with a connection per request enough ports.
 const sourceAddresses = 16
 
-// sample drives the load of a workload at a subject, with idle connections beside it, and reads what it used meanwhile.
+// sample sends the load of a workload to a subject, with idle connections beside it, and reads what the subject used.
 func sample(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span time.Duration, idle int) (
 	report.Sample, error) {
 	if _, err := load(ctx, l, w, s, warmUp); err != nil {
@@ -123,7 +124,7 @@ func figures(loaded lab.LoadReport, balancer, agent meter.Usage) report.Sample {
 	return s
 }
 
-// loadPatience is how much longer than its duration a load may take, to open what idles and to drain.
+// loadPatience is how much longer than its duration a load may take, to open idle connections and to drain.
 const loadPatience = time.Minute
 
 // load runs the generator once, for its effect alone.

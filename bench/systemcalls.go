@@ -17,7 +17,8 @@ import (
 // tracedSpan is how long system calls are counted: they are the same in each second.
 const tracedSpan = time.Second
 
-// countSystemCalls counts those of each proxy in a pass of its own: to be traced costs many times what it shows.
+// countSystemCalls counts system calls of each proxy in a separate pass, because tracing costs many times what it
+// counts.
 func (s *stage) countSystemCalls(ctx context.Context) error {
 	stop, err := startSpinners(s.lab, s.cores)
 	defer stop()

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// teller says what is being measured while it is, on a terminal in one line that is told again, elsewhere once per
-// round.
+// teller reports progress: on a terminal in one line that is rewritten, elsewhere once per round.
 type teller struct {
 	out   io.Writer
 	live  bool

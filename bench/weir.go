@@ -9,10 +9,10 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// weir is the one of a row. The data plane alone is measured; the agent's cost is read beside it.
+// weir is the Weir of a row. The data plane alone is measured; the agent's cost is read beside it.
 type weir struct{ *ours.Weir }
 
-// startNamedWeir runs one with its data plane on the stage's cores. Its processes have the name in theirs.
+// startNamedWeir starts a Weir with its data plane on the stage's cores. The names of its processes contain this name.
 func (s *stage) startNamedWeir(ctx context.Context, name, dir string) (weir, error) {
 	w, err := ours.Start(ctx, s.lab, ours.Setup{Name: name, Dir: dir, Programs: s.run.programs, Cores: s.cores})
 	return weir{w}, err
@@ -42,7 +42,7 @@ func (w weir) serve(ctx context.Context, s peers.Setup, c peers.Certificate) err
 func (w weir) createProfiles(ctx context.Context, s peers.Setup, c peers.Certificate) error {
 	objects := []ours.Entry{{Kind: "applicationprofile", Object: client.Object{
 		"name": "bench", "type": "APPLICATION_PROFILE_TYPE_HTTP", "http_profile": map[string]any{
-			// As the peers: the load says how many requests a connection carries and how long it stays.
+			// As for the peers: the load decides how many requests a connection carries, and how long it stays.
 			"max_keepalive_requests": 1000000, "keepalive_timeout": 3600000, "post_accept_timeout": 3600000,
 		}}}}
 	if s.TLS != "" || s.ServerTLS {

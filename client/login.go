@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// Credentials say where and as whom to log in.
+// Credentials say where to log in, and as which user.
 type Credentials struct {
 	URL      string // "https://10.0.0.1:9443"; https:// may be left out
 	Username string

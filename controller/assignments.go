@@ -29,9 +29,10 @@ func recordOf(kind, uuid string, value any) (*store.Record, error) {
 	return &store.Record{Kind: kind, UUID: uuid, Name: uuid, Object: object}, nil
 }
 
-// settle writes what a decision changes, and returns of which virtual services it has. What an operator ordered meanwhile
-// stands: the next decision takes it up.
-func settle(ctx context.Context, objects *store.Store, base *store.View, changed []place.Assignment, gone []string) (written map[string]bool, err error) {
+// settle writes what a decision changes, and returns of which virtual services it has. What an operator ordered
+// meanwhile stands: the next decision takes it up.
+func settle(ctx context.Context, objects *store.Store, base *store.View, changed []place.Assignment, gone []string) (
+	written map[string]bool, err error) {
 	written = map[string]bool{}
 	for len(changed)+len(gone) > 0 {
 		some := changed[:min(len(changed), assignmentsMax)]

@@ -14,7 +14,8 @@ func TestADecisionThatAnOrderOvertookIsNotToldAsDone(t *testing.T) {
 	objects := emptyStore(t)
 	base := objects.View()
 	err := objects.Update(t.Context(), func(tx *store.Tx) error {
-		record, err := recordOf(assignmentKind, "vs-ordered", place.Assignment{VirtualService: "vs-ordered", Requested: 2})
+		record, err := recordOf(assignmentKind, "vs-ordered",
+			place.Assignment{VirtualService: "vs-ordered", Requested: 2})
 		if err == nil {
 			tx.Put(record)
 		}
@@ -33,7 +34,9 @@ func TestADecisionThatAnOrderOvertookIsNotToldAsDone(t *testing.T) {
 func emptyStore(t *testing.T) *store.Store {
 	t.Helper()
 	objects, err := store.Open(t.Context(), store.Config{
-		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) { return pki.OpenSealer(t.TempDir() + "/key") },
+		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) {
+			return pki.OpenSealer(t.TempDir() + "/key")
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

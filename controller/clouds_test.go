@@ -29,7 +29,8 @@ func newSky() *sky {
 func (s *sky) List(context.Context) ([]cloud.Place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return []cloud.Place{{Engine: "north", State: s.states["north"]}, {Engine: "south", Zone: "z", State: s.states["south"]}}, nil
+	return []cloud.Place{{Engine: "north", State: s.states["north"]},
+		{Engine: "south", Zone: "z", State: s.states["south"]}}, nil
 }
 
 func (s *sky) Create(_ context.Context, engine string, join cloud.Join) error {
@@ -108,7 +109,8 @@ func TestAnEngineThatACloudStartsJoinsTheGroupThatLackedItAndIsEndedWhenNobodyNe
 	}
 	engine, err := house.api.ByName(t.Context(), "serviceengine", "south")
 	house.must(err)
-	if engine["controller_created"] != true || engine["availability_zone"] != "z" || engine["uuid"] != uuid || !strings.Contains(fmt.Sprint(engine["cloud_ref"]), "cloud-") {
+	if engine["controller_created"] != true || engine["availability_zone"] != "z" || engine["uuid"] != uuid ||
+		!strings.Contains(fmt.Sprint(engine["cloud_ref"]), "cloud-") {
 		t.Errorf("got %v", engine)
 	}
 	house.until("it counts as one of the group's", func() bool {
@@ -133,7 +135,8 @@ func TestAnEngineThatACloudStartsJoinsTheGroupThatLackedItAndIsEndedWhenNobodyNe
 	if _, created := sky.state("south"); created != 1 {
 		t.Errorf("it was started %d times", created)
 	}
-	if got, want := house.audited("system:cloud"), []string{"delete serviceengine " + uuid, "change serviceengine " + uuid}; !slices.Equal(got, want) {
+	if got, want := house.audited("system:cloud"), []string{"delete serviceengine " + uuid, "change serviceengine " +
+		uuid}; !slices.Equal(got, want) {
 		t.Errorf("audited are %q, newest first, want %q", got, want)
 	}
 }

@@ -66,7 +66,8 @@ func boot(t *testing.T, dir string, engines cloud.Cloud) (started *house, url st
 	ended := make(chan error, 1)
 	go func() {
 		err := Run(ctx, Config{
-			DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Engines: engines, Out: out, Log: slog.New(slog.DiscardHandler),
+			DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Engines: engines, Out: out,
+			Log: slog.New(slog.DiscardHandler),
 		})
 		out.CloseWithError(err)
 		ended <- err
@@ -131,7 +132,8 @@ func (h *house) createService(name string, port int) client.Object {
 		"health_monitor_refs": []any{"/api/healthmonitor?name=System-HTTP"},
 	})
 	h.create("vsvip", client.Object{
-		"name": name, "vip": []any{client.Object{"vip_id": "1", "ip_address": client.Object{"addr": "127.0.0.1", "type": "V4"}}},
+		"name": name, "vip": []any{client.Object{"vip_id": "1",
+			"ip_address": client.Object{"addr": "127.0.0.1", "type": "V4"}}},
 	})
 	return h.create("virtualservice", client.Object{
 		"name": name, "vsvip_ref": "/api/vsvip?name=" + name, "pool_ref": "/api/pool?name=" + name,
@@ -208,7 +210,8 @@ func (h *house) joinBy(given, name string) (uuid string, identity tls.Certificat
 	ca, err := x509.ParseCertificate(reply.GetCaDer()[0])
 	h.must(err)
 	authority.AddCert(ca)
-	return reply.GetEngineUuid(), tls.Certificate{Certificate: [][]byte{reply.GetCertificateDer()}, PrivateKey: key}, authority
+	return reply.GetEngineUuid(), tls.Certificate{Certificate: [][]byte{reply.GetCertificateDer()}, PrivateKey: key},
+		authority
 }
 
 func (h *house) dial(config *tls.Config) *grpc.ClientConn {
@@ -222,7 +225,8 @@ func (h *house) dial(config *tls.Config) *grpc.ClientConn {
 // connect opens a session of an engine whose data plane runs.
 func (h *house) connect(uuid string, identity tls.Certificate, authority *x509.CertPool) *engine {
 	h.Helper()
-	connection := h.dial(&tls.Config{RootCAs: authority, ServerName: enrollment.ControllerName, Certificates: []tls.Certificate{identity}})
+	connection := h.dial(&tls.Config{RootCAs: authority, ServerName: enrollment.ControllerName,
+		Certificates: []tls.Certificate{identity}})
 	stream, err := enginev1.NewFleetClient(connection).Session(h.Context())
 	h.must(err)
 	engine := &engine{h, uuid, stream}
@@ -274,7 +278,8 @@ func (e *engine) planWith(uuid any) (*enginev1.PlanDelta, *enginev1.Resource) {
 func (e *engine) judge(pool any, up bool, reason string) {
 	e.Helper()
 	e.say(&enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: &enginev1.ServerVerdicts{
-		Verdicts: []*enginev1.ServerVerdict{{PoolUuid: fmt.Sprint(pool), ServerId: "10.0.0.1:80", Up: up, Reason: reason, SinceUnixMs: 1}},
+		Verdicts: []*enginev1.ServerVerdict{{PoolUuid: fmt.Sprint(pool), ServerId: "10.0.0.1:80", Up: up,
+			Reason: reason, SinceUnixMs: 1}},
 	}}})
 }
 
@@ -283,20 +288,24 @@ func TestChangeReachesEngineAndItsAnswersReachTheAPI(t *testing.T) {
 	engine := house.connect(house.join("edge-1"))
 	vs := house.createService("web", 8443)
 	delta, resource := engine.planWith(vs["uuid"])
-	if got := resource.GetVirtualService(); got.GetName() != "web" || !got.GetListeners()[0].GetTls() || got.GetTls() == nil {
+	if got := resource.GetVirtualService(); got.GetName() != "web" || !got.GetListeners()[0].GetTls() ||
+		got.GetTls() == nil {
 		t.Errorf("got %v", got)
 	}
 	house.runtimeUntil("virtualservice", vs, "applied on 0 of 1 engines", "edge-1 is applying the configuration")
 
 	pool, err := house.api.ByName(t.Context(), "pool", "web")
 	house.must(err)
-	engine.ack(delta, &dataplanev1.Finding{Kind: "virtualservice", Uuid: fmt.Sprint(vs["uuid"]), Field: "f", Message: "not offered"})
+	engine.ack(delta, &dataplanev1.Finding{Kind: "virtualservice", Uuid: fmt.Sprint(vs["uuid"]), Field: "f",
+		Message: "not offered"})
 	engine.judge(pool["uuid"], false, "HTTP 500 from GET /, want 2xx")
-	house.runtimeUntil("virtualservice", vs, "applied on 1 of 1 engines", "OPER_DOWN", "HTTP 500 from GET /", "not offered")
+	house.runtimeUntil("virtualservice", vs, "applied on 1 of 1 engines", "OPER_DOWN",
+		"HTTP 500 from GET /", "not offered")
 	engine.judge(pool["uuid"], true, "")
 	house.runtimeUntil("virtualservice", vs, "OPER_UP", "percent_ses_up:100")
 	house.runtimeUntil("pool", pool, "num_servers_up:1", "OPER_UP")
-	house.runtimeUntil("serviceengine", client.Object{"uuid": engine.uuid}, "se_connected:true", "pid:42", "state:running")
+	house.runtimeUntil("serviceengine", client.Object{"uuid": engine.uuid}, "se_connected:true",
+		"pid:42", "state:running")
 }
 
 func TestEngineThatComesIsToldWhomToSpeakToBeforeWhatToServe(t *testing.T) {
@@ -336,7 +345,8 @@ func TestRefusedPlanShowsObjectFieldAndEngineAndIsTriedAgainWithTheNextChange(t 
 			Message: "127.0.0.1:8444 is in use",
 		}},
 	}}})
-	house.runtimeUntil("virtualservice", refused, "applied on 0 of 1 engines", "services[0].port", "127.0.0.1:8444 is in use", "edge-1")
+	house.runtimeUntil("virtualservice", refused, "applied on 0 of 1 engines", "services[0].port",
+		"127.0.0.1:8444 is in use", "edge-1")
 	text := house.runtimeUntil("virtualservice", served, "applied on 1 of 1 engines")
 	if strings.Contains(text, "in use") {
 		t.Errorf("the other virtual service is blamed: %s", text)
@@ -454,7 +464,8 @@ func TestSecondStartTouchesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := Run(t.Context(), Config{
-		DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Out: io.Discard, Log: slog.New(slog.DiscardHandler),
+		DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Out: io.Discard,
+		Log: slog.New(slog.DiscardHandler),
 	})
 	if !errors.Is(err, store.ErrInUse) {
 		t.Errorf("got %v", err)
@@ -471,7 +482,8 @@ func TestLostKeyIsNotReplaced(t *testing.T) {
 	key := filepath.Join(dir, secretsKeyName)
 	first.must(os.Remove(key))
 	err := Run(t.Context(), Config{
-		DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Out: io.Discard, Log: slog.New(slog.DiscardHandler),
+		DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Out: io.Discard,
+		Log: slog.New(slog.DiscardHandler),
 	})
 	if err == nil || !strings.Contains(err.Error(), key+" is missing") {
 		t.Errorf("got %v", err)
@@ -499,10 +511,14 @@ func TestSaysInOneLineWhyItCannotStart(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"REST port in use":   {Config{Listen: busy.Addr().String(), EngineListen: "127.0.0.1:0", DataDir: t.TempDir()}, "--listen"},
-		"engine port in use": {Config{Listen: "127.0.0.1:0", EngineListen: busy.Addr().String(), DataDir: t.TempDir()}, "--engine-listen"},
-		"no directory":       {Config{Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", DataDir: filepath.Join(file, "x")}, "--data-dir"},
-		"damaged key":        {Config{Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", DataDir: damaged}, "secrets key file"},
+		"REST port in use": {Config{Listen: busy.Addr().String(), EngineListen: "127.0.0.1:0", DataDir: t.TempDir()},
+			"--listen"},
+		"engine port in use": {Config{Listen: "127.0.0.1:0", EngineListen: busy.Addr().String(), DataDir: t.TempDir()},
+			"--engine-listen"},
+		"no directory": {Config{Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0",
+			DataDir: filepath.Join(file, "x")}, "--data-dir"},
+		"damaged key": {Config{Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", DataDir: damaged},
+			"secrets key file"},
 		"no password file": {Config{
 			Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", DataDir: t.TempDir(), AdminPasswordFile: "/nowhere/x",
 		}, "/nowhere/x"},

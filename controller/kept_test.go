@@ -25,11 +25,13 @@ func TestVirtualServiceWithASecurityPolicyIsInNoPlanAndSaysWhy(t *testing.T) {
 		t.Errorf("the reply says %s", said)
 	}
 	delta = engine.plan()
-	if !slices.Contains(delta.GetRemoved(), fmt.Sprint(guarded["uuid"])) || strings.Contains(fmt.Sprint(delta.GetChanged()), fmt.Sprint(guarded["uuid"])) {
+	if !slices.Contains(delta.GetRemoved(), fmt.Sprint(guarded["uuid"])) ||
+		strings.Contains(fmt.Sprint(delta.GetChanged()), fmt.Sprint(guarded["uuid"])) {
 		t.Errorf("it is not taken away: %v", delta)
 	}
 	engine.ack(delta)
-	house.runtimeUntil("virtualservice", guarded, "OPER_DOWN", "virtualservice guarded: network_security_policy_ref: "+why)
+	house.runtimeUntil("virtualservice", guarded, "OPER_DOWN",
+		"virtualservice guarded: network_security_policy_ref: "+why)
 
 	delete(guarded, "network_security_policy_ref")
 	_, err = house.api.Replace(house.Context(), "virtualservice", guarded)
@@ -47,9 +49,11 @@ func TestVirtualServicesAreNotServedByAnObjectThatWouldKeepSomebodyOut(t *testin
 	engine.ack(delta)
 	pem, err := house.api.ByName(house.Context(), "sslkeyandcertificate", "System-Default-Cert-EC")
 	house.must(err)
-	house.create("pkiprofile", client.Object{"name": "ours", "ca_certs": []any{client.Object{"certificate": pem["certificate"].(map[string]any)["certificate"]}}})
-	house.create("healthmonitor", client.Object{"name": "verifying", "type": "HEALTH_MONITOR_HTTPS", "https_monitor": client.Object{
-		"ssl_attributes": client.Object{"pki_profile_ref": "/api/pkiprofile?name=ours"}}})
+	house.create("pkiprofile", client.Object{"name": "ours",
+		"ca_certs": []any{client.Object{"certificate": pem["certificate"].(map[string]any)["certificate"]}}})
+	house.create("healthmonitor", client.Object{"name": "verifying", "type": "HEALTH_MONITOR_HTTPS",
+		"https_monitor": client.Object{
+			"ssl_attributes": client.Object{"pki_profile_ref": "/api/pkiprofile?name=ours"}}})
 	pool, err := house.api.ByName(house.Context(), "pool", "monitored")
 	house.must(err)
 	house.must(house.api.Patch(house.Context(), "pool", fmt.Sprint(pool["uuid"]), client.Object{

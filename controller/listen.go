@@ -16,7 +16,8 @@ func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	listener, err := config.Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use by another process: stop it, or give another address with %s", address, flag)
+		return nil, fmt.Errorf("%s is in use by another process: stop it, or give another address with %s",
+			address, flag)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("this user may not listen on %s: give a port above 1023 with %s", address, flag)
 	case err != nil:

@@ -96,7 +96,8 @@ func (l *loop) look(view *store.View) (err error) {
 func (l *loop) input() reconcile.Input {
 	return reconcile.Input{
 		Input: place.Input{
-			Model: l.read.model, Engines: l.fleet.Facts(), Before: l.read.before, Began: l.fleet.Began(), Now: time.Now().UTC(),
+			Model: l.read.model, Engines: l.fleet.Facts(), Before: l.read.before, Began: l.fleet.Began(),
+			Now: time.Now().UTC(),
 		},
 		Findings: l.read.findings, Rings: l.read.rings, Usage: l.fleet.Usage, Secret: newSecret,
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// reportsOf are the runtime pages of objects, by kind.
+// reportsOf lists the runtime pages, by kind.
 func reportsOf(pages *runtime.Pages) rest.Reports {
 	service, pool, servers := told(pages.VirtualService), told(pages.Pool), told(pages.PoolServers)
 	return rest.Reports{

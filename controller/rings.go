@@ -8,8 +8,8 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// ringKind is the kind under which the store keeps the secrets of session tickets, beside the objects for the reason that
-// assignments are: a Plan follows from one view. Operators see no such kind, and what is on disk is sealed.
+// ringKind is the kind under which the store keeps the secrets of session tickets, beside the objects for the reason
+// that assignments are: a Plan follows from one view. Operators see no such kind, and what is on disk is sealed.
 const ringKind = "ticketring"
 
 // keepRings writes what was decided about rings.

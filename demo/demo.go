@@ -1,6 +1,6 @@
-// Package demo builds the seed's HTTPS virtual service in small, out of real parts: nginx servers, a controller,
-// engines and a load generator, each a process of its own; for root in a network of namespaces with a router, else at
-// loopback with one engine. It configures everything through the public REST API, as an operator would, and leaves no
+// Package demo builds a small version of the seed's HTTPS virtual service: nginx servers, a controller, engines and a
+// load generator, each as a process. As root it uses a network of namespaces with a router, otherwise the loopback
+// interface with one engine. It configures everything through the public REST API, like an operator, and leaves no
 // process behind.
 package demo
 
@@ -27,7 +27,7 @@ type Options struct {
 	Picture  string // file for a picture of the engines that come and go; empty: none
 	JSON     bool   // figures as one JSON object, last on Out; everything else goes to Progress
 	Out      io.Writer
-	// Progress is where the steps are told; Live when it is a terminal, where a line can be told again.
+	// Progress receives the steps. Live says that it is a terminal, where a line can be rewritten.
 	Progress io.Writer
 	Live     bool
 }
@@ -145,7 +145,7 @@ func (s *stage) load(ctx context.Context) (figures, error) {
 	return f, nil
 }
 
-// watchRequests tells each second what the virtual service answers, for as long as the API knows.
+// watchRequests prints each second what the virtual service answers, as long as the API reports it.
 func (s *stage) watchRequests(ctx context.Context) {
 	if !s.told.Live {
 		return

@@ -17,7 +17,7 @@ const (
 	loadCipher      = "ECDHE-ECDSA-AES128-GCM-SHA256"
 )
 
-// figures are what the load showed; the JSON form is the demo's contract with scripts.
+// figures are the result of the load. Scripts rely on their JSON form.
 type figures struct {
 	TPS                     float64          `json:"tps"`
 	Errors                  int64            `json:"errors"`
@@ -26,7 +26,7 @@ type figures struct {
 	P999us                  float64          `json:"p999_us"`
 	CPUMicrosPerTransaction float64          `json:"cpu_us_per_transaction"`
 	Transactions            int64            `json:"transactions"`
-	PerServer               map[string]int64 `json:"per_server"` // of Transactions, who answered them
+	PerServer               map[string]int64 `json:"per_server"` // the server that answered, for each of Transactions
 	Scale                   []phase          `json:"scale,omitempty"`
 
 	errorsBy  map[string]int64
@@ -34,8 +34,8 @@ type figures struct {
 	resumed   int64
 }
 
-// driveLoad sends transactions as the seed does (new connection, full handshake, one GET, close) and measures the CPU
-// time that the kernel gave the data planes meanwhile.
+// driveLoad sends transactions like the seed's (new connection, full handshake, one GET, close), and measures the CPU
+// time of the data planes meanwhile.
 func driveLoad(ctx context.Context, from *lab.Host, s service, dataplanes []int) (figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadSeconds*time.Second+upTimeout)
 	defer cancel()

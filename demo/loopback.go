@@ -45,7 +45,7 @@ func runAtLoopback(ctx context.Context, options Options, programs string, s *sta
 	return s.act(ctx, options)
 }
 
-// cleanUp leaves no process, and the logs only where they may tell why something failed.
+// cleanUp leaves no process. It keeps the logs only after a failure.
 func cleanUp(err error, l *lab.Lab, place *place) error {
 	unexpected := err != nil && !errors.Is(err, ErrFellShort) && !errors.Is(err, context.Canceled)
 	if left := l.Stop(); left != nil {

@@ -14,8 +14,8 @@ const (
 	lockName    = "lock"
 )
 
-// place is the directory of one demo, locked for as long as it lives: who was killed could not clean up, and left a
-// directory that nobody has locked.
+// place is the directory of one demo, and locked while the demo runs. A demo that was killed leaves a directory that
+// nobody has locked.
 type place struct {
 	dir  string
 	lock *os.File
@@ -50,7 +50,7 @@ func (p *place) keep() error {
 	return errors.Join(os.Remove(filepath.Join(p.dir, lockName)), p.lock.Close())
 }
 
-// clearPlaces does what it can: what is another user's, or still being written, is none of this demo's business.
+// clearPlaces removes what it can. It leaves alone what belongs to another user, or is still being written.
 func clearPlaces() {
 	locks, err := filepath.Glob(filepath.Join(os.TempDir(), placePrefix+"*", lockName))
 	if err != nil {

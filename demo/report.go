@@ -62,7 +62,7 @@ func (s *stage) try(password string) string {
 		inside, password, weir, s.controller.URL)
 }
 
-// spreads draws how the requests of each phase spread over the engines, once these were so many.
+// spreads draws how the requests of each phase are spread over the engines that were there at its end.
 func spreads(phases []phase) string {
 	var text strings.Builder
 	for _, p := range phases {

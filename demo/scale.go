@@ -20,13 +20,12 @@ var scaleSteps = []int{1, 4, 2}
 func enginesMost() int { return slices.Max(scaleSteps) }
 
 const (
-	// What each client does; it leaves the machine room: what it is to show is that nothing fails while engines come
-	// and go.
+	// Rates of each client. They leave the machine room: the demo shows that nothing fails while engines come and go.
 	newConnections, newPerSecond             = 16, 100
 	keptConnections, keptEach, keptPerSecond = 16, 10, 50 // a connection carries ten requests, in about three seconds
 
 	phaseSpan = 8 * time.Second
-	// the last whole seconds of a phase: by then, connections of the phase before are over,
+	// the last whole seconds of a phase: connections of the phase before are closed by then,
 	shareSpan    = 4 * time.Second
 	settleSpan   = 2 * time.Second // for which there is so much time at least, however long the engines took
 	scaleTimeout = time.Minute
@@ -34,13 +33,13 @@ const (
 	scaleinVerb  = "scalein"
 )
 
-// phase is what the clients saw while the virtual service went to a number of engines, and was there. Each second of
-// theirs is part of one phase.
+// phase is what the clients saw while the virtual service went to a number of engines and stayed there. Each second
+// belongs to one phase.
 type phase struct {
 	Engines  int   `json:"engines"`
 	Requests int64 `json:"requests"` // answered
 	Errors   int64 `json:"errors"`
-	// of Requests, who answered them; the engines of the phase before, too
+	// the engine that answered, for each of Requests; also engines of the phase before
 	PerEngine map[string]int64  `json:"per_engine"`
 	Settled   settled           `json:"settled"`            // of Requests, those of the end of the phase
 	Failures  []clients.Failure `json:"failures,omitempty"` // what the errors were; of very many, the first
@@ -48,14 +47,14 @@ type phase struct {
 	begun, ended time.Time
 }
 
-// settled is the end of a phase, once the engines were so many.
+// settled is the end of a phase, after the number of engines was reached.
 type settled struct {
 	Seconds   int              `json:"seconds"`
 	Requests  int64            `json:"requests"`
 	PerEngine map[string]int64 `json:"per_engine"`
 }
 
-// scale takes the virtual service to more engines and to fewer, under load, and says what the clients saw.
+// scale adds and removes engines of the virtual service under load, and returns what the clients saw.
 func (s *stage) scale(ctx context.Context) ([]phase, draw.Story, error) {
 	crowd, err := clients.Begin(ctx, s.site, s.steadily()...)
 	if err != nil {
@@ -108,7 +107,7 @@ func (s *stage) phases(ctx context.Context) (phases []phase, err error) {
 	return phases, nil
 }
 
-// watchFor tells each second how many requests are answered, and by whom.
+// watchFor reports each second how many requests are answered, and by which engines.
 func (s *stage) watchFor(ctx context.Context, span time.Duration) error {
 	watching, stop := context.WithTimeout(ctx, span)
 	defer stop()
@@ -117,8 +116,8 @@ func (s *stage) watchFor(ctx context.Context, span time.Duration) error {
 	return ctx.Err()
 }
 
-// share deals out what the clients saw, all of it: a second belongs to the phase that begins in it, or else to the one
-// that lasts.
+// share divides what the clients saw among the phases: a second belongs to the phase that begins in it, otherwise to
+// the present one.
 func share(phases []phase, seen *clients.Seen) {
 	end := len(seen.Seconds)
 	for i := len(phases) - 1; i >= 0; i-- {
@@ -131,7 +130,7 @@ func share(phases []phase, seen *clients.Seen) {
 	}
 }
 
-// read takes the phase's part of what the clients saw: from a second up to another one.
+// read adds the seconds from one to another to the phase.
 func (p *phase) read(seen *clients.Seen, from, to int) {
 	p.PerEngine = clients.PerEngine(seen.Seconds[from:to])
 	p.Requests = sum(p.PerEngine)
@@ -155,7 +154,7 @@ func sum(counts map[string]int64) (total int64) {
 	return total
 }
 
-// scaleTo orders one engine more or fewer at a time, and waits each time until the router has heard of it.
+// scaleTo orders one engine more or fewer at a time, and waits each time until the router has changed its routes.
 func (s *stage) scaleTo(ctx context.Context, engines int) error {
 	ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 // siteService is where the seed has it, and announced to the router.
 var siteService = service{address: "3.3.3.3", tlsPort: 443, plainPort: 80, advertised: true}
 
-// loopbackService stands in for it at 127.3.3.3, with 8443 and 8080 for 443 and 80, so that nobody needs to be root.
+// loopbackService replaces it without root: at 127.3.3.3, with ports 8443 and 8080 for 443 and 80.
 func loopbackService() (s service, err error) {
 	s.address = "127.3.3.3"
 	if s.tlsPort, err = lab.FreePort(s.address, 8443); err != nil {
@@ -108,7 +108,7 @@ func lay(object map[string]any, name string, fields map[string]any) {
 	object[name] = inner
 }
 
-// create does the seed's "Creating a new application pool" and "Creating a new Virtual Service".
+// create performs the seed's "Creating a new application pool" and "Creating a new Virtual Service".
 func (s *service) create(ctx context.Context, session *client.Session, origins []*lab.Nginx) error {
 	var servers []any
 	for _, o := range origins {
@@ -142,7 +142,7 @@ func (s *service) create(ctx context.Context, session *client.Session, origins [
 	return err
 }
 
-// waitUp waits until every engine serves the virtual service and a server is up; says which state that is.
+// waitUp waits until every engine serves the virtual service and a server is up, and returns that state.
 func (s service) waitUp(ctx context.Context, session *client.Session) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, upTimeout)
 	defer cancel()
@@ -189,8 +189,8 @@ func (s service) runtime(ctx context.Context, session *client.Session) (r runtim
 	return r, err
 }
 
-// progress is how many requests are answered, and in percent how new connections spread over several engines. It fits
-// in a narrow terminal's line.
+// progress says how many requests are answered, and how new connections are spread over engines, in percent. It fits
+// into a line of a narrow terminal.
 func (r runtime) progress() string {
 	text := fmt.Sprintf("%.0f requests/s", r.Counters.PerSecond.Requests)
 	if len(r.Engines) < 2 {

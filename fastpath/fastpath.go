@@ -1,6 +1,6 @@
-// Package fastpath is what an engine has the kernel do with packets before a socket sees them: programs in C, a folder
-// each, and lib/, the headers that they share. Beside each program is its compiled form, which gen.sh makes and which
-// is checked in; here is what Go has to know of lib/. agent/fastpath loads the programs.
+// Package fastpath holds the programs that the kernel of an engine runs on packets before a socket sees them: C
+// programs, one folder each, and lib/, the headers that they share. The compiled form of each program, which gen.sh
+// makes, is checked in beside it. This package is what Go has to know of lib/. agent/fastpath loads the programs.
 package fastpath
 
 import (
@@ -11,14 +11,16 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// What an engine puts before a packet for another one (lib/tunnel.h): IP, UDP, and four bytes that say what it is.
+// Headers in front of a packet for another engine (lib/tunnel.h): IP, UDP, and four bytes that say what kind of packet
+// it is.
 const (
 	TunnelOverhead4 = 20 + 8 + 4
 	TunnelOverhead6 = 40 + 8 + 4
 )
 
-// Load has the kernel take a compiled program, whose objects go into a struct of its package. Without answerNumberAt
-// (0) programs cannot tell a handshake that another engine has won from one of this engine's (lib/socket.h).
+// Load loads a compiled program into the kernel, and puts its maps and programs into a struct of its package. Without
+// answerNumberAt (0) programs cannot tell this engine's handshakes from those that another engine has won
+// (lib/socket.h).
 func Load(compiled func() (*ebpf.CollectionSpec, error), into any, answerNumberAt uint32) error {
 	spec, err := compiled()
 	if err != nil {
@@ -32,8 +34,8 @@ func Load(compiled func() (*ebpf.CollectionSpec, error), into any, answerNumberA
 	return spec.LoadAndAssign(into, nil)
 }
 
-// AnswerNumberAt reads out of the kernel's description of itself (BTF) where it keeps the number that its answer to a
-// client's first packet began with. It takes 35 ms.
+// AnswerNumberAt finds in the kernel's type information (BTF) where the kernel keeps the initial sequence number of its
+// answer to a SYN. It takes 35 ms.
 func AnswerNumberAt() (offset uint32, err error) {
 	kernel, err := btf.LoadKernelSpec()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-lb/weir/lab/network"
 )
 
-// Host is where processes of a lab run: this machine itself, at loopback, or a namespace of a network.
+// Host is where processes of a lab run: on this machine's loopback interface, or in a namespace of a network.
 type Host struct {
 	Address string // where others reach it
 	lab     *Lab
@@ -48,9 +48,10 @@ func (h *Host) Start(name, program string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// launch starts a command that dies with this process. It gets a session of its own: Ctrl-C in the terminal must reach
-// the one that runs the lab alone, which then stops it in order. And the kernel shares a core out between sessions
-// (autogroup): a data plane, which its agent gives one, must not get more of it than a peer.
+// launch starts a command that dies with this process. The command gets a session of its own, for two reasons. Ctrl-C
+// in the terminal must only reach the process that runs the lab, which then stops the others in order. And the kernel
+// divides a core among sessions (autogroup): a data plane, which gets a session from its agent, must not get more CPU
+// time than a peer.
 func (h *Host) launch(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if !h.lab.outlived {
@@ -77,7 +78,7 @@ func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, err
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
-// port is the wanted one, or on this machine, which others use too, another that is free.
+// port is the wanted port, or another free one on this machine, which others use, too.
 func (h *Host) port(wanted int) (int, error) {
 	if h.space != nil {
 		return wanted, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-lb/weir/lab/topology"
 )
 
-// State is what stands of a site, read from the kernel.
+// State is the present state of a site, read from the kernel.
 type State struct {
 	Name         string          `json:"name"`
 	Router       string          `json:"router"`
@@ -33,7 +33,7 @@ type NodeState struct {
 	Processes []network.Process `json:"processes"`
 }
 
-// Inspect looks at a site that stands.
+// Inspect reads the state of an existing site.
 func Inspect(name string) (State, error) {
 	n, err := network.Open(name)
 	if err != nil {
@@ -84,7 +84,7 @@ func nodes(n *network.Network, t topology.Topology) ([]NodeState, error) {
 	return states, nil
 }
 
-// Exec becomes another program in a node of a site that stands. It returns only when it fails.
+// Exec replaces this process by a program in a node of a site. It returns only when it fails.
 func Exec(name, node string, line []string) error {
 	n, err := network.Open(name)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-lb/weir/lab/engines"
 )
 
-// startsAtOnce is how many engines begin at the same time: more would only wait for the same cores.
+// startsAtOnce is how many engines start at the same time. More would wait for the same cores.
 const startsAtOnce = 8
 
-// StartEngines starts engines of the topology, joins those that are new, and waits until all their data planes run.
+// StartEngines starts engines of the topology, joins the new ones, and waits until all their data planes run.
 func (s *Site) StartEngines(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func (s *Site) StartEngines(ctx context.Context, names ...string) error {
 // Join is how an engine that has joined before gets to the controller.
 func (s *Site) Join() engines.Join { return engines.Join{Controller: s.Controller.EngineAddress} }
 
-// Restart starts the agent of an engine again, after the engine was killed, and waits until its data plane runs.
+// Restart starts the agent of an engine that was killed, and waits until its data plane runs.
 func (s *Site) Restart(ctx context.Context, name string) error {
 	if err := s.Engines.Start(name, s.Join()); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *Site) join(ctx context.Context, name string) error {
 	return s.Engines.Start(name, join)
 }
 
-// untilJoined asks for all engines at once: many questions about each would keep the cores from starting them.
+// untilJoined asks about all engines at once. Separate questions about each would take the cores from starting engines.
 func (s *Site) untilJoined(ctx context.Context, names []string) error {
 	timeout := readyTimeout + time.Duration(len(names))*time.Second
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -89,8 +89,8 @@ func (s *Site) missing(ctx context.Context, names []string) ([]string, error) {
 	return missing, nil
 }
 
-// runs tells whether a process is one of the engine's: what the controller knows may be of an engine that is dead
-// already.
+// runs tells whether a process belongs to the engine. The controller's knowledge may be about an engine that is already
+// dead.
 func (s *Site) runs(engine string, pid int) bool {
 	space, err := s.Network.Namespace(engine)
 	return err == nil && space.Runs(pid)

@@ -50,7 +50,7 @@ type LoadSecond struct {
 	PerValue map[string]int64 `json:"per_value"`
 }
 
-// LoadFailure is one request that failed. Value is what answered on its connection before; empty: nothing did.
+// LoadFailure is one failed request. Value is the engine that answered on its connection before; empty: none had.
 type LoadFailure struct {
 	BegunUs  int64  `json:"begun_us"`
 	FailedUs int64  `json:"failed_us"`
@@ -67,14 +67,13 @@ func (h *Host) Load(ctx context.Context, flags ...string) (LoadReport, error) {
 	return h.load(ctx, nil, &said, &said, flags)
 }
 
-// LoadBetween calls begun when the duration of the load begins, and over when it is over and no connection is closed
-// yet.
+// LoadBetween calls begun when the load begins, and over when the load ends and all connections are still open.
 func (h *Host) LoadBetween(ctx context.Context, begun, over func(), flags ...string) (LoadReport, error) {
 	herald := &herald{calls: map[string]func(){"weir-load: begun": begun, "weir-load: over": over}}
 	return h.load(ctx, nil, herald, &herald.said, append(flags, "--announce"))
 }
 
-// RunningLoad is a load generator that runs until it is told to end, or until the duration that it was given is over.
+// RunningLoad is a load generator that runs until it is stopped, or until its duration is over.
 type RunningLoad struct {
 	input io.Closer
 	ended chan endedLoad
@@ -85,7 +84,7 @@ type endedLoad struct {
 	err    error
 }
 
-// BeginLoad starts the load generator, and returns when the duration of the load begins.
+// BeginLoad starts the load generator, and returns when the load begins.
 func (h *Host) BeginLoad(ctx context.Context, flags ...string) (*RunningLoad, error) {
 	reading, input, err := os.Pipe()
 	if err != nil {

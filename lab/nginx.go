@@ -12,7 +12,7 @@ import (
 // SeedPage is what the seed's backend servers hold.
 const SeedPage = "<head>\ntest\n</head>\n"
 
-// Fields of an answer by which a load generator counts: the server, and on whose behalf it was asked.
+// Fields of a response by which a load generator counts: the server, and the engine that asked it.
 const (
 	Origin  = "X-Origin"
 	AskedBy = "X-Asked-By"
@@ -25,14 +25,14 @@ type Nginx struct {
 	Port int
 	at   *Host
 	root string
-	// directives of the server block that make it speak TLS; empty: it speaks plain HTTP.
+	// directives for TLS in the server block; empty: plain HTTP
 	secure string
 }
 
 // ID is how a load balancer names the server: "127.0.0.1:18081".
 func (n *Nginx) ID() string { return fmt.Sprintf("%s:%d", n.Host, n.Port) }
 
-// nginxConfig keeps connections open: how often a load balancer's pool is used again is the load balancer's business.
+// nginxConfig keeps connections open, so that the load balancer decides how often it reuses one.
 const nginxConfig = `%[4]sdaemon off;
 worker_processes 1;
 pid %[1]s/nginx.pid;
@@ -56,12 +56,12 @@ http {
 }
 `
 
-// Nginx starts one on wantedPort or another free port, with files (name → text) to serve.
+// Nginx starts a server on wantedPort, or on another free port, with files (name → text) to serve.
 func (h *Host) Nginx(ctx context.Context, name string, wantedPort int, files map[string]string) (*Nginx, error) {
 	return h.startNginx(ctx, name, wantedPort, "", files)
 }
 
-// SecureNginx starts one that speaks TLS; the directives, its certificate among them, go into its server block.
+// SecureNginx starts a server with TLS. The directives, with its certificate, go into its server block.
 func (h *Host) SecureNginx(ctx context.Context, name, directives string, files map[string]string) (*Nginx, error) {
 	return h.startNginx(ctx, name, 0, directives, files)
 }

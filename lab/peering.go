@@ -13,7 +13,7 @@ import (
 	"github.com/weir-lb/weir/lab/topology"
 )
 
-// peer tells the controller of the router, so that engines announce there what they serve.
+// peer configures the router in the controller, so that engines announce their VIPs to it.
 func (s *Site) peer(ctx context.Context) (string, error) {
 	vrf, err := s.Controller.Session.ByName(ctx, "vrfcontext", "global")
 	if err != nil {

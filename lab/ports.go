@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// FreePort returns wanted if nobody listens there, else one that is free now. 0 wants any.
+// FreePort returns wanted if nobody listens there, otherwise a free port. 0 means any port.
 func FreePort(host string, wanted int) (int, error) {
 	for _, port := range []int{wanted, 0} {
 		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))

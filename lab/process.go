@@ -1,5 +1,5 @@
 // Package lab runs Weir and its peers as real processes on one machine: controllers, engines, nginx servers, the load
-// generator. The demo and the end-to-end tests are played in it. When a lab is stopped, no process of it is left.
+// generator. The demo, the benches and the end-to-end tests use it. No process is left when a lab stops.
 package lab
 
 import (
@@ -33,8 +33,7 @@ const (
 	stopTimeout  = 30 * time.Second
 )
 
-// Lab is a set of processes and the directory they live in. It adopts orphans: a data plane outlives its agent by
-// design.
+// Lab is a set of processes and their directory. It adopts orphans, because a data plane can outlive its agent.
 type Lab struct {
 	Host     // this machine, at loopback
 	dir      string
@@ -56,7 +55,7 @@ type Process struct {
 	err     error // why it ended; read after ended is closed
 }
 
-// New opens a lab in dir. Weir's own programs are taken from the directory programs.
+// New opens a lab in dir, with Weir's programs from the directory programs.
 func New(dir, programs string) (*Lab, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("adopt orphans: %w", err)
@@ -68,7 +67,7 @@ func New(dir, programs string) (*Lab, error) {
 	return l, nil
 }
 
-// During gives do a lab in a directory of its own, which is named for the purpose. Nothing is left of them afterwards.
+// During calls do with a lab in a directory of its own, named for the purpose. Afterwards it removes both.
 func During(purpose, programs string, do func(l *Lab, dir string) error) (err error) {
 	dir, err := os.MkdirTemp("", purpose+"-")
 	if err != nil {
@@ -83,8 +82,8 @@ func During(purpose, programs string, do func(l *Lab, dir string) error) (err er
 	return do(l, dir)
 }
 
-// forkFromOneThread starts every process of the lab: PR_SET_PDEATHSIG follows the thread that forks, so that thread
-// must be one that stays as long as the lab.
+// forkFromOneThread starts every process of the lab. PR_SET_PDEATHSIG refers to the thread that forks, so that thread
+// must live as long as the lab.
 func (l *Lab) forkFromOneThread() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -98,8 +97,8 @@ func (l *Lab) forkFromOneThread() {
 	}
 }
 
-// Stop ends the processes, the last started first. The last lab to stop then ends whatever else this process has
-// adopted, and what those leave behind in their turn. It starts no more.
+// Stop ends the processes, the last started first. The last lab to stop also ends all other processes that this process
+// has adopted, and their children. A stopped lab starts no more processes.
 func (l *Lab) Stop() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +141,7 @@ func (p *Process) Stop() error {
 	}
 }
 
-// Interrupt does what Ctrl-C does, and waits until the process has ended by itself.
+// Interrupt does the same as Ctrl-C, and waits until the process has ended.
 func (p *Process) Interrupt() error {
 	if err := p.command.Process.Signal(os.Interrupt); err != nil {
 		return err
@@ -169,7 +168,7 @@ func (p *Process) Freeze() error { return p.command.Process.Signal(syscall.SIGST
 // Thaw lets a frozen process go on.
 func (p *Process) Thaw() error { return p.command.Process.Signal(syscall.SIGCONT) }
 
-// UntilReady calls ready until it succeeds; gives up when the process ends or the time is over, and then shows its log.
+// UntilReady calls ready until it succeeds. If the process ends or the time is over, it gives up and shows the log.
 func (p *Process) UntilReady(ctx context.Context, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -208,8 +207,8 @@ func childrenOf(pid int) []int {
 		if err != nil {
 			continue
 		}
-		// pid (program) state parent group session terminal foreground flags …; the program may hold anything, so count
-		// from the last parenthesis.
+		// Fields: pid (program) state parent group session terminal foreground flags …. The program's name may contain
+		// anything, so count from the last parenthesis.
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 		if len(fields) > 6 && string(fields[0]) != "Z" && !exiting(fields[6]) &&
 			string(fields[1]) == strconv.Itoa(pid) {
@@ -221,7 +220,7 @@ func childrenOf(pid int) []int {
 	return pids
 }
 
-// exiting tells by its flags whether a process is on its way out, and only not a zombie yet.
+// exiting tells by its flags whether a process is about to end, before it becomes a zombie.
 func exiting(flags []byte) bool {
 	const pfExiting = 0x4 // PF_EXITING, include/linux/sched.h
 	number, err := strconv.ParseUint(string(flags), 10, 64)

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// Serve creates a virtual service before all servers of the site, in TLS at port 443 and in plain HTTP at 80, and has
-// it advertised to the router. It returns its uuid; engines come to serve it by and by.
+// Serve creates a virtual service for all servers of the site, with TLS on port 443 and plain HTTP on port 80, and has
+// it announced to the router. It returns the uuid. Engines begin to serve it afterwards.
 func (s *Site) Serve(ctx context.Context, name string, addresses ...netip.Addr) (uuid string, err error) {
 	var servers []any
 	for _, server := range s.Servers {

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-lb/weir/lab/topology"
 )
 
-// Site is a lab in namespaces: a topology's router, servers, clients, controller and engines, joined by a network that
-// none of them can leave.
+// Site is a lab in namespaces: router, servers, clients, controller and engines of a topology, in a network that none
+// of them can leave.
 type Site struct {
 	Topology   topology.Topology
 	Network    *network.Network
@@ -38,7 +38,7 @@ var seed string
 // Seed is the topology of lab/seed.toml.
 func Seed() (topology.Topology, error) { return topology.Parse(seed) }
 
-// CheckSite says what is wrong with a topology, or all that is missing of what it runs, before anything is built.
+// CheckSite reports errors of a topology, and everything that is missing to run it, before anything is built.
 func CheckSite(t topology.Topology, programs string) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -70,7 +70,7 @@ func OpenSite(t topology.Topology, programs string, told *teller.Teller) (*Site,
 		lab: l, told: told}, nil
 }
 
-// OpenLastingSite claims the topology's name for a site that shall outlive this process: see Keep.
+// OpenLastingSite claims the topology's name for a site that outlives this process: see Keep.
 func OpenLastingSite(t topology.Topology, programs string, told *teller.Teller) (*Site, error) {
 	s, err := OpenSite(t, programs, told)
 	if err == nil {
@@ -79,7 +79,7 @@ func OpenLastingSite(t topology.Topology, programs string, told *teller.Teller) 
 	return s, err
 }
 
-// Build lays the network, starts everything and waits until it stands.
+// Build builds the network, starts everything, and waits until it runs.
 func (s *Site) Build(ctx context.Context) error {
 	if err := s.Engines.Note(); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *Site) Close() error {
 
 func (s *Site) close() error {
 	var failed error
-	if !s.removed { // or it would be somebody else's by now
+	if !s.removed { // otherwise another process could have it by now
 		failed = s.Network.Remove()
 		s.removed = failed == nil
 	}
@@ -127,7 +127,7 @@ func (s *Site) lay(context.Context) (string, error) {
 	return fmt.Sprintf("%d namespaces", len(nodes)), nil
 }
 
-// host is a node that stands.
+// host is a node of the built network.
 func (s *Site) host(node topology.Node) (*Host, error) {
 	space, err := s.Network.Namespace(node.Name)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *Site) host(node topology.Node) (*Host, error) {
 	return s.lab.At(space, node.Address().String()), nil
 }
 
-// NodeAt is the name of the node that has an address; the address itself where none has.
+// NodeAt is the name of the node with an address, or the address itself if no node has it.
 func (s *Site) NodeAt(address string) string {
 	for _, node := range s.Topology.Nodes() {
 		for _, each := range node.Addresses() {
@@ -183,7 +183,7 @@ func (s *Site) startRouter(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s, AS %d", strings.ToUpper(s.Topology.Router.Kind), s.Topology.Router.AS), nil
 }
 
-// furnish makes the router's directory, which the user that its daemons run as may write.
+// furnish makes the router's directory, which the user of its daemons may write.
 func furnish(dir string, spec router.Spec) error {
 	owner, err := user.Lookup(spec.User)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/weir-lb/weir/lab/topology"
 )
 
-// What a controller listens on, where nobody else does, and the file that it keeps its administrator's password in.
+// Ports of a controller, which nobody else uses, and the file with its administrator's password.
 const (
 	restPort     = 9443
 	enginePort   = 9444
 	passwordFile = "admin-password"
 )
 
-// CheckPrograms says what is missing of all that a lab can run, before anything is started.
+// CheckPrograms reports missing programs of Weir before anything is started.
 func CheckPrograms(programs string) error {
 	for _, name := range []string{"weir", "weir-dataplane", "weir-load"} {
 		if _, err := exec.LookPath(filepath.Join(programs, name)); err != nil {
@@ -60,7 +60,7 @@ func (h *Host) Controller(ctx context.Context, flags ...string) (*Controller, er
 	return h.ControllerNamed(ctx, topology.ControllerName, flags...)
 }
 
-// ControllerNamed starts one beside others; its data is in a directory of that name.
+// ControllerNamed starts a controller beside others. Its data is in a directory of that name.
 func (h *Host) ControllerNamed(ctx context.Context, name string, flags ...string) (*Controller, error) {
 	rest, err := h.port(restPort)
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *Controller) Password() (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// Login opens a new session; it trusts whatever certificate this machine's own new controller shows.
+// Login opens a new session. It trusts any certificate, because the controller is new and on this machine.
 func (c *Controller) Login(ctx context.Context) error {
 	password, err := c.Password()
 	if err != nil {

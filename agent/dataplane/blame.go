@@ -9,8 +9,8 @@ import (
 // suspectsMax bounds the findings about one Plan; a first Plan is all suspects.
 const suspectsMax = 100
 
-// blame says of each object that differs between the Plan that served and the one that data planes died of that it is
-// suspected: what they died of came with the change. Health monitors are no data plane's business.
+// blame suspects each object that differs between the Plan that served and the one with which data planes died: the
+// cause came with the change. Health monitors are left out, because the data plane does not get them.
 func blame(before, after *plan.Plan, cause error) []plan.Finding {
 	changes := plan.Changes(before, after)
 	if len(changes) == 0 {

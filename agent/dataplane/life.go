@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// helloTimeout is how long a data plane that listens may take to greet; one that takes longer is stuck.
+	// helloTimeout is how long a listening data plane may take to greet. A slower one is stuck.
 	helloTimeout = 2 * time.Second
 	// startTimeout is how long a new process may take to listen.
 	startTimeout = 10 * time.Second
-	// dialPause is the pace of asking a starting process for its socket: well below what a client would notice.
+	// dialPause is the interval at which a starting process is dialled, far below what a client would notice.
 	dialPause = 5 * time.Millisecond
 	// framesMax wait for the supervisor; then the data plane waits for us.
 	framesMax = 16
 	// beat is the pace at which silence is counted, and that of Samples.
 	beat = time.Second
-	// silenceMax is how many beats may pass without a Sample, to which every worker adds: then one of them, or all, are
-	// stuck and serve nobody.
+	// silenceMax is how many beats may pass without a Sample. Every worker adds to a Sample, so without one at least
+	// one worker is stuck.
 	silenceMax = 5
 	// applyMax is the same while a Plan is in flight: Samples wait until a large one is built.
 	applyMax = 60
@@ -42,14 +42,15 @@ type life struct {
 	closed  chan struct{} // we hung up: nobody takes frames any more
 	reason  error         // why the connection is over; valid once frames is closed
 	handed  map[slot]bool // sockets that the process has
-	base    *plan.Plan    // acknowledged last over this connection; nil: none yet, or it is not what the process has
+	// that the next change starts from: acknowledged over this connection; nil: the next Plan goes whole
+	base    *plan.Plan
 	states  map[plan.Member]bool
 	untold  bool // there may be states that the process does not have
 	silence int  // beats since the last Sample, or the last answer to a Plan
 }
 
-// greet dials the data plane at this socket and hears its Hello and which sockets it holds already. The process is
-// returned even when it does not greet; it is nil when nobody listens.
+// greet dials the data plane at this socket, and receives its Hello and the list of its sockets. It returns the process
+// even if that does not greet; nil if nobody listens.
 func greet(ctx context.Context, path string, known *process) (*life, sockets, *process, error) {
 	dialer := net.Dialer{Timeout: helloTimeout}
 	connection, err := dialer.DialContext(ctx, "unix", path)
@@ -167,8 +168,8 @@ func (l *life) listen() {
 	}
 }
 
-// stuck counts one more beat without a sign of life. Beats are counted, not read off a clock, so that an agent that was
-// frozen itself does not blame the data plane for that.
+// stuck counts one more beat without a sign of life. It counts beats and reads no clock, so that an agent that was
+// frozen itself does not blame the data plane.
 func (l *life) stuck(applying bool) bool {
 	l.silence++
 	return l.silence >= applyMax || !applying && l.silence >= silenceMax
@@ -208,14 +209,14 @@ func (l *life) give(owned sockets, places places) error {
 	return nil
 }
 
-// forget drops places whose sockets were closed: a later socket of the same place is another one.
+// forget drops places whose sockets were closed. A later socket at the same place is a different one.
 func (l *life) forget(closed []slot) {
 	for _, place := range closed {
 		delete(l.handed, place)
 	}
 }
 
-// forgetStates is for servers that a Plan may have brought: the process did not know or keep their states.
+// forgetStates has the states of these servers sent again: the process may not know them yet.
 func (l *life) forgetStates(members []plan.Member) {
 	for _, member := range members {
 		delete(l.states, member)

@@ -31,7 +31,7 @@ type process struct {
 	ending string // why it ended; valid once exited is closed
 }
 
-// Find returns the data plane's binary: the one asked for, or the one beside this program, or the one in PATH.
+// Find returns the data plane's binary: the given one, or the one beside this program, or the one in PATH.
 func Find(asked string) (string, error) {
 	if asked != "" {
 		if _, err := exec.LookPath(asked); err != nil {
@@ -57,7 +57,7 @@ func Find(asked string) (string, error) {
 }
 
 // start runs a data plane in a session of its own, so that neither a signal to the agent's terminal nor the agent's
-// death reaches it. Its output goes to a file: a pipe would break when the agent dies.
+// death ends it. Its output goes to a file, because a pipe would break when the agent dies.
 func start(binary string, arguments []string, logPath string) (*process, error) {
 	output, err := openLog(logPath)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 const (
 	// frameBytesMax bounds a frame in both directions; no Plan is longer.
 	frameBytesMax = 64 << 20
-	// descriptorsMax is how many descriptors ride on one frame; the kernel's limit is 253 (SCM_MAX_FD).
+	// descriptorsMax is how many descriptors one frame carries; the kernel's limit is 253 (SCM_MAX_FD).
 	descriptorsMax = 250
 	// writeTimeout is how long a data plane may leave a frame unread before it counts as stuck.
 	writeTimeout = 5 * time.Second

@@ -7,8 +7,9 @@ import (
 // deathsMax is how many data planes may die over one Plan before the Plan is blamed.
 const deathsMax = 2
 
-// rollout decides which Plan a data plane gets next. One is in flight at a time, of those that wait only the newest
-// counts, and a new process first gets the Plan that served before, so that a Plan it dies of costs the least.
+// rollout decides which Plan a data plane gets next. One Plan is in flight at a time, and only the newest of those that
+// wait counts. A new process first gets the last Plan that served, so that a Plan that kills data planes does least
+// harm.
 type rollout struct {
 	applied  *attempt // acknowledged; what a new process is given back
 	pending  *attempt // asked for and not decided; nil: none
@@ -81,7 +82,7 @@ func (r *rollout) answered(applied bool) *verdict {
 	return &verdict{plan: landed.plan, applied: applied}
 }
 
-// died is told of the end of a process. It returns a verdict when that was the fault of the Plan in flight.
+// died is called when a process has ended. It returns a verdict if the Plan in flight was the cause.
 func (r *rollout) died() *verdict {
 	if r.flight == nil {
 		return nil

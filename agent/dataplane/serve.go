@@ -45,14 +45,14 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 	}
 }
 
-// replace ends a process that lives but does not serve. Its sockets are ours too, so clients wait for the next one.
+// replace ends a process that runs but does not serve. We hold its sockets, too, so clients wait for the next process.
 func (s *Supervisor) replace(life *life) error {
 	stuck := fmt.Errorf("it was stuck: no Sample for %v", time.Duration(life.silence)*s.beat)
 	s.Log.Error("the data plane does not serve; killing it", "pid", life.process.pid, "reason", stuck)
 	return errors.Join(stuck, life.process.kill())
 }
 
-// lost says why a life ended: the end of the process explains more than the end of its connection.
+// lost says why a life ended. The exit of the process explains more than the end of its connection.
 func (s *Supervisor) lost(ctx context.Context, life *life, cause error) error {
 	select {
 	case <-ctx.Done():
@@ -73,8 +73,8 @@ func (s *Supervisor) take() {
 	}
 }
 
-// advance sends the next Plan that is due, with its sockets before it: as a change where the data plane has a Plan of
-// ours. A Plan whose sockets cannot be had is refused here, and the next is tried.
+// advance sends the next Plan that is due, and its new sockets before it. A data plane that has a Plan of ours gets a
+// change of it. A Plan whose sockets cannot be opened is refused here, and the next one is tried.
 func (s *Supervisor) advance(life *life) error {
 	for next := s.rollout.next(); next != nil; next = s.rollout.next() {
 		s.step = stepTo(next, life.base, s.serving, life.hello.GetWorkers())
@@ -132,7 +132,9 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding)
 	verdict := s.rollout.answered(applied)
 	life.silence = 0
 	if applied {
-		life.base = plan
+		if life.hello.GetTakesChanges() {
+			life.base = plan
+		}
 		if s.step.whole {
 			clear(life.states)
 			life.untold = true
@@ -161,9 +163,9 @@ func (s *Supervisor) withdraw(life *life) {
 	s.closeUnused(life, s.step.newIn(s.serving))
 }
 
-// closeUnused closes the sockets at these places; of a whole Plan, all that what serves does not use: an earlier
-// process may have left some. Only now: had they been closed before the answer, a refused Plan would have cost the
-// connections that wait in them.
+// closeUnused closes the sockets at these places. After a whole Plan it closes every socket that is not in use: an
+// earlier process may have left some. It is called after the answer of the data plane: if sockets were closed earlier,
+// a refused Plan would cost the connections that wait in them.
 func (s *Supervisor) closeUnused(life *life, unused []slot) {
 	if s.step.whole {
 		life.forget(s.sockets.retain(s.serving))
@@ -172,9 +174,9 @@ func (s *Supervisor) closeUnused(life *life, unused []slot) {
 	}
 }
 
-// resync has the Plan in flight be sent again, and whole: the data plane does not have what it was taken to have.
+// resync sends the Plan in flight again, and whole: the data plane does not have the base of the change.
 func (s *Supervisor) resync(life *life) {
-	s.Log.Warn("the data plane has another Plan than it was taken to have; it gets the whole one", "revision",
+	s.Log.Warn("the data plane does not have the base of a change; sending it the whole Plan", "revision",
 		s.rollout.flight.plan.Revision)
 	life.base = nil
 	s.withdraw(life)

@@ -93,21 +93,21 @@ func (s sockets) open(places places, maxSegment func(netip.Addr) int) error {
 	return nil
 }
 
-// bound has all clients that come from now on send segments that are as long as they may be now.
+// bound limits the segments of all future clients to the present maximum.
 func (s sockets) bound(maxSegment func(netip.Addr) int) {
 	for place, descriptor := range s {
 		bound(descriptor, maxSegment(place.at.Addr()))
 	}
 }
 
-// bound has clients that come from now on send segments of so many bytes at most; 0: as many as their way allows. A
-// kernel that will not costs no connection.
+// bound makes future clients send segments of at most this many bytes; 0: no limit. If the kernel refuses, no
+// connection is lost.
 func bound(descriptor, segment int) {
 	_ = unix.SetsockoptInt(descriptor, unix.IPPROTO_TCP, unix.TCP_MAXSEG, segment)
 }
 
-// claim makes sure that no other program listens at an address that is to be ours. Binding with SO_REUSEPORT would not
-// tell: among programs of one user it succeeds, and the kernel deals our clients out between them.
+// claim makes sure that no other program listens at an address. Binding with SO_REUSEPORT would not tell: it succeeds
+// among programs of one user, and the kernel then divides our clients among them.
 func (s sockets) claim(at netip.AddrPort) error {
 	if s.claimed(at) {
 		return nil
@@ -119,8 +119,8 @@ func (s sockets) claim(at netip.AddrPort) error {
 	return unix.Close(descriptor)
 }
 
-// claimed tells whether we listen there already, or where the kernel takes it for the same. The first worker is the
-// first to.
+// claimed tells whether we listen there already, or at an address that the kernel takes for the same. The first worker
+// is the first to listen.
 func (s sockets) claimed(at netip.AddrPort) bool {
 	if at.Addr().IsUnspecified() {
 		for place := range s {
@@ -171,13 +171,14 @@ func (s sockets) closeAll() {
 // option is one of a socket, to be set to value.
 type option struct{ level, name, value int }
 
-// listenOptions are what every accepted connection inherits, and what lets each worker have its own socket.
+// listenOptions are the options that accepted connections inherit, and the one that lets each worker have its own
+// socket.
 var listenOptions = []option{
 	{unix.SOL_SOCKET, unix.SO_REUSEPORT, 1},
 	{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
 }
 
-// bindOptions let a VIP be bound that comes to this engine after its Plan does, or lives on the router only.
+// bindOptions allow to bind a VIP that comes to this machine only later, or that only the router has.
 var bindOptions = map[int][]option{
 	unix.AF_INET: {{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.IPPROTO_IP, unix.IP_FREEBIND, 1}},
 	unix.AF_INET6: {

@@ -5,19 +5,17 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 )
 
-// step is the way from one Plan of the data plane to the next: what is sent, and what changes about the sockets.
+// step takes the data plane from one Plan to the next: the frame to send, and which sockets to open and to close.
 type step struct {
-	frame *dataplanev1.ToDataplane
-	whole bool // a whole Plan is sent
-	// where the next Plan listens, of the virtual services that it says; sockets may be there already
-	comes      places
-	goes       []slot        // where nobody listens then
-	members    []plan.Member // servers of the pools that it says
-	advertises bool          // it may say something else of the addresses than before
+	frame      *dataplanev1.ToDataplane
+	whole      bool          // the frame is a whole Plan, not a change
+	comes      places        // listeners of the virtual services in the frame; some have sockets already
+	goes       []slot        // places that the next Plan does not listen at any more
+	members    []plan.Member // servers of the pools in the frame
+	advertises bool          // advertisements may differ
 }
 
-// stepTo is the step to a Plan from the one that the data plane has (nil: it is told all of it), while it listens at
-// serving.
+// stepTo is the step from the Plan that the data plane has (nil: none of ours) to the next one. It listens at serving.
 func stepTo(next, base *plan.Plan, serving places, workers uint32) step {
 	if base == nil {
 		return wholeStep(next, serving, workers)
@@ -48,7 +46,7 @@ func wholeStep(next *plan.Plan, serving places, workers uint32) step {
 	return taken
 }
 
-// take makes serving where the next Plan listens, and returns where nobody does any more.
+// take updates serving to where the next Plan listens, and returns the places that it leaves.
 func (s *step) take(serving places) []slot {
 	for place, listener := range s.comes {
 		serving[place] = listener
@@ -59,7 +57,7 @@ func (s *step) take(serving places) []slot {
 	return s.goes
 }
 
-// newIn is where the next Plan listens and what serves does not.
+// newIn are the places of the next Plan that are not in serving.
 func (s *step) newIn(serving places) []slot {
 	var all []slot
 	for place := range s.comes {

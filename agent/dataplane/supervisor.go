@@ -97,7 +97,7 @@ func (s *Supervisor) StatesChanged() {
 	wake(s.statesChanged)
 }
 
-// LetGo has the data plane ask clients to come again elsewhere. It goes on serving them; the end of Run comes next.
+// LetGo has the data plane ask clients to reconnect elsewhere. It keeps serving them. The end of Run follows.
 func (s *Supervisor) LetGo() {
 	wake(s.lettingGo)
 }
@@ -130,7 +130,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 	s.stop()
 }
 
-// live starts a data plane unless one was taken over, and serves until it is lost, which is always an error.
+// live starts a data plane, unless one was taken over, and serves until it is lost. That is always an error.
 func (s *Supervisor) live(ctx context.Context, taken *life) error {
 	life := taken
 	if life == nil {
@@ -163,7 +163,7 @@ func (s *Supervisor) bury(ctx context.Context, cause error, pause time.Duration)
 	}
 }
 
-// takeOver returns the data plane that runs already, if it answers. One that runs and does not answer is killed.
+// takeOver returns a running data plane, if it answers. A running one that does not answer is killed.
 func (s *Supervisor) takeOver(ctx context.Context) *life {
 	life, held, process, err := greet(ctx, s.Socket, s.process)
 	if err == nil {
@@ -258,7 +258,7 @@ func (s *Supervisor) greeted(life *life) {
 		life.hello.GetAppliedRevision())
 }
 
-// become reports a state; the same state again is reported for what else has changed in the status.
+// become reports a state. The same state is reported again if something else in the status has changed.
 func (s *Supervisor) become(state State, reason string) {
 	if s.status.State != state || s.status.Reason != reason {
 		s.status.SinceUnixMs = uint64(time.Now().UnixMilli())
@@ -270,8 +270,8 @@ func (s *Supervisor) become(state State, reason string) {
 	s.Observer.Changed(s.status)
 }
 
-// drain lets the requests in flight finish for a while and waits for the end of the process. Our own sockets close
-// first, so that nobody waits in them for a data plane that accepts no more.
+// drain lets requests finish for a while, and waits for the end of the process. Our own sockets close first, so that no
+// client waits in them for a data plane that accepts no more.
 func (s *Supervisor) drain(life *life) {
 	s.sockets.closeAll()
 	drain := &dataplanev1.Drain{TimeoutMs: uint32(drainTimeout.Milliseconds())}

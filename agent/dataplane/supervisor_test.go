@@ -33,6 +33,7 @@ type rig struct {
 	listener   net.Listener
 	told       chan string // what the observer heard
 	states     map[plan.Member]bool
+	old        bool // the data plane is of a version that takes no changes
 }
 
 func (r *rig) Applied(plan *plan.Plan, _ []plan.Finding) {
@@ -104,7 +105,7 @@ func (r *rig) accept(revision uint64, held ...*dataplanev1.Socket) *net.UnixConn
 		r.Errorf("the first frame is %v", message)
 	}
 	far.Write(frameBytes(r.T, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Hello{
-		Hello: &dataplanev1.Hello{Workers: 2, AppliedRevision: revision},
+		Hello: &dataplanev1.Hello{Workers: 2, AppliedRevision: revision, TakesChanges: !r.old},
 	}}))
 	var descriptors []int
 	for _, socket := range held {
@@ -252,14 +253,14 @@ func TestClosesWhatARefusedPlanWantedAndKeepsWhatServes(t *testing.T) {
 	r.expect("running at 1", "applied 1")
 	r.expectFrames(far, "1 states")
 	r.supervisor.Apply(planAt(2, second))
-	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 1 gone")
+	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 0 gone")
 	r.answer(far, nackOf(2, "no such cipher"))
 	r.expect("refused 2: no such cipher")
 	if !connects(first) || connects(second) {
 		t.Errorf("serving one open: %v, refused one open: %v", connects(first), connects(second))
 	}
 	r.supervisor.Apply(planAt(3, second))
-	r.expectFrames(far, "2 sockets", "change 1 to 3: 1 services, 0 pools, 1 gone")
+	r.expectFrames(far, "2 sockets", "change 1 to 3: 1 services, 0 pools, 0 gone")
 }
 
 func TestSendsWhatAPlanChangesAndTellsStatesOfItsPoolsAlone(t *testing.T) {
@@ -284,7 +285,7 @@ func TestSendsWhatAPlanChangesAndTellsStatesOfItsPoolsAlone(t *testing.T) {
 	resources[2] = serviceAt(second)
 	two := follow(one, 2)
 	r.supervisor.Apply(two)
-	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 1 gone")
+	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 0 gone")
 	r.answer(far, ackOf(2))
 	r.expect("running at 2", "applied 2")
 	if connects(first) || !connects(second) {
@@ -293,7 +294,7 @@ func TestSendsWhatAPlanChangesAndTellsStatesOfItsPoolsAlone(t *testing.T) {
 
 	resources[1] = poolNamed("q", "s", "t")
 	r.supervisor.Apply(follow(two, 3))
-	r.expectFrames(far, "change 2 to 3: 0 services, 1 pools, 1 gone")
+	r.expectFrames(far, "change 2 to 3: 0 services, 1 pools, 0 gone")
 	r.answer(far, ackOf(3))
 	r.expect("running at 3", "applied 3")
 	r.expectFrames(far, "1 states")
@@ -311,7 +312,7 @@ func TestSendsTheWholePlanToADataPlaneThatDoesNotHaveTheOneBefore(t *testing.T) 
 	r.expect("running at 1", "applied 1")
 	r.expectFrames(far, "1 states")
 	r.supervisor.Apply(planAt(2, first, second))
-	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 1 gone")
+	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 0 gone")
 	resync := &dataplanev1.Nack{Revision: 2, Resync: true}
 	r.answer(far, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Nack{Nack: resync}})
 	r.expectFrames(far, "2 sockets", "plan 2")
@@ -354,6 +355,27 @@ func TestComesBackToADataPlaneWhoseConnectionBroke(t *testing.T) {
 	}
 }
 
+func TestSendsWholePlansToADataPlaneThatTakesNoChanges(t *testing.T) {
+	r := newRig(t)
+	r.old = true
+	first, second := freePort(t), freePort(t)
+	r.supervisor.Apply(planAt(1, first))
+	r.run()
+	far := r.accept(0)
+	r.expect("running at 0")
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("running at 1", "applied 1")
+	r.expectFrames(far, "1 states")
+	r.supervisor.Apply(planAt(2, second))
+	r.expectFrames(far, "2 sockets", "plan 2")
+	r.answer(far, ackOf(2))
+	r.expect("running at 2", "applied 2")
+	if connects(first) || !connects(second) {
+		t.Errorf("the place that was left is open: %v, the new one: %v", connects(first), connects(second))
+	}
+}
+
 func TestGivesADataPlaneThatComesAmidAChangeTheWholePlanBeforeAndThenTheChange(t *testing.T) {
 	r := newRig(t)
 	first, second := freePort(t), freePort(t)
@@ -365,7 +387,7 @@ func TestGivesADataPlaneThatComesAmidAChangeTheWholePlanBeforeAndThenTheChange(t
 	r.expect("running at 0", "running at 1", "applied 1")
 	r.expectFrames(far, "1 states")
 	r.supervisor.Apply(planAt(2, second))
-	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 1 gone")
+	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 0 gone")
 	far.Close()
 
 	far = r.accept(0)
@@ -373,7 +395,7 @@ func TestGivesADataPlaneThatComesAmidAChangeTheWholePlanBeforeAndThenTheChange(t
 	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
 	r.answer(far, ackOf(1))
 	r.expect("running at 1")
-	r.expectFrames(far, "1 states", "2 sockets", "change 1 to 2: 1 services, 0 pools, 1 gone")
+	r.expectFrames(far, "1 states", "2 sockets", "change 1 to 2: 1 services, 0 pools, 0 gone")
 	r.answer(far, ackOf(2))
 	r.expect("running at 2", "applied 2")
 	if connects(first) || !connects(second) {

@@ -37,7 +37,8 @@ func (r *rig) setsItsClockRight(by time.Duration, token *enrollment.Token, ident
 	defer r.serve()()
 	log := said{slog.NewTextHandler(io.Discard, nil), make(chan string, 100)}
 	l := New(Config{
-		Address: r.address, Name: "one", Token: token, Identity: identity, Engine: &engine{diary: r.diary}, Log: slog.New(log),
+		Address: r.address, Name: "one", Token: token, Identity: identity, Engine: &engine{diary: r.diary},
+		Log: slog.New(log),
 	})
 	var clock shifted
 	clock.by.Store(int64(by))
@@ -53,7 +54,8 @@ func (r *rig) setsItsClockRight(by time.Duration, token *enrollment.Token, ident
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx) }()
 	line := <-log.lines
-	if !strings.HasPrefix(line, "the controller's certificate is not good by this engine's clock, but from 20") || !strings.Contains(line, "set the clock right") {
+	if !strings.HasPrefix(line, "the controller's certificate is not good by this engine's clock, but from 20") ||
+		!strings.Contains(line, "set the clock right") {
 		r.Errorf("said %q", line)
 	}
 	for len(asked) > 0 { // by the attempts so far

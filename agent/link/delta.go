@@ -7,8 +7,8 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// patch returns the Plan that delta makes of base, sorted by uuid as base is; base is left as it is, and what delta
-// does not name is shared with it. It is false when delta is meant for another Plan than base.
+// patch applies delta to base, and returns the new Plan, sorted by uuid like base. It does not change base; resources
+// that delta does not name are shared. It returns false if delta is for another base.
 func patch(base *enginev1.Plan, delta *enginev1.PlanDelta) (*enginev1.Plan, bool) {
 	var rest []*enginev1.Resource
 	if delta.GetBaseRevision() != 0 {
@@ -43,8 +43,8 @@ type edit struct {
 	resource *enginev1.Resource
 }
 
-// editsOf are the edits of a delta, by uuid and one for each: a resource that is removed and changed has changed, and
-// of two changes the last counts.
+// editsOf are the edits of a delta by uuid, one for each. A resource that is both removed and changed counts as
+// changed. Of two changes the last one counts.
 func editsOf(delta *enginev1.PlanDelta) []edit {
 	var edits []edit
 	for _, resource := range slices.Backward(delta.GetChanged()) {

@@ -27,7 +27,7 @@ import (
 const (
 	dialTimeout = 5 * time.Second
 	callTimeout = 10 * time.Second
-	// A frozen controller is noticed within the sum of these; 10 s is the shortest that grpc-go allows.
+	// A frozen controller is noticed within the sum of these. 10 s is the shortest interval that grpc-go allows.
 	keepaliveTime    = 10 * time.Second
 	keepaliveTimeout = 5 * time.Second
 	// directiveBytesMax holds a whole Plan of the length that the data plane takes.
@@ -35,10 +35,11 @@ const (
 )
 
 // errStranger says that a controller is not the one that a token came from.
-var errStranger = errors.New("it is not the controller that made this token (another CA); check --controller and --token")
+var errStranger = errors.New(
+	"it is not the controller that made this token (another CA); check --controller and --token")
 
-// dial connects, does TLS and gives the result to gRPC as its only connection. Doing both here keeps the errors plain
-// and the pace of retries ours.
+// dial connects, does TLS, and gives the result to gRPC as its only connection. Because both happen here, errors stay
+// plain and we control the retries.
 func dial(ctx context.Context, address string, config *tls.Config) (*grpc.ClientConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -74,23 +75,25 @@ func dial(ctx context.Context, address string, config *tls.Config) (*grpc.Client
 	return connection, nil
 }
 
-// unreachable says why nobody was reached. Most often it is a wrong clock that makes a certificate good at another time
-// only; Go's words for that are others each second, and would be logged each time.
+// unreachable says why the controller was not reached. Most often a clock is wrong, so that a certificate is not valid
+// yet, or not any more. Go's text for that changes every second, and would be logged each time.
 func unreachable(err error) error {
 	invalid, ok := errors.AsType[x509.CertificateInvalidError](err)
 	if !ok || invalid.Reason != x509.Expired {
 		return fmt.Errorf("cannot reach the controller: %w", err)
 	}
-	return fmt.Errorf("the controller's certificate is not good by this engine's clock, but %s: set the clock right", validity(invalid.Cert))
+	return fmt.Errorf("the controller's certificate is not good by this engine's clock, but %s: set the clock right",
+		validity(invalid.Cert))
 }
 
 func validity(certificate *x509.Certificate) string {
-	return fmt.Sprintf("from %s until %s", certificate.NotBefore.UTC().Format(time.RFC3339), certificate.NotAfter.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("from %s until %s", certificate.NotBefore.UTC().Format(time.RFC3339),
+		certificate.NotAfter.UTC().Format(time.RFC3339))
 }
 
-// listenFirst waits until the controller says something. With TLS 1.3 it judges our certificate after the handshake has
-// succeeded on this side, and its alert would be lost if we spoke meanwhile: the kernel resets a connection that is closed
-// with unread bytes.
+// listenFirst waits until the controller sends something. With TLS 1.3 the controller checks our certificate after the
+// handshake has succeeded on this side. Its alert would be lost if we sent something meanwhile: the kernel resets a
+// connection that is closed with unread bytes.
 func listenFirst(ctx context.Context, socket net.Conn) (net.Conn, error) {
 	first := make([]byte, 1)
 	deadline, _ := ctx.Deadline()
@@ -158,13 +161,14 @@ func mutualTLS(identity *state.Identity, now func() time.Time) *tls.Config {
 }
 
 func baseTLS(now func() time.Time) *tls.Config {
-	return &tls.Config{Time: now, MinVersion: tls.VersionTLS13, ServerName: enrollment.ControllerName, NextProtos: []string{"h2"}}
+	return &tls.Config{Time: now, MinVersion: tls.VersionTLS13, ServerName: enrollment.ControllerName,
+		NextProtos: []string{"h2"}}
 }
 
 var (
 	// errDisowned says that an engine was deleted: its certificate opens nothing any more.
 	errDisowned = errors.New("the controller disowns this engine")
-	// errUnaccepted says that the certificate is none to the controller: it has expired by the controller's clock.
+	// errUnaccepted says that the controller does not accept the certificate: by its clock the certificate has expired.
 	errUnaccepted = errors.New("the controller does not accept this engine's certificate")
 )
 

@@ -31,8 +31,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("controller %s does not let this engine join: %s", e.Controller, e.Reason)
 }
 
-// join trades the token for an identity. Errors that are not a RefusedError are worth another try.
-func join(ctx context.Context, address string, token enrollment.Token, name string, now func() time.Time) (*state.Identity, error) {
+// join trades the token for an identity. After an error that is not a RefusedError, it is worth trying again.
+func join(ctx context.Context, address string, token enrollment.Token, name string, now func() time.Time) (
+	*state.Identity, error) {
 	connection, err := dial(ctx, address, joinTLS(token.Fingerprint, now))
 	if err != nil {
 		if errors.Is(err, errStranger) {
@@ -76,7 +77,7 @@ func renew(ctx context.Context, connection grpc.ClientConnInterface, old *state.
 	return accept(old.EngineUUID, key, answer.GetCertificateDer(), answer.GetCaDer())
 }
 
-// renewal is when a certificate is due for a new one: early enough to be refused for a third of its life.
+// renewal is when a new certificate is due: early enough that renewal can fail for a third of the certificate's life.
 func renewal(certificate *x509.Certificate) time.Time {
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
 	return certificate.NotAfter.Add(-life / 3)

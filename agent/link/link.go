@@ -1,6 +1,7 @@
-// Package link is the agent's end of the line to its controller: it joins once with a token, then keeps one Session
-// open over mutual TLS. Session (session.go) decides, without a socket; Link carries. Nothing here ever makes the engine
-// wait: with the controller away or frozen reports are dropped, and the next Hello says everything again.
+// Package link is the agent's end of the line to its controller. It joins once with a token, then keeps one Session
+// open over mutual TLS. Session (session.go) decides, without a socket; Link does the I/O. Nothing here makes the
+// engine wait: while the controller is away or frozen, reports are dropped, and the next Hello reports everything
+// again.
 package link
 
 import (
@@ -64,8 +65,8 @@ func New(config Config) *Link {
 	return &Link{Config: config, now: time.Now, leaving: make(chan struct{})}
 }
 
-// HangUp ends Run in good order: what was sent is delivered, and the controller hears that this is the end. It is
-// called once; ending the context of Run cuts the same short.
+// HangUp ends Run in order: everything sent is delivered, and the controller learns that this is the end. It is called
+// once. To end the context of Run does the same faster.
 func (l *Link) HangUp() {
 	close(l.leaving)
 }
@@ -79,7 +80,8 @@ func (l *Link) isLeaving() bool {
 	}
 }
 
-// Send hands a report to the stream that stands; without one it is dropped, because Hello tells all. It never blocks.
+// Send gives a report to the open stream. Without a stream it drops the report, because Hello reports everything. It
+// never blocks.
 func (l *Link) Send(report *enginev1.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,8 +90,8 @@ func (l *Link) Send(report *enginev1.Report) {
 	}
 }
 
-// Run keeps a session open until ctx ends. It returns early only with a RefusedError: an engine that has no identity
-// and cannot get one.
+// Run keeps a session open until ctx ends. It returns earlier only with a RefusedError: the engine has no identity and
+// cannot get one.
 func (l *Link) Run(ctx context.Context) error {
 	pause := backoff.Backoff{First: 100 * time.Millisecond, Most: 5 * time.Second}
 	var said string
@@ -110,7 +112,8 @@ func (l *Link) Run(ctx context.Context) error {
 		}
 		if line := l.advise(err); line != said {
 			said = line
-			l.Log.Warn("no session with the controller; the engine goes on with the Plan it has", "controller", l.Address, "reason", said)
+			l.Log.Warn("no session with the controller; the engine goes on with the Plan it has", "controller",
+				l.Address, "reason", said)
 		}
 		select {
 		case <-time.After(pause.Next()):
@@ -158,18 +161,19 @@ func (l *Link) converse(ctx context.Context) (welcomed bool, err error) {
 	return talk.greeted, context.Cause(ctx)
 }
 
-// advise adds what to do about a certificate that is refused: most often a clock is wrong, and once that is right it is
-// good again.
+// advise adds what to do about a refused certificate. Most often a clock is wrong, and the certificate is valid again
+// once the clock is right.
 func (l *Link) advise(err error) string {
 	if !errors.Is(err, errUnaccepted) {
 		return err.Error()
 	}
-	return fmt.Sprintf("%v; it is good %s: set the controller's clock right, or give the engine a new join token with --token",
+	return fmt.Sprintf(
+		"%v; it is good %s: set the controller's clock right, or give the engine a new join token with --token",
 		err, validity(l.Identity.Certificate))
 }
 
-// identify leaves an identity that this controller may know, joining when there is none. Whether one is still good is the
-// controller's to say: our own clock may be wrong.
+// identify makes sure that there is an identity, and joins if there is none. Only the controller decides whether the
+// identity is still valid, because our own clock may be wrong.
 func (l *Link) identify(ctx context.Context) error {
 	why := l.reasonToJoin()
 	if why == "" {
@@ -191,7 +195,7 @@ func (l *Link) identify(ctx context.Context) error {
 	return nil
 }
 
-// reasonToJoin is empty when there is an identity and nothing to replace it with, or no need to.
+// reasonToJoin is empty if there is an identity, and no token or no need to replace it.
 func (l *Link) reasonToJoin() string {
 	switch {
 	case l.Identity == nil:
@@ -218,7 +222,8 @@ func (l *Link) keepRenewed(ctx context.Context, connection grpc.ClientConnInterf
 				l.Engine.Renewed(identity)
 				wait = renewalCheck // and not at once, should our clock say that this one is due as well
 			} else if ctx.Err() == nil {
-				l.Log.Warn("cannot renew the engine's certificate; trying again", "expires", l.Identity.Certificate.NotAfter, "reason", err)
+				l.Log.Warn("cannot renew the engine's certificate; trying again", "expires",
+					l.Identity.Certificate.NotAfter, "reason", err)
 			}
 		}
 		select {
@@ -270,7 +275,7 @@ func (c *conversation) welcome(welcome *enginev1.Welcome) error {
 	return nil
 }
 
-// send says Hello and then whatever the outbox holds, and a heartbeat when that was nothing for long.
+// send sends Hello and then everything in the outbox, and a heartbeat if nothing was sent for long.
 func (c *conversation) send(ctx context.Context) error {
 	c.link.open(c.outbox)
 	defer c.link.open(nil)
@@ -310,7 +315,8 @@ func (c *conversation) flush(ctx context.Context) error {
 	return nil
 }
 
-// leave says the last things and waits until the controller has taken them, which it shows by ending the stream too.
+// leave sends the last reports, and waits until the controller has received them: then the controller ends the stream,
+// too.
 func (c *conversation) leave(ctx context.Context) error {
 	if err := c.flush(ctx); err != nil {
 		return err

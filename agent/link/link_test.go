@@ -172,7 +172,8 @@ func (r *rig) serve() (stop func()) {
 func (r *rig) dial(token *enrollment.Token, identity *state.Identity) (*Link, chan error) {
 	e := &engine{diary: r.diary}
 	e.link = New(Config{
-		Address: r.address, Name: "one", Token: token, Identity: identity, Engine: e, Log: slog.New(slog.DiscardHandler),
+		Address: r.address, Name: "one", Token: token, Identity: identity, Engine: e,
+		Log: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
@@ -294,7 +295,8 @@ func TestSaysInOneLineWhyItMayNotJoin(t *testing.T) {
 			select {
 			case err := <-ran:
 				var refused *RefusedError
-				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) ||
+					strings.Contains(err.Error(), "\n") {
 					t.Errorf("got %v", err)
 				}
 			case <-time.After(patience):
@@ -311,7 +313,8 @@ func TestSaysWhyTheControllerCouldNotTakeItThoughItsTokenIsGood(t *testing.T) {
 	_, ran := r.dial(r.token(), nil)
 	select {
 	case err := <-ran:
-		if err == nil || !strings.Contains(err.Error(), "no space left on disk; the token is used up: join with a new one") {
+		if err == nil || !strings.Contains(err.Error(),
+			"no space left on disk; the token is used up: join with a new one") {
 			t.Errorf("got %v", err)
 		}
 	case <-time.After(patience):
@@ -411,11 +414,13 @@ func TestExpiredEngineSaysSoInOneLineAndKeepsTrying(t *testing.T) {
 	stop := r.serve()
 	log := said{slog.NewTextHandler(io.Discard, nil), make(chan string, 100)}
 	l := New(Config{
-		Address: r.address, Identity: r.identity(2 * pki.EngineCertificateLifetime), Engine: &engine{diary: r.diary}, Log: slog.New(log),
+		Address: r.address, Identity: r.identity(2 * pki.EngineCertificateLifetime), Engine: &engine{diary: r.diary},
+		Log: slog.New(log),
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(context.WithoutCancel(t.Context())) }()
-	if line := <-log.lines; !strings.Contains(line, "expired certificate; it is good from 20") || !strings.Contains(line, "--token") {
+	if line := <-log.lines; !strings.Contains(line, "expired certificate; it is good from 20") ||
+		!strings.Contains(line, "--token") {
 		t.Errorf("said %q", line)
 	}
 	stop()
@@ -458,7 +463,8 @@ func TestTakesNoCertificateForAnotherKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := accept("se-one", other, r.identity(0).Certificate.Raw, [][]byte{r.authority.CertificateDER()}); err == nil {
+	if _, err := accept("se-one", other, r.identity(0).Certificate.Raw,
+		[][]byte{r.authority.CertificateDER()}); err == nil {
 		t.Error("it takes a certificate that it cannot use")
 	}
 }

@@ -6,11 +6,12 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// answersMax is far above what a controller has under way at once; one that asks more without listening is broken.
+// answersMax is far above what a controller has in progress at once. A controller that asks for more without reading is
+// broken.
 const answersMax = 64
 
-// outbox holds what one stream has yet to send. Putting never blocks, whatever the controller does: of a status, a sample or
-// what is said of routes only the newest is kept, of a server only its newest verdict, and too many answers end the stream.
+// outbox holds what one stream has to send. To put something in never blocks. Of status, samples and routing only the
+// newest is kept, of each server only the newest verdict. Too many answers end the stream.
 type outbox struct {
 	mu       sync.Mutex
 	ready    chan struct{} // capacity 1: there may be something to take

@@ -6,8 +6,8 @@ import (
 )
 
 // Session is what the agent and its controller have agreed on, as a pure state machine: deltas and the data plane's
-// verdicts in, Plans and answers out. It outlives the streams that carry it. Its zero value holds no Plan. Not for
-// concurrent use.
+// verdicts in, Plans and answers out. It outlives streams. Its zero value holds no Plan. It is not safe for concurrent
+// use.
 type Session struct {
 	held    *plan.Plan // the data plane serves it; nil: none yet
 	foreign bool       // held comes from another controller: its revision means nothing to this one
@@ -28,18 +28,18 @@ func (s *Session) Revision() uint64 {
 	return s.held.Revision
 }
 
-// Rejoined says that the controller is another one from now on, so only a whole Plan of it can be understood.
+// Rejoined says that there is a new controller, so that only a whole Plan makes sense.
 func (s *Session) Rejoined() {
 	s.foreign = true
 }
 
-// Opened begins a new stream. Its controller builds on the Plan held and waits for no answer of the stream before.
+// Opened starts a new stream. Its controller builds on the Plan held, and waits for no answer of the earlier stream.
 func (s *Session) Opened() {
 	s.flight = nil
 }
 
-// Receive takes a delta and returns the Plan to try, or the answer that asks for a whole one or refuses this one: it
-// cannot be read.
+// Receive takes a delta. It returns the Plan to try; or an answer that asks for a whole Plan, or that refuses this one
+// because it cannot be read.
 func (s *Session) Receive(delta *enginev1.PlanDelta) (*plan.Plan, *enginev1.Report) {
 	base := s.base()
 	wire, fits := patch(base.Wire(), delta)
@@ -79,8 +79,8 @@ func (s *Session) Applied(applied *plan.Plan, warnings []plan.Finding) *enginev1
 	}}
 }
 
-// Refused says that the data plane does not take this Plan and serves the one before. It returns the Nack that is due,
-// or nil.
+// Refused says that the data plane has refused this Plan and serves the one before. It returns the Nack to send, or
+// nil.
 func (s *Session) Refused(plan *plan.Plan, errors []plan.Finding) *enginev1.Report {
 	nonce := s.land(plan)
 	if nonce == "" {
@@ -89,8 +89,8 @@ func (s *Session) Refused(plan *plan.Plan, errors []plan.Finding) *enginev1.Repo
 	return nack(plan.Revision, nonce, enginev1.NackCause_NACK_CAUSE_REFUSED, errors)
 }
 
-// land ends the flight of this Plan and returns the nonce to answer with. Nobody waits for that of a Plan that a newer one
-// or a new stream overtook.
+// land ends the flight of this Plan and returns the nonce for the answer. Nobody waits for the answer if a newer Plan
+// or a new stream came meanwhile.
 func (s *Session) land(plan *plan.Plan) string {
 	if s.flight == nil || s.flight.plan != plan {
 		return ""

@@ -36,7 +36,8 @@ func show(plan *enginev1.Plan) string {
 }
 
 func TestAppliesADeltaToThePlanItIsMeantFor(t *testing.T) {
-	base := &enginev1.Plan{Revision: 1, Resources: []*enginev1.Resource{pool("a", "one"), pool("b", "two"), pool("d", "four")}}
+	base := &enginev1.Plan{Revision: 1, Resources: []*enginev1.Resource{pool("a", "one"), pool("b", "two"),
+		pool("d", "four")}}
 	before := proto.Clone(base)
 	change := delta(1, 2, "", pool("c", "three"), pool("a", "uno"))
 	change.Removed = []string{"b", "unheard-of"}
@@ -80,7 +81,8 @@ func (s *script) event(name string, revision uint64) {
 		if name == "change" {
 			base = revision - 1
 		}
-		plan, answer := s.session.Receive(delta(base, revision, fmt.Sprintf("n%d", revision), pool("p", fmt.Sprint(revision))))
+		plan, answer := s.session.Receive(delta(base, revision, fmt.Sprintf("n%d", revision),
+			pool("p", fmt.Sprint(revision))))
 		if plan != nil {
 			s.plans[revision] = plan
 			fmt.Fprintf(&s.out, "  try %s\n", show(plan.Wire()))
@@ -97,7 +99,8 @@ func (s *script) event(name string, revision uint64) {
 	case "refused":
 		s.answer(s.session.Refused(s.plans[revision], []plan.Finding{{Message: "why"}}))
 	case "disk":
-		s.plans[revision], _ = plan.Read(&enginev1.Plan{Revision: revision, Resources: []*enginev1.Resource{pool("p", "kept")}})
+		s.plans[revision], _ = plan.Read(&enginev1.Plan{Revision: revision,
+			Resources: []*enginev1.Resource{pool("p", "kept")}})
 	case "stream":
 		s.session.Opened()
 		fmt.Fprintf(&s.out, "  hello with %d\n", s.session.Revision())
@@ -111,7 +114,8 @@ func (s *script) answer(report *enginev1.Report) {
 		fmt.Fprintf(&s.out, "  ack %d %s\n", ack.GetRevision(), ack.GetNonce())
 	}
 	if nack := report.GetNack(); nack != nil {
-		fmt.Fprintf(&s.out, "  nack %d %s %s %d\n", nack.GetRevision(), nack.GetNonce(), nack.GetCause(), len(nack.GetErrors()))
+		fmt.Fprintf(&s.out, "  nack %d %s %s %d\n", nack.GetRevision(), nack.GetNonce(), nack.GetCause(),
+			len(nack.GetErrors()))
 	}
 }
 
@@ -225,7 +229,8 @@ stream 0
 			for line := range strings.Lines(strings.TrimPrefix(want, "\n")) {
 				var event string
 				var revision uint64
-				if _, err := fmt.Sscanf(line, "%s %d\n", &event, &revision); err == nil && !strings.HasPrefix(line, " ") {
+				if _, err := fmt.Sscanf(line, "%s %d\n", &event, &revision); err == nil &&
+					!strings.HasPrefix(line, " ") {
 					s.event(event, revision)
 				}
 			}

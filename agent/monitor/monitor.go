@@ -15,7 +15,7 @@ import (
 // runningMax limits the checks that run at the same time, and so their descriptors. Other due checks wait in order.
 const runningMax = 256
 
-// Config says how to check and whom to tell.
+// Config says how to check, and who receives changes.
 type Config struct {
 	Probe   func(ctx context.Context, target Target) Outcome
 	Changed func(Verdict) // one at a time, in order; may not block

@@ -1,19 +1,21 @@
 package plan
 
 import (
+	"reflect"
+
 	"google.golang.org/protobuf/proto"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// compare walks through two Plans beside each other, by uuid, and notes each resource with its place in both; -1: it is
-// not there. A resource in both may be the very same.
+// compare merges the resources of two Plans by uuid. It calls note with the indexes of each resource in both; -1: that
+// Plan does not have it. A resource that is in both may be the same pointer.
 func compare(before, after *Plan, note func(was, is int)) {
 	old, new := before.Wire().GetResources(), after.Wire().GetResources()
 	was, is := 0, 0
 	for was < len(old) && is < len(new) {
-		if old[was] == new[is] { // without a look at it: that is most of them
+		if old[was] == new[is] { // most are: they are not even read
 			note(was, is)
 			was, is = was+1, is+1
 			continue
@@ -38,41 +40,48 @@ func compare(before, after *Plan, note func(was, is int)) {
 	}
 }
 
-// same tells whether two resources say the same. Most often they are one.
+// same tells whether two resources are equal. Most often they are the same pointer.
 func same(a, b *enginev1.Resource) bool { return a == b || proto.Equal(a, b) }
 
-// Difference is what a Plan has other than the one before it.
+// Difference is what differs between a Plan and an earlier one.
 type Difference struct {
-	Change     *dataplanev1.PlanChange // of the data plane's part
-	Gone, Come []Listener              // of virtual services that differ: those before, those now
-	Members    []Member                // servers of pools that differ, before or now
-	Advertises bool                    // what it advertises differs
+	Change     *dataplanev1.PlanChange // for the data plane
+	Gone, Come []Listener              // old and new listeners of virtual services that differ
+	Members    []Member                // old and new servers of pools that differ
+	Advertises bool                    // an advertisement differs
 }
 
-// Since is how this Plan differs from the one before it.
+// Since is the difference between this Plan and an earlier one.
 func (p *Plan) Since(before *Plan) Difference {
 	d := Difference{Change: &dataplanev1.PlanChange{
 		BaseRevision: before.Revision, Removed: new(dataplanev1.Removed),
 		Changed: &dataplanev1.Plan{Revision: p.Revision, WorkerPinning: p.pinning},
 	}}
 	compare(before, p, func(was, is int) {
-		if was >= 0 && is >= 0 && same(before.resource(was), p.resource(is)) {
-			return
-		}
-		if was >= 0 {
-			d.goes(before.resource(was), &before.parts[was])
-		}
-		if is >= 0 {
+		switch {
+		case is < 0:
+			remove(d.Change.Removed, before.resource(was))
+			d.goes(&before.parts[was])
+		case was < 0:
+			d.comes(p.resource(is), &p.parts[is])
+		case !same(before.resource(was), p.resource(is)):
+			if !sameKind(before.resource(was), p.resource(is)) {
+				remove(d.Change.Removed, before.resource(was))
+			}
+			d.goes(&before.parts[was])
 			d.comes(p.resource(is), &p.parts[is])
 		}
 	})
 	return d
 }
 
-// goes takes out a resource as it was. What comes in its place is not removed: the data plane goes by what a change
-// says of an object.
-func (d *Difference) goes(resource *enginev1.Resource, part *part) {
-	removed, uuid := d.Change.Removed, resource.GetUuid()
+func sameKind(a, b *enginev1.Resource) bool {
+	return reflect.TypeOf(a.GetBody()) == reflect.TypeOf(b.GetBody())
+}
+
+// remove adds an object of the data plane to those that a change removes.
+func remove(removed *dataplanev1.Removed, resource *enginev1.Resource) {
+	uuid := resource.GetUuid()
 	switch resource.GetBody().(type) {
 	case *enginev1.Resource_VirtualService:
 		removed.VirtualServices = append(removed.VirtualServices, uuid)
@@ -83,6 +92,9 @@ func (d *Difference) goes(resource *enginev1.Resource, part *part) {
 	case *enginev1.Resource_PkiProfile:
 		removed.PkiProfiles = append(removed.PkiProfiles, uuid)
 	}
+}
+
+func (d *Difference) goes(part *part) {
 	d.Gone = append(d.Gone, part.listeners...)
 	d.note(part)
 }

@@ -13,7 +13,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// Plan is all that one engine shall do.
+// Plan is everything that one engine has to do.
 type Plan struct {
 	Revision       uint64
 	Router         *Router // how the engine speaks BGP; nil: not at all

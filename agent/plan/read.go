@@ -17,8 +17,8 @@ func Read(wire *enginev1.Plan) (*Plan, []Finding) {
 	return (*Plan)(nil).Next(wire)
 }
 
-// Next reads the Plan that follows this one (nil: there is none). Of resources that are the very ones of this Plan,
-// what was read is taken over.
+// Next parses the Plan that follows this one (nil: there is none). A resource that both Plans share, by pointer, is not
+// parsed again.
 func (p *Plan) Next(wire *enginev1.Plan) (*Plan, []Finding) {
 	wire = sorted(wire)
 	r := &reader{
@@ -57,7 +57,7 @@ func sorted(wire *enginev1.Plan) *enginev1.Plan {
 
 func byUUID(a, b *enginev1.Resource) int { return cmp.Compare(a.GetUuid(), b.GetUuid()) }
 
-// part is what one resource was read as: all of it but what it is for the data plane.
+// part is a parsed resource. Resources for the data plane alone are not parsed.
 type part struct {
 	listeners []Listener
 	pool      *Pool
@@ -76,8 +76,8 @@ func (p *Plan) find(uuid string) (at int, found bool) {
 	})
 }
 
-// gather lists what the parts hold. There is one router at most, and one that says how workers are pinned.
-// There are likely as many of all as in the Plan before.
+// gather fills the lists of the Plan from its parts. A Plan has at most one router, and one setting for pinning. The
+// lists are likely as long as in the Plan before.
 func (p *Plan) gather(before *Plan) {
 	if before == nil {
 		before = new(Plan)
@@ -101,22 +101,22 @@ func (p *Plan) gather(before *Plan) {
 	}
 }
 
-// reader is a Plan that is being read.
+// reader parses one Plan.
 type reader struct {
 	plan     *Plan
-	unread   []int           // resources that were not taken over
-	fresh    map[string]bool // uuids of resources that are not as before: what refers to them is read again
-	monitors bool            // some of those are monitors
+	unread   []int           // indexes of resources that the Plan before does not share
+	fresh    map[string]bool // uuids of resources that differ or are gone: what refers to them is parsed again
+	monitors bool            // some of those are health monitors
 	findings []Finding
 }
 
-// differs notes a resource that is not as before.
+// differs notes a resource that differs from the Plan before.
 func (r *reader) differs(resource *enginev1.Resource) {
 	r.fresh[resource.GetUuid()] = true
 	r.monitors = r.monitors || resource.GetHealthMonitor() != nil
 }
 
-// resources reads those that refer to no other.
+// resources parses the resources that refer to no other.
 func (r *reader) resources() {
 	for _, at := range r.unread {
 		part := &r.plan.parts[at]
@@ -133,7 +133,7 @@ func (r *reader) resources() {
 	}
 }
 
-// allPools reads those that have a monitor that is not as before, and those that were not taken over.
+// allPools parses pools that are not shared, and pools with a health monitor that differs.
 func (r *reader) allPools() {
 	isFresh := func(uuid string) bool { return r.fresh[uuid] }
 	for at := range r.plan.parts {
@@ -152,8 +152,7 @@ func (r *reader) allPools() {
 	}
 }
 
-// allAdvertisements reads those of a virtual service or a pool that is not as before, and those that were not taken
-// over.
+// allAdvertisements parses advertisements that are not shared, and those of a virtual service or pool that differs.
 func (r *reader) allAdvertisements() {
 	for at := range r.plan.parts {
 		known := r.plan.parts[at].said

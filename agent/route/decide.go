@@ -20,7 +20,7 @@ type Route struct {
 	Leaving         bool     // routers should prefer any other path (RFC 8326)
 }
 
-// facts are all that the decision goes by.
+// facts are everything that the decision depends on.
 type facts struct {
 	held    *plan.Plan // acknowledged by the data plane; nil: none yet
 	before  *plan.Plan // that the earlier agent held; nil: none

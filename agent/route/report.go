@@ -55,7 +55,7 @@ const (
 	BFDUp
 )
 
-// AnnouncedRoute is a route that routers were told of.
+// AnnouncedRoute is a route that routers have.
 type AnnouncedRoute struct {
 	Prefix          netip.Prefix
 	Peers           []netip.Addr // those that hear of it now

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 )
 
-// notes is an Announcer that writes down what it is told.
+// notes is an Announcer that records its calls.
 type notes struct {
 	told []string
 	fail error

@@ -181,7 +181,7 @@ func TestSessionThatRestartsIsNotEndedByAChangeOfTheRoutes(t *testing.T) {
 	s.isKnownTo(t, r)
 }
 
-// changeUntilUp announces and withdraws routes until the session stands.
+// changeUntilUp announces and withdraws routes until the session is established.
 func (s *stage) changeUntilUp(t *testing.T) {
 	t.Helper()
 	for i, up := 0, false; !up; i++ {

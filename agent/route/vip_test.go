@@ -67,7 +67,7 @@ func TestHoldsTheVIPsOfThePlanOnItsInterface(t *testing.T) {
 			}
 			return err
 		}
-		// somebody who puts an address there that is not ours
+		// somebody else adds an address there
 		theirs := newVIPs("lo", nil, slog.New(slog.DiscardHandler))
 		theirs.hold(addressesOf("3.3.3.9"))
 		v := newVIPs("lo", nil, slog.New(slog.DiscardHandler))

@@ -1,5 +1,6 @@
-// Package state keeps on disk what an agent must not lose: who it is and the last good Plan. Every file is written
-// whole or not at all and carries a checksum; what cannot be read back is moved aside, never trusted and never fatal.
+// Package state stores on disk what an agent must not lose: its identity and the last good Plan. A file is written
+// completely or not at all, and has a checksum. A file that cannot be read is moved aside: it is never trusted, and
+// never stops the agent.
 package state
 
 import (

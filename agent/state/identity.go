@@ -11,7 +11,7 @@ import (
 
 const identityName = "identity"
 
-// Identity is who this engine is to its controller. The key was made here and leaves this machine never.
+// Identity is what identifies this engine to its controller. The key was made here, and never leaves this machine.
 type Identity struct {
 	EngineUUID  string
 	Key         crypto.Signer

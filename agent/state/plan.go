@@ -19,8 +19,7 @@ func (d *Dir) SavePlan(plan *enginev1.Plan) error {
 	return d.write(planName, body)
 }
 
-// Plan reads the last good Plan back: ErrAbsent when there is none, *CorruptError when the controller must send it
-// again.
+// Plan reads the last good Plan: ErrAbsent if there is none, *CorruptError if the controller has to send it again.
 func (d *Dir) Plan() (*enginev1.Plan, error) {
 	body, err := d.read(planName)
 	if err != nil {

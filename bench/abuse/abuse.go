@@ -1,7 +1,7 @@
-// Package abuse measures what the clients of one virtual service see while another one on the same engine is abused: by
-// clients who ask and are gone, who stay without a word, who read nothing, who send slowly. Weir, nginx and HAProxy
-// suffer it one after the other in the same run, with the same connections to give away. All of it is at loopback,
-// bounded, and leaves nothing behind.
+// Package abuse measures what the clients of one virtual service see while attackers abuse another one on the same
+// engine: they reconnect all the time, stay silent, read nothing, or send slowly. Weir, nginx and HAProxy are attacked
+// one after the other in the same run, with the same number of connections to give away. Everything runs on loopback,
+// is bounded, and leaves nothing behind.
 package abuse
 
 import (
@@ -62,8 +62,8 @@ func List(out io.Writer) error {
 	return verdict.List(out, rows)
 }
 
-// Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left
-// there. A row that fails is told and left out.
+// Run measures row by row, and writes the report into options.Results, together with the rows of an earlier run. It
+// reports a row that fails, and leaves it out.
 func Run(ctx context.Context, options Options) error {
 	chosen, err := verdict.Choose(rows, options.Rows)
 	if err != nil {
@@ -97,7 +97,7 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 	return r, errors.Join(r.findPeers(ctx), r.chooseCores())
 }
 
-// findPeers looks for them; one that is missing is told and left out.
+// findPeers looks for the peers. It reports a missing one, and leaves it out.
 func (r *run) findPeers(ctx context.Context) error {
 	for _, name := range r.Peers {
 		if !slices.Contains(peerNames, name) {
@@ -148,7 +148,7 @@ func (r *run) measure(ctx context.Context, row row) (Result, error) {
 	return result, nil
 }
 
-// measureBalancers has Weir suffer the row's abuse, and then each peer. Without Weir there is no row; without a peer
+// measureBalancers attacks Weir, and then each peer. Without a result for Weir there is no row; without one for a peer
 // there is.
 func measureBalancers(ctx context.Context, r *run, row row) (finding Finding, err error) {
 	finding = Finding{Peers: map[string]Outcome{}, NotMeasured: map[string]string{}}
@@ -211,7 +211,7 @@ func (r row) judge(f Finding) Result {
 }
 
 func (r *run) publish(results []Result) error {
-	return verdict.Publish(r.Options.Options, results, func(results []Result) ([]string, error) {
+	return verdict.Publish(r.Options.Options, results, results, func(results []Result) ([]string, error) {
 		return write(r.Results, r.machine, results)
 	})
 }

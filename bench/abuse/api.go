@@ -14,20 +14,21 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// What clients of the API do: less than those of a service, because each call is far more work.
+// Rates of the API's clients. They are lower than those of a service, because each call is far more work.
 const (
 	apiPerSecond = 50
 	apiKept      = 8
 )
 
-// apiComersPerSecond is the pace of attackers there: a handshake takes the controller longer than a data plane.
+// apiComersPerSecond is the rate of attackers' connections. It is lower than elsewhere, because a handshake takes the
+// controller longer than a data plane.
 const apiComersPerSecond = 400
 
 // stayers ask once what anybody may, and then nothing.
 var stayers = manners{opening: get("/api/initial-data"), reads: 64 << 10, period: time.Second}
 
-// measureAPI has the controller's API suffer connections that idle. An administrator's client at another address reads
-// the API meanwhile, and the engine stays connected.
+// measureAPI has attackers hold idle connections to the controller's API. Meanwhile an administrator's client at
+// another address reads the API, and the engine stays connected.
 func measureAPI(ctx context.Context, r *run, row row) (finding Finding, err error) {
 	err = r.inStage(row.abuse, func(s *stage) error {
 		w, err := s.startController(ctx)

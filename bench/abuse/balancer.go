@@ -17,9 +17,9 @@ import (
 	"github.com/weir-lb/weir/lab"
 )
 
-// Every balancer may have as many descriptors open as is usual, and takes as many connections as Weir's data plane then
-// does: all but 1,024 for what is no connection and 512 for pipes, half of them clients'. So the same crowd fills each
-// of them.
+// Every balancer may have the usual number of open descriptors, and takes as many connections as Weir's data plane does
+// with them: all descriptors but 1,024 for other things and 512 for pipes, half of them for clients. So the same crowd
+// fills each of them.
 const (
 	Descriptors = 20_000
 	Connections = Descriptors - 1024 - 512
@@ -87,7 +87,7 @@ func (s *stage) poolOf(service, other service) string {
 	return service.Name
 }
 
-// serve creates a virtual service, with its profile and its pool, and waits until it is served.
+// serve creates a virtual service with its profile and its pool, and waits until an engine serves it.
 func serve(ctx context.Context, w *ours.Weir, s service, vip, pool string) error {
 	profile := client.Object{"name": s.Name, "type": "APPLICATION_PROFILE_TYPE_HTTP"}
 	if s.Profile != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// burst is many attackers who come at once, ask, and close their connections without waiting for the answer.
+// burst is many attackers who connect at once, send a request, and close without waiting for the response.
 type burst struct {
 	arrived chan struct{}
 	toll    Toll

@@ -27,15 +27,16 @@ type asking struct {
 	flags     []string
 }
 
-// clientOnly stands for a service where none is asked.
+// clientOnly stands in for a service where only the clients' rates are asked for.
 var clientOnly netip.AddrPort
 
-// askedFor is a modest load on a service: what is to be seen is that nothing fails, not how fast it is.
+// askedFor is a modest load on a service. The purpose is to see that nothing fails, and not how fast it is.
 func askedFor(service netip.AddrPort) asking {
 	return asking{url: fmt.Sprintf("http://%s/%s", service, origin.Object), perSecond: 100, kept: 32}
 }
 
-// freshMax is how many new connections may wait at once: as many as are begun while a client is patient, and some.
+// freshMax limits the new connections that wait at the same time: those that begin within a client's patience, and some
+// more.
 func (a asking) freshMax() int { return a.perSecond * int(patience/time.Second+2) }
 
 func (a asking) ways() map[string][]string {

@@ -12,11 +12,11 @@ type manners struct {
 	opening []byte        // said as soon as it is connected
 	drip    byte          // said again and again, once each period; 0: nothing
 	reads   int           // bytes that it takes each period
-	period  time.Duration // between two visits; who was sent away comes again after as long
+	period  time.Duration // time between two visits, and before an attacker whose connection was closed returns
 }
 
-// crowd is many attackers who stay. One goroutine visits all of them in turn, and a few open connections at a pace:
-// what is to run short is the balancer's connections, not anybody's time.
+// crowd is many attackers who keep their connections. One goroutine visits all of them in turn, and a few others open
+// connections at a limited rate: the attack is to use up the balancer's connections, and not CPU time.
 type crowd struct {
 	manners
 	approach
@@ -48,7 +48,7 @@ const openersMax = 32
 
 const turn = 5 * time.Millisecond
 
-// gather begins to bring count attackers, so many a second.
+// gather starts to bring count attackers, this many per second.
 func gather(ctx context.Context, count, perSecond int, a approach, m manners) *crowd {
 	ctx, stop := context.WithCancel(ctx)
 	c := &crowd{manners: m, approach: a, seats: make([]seat, count), orders: make(chan int, openersMax),
@@ -112,7 +112,7 @@ func (c *crowd) run(ctx context.Context, perSecond int) {
 	c.ended <- c.toll
 }
 
-// order has vacant seats filled, as many as the pace allows and openers are free.
+// order has vacant seats filled, as fast as the rate and free openers allow.
 func (c *crowd) order(now time.Time, most int) (ordered int) {
 	for ; ordered < most && len(c.vacant) > 0 && !c.seats[c.vacant[0]].again.After(now); ordered++ {
 		select {
@@ -144,7 +144,7 @@ func (c *crowd) vacate(index int, now time.Time) {
 	c.vacant = append(c.vacant, index)
 }
 
-// visitSome visits the next ones, so that each is visited once in a period. It returns who is next.
+// visitSome visits the next attackers, so that each is visited once per period. It returns the index of the next one.
 func (c *crowd) visitSome(now time.Time, next int) int {
 	for range max(1, len(c.seats)*int(turn)/int(c.period)) {
 		c.visit(next, now)
@@ -164,7 +164,7 @@ func (c *crowd) visit(index int, now time.Time) {
 	c.vacate(index, now)
 }
 
-// acts does what the attacker does at each visit; true when that shows that its connection is no more.
+// acts performs an attacker's action of one visit. It returns true if the connection turned out to be closed.
 func (c *crowd) acts(fd int) (over bool) {
 	if c.drip != 0 {
 		over = isBroken(sendNow(fd, []byte{c.drip}))

@@ -17,7 +17,7 @@ const (
 	Afresh = "new connection"
 )
 
-// Seen is what clients saw who ask in one way.
+// Seen is what clients saw over one kind of connection, kept or new.
 type Seen struct {
 	Asked  int64            `json:"asked"`
 	Failed int64            `json:"failed"`
@@ -26,10 +26,11 @@ type Seen struct {
 	P99us  float64          `json:"p99_us"`
 }
 
-// patience is how long a client waits for its answer. One that got none has waited as long, and its quantiles say so.
+// patience is how long a client waits for its response. A client without a response counts in the quantiles with this
+// time.
 const patience = 5 * time.Second
 
-// seenBy turns a load's report into what its clients saw. A request that was due and found no connection is one that
+// seenBy turns a load's report into what its clients saw. A request that was due and found no connection counts as
 // failed.
 func seenBy(r lab.LoadReport) Seen {
 	s := Seen{Asked: r.Requests + r.ErrorTotal + r.Missed, Failed: r.ErrorTotal + r.Missed, Causes: map[string]int64{},
@@ -52,8 +53,8 @@ func seenBy(r lab.LoadReport) Seen {
 	return s
 }
 
-// noise is what the 99th percentile at rest counts as at least: on a machine whose two cores everything shares, what is
-// less than that says more of the machine than of the balancer.
+// noise is the least value that the 99th percentile at rest counts as. On a machine with two shared cores a smaller
+// value depends more on the machine than on the balancer.
 const noise = time.Millisecond
 
 // against is how many times the percentile at rest it was.
@@ -63,7 +64,7 @@ func (s Seen) against(rest Seen) float64 {
 
 // Toll is what came of the attackers.
 type Toll struct {
-	Came    int64   `json:"came"`          // connections that stood, those of who came again among them
+	Came    int64   `json:"came"`          // connections that were established, also those of attackers who returned
 	Refused int64   `json:"refused"`       // that did not come about within a second
 	Gone    int64   `json:"gone"`          // that the balancer ended
 	Most    int     `json:"most"`          // at once
@@ -94,8 +95,8 @@ type Outcome struct {
 	Doubts []string        `json:"doubts,omitempty"` // why this may say more of the machine than of the balancer
 }
 
-// judge compares what clients saw with what they saw at rest, by the way in which they ask. While a brief attack comes,
-// they may be slow, and nothing may fail either.
+// judge compares what clients saw with what they saw at rest, for kept and for new connections. While the attackers of
+// a brief attack arrive, clients may be slow, but nothing may fail either.
 func judge(rest, coming, during map[string]Seen) Outcome {
 	o := Outcome{Rest: rest, Coming: coming, During: during}
 	for _, seen := range coming {
@@ -125,10 +126,10 @@ func judge(rest, coming, during map[string]Seen) Outcome {
 	return o
 }
 
-// busyAtRest is a 99th percentile that no balancer has at rest, unless its servers take as long.
+// busyAtRest is a 99th percentile that no balancer has at rest, unless its servers are that slow.
 const busyAtRest = 5 * time.Millisecond
 
-// holds tells whether nothing failed and the slowest way is not slower than the bar allows.
+// holds tells whether nothing failed, and the slower kind of connection meets the bar.
 func (o Outcome) holds(bar float64) bool {
 	return o.Failed == 0 && o.Ratio <= bar && len(o.Broken) == 0
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-lb/weir/bench/verdict"
 )
 
-// bar is how many times the 99th percentile at rest the one during the abuse may be; and no request may fail.
+// bar is the largest ratio of the 99th percentile during the abuse to that at rest. No request may fail either.
 const bar = 3.0
 
 // unit is that of values and bar.
@@ -156,7 +156,7 @@ func (r Result) weighed(text string) string {
 	return text
 }
 
-// lines are one for each way in which clients ask; what holds for both stands in the first.
+// lines has a line for kept and one for new connections. The first line has the values that both share.
 func (o Outcome) lines(write func(string, ...any), name string) {
 	memory := ""
 	if o.KiBPerClient > 0 {

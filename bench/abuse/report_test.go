@@ -2,6 +2,8 @@ package abuse
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,5 +92,20 @@ func TestARunLeavesTheRowsThatItDidNotMeasure(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(dir, "README.md"))
 	if err != nil || !strings.Contains(string(page), "## unread") {
 		t.Errorf("%v:\n%s", err, page)
+	}
+}
+
+func TestScriptsGetTheWholeResultOfEachRow(t *testing.T) {
+	var text strings.Builder
+	r := run{Options: Options{Options: verdict.Options{
+		JSON: true, Results: t.TempDir(), Out: &text, Progress: io.Discard}}}
+	if err := r.publish(measured()); !errors.Is(err, verdict.ErrMissed) {
+		t.Errorf("got %v, and a bar is missed", err)
+	}
+	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+	for _, line := range lines {
+		if !strings.Contains(line, `"during":{`) || !strings.Contains(line, `"attackers":{`) {
+			t.Errorf("not all of it: %s", line)
+		}
 	}
 }

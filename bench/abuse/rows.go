@@ -32,7 +32,7 @@ type abuse struct {
 	secure  bool          // the attacked service speaks TLS
 	profile client.Object // what an operator sets against it, in Weir's http_profile; nil: the defaults
 	weighed bool          // the memory that each attacker takes is of interest
-	// attackers come at once and are gone: what they leave behind is measured, and not that they came
+	// attackers come at once and are gone: the row measures what they leave behind, and not their arrival
 	brief bool
 	begin func(ctx context.Context, count int, service netip.AddrPort) attack
 }
@@ -43,7 +43,7 @@ type attack interface {
 	End() Toll
 }
 
-// behind is what stands behind the attacked service.
+// behind is the kind of servers behind the attacked service.
 type behind int
 
 const (
@@ -56,9 +56,10 @@ const (
 // attackers of most rows are more than a balancer takes, see Clients.
 const attackers = 9400
 
-// profileAgainstDrip is what an operator sets where clients may send slowly and servers have few places.
+// profileAgainstDrip is the configuration of an operator whose clients may send slowly, and whose servers take few
+// connections.
 var profileAgainstDrip = client.Object{
-	"enable_request_body_buffering": true, // as nginx and HAProxy are told to
+	"enable_request_body_buffering": true, // as in the configurations of nginx and HAProxy
 	"weir_min_body_rate":            100,  // bytes a second
 }
 
@@ -92,7 +93,7 @@ func suffered(name, title string, count int, a abuse) row {
 	return row{name: name, title: title, attackers: count, measure: measureBalancers, abuse: a}
 }
 
-// helloBytes are enough of a hello to say how long it is.
+// helloBytes of a ClientHello are enough to say how long it is.
 const helloBytes = 16
 
 func get(path string) []byte { return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path) }
@@ -105,7 +106,7 @@ func comeAndVanish(ctx context.Context, count int, service netip.AddrPort) attac
 	return beginBurst(ctx, count, approach{from: attackerAddress, to: service}, get("/"))
 }
 
-// Paces at which those come who stay, in attackers a second: they are to fill a table, not to take anybody's time.
+// Rates at which staying attackers arrive, per second. They are to fill a table, and not to use CPU time.
 const (
 	comers      = 3000
 	largeComers = 200 // each has some hundred KiB moved

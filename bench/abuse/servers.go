@@ -16,7 +16,7 @@ import (
 // lateAnswer is when a server that thinks for long answers.
 const lateAnswer = 30 * time.Second
 
-// beginThinking runs a server that answers each connection once, late, and then ends it; close stops it.
+// beginThinking runs a server that answers each connection once, late, and then closes it. close stops the server.
 func beginThinking() (address string, stop func() error, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -47,7 +47,7 @@ type asked struct {
 	due  time.Time
 }
 
-// answerLate answers in the order of asking, until there is nobody left. Once ctx ends, nobody is answered any more.
+// answerLate answers in the order of requests, until nobody is left. When ctx has ended, it answers nobody.
 func answerLate(ctx context.Context, waiting <-chan asked) {
 	for a := range waiting {
 		select {
@@ -60,14 +60,14 @@ func answerLate(ctx context.Context, waiting <-chan asked) {
 }
 
 const (
-	// busyPlaces are as many as the server of the row drip has.
+	// busyPlaces is the number of places of the server in the row drip.
 	busyPlaces = 500
 	// busyFor is how long it works on each request, so that its clients need several places.
 	busyFor = 20 * time.Millisecond
 )
 
-// beginBusy runs a server with few places, as one has that gives each connection a process: who comes beyond them waits
-// until somebody leaves. It answers when it has the whole request.
+// beginBusy runs a server with few places, like one that uses a process for each connection. Further connections wait
+// until one ends. It answers when it has received the whole request.
 func beginBusy(places int) (address string, stop func() error, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

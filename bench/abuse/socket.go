@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patienceOfAttacker is how long one waits for its connection, and for each answer of a handshake.
+// patienceOfAttacker is how long an attacker waits for its connection, and for each message of a handshake.
 const patienceOfAttacker = time.Second
 
 // approach is how an attacker connects.
@@ -21,16 +21,16 @@ type approach struct {
 	narrow   bool        // as from far away: small segments, a small receive buffer
 }
 
-// What connections over the internet have, and those over loopback have not: without that the kernel takes a large
-// object off the balancer's hands at once. They are small, because all of the kernel's memory for TCP is shared here by
-// clients, balancer and servers.
+// Sizes of buffers, as of connections over the internet. With loopback's own sizes the kernel would take a large object
+// from the balancer at once. The buffers are small, because clients, balancer and servers share the kernel's memory for
+// TCP.
 const (
 	farSegmentBytes = 536
 	farReceiveBytes = 2 << 10
 )
 
-// connect opens a connection and says something on it. It stays a descriptor: thousands of them cost this process
-// nothing more.
+// connect opens a connection and sends something. The connection stays a bare descriptor, so that thousands of them
+// cost this process nothing more.
 func (a approach) connect(opening []byte) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -95,7 +95,7 @@ func isOver(fd int) bool {
 	return err == nil && asked[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 }
 
-// isBroken tells whether an error of a call that does not wait means that the connection is no more.
+// isBroken tells whether an error of a non-blocking call means that the connection is closed.
 func isBroken(err error) bool {
 	return err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
 }

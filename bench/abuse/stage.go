@@ -14,7 +14,7 @@ import (
 	"github.com/weir-lb/weir/lab"
 )
 
-// stage is everything that runs while one balancer suffers one abuse. It is built anew for each.
+// stage is everything that runs while one balancer is attacked. It is built anew for each balancer.
 type stage struct {
 	*run
 	abuse abuse
@@ -34,13 +34,13 @@ func (r *run) inStage(a abuse, do func(*stage) error) (err error) {
 		}
 		return do(s)
 	})
-	for _, stop := range s.stops { // what the lab's processes ask stands longer than they do
+	for _, stop := range s.stops { // these stop after the lab's processes, which use them
 		err = errors.Join(err, stop())
 	}
 	return err
 }
 
-// startServers runs what stands behind both services.
+// startServers starts the servers behind both services.
 func (s *stage) startServers(ctx context.Context) (victim, attacked service, err error) {
 	victim, attacked = service{Name: victimName}, service{Name: attackedName, Secure: s.abuse.secure,
 		Profile: s.abuse.profile}
@@ -71,10 +71,10 @@ func (s *stage) begin(address string, stop func() error, err error) ([]string, e
 
 const (
 	smallObjectBytes = 128
-	// largeObjectBytes are more than a balancer keeps of a response that nobody reads, and not so much more that the
-	// kernel, which keeps the rest for balancer and servers alike, runs out of memory for TCP.
+	// largeObjectBytes is more than a balancer buffers of a response that nobody reads. It is not much more, because
+	// the kernel buffers the rest for balancer and servers, and must not run out of memory for TCP.
 	largeObjectBytes = 256 << 10
-	// sendBuffer keeps what servers have sent from filling the kernel's memory for TCP, which all share here.
+	// sendBuffer keeps the servers' unsent bytes from filling the kernel's memory for TCP, which all share here.
 	sendBuffer = "16k"
 )
 
@@ -84,8 +84,8 @@ func (s *stage) startFiles(ctx context.Context, name string, objectBytes int) ([
 		Bulk: objectBytes == largeObjectBytes, SendBuffer: sendBuffer})
 }
 
-// ask sets clients to work. They, the balancer and the servers go before whatever else wants their cores, attackers
-// included: what is to run short is what a balancer gives away, and not anybody's time.
+// ask starts the clients. Clients, balancer and servers get CPU time before everything else, also before attackers: the
+// attack is to use up what a balancer gives away, and not CPU time.
 func (s *stage) ask(ctx context.Context, a asking) (crew, error) {
 	c, err := a.begin(ctx, s.lab, s.longest())
 	if err != nil {
@@ -98,17 +98,17 @@ func (s *stage) ask(ctx context.Context, a asking) (crew, error) {
 	return c, nil
 }
 
-// scene is who asks, who attacks, and the process group that both come to.
+// scene is the clients, the attackers, and the process group that both connect to.
 type scene struct {
 	asking asking
 	begin  func(context.Context) attack
 	pid    int
 }
 
-// suffer measures what clients see at rest, and while somebody attacks.
+// suffer measures what clients see at rest, and during the attack.
 func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
 	ctx, leave := context.WithCancel(ctx)
-	defer leave() // for who is at work still, where something fails
+	defer leave() // for clients and attackers that still run after an error
 	rest, err := s.atRest(ctx, at.asking)
 	if err != nil {
 		return Outcome{}, err
@@ -152,12 +152,12 @@ func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
 	return outcome, nil
 }
 
-// waitedMax is the share of the time that a balancer may wait for its core: what waits as long is what the 99th
-// percentile shows.
+// waitedMax is the largest share of time that a balancer may wait for its core. A longer wait would show in the 99th
+// percentile.
 const waitedMax = 0.01
 
-// tcpShareMax of the kernel's memory for TCP leaves every connection what it needs; who runs out of it has segments
-// dropped.
+// tcpShareMax is the share of the kernel's memory for TCP that still leaves enough for every connection. Beyond the
+// limit the kernel drops segments.
 const tcpShareMax = 0.95
 
 // reading is what the kernel says at a moment.
@@ -190,7 +190,7 @@ const arrivalMax = time.Minute
 // longest is more than clients have to do: they stop by themselves.
 func (r *run) longest() time.Duration { return arrivalMax + r.rest + r.held + time.Minute }
 
-// atRest is what the clients see while nobody attacks.
+// atRest is what clients see while nobody attacks.
 func (s *stage) atRest(ctx context.Context, a asking) (map[string]Seen, error) {
 	for _, span := range []time.Duration{warmUp, s.rest} {
 		crew, err := s.ask(ctx, a)
@@ -206,7 +206,7 @@ func (s *stage) atRest(ctx context.Context, a asking) (map[string]Seen, error) {
 	return nil, nil
 }
 
-// relieve has others go on for clients who saw a brief attack begin, and says what those saw.
+// relieve replaces the clients who saw a brief attack begin by others, and returns what the first ones saw.
 func (s *stage) relieve(ctx context.Context, crew crew, a asking) (crew, map[string]Seen, error) {
 	if !s.abuse.brief {
 		return crew, nil, nil

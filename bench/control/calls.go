@@ -85,7 +85,7 @@ func oneFound(ctx context.Context, c *client.Session, query url.Values) error {
 	return nil
 }
 
-// strideOfSpread has no common factor with the numbers of services that are usual, so that all of them get their turn.
+// strideOfSpread has no common factor with the usual numbers of services, so that each of them gets its turn.
 const strideOfSpread = 7919
 
 // spread picks one of so many services for a number: neighbours are far apart.

@@ -14,7 +14,7 @@ import (
 
 const (
 	changeEvery = 20 * time.Millisecond
-	// changePatience is how long an engine may take to acknowledge a change. One that took longer has failed.
+	// changePatience is how long an engine may take to acknowledge a change. A slower change has failed.
 	changePatience = 60 * time.Second
 )
 
@@ -33,9 +33,9 @@ func (s *stage) rename(ctx context.Context, c *client.Session, to *service, name
 	return nil
 }
 
-// measureChange makes changes at a pace, whatever becomes of those before: a client for each virtual service has them
-// made in their order. The time of each counts from when it was due. A change that the API does not answer in time is
-// made or not: its engine says so.
+// measureChange makes changes at a fixed rate, whatever happens to earlier ones. Each virtual service has a client that
+// makes its changes in order. The time of a change counts from when it was due. If the API does not answer in time, the
+// engine still shows whether the change was made.
 func measureChange(ctx context.Context, s *stage) (Point, error) {
 	count := s.Short(100, 500)
 	queues, failed := make([]chan *change, clientsCount), make([][]failedCall, clientsCount)
@@ -105,8 +105,8 @@ func (s *stage) paceChanges(ctx context.Context, count int, queues []chan *chang
 	return all
 }
 
-// acknowledgements are how long changes took. One that is not acknowledged when patience ends has failed, and counts as
-// long as that.
+// acknowledgements are the times of changes. A change without an acknowledgement within the patience has failed, and
+// counts with that time.
 func acknowledgements(all []*change, patience <-chan time.Time) (spans []time.Duration, failed int) {
 	for _, change := range all {
 		select {
@@ -136,8 +136,8 @@ const (
 	idleSpan = 3 * time.Second
 )
 
-// measureCPU makes changes one after the other, each when the one before is acknowledged, so that the controller cannot
-// do two of them at once. What it uses without any change, to listen to engines, is taken off.
+// measureCPU makes each change after the one before was acknowledged, so that the controller cannot combine two. It
+// subtracts the CPU time that the controller uses without changes, to listen to engines.
 func measureCPU(ctx context.Context, s *stage) (point Point, err error) {
 	idle, err := s.spend(ctx, idleSpan)
 	if err != nil {

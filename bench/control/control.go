@@ -1,7 +1,7 @@
-// Package control measures how the controller scales: how long changes and calls of the REST API take, and what they
-// cost, with few virtual services and with thousands. One real controller stores every write on disk; eight engines in
-// this process speak to it with the agent's own link and supervise a real data plane each. Everything is at loopback,
-// bounded in time, and leaves nothing behind.
+// Package control measures how the controller scales: the time and the CPU time of changes and API calls, with few
+// virtual services and with thousands. A real controller stores every write on disk. Eight engines in this process use
+// the agent's own link, and supervise a real data plane each. Everything runs on loopback, is bounded in time, and
+// leaves nothing behind.
 package control
 
 import (
@@ -23,18 +23,18 @@ import (
 // Options say what a run measures.
 type Options struct {
 	verdict.Options
-	Services int // virtual services at the end of the curves; 0: as many as the bars are for, or fewer if Quick
+	Services int // largest number of virtual services; 0: the number that the bars are for, or fewer if Quick
 }
 
-// The numbers of virtual services at which rows are measured end with one of these, or with what Options ask for.
+// The last number of virtual services at which rows are measured is one of these, or the one in Options.
 const (
 	fullServices  = 5000
 	quickServices = 200
 	servicesMax   = 8000 // what eight engines take: a group allows 1,000 on each
 )
 
-// What a process may have open. The data plane of the row swap has most: two descriptors for each listening socket, of
-// which each worker has one for each virtual service; the others are for clients, servers and everything else.
+// Open descriptors of a process. The data plane of the row swap needs most: two for each listening socket, and each
+// worker has a listening socket for each virtual service. The others are for clients, servers and everything else.
 const (
 	socketsEach      = 2 * swapWorkers
 	descriptorsSpare = 9000
@@ -52,8 +52,8 @@ func List(out io.Writer) error {
 	return verdict.List(out, rows)
 }
 
-// Run measures rows, and writes the report into options.Results, beside the rows that an earlier run has left there. A
-// row that fails is told and left out.
+// Run measures rows, and writes the report into options.Results, together with the rows of an earlier run. It reports a
+// row that fails, and leaves it out.
 func Run(ctx context.Context, options Options) error {
 	chosen, err := verdict.Choose(rows, options.Rows)
 	if err != nil {
@@ -105,8 +105,8 @@ func sizesUpTo(last int) (sizes []int) {
 	return append(sizes, last)
 }
 
-// measure goes through the numbers of virtual services, with all rows at each. Loading them takes longest, so it is
-// done once.
+// measure goes through the numbers of virtual services, and measures all rows at each. To load the virtual services
+// takes longest, so this is done once.
 func (r *run) measure(ctx context.Context, chosen []row) (results []Result, err error) {
 	findings, failed := make([]Finding, len(chosen)), make([]error, len(chosen))
 	err = r.onStage(ctx, func(s *stage) error {
@@ -159,7 +159,8 @@ func (r *run) measurePoint(ctx context.Context, s *stage, row row, finding *Find
 }
 
 func (r *run) publish(results []Result) error {
-	return verdict.Publish(r.Options.Options, results, func(results []Result) ([]string, error) {
-		return write(r.Results, report.ThisMachine(), results)
-	})
+	return verdict.Publish(r.Options.Options, results, verdict.Verdicts(results),
+		func(results []Result) ([]string, error) {
+			return write(r.Results, report.ThisMachine(), results)
+		})
 }

@@ -19,10 +19,9 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// engine is the part of an agent that a Plan passes on its way: the agent's own link to the controller, its supervisor,
-// and under that a real data plane. It has no monitors and no routes, and keeps nothing on disk: on this machine that
-// would take the time of the controller, which shares no disk with engines elsewhere. It is the Engine of the link and
-// the Observer of the data plane.
+// engine is the part of an agent that handles Plans: the agent's own link, its supervisor, and a real data plane. It
+// has no monitors and no routes, and keeps nothing on disk, because engines elsewhere do not share the controller's
+// disk either. It is the Engine of the link and the Observer of the data plane.
 type engine struct {
 	name       string
 	ledger     *ledger
@@ -62,7 +61,7 @@ func startEngine(name, dir, programs string, workers int, ledger *ledger) (*engi
 	return e, nil
 }
 
-// dial begins a link to the controller, which goes on until hangUp. The token is for an engine that has not joined yet.
+// dial opens a link to the controller, which stays until hangUp. The token is for an engine that has not joined yet.
 func (e *engine) dial(address string, token *enrollment.Token) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -190,7 +189,7 @@ func (e *engine) Heartbeat() *enginev1.Status {
 
 // ---- What the data plane says
 
-// Applied acknowledges a Plan, and tells the ledger which virtual services have another name in it than before.
+// Applied acknowledges a Plan, and tells the ledger which virtual services have a new name in it.
 func (e *engine) Applied(applied *plan.Plan, warnings []plan.Finding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -239,7 +238,7 @@ func (e *engine) Sampled(sample dataplane.Sample) {
 	e.send(&enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample.Wire}})
 }
 
-// send reports to the controller if there is something to say and a link; the caller holds the lock.
+// send reports to the controller if there is a link and something to report. The caller holds the lock.
 func (e *engine) send(report *enginev1.Report) {
 	if report != nil && e.link != nil {
 		e.link.Send(report)

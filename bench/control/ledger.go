@@ -39,8 +39,8 @@ func (l *ledger) forget() {
 	clear(l.pending)
 }
 
-// acknowledged says that an engine serves a virtual service under this name. Changes before that one are done with it:
-// the controller may have put several into one Plan.
+// acknowledged says that an engine serves a virtual service under this name. Earlier changes of the same virtual
+// service are acknowledged with it, because the controller may combine several in one Plan.
 func (l *ledger) acknowledged(uuid, name string, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

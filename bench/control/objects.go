@@ -29,12 +29,12 @@ type service struct {
 
 func nameOf(index int) string { return fmt.Sprintf("service-%05d", index) }
 
-// addressOf is the VIP of a virtual service, one of 127.64.0.0/10 as long as there are fewer than 4 million.
+// addressOf is the VIP of a virtual service: one of 127.64.0.0/10, which has 4 million.
 func addressOf(index int) string {
 	return fmt.Sprintf("127.%d.%d.%d", 64+index>>16, index>>8&0xff, index&0xff)
 }
 
-// growTo loads objects until there are so many virtual services, and waits until engines serve them.
+// growTo creates objects until there is this number of virtual services, and waits until engines serve them.
 func (s *stage) growTo(ctx context.Context, size int) error {
 	begun := time.Now()
 	makers := []struct {
@@ -68,7 +68,7 @@ func (s *stage) growTo(ctx context.Context, size int) error {
 // progressEvery is how often it is told how far loading has come.
 const progressEvery = 10 * time.Second
 
-// createAll has all clients create what is between two numbers, and tells how far they are.
+// createAll has all clients create the objects between two numbers, and reports progress.
 func (s *stage) createAll(ctx context.Context, what string, from, to int,
 	create func(context.Context, *client.Session, int) error) error {
 	var next, done atomic.Int64
@@ -120,8 +120,7 @@ func (s *stage) createParts(ctx context.Context, c *client.Session, index int) e
 	return nil
 }
 
-// serversOf are those of a pool. Only the first virtual service is asked for anything: behind it are servers that
-// answer.
+// serversOf are the servers of a pool. Only the first virtual service gets requests, so only its servers exist.
 func (s *stage) serversOf(index int) []string {
 	if index == loaded {
 		return s.servers

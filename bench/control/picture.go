@@ -21,9 +21,9 @@ func table(results []Result) string {
 	return verdict.Picture("how the controller scales, measured against the bar (line)", bars)
 }
 
-// curve draws figures over numbers of services, evenly apart: they grow by powers. The scale begins at zero, so that
-// what looks flat is flat. Where there are two lines, the upper one is the 99th percentile and the lower one the
-// median.
+// curve draws figures over numbers of services. The numbers are drawn at equal distances, because they grow by powers.
+// The scale begins at zero, so that a constant looks constant. If there are two lines, the upper one is the 99th
+// percentile and the lower one the median.
 func (r Result) curve() string {
 	what := r.PointUnit
 	if r.timed() {

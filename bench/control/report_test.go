@@ -40,7 +40,7 @@ func TestTheReportReadsAsWritten(t *testing.T) {
 
 func TestScriptsReadAVerdictOfEachRow(t *testing.T) {
 	var text strings.Builder
-	if err := verdict.Conclude(&text, measured()); !errors.Is(err, verdict.ErrMissed) {
+	if err := verdict.Conclude(&text, measured(), verdict.Verdicts(measured())); !errors.Is(err, verdict.ErrMissed) {
 		t.Errorf("got %v, and a bar is missed", err)
 	}
 	want := `{"row":"change","value":700,"bar":100,"ok":false}

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-lb/weir/lab/draw"
 )
 
-// row is one line of the table. It is measured at each number of virtual services; bars are for 5,000.
+// row is a line of the table. It is measured at each number of virtual services; its bar is for 5,000.
 type row struct {
 	name, title string
 	unit        string // of value and bar
@@ -71,13 +71,14 @@ func (p Point) text(unit string) string {
 	return text
 }
 
-// pointOf makes a point in milliseconds of what was timed. Some of it failed, and counts as long as it was waited for.
+// pointOf makes a point, in milliseconds, from measured times. Failed calls are among them, with the time that was
+// waited for them.
 func pointOf(spans []time.Duration, failed int) Point {
 	return Point{Value: milliseconds(quantile(spans, 0.99)), P50: milliseconds(quantile(spans, 0.5)),
 		Count: len(spans), Failed: failed}
 }
 
-// quantile is the smallest of the spans that so large a share of them does not exceed; 0 of none.
+// quantile is the smallest time that this share of the times does not exceed; 0 if there are none.
 func quantile(spans []time.Duration, share float64) time.Duration {
 	if len(spans) == 0 {
 		return 0

@@ -16,8 +16,8 @@ import (
 
 const (
 	enginesCount = 8
-	// clientsCount call the REST API at once while objects are loaded and changes are made. Each has connections of its
-	// own.
+	// clientsCount clients call the REST API at the same time while objects are created and changed. Each has its own
+	// connections.
 	clientsCount = 32
 )
 
@@ -62,7 +62,7 @@ func (s *stage) build(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("servers: %w", err)
 	}
-	// Two runs at once must not share a port: data planes of both would get connections to it.
+	// Two runs at the same time must not share a port, because data planes of both would get its connections.
 	if s.port, err = lab.FreePort(addressOf(loaded), servicePort); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ const (
 	settlePoll    = 50 * time.Millisecond
 )
 
-// settled waits until engines serve so many virtual services, and the controller has come to rest.
+// settled waits until engines serve this number of virtual services, and the controller is idle.
 func (s *stage) settled(ctx context.Context, services int) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
@@ -163,11 +163,11 @@ func (s *stage) serving() (sum int, err error) {
 const (
 	restSpan = time.Second
 	restMax  = 30 * time.Second
-	// restShare of a core is more than heartbeats and samples of engines take, and less than a decision about objects.
+	// restShare of a core is more than heartbeats and samples need, and less than a decision about objects.
 	restShare = 0.25
 )
 
-// atRest waits until the controller has nothing to do but to listen, or for as long as that may take.
+// atRest waits until the controller is idle, or until the time for that is over.
 func (s *stage) atRest(ctx context.Context) error {
 	for deadline := time.Now().Add(restMax); time.Now().Before(deadline); {
 		used, err := s.spend(ctx, restSpan)

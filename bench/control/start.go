@@ -50,7 +50,7 @@ func (s *stage) restarted(ctx context.Context) (startup, error) {
 	return up, err
 }
 
-// start starts the controller and has the engines dial it from the first moment on, as agents do.
+// start starts the controller. Engines dial it from the first moment on, as agents do.
 func (s *stage) start(ctx context.Context) (up startup, err error) {
 	up.size = s.size
 	begun := time.Now()

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// swapPort is another one than that of engines, which listen at the same addresses meanwhile.
+	// swapPort differs from the engines' port, because these listen at the same addresses meanwhile.
 	swapPort = 8001
-	// swapWorkers each have a listening socket for each virtual service. The sockets of two would need 20,000
-	// descriptors, and that is all that many machines allow a process.
+	// swapWorkers have a listening socket each for each virtual service. Two workers would need 20,000 descriptors, and
+	// many machines allow a process no more than that.
 	swapWorkers  = 1
 	swapEvery    = 50 * time.Millisecond // clients are served in between
 	swapPatience = 60 * time.Second
@@ -34,8 +34,8 @@ const (
 	loadedPatience  = 5 * time.Second
 )
 
-// measureSwap gives a data plane of its own the Plans of all engines as one, and then changes one virtual service after
-// the other, while clients ask one of them.
+// measureSwap gives a separate data plane the Plans of all engines as one Plan. Then it changes one virtual service
+// after the other, while clients send requests to one of them.
 func measureSwap(ctx context.Context, s *stage) (point Point, err error) {
 	var held []*enginev1.Resource
 	for _, engine := range s.engines {

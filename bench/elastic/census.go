@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// census counts what there is in a field by name: routes, namespaces, processes, and what each of these has open.
+// census counts what exists in a field, by name: routes, namespaces, processes, and their open descriptors.
 type census map[string]int
 
 const (
@@ -83,7 +83,7 @@ func (c census) beyond(before census) (more []string) {
 	return more
 }
 
-// untilAsBefore waits until there is no more of anything than before, and names what stays.
+// untilAsBefore waits until no count is higher than before, and names those that are.
 func (f *field) untilAsBefore(ctx context.Context, before census) (left []string, err error) {
 	deadline := time.Now().Add(asBeforeTimeout)
 	for {

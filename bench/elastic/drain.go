@@ -27,9 +27,9 @@ var drains = []drain{
 		func(ctx context.Context, f *field) error { return f.site.Restart(ctx, victim) }},
 }
 
-const letGoSpan = 8 * time.Second // for the engine to let go, and for clients to come elsewhere
+const letGoSpan = 8 * time.Second // time for the engine to stop, and for clients to go to other engines
 
-// measureDrain has engines let go under load, one way after the other, and come back.
+// measureDrain stops engines under load in each orderly way, and brings them back.
 func measureDrain(ctx context.Context, r *run) (finding Finding, err error) {
 	f, err := r.openRoomy(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (f *field) enable(ctx context.Context, engine, state string) error {
 		client.Object{"enable_state": state})
 }
 
-// endAgent asks the agent of an engine to end, as for an upgrade: it takes its data plane down in order.
+// endAgent stops the agent of an engine as for an upgrade: the agent stops its data plane in order.
 func (f *field) endAgent(engine string) error {
 	space, err := f.site.Network.Namespace(engine)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package elastic measures what clients notice while engines come, go and fail: each row builds a lab behind a real
-// router, puts clients to work in it, does something to the engines and reads from the clients how that went. It
-// measures from outside alone: what clients saw, what the router's kernel holds, what the API says. It leaves nothing
-// behind.
+// Package elastic measures what clients notice while engines come, go and fail. Each row builds a lab behind a real
+// router, starts clients in it, does something to the engines, and reads the result from the clients. It measures only
+// from outside: what clients saw, what the router's kernel has, what the API says. It leaves nothing behind.
 package elastic
 
 import (
@@ -43,8 +42,8 @@ func List(out io.Writer) error {
 	return verdict.List(out, rows)
 }
 
-// Run measures row by row, and writes the report into options.Results, beside the rows that an earlier run has left
-// there. A row that fails is told and left out.
+// Run measures row by row, and writes the report into options.Results, together with the rows of an earlier run. It
+// reports a row that fails, and leaves it out.
 func Run(ctx context.Context, options Options) error {
 	chosen, err := verdict.Choose(rows, options.Rows)
 	if err != nil {
@@ -94,7 +93,8 @@ func (r *run) how() string {
 const rowTimeout = 45 * time.Minute
 
 func (r *run) publish(results []Result) error {
-	return verdict.Publish(r.Options.Options, results, func(results []Result) ([]string, error) {
-		return write(r.Results, report.ThisMachine(), results)
-	})
+	return verdict.Publish(r.Options.Options, results, verdict.Verdicts(results),
+		func(results []Result) ([]string, error) {
+			return write(r.Results, report.ThisMachine(), results)
+		})
 }

@@ -110,7 +110,7 @@ func TestTheReportHoldsEachRowItsPicturesAndItsFailures(t *testing.T) {
 		t.Errorf("the table has no value:\n%s", picture)
 	}
 	var said bytes.Buffer
-	if err := verdict.Conclude(&said, []Result{result}); err != nil ||
+	if err := verdict.Conclude(&said, []Result{result}, verdict.Verdicts([]Result{result})); err != nil ||
 		said.String() != `{"row":"kill","value":0.8,"bar":1.2,"ok":true}`+"\n" {
 		t.Errorf("%s, %v", &said, err)
 	}

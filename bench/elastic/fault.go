@@ -11,7 +11,7 @@ import (
 	"github.com/weir-lb/weir/lab/teller"
 )
 
-// fault is what becomes of an engine, and how it is undone.
+// fault is what happens to an engine, and how it is undone.
 type fault struct {
 	name        string
 	begin, undo func(ctx context.Context, f *field, engine string) error
@@ -92,8 +92,8 @@ func (f *field) measureFault(ctx context.Context, what fault, finding *Finding) 
 		f.untilOn(ctx, faultEngines))
 }
 
-// fault says how long requests were begun that failed, and whose they were: the engine's own, which are lost with it,
-// or others', which must not be.
+// fault says until when failing requests began, and whose they were: those of the engine are lost with it, those of
+// other engines must not fail.
 func (f *Finding) fault(seen clients.Seen, begun, withdrawn time.Time) (seconds float64) {
 	failures := seen.Since(begun)
 	elsewhere := clients.AwayFrom(victim, failures, withdrawn)

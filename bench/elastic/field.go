@@ -38,8 +38,8 @@ type field struct {
 	service string // uuid
 }
 
-// openField builds a lab with engines that serve nothing yet; with none, the controller is to start them itself, as
-// they are needed. A virtual service is to be on some number of them.
+// openField builds a lab with idle engines, for a virtual service on a number of them. With no engines, the controller
+// has to start them.
 func (r *run) openField(ctx context.Context, engines, serving int) (*field, error) {
 	return r.openNamed(ctx, "field", engines, serving)
 }
@@ -129,14 +129,15 @@ func (f *field) order(ctx context.Context, verb string) error {
 	return f.site.Controller.Session.Post(ctx, "virtualservice/"+f.service+"/"+verb, client.Object{}, nil)
 }
 
-// untilHops waits until the router sends clients to so many engines.
+// untilHops waits until the router sends clients to this number of engines.
 func (f *field) untilHops(ctx context.Context, engines int) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	return f.router.UntilHopCount(ctx, vipPrefix, engines)
 }
 
-// untilOn waits until the API says that so many engines serve the virtual service, and nothing is under way.
+// untilOn waits until the API says that this number of engines serves the virtual service, and that no change is in
+// progress.
 func (f *field) untilOn(ctx context.Context, engines int) error {
 	return until(ctx, func(ctx context.Context) error {
 		seats, err := f.seats(ctx)
@@ -170,7 +171,7 @@ func (f *field) seats(ctx context.Context) ([]seat, error) {
 	return runtime.Engines, err
 }
 
-// untilWatched waits until an engine and the router watch each other by BFD: who was never seen is never missed.
+// untilWatched waits until BFD between an engine and the router is up. Before that, BFD would not notice a fault.
 func (f *field) untilWatched(ctx context.Context, engine string) error {
 	object, err := f.site.Controller.Session.ByName(ctx, "serviceengine", engine)
 	if err != nil {

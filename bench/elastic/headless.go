@@ -11,8 +11,8 @@ import (
 	"github.com/weir-lb/weir/lab/teller"
 )
 
-// measureHeadless kills the controller for a minute under load. Meanwhile an engine is killed, started again, and
-// serves from what it has on its disk.
+// measureHeadless kills the controller for a minute under load. Meanwhile an engine is killed and started again, and
+// serves from its disk.
 func measureHeadless(ctx context.Context, r *run) (finding Finding, err error) {
 	f, err := r.openRoomy(ctx)
 	if err != nil {

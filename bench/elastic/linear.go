@@ -20,7 +20,7 @@ const (
 	linearEngines = 8
 	// of a core for each data plane: eight of them, the clients, servers and the router have to fit in two
 	linearShare = 0.05
-	// connections at once for each engine: chance sends some more than others, and all shall have work
+	// connections for each engine: chance gives some engines more than others, and all must have work
 	linearEach   = 64
 	linearPasses = 3 // over all numbers of engines
 	linearCipher = "ECDHE-ECDSA-AES128-GCM-SHA256"
@@ -194,7 +194,7 @@ func (h *heldField) cpuTime(ctx context.Context) (sum time.Duration, err error) 
 	return sum, err
 }
 
-// judgeCurve holds each number of engines to as many times the one beside.
+// judgeCurve compares each number of engines with that multiple of the one engine beside them.
 func (f *Finding) judgeCurve() {
 	f.Value = math.Inf(1)
 	failed := int64(0)

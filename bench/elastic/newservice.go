@@ -9,8 +9,8 @@ import (
 	"github.com/weir-lb/weir/lab/teller"
 )
 
-// measureNewService creates a virtual service where no engine is, several times, and takes the slowest. The controller
-// starts the engines that it shall be on.
+// measureNewService creates a virtual service while there is no engine, several times, and takes the slowest. The
+// controller has to start the engines for it.
 func measureNewService(ctx context.Context, r *run) (finding Finding, err error) {
 	const engines = 8
 	f, err := r.openField(ctx, 0, engines)
@@ -32,7 +32,7 @@ func measureNewService(ctx context.Context, r *run) (finding Finding, err error)
 
 func (f *field) measureCreate(ctx context.Context, engines int, finding *Finding) (string, error) {
 	var posted, announced time.Time
-	// A request from before is answered by nobody, and would keep its place from one that is.
+	// A request sent too early would get no answer, and would delay the one that does.
 	seen, err := f.watched(ctx, 250*time.Millisecond, func() error {
 		posted = time.Now()
 		err := errors.Join(f.serve(ctx), f.untilHops(ctx, engines))
@@ -47,7 +47,7 @@ func (f *field) measureCreate(ctx context.Context, engines int, finding *Finding
 	finding.Value = max(finding.Value, took)
 	finding.fact("all %d had answered after %.2f s; the router had them after %.2f s", engines, took,
 		announced.Sub(posted).Seconds())
-	for i := range seen.Seconds { // before the POST nobody is there to answer
+	for i := range seen.Seconds { // before the POST no engine can answer
 		seen.Seconds[i].Failures = 0
 	}
 	finding.tell("a new virtual service: requests answered each second, by engine", seen, seen.Mark(posted, "POST"))

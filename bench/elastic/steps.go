@@ -15,7 +15,8 @@ import (
 const (
 	stepsEngines = 8
 	restSpan     = 80 * time.Second // servers close a connection that has idled for 75 s
-	stepsMost    = 6                // serve at once: those that let go need some time until they can be asked again
+	// engines that serve at once: those that drain need some time before they can be asked again
+	stepsMost = 6
 )
 
 // measureSteps scales out and in at random under load, and counts what is left of it afterwards.

@@ -1,4 +1,4 @@
-// Package golden compares what a bench writes with what stands beside its test.
+// Package golden compares the output of a bench with the files in testdata.
 package golden
 
 import (

@@ -84,7 +84,7 @@ func List(cores []int) string {
 	return strings.Join(texts, ",")
 }
 
-// Allow lets this process open so many descriptors, or says that it may not.
+// Allow lets this process open this many descriptors, or returns an error that says that it may not.
 func Allow(descriptors int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -100,7 +100,7 @@ func Allow(descriptors int) error {
 	return nil
 }
 
-// Limited makes a command line that runs program with so many descriptors at most, under the same process number.
+// Limited makes a command line that runs program with at most this many descriptors, under the same process number.
 func Limited(descriptors int, program string, args ...string) (string, []string) {
 	return "prlimit", append([]string{fmt.Sprintf("--nofile=%[1]d:%[1]d", descriptors), program}, args...)
 }

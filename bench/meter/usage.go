@@ -97,7 +97,7 @@ func Group(pid int) []int {
 	return group
 }
 
-// threads lists those of a process; none when it is no more.
+// threads lists the threads of a process; none if it has ended.
 func threads(pid int) (tids []int, err error) {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil {

@@ -65,7 +65,7 @@ func (s Setup) dataplane() (string, error) {
 	return file, os.WriteFile(file, []byte(text), 0o700)
 }
 
-// makeRoom lets one engine have as many virtual services as a row may add.
+// makeRoom allows one engine as many virtual services as a row may add.
 func (w *Weir) makeRoom(ctx context.Context) error {
 	group, err := w.Session.ByName(ctx, "serviceenginegroup", "Default-Group")
 	if err != nil {

@@ -45,7 +45,7 @@ func ofNginx(said string) (version, tls string) {
 		if _, after, found := strings.Cut(line, "nginx/"); found && version == "" {
 			version = after
 		}
-		// The library that it was built with stands first, the one that it runs with behind that, where it is another.
+		// The library that nginx was built with comes first. If it runs with another one, that comes after it.
 		if after, found := strings.CutPrefix(line, "built with "); found {
 			built, running, other := strings.Cut(after, " (running with ")
 			if tls = library(built); other {

@@ -43,11 +43,11 @@ func (s Setup) Address() string { return net.JoinHostPort(s.Host, strconv.Itoa(s
 // Workers is one for each core.
 func (s Setup) Workers() int { return len(s.Cores) }
 
-// ClientsFirst tells whether clients are the first to say something: a request, or the hello of TLS. On layer 4 alone
-// it may be the server, as in SMTP.
+// ClientsFirst tells whether clients send the first bytes: a request, or a TLS ClientHello. At layer 4 without TLS the
+// server may, as in SMTP.
 func (s Setup) ClientsFirst() bool { return s.Layer == 7 || s.TLS != "" }
 
-// Root tells whether this process is root's, whose files nobody else can read.
+// Root tells whether this process runs as root, whose files nobody else can read.
 func (s Setup) Root() bool { return os.Getuid() == 0 }
 
 // Peer is a kind of proxy.
@@ -84,7 +84,7 @@ var configs embed.FS
 // Template is the name of the file that its configuration is made from.
 func (p Peer) Template() string { return p.config }
 
-// Start writes the configuration and runs the program until it takes connections; returns its process.
+// Start writes the configuration, runs the program, and waits until it accepts connections.
 func (p Peer) Start(ctx context.Context, l *lab.Lab, program string, s Setup) (*lab.Process, error) {
 	text, err := p.render(s)
 	if err != nil {
@@ -93,7 +93,7 @@ func (p Peer) Start(ctx context.Context, l *lab.Lab, program string, s Setup) (*
 	return p.Run(ctx, l, program, s, text)
 }
 
-// Run runs the program with this configuration until it takes connections; returns its process.
+// Run runs the program with this configuration, and waits until it accepts connections.
 func (p Peer) Run(ctx context.Context, l *lab.Lab, program string, s Setup, configuration []byte) (
 	*lab.Process, error) {
 	file := filepath.Join(s.Dir, strings.TrimSuffix(p.config, ".tmpl"))
@@ -121,7 +121,7 @@ func (p Peer) render(s Setup) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// Accepts tells whether somebody takes connections there.
+// Accepts tells whether connections are accepted there.
 func Accepts(ctx context.Context, address string) error {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
@@ -131,7 +131,7 @@ func Accepts(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// find looks a program up beside PATH's directories in the ones of the system's administrator.
+// find looks for a program in PATH, and in the directories of system programs.
 func find(name, advice string) (string, error) {
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/usr/local/sbin") {
 		file := filepath.Join(dir, name)

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// spreadMax is the rule for noise: the ratios of the rounds may differ by this share of their median.
+	// spreadMax is the limit of noise: the ratios of the rounds may differ by this share of their median.
 	spreadMax = 0.25
 	// roundsMin are needed to know the spread.
 	roundsMin = 3
@@ -126,8 +126,8 @@ func (r *Row) Best(level Level) (string, Ratio) {
 	return best, ratio
 }
 
-// AgainstBar compares with the bar: "ok", "short", what is missing to say so, or "" where there is no bar or nothing to
-// hold against it.
+// AgainstBar compares with the bar: "ok", "short", what is missing for a comparison, or "" if there is no bar or no
+// value.
 func (r *Row) AgainstBar() string {
 	bar := r.Workload.Bar
 	switch r.Workload.Kind {

@@ -10,14 +10,14 @@ import (
 // intervalErrorMax is how often the interval of a median may miss it.
 const intervalErrorMax = 0.05
 
-// Grown is how many times as much the last step of a growth workload costs as the first: the median of pairs that were
-// measured one right after the other, and the interval that holds the true median (Low to High).
+// Grown is the cost of the last step of a growth workload, in multiples of the first step's cost: the median of pairs
+// that were measured one right after the other, and the confidence interval of the median (Low to High).
 type Grown struct {
 	Median, Low, High float64
 	Pairs             int
 }
 
-// Grown compares the slices of the last step with those of the first, each with the one beside it.
+// Grown compares each slice of the last step with the slice of the first step that was measured beside it.
 func (r *Row) Grown() Grown {
 	if len(r.Curve) < 2 {
 		return Grown{}
@@ -36,15 +36,17 @@ func (r *Row) Grown() Grown {
 	return Grown{Median: median(growth), Low: low, High: high, Pairs: len(growth)}
 }
 
-// medianInterval is that of the sign test, which asks nothing of how the noise is distributed: a value is left out at
-// each end as long as so few values lie beyond the true median by chance with at most the allowed error.
+// medianInterval is the confidence interval of the sign test, which assumes nothing about the distribution of noise. It
+// leaves out values at each end, as long as the probability of so few values beyond the true median is within the
+// allowed error.
 func medianInterval(values []float64) (low, high float64) {
 	sorted := slices.Sorted(slices.Values(values))
 	left := signsAside(len(sorted))
 	return sorted[left], sorted[len(sorted)-1-left]
 }
 
-// signsAside is the number of values to leave out at each end; of the binomial distribution of n fair coins.
+// signsAside is the number of values to leave out at each end. It follows from the binomial distribution of n fair
+// coins.
 func signsAside(n int) int {
 	chance, below := 1.0, 0.0 // of exactly and of at most so many heads
 	for range n {

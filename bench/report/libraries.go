@@ -22,7 +22,7 @@ func (l Library) text() string {
 // HAProxy's own advice at https://www.haproxy.com/blog/state-of-ssl-stacks.
 const slowLibrary = "OpenSSL 3.0"
 
-// libraryLines name the TLS libraries, and warn where one of them alone makes a peer slow.
+// libraryLines name the TLS libraries, and warn if one of them makes a peer slow.
 func (m Machine) libraryLines() string {
 	if len(m.Libraries) == 0 {
 		return ""

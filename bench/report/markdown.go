@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/bench/workloads"
 )
 
-// Markdown is the report for people: one table of all rows, then each row with everything that was measured.
+// Markdown is the report for people: a table of all rows, then each row with everything that was measured.
 func Markdown(machine Machine, rows []*Row) string {
 	var text strings.Builder
 	write := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
@@ -70,7 +70,7 @@ func (r *Row) tableLine() string {
 
 func line(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
 
-// judged is how the row stands against its bar, and the doubt about it.
+// judged says whether the row meets its bar, and why that is in doubt.
 func (r *Row) judged(doubt string) string {
 	words := []string{r.AgainstBar()}
 	if doubt != "" {
@@ -165,7 +165,7 @@ func (r *Row) sampleLine(proxy string, level Level) string {
 		f.Handshakes, f.Resumed, calls)
 }
 
-// projection holds what one core could carry against a published figure for a core of other hardware.
+// projection compares what a whole core could carry with a published figure for a core of other hardware.
 func (r *Row) projection() string {
 	f := r.Figures(Weir, r.level())
 	if r.Workload.Bar.PerCore == 0 || f.Fault != "" || f.CPUus == 0 {

@@ -2,8 +2,8 @@ package report
 
 import "fmt"
 
-// OwnCode is what Weir's code takes for one of something, in one round. Time is reckoned from instructions where there
-// is cryptography in between.
+// OwnCode is the time of Weir's own code for one operation, in one round. If cryptography runs in between, the time is
+// computed from instructions.
 type OwnCode struct {
 	Instructions             int64   `json:"own_instructions"`
 	CryptographyInstructions int64   `json:"cryptography_instructions"`
@@ -11,7 +11,7 @@ type OwnCode struct {
 	AllUs                    float64 `json:"all_us"`
 }
 
-// OwnTime is the time of own code in µs: it is no ratio, but its rounds spread like one's.
+// OwnTime is the time of own code in µs, as a Ratio, because its rounds spread in the same way.
 func (r *Row) OwnTime() Ratio { return r.ownTime(func(c OwnCode) float64 { return c.OwnUs }) }
 
 func (r *Row) ownTime(pick func(OwnCode) float64) Ratio {

@@ -1,5 +1,5 @@
-// Package report turns samples into figures, a word on each bar, and pictures. It measures nothing and knows no
-// process: the same samples always give the same report.
+// Package report turns samples into figures, verdicts and pictures. It measures nothing and starts nothing: the same
+// samples always give the same report.
 package report
 
 import (
@@ -15,8 +15,8 @@ const Weir = "weir"
 type Level string
 
 const (
-	// Saturated: the proxy shares its core with spinning processes and always has a backlog. What a transaction costs
-	// at capacity shows here alone: a proxy that idles pays wake-ups, the more the faster it is.
+	// Saturated: the proxy shares its core with spinning processes and always has a backlog. Only this shows the cost
+	// of a transaction at capacity: an idle proxy also pays for wake-ups, and a faster proxy pays more of them.
 	Saturated Level = "saturated"
 	// Light: the load is the bottleneck and the proxy sleeps in between.
 	Light Level = "light"
@@ -55,8 +55,8 @@ type Row struct {
 	Failed      map[string]string  // proxies that could not be measured, and why
 }
 
-// Point is Weir's cost at one step of a growth workload. Slice i of the first and of the last step were measured one
-// right after the other.
+// Point is Weir's cost at one step of a growth workload. Slice i of the first step and slice i of the last one were
+// measured one right after the other.
 type Point struct {
 	Step   int
 	Slices []Sample
@@ -80,7 +80,7 @@ func (r *Row) Add(proxy string, level Level, s Sample) {
 // level is the one that the bar is about.
 func (r *Row) level() Level {
 	if r.Workload.Kind == workloads.Idle {
-		return Light // who idles has no backlog
+		return Light // an idle proxy has no backlog
 	}
 	return Saturated
 }

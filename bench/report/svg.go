@@ -38,7 +38,7 @@ const (
 	pageWidth  = 760.0
 )
 
-// bars draws for each row a bar per proxy, user and system time one behind the other; each row has its own scale.
+// bars draws a bar per proxy for each row, with user and system time. Each row has its own scale.
 func bars(rows []*Row) string {
 	var c draw.Canvas
 	y := 24.0
@@ -84,8 +84,8 @@ const (
 	curveInnerWidth, curveDeep = 540.0, 210.0
 )
 
-// curve draws Weir's cost over the steps, evenly apart: they grow by powers. The scale begins at zero, so that what
-// looks flat is flat.
+// curve draws Weir's cost over the steps. Steps are drawn at equal distances, because they grow by powers. The scale
+// begins at zero, so that a constant looks constant.
 func (r *Row) curve() string {
 	var c draw.Canvas
 	c.Text(10, 24, "start", "bold", fmt.Sprintf("%s  CPU µs per transaction by number of %s; cores: %d", r.Workload.ID,

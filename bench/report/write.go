@@ -21,7 +21,7 @@ type Machine struct {
 	CPU      string   `json:"cpu"`
 	Cores    int      `json:"cores"`
 	Versions []string `json:"versions"`
-	// Libraries are the TLS libraries of Weir and its peers: what a handshake costs is mostly theirs.
+	// Libraries are the TLS libraries of Weir and its peers, which cause most of a handshake's cost.
 	Libraries []Library `json:"tls,omitempty"`
 	Notes     []string  `json:"notes,omitempty"`
 }

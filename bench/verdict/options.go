@@ -15,7 +15,7 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Say tells of the bench's progress.
+// Say reports progress.
 func (o Options) Say(format string, values ...any) { fmt.Fprintf(o.Progress, format+"\n", values...) }
 
 // Short is the first of two where only a look is wanted.
@@ -26,15 +26,17 @@ func (o Options) Short(quick, full int) int {
 	return full
 }
 
-// Publish has the report written, and ends the run with the verdicts of its results.
-func Publish[R Result](o Options, results []R, write func([]R) (files []string, err error)) error {
+// Publish has the report written, and concludes the run. Scripts read the lines: results, or their Verdicts.
+func Publish[R Result, L any](
+	o Options, results []R, lines []L, write func([]R) (files []string, err error),
+) error {
 	files, err := write(results)
 	if err != nil {
 		return fmt.Errorf("the report cannot be written: %w", err)
 	}
 	o.Say("report: %v", files)
 	if !o.JSON {
-		return Conclude(nil, results)
+		return Conclude(nil, results, lines)
 	}
-	return Conclude(o.Out, results)
+	return Conclude(o.Out, results, lines)
 }

@@ -14,7 +14,7 @@ type Bar struct {
 
 const (
 	tableWidth, tableLine = 980.0, 22.0
-	tableTitles           = 690.0 // what is measured stands left of this, against its bar behind
+	tableTitles           = 690.0 // titles are left of this, bars right of it
 	tableInner            = 120.0
 )
 

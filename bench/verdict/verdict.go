@@ -1,5 +1,5 @@
-// Package verdict holds what is measured to bars: the rows that a bench has, what scripts read of each, and the report
-// in which rows of earlier runs stand beside those of the last. It measures nothing.
+// Package verdict compares measurements with bars: the rows of a bench, the output for scripts, and the report, which
+// also has the rows of earlier runs. It measures nothing.
 package verdict
 
 import (
@@ -86,7 +86,7 @@ type Bench[Row Named, Result interface{ Line() string }] struct {
 	Say     func(format string, values ...any)
 }
 
-// MeasureAll measures row by row until ctx ends. A row that fails is told and left out.
+// MeasureAll measures row by row until ctx ends. It reports a row that fails, and leaves it out.
 func (b Bench[Row, Result]) MeasureAll(ctx context.Context, rows []Row) (results []Result, failed []error) {
 	for _, row := range rows {
 		b.Say("%s: %s", row.Name(), b.Title(row))
@@ -116,8 +116,7 @@ func WriteLines[R any](out io.Writer, results []R) error {
 	return nil
 }
 
-// Besides adds the results that an earlier run has left in a file and this one did not measure, in the order of the
-// rows.
+// Besides adds the rows of an earlier run that this run has not measured, in the order of the rows.
 func Besides[R Named](file string, order []string, results []R) (all []R, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -145,8 +144,8 @@ type Result interface {
 	Held() Verdict
 }
 
-// Write puts a report into dir: results as lines in a file, beside those of an earlier run in the order of all rows,
-// and the page and pictures of all of them, by the names of their files. It returns the files.
+// Write writes a report into dir: the results as JSON lines, with those of an earlier run in the order of all rows, and
+// a page and pictures of all rows, by their file names. It returns the files.
 func Write[R Result](dir, linesFile string, rows []string, results []R, texts func(all []R) map[string]string) (
 	files []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -173,20 +172,23 @@ func Write[R Result](dir, linesFile string, rows []string, results []R, texts fu
 	return files, nil
 }
 
-// Conclude ends a run with the verdicts of its results, which scripts read from out; nil: nobody does.
-func Conclude[R Result](out io.Writer, results []R) error {
-	var verdicts []Verdict
-	missed := false
+// Verdicts are the results in short, for scripts.
+func Verdicts[R Result](results []R) (verdicts []Verdict) {
 	for _, result := range results {
 		verdicts = append(verdicts, result.Held())
-		missed = missed || !result.Held().OK
 	}
+	return verdicts
+}
+
+// Conclude ends a run: it prints a line for each row to out, for scripts (nil: none), and returns ErrMissed if a row
+// misses its bar.
+func Conclude[R Result, L any](out io.Writer, results []R, lines []L) error {
 	if out != nil {
-		if err := WriteLines(out, verdicts); err != nil {
+		if err := WriteLines(out, lines); err != nil {
 			return err
 		}
 	}
-	if missed {
+	if slices.ContainsFunc(results, func(result R) bool { return !result.Held().OK }) {
 		return ErrMissed
 	}
 	return nil

@@ -1,5 +1,5 @@
-// Package workloads holds what is measured, one TOML file per row of the report: what the balancer serves, what the
-// load asks of it, and the bar that the row has to reach. It reads and checks; it runs nothing.
+// Package workloads holds the workloads: one TOML file per row of the report, with what the balancer serves, what the
+// load does, and the bar. The package reads and checks the files; it runs nothing.
 package workloads
 
 import (
@@ -27,7 +27,7 @@ const (
 	GrowConnections = "open connections"
 )
 
-// Workload is one row. A family is what stands before the first "-" of its ID: A1 is also A1-TLS13.
+// Workload is one row. Its family is the part of its ID before the first "-": A1-TLS13 belongs to A1.
 type Workload struct {
 	ID     string `toml:"id"`
 	Title  string `toml:"title"`

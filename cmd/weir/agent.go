@@ -42,10 +42,14 @@ state directory takes it over. So you can upgrade an agent without a client noti
 	flags.StringVar(&config.Controller, "controller", "", "address of the controller for engines, host:port")
 	flags.StringVar(&config.Token, "token", "", "one-time join token; only needed to join")
 	flags.StringVar(&config.Name, "name", "", "name of the engine (default: the host's name)")
-	flags.StringVar(&config.StateDir, "state-dir", "/var/lib/weir/agent", "directory for the certificate and the last Plan")
-	flags.StringVar(&config.Dataplane, "dataplane", "", "path of weir-dataplane (default: beside this program, or in PATH)")
+	flags.StringVar(&config.StateDir, "state-dir", "/var/lib/weir/agent",
+		"directory for the certificate and the last Plan")
+	flags.StringVar(&config.Dataplane, "dataplane", "",
+		"path of weir-dataplane (default: beside this program, or in PATH)")
 	flags.IntVar(&config.Workers, "workers", 0, "workers of the data plane (default: one for each core)")
-	flags.StringVar(&config.VIPInterface, "vip-interface", "", "add VIPs that are advertised over BGP to this interface, such as lo (default: none)")
-	flags.BoolVar(&config.KeepDataplane, "keep-dataplane", false, "leave the data plane running for the next agent when this one ends; routers keep its routes")
+	flags.StringVar(&config.VIPInterface, "vip-interface", "",
+		"add VIPs that are advertised over BGP to this interface, such as lo (default: none)")
+	flags.BoolVar(&config.KeepDataplane, "keep-dataplane", false,
+		"leave the data plane running for the next agent when this one ends; routers keep its routes")
 	return command
 }

@@ -21,21 +21,22 @@ func benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure CPU time per transaction, what clients notice of failures and of abuse, and how the controller scales",
 	}
-	command.AddCommand(benchRunCommand(), benchElasticCommand(), benchAbuseCommand(), benchControlCommand(), &cobra.Command{
-		Use:   "list",
-		Short: "List the workloads, and the rows of elastic, abuse and control",
-		Args:  arguments(),
-		RunE: func(*cobra.Command, []string) error {
-			fmt.Println("For `weir bench run --workload`:")
-			err := bench.List(os.Stdout)
-			fmt.Println("\nFor `weir bench elastic --row`:")
-			err = errors.Join(err, elastic.List(os.Stdout))
-			fmt.Println("\nFor `weir bench abuse --row`:")
-			err = errors.Join(err, abuse.List(os.Stdout))
-			fmt.Println("\nFor `weir bench control --row`:")
-			return errors.Join(err, control.List(os.Stdout))
-		},
-	})
+	command.AddCommand(benchRunCommand(), benchElasticCommand(), benchAbuseCommand(),
+		benchControlCommand(), &cobra.Command{
+			Use:   "list",
+			Short: "List the workloads, and the rows of elastic, abuse and control",
+			Args:  arguments(),
+			RunE: func(*cobra.Command, []string) error {
+				fmt.Println("For `weir bench run --workload`:")
+				err := bench.List(os.Stdout)
+				fmt.Println("\nFor `weir bench elastic --row`:")
+				err = errors.Join(err, elastic.List(os.Stdout))
+				fmt.Println("\nFor `weir bench abuse --row`:")
+				err = errors.Join(err, abuse.List(os.Stdout))
+				fmt.Println("\nFor `weir bench control --row`:")
+				return errors.Join(err, control.List(os.Stdout))
+			},
+		})
 	return menu(command)
 }
 
@@ -77,12 +78,14 @@ the workloads U.`,
 	flags := command.Flags()
 	flags.StringSliceVar(&options.Workloads, "workload", nil, "workloads by name or family (default: all)")
 	flags.StringSliceVar(&options.Peers, "peers", nil, "peers to start (default: all)")
-	flags.StringArrayVar(&externals, "peer", nil, "a proxy that runs already, pinned to the balancer's cores, as NAME=host:port,pid; may be repeated")
+	flags.StringArrayVar(&externals, "peer", nil,
+		"a proxy that runs already, pinned to the balancer's cores, as NAME=host:port,pid; may be repeated")
 	flags.IntSliceVar(&options.Cores, "cores", []int{1}, "cores for the balancer, one row each")
 	flags.BoolVar(&options.Quick, "quick", false, "two short rounds: a first impression, not a measurement")
 	flags.IntVar(&options.Rounds, "rounds", 0, "rounds (default: 5, and 10 for cost growth)")
 	flags.BoolVar(&options.SystemCalls, "syscalls", true, "count system calls in a separate short pass, with strace")
-	flags.BoolVar(&options.JSON, "json", false, "print one JSON object per workload in the last lines of standard output")
+	flags.BoolVar(&options.JSON, "json", false,
+		"print one JSON object per workload in the last lines of standard output")
 	flags.StringVar(&options.Results, "results", "bench/results", "directory for the report")
 	return command
 }
@@ -109,7 +112,8 @@ them), and weir-dataplane and weir-load in the directory of weir.`,
 		},
 	}
 	flags := command.Flags()
-	rowFlags(command, &options.Options, "fewer engines, rounds and steps: a first impression, not a measurement", "bench/results/elastic")
+	rowFlags(command, &options.Options, "fewer engines, rounds and steps: a first impression, not a measurement",
+		"bench/results/elastic")
 	flags.StringVar(&options.Router, "router", "", "frr or bird (default: as in lab/seed.toml)")
 	flags.Uint64Var(&options.Seed, "seed", 0, "seed of random steps (default: a new one each time, which is printed)")
 	return command
@@ -139,7 +143,8 @@ weir-dataplane and weir-load in the directory of weir.`,
 	}
 	flags := command.Flags()
 	rowFlags(command, &options.Options, "short times: a first impression, not a measurement", "bench/results/abuse")
-	flags.StringSliceVar(&options.Peers, "peers", nil, "peers to start: nginx, haproxy, or \"\" for none (default: both)")
+	flags.StringSliceVar(&options.Peers, "peers", nil,
+		"peers to start: nginx, haproxy, or \"\" for none (default: both)")
 	return command
 }
 
@@ -164,8 +169,10 @@ weir-load in the directory of weir.`,
 		},
 	}
 	flags := command.Flags()
-	rowFlags(command, &options.Options, "few services, short times: a first impression, not a measurement", "bench/results/control")
-	flags.IntVar(&options.Services, "services", 0, "largest number of virtual services (default: 5000, and 200 with --quick)")
+	rowFlags(command, &options.Options, "few services, short times: a first impression, not a measurement",
+		"bench/results/control")
+	flags.IntVar(&options.Services, "services", 0,
+		"largest number of virtual services (default: 5000, and 200 with --quick)")
 	return command
 }
 

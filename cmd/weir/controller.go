@@ -36,13 +36,15 @@ func controllerCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&config.DataDir, "data-dir", "/var/lib/weir/controller", "directory for objects, keys and the admin password")
+	flags.StringVar(&config.DataDir, "data-dir", "/var/lib/weir/controller",
+		"directory for objects, keys and the admin password")
 	flags.StringVar(&config.Listen, "listen", ":9443", "address of the REST API (HTTPS)")
 	flags.StringVar(&config.EngineListen, "engine-listen", ":9444", "address that agents dial (gRPC)")
 	flags.StringVar(&config.AdminPasswordFile, "admin-password-file", "",
 		"file with the password of the user admin, read at the first start (default: generated, in <data-dir>/admin-password)")
-	flags.StringVar(&engines, "engines", byOperators, "who starts the engines of groups in a cloud of type CLOUD_NONE: \"none\" (operators do), "+
-		"\"process\" (the controller, on this machine), \"lab:NAME\" (the controller, in the namespaces of a lab)")
+	flags.StringVar(&engines, "engines", byOperators,
+		"who starts the engines of groups in a cloud of type CLOUD_NONE: \"none\" (operators do), "+
+			"\"process\" (the controller, on this machine), \"lab:NAME\" (the controller, in the namespaces of a lab)")
 	return command
 }
 

@@ -31,9 +31,12 @@ Needs nginx (as root also frr), and weir-dataplane and weir-load in the director
 			return demo.Run(command.Context(), options)
 		},
 	}
-	command.Flags().BoolVar(&options.Loopback, "loopback", false, "use the loopback interface and one engine, also as root")
+	command.Flags().BoolVar(&options.Loopback, "loopback", false,
+		"use the loopback interface and one engine, also as root")
 	command.Flags().BoolVar(&options.Once, "once", false, "stop after the load; exit status 1 if a check failed")
-	command.Flags().StringVar(&options.Picture, "picture", "", "write a picture of the scaling into this file, as SVG (as root)")
-	command.Flags().BoolVar(&options.JSON, "json", false, "print the figures as one JSON object in the last line of standard output")
+	command.Flags().StringVar(&options.Picture, "picture", "",
+		"write a picture of the scaling into this file, as SVG (as root)")
+	command.Flags().BoolVar(&options.JSON, "json", false,
+		"print the figures as one JSON object in the last line of standard output")
 	return command
 }

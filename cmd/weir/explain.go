@@ -27,7 +27,9 @@ func explain(err error) string {
 	case errors.As(err, &unreachable):
 		return fmt.Sprintf("%v: is the controller running, and is this its address?", err)
 	case errors.As(err, &unknown):
-		return fmt.Sprintf("%v: compare it with what the controller printed, and log in with --fingerprint or --trust-on-first-use", err)
+		return fmt.Sprintf(
+			"%v: compare it with what the controller printed, and log in with --fingerprint or --trust-on-first-use",
+			err)
 	case errors.As(err, &changed):
 		return fmt.Sprintf("%v: if the certificate was replaced, run `weir login` again", err)
 	}

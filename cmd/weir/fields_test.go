@@ -10,7 +10,8 @@ import (
 func TestPathsBuildTheObjectTheyName(t *testing.T) {
 	object := client.Object{}
 	for _, pair := range [][2]string{
-		{"name", "web"}, {"servers[1].ip.addr", "10.0.0.2"}, {"servers[0].port", "8080"}, {"servers[0].enabled", "true"},
+		{"name", "web"}, {"servers[1].ip.addr", "10.0.0.2"}, {"servers[0].port", "8080"},
+		{"servers[0].enabled", "true"},
 		{"markers", `[{"key":"env"}]`},
 	} {
 		if err := setField(object, pair[0], pair[1]); err != nil {

@@ -131,7 +131,8 @@ func showCommand(kind *schema.Kind) *cobra.Command {
 }
 
 // reading makes a command show the object of a kind that its arguments name, or print what is asked for of it as JSON.
-func reading(command *cobra.Command, kind *schema.Kind, show func(io.Writer, client.Object, time.Time) error, asked func(client.Object) any) *cobra.Command {
+func reading(command *cobra.Command, kind *schema.Kind, show func(io.Writer, client.Object, time.Time) error,
+	asked func(client.Object) any) *cobra.Command {
 	command.ValidArgsFunction = completeNames(kind, 1)
 	output := addOutput(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
@@ -183,7 +184,8 @@ func find(ctx context.Context, session *client.Session, kind *schema.Kind, args 
 	if kind.Only == "" {
 		object, err := session.ByName(ctx, kind.Name, args[0])
 		if errors.Is(err, client.ErrNotFound) {
-			return nil, fmt.Errorf("there is no %s named %q: `weir %s list` shows what there is", kind.Name, args[0], kind.Name)
+			return nil, fmt.Errorf("there is no %s named %q: `weir %s list` shows what there is", kind.Name,
+				args[0], kind.Name)
 		} else if err != nil {
 			return nil, err
 		}

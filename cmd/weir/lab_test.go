@@ -31,7 +31,8 @@ func TestCountsWhatRunsByProgram(t *testing.T) {
 }
 
 func TestWhatToTypeNamesALabThatIsNotTheOnlyOne(t *testing.T) {
-	state := lab.State{Name: "seed", Controller: "https://10.0.0.1:9443", PasswordFile: "/run/p", RouterShell: []string{"birdc", "-s", "/run/b"}}
+	state := lab.State{Name: "seed", Controller: "https://10.0.0.1:9443", PasswordFile: "/run/p",
+		RouterShell: []string{"birdc", "-s", "/run/b"}}
 	want := "Controller   bin/weir lab exec --lab seed controller bin/weir login https://10.0.0.1:9443 --password-file /run/p --trust-on-first-use\n" +
 		"             bin/weir lab exec --lab seed controller bin/weir status\n" +
 		"Router       bin/weir lab exec --lab seed router birdc -s /run/b \"show …\"\n" +

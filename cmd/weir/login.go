@@ -38,7 +38,8 @@ first login shows the fingerprint and asks. --fingerprint states it; --trust-on-
 		RunE: func(command *cobra.Command, args []string) error {
 			credentials.URL = args[0]
 			var err error
-			if credentials.Password, err = passwordFor(command.Context(), credentials.Username, passwordFile); err != nil {
+			if credentials.Password, err = passwordFor(command.Context(), credentials.Username,
+				passwordFile); err != nil {
 				return err
 			}
 			session, err := logIn(command.Context(), credentials, trustNew)
@@ -97,7 +98,7 @@ func passwordFor(ctx context.Context, user, file string) (string, error) {
 	})
 }
 
-// agree asks whether a certificate that no CA vouches for is the right one. Where nobody can say yes, that is an error.
+// agree asks whether a certificate that no CA has signed is the right one. If nobody can answer, that is an error.
 func agree(ctx context.Context, unknown *client.UnknownCertificate) error {
 	if !term.IsTerminal(stdin) {
 		return unknown
@@ -113,8 +114,8 @@ func agree(ctx context.Context, unknown *client.UnknownCertificate) error {
 
 var stdin = int(os.Stdin.Fd())
 
-// ask waits for an answer or for ctx to end. A read from a terminal cannot be called off, so it is left behind, and the
-// terminal is put back as it was.
+// ask waits for an answer, or for ctx to end. A read from a terminal cannot be cancelled, so it is abandoned, and the
+// terminal's state is restored.
 func ask(ctx context.Context, question string, read func() (string, error)) (string, error) {
 	before, err := term.GetState(stdin)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command weir is every process of the control side in one binary: controller, agent, and the operator's tools.
+// Command weir is every Go process of Weir in one binary: controller, agent, and the operator's tools.
 //
-// This package holds flags, wiring and tables only; what a command does lives in the package it calls.
+// This package has only flags, wiring and tables. What a command does is in the package that it calls.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-// untilInterrupted ends with the first Ctrl-C. A second one does not wait for an orderly end.
+// untilInterrupted ends at the first Ctrl-C. A second Ctrl-C does not wait for an orderly end.
 func untilInterrupted() context.Context {
 	ctx, end := context.WithCancel(context.Background())
 	interrupts := make(chan os.Signal, 2)
@@ -56,7 +56,8 @@ commands; every kind of object has list, show, create, set and delete, for examp
 		&cobra.Group{ID: "operate", Title: "Operate:"},
 		&cobra.Group{ID: "objects", Title: "Objects (list, show, create, set, delete):"},
 	)
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}", 1))
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}",
+		"{{if not .HasAvailableSubCommands}}", 1))
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see `%s --help`", err, command.CommandPath())
 	})
@@ -73,7 +74,7 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	root.AddCommand(commands...)
 }
 
-// menu makes a command that only holds others say no to a name that it does not hold. Alone it shows its help.
+// menu makes a command that only holds other commands refuse unknown names. Without arguments it shows its help.
 func menu(command *cobra.Command) *cobra.Command {
 	command.Args = cobra.ArbitraryArgs
 	command.RunE = func(command *cobra.Command, args []string) error {
@@ -103,6 +104,6 @@ func arguments(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// version is that of the whole tree, as in Cargo.toml: an agent remarks on a data plane of another one. A release may set
-// it at link time: -ldflags "-X main.version=1.2.3".
+// version is the version of the whole tree, as in Cargo.toml. An agent logs when its data plane has another version. A
+// release may set it at link time: -ldflags "-X main.version=1.2.3".
 var version = "0.1.0"

@@ -102,7 +102,8 @@ func TestSaysWhatStandsInTheWayOfADelete(t *testing.T) {
 		{client.Problem{Status: 412, Message: "Cannot delete, object is referred by: ['VirtualService web']"},
 			"pool db: Cannot delete, object is referred by: ['VirtualService web']: change or delete those first"},
 		{client.Problem{Status: 400, Message: "pool: name: db is built in"}, "pool: name: db is built in"},
-		{client.Problem{Status: 403, Message: "User bob may not delete a pool"}, "pool db: User bob may not delete a pool"},
+		{client.Problem{Status: 403, Message: "User bob may not delete a pool"},
+			"pool db: User bob may not delete a pool"},
 	} {
 		if got := notDeleted(pool, "db", &c.problem).Error(); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)

@@ -75,7 +75,8 @@ func TestAKindThatIsOneFileHasItsTable(t *testing.T) {
 
 func TestAKindThatIsOneFileHasItsCommands(t *testing.T) {
 	command, _, err := rootCommand().Find([]string{"rules", "create"})
-	if err != nil || command.CommandPath() != "weir rulebook create" || !strings.Contains(command.Example, "chapters[0].title=doors") {
+	if err != nil || command.CommandPath() != "weir rulebook create" ||
+		!strings.Contains(command.Example, "chapters[0].title=doors") {
 		t.Errorf("found %v, %v", command, err)
 	}
 	if _, err := composeObject(kindOf(t, "rulebook"), "", []string{"house", "chapter[0].title=x"}); err == nil ||

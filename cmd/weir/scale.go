@@ -19,8 +19,10 @@ import (
 
 // actionsOf are commands for what can be done with objects of a kind beside changing them.
 var actionsOf = map[string]func(*schema.Kind) []*cobra.Command{
-	"virtualservice":     scaleCommands,
-	"serviceenginegroup": func(kind *schema.Kind) []*cobra.Command { return []*cobra.Command{redistributeCommand(kind)} },
+	"virtualservice": scaleCommands,
+	"serviceenginegroup": func(kind *schema.Kind) []*cobra.Command {
+		return []*cobra.Command{redistributeCommand(kind)}
+	},
 }
 
 // scaleVerb is something that an operator can ask of one virtual service.
@@ -33,12 +35,15 @@ type scaleVerb struct {
 
 var scaleVerbs = []scaleVerb{
 	{name: "scaleout", short: "Add an engine", to: "the engine to add", more: toMany},
-	{name: "scalein", short: "Remove an engine, after its clients have finished", from: "the engine to remove", more: toMany},
+	{name: "scalein", short: "Remove an engine, after its clients have finished",
+		from: "the engine to remove", more: toMany},
 	{name: "migrate", short: "Move it from one engine to another, which serves first", to: "the engine to move to",
 		from: "the engine to move from; needed if there are several", then: "shall be on another engine"},
-	{name: "switchover", short: "Make another of its engines the primary, or the standby the active one", to: "the new primary",
+	{name: "switchover", short: "Make another of its engines the primary, or the standby the active one",
+		to:   "the new primary",
 		then: "shall have another of its engines for the primary"},
-	{name: "retryplacement", short: "Retry engines that failed to start it", then: "is tried again on engines that failed to start it"},
+	{name: "retryplacement", short: "Retry engines that failed to start it",
+		then: "is tried again on engines that failed to start it"},
 }
 
 const toMany = `
@@ -57,7 +62,8 @@ func scaleCommands(kind *schema.Kind) []*cobra.Command {
 
 func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
-		Use: v.name + " NAME", Short: v.short, Long: v.short + "." + v.more, Args: arguments("NAME"), ValidArgsFunction: completeNames(kind, 1),
+		Use: v.name + " NAME", Short: v.short, Long: v.short + "." + v.more, Args: arguments("NAME"),
+		ValidArgsFunction: completeNames(kind, 1),
 	}
 	var to, host, from string
 	var primary, fresh bool
@@ -65,7 +71,8 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 		command.Flags().StringVar(&to, "to", "", v.to)
 	}
 	if v.name == "scaleout" || v.name == "migrate" {
-		command.Flags().BoolVar(&fresh, "to-new", false, "to an empty engine; a cloud that starts engines starts one if there is none")
+		command.Flags().BoolVar(&fresh, "to-new", false,
+			"to an empty engine; a cloud that starts engines starts one if there is none")
 		command.Flags().StringVar(&host, "to-host", "", "to an engine on the host of this name")
 	}
 	if v.from != "" {
@@ -84,7 +91,8 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 		refer(order, "from_se_ref", "serviceengine", from)
 		refer(order, "to_host_ref", "vimgrhostruntime", host)
 		var runtime client.Object
-		if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/%s", kind.Name, object["uuid"], v.name), order, &runtime); err != nil {
+		if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/%s", kind.Name, object["uuid"], v.name), order,
+			&runtime); err != nil {
 			return err
 		}
 		fmt.Println(v.told(object["name"], runtime["num_se_requested"]))
@@ -106,7 +114,8 @@ profile. Engines still accept tickets of the previous key. To replace every key,
 
 func redistributeCommand(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
-		Use: "redistribute NAME", Short: "Switch virtual services over to their standbys, until each engine is active for the same number",
+		Use:   "redistribute NAME",
+		Short: "Switch virtual services over to their standbys, until each engine is active for the same number",
 		Long: `Switch virtual services over to their standbys, until each engine is active for the same number. After a failure one engine is active for
 all of them. For groups with HA_MODE_LEGACY_ACTIVE_STANDBY and distribute_load_active_standby.`,
 	}
@@ -116,13 +125,16 @@ all of them. For groups with HA_MODE_LEGACY_ACTIVE_STANDBY and distribute_load_a
 func redistributed(name string, answer client.Object) string {
 	moved := answer["num_virtualservices"]
 	if moved == 0.0 {
-		return "Nothing to do: each engine of " + name + " is the active one of as many, or of those something is under way with."
+		return "Nothing to do: each engine of " + name +
+			" is the active one of as many, or of those something is under way with."
 	}
-	return countOf(moved, "virtual service") + " of " + name + " shall change places with the standby; `weir events` shows when it is done."
+	return countOf(moved, "virtual service") + " of " + name +
+		" shall change places with the standby; `weir events` shows when it is done."
 }
 
 // acting has a command do what it is called with an object, and tell what the answer says.
-func acting(command *cobra.Command, kind *schema.Kind, told func(name string, answer client.Object) string) *cobra.Command {
+func acting(command *cobra.Command, kind *schema.Kind, told func(name string,
+	answer client.Object) string) *cobra.Command {
 	command.Args, command.ValidArgsFunction = arguments("NAME"), completeNames(kind, 1)
 	command.RunE = func(command *cobra.Command, args []string) error {
 		session, object, err := open(command.Context(), kind, args)
@@ -130,7 +142,8 @@ func acting(command *cobra.Command, kind *schema.Kind, told func(name string, an
 			return err
 		}
 		var answer client.Object
-		if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/%s", kind.Name, object["uuid"], command.Name()), client.Object{}, &answer); err != nil {
+		if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/%s", kind.Name, object["uuid"], command.Name()),
+			client.Object{}, &answer); err != nil {
 			return err
 		}
 		fmt.Println(told(column.Text(object["name"]), answer))
@@ -141,7 +154,8 @@ func acting(command *cobra.Command, kind *schema.Kind, told func(name string, an
 
 // told says what is to become of a virtual service by an order that was accepted.
 func (v scaleVerb) told(name, engines any) string {
-	return fmt.Sprintf("%v %s; `weir vs engines %[1]v` shows how far it is.", name, cmp.Or(v.then, "shall be on "+countOf(engines, "engine")))
+	return fmt.Sprintf("%v %s; `weir vs engines %[1]v` shows how far it is.", name,
+		cmp.Or(v.then, "shall be on "+countOf(engines, "engine")))
 }
 
 // countOf is "1 engine" or "4 engines".
@@ -161,9 +175,12 @@ func refer(order client.Object, field, kind, name string) {
 
 func enginesCommand(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
-		Use: "engines NAME", Short: "List the engines that serve it, and which part of its connections comes to each", Args: arguments("NAME"),
+		Use: "engines NAME", Short: "List the engines that serve it, and which part of its connections comes to each",
+		Args: arguments("NAME"),
 	}
-	return reading(command, kind, showEngines, func(object client.Object) any { return column.List(object, "runtime", "service_engine") })
+	return reading(command, kind, showEngines, func(object client.Object) any {
+		return column.List(object, "runtime", "service_engine")
+	})
 }
 
 // showEngines shows who serves a virtual service, how far its newest change has come, and what is amiss.
@@ -172,8 +189,10 @@ func showEngines(out io.Writer, object client.Object, now time.Time) error {
 		return err
 	}
 	fmt.Fprintf(out, "\n%s of %s engines, %s.\n", column.Text(column.At(object, "runtime", "num_se_assigned")),
-		column.Text(column.At(object, "runtime", "num_se_requested")), column.Text(column.At(object, "runtime", "applied", "text")))
-	for _, line := range slices.Concat(lastOrder(object, now), whyNotUp("virtual service", object), notAsItShallBe("virtual service", object)) {
+		column.Text(column.At(object, "runtime", "num_se_requested")),
+		column.Text(column.At(object, "runtime", "applied", "text")))
+	for _, line := range slices.Concat(lastOrder(object, now), whyNotUp("virtual service", object),
+		notAsItShallBe("virtual service", object)) {
 		fmt.Fprintln(out, line)
 	}
 	return nil
@@ -185,8 +204,10 @@ func lastOrder(object client.Object, now time.Time) []string {
 	if failure == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("virtual service %s: the last order failed %s ago (%s): %s", column.Text(object["name"]),
-		column.Age(column.Text(column.At(failure, "end_time_str")), now), column.Text(column.At(failure, "state")), strings.Join(column.Texts(column.List(failure, "reason")), "; "))}
+	return []string{fmt.Sprintf("virtual service %s: the last order failed %s ago (%s): %s",
+		column.Text(object["name"]),
+		column.Age(column.Text(column.At(failure, "end_time_str")), now), column.Text(column.At(failure, "state")),
+		strings.Join(column.Texts(column.List(failure, "reason")), "; "))}
 }
 
 func enginesOf(object client.Object, now time.Time) table {
@@ -196,8 +217,10 @@ func enginesOf(object client.Object, now time.Time) table {
 		if share != "" {
 			share += " %"
 		}
-		rows = append(rows, []string{column.Text(column.At(engine, "name")), column.Text(column.At(engine, "role")), column.Text(column.At(engine, "state")),
-			column.Age(column.Text(column.At(engine, "since")), now), column.Dash(share), upOrWhyNot(column.At(engine, "oper_status"))})
+		rows = append(rows, []string{column.Text(column.At(engine, "name")), column.Text(column.At(engine, "role")),
+			column.Text(column.At(engine, "state")),
+			column.Age(column.Text(column.At(engine, "since")), now), column.Dash(share),
+			upOrWhyNot(column.At(engine, "oper_status"))})
 	}
 	return rows
 }
@@ -212,7 +235,8 @@ func upOrWhyNot(status any) string {
 // eventsCommand shows what the controller remembers.
 func eventsCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use: "events", Short: "List what happened to engines and virtual services lately, newest first", Args: arguments(),
+		Use: "events", Short: "List what happened to engines and virtual services lately, newest first",
+		Args: arguments(),
 	}
 	most := command.Flags().Int("most", 50, "how many")
 	output := addOutput(command)
@@ -230,7 +254,9 @@ func eventsCommand() *cobra.Command {
 		}
 		rows := table{{"TIME", "EVENT", "OBJECT", "WHAT"}}
 		for _, event := range found {
-			rows = append(rows, []string{toMillis(column.Text(event["report_timestamp"])), column.Text(event["event_id"]), column.Text(event["obj_name"]), column.Text(event["event_description"])})
+			rows = append(rows, []string{toMillis(column.Text(event["report_timestamp"])),
+				column.Text(event["event_id"]), column.Text(event["obj_name"]),
+				column.Text(event["event_description"])})
 		}
 		return rows.print(os.Stdout)
 	}

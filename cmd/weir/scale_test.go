@@ -15,11 +15,13 @@ func TestEnginesOfAVirtualServiceAreListedWithRoleStateAndShare(t *testing.T) {
 		"applied": map[string]any{"text": "applied on 1 of 2 engines"},
 		"last_scale_status": map[string]any{"state": "SCALEOUT_ERROR", "end_time_str": "2026-11-20T11:55:00Z",
 			"reason": []any{"engine-3 did not serve it within 600 s"}},
-		"oper_status": map[string]any{"state": "OPER_UP", "reason": []any{"it is on 2 of 3 engines: group g has no engine left"}},
+		"oper_status": map[string]any{"state": "OPER_UP",
+			"reason": []any{"it is on 2 of 3 engines: group g has no engine left"}},
 		"service_engine": []any{
 			map[string]any{
-				"name": "engine-1", "role": "primary", "state": "serving", "since": "2026-11-20T11:00:00Z", "connections_percent": 67.0,
-				"oper_status": map[string]any{"state": "OPER_UP"},
+				"name": "engine-1", "role": "primary", "state": "serving", "since": "2026-11-20T11:00:00Z",
+				"connections_percent": 67.0,
+				"oper_status":         map[string]any{"state": "OPER_UP"},
 			},
 			map[string]any{
 				"name": "engine-2", "role": "secondary", "state": "draining", "since": "2026-11-20T11:59:50Z",
@@ -58,7 +60,8 @@ func TestVirtualServiceIsShownWithItsEnginesInATable(t *testing.T) {
 func TestAnAcceptedOrderIsToldAsWhatItDoes(t *testing.T) {
 	for _, verb := range scaleVerbs {
 		want := map[string]string{
-			"scaleout": "web shall be on 4 engines", "scalein": "web shall be on 4 engines", "migrate": "web shall be on another engine",
+			"scaleout": "web shall be on 4 engines", "scalein": "web shall be on 4 engines",
+			"migrate":        "web shall be on another engine",
 			"switchover":     "web shall have another of its engines for the primary",
 			"retryplacement": "web is tried again on engines that failed to start it",
 		}[verb.name] + "; `weir vs engines web` shows how far it is."
@@ -69,7 +72,8 @@ func TestAnAcceptedOrderIsToldAsWhatItDoes(t *testing.T) {
 }
 
 func TestRedistributionIsToldInWords(t *testing.T) {
-	for moved, want := range map[float64]string{0: "Nothing to do: ", 1: "1 virtual service of g shall", 2: "2 virtual services of g shall"} {
+	for moved, want := range map[float64]string{0: "Nothing to do: ", 1: "1 virtual service of g shall",
+		2: "2 virtual services of g shall"} {
 		if got := redistributed("g", client.Object{"num_virtualservices": moved}); !strings.HasPrefix(got, want) {
 			t.Errorf("%v: got %s", moved, got)
 		}
@@ -95,7 +99,8 @@ func TestOrderNamesAnEngineWhateverItIsCalled(t *testing.T) {
 
 func TestTimesOfEventsStandInAColumn(t *testing.T) {
 	for moment, want := range map[string]string{
-		"2026-11-21T14:29:15.45203426Z": "2026-11-21T14:29:15.452Z", "2026-11-21T14:29:15Z": "2026-11-21T14:29:15.000Z", "": "",
+		"2026-11-21T14:29:15.45203426Z": "2026-11-21T14:29:15.452Z",
+		"2026-11-21T14:29:15Z":          "2026-11-21T14:29:15.000Z", "": "",
 	} {
 		if got := toMillis(moment); got != want {
 			t.Errorf("%q: got %q", moment, got)

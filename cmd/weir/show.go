@@ -11,9 +11,10 @@ import (
 	"github.com/weir-lb/weir/controller/schema/column"
 )
 
-// notListed are fields that Avi's clients look for and that tell a reader nothing new, and engines, which have a table of
-// their own. JSON output has them.
-var notListed = []string{"service_engine", "url", "vip_runtime", "vip_summary", "virtualservice_ref", "se_ref", "sec_idx", "primary", "standby",
+// notListed are fields that Avi's clients look for and that tell a reader nothing new, and engines, which have a table
+// of their own. JSON output has them.
+var notListed = []string{"service_engine", "url", "vip_runtime", "vip_summary", "virtualservice_ref", "se_ref",
+	"sec_idx", "primary", "standby",
 	"is_primary", "is_standby", "scalein_in_progress", "scaleout_in_progress", "migrate_in_progress"}
 
 // fieldsOf lists every field of an object that has a value, nested ones indented under their parent.

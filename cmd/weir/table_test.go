@@ -29,7 +29,8 @@ func TestTableLinesUpAndEndsWithoutSpaces(t *testing.T) {
 
 func TestShowsEveryFieldThatHasAValue(t *testing.T) {
 	var object client.Object
-	err := json.Unmarshal([]byte(`{"url":"https://h/api/pool/pool-1#web","_last_modified":"1795220000000000","uuid":"pool-1","name":"web",
+	err := json.Unmarshal([]byte(
+		`{"url":"https://h/api/pool/pool-1#web","_last_modified":"1795220000000000","uuid":"pool-1","name":"web",
 		"empty":"","none":[],"deep":{"none":{}},"enabled":false,"ratio":2.5,"big":12562432,
 		"cloud_ref":"https://h/api/cloud/cloud-1#Default-Cloud","key":"-----BEGIN-----\nMIG\n",
 		"servers":[{"ip":{"addr":"10.0.0.1"},"port":80}],

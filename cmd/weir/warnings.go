@@ -41,8 +41,8 @@ func whyNotUp(what string, object client.Object) []string {
 	return []string{line}
 }
 
-// notServedOn tells of the engines that work and yet do not serve a virtual service that others serve: of those that do not
-// work it is told already.
+// notServedOn tells of the engines that work and yet do not serve a virtual service that others serve: of those that do
+// not work it is told already.
 func (o overview) notServedOn(service client.Object) []string {
 	if column.Text(column.At(service, "runtime", "oper_status", "state")) != "OPER_UP" {
 		return nil
@@ -50,10 +50,12 @@ func (o overview) notServedOn(service client.Object) []string {
 	var lines []string
 	for _, seat := range column.List(service, "runtime", "service_engine") {
 		works := slices.ContainsFunc(o.Engines, func(engine client.Object) bool {
-			return engine["uuid"] == column.At(seat, "uuid") && column.Text(column.At(engine, "runtime", "oper_status", "state")) == "OPER_UP"
+			return engine["uuid"] == column.At(seat, "uuid") &&
+				column.Text(column.At(engine, "runtime", "oper_status", "state")) == "OPER_UP"
 		})
 		if reasons := column.Texts(column.List(seat, "oper_status", "reason")); works && len(reasons) > 0 {
-			lines = append(lines, fmt.Sprintf("virtual service %s is not served on %s, which %s", column.Text(service["name"]), column.Text(column.At(seat, "name")),
+			lines = append(lines, fmt.Sprintf("virtual service %s is not served on %s, which %s",
+				column.Text(service["name"]), column.Text(column.At(seat, "name")),
 				strings.Join(reasons, "; ")))
 		}
 	}
@@ -79,7 +81,8 @@ func (o overview) refusals() []string {
 	var lines []string
 	for _, engine := range o.Engines {
 		for _, finding := range column.List(engine, "runtime", "refusal", "errors") {
-			lines = append(lines, fmt.Sprintf("engine %s refused revision %s and goes on with the one before: %s", column.Text(engine["name"]),
+			lines = append(lines, fmt.Sprintf("engine %s refused revision %s and goes on with the one before: %s",
+				column.Text(engine["name"]),
 				column.Text(column.At(engine, "runtime", "refusal", "revision")), findingText(finding)))
 		}
 	}
@@ -117,7 +120,8 @@ func (o overview) findings() []string {
 
 // findingText is "sslprofile System-Standard: accepted_ciphers: …".
 func findingText(finding any) string {
-	parts := []string{strings.TrimSpace(column.Text(column.At(finding, "kind")) + " " + column.Text(column.At(finding, "name")))}
+	parts := []string{strings.TrimSpace(column.Text(column.At(finding, "kind")) + " " +
+		column.Text(column.At(finding, "name")))}
 	parts = append(parts, column.Texts([]any{column.At(finding, "field"), column.At(finding, "message")})...)
 	return strings.Join(parts, ": ")
 }

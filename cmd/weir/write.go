@@ -102,7 +102,8 @@ func printWritten(output format, done string, kind *schema.Kind, object client.O
 func warned(object client.Object) []string {
 	var lines []string
 	for _, warning := range column.List(object, "weir_warnings") {
-		lines = append(lines, fmt.Sprintf("Warning: %s: %s.", column.Text(column.At(warning, "field")), column.Text(column.At(warning, "message"))))
+		lines = append(lines, fmt.Sprintf("Warning: %s: %s.", column.Text(column.At(warning, "field")),
+			column.Text(column.At(warning, "message"))))
 	}
 	return lines
 }
@@ -110,7 +111,7 @@ func warned(object client.Object) []string {
 // written says what was done to the object, and where to look for what comes of it.
 func written(done string, kind *schema.Kind, name string) string {
 	said := fmt.Sprintf("%s %s %s", done, kind.Name, name)
-	if kind.Serving == schema.Service {
+	if kind.Serving == schema.IsService {
 		said += fmt.Sprintf("; `weir vs engines %s` shows on how many engines it is applied", name)
 	}
 	return said + "."

@@ -24,7 +24,8 @@ func kindOf(t *testing.T, name string) *schema.Kind {
 
 func TestComposesObjectsFromFileAndFields(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "vs.json")
-	if err := os.WriteFile(file, []byte(`{"name":"old","pool_ref":"/api/pool?name=old","field_of_a_later_release":1}`), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(`{"name":"old","pool_ref":"/api/pool?name=old","field_of_a_later_release":1}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	object, err := composeObject(kindOf(t, "virtualservice"), file, []string{
@@ -68,7 +69,8 @@ func TestEveryExampleNamesFieldsThatThereAre(t *testing.T) {
 	for _, kind := range schema.Kinds() {
 		for line := range strings.Lines(kind.Example) {
 			words := unquoted(line) // weir KIND create …
-			if words[0] != "weir" || words[1] != kind.Name && !slices.Contains(kind.Short, words[1]) || words[2] != "create" {
+			if words[0] != "weir" || words[1] != kind.Name && !slices.Contains(kind.Short, words[1]) ||
+				words[2] != "create" {
 				t.Errorf("%s: %s", kind.Name, line)
 			}
 			if _, err := composeObject(kind, "", words[3:]); err != nil {
@@ -90,7 +92,8 @@ func unquoted(line string) []string {
 }
 
 func TestWhoChangesAVirtualServiceIsToldWhereToSeeItApplied(t *testing.T) {
-	if got, want := written("Changed", kindOf(t, "virtualservice"), "web"), "Changed virtualservice web; `weir vs engines web` shows on how many engines it is applied."; got != want {
+	if got, want := written("Changed", kindOf(t, "virtualservice"), "web"),
+		"Changed virtualservice web; `weir vs engines web` shows on how many engines it is applied."; got != want {
 		t.Errorf("got %s", got)
 	}
 	if got, want := written("Created", kindOf(t, "pool"), "web"), "Created pool web."; got != want {
@@ -99,12 +102,14 @@ func TestWhoChangesAVirtualServiceIsToldWhereToSeeItApplied(t *testing.T) {
 }
 
 func TestFieldsThatWeirOnlyKeepsCanBeSetAndWhoSetsThemIsTold(t *testing.T) {
-	object, err := composeObject(kindOf(t, "virtualservice"), "", []string{"web", "network_security_policy_ref=ours", "http_policies[0].index=1"})
+	object, err := composeObject(kindOf(t, "virtualservice"), "",
+		[]string{"web", "network_security_policy_ref=ours", "http_policies[0].index=1"})
 	if err != nil || object["network_security_policy_ref"] != "ours" {
 		t.Errorf("composed %v, %v", object, err)
 	}
 	var answer client.Object
-	if err := json.Unmarshal([]byte(`{"name":"web","weir_warnings":[{"field":"network_security_policy_ref","message":"it is not served while this is set"}]}`), &answer); err != nil {
+	if err := json.Unmarshal([]byte(
+		`{"name":"web","weir_warnings":[{"field":"network_security_policy_ref","message":"it is not served while this is set"}]}`), &answer); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"Warning: network_security_policy_ref: it is not served while this is set."}

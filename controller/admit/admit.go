@@ -69,8 +69,7 @@ type Write struct {
 	chores *chores
 }
 
-// Edit makes of the stored object, which it leaves as it is, a new one: what it should become. It may run more than
-// once.
+// Edit makes the new object from a copy of the stored one. It may run more than once.
 type Edit func(stored schema.Object) (schema.Object, error)
 
 // Create admits a new object. chosen is the uuid that the client wants, or empty. Create returns the object as it was
@@ -131,7 +130,7 @@ func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *s
 	if err != nil {
 		return nil, nil, err
 	}
-	next, err := edit(was.Object)
+	next, err := edit(schema.Clone(was.Object))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,9 +25,8 @@ func TestWriteIsAnsweredWithWhatItMadeThoughAnotherFollows(t *testing.T) {
 	w := gate.by(t, "pool")
 	describe := func(text string) (*store.Record, error) {
 		return gate.Change(t.Context(), w, "pool-p", func(stored schema.Object) (schema.Object, error) {
-			next := schema.Clone(stored)
-			next["description"] = text
-			return next, nil
+			stored["description"] = text
+			return stored, nil
 		})
 	}
 	if _, err := gate.Create(t.Context(), w, schema.Object{"name": "p"}, "pool-p"); err != nil {
@@ -37,7 +36,7 @@ func TestWriteIsAnsweredWithWhatItMadeThoughAnotherFollows(t *testing.T) {
 	gate.afterNextWrite(func() { second, _ = describe("second") })
 	first, err := describe("first")
 	if err != nil || second == nil || textOf(first.Object, "description") != "first" || first.Modified >= second.Modified {
-		t.Errorf("the first change is answered with %v, %v; the second with %v", first, err, second)
+		t.Errorf("the first change returns %v, %v; the second returned %v before", first, err, second)
 	}
 }
 

@@ -48,9 +48,9 @@ func Index(record *store.Record) (keys []string) {
 
 func addressKey(address netip.Addr) string { return "address " + address.String() }
 
-// listenersAreFree refuses a virtual service, or an address or protocol of one, where another one listens already; in
-// whatever tenant, for engines serve all of them. view has the written record already; stored is what it was, nil of a
-// new one.
+// listenersAreFree refuses a write after which two virtual services would listen on the same port of an address.
+// Tenants do not matter: engines serve all of them. view already has the written object; stored is the object before,
+// nil for a new one.
 func listenersAreFree(view *store.View, stored, written *store.Record) error {
 	if written.Kind != serviceKind && written.Kind != addressKind && written.Kind != networkKind {
 		return nil
@@ -69,13 +69,13 @@ func listenersAreFree(view *store.View, stored, written *store.Record) error {
 	return nil
 }
 
-// listening are the fields that say where a virtual service listens: its own, and those of an address.
+// listening are the fields of a virtual service, and of an address, that say where a virtual service listens.
 var listening = map[string][]string{
 	serviceKind: {"enabled", "traffic_enabled", "type", "vsvip_ref", "vip", "vrf_context_ref", "services", "network_profile_ref"},
 	addressKind: {"vip", "vrf_context_ref"},
 }
 
-// listensAs tells whether an object was written without anybody listening elsewhere than before.
+// listensAs tells whether a write leaves all virtual services listening where they did before.
 func listensAs(stored, written *store.Record) bool {
 	if written.Kind == networkKind {
 		return protocolIn(stored) == protocolIn(written)
@@ -100,13 +100,13 @@ func servicesOf(view *store.View, record *store.Record) iter.Seq[*store.Record] 
 	}
 }
 
-// neighbours are the listeners at addresses that somebody asked about.
+// neighbours caches the listeners at each address.
 type neighbours struct {
 	view *store.View
 	at   map[netip.Addr][]listener
 }
 
-// takes finds another virtual service that listens where this one does.
+// takes finds another virtual service that listens on the same port.
 func (n *neighbours) takes(ours listener) (by listener, taken bool) {
 	others, known := n.at[ours.address]
 	if !known {

@@ -57,10 +57,13 @@ func (t *Tx) Create(kind string, object schema.Object, chosen string) (made *sto
 	return made, err
 }
 
-// Change admits a new state of an object.
-func (t *Tx) Change(kind, uuid string, edit Edit) error {
+// Change admits a new state of an object. edit changes a copy of the stored object.
+func (t *Tx) Change(kind, uuid string, edit func(object schema.Object)) error {
 	return t.attempt(kind, "change", uuid, func(w Write) error {
-		_, _, err := t.gate.change(t.tx, w, uuid, edit)
+		_, _, err := t.gate.change(t.tx, w, uuid, func(object schema.Object) (schema.Object, error) {
+			edit(object)
+			return object, nil
+		})
 		return err
 	})
 }

@@ -28,13 +28,12 @@ func TestWhatTheControllerWritesIsAuditedOncePerObjectWhenAllOfItIsWritten(t *te
 		if _, err := tx.Create("pool", schema.Object{"name": "p"}, "pool-1"); err != nil {
 			return err
 		}
-		err := tx.Change("pool", "pool-1", func(o schema.Object) (schema.Object, error) {
-			next := schema.Clone(o)
-			next["description"] = "changed"
-			return next, nil
-		})
-		if err != nil {
+		created, _ := tx.View().Get("pool", "pool-1")
+		if err := tx.Change("pool", "pool-1", func(o schema.Object) { o["description"] = "changed" }); err != nil {
 			return err
+		}
+		if created.Object["description"] == "changed" {
+			t.Error("the stored object is changed in place")
 		}
 		return tx.Keep(&store.Record{Kind: "memory", UUID: "m", Name: "m", Object: schema.Object{}})
 	})

@@ -204,10 +204,8 @@ func putInstance(tx *admit.Tx, instance Instance) error {
 	if _, there := tx.View().Get(engineKind, instance.Engine); !there || instance.State != Retiring {
 		return nil
 	}
-	return tx.Change(engineKind, instance.Engine, func(stored schema.Object) (schema.Object, error) {
-		engine := schema.Clone(stored)
+	return tx.Change(engineKind, instance.Engine, func(engine schema.Object) {
 		engine["enable_state"] = "SE_STATE_DISABLED"
-		return engine, nil
 	})
 }
 

@@ -32,7 +32,8 @@ func (s *Server) Join(ctx context.Context, request *enginev1.JoinRequest) (*engi
 	}
 	uuid, err := s.members.Join(ctx, request.GetName())
 	if err != nil { // nothing to try again: the token is gone
-		return nil, status.Errorf(registerCode(err), "%v; the token is used up: join with a new one once that is put right", err)
+		return nil, status.Errorf(registerCode(err),
+			"%v; the token is used up: join with a new one once that is put right", err)
 	}
 	certificate, err := s.authority.IssueEngine(request.GetCsrDer(), uuid, time.Now())
 	if err != nil {

@@ -37,7 +37,8 @@ type newcomers struct {
 
 func newNewcomers(address net.Addr, room *port.Room) *newcomers {
 	n := &newcomers{
-		address: address, room: room, arrived: make(chan *newcomer, newcomersBounds.Places), closed: make(chan struct{}),
+		address: address, room: room, arrived: make(chan *newcomer, newcomersBounds.Places),
+		closed: make(chan struct{}),
 	}
 	n.close = sync.OnceFunc(func() { close(n.closed) })
 	return n

@@ -26,7 +26,8 @@ func TestWhoHasNotJoinedMaySayLittle(t *testing.T) {
 	}
 	agent := rig.session(rig.join("a"), 0)
 	rig.expect("se-a connected")
-	agent.say(&enginev1.Report{Body: &enginev1.Report_Status{Status: &enginev1.Status{Reason: strings.Repeat("x", joinBytesMax)}}})
+	agent.say(&enginev1.Report{Body: &enginev1.Report_Status{Status: &enginev1.Status{Reason: strings.Repeat(
+		"x", joinBytesMax)}}})
 	rig.expect("se-a reported")
 }
 

@@ -1,8 +1,8 @@
 // Package link keeps the stream with the agent of each engine: Plans down, Reports up, over mutual TLS.
 //
 // session.go decides and is pure; desk.go is what stays of an engine between sessions; server.go is the socket around
-// them; newcomers.go keeps apart who has no identity, and enrollment.go gives one. One engine that is slow or gone never
-// delays another.
+// them; newcomers.go keeps apart who has no identity, and enrollment.go gives one. One engine that is slow or gone
+// never delays another.
 package link
 
 import (
@@ -39,16 +39,16 @@ const (
 	callsMax         = 4
 	headerBytesMax   = 16 << 10
 	handshakeTimeout = 10 * time.Second
-	// keepaliveInterval and keepaliveTimeout end a connection later than heartbeats that are missed end its session: who
-	// is cut off or frozen is to be told from who has closed.
+	// keepaliveInterval and keepaliveTimeout end a connection later than heartbeats that are missed end its session:
+	// who is cut off or frozen is to be told from who has closed.
 	keepaliveInterval = 5 * time.Second
 	keepaliveTimeout  = heartbeatsMissed * HeartbeatInterval
 )
 
-// A connection is unknown until its TLS handshake is done, then of an engine or of a newcomer. Each kind has places of its
-// own, so that none takes those of another. Of the unknown and of newcomers, where more come, one that waits for its
-// client is closed for each: of an address that has more than the share, before others; the one that waits longest. Of
-// engines nobody is closed for another: one more is hung up on, and dials again.
+// A connection is unknown until its TLS handshake is done, then of an engine or of a newcomer. Each kind has places of
+// its own, so that none takes those of another. Of the unknown and of newcomers, where more come, one that waits for
+// its client is closed for each: of an address that has more than the share, before others; the one that waits longest.
+// Of engines nobody is closed for another: one more is hung up on, and dials again.
 var (
 	unknownBounds   = port.Bounds{Places: 512, Share: 64}
 	newcomersBounds = port.Bounds{Places: 256, Share: 32}
@@ -103,9 +103,11 @@ type Server struct {
 }
 
 // NewServer makes a link that serves nothing before Serve. events may be nil.
-func NewServer(authority *pki.Authority, tokens *pki.Tokens, members Members, engines Engines, events *events.Log, log *slog.Logger) *Server {
+func NewServer(authority *pki.Authority, tokens *pki.Tokens, members Members, engines Engines, events *events.Log,
+	log *slog.Logger) *Server {
 	return &Server{
-		authority: authority, tokens: tokens, members: members, engines: engines, events: events, log: log, desks: map[string]*desk{},
+		authority: authority, tokens: tokens, members: members, engines: engines, events: events, log: log,
+		desks: map[string]*desk{},
 	}
 }
 
@@ -124,7 +126,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	name := "engine port " + listener.Addr().String()
 	unknown := port.NewRoom(name+", TLS handshakes", unknownBounds.Within(strangersPart), s.events)
 	engines := port.NewRoom(name+", engines", enginesBounds.Within(enginesPart), s.events)
-	newcomers := newNewcomers(listener.Addr(), port.NewRoom(name+", newcomers", newcomersBounds.Within(strangersPart), s.events))
+	newcomers := newNewcomers(listener.Addr(), port.NewRoom(name+", newcomers",
+		newcomersBounds.Within(strangersPart), s.events))
 	serving, ctx := errgroup.WithContext(ctx)
 	serving.Go(func() error {
 		return s.answer(ctx, newcomers, append(limits(joinBytesMax, 1), grpc.Creds(inside{secure})))
@@ -163,9 +166,9 @@ func limits(messageBytes int, calls uint32) []grpc.ServerOption {
 	}
 }
 
-// Publish says which Plan each engine shall have, as decided when the engines up to a greeting were known to be there. One
-// that came later gets nothing: it may be the last that serves what another Plan would take from it. A session of an
-// engine that exists no more ends.
+// Publish says which Plan each engine shall have, as decided when the engines up to a greeting were known to be there.
+// One that came later gets nothing: it may be the last that serves what another Plan would take from it. A session of
+// an engine that exists no more ends.
 func (s *Server) Publish(plans map[string]*enginev1.Plan, known uint64) {
 	for uuid, plan := range plans {
 		s.desk(uuid).retarget(plan, known)
@@ -319,7 +322,8 @@ func receive(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive
 }
 
 // transmit is the only one that waits for a slow engine.
-func transmit(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive], out <-chan *enginev1.Directive) error {
+func transmit(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive],
+	out <-chan *enginev1.Directive) error {
 	for directive := range out {
 		if err := stream.Send(directive); err != nil {
 			return err

@@ -157,7 +157,8 @@ func (r *rig) joinWith(token, name string) (tls.Certificate, error) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	reply, err := enginev1.NewEnrollmentClient(r.dial()).Join(r.Context(), &enginev1.JoinRequest{Token: token, CsrDer: csr, Name: name})
+	reply, err := enginev1.NewEnrollmentClient(r.dial()).Join(r.Context(),
+		&enginev1.JoinRequest{Token: token, CsrDer: csr, Name: name})
 	return tls.Certificate{Certificate: [][]byte{reply.GetCertificateDer()}, PrivateKey: key}, err
 }
 
@@ -209,7 +210,8 @@ func (a *agent) hear() *enginev1.Directive {
 
 func (a *agent) ack(delta *enginev1.PlanDelta) {
 	a.Helper()
-	a.say(&enginev1.Report{Body: &enginev1.Report_Ack{Ack: &enginev1.Ack{Revision: delta.GetRevision(), Nonce: delta.GetNonce()}}})
+	a.say(&enginev1.Report{Body: &enginev1.Report_Ack{Ack: &enginev1.Ack{Revision: delta.GetRevision(),
+		Nonce: delta.GetNonce()}}})
 }
 
 // ended waits for the session's end and says why.
@@ -256,7 +258,8 @@ func TestRefusesTokenThatWasUsed(t *testing.T) {
 func TestRefusesNameThatIsTakenOrNoHostName(t *testing.T) {
 	rig := newRig(t)
 	rig.join("a")
-	for name, want := range map[string]codes.Code{"a": codes.AlreadyExists, "": codes.InvalidArgument, "a b": codes.InvalidArgument} {
+	for name, want := range map[string]codes.Code{"a": codes.AlreadyExists, "": codes.InvalidArgument,
+		"a b": codes.InvalidArgument} {
 		token, err := rig.tokens.Issue(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -324,7 +327,8 @@ func TestAnAgentThatFellSilentIsToldApartFromOneThatIsGone(t *testing.T) {
 }
 
 func TestConnectionOutlivesTheHeartbeatsThatMayBeMissed(t *testing.T) {
-	if longest := heartbeatsMissed*HeartbeatInterval + HeartbeatInterval/2; keepaliveInterval+keepaliveTimeout <= longest {
+	if longest := heartbeatsMissed*HeartbeatInterval + HeartbeatInterval/2; keepaliveInterval+
+		keepaliveTimeout <= longest {
 		t.Errorf("it ends after %v, and the session after up to %v", keepaliveInterval+keepaliveTimeout, longest)
 	}
 }

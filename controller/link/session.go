@@ -115,7 +115,8 @@ func (s *session) ack(ack *enginev1.Ack) (step, error) {
 	}
 	landed := s.flight
 	if ack.GetRevision() != landed.GetRevision() {
-		return step{}, fmt.Errorf("%w: Ack of revision %d, sent was %d", ErrProtocol, ack.GetRevision(), landed.GetRevision())
+		return step{}, fmt.Errorf("%w: Ack of revision %d, sent was %d", ErrProtocol, ack.GetRevision(),
+			landed.GetRevision())
 	}
 	s.held, s.flight = landed, nil
 	return step{

@@ -95,9 +95,11 @@ func (p *player) effects(step step, err error) []string {
 	var effects []string
 	if step.outcome != nil && step.outcome.applied {
 		p.held = step.outcome.plan
-		effects = append(effects, fmt.Sprintf("applied %d%s", step.outcome.plan.GetRevision(), findings(step.outcome.findings)))
+		effects = append(effects, fmt.Sprintf("applied %d%s", step.outcome.plan.GetRevision(),
+			findings(step.outcome.findings)))
 	} else if step.outcome != nil {
-		effects = append(effects, fmt.Sprintf("refused %d%s", step.outcome.plan.GetRevision(), findings(step.outcome.findings)))
+		effects = append(effects, fmt.Sprintf("refused %d%s", step.outcome.plan.GetRevision(),
+			findings(step.outcome.findings)))
 	}
 	for _, directive := range step.directives {
 		effects = append(effects, say(directive))

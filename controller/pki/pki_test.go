@@ -119,7 +119,8 @@ func TestKeepsAuthorityOverRestartAndNeverStoresItsKeyInTheClear(t *testing.T) {
 
 func request(t *testing.T, key any, name string) []byte {
 	t.Helper()
-	csr, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: name}}, key)
+	csr, err := x509.CreateCertificateRequest(rand.Reader,
+		&x509.CertificateRequest{Subject: pkix.Name{CommonName: name}}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,8 @@ func TestServerCertificateBringsTheAuthorityThatTokensPin(t *testing.T) {
 		t.Error("chain does not end in the authority")
 	}
 	leaf, _ := x509.ParseCertificate(certificate.Certificate[0])
-	_, err = leaf.Verify(x509.VerifyOptions{Roots: authority.Pool(), DNSName: enrollment.ControllerName, CurrentTime: start})
+	_, err = leaf.Verify(x509.VerifyOptions{Roots: authority.Pool(), DNSName: enrollment.ControllerName,
+		CurrentTime: start})
 	if err != nil {
 		t.Error(err)
 	}
@@ -285,7 +287,8 @@ func TestFulfilsOrdersOfSelfSignedCertificates(t *testing.T) {
 		`{"algorithm": "SSL_KEY_ALGORITHM_RSA", "rsa_params": {"key_size": "SSL_KEY_3072_BITS"}}`:     "RSA",
 		`{"algorithm": "SSL_KEY_ALGORITHM_EC", "ec_params": {"curve": "SSL_KEY_EC_CURVE_SECP384R1"}}`: "ECDSA",
 	} {
-		object := order(t, `{"name": "c", "key_params": `+params+`, "certificate": {"self_signed": true, "days_until_expire": 7,
+		object := order(t, `{"name": "c", "key_params": `+params+
+			`, "certificate": {"self_signed": true, "days_until_expire": 7,
 			"subject": {"common_name": "weir.test", "organization": "Weir"}, "subject_alt_names": ["weir.test", "10.0.0.1"]}}`)
 		if err := Fulfil(object, start); err != nil {
 			t.Fatal(err)
@@ -299,7 +302,8 @@ func TestFulfilsOrdersOfSelfSignedCertificates(t *testing.T) {
 		if leaf.PublicKeyAlgorithm.String() != algorithm || leaf.Subject.String() != "CN=weir.test,O=Weir" {
 			t.Errorf("got %v of %v", leaf.PublicKeyAlgorithm, leaf.Subject)
 		}
-		if !leaf.NotAfter.Equal(start.AddDate(0, 0, 7)) || leaf.VerifyHostname("10.0.0.1") != nil || leaf.VerifyHostname("weir.test") != nil {
+		if !leaf.NotAfter.Equal(start.AddDate(0, 0, 7)) || leaf.VerifyHostname("10.0.0.1") != nil ||
+			leaf.VerifyHostname("weir.test") != nil {
 			t.Errorf("until %v for %v %v", leaf.NotAfter, leaf.DNSNames, leaf.IPAddresses)
 		}
 	}

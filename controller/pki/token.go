@@ -25,7 +25,8 @@ var (
 	// ErrTokenRefused says that a token is unknown, already used or expired; the caller is not told which.
 	ErrTokenRefused = errors.New("join token refused: unknown, already used or older than 10 minutes; create a new one")
 	// ErrTooManyTokens says that nobody uses the tokens that were made.
-	ErrTooManyTokens = fmt.Errorf("%d join tokens wait to be used already: use them, or wait until they expire", tokensMax)
+	ErrTooManyTokens = fmt.Errorf("%d join tokens wait to be used already: use them, or wait until they expire",
+		tokensMax)
 )
 
 // TokenVault is a Vault that holds nothing but tokens.

@@ -167,7 +167,8 @@ func TestConnectionThatMovesTakesNoPlaceWhereItWas(t *testing.T) {
 		}
 		h.wants(first, false, "its place was taken")
 		second.Close()
-		if err := second.Move(h.room, "b"); !errors.Is(err, net.ErrClosed) || len(h.room.places)+len(inner.places) != 0 {
+		if err := second.Move(h.room, "b"); !errors.Is(err, net.ErrClosed) || len(h.room.places)+
+			len(inner.places) != 0 {
 			t.Errorf("a closed connection moved: %v, %d places held", err, len(h.room.places)+len(inner.places))
 		}
 	})
@@ -180,7 +181,8 @@ func TestShortageIsToldAtOnceAndOncePerMinute(t *testing.T) {
 		for range 1000 {
 			h.enter("10.0.0.1:1")
 		}
-		if told := log.Entries(); len(told) != 1 || !strings.Contains(told[0].Message, "clients: 1, refused: 0; the last one closed was of 10.0.0.1") {
+		if told := log.Entries(); len(told) != 1 || !strings.Contains(told[0].Message,
+			"clients: 1, refused: 0; the last one closed was of 10.0.0.1") {
 			t.Errorf("at once: %v", told)
 		}
 		time.Sleep(tellInterval + time.Second)

@@ -53,13 +53,15 @@ func (s *shortage) again() {
 }
 
 func (s *shortage) tell() {
-	message := fmt.Sprintf("%s: all %d connections that may be are there; closed for others while they waited for their clients: %d, refused: %d",
+	message := fmt.Sprintf(
+		"%s: all %d connections that may be are there; closed for others while they waited for their clients: %d, refused: %d",
 		s.room, s.places, s.evicted, s.turned)
 	if s.most != "" {
 		message += "; the last one closed was of " + s.most
 	}
 	s.evicted, s.turned, s.most = 0, 0, ""
 	if s.events != nil {
-		s.events.Add(events.Entry{ID: "CONTROLLER_CONNECTIONS_SHORT", Kind: "CONTROLLER", Name: s.room, Tenant: "admin", Message: message})
+		s.events.Add(events.Entry{ID: "CONTROLLER_CONNECTIONS_SHORT", Kind: "CONTROLLER", Name: s.room, Tenant: "admin",
+			Message: message})
 	}
 }

@@ -41,11 +41,13 @@ func copied(b *testing.B, c *client, of schema.Object, services int) {
 func BenchmarkSearch(b *testing.B) {
 	c, services := benched(b, 1)
 	copied(b, c, services[0], 5000)
-	for _, query := range []string{"search=copy-04711", "isearch=COPY-04711", "search=(name,copy-04711)", "name.contains=04711"} {
+	for _, query := range []string{"search=copy-04711", "isearch=COPY-04711", "search=(name,copy-04711)",
+		"name.contains=04711"} {
 		b.Run(query, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if found := names(c.want(http.StatusOK, "GET", "/api/virtualservice?"+query, nil)); found != "copy-04711" {
+				if found := names(c.want(http.StatusOK, "GET", "/api/virtualservice?"+query,
+					nil)); found != "copy-04711" {
 					b.Fatal(found)
 				}
 			}

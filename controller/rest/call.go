@@ -96,7 +96,7 @@ func (c *call) reply(status int, value any) error {
 	return nil
 }
 
-// bodies are buffers for answers, which the garbage collector may take; larger ones are not kept.
+// bodies are buffers for answers, for reuse. The garbage collector frees unused ones.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxKeptBody = 1 << 20

@@ -64,7 +64,8 @@ func (k cluster) upSince() string { return k.since.UTC().Format(upSinceFormat) }
 func clusterRuntime(c *call) error {
 	k := c.api.cluster
 	return c.reply(http.StatusOK, schema.Object{
-		"node_info": schema.Object{"uuid": k.uuid, "cluster_uuid": k.uuid, "version": APIVersion, "mgmt_ip": hostOf(c.r.Host)},
+		"node_info": schema.Object{"uuid": k.uuid, "cluster_uuid": k.uuid, "version": APIVersion,
+			"mgmt_ip": hostOf(c.r.Host)},
 		"node_states": []schema.Object{{"name": k.node, "role": "CLUSTER_LEADER", "state": "CLUSTER_ACTIVE",
 			"up_since": k.upSince(), "mgmt_ip": hostOf(c.r.Host)}},
 		"cluster_state":  k.state(),

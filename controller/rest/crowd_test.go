@@ -121,7 +121,8 @@ func TestRequestAtWorkKeepsItsConnection(t *testing.T) {
 			h.api.tokens = slowTokens{entered, leave}
 			s := h.serve()
 			request := s.authorised(h.login(), "POST", "/api/securetoken-generate", "{}")
-			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: version == 2}
+			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+				ForceAttemptHTTP2: version == 2}
 			answered := make(chan string, 1)
 			go func() {
 				answer, err := transport.RoundTrip(request)

@@ -19,7 +19,8 @@ var notFilters = []string{"fields", "include_name", "include_refs", "skip_defaul
 	"page_size", "limit_by", "export_key", "tenant", "tenant_ref.name", "include", "detail"}
 
 // aliases are other names of filters.
-var aliases = map[string]string{"cloud": "cloud_ref.name", "cloud_uuid": "cloud_ref.uuid", "tenant_uuid": "tenant_ref.uuid"}
+var aliases = map[string]string{"cloud": "cloud_ref.name", "cloud_uuid": "cloud_ref.uuid",
+	"tenant_uuid": "tenant_ref.uuid"}
 
 // parseFilters makes one filter of all parameters. A field that no object has matches nothing.
 func parseFilters(view *store.View, kind *schema.Kind, query url.Values) (filter, error) {

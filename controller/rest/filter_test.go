@@ -13,7 +13,8 @@ import (
 func TestListsAreFiltered(t *testing.T) {
 	c := newHouse(t).login()
 	a, b := c.pool("pool a"), c.pool("Pool B")
-	c.want(http.StatusOK, "PATCH", path(b), schema.Object{"add": schema.Object{"created_by": "test", "description": "Find me"}})
+	c.want(http.StatusOK, "PATCH", path(b), schema.Object{"add": schema.Object{"created_by": "test",
+		"description": "Find me"}})
 	vs := c.virtualService("v", a["uuid"])
 	uuidA, uuidB := a["uuid"].(string), b["uuid"].(string)
 	for query, want := range map[string]string{
@@ -54,7 +55,8 @@ func TestListsAreFiltered(t *testing.T) {
 	if got := names(c.want(http.StatusOK, "GET", "/api/virtualservice?refers_to=pool:"+uuidA, nil)); got != "v" {
 		t.Errorf("refers_to: %q", got)
 	}
-	for _, bad := range []string{"page=0", "page=x", "page_size=-1", "limit_by=0", "refers_to=x", "referred_by=x", "search=(x"} {
+	for _, bad := range []string{"page=0", "page=x", "page_size=-1", "limit_by=0", "refers_to=x",
+		"referred_by=x", "search=(x"} {
 		c.refused(http.StatusBadRequest, strings.SplitN(bad, "=", 2)[0], "GET", "/api/pool?"+bad, nil)
 	}
 	c.refused(http.StatusForbidden, "does not exist", "GET", "/api/pool?tenant=none", nil)
@@ -62,7 +64,8 @@ func TestListsAreFiltered(t *testing.T) {
 
 func TestSecretsAreNotGuessedByFiltering(t *testing.T) {
 	c := newHouse(t).login()
-	for _, query := range []string{"key.contains=PRIVATE", "search=PRIVATE", "search=(key,PRIVATE)", "key.icontains=private"} {
+	for _, query := range []string{"key.contains=PRIVATE", "search=PRIVATE", "search=(key,PRIVATE)",
+		"key.icontains=private"} {
 		if found := c.want(http.StatusOK, "GET", "/api/sslkeyandcertificate?"+query, nil); found["count"] != 0.0 {
 			t.Errorf("%s finds %v", query, names(found))
 		}
@@ -99,7 +102,8 @@ func TestPagesFollowEachOtherToTheEnd(t *testing.T) {
 	if seen != "p0,p1,p2;p3,p4,p5;p6;" {
 		t.Errorf("pages: %s", seen)
 	}
-	if beyond := c.want(http.StatusOK, "GET", "/api/pool?page=99", nil); beyond["count"] != float64(total) || names(beyond) != "" {
+	if beyond := c.want(http.StatusOK, "GET", "/api/pool?page=99", nil); beyond["count"] != float64(total) ||
+		names(beyond) != "" {
 		t.Errorf("beyond the end: %v", beyond)
 	}
 }
@@ -109,13 +113,15 @@ func TestLimitEndsTheListHoweverManyPagesItHas(t *testing.T) {
 	for i := range 7 {
 		c.pool(fmt.Sprint("p", i))
 	}
-	for query, want := range map[string]string{"limit_by=2": "p0,p1", "limit_by=2&sort=-name": "p6,p5", "limit_by=4&page_size=3&page=2": "p3", "limit_by=99&page=2&page_size=6": "p6"} {
+	for query, want := range map[string]string{"limit_by=2": "p0,p1", "limit_by=2&sort=-name": "p6,p5",
+		"limit_by=4&page_size=3&page=2": "p3", "limit_by=99&page=2&page_size=6": "p6"} {
 		list := c.want(http.StatusOK, "GET", "/api/pool?"+query, nil)
 		if got := names(list); got != want || list["next"] != nil {
 			t.Errorf("%s: %q, want %q; next %v", query, got, want, list["next"])
 		}
 	}
-	if list := c.want(http.StatusOK, "GET", "/api/pool?limit_by=4&page_size=3", nil); list["count"] != 4.0 || list["next"] == nil {
+	if list := c.want(http.StatusOK, "GET", "/api/pool?limit_by=4&page_size=3", nil); list["count"] != 4.0 ||
+		list["next"] == nil {
 		t.Errorf("count %v, next %v", list["count"], list["next"])
 	}
 }
@@ -131,13 +137,15 @@ func TestEmptyListHasNoNext(t *testing.T) {
 func TestFieldsChoosesAndKeepsWhoTheObjectIs(t *testing.T) {
 	c := newHouse(t).login()
 	shown := c.want(http.StatusOK, "GET", path(c.pool("p"))+"?fields=enabled", nil)
-	if len(shown) != 4 || shown["enabled"] != true || shown["name"] != "p" || shown["uuid"] == nil || shown["url"] == nil {
+	if len(shown) != 4 || shown["enabled"] != true || shown["name"] != "p" || shown["uuid"] == nil ||
+		shown["url"] == nil {
 		t.Errorf("got %v", shown)
 	}
 }
 
 func FuzzQueryNeverPanicsAndPagesStayInBounds(f *testing.F) {
-	for _, seed := range []string{"", "?name=x&", "page=2&page_size=3", "name=%zz&=&&", "page=99999999999999999999", "page_size=2147483647&page=2147483647"} {
+	for _, seed := range []string{"", "?name=x&", "page=2&page_size=3", "name=%zz&=&&", "page=99999999999999999999",
+		"page_size=2147483647&page=2147483647"} {
 		f.Add(seed, 10)
 	}
 	f.Fuzz(func(t *testing.T, raw string, total int) {

@@ -52,9 +52,12 @@ func TestFieldsOfKindsThatAreNotThereAreKeptAndTheReplySaysWhatComesOfThem(t *te
 	}
 	again := c.want(http.StatusOK, "PUT", path(made), made) // the answer to the write, warnings and names in it
 	if got := warningsIn(again); got != said || again["_last_modified"] != made["_last_modified"] {
-		t.Errorf("sent back as it was, it says\n%s\nand is of %v, not %v", got, again["_last_modified"], made["_last_modified"])
+		t.Errorf("sent back as it was, it says\n%s\nand is of %v, not %v", got, again["_last_modified"],
+			made["_last_modified"])
 	}
-	if list := c.want(http.StatusOK, "GET", "/api/virtualservice?network_security_policy_ref.contains=networksecuritypolicy-1&fields=http_policies", nil); list["count"] != 1.0 ||
+	if list := c.want(http.StatusOK, "GET",
+		"/api/virtualservice?network_security_policy_ref.contains=networksecuritypolicy-1&fields=http_policies",
+		nil); list["count"] != 1.0 ||
 		list["results"].([]any)[0].(schema.Object)["http_policies"] == nil {
 		t.Errorf("found %v", list)
 	}
@@ -64,15 +67,19 @@ func TestKeptFieldsArePatched(t *testing.T) {
 	c := newHouse(t).login()
 	at := path(c.guarded("v"))
 	second := schema.Object{"index": 12, "http_policy_set_ref": "/api/httppolicyset/two"}
-	added := c.want(http.StatusOK, "PATCH", at, schema.Object{"add": schema.Object{"http_policies": []any{second}, "waf_policy_ref": "w"}})
-	if len(added["http_policies"].([]any)) != 2 || added["waf_policy_ref"] != "w" || !strings.Contains(warningsIn(added), "waf_policy_ref") {
+	added := c.want(http.StatusOK, "PATCH", at, schema.Object{"add": schema.Object{"http_policies": []any{second},
+		"waf_policy_ref": "w"}})
+	if len(added["http_policies"].([]any)) != 2 || added["waf_policy_ref"] != "w" ||
+		!strings.Contains(warningsIn(added), "waf_policy_ref") {
 		t.Errorf("after add: %v", added)
 	}
-	replaced := c.want(http.StatusOK, "PATCH", at, schema.Object{"replace": schema.Object{"network_security_policy_ref": "/api/networksecuritypolicy?name=b"}})
+	replaced := c.want(http.StatusOK, "PATCH", at,
+		schema.Object{"replace": schema.Object{"network_security_policy_ref": "/api/networksecuritypolicy?name=b"}})
 	if replaced["network_security_policy_ref"] != "/api/networksecuritypolicy?name=b" {
 		t.Errorf("after replace: %v", replaced)
 	}
-	c.want(http.StatusOK, "PATCH", at, schema.Object{"json_patch": []any{schema.Object{"op": "remove", "path": "/http_policies/0"}}})
+	c.want(http.StatusOK, "PATCH", at, schema.Object{"json_patch": []any{schema.Object{"op": "remove",
+		"path": "/http_policies/0"}}})
 	left := c.want(http.StatusOK, "PATCH", at, schema.Object{"delete": schema.Object{
 		"network_security_policy_ref": "", "waf_policy_ref": "", "http_policies": []any{second}}})
 	for _, gone := range []string{"network_security_policy_ref", "waf_policy_ref", "weir_warnings"} {
@@ -87,23 +94,29 @@ func TestKeptFieldsArePatched(t *testing.T) {
 
 func TestKeptFieldsOfAWrongTypeAreRefused(t *testing.T) {
 	c := newHouse(t).login()
-	for field, wrong := range map[string]any{"network_security_policy_ref": []any{"p"}, "http_policies": "p", "jwt_config": true, "enable_session": 7} {
+	for field, wrong := range map[string]any{"network_security_policy_ref": []any{"p"}, "http_policies": "p",
+		"jwt_config": true, "enable_session": 7} {
 		body := onVip(c.vip(field), "v", nil)
 		body[field] = wrong
 		c.refused(http.StatusBadRequest, "virtualservice: "+field+": ", "POST", "/api/virtualservice", body)
 	}
-	c.refused(http.StatusBadRequest, "systemconfiguration: mgmt_ip_access_control.api_access: the API does not restrict", "PATCH",
-		"/api/systemconfiguration", `{"replace":{"mgmt_ip_access_control":{"api_access":{"match_criteria":"IS_IN","addrs":[{"addr":"10.0.0.1","type":"V4"}]}}}}`)
+	c.refused(http.StatusBadRequest,
+		"systemconfiguration: mgmt_ip_access_control.api_access: the API does not restrict", "PATCH",
+		"/api/systemconfiguration",
+		`{"replace":{"mgmt_ip_access_control":{"api_access":{"match_criteria":"IS_IN","addrs":[{"addr":"10.0.0.1","type":"V4"}]}}}}`)
 }
 
 func TestKeptReferencesToKindsThatAreThereMustBeRight(t *testing.T) {
 	c := newHouse(t).login()
 	profile := func(ref string) schema.Object {
-		return schema.Object{"name": "a", "type": "APPLICATION_PROFILE_TYPE_HTTP", "http_profile": schema.Object{"pki_profile_ref": ref}}
+		return schema.Object{"name": "a", "type": "APPLICATION_PROFILE_TYPE_HTTP",
+			"http_profile": schema.Object{"pki_profile_ref": ref}}
 	}
-	c.refused(http.StatusBadRequest, "http_profile.pki_profile_ref: PKIProfile not found", "POST", "/api/applicationprofile",
+	c.refused(http.StatusBadRequest, "http_profile.pki_profile_ref: PKIProfile not found", "POST",
+		"/api/applicationprofile",
 		profile("/api/pkiprofile?name=ours"))
-	pki := c.want(http.StatusCreated, "POST", "/api/pkiprofile", schema.Object{"name": "ours", "ca_certs": []any{schema.Object{"certificate": c.authority()}}})
+	pki := c.want(http.StatusCreated, "POST", "/api/pkiprofile",
+		schema.Object{"name": "ours", "ca_certs": []any{schema.Object{"certificate": c.authority()}}})
 	made := c.want(http.StatusCreated, "POST", "/api/applicationprofile", profile("/api/pkiprofile?name=ours"))
 	if ref := made["http_profile"].(schema.Object)["pki_profile_ref"]; ref != "https://"+testHost+path(pki)+"#ours" {
 		t.Errorf("refers to %v", ref)
@@ -123,15 +136,19 @@ func (c *client) authority() any {
 
 func TestUnknownFieldsAreDroppedAndTheReplySaysSo(t *testing.T) {
 	c := newHouse(t).login()
-	made := c.want(http.StatusCreated, "POST", "/api/pool", `{"name":"p","no_such_field":1,"servers":[{"ip":{"addr":"10.0.0.1","type":"V4"},"prt":81}]}`)
-	if said := warningsIn(made); said != "no_such_field: is unknown: dropped\nservers[0].prt: is unknown; did you mean port?: dropped" {
+	made := c.want(http.StatusCreated, "POST", "/api/pool",
+		`{"name":"p","no_such_field":1,"servers":[{"ip":{"addr":"10.0.0.1","type":"V4"},"prt":81}]}`)
+	if said := warningsIn(
+		made); said != "no_such_field: is unknown: dropped\nservers[0].prt: is unknown; did you mean port?: dropped" {
 		t.Errorf("the reply says\n%s", said)
 	}
 	changed := c.want(http.StatusOK, "PATCH", path(made), `{"add":{"colour":"red"},"ad":{"description":"d"}}`)
-	if said := warningsIn(changed); said != "ad: is no part of a patch, which has add, replace, delete and json_patch: dropped\ncolour: is unknown: dropped" {
+	if said := warningsIn(
+		changed); said != "ad: is no part of a patch, which has add, replace, delete and json_patch: dropped\ncolour: is unknown: dropped" {
 		t.Errorf("the reply says\n%s", said)
 	}
-	if read := c.want(http.StatusOK, "PUT", path(made), c.want(http.StatusOK, "GET", path(made), nil)); warningsIn(read) != "" {
+	if read := c.want(http.StatusOK, "PUT", path(made), c.want(http.StatusOK, "GET", path(made), nil)); warningsIn(
+		read) != "" {
 		t.Errorf("of what was read it is said\n%s", warningsIn(read))
 	}
 }
@@ -139,18 +156,22 @@ func TestUnknownFieldsAreDroppedAndTheReplySaysSo(t *testing.T) {
 func TestKeptSecretsAreNotReadBack(t *testing.T) {
 	c := newHouse(t).login()
 	body := onVip(c.vip("v"), "v", nil)
-	body["oauth_vs_config"] = schema.Object{"cookie_name": "c", "key": []any{schema.Object{"name": "k", "aes_key": "TOP-SECRET"}}}
+	body["oauth_vs_config"] = schema.Object{"cookie_name": "c",
+		"key": []any{schema.Object{"name": "k", "aes_key": "TOP-SECRET"}}}
 	made := c.want(http.StatusCreated, "POST", "/api/virtualservice", body)
 	made = c.want(http.StatusOK, "PUT", path(made), made)
 	for _, target := range []string{path(made), "/api/virtualservice?search=v"} {
-		if answer := c.do("GET", target, nil); strings.Contains(answer.Body.String(), "TOP-SECRET") || !strings.Contains(answer.Body.String(), "sensitive") {
+		if answer := c.do("GET", target, nil); strings.Contains(answer.Body.String(), "TOP-SECRET") ||
+			!strings.Contains(answer.Body.String(), "sensitive") {
 			t.Errorf("%s: %s", target, answer.Body)
 		}
 	}
-	if list := c.want(http.StatusOK, "GET", "/api/virtualservice?oauth_vs_config.key.aes_key=TOP-SECRET", nil); list["count"] != 0.0 {
+	if list := c.want(http.StatusOK, "GET", "/api/virtualservice?oauth_vs_config.key.aes_key=TOP-SECRET",
+		nil); list["count"] != 0.0 {
 		t.Error("a secret is found by guessing it")
 	}
-	if record, _ := c.h.store.View().Get("virtualservice", made["uuid"].(string)); !strings.Contains(fmt.Sprint(record.Object), "TOP-SECRET") {
+	if record, _ := c.h.store.View().Get("virtualservice", made["uuid"].(string)); !strings.Contains(
+		fmt.Sprint(record.Object), "TOP-SECRET") {
 		t.Error("the secret is gone")
 	}
 }
@@ -221,7 +242,8 @@ func (s *survey) sample(field []string) any {
 }
 
 // saidByCertificate are fields that are found out, whatever is sent.
-var saidByCertificate = regexp.MustCompile(`^/api/sslkeyandcertificate/\S+ (certificate\..*|status|key_params\.algorithm)$`)
+var saidByCertificate = regexp.MustCompile(
+	`^/api/sslkeyandcertificate/\S+ (certificate\..*|status|key_params\.algorithm)$`)
 
 // try sends an object with one more field; put lays it over the least there is. What is refused is tried in its parts.
 func (s *survey) try(field []string, name string, put func(schema.Object)) {
@@ -340,7 +362,8 @@ func (s *survey) smallest(kind *schema.Kind) schema.Object {
 		body["profile"] = schema.Object{"type": "PROTOCOL_TYPE_TCP_PROXY"}
 	case "applicationprofile":
 		body["type"] = "APPLICATION_PROFILE_TYPE_HTTP"
-		body["http_profile"] = schema.Object{"compression_profile": schema.Object{"compression": false, "type": "AUTO_COMPRESSION",
+		body["http_profile"] = schema.Object{"compression_profile": schema.Object{"compression": false,
+			"type":                          "AUTO_COMPRESSION",
 			"remove_accept_encoding_header": true}}
 	case "healthmonitor":
 		body["type"] = "HEALTH_MONITOR_TCP"
@@ -373,7 +396,8 @@ func (s *survey) make(kind *schema.Kind, body schema.Object) string {
 			for _, field := range []string{"cloud_ref", "se_group_ref"} {
 				delete(object, field)
 			}
-			tx.Put(&store.Record{Kind: kind.Name, UUID: kind.Prefix + "-1", Tenant: "admin", Name: "least", Object: object})
+			tx.Put(&store.Record{Kind: kind.Name, UUID: kind.Prefix + "-1", Tenant: "admin",
+				Name: "least", Object: object})
 			return nil
 		}))
 		return "/api/" + kind.Name + "/" + kind.Prefix + "-1"

@@ -45,7 +45,8 @@ func parseCredentials(contentType string, body []byte) (admit.Credentials, error
 	if err != nil {
 		return admit.Credentials{}, badLogin("is not a form", err)
 	}
-	return admit.Credentials{Username: form.Get("username"), Password: form.Get("password"), Token: form.Get("token")}, nil
+	return admit.Credentials{Username: form.Get("username"), Password: form.Get("password"), Token: form.Get("token")},
+		nil
 }
 
 func badLogin(problem string, err error) error {
@@ -119,7 +120,8 @@ func changeAccount(c *call) error {
 	}
 	text := func(field string) string { value, _ := sent[field].(string); return value }
 	if name := text("username"); name != "" && name != c.who.Name {
-		return &schema.FieldError{Kind: "useraccount", Field: "username", Problem: "cannot change; only your own account can"}
+		return &schema.FieldError{Kind: "useraccount", Field: "username",
+			Problem: "cannot change; only your own account can"}
 	}
 	err = c.api.gate.ChangeAccount(c.r.Context(), c.who, admit.Account{
 		FullName: text("full_name"), OldPassword: text("old_password"), Password: text("password")})

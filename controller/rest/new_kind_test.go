@@ -124,7 +124,8 @@ func TestAKindThatIsOneFileKeepsWhatAviHasBeside(t *testing.T) {
 	if sewn["binding"] != "sewn" || sewn["access_policy"].(sent)["reader_pin"] != schema.Sensitive {
 		t.Errorf("created %v", sewn)
 	}
-	if warned := fmt.Sprint(sewn["weir_warnings"]); !strings.Contains(warned, "books are bound elsewhere: has no effect") {
+	if warned := fmt.Sprint(sewn["weir_warnings"]); !strings.Contains(warned,
+		"books are bound elsewhere: has no effect") {
 		t.Errorf("warned %s", warned)
 	}
 }

@@ -106,7 +106,7 @@ func replace(c *call, kind *schema.Kind) error {
 	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
 		if len(body) == 0 {
-			return schema.Clone(stored), nil
+			return stored, nil
 		}
 		return schema.Parse(kind.Name, body)
 	})
@@ -122,20 +122,23 @@ func patch(c *call, kind *schema.Kind) error {
 		return err
 	}
 	for _, name := range edits.unknown {
-		c.warnings = append(c.warnings, schema.Warning{Field: name, Message: "is no part of a patch, which has add, replace, delete and json_patch: dropped"})
+		c.warnings = append(c.warnings, schema.Warning{Field: name,
+			Message: "is no part of a patch, which has add, replace, delete and json_patch: dropped"})
 	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
-		return edits.apply(kind.Redact(stored)) // a copy: a patch can copy, and is done on what its author may read
+		kind.Hide(stored) // a patch can copy a field: it must not copy a secret to where its author can read it
+		return edits.apply(stored)
 	})
 }
 
 func (c *call) change(kind *schema.Kind, edit admit.Edit) error {
 	var sent schema.Object
-	record, err := c.api.gate.Change(c.r.Context(), c.write(kind), c.id(kind), func(stored schema.Object) (schema.Object, error) {
-		next, err := edit(stored)
-		sent = next
-		return next, err
-	})
+	record, err := c.api.gate.Change(c.r.Context(), c.write(kind), c.id(kind),
+		func(stored schema.Object) (schema.Object, error) {
+			next, err := edit(stored)
+			sent = next
+			return next, err
+		})
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,8 @@ func compare(t *testing.T, at string, got, want any) {
 func TestCreatedObjectIsReadBackWithoutNames(t *testing.T) {
 	c := newHouse(t).login()
 	answer := c.do("POST", "/api/pool", schema.Object{"name": "p"})
-	if location := answer.Header().Get("Location"); !strings.HasPrefix(location, "https://"+testHost+"/api/pool/pool-") {
+	if location := answer.Header().Get("Location"); !strings.HasPrefix(location, "https://"+testHost+
+		"/api/pool/pool-") {
 		t.Errorf("Location is %q", location)
 	}
 	var made schema.Object
@@ -116,7 +117,8 @@ func TestReplacementDropsWhatItLeavesOut(t *testing.T) {
 	if _, kept := replaced["description"]; kept || replaced["servers"] != nil || replaced["name"] != "renamed" {
 		t.Errorf("after the replacement: %v", replaced)
 	}
-	if replaced["uuid"] != made["uuid"] || replaced["tenant_ref"] != made["tenant_ref"] || replaced["cloud_ref"] != made["cloud_ref"] {
+	if replaced["uuid"] != made["uuid"] || replaced["tenant_ref"] != made["tenant_ref"] ||
+		replaced["cloud_ref"] != made["cloud_ref"] {
 		t.Errorf("the replacement changed who the object is: %v", replaced)
 	}
 }
@@ -174,7 +176,8 @@ func TestObjectInUseIsNotDeleted(t *testing.T) {
 	c := newHouse(t).login()
 	pool := c.pool("p")
 	vs := c.virtualService("v", pool["uuid"])
-	c.refused(http.StatusPreconditionFailed, "Cannot delete, object is referred by: ['VirtualService v']", "DELETE", path(pool), nil)
+	c.refused(http.StatusPreconditionFailed, "Cannot delete, object is referred by: ['VirtualService v']",
+		"DELETE", path(pool), nil)
 	c.want(http.StatusNoContent, "DELETE", path(vs), nil)
 	c.want(http.StatusNoContent, "DELETE", path(pool), nil)
 	c.refused(http.StatusNotFound, "Pool object not found!", "GET", path(pool), nil)
@@ -183,7 +186,8 @@ func TestObjectInUseIsNotDeleted(t *testing.T) {
 
 func TestBuiltInObjectsChangeButStay(t *testing.T) {
 	c := newHouse(t).login()
-	found := c.want(http.StatusOK, "GET", "/api/applicationprofile?name=System-Secure-HTTP", nil)["results"].([]any)[0].(schema.Object)
+	listed := c.want(http.StatusOK, "GET", "/api/applicationprofile?name=System-Secure-HTTP", nil)
+	found := listed["results"].([]any)[0].(schema.Object)
 	c.refused(http.StatusBadRequest, "system default", "DELETE", "/api/applicationprofile/"+found["uuid"].(string), nil)
 	found["description"] = "ours"
 	c.want(http.StatusOK, "PUT", "/api/applicationprofile/"+found["uuid"].(string), found)
@@ -212,7 +216,8 @@ func TestClientChoosesTheUUIDWithSlug(t *testing.T) {
 func TestSecretsAreWrittenAndNotReadBack(t *testing.T) {
 	h := newHouse(t)
 	c := h.login()
-	order := schema.Object{"name": "c", "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "x.example"}},
+	order := schema.Object{"name": "c", "certificate": schema.Object{"self_signed": true,
+		"subject": schema.Object{"common_name": "x.example"}},
 		"key_params": schema.Object{"algorithm": "SSL_KEY_ALGORITHM_EC"}}
 	made := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", order)
 	if made["key"] != schema.Sensitive {
@@ -273,7 +278,8 @@ func TestObjectsOfOneTenantAreHiddenFromAnother(t *testing.T) {
 	if count() != 1.0 {
 		t.Error("blue does not see its own pool")
 	}
-	if profiles := c.want(http.StatusOK, "GET", "/api/applicationprofile?name=System-HTTP", nil); profiles["count"] != 1.0 {
+	if profiles := c.want(http.StatusOK, "GET", "/api/applicationprofile?name=System-HTTP",
+		nil); profiles["count"] != 1.0 {
 		t.Error("blue does not see the built-in profiles")
 	}
 	c.header.Set("X-Avi-Tenant", "admin")
@@ -306,11 +312,13 @@ func TestSingletonIsReadAndReplacedWithoutUUID(t *testing.T) {
 	}
 	c.want(http.StatusOK, "PUT", "/api/systemconfiguration", "")
 	config["welcome_workflow_complete"] = true
-	if changed := c.want(http.StatusOK, "PUT", "/api/systemconfiguration", config); changed["welcome_workflow_complete"] != true {
+	if changed := c.want(http.StatusOK, "PUT", "/api/systemconfiguration",
+		config); changed["welcome_workflow_complete"] != true {
 		t.Errorf("got %v", changed)
 	}
 	c.refused(http.StatusMethodNotAllowed, "Method 'DELETE' not allowed", "DELETE", "/api/systemconfiguration", nil)
-	c.refused(http.StatusMethodNotAllowed, "Method 'POST' not allowed", "POST", "/api/serviceengine", schema.Object{"name": "se"})
+	c.refused(http.StatusMethodNotAllowed, "Method 'POST' not allowed", "POST", "/api/serviceengine",
+		schema.Object{"name": "se"})
 }
 
 func TestParallelPatchesAllArrive(t *testing.T) {
@@ -382,10 +390,12 @@ func TestSkipDefaultLeavesOnlyWhatWasSaid(t *testing.T) {
 func TestNameWithAControlCharacterIsRefused(t *testing.T) {
 	c := newHouse(t).login()
 	for _, name := range []string{"a\x00b", "a\nb", "a\x7fb", "a\u0085b"} {
-		c.refused(http.StatusBadRequest, fmt.Sprintf("pool: name: %q contains a control character", name), "POST", "/api/pool", schema.Object{"name": name})
+		c.refused(http.StatusBadRequest, fmt.Sprintf("pool: name: %q contains a control character", name), "POST",
+			"/api/pool", schema.Object{"name": name})
 	}
 	made := c.pool("größer als 1")
-	c.refused(http.StatusBadRequest, "pool: name:", "PATCH", path(made), schema.Object{"replace": schema.Object{"name": "a\tb"}})
+	c.refused(http.StatusBadRequest, "pool: name:", "PATCH", path(made),
+		schema.Object{"replace": schema.Object{"name": "a\tb"}})
 }
 
 func TestObjectKeepsANameWithAControlCharacterThatItAlreadyHas(t *testing.T) {
@@ -438,5 +448,6 @@ func TestObjectIsFoundByItsNameWithoutAListOfAll(t *testing.T) {
 }
 
 func barePool(name string) *store.Record {
-	return &store.Record{Kind: "pool", UUID: name, Tenant: admit.AdminTenant, Name: name, Object: schema.Object{"name": name}}
+	return &store.Record{Kind: "pool", UUID: name, Tenant: admit.AdminTenant, Name: name,
+		Object: schema.Object{"name": name}}
 }

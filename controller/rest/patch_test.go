@@ -39,7 +39,8 @@ func TestPatchEditsAnObject(t *testing.T) {
 	const stored = `{"name":"p","servers":[{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"10.0.0.2"}}],"a":{"b":1,"c":2},
 		"refs":["/api/healthmonitor/hm-1","/api/healthmonitor/hm-2"]}`
 	for _, step := range []struct{ patch, path, want string }{
-		{`{"add":{"servers":[{"ip":{"addr":"10.0.0.3"}}]}}`, "servers", `[{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"10.0.0.2"}},{"ip":{"addr":"10.0.0.3"}}]`},
+		{`{"add":{"servers":[{"ip":{"addr":"10.0.0.3"}}]}}`, "servers",
+			`[{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"10.0.0.2"}},{"ip":{"addr":"10.0.0.3"}}]`},
 		{`{"add":{"a":{"b":3}}}`, "a", `{"b":3,"c":2}`},
 		{`{"add":{"name":"q"}}`, "name", `"q"`},
 		{`{"add":{"new":[1]}}`, "new", `[1]`},
@@ -49,8 +50,10 @@ func TestPatchEditsAnObject(t *testing.T) {
 		{`{"delete":{"refs":["https://h/api/healthmonitor/hm-1#name"]}}`, "refs", `["/api/healthmonitor/hm-2"]`},
 		{`{"delete":{"a":{}}}`, "a", `null`},
 		{`{"delete":{"name":null,"none":1}}`, "name", `null`},
-		{`{"json_patch":[{"op":"replace","path":"/servers/0/ip/addr","value":"10.0.0.9"}]}`, "servers", `[{"ip":{"addr":"10.0.0.9"}},{"ip":{"addr":"10.0.0.2"}}]`},
-		{`{"json_patch":[{"op":"add","path":"/servers/-","value":1},{"op":"add","path":"/servers/0","value":2}]}`, "servers", `[2,{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"10.0.0.2"}},1]`},
+		{`{"json_patch":[{"op":"replace","path":"/servers/0/ip/addr","value":"10.0.0.9"}]}`, "servers",
+			`[{"ip":{"addr":"10.0.0.9"}},{"ip":{"addr":"10.0.0.2"}}]`},
+		{`{"json_patch":[{"op":"add","path":"/servers/-","value":1},{"op":"add","path":"/servers/0","value":2}]}`,
+			"servers", `[2,{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"10.0.0.2"}},1]`},
 		{`{"json_patch":[{"op":"remove","path":"/servers/1"}]}`, "servers", `[{"ip":{"addr":"10.0.0.1"}}]`},
 		{`{"json_patch":[{"op":"test","path":"/a/b","value":1},{"op":"move","from":"/a/b","path":"/b"}]}`, "b", `1`},
 		{`{"json_patch":[{"op":"copy","from":"/servers/0","path":"/servers/-"},{"op":"replace","path":"/servers/0/ip/addr","value":"x"}]}`, "servers", `[{"ip":{"addr":"x"}},{"ip":{"addr":"10.0.0.2"}},{"ip":{"addr":"10.0.0.1"}}]`},
@@ -101,7 +104,8 @@ func TestPatchThatCopiesItsCopiesIsStopped(t *testing.T) {
 }
 
 func TestPatchMayBeAppliedTwice(t *testing.T) {
-	edits, err := parsePatch("pool", object(t, `{"add":{"servers":[{"a":1}]},"json_patch":[{"op":"add","path":"/servers/0/b","value":{"c":1}}]}`))
+	edits, err := parsePatch("pool", object(t,
+		`{"add":{"servers":[{"a":1}]},"json_patch":[{"op":"add","path":"/servers/0/b","value":{"c":1}}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +125,8 @@ func TestPatchMayBeAppliedTwice(t *testing.T) {
 
 func FuzzPatchNeverPanicsAndLeavesJSON(f *testing.F) {
 	f.Add(`{"a":[1,{"b":2}]}`, `{"add":{"a":[3]},"delete":{"a":[{"b":2}]}}`)
-	f.Add(`{"a":{"b":[]}}`, `{"json_patch":[{"op":"add","path":"/a/b/-","value":1},{"op":"move","from":"/a","path":"/a/b"}]}`)
+	f.Add(`{"a":{"b":[]}}`,
+		`{"json_patch":[{"op":"add","path":"/a/b/-","value":1},{"op":"move","from":"/a","path":"/a/b"}]}`)
 	f.Add(`{"a":[[]]}`, `{"json_patch":[{"op":"copy","from":"/a","path":"/a/0/-"},{"op":"remove","path":"/a/0/0"}]}`)
 	f.Add(`{"~/":1}`, `{"json_patch":[{"op":"test","path":"/~0~1","value":1},{"op":"remove","path":"/~0~1"}]}`)
 	f.Fuzz(func(t *testing.T, stored, patch string) {

@@ -23,8 +23,8 @@ const maxParsed = 8
 
 var errPortal = errors.New("the portal has no certificate that it could show")
 
-// certificate is one for the name that the client asks for, or else the first that its algorithms allow: the client may know
-// it otherwise, or not care.
+// certificate is one for the name that the client asks for, or else the first that its algorithms allow: the client may
+// know it otherwise, or not care.
 func (p *portal) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	certificate, err := p.certificateFor(hello)
 	if err != nil && hello.ServerName != "" {

@@ -32,7 +32,8 @@ func parseQuery(raw string) (url.Values, error) {
 	}
 	const maxParameters = 100
 	if len(values) > maxParameters {
-		return nil, &badQuery{"count", fmt.Sprintf("there are %d parameters; give at most %d", len(values), maxParameters)}
+		return nil, &badQuery{"count", fmt.Sprintf("there are %d parameters; give at most %d",
+			len(values), maxParameters)}
 	}
 	return values, nil
 }

@@ -25,12 +25,12 @@ import (
 // APIVersion is the newest version of the API that is understood; what asks for a newer one is refused.
 const APIVersion = "30.2.1"
 
-// Reports are what the engines report of objects, by kind, and by the page below an object that shows it: "runtime",
-// "runtime/server". What is at "runtime" can be read along with the object. No kind has a report that is not listed.
+// Reports are the pages that show what engines report of an object: by kind, and by the path below the object,
+// "runtime" or "runtime/server". A client can also read the page "runtime" together with the object.
 type Reports map[string]map[string]Report
 
-// Report tells of the object with a uuid, which exists: a schema.Object, or a list of them. They are JSON-ready; refs
-// in them have the stored form "/api/<kind>/<uuid>".
+// Report makes a page for the existing object with this uuid: a schema.Object, or a list of them, ready for JSON.
+// References have the stored form "/api/<kind>/<uuid>".
 type Report func(uuid string) any
 
 // JoinTokens makes the one-time tokens with which engines join.

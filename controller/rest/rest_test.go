@@ -79,7 +79,8 @@ var (
 
 func (*reports) virtualService(uuid string) any {
 	return schema.Object{"uuid": uuid, "oper_status": schema.Object{"state": "OPER_UP"}, "num_se_requested": int64(1),
-		"vip_summary": []schema.Object{{"service_engine": []schema.Object{{"ref": "x", "se_ref": "/api/serviceengine/se-1"}}}}}
+		"vip_summary": []schema.Object{{"service_engine": []schema.Object{{"ref": "x",
+			"se_ref": "/api/serviceengine/se-1"}}}}}
 }
 
 func (*reports) pool(uuid string) any {
@@ -96,13 +97,15 @@ func newHouse(t testing.TB) *house {
 	dir := t.TempDir()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var err error
-	h.store, err = store.Open(t.Context(), store.Config{Dir: dir + "/objects", Sealer: sealerIn(dir), Logger: quiet, Now: h.clock.now, Index: admit.Index})
+	h.store, err = store.Open(t.Context(), store.Config{Dir: dir + "/objects", Sealer: sealerIn(dir), Logger: quiet,
+		Now: h.clock.now, Index: admit.Index})
 	h.must(err)
 	t.Cleanup(h.store.Close)
 	h.furnish()
 	h.gate, err = admit.Open(t.Context(), h.store, h.clock.now, quiet)
 	h.must(err)
-	h.api, err = Open(t.Context(), Config{Store: h.store, Gate: h.gate, Reports: h.runtime.pages(), Tokens: joinTokens{},
+	h.api, err = Open(t.Context(), Config{Store: h.store, Gate: h.gate, Reports: h.runtime.pages(),
+		Tokens:  joinTokens{},
 		Version: "test", Logger: quiet, Now: h.clock.now})
 	h.must(err)
 	return h
@@ -176,7 +179,8 @@ func (h *house) loginAs(username, password string) *client {
 	if answer.Code != http.StatusOK {
 		h.t.Fatalf("login: %d %s", answer.Code, answer.Body)
 	}
-	c := &client{h: h, header: http.Header{"X-Avi-Version": {"30.2.1"}, "X-Avi-Tenant": {"admin"}, "Referer": {"https://" + testHost}}}
+	c := &client{h: h, header: http.Header{"X-Avi-Version": {"30.2.1"}, "X-Avi-Tenant": {"admin"},
+		"Referer": {"https://" + testHost}}}
 	for _, cookie := range answer.Result().Cookies() {
 		c.cookies = append(c.cookies, cookie)
 		if cookie.Name == csrfCookie {
@@ -256,7 +260,8 @@ func (c *client) vip(name string) any {
 	c.h.t.Helper()
 	c.h.vips++
 	return c.want(http.StatusCreated, "POST", "/api/vsvip", schema.Object{"name": "vip of " + name,
-		"vip": []any{schema.Object{"ip_address": schema.Object{"addr": fmt.Sprintf("10.1.0.%d", c.h.vips), "type": "V4"}}}})["uuid"]
+		"vip": []any{schema.Object{"ip_address": schema.Object{"addr": fmt.Sprintf("10.1.0.%d", c.h.vips),
+			"type": "V4"}}}})["uuid"]
 }
 
 func onVip(vip any, name string, pool any) schema.Object {

@@ -24,7 +24,8 @@ func TestPathsAreFoundHoweverClientsWriteThem(t *testing.T) {
 
 func TestWhatAClientAsksBeforeItsLoginIsAnswered(t *testing.T) {
 	anonymous := &client{h: newHouse(t), header: http.Header{}}
-	if data := anonymous.want(http.StatusOK, "GET", "/api/initial-data", nil); data["version"].(schema.Object)["Version"] != APIVersion || data["user"] != nil {
+	data := anonymous.want(http.StatusOK, "GET", "/api/initial-data", nil)
+	if data["version"].(schema.Object)["Version"] != APIVersion || data["user"] != nil {
 		t.Errorf("initial data: %v", data)
 	}
 	runtime := anonymous.want(http.StatusOK, "GET", "/api/cluster/runtime", nil)
@@ -62,7 +63,8 @@ func TestVersionThatAClientAsksForIsEchoedUnlessItIsTooNew(t *testing.T) {
 	} {
 		c.header.Set("X-Avi-Version", asked)
 		answer := c.do("GET", "/api/pool", nil)
-		if got := answer.Header()["AVI_API_VERSION"]; answer.Code != http.StatusOK || len(got) != 1 || got[0] != echoed {
+		if got := answer.Header()["AVI_API_VERSION"]; answer.Code != http.StatusOK || len(got) != 1 ||
+			got[0] != echoed {
 			t.Errorf("%q: %d, echoed %v", asked, answer.Code, got)
 		}
 	}

@@ -31,7 +31,7 @@ func showReport(report Report) handler {
 	}
 }
 
-// runtimeOf is what the engines report of an object; nil: there is no runtime of its kind.
+// runtimeOf returns what engines report of an object; nil: its kind has no runtime.
 func (c *call) runtimeOf(kind, uuid string) schema.Object {
 	report := c.api.reports[kind][runtimePage]
 	if report == nil {

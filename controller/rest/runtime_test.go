@@ -20,7 +20,8 @@ func TestRoutesOfAnEngineAreBelowIt(t *testing.T) {
 	if peer := whole["peers"].([]any)[0].(schema.Object); peer["peer_ip"] != "10.0.0.1" {
 		t.Errorf("got %v", whole)
 	}
-	for below, count := range map[string]float64{"bgp/peer_status": 1, "bgp/advertised_routes/": 1, "bfd/session_status": 0} {
+	for below, count := range map[string]float64{"bgp/peer_status": 1, "bgp/advertised_routes/": 1,
+		"bfd/session_status": 0} {
 		if list := c.want(http.StatusOK, "GET", "/api/serviceengine/se-1/"+below, nil); list["count"] != count {
 			t.Errorf("%s: %v", below, list)
 		}

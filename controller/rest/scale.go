@@ -14,7 +14,8 @@ import (
 )
 
 // scaleRequest is the body of Avi's actions on a virtual service; all of it may be left out. All addresses of a virtual
-// service are on the same engines, so vip_id says nothing and is not looked at, and neither is the uuid, which the path has.
+// service are on the same engines, so vip_id says nothing and is not looked at, and neither is the uuid, which the path
+// has.
 type scaleRequest struct {
 	UUID           string `json:"uuid"`
 	VipID          string `json:"vip_id"`
@@ -38,7 +39,8 @@ func readScaleRequest(verb place.Verb, body []byte) (asked scaleRequest, err err
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&asked); err != nil {
-		return asked, &schema.FieldError{Kind: string(verb), Problem: "the body is not what this takes: " + strings.TrimPrefix(err.Error(), "json: ")}
+		return asked, &schema.FieldError{Kind: string(verb), Problem: "the body is not what this takes: " +
+			strings.TrimPrefix(err.Error(), "json: ")}
 	}
 	seeks := verb == place.DoScaleOut || verb == place.DoMigrate
 	comes, goes := seeks || verb == place.DoSwitchover, verb == place.DoScaleIn || verb == place.DoMigrate
@@ -54,14 +56,15 @@ func readScaleRequest(verb place.Verb, body []byte) (asked scaleRequest, err err
 		{"admin_down", asked.AdminDown, false},
 	} {
 		if said.given && !said.heeded {
-			return asked, &schema.FieldError{Kind: string(verb), Field: said.field, Problem: "has no effect on this: leave it away"}
+			return asked, &schema.FieldError{Kind: string(verb), Field: said.field,
+				Problem: "has no effect on this: leave it away"}
 		}
 	}
 	return asked, nil
 }
 
-// scale answers "POST /api/virtualservice/<uuid>/<verb>" with the runtime as it is when the order is accepted, and with how
-// many engines are wanted now.
+// scale answers "POST /api/virtualservice/<uuid>/<verb>" with the runtime as it is when the order is accepted, and with
+// how many engines are wanted now.
 func scale(verb place.Verb) handler {
 	return func(c *call) error {
 		kind, _ := schema.Lookup(c.path[1])
@@ -71,10 +74,11 @@ func scale(verb place.Verb) handler {
 		}
 		var engines int
 		var tell func()
-		err = c.api.gate.Act(c.r.Context(), c.write(kind), c.path[2], string(verb), func(tx *store.Tx, vs *store.Record) (err error) {
-			engines, tell, err = c.api.orders.Order(tx, vs.UUID, order)
-			return err
-		})
+		err = c.api.gate.Act(c.r.Context(), c.write(kind), c.path[2], string(verb),
+			func(tx *store.Tx, vs *store.Record) (err error) {
+				engines, tell, err = c.api.orders.Order(tx, vs.UUID, order)
+				return err
+			})
 		if err != nil {
 			return err
 		}
@@ -98,8 +102,8 @@ func rotateKeys(c *call) error {
 	return c.reply(http.StatusOK, c.withURLs(schema.Object{"ssl_profile_ref": schema.RefPath("sslprofile", profile)}))
 }
 
-// redistribute answers "POST /api/serviceenginegroup/<uuid>/redistribute" with how many virtual services change places with
-// their standbys.
+// redistribute answers "POST /api/serviceenginegroup/<uuid>/redistribute" with how many virtual services change places
+// with their standbys.
 func redistribute(c *call) error {
 	var moved int
 	err := c.act("redistribute", func(tx *store.Tx, group *store.Record) (err error) {
@@ -130,7 +134,8 @@ func scaleStatus(c *call) error {
 	return showReport(func(uuid string) any {
 		runtime, status := c.runtimeOf(c.path[1], uuid), schema.Object{}
 		for _, field := range []string{
-			"num_se_requested", "num_se_assigned", "scaleout_in_progress", "scalein_in_progress", "migrate_in_progress", "last_scale_status",
+			"num_se_requested", "num_se_assigned", "scaleout_in_progress", "scalein_in_progress", "migrate_in_progress",
+			"last_scale_status",
 			"service_engine",
 		} {
 			if value, said := runtime[field]; said {
@@ -151,8 +156,10 @@ func (c *call) order(verb place.Verb) (place.Order, error) {
 	if err != nil {
 		return order, err
 	}
-	if order.ToHost = hostNamed(asked.ToHostRef); asked.ToNew && (asked.ToRef != "" || order.ToHost != "") || asked.ToRef != "" && order.ToHost != "" {
-		return order, &schema.FieldError{Kind: string(verb), Field: "to_new_se", Problem: "give one of to_new_se, to_se_ref and to_host_ref"}
+	if order.ToHost = hostNamed(asked.ToHostRef); asked.ToNew && (asked.ToRef != "" || order.ToHost != "") ||
+		asked.ToRef != "" && order.ToHost != "" {
+		return order, &schema.FieldError{Kind: string(verb), Field: "to_new_se",
+			Problem: "give one of to_new_se, to_se_ref and to_host_ref"}
 	}
 	order.Primary, order.New = asked.ScaleinPrimary, asked.ToNew
 	if order.To, err = c.engineNamed(verb, "to_se_ref", asked.ToRef); err != nil {

@@ -44,7 +44,8 @@ func TestGroupIsRedistributedOrItIsSaidWhyNot(t *testing.T) {
 	orders := &heard{}
 	h.api.orders = orders
 	c := h.login()
-	path := fmt.Sprintf("/api/serviceenginegroup/%v/redistribute", schema.BuiltinUUID("serviceenginegroup", "Default-Group"))
+	path := fmt.Sprintf("/api/serviceenginegroup/%v/redistribute",
+		schema.BuiltinUUID("serviceenginegroup", "Default-Group"))
 	if answer := c.want(http.StatusOK, "POST", path, nil); answer["num_virtualservices"] != 3.0 {
 		t.Errorf("answered %v", answer)
 	}
@@ -60,7 +61,8 @@ func TestKeysAreRotatedWhereThereAreAny(t *testing.T) {
 	h.api.orders = orders
 	c := h.login()
 	path := fmt.Sprintf("/api/virtualservice/%v/rotatekeys", c.virtualService("web", nil)["uuid"])
-	if answer := c.want(http.StatusOK, "POST", path, schema.Object{"vip_id": "1"}); !strings.HasSuffix(fmt.Sprint(answer["ssl_profile_ref"]), "/api/sslprofile/sslprofile-1") {
+	if answer := c.want(http.StatusOK, "POST", path, schema.Object{"vip_id": "1"}); !strings.HasSuffix(
+		fmt.Sprint(answer["ssl_profile_ref"]), "/api/sslprofile/sslprofile-1") {
 		t.Errorf("answered %v", answer)
 	}
 	c.refused(http.StatusBadRequest, "to_new_se: has no effect", "POST", path, schema.Object{"to_new_se": true})
@@ -90,7 +92,8 @@ func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
 	}))
 	c := h.login()
 	path := fmt.Sprintf("/api/virtualservice/%v/", c.virtualService("web", nil)["uuid"])
-	c.want(http.StatusOK, "POST", path+"scaleout", schema.Object{"vip_id": "1", "to_se_ref": "/api/serviceengine?name=engine-2"})
+	c.want(http.StatusOK, "POST", path+"scaleout", schema.Object{"vip_id": "1",
+		"to_se_ref": "/api/serviceengine?name=engine-2"})
 	if answer := c.want(http.StatusOK, "POST", path+"migrate", nil); fmt.Sprint(answer["num_se_requested"]) != "2" {
 		t.Errorf("answered %v: the engines wanted before, not those wanted now", answer)
 	}
@@ -98,7 +101,8 @@ func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
 	c.want(http.StatusOK, "POST", path+"scaleout", schema.Object{"to_host_ref": "/api/vimgrhostruntime?name=rack%201"})
 	c.want(http.StatusOK, "POST", path+"retryplacement", schema.Object{"vip_id": "1"})
 	want := []place.Order{
-		{Verb: place.DoScaleOut, To: "se-2"}, {Verb: place.DoMigrate}, {Verb: place.DoMigrate, New: true}, {Verb: place.DoScaleOut, ToHost: "rack 1"},
+		{Verb: place.DoScaleOut, To: "se-2"}, {Verb: place.DoMigrate}, {Verb: place.DoMigrate, New: true},
+		{Verb: place.DoScaleOut, ToHost: "rack 1"},
 		{Verb: place.DoRetry},
 	}
 	if fmt.Sprint(orders.orders) != fmt.Sprint(want) {
@@ -115,21 +119,26 @@ func TestActionsBecomeOrdersAndNameWhatCannotBeHad(t *testing.T) {
 		{"scalein", schema.Object{"admin_down": true}, "admin_down: has no effect"},
 		{"migrate", schema.Object{"scalein_primary": true}, "scalein_primary: has no effect"},
 		{"retryplacement", schema.Object{"to_se_ref": "/api/serviceengine?name=engine-2"}, "to_se_ref: has no effect"},
-		{"retryplacement", schema.Object{"from_se_ref": "/api/serviceengine?name=engine-2"}, "from_se_ref: has no effect"},
-		{"switchover", schema.Object{"to_host_ref": "/api/vimgrhostruntime?name=rack%201"}, "to_host_ref: has no effect"},
+		{"retryplacement", schema.Object{"from_se_ref": "/api/serviceengine?name=engine-2"},
+			"from_se_ref: has no effect"},
+		{"switchover", schema.Object{"to_host_ref": "/api/vimgrhostruntime?name=rack%201"},
+			"to_host_ref: has no effect"},
 	} {
 		c.refused(http.StatusBadRequest, refused.want, "POST", path+refused.verb, refused.body)
 	}
 	c.refused(http.StatusBadRequest, "from_se_ref: engine-9 does not serve web", "POST", path+"scalein", nil)
-	c.refused(http.StatusBadRequest, "to_se_ref", "POST", path+"scaleout", schema.Object{"to_se_ref": "/api/serviceengine?name=engine-7"})
+	c.refused(http.StatusBadRequest, "to_se_ref", "POST", path+"scaleout",
+		schema.Object{"to_se_ref": "/api/serviceengine?name=engine-7"})
 	c.refused(http.StatusBadRequest, "give one of to_new_se, to_se_ref and to_host_ref", "POST", path+"scaleout",
 		schema.Object{"to_new_se": true, "to_se_ref": "/api/serviceengine?name=engine-2"})
 	c.want(http.StatusNotFound, "POST", "/api/virtualservice/virtualservice-none/scaleout", nil)
 }
 
 func TestBodyOfAnOrderIsOneObject(t *testing.T) {
-	for body, want := range map[string]string{`{"vip_id": "1"} {}`: "goes on after its JSON object", `[]`: "is not a JSON object", `{"vip_id": 1}`: "vip_id"} {
-		if _, err := readScaleRequest(place.DoScaleOut, []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+	for body, want := range map[string]string{`{"vip_id": "1"} {}`: "goes on after its JSON object",
+		`[]`: "is not a JSON object", `{"vip_id": 1}`: "vip_id"} {
+		if _, err := readScaleRequest(place.DoScaleOut, []byte(body)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, and not that it %s", body, err, want)
 		}
 	}

@@ -25,9 +25,9 @@ const (
 	descriptorsPart = 8
 )
 
-// connections may be open. Where more come, one that waits for its client is closed for each: of an address that has more
-// than the share, before others; of whom nobody has logged in, before others; the one that waits longest. What is worked
-// for stays.
+// connections may be open. Where more come, one that waits for its client is closed for each: of an address that has
+// more than the share, before others; of whom nobody has logged in, before others; the one that waits longest. What is
+// worked for stays.
 var connections = port.Bounds{Places: 2048, Share: 256}
 
 // Serve answers HTTPS on the listener until ctx ends; then requests at work get five seconds to finish.

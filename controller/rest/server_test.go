@@ -68,8 +68,10 @@ func TestPortalShowsTheCertificateOfTheSystemConfiguration(t *testing.T) {
 		t.Errorf("at first %s", name)
 	}
 	c := s.login()
-	own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", schema.Object{"name": "own", "key_params": schema.Object{
-		"algorithm": "SSL_KEY_ALGORITHM_EC"}, "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "weir.example"}}})
+	own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
+		schema.Object{"name": "own", "key_params": schema.Object{
+			"algorithm": "SSL_KEY_ALGORITHM_EC"}, "certificate": schema.Object{"self_signed": true,
+			"subject": schema.Object{"common_name": "weir.example"}}})
 	c.want(http.StatusOK, "PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{
 		"portal_configuration": schema.Object{"sslkeyandcertificate_refs": []any{own["uuid"]}}}})
 	if name := s.shown().Subject.CommonName; name != "weir.example" {
@@ -83,8 +85,10 @@ func TestPortalShowsWhatCostsLeastOfWhatTheClientTakes(t *testing.T) {
 	c := s.login()
 	var configured []any
 	for _, algorithm := range []string{"RSA", "EC"} {
-		own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", schema.Object{"name": algorithm, "key_params": schema.Object{
-			"algorithm": "SSL_KEY_ALGORITHM_" + algorithm}, "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "weir.example"}}})
+		own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
+			schema.Object{"name": algorithm, "key_params": schema.Object{
+				"algorithm": "SSL_KEY_ALGORITHM_" + algorithm}, "certificate": schema.Object{"self_signed": true,
+				"subject": schema.Object{"common_name": "weir.example"}}})
 		configured = append(configured, own["uuid"])
 	}
 	c.want(http.StatusOK, "PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{
@@ -123,18 +127,22 @@ func TestPortalTellsCertificatesOfOneCommitFromEachOther(t *testing.T) {
 func (s *serving) authority(c *client, name string) schema.Object {
 	s.t.Helper()
 	record := admit.PortalCertificates(s.store.View())[0]
-	return c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate", schema.Object{"name": name, "type": "SSL_CERTIFICATE_TYPE_CA",
-		"certificate": schema.Object{"certificate": record.Object["certificate"].(schema.Object)["certificate"]}})
+	return c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
+		schema.Object{"name": name, "type": "SSL_CERTIFICATE_TYPE_CA",
+			"certificate": schema.Object{"certificate": record.Object["certificate"].(schema.Object)["certificate"]}})
 }
 
 func TestPortalTakesNoCertificateWithoutItsKey(t *testing.T) {
 	s := newHouse(t).serve()
 	c := s.login()
 	authority := s.authority(c, "authority")
-	c.refused(http.StatusBadRequest, "portal_configuration.sslkeyandcertificate_refs[0]", "PATCH", "/api/systemconfiguration",
-		schema.Object{"replace": schema.Object{"portal_configuration": schema.Object{"sslkeyandcertificate_refs": []any{authority["uuid"]}}}})
+	c.refused(http.StatusBadRequest, "portal_configuration.sslkeyandcertificate_refs[0]", "PATCH",
+		"/api/systemconfiguration",
+		schema.Object{"replace": schema.Object{"portal_configuration": schema.Object{
+			"sslkeyandcertificate_refs": []any{authority["uuid"]}}}})
 	for _, shown := range admit.PortalCertificates(s.store.View()) {
-		keyless := schema.Object{"name": shown.Name, "type": "SSL_CERTIFICATE_TYPE_CA", "certificate": authority["certificate"]}
+		keyless := schema.Object{"name": shown.Name, "type": "SSL_CERTIFICATE_TYPE_CA",
+			"certificate": authority["certificate"]}
 		c.refused(http.StatusBadRequest, "key", "PUT", "/api/sslkeyandcertificate/"+shown.UUID, keyless)
 	}
 	s.shown()
@@ -148,7 +156,8 @@ func TestPortalFallsBackToTheBuiltInCertificates(t *testing.T) {
 		stored, _ := tx.View().Get("systemconfiguration", "default")
 		next := *stored
 		next.Object = schema.Clone(stored.Object)
-		next.Object["portal_configuration"].(schema.Object)["sslkeyandcertificate_refs"] = []any{"/api/sslkeyandcertificate/" + authority["uuid"].(string)}
+		portal := next.Object["portal_configuration"].(schema.Object)
+		portal["sslkeyandcertificate_refs"] = []any{"/api/sslkeyandcertificate/" + authority["uuid"].(string)}
 		tx.Put(&next)
 		return nil
 	}))
@@ -156,7 +165,8 @@ func TestPortalFallsBackToTheBuiltInCertificates(t *testing.T) {
 	if !strings.HasPrefix(shown.Subject.CommonName, "System Default Portal") {
 		t.Errorf("shown is %s", shown.Subject.CommonName)
 	}
-	if fingerprint, err := s.api.Fingerprint(); err != nil || fingerprint != fmt.Sprintf("%x", sha256.Sum256(shown.Raw)) {
+	if fingerprint, err := s.api.Fingerprint(); err != nil ||
+		fingerprint != fmt.Sprintf("%x", sha256.Sum256(shown.Raw)) {
 		t.Errorf("fingerprint %s, %v", fingerprint, err)
 	}
 }

@@ -43,8 +43,8 @@ func (c *call) recognise() (err error) {
 	return nil
 }
 
-// resume finds the session that counts: of several cookies, as a client sends that has kept one of each path or login, the
-// last whose session is good. Errors: ErrNotLoggedIn, ErrSessionExpired.
+// resume finds the session that counts: of several cookies, as a client sends that has kept one of each path or login,
+// the last whose session is good. Errors: ErrNotLoggedIn, ErrSessionExpired.
 func (c *call) resume() (admit.Session, admit.Principal, error) {
 	failure := admit.ErrNotLoggedIn
 	for _, id := range c.sessionIDs() {

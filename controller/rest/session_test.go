@@ -54,7 +54,8 @@ func TestWrongCredentialsAreRefusedAndThenSlowedDown(t *testing.T) {
 	anonymous.refused(http.StatusTooManyRequests, "Too many failed logins", "POST", "/login", wrong)
 	right := schema.Object{"username": "admin", "password": testPassword}
 	anonymous.refused(http.StatusTooManyRequests, "Too many failed logins", "POST", "/login", right)
-	anonymous.refused(http.StatusUnauthorized, "Invalid credentials", "POST", "/login", schema.Object{"username": "nobody", "password": "x"})
+	anonymous.refused(http.StatusUnauthorized, "Invalid credentials", "POST", "/login",
+		schema.Object{"username": "nobody", "password": "x"})
 	h.clock.advance(2 * time.Second)
 	anonymous.want(http.StatusOK, "POST", "/login", right)
 }
@@ -112,9 +113,12 @@ func TestLogoutEndsTheSession(t *testing.T) {
 func TestNewPasswordKeepsTheSessionThatSetItAndEndsTheOthers(t *testing.T) {
 	h := newHouse(t)
 	c, elsewhere := h.login(), h.login()
-	c.refused(http.StatusBadRequest, "old_password", "PUT", "/api/useraccount", schema.Object{"old_password": "x", "password": "another password"})
-	c.refused(http.StatusBadRequest, "password", "PUT", "/api/useraccount", schema.Object{"old_password": testPassword, "password": "short"})
-	answer := c.do("PUT", "/api/useraccount", schema.Object{"username": "admin", "old_password": testPassword, "password": "another password"})
+	c.refused(http.StatusBadRequest, "old_password", "PUT", "/api/useraccount",
+		schema.Object{"old_password": "x", "password": "another password"})
+	c.refused(http.StatusBadRequest, "password", "PUT", "/api/useraccount",
+		schema.Object{"old_password": testPassword, "password": "short"})
+	answer := c.do("PUT", "/api/useraccount", schema.Object{"username": "admin", "old_password": testPassword,
+		"password": "another password"})
 	if answer.Code != http.StatusOK || answer.Body.Len() != 0 {
 		t.Fatalf("got %d %s", answer.Code, answer.Body)
 	}
@@ -153,7 +157,8 @@ func TestLastGoodOneOfSeveralSessionCookiesCounts(t *testing.T) {
 		answer := httptest.NewRecorder()
 		h.api.ServeHTTP(answer, r)
 		var account schema.Object
-		if answer.Code != http.StatusOK || json.Unmarshal(answer.Body.Bytes(), &account) != nil || account["username"] != sent.want {
+		if answer.Code != http.StatusOK || json.Unmarshal(answer.Body.Bytes(), &account) != nil ||
+			account["username"] != sent.want {
 			t.Errorf("%s: %d %s, want %s", sent.cookies, answer.Code, answer.Body, sent.want)
 		}
 	}
@@ -176,7 +181,8 @@ func TestUserTokenLogsInUntilItIsRevokedOrExpires(t *testing.T) {
 	anonymous := &client{h: h, header: http.Header{}}
 	anonymous.want(http.StatusOK, "POST", "/login", login)
 	list := c.want(http.StatusOK, "GET", "/api/user-token", nil)
-	if list["count"] != 1.0 || strings.Contains(list["results"].([]any)[0].(schema.Object)["url"].(string), made["token"].(string)) {
+	if list["count"] != 1.0 || strings.Contains(list["results"].([]any)[0].(schema.Object)["url"].(string),
+		made["token"].(string)) {
 		t.Errorf("tokens: %v", list)
 	}
 	h.clock.advance(2*time.Hour + time.Second)
@@ -245,8 +251,9 @@ func TestPageOfAnotherSiteWritesNothingWithBasicAuthentication(t *testing.T) {
 func TestUserWhoIsNoSuperuserReadsAndDoesNotWrite(t *testing.T) {
 	h := newHouse(t)
 	admin := h.login()
-	user := admin.want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": "eve", "password": "eve's password",
-		"access": []any{schema.Object{"tenant_ref": "/api/tenant/admin"}}})
+	user := admin.want(http.StatusCreated, "POST", "/api/user",
+		schema.Object{"name": "eve", "password": "eve's password",
+			"access": []any{schema.Object{"tenant_ref": "/api/tenant/admin"}}})
 	if user["password"] != schema.Sensitive {
 		t.Errorf("password reads %v", user["password"])
 	}
@@ -256,7 +263,8 @@ func TestUserWhoIsNoSuperuserReadsAndDoesNotWrite(t *testing.T) {
 	eve.refused(http.StatusForbidden, "may not read user", "GET", "/api/user", nil)
 	eve.refused(http.StatusForbidden, "may not let engines join", "POST", "/api/securetoken-generate", nil)
 	eve.refused(http.StatusForbidden, "audit", "GET", "/api/audit", nil)
-	admin.want(http.StatusOK, "PATCH", path(user), schema.Object{"replace": schema.Object{"password": "eve's next password"}})
+	admin.want(http.StatusOK, "PATCH", path(user),
+		schema.Object{"replace": schema.Object{"password": "eve's next password"}})
 	eve.refused(http.StatusUnauthorized, "credentials were not provided", "GET", "/api/pool", nil)
 	eve = h.loginAs("eve", "eve's next password")
 	admin.want(http.StatusOK, "PATCH", path(user), schema.Object{"replace": schema.Object{"is_active": false}})
@@ -270,14 +278,16 @@ func TestAuditTellsWhoDidWhat(t *testing.T) {
 	c.want(http.StatusConflict, "POST", "/api/pool", schema.Object{"name": "p"})
 	entries := c.want(http.StatusOK, "GET", "/api/audit", nil)["results"].([]any)
 	refused, done := entries[0].(schema.Object), entries[1].(schema.Object)
-	if refused["refused"] == nil || done["refused"] != nil || done["user"] != "admin" || done["kind"] != "pool" || done["object"] != "p" {
+	if refused["refused"] == nil || done["refused"] != nil || done["user"] != "admin" || done["kind"] != "pool" ||
+		done["object"] != "p" {
 		t.Errorf("newest entries: %v, %v", refused, done)
 	}
 }
 
 func TestJoinTokenIsGiven(t *testing.T) {
 	c := newHouse(t).login()
-	if made := c.want(http.StatusOK, "POST", "/api/securetoken-generate", nil); made["auth_token"] != "weir1.fingerprint.secret" {
+	if made := c.want(http.StatusOK, "POST", "/api/securetoken-generate",
+		nil); made["auth_token"] != "weir1.fingerprint.secret" {
 		t.Errorf("got %v", made)
 	}
 }
@@ -328,7 +338,8 @@ func TestUserLearnsOnlyOfTenantsWithAccess(t *testing.T) {
 	eve := h.loginAs("eve", "eve's password")
 	eve.header.Set("X-Avi-Tenant", "blue")
 	for target, field := range map[string]string{"/api/initial-data": "tenants", "/api/tenant": "results"} {
-		if shown := eve.want(http.StatusOK, "GET", target, nil)[field].([]any); len(shown) != 1 || shown[0].(schema.Object)["name"] != "blue" {
+		if shown := eve.want(http.StatusOK, "GET", target, nil)[field].([]any); len(shown) != 1 ||
+			shown[0].(schema.Object)["name"] != "blue" {
 			t.Errorf("%s shows %v", target, shown)
 		}
 	}
@@ -351,7 +362,8 @@ func TestUserWithoutAnyAccessKeepsTheAccount(t *testing.T) {
 func TestBuiltInAdministratorCannotBeShutOut(t *testing.T) {
 	c := newHouse(t).login()
 	for _, field := range []string{"is_superuser", "is_active"} {
-		c.refused(http.StatusBadRequest, field, "PATCH", "/api/user/user-1", schema.Object{"replace": schema.Object{field: false}})
+		c.refused(http.StatusBadRequest, field, "PATCH", "/api/user/user-1",
+			schema.Object{"replace": schema.Object{field: false}})
 	}
 	c.refused(http.StatusBadRequest, "system default", "DELETE", "/api/user/user-1", nil)
 }
@@ -361,7 +373,8 @@ func TestUsernameBelongsToOneUser(t *testing.T) {
 	impostor := schema.Object{"name": "aaa", "username": "admin", "password": "aaa's password"}
 	c.refused(http.StatusConflict, "User with this Username already exists: admin", "POST", "/api/user", impostor)
 	other := c.want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": "aaa", "password": "aaa's password"})
-	c.refused(http.StatusConflict, "admin", "PATCH", path(other), schema.Object{"replace": schema.Object{"username": "admin"}})
+	c.refused(http.StatusConflict, "admin", "PATCH", path(other),
+		schema.Object{"replace": schema.Object{"username": "admin"}})
 	c.want(http.StatusOK, "PATCH", path(other), schema.Object{"replace": schema.Object{"full_name": "A. A. A."}})
 	c.h.login()
 }
@@ -381,9 +394,11 @@ func TestARoleThatWeirDoesNotKnowLetsNobodyIn(t *testing.T) {
 		{"https://elsewhere/api/role/role-1#System-Admin", http.StatusOK},
 	} {
 		name := fmt.Sprint("user", i)
-		made := admin.want(http.StatusCreated, "POST", "/api/user", schema.Object{"name": name, "password": "a long password",
-			"access": []any{schema.Object{"tenant_ref": "/api/tenant/admin", "role_ref": c.role}}})
-		if read := admin.want(http.StatusOK, "GET", path(made), nil); read["access"].([]any)[0].(schema.Object)["role_ref"] != c.role {
+		made := admin.want(http.StatusCreated, "POST", "/api/user",
+			schema.Object{"name": name, "password": "a long password",
+				"access": []any{schema.Object{"tenant_ref": "/api/tenant/admin", "role_ref": c.role}}})
+		read := admin.want(http.StatusOK, "GET", path(made), nil)
+		if read["access"].([]any)[0].(schema.Object)["role_ref"] != c.role {
 			t.Errorf("%s became %v", c.role, read["access"])
 		}
 		if said := warningsIn(made); !strings.Contains(said, "access[0].role_ref: Weir has no roles yet") {

@@ -38,7 +38,8 @@ func hoursOf(sent schema.Object) (int64, error) {
 	}
 	hours, err := strconv.ParseInt(fmt.Sprint(value), 10, 64)
 	if err != nil {
-		return 0, &schema.FieldError{Kind: "user-token", Field: "hours", Problem: fmt.Sprintf("%v is not a whole number", value)}
+		return 0, &schema.FieldError{Kind: "user-token", Field: "hours",
+			Problem: fmt.Sprintf("%v is not a whole number", value)}
 	}
 	return hours, nil
 }

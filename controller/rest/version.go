@@ -28,7 +28,8 @@ type unsupportedVersion struct{ asked string }
 
 func (e *unsupportedVersion) Error() string {
 	underscored := strings.ReplaceAll(e.asked, ".", "_")
-	return fmt.Sprintf("Incoming request (v%s) is of a later version than this controller's (v%s): ask for X-Avi-Version %s",
+	return fmt.Sprintf(
+		"Incoming request (v%s) is of a later version than this controller's (v%s): ask for X-Avi-Version %s",
 		underscored, strings.ReplaceAll(APIVersion, ".", "_"), APIVersion)
 }
 

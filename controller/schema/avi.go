@@ -27,8 +27,8 @@ type aviField struct {
 // aviMessages are the fields of each message.
 var aviMessages = parseAviFields(aviFields)
 
-// AviFields adds messages of a kind to those of avi_fields.txt, written as there. A file has it as a variable of its
-// package, so that they are there when the first kind is registered. It returns their names.
+// AviFields adds messages to those of avi_fields.txt, in the same format, and returns their names. Call it to
+// initialise a variable of the package: Go initialises variables before it runs the init functions that register kinds.
 func AviFields(text string) (messages []string) {
 	for message, fields := range parseAviFields(text) {
 		if _, known := aviMessages[message]; known {
@@ -77,7 +77,7 @@ func parseAviField(message, line string) aviField {
 	return f
 }
 
-// keepRest has a kind keep what Avi has and its struct has not.
+// keepRest adds the fields that Avi has and the struct lacks.
 func (k *Kind) keepRest() {
 	if k.Own {
 		return
@@ -89,8 +89,8 @@ func (k *Kind) keepRest() {
 	k.noteUnread()
 }
 
-// keepRest gives a record the fields that its message of Avi's has beside those of its struct. They are kept as they
-// are sent: checked for their type, stored, read back, and found by KeptFields.
+// keepRest adds to a record the fields of its Avi message that its struct lacks. Weir keeps them as they were sent: it
+// checks their type, stores them, returns them, and KeptFields finds them.
 func (r *record) keepRest(message string) {
 	if r.message != "" {
 		if r.message != message {
@@ -110,7 +110,7 @@ func (r *record) keepRest(message string) {
 	}
 }
 
-// keepRest goes on into a field that is an object, or a list of them, in the struct and in Avi's message.
+// keepRest does the same for the objects in a field.
 func (f *field) keepRest(known aviField) {
 	if f.shape == list {
 		f = f.element
@@ -120,7 +120,7 @@ func (f *field) keepRest(known aviField) {
 	}
 }
 
-// keptRecords are the messages that no struct describes. Like records it is only read once the program has started.
+// keptRecords are the messages that no struct describes. They are only read once the program has started.
 var keptRecords = map[string]*record{}
 
 func keptRecord(message string) *record {

@@ -41,10 +41,11 @@ type record struct {
 	marks [marks]atomic.Pointer[[]*field]
 }
 
-// completed is a struct that can tell fields from others, wherever it stands.
+// completed is a struct that derives fields from others, wherever it stands.
 type completed interface{ Complete(Object) }
 
-// identified is a struct whose place in a list says nothing: its secrets stay with it when the list is rearranged.
+// identified is a struct whose position in a list does not identify it. ListKey does, so that its secrets stay with it
+// when the list is rearranged.
 type identified interface{ ListKey(Object) string }
 
 // field is one field of a record, or what each element of a list is.
@@ -66,7 +67,7 @@ type field struct {
 	computed bool
 	kept     bool // no struct has it: see avi.go
 	usual    any  // of a kept one: Avi's default
-	unread   bool // a struct has it, and in some kind nothing reads it: kept_rules.go says in which
+	unread   bool // a struct has it, and in some kind nothing reads it: Unread says in which
 }
 
 type shape int

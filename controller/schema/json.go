@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// AppendJSON writes a value as encoding/json does, with less work where it is an object. It must be one that JSON can write.
+// AppendJSON appends the JSON of a value. The bytes are those of encoding/json, but objects cost less. It panics if
+// JSON cannot represent the value.
 func AppendJSON(to []byte, value any) []byte {
 	switch v := value.(type) {
 	case string:
@@ -71,7 +72,8 @@ func appendList[T any](to []byte, items []T, appendItem func(to []byte, item T) 
 	return append(to, ']')
 }
 
-// plain tells whether JSON writes a string as it is, between quotation marks. Of a string beyond ASCII it says no.
+// plain tells whether the JSON of a string is the string itself between quotation marks. It returns false for all
+// strings that are not ASCII.
 func plain(value string) bool {
 	for i := range len(value) {
 		if !plainBytes[value[i]] {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Kept is a field that Weir keeps without acting on it, set to something else than its default.
+// Kept is a field without a function in Weir whose value is not the default.
 type Kept struct {
 	Field string // "https_monitor.ssl_attributes.pki_profile_ref"; of those in one list the first
 	Why   string // what does not come of it
@@ -16,8 +16,8 @@ type Kept struct {
 	Closes bool
 }
 
-// KeptFields finds the fields of an object that Weir keeps and does not act on, in the order of their names. It says
-// nothing of those that are as if nobody had set them.
+// KeptFields finds the fields of an object that have no function in Weir, sorted by name. It leaves out fields with
+// their default value.
 func (k *Kind) KeptFields(o Object) []Kept {
 	var found []Kept
 	for _, f := range k.unheeded(o) {
@@ -28,7 +28,7 @@ func (k *Kind) KeptFields(o Object) []Kept {
 	return found
 }
 
-// refuseKept finds a field that cannot be left without effect, and closes nothing.
+// refuseKept finds a field that Weir does not accept.
 func (k *Kind) refuseKept(o Object) *FieldError {
 	for _, f := range k.unheeded(o) {
 		if f.effect == refused {
@@ -38,7 +38,7 @@ func (k *Kind) refuseKept(o Object) *FieldError {
 	return nil
 }
 
-// unheeded is one kept field of an object, and the judgement on it.
+// unheeded is a kept field of an object, with its judgement.
 type unheeded struct {
 	path *path
 	judgement
@@ -50,7 +50,7 @@ func (u unheeded) said(k *Kind) string {
 		return u.why
 	case u.effect == noEffect:
 		return u.why + ": has no effect"
-	case k.Serving == Service:
+	case k.Serving == IsService:
 		return u.why + ": it is not served while this is set"
 	}
 	return fmt.Sprintf("%s: no virtual service with this %s is served", u.why, k.Name)
@@ -69,14 +69,14 @@ type keptSearch struct {
 	seen  map[sighting]bool
 }
 
-// sighting is a kept field wherever it stands in lists. What one item of a list holds may keep somebody out, and what
-// another holds not.
+// sighting is a kept field, wherever it stands in a list. In one item of a list its content may look like a protection,
+// in another not.
 type sighting struct {
 	pattern string
 	guards  bool
 }
 
-// record goes by what the object has, which is less than what its kind knows.
+// record visits the fields that the object has: there are fewer of them than the kind has.
 func (s *keptSearch) record(r *record, o Object, at *path) {
 	for name, value := range o {
 		if f, known := r.byName[name]; known && (f.kept || f.unread || f.shape == object || f.shape == list) {
@@ -128,7 +128,7 @@ func (s *keptSearch) find(judged judgement, seen sighting, at *path) {
 	}
 }
 
-// saysNothing tells whether a value is what it would be if nobody had set the field.
+// saysNothing tells whether a value is the same as if nobody had set the field.
 func (f *field) saysNothing(value any) bool {
 	if f.fallback != nil {
 		return reflect.DeepEqual(value, f.fallback) || f.ref != "" && value == f.builtin()
@@ -155,7 +155,7 @@ func (f *field) saysNothing(value any) bool {
 	return value == "" || value == false || value == int64(0) || value == float64(0)
 }
 
-// sameValue compares numbers as numbers: what came is a whole number where the table has 1.2096e+06.
+// sameValue compares numbers by value: the whole number 1209600 is 1.2096e+06 in avi_fields.txt.
 func sameValue(one, other any) bool {
 	a, isNumber := asFloat(one)
 	b, bothAre := asFloat(other)
@@ -185,10 +185,11 @@ func (f *field) builtin() string {
 	return RefPath(f.ref, BuiltinUUID(f.ref, target.Name))
 }
 
-// guarding is how Avi calls what decides who comes in, or what gets through.
-var guarding = regexp.MustCompile(`security|polic|auth|access|sso|saml|jwt|waf|csrf|crl|pki|iptables|datascript|sideband|icap`)
+// guarding matches the names that Avi gives to protections: who may connect, and which requests pass.
+var guarding = regexp.MustCompile(
+	`security|polic|auth|access|sso|saml|jwt|waf|csrf|crl|pki|iptables|datascript|sideband|icap`)
 
-// guards tells whether the field, by its name or by what it holds, looks as if it kept somebody out.
+// guards tells whether the name or the content of a field looks like a protection.
 func (f *field) guards(value any) bool {
 	if guarding.MatchString(f.name) {
 		return true

@@ -145,11 +145,16 @@ func TestAWrongTypeOfAKeptFieldIsRefusedByName(t *testing.T) {
 
 func TestSaysOfAKeptFieldWhatIsWrongWithIt(t *testing.T) {
 	for _, c := range []struct{ kind, body, want string }{
-		{"virtualservice", `{"name":"v","network_security_policy_ref":{}}`, "virtualservice: network_security_policy_ref: must be a text, not an object"},
-		{"virtualservice", `{"name":"v","http_policies":{}}`, "virtualservice: http_policies: must be a list, not an object"},
-		{"virtualservice", `{"name":"v","http_policies":[{"index":"first"}]}`, `virtualservice: http_policies[0].index: "first" is not a whole number`},
-		{"virtualservice", `{"name":"v","enable_session":"maybe"}`, `virtualservice: enable_session: "maybe" is not true or false`},
-		{"applicationprofile", `{"name":"a","type":"APPLICATION_PROFILE_TYPE_HTTP","http_profile":{"pki_profile_ref":"/api/pool/p"}}`,
+		{"virtualservice", `{"name":"v","network_security_policy_ref":{}}`,
+			"virtualservice: network_security_policy_ref: must be a text, not an object"},
+		{"virtualservice", `{"name":"v","http_policies":{}}`,
+			"virtualservice: http_policies: must be a list, not an object"},
+		{"virtualservice", `{"name":"v","http_policies":[{"index":"first"}]}`,
+			`virtualservice: http_policies[0].index: "first" is not a whole number`},
+		{"virtualservice", `{"name":"v","enable_session":"maybe"}`,
+			`virtualservice: enable_session: "maybe" is not true or false`},
+		{"applicationprofile",
+			`{"name":"a","type":"APPLICATION_PROFILE_TYPE_HTTP","http_profile":{"pki_profile_ref":"/api/pool/p"}}`,
 			`applicationprofile: http_profile.pki_profile_ref: "/api/pool/p" refers to a pool; give a pkiprofile`},
 	} {
 		_, err := kindByName[c.kind].Decode([]byte(c.body))
@@ -164,30 +169,39 @@ func TestJudgesWhatIsKept(t *testing.T) {
 		kind, body string
 		want       []string
 	}{
-		{"virtualservice", `{"name":"v","http_policies":[],"waf_policy_ref":"","saml_sp_config":{},"enable_session":false,
+		{"virtualservice",
+			`{"name":"v","http_policies":[],"waf_policy_ref":"","saml_sp_config":{},"enable_session":false,
 			"dns_info":[{"algorithm":"DNS_RECORD_RESPONSE_CONSISTENT_HASH"}]}`, nil},
 		{"virtualservice", `{"name":"v","waf_policy_ref":"/api/wafpolicy/w","error_page_profile_ref":"e"}`, []string{
 			"error_page_profile_ref: engines answer with a status and no more: has no effect",
 			"waf_policy_ref: engines have no application firewall yet: it is not served while this is set (closes)"}},
-		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_HTTPS","https_monitor":{"ssl_attributes":{"pki_profile_ref":"p"}}}`, []string{
-			"https_monitor.ssl_attributes.pki_profile_ref: monitors do not verify servers yet, and would take a stranger for one that works: " +
-				"no virtual service with this healthmonitor is served (closes)"}},
+		{"healthmonitor",
+			`{"name":"m","type":"HEALTH_MONITOR_HTTPS","https_monitor":{"ssl_attributes":{"pki_profile_ref":"p"}}}`,
+			[]string{
+				"https_monitor.ssl_attributes.pki_profile_ref: monitors do not verify servers yet, and would take a stranger for one that works: " +
+					"no virtual service with this healthmonitor is served (closes)"}},
 		{"pool", `{"name":"p","servers":[{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"10.0.0.2"},"server_node":"a"},
-			{"ip":{"addr":"10.0.0.3"},"server_node":"b"}]}`, []string{"servers[1].server_node: Weir does not act on it: has no effect"}},
+			{"ip":{"addr":"10.0.0.3"},"server_node":"b"}]}`,
+			[]string{"servers[1].server_node: Weir does not act on it: has no effect"}},
 		{"user", `{"name":"u","access":[{"tenant_ref":"admin","role_ref":"/api/role?name=WAF-Admin"}]}`, []string{
 			"access[0].role_ref: Weir has no roles yet: who is no superuser is let in to read by System-Admin, and kept out of the tenant by any other"}},
-		{"systemconfiguration", `{"fips_mode":true,"ssh_ciphers":[],"portal_configuration":{"api_force_timeout":24,"password_strength_check":true}}`,
+		{"systemconfiguration",
+			`{"fips_mode":true,"ssh_ciphers":[],"portal_configuration":{"api_force_timeout":24,"password_strength_check":true}}`,
 			[]string{"fips_mode: cryptography is that of the programs, in one mode: has no effect",
 				"portal_configuration.password_strength_check: passwords are checked for their length alone, minimum_password_length: has no effect"}},
-		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_HTTPS","http_monitor":{"ssl_attributes":{"ssl_profile_ref":"p"}},
+		{"healthmonitor",
+			`{"name":"m","type":"HEALTH_MONITOR_HTTPS","http_monitor":{"ssl_attributes":{"ssl_profile_ref":"p"}},
 			"https_monitor":{"ssl_attributes":{"ssl_profile_ref":"/api/sslprofile?name=ours"}}}`,
 			[]string{"https_monitor.ssl_attributes.ssl_profile_ref: monitors have TLS settings of their own, and no certificate: has no effect"}},
-		{"healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_HTTPS","https_monitor":{"ssl_attributes":{"ssl_profile_ref":"` +
-			RefPath("sslprofile", BuiltinUUID("sslprofile", "System-Standard")) + `"}}}`, nil},
-		{"systemconfiguration", `{"mgmt_ip_access_control":{"ssh_access":{"match_criteria":"IS_IN","addrs":[{"addr":"10.0.0.1","type":"V4"}]}},
-			"admin_auth_configuration":{"allow_local_user_login":true,"remote_auth_configurations":[{"index":1}]}}`, []string{
-			"admin_auth_configuration.remote_auth_configurations: users log in by what Weir itself knows of them: has no effect",
-			"mgmt_ip_access_control.ssh_access: Weir has no shell, no SSH server and no SNMP: has no effect"}},
+		{"healthmonitor",
+			`{"name":"m","type":"HEALTH_MONITOR_HTTPS","https_monitor":{"ssl_attributes":{"ssl_profile_ref":"` +
+				RefPath("sslprofile", BuiltinUUID("sslprofile", "System-Standard")) + `"}}}`, nil},
+		{"systemconfiguration",
+			`{"mgmt_ip_access_control":{"ssh_access":{"match_criteria":"IS_IN","addrs":[{"addr":"10.0.0.1","type":"V4"}]}},
+			"admin_auth_configuration":{"allow_local_user_login":true,"remote_auth_configurations":[{"index":1}]}}`,
+			[]string{
+				"admin_auth_configuration.remote_auth_configurations: users log in by what Weir itself knows of them: has no effect",
+				"mgmt_ip_access_control.ssh_access: Weir has no shell, no SSH server and no SNMP: has no effect"}},
 	} {
 		k := kindByName[c.kind]
 		o, err := k.Decode([]byte(c.body))
@@ -228,7 +242,8 @@ func TestWhatNothingCouldBeClosedForIsRefused(t *testing.T) {
 
 // Nothing is opened by omission: a field of a later version that nobody has judged.
 func TestAFieldThatLooksLikeAGuardClosesUntilARuleSaysOtherwise(t *testing.T) {
-	for kind, want := range map[string]effect{"virtualservice": closes, "pool": closes, "systemconfiguration": refused, "user": refused} {
+	for kind, want := range map[string]effect{"virtualservice": closes, "pool": closes, "systemconfiguration": refused,
+		"user": refused} {
 		if got := kindByName[kind].judge("quantum_security_ref", true).effect; got != want {
 			t.Errorf("%s: %v", kind, got)
 		}
@@ -236,10 +251,14 @@ func TestAFieldThatLooksLikeAGuardClosesUntilARuleSaysOtherwise(t *testing.T) {
 	if got := kindByName["virtualservice"].judge("quantum_ref", false).effect; got != noEffect {
 		t.Errorf("without a guard: %v", got)
 	}
-	items := []any{Object{"quantum": []any{Object{"index": int64(1)}}}, Object{"quantum": []any{Object{"http_policy_set_ref": "p"}}}}
-	inner := &field{name: "quantum", shape: list, kept: true, element: &field{shape: object, kept: true, record: keptRecord("HTTPPolicies")}}
-	outer := &field{name: "items", shape: list, element: &field{shape: object, record: &record{byName: map[string]*field{"quantum": inner}}}}
-	k := &Kind{Name: "virtualservice", Definition: Definition{Serving: Service}, record: &record{byName: map[string]*field{"items": outer}}}
+	items := []any{Object{"quantum": []any{Object{"index": int64(1)}}},
+		Object{"quantum": []any{Object{"http_policy_set_ref": "p"}}}}
+	inner := &field{name: "quantum", shape: list, kept: true,
+		element: &field{shape: object, kept: true, record: keptRecord("HTTPPolicies")}}
+	outer := &field{name: "items", shape: list, element: &field{shape: object,
+		record: &record{byName: map[string]*field{"quantum": inner}}}}
+	k := &Kind{Name: "virtualservice", Definition: Definition{Serving: IsService},
+		record: &record{byName: map[string]*field{"items": outer}}}
 	found := k.KeptFields(Object{"items": items})
 	if len(found) != 2 || found[0].Closes || found[1].Field != "items[1].quantum" || !found[1].Closes {
 		t.Errorf("found %+v", found)
@@ -331,13 +350,15 @@ func TestKeptReferencesToKindsOfOursAreReferencesAndOthersStayAsTheyWereSent(t *
 
 func TestKeptSecretsAreHiddenAndStayWhenTheyAreSentBackHidden(t *testing.T) {
 	k := kindByName["virtualservice"]
-	stored, err := k.Decode([]byte(`{"name":"v","oauth_vs_config":{"cookie_name":"c","key":[{"name":"k","aes_key":"AES","hmac_key":"HMAC"}],
+	stored, err := k.Decode([]byte(
+		`{"name":"v","oauth_vs_config":{"cookie_name":"c","key":[{"name":"k","aes_key":"AES","hmac_key":"HMAC"}],
 		"oauth_settings":[{"app_settings":{"client_id":"id","client_secret":"CLIENT"}}]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := k.Redact(stored)
-	if shown := fmt.Sprint(read); strings.Contains(shown, "AES") || strings.Contains(shown, "HMAC") || strings.Contains(shown, "CLIENT") {
+	if shown := fmt.Sprint(read); strings.Contains(shown, "AES") || strings.Contains(shown, "HMAC") ||
+		strings.Contains(shown, "CLIENT") {
 		t.Errorf("read back: %s", shown)
 	}
 	k.KeepSecrets(read, stored)
@@ -382,7 +403,8 @@ func TestTheDocumentNamesEveryFieldThatClosesOrIsRefused(t *testing.T) {
 
 func TestASecretThatIsStoredInAnotherShapeIsHiddenAsAWhole(t *testing.T) {
 	k := kindByName["applicationpersistenceprofile"]
-	stored := Object{"http_cookie_persistence_profile": Object{"encryption_key": []any{Object{"name": "k", "aes_key": "AES"}}}}
+	stored := Object{"http_cookie_persistence_profile": Object{"encryption_key": []any{Object{"name": "k",
+		"aes_key": "AES"}}}}
 	if shown := fmt.Sprint(k.Redact(stored)); strings.Contains(shown, "AES") {
 		t.Errorf("read back: %s", shown)
 	}
@@ -392,7 +414,8 @@ func TestASecretThatIsStoredInAnotherShapeIsHiddenAsAWhole(t *testing.T) {
 }
 
 func TestDefaultsSayNothingHoweverLargeTheyAre(t *testing.T) {
-	for _, pair := range [][2]any{{int64(1209600), 1209600.0}, {uint64(1000000), 1e6}, {int64(3), 3.0}, {"a", "a"}, {true, true}} {
+	for _, pair := range [][2]any{{int64(1209600), 1209600.0}, {uint64(1000000), 1e6}, {int64(3), 3.0},
+		{"a", "a"}, {true, true}} {
 		if !sameValue(pair[0], pair[1]) {
 			t.Errorf("%v and %v are told apart", pair[0], pair[1])
 		}

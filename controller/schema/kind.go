@@ -10,8 +10,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/column"
 )
 
-// Kind is one kind of object: what its struct and its Definition say. Its file, in kinds, is the one place that knows
-// them.
+// Kind is one kind of object: its struct and its Definition. Only the file of the kind, in package kinds, lists them.
 type Kind struct {
 	Name  string // in URLs and references: "serviceengine"
 	Title string // in messages, and the name of its struct: "ServiceEngine"
@@ -21,15 +20,15 @@ type Kind struct {
 	check  func(Object) *FieldError // what no single field can say; nil: nothing
 }
 
-// Definition is what the file of a kind says of it beside its fields. Fields that refer to a tenant make it one of a
-// tenant's, and a Validate method of its struct says what no single field can say.
+// Definition is what the file of a kind says beside the fields. A kind whose struct has a tenant_ref belongs to
+// tenants. A Validate method of the struct checks what no single field can.
 type Definition struct {
-	Short    []string // what people type instead of its name: "vs"
+	Short    []string // other names at the command line: "vs"
 	Prefix   string   // of uuids: "se" of "se-6426d0be-…"; empty: its name
-	Only     string   // uuid of the one object that there is; empty: there may be many
-	SelfMade bool     // nobody creates them: engines join
-	Private  bool     // seen in their own tenant only; of other kinds a tenant sees the objects of admin too
-	Sealed   bool     // nobody reads its secrets, whoever exports objects
+	Only     string   // uuid of the only object; empty: there may be many
+	SelfMade bool     // objects are not created through the API: engines join
+	Private  bool     // other tenants do not see the objects of tenant admin
+	Sealed   bool     // its secrets are never exported
 	Own      bool     // Avi has no such kind
 	Serving  Serving
 
@@ -37,31 +36,31 @@ type Definition struct {
 	DerivedBy func(Object, time.Time) *FieldError // computed fields
 	Builtins  []Object                            // as an operator would send them; with "uuid" if not made of the name
 
-	Columns []column.Column // of its table, after NAME; none: UUID
-	Beside  []string        // kinds whose objects the columns follow references to
-	Example string          // how to create one at the command line; empty: from a file
+	Columns []column.Column // of the table, after NAME; empty: UUID
+	Beside  []string        // other kinds that the columns read, through references
+	Example string          // a command that creates an object; empty: from a file
 
-	Kept   []Rule // what becomes of an object with a field that Avi has and the struct has not
-	Unread []Rule // of a field that the struct has and nothing reads, named in full
+	Kept   []Rule // for fields of Avi's that the struct lacks
+	Unread []Rule // for fields of the struct that have no function, by their whole path
 }
 
-// Serving says what objects of a kind have to do with traffic.
+// Serving is the part that objects of a kind have in traffic.
 type Serving int
 
 const (
-	Apart         Serving = iota // nothing: there is nothing to close
-	PartOfService                // a virtual service is made of them
-	Service                      // they are virtual services
+	Apart         Serving = iota // none: a rule cannot close anything
+	PartOfService                // virtual services use them
+	IsService                    // they are virtual services
 )
 
-// The kinds that there are. Files of kinds write them while the program starts; after that they are only read.
+// These maps are written while the program starts, and only read afterwards.
 var (
 	kindByName = map[string]*Kind{}
 	enums      = map[string][]string{}
 )
 
-// Register makes a kind of a struct and a definition, in an init function. The kind is named for the struct:
-// Register[Pool] makes "pool".
+// Register makes a kind from a struct and a definition. Call it in an init function. The kind has the name of the
+// struct: Register[Pool] makes "pool".
 func Register[T any](definition Definition) *Kind {
 	t := reflect.TypeFor[T]()
 	k := &Kind{Name: strings.ToLower(t.Name()), Title: t.Name(), Definition: definition, record: describe(t, 0)}
@@ -79,8 +78,8 @@ func Register[T any](definition Definition) *Kind {
 	return k
 }
 
-// Enum names a set of values that an `enum:` tag can ask for. A file has it as a variable of its package, so that it is
-// there when the first kind is registered.
+// Enum names the values that fields with the tag `enum:"name"` can have. Call it to initialise a variable of the
+// package: Go initialises variables before it runs the init functions that register kinds.
 func Enum(name string, values ...string) []string {
 	if enums[name] != nil {
 		panic("schema: there are two enums " + name)
@@ -89,7 +88,7 @@ func Enum(name string, values ...string) []string {
 	return values
 }
 
-// validated is a kind with rules between its fields.
+// validated is a struct with rules between its fields.
 type validated interface{ Validate() *FieldError }
 
 func checkAs[T any](o Object) *FieldError {

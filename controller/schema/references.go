@@ -30,8 +30,8 @@ func (k *Kind) References(o Object) []Reference {
 	return found
 }
 
-// refers tells whether a field refers to objects that there can be. One that Avi has for a kind that Weir has not stays
-// as it was sent.
+// refers tells whether a field refers to objects of a registered kind. Avi also has references to kinds that Weir
+// lacks: they stay as they were sent.
 func (f *field) refers() bool { return f.ref != "" && kindByName[f.ref] != nil }
 
 // RefTarget is what a reference names: an object by its uuid, or by its name, perhaps within a cloud or tenant.

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Rule says what becomes of an object with a field that Avi knows and Weir does not act on: the first rule of its kind
-// that names the field, or what the field is within. What no rule names has no effect, as the last rule of the kind
-// says why; unless it looks as if it kept somebody out (guarding in kept.go): then it closes, so that nothing is ever
-// opened by omission.
+// Rule says what happens to an object that has a field of Avi's without a function in Weir. The first rule of the kind
+// counts that names the field, or an object that the field is in. A field that no rule names has no effect, for the
+// reason in the last rule of the kind. But if its name or content looks like a protection (guarding in kept.go), it
+// closes the virtual service: a protection that Weir does not know must never be dropped silently.
 //
-// Fields are named with spaces between; a name that ends with * stands for all that begin so.
+// Fields separates names by spaces; a name that ends with * stands for all names with that beginning.
 type Rule struct {
 	effect effect
 	Why    string
 	Fields string
 }
 
-// effect is what becomes of an object with a field that Weir does not act on.
+// effect is what Weir does with an object that has such a field.
 type effect int
 
 const (
@@ -27,16 +27,16 @@ const (
 	refused                 // it is not accepted: nothing could be closed for it
 )
 
-// NoEffect is the rule for fields that change nothing: whoever sets one is told why.
+// NoEffect is the rule for fields that Weir can ignore. It warns the writer.
 func NoEffect(why, fields string) Rule { return Rule{noEffect, why, fields} }
 
-// Restricts is the rule for fields that another part of Weir heeds as far as it is safe to; whoever sets one is told.
+// Restricts is the rule for fields that another part of Weir applies as far as is safe. Weir warns the writer.
 func Restricts(why, fields string) Rule { return Rule{restricts, why, fields} }
 
-// Closes is the rule for fields with which no virtual service serves; whoever sets one is told why.
+// Closes is the rule for fields with which no virtual service is served. Weir warns the writer.
 func Closes(why, fields string) Rule { return Rule{closes, why, fields} }
 
-// Refuses is the rule for fields that are not accepted, because nothing could be closed for them.
+// Refuses is the rule for fields that Weir does not accept, because there is no virtual service to close.
 func Refuses(why, fields string) Rule { return Rule{refused, why, fields} }
 
 // judgement is what a rule says of a field.
@@ -81,7 +81,7 @@ func (r Rule) names(field string) bool {
 	return false
 }
 
-// rulesInside tells whether a rule names something within a field, so that the field is not judged as a whole.
+// rulesInside tells whether a rule names a field within this one. Then the fields within are judged one by one.
 func (k *Kind) rulesInside(field string) bool {
 	for _, rule := range k.Kept {
 		for name := range strings.FieldsSeq(rule.Fields) {
@@ -93,7 +93,7 @@ func (k *Kind) rulesInside(field string) bool {
 	return false
 }
 
-// noteUnread marks the fields of structs that are told of.
+// noteUnread marks the fields of the struct that the Unread rules name.
 func (k *Kind) noteUnread() {
 	for _, rule := range k.Unread {
 		for name := range strings.FieldsSeq(rule.Fields) {
@@ -106,7 +106,7 @@ func (k *Kind) noteUnread() {
 	}
 }
 
-// at finds a field by its path without places in lists; nil: there is none.
+// at finds a field by its path, without positions in lists; nil: there is none.
 func (r *record) at(path string) *field {
 	name, rest, deeper := strings.Cut(path, ".")
 	f := r.byName[name]
@@ -122,8 +122,8 @@ func (r *record) at(path string) *field {
 	return f.record.at(rest)
 }
 
-// judgeUnread finds the rule for a field that a struct has; structs stand in more than one place, and may be read in
-// some.
+// judgeUnread finds the rule for a field of a struct. A struct can stand in several places of a kind; its field may be
+// read in some of them.
 func (k *Kind) judgeUnread(field string) (judgement, bool) {
 	for _, rule := range k.Unread {
 		if slices.Contains(strings.Fields(rule.Fields), field) {

@@ -1,12 +1,12 @@
-// Package schema is what all kinds of object have in common: it reads the fields, defaults, ranges, enums, references
-// and secrets of a kind from the tags of a Go struct, and what else there is to say of the kind from a Definition
-// beside it. The kinds themselves are in kinds, one file each; none but the tenant is known here by its name. Fields
-// that Avi has beside (avi_fields.txt) are kept as they are sent, and rules of the kind say what becomes of an object
-// that has them.
+// Package schema holds what all kinds of object have in common. It reads the fields, defaults, ranges, enums,
+// references and secrets of a kind from the tags of a Go struct, and the rest from the Definition that the kind
+// registers. The kinds are in package kinds, one file each; schema names none of them but the tenant. avi_fields.txt
+// lists the fields of the Avi API. Weir keeps those that a struct lacks as they were sent, and rules of the kind say
+// what they mean for the object.
 //
-// It is the first stage of a change: rest parses the body of a request, admit lets its Kind normalise, fill and check
-// it and resolves its References, and model turns what was stored into structs with Into. Nothing here may do I/O, read
-// a clock or write a log: what depends on the time is given the time.
+// It is the first stage of a change: rest parses the body of a request, admit has its Kind normalise, fill and check it
+// and resolves its References, and model turns what was stored into structs with Into. Nothing here may do I/O, read a
+// clock or write a log: functions that depend on the time take it as an argument.
 package schema
 
 import "maps"

@@ -45,7 +45,8 @@ func TestSkipsDefaultsDownToWhatWasSent(t *testing.T) {
 	want := map[string]any{"name": "p", "analytics_policy": map[string]any{"enable_realtime_metrics": true},
 		"conn_pool_properties": map[string]any{}, "servers": []any{
 			map[string]any{"ip": map[string]any{"addr": "10.0.0.1", "type": "V4"}, "hostname": "a"},
-			map[string]any{"ip": map[string]any{"addr": "10.0.0.2", "type": "V4"}, "hostname": "b", "ratio": 2.0, "enabled": false},
+			map[string]any{"ip": map[string]any{"addr": "10.0.0.2", "type": "V4"}, "hostname": "b", "ratio": 2.0,
+				"enabled": false},
 		}}
 	for _, name := range []string{"cloud_ref", "vrf_ref", "analytics_profile_ref"} {
 		delete(got.(map[string]any), name)
@@ -74,7 +75,8 @@ func TestKeepsWhatMustBeSentThoughItIsTheDefault(t *testing.T) {
 }
 
 func TestTakesTypesLoosely(t *testing.T) {
-	o := created(t, "pool", `{"name":7,"enabled":"True","default_server_port":"8080","description":null,"unheard_of":{"a":1},
+	o := created(t, "pool",
+		`{"name":7,"enabled":"True","default_server_port":"8080","description":null,"unheard_of":{"a":1},
 		"servers":[{"ip":{"addr":"::1","type":"V6"},"port":80.0,"ratio":" 3 "}],"url":"https://h/api/pool/x"}`)
 	server := o["servers"].([]any)[0].(Object)
 	for what, pair := range map[string][2]any{
@@ -95,7 +97,8 @@ func TestTellsWhatAKindBelongsTo(t *testing.T) {
 		got[k.Prefix] = [3]bool{k.PerTenant(), k.Creatable(), k.Only == ""}
 	}
 	for prefix, want := range map[string][3]bool{
-		"pool": {true, true, true}, "tenant": {false, true, true}, "se": {true, false, true}, "systemconfiguration": {false, false, false},
+		"pool": {true, true, true}, "tenant": {false, true, true}, "se": {true, false, true},
+		"systemconfiguration": {false, false, false},
 	} {
 		if got[prefix] != want {
 			t.Errorf("%s: got %v, want %v", prefix, got[prefix], want)
@@ -123,7 +126,8 @@ func FuzzDecode(f *testing.F) {
 			f.Add(i, body)
 		}
 	}
-	f.Add(slices.Index(Kinds(), kindByName["pool"]), []byte(`{"name":"p","servers":[{"ip":{"addr":"1.2.3.4","type":"V4"},"port":"80"}],"server_timeout":1e3}`))
+	f.Add(slices.Index(Kinds(), kindByName["pool"]), []byte(
+		`{"name":"p","servers":[{"ip":{"addr":"1.2.3.4","type":"V4"},"port":"80"}],"server_timeout":1e3}`))
 	f.Fuzz(func(t *testing.T, which int, body []byte) {
 		k := Kinds()[uint(which)%uint(len(Kinds()))]
 		o, err := k.Decode(body)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Search tells whether a text stands anywhere in what a client could read of an object, as JSON writes it without
-// spaces and with its fields sorted. It copies no object, and no secret takes part in it. fold ignores upper and lower
-// case. The function that it returns is for one goroutine.
+// Search returns a function that tells whether an object contains a text. It looks at what a client may read: the JSON
+// of the object, without spaces, fields sorted, secrets hidden. It does not copy the object. With fold, upper and lower
+// case are the same. The function is not safe for concurrent use.
 func (k *Kind) Search(text string, fold bool) func(Object) bool {
 	s := &search{text: text, fold: fold}
 	if fold {
@@ -27,15 +27,16 @@ func (k *Kind) Search(text string, fold bool) func(Object) bool {
 	return func(o Object) bool { return s.text == "" || s.inRecord(k.record, o) }
 }
 
-// spansTokens tells whether a text may begin in one token of JSON and end in another. A match without a quotation mark
-// is all inside of a string or all outside, and a colon outside comes right after a quotation mark.
+// spansTokens tells whether a match of the text can begin in one token of the JSON and end in another. A match without
+// a quotation mark is either inside one string or outside all strings. Outside, a colon can only follow a quotation
+// mark.
 func spansTokens(text string) bool {
 	const outsideStrings = "{}[],:0123456789+-.eEtrufalsn"
 	return strings.Contains(text, `"`) || strings.ContainsAny(text, "{}[],:") &&
 		strings.LastIndexByte(text, ':') <= 0 && strings.Trim(text, outsideStrings) == ""
 }
 
-// search is one text that is looked for.
+// search is a search for one text.
 type search struct {
 	text         string
 	fold         bool
@@ -55,7 +56,7 @@ func (s *search) inRecord(r *record, o Object) bool {
 	return false
 }
 
-// named tells whether the name of a field, of a record or of one within it, holds the text.
+// named tells whether the name of a field of the record, or of a record within it, contains the text.
 func (s *search) named(r *record, seen map[*record]bool) bool {
 	if r == nil || seen[r] {
 		return false
@@ -70,7 +71,7 @@ func (s *search) named(r *record, seen map[*record]bool) bool {
 	})
 }
 
-// inField looks into the value of a field; nil is a field that the kind does not know.
+// inField looks into the value of a field. f is nil if the kind has no such field.
 func (s *search) inField(f *field, value any) bool {
 	switch v := value.(type) {
 	case Object:
@@ -88,7 +89,7 @@ func (s *search) inField(f *field, value any) bool {
 	return s.inValue(value)
 }
 
-// inValue looks into a value of which the kind knows nothing more.
+// inValue looks into a value whose fields the kind does not know.
 func (s *search) inValue(value any) bool {
 	switch v := value.(type) {
 	case string:
@@ -117,7 +118,7 @@ func (s *search) inValue(value any) bool {
 	return s.inWritten()
 }
 
-// within tells whether a string, as JSON writes it, holds the text.
+// within tells whether a string contains the text, in the form that it has in JSON.
 func (s *search) within(value string) bool {
 	if !plain(value) {
 		s.written = AppendJSON(s.written[:0], value)
@@ -140,7 +141,7 @@ func (s *search) inWritten() bool {
 	return bytes.Contains(s.written, []byte(s.text))
 }
 
-// appendRecord writes what a client could read of an object, as encoding/json does.
+// appendRecord appends the JSON of an object, secrets hidden.
 func (s *search) appendRecord(to []byte, r *record, o Object) []byte {
 	return appendObject(to, o, func(to []byte, name string, value any) []byte {
 		return s.appendField(to, r.byName[name], value)

@@ -19,12 +19,15 @@ func searchedAsJSON(k *Kind, o Object, text string, fold bool) bool {
 }
 
 // searchedKinds have secrets at the top, in objects and in lists; the names below stand in them.
-var searchedKinds = []string{"healthmonitor", "sslkeyandcertificate", "vrfcontext", "applicationpersistenceprofile", "user", "pool"}
+var searchedKinds = []string{"healthmonitor", "sslkeyandcertificate", "vrfcontext",
+	"applicationpersistenceprofile", "user", "pool"}
 
-var searchedNames = []string{"authentication", "username", "password", "key", "key_passphrase", "certificate", "bgp_profile", "peers",
+var searchedNames = []string{"authentication", "username", "password", "key", "key_passphrase", "certificate",
+	"bgp_profile", "peers",
 	"md5_secret", "peer_ip", "addr", "http_cookie_persistence_profile", "aes_key", "name", "enabled", "a<b", "Größe"}
 
-var searchedTexts = []string{"", "web", "10.0.0.1:80", "Secret PEM", "true", "line\nline", `say "x"`, `back\slash`, "<sensitive>", "a&b",
+var searchedTexts = []string{"", "web", "10.0.0.1:80", "Secret PEM", "true", "line\nline", `say "x"`, `back\slash`,
+	"<sensitive>", "a&b",
 	"ÄÖÜ", "\u2028", "K", "broken \xff", "-1", "1e3", "\x7f"}
 
 func randomObject(r *rand.Rand, depth int) Object {
@@ -82,7 +85,8 @@ func TestFindsWhatASearchOfTheJSONFinds(t *testing.T) {
 		want := searchedAsJSON(k, o, text, fold)
 		if got := k.Search(text, fold)(o); got != want {
 			body, _ := json.Marshal(k.Redact(o))
-			t.Fatalf("%s %s: %q (valid UTF-8: %t), fold %t: found %t, in the JSON %t", k.Name, body, text, utf8.ValidString(text), fold, got, want)
+			t.Fatalf("%s %s: %q (valid UTF-8: %t), fold %t: found %t, in the JSON %t", k.Name, body, text,
+				utf8.ValidString(text), fold, got, want)
 		}
 		if want {
 			found++
@@ -98,8 +102,9 @@ func TestWritesJSONAsTheStandardLibraryDoes(t *testing.T) {
 	for range 20000 {
 		value := any(randomObject(r, 4))
 		if r.IntN(2) == 0 {
-			value = Object{"results": []Object{randomObject(r, 2), randomObject(r, 2)}, "next": nil, "none": []any(nil), "nothing": Object(nil),
-				"count": 2, "warnings": []Warning{{"a", "b"}}}
+			value = Object{"results": []Object{randomObject(r, 2), randomObject(r, 2)}, "next": nil, "none": []any(nil),
+				"nothing": Object(nil),
+				"count":   2, "warnings": []Warning{{"a", "b"}}}
 		}
 		want, err := json.Marshal(value)
 		must("json", err)

@@ -2,21 +2,26 @@ package schema
 
 import "slices"
 
-// Sensitive is read in place of every secret, and written to keep the one that is stored.
+// Sensitive replaces every secret that a client reads. A client that writes it keeps the stored secret.
 const Sensitive = "<sensitive>"
 
-// Redact is the object with its secrets hidden.
+// Redact returns a copy of the object with its secrets hidden.
 func (k *Kind) Redact(o Object) Object {
 	hidden := Clone(o)
-	k.record.eachSlot(isSecret, hidden, nil, func(s slot) {
+	k.Hide(hidden)
+	return hidden
+}
+
+// Hide replaces the secrets of an object by Sensitive.
+func (k *Kind) Hide(o Object) {
+	k.record.eachSlot(isSecret, o, nil, func(s slot) {
 		if s.field.hides(s.value) {
 			s.set(Sensitive)
 		}
 	})
-	return hidden
 }
 
-// Export is a copy of the object with its secrets, for who may have them. Those of a sealed kind nobody may.
+// Export returns a copy of the object with its secrets, for a superuser. The secrets of a sealed kind stay hidden.
 func (k *Kind) Export(o Object) Object {
 	if k.Sealed {
 		return k.Redact(o)
@@ -24,16 +29,16 @@ func (k *Kind) Export(o Object) Object {
 	return Clone(o)
 }
 
-// hides tells whether a client reads Sensitive in place of a value. A field that the kind does not know, nil, hides
+// hides tells whether a client reads Sensitive instead of the value. A field that the kind does not know (nil) hides
 // nothing.
 func (f *field) hides(value any) bool { return f != nil && f.secret && value != "" }
 
-// Hides tells whether a client may read something else in a field of the object than is stored.
+// Hides tells whether a field can contain a secret.
 func (k *Kind) Hides(name string) bool {
 	return slices.ContainsFunc(k.record.marked(isSecret), func(f *field) bool { return f.name == name })
 }
 
-// Shown is what a client reads in one field of an object. It may be shared with the object.
+// Shown returns the value of a field as a client reads it. Do not change it: it may be part of the object.
 func (k *Kind) Shown(o Object, name string) any {
 	value, there := o[name]
 	if !there || !k.Hides(name) {
@@ -42,8 +47,8 @@ func (k *Kind) Shown(o Object, name string) any {
 	return k.Redact(Object{name: value})[name]
 }
 
-// KeepSecrets puts the stored secrets into next where it says Sensitive; where nothing is stored the field is removed.
-// An element of a list is the same one if it has the same identity, and else if it has the same place.
+// KeepSecrets replaces each Sensitive in next by the stored secret, and removes the field where none is stored. It
+// finds an element of a list by its key, or else by its position.
 func (k *Kind) KeepSecrets(next, stored Object) {
 	kept := map[string]any{}
 	k.record.eachSlot(isSecret, stored, nil, func(s slot) {

@@ -4,7 +4,8 @@ import "testing"
 
 func TestHidesSecretsAndKeepsThemWhenSentBack(t *testing.T) {
 	k := kindByName["healthmonitor"]
-	stored := created(t, "healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_TCP","authentication":{"username":"u","password":"p"}}`)
+	stored := created(t, "healthmonitor",
+		`{"name":"m","type":"HEALTH_MONITOR_TCP","authentication":{"username":"u","password":"p"}}`)
 	hidden := k.Redact(stored)
 	if got := hidden["authentication"].(Object)["password"]; got != Sensitive {
 		t.Errorf("read back as %v", got)
@@ -39,12 +40,14 @@ func TestSecretStaysWithItsPeerWhenTheListIsRearranged(t *testing.T) {
 	peers := func(text string) Object {
 		return created(t, "vrfcontext", `{"name":"v","bgp_profile":{"local_as":65000,"ibgp":true,"peers":[`+text+`]}}`)
 	}
-	stored := peers(`{"peer_ip":{"addr":"10.0.0.1"},"md5_secret":"first"},{"peer_ip":{"addr":"10.0.0.2"},"md5_secret":"second"}`)
+	stored := peers(
+		`{"peer_ip":{"addr":"10.0.0.1"},"md5_secret":"first"},{"peer_ip":{"addr":"10.0.0.2"},"md5_secret":"second"}`)
 	for sent, want := range map[string][]any{
 		`{"peer_ip":{"addr":"10.0.0.2"},"md5_secret":"<sensitive>"}`:                                                            {"second"},
 		`{"peer_ip":{"addr":"10.0.0.2"},"md5_secret":"<sensitive>"},{"peer_ip":{"addr":"10.0.0.1"},"md5_secret":"<sensitive>"}`: {"second", "first"},
-		`{"peer_ip":{"addr":"10.0.0.9"},"md5_secret":"<sensitive>"}`:                                                            {"first"}, // it moved
-		`{"peer_ip":{"addr":"10.0.0.2"}}`:                                                                                       {nil},
+		// it moved
+		`{"peer_ip":{"addr":"10.0.0.9"},"md5_secret":"<sensitive>"}`: {"first"},
+		`{"peer_ip":{"addr":"10.0.0.2"}}`:                            {nil},
 	} {
 		next := peers(sent)
 		k.KeepSecrets(next, stored)

@@ -2,8 +2,8 @@ package schema
 
 import "slices"
 
-// slot is one present value that is neither an object nor a list, and how to replace it. What an earlier version stored
-// as one of these, where the field is something else now, is one slot as a whole: a secret stays one.
+// slot is a value that is neither an object nor a list, with a function that replaces it. If an earlier version stored
+// an object or a list in a field that now holds something else, the whole value is one slot: a secret stays secret.
 type slot struct {
 	field *field
 	path  *path
@@ -11,7 +11,7 @@ type slot struct {
 	set   func(any) // nil removes it
 }
 
-// mark is what a slot is looked for.
+// mark is a property of fields: a walk over an object visits the slots of one mark.
 type mark int
 
 const (
@@ -27,8 +27,7 @@ func (f *field) has(m mark) bool {
 	return f.refers()
 }
 
-// eachSlot visits every scalar with a mark of an object that its kind knows, those in lists too, in the order of the
-// struct.
+// eachSlot visits each slot with a mark, in lists and objects too, in the order of the struct.
 func (r *record) eachSlot(m mark, o Object, at *path, visit func(slot)) {
 	for _, f := range r.marked(m) {
 		value, ok := o[f.name]
@@ -45,7 +44,7 @@ func (r *record) eachSlot(m mark, o Object, at *path, visit func(slot)) {
 	}
 }
 
-// marked are the fields that have a mark, or in which one has. Which they are is known once all kinds are registered.
+// marked lists the fields that have a mark, or contain one that has. Call it only after all kinds are registered.
 func (r *record) marked(m mark) []*field {
 	if known := r.marks[m].Load(); known != nil {
 		return *known
@@ -60,7 +59,7 @@ func (r *record) marked(m mark) []*field {
 	return found
 }
 
-// holds tells whether a field has a mark, or one in it has. seen are the records that are looked into already.
+// holds tells whether a field has a mark, or contains one that has. seen are the records that the search has visited.
 func (f *field) holds(m mark, seen map[*record]bool) bool {
 	switch {
 	case f.has(m):
@@ -90,7 +89,7 @@ func (f *field) eachSlot(m mark, value any, at *path, visit func(slot), set func
 	}
 }
 
-// identityOf is by what an element of a list is known wherever it stands in it; empty: by its place.
+// identityOf is the key that identifies an element of a list; empty: only its position does.
 func (f *field) identityOf(value any) string {
 	o, ok := value.(Object)
 	if !ok || f.record == nil || f.record.identity == nil {

@@ -50,7 +50,8 @@ func TestTellsOfManyUnknownFieldsThatThereAreMore(t *testing.T) {
 	if len(found) != unknownMax+1 || last != "pool: has more fields that are unknown" {
 		t.Errorf("%d are told of, the last is %s", len(found), last)
 	}
-	if found := kindByName["pool"].AllUnknown(Object{strings.Repeat("long", 1000): 1}); len(found) != 1 || len(found[0].Error()) > 100 {
+	if found := kindByName["pool"].AllUnknown(Object{strings.Repeat("long", 1000): 1}); len(found) != 1 ||
+		len(found[0].Error()) > 100 {
 		t.Errorf("a long name is told of as %v", found)
 	}
 }

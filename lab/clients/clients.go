@@ -1,5 +1,5 @@
-// Package clients has the clients of a lab ask steadily while somebody does something to the engines, and says
-// afterwards what they saw, and when. Each failure is one of theirs: they do not try again.
+// Package clients has the clients of a lab send requests at a steady rate while something happens to the engines.
+// Afterwards it says what the clients saw, and when. Clients do not retry, so each failure counts.
 package clients
 
 import (
@@ -27,8 +27,8 @@ const (
 	Afresh = "new connection"
 )
 
-// What each client does steadily: most of the requests over connections that stay, the others over new ones. That
-// leaves the machine room: what is to be seen is that nothing fails, not how fast it is.
+// Rates of each client: most requests use kept connections, the others new ones. They leave the machine room: the
+// purpose is to see that nothing fails, and not how fast it is.
 const (
 	keptConnections, keptPerSecond = 16, 100
 	newConnections, newPerSecond   = 16, 50
@@ -47,7 +47,8 @@ func Steady(site *lab.Site, url string) (loads []Load) {
 	return loads
 }
 
-// Rate is so many requests a second, from so many connections that carry so many of them each; 0: any number.
+// Rate is a number of requests per second, over a number of connections, with a number of requests on each; 0: no
+// limit.
 func Rate(connections, requestsEach, perSecond int) []string {
 	return []string{"--connections", strconv.Itoa(connections), "--requests-per-connection", strconv.Itoa(requestsEach),
 		"--rate", strconv.Itoa(perSecond), "--drain"}
@@ -101,7 +102,7 @@ func Sources(node topology.Node) (flags []string) {
 	return flags
 }
 
-// End lets the clients finish what is under way, and says what they saw.
+// End lets the clients finish their requests, and returns what they saw.
 func (c *Crowd) End() (Seen, error) {
 	s := Seen{First: map[string]time.Time{}}
 	var errs []error

@@ -61,7 +61,7 @@ func (s *Seen) add(w atWork, report lab.LoadReport, engineAt func(string) string
 	}
 }
 
-// Since are the failures of what was under way at a moment, or begun after it.
+// Since are the failures of requests that were in progress at a moment, or began after it.
 func (s *Seen) Since(moment time.Time) []Failure {
 	return slices.DeleteFunc(slices.Clone(s.Failures), func(f Failure) bool { return f.Failed.Before(moment) })
 }
@@ -87,7 +87,7 @@ func Causes(failures []Failure) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// AnswersOf counts what an engine answered in the whole seconds between two moments.
+// AnswersOf counts the answers of an engine in the whole seconds between two moments.
 func (s *Seen) AnswersOf(engine string, from, to time.Time) (sum int64) {
 	for _, second := range s.between(from, to) {
 		sum += second.PerEngine[engine]
@@ -106,8 +106,8 @@ func PerEngine(seconds []draw.Second) map[string]int64 {
 	return counts
 }
 
-// Second is the index of the second that a moment is in, or of the nearest one; behind the last is as many as there
-// are.
+// Second is the index of the second of a moment. A moment outside all seconds gets the nearest index; one after the
+// last gets the number of seconds.
 func (s *Seen) Second(at time.Time) int {
 	return min(max(0, int(at.Sub(s.Begun).Seconds())), len(s.Seconds))
 }
@@ -127,8 +127,8 @@ func (s *Seen) LastFirst() (last time.Time) {
 	return last
 }
 
-// AwayFrom are the failures that cannot be blamed on an engine that is gone: on a connection that another one had
-// answered, or on a new one, begun when the router had let go of the engine already.
+// AwayFrom are the failures that are not explained by an engine that is gone: those on a connection that another engine
+// had answered on, and those on a new connection that began after the router had dropped the engine's route.
 func AwayFrom(engine string, failures []Failure, withdrawn time.Time) (others []Failure) {
 	for _, failure := range failures {
 		if failure.Engine != engine && (failure.Engine != "" || failure.Begun.After(withdrawn)) {

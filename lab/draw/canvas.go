@@ -1,4 +1,4 @@
-// Package draw makes pictures of figures, as SVG text: what reports show. It knows nothing of what is measured.
+// Package draw draws figures as SVG text, for reports. It does not know what was measured.
 package draw
 
 import (

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Story is what clients saw, second by second, while things happened to the engines.
+// Story is what clients saw, second by second, and what happened to the engines meanwhile.
 type Story struct {
 	Title   string   `json:"title"`
 	Seconds []Second `json:"seconds"`
@@ -36,14 +36,14 @@ const (
 	storyWidth            = 860.0
 	storyLeft, storyRight = 60.0, 140.0
 	storyTop, storyDeep   = 92.0, 200.0
-	// what happened is written in so many lines by turns, so that words do not cover each other
+	// marks use this many lines in turn, so that their texts do not overlap
 	markLines                  = 4
 	markLine                   = 13.0
 	storyInner                 = storyWidth - storyLeft - storyRight
 	failuresHeight, legendLine = 30.0, 16.0
 )
 
-// SVG draws who answered how much, what happened meanwhile, and below it what failed.
+// SVG draws the answers of each engine, the marks, and below them the failures.
 func (s Story) SVG() string {
 	var c Canvas
 	c.Text(10, 20, "start", "bold", s.Title)

@@ -9,7 +9,8 @@ import (
 	"github.com/weir-lb/weir/lab/network"
 )
 
-// Cloud is a place as a controller uses it: it starts engines in namespaces, as many as the topology has addresses for.
+// Cloud is a Place as the controller uses it: it starts engines in namespaces, as many as the topology has addresses
+// for.
 type Cloud struct{ Place }
 
 // List is every engine of the topology.
@@ -72,7 +73,7 @@ func (c Cloud) Retire(_ context.Context, engine string) error {
 	return c.Stop(engine)
 }
 
-// OpenCloud finds a lab that stands; programs are those of Weir.
+// OpenCloud finds an existing lab. programs is the directory of Weir's programs.
 func OpenCloud(lab, programs string) (Cloud, error) {
 	n, err := network.Open(lab)
 	if err != nil {

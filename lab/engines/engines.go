@@ -1,6 +1,5 @@
-// Package engines starts and stops engines on this machine, each in a namespace of a network that stands. What a cloud
-// of namespaces is made of: it keeps no list and holds no process, so that engines outlive whoever starts them, and
-// whoever comes next finds them.
+// Package engines starts and stops engines on this machine, each in a namespace of an existing network. It keeps no
+// list and no process: engines outlive the process that started them, and any later process finds them.
 package engines
 
 import (
@@ -23,7 +22,7 @@ type Place struct {
 	Programs string // the directory of weir and weir-dataplane
 }
 
-// topologyFile lets those who come later know what stands.
+// topologyFile tells later processes which topology the network has.
 const topologyFile = "topology.json"
 
 // Note leaves the topology in the network's directory.
@@ -55,8 +54,8 @@ type Join struct {
 
 const logName = "agent.log"
 
-// Start starts the engine of this name, in a new namespace or, where its agent has ended, in the one that it had.
-// Engines are many on few cores, so each has one worker.
+// Start starts the engine of this name: in a new namespace, or in its old one if only its agent has ended. Many engines
+// share few cores, so each has one worker.
 func (p Place) Start(name string, join Join) error {
 	space, err := p.space(name)
 	if err != nil {
@@ -84,11 +83,11 @@ func (p Place) Start(name string, join Join) error {
 	if err := space.Start(agent); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	go func() { _ = agent.Wait() }() // for no reason but that the kernel forgets it; its log says why it ended
+	go func() { _ = agent.Wait() }() // without an error: only its log says why it ended
 	return nil
 }
 
-// space is the engine's namespace; it is made where there is none.
+// space is the engine's namespace, which is created if necessary.
 func (p Place) space(name string) (*network.Namespace, error) {
 	node, err := p.Topology.EngineNode(name)
 	if err != nil {
@@ -101,7 +100,7 @@ func (p Place) space(name string) (*network.Namespace, error) {
 	return space, err
 }
 
-// Stop lets the engine end in order, kills what does not, and removes its namespace and its state.
+// Stop lets the engine end in order, kills what remains, and removes its namespace and state.
 func (p Place) Stop(name string) error {
 	space, err := p.Network.Namespace(name)
 	if err != nil {
@@ -114,7 +113,7 @@ func (p Place) Stop(name string) error {
 	if err := p.Network.Detach(name); err != nil {
 		return fmt.Errorf("stop %s: %w", name, err)
 	}
-	// a data plane whose agent ended first is a child of who adopts orphans, as a lab does
+	// a data plane whose agent ended first belongs to the process that adopts orphans, such as a lab
 	for _, ended := range processes {
 		_, _ = syscall.Wait4(ended.PID, nil, syscall.WNOHANG, nil)
 	}

@@ -12,15 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A network has a directory, for whatever its user needs, and in it a lock that its owner holds. Who was killed holds
-// none: what it leaves is taken down by the next that comes. A network that is to outlive its owner is marked as kept.
+// A network has a directory for its user's files, with a lock that its owner holds. An owner that was killed holds no
+// lock any more, and the next owner removes what it has left. A network that has to outlive its owner is marked as
+// kept.
 const (
 	runDir   = "/run/weirlab"
 	lockName = "lock"
 	keptName = "kept"
 )
 
-// Create claims a name, after it has taken down what dead owners have left.
+// Create claims a name, after it has removed what dead owners have left.
 func Create(name string) (*Network, error) {
 	n := &Network{Name: name}
 	err := inRegistry(func() error {
@@ -43,7 +44,7 @@ func Create(name string) (*Network, error) {
 	return n, nil
 }
 
-// Open is a network that stands, because it was kept or its owner lives.
+// Open returns an existing network: one that was kept, or whose owner lives.
 func Open(name string) (*Network, error) {
 	if err := CheckRoot(); err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func Open(name string) (*Network, error) {
 	return n, nil
 }
 
-// NotThere says that no network of this name stands, or without a name, none at all.
+// NotThere says that there is no network of this name; without a name, that there is none at all.
 type NotThere struct{ Name string }
 
 func (e *NotThere) Error() string {
@@ -80,13 +81,13 @@ func Standing() ([]string, error) {
 	return names, err
 }
 
-// Kept lists the networks that stand without an owner, until somebody takes them down.
+// Kept lists the networks without an owner that stay until somebody takes them down.
 func Kept() ([]string, error) {
 	names, err := Standing()
 	return slices.DeleteFunc(names, func(name string) bool { return !(&Network{Name: name}).kept() }), err
 }
 
-// TakeDown removes a network that was kept; one whose owner lives is the owner's to remove.
+// TakeDown removes a kept network. A network whose owner lives is removed by its owner.
 func TakeDown(name string) error {
 	return inRegistry(func() error {
 		n, err := Open(name)
@@ -119,7 +120,7 @@ func (n *Network) Keep() error {
 	return errors.Join(os.WriteFile(filepath.Join(n.Dir(), keptName), nil, 0o644), n.lock.Close())
 }
 
-// Remove takes all nodes away, whatever state they are in, and with them all that runs there, and the directory.
+// Remove removes all nodes in whatever state, with all processes in them, and the directory.
 func (n *Network) Remove() error { return inRegistry(n.remove) }
 
 func (n *Network) remove() error {
@@ -136,7 +137,8 @@ func (n *Network) remove() error {
 func (n *Network) claim() (err error) {
 	n.lock, err = os.OpenFile(filepath.Join(n.Dir(), lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err == nil {
-		err = unix.Flock(int(n.lock.Fd()), unix.LOCK_EX) // waits at most for somebody who looks whether it is owned
+		// waits at most for a process that looks whether the network is owned
+		err = unix.Flock(int(n.lock.Fd()), unix.LOCK_EX)
 	}
 	if err == nil {
 		_, err = fmt.Fprint(n.lock, os.Getpid())
@@ -171,7 +173,7 @@ func sweep() error {
 	return errors.Join(errs...)
 }
 
-// dead are the networks that nobody owns and nobody has kept, and namespaces whose directory is gone.
+// dead are the networks without an owner that are not kept, and namespaces without a directory.
 func dead() ([]string, error) {
 	entries, err := os.ReadDir(runDir)
 	if err != nil {
@@ -197,8 +199,8 @@ func dead() ([]string, error) {
 	return dead, err
 }
 
-// owned tells whether somebody holds the lock. Those who look share it, so that none of them takes another for the
-// owner.
+// owned tells whether somebody holds the lock. It takes the lock in shared mode, so that two processes that look do not
+// take each other for the owner.
 func (n *Network) owned() bool {
 	lock, err := os.Open(filepath.Join(n.Dir(), lockName))
 	if err != nil {
@@ -221,7 +223,7 @@ func names() ([]string, error) {
 	return names, err
 }
 
-// inRegistry does something as root while no other process claims or removes a network.
+// inRegistry calls do as root while no other process claims or removes a network.
 func inRegistry(do func() error) error {
 	if err := CheckRoot(); err != nil {
 		return err

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// hopsPoll is how often a node's routes are looked at by who waits for a change of them.
+// hopsPoll is the interval at which a node's routes are read by a process that waits for a change.
 const hopsPoll = 5 * time.Millisecond
 
-// UntilHops waits until the node sends what goes to exactly this prefix by these gateways, in any order.
+// UntilHops waits until the node's route to exactly this prefix has these gateways, in any order.
 func (s *Namespace) UntilHops(ctx context.Context, prefix netip.Prefix, want ...netip.Addr) error {
 	want = slices.SortedFunc(slices.Values(want), netip.Addr.Compare)
 	return s.untilHops(ctx, prefix, fmt.Sprint(want), func(hops []netip.Addr) bool { return slices.Equal(hops, want) })
 }
 
-// UntilHopCount waits until the node sends what goes to exactly this prefix by so many gateways.
+// UntilHopCount waits until the node's route to exactly this prefix has this many gateways.
 func (s *Namespace) UntilHopCount(ctx context.Context, prefix netip.Prefix, count int) error {
 	return s.untilHops(ctx, prefix, fmt.Sprintf("%d gateways", count), func(hops []netip.Addr) bool {
 		return len(hops) == count

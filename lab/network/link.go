@@ -47,8 +47,8 @@ func (k *kernel) bringUp(name string) error {
 	return k.LinkSetUp(link)
 }
 
-// addHub makes a bridge with addresses of its own. It keeps its hardware address: one that nobody has set changes with
-// the nodes that come and go, and those that stay would send to the old one.
+// addHub makes a bridge with addresses of its own, and sets its hardware address. Otherwise the kernel changes that
+// address when nodes come and go, and other nodes would send to the old one.
 func (k *kernel) addHub(hub topology.Hub) error {
 	bridge := &netlink.Bridge{LinkAttrs: attributes(hub.Name)}
 	bridge.HardwareAddr = hardwareAddress(hub.Name)
@@ -61,7 +61,7 @@ func (k *kernel) addHub(hub topology.Hub) error {
 	return k.LinkSetUp(bridge)
 }
 
-// addLink makes a pair of interfaces: one here, and one in the other node that has this node's name and is in the hub.
+// addLink makes a pair of interfaces: one in this node, and one in the hub's node, which is named after this node.
 func (k *kernel) addLink(to *Namespace, node string, link topology.Link) error {
 	there, err := open(to)
 	if err != nil {
@@ -96,8 +96,8 @@ func (k *kernel) addLink(to *Namespace, node string, link topology.Link) error {
 	return nil
 }
 
-// hardwareAddress is the same whenever a node of this name comes: its neighbours remember it for minutes, and would
-// send to nobody if a node that comes back had another one.
+// hardwareAddress depends on the node's name only. Its neighbours remember it for minutes, and would send to a wrong
+// address if a node came back with another one.
 func hardwareAddress(node string) net.HardwareAddr {
 	sum := sha256.Sum256([]byte(node))
 	return append(net.HardwareAddr{0x02}, sum[:5]...) // 02: unicast, assigned locally
@@ -141,7 +141,7 @@ func (k *kernel) addDefault(gateway netip.Addr) error {
 	return k.RouteAdd(&netlink.Route{Dst: ipNet(everywhere), Gw: gateway.AsSlice()})
 }
 
-// Cut pulls the plug of a node at this node's switch: the other keeps its addresses and routes, and nobody is told.
+// Cut disconnects a node at the switch. The other side keeps its addresses and routes, and gets no notice.
 func (s *Namespace) Cut(node string) error { return s.withLink(node, (*netlink.Handle).LinkSetDown) }
 
 // Connect puts the plug in again.
@@ -160,7 +160,7 @@ func (s *Namespace) withLink(name string, do func(*netlink.Handle, netlink.Link)
 	return do(k.Handle, link)
 }
 
-// Blackhole drops what the node is to forward from these addresses, until that is lifted.
+// Blackhole drops packets from these addresses that the node would forward, until it is lifted.
 func (s *Namespace) Blackhole(from netip.Prefix) (lift func() error, err error) {
 	k, err := open(s)
 	if err != nil {
@@ -184,7 +184,7 @@ type Route struct {
 	NextHops []netip.Addr `json:"next_hops"`
 }
 
-// NextHops are the gateways by which the node sends what goes to exactly this prefix.
+// NextHops are the gateways of the node's route to exactly this prefix.
 func (s *Namespace) NextHops(prefix netip.Prefix) ([]netip.Addr, error) {
 	routes, err := s.Routes([]netip.Prefix{prefix})
 	for _, route := range routes {

@@ -15,17 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace is one node of a network that stands.
+// Namespace is one node of an existing network.
 type Namespace struct {
 	Node string
 	path string
 }
 
-// namesDir is where `ip netns` looks too: `ip netns exec weirlab.seed.router ip route` works.
+// namesDir is where `ip netns` looks, too: `ip netns exec weirlab.seed.router ip route` works.
 const namesDir = "/run/netns"
 
-// shareNames makes the directory of names a mount of its own, as the first `ip netns add` on a machine does: were that
-// to come later, our names would lie below its mount, where nobody can remove them.
+// shareNames makes the directory of names a mount, as the first `ip netns add` on a machine does. If that happened
+// later, our names would be hidden below the mount, and could not be removed.
 func shareNames() error {
 	if err := os.MkdirAll(namesDir, 0o755); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *Namespace) make() error {
 	})
 }
 
-// remove takes the links down, and the name away: the namespace itself ends once nobody has a socket there any more.
+// remove removes the links and the name. The namespace itself ends when nobody has a socket in it any more.
 func (s *Namespace) remove() error {
 	if k, err := open(s); err == nil { // what a crash has left may be no namespace
 		err = k.deleteLinks()
@@ -71,7 +71,7 @@ func (s *Namespace) remove() error {
 	return err
 }
 
-// Run calls do on a thread that is in the namespace. Whatever do starts or opens is there, and stays there.
+// Run calls do on a thread inside the namespace. Processes and sockets that do starts or opens stay in the namespace.
 func (s *Namespace) Run(do func() error) error {
 	there, err := netns.GetFromPath(s.path)
 	if err != nil {
@@ -86,12 +86,13 @@ func (s *Namespace) Run(do func() error) error {
 	})
 }
 
-// awayFromHome calls do, which may leave its thread in another namespace, and brings the thread back.
+// awayFromHome calls do, which may move its thread into another namespace, and brings the thread back.
 func awayFromHome(do func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if unix.Gettid() == os.Getpid() {
-		// A process is where its first thread is, for all who look: that one stays at home, and with it this goroutine.
+		// Other processes take the namespace of a process's first thread for that of the process. So the first thread
+		// stays, and with it this goroutine.
 		done := make(chan error)
 		go func() { done <- awayFromHome(do) }()
 		return <-done
@@ -111,7 +112,8 @@ func awayFromHome(do func() error) error {
 // Start starts a command in the namespace.
 func (s *Namespace) Start(command *exec.Cmd) error { return s.Run(command.Start) }
 
-// Dial connects from inside the namespace; address is an IP address and a port, as no namespace has a resolver.
+// Dial connects from inside the namespace. The address is an IP address and a port, because a namespace has no
+// resolver.
 func (s *Namespace) Dial(ctx context.Context, network, address string) (connection net.Conn, err error) {
 	err = s.Run(func() (err error) {
 		connection, err = (&net.Dialer{}).DialContext(ctx, network, address)
@@ -120,7 +122,8 @@ func (s *Namespace) Dial(ctx context.Context, network, address string) (connecti
 	return connection, err
 }
 
-// Stay moves the calling thread into the namespace for good: for a process that is about to become another program.
+// Stay moves the calling thread into the namespace for good. It is for a process that is about to execute another
+// program.
 func (s *Namespace) Stay() error {
 	runtime.LockOSThread()
 	there, err := netns.GetFromPath(s.path)
@@ -130,7 +133,7 @@ func (s *Namespace) Stay() error {
 	return netns.Set(there)
 }
 
-// setSysctls writes kernel parameters of this namespace: /proc/sys/net shows each thread those of its own.
+// setSysctls writes kernel parameters of this namespace: /proc/sys/net shows each thread those of its namespace.
 func (s *Namespace) setSysctls(values map[string]string) error {
 	return s.Run(func() error {
 		for key, value := range values {

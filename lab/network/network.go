@@ -32,7 +32,7 @@ func CheckRoot() error {
 // Network is a set of namespaces by name.
 type Network struct {
 	Name string
-	lock *os.File // held by who claimed the name
+	lock *os.File // held by the process that claimed the name
 }
 
 // Namespaces lists the nodes that the network has.
@@ -61,8 +61,9 @@ func (n *Network) space(node string) *Namespace { return &Namespace{Node: node, 
 func (n *Network) prefix() string               { return prefix + n.Name + "." }
 func (n *Network) path(node string) string      { return filepath.Join(namesDir, n.prefix()+node) }
 
-// everyNode has these kernel parameters: none waits before it uses an IPv6 address, and none drops what comes back by
-// another way than it would send it, as an engine's answers do once its route is withdrawn and it drains.
+// everyNode are kernel parameters of every node. No node waits before it uses an IPv6 address. No node drops packets
+// that arrive by another way than it would send them, such as the responses of a draining engine whose route is
+// withdrawn.
 var everyNode = map[string]string{
 	"net.ipv4.conf.all.rp_filter":      "0",
 	"net.ipv4.conf.default.rp_filter":  "0",
@@ -70,7 +71,7 @@ var everyNode = map[string]string{
 	"net.ipv6.conf.default.accept_dad": "0",
 }
 
-// Attach makes a node and links it to hubs of nodes that are there. A node that it cannot complete it removes again.
+// Attach makes a node and links it to hubs of existing nodes. It removes a node that it cannot complete.
 func (n *Network) Attach(node topology.Node) (*Namespace, error) {
 	space := n.space(node.Name)
 	if err := space.make(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// What runs in a namespace is found by asking every process which one it is in: nobody has to have kept a list.
+// The processes in a namespace are found by reading every process's namespace, so nobody has to keep a list.
 
 const (
 	stopTimeout = 10 * time.Second // from SIGTERM to SIGKILL
@@ -72,7 +72,7 @@ func ProcessesOf(spaces []*Namespace) (map[string][]Process, error) {
 	for _, link := range links {
 		where, err := os.Readlink(link)
 		if err != nil {
-			continue // it has ended, or is nobody's any more
+			continue // it has ended, or has no parent any more
 		}
 		if node, ours := nodes[where]; ours {
 			pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
@@ -119,7 +119,7 @@ func signalAll(spaces []*Namespace, signal syscall.Signal) error {
 	return errors.Join(errs...)
 }
 
-// Empty asks all that runs in the namespace to end, and kills what does not.
+// Empty asks all processes in the namespace to end, and kills the others.
 func (s *Namespace) Empty() error { return emptyAll([]*Namespace{s}) }
 
 func emptyAll(spaces []*Namespace) error {

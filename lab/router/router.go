@@ -1,6 +1,6 @@
-// Package router says how the router of a lab is run: which daemons, with which configuration. FRR and BIRD run the
-// same topology; either takes sessions from any engine of its network, learns VIPs, and spreads flows over all that
-// announce one. It starts nothing: package lab does.
+// Package router says how the router of a lab runs: which daemons, with which configuration. FRR and BIRD run the same
+// topology: both accept sessions from any engine of their network, learn VIPs, and spread flows over all engines that
+// announce a VIP. Package lab starts the daemons.
 package router
 
 import (
@@ -62,7 +62,7 @@ const daemonsDir = "/usr/lib/frr"
 func frr(t topology.Topology, dir string) (Spec, error) {
 	s := Spec{Package: "frr", User: "frr", Files: map[string]string{"zebra.conf": ""},
 		Shell: []string{"vtysh", "--vty_socket", dir, "-c"}}
-	// in this order: the others look for zebra, which sets the kernel's routes
+	// in this order: the others need zebra, which sets the kernel's routes
 	daemons := []string{"zebra", "bfdd", "bgpd"}
 	if t.Router.BFDms == 0 {
 		daemons = []string{"zebra", "bgpd"}
@@ -105,8 +105,7 @@ func bird(t topology.Topology, dir string) (Spec, error) {
 //go:embed *.tmpl
 var templates embed.FS
 
-// render writes a configuration. What a template is given by name it finds in the topology; the functions tell families
-// apart.
+// render writes a configuration from the topology. The functions tell address families apart.
 func render(file string, t topology.Topology) (string, error) {
 	parsed, err := template.New(file).Funcs(template.FuncMap{
 		"list":     func(items ...string) []string { return items },

@@ -1,4 +1,4 @@
-// Package teller plays steps and tells of them: what demo and lab show while they build.
+// Package teller runs steps and prints progress, for demo and lab.
 package teller
 
 import (
@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Step is one thing to do; what it returns stands behind its line.
+// Step is one thing to do. What it returns is printed at the end of its line.
 type Step struct {
 	Doing string
 	Do    func(context.Context) (string, error)
 }
 
-// Teller says what is being done and, when it is done, what came of it and how long it took. On a terminal the line is
-// there from the beginning and told again; elsewhere it is told once, at the end.
+// Teller prints each step, and at its end the result and the duration. On a terminal it prints the line at the
+// beginning, and rewrites it; elsewhere it prints it once, at the end.
 type Teller struct {
 	Out   io.Writer
 	Live  bool // Out is a terminal
@@ -24,10 +24,10 @@ type Teller struct {
 	since time.Time
 }
 
-// clearLine goes back to the beginning of a terminal's line and empties it.
+// clearLine clears a terminal's line and moves to its beginning.
 const clearLine = "\r\x1b[K"
 
-// Play does one step after the other, to the first that fails or to the end of ctx.
+// Play runs the steps in order, until one fails or ctx ends.
 func (t *Teller) Play(ctx context.Context, steps ...Step) error {
 	for _, step := range steps {
 		t.Begin(step.Doing)

@@ -49,7 +49,7 @@ const (
 // flowFields are addresses, protocol and ports (Linux, networking/ip-sysctl: fib_multipath_hash_fields).
 const flowFields = "55"
 
-// Router is the namespace in the middle: each group is a network behind an interface of its own.
+// Router is the namespace in the middle. It has an interface for the network of each group.
 func (t Topology) RouterNode() Node {
 	return Node{
 		Name: RouterName,
@@ -61,9 +61,9 @@ func (t Topology) RouterNode() Node {
 		Sysctls: map[string]string{
 			"net.ipv4.ip_forward":          "1",
 			"net.ipv6.conf.all.forwarding": "1",
-			// Spread flows, not pairs of addresses: a client's connections go to all engines. By what the packet says,
-			// as a router of its own would: policy 1 takes the hash of the sender's socket, which another namespace
-			// passes on, and that one changes whenever the sender repeats something.
+			// Hash flows, and not pairs of addresses, so that a client's connections go to all engines. Hash the
+			// packet's fields, as a separate router would: policy 1 uses the hash of the sender's socket, which other
+			// namespaces pass on, and which changes whenever the sender retransmits.
 			"net.ipv4.fib_multipath_hash_policy": "3",
 			"net.ipv6.fib_multipath_hash_policy": "3",
 			"net.ipv4.fib_multipath_hash_fields": flowFields,
@@ -72,8 +72,8 @@ func (t Topology) RouterNode() Node {
 	}
 }
 
-// ControllerNode holds the management network's switch: whatever happens to the router, engines reach the controller,
-// and either can be cut off without the other.
+// ControllerNode has the switch of the management network. So engines reach the controller whatever happens to the
+// router, and each of the two can be cut off alone.
 func (t Topology) ControllerNode() Node {
 	return Node{Name: ControllerName, Hubs: []Hub{{"management", t.Management.hosts(gatewayHost, 1)}}}
 }
@@ -81,7 +81,7 @@ func (t Topology) ControllerNode() Node {
 // EngineName is the name of the engine with this number, from 1 on.
 func EngineName(number int) string { return "engine-" + strconv.Itoa(number) }
 
-// EngineNode is the engine of this name; only names by EngineName have a place in the topology.
+// EngineNode is the engine of this name. Only names from EngineName have a place in the topology.
 func (t Topology) EngineNode(name string) (Node, error) {
 	number, err := strconv.Atoi(strings.TrimPrefix(name, "engine-"))
 	if err != nil || name != EngineName(number) || number < 1 || number > t.Engines.limit() {
@@ -138,14 +138,14 @@ func (g Group) nodes(kind, hub string) []Node {
 		nodes = append(nodes, Node{
 			Name:  fmt.Sprintf("%s-%d", kind, i+1),
 			Links: []Link{{uplink, RouterName, hub, g.hosts(firstHost+i*g.each()+1, g.each()), g.gateways()}},
-			// One side of every connection is here: let it use all ports, and those in TIME_WAIT again.
+			// The near end of every connection is here: allow all ports, and reuse of those in TIME_WAIT.
 			Sysctls: map[string]string{"net.ipv4.ip_local_port_range": "1024 65535", "net.ipv4.tcp_tw_reuse": "1"},
 		})
 	}
 	return nodes
 }
 
-// hosts are count addresses from the host of this number on, in each subnet.
+// hosts are count addresses, beginning with this host number, in each subnet.
 func (g Group) hosts(first, count int) []netip.Prefix {
 	var addresses []netip.Prefix
 	for _, subnet := range g.Subnets {

@@ -1,7 +1,8 @@
-// Package topology says what a lab consists of: it reads a topology's file and derives every namespace, interface and
-// address from it. It builds nothing and knows no kernel: lab/network does what this says.
+// Package topology says what a lab consists of. It reads a topology file and derives every namespace, interface and
+// address from it. It builds nothing and does not know the kernel: lab/network builds what it says.
 //
-// Whatever a name says is fixed by the file: engine-7 has the same addresses whichever process attaches it, and when.
+// The file determines everything about a name: engine-7 has the same addresses, whichever process attaches it, and
+// whenever.
 package topology
 
 import (
@@ -69,7 +70,7 @@ func Load(path string) (Topology, error) {
 	return t, nil
 }
 
-// Parse reads the text of a file; a key that it does not know is an error.
+// Parse reads the text of a file. An unknown key is an error.
 func Parse(text string) (Topology, error) {
 	var t Topology
 	read, err := toml.Decode(text, &t)
@@ -82,14 +83,14 @@ func Parse(text string) (Topology, error) {
 	return t, t.Check()
 }
 
-// name goes into the names of namespaces and files; one of 32 characters leaves room for a unix socket's path.
+// name becomes part of names of namespaces and files. With 32 characters there is room for the path of a unix socket.
 var name = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-// password goes into configurations of routers, each of which takes some characters to mean something; TCP signs with
-// as many as this.
+// password goes into configurations of routers, to which some characters have a meaning. TCP signs with this many
+// characters at most.
 var password = regexp.MustCompile(`^[A-Za-z0-9._~+/=@%-]{0,80}$`)
 
-const enginesMax = 64 // what the seed had, and as many paths as its router balances over
+const enginesMax = 64 // the number that the seed had, and the number of paths over which its router balances
 
 // Check names the field that is wrong, and says what it may be.
 func (t Topology) Check() error {

@@ -21,7 +21,7 @@ import (
 	"github.com/weir-lb/weir/tests/built"
 )
 
-// The seed's address, and one in IPv6; a real router in namespaces stands before them.
+// The seed's address, and an IPv6 address; they are behind a real router in namespaces.
 var (
 	anycast  = netip.MustParseAddr("3.3.3.3")
 	anycast6 = netip.MustParseAddr("fd03:3:3::3")
@@ -131,8 +131,8 @@ func (f *fabric) untilHops(engines ...string) {
 	}
 }
 
-// untilWatched waits until the router and this many engines watch each other by BFD, in both families: who was never
-// seen is never missed.
+// untilWatched waits until BFD is up between the router and this many engines, in both families. Before that, BFD
+// notices no fault.
 func (f *fabric) untilWatched(engines int) {
 	f.Helper()
 	question := map[string]string{topology.FRR: "show bfd peers brief",

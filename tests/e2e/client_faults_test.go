@@ -278,7 +278,7 @@ func (s *stage) changeApplied(service, kind, name string, edit func(client.Objec
 	})
 }
 
-// appliedRevision is that of the newest configuration of a virtual service that engines shall have.
+// appliedRevision is the revision of the newest configuration of a virtual service that engines have to apply.
 func appliedRevision(runtime client.Object) float64 {
 	applied, _ := runtime["applied"].(map[string]any)
 	revision, _ := applied["revision"].(float64)

@@ -91,7 +91,7 @@ func TestHostThatHoldsConnectionsKeepsNeitherOperatorsNorEnginesOut(t *testing.T
 	for range 600 { // there are 512 for handshakes at the engine port
 		crowd.open(s.controller.EngineAddress)
 	}
-	for range 300 { // and 256 for who has no certificate
+	for range 300 { // and 256 for clients without a certificate
 		crowd.secure(s.controller.EngineAddress, "h2")
 	}
 	meanwhile := s.asks(10, asked)

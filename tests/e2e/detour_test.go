@@ -19,8 +19,7 @@ import (
 	"github.com/weir-lb/weir/lab/topology"
 )
 
-// visitor keeps a connection and asks again and again, with a body that fills many segments; when it is told to come
-// again on another connection it does.
+// visitor keeps a connection and sends requests with a body of many segments. It reconnects when a response says so.
 type visitor struct {
 	f          *fabric
 	address    string

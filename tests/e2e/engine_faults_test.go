@@ -14,7 +14,7 @@ import (
 	"github.com/weir-lb/weir/lab/topology"
 )
 
-// engineFault is what becomes of engine-2, how it is undone, and what is told of both.
+// engineFault is what happens to engine-2, how it is undone, and the expected events.
 type engineFault struct {
 	name        string
 	does, undo  func(*fabric) error
@@ -125,7 +125,7 @@ func (f *fabric) losesNothing(meanwhile func()) {
 	f.Logf("%d requests, and %d failed", seen.Requests, seen.Failed)
 }
 
-// endCrowd looks at what the client saw: what failed had to do with an engine that the router let go of at some moment.
+// endCrowd checks the failures that clients saw: each must belong to an engine whose route the router had dropped.
 func (f *fabric) endCrowd(crowd *clients.Crowd, engine string, withdrawn time.Time) {
 	f.Helper()
 	seen, err := crowd.End()

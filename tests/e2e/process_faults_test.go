@@ -54,6 +54,35 @@ func (s *stage) untilReplaced(before int) {
 	})
 }
 
+func TestDataPlaneThatIsKilledAmidChangesIsFollowedByOneThatHasThemAll(t *testing.T) {
+	s := bareStage(t)
+	s.serveNginx()
+	s.createVirtualService("other", "web", loopback(5), tlsPort, plainPort)
+	s.waitUp("other")
+	before := s.dataplane()
+	const changes, killedAfter = 30, 10
+	listenAt := func(i int) func(client.Object) {
+		return func(o client.Object) { o["services"] = []any{map[string]any{"port": 20000 + i}} }
+	}
+	for i := range changes {
+		s.change("virtualservice", "other", listenAt(i)) // and on, whatever is applied by then
+		if i == killedAfter {
+			s.must(syscall.Kill(before, syscall.SIGKILL))
+		}
+	}
+	s.untilReplaced(before)
+	s.changeApplied("other", "virtualservice", "other", listenAt(changes))
+	for i := range changes + 1 {
+		_, err := getOnce(fmt.Sprintf("http://%s:%d/", loopback(5), 20000+i))
+		if served := err == nil; served != (i == changes) {
+			t.Errorf("served at port %d: %t, %v", 20000+i, served, err)
+		}
+	}
+	if status, err := getOnce(plainURL("/index.html")); err != nil || status != http.StatusOK {
+		t.Errorf("the other virtual service: %d %v", status, err)
+	}
+}
+
 func TestFrozenDataPlaneIsReplacedAndRefusesNobody(t *testing.T) {
 	s := bareStage(t)
 	s.serveNginx()

@@ -25,7 +25,7 @@ func (f *fabric) order(verb string, engines int) {
 	f.untilOn(engines)
 }
 
-// untilOn waits until so many engines serve the virtual service and nothing is under way.
+// untilOn waits until this number of engines serves the virtual service, and no change is in progress.
 func (f *fabric) untilOn(engines int) {
 	f.Helper()
 	f.eventually(fmt.Sprintf("it is on %d engines", engines), func() error {
@@ -129,7 +129,7 @@ func TestVirtualServiceMovesToAnotherEngineWhenItsOwnIsCutOffFromTheRouter(t *te
 	})
 }
 
-// A router that restarts is nobody's fault: what is where stays there.
+// If the router restarts, no engine is at fault, and nothing moves.
 func TestNothingMovesWhenAllEnginesAreCutOffFromTheRouter(t *testing.T) {
 	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
 		f := setUpFabric(t, 2, behind)

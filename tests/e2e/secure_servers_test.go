@@ -25,7 +25,7 @@ type issued struct {
 	signer           *ecdsa.PrivateKey
 }
 
-// issue makes a certificate for a DNS name; by nobody, it is an authority's own.
+// issue makes a certificate for a DNS name. Without an issuer it is the certificate of an authority.
 func issue(t *testing.T, name string, by *issued) *issued {
 	t.Helper()
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -99,7 +99,7 @@ func (s *stage) sees(status string, wanted ...string) {
 	})
 }
 
-// counts waits until the API tells of failures of this cause.
+// counts waits until the API reports failures with this cause.
 func (s *stage) counts(cause string) {
 	s.Helper()
 	s.eventually("failures are counted as "+cause, func() error {

@@ -51,7 +51,7 @@ func silent(t *testing.T) *silentServer {
 	return nil
 }
 
-// speak has it let in whoever comes, and answer as badServer does.
+// speak accepts everybody, and answers like badServer.
 func (s *silentServer) speak(t *testing.T) {
 	accept.On(s, func(conn *net.TCPConn) { misbehave(t, conn) })
 }

@@ -100,7 +100,7 @@ func TestHostsGetAnEngineOverSSHAndLoseIt(t *testing.T) {
 		group["min_se"], group["buffer_se"], group["se_deprovision_delay"] = 1, 0, 0
 	})
 
-	// Nobody's key is trusted because it was shown.
+	// A key is not trusted because the host has shown it.
 	f.useHosts(machines, false)
 	f.eventually("the controller asks for the keys", func() error {
 		said := strings.Join(f.told("CREATE_SE_FAIL"), "\n")

@@ -41,7 +41,7 @@ const (
 	eventTimeout = 2 * time.Minute
 )
 
-// patient has a load wait as long for an answer; untilTold has it run until it is told to end, too.
+// patient makes a load wait longer for responses; untilTold also makes it run until it is stopped.
 var (
 	patient   = []string{"--timeout", fmt.Sprintf("%.0fs", eventTimeout.Seconds())}
 	untilTold = append([]string{"--duration", "60m"}, patient...)

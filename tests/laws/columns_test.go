@@ -9,8 +9,11 @@ import (
 )
 
 // notWrapped are rooms and files whose lines are still longer than they may be: `go run ./tools/wrap` breaks them.
-var notWrapped = []string{"agent/dataplane", "agent/link", "api", "cmd/weir", "controller",
-	"tests/laws/go_imports_test.go"}
+var notWrapped = []string{
+	"controller/admit", "controller/cloud", "controller/fleet", "controller/model", "controller/orders.go",
+	"controller/orders_test.go", "controller/place", "controller/plan", "controller/reconcile", "controller/store",
+	"controller/tickets",
+}
 
 func TestGoLinesEndWhereAReaderStillSeesThem(t *testing.T) {
 	const (
@@ -34,7 +37,8 @@ func TestGoLinesEndWhereAReaderStillSeesThem(t *testing.T) {
 	}
 }
 
-// linesWithLongStrings are the lines of strings that are longer than so many bytes, and of those in back quotes.
+// linesWithLongStrings are the lines of strings that are longer than this number of bytes, and of strings in back
+// quotes.
 func linesWithLongStrings(text []byte, bytesMax int) map[int]bool {
 	files, found := token.NewFileSet(), map[int]bool{}
 	file := files.AddFile("", files.Base(), len(text))

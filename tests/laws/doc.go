@@ -1,4 +1,4 @@
-// Package laws holds the house to its plan: who may import whom (ARCHITECTURE.md, "Who may know whom"), which rooms do
-// no I/O, how long a file may grow, how the tree may be named. A law that proves wrong is changed here, with its
-// reason.
+// Package laws checks the tree against its plan: which package may import which (ARCHITECTURE.md, "Who may know whom"),
+// which packages do no I/O, how long files and lines may be, and how files may be named. If a law turns out to be
+// wrong, change it here, and give the reason.
 package laws

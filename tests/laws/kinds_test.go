@@ -16,12 +16,12 @@ import (
 	_ "github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// kindsRoom may name every kind: a file of it is what there is to say of one.
+// kindsRoom may name every kind.
 const kindsRoom = "controller/schema/kinds"
 
-// mayNameKinds says which kinds of object the other rooms of the controller and its clients know by name. The list may
-// only become shorter, or get a kind of which Weir makes more than storing it: what is shown, kept or refused of a kind
-// stands in its file.
+// mayNameKinds lists the kinds that other rooms of the controller and its clients know by name. Add a kind only if the
+// room does more with its objects than storing them. Names, tables, rules and built-in objects of a kind belong into
+// its file.
 var mayNameKinds = map[string][]string{
 	"controller/schema": {"tenant", "cloud"}, // who owns an object; a reference by name may name its cloud
 	"controller/admit": {"user", "tenant", "cloud", // who may do what, and where
@@ -39,8 +39,8 @@ var mayNameKinds = map[string][]string{
 		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
 	// engines are started for groups
 	"controller/cloud":      {"cloud", "serviceenginegroup", "serviceengine"},
-	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"}, // engines join
-	"controller/runtime":    {"healthmonitor", "virtualservice", "serviceengine"},       // references in pages
+	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"},     // engines join
+	"controller/runtime":    {"healthmonitor", "virtualservice", "serviceengine"}, // references in pages
 	// the administrator; of what there are reports
 	"controller": {"user", "virtualservice", "pool", "serviceengine"},
 	"cmd/weir": {"user", "tenant", // flags of a login
@@ -78,10 +78,10 @@ func TestKindsAreListedInTheirRoomAlone(t *testing.T) {
 	}
 }
 
-// apiPath is a path of the API, or a pattern of one, that begins with a kind.
+// apiPath matches a path of the API, or a pattern of one, that begins with a kind.
 var apiPath = regexp.MustCompile(`^/?api/([a-z]+)(?:[/?]|$)`)
 
-// kindsNamedIn finds the strings in a file that are the name of a kind, or a path of the API that has one.
+// kindsNamedIn finds the strings in a file that are the name of a kind, or an API path that begins with one.
 func kindsNamedIn(t *testing.T, file string) map[string]int {
 	t.Helper()
 	files := token.NewFileSet()

@@ -84,11 +84,12 @@ func TestUnsafeLivesInTwoRooms(t *testing.T) {
 	}
 }
 
-// protocolFree crates decide about heads of any protocol: what HTTP/1 says of a connection or of a body's framing is the
-// business of its speaker in wire.
+// protocolFree crates decide about heads of any protocol: what HTTP/1 says of a connection or of a body's framing is
+// the business of its speaker in wire.
 var protocolFree = []string{"dataplane/policy", "dataplane/balance"}
 
-var http1Words = regexp.MustCompile(`(?i)http/?1|chunk|keep[_-]alive|transfer_?-?encoding|\bconnection(:|"|\\r)|Name::Connection|HeadWriter|\bHop\b`)
+var http1Words = regexp.MustCompile(
+	`(?i)http/?1|chunk|keep[_-]alive|transfer_?-?encoding|\bconnection(:|"|\\r)|Name::Connection|HeadWriter|\bHop\b`)
 
 func TestPolicyAndBalanceKnowNoProtocol(t *testing.T) {
 	for _, file := range rustCode(t, protocolFree...) {

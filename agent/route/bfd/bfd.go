@@ -34,7 +34,7 @@ type Timers struct {
 	Multiplier   uint8 // number of intervals without a packet after which a session is down
 }
 
-// Config says where to hear and whom to tell.
+// Config says where to listen, and who receives changes.
 type Config struct {
 	Listen  netip.AddrPort // invalid: port 3784 of all addresses
 	Changed func()         // a session has; may be called from anywhere
@@ -44,7 +44,7 @@ type Config struct {
 type Watch struct {
 	Config
 	mu       sync.Mutex
-	listener *net.UDPConn // nil: nobody is watched, or it failed
+	listener *net.UDPConn // nil: there is no session, or listening has failed
 	failure  error        // of the listener; nil: none, or told
 	watched  map[netip.Addr]*watched
 }
@@ -57,7 +57,7 @@ type watched struct {
 	ended  chan struct{}
 }
 
-// New watches nobody as yet.
+// New returns a Watch without sessions.
 func New(config Config) *Watch {
 	if !config.Listen.IsValid() {
 		config.Listen = netip.AddrPortFrom(netip.Addr{}, port)

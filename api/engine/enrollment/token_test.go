@@ -23,7 +23,8 @@ func TestTokenSurvivesPrinting(t *testing.T) {
 func TestRefusesWhatIsNoToken(t *testing.T) {
 	text := sample().String()
 	for _, damaged := range []string{
-		"", "weir1", "weir1..", text[:len(text)-4], text[:strings.LastIndexByte(text, '.')+1], "weir2" + text[5:], text + ".x",
+		"", "weir1", "weir1..", text[:len(text)-4], text[:strings.LastIndexByte(text, '.')+1], "weir2" +
+			text[5:], text + ".x",
 		strings.Replace(text, "weir1.", "weir1.!", 1), "weir1." + text[7:],
 	} {
 		if _, err := ParseToken(damaged); !errors.Is(err, ErrTokenFormat) {

@@ -66,6 +66,9 @@ pub struct Hello {
     /// 0: no Plan yet
     #[prost(uint64, tag = "4")]
     pub applied_revision: u64,
+    /// an older data plane takes whole Plans only
+    #[prost(bool, tag = "5")]
+    pub takes_changes: bool,
 }
 /// At most 250 sockets a frame; file descriptors ride along in the order of this list.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -4,8 +4,8 @@ use std::{path::Path, process::Command};
 
 use crate::{Failure, profile::Profile, rows::Row};
 
-/// callgrind takes a `rep movsb` for as many instructions as it moves bytes, which is nothing like its time: glibc shall
-/// copy and clear with vectors.
+/// callgrind counts a `rep movsb` as one instruction per byte, which says nothing about its time. So glibc has to copy
+/// and clear with vector instructions.
 const NO_REP: &str = "glibc.cpu.x86_rep_movsb_threshold=1000000000:glibc.cpu.x86_rep_stosb_threshold=1000000000";
 
 /// The profile of a whole run; its file stays in `dir`.

@@ -1,10 +1,10 @@
-//! The file of counts beside the code: what each row took when somebody last said that it may.
+//! The recorded counts: what each row took when its count was last accepted.
 
 use std::{collections::BTreeMap, fmt, io::ErrorKind, path::Path};
 
 use crate::{Failure, profile::Counted};
 
-/// By how much a row may grow before somebody has to say that it may.
+/// How much a row may grow before its new count has to be accepted.
 const GROWTH_MAX_PERCENT: u64 = 2;
 
 const HEAD: &str = "\
@@ -47,7 +47,7 @@ impl Counts {
         }
     }
 
-    /// The error is the line that is none.
+    /// The error is the line that is not a count.
     fn parse(text: &str) -> Result<Self, &str> {
         let mut counts = Self::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {

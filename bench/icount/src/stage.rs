@@ -72,7 +72,7 @@ pub struct Stage {
     pub spent: Duration,
 }
 
-/// Who is at the other end of a connection.
+/// The peer of a connection.
 enum End {
     Nobody,
     Server(Box<Server>),
@@ -150,7 +150,7 @@ impl Stage {
         if all { Ok(()) } else { Err("a client's connection is not closed".into()) }
     }
 
-    /// Lets the peers react until nobody has anything to say.
+    /// Lets the peers react until none has anything to send.
     fn settle(&mut self) -> Result<(), Failure> {
         loop {
             self.peers_react()?;

@@ -25,7 +25,7 @@ func List(value any, names ...string) []any {
 	return list
 }
 
-// Text is what a cell shows of a value: of a reference the name, of many lines the first.
+// Text is what a cell shows of a value: the name in a reference, the first of several lines.
 func Text(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -39,7 +39,7 @@ func Text(value any) string {
 	}
 }
 
-// Texts are the elements of a list that say something.
+// Texts are the texts of the elements of a list, without empty ones.
 func Texts(list []any) []string {
 	var all []string
 	for _, item := range list {
@@ -75,7 +75,7 @@ func Dash(cell string) string {
 	return cell
 }
 
-// Age says how long ago a time was that the API gave, in its largest unit or two: "42s", "5m", "3h12m", "4d".
+// Age tells how much time has passed since a time stamp of the API, in one or two units: "42s", "5m", "3h12m", "4d".
 func Age(stamp string, now time.Time) string {
 	since, err := time.Parse(time.RFC3339, stamp)
 	if err != nil {

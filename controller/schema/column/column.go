@@ -1,6 +1,6 @@
-// Package column says how objects of a kind show in a table: a heading and how to read a cell. A kind's file lists its
-// columns, and the command-line interface prints them. What is read is an object as the API answers it; nothing here
-// knows of kinds.
+// Package column describes the tables of the command-line interface: for each column a heading, and a function that
+// reads the cell from an object as the API returns it. The file of a kind lists its columns. This package knows no
+// kind.
 package column
 
 import (
@@ -15,37 +15,37 @@ type Column struct {
 	Cell    func(Row) string // empty: there is no value
 }
 
-// Row is an object with its runtime as "runtime", and what a table shows beside it.
+// Row is an object of a table, with its runtime as "runtime".
 type Row struct {
 	Object map[string]any
 	Others Others
 	Now    time.Time
 }
 
-// Others are objects that those of the table may refer to, by uuid.
+// Others are the objects that the objects of a table refer to, by uuid.
 type Others map[string]map[string]any
 
-// Add lets references to objects be followed.
+// Add makes objects available to Row.Referred.
 func (o Others) Add(objects []map[string]any) {
 	for _, object := range objects {
 		o[Text(object["uuid"])] = object
 	}
 }
 
-// Of is a column that a function reads.
+// Of is a column with a function that reads the cell.
 func Of(heading string, cell func(Row) string) Column { return Column{heading, cell} }
 
-// Field is a column that shows the value at a path of names.
+// Field is a column for the value at a path of names.
 func Field(heading string, names ...string) Column {
 	return Column{heading, func(row Row) string { return row.Text(names...) }}
 }
 
-// Enum is a column that shows an enumeration's value without the prefix that all its values share.
+// Enum is a column for the value of an enumeration, without the prefix that all its values share.
 func Enum(heading, prefix string, names ...string) Column {
 	return Column{heading, func(row Row) string { return strings.TrimPrefix(row.Text(names...), prefix) }}
 }
 
-// Between is a column that shows a range of numbers by its ends: "1 to 10".
+// Between is a column for a range of numbers: "1 to 10".
 func Between(heading, from, to string) Column {
 	return Column{heading, func(row Row) string { return row.Text(from) + " to " + row.Text(to) }}
 }
@@ -57,19 +57,19 @@ func PartOf(heading string, part, whole []string) Column {
 	}}
 }
 
-// Since is a column that shows how long ago the time at a path of names was.
+// Since is a column for the time that has passed since the time at a path of names.
 func Since(heading string, names ...string) Column {
 	return Column{heading, func(row Row) string { return Age(row.Text(names...), row.Now) }}
 }
 
-// OperState is whether an object works, as its runtime says.
+// OperState is a column for the state of an object in its runtime.
 var OperState = Enum("STATE", "OPER_", "runtime", "oper_status", "state")
 
 // Text reads the value at a path of names.
 func (r Row) Text(names ...string) string { return Text(At(r.Object, names...)) }
 
-// Referred is the row of the object that a field refers to, as https://host/api/pool/pool-1#web; false: it is not
-// known.
+// Referred returns the row of the object that a field refers to (https://host/api/pool/pool-1#web); false: it is not in
+// Others.
 func (r Row) Referred(field string) (Row, bool) {
 	path, _ := r.Object[field].(string)
 	path, _, _ = strings.Cut(path, "#")

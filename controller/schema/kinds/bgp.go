@@ -94,8 +94,9 @@ func Community(text string) (uint32, error) {
 	as, highErr := strconv.ParseUint(high, 10, 16)
 	value, lowErr := strconv.ParseUint(strings.TrimSpace(low), 10, 16)
 	if !found || highErr != nil || lowErr != nil {
-		return 0, fmt.Errorf("%q is not a community; give two numbers of 0 to 65535 as 65000:100, or one of internet, no-export, "+
-			"no-advertise, local-AS", text)
+		return 0, fmt.Errorf(
+			"%q is not a community; give two numbers of 0 to 65535 as 65000:100, or one of internet, no-export, "+
+				"no-advertise, local-AS", text)
 	}
 	return uint32(as)<<16 | uint32(value), nil
 }
@@ -153,7 +154,8 @@ func (p *BGPProfile) check(at string) *schema.FieldError {
 				continue
 			}
 			if earlier, twice := seen[ip.Address()]; twice {
-				return &schema.FieldError{Field: here, Problem: fmt.Sprintf("%s is already peers[%d]", ip.Addr, earlier)}
+				return &schema.FieldError{Field: here, Problem: fmt.Sprintf("%s is already peers[%d]",
+					ip.Addr, earlier)}
 			}
 			seen[ip.Address()] = i
 		}
@@ -168,7 +170,8 @@ func (p *BGPProfile) checkPeer(at string, peer *BGPPeer) *schema.FieldError {
 	internal := p.Local(peer) == p.Remote(peer)
 	switch {
 	case p.IBGP && !internal:
-		return &schema.FieldError{Field: at + "remote_as", Problem: fmt.Sprintf("%d is another system than the engines' %d; give that, or ibgp false",
+		return &schema.FieldError{Field: at + "remote_as", Problem: fmt.Sprintf(
+			"%d is another system than the engines' %d; give that, or ibgp false",
 			p.Remote(peer), p.Local(peer))}
 	case !p.IBGP && peer.RemoteAS == 0:
 		return &schema.FieldError{Field: at + "remote_as", Problem: "is required by ibgp false"}
@@ -178,7 +181,8 @@ func (p *BGPProfile) checkPeer(at string, peer *BGPPeer) *schema.FieldError {
 			Problem: fmt.Sprintf("%d is the system of the engines too; give another, or ibgp true", peer.RemoteAS),
 		}
 	case len(peer.MD5Secret) > md5SecretBytes:
-		return &schema.FieldError{Field: at + "md5_secret", Problem: fmt.Sprintf("is longer than %d bytes", md5SecretBytes)}
+		return &schema.FieldError{Field: at + "md5_secret", Problem: fmt.Sprintf(
+			"is longer than %d bytes", md5SecretBytes)}
 	}
 	keepalive, hold := peer.Timers(p)
 	if keepalive >= hold {

@@ -9,7 +9,8 @@ import (
 
 func TestReadsCommunitiesAsOperatorsWriteThem(t *testing.T) {
 	for text, want := range map[string]uint32{
-		"65000:100": 65000<<16 | 100, "65000 100": 65000<<16 | 100, "0:0": 0, "65535:65535": 0xffffffff, " 1:2 ": 1<<16 | 2,
+		"65000:100": 65000<<16 | 100, "65000 100": 65000<<16 | 100, "0:0": 0, "65535:65535": 0xffffffff,
+		" 1:2 ":     1<<16 | 2,
 		"no-export": 0xffffff01, "no-advertise": 0xffffff02, "local-AS": 0xffffff03, "internet": 0,
 	} {
 		if got, err := Community(text); err != nil || got != want {
@@ -21,7 +22,8 @@ func TestReadsCommunitiesAsOperatorsWriteThem(t *testing.T) {
 			t.Errorf("%s is written as %s (%v)", text, CommunityText(read), err)
 		}
 	}
-	for _, text := range []string{"", "65000", "65000:", ":1", "65000:100:1", "65536:1", "-1:1", "+1:1", "no-such", "1:2 3"} {
+	for _, text := range []string{"", "65000", "65000:", ":1", "65000:100:1", "65536:1", "-1:1", "+1:1",
+		"no-such", "1:2 3"} {
 		if got, err := Community(text); err == nil {
 			t.Errorf("%q: got %#x", text, got)
 		}
@@ -54,15 +56,18 @@ func TestPeersGoByTheProfileInWhatTheyDoNotSay(t *testing.T) {
 		{BGPPeer{RemoteAS: 65001, IBGPLocalASOverride: true}, 65001, 65001, 60, 180},
 	} {
 		keepalive, hold := c.peer.Timers(&profile)
-		if profile.Local(&c.peer) != c.local || profile.Remote(&c.peer) != c.remote || keepalive != c.keepalive || hold != c.hold {
-			t.Errorf("%+v: got %d, %d, %d, %d", c.peer, profile.Local(&c.peer), profile.Remote(&c.peer), keepalive, hold)
+		if profile.Local(&c.peer) != c.local || profile.Remote(&c.peer) != c.remote ||
+			keepalive != c.keepalive || hold != c.hold {
+			t.Errorf("%+v: got %d, %d, %d, %d", c.peer, profile.Local(&c.peer),
+				profile.Remote(&c.peer), keepalive, hold)
 		}
 	}
 }
 
 func TestMD5SecretIsNeverReadBack(t *testing.T) {
 	k := kindOf(t, "vrfcontext")
-	stored := created(t, "vrfcontext", `{"name":"v","bgp_profile":{"local_as":65000,"ibgp":true,"peers":[{"peer_ip":{"addr":"10.0.0.1"},"md5_secret":"s"}]}}`)
+	stored := created(t, "vrfcontext",
+		`{"name":"v","bgp_profile":{"local_as":65000,"ibgp":true,"peers":[{"peer_ip":{"addr":"10.0.0.1"},"md5_secret":"s"}]}}`)
 	hidden := k.Redact(stored)
 	peer := func(o schema.Object) schema.Object {
 		return o["bgp_profile"].(schema.Object)["peers"].([]any)[0].(schema.Object)

@@ -254,7 +254,8 @@ func describeKey(leaf *x509.Certificate) (schema.Object, bool) {
 	case *rsa.PublicKey:
 		size := fmt.Sprintf("SSL_KEY_%d_BITS", key.N.BitLen())
 		params := schema.Object{"key_size": size, "exponent": int64(key.E)}
-		return schema.Object{"algorithm": "SSL_KEY_ALGORITHM_RSA", "rsa_params": params}, slices.Contains(rsaKeySizes, size)
+		return schema.Object{"algorithm": "SSL_KEY_ALGORITHM_RSA", "rsa_params": params},
+			slices.Contains(rsaKeySizes, size)
 	case *ecdsa.PublicKey:
 		curve, ok := curves[key.Curve]
 		return schema.Object{"algorithm": "SSL_KEY_ALGORITHM_EC", "ec_params": schema.Object{"curve": curve}}, ok

@@ -47,7 +47,8 @@ func TestReadsAnRSACertificateAsOpensslDoes(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", field, got, want)
 		}
 	}
-	want := schema.Object{"algorithm": "SSL_KEY_ALGORITHM_RSA", "rsa_params": schema.Object{"key_size": "SSL_KEY_2048_BITS", "exponent": int64(65537)}}
+	want := schema.Object{"algorithm": "SSL_KEY_ALGORITHM_RSA",
+		"rsa_params": schema.Object{"key_size": "SSL_KEY_2048_BITS", "exponent": int64(65537)}}
 	if !reflect.DeepEqual(o["key_params"], want) {
 		t.Errorf("key_params %v", o["key_params"])
 	}
@@ -59,7 +60,8 @@ func TestReadsAnECCertificateAsOpensslDoes(t *testing.T) {
 	if certificate["signature_algorithm"] != "ecdsa-with-SHA256" || certificate["subject_alt_names"] != nil {
 		t.Errorf("got %v", certificate)
 	}
-	want := schema.Object{"algorithm": "SSL_KEY_ALGORITHM_EC", "ec_params": schema.Object{"curve": "SSL_KEY_EC_CURVE_SECP256R1"}}
+	want := schema.Object{"algorithm": "SSL_KEY_ALGORITHM_EC",
+		"ec_params": schema.Object{"curve": "SSL_KEY_EC_CURVE_SECP256R1"}}
 	if !reflect.DeepEqual(o["key_params"], want) {
 		t.Errorf("key_params %v", o["key_params"])
 	}
@@ -115,7 +117,8 @@ func TestRefusesACertificateThatCannotServe(t *testing.T) {
 			`sslkeyandcertificate: key: is not that of the certificate; give the one that it was made with`,
 		},
 		"a key that is broken": {
-			schema.Object{"certificate": schema.Object{"certificate": pem}, "key": strings.Replace(key, "\nMII", "\nNII", 1)},
+			schema.Object{"certificate": schema.Object{"certificate": pem},
+				"key": strings.Replace(key, "\nMII", "\nNII", 1)},
 			`sslkeyandcertificate: key: holds no private key that can be read; give it as PEM, RSA or EC`,
 		},
 		"a certificate for a key": {
@@ -163,7 +166,8 @@ func TestRefusesACertificateThatCannotServe(t *testing.T) {
 			`sslkeyandcertificate: certificate.subject.common_name: is required to make a self-signed certificate`,
 		},
 		"an order for no time": {
-			schema.Object{"certificate": schema.Object{"self_signed": true, "days_until_expire": int64(0), "subject": schema.Object{"common_name": "a"}}},
+			schema.Object{"certificate": schema.Object{"self_signed": true, "days_until_expire": int64(0),
+				"subject": schema.Object{"common_name": "a"}}},
 			`sslkeyandcertificate: certificate.days_until_expire: 0 is out of range; give 1 to 36500`,
 		},
 	} {
@@ -176,7 +180,8 @@ func TestRefusesACertificateThatCannotServe(t *testing.T) {
 }
 
 func TestTakesACACertificateWithoutAKey(t *testing.T) {
-	o := schema.Object{"name": "ca", "type": "SSL_CERTIFICATE_TYPE_CA", "certificate": schema.Object{"certificate": file(t, "rsa.pem")}}
+	o := schema.Object{"name": "ca", "type": "SSL_CERTIFICATE_TYPE_CA",
+		"certificate": schema.Object{"certificate": file(t, "rsa.pem")}}
 	kindOf(t, "sslkeyandcertificate").Fill(o)
 	if err := kindOf(t, "sslkeyandcertificate").Check(o); err != nil {
 		t.Error(err)
@@ -214,7 +219,8 @@ func TestDecodesNoHalfOfAPair(t *testing.T) {
 }
 
 func TestPutsAKeyPairIntoAnOrder(t *testing.T) {
-	o := schema.Object{"name": "c", "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "a"}}}
+	o := schema.Object{"name": "c", "certificate": schema.Object{"self_signed": true,
+		"subject": schema.Object{"common_name": "a"}}}
 	kindOf(t, "sslkeyandcertificate").Fill(o)
 	SetKeyPair(o, file(t, "ec.pem"), file(t, "ec.key"))
 	c, err := schema.Into[SSLKeyAndCertificate](o)
@@ -224,7 +230,8 @@ func TestPutsAKeyPairIntoAnOrder(t *testing.T) {
 }
 
 func TestReadsTheAuthoritiesOfAPKIProfile(t *testing.T) {
-	o := schema.Object{"name": "p", "ca_certs": []any{schema.Object{"certificate": file(t, "rsa.pem") + file(t, "ec.pem")}}}
+	o := schema.Object{"name": "p", "ca_certs": []any{schema.Object{"certificate": file(t, "rsa.pem") +
+		file(t, "ec.pem")}}}
 	k := kindOf(t, "pkiprofile")
 	k.Fill(o)
 	if err := k.Check(o); err != nil {
@@ -234,7 +241,8 @@ func TestReadsTheAuthoritiesOfAPKIProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	authority := objects(o["ca_certs"])[0]
-	if authority["subject"].(schema.Object)["common_name"] != "www.example.com" || authority["not_after"] != "2036-11-18 00:05:45" {
+	if authority["subject"].(schema.Object)["common_name"] != "www.example.com" ||
+		authority["not_after"] != "2036-11-18 00:05:45" {
 		t.Errorf("got %v", authority)
 	}
 	typed, err := schema.Into[PKIProfile](o)

@@ -1,5 +1,5 @@
-// Package kinds is every kind of object that an operator can write, a file each. A file has the struct that is the
-// kind's fields, the kind's definition (what it is called, its table, its built-in objects, what becomes of fields that
-// Weir does not act on), the enums of its fields, and what no tag can say. A new kind is a new file: nothing else lists
-// the kinds there are. Only what is made of its objects, if anything is, stands elsewhere: in model and plan.
+// Package kinds holds every kind of object that an operator can write, one file each. A file has the struct with the
+// fields, the definition (names, table, built-in objects, rules for fields without function), the enums of the fields,
+// and the checks that tags cannot express. A new kind is a new file: no other list of kinds exists. Only code that uses
+// the objects for more than storing them stands elsewhere, in model and plan.
 package kinds

@@ -10,14 +10,15 @@ type HealthMonitor struct {
 	Identity
 	Named
 	Owned
-	Description            string              `json:"description"`
-	Markers                []Marker            `json:"markers"`
-	Type                   string              `json:"type" enum:"HealthMonitorType" required:"true"`
-	SendIntervalS          uint32              `json:"send_interval" min:"1" max:"3600" default:"10"`
-	ReceiveTimeoutS        uint32              `json:"receive_timeout" min:"1" max:"2400" default:"4"`
-	SuccessfulChecks       uint32              `json:"successful_checks" min:"1" max:"50" default:"2"`
-	FailedChecks           uint32              `json:"failed_checks" min:"1" max:"50" default:"2"`
-	MonitorPort            uint32              `json:"monitor_port" min:"1" max:"65535" also:"0"` // 0: that of the server
+	Description      string   `json:"description"`
+	Markers          []Marker `json:"markers"`
+	Type             string   `json:"type" enum:"HealthMonitorType" required:"true"`
+	SendIntervalS    uint32   `json:"send_interval" min:"1" max:"3600" default:"10"`
+	ReceiveTimeoutS  uint32   `json:"receive_timeout" min:"1" max:"2400" default:"4"`
+	SuccessfulChecks uint32   `json:"successful_checks" min:"1" max:"50" default:"2"`
+	FailedChecks     uint32   `json:"failed_checks" min:"1" max:"50" default:"2"`
+	// 0: that of the server
+	MonitorPort            uint32              `json:"monitor_port" min:"1" max:"65535" also:"0"`
 	AllowDuplicateMonitors bool                `json:"allow_duplicate_monitors" default:"false"`
 	DisableQuickstart      bool                `json:"disable_quickstart" default:"false"`
 	IsFederated            bool                `json:"is_federated" default:"false"`
@@ -65,7 +66,8 @@ func init() {
 				"ftp* imap* ldap* pop3* radius_monitor sctp_monitor sip_monitor smtp*"),
 		},
 		Unread: []schema.Rule{
-			schema.NoEffect("monitors do not sign in yet", "authentication http_monitor.auth_type https_monitor.auth_type"),
+			schema.NoEffect("monitors do not sign in yet",
+				"authentication http_monitor.auth_type https_monitor.auth_type"),
 			schema.NoEffect("monitors have TLS settings of their own, and no certificate",
 				`https_monitor.ssl_attributes.ssl_profile_ref
 				https_monitor.ssl_attributes.ssl_key_and_certificate_ref`),

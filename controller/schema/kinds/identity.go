@@ -4,9 +4,10 @@ import "github.com/weir-lb/weir/controller/schema"
 
 // Identity is what Weir itself gives every object.
 type Identity struct {
-	UUID         string              `json:"uuid"`
-	URL          string              `json:"url" computed:"true"`
-	LastModified string              `json:"_last_modified"` // µs since 1970; sent back to say which version a change is of
+	UUID string `json:"uuid"`
+	URL  string `json:"url" computed:"true"`
+	// µs since 1970; sent back to say which version a change is of
+	LastModified string              `json:"_last_modified"`
 	Configpb     *ConfigpbAttributes `json:"configpb_attributes"`
 	Warnings     []schema.Warning    `json:"weir_warnings" computed:"true"` // of the answer to a write
 }

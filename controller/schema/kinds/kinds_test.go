@@ -72,7 +72,8 @@ func TestFillsWhatAviFills(t *testing.T) {
 }
 
 func TestTellsTheTypeOfAnAddressThatLeavesItOut(t *testing.T) {
-	got := asJSON(t, created(t, "pool", `{"name":"p","servers":[{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"2001:db8::1"}},
+	got := asJSON(t, created(t, "pool",
+		`{"name":"p","servers":[{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"2001:db8::1"}},
 		{"ip":{"addr":"1.origin.example."}},{"ip":{"addr":"10.0.0.2","type":null}}]}`))
 	for i, want := range []string{"V4", "V6", "DNS", "V4"} {
 		server := got.(map[string]any)["servers"].([]any)[i].(map[string]any)
@@ -107,11 +108,13 @@ func TestNumbersVipsAroundTheIdsThatAreTaken(t *testing.T) {
 }
 
 func TestGivesAVirtualServiceWithTLSAProfileAndACertificate(t *testing.T) {
-	tls := created(t, "virtualservice", `{"name":"v","vsvip_ref":"vsvip-1","services":[{"port":443,"enable_ssl":true}]}`)
+	tls := created(t, "virtualservice",
+		`{"name":"v","vsvip_ref":"vsvip-1","services":[{"port":443,"enable_ssl":true}]}`)
 	if tls["ssl_profile_ref"] != "/api/sslprofile?name=System-Standard" {
 		t.Errorf("profile %v", tls["ssl_profile_ref"])
 	}
-	if refs := tls["ssl_key_and_certificate_refs"]; !reflect.DeepEqual(refs, []any{"/api/sslkeyandcertificate?name=System-Default-Cert"}) {
+	if refs := tls["ssl_key_and_certificate_refs"]; !reflect.DeepEqual(refs,
+		[]any{"/api/sslkeyandcertificate?name=System-Default-Cert"}) {
 		t.Errorf("certificates %v", refs)
 	}
 	plain := created(t, "virtualservice", `{"name":"v","vsvip_ref":"vsvip-1","services":[{"port":80}]}`)
@@ -125,7 +128,8 @@ func TestTakesPortZeroForTheOtherPort(t *testing.T) {
 	if end := objects(vs["services"])[0]["port_range_end"]; end != int64(80) {
 		t.Errorf("the range ends at %v", end)
 	}
-	pool, err := schema.Into[Pool](created(t, "pool", `{"name":"p","default_server_port":81,"servers":[{"ip":{"addr":"10.0.0.1","type":"V4"},"port":0}]}`))
+	pool, err := schema.Into[Pool](created(t, "pool",
+		`{"name":"p","default_server_port":81,"servers":[{"ip":{"addr":"10.0.0.1","type":"V4"},"port":0}]}`))
 	if err != nil || pool.Servers[0].ID(pool.DefaultServerPort) != "10.0.0.1:81" {
 		t.Errorf("got %+v, %v", pool, err)
 	}

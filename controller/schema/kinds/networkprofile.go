@@ -34,7 +34,8 @@ func init() {
 				"type": "PROTOCOL_TYPE_UDP_FAST_PATH", "udp_fast_path_profile": schema.Object{},
 			}),
 			networkProfile("System-UDP-Per-Pkt", schema.Object{
-				"type": "PROTOCOL_TYPE_UDP_FAST_PATH", "udp_fast_path_profile": schema.Object{"per_pkt_loadbalance": true},
+				"type":                  "PROTOCOL_TYPE_UDP_FAST_PATH",
+				"udp_fast_path_profile": schema.Object{"per_pkt_loadbalance": true},
 			}),
 			networkProfile("System-UDP-No-Snat", schema.Object{
 				"type": "PROTOCOL_TYPE_UDP_FAST_PATH", "udp_fast_path_profile": schema.Object{"snat": false},

@@ -88,9 +88,11 @@ func init() {
 		},
 		Example: `  weir pool create web servers[0].ip.addr=10.0.0.1 servers[0].port=8080 health_monitor_refs[0]=System-HTTP`,
 		Kept: []schema.Rule{
-			schema.Closes("engines do not go by the client's side, and servers would get in plain what shall be encrypted",
+			schema.Closes(
+				"engines do not go by the client's side, and servers would get in plain what shall be encrypted",
 				"use_service_ssl_mode"),
-			schema.NoEffect("the servers of a pool are those in servers", `autoscale_* external_autoscale_groups ipaddrgroup_ref
+			schema.NoEffect("the servers of a pool are those in servers",
+				`autoscale_* external_autoscale_groups ipaddrgroup_ref
 				networks nsx_securitygroup resolve_pool_by_dns`),
 			schema.NoEffect(noRates, "max_conn_rate_per_server"),
 			schema.NoEffect(ownAnswers, "fail_action"),

@@ -152,7 +152,8 @@ func init() {
 			schema.NoEffect("what reaches an engine's machine is decided where that machine is",
 				`ingress_access_data ingress_access_mgmt
 				disable_avi_securitygroups custom_securitygroups_data custom_securitygroups_mgmt`),
-			schema.NoEffect("engines run no scripts and no application firewall yet", "datascript_timeout waf_mempool*"),
+			schema.NoEffect("engines run no scripts and no application firewall yet",
+				"datascript_timeout waf_mempool*"),
 			schema.NoEffect(noLogs, "log_* se_log_* se_group_analytics_policy"),
 			schema.NoEffect(noRates, "se_dos_profile se_rl_prop handle_per_pkt_attack"),
 			schema.NoEffect(noCloud,
@@ -213,7 +214,8 @@ func (g *ServiceEngineGroup) checkRebalance() *schema.FieldError {
 		at := fmt.Sprintf("auto_rebalance_criteria[%d]", i)
 		switch {
 		case criterion == "SE_AUTO_REBALANCE_PPS":
-			return &schema.FieldError{Field: at, Problem: "engines do not count packets: take CPU, MBPS, OPEN_CONNS or CPS"}
+			return &schema.FieldError{Field: at,
+				Problem: "engines do not count packets: take CPU, MBPS, OPEN_CONNS or CPS"}
 		case criterion == "SE_AUTO_REBALANCE_CPU":
 		case i >= len(g.AutoRebalanceCapacity) || g.AutoRebalanceCapacity[i] == 0:
 			return &schema.FieldError{

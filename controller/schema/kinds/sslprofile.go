@@ -91,7 +91,8 @@ func (p *SSLProfile) Validate() *schema.FieldError {
 	seen := map[string]bool{}
 	for i, version := range p.AcceptedVersions {
 		if seen[version.Type] {
-			return &schema.FieldError{Field: fmt.Sprintf("accepted_versions[%d]", i), Problem: version.Type + " is there twice"}
+			return &schema.FieldError{Field: fmt.Sprintf("accepted_versions[%d]", i), Problem: version.Type +
+				" is there twice"}
 		}
 		seen[version.Type] = true
 	}

@@ -83,7 +83,7 @@ func init() {
 	schema.Register[VirtualService](schema.Definition{
 		Short:    []string{"vs"},
 		Private:  true,
-		Serving:  schema.Service,
+		Serving:  schema.IsService,
 		FilledBy: fillVirtualService,
 		Columns: []column.Column{
 			column.Of("VIP", vipOf),
@@ -108,10 +108,12 @@ func init() {
 				"sso_policy_ref saml_sp_config oauth_vs_config jwt_config ldap_vs_config"),
 			schema.Closes("engines do not protect against forged requests yet", "csrf_policy_ref"),
 			schema.Closes("engines do not tell bots from people yet", "bot_policy_ref"),
-			schema.Closes("engines do not have requests inspected by others yet", "icap_request_profile_refs sideband_profile"),
+			schema.Closes("engines do not have requests inspected by others yet",
+				"icap_request_profile_refs sideband_profile"),
 			schema.Closes("engines do not restrict clients to groups of NSX", "nsx_securitygroup"),
 			schema.Closes("engines serve one pool, that of pool_ref, yet", "pool_group_ref service_pool_select"),
-			schema.Closes("engines have one SSL profile for all clients, that of ssl_profile_ref, yet", "ssl_profile_selectors"),
+			schema.Closes("engines have one SSL profile for all clients, that of ssl_profile_ref, yet",
+				"ssl_profile_selectors"),
 			schema.Closes("engines do not share a virtual service between others yet", "vh_matches"),
 			schema.NoEffect(noLogs, "analytics_policy"),
 			schema.NoEffect(noRates, "connections_rate_limit requests_rate_limit"),

@@ -21,7 +21,8 @@ type VrfContext struct {
 
 func init() {
 	schema.Register[VrfContext](schema.Definition{
-		Builtins: []schema.Object{{"name": "global", "system_default": true}, {"name": "management", "system_default": true}},
+		Builtins: []schema.Object{{"name": "global", "system_default": true},
+			{"name": "management", "system_default": true}},
 		Kept: []schema.Rule{
 			schema.NoEffect(schema.Unheeded, ""),
 		},

@@ -1,4 +1,4 @@
-//! The balancer of one pool on one worker: who is eligible, how busy each server is, and the pick.
+//! The balancer of one pool on one worker: which servers can be chosen, how busy each is, and the choice.
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -12,8 +12,9 @@ use crate::{
 /// Servers of one pool; a Plan with more is refused by `snapshot`.
 pub const SERVERS_MAX: usize = 16_384;
 
-/// What a ratio of 1 waits from one turn to the next, and one connection weighs with it. Twice the least common multiple
-/// of 1 to 20, so that for these ratios a share of it, and half a share, are whole numbers and comparisons are exact.
+/// The distance between two turns of a server with ratio 1, and the weight of one of its connections. It is twice the
+/// least common multiple of 1 to 20. So for these ratios a share of it, and half a share, are whole numbers, and
+/// comparisons are exact.
 const STRIDE: u64 = 2 * 232_792_560;
 
 /// How much later a trial is looked for again that could not be made when it was due.
@@ -37,7 +38,7 @@ pub struct PoolSpec {
     pub monitored: bool,
     /// Servers are suspect by what their new connections come to.
     pub watches: bool,
-    /// By this much the first turns are moved around the pool, so that workers, and engines, do not march in step.
+    /// Shifts the first turns around the pool, so that workers and engines do not choose in step.
     pub offset: u32,
 }
 
@@ -54,7 +55,7 @@ pub struct ServerSpec {
     pub max_connections: u32,
 }
 
-/// Picks by position in [`PoolSpec::servers`]; is told by server id, which outlives a change of the pool.
+/// Results are positions in [`PoolSpec::servers`]. Arguments are server ids, which stay the same when the pool changes.
 #[derive(Debug)]
 pub struct Balancer {
     algorithm: Algorithm,
@@ -65,7 +66,7 @@ pub struct Balancer {
     order: Order,
     /// Of all of them; empty but for [`Algorithm::ConsistentHash`].
     ring: Ring,
-    /// Who stands in the ring is not what it was.
+    /// The set of servers in the ring has changed.
     ring_is_old: bool,
     /// The latest turn that was taken.
     now: u128,
@@ -83,8 +84,8 @@ struct Server {
     spec: ServerSpec,
     up: bool,
     connections: u32,
-    /// When its next turn is: each turn is a share of [`STRIDE`] after the one before (stride scheduling, Waldspurger
-    /// and Weihl 1995).
+    /// The server's next turn. Each turn comes a share of [`STRIDE`] after the one before (stride scheduling,
+    /// Waldspurger and Weihl 1995).
     turn: u128,
     picked: u64,
     health: Health,
@@ -111,8 +112,8 @@ impl Balancer {
         balancer
     }
 
-    /// Takes a changed pool. A server that stays keeps its connections, turn and state; a pool that is no longer
-    /// monitored has all its servers up.
+    /// Takes a changed pool. A server that stays keeps its connections, turn and state. In a pool that has lost its
+    /// monitors all servers are up.
     pub fn reconcile(&mut self, spec: &PoolSpec) {
         let mut known: HashMap<u32, Server> = self.servers.drain(..).map(|server| (server.spec.id, server)).collect();
         let count = spec.servers.len();
@@ -153,11 +154,10 @@ impl Balancer {
         (0..self.servers.len()).for_each(|position| self.rank(position));
     }
 
-    /// The position of the server that shall take the next request, a connection to which is in use from now on; `None`
-    /// when nobody can. `key` matters to [`Algorithm::ConsistentHash`] only; `exclude` holds the ids of servers that this
-    /// request has tried in vain.
-    /// A suspect server gets one of them now and then, and more only where too few others are left. `now_ns` is of a clock
-    /// that begins anywhere and never goes back.
+    /// The position of the server for the next request; its connection counts as in use from now on. `None` if no
+    /// server can take the request. `key` is used by [`Algorithm::ConsistentHash`] only. `exclude` holds the ids of
+    /// servers that this request has tried without success. A suspect server gets a request now and then, and more only
+    /// if too few other servers are left. `now_ns` is the time of a clock that never goes back.
     pub fn pick(&mut self, now_ns: u64, key: HashKey, exclude: &[u32]) -> Option<usize> {
         let position = match self.algorithm {
             Algorithm::RoundRobin | Algorithm::LeastConnections if self.next_trial_ns <= now_ns => {
@@ -171,8 +171,8 @@ impl Balancer {
         Some(position)
     }
 
-    /// The position of a server that a request shall go to whatever the algorithm says, if it takes requests; it counts
-    /// as picked.
+    /// The position of a server that the request must go to, whatever the algorithm says, if the server takes requests.
+    /// It counts as chosen.
     pub fn take(&mut self, now_ns: u64, id: u32) -> Option<usize> {
         let position = self.position(id).filter(|position| {
             let server = &self.servers[*position];
@@ -188,7 +188,7 @@ impl Balancer {
         self.servers.iter().any(other)
     }
 
-    /// A connection to a server is in use again without a pick. A server that has left the pool is nobody's business.
+    /// A connection to a server is in use again, without a choice. A server that has left the pool is ignored.
     pub fn opened(&mut self, id: u32) {
         if let Some(position) = self.position(id) {
             self.servers[position].connections += 1;
@@ -204,7 +204,7 @@ impl Balancer {
         }
     }
 
-    /// The verdict of the health monitors; ignored in a pool that has none. Who comes up by it is not suspect.
+    /// The verdict of the health monitors; ignored in a pool without monitors. A server that comes up is not suspect.
     pub fn set_up(&mut self, id: u32, up: bool) {
         let monitored = self.monitored;
         self.change(id, |server| {
@@ -215,7 +215,7 @@ impl Balancer {
         });
     }
 
-    /// A new connection to a server stands.
+    /// A new connection to a server is established.
     pub fn reached(&mut self, id: u32, now_ns: u64) {
         if let Some(position) = self.position(id) {
             self.servers[position].health.reached(now_ns);
@@ -227,7 +227,7 @@ impl Balancer {
         self.change(id, |server| server.health.proved());
     }
 
-    /// A new connection to a server, begun then, came to nothing. Returns whether that made the server suspect.
+    /// A new connection to a server, begun at that time, has failed. Returns whether the server has become suspect.
     pub fn failed(&mut self, id: u32, failure: Failure, begun_ns: u64, now_ns: u64) -> bool {
         let mut became_suspect = false;
         if self.watches {
@@ -248,7 +248,7 @@ impl Balancer {
         }
     }
 
-    /// The ids of the servers that are suspect, whether they are used or not, by what came to pass lately.
+    /// The ids of the servers that recent connections make suspect, whether they are used or not.
     pub fn suspect(&self, now_ns: u64) -> impl Iterator<Item = u32> {
         let servers = self.servers.iter().take_while(|_| self.census.suspect > 0);
         let suspect = servers.filter(move |server| server.is_missed() && !server.health.is_forgotten(now_ns));
@@ -338,13 +338,13 @@ impl Balancer {
             .iter()
             .position(|server| server.health.is_due(now_ns) && server.eligible() && !exclude.contains(&server.spec.id));
         if found.is_none() {
-            // Those that are due are full, or were tried by this request: looking at all of them costs something.
+            // The servers that are due are full, or this request has tried them. To look at all servers costs more.
             self.next_trial_ns = now_ns + TRIAL_DELAY_NS;
         }
         found
     }
 
-    /// Nobody else is left for this request: the one that has been suspect for longest without a trial.
+    /// No other server is left for this request: take the one that has been suspect for longest without a trial.
     fn next_suspect(&self, exclude: &[u32]) -> Option<usize> {
         let may = |server: &Server| server.eligible() && !exclude.contains(&server.spec.id);
         let suspects = self.servers.iter().enumerate().filter(|(_, server)| may(server));
@@ -362,7 +362,7 @@ impl Balancer {
         self.servers[self.position(id)?].health.trial_at_ns()
     }
 
-    /// Steps over the excluded, of whom a request has a few at most.
+    /// Skips the excluded servers, of which a request has a few at most.
     fn next_in_order(&mut self, exclude: &[u32]) -> Option<usize> {
         let mut excluded = Vec::new();
         let mut found = None;
@@ -379,7 +379,8 @@ impl Balancer {
         found
     }
 
-    /// Its rank is old from here on. Turns that a server missed, being down, full or busy, are not made up for: that would flood it.
+    /// Its rank changes here. A server does not make up for turns that it missed while it was down, full or busy: that
+    /// would overload it.
     fn take_turn(&mut self, position: usize) {
         let server = &mut self.servers[position];
         self.now = self.now.max(server.turn);

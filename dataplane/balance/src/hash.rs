@@ -1,6 +1,6 @@
-//! What requests are hashed by and servers are known by, and the two places on a ring that follow from it: where a server
-//! stands, and where a key looks. The numbers depend on names and keys alone and are the same on every engine and in every
-//! version: never use a hash here whose output may change with a library.
+//! Hashes of requests and servers, and their places on the ring: where a server stands, and where a key looks. The
+//! numbers depend only on names and keys, and are the same on every engine and in every version. Never use a hash here
+//! whose output may change with a library.
 
 /// What a request is hashed by, or what a server is known by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -14,13 +14,13 @@ impl HashKey {
         Self(bytes.iter().fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME)))
     }
 
-    /// Where a server of this name stands, place after place.
+    /// The places of a server with this name, one after the other.
     pub(crate) fn places(self) -> impl Iterator<Item = u32> {
         (0u64..).map(move |number| (mixed(self.0 ^ mixed(number)) >> 32) as u32)
     }
 
-    /// Where a request with this key looks, place after place: two hashes do for any number of them (Kirsch and
-    /// Mitzenmacher, "Less Hashing, Same Performance", ESA 2006).
+    /// The places where a request with this key looks, one after the other. Two hashes are enough for any number of
+    /// places (Kirsch and Mitzenmacher, "Less Hashing, Same Performance", ESA 2006).
     pub(crate) fn probes(self) -> impl Iterator<Item = u32> {
         let first = mixed(self.0);
         let apart = mixed(first) | 1;

@@ -1,5 +1,5 @@
-//! What the new connections to a server say of it. One that comes to nothing several times in a row, or keeps those who wait
-//! waiting, is *suspect*: it is passed over, and asked again by one request at a time, after a pause that grows.
+//! What new connections show about a server. A server is *suspect* if several connections in a row failed, or kept
+//! their clients waiting. It is avoided, and gets one request at a time as a trial, after a pause that grows.
 
 /// Failures in a row that make a server suspect, where each of them was told at once.
 const FAILURES: u32 = 3;
@@ -7,13 +7,14 @@ const FAILURES: u32 = 3;
 const FIRST_PAUSE_NS: u64 = 1_000_000_000;
 /// A server that works again is found out within this time, as long as there are requests.
 const PAUSE_NS_MAX: u64 = 30_000_000_000;
-/// A pool is so many times what must be left of it at least; where fewer are left the suspect ones are used as well.
+/// The pool divided by this is the least number of servers that must be left. If fewer are left, suspect servers are
+/// used as well.
 const LEFT_SHARE: usize = 4;
 
 /// How a new connection came to nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// Nothing came back: who was on it has waited, and nobody else shall.
+    /// There was no answer. The client on this connection has waited, and no other client should.
     Silent,
     /// It was refused, or ended before anything was answered.
     Broken,
@@ -49,13 +50,12 @@ impl Health {
         self.trial_at_ns().is_some_and(|at| at <= now_ns)
     }
 
-    /// Whether what is known of a server that is suspect is too old to be told: its trial has been due for long, and no
-    /// request came to make it.
+    /// Whether a suspicion is too old to be reported: the trial has been due for long, and no request came for it.
     pub fn is_forgotten(&self, now_ns: u64) -> bool {
         self.trial_at_ns().is_some_and(|at| at.saturating_add(PAUSE_NS_MAX) <= now_ns)
     }
 
-    /// A connection stands.
+    /// A connection is established.
     pub fn reached(&mut self, now_ns: u64) {
         self.reached_at_ns = Some(now_ns);
     }
@@ -65,8 +65,8 @@ impl Health {
         *self = Self { reached_at_ns: self.reached_at_ns, ..Self::default() };
     }
 
-    /// A connection that had been answered on before was answered on again, which says nothing of new ones to a server that
-    /// is suspect.
+    /// A connection that had brought an answer before brought another one. This says nothing about new connections to a
+    /// suspect server.
     pub fn answered(&mut self) {
         if self.suspicion.is_none() {
             self.failures = 0;
@@ -87,7 +87,7 @@ impl Health {
         }
     }
 
-    /// A request tries it: the next one comes later, whatever becomes of this one.
+    /// A request tries the server. The next trial comes later, whatever the result.
     pub fn tried(&mut self, now_ns: u64) {
         if let Some(Suspicion { pause_ns, .. }) = self.suspicion {
             self.wait((pause_ns * 2).min(PAUSE_NS_MAX), now_ns);
@@ -107,7 +107,7 @@ pub(crate) struct Census {
 }
 
 impl Census {
-    /// Too few would be left without the suspect ones: they may be as good as the others, and we be what is wrong.
+    /// Without the suspect servers too few would be left. They may be as good as the others, and the fault may be ours.
     pub fn needs_all(&self) -> bool {
         self.suspect > 0 && (self.standing - self.suspect) * LEFT_SHARE < self.standing
     }

@@ -1,7 +1,7 @@
-//! Servers in the order in which they shall be picked: a heap that knows where each of them stands, so that a change of
-//! one of 10,000 moves seven. Holds those that can be picked and nobody else; at most one entry for each position.
+//! Servers in the order in which they are chosen: a heap that knows the place of each server, so that a change of one
+//! of 10,000 moves seven entries. It holds only servers that can be chosen, and at most one entry for each position.
 
-/// Children of a node: four keep a heap of 10,000 seven levels deep and the keys that are compared side by side.
+/// Children of a node. With four, a heap of 10,000 has seven levels, and keys that are compared lie side by side.
 const ARITY: usize = 4;
 
 /// Lower comes first.
@@ -10,7 +10,7 @@ pub(crate) struct Rank {
     pub load: u64,
     /// Wide enough never to wrap: 64 bits would, within days.
     pub turn: u128,
-    /// Number of the pick that it had last: among equals, who has waited longest.
+    /// The number of its last turn: of equal servers, the one that has waited longest comes first.
     pub picked: u64,
     pub position: u32,
 }

@@ -33,7 +33,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// The ring of servers with these keys and ratios. Nobody stands yet.
+    /// The ring of servers with these keys and ratios. No server stands on it yet.
     pub fn of(servers: impl Iterator<Item = (HashKey, u32)>) -> Self {
         let (mut all, mut keys) = (Vec::new(), Vec::new());
         for (server, (key, ratio)) in servers.enumerate() {
@@ -46,7 +46,7 @@ impl Ring {
         Self { all, ..Self::default() }
     }
 
-    /// Says who stands from now on, by position. Costs a step for each place.
+    /// Sets which servers stand on the ring from now on, by position. It takes a step for each place.
     pub fn stand(&mut self, stands: impl Fn(usize) -> bool) {
         self.standing.clear();
         self.standing.extend(self.all.iter().filter(|place| stands(place.server as usize)));
@@ -61,7 +61,7 @@ impl Ring {
         }
     }
 
-    /// Who takes `key`, of those that stand and `may`.
+    /// The server for `key`, of those that stand on the ring and `may` be chosen.
     pub fn find(&self, key: HashKey, may: impl Fn(usize) -> bool) -> Option<usize> {
         let mut steps_left = STEPS_MAX;
         let mut nearest: Option<(u32, u32)> = None;
@@ -82,7 +82,7 @@ impl Ring {
         server.or_else(|| self.next_willing(key, may)).map(|server| server as usize)
     }
 
-    /// Nearly all are full or excluded: whoever is not.
+    /// Nearly all servers are full or excluded: take any other.
     fn next_willing(&self, key: HashKey, may: impl Fn(usize) -> bool) -> Option<u32> {
         let probe = key.probes().next()?;
         let mut around = self.from(probe).take(self.standing.len());

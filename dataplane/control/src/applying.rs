@@ -1,5 +1,5 @@
-//! From a Plan, or a change of one, to snapshots: one for each worker, made here so that no worker waits for it; whole or not
-//! at all.
+//! Builds a snapshot for each worker from a Plan or a change. This happens on the control thread, so that no worker waits for
+//! it. A change is accepted whole or refused whole.
 
 use std::{
     collections::{BTreeSet, hash_map::RandomState},
@@ -19,9 +19,9 @@ pub struct Served {
     workers: Vec<Worker>,
     pub snapshots: Vec<Arc<Snapshot>>,
     pub listening: BTreeSet<SocketAddr>,
-    /// Where another socket is held than the one that is listened on: that one is, with the next Plan.
+    /// Addresses at which the agent has replaced the socket. The workers listen on the new one with the next Plan.
     renewed: BTreeSet<SocketAddr>,
-    /// The agent whose Plan it is.
+    /// The agent that sent the Plan in force.
     agent: Option<u64>,
 }
 
@@ -33,7 +33,7 @@ pub struct Applying {
     pub _received: Received,
 }
 
-/// What a change becomes: a snapshot and new sockets for each worker.
+/// The result of a change: a snapshot and new sockets for each worker.
 pub struct Prepared {
     pub snapshots: Vec<Arc<Snapshot>>,
     pub sockets: Vec<Vec<OwnedFd>>,
@@ -54,13 +54,13 @@ impl Served {
         self.snapshots.first().map_or(0, |snapshot| snapshot.revision())
     }
 
-    /// Whether this agent may say this change: it is a whole Plan, or builds on what the same agent said before. Revisions
-    /// of another agent may be another controller's.
+    /// Whether the change is a whole Plan, or starts from the Plan in force. That Plan must be from the same agent: another
+    /// agent may have a Plan of another controller at the same revision.
     pub fn has_base(&self, change: &Change, agent: u64) -> bool {
         change.base().is_none_or(|base| self.agent == Some(agent) && self.revision() == base)
     }
 
-    /// What has to be done for a change, or every reason to refuse it.
+    /// Builds what a change needs, or returns every reason to refuse it.
     pub fn prepare(&self, change: &Change, held: &Held) -> Result<Prepared, Vec<Finding>> {
         let mut errors = held.missing(change.services());
         let mut made = Vec::new();
@@ -87,7 +87,7 @@ impl Served {
         Ok(Prepared { snapshots, sockets, pinning, warnings })
     }
 
-    /// The workers have been told to change to these, by an agent.
+    /// The workers have got the orders to swap to these snapshots.
     pub fn accept(&mut self, snapshots: Vec<Arc<Snapshot>>, agent: u64) {
         if let Some(Difference { listeners, listeners_gone, .. }) = snapshots.first().map(|made| made.difference()) {
             for at in listeners_gone {
@@ -100,18 +100,18 @@ impl Served {
         self.agent = Some(agent);
     }
 
-    /// Where the snapshots before these listened, and these do not.
+    /// Addresses of listeners that the last change removed.
     pub fn left(&self) -> impl Iterator<Item = SocketAddr> {
         let gone = self.snapshots.first().map(|snapshot| &snapshot.difference().listeners_gone);
         gone.into_iter().flatten().map(|at| at.address)
     }
 
-    /// There are other sockets at these addresses than before.
+    /// The agent has replaced the sockets at these addresses.
     pub fn renew(&mut self, changed: BTreeSet<SocketAddr>) {
         self.renewed.extend(changed.intersection(&self.listening));
     }
 
-    /// What a worker does not listen on yet.
+    /// The sockets that a worker has to listen on in addition.
     fn sockets(&self, worker: u32, snapshot: &Snapshot, held: &Held) -> Vec<OwnedFd> {
         let brought = snapshot.difference().listeners.iter().map(|at| at.address);
         let brought = brought.filter(|address| !self.listening.contains(address));

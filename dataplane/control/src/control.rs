@@ -142,6 +142,7 @@ impl Control {
             version: self.version.into(),
             workers,
             applied_revision,
+            takes_changes: true,
         }));
         self.hand_back();
     }

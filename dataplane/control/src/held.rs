@@ -95,8 +95,8 @@ impl Held {
         findings
     }
 
-    /// A Plan has been answered: drops what came for it, and what is at the addresses that it left, unless something
-    /// listens there.
+    /// Called after a Plan has been accepted or refused. Drops the sockets that came for it, and those at the addresses
+    /// that it removed, except where the workers listen.
     pub fn settle(&mut self, listening: &BTreeSet<SocketAddr>, left: impl IntoIterator<Item = SocketAddr>) {
         let unused = std::mem::take(&mut self.fresh).into_iter().chain(left);
         for address in unused.filter(|address| !listening.contains(address)) {

@@ -1,5 +1,6 @@
-//! Authentication of connections, which HTTP does not know: NTLM and Negotiate (RFC 4559) hold for all that follows on
-//! the connection on which they were agreed, whoever sends it. Such a connection to a server must be its client's alone.
+//! Authentication of connections, which HTTP itself does not have. NTLM and Negotiate (RFC 4559) hold for everything
+//! that follows on the connection on which they were agreed, whoever sends it. So such a connection to a server must
+//! belong to one client only.
 
 use weir_wire::head::{Fields, Name, NameSet, ResponseHead};
 

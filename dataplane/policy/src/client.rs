@@ -26,7 +26,7 @@ impl ClientFacts {
         self.listener
     }
 
-    /// What follows that host where the port is not the one of the scheme: `:8080` (RFC 9110 §7.2).
+    /// The port behind the host, if it is not the default of the scheme: `:8080` (RFC 9110 §7.2).
     pub(crate) fn listener_port_suffix(&self) -> Text<6> {
         match self.listener.port() {
             port if port == if self.tls { 443 } else { 80 } => Text::default(),

@@ -29,7 +29,8 @@ impl CookieFlags {
     }
 }
 
-/// Attributes follow the pair of name and value; a value given to one that needs none changes nothing (RFC 6265 §5.2).
+/// Attributes follow the pair of name and value. A value on an attribute that needs none changes nothing (RFC 6265
+/// §5.2).
 fn has_attribute(cookie: &[u8], attribute: &[u8]) -> bool {
     cookie.split(|&b| b == b';').skip(1).any(|part| {
         let name = part.split(|&b| b == b'=').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Date (RFC 9110 §6.6.1), of responses that came without one or are our own: written once a second, copied from then on.
+//! The Date field (RFC 9110 §6.6.1) for responses without one and for our own: formatted once per second, and copied.
 
 use crate::text::Text;
 

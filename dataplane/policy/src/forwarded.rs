@@ -1,4 +1,4 @@
-//! X-Forwarded-For and X-Forwarded-Proto: who the client is and how it came, told to the server.
+//! X-Forwarded-For and X-Forwarded-Proto, which tell the server who the client is and how it connected.
 
 use weir_wire::head::{Field, Fields, HeadSink, Name, NameSet, is_same_in_cgi};
 
@@ -23,7 +23,7 @@ pub(crate) struct Forwarded {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Xff {
     name_text: Box<[u8]>,
-    /// `XForwardedFor`, or `Other` under another name; `Shadow` if that looks like one that we know.
+    /// `XForwardedFor`, or `Other` under another name, or `Shadow` if that name looks like one that we know.
     name: Name,
     update: XffUpdate,
 }
@@ -48,8 +48,8 @@ impl Forwarded {
         self.xff.as_ref().is_some_and(|xff| is_same_in_cgi(field.name_text, &xff.name_text))
     }
 
-    /// Whether the operator's own name for X-Forwarded-For is this field's, and the field is written anew; or whether a
-    /// server may take the one for the other.
+    /// Whether this field has the operator's name for X-Forwarded-For, so that it is written anew; or whether a server
+    /// may confuse the two names.
     pub fn replaces_renamed(&self, field: Field<'_>) -> bool {
         match &self.xff {
             Some(xff) if xff.name != Name::XForwardedFor => {

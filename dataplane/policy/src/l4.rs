@@ -1,4 +1,4 @@
-//! What is done with bytes that are not HTTP: they are passed on as they come, behind a word about the client.
+//! Bytes that are not HTTP: they are passed on unchanged, after an optional header about the client.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,8 @@ pub enum ProxyProtocol {
 impl ProxyProtocol {
     pub const BYTES_MAX: usize = proxy_protocol::BYTES_MAX;
 
-    /// Writes what comes before the client's bytes; returns its length. `out` has room for [`Self::BYTES_MAX`].
+    /// Writes the header in front of the client's bytes, and returns its length. `out` has room for
+    /// [`Self::BYTES_MAX`].
     pub fn write(self, client: SocketAddr, listener: SocketAddr, out: &mut [u8]) -> usize {
         match self {
             ProxyProtocol::V1 => proxy_protocol::v1(client, listener, out),

@@ -1,5 +1,5 @@
-//! Persistence by a cookie: the server that a client's cookie names, and the cookie that names a server. A server's token is
-//! made by the controller and is the same on every engine, so nothing has to be kept here, or told to other engines.
+//! Persistence by cookie: finds the server that a client's cookie names, and makes the cookie for a server. The
+//! controller makes the tokens of servers, the same for every engine. So engines keep and exchange nothing.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::ClientFacts;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PersistenceSettings {
     pub cookie_name: String,
-    /// With every response, and not only where the client's cookie is missing or names another server.
+    /// With every response, and not only if the client's cookie is missing or names another server.
     pub always: bool,
     pub http_only: bool,
     /// How long the client keeps it; 0: until it ends.
@@ -29,7 +29,7 @@ pub struct Persistence {
 }
 
 impl Persistence {
-    /// Of servers by id, and their tokens. `None`: the name or a token cannot stand in a Set-Cookie.
+    /// Made from servers by id, with their tokens. `None`: the name or a token cannot stand in a Set-Cookie.
     pub fn compile<'t>(settings: &PersistenceSettings, tokens: impl Iterator<Item = (u32, &'t str)>) -> Option<Self> {
         let name = &settings.cookie_name;
         let (mut servers, mut lines) = (HashMap::new(), HashMap::new());
@@ -53,7 +53,7 @@ impl Persistence {
         Some(Self { name: name.as_bytes().to_vec(), always: settings.always, servers, lines })
     }
 
-    /// The server that a request asks for; of several cookies of the name the first one that we know counts.
+    /// The server that a request asks for. If it has several cookies of the name, the first known token counts.
     pub fn named_by(&self, fields: &Fields<'_>) -> Option<u32> {
         let cookies = fields.iter().filter(|field| field.name == Name::Other && is_cookie(field.name_text));
         let mut pairs = cookies.flat_map(|field| field.value.split(|&byte| byte == b';'));

@@ -41,8 +41,7 @@ pub struct HttpSettings {
     pub underscores: Underscores,
 }
 
-/// What becomes of a request's fields that have an underscore in their name, beside those that shadow a field we know:
-/// they never pass.
+/// How to treat fields with an underscore in their name. Fields that shadow a known one never pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Underscores {
     #[default]

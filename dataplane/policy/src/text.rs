@@ -1,4 +1,4 @@
-//! A short text of bounded length, kept in place: rendered once, then copied into each head that needs it.
+//! A short text of bounded length, stored in place. It is formatted once, and copied into each head that needs it.
 
 use std::{
     fmt::{self, Write},
@@ -21,7 +21,7 @@ impl<const N: usize> Text<N> {
         text
     }
 
-    /// An address as everybody writes it. Every connection of a client begins with this, and `fmt` takes ten times as long.
+    /// An address in its usual form. Every client connection needs this once, and `fmt` takes ten times as long.
     pub fn dotted(address: Ipv4Addr) -> Self {
         let mut text = Self::default();
         for (place, octet) in address.octets().into_iter().enumerate() {

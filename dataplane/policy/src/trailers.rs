@@ -1,4 +1,4 @@
-//! What of a trailer section goes on, whichever way: servers and clients exist that merge it into the head.
+//! Which trailer fields pass, in both directions. Some servers and clients merge trailers into the head.
 
 use weir_wire::head::{Field, Name, NameSet, is_same_in_cgi};
 
@@ -19,7 +19,7 @@ const OF_HEADS: NameSet = NameSet::of(&[
     Name::XForwardedProto,
 ]);
 
-/// The same, of names that are nothing to us else: of routing, conditions, authentication, caching and content.
+/// The same for names that we do not use otherwise: of routing, conditions, authentication, caching and content.
 const OTHERS_OF_HEADS: [&[u8]; 27] = [
     b"age",
     b"authorization",

@@ -8,7 +8,7 @@ use weir_telemetry::Counters;
 use weir_wire::head::FieldTable;
 
 use crate::{
-    exchanges::ExchangeId,
+    exchange::table::ExchangeId,
     io::Conn,
     limits::{Limits, Room},
     pool::Pools,

@@ -17,44 +17,25 @@
 //!
 //! What is not HTTP, `carry` takes past all of this, from connection to connection: a `tunnel`.
 //!
-//! From the ground up: `connection` (with `line`, `inbox`, `channel`, `secure`) is our end of any connection. `incoming` is
-//! the body of a message that comes, and `head` writes one that goes out. `exchange` is what is known of one request,
-//! `exchanges` the table of all; `client` and `server` are the two kinds of connection. `proxy` owns all of these and finds
-//! them. The rest says what happens: `events` hands a batch out, `clients` and `servers` hear what becomes of connections,
-//! `choice`, `request`, `response`, `carry`, `rescue` and `eviction` move things on. None of these imports another of them.
+//! From the ground up: `connection` is our end of any connection. `exchange` is one request and its response, `tunnel` what
+//! has none; `client` and `server` are the two kinds of connection. `core` is what all of them share, `shortage` who goes when
+//! there is not room for all. `proxy` owns all of these and finds them. `flow` says what happens: it hands a batch of events
+//! out and moves things on.
 #![forbid(unsafe_code)]
 
-mod addresses;
 pub mod buf;
-mod carry;
-mod channel;
-mod choice;
 mod client;
-mod clients;
 mod connection;
 mod core;
 mod error;
-mod events;
-mod eviction;
 mod exchange;
-mod exchanges;
+mod flow;
 mod head;
-mod held;
-mod inbox;
-mod incoming;
 pub mod io;
 mod limits;
-mod line;
-mod pace;
-mod page;
 mod pool;
 mod proxy;
-mod request;
-mod rescue;
-mod response;
-mod secure;
 mod server;
-mod servers;
 mod shortage;
 mod table;
 mod tunnel;

@@ -10,8 +10,10 @@ use crate::{
     client::Client,
     core::Core,
     error::{Error, defect},
-    exchange::Exchange,
-    exchanges::{ExchangeId, Exchanges},
+    exchange::{
+        Exchange,
+        table::{ExchangeId, Exchanges},
+    },
     io::{Close, Conn, Io, Time},
     limits::Limits,
     server::{Server, State},

@@ -1,5 +1,5 @@
-//! Accepting: connections are taken in small numbers, read at once when their first bytes are known to be there, and left
-//! in the backlog while this process has no room for them.
+//! Accepting: takes a few connections at a time, reads them at once if their first bytes are known to be there, and
+//! leaves them in the backlog while this process has no room for them.
 
 use std::{io::ErrorKind, os::fd::AsFd, time::Duration};
 
@@ -44,8 +44,8 @@ impl Reactor {
         }
     }
 
-    /// The second half is for servers: the clients of the first need them. Where those take more than their half, because
-    /// some still send their rest, newcomers wait.
+    /// The second half of the connections is for servers, which the clients of the first half need. If servers use more
+    /// than their half, because some still send their rest, new clients wait.
     fn is_full_of_clients(&self) -> bool {
         let most = self.limits.connections;
         self.table.accepted() >= most / 2 || self.table.len() >= most
@@ -63,7 +63,7 @@ impl Reactor {
         }
     }
 
-    /// Makes room: ends the connection that was given up first. False when there is none.
+    /// Makes room: ends the connection that was given up first. False if there is none.
     pub(crate) fn end_a_departing(&mut self) -> bool {
         while let Some(conn) = self.departing.pop_front() {
             if self.table.at(conn).is_some() {
@@ -74,7 +74,7 @@ impl Reactor {
         false
     }
 
-    /// Reads what is there already; what comes before the connection is registered, registering reports.
+    /// Reads what is already there. Registering reports what arrives before it.
     fn begin_reading(&mut self, conn: Conn, read_at_once: bool, events: &mut Vec<Event>) {
         if read_at_once {
             if let Some(slot) = self.table.at(conn) {

@@ -1,5 +1,6 @@
-//! What a worker asks of its driver beyond what its proxy does (`weir_proxy::io::Io`): a turn of events, and where to
-//! listen. The epoll [`Reactor`](crate::Reactor) is one driver; another takes its place by being one, and `main` names it.
+//! What a worker needs of its driver beyond what its proxy needs (`weir_proxy::io::Io`): a turn of events, and where to
+//! listen. The epoll [`Reactor`](crate::Reactor) is one driver. Another driver implements this trait, and `main` names
+//! it.
 
 use std::{io, os::fd::OwnedFd, time::Duration};
 
@@ -15,31 +16,32 @@ pub trait Driver: Io + Sized {
     /// What another thread interrupts [`poll`](Self::poll) with.
     fn waker(&self) -> Waker;
 
-    /// Waits for something to happen, at most `wait`, and appends it to `events`. True when a [`Waker`] was used.
+    /// Waits for events, at most `wait`, and appends them to `events`. True if a [`Waker`] was used.
     ///
     /// # Errors
-    /// Only when waiting itself fails, which no peer can cause.
+    /// Only if waiting itself fails, which no peer can cause.
     fn poll(&mut self, wait: Option<Duration>, events: &mut Vec<Event>) -> io::Result<bool>;
 
     /// Sends what the handler queued in this batch.
     fn flush(&mut self);
 
-    /// Accepts on a listening socket from now on, in place of one at the same address. Returns where that is.
+    /// Accepts on a listening socket from now on, and no more on an earlier one at the same address. Returns the
+    /// address.
     ///
     /// # Errors
-    /// `fd` is no listening TCP socket (what brings datagrams is refused), or the driver can watch no more.
+    /// `fd` is not a listening TCP socket (datagram sockets are refused), or the driver can watch no more sockets.
     fn listen(&mut self, fd: OwnedFd, options: SocketOptions) -> io::Result<TransportAddress>;
 
-    /// Changes what connections accepted from now on inherit; false when nobody listens there.
+    /// Changes the options of connections accepted from now on; false if nobody listens there.
     ///
     /// # Errors
     /// The kernel refuses an option.
     fn tune(&mut self, at: TransportAddress, options: SocketOptions) -> io::Result<bool>;
 
-    /// Accepts no more there; what waits in the backlog is for whoever else holds the socket.
+    /// Stops accepting there. Connections in the backlog are left for others who hold the socket.
     ///
     /// # Errors
-    /// Only when watching itself fails.
+    /// Only if watching itself fails.
     fn unlisten(&mut self, at: TransportAddress) -> io::Result<()>;
 
     fn listeners(&self) -> Vec<TransportAddress>;
@@ -51,15 +53,15 @@ pub trait Driver: Io + Sized {
 /// What a driver holds at most.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections of both sides. Accepting stops when clients have half of them, so that each can have a server; a
-    /// connect beyond all fails with [`Gone::Local`].
+    /// The limit of connections, to clients and servers together. Accepting stops when clients have half of them, so
+    /// that each client can have a server. A connect beyond the limit fails with [`Gone::Local`].
     pub connections: usize,
     /// Pipes for relaying, of two descriptors each, beside the connections.
     pub pipes: usize,
     /// Blocks kept for reuse.
     pub idle_blocks: usize,
-    /// Memory for blocks in use. Beyond it, connections that the handler has given up end at once; whatever else holds blocks
-    /// is the handler's to give up.
+    /// The limit of memory for blocks. Beyond it, connections that the handler has given up end at once. The handler
+    /// has to give up other connections itself.
     pub buffer_bytes: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Reading: what arrived becomes `Data` and `Eof`, within a budget for each connection and batch, so that a fast peer
-//! does not keep the others waiting.
+//! Reading: turns arrived bytes into `Data` and `Eof`. Each connection has a budget per batch, so that a fast peer does
+//! not make others wait.
 
 use std::io::{self, ErrorKind, IoSliceMut, Read};
 
@@ -15,15 +15,15 @@ use crate::{
     socket,
 };
 
-/// The first read where the message before was relayed: a head, and as little as may be of a body that need not be
-/// copied. With the head sent along with what is relayed, 100 KB cost 12 % less than with a whole block.
+/// The size of the first read after a relayed message: room for a head, and for little of a body, which need not be
+/// copied. With the head sent along with the relayed bytes, 100 KB cost 12 % less than with a whole block.
 const HEAD_BYTES: usize = 2 * 1024;
 /// What is dropped of one connection in one batch.
 const DROPPED_BYTES: usize = 256 * 1024;
 /// Blocks of a read behind one that filled its block: bulk moves in large calls.
 const BULK_BLOCKS: usize = 15;
-/// What bulk may bring before the handler has it, so that those who say little are heard in between: a quarter of a
-/// millisecond of work. What is left waits for its turn in the next batches.
+/// The limit of bulk bytes per batch, so that connections with few bytes are served in between: a quarter of a
+/// millisecond of work. The rest waits for its turn in the next batches.
 const BULK_BYTES_MAX: usize = 256 * 1024;
 
 impl Reactor {
@@ -55,7 +55,7 @@ impl Reactor {
         self.unread = unread;
     }
 
-    /// Goes on with a connection whose budget was used up in the last batch, or whose reading was turned on. Returns false
+    /// Continues with a connection that has used up its budget in the last batch, or whose reading was turned on. Returns false
     /// if the budget of this batch is used up, and the connection keeps its place.
     fn read_on(&mut self, conn: Conn, events: &mut Vec<Event>) -> bool {
         let Some(slot) = self.table.at(conn) else { return true };
@@ -87,7 +87,8 @@ impl Reactor {
         }
     }
 
-    /// One block. When that was not all, the handler sees it before the rest is read: it may have that relayed.
+    /// Reads one block. If there is more, the handler sees this block before the rest is read, because it may have the
+    /// rest relayed.
     pub(crate) fn read(&mut self, conn: Conn, events: &mut Vec<Event>) {
         let mut buf = self.pool.take();
         let Some(slot) = self.table.at(conn) else { return };
@@ -162,8 +163,8 @@ impl Reactor {
         }
     }
 
-    /// The connection failed while nobody reads it. If nothing lies unread it is gone now; otherwise what the peer sent
-    /// before comes first, when reading is turned on.
+    /// The connection failed while nobody reads it. If there are no unread bytes, it is gone now. Otherwise these bytes
+    /// come first, when reading is turned on.
     fn failed_unread(&mut self, conn: Conn, events: &mut Vec<Event>) {
         let Some(slot) = self.table.at(conn) else { return };
         let Some(stream) = &slot.stream else { return };
@@ -177,7 +178,7 @@ impl Reactor {
         events.push(Event::Gone { conn, why });
     }
 
-    /// Drops what a lingering peer still sends; ends with the peer, an error, or the bound on bytes.
+    /// Drops what a lingering peer still sends, until the peer ends, an error occurs, or the limit of bytes is reached.
     pub(crate) fn drop_input(&mut self, conn: Conn) {
         let Some(slot) = self.table.at(conn) else { return };
         let (Some(stream), Phase::Lingering { bytes_left }) = (&slot.stream, slot.phase) else { return };

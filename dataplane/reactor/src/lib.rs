@@ -1,9 +1,9 @@
-//! The epoll driver: the one place of the data plane that makes system calls. It implements `weir_proxy::io::Io` over
-//! TCP sockets for one worker thread, and holds the few calls that other crates need of the kernel (descriptor
-//! passing in [`unix`], the process itself in [`process`]).
+//! The epoll driver: the only place of the data plane that makes system calls. It implements `weir_proxy::io::Io` over
+//! TCP sockets for one worker thread. It also holds the few system calls that other crates need (descriptor passing in
+//! [`unix`], the process itself in [`process`]).
 //!
-//! Driven in a loop: [`Driver::poll`], then the handler, then [`Driver::flush`]. It knows nothing of HTTP or TLS and
-//! never decides; it must never block outside `poll` and never let one connection keep the others waiting.
+//! A loop drives it: [`Driver::poll`], then the handler, then [`Driver::flush`]. It knows nothing of HTTP or TLS, and
+//! makes no decisions. It must never block outside `poll`, and never let one connection keep others waiting.
 
 mod accept;
 mod driver;
@@ -30,7 +30,7 @@ pub use reactor::Reactor;
 /// What one read takes at most into one block.
 pub const READ_BYTES: usize = 16 * 1024;
 
-/// The block length of the buffer pool: what a read brings and the overhead of a TLS record, so that a full read is
-/// sealed into one record in one block. Without that room each brought a second record of a few bytes, and 512 KB over
-/// TLS cost a tenth more.
+/// The block length of the buffer pool: the bytes of one read, and the overhead of a TLS record, so that a full read is
+/// sealed into one record in one block. Without the room for the overhead each read led to a second record of a few
+/// bytes, and 512 KB over TLS cost a tenth more.
 pub const BLOCK_BYTES: usize = READ_BYTES + 64;

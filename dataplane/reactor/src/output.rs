@@ -1,5 +1,5 @@
-//! Sending: everything queued on a connection leaves at the end of the batch in one call, and then come the ends:
-//! close or reset behind it, or linger.
+//! Sending: everything that is queued on a connection leaves at the end of the batch in one system call. After that the
+//! connection ends, if it has to: by close, reset, or lingering.
 
 use std::{
     io::{self, ErrorKind, IoSlice, Write},
@@ -18,14 +18,15 @@ use crate::{
 
 /// Pieces in one call.
 const PIECES_MAX: usize = 64;
-/// So many are a head and its body: clearing room for more takes longer than all else that is done to send them.
+/// Enough for a head and its body. To clear room for more takes longer than everything else that is done to send them.
 const PIECES_FEW: usize = 4;
-/// Empty queues kept for the next batch, and the room of one beyond which it is not worth that.
+/// The number of empty queues that are stored for the next batch, and the size beyond which a queue is not worth
+/// storing.
 const QUEUES_KEPT: usize = 1024;
 const QUEUE_PIECES_KEPT: usize = 64;
 
-/// Whether a peer has everything the kernel does not tell: one looks again soon, and later from time to time; half a minute
-/// in all.
+/// The kernel does not tell when a peer has received everything. So we look again: soon at first, later more rarely,
+/// for half a minute in all.
 const SETTLE_FIRST: Duration = Duration::from_millis(10);
 const SETTLE_PAUSE_MAX: Duration = Duration::from_secs(1);
 const SETTLE_LOOKS: u32 = 36;
@@ -84,7 +85,7 @@ impl Reactor {
         }
     }
 
-    /// Asks to be told when the kernel takes more: a second call of epoll only for peers slower than we are.
+    /// Asks epoll to report when the kernel takes more. Only peers that are slower than we are cost this second call.
     pub(crate) fn watch_writable(&mut self, conn: Conn) {
         let Some(slot) = self.table.at(conn) else { return };
         slot.watched.set(true);
@@ -202,7 +203,7 @@ fn write_pieces<const N: usize>(mut stream: &TcpStream, slot: &Slot, more_follow
     stream.write_vectored(&pieces[..filled])
 }
 
-/// Drops `sent` bytes off the queue; if the kernel took less than it was offered, it takes no more for now.
+/// Removes `sent` bytes from the queue. If the kernel took less than it was offered, it takes no more for now.
 fn took(slot: &mut Slot, sent: usize) {
     slot.queued_bytes -= sent;
     let offered: usize = slot.queue.iter().take(PIECES_MAX).map(|buf| buf.len()).sum();

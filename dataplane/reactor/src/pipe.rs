@@ -1,7 +1,8 @@
-//! Pipes that bytes cross in on their way from one socket to another without coming up to us: splice(2) moves pages where
-//! read and write copy them. 512 KB cost half of what they cost through a 64 KiB buffer, and an eighth of the calls.
+//! Pipes through which bytes go from one socket to another without being copied into this process: splice(2) moves
+//! pages, where read and write copy them. 512 KB cost half of what they cost through a 64 KiB buffer, and an eighth of
+//! the system calls.
 //!
-//! A relay has a pipe only while something is in it, so a few serve thousands of connections.
+//! A relay has a pipe only while it holds bytes, so a few pipes serve thousands of connections.
 
 use std::{
     cell::Cell,
@@ -13,8 +14,8 @@ use std::{
 
 use crate::socket;
 
-/// What one pipe takes: the most an unprivileged user may ask for. Beyond 64 MiB in all pipes of such a user the kernel
-/// gives less, down to a page or two: a relay then goes on in smaller steps.
+/// The capacity of one pipe: the most that an unprivileged user may ask for. If all pipes of such a user together
+/// exceed 64 MiB, the kernel gives less, down to a page or two. Then a relay moves less at a time.
 pub const PIPE_BYTES: usize = 1024 * 1024;
 
 pub struct Pipe {
@@ -32,12 +33,12 @@ pub struct Pipes {
 }
 
 impl Pipes {
-    /// At most so many at a time. With all of them full, bytes come up to us as they do without pipes.
+    /// The limit of pipes. When all of them are full, bytes are copied as they are without pipes.
     pub fn new(most: usize) -> Self {
         Self { idle: Vec::new(), made: Rc::default(), most }
     }
 
-    /// An empty pipe; `None` when there are as many as may be, or the kernel gives none.
+    /// An empty pipe; `None` if the limit is reached, or the kernel gives none.
     pub fn take(&mut self) -> Option<Pipe> {
         if let Some(pipe) = self.idle.pop() {
             return Some(pipe);

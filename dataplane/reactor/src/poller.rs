@@ -1,5 +1,5 @@
-//! epoll and eventfd, thinly: which descriptors are ready, and how another thread interrupts the wait.
-//! Never interprets a token; that is the driver's.
+//! A thin layer over epoll and eventfd: which descriptors are ready, and how another thread interrupts the wait. It
+//! never interprets a token; the driver does.
 
 use std::{
     fs::File,
@@ -104,7 +104,7 @@ impl Poller {
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Waits until something is ready or `wait` is over (`None`: for ever), never less than asked for.
+    /// Waits until something is ready, or for `wait` (`None`: without limit), but never shorter than that.
     pub fn wait(&self, wait: Option<Duration>, reports: &mut Reports) -> io::Result<()> {
         let wait = wait.map(|wait| libc::timespec {
             tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),

@@ -1,4 +1,4 @@
-//! What the binaries ask of the kernel about themselves: cores, descriptor limit, processor time, memory, signals.
+//! What the binaries ask the kernel about themselves: cores, descriptor limit, CPU time, memory, signals.
 
 use std::{
     fs, io,
@@ -62,9 +62,9 @@ pub struct Scheduled {
     pub waited: Duration,
 }
 
-/// Has the kernel give this process no huge pages: to clear one, and to move others out of its way, holds a worker up for
-/// milliseconds each time that its memory grows. With 9,400 clients that read nothing, 99 of 100 requests of others took
-/// 3.4 ms at most without them, and 8.6 ms with them.
+/// Forbids huge pages for this process. To clear a huge page, and to move others out of its way, delays a worker for
+/// milliseconds each time that its memory grows. With 9,400 clients that read nothing, the 99th percentile of other
+/// clients' requests was 3.4 ms without huge pages, and 8.6 ms with them.
 pub fn forgo_huge_pages() -> io::Result<()> {
     let none: libc::c_ulong = 0;
     // SAFETY: no pointers; the kernel wants what it does not use to be zero.
@@ -82,12 +82,12 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
     Ok(limit.rlim_cur)
 }
 
-/// For more descriptors than this no room is made at once: each takes 8 bytes of the kernel's memory.
+/// For more descriptors than this, room is not made in advance: each takes 8 bytes of the kernel's memory.
 const DESCRIPTORS_AT_ONCE: u64 = 1 << 20;
 
-/// Makes room for so many descriptors in the kernel's table of them. To be called before any other thread starts: each time
-/// that the table of several threads doubles, who has asked for a descriptor waits for 8 to 20 ms, until no core can look at
-/// the old one.
+/// Makes room for this many descriptors in the kernel's table. Call it before any other thread starts. Each time that
+/// the table of several threads doubles, the thread that needs a descriptor waits for 8 to 20 ms, until no core can use
+/// the old table.
 pub fn make_room_for_descriptors(count: u64) -> io::Result<()> {
     let last = count.min(DESCRIPTORS_AT_ONCE).saturating_sub(1) as libc::c_int;
     let any = fs::File::open("/dev/null")?;
@@ -118,7 +118,7 @@ pub fn cpu_time() -> io::Result<CpuTime> {
     Ok(CpuTime { user: span(usage.ru_utime), system: span(usage.ru_stime) })
 }
 
-/// The most memory that this process can have: the machine's, or what its control groups allow.
+/// The most memory that this process can have: that of the machine, or the limit of its control groups.
 pub fn memory_bytes_max() -> u64 {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let group = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default();

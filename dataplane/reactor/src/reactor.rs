@@ -1,8 +1,8 @@
-//! The reactor itself: one batch is `poll` (what happened), the handler, `flush` (what it wants sent). Reading is in
-//! `input`, sending and closing in `output`, accepting in `accept`.
+//! The reactor itself. A batch is `poll` (what happened), the handler, and `flush` (what the handler sends). Reading is
+//! in `input`, sending and closing in `output`, accepting in `accept`.
 //!
-//! A connection is registered with epoll once, edge-triggered, and never spends a call on learning that there is
-//! nothing: a read that comes back short has drained the socket (2.5 % more transactions for the CPU of a busy proxy).
+//! A connection is registered with epoll once, edge-triggered, and spends no system call to learn that there is
+//! nothing: a short read has drained the socket (2.5 % more transactions for the CPU time of a busy proxy).
 
 use std::{
     collections::VecDeque,
@@ -32,7 +32,8 @@ use crate::{
 
 /// How long the peer of a connection that was given up may take nothing of its rest.
 pub(crate) const FLUSH_MAX: Duration = Duration::from_secs(30);
-/// How long a lingering peer may go on, and with how much: a reset follows, and may overtake what it has not read yet.
+/// Limits of time and bytes for a lingering peer. Beyond them it is reset, which may overtake bytes that it has not
+/// read yet.
 pub(crate) const LINGER_MAX: Duration = Duration::from_secs(5);
 pub(crate) const LINGER_BYTES_MAX: u32 = 1024 * 1024 * 1024;
 
@@ -46,18 +47,18 @@ pub struct Reactor {
     pub(crate) pool: BufPool,
     pub(crate) pipes: Pipes,
     pub(crate) unregistered: Unregistered,
-    /// Empty queues, for who has something to send: connections that have not hold no memory for it.
+    /// Empty queues for connections that have something to send. Other connections hold no memory for it.
     pub(crate) queues: Vec<VecDeque<Buf>>,
     pub(crate) listeners: Listeners,
     /// Until when no connection is accepted, because the last try found no descriptor or no room.
     pub(crate) accept_again: Option<Time>,
     /// Connections with something to send; a slot is in it once.
     pub(crate) dirty: Vec<Conn>,
-    /// Accepted connections that the handler has given up and that take their time to end, the first first; also some that
-    /// have ended since. At most twice as many as there are slots.
+    /// Accepted connections that the handler has given up and that have not ended yet, the oldest first. Some of them
+    /// may have ended since. There are at most twice as many entries as slots.
     pub(crate) departing: VecDeque<Conn>,
-    /// Connections whose read budget was used up, or whose reading was turned on, in the order of their turns; a slot is in
-    /// it once.
+    /// Connections that have used up their read budget, or whose reading was turned on, in the order of their turns. A
+    /// slot is in it at most once.
     pub(crate) unread: Vec<Conn>,
     /// Read of connections in bulk since this was cleared.
     pub(crate) bulk_bytes: usize,
@@ -192,7 +193,7 @@ impl Reactor {
         self.sources = sources;
     }
 
-    /// Asks for the time of day once a second, so that somebody who sets that clock is followed.
+    /// Reads the time of day once a second, so that changes of that clock take effect.
     fn follow_wall_clock(&mut self) {
         if self.now >= self.second_ends {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -387,7 +388,7 @@ impl Io for Reactor {
         let then = match how {
             Close::Abort => return self.abort(conn.slot),
             _ if slot.output == Output::Broken => return self.free(conn.slot),
-            // Whoever has not answered yet gets nothing: there is no connection to send on.
+            // A peer that has not answered the connect gets nothing: there is no connection to send on.
             _ if slot.phase == Phase::Connecting => return self.free(conn.slot),
             Close::Flush => Then::Close,
             Close::Cut => Then::Reset,

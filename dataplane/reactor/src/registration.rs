@@ -1,8 +1,8 @@
-//! Registering connections with epoll, no sooner than needed. A client that has asked and waits for its answer has
-//! nothing to say; if its connection ends with the answer, as one in each request does without keep-alive, it never
-//! enters the set: a twentieth of what such a request costs.
+//! Registering connections with epoll, as late as possible. A client that waits for its response has nothing to send.
+//! If its connection ends with the response, as without keep-alive, it is never registered. That saves a twentieth of
+//! such a request.
 //!
-//! What a client does meanwhile is learnt when it is registered, because that reports what is there already.
+//! Registering reports what the client did in the meantime.
 
 use std::{collections::VecDeque, io, os::fd::AsFd, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     slot::{Interest, Phase, Registration},
 };
 
-/// How long a connection rests at most: so long does it take to learn that a client has given up.
+/// How long a connection rests at most: it may take that long to learn that a client has given up.
 const REST_MAX: Duration = Duration::from_millis(20);
 
 /// Connections that are not registered yet.
@@ -27,7 +27,7 @@ pub struct Unregistered {
 }
 
 impl Unregistered {
-    /// When somebody has rested enough.
+    /// When the first connection has rested long enough.
     pub fn next(&self) -> Option<Time> {
         self.resting.front().map(|(until, _)| *until)
     }

@@ -1,8 +1,9 @@
-//! Relaying: bytes that the handler would only pass on go from one socket to the other in a pipe. The handler learns how
-//! many have gone; whatever else happens to either connection it learns as ever.
+//! Relaying: bytes that the handler would only pass on go from one socket to the other through a pipe. The handler
+//! learns how many bytes have gone, and everything else that happens to either connection.
 //!
-//! A relay moves only what nothing waits before: the queue of the receiving connection leaves first. It goes on when the
-//! one becomes readable or the other writable, and ends with its bytes, with either connection, or when there is no pipe.
+//! Relayed bytes never overtake others: the queue of the receiving connection leaves first. A relay continues when the
+//! one connection becomes readable or the other writable. It ends after its bytes, with either connection, or if there
+//! is no pipe.
 
 use std::io::{self, ErrorKind};
 
@@ -14,7 +15,7 @@ use crate::{
     slot::{Input, NextRead, Output, Phase, Relay},
 };
 
-/// Times that a pipe is filled for one connection in one batch, so that a fast one does not keep the others waiting.
+/// How often a pipe is filled for one connection in one batch, so that a fast connection does not make others wait.
 const FILLS_MAX: usize = 2;
 
 /// Why a relay does not go on at once.
@@ -94,7 +95,7 @@ impl Reactor {
         self.part(relay);
         let Some(slot) = self.table.owned(from) else { return };
         slot.next_read = NextRead::Head;
-        // What came behind the relayed bytes must be known before the connection is used for anything else.
+        // Bytes after the relayed ones must be known before the connection is used for anything else.
         if slot.wants_input() {
             self.read(from, events);
         }

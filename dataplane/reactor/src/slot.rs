@@ -1,5 +1,5 @@
-//! What is kept of one connection: the states that it goes through, each a type, so that no two of them contradict each
-//! other. Makes no system call; what brings a connection from one state to the next is told in `reactor`.
+//! The state of one connection. Each state is a type, so that two of them cannot contradict each other. It makes no
+//! system call; `reactor` changes the states.
 
 use std::{cell::Cell, collections::VecDeque, net::TcpStream};
 
@@ -27,7 +27,7 @@ pub struct Slot {
     pub watched: Cell<bool>,
     pub queue: VecDeque<Buf>,
     pub queued_bytes: usize,
-    /// Where what arrives goes by itself.
+    /// The connection to which arriving bytes are relayed.
     pub relay: Option<Box<Relay>>,
     /// Whose relay comes here.
     pub fed_by: Option<Conn>,
@@ -77,12 +77,12 @@ pub enum Phase {
     Flushing {
         then: Then,
     },
-    /// All of a connection that ends in a reset has been sent, and the peer's kernel has not said yet that it has it: the
-    /// reset would overtake that. So often we look again.
+    /// Everything on a connection that ends with a reset has been sent, but the peer's kernel has not acknowledged all
+    /// of it, and the reset would overtake the rest. We look this many times more.
     Settling {
         looks_left: u32,
     },
-    /// Our side is closed; at most so many more bytes of the peer are read and dropped.
+    /// Our side is closed. At most this many more bytes of the peer are read and dropped.
     Lingering {
         bytes_left: u32,
     },
@@ -95,7 +95,7 @@ pub enum Then {
     Linger,
 }
 
-/// Whether the kernel reports what becomes of the socket.
+/// Whether the kernel reports events of the socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Registration {
     /// From the end of the batch on.
@@ -118,8 +118,8 @@ pub enum Input {
     Drained,
     /// There may be something to read.
     Waiting,
-    /// The kernel has seen the peer's end; before it there may be something to read. A short read is not the last: only the
-    /// one that brings nothing says which end it is.
+    /// The kernel has received the peer's end; there may be bytes before it. So a short read does not drain the socket:
+    /// only a read that returns nothing tells which end it is.
     Ending,
     /// The peer's end has been handed over.
     Ended,

@@ -1,5 +1,5 @@
-//! Single system calls on TCP sockets that the standard library lacks or makes dearer: non-blocking accept and
-//! connect, options, reset on close. Decides nothing and keeps nothing.
+//! Single system calls on TCP sockets that the standard library does not have, or makes more expensive: non-blocking
+//! accept and connect, options, reset on close. No decisions, no state.
 
 use std::{
     io::{self, IoSlice},
@@ -21,14 +21,14 @@ pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     Ok((stream, peer))
 }
 
-/// How a server that has gone without a word is found out: its connections end two minutes after they fell silent, and
-/// what waits for an answer on one fails then. A response may take longer than that: a kernel that lives acknowledges.
+/// How a server that has vanished is detected: its connections end two minutes after it fell silent, and requests that
+/// wait on them fail. A response may take longer than that, because the kernel of a living server answers the probes.
 const SERVER_IDLE_S: u32 = 60;
 const SERVER_PROBE_S: i32 = 10;
 const SERVER_PROBES: i32 = 6;
 
-/// A non-blocking TCP socket for a connection to `to`, from `source` if one is named. Sends small writes at once, and
-/// probes who is silent.
+/// A non-blocking TCP socket for a connection to `to`, from `source` if one is given. It sends small writes at once,
+/// and probes a silent peer.
 pub fn open(to: &SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
     let family = if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: no pointers.
@@ -59,13 +59,13 @@ pub fn connect(stream: &TcpStream, to: &SocketAddr) -> io::Result<()> {
     }
 }
 
-/// A pipe of `bytes`, or of as many as the kernel grants; its reading end first.
+/// A pipe of `bytes`, or of as many as the kernel allows, with its reading end first.
 pub fn pipe(bytes: usize) -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
     // SAFETY: the kernel writes two descriptors into an array of two.
     check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK | libc::O_CLOEXEC) })?;
     let (read, write) = (owned(ends[0])?, owned(ends[1])?);
-    // Refused, it stays as it is: giving it back would cost four calls at each try, for nothing.
+    // If the kernel refuses the size, the pipe keeps its own: to give the pipe back would cost four calls at each try.
     // SAFETY: no pointers.
     let _ = unsafe { libc::fcntl(write.as_raw_fd(), libc::F_SETPIPE_SZ, bytes as libc::c_int) };
     Ok((read, write))
@@ -105,7 +105,7 @@ pub fn unacknowledged_bytes(stream: &TcpStream) -> io::Result<usize> {
     Ok(usize::try_from(bytes).unwrap_or_default())
 }
 
-/// Drops up to `bytes` of what has come, which the kernel need not copy for that; 0: the peer has ended.
+/// Drops up to `bytes` of the received bytes, without a copy by the kernel; 0: the peer has ended.
 pub fn discard(stream: &TcpStream, bytes: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC TCP writes to no buffer (tcp(7)).
     let dropped = unsafe { libc::recv(stream.as_raw_fd(), std::ptr::null_mut(), bytes, libc::MSG_TRUNC) };
@@ -117,7 +117,7 @@ pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     set(stream, libc::SOL_SOCKET, libc::SO_LINGER, &libc::linger { l_onoff: 1, l_linger: 0 })
 }
 
-/// Keeps a new connection from [`accept`] until its first bytes are there, for about a second at most.
+/// Has [`accept`] return a new connection only when its first bytes are there, or after about a second.
 pub fn set_defer_accept(listener: &TcpListener, on: bool) -> io::Result<()> {
     set(listener, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, &i32::from(on))
 }
@@ -152,7 +152,7 @@ fn owned(fd: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Whether `fd` is a listening socket; anything else handed over as one would make the driver spin.
+/// Whether `fd` is a listening socket. Any other descriptor would make the driver spin.
 pub fn is_listening(fd: BorrowedFd<'_>) -> bool {
     let mut value = 0i32;
     let mut len = size_of::<i32>() as libc::socklen_t;

@@ -1,6 +1,5 @@
-//! The connections of one worker: a slot each, found by index, guarded by generation. A freed slot rests until the batch
-//! in which the handler learns of the end is over, then is used again. Makes no system call; what a slot holds is told
-//! in `slot`.
+//! The connections of one worker: a slot for each, found by index and guarded by generation. A freed slot is used again
+//! only after the batch in which the handler learns of the end. It makes no system call; `slot` says what a slot holds.
 
 use std::net::TcpStream;
 
@@ -12,15 +11,16 @@ use crate::slot::{Output, Phase, Slot};
 pub struct Table {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Freed in this batch, and in the one before: an end that comes while sending is told in the next batch.
+    /// Slots freed in this batch, and in the one before. An end that occurs while sending is reported in the next
+    /// batch.
     freed: Vec<u32>,
     freed_before: Vec<u32>,
     accepted: usize,
 }
 
 impl Table {
-    /// Takes no memory for `room` slots before they are used, but addresses: it never grows by moving, which leaves as
-    /// much again behind as it holds.
+    /// Reserves addresses for `room` slots, but no memory before they are used. The table never grows by moving, which
+    /// would leave as much memory behind as it holds.
     pub fn with_room(room: usize) -> Self {
         Self { slots: Vec::with_capacity(room), ..Self::default() }
     }
@@ -57,7 +57,7 @@ impl Table {
     /// A connection that we begin; its socket comes later.
     pub fn connect(&mut self) -> Conn {
         let conn = self.insert(Phase::Connecting);
-        // Nothing can be sent before somebody answers.
+        // Nothing can be sent before the peer has answered.
         self.slots[conn.slot as usize].output = Output::Blocked;
         conn
     }
@@ -72,7 +72,7 @@ impl Table {
         Conn { slot: index, generation: slot.generation }
     }
 
-    /// Frees a slot; its handles are dead from now on. Returns the socket, which the caller closes by dropping it.
+    /// Frees a slot. Its handles are invalid from now on. Returns the socket, which closes when the caller drops it.
     pub fn remove(&mut self, index: u32) -> Option<TcpStream> {
         let slot = &mut self.slots[index as usize];
         if slot.phase == Phase::Free {

@@ -1,7 +1,7 @@
 //! One deadline for each slot of the connection table, on a hashed wheel of intrusive lists.
 //!
-//! Deadlines move with nearly every request and rarely pass, so moving one later only notes the new time; its entry is
-//! put right when the old time comes. No deadline fires early; it fires at most one tick (about 4 ms) late.
+//! Deadlines move with nearly every request and rarely expire. So to move one later only records the new time; its
+//! entry moves when the old time comes. No deadline fires early. It fires at most one tick (about 4 ms) late.
 
 use weir_proxy::io::Time;
 

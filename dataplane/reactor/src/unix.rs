@@ -1,5 +1,5 @@
-//! Descriptors across a unix socket (SCM_RIGHTS), for handing listening sockets between agent and data plane.
-//! Blocking, for the control thread only.
+//! Passes descriptors over a unix socket (SCM_RIGHTS), to hand listening sockets from agent to data plane. The calls
+//! block; only the control thread uses them.
 
 use std::{
     io,
@@ -37,7 +37,8 @@ pub fn own_uid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Sends the beginning of `bytes` with `fds` beside it; returns how many bytes went. Not for an empty `bytes`.
+/// Sends the beginning of `bytes`, with `fds` beside it, and returns the number of bytes sent. `bytes` must not be
+/// empty.
 pub fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     if fds.len() > FDS_MAX || bytes.is_empty() {
         return Err(io::Error::new(
@@ -71,7 +72,7 @@ pub fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Re
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives into `room` and appends the descriptors that came beside; returns how many bytes came, 0 at the end.
+/// Receives into `room`, and appends the descriptors that came beside. Returns the number of bytes, 0 at the end.
 pub fn receive(stream: &UnixStream, room: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
     let mut control = Control([0; CONTROL_BYTES]);
     let mut vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };

@@ -22,11 +22,11 @@ pub enum Act {
     Connected(LinkId),
     ConnectFailed(LinkId, Gone),
     Deadline(Conn, Time),
-    /// The engine is told that a queue is empty.
+    /// Tell the engine that a queue is empty.
     Drained(LinkId),
-    /// The engine is told that nothing it sends arrives.
+    /// Tell the engine that nothing it sends arrives.
     Broken(LinkId),
-    /// The engine is told that a peer which it does not read has ended.
+    /// Tell the engine that a peer which it does not read has ended.
     Leaving(LinkId),
     /// The driver stops trying to flush a connection that the engine has closed.
     Forget(LinkId),

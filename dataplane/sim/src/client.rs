@@ -1,5 +1,5 @@
-//! A simulated client: asks as its plan says, one request after another or pipelined, and checks that what it gets is
-//! its own, in order, and whole.
+//! A simulated client. It sends requests as planned, one after the other or pipelined, and checks that responses are
+//! its own, in order, and complete.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -41,9 +41,9 @@ pub enum Manner {
     Resets(Duration),
     /// Closes the connection after a while.
     Closes(Duration),
-    /// Sends so many bytes of what it should, and no more.
+    /// Sends this many bytes of what it should, and no more.
     FallsSilent(usize),
-    /// Sends these bytes, which deserve one of these statuses; none: only the end of the connection.
+    /// Sends these bytes, for which one of these statuses is right; none: only the end of the connection is.
     Sends(Vec<u8>, Vec<u16>),
 }
 
@@ -64,7 +64,7 @@ pub struct Plan {
 /// What the Plan promises to clients of a calm run.
 #[derive(Clone, Copy, Debug)]
 pub struct Promises {
-    /// Who has ended its side gets its answer.
+    /// A client that has ended its side still gets its response.
     pub half_close: bool,
     /// No server closes a connection that might be used again.
     pub keepalive: bool,
@@ -430,7 +430,7 @@ impl Request {
         self.method == "HEAD" || matches!(self.style, Style::NoContent | Style::NotModified)
     }
 
-    /// Whether it goes out once more where an idle connection swallowed it: it may, and all of it is kept.
+    /// Whether it is sent again if an idle connection swallowed it: it is idempotent, and all of it is stored.
     fn is_repeatable(&self) -> bool {
         self.method != "POST" && self.body == RequestBody::None
     }

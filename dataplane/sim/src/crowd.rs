@@ -1,5 +1,5 @@
-//! A crowd from one address that takes places and memory, and gives nothing for them: clients that stay without asking,
-//! that ask what nobody answers and leave or stay, that ask for much and read nothing.
+//! A crowd from one address that uses up places and memory: clients that stay without a request, that send a request
+//! that nobody answers, and leave or stay, or that ask for much and read nothing.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The law of servers that let nobody in: once enough connects to one have failed, and none has stood since, one at a time
-//! tries it, with a pause before the next. The others' requests are not its victims.
+//! The rule for servers that let nobody in: after enough failed connects to a server, without a successful one, only
+//! one request at a time tries it, with a pause before the next. Other requests must not suffer.
 
 use std::{collections::HashMap, net::SocketAddr, time::Duration};
 
@@ -7,7 +7,7 @@ use weir_proxy::io::Time;
 
 use crate::{agenda::LinkId, network::Dial};
 
-/// Two failures more than a server needs to be suspect: of some the client leaves in the same batch, and nobody counts them.
+/// Two failures more than make a server suspect: if a client leaves in the same batch, its failure is not counted.
 const FAILURES: usize = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long nothing must have come back before that says anything.
@@ -35,7 +35,7 @@ pub struct Attempt {
 }
 
 impl Dials {
-    /// Notes a connect. False where it should not have been made. `closed_at`: when the proxy gave up an earlier one.
+    /// Records a connect. False if it should not have been made. `closed_at`: when the proxy gave up an earlier one.
     pub fn note(&mut self, attempt: Attempt, latency: Duration, closed_at: impl Fn(LinkId) -> Option<Time>) -> bool {
         if let Dial::Accepted = attempt.outcome {
             self.0.remove(&attempt.address);

@@ -1,5 +1,5 @@
-//! One simulated connection: a pipe each way between the engine and a peer, with windows, delays and an order that
-//! bytes keep. Knows nothing of what travels in it.
+//! One simulated connection: a pipe in each direction between the engine and a peer, with windows and delays; bytes
+//! keep their order. It does not know what the bytes mean.
 
 use std::{cell::Cell, collections::VecDeque, time::Duration};
 
@@ -74,7 +74,7 @@ pub struct Link {
     pub pump_due: bool,
     pub last_to_engine: Time,
 
-    /// What arrives for the engine goes to this connection by itself, so many bytes more.
+    /// This many more bytes that arrive for the engine are relayed to this connection.
     pub relay: Option<(Conn, u64)>,
     /// Whose relay waits until what is queued has left.
     pub fed_by: Option<LinkId>,

@@ -1,4 +1,5 @@
-//! `weir-sim --seed N [--count M] [--verbose]`: plays seeds, tells the story of one, exits 1 at the first violation.
+//! `weir-sim --seed N [--count M] [--verbose]`: runs seeds, prints what happens in one, and exits with status 1 at the
+//! first violation.
 #![forbid(unsafe_code)]
 
 use std::{panic::catch_unwind, process::ExitCode};

@@ -1,4 +1,5 @@
-//! HTTP/1 as the simulated peers read it: simple on purpose, and sharing nothing with `weir-wire`, whose judge it is.
+//! HTTP/1 as the simulated peers read it. It is simple on purpose, and shares nothing with `weir-wire`, which it
+//! checks.
 
 /// The start line and the fields of a message.
 #[derive(Clone, Debug)]

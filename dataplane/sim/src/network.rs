@@ -1,7 +1,7 @@
-//! The simulated network: the `Io` that the proxy runs on here, and what peers use on the other side of it.
+//! The simulated network: the `Io` under the proxy, and what peers use on the other side.
 //!
-//! Reads come in pieces cut at any byte, writes leave as a window allows, connections fail at any moment, and handles
-//! are reused at once, so that one kept too long meets its successor. Time moves only in [`Network::step`].
+//! Reads are cut at any byte, writes leave as a window allows, and connections fail at any moment. Handles are reused
+//! at once, so that a handle that is kept too long meets its successor. Time moves only in [`Network::step`].
 
 mod driver;
 mod peers;
@@ -99,7 +99,7 @@ impl Network {
         link
     }
 
-    /// A connection that the engine has begun and nobody has answered yet.
+    /// A connection that the engine has begun, and that is not answered yet.
     pub fn next_dial(&mut self) -> Option<(LinkId, SocketAddr)> {
         self.dials.pop_front()
     }
@@ -182,7 +182,7 @@ impl Network {
     }
 }
 
-/// What becomes of a connect.
+/// The result of a connect.
 #[derive(Clone, Copy, Debug)]
 pub enum Dial {
     Accepted,
@@ -251,7 +251,7 @@ impl Network {
         }
     }
 
-    /// Tells of an end that reading does not show, because nobody reads.
+    /// Reports an end that reading does not show, because nobody reads.
     fn leaving(&mut self, link: LinkId, batch: &mut Vec<Event>) {
         let state = &self.links[link];
         if state.leaves_unread() {

@@ -1,5 +1,5 @@
-//! What the simulated clients and servers have in common: they are woken by what reaches them and answer through a
-//! [`Desk`]. They see bytes of their own connection and nothing else.
+//! What simulated clients and servers have in common. They wake when something reaches them, and answer through a
+//! [`Desk`]. They see only the bytes of their own connection.
 
 use std::{collections::HashMap, fmt::Display, time::Duration};
 
@@ -106,7 +106,8 @@ impl Ledger {
         self.violations.push(format!("{who}: {what}"));
     }
 
-    /// A server sees the request `id`; `idempotent`: it may have been swallowed by an idle connection, and come once more.
+    /// A server receives the request `id`. `idempotent`: an idle connection may have swallowed it, so that it comes
+    /// once more.
     pub fn serve(&mut self, who: &str, id: u64, idempotent: bool) {
         let times = self.served.entry(id).or_default();
         *times += 1;

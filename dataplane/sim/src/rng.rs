@@ -1,4 +1,4 @@
-//! Randomness of a simulation: splitmix64, so that a seed means the same on every machine and in every version.
+//! Randomness of a simulation: splitmix64, so that a seed gives the same numbers on every machine and in every version.
 
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
@@ -44,7 +44,7 @@ impl Rng {
     }
 }
 
-/// The body that belongs to `id`: the same bytes wherever they are made or checked, and another's nowhere.
+/// The body that belongs to `id`: always the same bytes, and different from the body of any other id.
 pub struct BodyOf {
     rng: Rng,
     word: [u8; 8],

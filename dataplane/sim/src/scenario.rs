@@ -1,8 +1,8 @@
-//! What a seed means: the Plan, the servers with their tempers, the clients with their manners, and what changes while
-//! they are at it.
+//! What a seed determines: the Plan, the servers and their faults, the clients and their behaviour, and what changes
+//! meanwhile.
 //!
-//! Half of the seeds are *calm*: peers are slow, odd and badly connected but honest, and then each request must be
-//! answered by a server. In the others anything may break, and only what is wrong in any case is a violation.
+//! Half of the seeds are *calm*: peers are slow, odd and badly connected, but honest, and a server must answer each
+//! request. In the others anything may break, and only what is always wrong is a violation.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -45,7 +45,8 @@ pub struct Scenario {
     pub crowd: Vec<ClientPlan>,
     /// Clients of the tunnel.
     pub streams: Vec<StreamPlan>,
-    /// Which side of a tunnel may end second, when it has seen the other's end: both would wait for ever.
+    /// Whether servers end a tunnel only after they have seen the client's end. If both sides waited, neither would
+    /// end.
     pub servers_wait: bool,
     pub changes: Vec<(Duration, Change)>,
 }
@@ -59,14 +60,14 @@ pub struct StreamPlan {
 pub struct ServerPlan {
     pub address: SocketAddr,
     pub temper: Temper,
-    /// What becomes of a connect, one of them each time.
+    /// The result of a connect; each time one of them.
     pub dials: Vec<Dial>,
     /// Meanwhile nothing comes back from a connect.
     pub silence: Range<Duration>,
 }
 
 impl ServerPlan {
-    /// What becomes of a connect that is made so long after the beginning.
+    /// The result of a connect that is made this long after the beginning.
     pub fn dial(&self, rng: &mut Rng, at: Duration) -> Dial {
         if self.silence.contains(&at) { Dial::Ignored } else { rng.pick(&self.dials) }
     }
@@ -98,7 +99,7 @@ pub enum Change {
 }
 
 impl Scenario {
-    /// `tls`: whether clients come over TLS, or servers speak it; a handshake costs as much as a hundred requests.
+    /// `tls`: whether clients or servers use TLS. A handshake takes as much time as a hundred requests.
     pub fn of(rng: &mut Rng, tls: bool) -> Self {
         let calm = rng.chance(50);
         let keepalive = rng.chance(50);
@@ -431,7 +432,7 @@ fn changes(rng: &mut Rng, calm: bool, plan: &api::Plan, servers: usize) -> Vec<(
         let mut next = plan.clone();
         next.revision = revision;
         match rng.between(0, 4) {
-            // Another virtual service comes or changes: nobody here may notice.
+            // Another virtual service is added or changed; no peer here may notice.
             0 | 1 => next.virtual_services.push(bystander(revision)),
             // So it is with one that changes a timeout.
             2 => next.pools[0].idle_connection_timeout_ms += 1,

@@ -1,5 +1,5 @@
-//! A simulated server: answers requests as their path asks, `/<id>/<bytes>/<style>`, with the body that belongs to the
-//! id, and misbehaves as its temper says.
+//! A simulated server. It answers requests as their path asks, `/<id>/<bytes>/<style>`, with the body that belongs to
+//! the id, and misbehaves as configured.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -98,7 +98,7 @@ pub struct Temper {
     pub think_time_us: u64,
 }
 
-/// Up to this length a response and what comes behind it arrive together on a connection that is not shredded.
+/// Up to this length, a response and the bytes after it arrive together on a connection that is not shredded.
 const TOGETHER_BYTES: usize = 12_000;
 
 pub struct Server {
@@ -245,8 +245,9 @@ impl Server {
         self.play(think, deeds, desk);
     }
 
-    /// A response that nobody asked for behind the one that is due. Where it may arrive after the next request on the
-    /// connection has left, no proxy could tell it from an answer: there it is no response at all.
+    /// Surplus bytes after the right response: a response that nobody asked for. If it may arrive after the next
+    /// request on the connection was sent, no proxy could tell it from the right one; then the bytes are not a response
+    /// at all.
     fn with_surplus(&self, whole: Vec<u8>, request: &Head) -> Vec<u8> {
         let together = !self.shredded && whole.len() < TOGETHER_BYTES;
         let surplus: &[u8] = match together {
@@ -323,7 +324,7 @@ impl Peer for Server {
     }
 }
 
-/// Head and body of the response that a request asks for, and whether the connection ends behind it.
+/// Head and body of the response that a request asks for, and whether the connection ends after it.
 fn response(request: &Head, id: u64, last: bool, chunk_bytes: usize) -> (Vec<u8>, Vec<u8>, bool) {
     let mut path = request.word(1).split('/').skip(2);
     let len = path.next().and_then(|len| len.parse().ok()).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! One end of a tunnel, a client's or a server's: sends bytes of its own, ends as its plan says, and checks that what it
-//! gets is what one other end has sent, in order, and whole where nothing is wrong.
+//! One end of a tunnel, at a client or a server. It sends bytes of its own, ends as planned, and checks what it
+//! receives: the bytes of one other end, in order, and complete if nothing fails.
 
 use std::{collections::VecDeque, time::Duration};
 

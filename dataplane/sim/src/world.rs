@@ -1,4 +1,4 @@
-//! Runs one seed: the real proxy, the simulated network, the peers of the scenario; and judges what came of it.
+//! Runs one seed: the real proxy, the simulated network, and the peers of the scenario. Then it judges the result.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -192,7 +192,7 @@ impl World {
         let now = weir_proxy::io::Io::now(&self.network);
         let outcome = plan.dial(&mut self.rng, now.since(Time::default()));
         let name = format!("server {server}/{link}");
-        // Where anything may break, the others may be too few, or another request have tried them in vain.
+        // If anything may break, too few other servers may be left, or the request has tried them.
         let judged = self.scenario.calm && self.scenario.watches;
         let closed_at = |link| self.network.closed_at(link);
         if judged && !self.dials.note(Attempt { link, address, outcome, made_at: now }, quality.latency, closed_at) {
@@ -318,7 +318,7 @@ impl World {
         }
     }
 
-    /// What is in use stays within its bound, but for what one batch brings, and what comes until the next look.
+    /// Memory stays within its limit, apart from what one batch brings, and what comes until the next look.
     fn judge_memory(&mut self) {
         let used = weir_proxy::io::Io::buffered_bytes(&self.network);
         if !self.scenario.crowd.is_empty() && used > crowd::BUFFER_BYTES + BUFFER_BYTES_SLACK {

@@ -1,7 +1,7 @@
-//! From a snapshot and a change to the next snapshot, or to every reason to refuse it.
+//! Builds the next snapshot from a snapshot and a change, or returns every reason to refuse the change.
 //!
-//! Kinds are read in the order of their references, certificates first. An object is read when it is in the change, and when
-//! something that it refers to was made anew or is gone.
+//! Kinds are read in the order of their references, certificates first. An object is read if it is in the change, or if an
+//! object that it refers to was rebuilt or removed.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -39,7 +39,7 @@ impl Snapshot {
         previous.unwrap_or(&Snapshot::empty()).changed(&Change::whole(plan.clone()), worker)
     }
 
-    /// The same after a change. It costs what the change is about, and what refers to that.
+    /// The snapshot after a change of this one. The cost is that of the changed objects and of those that refer to them.
     pub fn changed(&self, change: &Change, worker: &Worker) -> Result<(Snapshot, Vec<Finding>), Vec<Finding>> {
         let mut findings = Findings::default();
         let leaving = Leaving::of(self, change);
@@ -58,7 +58,7 @@ impl Snapshot {
     }
 }
 
-/// A snapshot while it is made.
+/// A snapshot under construction.
 struct Draft<'c> {
     before: &'c Snapshot,
     change: &'c Change,
@@ -78,7 +78,7 @@ struct Draft<'c> {
     findings: Findings,
 }
 
-/// Uuids of objects that were made anew, cannot be used, or are gone: their users have to be read.
+/// Uuids of objects that were rebuilt, cannot be used, or were removed: the objects that refer to them are read again.
 type Stale = Vec<Arc<str>>;
 
 impl<'c> Draft<'c> {
@@ -184,7 +184,7 @@ impl<'c> Draft<'c> {
         self.pools.put(uuid, read);
     }
 
-    /// Returns the sources of those that are new, made anew, or cannot be used.
+    /// Returns the sources of the services that are new, were rebuilt, or cannot be used.
     fn services(&mut self, leaving: &[Arc<str>], certificates: &Stale, pools: &Stale) -> Vec<Arc<v1::VirtualService>> {
         leaving.iter().for_each(|uuid| self.service_leaves(uuid));
         let known = &self.before.references;
@@ -298,7 +298,7 @@ fn is_same<T>(before: Option<&Arc<T>>, after: Option<&Arc<T>>) -> bool {
     before.zip(after).is_some_and(|(before, after)| Arc::ptr_eq(before, after))
 }
 
-/// What has to be read: what the change says, and those users that it leaves as they are.
+/// The sources to read: those in the change, and those of unchanged objects that use a stale one.
 fn due<'u, S: Source, T: Clone>(
     changed: &[Arc<S>],
     users: impl Iterator<Item = &'u Arc<str>>,

@@ -1,4 +1,4 @@
-//! What turns one Plan into the next, as an agent says it: taken apart once, for all workers.
+//! A change from one Plan to the next, as an agent sends it. All workers share its objects.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{certificate, finding::Subject, pki_profile, pool, service};
 #[derive(Debug)]
 pub struct Change {
     revision: u64,
-    /// Of the Plan that it builds on; `None`: it is a whole Plan.
+    /// Revision of the Plan that it starts from; `None`: the change is a whole Plan.
     base: Option<u64>,
     pub(crate) services: Vec<Arc<v1::VirtualService>>,
     pub(crate) pools: Vec<Arc<v1::Pool>>,
@@ -20,7 +20,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// To this Plan, whatever was before.
+    /// Replaces whatever was there by this Plan.
     pub fn whole(plan: Plan) -> Self {
         Self::of(None, plan, Removed::default())
     }
@@ -29,7 +29,7 @@ impl Change {
         self.revision
     }
 
-    /// The Plan that it builds on; `None`: it is a whole Plan.
+    /// Revision of the Plan that it starts from; `None`: the change is a whole Plan.
     pub fn base(&self) -> Option<u64> {
         self.base
     }
@@ -39,7 +39,7 @@ impl Change {
         self.services.iter().map(AsRef::as_ref)
     }
 
-    /// A number of the contract, as it came.
+    /// An unchecked enumerator of the contract.
     pub fn worker_pinning(&self) -> i32 {
         self.worker_pinning
     }
@@ -65,7 +65,7 @@ impl From<PlanChange> for Change {
     }
 }
 
-/// An object as a Plan says it.
+/// An object of a Plan.
 pub(crate) trait Source {
     fn subject(&self) -> Subject<'_>;
 

@@ -1,5 +1,5 @@
-//! What can be said of a change before any object of it is read: which objects leave, how large the Plan becomes, whether
-//! each object has a name of its own.
+//! Checks of a change before any object is read: which objects it removes, how large the Plan becomes, whether every uuid is
+//! unique.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -15,7 +15,7 @@ const OBJECTS_MAX: usize = 16 * 1024;
 /// Servers of all pools.
 const SERVERS_MAX: usize = 100_000;
 
-/// The objects of the snapshot before that are not in the next one, by uuid and in that order.
+/// Uuids of the objects that the change removes, sorted.
 pub(crate) struct Leaving {
     pub services: Vec<Arc<str>>,
     pub pools: Vec<Arc<str>>,

@@ -1,4 +1,4 @@
-//! What one snapshot has other than the one before it: what a worker has to do something about.
+//! The difference between a snapshot and the one before it: what a worker has to act on.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use crate::{Pool, TransportAddress, VirtualService};
 
 #[derive(Clone, Debug, Default)]
 pub struct Difference {
-    /// New, or made anew.
+    /// New or rebuilt.
     pub services: Vec<Arc<VirtualService>>,
     pub services_gone: Vec<Gone>,
-    /// New, or made anew.
+    /// New or rebuilt.
     pub pools: Vec<Arc<Pool>>,
     pub pools_gone: Vec<Gone>,
-    /// New, or of a service that is new or made anew.
+    /// Of the services that are new or rebuilt.
     pub listeners: Vec<TransportAddress>,
     pub listeners_gone: Vec<TransportAddress>,
-    /// Clients may be here that are served no more: their listener is gone, or speaks something else now.
+    /// Some listener is gone, or now speaks another protocol: its clients are not served any more.
     pub displaces_clients: bool,
     pub recycled: Recycled,
 }
 
-/// An object of the snapshot before that is in this one no more.
+/// An object that was removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gone {
     pub uuid: String,
@@ -28,7 +28,7 @@ pub struct Gone {
     pub id: u32,
 }
 
-/// Ids that this snapshot gives to newcomers and that have named something else before: their counters start again.
+/// Ids of new objects that belonged to other objects earlier: their counters start again at 0.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recycled {
     pub services: Vec<u32>,

@@ -8,7 +8,7 @@ use std::{collections::VecDeque, sync::Arc};
 /// still be ending. Tables by id have at most this many idle rows.
 const QUARANTINE: usize = 1024;
 
-/// Which ids are to be had.
+/// Which ids are free.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ids {
     /// Oldest first.
@@ -16,11 +16,11 @@ pub(crate) struct Ids {
     next: u32,
 }
 
-/// Ids while a change is made.
+/// Allocates and frees ids during one change.
 #[derive(Default)]
 pub(crate) struct Renumbering {
     ids: Ids,
-    /// Given to newcomers, and named something else before.
+    /// Given to new objects, and used by others earlier.
     recycled: Vec<u32>,
     freed: Vec<u32>,
 }
@@ -32,7 +32,7 @@ impl Ids {
 }
 
 impl Renumbering {
-    /// An id for a newcomer.
+    /// An id for a new object.
     pub fn take(&mut self) -> u32 {
         if self.ids.free.len() > QUARANTINE
             && let Some(id) = Arc::make_mut(&mut self.ids.free).pop_front()
@@ -44,7 +44,7 @@ impl Renumbering {
         self.ids.next - 1
     }
 
-    /// The id of something that is gone.
+    /// Frees the id of an object that was removed.
     pub fn free(&mut self, id: u32) {
         self.freed.push(id);
     }

@@ -1,10 +1,10 @@
-//! Objects of a snapshot, each beside the part of the Plan that it was made from: it is made anew only when that changes.
+//! Objects of a snapshot, each with the part of the Plan that it was built from. It is rebuilt only if that part changes.
 
 use std::{collections::HashSet, sync::Arc};
 
 use crate::shared::Shared;
 
-/// An object beside its source. Sources are shared by all workers.
+/// An object and its source. All workers share the sources.
 #[derive(Debug)]
 pub(crate) struct Kept<S, T> {
     pub source: Arc<S>,
@@ -20,7 +20,7 @@ impl<S, T: Clone> Clone for Kept<S, T> {
 /// The objects of one kind while a Plan is read.
 pub(crate) struct Objects<T> {
     pub all: Shared<Arc<str>, T>,
-    /// They are in the Plan and cannot be used, as the findings say.
+    /// Objects with errors: in the Plan, but not in `all`.
     unusable: HashSet<Arc<str>>,
 }
 
@@ -29,7 +29,7 @@ impl<T: Clone> Objects<T> {
         Self { all: all.clone(), unusable: HashSet::new() }
     }
 
-    /// Takes what was read of the object with this uuid; `None`: it cannot be used.
+    /// Stores the object with this uuid; `None`: it has errors.
     pub fn put(&mut self, uuid: &str, object: Option<T>) {
         match object {
             Some(object) => drop(self.all.insert(uuid.into(), object)),
@@ -37,7 +37,7 @@ impl<T: Clone> Objects<T> {
         }
     }
 
-    /// `None`: there is no such object; `Some(None)`: there is one, and it cannot be used.
+    /// `None`: there is no such object; `Some(None)`: there is one, and it has errors.
     pub fn find(&self, uuid: &str) -> Option<Option<&T>> {
         if self.unusable.contains(uuid) {
             return Some(None);

@@ -1,5 +1,5 @@
-//! A map that is cheap to copy: copies share what is the same in them, and a change to one copies a small part of it. So a
-//! snapshot that differs from the one before in one object costs about that object, however many others there are.
+//! A persistent hash map: copies share their entries, and an insertion into one copies a small part of it. The next snapshot
+//! shares everything but the changed objects with the one before it, however many objects there are.
 
 use std::{
     borrow::Borrow,
@@ -10,11 +10,11 @@ use std::{
 
 use foldhash::fast::FixedState;
 
-/// Parts that are copied one by one. The largest map (16,384 objects of one kind) has 64 entries in each.
+/// An insertion copies one shard. The largest map (16,384 objects of one kind) has 64 entries in each.
 const SHARDS: usize = 256;
 
 pub(crate) struct Shared<K, V> {
-    /// None, or [`SHARDS`].
+    /// Empty, or [`SHARDS`] of them.
     shards: Arc<Vec<Shard<K, V>>>,
     len: usize,
 }
@@ -50,7 +50,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
         self.get(key).is_some()
     }
 
-    /// Returns what had this key before.
+    /// Returns the value that the key had before.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let hash = hash(&key);
         let shard = self.shard(hash);
@@ -87,7 +87,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
         self.iter().map(|(_, value)| value)
     }
 
-    /// The part of a hash, no more shared with any copy.
+    /// The shard of a hash, copied if another map shares it.
     fn shard(&mut self, hash: u64) -> &mut Vec<Entry<K, V>> {
         let shards = Arc::make_mut(&mut self.shards);
         if shards.is_empty() {
@@ -101,12 +101,12 @@ fn hash(key: &(impl ?Sized + Hash)) -> u64 {
     FixedState::default().hash_one(key)
 }
 
-/// The highest bits: the entries of a shard are sorted by all of them.
+/// By the highest bits of the hash.
 fn shard_of(hash: u64) -> usize {
     (hash >> (u64::BITS - SHARDS.ilog2())) as usize
 }
 
-/// Where a key is, or belongs.
+/// The index of a key; `Err`: where to insert it.
 fn find<K: Borrow<Q>, V, Q: ?Sized + Eq>(shard: &[Entry<K, V>], hash: u64, key: &Q) -> Result<usize, usize> {
     let first = shard.partition_point(|entry| entry.hash < hash);
     let alike = shard[first..].iter().take_while(|entry| entry.hash == hash);
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// All keys have one hash: what tells them apart is themselves.
+    /// All keys have the same hash.
     #[derive(Clone, PartialEq, Eq, Debug)]
     struct Alike(u32);
 

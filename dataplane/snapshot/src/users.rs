@@ -1,4 +1,4 @@
-//! Who refers to whom: whose users have to be looked at again when an object changes.
+//! An index of references: which objects have to be read again when an object changes.
 
 use std::{collections::BTreeSet, sync::Arc};
 

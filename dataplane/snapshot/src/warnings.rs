@@ -1,10 +1,10 @@
-//! The warnings about a Plan: each is said once, however many objects it is said of.
+//! The warnings about a Plan. Several objects can cause the same warning; an operator sees it once.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use crate::Finding;
 
-/// Each warning with how many objects it is said of.
+/// Each warning with the number of objects that cause it.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Warnings(BTreeMap<Warning, u32>);
 
@@ -12,7 +12,7 @@ pub(crate) struct Warnings(BTreeMap<Warning, u32>);
 struct Warning(Finding);
 
 impl Warnings {
-    /// What is said of an object changes from `before` to `after`.
+    /// The warnings that an object causes change from `before` to `after`.
     pub fn follow(&mut self, before: &[Finding], after: &[Finding]) {
         for said in after {
             *self.0.entry(Warning(said.clone())).or_default() += 1;
@@ -28,7 +28,7 @@ impl Warnings {
         }
     }
 
-    /// By object and field.
+    /// Sorted by object and field.
     pub fn all(&self) -> Vec<Finding> {
         self.0.keys().map(|warning| warning.0.clone()).collect()
     }

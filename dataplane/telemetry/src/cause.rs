@@ -1,8 +1,8 @@
-//! Why an exchange or a connection failed: one name per cause, as it stands in a Sample and in the API.
+//! Why an exchange or a connection failed. Each cause has one name, which a Sample and the API use.
 
 macro_rules! causes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// Who is to blame comes first in the name: the client, the server, or this machine.
+        /// The name begins with the side at fault: the client, the server, or this machine.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Cause {
             $($(#[$doc])* $variant,)*

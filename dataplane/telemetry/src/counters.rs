@@ -2,7 +2,7 @@
 
 use crate::Cause;
 
-/// Ids above this are a defect of whoever hands them out and are not counted; it keeps a table under 256 MiB.
+/// A higher id is a defect of its giver, and is not counted. This keeps a table below 256 MiB.
 const IDS_MAX: u32 = 1 << 18;
 
 /// Something the data plane did or saw. `service` and `server` are dense ids of the snapshot.
@@ -165,7 +165,7 @@ impl Counters {
     }
 }
 
-/// Rows by id. An id that is not dense counts into `stray`, which nobody reads, instead of costing memory.
+/// Rows by id. An id that is too high counts in `stray`, which nobody reads, instead of using memory.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Table<T> {
     rows: Vec<T>,

@@ -1,8 +1,9 @@
-//! What a worker counts. The logic says *what happened* ([`Happening`]); only this crate knows which numbers move.
+//! The counters of a worker. The proxy says *what happened* ([`Happening`]); only this crate knows which counters
+//! change.
 //!
-//! Flow: `proxy` notes happenings in the [`Counters`] of its worker, `control` takes a copy each second, adds those of
-//! all workers and sends one Sample. Virtual services and servers are named by the small dense ids that `snapshot` hands
-//! out, so noting is an array index and an addition: no hashing, no lock, no allocation once a table has its size.
+//! Flow: `proxy` records happenings in the [`Counters`] of its worker. `control` copies them each second, adds those of
+//! all workers, and sends one Sample. Virtual services and servers have small dense ids from `snapshot`, so to count is
+//! an array index and an addition: no hashing, no lock, and no allocation once a table has its size.
 #![forbid(unsafe_code)]
 
 mod cause;

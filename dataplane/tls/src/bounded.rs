@@ -1,4 +1,4 @@
-//! A map that keeps the latest of what it was given: when it is full, one more takes the place of the oldest.
+//! A map of limited size that keeps the newest entries: when it is full, a new entry replaces the oldest.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -1,4 +1,4 @@
-//! One certificate chain with its private key, read and checked once, shared by every configuration that uses it.
+//! A certificate chain with its private key, read and checked once, and shared by all configurations that use it.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Certificate {
         self.key_type
     }
 
-    /// The DNS names of subjectAltName, in lower case, wildcards included. The common name is not one (RFC 9525 §2).
+    /// The DNS names of subjectAltName, in lower case, with wildcards. The common name is not used (RFC 9525 §2).
     pub fn dns_names(&self) -> &[String] {
         &self.dns_names
     }

@@ -1,4 +1,5 @@
-//! The client side of TLS: how the proxy speaks to the servers of a pool, and our own load generator to the proxy.
+//! The client side of TLS: used by the proxy towards the servers of a pool, and by the load generator towards the
+//! proxy.
 
 use std::{fmt, sync::Arc};
 
@@ -78,7 +79,7 @@ impl ClientConfig {
         Ok((Self { rustls: Arc::new(rustls), send_close_notify: settings.send_close_notify, towards }, warnings))
     }
 
-    /// The same for one server, by a number of the caller's: what a session with it is remembered by.
+    /// The same for one server, which the caller identifies by a number. Sessions are stored by this number.
     pub fn towards(&self, server: u32) -> Self {
         let mut config = self.clone();
         if let Some(towards) = &self.towards {
@@ -92,8 +93,8 @@ impl ClientConfig {
         Arc::ptr_eq(&self.rustls, &other.rustls)
     }
 
-    /// Neither the certificate nor its signature is verified: the peer is our own, and the check would cost the load
-    /// generator more than the server's signature costs the server.
+    /// Verifies neither the certificate nor its signature. The peer is our own, and the check would cost the load
+    /// generator more than the signature costs the server.
     pub fn unverified(settings: &ClientSettings, provider: &Provider) -> Result<Self, Error> {
         let crypto = Arc::new(CryptoProvider {
             cipher_suites: chosen_suites(settings, &provider.crypto)?,

@@ -1,4 +1,4 @@
-//! What an SSL profile comes to: the versions and cipher suites that are asked for and implemented, for either side.
+//! What an SSL profile allows: the requested versions and cipher suites that are implemented, for either side.
 
 use std::sync::Arc;
 
@@ -17,8 +17,9 @@ pub struct TlsSettings {
     pub session_resumption: bool,
     /// Of a server: what its sessions are resumed by; `None`: every handshake is a full one.
     pub tickets: Option<TicketSettings>,
-    /// Of a server: what it chooses from by ALPN, in order of preference; who offers protocols and none of these is
-    /// refused. Empty: offers are not answered (RFC 7301 §3.1 allows to), and the client speaks what it speaks without.
+    /// For a server: its ALPN protocols in order of preference. A client that offers protocols, but none of these, is
+    /// refused. If this is empty, offers are not answered (RFC 7301 §3.1 allows that), and the client uses its default
+    /// protocol.
     pub protocols: Vec<String>,
     pub send_close_notify: bool,
 }

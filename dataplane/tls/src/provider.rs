@@ -1,7 +1,7 @@
-//! Where keys, nonces, signatures and key agreements come from: one [`Provider`] per worker.
+//! The source of keys, nonces, signatures and key agreements: one [`Provider`] per worker.
 //!
-//! It is the seam at which a worker's handshakes can be given to batched cryptography; today it is aws-lc-rs, one
-//! operation at a time.
+//! This is where a worker's handshakes can later be given to batched cryptography. Today it is aws-lc-rs, one operation
+//! at a time.
 
 use std::{fmt, sync::Arc};
 
@@ -17,8 +17,8 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// The first provider of a process takes 24 ms: it collects the entropy that random numbers start from. Otherwise the
-    /// first handshake would do so, and every client of its worker would wait.
+    /// The first provider of a process takes 24 ms, to collect entropy for random numbers. Otherwise the first
+    /// handshake would do that, and every client of its worker would wait.
     pub fn new() -> Self {
         let crypto = aws_lc_rs::default_provider();
         // Where it fails, handshakes fail, and say so.
@@ -48,7 +48,8 @@ pub enum Group {
 }
 
 impl Group {
-    /// What a server agrees to, cheapest first. Which of them it takes is the client's order (rustls asks no server).
+    /// The groups that a server agrees to, the cheapest first. The client's order decides (rustls does not ask the
+    /// server).
     pub const ALL: [Group; 3] = [Group::X25519, Group::P256, Group::P384];
     pub const NAMES: [&'static str; 3] = ["X25519", "P-256", "P-384"];
 

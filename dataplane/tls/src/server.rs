@@ -44,7 +44,7 @@ impl ServerConfig {
             .with_cert_resolver(Arc::new(by_name));
         rustls.ignore_client_order = !settings.prefer_client_order;
         rustls.alpn_protocols = settings.protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
-        // Tickets carry the whole session: no table of sessions here, and none to keep equal over workers and engines.
+        // Tickets carry the whole session, so no table of sessions has to be the same on all workers and engines.
         rustls.session_storage = Arc::new(NoServerSessionStorage {});
         match settings.tickets.as_ref().map(Ticketer::new).transpose()?.flatten() {
             Some(ticketer) => rustls.ticketer = ticketer,
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::{ClientConfig, ClientSettings, Group, ServerName, TlsSession, Version};
 
-    /// What a TLS 1.2 client that offers these protocols is answered by who speaks those.
+    /// The answer to a TLS 1.2 client that offers these protocols, from a server that has those.
     fn answer_to(offer: &[&str], spoken: &[&str]) -> (Result<(), Error>, Vec<u8>) {
         let provider = Provider::new();
         let chain = include_bytes!("../testdata/default-ec.crt.der").to_vec();

@@ -1,7 +1,7 @@
-//! One TLS connection, either side: bytes of the peer in, plaintext and bytes for the peer out.
+//! One TLS connection, either side: the peer's bytes in, plaintext and bytes for the peer out.
 //!
-//! rustls decrypts in the caller's own buffer. Only the tail of a record that is not whole yet is kept here, and given
-//! up again as soon as the record is complete, so an idle session holds keys and no buffer.
+//! rustls decrypts in the caller's buffer. A session only stores an incomplete record, and frees it when the record is
+//! complete. So an idle session has keys and no buffer.
 
 use rustls::{CommonState, HandshakeKind, client::UnbufferedClientConnection, server::UnbufferedServerConnection};
 
@@ -11,7 +11,8 @@ use crate::{
 };
 
 const RECORD_HEADER_BYTES: usize = 5;
-/// Kept of a peer: a record in part, or the records of a handshake message in part. Beyond it the session fails.
+/// The limit of what is stored of a peer: an incomplete record, or the records of an incomplete handshake message.
+/// Beyond it the session fails.
 const PARTIAL_BYTES_MAX: usize = 32 * 1024;
 /// Taken from a peer before its handshake is complete. Beyond it the session fails.
 const HANDSHAKE_BYTES_MAX: usize = 64 * 1024;
@@ -34,8 +35,8 @@ pub struct TlsSession {
 pub struct Progress {
     /// The handshake was completed.
     pub handshaken: bool,
-    /// The peer said close_notify: it sends no more, and all it sent has arrived. An end of the stream without it may be
-    /// an attacker's cut.
+    /// The peer has sent close_notify: it sends no more, and all that it sent has arrived. An end of the stream without
+    /// it may come from an attacker.
     pub closed: bool,
 }
 
@@ -72,7 +73,7 @@ impl TlsSession {
         Ok(Self::new(End::Server(Box::new(connection)), config.send_close_notify))
     }
 
-    /// Begins a handshake with the server called `name`; its first flight is appended to `to_peer`.
+    /// Starts a handshake with the server called `name`, and appends the first flight to `to_peer`.
     pub fn client(config: &ClientConfig, name: &ServerName, to_peer: &mut Vec<u8>) -> Result<Self, Error> {
         let connection = UnbufferedClientConnection::new(config.rustls.clone(), name.0.clone()).map_err(refused)?;
         let mut session = Self::new(End::Client(Box::new(connection)), config.send_close_notify);
@@ -90,8 +91,8 @@ impl TlsSession {
         }
     }
 
-    /// Takes all of `input`, overwriting it. Plaintext is handed over in order, in pieces of up to a record. What the
-    /// peer must be sent is appended to `to_peer`, also when this fails: then it is the alert that says why.
+    /// Takes all of `input`, and overwrites it. Plaintext is handed over in order, in pieces of at most a record. Bytes
+    /// for the peer are appended to `to_peer`, also on failure: then they are the alert with the reason.
     pub fn receive(
         &mut self,
         mut input: &mut [u8],
@@ -113,7 +114,7 @@ impl TlsSession {
             }
             input = rest;
         }
-        // A client's first flight comes of no input at all.
+        // A client's first flight needs no input.
         if self.partial.is_empty() && !self.peer_closed {
             let used = self.consume(input, plaintext, to_peer, &mut progress)?;
             if !self.peer_closed {
@@ -123,8 +124,8 @@ impl TlsSession {
         Ok(progress)
     }
 
-    /// Encrypts as much of `plaintext` as fits `room`, in whole records. Takes nothing when `room` is not longer than
-    /// [`crate::RECORD_OVERHEAD_MAX`].
+    /// Encrypts as much of `plaintext` as fits into `room`, in whole records. It takes nothing if `room` is not longer
+    /// than [`crate::RECORD_OVERHEAD_MAX`].
     pub fn send(&mut self, plaintext: &[u8], room: &mut [u8]) -> Result<Sent, Error> {
         match self.phase {
             Phase::Handshake { .. } => return Err(Error::NotHandshaken),
@@ -138,7 +139,7 @@ impl TlsSession {
         }
     }
 
-    /// Appends the close_notify that ends our side, if the configuration wants one and none has been sent.
+    /// Appends the close_notify of our side, if the configuration wants one and none has been sent.
     pub fn close(&mut self, to_peer: &mut Vec<u8>) {
         if self.phase != Phase::Traffic {
             return;
@@ -232,8 +233,8 @@ impl TlsSession {
     }
 }
 
-/// How many more bytes complete the record that `partial` begins with. When it is complete already and yet still here,
-/// it holds part of a handshake message, and how much more that needs is rustls' secret: as much as there is.
+/// How many more bytes complete the record that `partial` begins with. If the record is complete and still here, it
+/// holds a part of a handshake message. rustls does not say how much more that needs, so the answer is: all there is.
 fn missing_bytes(partial: &[u8]) -> usize {
     let &[_, _, _, high, low, ..] = partial else { return RECORD_HEADER_BYTES - partial.len() };
     let record_bytes = RECORD_HEADER_BYTES + usize::from(u16::from_be_bytes([high, low]));
@@ -325,7 +326,7 @@ mod tests {
         assert_eq!((server.partial.capacity(), client.partial.capacity()), (0, 0));
     }
 
-    /// A peer may ask for new keys at any time; the answer goes before the next record, however little room there is.
+    /// A peer may ask for new keys at any time. The answer goes before the next record, however little room there is.
     #[test]
     fn key_update_finds_its_place_in_the_tightest_room() {
         for room_bytes in [RECORD_OVERHEAD_MAX + 1, 60, 64, 100] {

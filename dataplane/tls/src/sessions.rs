@@ -1,5 +1,5 @@
-//! Sessions with servers that may be resumed, by server and name: rustls goes by the name alone, which all servers of a
-//! pool share, and a session is worth nothing to another server.
+//! Sessions with servers that may be resumed, by server and name. rustls stores them by the name alone, which all
+//! servers of a pool share; but a session is useless to another server.
 
 use std::{
     collections::VecDeque,
@@ -14,12 +14,13 @@ use rustls::{
 
 use crate::bounded::Bounded;
 
-/// Servers, and servers with a name, of one configuration; one that had to go gets a full handshake again.
+/// The limit of servers, and of servers with a name, in one configuration. A server that was dropped gets a full
+/// handshake again.
 const PEERS_MAX: usize = 1024;
-/// Of TLS 1.3, for each: each serves once, and what servers issue beyond is dropped, oldest first.
+/// The limit of TLS 1.3 tickets of each. A ticket serves once. Beyond the limit the oldest is dropped.
 const TICKETS_MAX: usize = 4;
 
-/// Those of one configuration, and so of one worker: the lock, which rustls wants, is never waited for.
+/// The sessions of one configuration, and so of one worker. rustls requires the lock, but nobody ever waits for it.
 #[derive(Debug)]
 pub(crate) struct Sessions(Mutex<Bounded<Peer, Kept>>);
 
@@ -38,8 +39,8 @@ struct Kept {
     tickets: VecDeque<Tls13ClientSessionValue>,
 }
 
-/// A configuration for each server, which differs in its sessions alone. Kept, because to copy one for each connection
-/// would cost more than to look it up.
+/// A configuration for each server, which differs only in its sessions. It is stored, because to look it up costs less
+/// than to copy it for each connection.
 pub(crate) struct Towards {
     sessions: Arc<Sessions>,
     configs: Mutex<Bounded<u32, Arc<ClientConfig>>>,

@@ -1,7 +1,7 @@
-//! Which certificate a client gets: by the name it asks for, then by the signatures it can check.
+//! Which certificate a client gets: by the name that it asks for, then by the signatures that it can check.
 //!
-//! A name nobody has gets the default certificate: the client decides what a wrong name is worth, as with any product
-//! that this one replaces.
+//! For an unknown name it gets the default certificate, and decides itself whether to go on. Other load balancers do
+//! the same.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -63,7 +63,8 @@ impl CertificatesByName {
 impl ResolvesServerCert for CertificatesByName {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().map(str::to_ascii_lowercase);
-        // With a certificate that does not fit, rustls says handshake_failure; with none it would say access_denied.
+        // With a certificate that does not fit, rustls sends handshake_failure; without one it would send
+        // access_denied.
         let certificate = self.choose(name.as_deref(), hello.signature_schemes()).or(self.default.first());
         certificate.map(|certificate| certificate.certified.clone())
     }

@@ -1,8 +1,9 @@
-//! Session tickets, as RFC 5077 §4 recommends to make them, with keys that all engines of a service are given: the first
-//! seals, any of them opens. A client so resumes on every engine, also while the keys are changed on one after the other.
+//! Session tickets, made as RFC 5077 §4 recommends, with keys that all engines of a service have: the first key seals,
+//! and any of them opens. So a client can resume on every engine, also while the keys change on one engine after the
+//! other.
 //!
-//! A ticket tells when it was made and is worth nothing after its lifetime. The first key has an end too: an engine that is
-//! given no new keys then makes no more tickets. Clients make full handshakes instead, and those under way notice nothing.
+//! A ticket says when it was made, and is worthless after its lifetime. The first key has an end, too: an engine that
+//! gets no new keys stops making tickets. Clients then make full handshakes; open connections are not affected.
 
 use std::{fmt, sync::Arc};
 

@@ -1,7 +1,7 @@
-//! Drives rustls' unbuffered API, whose two sides share no trait: from one state to the next until it wants more input.
+//! Drives rustls' unbuffered API, whose two sides share no trait, from state to state until rustls needs more input.
 //!
 //! Flow: [`TlsSession`](crate::TlsSession) calls it for each piece of input and output. rustls remembers positions in
-//! the input it has not done with: that same input must be shown to it in every call until it is.
+//! unfinished input, so every call must show it the same input until it has finished.
 
 use std::ops::Deref;
 
@@ -44,7 +44,7 @@ pub(crate) trait Unbuffered: Deref<Target = UnbufferedConnectionCommon<Self::Dat
 
     fn process<'c, 'i>(&'c mut self, input: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
 
-    /// Goes on until rustls wants more input. After an error the alert that it queued is appended to `to_peer`.
+    /// Goes on until rustls needs more input. After an error it appends the alert to `to_peer`.
     fn pump(
         &mut self,
         input: &mut [u8],

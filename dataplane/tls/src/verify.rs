@@ -1,4 +1,4 @@
-//! Whether a server is who it should be: signed by somebody we trust, and for the name it should have.
+//! Whether a server is the right one: signed by an authority that we trust, and for the right name.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -15,8 +15,8 @@ use rustls::{
 
 use crate::Error;
 
-/// What a server is called in SNI, and by what its certificate is checked: a host name, or an IP address, which SNI
-/// never tells.
+/// The name of a server for SNI and for the check of its certificate: a host name, or an IP address, which SNI never
+/// carries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerName(pub(crate) pki_types::ServerName<'static>);
 
@@ -33,7 +33,7 @@ impl From<IpAddr> for ServerName {
     }
 }
 
-/// Whom we trust to sign certificates. Cheap to clone.
+/// The authorities that we trust to sign certificates. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Authorities(Arc<Trusted>);
 
@@ -62,7 +62,7 @@ impl Authorities {
     }
 }
 
-/// Whom a server's certificate must be for.
+/// The name that a server's certificate must be for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum HostCheck {
     /// Anybody the authorities have signed.
@@ -95,7 +95,8 @@ impl Verifier {
     ) -> Result<(), rustls::Error> {
         let Trusted { certificates, roots } = &*self.verification.authorities.0;
         match verify_server_cert_signed_by_trust_anchor(parsed, roots, intermediates, now, self.algorithms.all) {
-            // A self-signed certificate that is trusted itself, as openssl makes them: said behind the check of its time.
+            // A self-signed certificate that is trusted itself, as openssl makes them. This is checked after its
+            // validity period.
             Err(error) if is_authority(&error) && certificates.contains(shown) => Ok(()),
             outcome => outcome,
         }
@@ -158,7 +159,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Takes everybody for who they say they are.
+/// Accepts every certificate.
 #[derive(Debug)]
 pub(crate) struct Unverified {
     pub schemes: Vec<SignatureScheme>,

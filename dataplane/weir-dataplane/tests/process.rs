@@ -179,6 +179,7 @@ fn change_of_another_plan_than_serves_is_answered_by_asking_for_all() {
         let Reply::Nack(nack) = agent.verdict() else { panic!("it was accepted") };
         assert_eq!((nack.revision, nack.resync, nack.errors.len()), (9, true, 0));
     };
+    assert!(agent.hello.takes_changes);
     is_asked_for_all(&mut agent, 0);
     let address = agent.give_socket();
     agent.apply(plan(5, address, &[origin("one")]));

@@ -1,5 +1,5 @@
-//! Protocols without I/O: bytes in, typed heads and body pieces out, and back. Nothing here allocates on the way of a
-//! request, knows a socket or a clock, or decides what a request may do; that is `policy` and `proxy`.
+//! Protocols without I/O: bytes in, typed heads and body pieces out, and back. Nothing here allocates for a request,
+//! knows a socket or a clock, or decides what a request may do. `policy` and `proxy` decide.
 #![forbid(unsafe_code)]
 
 mod error;

@@ -1,4 +1,4 @@
-//! The PROXY protocol, as its sender: the first bytes of a connection to a server say whose connection is passed on.
+//! The PROXY protocol, sending side: the first bytes of a connection to a server say which client it belongs to.
 
 use std::{
     io::{Cursor, Write},

@@ -16,7 +16,7 @@ pub struct Answered {
     pub keep_alive: bool,
 }
 
-/// What all readers of a thread use, and whom to tell the value of the field that answers are counted by.
+/// Shared by all readers of a thread, with the callback for the value of the field by which answers are counted.
 pub struct Reading<'a> {
     pub method: Method,
     pub table: &'a mut FieldTable,

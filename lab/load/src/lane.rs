@@ -42,7 +42,7 @@ impl Link {
         Self { conn, reader: Reader::default(), stage: Stage::Connecting, served: 0, value: None, tls }
     }
 
-    /// The connection stands; true when a request can be sent.
+    /// The connection is established; true if a request can be sent.
     pub fn connected(&mut self) -> bool {
         self.stage = if self.tls.is_some() { Stage::Handshaking } else { Stage::Open };
         self.stage == Stage::Open

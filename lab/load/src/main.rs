@@ -88,7 +88,7 @@ impl Together {
 /// Told to end before the time is over.
 static ENOUGH: AtomicBool = AtomicBool::new(false);
 
-/// Who started this program closes its standard input, or dies.
+/// Waits until the program that started this one closes its standard input, or dies. Then the load ends.
 fn await_eof() {
     let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
     ENOUGH.store(true, Ordering::Relaxed);

@@ -458,7 +458,7 @@ mod tests {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let url = format!("http://{}/", listener.local_addr().unwrap());
             let enough: &'static AtomicBool = Box::leak(Box::default());
-            // Nobody is answered before there is enough, and for a while after that.
+            // Nobody is answered before `enough` is set, and for a while after that.
             thread::spawn(move || {
                 let first = listener.accept();
                 thread::sleep(Duration::from_millis(100));

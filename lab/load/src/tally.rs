@@ -10,7 +10,7 @@ use crate::timeline::Timeline;
 
 /// Distinct values that answers are counted by; others count as "(other)".
 const VALUES_MAX: usize = 1000;
-/// Distinct names that errors are counted by; TLS says why in so many ways, others count as "tls".
+/// The limit of distinct names of errors. TLS has many different reasons; further ones count as "tls".
 const ERROR_NAMES_MAX: usize = 40;
 
 #[derive(Clone, PartialEq, Eq, Debug)]

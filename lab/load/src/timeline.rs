@@ -1,5 +1,5 @@
-//! When things happened: each failure, and how many answers came in each second. For whoever watches a server change under
-//! load; it is kept only when asked for.
+//! When things happened: each failure, and the number of answers in each second. It is for watching a server under load
+//! while it changes, and is recorded only on request.
 
 use std::{
     collections::BTreeMap,

@@ -11,9 +11,7 @@ use crate::{
     },
     core::Core,
     error::Error,
-    exchange::Exchange,
-    exchanges::Exchanges,
-    incoming::Incoming,
+    exchange::{Exchange, incoming::Incoming, table::Exchanges},
     io::Io,
 };
 

@@ -10,10 +10,12 @@ use crate::{
     buf::Buf,
     client::Client,
     error::Error,
-    exchange::{Exchange, Wait},
-    exchanges::{ExchangeId, Exchanges},
+    exchange::{
+        Exchange, Wait,
+        incoming::Incoming,
+        table::{ExchangeId, Exchanges},
+    },
     head,
-    incoming::Incoming,
     io::Io,
     pool::balance_key,
 };

@@ -13,11 +13,10 @@ use weir_telemetry::Happening;
 
 use crate::{
     buf::Buf,
-    channel::Channel,
-    connection::Connection,
+    connection::{Connection, channel::Channel},
     core::Core,
     error::Error,
-    exchanges::ExchangeId,
+    exchange::table::ExchangeId,
     io::{Close, Conn, Io, Protocol, Time, TransportAddress},
     tunnel::Tunnel,
 };

@@ -9,10 +9,9 @@ use weir_tls::{Progress, ServerName};
 
 use crate::{
     buf::Buf,
-    channel::Channel,
-    connection::Connection,
+    connection::{Connection, channel::Channel},
     error::Error,
-    exchanges::ExchangeId,
+    exchange::table::ExchangeId,
     io::{Conn, Io, Time},
     limits::Limits,
     pool::Place,

@@ -1,5 +1,5 @@
-//! The network as the simulated clients and servers see it: what they send gets to the engine as its window allows, what
-//! is sent to them they read with their appetite.
+//! The network as simulated clients and servers see it. What they send reaches the engine as the window allows. They
+//! read at a rate of their own.
 
 use super::{ENGINE_WINDOW_BYTES, Network, Step, Wake};
 use crate::{

@@ -1,4 +1,5 @@
-//! Relaying as a driver may do it: some bytes at a time, stopping at any byte, behind what is queued already.
+//! Relaying as a driver may do it: some bytes at a time, with a stop at any byte, and after the bytes that are queued
+//! already.
 
 use weir_proxy::io::{Conn, Event};
 

@@ -8,8 +8,8 @@ use crate::Error;
 /// How far a read came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// Bytes of the input that belong to the body, chunk framing included; to be passed on as they are. What lies behind
-    /// them is its trailer section ([`Body::is_at_trailers`]), the next message's, or nobody's.
+    /// Bytes of the input that belong to the body, with chunk framing. They are passed on unchanged. The bytes after
+    /// them are the trailer section ([`Body::is_at_trailers`]), or the next message, or unexpected.
     pub taken: usize,
     /// Bytes of content among them.
     pub payload: usize,
@@ -86,7 +86,8 @@ impl Body {
         self.read_payload(input, |_| {})
     }
 
-    /// [`read`](Self::read) that also tells where in `input` the content lies, for who must send it without its framing.
+    /// Like [`read`](Self::read), and also reports where in `input` the content is, for a caller that must send it
+    /// without its framing.
     pub fn read_payload(&mut self, input: &[u8], mut payload: impl FnMut(Range<usize>)) -> Result<Piece, Error> {
         let taken = match &mut self.0 {
             State::Chunked(chunked) => return chunked.read(input, payload),

@@ -1,5 +1,6 @@
-//! Chunked transfer coding (RFC 9112 §7.1), checked byte by byte outside the content and passed on as it came, up to
-//! its trailers. Stricter than the RFC where readers are known to differ: no white space around sizes, no control characters in extensions.
+//! Chunked transfer coding (RFC 9112 §7.1). Everything except the content is checked byte by byte, and passed on
+//! unchanged up to the trailers. It is stricter than the RFC where readers are known to differ: no white space around
+//! sizes, no control characters in extensions.
 
 use std::ops::Range;
 

@@ -71,8 +71,9 @@ impl<'b> Whole<'b> {
     }
 }
 
-/// A head as the server should have written it (RFC 9112 §5.1). Few write white space there, and only they are read a
-/// second time. What stands behind the head stays as it is, and so does what is no name: the parser says what is wrong.
+/// A head as the server should have written it (RFC 9112 §5.1). Few servers write white space there, and only their
+/// heads are read a second time. Bytes after the head stay as they are. So does a line without a valid name: the parser
+/// reports it.
 #[cold]
 fn without_space_before_colons(input: &[u8]) -> Vec<u8> {
     let mut repaired = Vec::with_capacity(input.len());
@@ -96,7 +97,8 @@ fn without_space_before_colons(input: &[u8]) -> Vec<u8> {
 
 fn check_status(status: u16) -> Result<(), Error> {
     match status {
-        // We never ask for an upgrade; going along would hand the client a connection we no longer understand.
+        // We never ask for an upgrade. To accept one would give the client a connection that we do not understand any
+        // more.
         101 => Err(Error::SwitchedProtocols),
         100..=599 => Ok(()),
         _ => Err(Error::Status),

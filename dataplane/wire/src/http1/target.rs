@@ -13,7 +13,8 @@ pub(super) struct Target<'b> {
 impl<'b> Target<'b> {
     /// `text` has no white space and no control characters.
     pub fn of(text: &'b [u8], method: Method) -> Result<Self, Error> {
-        // A fragment never belongs here; bytes outside ASCII are read as UTF-8 by some and as Latin-1 by others.
+        // A fragment never belongs here. Bytes outside ASCII are read as UTF-8 by some readers and as Latin-1 by
+        // others.
         if !text.iter().fold(true, |fits, &b| fits & b.is_ascii() & (b != b'#')) {
             return Err(Error::Target);
         }
@@ -46,7 +47,7 @@ fn strip_scheme<'b>(text: &'b [u8], scheme: &[u8]) -> Option<&'b [u8]> {
     start.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
-/// uri-host [ ":" port ] (RFC 9110 §7.2), without user information. An empty host is one by the grammar.
+/// uri-host [ ":" port ] (RFC 9110 §7.2), without user information. The grammar allows an empty host.
 pub(super) fn is_host(text: &[u8]) -> bool {
     let host_bytes = match text {
         [b'[', literal @ ..] => {

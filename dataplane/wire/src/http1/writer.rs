@@ -1,4 +1,4 @@
-//! Writes a head into the room a caller gives. Nothing is cut: a head that does not fit is an [`Overflow`].
+//! Writes a head into a caller's buffer. Nothing is truncated: a head that does not fit is an [`Overflow`].
 
 use super::Hop;
 use crate::head::{Field, Fields, HeadSink, NameSet};
@@ -7,7 +7,7 @@ use crate::head::{Field, Fields, HeadSink, NameSet};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Overflow;
 
-/// Appends to a slice. After an overflow there is no room for anything, and [`HeadWriter::end`] tells.
+/// Appends to a slice. After an overflow nothing fits any more, and [`HeadWriter::end`] returns the error.
 pub struct HeadWriter<'o> {
     /// The room that is left.
     room: &'o mut [u8],

@@ -813,6 +813,7 @@ type Hello struct {
 	Version         string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	Workers         uint32                 `protobuf:"varint,3,opt,name=workers,proto3" json:"workers,omitempty"`
 	AppliedRevision uint64                 `protobuf:"varint,4,opt,name=applied_revision,json=appliedRevision,proto3" json:"applied_revision,omitempty"` // 0: no Plan yet
+	TakesChanges    bool                   `protobuf:"varint,5,opt,name=takes_changes,json=takesChanges,proto3" json:"takes_changes,omitempty"`          // an older data plane takes whole Plans only
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -873,6 +874,13 @@ func (x *Hello) GetAppliedRevision() uint64 {
 		return x.AppliedRevision
 	}
 	return 0
+}
+
+func (x *Hello) GetTakesChanges() bool {
+	if x != nil {
+		return x.TakesChanges
+	}
+	return false
 }
 
 // At most 250 sockets a frame; file descriptors ride along in the order of this list.
@@ -3296,12 +3304,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x03ack\x18\x03 \x01(\v2\x16.weir.dataplane.v1.AckH\x00R\x03ack\x12-\n" +
 	"\x04nack\x18\x04 \x01(\v2\x17.weir.dataplane.v1.NackH\x00R\x04nack\x123\n" +
 	"\x06sample\x18\x05 \x01(\v2\x19.weir.dataplane.v1.SampleH\x00R\x06sampleB\a\n" +
-	"\x05frame\"x\n" +
+	"\x05frame\"\x9d\x01\n" +
 	"\x05Hello\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
 	"\aworkers\x18\x03 \x01(\rR\aworkers\x12)\n" +
-	"\x10applied_revision\x18\x04 \x01(\x04R\x0fappliedRevision\"R\n" +
+	"\x10applied_revision\x18\x04 \x01(\x04R\x0fappliedRevision\x12#\n" +
+	"\rtakes_changes\x18\x05 \x01(\bR\ftakesChanges\"R\n" +
 	"\aSockets\x123\n" +
 	"\asockets\x18\x01 \x03(\v2\x19.weir.dataplane.v1.SocketR\asockets\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\bR\x04last\"N\n" +

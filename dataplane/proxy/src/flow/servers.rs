@@ -9,7 +9,7 @@ use weir_telemetry::Happening;
 use crate::{
     buf::Buf,
     error::Error,
-    exchanges::ExchangeId,
+    exchange::table::ExchangeId,
     io::{Close, Conn, Gone, Io, Time},
     pool::Place,
     proxy::Proxy,

@@ -13,7 +13,6 @@ use foldhash::{HashMap, HashMapExt};
 use weir_telemetry::{Cause, Happening};
 
 use crate::{
-    addresses::network,
     client::{Client, Stage},
     connection::Connection,
     core::Core,
@@ -22,7 +21,7 @@ use crate::{
     io::{Close, Conn, Io, Time, TransportAddress},
     proxy::Proxy,
     server::Server,
-    shortage::{Candidate, FAR_MORE, Holder, Standing, Turn, turn},
+    shortage::{Candidate, FAR_MORE, Holder, Standing, Turn, addresses::network, turn},
 };
 
 /// A survey looks at so many clients: half a millisecond of work.

@@ -4,10 +4,12 @@ use weir_tls::{ClientConfig, Error, Handshaken, Progress, ServerConfig, ServerNa
 
 use crate::{
     buf::Buf,
-    inbox::Inbox,
+    connection::{
+        inbox::Inbox,
+        line::Line,
+        secure::{Secure, send_all},
+    },
     io::{Conn, Io},
-    line::Line,
-    secure::{Secure, send_all},
 };
 
 pub(crate) enum Channel {

@@ -8,8 +8,7 @@ use weir_wire::http1;
 use crate::{
     client::{Stage, intake::Next},
     error::Error,
-    exchange::{Came, Phase, Wait},
-    exchanges::ExchangeId,
+    exchange::{Came, Phase, Wait, table::ExchangeId},
     io::{Close, Conn, Io},
     proxy::{Asker, Parties, Proxy},
 };

@@ -7,8 +7,7 @@ use weir_telemetry::Happening;
 
 use crate::{
     error::Error,
-    exchange::Wait,
-    exchanges::ExchangeId,
+    exchange::{Wait, table::ExchangeId},
     io::{Close, Conn, Io},
     pool::Place,
     proxy::{Asker, Parties, Proxy},

@@ -1,13 +1,16 @@
 //! Our end of a connection, whoever the peer is: what has come and is not read yet, what is sent, and TLS between them.
 
+pub(crate) mod channel;
+pub(crate) mod inbox;
+pub(crate) mod line;
+mod secure;
+
 use weir_tls::{Error, Progress};
 
 use crate::{
     buf::Buf,
-    channel::Channel,
-    inbox::Inbox,
+    connection::{channel::Channel, inbox::Inbox, line::Line},
     io::{Close, Conn, Io, Time},
-    line::Line,
 };
 
 pub(crate) struct Connection {

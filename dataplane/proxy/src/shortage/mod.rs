@@ -1,11 +1,13 @@
 //! What is known of a shortage: how many clients each address holds, who may go, and what the last look at them told.
 //! [`eviction`](crate::eviction) goes by it.
 
+pub(crate) mod addresses;
+
 use std::{cmp::Reverse, net::SocketAddr};
 
 use crate::{
-    addresses::Addresses,
     io::{Conn, Time},
+    shortage::addresses::Addresses,
 };
 
 /// An address that holds 2^this times as many clients as another holds far more.

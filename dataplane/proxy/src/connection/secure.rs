@@ -5,7 +5,11 @@
 
 use weir_tls::{Error, Handshaken, Progress, RECORD_OVERHEAD_MAX, TlsSession};
 
-use crate::{buf::Buf, inbox::Inbox, io::Io, line::Line};
+use crate::{
+    buf::Buf,
+    connection::{inbox::Inbox, line::Line},
+    io::Io,
+};
 
 pub(crate) struct Secure {
     session: TlsSession,

@@ -9,10 +9,9 @@ use weir_wire::head::Method;
 use crate::{
     client::Stage,
     error::Error,
-    exchange::Exchange,
-    exchanges::ExchangeId,
+    exchange::{Exchange, table::ExchangeId},
+    flow::page::Page,
     io::{Close, Conn, Gone, Io},
-    page::Page,
     proxy::{Asker, Proxy},
 };
 

@@ -1,5 +1,10 @@
 //! One request and its response: what the exchange was decided by, how far it has come ([`Phase`]), and which two
-//! connections it stands between. Connections know it by its [`ExchangeId`](crate::exchanges::ExchangeId).
+//! connections it stands between. Connections know it by its [`ExchangeId`](crate::exchange::table::ExchangeId).
+
+mod held;
+pub(crate) mod incoming;
+mod pace;
+pub(crate) mod table;
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,12 +16,14 @@ use weir_wire::head::{Method, RequestHead, Version};
 
 use crate::{
     buf::Buf,
+    connection::inbox::Inbox,
     error::{Error, defect},
-    held::Held,
-    inbox::Inbox,
-    incoming::{Form, Incoming},
+    exchange::{
+        held::Held,
+        incoming::{Form, Incoming},
+        pace::Pace,
+    },
     io::{Conn, Io, Time},
-    pace::Pace,
 };
 
 pub(crate) struct Exchange {

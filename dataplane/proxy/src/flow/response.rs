@@ -11,10 +11,12 @@ use weir_wire::http1::Outgoing;
 use crate::{
     buf::Buf,
     error::Error,
-    exchange::{Came, Exchange, Phase, Response},
-    exchanges::ExchangeId,
+    exchange::{
+        Came, Exchange, Phase, Response,
+        incoming::{Form, Incoming},
+        table::ExchangeId,
+    },
     head,
-    incoming::{Form, Incoming},
     io::{Close, Conn, Io},
     pool::Idle,
     proxy::{Parties, Proxy},

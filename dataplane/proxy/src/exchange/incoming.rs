@@ -7,7 +7,7 @@ use std::ops::Range;
 use weir_policy::HttpProfile;
 use weir_wire::http1::{Body, Framing, OutgoingBody, Parsed, TRAILER_BYTES_MAX};
 
-use crate::{buf::Buf, error::Error, inbox::Inbox, io::Io};
+use crate::{buf::Buf, connection::inbox::Inbox, error::Error, io::Io};
 
 pub(crate) struct Incoming {
     body: Body,
