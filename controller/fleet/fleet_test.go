@@ -104,7 +104,7 @@ func TestNewsIsWhatMayBeUpOrDownAndNothingElse(t *testing.T) {
 	for what, happens := range map[string]func(){
 		"connected": func() { s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running}) },
 		"applied":   func() { s.Applied("se-one", plan, nil) },
-		"status":    func() { s.Status("se-one", fleettest.Running) },
+		"status":    func() { s.Status("se-one", &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_STARTING}) },
 		"verdict":   func() { s.Judge("se-one", "10.0.0.1:80", true, "") },
 		"routing":   func() { s.Routed("se-one", nil) },
 		"plans":     func() { s.Want(12, "pool-1") },
@@ -125,6 +125,9 @@ func TestNewsIsWhatMayBeUpOrDownAndNothingElse(t *testing.T) {
 	s.News()
 	if s.Sampled("se-one", 1); isNews() {
 		t.Error("a sample says nothing of it")
+	}
+	if s.Status("se-one", fleettest.Running); isNews() {
+		t.Error("a heartbeat says nothing of it")
 	}
 	if s.Refused("se-one", s.State.Plans["se-one"], nil); isNews() {
 		t.Error("who refuses a Plan serves what it served")

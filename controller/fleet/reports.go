@@ -44,7 +44,6 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	switch body := report.GetBody().(type) {
 	case *enginev1.Report_Status:
 		engine.Status = body.Status
-		f.known.news.ofAll = true
 		f.turn(engineUUID, engine, engine.State.Reported(body.Status.GetDataplane()))
 	case *enginev1.Report_Verdicts:
 		engine.judge(body.Verdicts, f.known.wanted)
