@@ -9,6 +9,7 @@ import (
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/sorted"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -71,11 +72,11 @@ func (o orders) input(tx *store.Tx) (place.Input, error) {
 }
 
 func virtualServiceOf(m *model.Model, uuid string) (*model.VirtualService, error) {
-	at := slices.IndexFunc(m.VirtualServices, func(vs *model.VirtualService) bool { return vs.UUID == uuid })
-	if at < 0 {
+	vs := sorted.Find(m.VirtualServices, uuid, func(vs *model.VirtualService) string { return vs.UUID })
+	if vs == nil {
 		return nil, errUnreadable
 	}
-	return m.VirtualServices[at], nil
+	return vs, nil
 }
 
 func putAssignments(tx *store.Tx, assignments []place.Assignment) error {
@@ -103,8 +104,8 @@ func (o orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile str
 	if vs.SSLProfile == nil {
 		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf("%s has no SSL profile, and no session tickets", vs.Name)}
 	}
-	ring, made := read.rings[vs.SSLProfile.UUID]
-	if !made {
+	ring := read.rings.Of(vs.SSLProfile.UUID)
+	if ring == nil {
 		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf(
 			"SSL profile %s has no keys of session tickets: it needs enable_ssl_session_reuse and an ssl_session_timeout", vs.SSLProfile.Name)}
 	}

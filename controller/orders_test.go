@@ -46,7 +46,7 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 	}
 	read, err := new(known).read(objects.View())
 	must(t, err)
-	after := read.rings["sslprofile-1"]
+	after := read.rings.Of("sslprofile-1")
 	if !bytes.Equal(after.Previous, before.Current) || !bytes.Equal(after.Current, before.Next) || len(after.Next) != tickets.SecretBytes ||
 		!after.Turned.After(before.Turned) || after.Lifetime != time.Hour {
 		t.Errorf("turned to %+v", after)
@@ -100,7 +100,7 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 	read, err := new(known).read(objects.View())
 	must(t, err)
 	after := read.before
-	if one, two := after["vs-1"].Seats[0], after["vs-2"].Seats[0]; one.State != place.Leaving || one.Cause != place.Switchover || two.State != place.Serving {
+	if one, two := after.Of("vs-1").Seats[0], after.Of("vs-2").Seats[0]; one.State != place.Leaving || one.Cause != place.Switchover || two.State != place.Serving {
 		t.Errorf("written are %+v", after)
 	}
 	for group, want := range map[string]string{"group-2": "ha_mode", "group-none": "cannot be read"} {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"reflect"
@@ -231,7 +232,7 @@ func TestKeeperMakesOfChangedObjectsWhatBuildMakesOfThem(t *testing.T) {
 		func(w world) { delete(w, "serviceengine") },
 		func(w world) { delete(w, "pool") },
 	}
-	w, keeper := seed(t), &Keeper{}
+	w, keeper := seed(t), &worldKeeper{}
 	var former *Model
 	var was string
 	for i, step := range steps {
@@ -246,6 +247,29 @@ func TestKeeperMakesOfChangedObjectsWhatBuildMakesOfThem(t *testing.T) {
 		}
 		former, was = kept, shape(kept)
 	}
+}
+
+// worldKeeper is a Keeper that finds out what changed in a world.
+type worldKeeper struct {
+	Keeper
+	known []Change
+}
+
+func (k *worldKeeper) Build(revision int64, w world) (*Model, []Finding) {
+	var changes []Change
+	for _, former := range k.known {
+		is := func(o schema.Object) bool { return o["uuid"] == former.UUID }
+		if !slices.ContainsFunc(w[former.Kind], is) {
+			changes = append(changes, Change{Kind: former.Kind, UUID: former.UUID})
+		}
+	}
+	k.known = nil
+	for kind, objects := range w {
+		for _, o := range objects {
+			k.known = append(k.known, Change{kind, o["uuid"].(string), o})
+		}
+	}
+	return k.Keep(revision, append(changes, k.known...))
 }
 
 // shape is what a model says of who belongs to whom.
@@ -263,8 +287,47 @@ func shape(m *Model) string {
 	return text.String()
 }
 
+func TestKeeperAgreesWithBuildOnAnyChanges(t *testing.T) {
+	for seedNumber := range uint64(100) {
+		random := rand.New(rand.NewPCG(seedNumber, 0))
+		whole := seed(t)
+		whole.add(t, "pool", "pool-2", `{"name":"q","health_monitor_refs":["hm-1"],"servers":[{"ip":{"addr":"name.example","type":"DNS"}}]}`)
+		whole.add(t, "virtualservice", "vs-2", `{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-2","services":[{"port":81}]}`)
+		whole.add(t, "virtualservice", "vs-3", `{"name":"shut","pool_ref":"pool-1","services":[{"port":82}],"waf_policy_ref":"/api/wafpolicy/x"}`)
+		w, keeper := world{}, &worldKeeper{}
+		for i := range 30 {
+			for kind, objects := range whole {
+				for _, o := range objects {
+					at := slices.IndexFunc(w[kind], func(own schema.Object) bool { return own["uuid"] == o["uuid"] })
+					switch random.IntN(12) {
+					case 0, 1:
+						if at < 0 {
+							w[kind] = append(slices.Clone(w[kind]), o)
+						}
+					case 2:
+						if at >= 0 {
+							changed := schema.Clone(w[kind][at])
+							changed["name"] = fmt.Sprint("name-", random.IntN(9))
+							w[kind] = slices.Replace(slices.Clone(w[kind]), at, at+1, changed)
+						}
+					case 3:
+						if at >= 0 {
+							w[kind] = slices.Delete(slices.Clone(w[kind]), at, at+1)
+						}
+					}
+				}
+			}
+			kept, keptFindings := keeper.Build(int64(i), w)
+			built, findings := Build(int64(i), w)
+			if !reflect.DeepEqual(kept, built) || !reflect.DeepEqual(keptFindings, findings) {
+				t.Fatalf("seed %d, step %d: kept\n%swith %v\nbuilt\n%swith %v", seedNumber, i, shape(kept), keptFindings, shape(built), findings)
+			}
+		}
+	}
+}
+
 func TestKeeperMakesAnewOnlyWhatIsMadeOfWhatChanged(t *testing.T) {
-	w, keeper := seed(t), &Keeper{}
+	w, keeper := seed(t), &worldKeeper{}
 	w.add(t, "pool", "pool-2", `{"name":"q","servers":[{"ip":{"addr":"10.0.0.9","type":"V4"}}]}`)
 	w.add(t, "virtualservice", "vs-2", `{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-2","services":[{"port":81}]}`)
 	before, _ := keeper.Build(1, w)

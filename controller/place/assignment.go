@@ -1,9 +1,12 @@
 package place
 
 import (
+	"iter"
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/weir-lb/weir/controller/sorted"
 )
 
 // Assignment is what is decided about one virtual service. It is kept in the store: a controller that restarts goes on
@@ -19,6 +22,42 @@ type Assignment struct {
 	Shunned []Shun `json:"shunned,omitempty"`
 	// CalledOff is why what was ordered last did not come to be; nil: it did, or may yet.
 	CalledOff *Failure `json:"called_off,omitempty"`
+}
+
+func (a *Assignment) key() string { return a.VirtualService }
+
+// Assignments are those of all virtual services, in the order of their uuids. They never change: what is decided anew is
+// another pointer in another list.
+type Assignments []*Assignment
+
+// Of is the assignment of a virtual service; empty when it has none.
+func (all Assignments) Of(virtualServiceUUID string) Assignment {
+	if found := sorted.Find(all, virtualServiceUUID, (*Assignment).key); found != nil {
+		return *found
+	}
+	return Assignment{}
+}
+
+// With are the assignments after some have changed, and others are gone.
+func (all Assignments) With(changed []Assignment, gone ...string) Assignments {
+	edits := make(map[string]*Assignment, len(changed)+len(gone))
+	for _, assignment := range changed {
+		edits[assignment.VirtualService] = &assignment
+	}
+	for _, uuid := range gone {
+		edits[uuid] = nil
+	}
+	return all.Edit(edits)
+}
+
+// Edit is With by uuid; nil: it is gone.
+func (all Assignments) Edit(edits map[string]*Assignment) Assignments {
+	return sorted.Edit(all, edits, (*Assignment).key)
+}
+
+// Differences gives the assignments that are not the same in both, as sorted.Differences does.
+func (all Assignments) Differences(after Assignments) iter.Seq2[*Assignment, *Assignment] {
+	return sorted.Differences(all, after, (*Assignment).key)
 }
 
 // Failure is how an order ended in nothing.

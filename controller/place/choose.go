@@ -11,6 +11,7 @@ import (
 
 // choose finds the best engine for one more seat; nil, and why there is none.
 func (s *service) choose() (*model.Engine, string) {
+	s.restless = true
 	var candidates []*model.Engine
 	for _, engine := range s.group.Engines {
 		if s.objection(engine) == "" {
@@ -25,6 +26,7 @@ func (s *service) choose() (*model.Engine, string) {
 
 // chooseFresh finds one that has nothing on it.
 func (s *service) chooseFresh() (*model.Engine, string) {
+	s.restless = true
 	var candidates []*model.Engine
 	for _, engine := range s.group.Engines {
 		if s.load[engine.UUID] == 0 && s.objection(engine) == "" {

@@ -28,7 +28,7 @@ func (s *service) mayYetTell(engine string) bool {
 	case !known:
 		return true
 	case state.Up:
-		return !state.Told && state.Refuses == ""
+		return !state.Told && state.Plan != Refused
 	default:
 		return !state.Gathering.IsZero()
 	}

@@ -70,7 +70,9 @@ func reachOf(routers []netip.Addr, sessions map[netip.Addr]Session) Reach {
 func (s *service) away(engine string) bool {
 	away, known := s.gone[engine]
 	if !known {
-		away = s.lost(engine) || s.cutOff(engine)
+		lost, end := s.lost(engine)
+		s.again(end)
+		away = lost || s.cutOff(engine)
 		s.gone[engine] = away
 	}
 	return away

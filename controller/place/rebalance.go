@@ -209,7 +209,7 @@ func (b *balancer) target(s *service, share, ceiling float64, among func(*model.
 // awaited tells whether a virtual service of the group waits for a fresh engine.
 func (b *balancer) awaited() bool {
 	return slices.ContainsFunc(b.in.Model.VirtualServices, func(vs *model.VirtualService) bool {
-		return vs.Group == b.group && !b.in.Before[vs.UUID].Fresh.IsZero()
+		return vs.Group == b.group && !b.in.Before.Of(vs.UUID).Fresh.IsZero()
 	})
 }
 
@@ -246,9 +246,9 @@ func (b *balancer) byLoad() []*model.Engine {
 // services of the group, those that go together as one.
 func (b *balancer) services() []*service {
 	var found []*service
-	for _, all := range b.sets {
-		if all[0].Group == b.group {
-			found = append(found, b.service(all))
+	for _, set := range b.kept.all() {
+		if set.all[0].Group == b.group {
+			found = append(found, b.service(set))
 		}
 	}
 	return found

@@ -44,8 +44,8 @@ type pair struct {
 // pairs of a group, and of how many each engine is the active one, or is about to be.
 func (d *decider) pairs(group *model.Group) (found []pair, active map[string]int) {
 	active = map[string]int{}
-	for _, all := range d.sets {
-		s := d.service(all)
+	for _, set := range d.kept.all() {
+		s := d.service(set)
 		if s.group != group || !takesTraffic(s.vs) {
 			continue
 		}

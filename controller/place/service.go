@@ -16,16 +16,24 @@ type service struct {
 	group *model.Group
 	a     Assignment
 	gone  map[string]bool // what away has said of engines, by uuid: it is asked of each again and again
+
+	next     time.Time // when it goes by the time, and is to be decided upon again; zero: never
+	restless bool      // it went by something that Placer does not watch
 }
 
-func (d *decider) service(all []*model.VirtualService) *service {
-	return &service{decider: d, all: all, vs: all[0], group: all[0].Group, a: merged(all, d.in.Before), gone: map[string]bool{}}
+func (d *decider) service(set *set) *service {
+	return &service{decider: d, all: set.all, vs: set.all[0], group: set.all[0].Group, a: set.before.clone(), gone: map[string]bool{}}
+}
+
+// again asks to be called at a time.
+func (s *service) again(at time.Time) {
+	s.next = sooner(s.next, at, s.in.Now)
+	s.decider.again(at)
 }
 
 // serviceOf is the one that a virtual service goes with.
 func (d *decider) serviceOf(vs *model.VirtualService) *service {
-	at := slices.IndexFunc(d.sets, func(all []*model.VirtualService) bool { return slices.Contains(all, vs) })
-	return d.service(d.sets[at])
+	return d.service(d.kept.sets[vs.UUID])
 }
 
 func (s *service) step() {
@@ -118,7 +126,7 @@ func (s *service) callBack() {
 		switch {
 		case seat.State != Draining || !s.up(seat.Engine) || s.engines[seat.Engine].EnableState == forced:
 		case waits:
-			s.out.Waiting[seat.Engine] = true
+			s.out.Waiting[seat.Engine], s.restless = true, true
 		default:
 			s.become(seat.Engine, Leaving, seat.Cause)
 		}
@@ -281,7 +289,7 @@ func (s *service) certain(counts func(Seat) bool) int {
 		if !s.serves(seat.Engine) || s.cutOff(seat.Engine) {
 			continue
 		}
-		leads := s.holding(seat.Engine).Led && s.reach(seat.Engine).State == Up
+		leads := s.holding(seat.Engine).Clients == Led && s.reach(seat.Engine).State == Up
 		anyLed = anyLed || leads
 		if counts(seat) {
 			up++
@@ -299,7 +307,7 @@ func (s *service) certain(counts func(Seat) bool) int {
 // serves tells whether an engine serves now, and is not about to stop.
 func (s *service) serves(engine string) bool {
 	holding := s.holding(engine)
-	return s.up(engine) && holding.Duty == Serve && !holding.Turning
+	return s.up(engine) && holding.Duty == Serve && holding.Delivery != Turning
 }
 
 // grows tells whether an engine is about to serve.

@@ -76,7 +76,8 @@ func newStory() *story {
 }
 
 func (s *story) input() Input {
-	return Input{Model: s.model, Engines: s.engines, Before: s.before, Began: s.start, Now: s.now}
+	before := Assignments(nil).With(slices.Collect(maps.Values(s.before)))
+	return Input{Model: s.model, Engines: s.engines, Before: before, Began: s.start, Now: s.now}
 }
 
 // tell lets an event happen and returns what comes of it.
@@ -95,10 +96,10 @@ func (s *story) tell(t *testing.T, words []string) string {
 	case "serves", "drains", "idle":
 		s.report(t, verb, args)
 	case "outdated":
-		s.hold(args[0], args[1], Holding{Due: true, Duty: Serve, Since: s.now})
+		s.hold(args[0], s.service(args[1]).UUID, Holding{Delivery: Outdated, Duty: Serve, Since: s.now})
 		return "" // nobody hears of it before what comes next
 	case "unled":
-		s.hold(args[0], args[1], Holding{Due: true, Current: true, Duty: Serve, Since: s.now})
+		s.hold(args[0], s.service(args[1]).UUID, Holding{Delivery: Current, Duty: Serve, Since: s.now})
 	case "everybody":
 		return s.settle()
 	case "down", "up", "refuses":
@@ -110,6 +111,9 @@ func (s *story) tell(t *testing.T, words []string) string {
 		}
 		s.engine(args[0], func(e *Engine) {
 			e.Up, e.Refuses, e.Since = verb != "down", strings.Join(args[1:], " "), s.now
+			if e.Plan = min(e.Plan, Settled); e.Refuses != "" {
+				e.Plan = Refused
+			}
 			if verb == "down" {
 				e.Gathering = time.Time{}
 			}
@@ -174,6 +178,7 @@ func (s *story) define(t *testing.T, what string, args []string) {
 		s.engines[args[0]] = Engine{Up: true, Told: true, Since: s.now, Sessions: map[netip.Addr]Session{router: {Up: true, Since: s.now}}}
 	case "service":
 		vs := &model.VirtualService{Group: last()}
+		identity.UUID = fmt.Sprintf("%02d.%s", len(s.model.VirtualServices), args[0]) // they are decided upon in this order
 		vs.Identity, vs.Named, vs.Enabled, vs.TrafficEnabled = identity, named, true, true
 		s.model.VirtualServices = append(s.model.VirtualServices, vs)
 	}
@@ -242,7 +247,7 @@ func (s *story) object(name string) *model.Engine {
 }
 
 func (s *story) service(name string) *model.VirtualService {
-	return first(s.model.VirtualServices, func(vs *model.VirtualService) bool { return vs.UUID == name })
+	return first(s.model.VirtualServices, func(vs *model.VirtualService) bool { return vs.Name == name })
 }
 
 func first[T any](all []*T, is func(*T) bool) *T {
@@ -309,7 +314,7 @@ func (s *story) demanded(t *testing.T, parts []string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.demand[name] = percent
+		s.demand[s.service(name).UUID] = percent
 	}
 	return s.showLoads()
 }
@@ -357,15 +362,14 @@ func (s *story) rebalance() string {
 func (s *story) report(t *testing.T, verb string, args []string) {
 	t.Helper()
 	duties := map[string]Duty{"serves": Serve, "drains": Drain, "idle": Drain}
-	s.hold(args[0], args[1], Holding{Due: true, Current: true, Duty: duties[verb], Since: s.now, Idle: verb == "idle", Led: verb == "serves"})
+	clients := map[string]Clients{"serves": Led, "drains": Unled, "idle": Idle}
+	s.hold(args[0], s.service(args[1]).UUID, Holding{Delivery: Current, Duty: duties[verb], Since: s.now, Clients: clients[verb]})
 }
 
 func (s *story) hold(engine, service string, holding Holding) {
 	s.engine(engine, func(e *Engine) {
-		if e.Holds == nil {
-			e.Holds = map[string]Holding{}
-		}
-		e.Holds[service], e.Told = holding, e.Told || holding.Duty != NoDuty
+		holding.VirtualService = service
+		e.Holds, e.Told = e.Holds.With(holding), e.Told || holding.Duty != NoDuty
 	})
 }
 
@@ -376,7 +380,8 @@ func (s *story) settle() string {
 		for service, a := range s.before {
 			for _, seat := range a.Seats {
 				if s.engines[seat.Engine].Up {
-					s.hold(seat.Engine, service, Holding{Due: true, Current: true, Duty: seat.Duty(), Since: s.now, Idle: true, Led: seat.Duty() == Serve})
+					clients := map[Duty]Clients{Serve: Led, Drain: Idle}[seat.Duty()]
+					s.hold(seat.Engine, service, Holding{Delivery: Current, Duty: seat.Duty(), Since: s.now, Clients: clients})
 				}
 			}
 		}
@@ -393,12 +398,14 @@ func (s *story) decide() string { return s.decideOnce() + s.show() }
 
 func (s *story) decideOnce() string {
 	d := Decide(s.input())
-	s.due(d)
-	s.before, s.needs = d.Assignments, d.Needs
+	s.follow(d)
+	s.due()
+	s.needs = d.Needs
 	var out strings.Builder
 	out.WriteString(told(d.Events))
 	for _, lack := range d.Unplaced {
-		fmt.Fprintf(&out, "  %s has %d of %d engines: %s\n", lack.VirtualService, lack.Placed, lack.Wanted, lack.Why)
+		_, name, _ := strings.Cut(lack.VirtualService, ".")
+		fmt.Fprintf(&out, "  %s has %d of %d engines: %s\n", name, lack.Placed, lack.Wanted, lack.Why)
 	}
 	for _, engine := range slices.Sorted(maps.Keys(d.Waiting)) {
 		fmt.Fprintf(&out, "  %s gets no Plan yet\n", engine)
@@ -414,23 +421,37 @@ func told(events []Event) string {
 	return out.String()
 }
 
-// due is what the Plans that follow a decision ask for.
-func (s *story) due(d Decision) {
-	for uuid := range s.engines {
-		s.engine(uuid, func(e *Engine) { e.Planned = true })
-		for service := range s.engines[uuid].Holds {
-			if a := d.Assignments[service]; a.seat(uuid) == nil {
-				delete(s.engines[uuid].Holds, service)
-			}
-		}
+// follow takes over what is decided.
+func (s *story) follow(d Decision) {
+	s.before = maps.Clone(s.before)
+	for _, a := range d.Changed {
+		s.before[a.VirtualService] = a
 	}
-	for service, a := range d.Assignments {
+	for _, uuid := range d.Gone {
+		delete(s.before, uuid)
+	}
+}
+
+// due is what the Plans that follow a decision ask for.
+func (s *story) due() {
+	for uuid := range s.engines {
+		s.engine(uuid, func(e *Engine) {
+			e.Plan = max(e.Plan, Settled)
+			e.Holds = slices.DeleteFunc(slices.Clone(e.Holds), func(holding *Holding) bool {
+				a := s.before[holding.VirtualService]
+				return a.seat(uuid) == nil
+			})
+		})
+	}
+	for service, a := range s.before {
 		for _, seat := range a.Seats {
 			if _, heard := s.engines[seat.Engine]; !heard {
 				continue
 			}
-			holding := s.engines[seat.Engine].Holds[service]
-			holding.Due, holding.Current = true, holding.Duty == seat.Duty()
+			holding := s.engines[seat.Engine].Holds.Of(service)
+			if holding.Delivery = Outdated; holding.Duty == seat.Duty() {
+				holding.Delivery = Current
+			}
 			s.hold(seat.Engine, service, holding)
 		}
 	}

@@ -25,7 +25,7 @@ type draft struct {
 	advertisement *enginev1.Resource // nil: its addresses are not advertised
 }
 
-func newDraft(vs *model.VirtualService, rings map[string]tickets.Ring) *draft {
+func newDraft(vs *model.VirtualService, rings tickets.Rings) *draft {
 	d := &draft{vs: vs, subject: about("virtualservice", vs.Identity, vs.Named)}
 	refuseUnserved(d.subject, vs, &d.report)
 	if d.report.blocked {
@@ -157,7 +157,7 @@ func listeners(subject subject, vs *model.VirtualService, report *report) []*dat
 
 // secure gives a virtual service its TLS; the parts are its certificates.
 func secure(
-	subject subject, vs *model.VirtualService, rings map[string]tickets.Ring, into *dataplanev1.VirtualService, report *report,
+	subject subject, vs *model.VirtualService, rings tickets.Rings, into *dataplanev1.VirtualService, report *report,
 ) []*enginev1.Resource {
 	if vs.SSLProfile == nil {
 		report.block(subject, "ssl_profile_ref", "a port with enable_ssl needs an SSL profile")
@@ -167,8 +167,8 @@ func secure(
 		report.block(subject, "ssl_key_and_certificate_refs", "a port with enable_ssl needs a certificate that can be used")
 	}
 	into.Tls = tlsProfile(vs.SSLProfile, report)
-	if ring, made := rings[vs.SSLProfile.UUID]; made && into.GetTls().GetSessionResumption() {
-		into.Tls.TicketKeys = ticketKeys(ring, vs.UUID)
+	if ring := rings.Of(vs.SSLProfile.UUID); ring != nil && into.GetTls().GetSessionResumption() {
+		into.Tls.TicketKeys = ticketKeys(*ring, vs.UUID)
 	}
 	var parts []*enginev1.Resource
 	for _, from := range vs.Certificates {

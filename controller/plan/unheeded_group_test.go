@@ -57,14 +57,14 @@ func TestAnEngineIsToldOfNoOtherWhereTheGroupHasThemPassNothingOn(t *testing.T) 
 	for probes, want := range map[string]string{"false": "[10.1.0.11 10.1.0.12]", "true": "[10.1.0.11]"} {
 		group := fmt.Sprintf(`serviceenginegroup {"name": "Default-Group", "disable_flow_probes": %s}`, probes)
 		m, _ := model.Build(7, objectsIn(t, readGolden(t, "routes_over_bgp")+"\n"+group+"\n"))
-		assignments := map[string]place.Assignment{}
+		var assignments []place.Assignment
 		for _, vs := range m.VirtualServices {
-			assignments[vs.UUID] = place.Assignment{VirtualService: vs.UUID, Seats: []place.Seat{
+			assignments = append(assignments, place.Assignment{VirtualService: vs.UUID, Seats: []place.Seat{
 				{Engine: engineUUID, State: place.Serving, NextHop: netip.MustParseAddr("10.1.0.11")},
 				{Engine: "se-other", State: place.Serving, NextHop: netip.MustParseAddr("10.1.0.12")},
-			}}
+			}})
 		}
-		compiled, _ := NewCompiler(m, nil).Compile(place.PlacementOf(m, assignments), engineUUID, nil)
+		compiled, _ := NewCompiler(m, nil, place.Assignments(nil).With(assignments)).Compile(engineUUID, nil)
 		advertised := 0
 		for _, resource := range compiled.GetResources() {
 			if made := resource.GetAdvertisement(); made != nil {

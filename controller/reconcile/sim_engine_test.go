@@ -176,7 +176,7 @@ func (e *simEngine) apply(plan *enginev1.Plan) {
 		case e.isUnnoticed(e.forced):
 			e.let = e.now
 		case !slices.ContainsFunc(slices.Concat(e.engines, e.deleted), func(other *simEngine) bool { return other.maySeemToServe(service) }):
-			e.wrong("%s was the last to serve %s, and shall not any more: %v", e.UUID, service, e.stored[service].Seats)
+			e.wrong("%s was the last to serve %s, and shall not any more: %v", e.UUID, service, e.stored.Of(service).Seats)
 		}
 	}
 }

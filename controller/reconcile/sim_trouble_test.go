@@ -146,13 +146,12 @@ func (s *sim) rebalance() {
 			loads[engine.UUID] = load
 		}
 	}
-	changed, events := place.Rebalance(s.input().Input, s.model.Groups[0], loads)
+	in := s.input()
+	changed, events := place.Rebalance(in.Input, in.Model.Groups[0], loads)
 	for _, event := range events {
 		s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
 	}
-	for _, assignment := range changed {
-		s.stored[assignment.VirtualService] = assignment
-	}
+	s.stored = s.stored.With(changed)
 	s.wrote()
 }
 
@@ -175,7 +174,7 @@ func (s *sim) order() {
 	case 2:
 		order.New = true
 	}
-	if seats := s.stored[vs.UUID].Seats; len(seats) > 0 && (order.Verb == place.DoMigrate || s.IntN(4) == 0) {
+	if seats := s.stored.Of(vs.UUID).Seats; len(seats) > 0 && (order.Verb == place.DoMigrate || s.IntN(4) == 0) {
 		order.From = seats[s.IntN(len(seats))].Engine
 	}
 	assignments, _, err := order.Accept(s.input().Input, vs)
@@ -183,9 +182,7 @@ func (s *sim) order() {
 		return
 	}
 	s.tell("%s %s to=%s from=%s", order.Verb, vs.Name, order.To, order.From)
-	for _, assignment := range assignments {
-		s.stored[assignment.VirtualService] = assignment
-	}
+	s.stored = s.stored.With(assignments)
 	s.wrote()
 }
 
