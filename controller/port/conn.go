@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// Conn is a connection that holds a place until it is closed, by its owner or for another one.
+// Conn is a connection that holds a place of a room. It gives the place back when it is closed: by its owner, or by the
+// room, which needs the place for another connection.
 type Conn struct {
 	net.Conn
 
@@ -17,16 +18,17 @@ type Conn struct {
 	place  *place // nil: it holds none
 }
 
-// Listener has each connection that it accepts hold a place of a room.
+// Listener accepts connections. Each of them takes a place of the room.
 type Listener struct {
 	net.Listener
 	room *Room
 }
 
-// Listen bounds the connections of a listener.
+// Listen limits the number of connections that a listener has open.
 func Listen(listener net.Listener, room *Room) *Listener { return &Listener{listener, room} }
 
-// Accept returns a *Conn. It does not wait for a place: what finds none is hung up on.
+// Accept returns a *Conn. It does not wait for a free place: it closes a connection that finds none, and accepts the
+// next.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
@@ -39,8 +41,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Admit has a connection hold a place of a room in the name of its client's address, or closes it. Errors: ErrFull,
-// net.ErrClosed.
+// Admit takes a place of a room for a connection. The address of the client is the holder. If there is no place, Admit
+// closes the connection. Errors: ErrFull, net.ErrClosed.
 func Admit(raw net.Conn, room *Room) (*Conn, error) {
 	conn := &Conn{Conn: raw}
 	if err := conn.Move(room, HolderOf(raw.RemoteAddr().String())); err != nil {
@@ -49,7 +51,7 @@ func Admit(raw net.Conn, room *Room) (*Conn, error) {
 	return conn, nil
 }
 
-// Move has the connection hold a place of another room, and gives the one that it held back. Errors: ErrFull,
+// Move takes a place in another room for the connection, and gives back the place that it had. Errors: ErrFull,
 // net.ErrClosed.
 func (c *Conn) Move(to *Room, holder string) error {
 	next, err := to.take(holder, c)
@@ -69,7 +71,7 @@ func (c *Conn) Move(to *Room, holder string) error {
 	return nil
 }
 
-// Close gives the place back.
+// Close closes the connection and gives its place back.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -81,16 +83,17 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Work keeps the connection from being closed for another one until Rest, once for each.
+// Work says that the controller works for the connection, so that the room does not close it. Each call needs a call of
+// Rest.
 func (c *Conn) Work() { c.tell((*place).work) }
 
-// Rest says that the connection waits for its client again.
+// Rest ends what Work began. After the last Rest, the connection waits for its client again.
 func (c *Conn) Rest() { c.tell((*place).rest) }
 
-// Trust has the connection go after those of strangers.
+// Trust says that a user has logged in over the connection. The room closes connections without a login first.
 func (c *Conn) Trust() { c.tell((*place).trust) }
 
-// tell does nothing for a connection that holds no place, or is nil: one that no listener of ours has accepted.
+// tell does nothing if the connection holds no place, or is nil because no Listener accepted it.
 func (c *Conn) tell(what func(*place)) {
 	if c == nil {
 		return
@@ -102,7 +105,8 @@ func (c *Conn) tell(what func(*place)) {
 	}
 }
 
-// HolderOf is in whose name an address holds places: an IPv6 host has a whole /64 to choose from.
+// HolderOf returns the holder for an address. It is the address itself for IPv4, and the /64 for IPv6: an IPv6 host can
+// choose any address of its /64.
 func HolderOf(address string) string {
 	if pair, err := netip.ParseAddrPort(address); err == nil {
 		address = pair.Addr().String()
@@ -121,12 +125,12 @@ func HolderOf(address string) string {
 
 type key struct{}
 
-// With has requests find their connection in their context.
+// With returns a context in which Of finds the connection.
 func With(ctx context.Context, conn *Conn) context.Context {
 	return context.WithValue(ctx, key{}, conn)
 }
 
-// Of is the connection of a request; nil where none holds a place.
+// Of returns the connection of a request; nil if the connection holds no place.
 func Of(ctx context.Context) *Conn {
 	conn, _ := ctx.Value(key{}).(*Conn)
 	return conn

@@ -1,9 +1,9 @@
-// Package port shares out what a port of the controller has: each connection holds one place of a room, until it
-// closes. Where a room is full, one that only waits for its client is closed for the one that comes, so that whoever
-// holds connections and does nothing with them keeps nobody out. It knows nothing of what is said over a connection:
-// rest and link say when they work for one.
+// Package port limits the connections to a port of the controller. Each connection holds one place of a room until it
+// is closed. If a room is full, it closes a connection that only waits for its client, and gives the place to the new
+// connection. So clients that hold connections without using them keep nobody out. The package does not read what
+// clients send: rest and link say when they work for a connection.
 //
-// room.go decides who has to go; conn.go is the socket around it; shortage.go tells operators.
+// room.go decides which connection is closed; conn.go wraps the socket; shortage.go adds events for operators.
 package port
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 )
 
-// ErrFull says that every place is held by a connection that is worked for.
+// ErrFull says that the room has no free place, and that the controller works for every connection in it.
 var ErrFull = errors.New("too many connections")
 
-// Bounds are how many connections a room has places for, and how many of one holder are its share: who has more goes
-// first where places are short. Where they are not, a holder may have them all.
+// Bounds are the number of places of a room, and the share of one holder. A full room first closes connections of
+// holders that have more than their share. A holder may have more as long as the room has free places.
 type Bounds struct{ Places, Share int }
 
-// Within are the bounds where a room may take no more than one part in so many of this process's descriptors.
+// Within lowers the bounds so that a room uses at most the given part (1/part) of the file descriptors of this process.
 func (b Bounds) Within(part int) Bounds {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil && limit.Cur/uint64(part) < uint64(b.Places) {
@@ -33,40 +33,39 @@ func (b Bounds) Within(part int) Bounds {
 	return b
 }
 
-// Room is a bounded number of places. It is safe for concurrent use. It is of one node: each node bounds its own
-// connections.
+// Room is a limited number of places. It is safe for concurrent use. Each node has its own rooms.
 type Room struct {
 	bounds   Bounds
 	shortage *shortage
 
 	mu      sync.Mutex
 	places  map[*place]struct{}
-	holders map[string]*holder // those that hold a place
+	holders map[string]*holder // that hold at least one place
 }
 
-// NewRoom is empty. Operators know it by its name; events may be nil.
+// NewRoom returns an empty room. Its name appears in events; events may be nil.
 func NewRoom(name string, bounds Bounds, events *events.Log) *Room {
 	return &Room{bounds: bounds, shortage: &shortage{room: name, places: bounds.Places, events: events},
 		places: map[*place]struct{}{}, holders: map[string]*holder{}}
 }
 
-// holder is who has places: an address, or an engine.
+// holder is an address or an engine that holds places.
 type holder struct {
 	name string
 	held int
 }
 
-// place is held by one connection. Its fields are guarded by mu of the room.
+// place is held by one connection. mu of the room guards its fields.
 type place struct {
 	room    *Room
 	holder  *holder
 	conn    *Conn
-	works   int       // requests of it that the controller works at
-	known   bool      // somebody has logged in over it
-	waiting time.Time // since when it waits for its client, where there is no work
+	works   int       // requests that the controller works for now
+	known   bool      // a user has logged in over the connection
+	waiting time.Time // if works is 0: since when the connection waits for its client
 }
 
-// take has conn hold a place, if need be that of another connection, which is closed. Error: ErrFull.
+// take gives conn a place. If the room is full, take closes another connection for it. Error: ErrFull.
 func (r *Room) take(name string, conn *Conn) (*place, error) {
 	r.mu.Lock()
 	var evicted *place
@@ -92,7 +91,7 @@ func (r *Room) take(name string, conn *Conn) (*place, error) {
 	return taken, nil
 }
 
-// first is the one that goes first; nil: all are worked for.
+// first returns the place to take back next; nil: the controller works for all connections.
 func (r *Room) first() *place {
 	var first *place
 	for candidate := range r.places {
@@ -103,8 +102,9 @@ func (r *Room) first() *place {
 	return first
 }
 
-// goesBefore: of who is furthest above its share; of whom nobody has logged in; what waits longest. What a client sends
-// without ending its request does not make it wait less.
+// goesBefore tells which of two places is taken back first: the one whose holder is further above the share; then the
+// one without a login; then the one that has waited longer. Bytes that the client sends without completing its request
+// do not end the wait.
 func (p *place) goesBefore(other *place, share int) bool {
 	if mine, theirs := max(p.holder.held, share), max(other.holder.held, share); mine != theirs {
 		return mine > theirs
@@ -115,7 +115,7 @@ func (p *place) goesBefore(other *place, share int) bool {
 	return p.waiting.Before(other.waiting)
 }
 
-// forget takes a place back, once.
+// forget takes a place back. A second call does nothing.
 func (r *Room) forget(p *place) {
 	if _, held := r.places[p]; !held {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 )
 
-// stranger is a connection of an address, over a pipe.
+// stranger is one end of a pipe, with the address of a client.
 type stranger struct {
 	net.Conn
 	address string
@@ -29,7 +29,7 @@ type named string
 func (named) Network() string  { return "tcp" }
 func (n named) String() string { return string(n) }
 
-// hall is a room and who came to it.
+// hall is a room and the connections to it.
 type hall struct {
 	*testing.T
 	room *Room
@@ -40,7 +40,7 @@ func newHall(t *testing.T, bounds Bounds, log *events.Log) *hall {
 	return &hall{t, NewRoom("test", bounds, log), map[*Conn]*stranger{}}
 }
 
-// enter has somebody come a millisecond later than the one before.
+// enter opens a connection, a millisecond after the one before.
 func (h *hall) enter(address string) *Conn {
 	h.Helper()
 	time.Sleep(time.Millisecond)
@@ -182,7 +182,7 @@ func TestShortageIsToldAtOnceAndOncePerMinute(t *testing.T) {
 			h.enter("10.0.0.1:1")
 		}
 		if told := log.Entries(); len(told) != 1 || !strings.Contains(told[0].Message,
-			"clients: 1, refused: 0; the last one closed was of 10.0.0.1") {
+			"clients: 1, refused: 0; the last one closed belonged to 10.0.0.1") {
 			t.Errorf("at once: %v", told)
 		}
 		time.Sleep(tellInterval + time.Second)

@@ -8,28 +8,29 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 )
 
-// tellInterval is how often operators hear of a shortage that goes on.
+// tellInterval is the time between two events about the same shortage.
 const tellInterval = time.Minute
 
-// shortage counts what a full room did, and tells of it: at once when it begins, then once in an interval.
+// shortage counts the connections that a full room closed or refused, and adds events about them: one when the shortage
+// begins, then one in each interval.
 type shortage struct {
 	room   string
 	places int
 	events *events.Log
 
 	mu      sync.Mutex
-	lasts   bool // and somebody will look again after the interval
-	evicted int  // since it was told of last
+	lasts   bool // the shortage goes on, and a timer calls again
+	evicted int  // since the last event
 	turned  int
-	most    string // the holder of the one closed last, with what it held
+	most    string // the holder whose connection was closed last, and the places that it held
 }
 
-// closed counts a connection that was closed for another one.
+// closed counts a connection that was closed to make room for another.
 func (s *shortage) closed(holder string, held int) {
 	s.count(func() { s.evicted, s.most = s.evicted+1, fmt.Sprintf("%s, which held %d", holder, held) })
 }
 
-// refused counts a connection that found no place.
+// refused counts a connection for which there was no place.
 func (s *shortage) refused() { s.count(func() { s.turned++ }) }
 
 func (s *shortage) count(what func()) {
@@ -54,10 +55,10 @@ func (s *shortage) again() {
 
 func (s *shortage) tell() {
 	message := fmt.Sprintf(
-		"%s: all %d connections that may be are there; closed for others while they waited for their clients: %d, refused: %d",
+		"%s: all %d connections are in use; closed to make room, while they waited for their clients: %d, refused: %d",
 		s.room, s.places, s.evicted, s.turned)
 	if s.most != "" {
-		message += "; the last one closed was of " + s.most
+		message += "; the last one closed belonged to " + s.most
 	}
 	s.evicted, s.turned, s.most = 0, 0, ""
 	if s.events != nil {
