@@ -7,17 +7,17 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// Keeper decides again and again. What Decide left as it was it leaves again, until rings differ, a virtual service has another
-// SSL profile, or the time of a ring has come: Keeper looks at all virtual services only then. The zero value has decided
-// nothing.
+// Keeper calls Decide only when the result can differ from the last one: the rings differ, a virtual service was added,
+// removed or has another SSL profile, or a ring is due. Otherwise it does not look at all virtual services. The zero
+// value has decided nothing yet.
 type Keeper struct {
-	model *model.Model // nil: the last decision was not to leave all as it is
+	model *model.Model // nil: there is no last decision, or it changed rings
 	rings Rings
 	now   time.Time
 	again time.Time
 }
 
-// Decide is as the function of that name.
+// Decide returns what the function Decide would.
 func (k *Keeper) Decide(m *model.Model, before Rings, now time.Time, secret func() []byte) Decision {
 	if k.model != nil && k.isAsBefore(m, before, now) {
 		k.model, k.now = m, now

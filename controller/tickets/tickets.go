@@ -1,10 +1,11 @@
-// Package tickets decides by which keys engines make and read TLS session tickets: a pure function of the virtual services
-// and their SSL profiles, of what was decided before, and of the time. All engines of a virtual service have the same keys,
-// so a client resumes on any of them.
+// Package tickets decides with which keys engines make and read TLS session tickets. It is a pure function of the
+// virtual services and their SSL profiles, the earlier rings, and the time. All engines of a virtual service have the
+// same keys, so a client can resume its session on any of them.
 //
-// An SSL profile has a ring of three secrets, which is turned every ssl_session_timeout: engines know a secret for one
-// period before any makes tickets by it, and for one after. What engines are given is derived for each virtual service, so
-// that the tickets of one are worth nothing to another. Secrets are in the store and in Plans, and never in a log.
+// An SSL profile has a ring of three secrets. The ring is turned every ssl_session_timeout. Engines know a secret for
+// one period before they make tickets with it, and for one period after. The keys of each virtual service are derived
+// from the secrets, so the tickets of one virtual service are useless to another. Secrets are in the store and in
+// Plans, and never in a log.
 package tickets
 
 import (
@@ -19,39 +20,39 @@ import (
 )
 
 const (
-	// SecretBytes is the length of a secret, as much as is derived from.
+	// SecretBytes is the length of a secret: that of the SHA-256 from which HKDF derives the keys.
 	SecretBytes = 32
-	// keyBytes of what an engine is given: a name, a key of AES-256, a key of HMAC-SHA256.
+	// keyBytes is the length of the key that an engine gets: a name, an AES-256 key, an HMAC-SHA256 key.
 	keyBytes = 16 + 32 + 32
-	// periodMin is how often a ring is turned at most.
+	// periodMin is the shortest time between two turns of a ring.
 	periodMin = 10 * time.Second
-	// missable is for how many periods engines make tickets by a secret when they hear of no other.
+	// missable is the number of periods for which engines make tickets with a secret if they get no other.
 	missable = 2
 )
 
-// Ring is the secrets of an SSL profile.
+// Ring is the secrets of one SSL profile.
 type Ring struct {
 	Profile  string        `json:"uuid"`
 	Lifetime time.Duration `json:"lifetime_ns"` // of a ticket
 	Turned   time.Time     `json:"turned"`
-	Current  []byte        `json:"current"`  // makes tickets
-	Previous []byte        `json:"previous"` // made them before
-	Next     []byte        `json:"next"`     // will
+	Current  []byte        `json:"current"`  // engines make tickets with it
+	Previous []byte        `json:"previous"` // engines made tickets with it before
+	Next     []byte        `json:"next"`     // engines will make tickets with it
 }
 
-// Rings are those of all SSL profiles, in the order of the profiles' uuids. They never change: one that is turned is another
-// pointer in another list.
+// Rings are the rings of all SSL profiles, sorted by the uuid of the profile. A ring never changes: turning it makes a
+// new ring in a new list.
 type Rings []*Ring
 
 func (r *Ring) key() string { return r.Profile }
 
-// Of is the ring of an SSL profile; nil: it has none.
+// Of returns the ring of an SSL profile; nil: it has none.
 func (all Rings) Of(profileUUID string) *Ring { return sorted.Find(all, profileUUID, (*Ring).key) }
 
-// Edit gives the rings after some have changed, by profile; nil: it is gone.
+// Edit returns the rings after some edits. Their key is the uuid of the profile; nil removes the ring.
 func (all Rings) Edit(edits map[string]*Ring) Rings { return sorted.Edit(all, edits, (*Ring).key) }
 
-// Differing are the uuids of the profiles whose rings are not the same in both.
+// Differing returns the uuids of the profiles whose rings differ between the two lists.
 func (all Rings) Differing(after Rings) map[string]bool {
 	differing := map[string]bool{}
 	for was, is := range sorted.Differences(all, after, (*Ring).key) {
@@ -63,14 +64,14 @@ func (all Rings) Differing(after Rings) map[string]bool {
 	return differing
 }
 
-// Decision is what follows.
+// Decision is what Decide changes.
 type Decision struct {
 	Changed []Ring
 	Gone    []string  // uuids of profiles that need no ring any more
-	Again   time.Time // decide again then; zero: no need
+	Again   time.Time // when to decide next; zero: there is no ring
 }
 
-// Decide turns the rings whose time has come, and makes those that are missing of secrets that nobody has seen.
+// Decide turns the rings that are due. It makes the missing rings from new secrets.
 func Decide(m *model.Model, before Rings, now time.Time, secret func() []byte) Decision {
 	var d Decision
 	wanted := lifetimes(m)
@@ -101,7 +102,8 @@ func Decide(m *model.Model, before Rings, now time.Time, secret func() []byte) D
 	return d
 }
 
-// lifetimes of the tickets by the uuids of the SSL profiles whose virtual services resume sessions.
+// lifetimes returns the lifetime of tickets by the uuid of the SSL profile, for profiles that a virtual service uses
+// and that allow session reuse.
 func lifetimes(m *model.Model) map[string]time.Duration {
 	wanted := map[string]time.Duration{}
 	for _, vs := range m.VirtualServices {
@@ -112,8 +114,8 @@ func lifetimes(m *model.Model) map[string]time.Duration {
 	return wanted
 }
 
-// Turn has the secret that engines know make tickets, and another be known. Tickets of the one before are still read: whoever
-// wants to have all secrets replaced turns three times.
+// Turn makes the next secret the current one, and adds a new next secret. Engines still read the tickets of the
+// previous one. Three turns replace all secrets.
 func (r Ring) Turn(now time.Time, secret []byte) Ring {
 	r.Previous, r.Current, r.Next, r.Turned = r.Current, r.Next, secret, now
 	return r
@@ -121,16 +123,17 @@ func (r Ring) Turn(now time.Time, secret []byte) Ring {
 
 func (r Ring) period() time.Duration { return max(r.Lifetime, periodMin) }
 
-// due also tells of a ring that was turned while the clock was far ahead.
+// due is also true for a ring that was turned while the clock was far ahead.
 func (r Ring) due(now time.Time) bool {
 	age := now.Sub(r.Turned)
 	return age >= r.period() || age < -r.period()
 }
 
-// Until is when engines stop to make tickets, unless they are told of other keys.
+// Until is the time at which engines stop making tickets, unless they get other keys.
 func (r Ring) Until() time.Time { return r.Turned.Add(missable * r.period()) }
 
-// Keys are what the engines of a virtual service make tickets by, the first, and read them by, all of them.
+// Keys returns the keys of a virtual service. Its engines make tickets with the first one, and read tickets with all of
+// them.
 func (r Ring) Keys(virtualServiceUUID string) [][]byte {
 	var keys [][]byte
 	for _, secret := range [][]byte{r.Current, r.Previous, r.Next} {
