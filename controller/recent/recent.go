@@ -1,4 +1,4 @@
-// Package recent keeps the newest of something in memory: audit entries, events. The oldest goes first.
+// Package recent keeps the newest entries of a list in memory: audit entries, events. It drops the oldest first.
 package recent
 
 import (
@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// Ring holds at most so many. It is safe for concurrent use.
+// Ring holds a limited number of entries. It is safe for concurrent use.
 type Ring[T any] struct {
 	most int
 
 	mu      sync.Mutex
 	entries []T
-	next    int // where the oldest is, once entries is full
+	next    int // position of the oldest entry, once entries is full
 }
 
-// NewRing is empty, and holds at most most.
+// NewRing returns an empty ring that holds at most most entries.
 func NewRing[T any](most int) *Ring[T] { return &Ring[T]{most: most} }
 
-// Add puts one in; where the ring is full, in the place of the oldest.
+// Add adds an entry. If the ring is full, the entry replaces the oldest one.
 func (r *Ring[T]) Add(entry T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,7 +30,7 @@ func (r *Ring[T]) Add(entry T) {
 	r.next = (r.next + 1) % r.most
 }
 
-// NewestFirst are all that it holds.
+// NewestFirst returns all entries.
 func (r *Ring[T]) NewestFirst() []T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
