@@ -14,12 +14,12 @@ import (
 	"github.com/weir-lb/weir/controller/runtime"
 )
 
-// listener looks what is up and hears what events that brings.
+// listener compares states and checks the events that follow.
 type listener struct {
 	*fleettest.Stage
 	watcher *events.Watcher
 	pages   *runtime.Pages
-	about   string // kind of the objects whose events are heard
+	about   string // kind of the objects whose events are checked
 }
 
 func newListener(t *testing.T, about string) *listener {
@@ -29,7 +29,7 @@ func newListener(t *testing.T, about string) *listener {
 	}
 }
 
-// serveUp has engines serve, all of which find both servers up.
+// serveUp has engines serve, and find both servers up.
 func (l *listener) serveUp(engines ...string) {
 	l.Serve(engines...)
 	for _, engine := range engines {
@@ -54,7 +54,7 @@ func TestEventsSayWhenServersAndPoolsComeUpAndGoDownButNotWhenTheyStart(t *testi
 	l := newListener(t, "POOL")
 	l.told()
 	l.Serve("se-one")
-	l.told() // nothing is checked yet
+	l.told() // no engine has checked a server yet
 	l.Judge("se-one", "10.0.0.1:80", true, "")
 	l.told()
 	l.Judge("se-one", "10.0.0.2:80", false, "refused")
@@ -76,7 +76,7 @@ func TestOneEventTellsOfAServerHoweverManyEnginesSeeItGo(t *testing.T) {
 	l.serveUp("se-one", "se-two")
 	l.told()
 	l.Judge("se-one", "10.0.0.1:80", false, "refused")
-	l.told() // the other still reaches it
+	l.told() // the other engine still reaches it
 	l.Judge("se-two", "10.0.0.1:80", false, "timed out")
 	l.told("SERVER_DOWN POOL web-pool server 10.0.0.1:80 is down: timed out")
 	l.Disconnected("se-two", "gone")
@@ -90,9 +90,9 @@ func TestNobodyIsToldDownForWantOfAnEngineThatCouldTell(t *testing.T) {
 	l.Disconnected("se-one", "gone")
 	l.told()
 	l.Serve("se-two")
-	l.told() // it has yet to check
+	l.told() // the other engine has yet to check it
 	l.Judge("se-two", "10.0.0.1:80", false, "refused")
-	l.told("SERVER_DOWN POOL web-pool server 10.0.0.1:80 is down: refused") // and the pool may be up by the other
+	l.told("SERVER_DOWN POOL web-pool server 10.0.0.1:80 is down: refused") // the pool may be up on the other engine
 	l.Judge("se-two", "10.0.0.2:80", true, "")
 	l.told()
 }
@@ -144,7 +144,7 @@ func TestPoolsAndServersThatAreGoneAreForgotten(t *testing.T) {
 	l.Want(12, "vs-1", "pool-1")
 	l.Judge("se-one", "10.0.0.1:80", false, "refused")
 	l.Judge("se-one", "10.0.0.2:80", false, "refused")
-	l.told() // they are new
+	l.told() // the servers are new
 }
 
 func TestServerToWhichConnectionsComeToNothingIsDownThoughMonitorsDoNotSaySo(t *testing.T) {
@@ -152,7 +152,7 @@ func TestServerToWhichConnectionsComeToNothingIsDownThoughMonitorsDoNotSaySo(t *
 	l.serveUp("se-one")
 	l.told()
 	l.Suspected("se-one", "10.0.0.1:80", 1)
-	const why = "inline_health_monitor: new connections to it come to nothing on 1 of 2 workers"
+	const why = "inline_health_monitor: new connections to it fail on 1 of 2 workers"
 	l.told("SERVER_DOWN POOL web-pool server 10.0.0.1:80 is down: " + why)
 	server := l.pages.PoolServers("pool-1")[0]
 	l.Contains(server["oper_status"], "OPER_DOWN", why, "last_changed_time:"+fleettest.Clock.UTC().Format(time.RFC3339))
@@ -183,5 +183,5 @@ func TestServerThatOneEngineReachesIsUpHoweverSuspectItIsToAnother(t *testing.T)
 	l.Contains(server["engines"], "se-one", "OPER_DOWN", "2 of 2 workers")
 	l.Suspected("se-two", "10.0.0.1:80", 1)
 	l.told("SERVER_DOWN POOL web-pool server 10.0.0.1:80 is down: " +
-		"inline_health_monitor: new connections to it come to nothing on 1 of 2 workers")
+		"inline_health_monitor: new connections to it fail on 1 of 2 workers")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-lb/weir/controller/plan"
 )
 
-// parts are the uuids of what a virtual service is made of on an engine.
+// parts returns the uuids of the resources that a virtual service consists of on an engine.
 func parts(vs *model.VirtualService) []string {
 	list := []string{vs.UUID, plan.AdvertisementUUID(vs.UUID)}
 	for _, certificate := range vs.Certificates {
@@ -21,29 +21,29 @@ func parts(vs *model.VirtualService) []string {
 	return list
 }
 
-// concernsOf are the uuids of all objects and parts of a Plan whose faults are a virtual service's own.
+// concernsOf returns the uuids of all objects and resources whose findings are findings of the virtual service.
 func concernsOf(vs *model.VirtualService) map[string]bool {
 	concerns := vs.Concerns()
 	concerns[plan.AdvertisementUUID(vs.UUID)] = true
 	return concerns
 }
 
-// Applied says where the newest configuration of a virtual service is in force.
+// Applied says on which engines the newest configuration of a virtual service is in force.
 type Applied struct {
-	Revision uint64   // since which it is wanted
-	Engines  int      // that shall have it
-	Done     int      // engines that have it
+	Revision uint64   // the revision of the newest configuration
+	Engines  int      // number of engines that should have it
+	Done     int      // number of engines that have it
 	Refusing []string // uuids of the engines that refused it
 }
 
-// Applied asks the engines that a virtual service is on.
+// Applied looks at the engines that a virtual service is assigned to.
 func (k *Known) Applied(vs *model.VirtualService) Applied {
 	assigned := k.Assigned(vs.UUID)
 	applied := Applied{Engines: len(assigned)}
 	for _, id := range assigned {
 		engine := k.engines[id]
 		if !engine.isDue(vs.UUID) {
-			continue // left out of the Plan
+			continue // its Plan lacks the virtual service
 		}
 		newest, all := engine.newest(parts(vs))
 		applied.Revision = max(applied.Revision, newest)
@@ -56,7 +56,8 @@ func (k *Known) Applied(vs *model.VirtualService) Applied {
 	return applied
 }
 
-// newest is the revision in which one of some resources last changed, and whether all are in force.
+// newest returns the revision in which one of the resources last changed, and whether the engine has applied all of
+// them.
 func (e *Engine) newest(uuids []string) (revision uint64, all bool) {
 	all = true
 	for _, uuid := range uuids {
@@ -68,7 +69,7 @@ func (e *Engine) newest(uuids []string) (revision uint64, all bool) {
 	return revision, all
 }
 
-// Findings are what the controller found wrong with a virtual service: what it could not compile, or what has no
+// Findings returns the findings of the controller about a virtual service: what it could not compile, and what has no
 // effect.
 func (k *Known) Findings(vs *model.VirtualService) []model.Finding {
 	return k.findingsOf(concernsOf(vs))
@@ -84,8 +85,8 @@ func (k *Known) findingsOf(concerns map[string]bool) []model.Finding {
 	return own
 }
 
-// FindingsAbout are what the engine found wrong with a virtual service: what it accepted without effect, and what it
-// refused.
+// FindingsAbout returns the findings of the engine about a virtual service: what it accepted without effect, and what
+// it refused.
 func (e *Engine) FindingsAbout(vs *model.VirtualService) []*dataplanev1.Finding {
 	if e == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 )
 
-// Tally adds up what engines count, by the name of the counter; rates come from the last two samples of each.
+// Tally adds up the counters of engines, by name. The rate of each comes from the last two samples.
 type Tally struct {
 	Totals    map[string]int64 // nil: no engine has counted yet
 	PerSecond map[string]float64
@@ -16,15 +16,15 @@ func newTally(past totals) Tally {
 	return Tally{Totals: maps.Clone(past), PerSecond: map[string]float64{}}
 }
 
-// count is one number of an engine: now, and in the sample before.
+// count is one counter of an engine: in the last sample, and in the sample before.
 type count struct {
 	name      string
 	now, then uint64
 	gauge     bool
 }
 
-// add takes what an engine counts. What one that does not work counted goes into the totals alone: how fast it did, and
-// who was connected then, is of the past.
+// add adds the counts of one engine. An engine that does not work adds to the totals of counters only: it has no rate
+// and no open connections now.
 func (t *Tally) add(counts []count, from *Engine) {
 	if t.Totals == nil {
 		t.Totals = map[string]int64{}
@@ -41,7 +41,7 @@ func (t *Tally) add(counts []count, from *Engine) {
 	}
 }
 
-// Counters are those of all virtual services of an engine together.
+// Counters adds up the counters of all virtual services of an engine.
 func (e *Engine) Counters() Tally {
 	sum := newTally(nil)
 	if e.Sample == nil {
@@ -53,7 +53,7 @@ func (e *Engine) Counters() Tally {
 	return sum
 }
 
-// ServiceCounters are those of a virtual service on all engines that have it or had it.
+// ServiceCounters adds up the counters of a virtual service over all engines that have it or had it.
 func (k *Known) ServiceCounters(uuid string) Tally {
 	sum := newTally(k.past.services[uuid])
 	for _, engine := range k.engines {
@@ -108,7 +108,7 @@ func errorsIn(counters *dataplanev1.VirtualServiceCounters, cause string) uint64
 	return 0
 }
 
-// ServerCounters are those of a server on all engines that have it or had it.
+// ServerCounters adds up the counters of a server over all engines that have it or had it.
 func (k *Known) ServerCounters(server ServerKey) Tally {
 	sum := newTally(k.past.servers[server])
 	for _, engine := range k.engines {

@@ -13,44 +13,44 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// Engine is all that is known about an engine, besides its object. The lock of Fleet guards it. A nil Engine is one
-// about which nothing is known.
+// Engine is all that is known about an engine, besides its object. The lock of Fleet guards it. nil is an engine about
+// which nothing is known.
 type Engine struct {
 	State     health.Engine
-	Since     time.Time // of the session, or of its end
+	Since     time.Time // begin of the session, or the end of the last one
 	Gone      string    // why there is no session
-	Reported  time.Time // last; zero: never
+	Reported  time.Time // time of the last report; zero: none
 	Version   string
 	Resources *enginev1.Resources
 	Status    *enginev1.Status
 
-	Wanted   *enginev1.Plan // that it shall have
-	Held     *enginev1.Plan // the last that it applied; nil: none, or not told
+	Wanted   *enginev1.Plan // the Plan that the engine should have
+	Held     *enginev1.Plan // the last Plan that it applied; nil: none, or unknown
 	Warnings []*dataplanev1.Finding
 	Refusal  *Refusal // of Wanted
 	Routing  *enginev1.Routing
-	Detours  *enginev1.Detours // nil: it passes nothing on
+	Detours  *enginev1.Detours // nil: the engine has no detour
 	Sample   *Sample
-	Earlier  *Sample // the one before, for rates; nil: of another process, or none
+	Earlier  *Sample // the sample before, for rates; nil: it is of another process, or there is none
 
-	turned    time.Time // when it last began or ceased to serve, or was heard of first
-	served    time.Time // first; zero: never
+	turned    time.Time // when it last began or ceased to serve; before that, when it first connected
+	served    time.Time // when it first served; zero: never
 	gathering time.Time // see place.Engine
 
-	told      bool                         // what it holds
+	told      bool                         // Held is what the engine has
 	due       map[string]uint64            // resource uuid → revision in which it last changed
 	turnedIn  map[string]uint64            // virtual service uuid → revision in which its duty last changed
 	duties    map[string]*duty             // by uuid of the virtual services in Held
-	holdings  holdings                     // of all these, for placement
+	holdings  holdings                     // facts about virtual services, for placement
 	sessions  map[netip.Addr]place.Session // of Routing, by the router's address
-	announced map[string]bool              // of Routing: virtual services of which a router hears
+	announced map[string]bool              // of Routing: virtual services that a router hears of
 
 	verdicts  map[ServerKey]*enginev1.ServerVerdict
 	suspects  map[ServerKey]time.Time // since when servers are suspect to its workers
 	hardships [shortages]hardship
 }
 
-// Refusal is a Plan that the engine did not take.
+// Refusal says why an engine refused a Plan.
 type Refusal struct {
 	Revision uint64
 	Errors   []*dataplanev1.Finding
@@ -58,7 +58,7 @@ type Refusal struct {
 
 func (r *Refusal) String() string { return fmt.Sprintf("refused revision %d: %s", r.Revision, r.why()) }
 
-// why is one line: the first error stands for the others, which the warnings list.
+// why returns the first error, as one line. The warnings list all errors.
 func (r *Refusal) why() string {
 	if len(r.Errors) == 0 {
 		return "it does not say why"
@@ -68,7 +68,7 @@ func (r *Refusal) why() string {
 	return where + ": " + first.GetMessage()
 }
 
-// Unheard is an engine that nothing is known of.
+// Unheard returns an engine that has not connected yet.
 func Unheard(now time.Time) *Engine {
 	return &Engine{
 		Since: now, Gone: "has not connected yet", Status: &enginev1.Status{},
@@ -78,13 +78,13 @@ func Unheard(now time.Time) *Engine {
 	}
 }
 
-// Works tells whether traffic to the engine is served.
+// Works tells whether the engine is connected and its data plane runs.
 func (e *Engine) Works() bool { return e != nil && e.State == health.Serving }
 
 // IsConnected tells whether the engine has a session.
 func (e *Engine) IsConnected() bool { return e != nil && e.State.IsConnected() }
 
-// Serves tells whether clients of a virtual service are answered.
+// Serves tells whether the engine answers clients of a virtual service.
 func (e *Engine) Serves(serviceUUID string) bool {
 	if e == nil || e.duties[serviceUUID] == nil {
 		return false
@@ -93,12 +93,12 @@ func (e *Engine) Serves(serviceUUID string) bool {
 	return duty == place.Serve || duty == place.Drain
 }
 
-// HasApplied tells whether the newest state of a resource is in force.
+// HasApplied tells whether the engine has applied the newest state of a resource.
 func (e *Engine) HasApplied(uuid string) bool {
 	return e.isDue(uuid) && e.Held.GetRevision() >= e.due[uuid]
 }
 
-// isDue tells whether a resource is in the Plan that the engine shall have.
+// isDue tells whether a resource is in the newest Plan for the engine.
 func (e *Engine) isDue(uuid string) bool {
 	if e == nil {
 		return false
@@ -107,7 +107,7 @@ func (e *Engine) isDue(uuid string) bool {
 	return due
 }
 
-// WhyDown is of an engine that does not work.
+// WhyDown says why the engine does not work. Call it only for an engine that does not.
 func (e *Engine) WhyDown() string {
 	if !e.IsConnected() {
 		return e.Gone
@@ -115,7 +115,7 @@ func (e *Engine) WhyDown() string {
 	return strings.TrimSuffix("data plane is "+e.Dataplane()+": "+e.Status.GetReason(), ": ")
 }
 
-// Dataplane is "running", "backing off", or "in an unknown state".
+// Dataplane returns "running", "backing off", or "in an unknown state".
 func (e *Engine) Dataplane() string {
 	if e.Status.GetDataplane() == enginev1.DataplaneState_DATAPLANE_STATE_UNSPECIFIED {
 		return "in an unknown state"
@@ -124,7 +124,7 @@ func (e *Engine) Dataplane() string {
 	return strings.ToLower(strings.ReplaceAll(name, "_", " "))
 }
 
-// WhyNot is why an engine does not answer clients of a virtual service.
+// WhyNot says why an engine does not answer clients of a virtual service.
 func (e *Engine) WhyNot(vs *model.VirtualService) string {
 	switch {
 	case e == nil:

@@ -44,11 +44,11 @@ func TestEventsTellOfTheFirstStartOnlyThatItServesOrFails(t *testing.T) {
 
 func TestEventsTellAnEngineThatFellSilentFromOneWhoseConnectionIsLost(t *testing.T) {
 	s := fleettest.Empty(t)
-	s.Missed("se-one", 5) // nobody has heard of it
+	s.Missed("se-one", 5) // this engine has never connected
 	s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running})
 	s.Missed("se-one", 5)
 	s.Disconnected("se-one", "no heartbeat from the agent")
-	s.Missed("se-one", 5) // nor is it there
+	s.Missed("se-one", 5) // nor does this engine exist
 	var told []string
 	for _, entry := range s.Events.Entries() {
 		told = append(told, entry.ID+" "+entry.Message)
@@ -101,7 +101,7 @@ func TestClientsThatAnEngineHadToSendAwayAreToldOfAtOnceAndThenEachMinute(t *tes
 		}
 		return messages
 	}
-	s.Reported("se-one", sentAway(1000, 5, 0, 0)) // what it was before is not known
+	s.Reported("se-one", sentAway(1000, 5, 0, 0)) // there is no earlier sample to compare with
 	if got := told("CONN_DROP_MAX_FLOW_TBL"); len(got) != 0 {
 		t.Fatalf("told of nothing new: %q", got)
 	}

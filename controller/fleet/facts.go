@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// Moved has something to read after anything happened that placement may depend on.
+// Moved returns a channel that holds a value after anything has changed that placement may depend on.
 func (f *Fleet) Moved() <-chan struct{} { return f.moved }
 
 func (f *Fleet) move() {
@@ -18,14 +18,14 @@ func (f *Fleet) move() {
 	}
 }
 
-// Began is from when on engines have time to come, after this controller did.
+// Began is the time from which on placement waits for engines to connect after a start of the controller.
 func (f *Fleet) Began() time.Time {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.began
 }
 
-// Facts are what placement needs to know of the engines that have been heard of.
+// Facts returns what placement needs to know about the engines that have connected.
 func (f *Fleet) Facts() map[string]place.Engine {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,7 +54,7 @@ func (e *Engine) facts() place.Engine {
 	return facts
 }
 
-// turn changes the state of an engine. Nothing else does.
+// turn changes the state of an engine. Nothing else changes it.
 func (f *Fleet) turn(uuid string, engine *Engine, next health.Engine) {
 	was := engine.State
 	if was == health.Unheard || (was == health.Serving) != (next == health.Serving) {
@@ -81,9 +81,9 @@ func (f *Fleet) anyHeard() bool {
 	return false
 }
 
-// gather notes that an engine begins or ceases to serve. If it served before, and no other engine serves now, the
-// controller was cut off from all of them: the others have yet to come back. A new engine says nothing about the
-// others.
+// gather notes that an engine begins or ceases to serve. If the engine has served before, and no other engine serves
+// now, then the controller was cut off from all engines, and the others have yet to connect again. A new engine says
+// nothing about the others.
 func (f *Fleet) gather(engine *Engine, next health.Engine) {
 	switch {
 	case next != health.Serving:

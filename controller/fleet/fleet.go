@@ -26,11 +26,11 @@ type Fleet struct {
 
 	mu        sync.RWMutex
 	known     Known
-	greetings uint64    // how many engines have connected
-	began     time.Time // when the first was heard of; before, when this controller began
+	greetings uint64    // number of sessions that have begun
+	began     time.Time // when the first engine reported; until then, when this controller started
 }
 
-// New is a fleet of which nothing has been heard yet. exists is false for engines that are deleted.
+// New returns a fleet to which no engine has reported. exists returns false for engines that are deleted.
 func New(exists func(engineUUID string) bool, log *slog.Logger, events *events.Log, now func() time.Time) *Fleet {
 	wanted := newWanted()
 	return &Fleet{
@@ -39,14 +39,14 @@ func New(exists func(engineUUID string) bool, log *slog.Logger, events *events.L
 	}
 }
 
-// IsConnected tells whether a session of an engine is open.
+// IsConnected tells whether an engine has a session.
 func (f *Fleet) IsConnected(engineUUID string) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.known.engines[engineUUID].IsConnected()
 }
 
-// Observe takes what the controller wants from now on, and forgets engines that are deleted.
+// Observe takes the newest state that the controller wants, and removes the records of deleted engines.
 func (f *Fleet) Observe(state reconcile.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +63,7 @@ func (f *Fleet) Observe(state reconcile.State) {
 	known.forgetServers()
 }
 
-// Expect takes Plans that some engines shall have before all is decided.
+// Expect takes Plans that some engines get before the decision for all engines is complete.
 func (f *Fleet) Expect(plans map[string]*enginev1.Plan) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *Fleet) expect(plans map[string]*enginev1.Plan) {
 	}
 }
 
-// engine is the record of an engine; the caller holds the lock.
+// engine returns the record of an engine. The caller holds the lock.
 func (f *Fleet) engine(uuid string) *Engine {
 	if f.known.engines[uuid] == nil {
 		f.known.engines[uuid] = Unheard(f.now())

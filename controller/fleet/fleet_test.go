@@ -75,7 +75,8 @@ func TestWhatComesOfADeletedEngineAMomentLaterBringsItNotBack(t *testing.T) {
 func TestDeletedEngineIsForgotten(t *testing.T) {
 	s := fleettest.Empty(t)
 	s.Connected("se-1", &enginev1.Hello{})
-	s.Observe(reconcile.State{Model: &model.Model{}}) // made before it joined: it stays
+	// the model was made before the engine joined, so the engine stays
+	s.Observe(reconcile.State{Model: &model.Model{}})
 	if !isKnown(s, "se-1") || !s.IsConnected("se-1") {
 		t.Fatal("an engine that has just joined is forgotten")
 	}
@@ -91,7 +92,7 @@ func isKnown(s *fleettest.Stage, engine string) (known bool) {
 	return known
 }
 
-// verdict is what an engine last said of a server.
+// verdict returns the last verdict of an engine about a server.
 func verdict(s *fleettest.Stage, engine string, server fleet.ServerKey) (verdict *enginev1.ServerVerdict) {
 	s.Read(func(all *fleet.Known) { verdict = all.Engine(engine).Verdict(server) })
 	return verdict
@@ -104,7 +105,9 @@ func TestNewsIsWhatMayBeUpOrDownAndNothingElse(t *testing.T) {
 	for what, happens := range map[string]func(){
 		"connected": func() { s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running}) },
 		"applied":   func() { s.Applied("se-one", plan, nil) },
-		"status":    func() { s.Status("se-one", &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_STARTING}) },
+		"status": func() {
+			s.Status("se-one", &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_STARTING})
+		},
 		"verdict":   func() { s.Judge("se-one", "10.0.0.1:80", true, "") },
 		"routing":   func() { s.Routed("se-one", nil) },
 		"plans":     func() { s.Want(12, "pool-1") },

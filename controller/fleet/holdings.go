@@ -8,16 +8,16 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// holdings are what placement goes by of an engine, kept from one look to the next: only what something has been heard of is
-// looked at again.
+// holdings are the facts about one engine that placement uses, one holding for each virtual service. They are kept
+// between two looks, and a look computes only those again that may have changed.
 type holdings struct {
 	all     place.Holdings
-	stale   map[string]bool // virtual services to look at
-	unknown bool            // look at all
-	open    map[string]bool // virtual services that the engine has not got as it shall have them
+	stale   map[string]bool // virtual services whose holding may have changed
+	unknown bool            // any holding may have changed
+	open    map[string]bool // virtual services whose newest state the engine has not applied
 }
 
-// look makes the holdings those of now.
+// look brings the holdings up to date and returns them.
 func (e *Engine) look() place.Holdings {
 	h := &e.holdings
 	if h.unknown {
@@ -52,7 +52,7 @@ func (e *Engine) look() place.Holdings {
 	return h.all
 }
 
-// holding is what the engine shall have and has of one virtual service.
+// holding compares what the engine has of a virtual service with what its newest Plan says.
 func (e *Engine) holding(uuid string) place.Holding {
 	now := place.Holding{VirtualService: uuid}
 	held := e.duties[uuid]
@@ -78,17 +78,18 @@ func (e *Engine) holding(uuid string) place.Holding {
 	return now
 }
 
-// lookAt has the next look be at a virtual service.
+// lookAt marks a virtual service for the next look.
 func (h *holdings) lookAt(uuid string) { h.stale[uuid] = true }
 
-// lookAtOpen has it be at those of which the engine may have got what it shall have.
+// lookAtOpen marks the virtual services whose newest state the engine may have applied since.
 func (h *holdings) lookAtOpen() {
 	for uuid := range h.open {
 		h.stale[uuid] = true
 	}
 }
 
-// servicesIn are the virtual services that a delta between two Plans says something of.
+// servicesIn returns the virtual services that differ between two Plans, or whose advertisement differs. before is the
+// Plan that delta starts from.
 func servicesIn(delta *enginev1.PlanDelta, before *enginev1.Plan) map[string]bool {
 	uuids := map[string]bool{}
 	add := func(resource *enginev1.Resource) {
@@ -111,7 +112,7 @@ func resourceIn(plan *enginev1.Plan, uuid string) *enginev1.Resource {
 	return sorted.Find(plan.GetResources(), uuid, (*enginev1.Resource).GetUuid)
 }
 
-// serviceIn is a virtual service as a Plan has it; nil: it has it not.
+// serviceIn returns a virtual service of a Plan; nil: the Plan does not have it.
 func serviceIn(plan *enginev1.Plan, uuid string) *dataplanev1.VirtualService {
 	return resourceIn(plan, uuid).GetVirtualService()
 }

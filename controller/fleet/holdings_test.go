@@ -16,7 +16,7 @@ import (
 	"github.com/weir-lb/weir/controller/plan"
 )
 
-// anyPlan has some of a few virtual services, with whatever duty, some of them advertised.
+// anyPlan returns a random Plan: some virtual services with random duties, some of them advertised.
 func anyPlan(random *rand.Rand, revision uint64) *enginev1.Plan {
 	made := &enginev1.Plan{Revision: revision}
 	for i := range 5 {
@@ -24,8 +24,10 @@ func anyPlan(random *rand.Rand, revision uint64) *enginev1.Plan {
 		if random.IntN(3) == 0 {
 			continue
 		}
-		service := &dataplanev1.VirtualService{Uuid: uuid, Duty: dataplanev1.Duty(random.IntN(4)), Name: fmt.Sprint(random.IntN(2))}
-		made.Resources = append(made.Resources, &enginev1.Resource{Uuid: uuid, Body: &enginev1.Resource_VirtualService{VirtualService: service}})
+		service := &dataplanev1.VirtualService{Uuid: uuid, Duty: dataplanev1.Duty(random.IntN(4)),
+			Name: fmt.Sprint(random.IntN(2))}
+		made.Resources = append(made.Resources, &enginev1.Resource{Uuid: uuid,
+			Body: &enginev1.Resource_VirtualService{VirtualService: service}})
 		if random.IntN(2) == 0 {
 			advertisement := &enginev1.Advertisement{Uuid: plan.AdvertisementUUID(uuid), VirtualServiceUuid: uuid}
 			made.Resources = append(made.Resources, &enginev1.Resource{
@@ -33,7 +35,9 @@ func anyPlan(random *rand.Rand, revision uint64) *enginev1.Plan {
 			})
 		}
 	}
-	slices.SortFunc(made.Resources, func(a, b *enginev1.Resource) int { return strings.Compare(a.GetUuid(), b.GetUuid()) })
+	slices.SortFunc(made.Resources, func(a, b *enginev1.Resource) int {
+		return strings.Compare(a.GetUuid(), b.GetUuid())
+	})
 	return made
 }
 
@@ -51,7 +55,7 @@ func TestHoldingsAreThoseThatALookAtAllWouldFind(t *testing.T) {
 			case 0, 1:
 				plans = append(plans, anyPlan(random, uint64(100+step)))
 				e.expect(plans[len(plans)-1])
-			case 2, 3: // mostly the newest
+			case 2, 3: // mostly the newest Plan
 				e.apply(plans[max(0, len(plans)-1-random.IntN(3)*random.IntN(2))], nil, now)
 			case 4:
 				s.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Routing{Routing: &enginev1.Routing{

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-lb/weir/controller/reconcile"
 )
 
-// Known is what is known now: what the controller wants, and what engines reported. It may be read only, and only
-// within Read.
+// Known is what the controller wants now, and what engines have reported. Only the function given to Read may use it,
+// and must not change it.
 type Known struct {
 	state   reconcile.State
 	engines map[string]*Engine // those that have a Plan or have reported; Observe removes deleted ones
@@ -20,7 +20,7 @@ type Known struct {
 	news news
 }
 
-// ServerKey names a server: by the uuid of its pool, and by its id in there.
+// ServerKey identifies a server: by the uuid of its pool, and by its id in the pool.
 type ServerKey struct{ Pool, Server string }
 
 // Read calls look with what is known, under the lock. look must not keep any of it.
@@ -30,10 +30,10 @@ func (f *Fleet) Read(look func(known *Known)) {
 	look(&f.known)
 }
 
-// Engine is nil for one that nothing is known of.
+// Engine returns the record of an engine; nil: there is none.
 func (k *Known) Engine(uuid string) *Engine { return k.engines[uuid] }
 
-// Name is what operators call an engine.
+// Name is the name of an engine in events and pages.
 func (k *Known) Name(engineUUID string) string {
 	if engine := k.named[engineUUID]; engine != nil {
 		return engine.Name
@@ -41,18 +41,18 @@ func (k *Known) Name(engineUUID string) string {
 	return engineUUID
 }
 
-// VirtualService is nil for one that the model does not have.
+// VirtualService returns nil if the model does not have the virtual service.
 func (k *Known) VirtualService(uuid string) *model.VirtualService { return k.services[uuid] }
 
-// Pool is nil for one that the model does not have.
+// Pool returns nil if the model does not have the pool.
 func (k *Known) Pool(uuid string) *model.Pool { return k.pools[uuid] }
 
-// Assignment is what is decided about a virtual service.
+// Assignment returns the decision about a virtual service.
 func (k *Known) Assignment(serviceUUID string) place.Assignment {
 	return k.state.Assignments.Of(serviceUUID)
 }
 
-// Assigned are the engines that a virtual service is on, beside one that only stands by.
+// Assigned returns the engines of a virtual service, without standbys.
 func (k *Known) Assigned(serviceUUID string) []string {
 	var engines []string
 	for _, seat := range k.Assignment(serviceUUID).Seats {
@@ -63,14 +63,14 @@ func (k *Known) Assigned(serviceUUID string) []string {
 	return engines
 }
 
-// Serving are those of some engines that answer clients of a virtual service now.
+// Serving returns those of the engines that answer clients of a virtual service now.
 func (k *Known) Serving(serviceUUID string, engines []string) []string {
 	return slices.DeleteFunc(k.ready(serviceUUID, engines), func(id string) bool {
 		return k.engines[id].CutOff(k.services[serviceUUID]) != ""
 	})
 }
 
-// ready are those of some engines that would answer clients, if routers sent them any.
+// ready returns those of the engines that could answer clients if routers sent them any.
 func (k *Known) ready(serviceUUID string, engines []string) []string {
 	var ready []string
 	for _, id := range engines {
@@ -81,7 +81,7 @@ func (k *Known) ready(serviceUUID string, engines []string) []string {
 	return ready
 }
 
-// observe takes what the controller wants from now on, and looks at what is not as it was.
+// observe takes the newest state that the controller wants, and visits what has changed in it.
 func (k *Known) observe(state reconcile.State) {
 	for was, is := range k.state.Assignments.Differences(state.Assignments) {
 		if was == nil {

@@ -7,19 +7,20 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 )
 
-// news is what may be up or down that was not when somebody last looked, also what is gone since. The states of all
-// follow from what engines are and say, those of one also from its object, and from what is decided about it.
+// news is the set of objects whose state may have changed since the last call of News, deleted ones included. A change
+// of an engine can change the state of any object. Otherwise a state depends on the object, and on the decision about
+// it.
 type news struct {
 	ofAll    bool
-	services map[string]bool // by uuid; their pools are news too
-	pools    map[string]bool // by uuid; what uses them is news too
+	services map[string]bool // by uuid; their pools are included later
+	pools    map[string]bool // by uuid; the virtual services that use them are included later
 }
 
 func newNews() news { return news{services: map[string]bool{}, pools: map[string]bool{}} }
 
 func (n *news) ofServices(uuids map[string]bool) { maps.Copy(n.services, uuids) }
 
-// News gives what may be up or down that was not when it was called last.
+// News returns the states that may have changed since its last call.
 func (f *Fleet) News() events.News {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,7 +37,8 @@ func (f *Fleet) News() events.News {
 	}
 	for _, uuid := range slices.Sorted(maps.Keys(services)) {
 		if vs := known.services[uuid]; vs != nil {
-			told.Services = append(told.Services, events.ServiceNews{VirtualService: vs, Health: known.ServiceHealth(vs)})
+			told.Services = append(told.Services, events.ServiceNews{VirtualService: vs,
+				Health: known.ServiceHealth(vs)})
 		} else {
 			told.ServicesGone = append(told.ServicesGone, uuid)
 		}
@@ -44,7 +46,7 @@ func (f *Fleet) News() events.News {
 	return told
 }
 
-// newsOf are the uuids of the virtual services and pools that are news.
+// newsOf returns the uuids of the virtual services and pools whose state may have changed.
 func (k *Known) newsOf() (services, pools map[string]bool) {
 	services, pools = k.news.services, k.news.pools
 	if k.news.ofAll {

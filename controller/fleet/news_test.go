@@ -19,7 +19,7 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// anyState follows another one, of which nothing changes in place.
+// anyState returns a random next state. It changes no object in place.
 func anyState(random *rand.Rand, was reconcile.State) reconcile.State {
 	next, m := was, *was.Model
 	uuid := fmt.Sprint(random.IntN(3))
@@ -30,9 +30,12 @@ func anyState(random *rand.Rand, was reconcile.State) reconcile.State {
 		if random.IntN(2) == 0 {
 			pool.HealthMonitors = []*model.HealthMonitor{{}}
 		}
-		m.Pools = sorted.Edit(m.Pools, map[string]*model.Pool{pool.UUID: pool}, func(p *model.Pool) string { return p.UUID })
+		m.Pools = sorted.Edit(m.Pools, map[string]*model.Pool{pool.UUID: pool}, func(p *model.Pool) string {
+			return p.UUID
+		})
 		m.VirtualServices = nil
-		for _, vs := range was.Model.VirtualServices { // what refers to it is another one too
+		// a virtual service that refers to a changed pool is a new one, too
+		for _, vs := range was.Model.VirtualServices {
 			own := *vs
 			if own.Pool != nil && own.Pool.UUID == pool.UUID {
 				own.Pool = pool
@@ -49,7 +52,9 @@ func anyState(random *rand.Rand, was reconcile.State) reconcile.State {
 		if random.IntN(4) == 0 {
 			edits[vs.UUID] = nil
 		}
-		m.VirtualServices = sorted.Edit(m.VirtualServices, edits, func(vs *model.VirtualService) string { return vs.UUID })
+		m.VirtualServices = sorted.Edit(m.VirtualServices, edits, func(vs *model.VirtualService) string {
+			return vs.UUID
+		})
 	case 2:
 		assignment := place.Assignment{VirtualService: "vs-" + uuid}
 		for _, engine := range []string{"se-one", "se-two"} {
@@ -79,7 +84,8 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 			status := &enginev1.Status{Dataplane: enginev1.DataplaneState(random.IntN(4))}
 			switch random.IntN(9) {
 			case 0:
-				f.Connected(engine, &enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
+				f.Connected(engine,
+					&enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
 			case 1:
 				f.Applied(engine, anyPlan(random, uint64(100+step)), nil)
 			case 2:
@@ -93,7 +99,8 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 			case 4:
 				f.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
 					Servers: []*dataplanev1.ServerCounters{{
-						PoolUuid: fmt.Sprint("pool-", random.IntN(3)), ServerId: "10.0.0.1:80", SuspectingWorkers: uint32(random.IntN(2)),
+						PoolUuid: fmt.Sprint("pool-", random.IntN(3)), ServerId: "10.0.0.1:80",
+						SuspectingWorkers: uint32(random.IntN(2)),
 					}},
 				}}})
 			case 5:

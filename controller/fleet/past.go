@@ -1,7 +1,7 @@
 package fleet
 
-// past is what engines counted and no sample says any more: data planes end, virtual services are taken from engines,
-// engines are deleted. With it totals never fall while this controller runs.
+// past is the counts that are no longer in any sample: a data plane ended, a virtual service was taken from an engine,
+// an engine was deleted. With these counts, totals never fall while this controller runs.
 type past struct {
 	wanted   *wanted
 	services map[string]totals // by uuid
@@ -15,8 +15,8 @@ func newPast(wanted *wanted) past {
 	return past{wanted: wanted, services: map[string]totals{}, servers: map[ServerKey]totals{}}
 }
 
-// keep takes over what the last sample of an engine says and the next does not go on from; nil: there is none. What was
-// counted for an object that is not wanted any more is nobody's.
+// keep adds the counts of the last sample that the next sample does not continue; next is nil if the engine is gone.
+// keep drops the counts of objects that are deleted.
 func (p past) keep(last, next *Sample) {
 	if last == nil {
 		return

@@ -9,11 +9,11 @@ import (
 	"github.com/weir-lb/weir/controller/plan"
 )
 
-// idleSamples in a row without a client, one each second, say that a virtual service has drained: for so long somebody
-// may still come by a route that was there a moment ago.
+// idleSamples is the number of samples in a row, one each second, without a client after which a virtual service has
+// drained. Until then, a client may still arrive by a route that was withdrawn a moment ago.
 const idleSamples = 3
 
-// duty is what an engine does for one virtual service, by the Plan that it applied last.
+// duty is what an engine does for one virtual service, according to the Plan that it applied last.
 type duty struct {
 	place.Duty
 	since      time.Time
@@ -26,7 +26,8 @@ var dutyOf = map[dataplanev1.Duty]place.Duty{
 	dataplanev1.Duty_DUTY_STANDBY: place.StandBy,
 }
 
-// expect notes what the engine shall have, and what of it is new. It returns the virtual services of which it is.
+// expect takes a new Plan for the engine, and notes the revision of each resource that changed. It returns the virtual
+// services that the new Plan changes.
 func (e *Engine) expect(wanted *enginev1.Plan) (services map[string]bool) {
 	if e.Wanted == wanted {
 		return nil
@@ -46,7 +47,8 @@ func (e *Engine) expect(wanted *enginev1.Plan) (services map[string]bool) {
 	return services
 }
 
-// turnDuty notes since when the engine shall do something else for a virtual service than before.
+// turnDuty notes the revision of the Plan if it gives the engine another duty for the virtual service than the Plan
+// before.
 func (e *Engine) turnDuty(serviceUUID string, wanted *enginev1.Plan) {
 	e.holdings.lookAt(serviceUUID)
 	was, is := serviceIn(e.Wanted, serviceUUID), serviceIn(wanted, serviceUUID)
@@ -58,7 +60,8 @@ func (e *Engine) turnDuty(serviceUUID string, wanted *enginev1.Plan) {
 	}
 }
 
-// apply notes what the engine has; nil: nothing. It returns the virtual services that it has otherwise than before.
+// apply notes the Plan that the engine has applied; nil: the engine has none. It returns the virtual services that
+// differ from the Plan before.
 func (e *Engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) map[string]bool {
 	before := e.Held
 	e.Held, e.told, e.Warnings = held, true, warnings
@@ -68,7 +71,7 @@ func (e *Engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now
 	return e.assume(before, held, now)
 }
 
-// assume takes over the duties of a Plan that was applied, where they are not those of the one before.
+// assume takes the duties from the Plan that the engine has applied, where they differ from those of the Plan before.
 func (e *Engine) assume(before, held *enginev1.Plan, now time.Time) (services map[string]bool) {
 	services = servicesIn(plan.Delta(before, held), before)
 	for uuid := range services {
@@ -90,18 +93,19 @@ func (e *Engine) assume(before, held *enginev1.Plan, now time.Time) (services ma
 	return services
 }
 
-// greet takes the revision that the engine says it has when its session begins.
+// greet takes the revision that an engine reports at the begin of its session.
 func (e *Engine) greet(revision uint64, now time.Time) {
 	switch revision {
-	case 0: // its disk is lost: it serves nothing of what it had
+	case 0: // the engine has lost its disk, and serves nothing
 		e.apply(nil, nil, now)
 	case e.Held.GetRevision():
-	default: // it took another Plan, and the answer was lost
+	default: // the engine applied another Plan, and its answer was lost
 		e.told = false
 	}
 }
 
-// countIdle notes which of the virtual services that drain have no client; true: one has drained just now.
+// countIdle counts the samples without a client, for each virtual service that drains. It returns true if one of them
+// has drained with this sample.
 func (e *Engine) countIdle() (drained bool) {
 	for uuid, duty := range e.duties {
 		counters := e.Sample.Service(uuid)

@@ -6,11 +6,12 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 )
 
-// Connected begins a session; what its Hello does not repeat is forgotten. It returns the number of this greeting.
+// Connected begins a session. It drops what the engine reported earlier and its Hello does not repeat. It returns the
+// number of this greeting.
 func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.move() // it waits for a decision, also where it seems never to have been away
+	defer f.move() // the engine waits for a decision, also if its session ended unnoticed
 	f.known.news.ofAll = true
 	f.greetings++
 	engine := f.engine(engineUUID)
@@ -25,20 +26,20 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	return f.greetings
 }
 
-// Greetings is the number of the last greeting that Facts asked for from now on know of.
+// Greetings returns the number of the last greeting. All later calls of Facts know of it.
 func (f *Fleet) Greetings() uint64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.greetings
 }
 
-// Reported takes what an agent says between Hello and the end.
+// Reported takes a report of an agent: any but the Hello and the answers to Plans.
 func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	engine := f.known.engines[engineUUID]
 	if engine == nil {
-		return // it was deleted a moment ago
+		return // an operator has just deleted it
 	}
 	engine.Reported = f.now()
 	switch body := report.GetBody().(type) {
@@ -73,7 +74,7 @@ func (f *Fleet) hearSample(engineUUID string, engine *Engine, sample *dataplanev
 	}
 }
 
-// Applied says that an engine serves a Plan.
+// Applied notes that an engine has applied a Plan.
 func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*dataplanev1.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,12 +84,12 @@ func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*data
 	}
 }
 
-// Refused says that an engine keeps the Plan it had, and why.
+// Refused notes that an engine refused a Plan and keeps the one that it had, and why.
 func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*dataplanev1.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	engine := f.known.engines[engineUUID]
-	if engine != nil && engine.Wanted == plan { // a newer one may be on its way already
+	if engine != nil && engine.Wanted == plan { // a newer Plan may be on its way already
 		engine.Refusal = &Refusal{Revision: plan.GetRevision(), Errors: errors}
 		f.move()
 	}
@@ -99,11 +100,11 @@ func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*datapl
 	}
 }
 
-// Missed says that so many heartbeats in a row did not come; Disconnected follows.
+// Missed notes that a number of heartbeats in a row did not arrive. Disconnected follows.
 func (f *Fleet) Missed(engineUUID string, heartbeats int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.known.engines[engineUUID].IsConnected() { // otherwise it had not said who it is
+	if f.known.engines[engineUUID].IsConnected() { // otherwise it has sent no Hello
 		f.tell(f.called(engineUUID).Missed(heartbeats))
 	}
 }
@@ -114,7 +115,7 @@ func (f *Fleet) Disconnected(engineUUID, reason string) {
 	defer f.mu.Unlock()
 	engine := f.known.engines[engineUUID]
 	if !engine.IsConnected() {
-		return // it had not said who it is: nothing is known of it
+		return // it sent no Hello: there is nothing to end
 	}
 	engine.Gone, engine.Since = reason, f.now()
 	engine.holdings.unknown = true
@@ -122,7 +123,7 @@ func (f *Fleet) Disconnected(engineUUID, reason string) {
 	f.turn(engineUUID, engine, engine.State.Disconnected())
 }
 
-// called is an engine as events name it; the caller holds the lock.
+// called returns an engine with its name, for events. The caller holds the lock.
 func (f *Fleet) called(engineUUID string) events.Engine {
 	return events.Engine{UUID: engineUUID, Name: f.known.Name(engineUUID)}
 }

@@ -6,15 +6,15 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 )
 
-// Sample is what the data plane of an engine counted, by what it counted.
+// Sample is a sample of an engine's data plane, with indexes.
 type Sample struct {
 	*dataplanev1.Sample
 	services map[string]*dataplanev1.VirtualServiceCounters
 	servers  map[ServerKey]*dataplanev1.ServerCounters
 }
 
-// take keeps the last two samples of one process, and what others had counted in the past. It returns whether other
-// servers than before are suspect to the engine.
+// take keeps the last two samples of one process. The counts of an earlier process go to past. take returns whether the
+// set of suspect servers has changed.
 func (e *Engine) take(from *dataplanev1.Sample, past past) bool {
 	next := &Sample{
 		Sample:   from,
@@ -36,7 +36,7 @@ func (e *Engine) take(from *dataplanev1.Sample, past past) bool {
 	return e.suspect(next)
 }
 
-// suspect notes since when servers are suspect to a worker of the engine, or to more.
+// suspect notes since when at least one worker of the engine suspects a server.
 func (e *Engine) suspect(told *Sample) (changed bool) {
 	before := e.suspects
 	e.suspects = map[ServerKey]time.Time{}
@@ -54,7 +54,7 @@ func (e *Engine) suspect(told *Sample) (changed bool) {
 	return changed || len(e.suspects) != len(before)
 }
 
-// Service is nil for a virtual service that the sample says nothing of.
+// Service returns nil if the sample has no counters of the virtual service.
 func (s *Sample) Service(uuid string) *dataplanev1.VirtualServiceCounters {
 	if s == nil {
 		return nil
@@ -62,7 +62,7 @@ func (s *Sample) Service(uuid string) *dataplanev1.VirtualServiceCounters {
 	return s.services[uuid]
 }
 
-// Server is nil for one that the sample says nothing of.
+// Server returns nil if the sample has no counters of the server.
 func (s *Sample) Server(key ServerKey) *dataplanev1.ServerCounters {
 	if s == nil {
 		return nil
@@ -70,7 +70,7 @@ func (s *Sample) Server(key ServerKey) *dataplanev1.ServerCounters {
 	return s.servers[key]
 }
 
-// seconds between the last two samples; 0: there are not two, or they are of the past.
+// seconds is the time between the last two samples; 0: there are no two, or the engine does not work.
 func (e *Engine) seconds() float64 {
 	if !e.Works() || e.Earlier == nil || e.Sample.GetUnixMs() <= e.Earlier.GetUnixMs() {
 		return 0
@@ -78,7 +78,7 @@ func (e *Engine) seconds() float64 {
 	return float64(e.Sample.GetUnixMs()-e.Earlier.GetUnixMs()) / 1000
 }
 
-// CPUPercent is of one core: two busy workers are 200.
+// CPUPercent is the CPU time in percent of one core: two busy workers are 200. false: it is unknown.
 func (e *Engine) CPUPercent() (float64, bool) {
 	seconds := e.seconds()
 	if seconds == 0 {

@@ -10,14 +10,14 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// hearRouting takes what an engine says of its BGP. When a session came or went is by the clock of this controller:
-// engines have others.
+// hearRouting takes an engine's report about BGP. The times at which sessions begin and end are those of the
+// controller's clock, because the clocks of engines differ.
 func (e *Engine) hearRouting(routing *enginev1.Routing, now time.Time) {
 	sessions := make(map[netip.Addr]place.Session, len(routing.GetPeers()))
 	for _, peer := range routing.GetPeers() {
 		at, err := netip.ParseAddr(peer.GetAddress())
 		if err != nil {
-			continue // of no router that a Plan names
+			continue // no router that a Plan names
 		}
 		session := place.Session{Up: IsUp(peer), Since: now}
 		if before, known := e.sessions[at]; known && before.Up == session.Up {
@@ -29,7 +29,7 @@ func (e *Engine) hearRouting(routing *enginev1.Routing, now time.Time) {
 	e.holdings.unknown = true
 }
 
-// announcedIn are the virtual services of which a router hears.
+// announcedIn returns the virtual services that the engine announces to a router.
 func announcedIn(routing *enginev1.Routing) map[string]bool {
 	announced := map[string]bool{}
 	for _, route := range routing.GetRoutes() {
@@ -40,7 +40,7 @@ func announcedIn(routing *enginev1.Routing) map[string]bool {
 	return announced
 }
 
-// CutOff is why no router can lead clients of a virtual service to the engine; empty: one can.
+// CutOff says why no router can send clients of a virtual service to the engine; empty: a router can.
 func (e *Engine) CutOff(vs *model.VirtualService) string {
 	if vs == nil {
 		return ""
@@ -57,10 +57,10 @@ func (e *Engine) CutOff(vs *model.VirtualService) string {
 	return fmt.Sprintf("has no BGP session with %s", reach.Cut)
 }
 
-// Announces tells whether a router hears of a virtual service from this engine.
+// Announces tells whether the engine announces the virtual service to a router.
 func (e *Engine) Announces(uuid string) bool { return e.IsConnected() && e.announced[uuid] }
 
-// PeersUp is false while a session that the engine shall have is not there.
+// PeersUp tells whether all BGP sessions of the engine are established.
 func (e *Engine) PeersUp() bool {
 	for _, peer := range e.Routing.GetPeers() {
 		if !IsUp(peer) {

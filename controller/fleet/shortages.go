@@ -9,26 +9,26 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 )
 
-// shortageTellEvery is how often an engine that goes on being short of something is told of.
+// shortageTellEvery is the time between two events about the same shortage of an engine.
 const shortageTellEvery = time.Minute
 
-// shortages are how many things an engine can be short of.
+// shortages is the number of kinds of shortage.
 const shortages = len(causesOf)
 
-// causesOf are what a data plane counts when it sends a client away, by what it is short of.
+// causesOf are the causes that a data plane counts when it sends a client away, by the kind of shortage.
 var causesOf = [...][]string{
 	events.ShortOfPlaces: {"engine_evicted", "engine_refused"},
 	events.ShortOfMemory: {"engine_memory"},
 }
 
-// hardship is what an engine was short of and nobody was told yet.
+// hardship is the clients that one kind of shortage has cost, and that no event has reported yet.
 type hardship struct {
 	toldAt  time.Time
 	clients map[string]uint64 // sent away, by virtual service
 }
 
-// tellShortages tells of clients that an engine had to send away between its last two samples: at once, and then each
-// minute.
+// tellShortages adds an event if the engine sent clients away between its last two samples: one when the shortage
+// begins, then one each minute.
 func (f *Fleet) tellShortages(engineUUID string, engine *Engine) {
 	for shortage, causes := range causesOf {
 		hard := &engine.hardships[shortage]
@@ -62,7 +62,7 @@ func (h *hardship) add(serviceUUID string, clients uint64) {
 	h.clients[serviceUUID] += clients
 }
 
-// losses are the clients that virtual services lost, those that lost most first.
+// losses returns the clients that each virtual service has lost, the largest number first.
 func (f *Fleet) losses(clients map[string]uint64) (losses []events.Loss) {
 	for _, uuid := range slices.Sorted(maps.Keys(clients)) {
 		loss := events.Loss{VirtualService: uuid, Name: uuid, Clients: clients[uuid]}

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// ServiceHealth is the state of a virtual service.
+// ServiceHealth returns the state of a virtual service.
 func (k *Known) ServiceHealth(vs *model.VirtualService) health.Status {
 	assigned := k.Assigned(vs.UUID)
 	return health.OfService(vs, health.ServiceFacts{
@@ -32,7 +32,8 @@ func (k *Known) lackOf(vs *model.VirtualService) *place.Unplaced {
 	return nil
 }
 
-// isPlanned tells whether the virtual service is in the Plan of an engine; if not, it was left out for a finding.
+// isPlanned tells whether the virtual service is in the Plan of one of these engines. If not, the controller left it
+// out because of a finding.
 func (k *Known) isPlanned(serviceUUID string, engines []string) bool {
 	return slices.ContainsFunc(engines, func(id string) bool { return k.engines[id].isDue(serviceUUID) })
 }
@@ -53,11 +54,11 @@ func (k *Known) whyNotServed(vs *model.VirtualService, engines []string) []strin
 	return reasons
 }
 
-// PoolHealth is the state of a pool and of its servers, as the engines take it that use it.
+// PoolHealth returns the state of a pool and of its servers, as seen by the engines that use the pool.
 func (k *Known) PoolHealth(pool *model.Pool) health.Pool {
 	engines := k.poolEngines(pool)
 	servers := make([]health.Server, len(pool.Members))
-	seen := make([]health.Seen, 0, len(engines)*len(pool.Members)) // one piece of memory for all servers
+	seen := make([]health.Seen, 0, len(engines)*len(pool.Members)) // one allocation for all servers
 	for i := range pool.Members {
 		first := len(seen)
 		for _, id := range engines {
@@ -70,8 +71,8 @@ func (k *Known) PoolHealth(pool *model.Pool) health.Pool {
 	return health.OfPool(pool, len(engines) > 0, servers)
 }
 
-// poolEngines are the uuids of the engines that work and serve a virtual service with this pool, sorted. Where none
-// does because no router sends clients, they are those that would.
+// poolEngines returns the uuids of the engines that serve a virtual service with this pool, sorted. If none serves
+// because routers send it no clients, they are the engines that are otherwise ready to serve.
 func (k *Known) poolEngines(pool *model.Pool) []string {
 	var engines, ready []string
 	for _, vs := range k.users[pool] {

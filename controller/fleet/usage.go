@@ -6,7 +6,7 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// Usage is what every engine that works has used up so far, by its uuid.
+// Usage returns what every engine that works has used so far, by its uuid.
 func (f *Fleet) Usage() map[string]place.Usage {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -9,10 +9,10 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// verdictsMax servers of one engine are remembered; what comes above is dropped.
+// verdictsMax is the number of servers of one engine whose verdicts are kept. Further verdicts are dropped.
 const verdictsMax = 50_000
 
-// Verdict is what the monitors of an engine last said of a server; nil: nothing yet.
+// Verdict returns the last verdict of the engine's monitors about a server; nil: there is none.
 func (e *Engine) Verdict(server ServerKey) *enginev1.ServerVerdict { return e.verdicts[server] }
 
 func (e *Engine) judge(verdicts *enginev1.ServerVerdicts, wanted *wanted) {
@@ -28,8 +28,8 @@ func (e *Engine) judge(verdicts *enginev1.ServerVerdicts, wanted *wanted) {
 	}
 }
 
-// sees is the word of the monitors. Where they have nothing against a server, connections to it that come to nothing
-// do.
+// sees returns the state of a server as the engine sees it. A server that its monitors find up is down if it is
+// suspect: new connections to it fail.
 func (e *Engine) sees(pool *model.Pool, member *model.Member) health.Seen {
 	key := ServerKey{pool.UUID, member.ID}
 	verdict, suspectSince := e.verdicts[key], e.suspects[key]
@@ -52,13 +52,13 @@ func sinceOf(verdict *enginev1.ServerVerdict) time.Time {
 	return time.UnixMilli(int64(verdict.GetSinceUnixMs()))
 }
 
-// suspicion says to how many of an engine's workers a server is suspect. Each decides for itself.
+// suspicion says how many of the engine's workers suspect a server. Each worker decides for itself.
 func (e *Engine) suspicion(server ServerKey) string {
-	return fmt.Sprintf("inline_health_monitor: new connections to it come to nothing on %d of %d workers",
+	return fmt.Sprintf("inline_health_monitor: new connections to it fail on %d of %d workers",
 		e.Sample.Server(server).GetSuspectingWorkers(), e.Sample.GetWorkers())
 }
 
-// forgetServers forgets what was said of servers that are members of no pool any more.
+// forgetServers drops all that engines reported about servers that are no member of a pool any more.
 func (k *Known) forgetServers() {
 	unwanted := k.unwanted
 	if len(unwanted) == 0 {
@@ -75,8 +75,9 @@ func (k *Known) forgetServers() {
 	}
 }
 
-// forgetServers drops the verdicts of unwanted servers, but for those that the engine still has: a server that is taken
-// out and put back before the engine hears of it gets no second verdict. It returns these.
+// forgetServers drops the verdicts about unwanted servers, and returns the servers whose verdicts it keeps. It keeps
+// the verdict if the server is still in the Plan that the engine has: if an operator puts the server back before the
+// engine has removed it, the engine does not report the verdict again.
 func (e *Engine) forgetServers(unwanted map[ServerKey]bool) (kept []ServerKey) {
 	var held map[ServerKey]bool
 	for key := range unwanted {

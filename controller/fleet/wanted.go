@@ -7,15 +7,15 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// wanted are the objects of the newest model, by what they are looked up by.
+// wanted are the objects of the newest model, with indexes.
 type wanted struct {
 	model    *model.Model
 	named    map[string]*model.Engine // by uuid
 	services map[string]*model.VirtualService
 	pools    map[string]*model.Pool
 	users    map[*model.Pool][]*model.VirtualService
-	members  map[ServerKey]bool // of pools
-	unwanted map[ServerKey]bool // members of none, of which an engine may have said something
+	members  map[ServerKey]bool // servers that are a member of a pool
+	unwanted map[ServerKey]bool // servers that are a member no more, and about which engines may have reported
 }
 
 func newWanted() *wanted {
@@ -25,8 +25,9 @@ func newWanted() *wanted {
 	}
 }
 
-// turn goes on with another model, of which it looks at nothing that is the same in both. It returns the uuids of what is
-// not, also of what is gone; and with a virtual service its pool.
+// turn replaces the model. It visits only what differs between the two models. It returns the uuids of the virtual
+// services and pools that were added, changed or removed. With a virtual service that was changed or removed, it also
+// returns the pool that it had before.
 func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 	services, pools = map[string]bool{}, map[string]bool{}
 	if !sorted.IsOne(w.model.Engines, to.Engines) {
@@ -35,10 +36,11 @@ func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 			w.named[engine.UUID] = engine
 		}
 	}
-	for was, is := range sorted.Differences(w.model.VirtualServices, to.VirtualServices, func(vs *model.VirtualService) string { return vs.UUID }) {
+	for was, is := range sorted.Differences(w.model.VirtualServices, to.VirtualServices,
+		func(vs *model.VirtualService) string { return vs.UUID }) {
 		if was != nil {
 			w.dropService(was)
-			if services[was.UUID] = true; was.Pool != nil { // which it may use no more
+			if services[was.UUID] = true; was.Pool != nil { // it may use this pool no more
 				pools[was.Pool.UUID] = true
 			}
 		}
@@ -48,7 +50,9 @@ func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 			services[is.UUID] = true
 		}
 	}
-	for was, is := range sorted.Differences(w.model.Pools, to.Pools, func(pool *model.Pool) string { return pool.UUID }) {
+	for was, is := range sorted.Differences(w.model.Pools, to.Pools, func(pool *model.Pool) string {
+		return pool.UUID
+	}) {
 		if was != nil {
 			w.dropPool(was)
 			pools[was.UUID] = true
@@ -64,7 +68,9 @@ func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 
 func (w *wanted) dropService(vs *model.VirtualService) {
 	delete(w.services, vs.UUID)
-	users := slices.DeleteFunc(slices.Clone(w.users[vs.Pool]), func(user *model.VirtualService) bool { return user == vs })
+	users := slices.DeleteFunc(slices.Clone(w.users[vs.Pool]), func(user *model.VirtualService) bool {
+		return user == vs
+	})
 	if w.users[vs.Pool] = users; len(users) == 0 {
 		delete(w.users, vs.Pool)
 	}

@@ -27,7 +27,7 @@ var Clock = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // Running is the status of an engine that serves.
 var Running = &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING, DataplanePid: 7}
 
-// Stage is the fleet and what it is to know.
+// Stage is the fleet, with the model that it is given.
 type Stage struct {
 	*testing.T
 	*fleet.Fleet
@@ -35,11 +35,11 @@ type Stage struct {
 	Now     time.Time
 	VS      *model.VirtualService
 	WebPool *model.Pool
-	State   reconcile.State // that was observed last
-	Deleted map[string]bool // engines
+	State   reconcile.State // the last one that the fleet observed
+	Deleted map[string]bool // engines that are deleted
 }
 
-// Empty is a fleet that nothing is wanted of.
+// Empty returns a fleet with an empty model.
 func Empty(t *testing.T) *Stage {
 	t.Helper()
 	s := &Stage{T: t, Now: Clock, Deleted: map[string]bool{}}
@@ -49,7 +49,7 @@ func Empty(t *testing.T) *Stage {
 	return s
 }
 
-// New has both engines be given a Plan in revision 10; none has connected.
+// New gives both engines a Plan of revision 10. No engine has connected.
 func New(t *testing.T) *Stage {
 	t.Helper()
 	s := Empty(t)
@@ -75,7 +75,7 @@ func New(t *testing.T) *Stage {
 	return s
 }
 
-// Member is a server at port 80.
+// Member returns a server at port 80.
 func Member(address string) model.Member {
 	return model.Member{
 		Server:  kinds.Server{IP: &kinds.IPAddr{Addr: address, Type: "V4"}, Enabled: true},
@@ -84,7 +84,7 @@ func Member(address string) model.Member {
 	}
 }
 
-// Want gives both engines a Plan of these resources; what a resource holds changes with the revision.
+// Want gives both engines a Plan with these resources. Their content changes with the revision.
 func (s *Stage) Want(revision uint64, resources ...string) map[string]*enginev1.Plan {
 	group := &model.Group{}
 	group.UUID, s.VS.Group = "group-1", group
@@ -97,7 +97,7 @@ func (s *Stage) Want(revision uint64, resources ...string) map[string]*enginev1.
 		group.Engines = append(group.Engines, engine)
 		plans[engine.UUID] = PlanOf(revision, resources...)
 	}
-	vs, pool := *s.VS, *s.WebPool // the test may go on changing its own
+	vs, pool := *s.VS, *s.WebPool // the test may change its own afterwards
 	vs.Pool = &pool
 	m := &model.Model{
 		VirtualServices: []*model.VirtualService{&vs}, Pools: []*model.Pool{&pool}, Groups: []*model.Group{group},
@@ -108,13 +108,13 @@ func (s *Stage) Want(revision uint64, resources ...string) map[string]*enginev1.
 	return plans
 }
 
-// Observe is Fleet's, and remembers the state.
+// Observe calls that of Fleet, and keeps the state.
 func (s *Stage) Observe(state reconcile.State) {
 	s.State = state
 	s.Fleet.Observe(state)
 }
 
-// Both engines serve a virtual service that takes traffic.
+// Both assigns a virtual service to both engines, if it takes traffic.
 func Both(vs *model.VirtualService) place.Assignment {
 	assignment := place.Assignment{VirtualService: vs.UUID}
 	if vs.Enabled && vs.TrafficEnabled {
@@ -126,7 +126,7 @@ func Both(vs *model.VirtualService) place.Assignment {
 	return assignment
 }
 
-// PlanOf has virtual services and pools, by their uuids.
+// PlanOf returns a Plan with virtual services and pools of these uuids.
 func PlanOf(revision uint64, resources ...string) *enginev1.Plan {
 	plan := &enginev1.Plan{Revision: revision}
 	for _, uuid := range slices.Sorted(slices.Values(resources)) {
@@ -143,7 +143,7 @@ func PlanOf(revision uint64, resources ...string) *enginev1.Plan {
 	return plan
 }
 
-// Serve connects engines and lets them apply what they shall have.
+// Serve connects engines, and has them apply their Plans.
 func (s *Stage) Serve(engines ...string) {
 	for _, uuid := range engines {
 		s.Connected(uuid, &enginev1.Hello{Status: Running})
@@ -151,26 +151,26 @@ func (s *Stage) Serve(engines ...string) {
 	}
 }
 
-// Judge has the monitors of an engine find a server up or down.
+// Judge has an engine report that its monitors find a server up or down.
 func (s *Stage) Judge(engine, server string, up bool, reason string) {
 	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: &enginev1.ServerVerdicts{
 		Verdicts: []*enginev1.ServerVerdict{{PoolUuid: "pool-1", ServerId: server, Up: up, Reason: reason}},
 	}}})
 }
 
-// Status has an engine say what its data plane does.
+// Status has an engine report the state of its data plane.
 func (s *Stage) Status(engine string, status *enginev1.Status) {
 	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Status{Status: status}})
 }
 
-// Sampled has an engine count so many clients that are connected to the virtual service.
+// Sampled has an engine report a number of clients that are connected to the virtual service.
 func (s *Stage) Sampled(engine string, open uint64) {
 	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
 		VirtualServices: []*dataplanev1.VirtualServiceCounters{{Uuid: "vs-1", OpenConnections: open}},
 	}}})
 }
 
-// Suspected is a sample by which a server is suspect to so many of two workers.
+// Suspected has an engine report that a server is suspect to some of its two workers.
 func (s *Stage) Suspected(engine, server string, workers uint32) {
 	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
 		Workers: 2, UnixMs: uint64(Clock.UnixMilli()),
@@ -179,12 +179,12 @@ func (s *Stage) Suspected(engine, server string, workers uint32) {
 	}}})
 }
 
-// Routed has an engine say what it does with routers.
+// Routed has an engine report its BGP sessions and routes.
 func (s *Stage) Routed(engine string, routing *enginev1.Routing) {
 	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Routing{Routing: routing}})
 }
 
-// Routing is what an engine with two routers reports, one of which is not there.
+// Routing returns the report of an engine with two routers. The session with one of them is down.
 func Routing() *enginev1.Routing {
 	return &enginev1.Routing{
 		Peers: []*enginev1.PeerState{
@@ -204,7 +204,7 @@ func Routing() *enginev1.Routing {
 	}
 }
 
-// Contains fails where the text of a page lacks one of the wants.
+// Contains fails if the text of a page lacks one of the wants.
 func (s *Stage) Contains(page any, wants ...string) {
 	s.Helper()
 	text := fmt.Sprint(page)
@@ -215,7 +215,7 @@ func (s *Stage) Contains(page any, wants ...string) {
 	}
 }
 
-// Told are the events that some steps bring, the oldest first: "ID kind name message".
+// Told returns the events that some steps add, oldest first: "ID kind name message".
 func (s *Stage) Told(steps func()) (told []string) {
 	before := len(s.Events.Entries())
 	steps()
