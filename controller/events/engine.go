@@ -10,15 +10,15 @@ import (
 
 const adminTenant = "admin"
 
-// Engine is an engine to which something happened.
+// Engine is the engine that an event is about.
 type Engine struct{ UUID, Name string }
 
-// Entry is an event of the engine.
+// Entry returns an event about the engine.
 func (e Engine) Entry(id, message string) Entry {
 	return Entry{ID: id, Kind: "SERVICEENGINE", UUID: e.UUID, Name: e.Name, Tenant: adminTenant, Message: message}
 }
 
-// Turned says that the engine serves, or why it does not.
+// Turned returns the event that the engine serves now, or that it does not, and why.
 func (e Engine) Turned(turn health.Turn, whyDown string) Entry {
 	if turn == health.CameUp {
 		return e.Entry("SE_UP", "serves")
@@ -26,42 +26,43 @@ func (e Engine) Turned(turn health.Turn, whyDown string) Entry {
 	return e.Entry("SE_DOWN", whyDown)
 }
 
-// Missed says that its agent fell silent.
+// Missed returns the event that heartbeats of the engine's agent did not arrive.
 func (e Engine) Missed(heartbeats int) Entry {
 	return e.Entry("SE_HEARTBEAT_FAILURE",
 		fmt.Sprintf("%d heartbeats in a row did not come: its agent is cut off from the controller, or hangs",
 			heartbeats))
 }
 
-// Said is what its agent says happened to an object.
+// Said returns an event that the agent reported, about an object.
 func (e Engine) Said(id, message, object string) Entry {
 	entry := e.Entry(id, message)
 	entry.Related = []string{object}
 	return entry
 }
 
-// Shortage is what an engine can be short of.
+// Shortage is a kind of thing that an engine can run out of.
 type Shortage int
 
 const (
-	ShortOfPlaces Shortage = iota // for clients
-	ShortOfMemory                 // for what clients do not take
+	ShortOfPlaces Shortage = iota // connections of clients
+	ShortOfMemory                 // memory for unsent responses
 )
 
 var shortages = [...]struct{ id, did string }{
 	ShortOfPlaces: {"CONN_DROP_MAX_FLOW_TBL",
-		"its places for clients run short: it sent %d away that held most or moved least, of %s"},
+		"its places for clients run short: it closed or refused %d connections, first idle ones and those of addresses with most: %s"},
 	ShortOfMemory: {"CONN_DROP_NO_CONN_MEM",
-		"its memory for what clients do not take runs short: it sent %d away that held most and moved least, of %s"},
+		"its memory for unsent responses runs short: it closed %d connections that held most of it and moved least: %s"},
 }
 
-// Loss is how many clients a virtual service lost to a shortage.
+// Loss is the number of clients that a virtual service lost in a shortage.
 type Loss struct {
 	VirtualService, Name string
 	Clients              uint64
 }
 
-// SentAway says which clients the engine sent away for want of something. losses come largest first.
+// SentAway returns the event that the engine sent clients away because of a shortage. The largest loss stands first in
+// losses.
 func (e Engine) SentAway(shortage Shortage, losses []Loss) Entry {
 	var clients uint64
 	var names, related []string

@@ -1,10 +1,10 @@
-// Package events keeps the newest events, for operators: which engine came or went, which virtual service moved and
-// why. Other packages add entries, and rest shows them. watch.go finds out which virtual services, pools and servers
-// came up or went down, by comparing typed states (service.go, pool.go); engine.go has the texts of what happens to
-// engines.
+// Package events keeps the newest events, for operators: which engine connected or left, which virtual service moved
+// and why. Other packages add entries, and rest shows them. watch.go compares typed states to find the virtual
+// services, pools and servers that came up or went down (service.go, pool.go); engine.go has the texts of the events
+// about engines.
 //
-// The log is in memory and bounded: the oldest entry goes first, and all are lost with the leader that keeps them. The
-// log of the process has every entry.
+// The list is in memory and bounded: it drops the oldest entry first, and is lost when the leader ends. Each entry is
+// also written to the log of the process.
 package events
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/weir-lb/weir/controller/recent"
 )
 
-// entriesMax are kept; the oldest goes first.
+// entriesMax is the number of entries that are kept.
 const entriesMax = 10_000
 
-// Entry is one thing that happened, named as in Avi's event records.
+// Entry is one event, with the names of Avi's event records.
 type Entry struct {
 	Time    time.Time `json:"report_timestamp"`
 	ID      string    `json:"event_id"` // VS_SCALEOUT_COMPLETE
@@ -29,19 +29,19 @@ type Entry struct {
 	Related []string  `json:"related_uuids"`
 }
 
-// Log is the entries. It is safe for concurrent use.
+// Log is the list of events. It is safe for concurrent use.
 type Log struct {
 	log     *slog.Logger
 	now     func() time.Time
 	entries *recent.Ring[Entry]
 }
 
-// New is empty.
+// New returns an empty list. Each entry is also written to log.
 func New(log *slog.Logger, now func() time.Time) *Log {
 	return &Log{log: log, now: now, entries: recent.NewRing[Entry](entriesMax)}
 }
 
-// Add notes what happened just now.
+// Add adds an event. Its time is now.
 func (l *Log) Add(entry Entry) {
 	entry.Time = l.now().UTC()
 	if entry.Related == nil {
@@ -51,5 +51,5 @@ func (l *Log) Add(entry Entry) {
 	l.entries.Add(entry)
 }
 
-// Entries are those kept, newest first.
+// Entries returns the events, newest first.
 func (l *Log) Entries() []Entry { return l.entries.NewestFirst() }

@@ -8,13 +8,13 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// serversTold limits the events of one pool and one comparison: so many servers that came up, or went down, have an
-// event each; one more event counts the others. Otherwise a large pool that goes down would push all else out of the
-// log.
+// serversTold limits the events about one pool in one comparison. This number of servers that came up, or went down,
+// have an event each; one more event counts the others. Without the limit, a large pool that goes down would push all
+// other events out of the list.
 const serversTold = 20
 
-// pools compares the states of pools and servers with the earlier ones. The first known state gives no event: the pool
-// is new, or this leader has just begun. A state that is neither up nor down leaves the earlier one in place.
+// pools compares the states of pools and servers with the earlier ones. The first state gives no event, because the
+// pool is new, or this leader has just begun. A state that is neither up nor down leaves the earlier one in place.
 func (w *Watcher) pools(news News) {
 	for _, uuid := range news.PoolsGone {
 		delete(w.poolsUp, uuid)
@@ -51,7 +51,7 @@ func (w *Watcher) servers(pool *model.Pool, states []health.Server) {
 	}
 }
 
-// turned notes a state, and tells whether what was up is down now, or the other way round.
+// turned stores the new state. It returns true if the state changed from up to down, or from down to up.
 func turned(up map[string]bool, key string, state health.State) bool {
 	if state != health.Up && state != health.Down {
 		return false
@@ -73,7 +73,7 @@ func upOrDown(state health.State) string {
 	return "down"
 }
 
-// saying is "is up", or "is down: connection refused".
+// saying returns "is up", or "is down: connection refused".
 func saying(state health.State, reason string) string {
 	if state == health.Up {
 		return "is up"

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// services compares the states of virtual services with the earlier ones. A virtual service that has not been up yet
-// gives no event when it is down: it is new, or this leader has just begun.
+// services compares the states of virtual services with the earlier ones. A virtual service that is down and has not
+// been up yet gives no event: it is new, or this leader has just begun.
 func (w *Watcher) services(news News) {
 	for _, uuid := range news.ServicesGone {
 		delete(w.servicesUp, uuid)
@@ -31,7 +31,7 @@ func serviceEntry(vs *model.VirtualService, status health.Status) Entry {
 	return entry
 }
 
-// firstOf names the first few reasons: a pool has one for each server.
+// firstOf returns the first few reasons. A pool has one reason for each server.
 func firstOf(reasons []string) string {
 	const most = 5
 	if len(reasons) > most {

@@ -11,13 +11,13 @@ import (
 // lookEvery is the time between two comparisons.
 const lookEvery = time.Second
 
-// States say what is up.
+// States returns the states to compare.
 type States interface {
-	// News is what may be up or down that was not when it was called last.
+	// News returns the states that may have changed since its last call.
 	News() News
 }
 
-// News is the states of some virtual services and pools, and the uuids of those that are gone.
+// News is the states of some virtual services and pools, and the uuids of deleted ones.
 type News struct {
 	Pools     []PoolNews
 	PoolsGone []string
@@ -38,8 +38,8 @@ type ServiceNews struct {
 	Health         health.Status
 }
 
-// Watcher adds an event when a virtual service, a pool or a server comes up or goes down. The leader runs it. It
-// remembers the earlier states in memory; the next leader begins with none.
+// Watcher adds an event when a virtual service, a pool or a server comes up or goes down. The leader runs it. It keeps
+// the earlier states in memory; the next leader begins without any.
 type Watcher struct {
 	log    *Log
 	states States
@@ -49,7 +49,7 @@ type Watcher struct {
 	serversUp  map[string]map[string]bool // by uuid of the pool, then by id
 }
 
-// NewWatcher has seen nothing yet.
+// NewWatcher returns a watcher that knows no states yet.
 func NewWatcher(log *Log, states States) *Watcher {
 	return &Watcher{
 		log: log, states: states,
@@ -57,7 +57,7 @@ func NewWatcher(log *Log, states States) *Watcher {
 	}
 }
 
-// Run looks until ctx ends.
+// Run compares states until ctx ends.
 func (w *Watcher) Run(ctx context.Context) error {
 	ticks := time.NewTicker(lookEvery)
 	defer ticks.Stop()
@@ -71,7 +71,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// Look compares what is up with what was.
+// Look compares the states with the earlier ones, and adds the events.
 func (w *Watcher) Look() {
 	news := w.states.News()
 	w.pools(news)

@@ -108,16 +108,16 @@ func TestClientsThatAnEngineHadToSendAwayAreToldOfAtOnceAndThenEachMinute(t *tes
 	s.Reported("se-one", sentAway(2000, 8, 1, 0))
 	s.Reported("se-one", sentAway(3000, 18, 1, 0))
 	got := told("CONN_DROP_MAX_FLOW_TBL")
-	if len(got) != 1 || !strings.Contains(got[0], "sent 4 away") {
+	if len(got) != 1 || !strings.Contains(got[0], "refused 4 connections") {
 		t.Fatalf("at once, and once: %q", got)
 	}
 	s.Now = s.Now.Add(time.Minute)
 	s.Reported("se-one", sentAway(4000, 18, 1, 2))
 	got = told("CONN_DROP_MAX_FLOW_TBL")
-	if len(got) != 2 || !strings.Contains(got[0], "sent 10 away") {
+	if len(got) != 2 || !strings.Contains(got[0], "refused 10 connections") {
 		t.Errorf("what came since: %q", got)
 	}
-	if got := told("CONN_DROP_NO_CONN_MEM"); len(got) != 1 || !strings.Contains(got[0], "sent 2 away") {
+	if got := told("CONN_DROP_NO_CONN_MEM"); len(got) != 1 || !strings.Contains(got[0], "closed 2 connections") {
 		t.Errorf("memory: %q", got)
 	}
 }
