@@ -17,29 +17,30 @@ import (
 
 const (
 	engineKind = "serviceengine"
-	// enginesMax may join one controller.
+	// enginesMax is the number of engines that can join one controller.
 	enginesMax = 1000
 )
 
 var (
-	// ErrNameTaken says that a connected engine has the name that another wants to join under.
+	// ErrNameTaken says that a connected engine has this name already.
 	ErrNameTaken = errors.New("engine name is taken")
 	// ErrFull says that no more engines may join.
 	ErrFull = fmt.Errorf("there are %d engines already, which is the most: delete one", enginesMax)
 )
 
-// Config is what membership stands on.
+// Config is what a Register needs.
 type Config struct {
 	Objects     *store.Store
 	Gate        *admit.Gate
 	IsConnected func(engineUUID string) bool
-	// Origin is what the cloud says that started an engine of this name; nil: none did. An error keeps the engine out.
+	// Origin returns what the cloud says that started the engine of this name; nil: no cloud started it. If Origin
+	// returns an error, the engine cannot join.
 	Origin func(view *store.View, engineName string) (*Origin, error)
 }
 
-// Origin says where an engine comes from that a cloud started.
+// Origin is the place of an engine that a cloud started.
 type Origin struct {
-	Engine string // uuid that the cloud chose for it
+	Engine string // uuid that the cloud chose for the engine
 	Cloud  string // uuid
 	Group  string // uuid
 	Zone   string
@@ -48,11 +49,11 @@ type Origin struct {
 // Register is the register of the engines that have joined.
 type Register struct{ Config }
 
-// New reads and writes the engines of a store.
+// New returns the register of a store.
 func New(config Config) *Register { return &Register{config} }
 
-// Join registers an engine. One that comes again under the name of an engine that is away takes its place: the token
-// speaks for it. Errors: ErrNameTaken, ErrFull, those of Origin, admit's or the store's.
+// Join registers an engine. If an engine of this name exists and is not connected, the new engine takes over its
+// object: the join token authorises that. Errors: ErrNameTaken, ErrFull, those of Origin, admit's or the store's.
 func (r *Register) Join(ctx context.Context, name string) (engineUUID string, err error) {
 	err = r.Gate.Update(ctx, admit.System("membership"), func(tx *admit.Tx) error {
 		if known, ok := tx.View().ByName(engineKind, admit.AdminTenant, name); ok {
@@ -79,7 +80,7 @@ func (r *Register) mayReplace(known *store.Record) error {
 	return nil
 }
 
-// create makes an engine in the default group, or as the cloud says that started it.
+// create makes the object of an engine: in the default group, or in the cloud and the group of its Origin.
 func (r *Register) create(tx *admit.Tx, name string) (*store.Record, error) {
 	object, uuid := schema.Object{"name": name}, ""
 	origin, err := r.Origin(tx.View(), name)
@@ -98,7 +99,7 @@ func (r *Register) create(tx *admit.Tx, name string) (*store.Record, error) {
 // Exists tells whether an engine has joined and is not deleted.
 func (r *Register) Exists(engineUUID string) bool { return ExistsIn(r.Objects.View(), engineUUID) }
 
-// ExistsIn is Exists as of a view.
+// ExistsIn does what Exists does, in a given view.
 func ExistsIn(view *store.View, engineUUID string) bool {
 	_, ok := view.Get(engineKind, engineUUID)
 	return ok

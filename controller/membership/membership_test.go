@@ -61,7 +61,7 @@ func (o *office) join(name string) *store.Record {
 	return record
 }
 
-// newest is the last audit entry, as user, action, object and refusal.
+// newest returns the last audit entry, as user, action, object and refusal.
 func (o *office) newest() string {
 	entry := o.Gate.Audit.Entries()[0]
 	return strings.TrimSpace(
