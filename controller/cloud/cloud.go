@@ -1,12 +1,12 @@
-// Package cloud starts the engines that groups shall have, and retires those that nobody needs any more: what closes
-// the gap that place finds.
+// Package cloud starts the engines that groups need, and retires those that groups need no more. place finds how many
+// engines a group needs.
 //
-// decide.go is pure: needs, instances and places in, tasks out. size.go finds what a group has too much or too little
-// of, lack.go says why it stays so; fail.go is what follows when a task fails. instance.go is what is remembered in
-// the store. keeper.go is the rim: it writes instances, runs tasks, tells events. A Cloud does the starting; process/
-// and linux/ are two of them, lab/engines is a third. Nothing here decides who serves what.
+// decide.go is pure: it turns needs, instances and places into tasks. size.go finds how many engines a group has too
+// many or too few, lack.go tells operators why engines are missing, and fail.go handles tasks that fail. instance.go is
+// the record in the store. keeper.go does the I/O: it writes instances, runs tasks and adds events. A Cloud starts and
+// ends engines; process/, linux/ and lab/engines implement it. Nothing here decides which engine serves what.
 //
-// It belongs to the leader. What the next leader needs is in the store, as instances; the rest is memory (decide.go).
+// It belongs to the leader. The next leader finds the instances in the store; the rest is in memory (decide.go).
 package cloud
 
 import (
@@ -16,24 +16,25 @@ import (
 
 // Cloud starts and ends engines. Its methods may be called at the same time, for different engines.
 type Cloud interface {
-	// List is every place that an engine may have, taken or not, at most PlacesMax of them.
+	// List returns every place for an engine, taken or not, at most PlacesMax of them.
 	List(ctx context.Context) ([]Place, error)
-	// Create starts the engine of a place: a new one, or again one that has stopped there. It returns once the agent runs,
-	// which then has to join by itself. An error is what an operator reads.
+	// Create starts the engine of a place: a new one, or one that has stopped there. Create returns once the agent
+	// runs; the agent then joins by itself. Operators read the error.
 	Create(ctx context.Context, engine string, join Join) error
-	// Retire ends the engine of a place, in good order if it can, and removes what it leaves. None there is no error.
+	// Retire ends the engine of a place, gracefully if possible, and removes what it leaves behind. If there is no
+	// engine, Retire returns no error.
 	Retire(ctx context.Context, engine string) error
 }
 
-// PlacesMax of one cloud are looked at.
+// PlacesMax is the number of places of one cloud that are used.
 const PlacesMax = 1000
 
-// Place is where one engine may be. The engine is called like its place.
+// Place is where one engine can run. The engine has the name of its place.
 type Place struct {
 	Engine  string
-	Zone    string // availability zone; empty: none is known
+	Zone    string // availability zone; empty: unknown
 	State   PlaceState
-	Problem string // why State is Unknown, or what one that has Stopped said last
+	Problem string // why State is Unknown, or the last output of an engine that has Stopped
 }
 
 // PlaceState says what is in a place.
@@ -43,17 +44,17 @@ const (
 	Free    PlaceState = iota
 	Stopped            // an engine was started there, and does not run
 	Running
-	Unknown // it cannot be told now: nothing is started there
+	Unknown // the cloud cannot tell now: no engine is started there
 )
 
-// Join is how an engine gets to its controller.
+// Join is what an engine needs to connect to its controller.
 type Join struct {
 	Controller string // host:port; the host is empty where the controller listens on all of its addresses
-	Token      string // one-time
+	Token      string // join token
 }
 
-// Address is the controller's as the engine reaches it; host is what reaches it where it listens on all of its
-// addresses.
+// Address returns the address at which the engine reaches the controller. If the controller listens on all of its
+// addresses, that is host.
 func (j Join) Address(host string) string {
 	given, port, err := net.SplitHostPort(j.Controller)
 	if err != nil || given != "" {

@@ -11,65 +11,68 @@ import (
 const (
 	// reportTimeout is how long an engine may take from its start to its first report.
 	reportTimeout = 60 * time.Second
-	// lookAfter is when an engine that has not reported is looked at: it may have ended.
+	// lookAfter is how long after its start the controller checks whether an engine that has not reported has ended.
 	lookAfter = 5 * time.Second
-	// awayFor is how long an engine may be away before it is looked at: an agent may be about to start again by itself.
+	// awayFor is how long an engine may be away before the controller checks whether it runs: its agent may be about to
+	// restart by itself.
 	awayFor = 3 * time.Second
-	// listedFor is how long what a cloud said of its places is good for.
+	// listedFor is how long a list of places stays valid.
 	listedFor = 10 * time.Second
-	// firstRetry is when a place that failed is tried again; each failure doubles it.
+	// firstRetry is the pause after the first failure of a place. Each further failure doubles the pause, up to
+	// lastRetry.
 	firstRetry = 5 * time.Second
 	lastRetry  = 5 * time.Minute
 )
 
-// world is all that is decided upon.
+// world is the input of a decision.
 type world struct {
 	now       time.Time
 	needs     []place.Need
 	up        map[string]bool // engines by uuid: connected, and the data plane runs
-	seated    map[string]bool // engines by uuid: something is on them
+	seated    map[string]bool // engines by uuid: they have virtual services
 	joined    map[string]bool // engines by uuid: they are objects
-	names     map[string]bool // of these
+	names     map[string]bool // names of these engines
 	instances []Instance
-	clouds    map[string]listing // by uuid: the clouds that start engines
+	clouds    map[string]listing // by uuid: clouds that start engines
 	memory    *memory
-	uuid      func() string // of a new engine
+	uuid      func() string // makes the uuid of a new engine
 }
 
-// listing is what a cloud said of its places.
+// listing is the list of places that a cloud returned.
 type listing struct {
 	places  []Place
-	problem string    // why it does not say what its places are
-	at      time.Time // zero: it was not asked yet
+	problem string    // why the cloud returned no list
+	at      time.Time // time of the answer; zero: there is none yet
 }
 
-// memory is what need not outlive the leader: the next one waits, counts and tells anew.
+// memory is what a leader keeps in memory only. The next leader begins without it.
 type memory struct {
-	working   map[string]bool      // by engine uuid: a task of it runs
-	started   map[string]time.Time // by engine uuid: when it was started by this controller, or found
+	working   map[string]bool      // by engine uuid: a task for it runs
+	started   map[string]time.Time // by engine uuid: when this controller started or found it
 	awaySince map[string]time.Time // by engine uuid
 	idleSince map[string]time.Time // by engine uuid
 	failures  map[string]failure   // by name of the place
-	lacking   map[string]lack      // by group uuid: what was told of that no place is left
+	lacking   map[string]lack      // by group uuid: the last event that no place is left
 }
 
 func newMemory() *memory {
 	return &memory{
-		working: map[string]bool{}, started: map[string]time.Time{}, awaySince: map[string]time.Time{}, idleSince: map[string]time.Time{},
-		failures: map[string]failure{}, lacking: map[string]lack{},
+		working: map[string]bool{}, started: map[string]time.Time{}, awaySince: map[string]time.Time{},
+		idleSince: map[string]time.Time{},
+		failures:  map[string]failure{}, lacking: map[string]lack{},
 	}
 }
 
-// decision is what follows.
+// decision is the output of decide.
 type decision struct {
 	changed []Instance
 	tasks   []task
-	list    []string // clouds whose places have to be known first
+	list    []string // clouds that must list their places first
 	news    []news
-	again   time.Time // zero: no need
+	again   time.Time // when to decide next; zero: no need
 }
 
-// task is something that a cloud shall do.
+// task is an order to a cloud.
 type task struct {
 	verb     verb
 	instance Instance
@@ -82,7 +85,8 @@ const (
 	retire
 )
 
-// news is an event about an engine that may not have joined yet, or, with no engine, about a group.
+// news is an event: about an engine, which may not have joined yet; or, if the instance names no engine, about its
+// group.
 type news struct {
 	id       string
 	instance Instance
@@ -138,14 +142,14 @@ func (w *world) stepStarting(d *decision, instance Instance) {
 	switch w.placeOf(d, instance).State {
 	case Free, Stopped:
 		d.tasks = append(d.tasks, task{create, instance})
-	default: // the controller before this one started it, or it cannot be told
+	default: // an earlier controller started it, or its state is unknown
 		w.memory.started[instance.Engine] = w.now
 		d.wake(w.now.Add(reportTimeout), w.now)
 	case unlisted:
 	}
 }
 
-// awaitReport gives an engine up that ends before it reports, or does not report in time.
+// awaitReport retires an engine that ends before its first report, or does not report in time.
 func (w *world) awaitReport(d *decision, instance Instance, started time.Time) {
 	look, end := started.Add(lookAfter), started.Add(reportTimeout)
 	d.wake(look, w.now)
@@ -153,7 +157,8 @@ func (w *world) awaitReport(d *decision, instance Instance, started time.Time) {
 	switch {
 	case !end.After(w.now):
 		w.memory.fail(instance.Name, w.now)
-		w.become(d, instance, Retiring, "CREATE_SE_TIMEOUT", fmt.Sprintf("it was started and has not reported within %v", reportTimeout))
+		w.become(d, instance, Retiring, "CREATE_SE_TIMEOUT",
+			fmt.Sprintf("it was started and has not reported within %v", reportTimeout))
 	case look.After(w.now):
 	default:
 		if place := w.placeOf(d, instance); place.State == Stopped {
@@ -163,14 +168,15 @@ func (w *world) awaitReport(d *decision, instance Instance, started time.Time) {
 	}
 }
 
-// stepRetiring waits until nothing is on the engine.
+// stepRetiring waits until the engine has no virtual services.
 func (w *world) stepRetiring(d *decision, instance Instance) {
 	if !w.seated[instance.Engine] && w.memory.mayTry(d, instance.Name, w.now) {
 		d.tasks = append(d.tasks, task{retire, instance})
 	}
 }
 
-// startAgain: one that runs and does not report is not to be started twice; it may be cut off, and serve.
+// startAgain restarts an engine that is away, if the cloud says that it does not run. An engine that runs but is away
+// may be cut off from the controller and still serve.
 func (w *world) startAgain(d *decision, instance Instance) {
 	if _, known := w.memory.awaySince[instance.Engine]; !known {
 		w.memory.awaySince[instance.Engine] = w.now
@@ -192,13 +198,13 @@ func (w *world) justStarted(d *decision, instance Instance) bool {
 	return end.After(w.now)
 }
 
-// unlisted: the cloud is asked just now.
+// unlisted is the state of a place while the cloud is asked for its places.
 const unlisted PlaceState = -1
 
-// placeOf is what is in the place of an instance, as far as that was listed lately.
+// placeOf returns the place of an instance, from a recent list of the cloud.
 func (w *world) placeOf(d *decision, instance Instance) Place {
 	listing, known := w.clouds[instance.Cloud]
-	if listing.at.Before(w.memory.awaySince[instance.Engine]) { // it may have ended since
+	if listing.at.Before(w.memory.awaySince[instance.Engine]) { // the engine may have ended since the list was made
 		listing.at = time.Time{}
 	}
 	if known && !w.isFresh(d, instance.Cloud, listing) {
@@ -209,7 +215,7 @@ func (w *world) placeOf(d *decision, instance Instance) Place {
 			return place
 		}
 	}
-	return Place{State: Unknown} // it is taken out of the cloud
+	return Place{State: Unknown} // the cloud has this place no more
 }
 
 func (w *world) isFresh(d *decision, cloud string, listing listing) bool {
@@ -233,7 +239,7 @@ func (w *world) become(d *decision, instance Instance, state State, id, message 
 	}
 }
 
-// wake asks to be called at a time.
+// wake asks for another decision at a time.
 func (d *decision) wake(at, now time.Time) {
 	if at.After(now) && (d.again.IsZero() || at.Before(d.again)) {
 		d.again = at

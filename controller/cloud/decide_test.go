@@ -15,20 +15,20 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// town is one group in a cloud made of values: what is decided is done at once, and engines report a second later.
+// town is one group in a simulated cloud: tasks are done at once, and engines report a second later.
 type town struct {
 	*testing.T
 	now       time.Time
 	group     *model.Group
 	wanted    int
 	places    []Place
-	instances map[string]Instance // the store
+	instances map[string]Instance // as in the store
 	joined    map[string]string   // the engines that are objects: name by uuid
 	up        map[string]bool
 	seated    map[string]bool
 	memory    *memory
 	listed    time.Time
-	refuses   map[string]error // by place: what Create says
+	refuses   map[string]error // by place: the error of Create
 	silent    map[string]bool  // by place: its engine never reports
 	told      []string
 	numbers   int
@@ -79,7 +79,7 @@ func (t *town) world() *world {
 	return w
 }
 
-// step is a second: what is decided is done, and what was started reports.
+// step is one second: it decides, does the tasks, and has the started engines report.
 func (t *town) step() (tasks int) {
 	t.Helper()
 	for _, instance := range t.instances {
@@ -141,7 +141,7 @@ func (t *town) place(name string) *Place {
 	return &t.places[slices.IndexFunc(t.places, func(p Place) bool { return p.Engine == name })]
 }
 
-// check: there are never more engines than the group may have, and no place has two.
+// check fails if a group has more engines than it may have, or a place has two.
 func (t *town) check() {
 	t.Helper()
 	kept, names := 0, map[string]bool{}
@@ -159,7 +159,7 @@ func (t *town) check() {
 	}
 }
 
-// pass lets time go on until nothing is to be done, but for a minute at least.
+// pass steps until there is nothing to do, but at least for the given time.
 func (t *town) pass(least time.Duration) {
 	t.Helper()
 	end := t.now.Add(least)
@@ -206,7 +206,7 @@ func TestEnginesThatAreMissingAreStartedOnceAndAtOnce(t *testing.T) {
 }
 
 func TestAControllerThatRestartsFindsItsEnginesAndStartsNoneTwice(t *testing.T) {
-	for seconds := range 4 { // whenever it does
+	for seconds := range 4 { // at any of these times
 		town := newTown(t, 5, 3)
 		town.pass(time.Duration(seconds) * time.Second)
 		clear(town.up)
@@ -286,7 +286,7 @@ func TestAnEngineWithNothingToDoGoesAfterTheGroupsDelay(t *testing.T) {
 	town.pass(time.Minute)
 	town.wanted = 2
 	town.pass(time.Minute)
-	town.wanted = 3 // it is needed again, and the time begins anew
+	town.wanted = 3 // the group needs it again, and the idle time begins anew
 	town.pass(time.Minute)
 	town.wanted = 2
 	town.pass(119 * time.Second)
@@ -358,7 +358,8 @@ func TestWhateverGoesWrongThereAreAsManyEnginesAsWantedInTheEnd(t *testing.T) {
 			clear(town.silent)
 			town.pass(lastRetry + 10*time.Minute)
 			if running := town.running(); len(running) != town.wanted {
-				t.Errorf("%v run, %d are wanted: %v\n%s", running, town.wanted, town.instances, strings.Join(town.told[max(0, len(town.told)-30):], "\n"))
+				t.Errorf("%v run, %d are wanted: %v\n%s", running, town.wanted, town.instances,
+					strings.Join(town.told[max(0, len(town.told)-30):], "\n"))
 			}
 		})
 	}

@@ -2,39 +2,39 @@ package cloud
 
 import "time"
 
-// failure is how often a place failed in a row, and until when it is left alone.
+// failure counts how often a place failed in a row. Nothing is tried there until the given time.
 type failure struct {
 	count int
 	until time.Time
 }
 
-// fail notes that a place failed; it is left alone for twice as long as after the failure before.
+// fail notes that a place failed. The pause is twice as long as after the failure before.
 func (m *memory) fail(name string, now time.Time) {
 	count := m.failures[name].count
 	m.failures[name] = failure{count + 1, now.Add(min(firstRetry<<min(count, 10), lastRetry))}
 }
 
-// reported forgets what was wrong with the place of an engine before it came up.
+// reported drops the failures of a place, because its engine has reported.
 func (m *memory) reported(instance Instance) {
 	delete(m.failures, instance.Name)
 	delete(m.started, instance.Engine)
 	delete(m.awaySince, instance.Engine)
 }
 
-// mayTry tells whether a place has been left alone for long enough.
+// mayTry tells whether the pause of a place is over.
 func (m *memory) mayTry(d *decision, name string, now time.Time) bool {
 	until := m.failures[name].until
 	d.wake(until, now)
 	return !until.After(now)
 }
 
-// outcome is what became of a task.
+// outcome is the result of a task.
 type outcome struct {
 	task
 	err error
 }
 
-// hear takes an outcome: what changes, and whether the instance is gone for good.
+// hear turns an outcome into changes. gone tells whether the engine and its instance are gone.
 func (w *world) hear(o outcome) (d decision, gone bool) {
 	instance, name := o.instance, o.instance.Name
 	delete(w.memory.working, instance.Engine)

@@ -10,23 +10,24 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// Instance is an engine that a cloud runs for a group. It is in the store before the engine is started and until after it
-// is gone, so that a controller that restarts finds every engine that the last one started, and starts none twice.
+// Instance is an engine that a cloud runs for a group. It is in the store before the engine is started, until after the
+// engine is gone. So a controller that restarts knows every engine that its predecessor started, and starts no engine
+// twice.
 type Instance struct {
-	Engine string    `json:"uuid"` // of the engine, from before it joins
-	Name   string    `json:"name"` // of the engine and of its place
+	Engine string    `json:"uuid"` // uuid of the engine, chosen before the engine joins
+	Name   string    `json:"name"` // name of the engine and of its place
 	Cloud  string    `json:"cloud"`
 	Group  string    `json:"group"`
 	Zone   string    `json:"zone"`
 	State  State     `json:"state"`
-	Since  time.Time `json:"since"` // of State
+	Since  time.Time `json:"since"` // when State last changed
 }
 
-// State says how far an instance has come.
+// State is a step in the life of an instance.
 type State string
 
 const (
-	Starting State = "STARTING" // until it has reported
+	Starting State = "STARTING" // until its first report
 	Joined   State = "JOINED"
 	Retiring State = "RETIRING"
 )
@@ -34,11 +35,11 @@ const (
 // instanceKind is the kind under which the store keeps instances; operators see no such kind.
 const instanceKind = "instance"
 
-// ErrUnwanted says that an engine comes too late: it is to be ended.
+// ErrUnwanted says that the engine cannot join, because its cloud is about to end it.
 var ErrUnwanted = errors.New("its cloud is about to end this engine")
 
-// Expected is the instance that an engine of this name is, which is about to join; nil: no cloud started such a one.
-// Errors: ErrUnwanted, or that it cannot be read.
+// Expected returns the instance of an engine that is about to join; nil: no cloud started an engine of this name.
+// Errors: ErrUnwanted, or that the instance cannot be read.
 func Expected(view *store.View, name string) (*Instance, error) {
 	record, found := view.ByName(instanceKind, "", name)
 	if !found {
@@ -76,7 +77,8 @@ func instanceOf(record *store.Record) (instance Instance, err error) {
 
 func recordOf(instance Instance) *store.Record {
 	return &store.Record{Kind: instanceKind, UUID: instance.Engine, Name: instance.Name, Object: schema.Object{
-		"uuid": instance.Engine, "name": instance.Name, "cloud": instance.Cloud, "group": instance.Group, "zone": instance.Zone,
+		"uuid": instance.Engine, "name": instance.Name, "cloud": instance.Cloud, "group": instance.Group,
+		"zone":  instance.Zone,
 		"state": string(instance.State), "since": instance.Since.Format(time.RFC3339Nano),
 	}}
 }

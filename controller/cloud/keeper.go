@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// tasksMax run at a time: more would only wait for the same machine.
+	// tasksMax is how many tasks run at the same time. More would only wait for the same machine.
 	tasksMax = 8
-	// taskTimeout bounds one task, the copying of programs to a host included.
+	// taskTimeout bounds one task, which may copy programs to a host.
 	taskTimeout = 5 * time.Minute
 	listTimeout = 30 * time.Second
-	retryAfter  = time.Second // of what could not be written
+	retryAfter  = time.Second // after a write that failed
 
 	engineKind = "serviceengine"
 )
@@ -33,7 +33,7 @@ type Tokens interface {
 	Issue(ctx context.Context) (string, error)
 }
 
-// Config is what a keeper works with.
+// Config is what a Keeper needs.
 type Config struct {
 	Objects    *store.Store
 	Gate       *admit.Gate
@@ -41,7 +41,7 @@ type Config struct {
 	Events     *events.Log
 	Log        *slog.Logger
 	Controller string                         // host:port that engines dial; see Join
-	Resolve    func(cloud *model.Cloud) Cloud // nil: operators start its engines
+	Resolve    func(cloud *model.Cloud) Cloud // returns nil if operators start the engines of the cloud
 }
 
 // Keeper has clouds start and retire engines.
@@ -50,20 +50,20 @@ type Keeper struct {
 	mu   sync.Mutex
 	seen reconcile.Observation
 	poke chan struct{} // capacity 1
-	hear chan func()   // what tasks come back with; run by Run
+	hear chan func()   // results of tasks, as functions that Run calls
 
-	places chan struct{} // a token for each task that runs
+	places chan struct{} // holds one value for each task that runs
 	tasks  sync.WaitGroup
 
-	// Of Run alone.
+	// Only Run uses these.
 	memory  *memory
 	model   *model.Model
-	clouds  map[string]Cloud // by uuid, of model
+	clouds  map[string]Cloud // clouds of model, by uuid
 	listed  map[string]listing
 	listing map[string]bool // clouds that are being asked
 }
 
-// NewKeeper knows nothing yet, and does nothing before Run.
+// NewKeeper returns a Keeper that does nothing until Run is called.
 func NewKeeper(config Config) *Keeper {
 	return &Keeper{
 		Config: config, poke: make(chan struct{}, 1), hear: make(chan func()), places: make(chan struct{}, tasksMax),
@@ -71,7 +71,7 @@ func NewKeeper(config Config) *Keeper {
 	}
 }
 
-// Observe tells what is to be acted upon from now on. It never blocks.
+// Observe gives the Keeper the newest state to act on. It never blocks.
 func (k *Keeper) Observe(seen reconcile.Observation) {
 	k.mu.Lock()
 	k.seen = seen
@@ -82,7 +82,8 @@ func (k *Keeper) Observe(seen reconcile.Observation) {
 	}
 }
 
-// Run acts until ctx ends. Tasks under way are broken off then: the next controller finds their instances.
+// Run acts until ctx ends. Tasks in progress are cancelled then: the next controller finds their instances in the
+// store.
 func (k *Keeper) Run(ctx context.Context) error {
 	defer k.tasks.Wait()
 	alarm := time.NewTimer(0)
@@ -110,7 +111,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// step decides once. What it decides is in the store before any cloud acts on it.
+// step decides once. It writes the decision to the store before a cloud acts on it.
 func (k *Keeper) step(ctx context.Context) (again time.Time, err error) {
 	world, err := k.world()
 	if err != nil || world == nil {
@@ -130,7 +131,7 @@ func (k *Keeper) step(ctx context.Context) (again time.Time, err error) {
 	return d.again, nil
 }
 
-// world is nil before the first observation.
+// world returns nil before the first observation.
 func (k *Keeper) world() (*world, error) {
 	k.mu.Lock()
 	seen := k.seen
@@ -158,7 +159,7 @@ func (k *Keeper) world() (*world, error) {
 	return w, nil
 }
 
-// resolve finds the clouds of a model, once.
+// resolve finds the clouds of a model, once for each model.
 func (k *Keeper) resolve(seen *model.Model) {
 	if k.model == seen {
 		return
@@ -179,7 +180,8 @@ func newUUID() string {
 	return kind.Prefix + "-" + uuid.NewString()
 }
 
-// write puts instances down; one that retires takes no new virtual service from then on. gone ends with its engine.
+// write stores changed instances. It disables the engine of an instance that retires, so that the engine gets no new
+// virtual services. It removes the instance gone, and its engine.
 func (k *Keeper) write(ctx context.Context, changed []Instance, gone *Instance) error {
 	if len(changed) == 0 && gone == nil {
 		return nil
@@ -237,7 +239,7 @@ func (k *Keeper) groupName(uuid string) string {
 	return group.Name
 }
 
-// list asks a cloud for its places, unless it is being asked.
+// list asks a cloud for its places, unless a request to it is in progress.
 func (k *Keeper) list(ctx context.Context, uuid string) {
 	cloud := k.clouds[uuid]
 	if cloud == nil || k.listing[uuid] {
@@ -257,7 +259,7 @@ func (k *Keeper) list(ctx context.Context, uuid string) {
 	})
 }
 
-// start has a cloud carry a task out.
+// start has a cloud do a task.
 func (k *Keeper) start(ctx context.Context, t task) {
 	k.memory.working[t.instance.Engine] = true
 	cloud := k.clouds[t.instance.Cloud]
@@ -284,7 +286,7 @@ func (k *Keeper) carryOut(ctx context.Context, cloud Cloud, t task) error {
 	return cloud.Create(ctx, t.instance.Name, Join{Controller: k.Controller, Token: token})
 }
 
-// run does something beside the loop, which then takes in what came of it.
+// run calls do in the background. The function that do returns is called by Run.
 func (k *Keeper) run(ctx context.Context, timeout time.Duration, do func(context.Context) func()) {
 	k.tasks.Go(func() {
 		within, cancel := context.WithTimeout(ctx, timeout)
@@ -297,7 +299,7 @@ func (k *Keeper) run(ctx context.Context, timeout time.Duration, do func(context
 	})
 }
 
-// finish takes in what became of a task.
+// finish handles the result of a task.
 func (k *Keeper) finish(ctx context.Context, o outcome) {
 	if ctx.Err() != nil {
 		return
@@ -311,6 +313,6 @@ func (k *Keeper) finish(ctx context.Context, o outcome) {
 	if err := k.write(ctx, d.changed, removed); err != nil {
 		k.Log.Error("what became of an engine is not written", "engine", o.instance.Name, "reason", err)
 	}
-	delete(k.listed, o.instance.Cloud) // it is not as it was
+	delete(k.listed, o.instance.Cloud) // the list has changed
 	k.tell(d.news)
 }

@@ -7,27 +7,29 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// tellAfter is how often operators hear of a lack at most.
+// tellAfter is the shortest time between two events about the same group.
 const tellAfter = time.Minute
 
-// lack is why nothing more could be started, and when that was told.
+// lack is why a group cannot get more engines, and the time of the event about it.
 type lack struct {
 	why string
 	at  time.Time
 }
 
-// tellLack says once that nothing more can be started, and again when it is for another reason.
+// tellLack adds an event that the group cannot get more engines. It adds another one only for another reason.
 func (w *world) tellLack(d *decision, need place.Need, listing listing) {
 	now := lack{listing.whyNone(), w.now}
-	if last, told := w.memory.lacking[need.Group.UUID]; told && (last.why == now.why || last.at.Add(tellAfter).After(w.now)) {
+	if last, told := w.memory.lacking[need.Group.UUID]; told &&
+		(last.why == now.why || last.at.Add(tellAfter).After(w.now)) {
 		return
 	}
 	w.memory.lacking[need.Group.UUID] = now
 	d.news = append(d.news, news{"CREATE_SE_FAIL", Instance{Group: need.Group.UUID}, fmt.Sprintf(
-		"group %s wants %d engines and has %d: cloud %s %s", need.Group.Name, need.Wanted, need.Have, need.Group.Cloud.Name, now.why)})
+		"group %s wants %d engines and has %d: cloud %s %s", need.Group.Name, need.Wanted, need.Have,
+		need.Group.Cloud.Name, now.why)})
 }
 
-// whyNone names a few of the places that cannot be used.
+// whyNone says why no place is free. It names a few places that cannot be used.
 func (l listing) whyNone() string {
 	if l.problem != "" {
 		return "cannot be asked: " + l.problem

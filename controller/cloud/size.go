@@ -10,7 +10,7 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// forgetBusy drops the time since when an engine is idle once it is not.
+// forgetBusy drops the times since when engines have been idle, for engines that are idle no more.
 func (w *world) forgetBusy() {
 	idle := map[string]bool{}
 	for _, need := range w.needs {
@@ -25,7 +25,7 @@ func (w *world) forgetBusy() {
 	}
 }
 
-// retireIdle lets engines go that had nothing to do for as long as the group says.
+// retireIdle retires the engines that have been idle for the time that their group sets.
 func (w *world) retireIdle(d *decision, need place.Need) {
 	delay := time.Duration(need.Group.DeprovisionDelayMin) * time.Minute
 	for _, engine := range need.Idle {
@@ -41,11 +41,12 @@ func (w *world) retireIdle(d *decision, need place.Need) {
 			continue
 		}
 		w.become(d, w.instances[i], Retiring, "DELETING_SE",
-			fmt.Sprintf("group %s wants %d engines, and it had nothing to do for %v", need.Group.Name, need.Wanted, delay))
+			fmt.Sprintf("group %s wants %d engines, and it had nothing to do for %v", need.Group.Name,
+				need.Wanted, delay))
 	}
 }
 
-// fill finds places for the engines that a group lacks.
+// fill starts the engines that a group lacks, in free places.
 func (w *world) fill(d *decision, need place.Need) {
 	group := need.Group
 	if group.Cloud == nil {
@@ -71,7 +72,7 @@ func (w *world) fill(d *decision, need place.Need) {
 	delete(w.memory.lacking, group.UUID)
 }
 
-// coming counts the engines that are about to be present.
+// coming counts the engines that are about to connect.
 func (w *world) coming(d *decision, need place.Need) int {
 	count := 0
 	for _, instance := range w.instances {
@@ -84,7 +85,7 @@ func (w *world) coming(d *decision, need place.Need) int {
 	return count
 }
 
-// comesAgain tells whether an engine that is lost is about to be back, as its first start after its end.
+// comesAgain tells whether an engine that has ended is about to connect again. It counts on the first restart only.
 func (w *world) comesAgain(d *decision, instance Instance) bool {
 	if w.memory.working[instance.Engine] || w.justStarted(d, instance) {
 		return true
@@ -99,7 +100,7 @@ func (w *world) comesAgain(d *decision, instance Instance) bool {
 	}
 }
 
-// allowed is how many more engines the group may have, those that are away counted in.
+// allowed returns how many more engines the group may have. Engines that are away count, too.
 func (w *world) allowed(group *model.Group) int {
 	allowed := int(group.MaxSE) - len(group.Engines)
 	for _, instance := range w.instances {
@@ -111,12 +112,13 @@ func (w *world) allowed(group *model.Group) int {
 	return allowed
 }
 
-// free is the place that fits best: in the zone with the fewest instances.
+// free returns the best free place: one in the zone with the fewest instances.
 func (w *world) free(d *decision, listing listing) (best Place, found bool) {
 	var candidates []Place
 	for _, place := range listing.places {
 		held := func(i Instance) bool { return i.Name == place.Engine }
-		if place.State == Free && !w.names[place.Engine] && !slices.ContainsFunc(w.instances, held) && w.memory.mayTry(d, place.Engine, w.now) {
+		if place.State == Free && !w.names[place.Engine] && !slices.ContainsFunc(w.instances, held) &&
+			w.memory.mayTry(d, place.Engine, w.now) {
 			candidates = append(candidates, place)
 		}
 	}
@@ -148,5 +150,6 @@ func (w *world) begin(d *decision, need place.Need, free Place) {
 	d.changed = append(d.changed, instance)
 	d.tasks = append(d.tasks, task{create, instance})
 	d.news = append(d.news, news{"CREATING_SE", instance,
-		fmt.Sprintf("group %s wants %d engines and has %d: cloud %s starts it", need.Group.Name, need.Wanted, need.Have, need.Group.Cloud.Name)})
+		fmt.Sprintf("group %s wants %d engines and has %d: cloud %s starts it", need.Group.Name, need.Wanted, need.Have,
+			need.Group.Cloud.Name)})
 }

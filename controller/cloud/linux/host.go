@@ -16,10 +16,10 @@ import (
 
 // host is one machine.
 type host struct {
-	engine  string // that it has or will have
+	engine  string // name of the engine that it has or will have
 	zone    string
 	address string        // host:port of its SSH server
-	key     ssh.PublicKey // of the machine; nil: the operator has not given it
+	key     ssh.PublicKey // host key of the machine; nil: the operator has not given it
 	dir     string        // where the engine is installed
 	workers string        // of its data plane; 0: one for each core
 }
@@ -29,10 +29,11 @@ const (
 	defaultDir  = "/opt/weir"
 )
 
-// plainDir is a path that needs no quotes, and is not so short that it could be the machine's own.
+// plainDir is a path that needs no quotes and has at least two parts, so that it cannot be a system directory like
+// /usr.
 var plainDir = regexp.MustCompile(`^(/[A-Za-z0-9._-]+){2,}$`)
 
-// readHost reads the attributes that mean something here; others are Avi's, and mean nothing.
+// readHost reads the attributes that Weir uses. It ignores Avi's others.
 func readHost(given kinds.LinuxHost) (host, error) {
 	h := host{zone: given.AvailabilityZone, dir: defaultDir, workers: "0"}
 	port := defaultPort

@@ -1,8 +1,8 @@
-// Package linux is a cloud of machines that the controller reaches over SSH: one engine on each. It copies weir and
-// weir-dataplane there and has them run, by systemd where there is one.
+// Package linux is a cloud of machines that the controller reaches over SSH, with one engine on each. It copies weir
+// and weir-dataplane to a machine and runs them there: with systemd if the machine has it.
 //
-// linux.go is the cloud, host.go what a cloud object says of one machine, session.go the connection to it, engine.sh what
-// runs there. It trusts no machine whose key the operator has not given.
+// linux.go is the cloud, host.go reads the settings of one machine, session.go is the SSH connection to it, and
+// engine.sh runs there. The package connects to no machine whose key differs from the one that the operator has given.
 package linux
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// askedAtOnce is how many machines are asked at the same time what they run.
+// askedAtOnce is how many machines List asks at the same time.
 const askedAtOnce = 16
 
 //go:embed engine.sh
@@ -30,14 +30,15 @@ type Servers struct {
 	hosts    []host
 	user     string
 	auth     []ssh.AuthMethod
-	programs string // the directory of weir and weir-dataplane on this machine
+	programs string // the directory of weir and weir-dataplane on the controller's machine
 }
 
-// New reads a cloud object. An error is what an operator has to put right.
+// New reads a cloud object. An error says what the operator has to change.
 func New(object *model.Cloud, programs string) (*Servers, error) {
 	s := &Servers{programs: programs}
 	if object.LinuxServers == nil || object.User == nil {
-		return nil, errors.New("linuxserver_configuration.ssh_user_ref: name the cloudconnectoruser that may log in on the hosts")
+		return nil, errors.New(
+			"linuxserver_configuration.ssh_user_ref: name the cloudconnectoruser that may log in on the hosts")
 	}
 	s.user = object.User.Name
 	if key := object.User.PrivateKey; key != "" {
@@ -60,7 +61,7 @@ func New(object *model.Cloud, programs string) (*Servers, error) {
 	return s, nil
 }
 
-// List asks every machine. One that cannot be asked has no free place.
+// List asks every machine. A machine that does not answer has no free place.
 func (s *Servers) List(ctx context.Context) ([]cloud.Place, error) {
 	places := make([]cloud.Place, len(s.hosts))
 	var asking errgroup.Group
@@ -96,7 +97,7 @@ func (s *Servers) ask(ctx context.Context, host host) (cloud.PlaceState, string)
 	}
 }
 
-// Create installs what is missing on the machine and starts the engine.
+// Create installs on the machine what is missing, and starts the engine.
 func (s *Servers) Create(ctx context.Context, engine string, join cloud.Join) error {
 	session, host, err := s.at(ctx, engine)
 	if err != nil {
@@ -112,7 +113,7 @@ func (s *Servers) Create(ctx context.Context, engine string, join cloud.Join) er
 	return err
 }
 
-// Retire ends the engine and removes all that was installed.
+// Retire ends the engine and removes everything that Create installed.
 func (s *Servers) Retire(ctx context.Context, engine string) error {
 	session, _, err := s.at(ctx, engine)
 	if err != nil {
@@ -131,5 +132,6 @@ func (s *Servers) at(ctx context.Context, engine string) (*session, host, error)
 			return session, host, err
 		}
 	}
-	return nil, host{}, fmt.Errorf("%s has no host any more: put it back into linuxserver_configuration.hosts until its engine is gone", engine)
+	return nil, host{}, fmt.Errorf(
+		"%s has no host any more: put it back into linuxserver_configuration.hosts until its engine is gone", engine)
 }

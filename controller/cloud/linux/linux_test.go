@@ -24,11 +24,16 @@ func TestSaysWhatIsWrongWithACloudObject(t *testing.T) {
 		{nil, host("10.0.0.1"), "linuxserver_configuration.ssh_user_ref: name the cloudconnectoruser"},
 		{&kinds.CloudConnectorUser{PrivateKey: "x"}, host("10.0.0.1"), "private_key: ssh: no key found"},
 		{user, host("web.example"), "linuxserver_configuration.hosts[0].host_ip: give an address"},
-		{user, host("10.0.0.1", kinds.HostAttribute{Key: "SSH_PORT", Value: "70000"}), "hosts[0].host_attr[0]: SSH_PORT: "},
-		{user, host("10.0.0.1", kinds.HostAttribute{Key: "SSH_HOST_KEY", Value: "AAAA"}), "hosts[0].host_attr[0]: SSH_HOST_KEY: ssh: no key found"},
-		{user, host("10.0.0.1", kinds.HostAttribute{Key: "INSTALL_DIR", Value: "/"}), "INSTALL_DIR: give the path of a directory of its own"},
-		{user, host("10.0.0.1", kinds.HostAttribute{Key: "INSTALL_DIR", Value: "/opt/../etc"}), "INSTALL_DIR: give the path of a directory of its own"},
-		{user, host("10.0.0.1", kinds.HostAttribute{Key: "INSTALL_DIR", Value: "/opt/a b"}), "INSTALL_DIR: give the path of a directory of its own"},
+		{user, host("10.0.0.1", kinds.HostAttribute{Key: "SSH_PORT", Value: "70000"}),
+			"hosts[0].host_attr[0]: SSH_PORT: "},
+		{user, host("10.0.0.1", kinds.HostAttribute{Key: "SSH_HOST_KEY", Value: "AAAA"}),
+			"hosts[0].host_attr[0]: SSH_HOST_KEY: ssh: no key found"},
+		{user, host("10.0.0.1", kinds.HostAttribute{Key: "INSTALL_DIR", Value: "/"}),
+			"INSTALL_DIR: give the path of a directory of its own"},
+		{user, host("10.0.0.1", kinds.HostAttribute{Key: "INSTALL_DIR", Value: "/opt/../etc"}),
+			"INSTALL_DIR: give the path of a directory of its own"},
+		{user, host("10.0.0.1", kinds.HostAttribute{Key: "INSTALL_DIR", Value: "/opt/a b"}),
+			"INSTALL_DIR: give the path of a directory of its own"},
 		{user, host("10.0.0.1", kinds.HostAttribute{Key: "CPU", Value: "some"}), "hosts[0].host_attr[0]: CPU: "},
 	} {
 		object := &model.Cloud{User: c.user}
@@ -48,10 +53,12 @@ func TestAnEngineIsCalledLikeItsHost(t *testing.T) {
 	}
 }
 
-// withSystemd runs a verb of engine.sh where systemd is two directories and a systemctl that only notes what it is told.
+// withSystemd runs a verb of engine.sh with a fake systemd: two directories, and a systemctl that only records its
+// arguments.
 func withSystemd(t *testing.T, dir, verb string) string {
 	t.Helper()
-	given := "verb=" + verb + "\ndir=" + dir + "/weir\nunits=" + dir + "\nsystemd=" + dir + "\nname=engine-1\ncontroller=10.0.0.1:9444\ntoken=weir1.a.b\nworkers=2\n"
+	given := "verb=" + verb + "\ndir=" + dir + "/weir\nunits=" + dir + "\nsystemd=" + dir +
+		"\nname=engine-1\ncontroller=10.0.0.1:9444\ntoken=weir1.a.b\nworkers=2\n"
 	shell := exec.Command("sh", "-s")
 	shell.Stdin = strings.NewReader(given + engineScript)
 	shell.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "NOTES=" + filepath.Join(dir, "notes")}
@@ -83,7 +90,8 @@ func TestSystemdRunsTheEngineAndForgetsItAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := "ExecStart=" + dir + "/weir/bin/weir agent --name engine-1 --controller 10.0.0.1:9444 --token weir1.a.b --state-dir " +
+	line := "ExecStart=" + dir +
+		"/weir/bin/weir agent --name engine-1 --controller 10.0.0.1:9444 --token weir1.a.b --state-dir " +
 		dir + "/weir/engine --workers 2 --vip-interface lo\n"
 	if !strings.Contains(string(text), line) {
 		t.Errorf("%q is not in\n%s", line, text)

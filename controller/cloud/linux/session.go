@@ -21,15 +21,15 @@ import (
 
 const dialTimeout = 10 * time.Second
 
-// programNames are what an engine consists of.
+// programNames are the programs of an engine.
 var programNames = []string{"weir", "weir-dataplane"}
 
-// session is a connection to one machine. It ends with the context that it was opened in.
+// session is a connection to one machine. It ends when its context ends.
 type session struct {
 	*ssh.Client
 	host    host
-	root    string // what a command begins with to run as root
-	here    string // our address, as the machine sees it
+	root    string // prefix of commands that run as root
+	here    string // the controller's address, as the machine sees it
 	release func() bool
 }
 
@@ -43,7 +43,8 @@ func (s *Servers) open(ctx context.Context, host host) (*session, error) {
 	if err := socket.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
 		return nil, errors.Join(err, socket.Close())
 	}
-	config := &ssh.ClientConfig{User: s.user, Auth: s.auth, HostKeyCallback: host.verify, HostKeyAlgorithms: host.algorithms()}
+	config := &ssh.ClientConfig{User: s.user, Auth: s.auth, HostKeyCallback: host.verify,
+		HostKeyAlgorithms: host.algorithms()}
 	connection, channels, requests, err := ssh.NewClientConn(socket, host.address, config)
 	if err != nil {
 		release()
@@ -57,25 +58,27 @@ func (s *Servers) open(ctx context.Context, host host) (*session, error) {
 	return opened, errors.Join(err, socket.SetDeadline(time.Time{}))
 }
 
-// Close hangs up.
+// Close ends the connection.
 func (s *session) Close() error {
 	s.release()
 	return s.Client.Close()
 }
 
-// verify takes no key but the one that the operator gave.
+// verify accepts only the host key that the operator has given.
 func (h host) verify(_ string, _ net.Addr, shown ssh.PublicKey) error {
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(shown)))
 	switch {
 	case h.key == nil:
 		return fmt.Errorf("its key is %q: if that is so, give it as host_attr SSH_HOST_KEY", line)
 	case !bytes.Equal(h.key.Marshal(), shown.Marshal()):
-		return fmt.Errorf("it shows another key than host_attr SSH_HOST_KEY says, %q: another machine may have taken its address", line)
+		return fmt.Errorf(
+			"it shows another key than host_attr SSH_HOST_KEY says, %q: another machine may have taken its address",
+			line)
 	}
 	return nil
 }
 
-// algorithms are those of the key that is given, for a machine has several keys; nil: any.
+// algorithms are those of the given host key, because a machine has several keys; nil: any.
 func (h host) algorithms() []string {
 	switch {
 	case h.key == nil:
@@ -87,8 +90,8 @@ func (h host) algorithms() []string {
 	}
 }
 
-// script runs a verb of engine.sh as root. What it is to know goes the way of the script, for all who are on the machine
-// can read what stands on a command line.
+// script runs a verb of engine.sh as root. Its parameters go through standard input, like the script: all users of the
+// machine can read a command line.
 func (s *session) script(verb string, given map[string]string) (string, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "verb=%s\ndir=%s\n", verb, s.host.dir)
@@ -101,7 +104,7 @@ func (s *session) script(verb string, given map[string]string) (string, error) {
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// run is what a command prints.
+// run returns what a command prints.
 func (s *session) run(command string, in io.Reader) (string, error) {
 	session, err := s.NewSession()
 	if err != nil {
@@ -116,7 +119,7 @@ func (s *session) run(command string, in io.Reader) (string, error) {
 	return out.String(), nil
 }
 
-// install copies the programs that the machine does not have, or has in another version.
+// install copies the programs that the machine lacks or has in another version.
 func (s *session) install(programs string) error {
 	there, err := s.script("programs", nil)
 	if err != nil {
@@ -148,6 +151,7 @@ func (s *session) copy(name string, program *os.File, there string) error {
 		return err
 	}
 	to := s.host.dir + "/bin/" + name
-	_, err := s.run(fmt.Sprintf("%ssh -c 'cat > %s.new && chmod 755 %s.new && mv %s.new %s'", s.root, to, to, to, to), program)
+	_, err := s.run(fmt.Sprintf("%ssh -c 'cat > %s.new && chmod 755 %s.new && mv %s.new %s'", s.root, to, to, to, to),
+		program)
 	return err
 }

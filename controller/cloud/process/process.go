@@ -1,5 +1,5 @@
-// Package process is a cloud on the controller's own machine: each engine is an agent with a state directory of its own.
-// Engines outlive the controller, and the next one finds them by their directories.
+// Package process is a cloud on the controller's own machine. Each engine is an agent with its own state directory.
+// Engines keep running when the controller ends; the next controller finds them by their directories.
 package process
 
 import (
@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// enginesMax share the machine. Of two on one machine only one can listen at an address: the others are there to take
-	// over, and for other virtual services.
+	// enginesMax is the number of engines on the machine. Only one engine of a machine can listen at an address. The
+	// others can take over, or serve other virtual services.
 	enginesMax = 16
 	namePrefix = "engine-"
 	logName    = "agent.log"
@@ -32,11 +32,11 @@ const (
 
 // Machine is this machine.
 type Machine struct {
-	Dir  string // one directory in it for each engine
-	Weir string // the program
+	Dir  string // contains one directory for each engine
+	Weir string // path of the program
 }
 
-// List is every name that an engine may have here.
+// List returns a place for every name that an engine may have on this machine.
 func (m Machine) List(context.Context) ([]cloud.Place, error) {
 	running, err := m.running()
 	if err != nil {
@@ -59,7 +59,7 @@ func (m Machine) List(context.Context) ([]cloud.Place, error) {
 	return places, nil
 }
 
-// Create starts an agent, which goes on when the controller ends.
+// Create starts an agent. The agent keeps running when the controller ends.
 func (m Machine) Create(_ context.Context, engine string, join cloud.Join) error {
 	dir := m.dir(engine)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -70,17 +70,18 @@ func (m Machine) Create(_ context.Context, engine string, join cloud.Join) error
 		return err
 	}
 	defer log.Close()
-	agent := exec.Command(m.Weir, "agent", "--name", engine, "--controller", join.Address("127.0.0.1"), "--state-dir", dir, "--token", join.Token)
+	agent := exec.Command(m.Weir, "agent", "--name", engine, "--controller", join.Address("127.0.0.1"), "--state-dir",
+		dir, "--token", join.Token)
 	agent.Stdout, agent.Stderr = log, log
 	agent.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := agent.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", engine, err)
 	}
-	go func() { _ = agent.Wait() }() // for no reason but that the kernel forgets it; its log says why it ended
+	go func() { _ = agent.Wait() }() // so that no zombie is left; the agent's log says why it ended
 	return nil
 }
 
-// Retire ends the agent and what it started, and removes the directory.
+// Retire ends the agent and the processes that it started, and removes the directory.
 func (m Machine) Retire(ctx context.Context, engine string) error {
 	for _, end := range []struct {
 		signal   syscall.Signal
@@ -97,8 +98,10 @@ func (m Machine) Retire(ctx context.Context, engine string) error {
 	return fmt.Errorf("%s does not end", engine)
 }
 
-// end signals the processes of an engine and waits; left is how many run yet.
-func (m Machine) end(ctx context.Context, engine string, signal syscall.Signal, patience time.Duration) (left int, err error) {
+// end sends a signal to the processes of an engine and waits until they end. left is the number of those that still
+// run.
+func (m Machine) end(ctx context.Context, engine string, signal syscall.Signal, patience time.Duration) (
+	left int, err error) {
 	deadline, poll := time.After(patience), time.NewTicker(20*time.Millisecond)
 	defer poll.Stop()
 	for signalled := false; ; signalled = true {
@@ -130,8 +133,8 @@ type worker struct {
 
 func (w worker) isAgent() bool { return len(w.words) > 1 && w.words[1] == "agent" }
 
-// running are the processes that were told to work in the directory of an engine: its agent, and the data plane, which
-// outlives an agent that is killed.
+// running returns the processes whose command line names the directory of an engine: its agent, and its data plane,
+// which outlives an agent that is killed.
 func (m Machine) running() (map[string][]worker, error) {
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -158,7 +161,7 @@ func (m Machine) running() (map[string][]worker, error) {
 	return found, nil
 }
 
-// lastWords is the last line that an agent wrote.
+// lastWords returns the last line of an agent's log.
 func (m Machine) lastWords(engine string) string {
 	text, err := os.ReadFile(filepath.Join(m.dir(engine), logName))
 	if err != nil {
