@@ -2,21 +2,21 @@ package health
 
 import enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 
-// Engine is the state of an engine, as its controller sees it.
+// Engine is the state of an engine, as the controller sees it.
 type Engine int
 
 const (
-	Unheard  Engine = iota // it has not connected since this controller began
-	Starting               // connected; its data plane is about to run for the first time that this controller sees
+	Unheard  Engine = iota // it has not connected since this controller started
+	Starting               // connected; its data plane has not run yet since this controller started, but is about to
 	Serving                // connected; its data plane runs
-	Halted                 // connected; its data plane does not run any more, or did not come up
+	Halted                 // connected; its data plane has stopped or failed to start
 	Away                   // its session ended
 )
 
 // IsConnected tells whether the engine has a session.
 func (e Engine) IsConnected() bool { return e == Starting || e == Serving || e == Halted }
 
-// Connected is the state that follows when a session begins, by what the data plane does.
+// Connected returns the state after a session begins. It depends on the state of the data plane.
 func (e Engine) Connected(dataplane enginev1.DataplaneState) Engine {
 	switch dataplane {
 	case enginev1.DataplaneState_DATAPLANE_STATE_RUNNING:
@@ -29,8 +29,7 @@ func (e Engine) Connected(dataplane enginev1.DataplaneState) Engine {
 	return Halted
 }
 
-// Reported is the state that follows when the engine says what its data plane does now. Without a session nothing
-// follows.
+// Reported returns the state after the engine reports the state of its data plane. Without a session, the state stays.
 func (e Engine) Reported(dataplane enginev1.DataplaneState) Engine {
 	if !e.IsConnected() {
 		return e
@@ -38,7 +37,7 @@ func (e Engine) Reported(dataplane enginev1.DataplaneState) Engine {
 	return e.Connected(dataplane)
 }
 
-// Disconnected is the state that follows when the session of an engine ends.
+// Disconnected returns the state after the session of an engine ends.
 func (e Engine) Disconnected() Engine {
 	if e == Unheard {
 		return Unheard
@@ -46,13 +45,13 @@ func (e Engine) Disconnected() Engine {
 	return Away
 }
 
-// Turn is what a change of an engine's state means to who counts on it.
+// Turn tells whether a change of state starts or ends the service of an engine.
 type Turn int
 
 const (
 	NoTurn   Turn = iota
 	CameUp        // it serves now
-	WentDown      // it does not serve, and is not starting for the first time
+	WentDown      // it does not serve now, and is not starting for the first time
 )
 
 // TurnTo compares the state with the next one.

@@ -10,11 +10,12 @@ import (
 // Pool is the state of a pool and of its servers.
 type Pool struct {
 	Status
-	Enabled, Up int      // servers
-	Servers     []Server // of its members
+	Enabled, Up int      // number of servers
+	Servers     []Server // one for each member of the pool
 }
 
-// OfPool: up when a server is. isUsed: an engine serves with it.
+// OfPool returns the state of a pool. A pool is up if one of its servers is up. isUsed tells whether an engine serves
+// with the pool.
 func OfPool(pool *model.Pool, isUsed bool, servers []Server) Pool {
 	result := Pool{Servers: servers}
 	var lost []string
@@ -46,7 +47,7 @@ func OfPool(pool *model.Pool, isUsed bool, servers []Server) Pool {
 	return result
 }
 
-// IsUnsure tells of a pool that is not up yet and may be when all its servers are checked.
+// IsUnsure tells whether the pool is not up now, but may be once all of its servers are checked.
 func (p Pool) IsUnsure() bool {
 	return p.Up == 0 && slices.ContainsFunc(p.Servers, func(server Server) bool { return server.State == Initializing })
 }

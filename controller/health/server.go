@@ -7,25 +7,25 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// Seen is what one engine says of a server.
+// Seen is the state of a server as one engine sees it.
 type Seen struct {
 	Engine string // uuid
-	State  State  // Up, Down, or Unknown: nothing yet
+	State  State  // Up, Down, or Unknown: not checked yet
 	Reason string
-	Told   bool // by a monitor, or by what connections came to
+	Told   bool // a monitor or failed connections gave the state
 	Since  time.Time
 }
 
-// Server is what the engines together say of a server.
+// Server is the state of a server over all engines.
 type Server struct {
 	State   State
-	Reason  string // of one that is not up, or why it counts as up
-	Checked []Seen // by the engines that have checked it
+	Reason  string // why it is not up, or why it counts as up
+	Checked []Seen // what the engines say that have checked it
 	Since   time.Time
 }
 
-// OfServer: up if one of the engines that use it can reach it. The result takes over seen, which holds one for each
-// engine.
+// OfServer returns the state of a server. A server is up if one of the engines that use it can reach it. seen has one
+// entry for each engine; the result keeps the slice.
 func OfServer(pool *model.Pool, member *model.Member, seen []Seen) Server {
 	switch {
 	case !pool.Enabled || !member.Enabled:

@@ -9,8 +9,8 @@ import (
 
 // ServiceFacts are what OfService needs. The functions are called only where the status needs their result.
 type ServiceFacts struct {
-	Assigned int             // engines that it is placed on, without standbys
-	Serving  int             // of these, the engines that answer clients
+	Assigned int             // number of engines that it is placed on, without standbys
+	Serving  int             // number of these engines that answer clients
 	Planned  bool            // one of these engines has it in its Plan
 	Lack     *place.Unplaced // nil: it is placed on as many engines as it should be
 
@@ -19,7 +19,8 @@ type ServiceFacts struct {
 	NotServed func() []string // why no engine serves it
 }
 
-// OfService: up when an engine serves it and its pool, if it has one, is up.
+// OfService returns the state of a virtual service. A virtual service is up if an engine serves it, and its pool, if it
+// has one, is up.
 func OfService(vs *model.VirtualService, facts ServiceFacts) Status {
 	switch {
 	case !vs.Enabled:
@@ -53,7 +54,7 @@ func (f ServiceFacts) whyUnplaced(vs *model.VirtualService) string {
 	return fmt.Sprintf("group %s has no engine that may serve: let one join", group)
 }
 
-// tooFew says why a virtual service that is served is on fewer engines than it shall be on.
+// tooFew says why a virtual service that is served is on fewer engines than it should be.
 func (f ServiceFacts) tooFew() []string {
 	if f.Lack == nil {
 		return nil

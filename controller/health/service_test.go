@@ -10,7 +10,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// poolOf is a monitored pool with so many servers, all of which are enabled.
+// poolOf returns a monitored pool with a number of enabled servers.
 func poolOf(servers int) *model.Pool {
 	pool := &model.Pool{
 		Pool:           kinds.Pool{Enabled: true, Servers: make([]kinds.Server, servers)},
