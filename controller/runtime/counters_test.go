@@ -40,7 +40,7 @@ func TestCountersAddUpOverEnginesAndRatesComeFromTheLastTwoSamples(t *testing.T)
 
 	s.Reported("se-one", sampleOf(9, 4000, 10, 0)) // a new process starts at 0
 	counters = s.VirtualService("vs-1")["counters"]
-	s.Contains(counters, "requests:360") // and goes on from where the other ended
+	s.Contains(counters, "requests:360") // and adds to what the other counted
 	s.Contains(s.PoolServers("pool-1")[0]["counters"], "requests:360")
 	if rates := counters.(schema.Object)["per_second"].(schema.Object); len(rates) != 0 {
 		t.Errorf("rates over a restart: %v", rates)
@@ -57,7 +57,7 @@ func TestTotalsNeverFallWhenAVirtualServiceLeavesAnEngineOrTheEngineIsDeleted(t 
 	s.Reported("se-one", without)
 	s.Contains(s.VirtualService("vs-1")["counters"], "requests:150", "open_connections:5")
 	s.Contains(s.PoolServers("pool-1")[0]["counters"], "requests:150")
-	s.Reported("se-one", sampleOf(7, 3000, 4, 0)) // it comes back, and counts from zero
+	s.Reported("se-one", sampleOf(7, 3000, 4, 0)) // the virtual service is back, and counts from zero
 	s.Contains(s.VirtualService("vs-1")["counters"], "requests:154", "open_connections:10")
 	s.Reported("se-one", sampleOf(7, 4000, 1, 0)) // and again, between two samples
 	s.Contains(s.VirtualService("vs-1")["counters"], "requests:155", "open_connections:10")

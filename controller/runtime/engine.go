@@ -8,7 +8,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// Engine is the runtime of an engine: its session, its data plane, the Plan that it serves, and its load.
+// Engine returns the runtime page of an engine: its session, its data plane, the Plan that it has applied, and its
+// load.
 func (p *Pages) Engine(uuid string) (page schema.Object) {
 	p.fleet.Read(func(known *fleet.Known) {
 		engine := known.Engine(uuid)

@@ -14,16 +14,16 @@ import (
 
 const engineKind = "serviceengine"
 
-// Pages are made of what a fleet knows at the moment.
+// Pages makes the pages from what the fleet knows when a page is read.
 type Pages struct {
 	fleet *fleet.Fleet
 	now   func() time.Time
 }
 
-// New reads a fleet.
+// New returns the pages of a fleet.
 func New(fleet *fleet.Fleet, now func() time.Time) *Pages { return &Pages{fleet, now} }
 
-// operStates are Avi's names.
+// operStates are Avi's names of the states.
 var operStates = map[health.State]string{
 	health.Unknown: "OPER_UNKNOWN", health.Up: "OPER_UP", health.Down: "OPER_DOWN", health.Disabled: "OPER_DISABLED",
 	health.Initializing: "OPER_INITIALIZING", health.Unused: "OPER_UNUSED", health.NoResources: "OPER_RESOURCES",
@@ -33,7 +33,7 @@ func operStatus(state health.State, reasons ...string) schema.Object {
 	return schema.Object{"state": operStates[state], "reason": stringList(reasons)}
 }
 
-// notRead is the page of an object that no model has yet.
+// notRead returns the page of an object that is not in the model yet.
 func notRead() schema.Object {
 	return schema.Object{"oper_status": operStatus(health.Initializing, "its configuration is being read")}
 }
@@ -54,7 +54,7 @@ func objectList(objects []schema.Object) []any {
 	return list
 }
 
-// counted puts the counters into a page, once an engine has counted.
+// counted adds the counters to a page, if an engine has counted.
 func counted(page schema.Object, tally fleet.Tally) {
 	if tally.Totals == nil {
 		return

@@ -23,7 +23,7 @@ import (
 
 var writeGolden = flag.Bool("write", false, "write testdata/pages.txt anew")
 
-// book is a fleet of two engines in front of routers, and what its runtime pages say.
+// book is a fleet of two engines behind routers, and the text of its runtime pages.
 type book struct {
 	*testing.T
 	fleet *fleet.Fleet
@@ -32,7 +32,7 @@ type book struct {
 	model *model.Model
 	plans map[string]*enginev1.Plan
 	text  strings.Builder
-	last  map[string]string // lines, by what they are about
+	last  map[string]string // the last lines of each page
 }
 
 func newBook(t *testing.T) *book {
@@ -97,7 +97,7 @@ func modelOfTheBook() *model.Model {
 	return m
 }
 
-// decide says who serves what, in which revision.
+// decide sets the engines that serve each virtual service, from a revision on.
 func (b *book) decide(revision uint64, web []place.Seat, calledOff *place.Failure) {
 	assignments := place.Assignments{
 		{VirtualService: "vs-1", Seats: web, CalledOff: calledOff},
@@ -199,7 +199,7 @@ func (b *book) sample(engine string, unixMs, connections, suspecting uint64) {
 	}}})
 }
 
-// page writes all pages down that are not as they were.
+// page writes all pages that have changed.
 func (b *book) page(title string) {
 	fmt.Fprintf(&b.text, "# %s\n", title)
 	for _, uuid := range []string{"vs-1", "vs-2", "vs-3", "vs-4", "vs-unknown"} {

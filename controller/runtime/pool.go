@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// Pool is the runtime of a pool: its state and why, and how many of its servers are up.
+// Pool returns the runtime page of a pool: its state and the reasons, and how many of its servers are up.
 func (p *Pages) Pool(uuid string) (page schema.Object) {
 	p.fleet.Read(func(known *fleet.Known) {
 		pool := known.Pool(uuid)
@@ -30,7 +30,7 @@ func (p *Pages) Pool(uuid string) (page schema.Object) {
 	return page
 }
 
-// PoolServers is the runtime of each server of a pool, in the order of the object.
+// PoolServers returns the runtime page of each server of a pool, in the order of the object.
 func (p *Pages) PoolServers(uuid string) (list []schema.Object) {
 	p.fleet.Read(func(known *fleet.Known) {
 		if pool := known.Pool(uuid); pool != nil {
@@ -65,7 +65,7 @@ func server(known *fleet.Known, key fleet.ServerKey, member model.Member, state 
 	return page
 }
 
-// verdict is what one engine says of a server.
+// verdict returns what one engine says about a server.
 func verdict(known *fleet.Known, seen health.Seen, verdict *enginev1.ServerVerdict) schema.Object {
 	monitors := []any{}
 	for _, monitor := range verdict.GetMonitors() {

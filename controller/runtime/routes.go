@@ -19,13 +19,13 @@ var bgpStates = map[enginev1.BgpState]string{
 	enginev1.BgpState_BGP_STATE_ESTABLISHED:  "Established",
 }
 
-// EnginePeers are the BGP sessions of an engine, as it last reported them.
+// EnginePeers returns the BGP sessions of an engine, as it last reported them.
 func (p *Pages) EnginePeers(uuid string) []schema.Object { return peersOf(p.routing(uuid)) }
 
-// EngineRoutes are the routes that an engine announces.
+// EngineRoutes returns the routes that an engine announces.
 func (p *Pages) EngineRoutes(uuid string) []schema.Object { return routesOf(p.routing(uuid)) }
 
-// EngineBFD are the sessions of BFD, one for each BGP session that asks for it.
+// EngineBFD returns the BFD sessions, one for each BGP session that asks for it.
 func (p *Pages) EngineBFD(uuid string) []schema.Object {
 	sessions := []schema.Object{}
 	for _, peer := range p.routing(uuid).GetPeers() {
@@ -84,7 +84,7 @@ func routesOf(routing *enginev1.Routing) []schema.Object {
 	return routes
 }
 
-// bfdState is "Up", "Init", "Down", or "Off".
+// bfdState returns "Up", "Init", "Down", or "Off".
 func bfdState(peer *enginev1.PeerState) string {
 	name := strings.ToLower(strings.TrimPrefix(peer.GetBfd().String(), "BFD_STATE_"))
 	return strings.ToUpper(name[:1]) + name[1:]
@@ -98,7 +98,7 @@ func communities(list []uint32) []any {
 	return shown
 }
 
-// detoursOf are packets that came to the wrong engine, and what became of them.
+// detoursOf returns the counters of strays: packets that reached the wrong engine.
 func detoursOf(counted *enginev1.Detours) schema.Object {
 	return schema.Object{
 		"strays": int64(counted.GetStrays()), "searched": int64(counted.GetSearched()),

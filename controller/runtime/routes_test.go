@@ -60,7 +60,7 @@ func TestSessionsOfAnEngineThatComesBackAreThoseOfItsHello(t *testing.T) {
 	}
 }
 
-// advertise has the routers of fleettest.Routing() told of the virtual service.
+// advertise gives the virtual service the routers of fleettest.Routing() as BGP peers.
 func (s *stage) advertise() {
 	var peers []kinds.BGPPeer
 	for _, peer := range fleettest.Routing().GetPeers() {
@@ -93,5 +93,5 @@ func TestEngineThatLostAllItsRoutersServesNobodyAndSaysWhy(t *testing.T) {
 	)
 	s.Routed("se-two", alone)
 	s.Contains(s.VirtualService("vs-1")["oper_status"], "OPER_DOWN", "BFD is down")
-	s.Contains(s.Pool("pool-1"), "OPER_UP", "num_servers_up:1") // it is not the servers' fault
+	s.Contains(s.Pool("pool-1"), "OPER_UP", "num_servers_up:1") // the servers are still up
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// scale says on how many engines a virtual service shall be and is, what is under way, and what came to nothing.
+// scale says on how many engines a virtual service should be and is, what is in progress, and which order failed.
 func (s service) scale() schema.Object {
 	scale := schema.Object{
 		"num_se_requested": int64(0), "num_se_assigned": int64(0),
@@ -39,13 +39,13 @@ func (s service) scale() schema.Object {
 	return scale
 }
 
-// scaleErrors are Avi's states of orders that failed, by event. A switchover moves a virtual service to its standby.
+// scaleErrors are Avi's states of orders that failed, by event id. A switchover moves a virtual service to its standby.
 var scaleErrors = map[string]string{
 	"VS_SCALEOUT_FAILED": "SCALEOUT_ERROR", "VS_MIGRATE_FAILED": "MIGRATE_ERROR", "VS_SWITCHOVER_FAIL": "MIGRATE_ERROR",
 }
 
-// underWay names what a seat shows to be in progress; empty: nothing. An engine that is away lets go of nothing, and
-// after a failure nothing was ordered.
+// underWay names what is in progress on a seat; empty: nothing. An engine that should let go of a virtual service but
+// is away shows nothing, and so does a seat that changes because of a failure: there was no order.
 func (s service) underWay(seat place.Seat) string {
 	comes, goes := seat.State == place.Starting, seat.State == place.Leaving || seat.State == place.Draining
 	switch {
@@ -62,7 +62,7 @@ func (s service) underWay(seat place.Seat) string {
 	}
 }
 
-// engines lists the engines of a virtual service in the shape of Avi's inventory.
+// engines returns the engines of a virtual service in the shape of Avi's inventory.
 func (s service) engines() []any {
 	list := []any{}
 	shares := s.connectionShares()
@@ -111,9 +111,9 @@ func role(primary, standby bool) string {
 	}
 }
 
-// connectionShares is which part of the new connections came to each engine between the last two samples, in percent;
-// of all connections so far where none was new. Engines that do not work have none: what they said last is of the
-// past.
+// connectionShares returns the share of each engine in the new connections between the last two samples, in percent. If
+// there were none, it is the share in all connections so far. Engines that do not work have no share: their last
+// samples are old.
 func (s service) connectionShares() map[string]int64 {
 	recent, total := map[string]uint64{}, map[string]uint64{}
 	var recentSum, totalSum uint64

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// seated has the virtual service on both engines, the second one in some state.
+// seated places the virtual service on both engines. second is the seat on the second one.
 func (s *stage) seated(second place.Seat, calledOff *place.Failure) schema.Object {
 	assignment := fleettest.Both(s.VS)
 	second.Engine = "se-two"

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// VirtualService is the runtime of a virtual service: its state and why, the engines that serve it, on how many of them
-// its newest configuration is in force, what was found wrong, and what it has counted.
+// VirtualService returns the runtime page of a virtual service: its state and the reasons, the engines that serve it,
+// on how many of them its newest configuration is in force, the findings, and the counters.
 func (p *Pages) VirtualService(uuid string) (page schema.Object) {
 	p.fleet.Read(func(known *fleet.Known) {
 		if vs := known.VirtualService(uuid); vs != nil {
@@ -24,7 +24,7 @@ func (p *Pages) VirtualService(uuid string) (page schema.Object) {
 	return page
 }
 
-// service is a virtual service, and what is decided about it.
+// service is a virtual service with its assignment.
 type service struct {
 	known      *fleet.Known
 	vs         *model.VirtualService
@@ -50,7 +50,8 @@ func (s service) page() schema.Object {
 	return page
 }
 
-// percentUp is how many of the engines that shall serve a virtual service do; one that drains shall not.
+// percentUp returns how many of the engines that should serve the virtual service do so, in percent. Engines that drain
+// it are not counted.
 func (s service) percentUp() int64 {
 	var wanted []string
 	for _, seat := range s.assignment.Seats {
@@ -61,7 +62,7 @@ func (s service) percentUp() int64 {
 	return percentOf(len(s.known.Serving(s.vs.UUID, wanted)), len(wanted))
 }
 
-// applied says on how many engines the newest configuration is in force, since which revision it is wanted, and which
+// applied says on how many engines the newest configuration is in force, in which revision it was made, and which
 // engines refused it.
 func (s service) applied() schema.Object {
 	applied := s.known.Applied(s.vs)
@@ -81,7 +82,7 @@ func (s service) applied() schema.Object {
 	}
 }
 
-// warnings are all findings about a virtual service: what the controller could not compile, what engines accepted
+// warnings returns all findings about a virtual service: what the controller could not compile, what engines accepted
 // without effect, and what they refused.
 func (s service) warnings() []any {
 	list := []any{}
@@ -97,7 +98,7 @@ func (s service) warnings() []any {
 	return list
 }
 
-// findings are those of an engine, with its name.
+// findings returns the findings of an engine, with its name.
 func findings(found []*dataplanev1.Finding, engine string) []any {
 	list := []any{}
 	for _, finding := range found {

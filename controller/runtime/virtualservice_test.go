@@ -93,7 +93,7 @@ func TestRefusalNamesTheEngineAndGoesWithTheNextPlanThatIsApplied(t *testing.T) 
 	if facts := s.Facts(); facts["se-one"].Refuses == "" || facts["se-two"].Refuses != "" {
 		t.Error("who refuses is mixed up")
 	}
-	s.Applied("se-one", plans["se-one"], nil) // it was tried again
+	s.Applied("se-one", plans["se-one"], nil) // the engine applied it at the second attempt
 	if warnings := s.VirtualService("vs-1")["warnings"].([]any); len(warnings) != 0 ||
 		s.Facts()["se-one"].Refuses != "" {
 		t.Errorf("still there: %v", warnings)
@@ -133,7 +133,7 @@ func TestVirtualServiceThatWaitsForEnginesSaysSoAndWhy(t *testing.T) {
 
 func TestFindingOfTheControllerIsAWarningAndKeepsWhatIsLeftOutDown(t *testing.T) {
 	s := newStage(t)
-	s.Want(11) // nothing in the Plan
+	s.Want(11) // the Plan has no resources
 	state := s.State
 	state.Findings = []model.Finding{
 		{Kind: "virtualservice", UUID: "vs-1", Name: "web", Field: "vsvip_ref", Message: "has no address"},
