@@ -7,26 +7,26 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// desk is what stays of an engine between its sessions: the Plan it shall have and the Plan it is known to hold. It
-// is in memory, of the node that the engine has dialled: another node sends it the whole Plan. At most one visit is
-// current; what an older one still says is dropped. A visit begins without a target: what the engine was to have may
-// be wrong now that it is there.
+// desk is what the controller keeps about an engine between its sessions: the Plan that the engine should have, and the
+// Plan that it last confirmed. A desk is in the memory of the node that the engine is connected to; another node sends
+// the engine its whole Plan. At most one visit is current; the desk ignores older ones. A visit begins without a
+// target: the earlier target was decided while the engine was away, and may be wrong now.
 type desk struct {
 	mu      sync.Mutex
 	target  *enginev1.Plan
 	held    *enginev1.Plan
 	visit   *visit
-	greeted uint64 // the greeting of the visit
+	greeted uint64 // the greeting of the current visit
 }
 
 // notYet is greater than any greeting.
 const notYet = math.MaxUint64
 
-// visit is one session's claim on the desk.
+// visit is the claim of one session on the desk.
 type visit struct {
-	retargeted chan struct{} // holds one: the newest Plan is what counts
+	retargeted chan struct{} // capacity 1: only the newest Plan counts
 	ended      chan struct{} // closed when the controller ends the visit
-	cause      error         // set before ended closes
+	cause      error         // set before ended is closed
 }
 
 func (d *desk) plans() (held, target *enginev1.Plan) {
@@ -35,7 +35,8 @@ func (d *desk) plans() (held, target *enginev1.Plan) {
 	return d.held, d.target
 }
 
-// retarget takes a Plan that was decided upon with all greetings up to one known.
+// retarget takes a new Plan. The decision knew of all greetings up to known; retarget ignores the Plan if it does not
+// include the greeting of the current visit.
 func (d *desk) retarget(plan *enginev1.Plan, known uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +53,7 @@ func (d *desk) retarget(plan *enginev1.Plan, known uint64) {
 	}
 }
 
-// enter makes a new visit current and ends the one before.
+// enter begins a new visit and ends the one before.
 func (d *desk) enter() *visit {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,7 +63,7 @@ func (d *desk) enter() *visit {
 	return d.visit
 }
 
-// tell runs f unless another visit has taken over; it reports whether it did.
+// tell calls f if the visit is still current, and returns whether it is.
 func (d *desk) tell(visit *visit, f func()) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,7 +74,7 @@ func (d *desk) tell(visit *visit, f func()) bool {
 	return true
 }
 
-// leave ends a visit from its own side; f runs if it was the current one.
+// leave ends a visit whose session has ended. It calls f if the visit was current.
 func (d *desk) leave(visit *visit, f func()) {
 	d.tell(visit, func() {
 		d.visit = nil
@@ -81,7 +82,7 @@ func (d *desk) leave(visit *visit, f func()) {
 	})
 }
 
-// end dismisses whoever is there.
+// end ends the current visit, if there is one.
 func (d *desk) end(cause error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

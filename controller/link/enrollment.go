@@ -17,10 +17,11 @@ import (
 	"github.com/weir-lb/weir/controller/pki"
 )
 
-// engineName is a host name, or what an operator gives in its place.
+// engineName matches a host name, or another name that an operator chooses.
 var engineName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$`)
 
-// Join trades a token for an identity. The token is used up before anything else happens, so it cannot be tried twice.
+// Join gives an identity for a token. It uses the token up before anything else happens, so that nobody can try the
+// token twice.
 func (s *Server) Join(ctx context.Context, request *enginev1.JoinRequest) (*enginev1.JoinResponse, error) {
 	defer work(ctx)()
 	if !engineName.MatchString(request.GetName()) {
@@ -31,9 +32,9 @@ func (s *Server) Join(ctx context.Context, request *enginev1.JoinRequest) (*engi
 		return nil, status.Error(redeemCode(err), err.Error())
 	}
 	uuid, err := s.members.Join(ctx, request.GetName())
-	if err != nil { // nothing to try again: the token is gone
+	if err != nil { // the client cannot try again: the token is used up
 		return nil, status.Errorf(registerCode(err),
-			"%v; the token is used up: join with a new one once that is put right", err)
+			"%v; the token is used up: solve the problem, then join with a new token", err)
 	}
 	certificate, err := s.authority.IssueEngine(request.GetCsrDer(), uuid, time.Now())
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *Server) Join(ctx context.Context, request *enginev1.JoinRequest) (*engi
 	}, nil
 }
 
-// Renew gives the engine that asks a new certificate.
+// Renew gives a new certificate to the engine that calls it.
 func (s *Server) Renew(ctx context.Context, request *enginev1.RenewRequest) (*enginev1.RenewResponse, error) {
 	uuid, err := s.caller(ctx)
 	if err != nil {
@@ -61,7 +62,7 @@ func (s *Server) Renew(ctx context.Context, request *enginev1.RenewRequest) (*en
 	return &enginev1.RenewResponse{CertificateDer: certificate, CaDer: [][]byte{s.authority.CertificateDER()}}, nil
 }
 
-// caller is the engine that the client's certificate names.
+// caller returns the engine that the client's certificate names.
 func (s *Server) caller(ctx context.Context) (uuid string, err error) {
 	from, _ := peer.FromContext(ctx)
 	info, _ := from.AuthInfo.(credentials.TLSInfo)

@@ -22,15 +22,15 @@ const (
 
 var (
 	errCrowded  = errors.New("too many connections without an engine's certificate")
-	errPastDoor = errors.New("a connection came past the door")
+	errPastDoor = errors.New("a connection skipped the TLS handshake of the engine port")
 )
 
-// newcomers are the connections whose client shows no certificate, which is all that whoever has not joined can do. A
-// gRPC server of their own keeps what they may cost small: the limits of engines are for those who were let in.
+// newcomers are the connections whose client shows no engine's certificate. All they can do is join. They have a gRPC
+// server of their own, with lower limits than those for engines.
 type newcomers struct {
 	address net.Addr
 	room    *port.Room
-	arrived chan *newcomer // as many as there are places: one more is hung up on
+	arrived chan *newcomer // one for each place; if it is full, the connection is closed
 	closed  chan struct{}
 	close   func()
 }
@@ -44,7 +44,7 @@ func newNewcomers(address net.Addr, room *port.Room) *newcomers {
 	return n
 }
 
-// admit takes a connection over; raw is what is below its TLS.
+// admit takes a connection over. raw is the connection below its TLS.
 func (n *newcomers) admit(connection net.Conn, raw *port.Conn, shown credentials.TLSInfo) error {
 	if err := raw.Move(n.room, port.HolderOf(raw.RemoteAddr().String())); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (n *newcomers) admit(connection net.Conn, raw *port.Conn, shown credentials
 	}
 }
 
-// Accept, Close and Addr make newcomers the listener of their server.
+// Accept, Close and Addr implement net.Listener, for the server of newcomers.
 func (n *newcomers) Accept() (net.Conn, error) {
 	select {
 	case connection := <-n.arrived:
@@ -88,13 +88,13 @@ func (n *newcomer) Close() error {
 	return n.Conn.Close()
 }
 
-// joining is what the server of newcomers knows of a connection.
+// joining is what the server of newcomers knows about a connection.
 type joining struct {
 	credentials.TLSInfo
 	conn *port.Conn
 }
 
-// work keeps the connection of a call to Join: a token that is used up opens nothing any more.
+// work keeps the connection of a call to Join open: the call uses the token up, so the client cannot try again.
 func work(ctx context.Context) (done func()) {
 	from, _ := peer.FromContext(ctx)
 	if newcomer, ok := from.AuthInfo.(joining); ok {
@@ -104,7 +104,8 @@ func work(ctx context.Context) (done func()) {
 	return func() {}
 }
 
-// door does the TLS handshake of every connection, keeps those of engines and sends the others to the newcomers.
+// door does the TLS handshake of every connection. It passes connections of engines on, and gives the others to
+// newcomers.
 type door struct {
 	credentials.TransportCredentials
 	engines   *port.Room
@@ -125,7 +126,7 @@ func (d door) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, err
 	return connection, shown, nil
 }
 
-// seat has a connection hold a place of its own kind, and not of those that are unknown.
+// seat moves a connection from the places of unknown connections to those of its class.
 func (d door) seat(connection, raw net.Conn, shown credentials.AuthInfo) error {
 	conn, accepted := raw.(*port.Conn)
 	info, secure := shown.(credentials.TLSInfo)
@@ -136,7 +137,7 @@ func (d door) seat(connection, raw net.Conn, shown credentials.AuthInfo) error {
 		return d.newcomers.admit(connection, conn, info)
 	}
 	err := conn.Move(d.engines, info.State.VerifiedChains[0][0].Subject.CommonName)
-	conn.Work() // for as long as it is there
+	conn.Work() // until it is closed
 	return err
 }
 
@@ -145,7 +146,7 @@ func isEngine(shown credentials.AuthInfo) bool {
 	return ok && len(info.State.VerifiedChains) > 0
 }
 
-// inside takes connections as the door left them.
+// inside takes connections whose TLS handshake the door has done.
 type inside struct {
 	credentials.TransportCredentials
 }

@@ -44,7 +44,8 @@ func (r *rig) knock() net.Conn {
 	return connection
 }
 
-// holdOut connects as often as there are places and then some, and expects an engine to be let in, and another to join.
+// holdOut opens more connections than there are places. It expects that an engine can still connect, and another one
+// can join.
 func (r *rig) holdOut(places int, connect func() net.Conn) {
 	r.Helper()
 	identity := r.join("a")
@@ -91,7 +92,7 @@ func TestHandshakesThatNeverEndKeepNoEngineOut(t *testing.T) {
 	})
 }
 
-// guest is the far end of a connection that newcomers admitted.
+// guest returns the far end of a connection that newcomers admitted.
 func guest(t *testing.T, n *newcomers) net.Conn {
 	t.Helper()
 	near, far := net.Pipe()

@@ -1,8 +1,9 @@
-// Package link keeps the stream with the agent of each engine: Plans down, Reports up, over mutual TLS.
+// Package link holds the stream with the agent of each engine. Plans go to the agent and Reports come back, over mutual
+// TLS.
 //
-// session.go decides and is pure; desk.go is what stays of an engine between sessions; server.go is the socket around
-// them; newcomers.go keeps apart who has no identity, and enrollment.go gives one. One engine that is slow or gone
-// never delays another.
+// session.go is the protocol, and pure; desk.go is what stays about an engine between sessions; server.go is the
+// socket; newcomers.go separates connections without an engine's certificate, and enrollment.go issues certificates. An
+// engine that is slow or gone never delays another one.
 package link
 
 import (
@@ -31,31 +32,32 @@ import (
 )
 
 const (
-	// directivesMax are a Welcome and one Plan: a session never has more unsent.
+	// directivesMax is the most directives of a session that are unsent: a Welcome and one Plan.
 	directivesMax = 2
 	// reportBytesMax fits the samples of some thousand virtual services.
 	reportBytesMax = 16 << 20
-	// callsMax on one connection: a Session, a Renew, and one of each that is ending.
+	// callsMax is the most calls at a time on one connection: a Session, a Renew, and one of each that is ending.
 	callsMax         = 4
 	headerBytesMax   = 16 << 10
 	handshakeTimeout = 10 * time.Second
-	// keepaliveInterval and keepaliveTimeout end a connection later than heartbeats that are missed end its session:
-	// who is cut off or frozen is to be told from who has closed.
+	// Keepalive closes a connection later than missed heartbeats end its session. So a session that ends because its
+	// agent is cut off or hangs has another reason than one whose connection was closed.
 	keepaliveInterval = 5 * time.Second
 	keepaliveTimeout  = heartbeatsMissed * HeartbeatInterval
 )
 
-// A connection is unknown until its TLS handshake is done, then of an engine or of a newcomer. Each kind has places of
-// its own, so that none takes those of another. Of the unknown and of newcomers, where more come, one that waits for
-// its client is closed for each: of an address that has more than the share, before others; the one that waits longest.
-// Of engines nobody is closed for another: one more is hung up on, and dials again.
+// A connection is unknown until its TLS handshake is complete. Then it is a connection of an engine or of a newcomer.
+// Each class has its own places, so no class can take the places of another. If the places of unknown connections or
+// newcomers are full, the controller closes a waiting connection for each new one: first of an address above its share,
+// then the one that has waited longest. It closes no connection of an engine: if these places are full, it closes the
+// new connection, and the engine dials again.
 var (
 	unknownBounds   = port.Bounds{Places: 512, Share: 64}
 	newcomersBounds = port.Bounds{Places: 256, Share: 32}
 	enginesBounds   = port.Bounds{Places: 4096, Share: 4096}
 )
 
-// What part of this process's descriptors each may take, at most.
+// Each class may use at most this part (1/n) of the file descriptors of this process.
 const (
 	strangersPart = 8
 	enginesPart   = 2
@@ -68,20 +70,20 @@ var (
 
 // Members are the engines that have joined.
 type Members interface {
-	// Join registers an engine under a name that no connected engine has, and returns its uuid.
+	// Join registers an engine and returns its uuid. No connected engine may have the name.
 	Join(ctx context.Context, name string) (uuid string, err error)
-	// Exists is false once an operator has deleted the engine: its certificate opens nothing any more.
+	// Exists returns false after an operator has deleted the engine. Its certificate is worthless then.
 	Exists(uuid string) bool
 }
 
-// Engines is told what agents say. Calls for one engine come one at a time; none may block.
+// Engines receives the reports of agents. The calls for one engine do not overlap. No call may block.
 type Engines interface {
 	// Connected returns the number of the greeting, for Publish.
 	Connected(uuid string, hello *enginev1.Hello) uint64
 	Reported(uuid string, report *enginev1.Report)
 	Applied(uuid string, plan *enginev1.Plan, warnings []*dataplanev1.Finding)
 	Refused(uuid string, plan *enginev1.Plan, errors []*dataplanev1.Finding)
-	// Missed comes before Disconnected when the agent fell silent: so many heartbeats in a row did not come.
+	// Missed is called before Disconnected if this number of heartbeats in a row did not arrive.
 	Missed(uuid string, heartbeats int)
 	Disconnected(uuid string, reason string)
 }
@@ -99,10 +101,10 @@ type Server struct {
 	log       *slog.Logger
 
 	mu    sync.Mutex
-	desks map[string]*desk // by engine uuid; no more than there are engines
+	desks map[string]*desk // by engine uuid; at most one for each engine
 }
 
-// NewServer makes a link that serves nothing before Serve. events may be nil.
+// NewServer returns a link that does nothing until Serve is called. events may be nil.
 func NewServer(authority *pki.Authority, tokens *pki.Tokens, members Members, engines Engines, events *events.Log,
 	log *slog.Logger) *Server {
 	return &Server{
@@ -121,7 +123,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{certificate},
 		ClientCAs:    s.authority.Pool(),
-		ClientAuth:   tls.VerifyClientCertIfGiven, // Join comes without one; every other call asks for it
+		ClientAuth:   tls.VerifyClientCertIfGiven, // Join comes without a certificate; all other calls require one
 	})
 	name := "engine port " + listener.Addr().String()
 	unknown := port.NewRoom(name+", TLS handshakes", unknownBounds.Within(strangersPart), s.events)
@@ -146,7 +148,7 @@ func (s *Server) answer(ctx context.Context, listener net.Listener, options []gr
 	server := grpc.NewServer(options...)
 	enginev1.RegisterEnrollmentServer(server, s)
 	enginev1.RegisterFleetServer(server, s)
-	// Not a graceful stop: sessions never end by themselves, and agents dial again.
+	// A graceful stop would not end: sessions never end by themselves. Agents dial again.
 	defer context.AfterFunc(ctx, server.Stop)()
 	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
 		return err
@@ -154,7 +156,7 @@ func (s *Server) answer(ctx context.Context, listener net.Listener, options []gr
 	return nil
 }
 
-// limits are what one connection may cost.
+// limits bounds what one connection may cost.
 func limits(messageBytes int, calls uint32) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(messageBytes),
@@ -166,9 +168,9 @@ func limits(messageBytes int, calls uint32) []grpc.ServerOption {
 	}
 }
 
-// Publish says which Plan each engine shall have, as decided when the engines up to a greeting were known to be there.
-// One that came later gets nothing: it may be the last that serves what another Plan would take from it. A session of
-// an engine that exists no more ends.
+// Publish sets the Plan of each engine. known is the last greeting that the decision knew of. An engine that connected
+// later gets no Plan from it: that engine may be the last one that serves a virtual service, which the Plan would take
+// from it. Publish also ends the sessions of deleted engines.
 func (s *Server) Publish(plans map[string]*enginev1.Plan, known uint64) {
 	for uuid, plan := range plans {
 		s.desk(uuid).retarget(plan, known)
@@ -176,7 +178,7 @@ func (s *Server) Publish(plans map[string]*enginev1.Plan, known uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for uuid, desk := range s.desks {
-		// An engine that joined after these plans were made exists already, and gets its Plan next time.
+		// An engine that joined after these Plans were made exists already. It gets its Plan next time.
 		if _, planned := plans[uuid]; !planned && !s.members.Exists(uuid) {
 			desk.end(errDeleted)
 			delete(s.desks, uuid)
@@ -193,7 +195,7 @@ func (s *Server) desk(uuid string) *desk {
 	return s.desks[uuid]
 }
 
-// Session serves one agent until either side ends it.
+// Session serves one agent until either side ends the stream.
 func (s *Server) Session(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive]) error {
 	uuid, err := s.caller(stream.Context())
 	if err != nil {
@@ -206,7 +208,7 @@ func (s *Server) Session(stream grpc.BidiStreamingServer[enginev1.Report, engine
 	return statusOf(err)
 }
 
-// part tells that a session has ended, and of what.
+// part reports that a session has ended, and why.
 func (s *Server) part(uuid string, err error) {
 	if errors.Is(err, errOverdue) {
 		s.engines.Missed(uuid, heartbeatsMissed)
@@ -215,7 +217,7 @@ func (s *Server) part(uuid string, err error) {
 	s.log.Info("engine disconnected", "engine", uuid, "reason", reasonOf(err))
 }
 
-// conversation drives one session with the events of one stream.
+// conversation connects one session with one stream.
 type conversation struct {
 	server  *Server
 	engine  string
@@ -225,8 +227,8 @@ type conversation struct {
 	out     chan *enginev1.Directive
 }
 
-// run returns when the stream, the agent or the controller has had enough. Its return is also what releases a receive
-// or a send that hangs: gRPC then ends the stream.
+// run returns when the stream fails, the agent breaks the protocol or is silent, or the controller ends the visit. gRPC
+// then ends the stream, which releases a receive or a send that hangs.
 func (c *conversation) run(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive]) error {
 	in := make(chan *enginev1.Report)
 	c.out = make(chan *enginev1.Directive, directivesMax)
@@ -287,7 +289,7 @@ func (c *conversation) tick(now time.Time) error {
 	return c.pass(step)
 }
 
-// pass hands on what the session decided.
+// pass carries out a step of the session: it reports the outcome and queues the directives.
 func (c *conversation) pass(step step) error {
 	if outcome := step.outcome; outcome != nil && outcome.applied {
 		c.desk.tell(c.visit, func() {
@@ -301,7 +303,7 @@ func (c *conversation) pass(step step) error {
 		select {
 		case c.out <- directive:
 		default:
-			return fmt.Errorf("%w: answers came before their Plan was sent", ErrProtocol)
+			return fmt.Errorf("%w: the agent answered a Plan before it was sent", ErrProtocol)
 		}
 	}
 	return nil
@@ -321,7 +323,7 @@ func receive(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive
 	}
 }
 
-// transmit is the only one that waits for a slow engine.
+// transmit sends the directives. It is the only part that waits for a slow engine.
 func transmit(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive],
 	out <-chan *enginev1.Directive) error {
 	for directive := range out {

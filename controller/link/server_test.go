@@ -34,7 +34,7 @@ const patience = 2 * time.Minute
 // firstGreeting is the number of every greeting here.
 const firstGreeting = 1
 
-// register is the Members, and an Engines that remembers what it was told.
+// register implements Members and Engines, and records the calls.
 type register struct {
 	mu    sync.Mutex
 	gone  map[string]bool
@@ -58,7 +58,7 @@ func (r *register) Exists(uuid string) bool {
 	return !r.gone[uuid]
 }
 
-// Connected is told below the lock of the engine's desk: who publishes next is after it.
+// Connected is called under the lock of the engine's desk, so a later Publish knows of the greeting.
 func (r *register) Connected(uuid string, hello *enginev1.Hello) uint64 {
 	r.told <- fmt.Sprintf("%s connected with %d", uuid, hello.GetRevision())
 	return firstGreeting
@@ -180,7 +180,7 @@ type agent struct {
 	stream grpc.BidiStreamingClient[enginev1.Report, enginev1.Directive]
 }
 
-// session dials and says Hello.
+// session dials and sends a Hello.
 func (r *rig) session(identity tls.Certificate, revision uint64) *agent {
 	r.Helper()
 	stream, err := enginev1.NewFleetClient(r.dial(identity)).Session(r.Context())
@@ -214,7 +214,7 @@ func (a *agent) ack(delta *enginev1.PlanDelta) {
 		Nonce: delta.GetNonce()}}})
 }
 
-// ended waits for the session's end and says why.
+// ended waits for the end of the session, and returns its cause.
 func (a *agent) ended() *status.Status {
 	a.Helper()
 	for {
@@ -292,7 +292,7 @@ func TestSecondSessionEndsTheFirst(t *testing.T) {
 	}
 	rig.expect("se-a connected")
 	second.say(&enginev1.Report{Body: &enginev1.Report_Status{Status: &enginev1.Status{}}})
-	rig.expect("se-a reported") // and nothing of the first one's end
+	rig.expect("se-a reported") // and not that the first session ended
 }
 
 func TestDeletedEngineIsCutOffAndStaysOut(t *testing.T) {
@@ -373,7 +373,7 @@ func TestEngineThatConnectsGetsNoPlanThatWasDecidedWithoutIt(t *testing.T) {
 func TestEngineThatReadsNothingDelaysNobody(t *testing.T) {
 	rig := newRig(t)
 	stuck, quick := rig.join("stuck"), rig.join("quick")
-	// More than the flow-control window of a stream, so that a send to an agent that does not read hangs.
+	// This is more than the flow-control window of a stream, so that a send to an agent that does not read hangs.
 	huge := "x=" + strings.Repeat("x", 8<<20)
 	rig.session(stuck, 0)
 	rig.expect("se-stuck connected")

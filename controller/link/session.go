@@ -12,35 +12,36 @@ import (
 )
 
 const (
-	// HeartbeatInterval is how often an agent reports at least.
+	// HeartbeatInterval is the longest time between two reports of an agent.
 	HeartbeatInterval = 2 * time.Second
-	// heartbeatsMissed ends a session: the agent is away, or frozen.
+	// heartbeatsMissed is the number of missed heartbeats that ends a session: the agent is cut off, or hangs.
 	heartbeatsMissed = 5
-	// retryInterval is when a refused Plan is tried again: what was in its way on the engine may be gone.
+	// retryInterval is the time after which the controller sends a refused Plan again: its obstacle on the engine may
+	// be gone.
 	retryInterval = 30 * time.Second
 )
 
 var errOverdue = errors.New("no heartbeat from the agent")
 
-// ErrProtocol says that an agent broke the contract of engine.proto; its session ends and it may dial again.
+// ErrProtocol says that an agent broke the contract of engine.proto. Its session ends; the agent may dial again.
 var ErrProtocol = errors.New("protocol violation")
 
-// session is the conversation with one agent as a pure state machine: reports and Plans in, directives and outcomes
-// out. One Plan is in flight at a time; Plans that come meanwhile replace each other, so the newest wins and an engine
-// that is slow costs one Plan of memory.
+// session is the protocol with one agent, as a pure state machine: it turns reports and Plans into directives and
+// outcomes. One Plan is in flight at a time. Of the Plans that arrive meanwhile only the newest is kept, so a slow
+// engine costs the memory of one Plan.
 type session struct {
 	greeted bool
 	heard   time.Time
-	target  *enginev1.Plan // what the engine shall have
-	held    *enginev1.Plan // what it is known to have; nil: unknown
-	flight  *enginev1.Plan // sent and not answered
-	whole   bool           // the flight replaces everything
-	refused *enginev1.Plan // a target that was refused; it waits for retryAt
+	target  *enginev1.Plan // the Plan that the engine should have
+	held    *enginev1.Plan // the Plan that the engine has; nil: unknown
+	flight  *enginev1.Plan // the Plan that was sent and has no answer yet
+	whole   bool           // the flight is a whole Plan, not a change
+	refused *enginev1.Plan // a target that the engine refused; it is sent again at retryAt
 	retryAt time.Time
 	nonce   uint64 // of the flight
 }
 
-// step is what one event leads to.
+// step is the result of one event.
 type step struct {
 	directives []*enginev1.Directive
 	outcome    *outcome
@@ -50,10 +51,10 @@ type step struct {
 type outcome struct {
 	plan     *enginev1.Plan
 	applied  bool
-	findings []*dataplanev1.Finding // warnings when applied, else errors
+	findings []*dataplanev1.Finding // warnings if applied, otherwise errors
 }
 
-// newSession starts from the Plan that the engine held when its last session ended, if that is known.
+// newSession begins a session. held is the Plan that the engine last confirmed; nil: unknown.
 func newSession(held, target *enginev1.Plan, now time.Time) *session {
 	return &session{held: held, target: target, heard: now}
 }
@@ -64,7 +65,7 @@ func (s *session) retarget(target *enginev1.Plan) step {
 	return step{directives: s.send()}
 }
 
-// report takes what the agent says. Errors: ErrProtocol.
+// report handles a report of the agent. Errors: ErrProtocol.
 func (s *session) report(report *enginev1.Report, now time.Time) (step, error) {
 	s.heard = now
 	if hello := report.GetHello(); hello != nil {
@@ -83,7 +84,7 @@ func (s *session) report(report *enginev1.Report, now time.Time) (step, error) {
 	}
 }
 
-// tick does what is due. Errors: errOverdue, when the agent has been silent for too long.
+// tick does what is due. It returns errOverdue if the agent has been silent for too long.
 func (s *session) tick(now time.Time) (step, error) {
 	if now.Sub(s.heard) > heartbeatsMissed*HeartbeatInterval {
 		return step{}, errOverdue
@@ -115,7 +116,7 @@ func (s *session) ack(ack *enginev1.Ack) (step, error) {
 	}
 	landed := s.flight
 	if ack.GetRevision() != landed.GetRevision() {
-		return step{}, fmt.Errorf("%w: Ack of revision %d, sent was %d", ErrProtocol, ack.GetRevision(),
+		return step{}, fmt.Errorf("%w: Ack of revision %d, but revision %d was sent", ErrProtocol, ack.GetRevision(),
 			landed.GetRevision())
 	}
 	s.held, s.flight = landed, nil
@@ -133,7 +134,7 @@ func (s *session) nack(nack *enginev1.Nack, now time.Time) (step, error) {
 	s.flight = nil
 	if nack.GetCause() == enginev1.NackCause_NACK_CAUSE_RESYNC {
 		if s.whole {
-			return step{}, fmt.Errorf("%w: resync asked for after a whole Plan", ErrProtocol)
+			return step{}, fmt.Errorf("%w: the agent asked for a resync after a whole Plan", ErrProtocol)
 		}
 		s.held = nil
 		return step{directives: s.send()}, nil
@@ -145,12 +146,12 @@ func (s *session) nack(nack *enginev1.Nack, now time.Time) (step, error) {
 	}, nil
 }
 
-// answers tells the answer to the flight from one that comes late.
+// answers tells whether a nonce belongs to the flight. If not, the answer is late.
 func (s *session) answers(nonce string) bool {
 	return s.flight != nil && nonce == strconv.FormatUint(s.nonce, 10)
 }
 
-// send starts a flight when there is something to say and nobody is in the air.
+// send starts a flight if there is a Plan to send and no other flight.
 func (s *session) send() []*enginev1.Directive {
 	if !s.greeted || s.flight != nil || s.target == nil || s.target == s.held || s.target == s.refused {
 		return nil

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the transcripts with what the session says now")
 
-// Each transcript holds events, "operator: plan 10 a=1 b=1", "agent: ack 10 nonce 1", "clock: 5s", and below each
-// event, indented, what the session makes of it. "# …" is a remark.
+// A transcript lists events, such as "operator: plan 10 a=1 b=1", "agent: ack 10 nonce 1", "clock: 5s". The indented
+// lines below an event are what the session does. "# …" is a comment.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -130,7 +130,7 @@ func findings(findings []*dataplanev1.Finding) string {
 	return text
 }
 
-// planOf reads "10 a=1 b=2": a revision, and resources with what is in them.
+// planOf reads "10 a=1 b=2": a revision, and resources with their content.
 func planOf(words []string) *enginev1.Plan {
 	revision, _ := strconv.ParseUint(words[0], 10, 64)
 	plan := &enginev1.Plan{Revision: revision}
