@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	// EngineCertificateLifetime is how long an engine may stay away before it has to join again.
+	// EngineCertificateLifetime is how long an engine may stay away without having to join again.
 	EngineCertificateLifetime = 30 * 24 * time.Hour
 
 	authorityLifetime = 20 * 365 * 24 * time.Hour
-	// clockSkew is how far behind ours the clock of an engine may be.
+	// clockSkew is how far the clock of an engine may be behind that of the controller.
 	clockSkew = 10 * time.Minute
 
 	authorityKey     = "authority"
 	authorityPurpose = "pki/authority"
 )
 
-// ErrRequest says that a certificate request is not one that the authority signs.
+// ErrRequest says that the authority does not sign a certificate request.
 var ErrRequest = errors.New("certificate request refused")
 
 // Vault is the part of the store that keeps small private values.
 type Vault interface {
-	// Get returns nil for a key that is not there.
+	// Get returns nil if the key does not exist.
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, value []byte) error
 }
@@ -129,21 +129,21 @@ func (a *Authority) save(ctx context.Context, vault Vault, sealer *Sealer) error
 	return nil
 }
 
-// CertificateDER is what engines pin.
+// CertificateDER is the certificate that engines pin.
 func (a *Authority) CertificateDER() []byte { return a.certificate.Raw }
 
 // Fingerprint is the SHA-256 of CertificateDER, as join tokens carry it.
 func (a *Authority) Fingerprint() [sha256.Size]byte { return sha256.Sum256(a.certificate.Raw) }
 
-// Pool verifies the certificates that this authority issued.
+// Pool returns a pool that verifies the certificates of this authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
 	return pool
 }
 
-// IssueEngine answers a certificate request with an identity: the common name is the engine's uuid. Of the request only
-// the key counts; a name that it asks for is not given. Errors: ErrRequest.
+// IssueEngine signs a certificate request. The common name is the uuid of the engine. It uses only the key of the
+// request, and ignores the name in it. Errors: ErrRequest.
 func (a *Authority) IssueEngine(csrDER []byte, engineUUID string, now time.Time) ([]byte, error) {
 	request, err := x509.ParseCertificateRequest(csrDER)
 	if err != nil {
@@ -163,8 +163,8 @@ func (a *Authority) IssueEngine(csrDER []byte, engineUUID string, now time.Time)
 	}, request.PublicKey)
 }
 
-// ServerCertificate is what the controller shows to agents: a fresh key at each start, the authority in the chain so
-// that an agent that only knows a fingerprint can check it.
+// ServerCertificate makes the certificate of the controller for agents, with a new key at each start. The chain
+// contains the authority, so that an agent that only knows its fingerprint can verify the chain.
 func (a *Authority) ServerCertificate(now time.Time) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -190,7 +190,7 @@ func (a *Authority) sign(template *x509.Certificate, publicKey any) ([]byte, err
 	return x509.CreateCertificate(rand.Reader, template, a.certificate, publicKey, a.key)
 }
 
-// serial is 128 random bits, as CA/Browser Forum BR §7.1 asks for at least 64.
+// serial is 128 random bits. CA/Browser Forum BR §7.1 asks for at least 64.
 func serial() *big.Int {
 	raw := make([]byte, 16)
 	rand.Read(raw)

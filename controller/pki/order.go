@@ -18,7 +18,7 @@ import (
 )
 
 // Fulfil makes the key and the self-signed certificate that an sslkeyandcertificate object orders, and puts them into
-// it. An object that brings its own certificate stays as it is.
+// the object. It does not change an object that has a certificate.
 func Fulfil(object schema.Object, now time.Time) error {
 	order, err := schema.Into[kinds.SSLKeyAndCertificate](object)
 	if err != nil || !order.Ordered() {
@@ -95,7 +95,7 @@ var curves = map[string]elliptic.Curve{
 	"SSL_KEY_EC_CURVE_SECP521R1": elliptic.P521(),
 }
 
-// newKey is RSA with 2048 bits where the order does not say otherwise.
+// newKey makes a key. Without parameters, it is an RSA key with 2,048 bits.
 func newKey(params *kinds.KeyParams) (crypto.Signer, error) {
 	if params == nil {
 		params = &kinds.KeyParams{}

@@ -1,8 +1,8 @@
-// Package pki is the trust of the fleet: the certificate authority, the identities it gives to engines and to the
-// controller, one-time join tokens, and the sealing of secrets at rest.
+// Package pki has the certificate authority, the identities that it issues to engines and to the controller, one-time
+// join tokens, and the encryption of stored secrets.
 //
-// It sits beside store (which keeps what it seals) and under link (which serves what it signs). Keys never leave it in
-// the clear, except into a tls.Certificate.
+// store keeps what the package encrypts, and link uses the certificates that it issues. Private keys leave the package
+// only encrypted, or inside a tls.Certificate.
 package pki
 
 import (
@@ -20,15 +20,16 @@ import (
 
 const sealVersion = 1
 
-// ErrSealed says that a sealed value was made with another key, for another purpose, or was altered.
+// ErrSealed says that a value was sealed with another key or for another purpose, or was altered.
 var ErrSealed = errors.New("secret cannot be opened: it was sealed with another key file, or is damaged")
 
-// Sealer encrypts what the store keeps but nobody may read from its files.
+// Sealer encrypts values that the store keeps and nobody may read from its files.
 type Sealer struct {
 	aead cipher.AEAD
 }
 
-// OpenSealer reads the 32-byte key in path, and makes one (mode 0600, on disk before it returns) at first start.
+// OpenSealer reads the 32-byte key in path. At the first start it makes the key (mode 0600), and returns once the key
+// is on disk.
 func OpenSealer(path string) (*Sealer, error) {
 	key, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +49,7 @@ func OpenSealer(path string) (*Sealer, error) {
 	return &Sealer{aead: aead}, nil
 }
 
-// Seal encrypts plain. What opens it must name the same purpose, so that one secret cannot be put in another's place.
+// Seal encrypts plain. Open must name the same purpose, so that nobody can replace one secret by another.
 func (s *Sealer) Seal(plain []byte, purpose string) []byte {
 	sealed := make([]byte, 1+s.aead.NonceSize(), 1+s.aead.NonceSize()+len(plain)+s.aead.Overhead())
 	sealed[0] = sealVersion

@@ -14,38 +14,38 @@ import (
 )
 
 const (
-	// TokenLifetime is how long an operator has to start the agent.
+	// TokenLifetime is how long a token is valid.
 	TokenLifetime = 10 * time.Minute
 
-	// tokensMax may wait for their agents at a time; one more is refused.
+	// tokensMax is the number of unused tokens. Issue refuses to make more.
 	tokensMax = 1000
 )
 
 var (
-	// ErrTokenRefused says that a token is unknown, already used or expired; the caller is not told which.
+	// ErrTokenRefused says that a token is unknown, used or expired. It does not say which of these.
 	ErrTokenRefused = errors.New("join token refused: unknown, already used or older than 10 minutes; create a new one")
-	// ErrTooManyTokens says that nobody uses the tokens that were made.
+	// ErrTooManyTokens says that too many tokens are unused.
 	ErrTooManyTokens = fmt.Errorf("%d join tokens wait to be used already: use them, or wait until they expire",
 		tokensMax)
 )
 
-// TokenVault is a Vault that holds nothing but tokens.
+// TokenVault is a Vault that contains only tokens.
 type TokenVault interface {
 	Vault
 	Delete(ctx context.Context, key string) error
-	// CompareAndDelete reports whether the key had this value, and if so it is gone.
+	// CompareAndDelete deletes the key if it has this value, and returns whether it did.
 	CompareAndDelete(ctx context.Context, key string, value []byte) (bool, error)
 	All(ctx context.Context) (map[string][]byte, error)
 }
 
-// Tokens issues join tokens and takes each back once. The vault keeps only hashes of secrets.
+// Tokens issues join tokens, and accepts each of them once. The vault contains only hashes of them.
 type Tokens struct {
 	vault       TokenVault
 	fingerprint [sha256.Size]byte
 	now         func() time.Time
 }
 
-// NewTokens hands out tokens that lead to this authority.
+// NewTokens makes tokens that name this authority.
 func NewTokens(vault TokenVault, authority *Authority, now func() time.Time) *Tokens {
 	return &Tokens{vault: vault, fingerprint: authority.Fingerprint(), now: now}
 }
@@ -78,7 +78,7 @@ func (t *Tokens) Redeem(ctx context.Context, text string) error {
 	if expiry == nil {
 		return ErrTokenRefused
 	}
-	// Deleting decides: of two that come with the same token, one finds it gone.
+	// If two clients come with the same token at the same time, only one of them can delete it.
 	deleted, err := t.vault.CompareAndDelete(ctx, key, expiry)
 	if err != nil {
 		return fmt.Errorf("use join token: %w", err)
@@ -89,7 +89,7 @@ func (t *Tokens) Redeem(ctx context.Context, text string) error {
 	return nil
 }
 
-// sweep drops the tokens that nobody came with.
+// sweep deletes expired tokens.
 func (t *Tokens) sweep(ctx context.Context) error {
 	tokens, err := t.vault.All(ctx)
 	if err != nil {

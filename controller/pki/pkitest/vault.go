@@ -1,4 +1,4 @@
-// Package pkitest gives tests a vault that needs no store.
+// Package pkitest is a vault for tests that need no store.
 package pkitest
 
 import (
@@ -14,7 +14,7 @@ type Vault struct {
 	values map[string][]byte
 }
 
-// NewVault is empty.
+// NewVault returns an empty vault.
 func NewVault() *Vault { return &Vault{values: map[string][]byte{}} }
 
 // Get implements pki.Vault.
