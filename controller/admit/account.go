@@ -8,17 +8,19 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// Account is what users may change of themselves.
+// Account is what users may change about themselves.
 type Account struct {
 	FullName    string
 	OldPassword string
 	Password    string
 }
 
-// ChangeAccount sets a new password and ends the sessions and tokens of the old one, but for the session that asks.
+// ChangeAccount sets a new password. It ends the sessions and tokens that the old password opened, except the session
+// of this request.
 func (g *Gate) ChangeAccount(ctx context.Context, who Principal, account Account) error {
 	err := g.changeAccount(ctx, who, account)
-	g.Audit.add(Entry{User: who.Name, Address: who.Address, Action: "change", Kind: "useraccount", Object: who.UUID}, err)
+	g.Audit.add(Entry{User: who.Name, Address: who.Address, Action: "change", Kind: "useraccount", Object: who.UUID},
+		err)
 	if err == nil {
 		g.endLogins(ctx, who.UUID, who.SessionID)
 	}

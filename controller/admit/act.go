@@ -7,9 +7,10 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// Act admits something that is done with an object and is no change of it. do runs in the transaction, and may run more
-// than once.
-func (g *Gate) Act(ctx context.Context, w Write, id, action string, do func(tx *store.Tx, object *store.Record) error) error {
+// Act admits an action on an object that does not change the object. do runs in the transaction, and may run more than
+// once.
+func (g *Gate) Act(ctx context.Context, w Write, id, action string,
+	do func(tx *store.Tx, object *store.Record) error) error {
 	err := w.mayWrite(action)
 	if err == nil {
 		err = g.store.Update(ctx, func(tx *store.Tx) error {
@@ -24,7 +25,7 @@ func (g *Gate) Act(ctx context.Context, w Write, id, action string, do func(tx *
 	return err
 }
 
-// Lookup finds the object that a reference in a request names, as the tenant sees it.
+// Lookup returns the object that a reference in a request names, as the tenant sees it.
 func Lookup(view *store.View, tenant Tenant, kind, reference string) (*store.Record, error) {
 	target, err := schema.ParseRef(kind, reference)
 	if err != nil {

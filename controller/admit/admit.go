@@ -1,10 +1,10 @@
-// Package admit is what every write passes before it reaches the store, one file per step: session (who is it), tenant
-// (in which tenant), role (may they), schema (is the object sound), references, listeners and portal (does it fit the
-// other objects), audit (who did what).
+// Package admit checks every write before it reaches the store. There is one file for each step: session (who asks),
+// tenant (in which tenant), role (is it allowed), schema (is the object valid), references, listeners and portal (does
+// it fit the other objects), audit (who did what).
 //
-// rest calls it for users. Parts of the controller that write objects by themselves call it as System. store commits
-// what it lets through. Each step is a decision on one view of the objects; the steps run inside the store's
-// transaction, so nothing changes between a check and the write. What takes long runs before it (chores).
+// rest calls it for users. Parts of the controller that write objects call it as System. store commits the writes that
+// pass. Each step is a decision on one view of the objects. The steps run inside the store's transaction, so nothing
+// changes between a check and the write. Slow work runs before the transaction (chores).
 package admit
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// Gate is the one way to change an object on behalf of somebody.
+// Gate is the only way to change an object.
 type Gate struct {
 	Sessions *Sessions
 	Tokens   *UserTokens
@@ -27,21 +27,21 @@ type Gate struct {
 
 	store    *store.Store
 	throttle *throttle
-	shares   *shares // of logins
-	logins   *queue  // apart from chores: who is not logged in holds up nobody who is
+	shares   *shares // of addresses in logins
+	logins   *queue  // apart from chores, so that logins do not delay users who are logged in
 	chores   *queue
 	now      func() time.Time
 }
 
 const (
-	loginsAtOnce  = 4 // bounds the memory of a login storm to 76 MiB
+	loginsAtOnce  = 4 // bounds the memory for logins to 76 MiB
 	loginsWaiting = 60
-	loginsPerHost = 16 // at work or waiting
+	loginsPerHost = 16 // in progress or waiting
 	choresAtOnce  = 2
 	choresWaiting = 30
 )
 
-// Open loads the sessions and tokens that the store keeps.
+// Open loads the sessions that the store keeps.
 func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *slog.Logger) (*Gate, error) {
 	sessions, err := OpenSessions(ctx, objects.Vault("session"), now, log)
 	if err != nil {
@@ -60,7 +60,7 @@ func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *
 	}, nil
 }
 
-// Write is who wants to change an object of which kind, in which tenant.
+// Write says who wants to change an object, of which kind, in which tenant.
 type Write struct {
 	Who    Principal
 	Tenant Tenant
@@ -104,7 +104,7 @@ func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) 
 	return g.put(tx, w, sent, nil, tenant)
 }
 
-// Change admits a new state of an object. It returns the object as it was written, like Create.
+// Change admits a new state of an object. Like Create, it returns the object as it was written.
 func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*store.Record, error) {
 	var was, made *store.Record
 	w.chores = &chores{}
@@ -144,8 +144,9 @@ func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *s
 	return was, made, err
 }
 
-// put is the part of the chain that a new object and a changed one share.
-func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Record, tenant string) (*store.Record, error) {
+// put does the steps that new and changed objects share.
+func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Record, tenant string) (
+	*store.Record, error) {
 	object, err := g.shape(w, sent, stored, func(o schema.Object) error {
 		return resolve(tx.View(), w.Kind, o, tenant)
 	})
@@ -155,7 +156,7 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 	record := &store.Record{Kind: w.Kind.Name, UUID: textOf(object, "uuid"), Tenant: tenant,
 		Name: textOf(object, "name"), Object: object}
 	if stored != nil && reflect.DeepEqual(stored.Object, object) {
-		return stored, nil // no engine needs to hear of it
+		return stored, nil // nothing has changed, so no engine needs a new Plan
 	}
 	if err := keepsBuiltInName(stored, record); err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 	return record, keepsPortal(tx.View(), record)
 }
 
-// Delete admits the end of an object.
+// Delete admits the deletion of an object.
 func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
 	err := w.mayDelete()
 	if err == nil {

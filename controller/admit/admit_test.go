@@ -35,7 +35,8 @@ func TestWriteIsAnsweredWithWhatItMadeThoughAnotherFollows(t *testing.T) {
 	var second *store.Record
 	gate.afterNextWrite(func() { second, _ = describe("second") })
 	first, err := describe("first")
-	if err != nil || second == nil || textOf(first.Object, "description") != "first" || first.Modified >= second.Modified {
+	if err != nil || second == nil || textOf(first.Object, "description") != "first" ||
+		first.Modified >= second.Modified {
 		t.Errorf("the first change returns %v, %v; the second returned %v before", first, err, second)
 	}
 }

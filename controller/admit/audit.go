@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	maxEntries   = 4096 // kept in memory; the oldest goes first. The log has them all
-	maxTextBytes = 256  // of what a client chose
+	maxEntries   = 4096 // in memory; the oldest is dropped first. The log has all entries
+	maxTextBytes = 256  // of texts that a client sent
 )
 
-// Entry is one thing that somebody did or tried.
+// Entry is one action that somebody did or tried.
 type Entry struct {
 	Time    time.Time `json:"time"`
 	User    string    `json:"user"`
@@ -27,22 +27,23 @@ type Entry struct {
 	Refused string    `json:"refused,omitempty"`
 }
 
-// Audit records who did what at this node. Its entries are in memory and lost with the node; the log has all of them.
+// Audit records who did what at this node. The entries are in memory and lost when the node ends; the log has all of
+// them.
 type Audit struct {
 	log     *slog.Logger
 	now     func() time.Time
 	entries *recent.Ring[Entry]
 }
 
-// NewAudit keeps nothing yet.
+// NewAudit returns an empty audit trail.
 func NewAudit(log *slog.Logger, now func() time.Time) *Audit {
 	return &Audit{log: log, now: now, entries: recent.NewRing[Entry](maxEntries)}
 }
 
-// Entries gives what is kept, newest first.
+// Entries returns the entries in memory, newest first.
 func (a *Audit) Entries() []Entry { return a.entries.NewestFirst() }
 
-// Note records something done that is no change of an object.
+// Note records an action that does not change an object.
 func (a *Audit) Note(who Principal, action, kind, object string) {
 	a.add(Entry{User: who.Name, Address: who.Address, Action: action, Kind: kind, Object: object}, nil)
 }
@@ -63,7 +64,7 @@ func (a *Audit) add(entry Entry, err error) {
 	a.entries.Add(entry)
 }
 
-// attributes are what an entry says, for the log.
+// attributes returns the fields of an entry, for the log.
 func (e Entry) attributes() []slog.Attr {
 	all := []slog.Attr{
 		slog.String("user", e.User), slog.String("address", e.Address), slog.String("tenant", e.Tenant),

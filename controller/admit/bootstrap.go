@@ -8,10 +8,10 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// Bootstrap makes the built-in objects that are not there yet, with fresh keys for their certificates. It may be called
-// at each start: what is there stays as it is.
+// Bootstrap makes the built-in objects that do not exist yet, with new keys for their certificates. It can be called at
+// each start, because it does not change existing objects.
 //
-// The administrator is made with the password given; one that is there keeps its own.
+// It creates the administrator with the given password. An existing administrator keeps the current password.
 func (g *Gate) Bootstrap(ctx context.Context, password string) error {
 	if problem := weakPassword(password, minPasswordRunes); problem != "" {
 		return &schema.FieldError{Kind: userKind, Field: "password", Problem: "of admin " + problem}
@@ -31,7 +31,7 @@ func (g *Gate) Bootstrap(ctx context.Context, password string) error {
 	return nil
 }
 
-// missingBuiltins come in an order in which each refers only to those before it.
+// missingBuiltins are sorted so that each object refers only to earlier ones.
 func missingBuiltins(view *store.View, password string) (missing []schema.Builtin) {
 	for _, b := range schema.Builtins() {
 		if _, there := view.Get(b.Kind.Name, b.UUID); there {

@@ -25,7 +25,7 @@ func openStore(t *testing.T) *store.Store {
 	return objects
 }
 
-// emptyGate is of a controller that starts for the first time.
+// emptyGate returns the gate of a controller that starts for the first time.
 func emptyGate(t *testing.T) *Gate {
 	t.Helper()
 	gate, err := Open(t.Context(), openStore(t), time.Now, slog.New(slog.DiscardHandler))

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// staysBuiltIn refuses to delete what every controller has.
+// staysBuiltIn refuses to delete a built-in object.
 func staysBuiltIn(record *store.Record) error {
 	if _, builtIn := schema.BuiltinName(record.Kind, record.UUID); !builtIn {
 		return nil
@@ -16,8 +16,8 @@ func staysBuiltIn(record *store.Record) error {
 		Problem: fmt.Sprintf("%s is a system default object and cannot be deleted", record.Name)}
 }
 
-// keepsBuiltInName refuses another name for what every controller has: defaults, clients and who logs in find it by that.
-// One that got another name before this was refused may keep it, or take its own back.
+// keepsBuiltInName refuses to rename a built-in object: defaults, clients and logins find it by its name. An object
+// that was renamed by an earlier version may keep its name or get the original one back.
 func keepsBuiltInName(stored, next *store.Record) error {
 	own, builtIn := schema.BuiltinName(next.Kind, next.UUID)
 	if !builtIn || stored == nil {
@@ -33,7 +33,7 @@ func keepsBuiltInName(stored, next *store.Record) error {
 	return nil
 }
 
-// builtInNamed is the built-in object that was made with a name, whatever it is called now.
+// builtInNamed returns the built-in object with this original name, even if it was renamed.
 func builtInNamed(view *store.View, kind, name string) (*store.Record, bool) {
 	uuid := schema.BuiltinUUID(kind, name)
 	if made, builtIn := schema.BuiltinName(kind, uuid); !builtIn || made != name {
@@ -42,7 +42,7 @@ func builtInNamed(view *store.View, kind, name string) (*store.Record, bool) {
 	return view.Get(kind, uuid)
 }
 
-// nameMissing gives a built-in object that is to be made another name, where somebody has its own already.
+// nameMissing gives a new built-in object another name if its name is taken.
 func nameMissing(view *store.View, b schema.Builtin) {
 	name := textOf(b.Object, "name")
 	_, taken := view.ByName(b.Kind.Name, AdminTenant, name)

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// alter changes the store past the gate, as a version before could.
+// alter changes the store without the gate, as an earlier version could.
 func (g *Gate) alter(t *testing.T, change func(tx *store.Tx)) {
 	t.Helper()
 	err := g.store.Update(t.Context(), func(tx *store.Tx) error {
@@ -20,7 +20,7 @@ func (g *Gate) alter(t *testing.T, change func(tx *store.Tx)) {
 	}
 }
 
-// rename gives a stored object another name past the gate.
+// rename renames a stored object without the gate.
 func (g *Gate) rename(t *testing.T, kind, uuid, name string) {
 	t.Helper()
 	g.alter(t, func(tx *store.Tx) {
@@ -35,7 +35,7 @@ func (g *Gate) rename(t *testing.T, kind, uuid, name string) {
 	})
 }
 
-// changeName asks for another name of an object.
+// changeName asks the gate to rename an object.
 func (g *Gate) changeName(t *testing.T, kind, uuid, name string) error {
 	t.Helper()
 	_, err := g.Change(t.Context(), g.by(t, kind), uuid, func(o schema.Object) (schema.Object, error) {
@@ -45,13 +45,15 @@ func (g *Gate) changeName(t *testing.T, kind, uuid, name string) error {
 	return err
 }
 
-var builtIns = map[string]string{"user": "admin", "tenant": "admin", "applicationprofile": "System-HTTP", "serviceenginegroup": "Default-Group"}
+var builtIns = map[string]string{"user": "admin", "tenant": "admin", "applicationprofile": "System-HTTP",
+	"serviceenginegroup": "Default-Group"}
 
 func TestBuiltInObjectsKeepTheirNames(t *testing.T) {
 	gate := openGate(t)
 	for kind, name := range builtIns {
 		uuid := schema.BuiltinUUID(kind, name)
-		if err := gate.changeName(t, kind, uuid, "mine"); err == nil || !strings.Contains(err.Error(), name+" is a system default object and cannot be renamed") {
+		if err := gate.changeName(t, kind, uuid, "mine"); err == nil ||
+			!strings.Contains(err.Error(), name+" is a system default object and cannot be renamed") {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
@@ -69,7 +71,8 @@ func TestBuiltInObjectsThatWereRenamedBeforeStayAndAreFound(t *testing.T) {
 	for kind, name := range builtIns {
 		uuid := schema.BuiltinUUID(kind, name)
 		gate.rename(t, kind, uuid, "mine")
-		if err := gate.Delete(t.Context(), gate.by(t, kind), uuid); err == nil || !strings.Contains(err.Error(), "cannot be deleted") {
+		if err := gate.Delete(t.Context(), gate.by(t, kind), uuid); err == nil ||
+			!strings.Contains(err.Error(), "cannot be deleted") {
 			t.Errorf("%s is deleted: %v", kind, err)
 		}
 		if err := gate.changeName(t, kind, uuid, "mine"); err != nil {
@@ -98,7 +101,8 @@ func TestOwnObjectWithTheNameOfABuiltInOneIsDeleted(t *testing.T) {
 	}
 	profiles := gate.by(t, "applicationprofile")
 	profiles.Tenant = Tenant{UUID: "blue", Name: "blue"}
-	own, err := gate.Create(t.Context(), profiles, schema.Object{"name": "System-HTTP", "type": "APPLICATION_PROFILE_TYPE_HTTP"}, "")
+	own, err := gate.Create(t.Context(), profiles, schema.Object{"name": "System-HTTP",
+		"type": "APPLICATION_PROFILE_TYPE_HTTP"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,14 +128,16 @@ func TestBuiltInObjectThatWasDeletedComesBackBesideWhoHasItsName(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := gate.store.View()
-	if own, ok := view.ByName("applicationprofile", AdminTenant, "System-HTTP"); !ok || own.UUID != "applicationprofile-2" {
+	if own, ok := view.ByName("applicationprofile", AdminTenant, "System-HTTP"); !ok ||
+		own.UUID != "applicationprofile-2" {
 		t.Errorf("System-HTTP is %v", own)
 	}
 	uuid := schema.BuiltinUUID("applicationprofile", "System-HTTP")
 	if made, ok := view.Get("applicationprofile", uuid); !ok || made.Name != "System-HTTP-"+uuid {
 		t.Errorf("the built-in one is %v", made)
 	}
-	if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin-user-1", Password: secondPassword}, ""); err != nil {
+	if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin-user-1", Password: secondPassword},
+		""); err != nil {
 		t.Errorf("the administrator: %v", err)
 	}
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// chores is what takes long in one write: hashing a password, making a key. It is not done in a transaction, for which
-// all writers would wait: a transaction asks for it, ends without effect, and finds it done when it runs again.
+// chores is the slow work of one write: hashing a password, making a key. It does not run in a transaction, because all
+// other writers would wait. A transaction that needs it asks for it and ends without effect. When the transaction runs
+// again, the result is there.
 type chores struct {
 	hashes map[string]string        // by password
-	made   map[string]schema.Object // by what was ordered
+	made   map[string]schema.Object // by the order
 	next   func() error
 }
 
@@ -36,7 +37,7 @@ func (g *Gate) update(ctx context.Context, chores *chores, decide func(tx *store
 	}
 }
 
-// labour does something that takes long, of which only so much goes on at a time.
+// labour does a chore when the queue allows it.
 func (g *Gate) labour(ctx context.Context, do func() error) (err error) {
 	leave, err := g.chores.enter()
 	if err != nil {
@@ -60,7 +61,7 @@ func (c *chores) hash(password string) (string, error) {
 	return "", errAsked
 }
 
-// fulfil puts the key and certificate that an object orders into it.
+// fulfil puts the ordered key and certificate into an object.
 func (c *chores) fulfil(kind *schema.Kind, object schema.Object, now time.Time) error {
 	if !ordered(kind, object) {
 		return nil
@@ -87,10 +88,11 @@ func ordered(kind *schema.Kind, object schema.Object) bool {
 	return err == nil && order.Ordered()
 }
 
-// fulfil makes the certificate that an object orders. What stops it can only be in the order.
+// fulfil makes the certificate that an object orders. If that fails, the order is wrong.
 func fulfil(object schema.Object, now time.Time) error {
 	if err := pki.Fulfil(object, now); err != nil {
-		return &schema.FieldError{Kind: certificateKind, Field: "certificate", Problem: "cannot be made: " + err.Error()}
+		return &schema.FieldError{Kind: certificateKind, Field: "certificate",
+			Problem: "cannot be made: " + err.Error()}
 	}
 	return nil
 }

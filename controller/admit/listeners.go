@@ -19,7 +19,7 @@ const (
 	networkKind = "networkprofile"
 )
 
-// place is where ports are: the same address is another one in another routing context, and so are ports of another
+// place identifies a set of ports. The same address in another routing context has other ports, and so has another
 // protocol.
 type place struct {
 	routing  string // vrf_context_ref
@@ -27,16 +27,17 @@ type place struct {
 	address  netip.Addr
 }
 
-// listener is a place and a range of ports there that a virtual service has for itself, and where they are written.
+// listener is a range of ports at one place that only one virtual service may use. It also says which field of which
+// object names the ports.
 type listener struct {
 	place
 	owner       *store.Record
 	first, last int64
-	service     int // in services of the virtual service
+	service     int // index in services of the virtual service
 	vip         vip
 }
 
-// Index gives the keys under which the store finds the objects that have an address.
+// Index returns the keys under which the store finds the objects that have an address.
 func Index(record *store.Record) (keys []string) {
 	if record.Kind == serviceKind || record.Kind == addressKind {
 		for _, vip := range vipsIn(record.Object) {
@@ -49,8 +50,8 @@ func Index(record *store.Record) (keys []string) {
 func addressKey(address netip.Addr) string { return "address " + address.String() }
 
 // listenersAreFree refuses a write after which two virtual services would listen on the same port of an address.
-// Tenants do not matter: engines serve all of them. view already has the written object; stored is the object before,
-// nil for a new one.
+// Tenants make no difference, because engines serve all of them. view has the written object already; stored is the
+// object before, nil for a new one.
 func listenersAreFree(view *store.View, stored, written *store.Record) error {
 	if written.Kind != serviceKind && written.Kind != addressKind && written.Kind != networkKind {
 		return nil
@@ -69,13 +70,14 @@ func listenersAreFree(view *store.View, stored, written *store.Record) error {
 	return nil
 }
 
-// listening are the fields of a virtual service, and of an address, that say where a virtual service listens.
+// listening lists the fields, by kind, that say where a virtual service listens.
 var listening = map[string][]string{
-	serviceKind: {"enabled", "traffic_enabled", "type", "vsvip_ref", "vip", "vrf_context_ref", "services", "network_profile_ref"},
+	serviceKind: {"enabled", "traffic_enabled", "type", "vsvip_ref", "vip", "vrf_context_ref", "services",
+		"network_profile_ref"},
 	addressKind: {"vip", "vrf_context_ref"},
 }
 
-// listensAs tells whether a write leaves all virtual services listening where they did before.
+// listensAs tells whether all virtual services listen after a write where they listened before.
 func listensAs(stored, written *store.Record) bool {
 	if written.Kind == networkKind {
 		return protocolIn(stored) == protocolIn(written)
@@ -85,7 +87,7 @@ func listensAs(stored, written *store.Record) bool {
 	})
 }
 
-// servicesOf are the virtual services that an object is a part of, or is.
+// servicesOf returns the virtual services that use an object; for a virtual service, itself.
 func servicesOf(view *store.View, record *store.Record) iter.Seq[*store.Record] {
 	return func(yield func(*store.Record) bool) {
 		if record.Kind == serviceKind {
@@ -106,7 +108,7 @@ type neighbours struct {
 	at   map[netip.Addr][]listener
 }
 
-// takes finds another virtual service that listens on the same port.
+// takes returns another virtual service that listens on the same port.
 func (n *neighbours) takes(ours listener) (by listener, taken bool) {
 	others, known := n.at[ours.address]
 	if !known {
@@ -114,7 +116,8 @@ func (n *neighbours) takes(ours listener) (by listener, taken bool) {
 		n.at[ours.address] = others
 	}
 	for _, theirs := range others {
-		if theirs.owner != ours.owner && theirs.place == ours.place && ours.first <= theirs.last && theirs.first <= ours.last {
+		if theirs.owner != ours.owner && theirs.place == ours.place && ours.first <= theirs.last &&
+			theirs.first <= ours.last {
 			return theirs, true
 		}
 	}
@@ -136,7 +139,8 @@ func (n *neighbours) listenersAt(address netip.Addr) (found []listener) {
 
 func (l listener) taken(written *store.Record, by listener) error {
 	where := netip.AddrPortFrom(l.address, uint16(max(l.first, by.first)))
-	problem := fmt.Sprintf("%s, of virtual service %s, is served by virtual service %s already", where, l.owner.Name, by.owner.Name)
+	problem := fmt.Sprintf("%s, of virtual service %s, is served by virtual service %s already", where,
+		l.owner.Name, by.owner.Name)
 	switch written.Kind {
 	case addressKind:
 		return &schema.FieldError{Kind: addressKind, Field: l.vip.field(), Problem: problem}
@@ -148,9 +152,10 @@ func (l listener) taken(written *store.Record, by listener) error {
 	}
 }
 
-// listenersOf are all of a virtual service that takes traffic; another one listens nowhere.
+// listenersOf returns all listeners of a virtual service. One that takes no traffic has none.
 func listenersOf(view *store.View, vs *store.Record) []listener {
-	if vs.Object["enabled"] == false || vs.Object["traffic_enabled"] == false || vs.Object["type"] == "VS_TYPE_VH_CHILD" {
+	if vs.Object["enabled"] == false || vs.Object["traffic_enabled"] == false ||
+		vs.Object["type"] == "VS_TYPE_VH_CHILD" {
 		return nil
 	}
 	holder := vs.Object
@@ -163,13 +168,14 @@ func listenersOf(view *store.View, vs *store.Record) []listener {
 			first, _ := service["port"].(int64)
 			last, _ := service["port_range_end"].(int64)
 			at := place{textOf(holder, "vrf_context_ref"), protocolOf(view, vs, service), vip.address}
-			found = append(found, listener{place: at, owner: vs, first: first, last: max(first, last), service: i, vip: vip})
+			found = append(found, listener{place: at, owner: vs, first: first, last: max(first, last),
+				service: i, vip: vip})
 		}
 	}
 	return found
 }
 
-// protocolOf is "TCP", "UDP" or "SCTP", as the network profile of a port says.
+// protocolOf returns "TCP", "UDP" or "SCTP", as the network profile of a port says.
 func protocolOf(view *store.View, vs *store.Record, service schema.Object) string {
 	reference := cmp.Or(textOf(service, "override_network_profile_ref"), textOf(vs.Object, "network_profile_ref"))
 	profile, ok := referred(view, networkKind, reference)
@@ -185,12 +191,12 @@ func protocolIn(profile *store.Record) string {
 	return protocol
 }
 
-// referred is what a stored reference points to.
+// referred returns the object that a stored reference points to.
 func referred(view *store.View, kind, reference string) (*store.Record, bool) {
 	return view.Get(kind, strings.TrimPrefix(reference, schema.RefPath(kind, "")))
 }
 
-// vip is an address and where it is written: in which item of the list, and in which field of that.
+// vip is an address, with the index of its list item, and the field in that item.
 type vip struct {
 	item    int
 	version string
@@ -199,7 +205,7 @@ type vip struct {
 
 func (v vip) field() string { return fmt.Sprintf("vip[%d].%s", v.item, v.version) }
 
-// vipsIn are the addresses that are enabled.
+// vipsIn returns the enabled addresses.
 func vipsIn(holder schema.Object) []vip {
 	var found []vip
 	for i, written := range objectsIn(holder, "vip") {

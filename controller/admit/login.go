@@ -9,7 +9,7 @@ import (
 
 const maxUsernameBytes = 256
 
-// Credentials are what somebody logs in with: a password or a user token.
+// Credentials are a name with a password or a user token.
 type Credentials struct{ Username, Password, Token string }
 
 // Login opens a session. Errors: ErrInvalidCredentials, *Throttled, ErrBusy.
@@ -25,7 +25,7 @@ func (g *Gate) Login(ctx context.Context, c Credentials, address string) (Sessio
 	return session, who, err
 }
 
-// Basic recognises a request that carries its password, where the system configuration allows that.
+// Basic finds the user of a request with basic authentication, if the system configuration allows that.
 func (g *Gate) Basic(ctx context.Context, username, password, address string) (Principal, error) {
 	if !basicAllowed(g.store.View()) {
 		return Principal{}, ErrNotLoggedIn
@@ -33,7 +33,7 @@ func (g *Gate) Basic(ctx context.Context, username, password, address string) (P
 	return g.prove(ctx, Credentials{Username: username, Password: password}, address)
 }
 
-// Resume recognises a request by its session.
+// Resume finds the session and the user of a request.
 func (g *Gate) Resume(ctx context.Context, sessionID, address string) (Session, Principal, error) {
 	session, err := g.Sessions.Resume(ctx, sessionID)
 	if err != nil {
@@ -54,16 +54,16 @@ func (g *Gate) Logout(ctx context.Context, who Principal) {
 	g.Audit.add(Entry{User: who.Name, Address: who.Address, Action: "logout", Kind: userKind, Object: who.UUID}, nil)
 }
 
-// endLogins forgets what the password that is gone has opened, but for one session that goes on; empty: for none. It is
-// over already: marks no longer fit.
+// endLogins removes the sessions and tokens that the old password of a user opened, except the session but (empty:
+// all). They are invalid already, because their marks do not fit the new password.
 func (g *Gate) endLogins(ctx context.Context, userUUID, but string) {
-	ctx = context.WithoutCancel(ctx) // the change is made, whether or not its client waits
+	ctx = context.WithoutCancel(ctx) // the password is changed, even if the client has gone
 	g.Sessions.Renew(ctx, but)
 	g.Sessions.EndAll(ctx, userUUID, but)
 	g.Tokens.RevokeAll(ctx, userUUID)
 }
 
-// prove finds out whether credentials are good, no faster for a guesser than for a user.
+// prove checks credentials. Its duration does not tell a guesser whether a user exists.
 func (g *Gate) prove(ctx context.Context, c Credentials, address string) (who Principal, err error) {
 	if len(c.Username) > maxUsernameBytes {
 		return Principal{}, ErrInvalidCredentials
@@ -106,7 +106,7 @@ func (g *Gate) match(ctx context.Context, c Credentials, address string) (Princi
 	return principal, err
 }
 
-// matchPassword takes as long for a user that is not there (nil) as for one with another password.
+// matchPassword takes as long for a user that does not exist (nil) as for a wrong password.
 func (g *Gate) matchPassword(ctx context.Context, user *store.Record, password string) error {
 	hash, matches := "", false
 	if user != nil {

@@ -11,7 +11,7 @@ import (
 
 const firstPassword, secondPassword = "first password", "second password"
 
-// admin logs in and is not yet in a session.
+// admin logs in without opening a session.
 func (g *Gate) admin(t *testing.T) Principal {
 	t.Helper()
 	who, err := g.prove(t.Context(), Credentials{Username: "admin", Password: firstPassword}, "")
@@ -24,7 +24,8 @@ func (g *Gate) admin(t *testing.T) Principal {
 func TestLoginInFlightDoesNotOutliveThePassword(t *testing.T) {
 	gate := openGate(t)
 	slow := gate.admin(t)
-	if err := gate.ChangeAccount(t.Context(), gate.admin(t), Account{OldPassword: firstPassword, Password: secondPassword}); err != nil {
+	if err := gate.ChangeAccount(t.Context(), gate.admin(t),
+		Account{OldPassword: firstPassword, Password: secondPassword}); err != nil {
 		t.Fatal(err)
 	}
 	session, err := gate.Sessions.Start(t.Context(), slow.UUID, slow.mark)
@@ -76,18 +77,20 @@ func TestUserTokensEndWithThePassword(t *testing.T) {
 	if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Token: early}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := gate.ChangeAccount(t.Context(), who, Account{OldPassword: firstPassword, Password: secondPassword}); err != nil {
+	if err := gate.ChangeAccount(t.Context(), who, Account{OldPassword: firstPassword,
+		Password: secondPassword}); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := gate.Tokens.List(t.Context(), who.UUID); err != nil || len(left) != 0 {
 		t.Errorf("left are %v, %v", left, err)
 	}
-	late, _, err := gate.Tokens.Issue(t.Context(), who, 1) // by a request that was in flight
+	late, _, err := gate.Tokens.Issue(t.Context(), who, 1) // by a request that was in progress
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{early, late} {
-		if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Token: secret}, ""); !errors.Is(err, ErrInvalidCredentials) {
+		if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Token: secret}, ""); !errors.Is(err,
+			ErrInvalidCredentials) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -97,12 +100,14 @@ func TestGuesserIsPausedWhicheverIPv6AddressOfItsNetworkItUses(t *testing.T) {
 	gate := openGate(t)
 	var err error
 	for i := range freeFailures + 1 {
-		_, _, err = gate.Login(t.Context(), Credentials{Username: "admin", Password: "a guess"}, fmt.Sprintf("2001:db8::%x", i+1))
+		_, _, err = gate.Login(t.Context(), Credentials{Username: "admin", Password: "a guess"},
+			fmt.Sprintf("2001:db8::%x", i+1))
 	}
 	if _, paused := errors.AsType[*Throttled](err); !paused {
 		t.Errorf("after %d guesses: %v", freeFailures+1, err)
 	}
-	if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Password: firstPassword}, "2001:db8:0:1::1"); err != nil {
+	if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Password: firstPassword},
+		"2001:db8:0:1::1"); err != nil {
 		t.Errorf("another network: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// argon2id as OWASP asks of a login that must stay cheap for the server: 19 MiB, two passes, one lane.
+// The parameters of argon2id that OWASP recommends for little memory: 19 MiB, two passes, one lane.
 const (
 	argonMemoryKiB = 19 << 10
 	argonPasses    = 2
@@ -23,11 +23,11 @@ const (
 )
 
 const (
-	minPasswordRunes = 8 // where the system configuration says nothing
+	minPasswordRunes = 8 // if the system configuration sets no minimum
 	maxPasswordBytes = 1024
 )
 
-// hashPassword makes the PHC string that is stored in place of a password.
+// hashPassword returns the PHC string that is stored instead of a password.
 func hashPassword(password string) string {
 	salt := make([]byte, saltBytes)
 	rand.Read(salt)
@@ -63,7 +63,8 @@ func parseHash(stored string) (salt, hash []byte, ok bool) {
 	return salt, hash, saltErr == nil && hashErr == nil && len(hash) == hashBytes
 }
 
-// hidePassword replaces a password that was sent by its hash; one that was kept is a hash already.
+// hidePassword replaces a password that the client sent by its hash. A password that the client left out is a hash
+// already.
 func (g *Gate) hidePassword(w Write, next, stored schema.Object) error {
 	sent := textOf(next, "password")
 	if w.Kind.Name != userKind || sent == "" || sent == textOf(stored, "password") {

@@ -27,7 +27,8 @@ func TestTwoHashesOfOnePasswordDiffer(t *testing.T) {
 }
 
 func TestUnusableHashMatchesNothing(t *testing.T) {
-	for _, stored := range []string{"", "plain", "$argon2id$v=19$m=1,t=1,p=1$AAAA$AAAA", "$argon2id$v=19$m=19456,t=2,p=1$!$!",
+	for _, stored := range []string{"", "plain", "$argon2id$v=19$m=1,t=1,p=1$AAAA$AAAA",
+		"$argon2id$v=19$m=19456,t=2,p=1$!$!",
 		"$argon2id$v=19$m=19456,t=2,p=1$$"} {
 		for _, password := range []string{"", "plain", stored} {
 			if passwordMatches(stored, password) {

@@ -14,12 +14,12 @@ import (
 
 const systemKind = "systemconfiguration"
 
-// builtInPortal are the certificates that a controller always has.
+// builtInPortal are the certificates that every controller has.
 var builtInPortal = []string{"System-Default-Portal-Cert-EC256", "System-Default-Portal-Cert"}
 
-// PortalCertificates are what the REST API may show, the preferred first: those of the system configuration, then the
-// built-in ones, so that no configuration leaves it without. Of those configured, the ones with an elliptic key come first:
-// a handshake with an RSA key takes ten times as long, and others wait for it.
+// PortalCertificates returns the certificates that the REST API may use, best first: those of the system configuration,
+// then the built-in ones, so that there is always one. Configured certificates with an elliptic-curve key come first: a
+// handshake with an RSA key takes ten times as long, and delays other clients.
 func PortalCertificates(view *store.View) []*store.Record {
 	var found []*store.Record
 	add := func(uuid string) {
@@ -44,7 +44,8 @@ func algorithmOf(certificate *store.Record) string {
 	return textOf(parameters, "algorithm")
 }
 
-// KeyPair makes of an sslkeyandcertificate what a TLS server shows. A CA certificate without a key is none.
+// KeyPair turns an sslkeyandcertificate into a certificate for a TLS server. A CA certificate has no key and gives an
+// error.
 func KeyPair(record *store.Record) (*tls.Certificate, error) {
 	typed, err := schema.Into[kinds.SSLKeyAndCertificate](record.Object)
 	if err != nil {
@@ -63,8 +64,8 @@ func portalRefs(portal schema.Object) []string {
 	return uuids
 }
 
-// keepsPortal refuses what would leave the REST API with a certificate that no handshake succeeds with: nobody could
-// put it right. view has the written record already.
+// keepsPortal refuses a write that would leave the REST API with a certificate with which all handshakes fail: nobody
+// could connect to correct it. view has the written record already.
 func keepsPortal(view *store.View, written *store.Record) error {
 	switch written.Kind {
 	case systemKind:
@@ -76,7 +77,8 @@ func keepsPortal(view *store.View, written *store.Record) error {
 			if _, err := KeyPair(certificate); err != nil {
 				return &schema.FieldError{
 					Kind: systemKind, Field: fmt.Sprintf("portal_configuration.sslkeyandcertificate_refs[%d]", i),
-					Problem: fmt.Sprintf("%s cannot be shown by the portal: %v; give a certificate with its key", certificate.Name, err),
+					Problem: fmt.Sprintf("%s cannot be shown by the portal: %v; give a certificate with its key",
+						certificate.Name, err),
 				}
 			}
 		}
@@ -86,14 +88,15 @@ func keepsPortal(view *store.View, written *store.Record) error {
 				continue
 			}
 			if _, err := KeyPair(written); err != nil {
-				return &schema.FieldError{Kind: certificateKind, Field: "key", Problem: fmt.Sprintf("is needed, the portal shows %s: %v", written.Name, err)}
+				return &schema.FieldError{Kind: certificateKind, Field: "key",
+					Problem: fmt.Sprintf("is needed, the portal shows %s: %v", written.Name, err)}
 			}
 		}
 	}
 	return nil
 }
 
-// portalOf is how the system configuration wants logins to be.
+// portalOf returns the settings for logins in the system configuration.
 func portalOf(view *store.View) schema.Object {
 	record, ok := view.Get(systemKind, "default")
 	if !ok {

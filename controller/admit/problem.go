@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Why a request is turned away. rest maps each to a status; the texts of some are matched by clients.
+// The reasons to refuse a request. rest maps each to a status. Clients compare some of these texts.
 var (
 	ErrNotLoggedIn        = errors.New("Authentication credentials were not provided.")
 	ErrSessionExpired     = errors.New("Session expired: log in again")
@@ -24,12 +24,12 @@ func (e *Throttled) Error() string {
 	return fmt.Sprintf("Too many failed logins: try again in %d s", int(e.Wait.Round(time.Second)/time.Second)+1)
 }
 
-// Forbidden says that this principal may not do this.
+// Forbidden says that the user may not do this.
 type Forbidden struct{ Reason string }
 
 func (e *Forbidden) Error() string { return e.Reason }
 
-// NotFound says that there is no such object, or none that this tenant can see.
+// NotFound says that the object does not exist, or that the tenant cannot see it.
 type NotFound struct{ Title string }
 
 func (e *NotFound) Error() string { return e.Title + " object not found!" }
@@ -41,14 +41,14 @@ func (e *Duplicate) Error() string {
 	return fmt.Sprintf("%s with this %s already exists: %s", e.Title, strings.ToUpper(e.Field[:1])+e.Field[1:], e.Value)
 }
 
-// InUse says that other objects refer to the one that should go.
+// InUse says that other objects refer to the object that should be deleted.
 type InUse struct{ Referrers []string }
 
 func (e *InUse) Error() string {
 	return "Cannot delete, object is referred by: ['" + strings.Join(e.Referrers, "', '") + "']"
 }
 
-// NotAllowed says that objects of a kind do not take an action, or this one does not.
+// NotAllowed says that an action is not possible on objects of this kind, or on this object.
 type NotAllowed struct{ Reason string }
 
 func (e *NotAllowed) Error() string { return e.Reason }

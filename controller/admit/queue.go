@@ -2,18 +2,18 @@ package admit
 
 import "context"
 
-// queue bounds work that is hard on processor and memory: how much is done at once, and how much waits for its turn.
-// One more is told ErrBusy.
+// queue limits expensive work: how much is done at the same time, and how much waits. When it is full, further work
+// gets ErrBusy.
 type queue struct {
-	places chan struct{} // taken by who works or waits
-	turns  chan struct{} // taken by who works
+	places chan struct{} // one for each entry that works or waits
+	turns  chan struct{} // one for each entry that works
 }
 
 func newQueue(atOnce, waiting int) *queue {
 	return &queue{places: make(chan struct{}, atOnce+waiting), turns: make(chan struct{}, atOnce)}
 }
 
-// enter takes a place, to be given back with leave; error: ErrBusy.
+// enter takes a place; leave gives it back. Error: ErrBusy.
 func (q *queue) enter() (leave func(), err error) {
 	select {
 	case q.places <- struct{}{}:
@@ -23,7 +23,7 @@ func (q *queue) enter() (leave func(), err error) {
 	}
 }
 
-// work does something for who has entered, when it is its turn or not at all when ctx ends before.
+// work waits for a turn and calls do. If ctx ends before, it does not call do. The caller must have entered.
 func (q *queue) work(ctx context.Context, do func()) error {
 	select {
 	case q.turns <- struct{}{}:

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// furnished are the built-in objects. Making the keys of their certificates takes long: it is done once.
+// furnished are the built-in objects. They are made once, because it takes long to make the keys of their certificates.
 var furnished = sync.OnceValues(func() (all []*store.Record, err error) {
 	dir, err := os.MkdirTemp("", "weir-admit")
 	if err != nil {
@@ -24,7 +24,8 @@ var furnished = sync.OnceValues(func() (all []*store.Record, err error) {
 	}
 	defer os.RemoveAll(dir)
 	sealer := func() (store.Sealer, error) { return pki.OpenSealer(dir + "/secrets.key") }
-	objects, err := store.Open(context.Background(), store.Config{Dir: dir + "/store", Sealer: sealer, Logger: slog.New(slog.DiscardHandler)})
+	objects, err := store.Open(context.Background(), store.Config{Dir: dir + "/store", Sealer: sealer,
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func openGate(t *testing.T) *Gate {
 	return gate
 }
 
-// by is a write of the administrator.
+// by returns a write of the administrator.
 func (g *Gate) by(t *testing.T, kind string) Write {
 	t.Helper()
 	who, ok := principalOf(g.store.View(), "user-1", "")
@@ -97,8 +98,9 @@ func TestWritersDoNotWaitForChoresOfOthers(t *testing.T) {
 	gate := openGate(t)
 	free := gate.chores.occupy(t)
 	for kind, object := range map[string]schema.Object{
-		"user":                 {"name": "eve", "password": "eve's password"},
-		"sslkeyandcertificate": {"name": "c", "certificate": schema.Object{"self_signed": true, "subject": schema.Object{"common_name": "x"}}},
+		"user": {"name": "eve", "password": "eve's password"},
+		"sslkeyandcertificate": {"name": "c", "certificate": schema.Object{"self_signed": true,
+			"subject": schema.Object{"common_name": "x"}}},
 	} {
 		done := make(chan error, 1)
 		write := gate.by(t, kind)
@@ -106,10 +108,11 @@ func TestWritersDoNotWaitForChoresOfOthers(t *testing.T) {
 			_, err := gate.Create(t.Context(), write, object, "")
 			done <- err
 		}()
-		for len(gate.chores.places) == 0 && len(done) == 0 { // until the chore is waited for
+		for len(gate.chores.places) == 0 && len(done) == 0 { // until the transaction waits for the chore
 			runtime.Gosched()
 		}
-		if _, err := gate.Create(t.Context(), gate.by(t, "pool"), schema.Object{"name": "beside " + kind}, ""); err != nil {
+		if _, err := gate.Create(t.Context(), gate.by(t, "pool"),
+			schema.Object{"name": "beside " + kind}, ""); err != nil {
 			t.Error(err)
 		}
 		free()
@@ -123,7 +126,8 @@ func TestWritersDoNotWaitForChoresOfOthers(t *testing.T) {
 func TestLoginsDoNotTakeTheTurnsOfWriters(t *testing.T) {
 	gate := openGate(t)
 	gate.logins.occupy(t)
-	if _, err := gate.Create(t.Context(), gate.by(t, "user"), schema.Object{"name": "eve", "password": "eve's password"}, ""); err != nil {
+	if _, err := gate.Create(t.Context(), gate.by(t, "user"),
+		schema.Object{"name": "eve", "password": "eve's password"}, ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -131,11 +135,13 @@ func TestLoginsDoNotTakeTheTurnsOfWriters(t *testing.T) {
 func TestFullQueueTurnsAway(t *testing.T) {
 	gate := openGate(t)
 	gate.logins.fill()
-	if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Password: firstPassword}, ""); !errors.Is(err, ErrBusy) {
+	if _, _, err := gate.Login(t.Context(), Credentials{Username: "admin", Password: firstPassword},
+		""); !errors.Is(err, ErrBusy) {
 		t.Errorf("a login gets %v", err)
 	}
 	gate.chores.fill()
-	if _, err := gate.Create(t.Context(), gate.by(t, "user"), schema.Object{"name": "eve", "password": "eve's password"}, ""); !errors.Is(err, ErrBusy) {
+	if _, err := gate.Create(t.Context(), gate.by(t, "user"),
+		schema.Object{"name": "eve", "password": "eve's password"}, ""); !errors.Is(err, ErrBusy) {
 		t.Errorf("a new user gets %v", err)
 	}
 	if _, err := gate.Create(t.Context(), gate.by(t, "pool"), schema.Object{"name": "p"}, ""); err != nil {
@@ -160,7 +166,7 @@ func TestOneAddressLeavesRoomForTheLoginsOfOthers(t *testing.T) {
 		}
 	}
 	go login("admin", "192.0.2.2")
-	for len(gate.logins.places) <= loginsPerHost && len(done) == 0 { // until the other one waits for its turn
+	for len(gate.logins.places) <= loginsPerHost && len(done) == 0 { // until the other login waits for its turn
 		runtime.Gosched()
 	}
 	free()
@@ -182,7 +188,8 @@ func TestWaitingLoginEndsWithItsClient(t *testing.T) {
 	gate.logins.occupy(t)
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	if _, _, err := gate.Login(ctx, Credentials{Username: "admin", Password: firstPassword}, ""); !errors.Is(err, context.Canceled) {
+	if _, _, err := gate.Login(ctx, Credentials{Username: "admin", Password: firstPassword}, ""); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if len(gate.logins.places) != 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// resolve turns every reference of an object into "/api/<kind>/<uuid>" of an object that is there.
+// resolve turns every reference of an object into "/api/<kind>/<uuid>" of an existing object.
 func resolve(view *store.View, kind *schema.Kind, object schema.Object, tenant string) error {
 	for _, reference := range kind.References(object) {
 		target, err := schema.ParseRef(reference.Kind, reference.Value)
@@ -25,7 +25,8 @@ func resolve(view *store.View, kind *schema.Kind, object schema.Object, tenant s
 	return nil
 }
 
-// lookUp finds what a reference names: by uuid, or by name in its tenant, the referring object's, or admin.
+// lookUp returns the object that a reference names: by uuid, or by name. It looks for the name in the tenant that the
+// reference names, or else in the tenant of the referring object and in admin.
 func lookUp(view *store.View, target schema.RefTarget, tenant string) (*store.Record, error) {
 	if target.UUID != "" {
 		found, ok := view.Get(target.Kind, target.UUID)
@@ -48,13 +49,15 @@ func lookUp(view *store.View, target schema.RefTarget, tenant string) (*store.Re
 			return found, nil
 		}
 	}
-	if found, ok := builtInNamed(view, target.Kind, target.Name); ok && target.Tenant == "" && inCloud(view, found, target.Cloud) {
+	if found, ok := builtInNamed(view, target.Kind, target.Name); ok && target.Tenant == "" &&
+		inCloud(view, found, target.Cloud) {
 		return found, nil
 	}
 	return nil, fmt.Errorf("%s not found: there is none named %q", titleOf(target.Kind), target.Name)
 }
 
-// usableFrom tells whether an object of a tenant may refer to this one: its own tenant's, or admin's.
+// usableFrom tells whether an object of a tenant may refer to this object. It may if the object belongs to the same
+// tenant or to admin.
 func usableFrom(record *store.Record, tenant string) bool {
 	return record.Tenant == tenant || record.Tenant == AdminTenant
 }
@@ -71,7 +74,7 @@ func inCloud(view *store.View, record *store.Record, cloud string) bool {
 	return ok && found.Name == cloud
 }
 
-// notReferred refuses to delete what others point to.
+// notReferred refuses to delete an object that others refer to.
 func notReferred(view *store.View, record *store.Record) error {
 	var referrers []string
 	for other := range view.Referrers(record.Kind, record.UUID) {
@@ -103,7 +106,7 @@ func nameIsFree(view *store.View, kind *schema.Kind, record *store.Record) error
 	return nil
 }
 
-// usernameIsFree keeps apart who logs in: a user has a name, and may have another to log in with.
+// usernameIsFree keeps names for logins unique. A user has a name, and may have another name for logins.
 func usernameIsFree(view *store.View, kind *schema.Kind, record *store.Record) error {
 	if kind.Name != userKind {
 		return nil

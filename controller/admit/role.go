@@ -12,18 +12,18 @@ import (
 
 const userKind = "user"
 
-// Principal is who a request comes from.
+// Principal is the user that a request comes from.
 type Principal struct {
 	UUID, Name string
 	Superuser  bool
 	Address    string // where the request came from
 	SessionID  string // empty: basic authentication
 
-	mark       string // of the password: what was opened under another one is over
+	mark       string // mark of the user's password; sessions with another mark are over
 	everywhere bool
 	tenants    []string // uuids
-	barredBy   string   // the first role of theirs that lets nobody in; empty: none
-	home       string   // uuid of the tenant of requests that name none
+	barredBy   string   // the first role of the user that gives no access; empty: none
+	home       string   // uuid of the tenant for requests that name none
 }
 
 // MayEnter refuses a tenant that the user has no access to.
@@ -42,12 +42,12 @@ func (p Principal) MayEnter(tenant Tenant) error {
 	return &Forbidden{fmt.Sprintf("User %s has no access to tenant %s%s", p.Name, name, why)}
 }
 
-// Knows tells whether an object may be shown to the user at all: of a tenant without access not even the name.
+// Knows tells whether the user may see an object. Users do not see the names of tenants that they have no access to.
 func (p Principal) Knows(record *store.Record) bool {
 	return record.Kind != tenantKind || p.MayEnter(Tenant{UUID: record.UUID}) == nil
 }
 
-// MayRead refuses a kind that tells about other people to who is no superuser.
+// MayRead refuses users that are no superuser a kind whose objects describe other people.
 func (p Principal) MayRead(kind *schema.Kind) error {
 	if p.Superuser || kind.Name != userKind {
 		return nil
@@ -69,7 +69,7 @@ func (w Write) mayDelete() error {
 	return w.mayWrite("delete")
 }
 
-// mayWrite is for superusers only, until roles are objects.
+// mayWrite lets only superusers write, until roles are objects.
 func (w Write) mayWrite(action string) error {
 	if w.Who.Superuser {
 		return nil
@@ -77,14 +77,15 @@ func (w Write) mayWrite(action string) error {
 	return &Forbidden{fmt.Sprintf("User %s may not %s a %s", w.Who.Name, action, w.Kind.Name)}
 }
 
-// keepsAdministrator refuses to shut everybody out.
+// keepsAdministrator refuses a change after which nobody could administer the controller.
 func keepsAdministrator(kind *schema.Kind, user schema.Object) error {
 	if kind.Name != userKind || user["uuid"] != schema.BuiltinUUID(userKind, "admin") {
 		return nil
 	}
 	for _, field := range []string{"is_superuser", "is_active"} {
 		if user[field] != true {
-			return &schema.FieldError{Kind: kind.Name, Field: field, Problem: "stays true for the built-in administrator"}
+			return &schema.FieldError{Kind: kind.Name, Field: field,
+				Problem: "stays true for the built-in administrator"}
 		}
 	}
 	return nil
@@ -117,11 +118,11 @@ func principalOf(view *store.View, userUUID, address string) (Principal, bool) {
 	return p, true
 }
 
-// everythingRole is the role that allows all, of which Weir lets users do some.
+// everythingRole is the role that allows everything. Weir gives its users a part of that.
 const everythingRole = "System-Admin"
 
-// letsIn tells whether an entry of a user's access lets them into its tenant. What a role allows is not known until roles
-// are objects: nobody may get more by an entry than its role would give.
+// letsIn tells whether an entry of a user's access lets the user into its tenant. Roles are not objects yet, so Weir
+// does not know what they allow. An entry must never give more than its role would.
 func letsIn(entry schema.Object) bool {
 	ref := textOf(entry, "role_ref")
 	if ref == "" {
@@ -133,7 +134,7 @@ func letsIn(entry schema.Object) bool {
 	return err == nil && name == everythingRole && (!labelled || label == name)
 }
 
-// tenantIn is the uuid that a field refers to.
+// tenantIn returns the uuid that a field refers to.
 func tenantIn(object schema.Object, field string) string {
 	return strings.TrimPrefix(textOf(object, field), schema.RefPath(tenantKind, ""))
 }

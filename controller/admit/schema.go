@@ -9,8 +9,9 @@ import (
 
 const certificateKind = "sslkeyandcertificate"
 
-// shape makes a sound object of what was sent: types, defaults, secrets, references, and what is computed from them.
-func (g *Gate) shape(w Write, sent schema.Object, stored *store.Record, resolve func(schema.Object) error) (schema.Object, error) {
+// shape turns what a client sent into a valid object: types, defaults, secrets, references, computed fields.
+func (g *Gate) shape(w Write, sent schema.Object, stored *store.Record, resolve func(schema.Object) error) (
+	schema.Object, error) {
 	kind := w.Kind
 	object, err := kind.Normalise(sent)
 	if err != nil {
@@ -49,7 +50,8 @@ func stamp(kind *schema.Kind, sent schema.Object, id, tenant string) {
 	}
 }
 
-// keepIdentity holds what an object keeps for life: its uuid, tenant and cloud, which a replacement may leave out.
+// keepIdentity restores what an object keeps for life: its uuid, tenant and cloud. A replacement may leave these out,
+// but not change them.
 func keepIdentity(kind *schema.Kind, next schema.Object, stored *store.Record) error {
 	next["uuid"] = stored.UUID
 	if _, ok := next["name"]; !ok {
@@ -67,14 +69,15 @@ func keepIdentity(kind *schema.Kind, next schema.Object, stored *store.Record) e
 		}
 		target, err := schema.ParseRef(field[:len(field)-len("_ref")], sent)
 		if err == nil && target.UUID != "" && target.Path() != was {
-			return &schema.FieldError{Kind: kind.Name, Field: field, Problem: "cannot change; create a new object instead"}
+			return &schema.FieldError{Kind: kind.Name, Field: field,
+				Problem: "cannot change; create a new object instead"}
 		}
 		next[field] = was
 	}
 	return nil
 }
 
-// fresh refuses a replacement of a state that is no longer the stored one.
+// fresh refuses to replace an object if the client has read an older version of it.
 func fresh(next schema.Object, stored *store.Record) error {
 	sent, ok := next["_last_modified"].(string)
 	if ok && sent != "" && sent != strconv.FormatInt(stored.Modified, 10) {

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// IdleTimeout ends a session that nobody uses.
+	// IdleTimeout is how long a session lasts without requests.
 	IdleTimeout = 15 * time.Minute
-	// SessionLifetime ends a session that somebody uses all the time.
+	// SessionLifetime is how long a session lasts with requests.
 	SessionLifetime = 24 * time.Hour
 
-	maxSessions  = 10_000          // when full, the one unused for longest is ended
-	saveInterval = 1 * time.Minute // at most this much of a session's last use is lost in a restart
+	maxSessions  = 10_000          // when full, the one that was unused for longest is ended
+	saveInterval = 1 * time.Minute // a restart loses at most this much of a session's last use
 	secretBytes  = 32
 )
 
-// Vault keeps small private values over a restart.
+// Vault keeps small private values across restarts.
 type Vault interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, value []byte) error
@@ -32,21 +32,22 @@ type Vault interface {
 	All(ctx context.Context) (map[string][]byte, error)
 }
 
-// Session is one login. Its id is known to the client alone; the controller keeps a hash of it.
+// Session is one login. Only the client knows its id; the controller stores a hash of the id.
 type Session struct {
-	ID       string    `json:"-"`
-	CSRF     string    `json:"csrf"`
-	UserUUID string    `json:"user_uuid"`
-	Mark     string    `json:"mark"` // of the password that it was opened under: it ends with it
-	Created  time.Time `json:"created"`
-	Used     time.Time `json:"used"`
+	ID       string `json:"-"`
+	CSRF     string `json:"csrf"`
+	UserUUID string `json:"user_uuid"`
+	// mark of the password that opened the session; the session is over once the password has another mark
+	Mark    string    `json:"mark"`
+	Created time.Time `json:"created"`
+	Used    time.Time `json:"used"`
 
 	saved time.Time
-	next  string // the mark of the password that is just being set over it: it goes on under that
+	next  string // mark of the new password while the session changes the password
 }
 
-// Sessions are all logins that are still good. The store has them, so they survive a restart of the controller. Each
-// node reads them when it starts, into memory: it does not see sessions that other nodes begin or end later.
+// Sessions are all valid logins. They are in the store, so they survive a restart of the controller. Each node reads
+// them into memory when it starts: it does not see sessions that other nodes begin or end later.
 type Sessions struct {
 	vault Vault
 	now   func() time.Time
@@ -56,7 +57,7 @@ type Sessions struct {
 	byHash map[string]*Session
 }
 
-// OpenSessions loads the sessions that are still good and forgets the rest.
+// OpenSessions loads the valid sessions and deletes the others.
 func OpenSessions(ctx context.Context, vault Vault, now func() time.Time, log *slog.Logger) (*Sessions, error) {
 	s := &Sessions{vault: vault, now: now, log: log, byHash: map[string]*Session{}}
 	stored, err := vault.All(ctx)
@@ -78,7 +79,8 @@ func OpenSessions(ctx context.Context, vault Vault, now func() time.Time, log *s
 // Start opens a session.
 func (s *Sessions) Start(ctx context.Context, userUUID, mark string) (Session, error) {
 	now := s.now()
-	session := Session{ID: randomText(), CSRF: randomText(), UserUUID: userUUID, Mark: mark, Created: now, Used: now, saved: now}
+	session := Session{ID: randomText(), CSRF: randomText(), UserUUID: userUUID, Mark: mark, Created: now,
+		Used: now, saved: now}
 	hash := hashOf(session.ID)
 	if err := s.save(ctx, hash, session); err != nil {
 		return Session{}, err
@@ -93,7 +95,7 @@ func (s *Sessions) Start(ctx context.Context, userUUID, mark string) (Session, e
 	return session, nil
 }
 
-// Resume finds the session of a request and counts it as used. Errors: ErrNotLoggedIn, ErrSessionExpired.
+// Resume finds the session of a request and notes its use. Errors: ErrNotLoggedIn, ErrSessionExpired.
 func (s *Sessions) Resume(ctx context.Context, id string) (Session, error) {
 	hash, now := hashOf(id), s.now()
 	s.mutex.Lock()
@@ -122,7 +124,7 @@ func (s *Sessions) Resume(ctx context.Context, id string) (Session, error) {
 	return session, nil
 }
 
-// saveUse leaves nothing behind of a session that was ended meanwhile.
+// saveUse stores a session. It removes the stored session again if the session has ended meanwhile.
 func (s *Sessions) saveUse(ctx context.Context, hash string, session Session) {
 	if err := s.save(ctx, hash, session); err != nil {
 		s.log.Warn("a session was not saved", "error", err)
@@ -147,7 +149,7 @@ func (s *Sessions) End(ctx context.Context, id string) {
 	}
 }
 
-// Expect has a session be good under the mark of a password that is about to be set, too.
+// Expect prepares a session for a new password: the session is valid under the mark of the old and of the new password.
 func (s *Sessions) Expect(id, mark string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -156,7 +158,7 @@ func (s *Sessions) Expect(id, mark string) {
 	}
 }
 
-// Renew has a session go on under the mark that it expected, also after a restart of the controller.
+// Renew keeps a session valid under the new mark that Expect set, and stores it so.
 func (s *Sessions) Renew(ctx context.Context, id string) {
 	hash := hashOf(id)
 	s.mutex.Lock()
@@ -171,7 +173,7 @@ func (s *Sessions) Renew(ctx context.Context, id string) {
 	s.saveUse(ctx, hash, session)
 }
 
-// EndAll closes all sessions of a user, but for one; empty: all.
+// EndAll ends all sessions of a user, except but (empty: all).
 func (s *Sessions) EndAll(ctx context.Context, userUUID, but string) {
 	kept := hashOf(but)
 	s.mutex.Lock()
@@ -188,10 +190,10 @@ func (s *Sessions) EndAll(ctx context.Context, userUUID, but string) {
 	}
 }
 
-// Fits tells whether a session was opened under the password of a mark, or goes on under it.
+// Fits tells whether a session is valid under the mark of a password.
 func (s Session) Fits(mark string) bool { return s.Mark == mark || s.next != "" && s.next == mark }
 
-// Vouches checks that a write was made by who holds the session, not by a page that rides on its cookie.
+// Vouches tells whether a write comes from the holder of the session, and not from a foreign page that uses its cookie.
 func (s Session) Vouches(csrf string) bool {
 	return subtle.ConstantTimeCompare([]byte(s.CSRF), []byte(csrf)) == 1
 }
@@ -200,7 +202,7 @@ func (s *Session) expired(now time.Time) bool {
 	return now.Sub(s.Used) > IdleTimeout || now.Sub(s.Created) > SessionLifetime
 }
 
-// makeRoom forgets the session unused for longest and names it, if there is no room for one more.
+// makeRoom removes the session that was unused for longest if there are too many, and returns its hash.
 func (s *Sessions) makeRoom() (evicted string) {
 	if len(s.byHash) < maxSessions {
 		return ""
@@ -225,7 +227,8 @@ func (s *Sessions) save(ctx context.Context, hash string, session Session) error
 	return nil
 }
 
-// drop is not an error for the caller: an ended session that stays in the vault is found expired at the next start.
+// drop deletes a stored session. It returns no error. If the vault fails, a restart finds the session again, unless the
+// session has expired by then.
 func (s *Sessions) drop(ctx context.Context, hash string) {
 	if err := s.vault.Delete(ctx, hash); err != nil {
 		s.log.Warn("an ended session was not removed from disk", "error", err)

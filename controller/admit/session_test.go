@@ -16,7 +16,7 @@ type shelf struct {
 	mutex  sync.Mutex
 	values map[string][]byte
 	broken error
-	before func() // a Put
+	before func() // runs before each Put
 }
 
 func (v *shelf) Get(_ context.Context, key string) ([]byte, error) {
@@ -193,7 +193,8 @@ func TestAuditKeepsTheNewestAndBoundsWhatClientsChose(t *testing.T) {
 	}
 	audit.add(Entry{User: string(make([]byte, 1<<20))}, errors.New("no"))
 	entries := audit.Entries()
-	if len(entries) != maxEntries || entries[0].Refused != "no" || entries[1].Object != string(rune('a'+(maxEntries+2)%26)) {
+	if len(entries) != maxEntries || entries[0].Refused != "no" ||
+		entries[1].Object != string(rune('a'+(maxEntries+2)%26)) {
 		t.Errorf("%d entries, newest %q then %q", len(entries), entries[0].Refused, entries[1].Object)
 	}
 	if n := len(entries[0].User); n > maxTextBytes+3 {

@@ -2,8 +2,8 @@ package admit
 
 import "sync"
 
-// shares bounds how many places of a queue one address has at a time, so that nobody fills it alone. It knows no more
-// addresses than the queue has places.
+// shares limits the places of a queue that one address takes, so that one address cannot fill the queue. It has at most
+// as many addresses as the queue has places.
 type shares struct {
 	most int
 
@@ -13,7 +13,7 @@ type shares struct {
 
 func newShares(most int) *shares { return &shares{most: most, taken: map[string]int{}} }
 
-// take is one place for an address, to be given back; error: ErrBusy.
+// take takes a place for an address; giveBack gives it back. Error: ErrBusy.
 func (s *shares) take(address string) (giveBack func(), err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// System is the controller itself as the author of a write that no request asked for. part names the part of the
-// controller. An audit entry of the system has no address; entries of users have one.
+// System is the author of writes that the controller makes by itself. part names the part of the controller. An audit
+// entry of System has no address; entries of users have one.
 func System(part string) Principal { return Principal{Name: "system:" + part, Superuser: true} }
 
 // Update admits the writes of a part of the controller, in one transaction. decide may run more than once. Each object
@@ -38,14 +38,14 @@ type Tx struct {
 	attempts []attempted
 }
 
-// attempted is one write of a transaction, and why it was refused.
+// attempted is one write of a transaction, with the reason if it was refused.
 type attempted struct {
 	write          Write
 	action, object string
 	err            error
 }
 
-// View shows the objects with the writes of this transaction so far.
+// View returns the objects, including the writes of this transaction so far.
 func (t *Tx) View() *store.View { return t.tx.View() }
 
 // Create admits a new object, in the admin tenant unless the object names another. chosen is its uuid, or empty.
@@ -68,7 +68,7 @@ func (t *Tx) Change(kind, uuid string, edit func(object schema.Object)) error {
 	})
 }
 
-// Delete admits the end of an object.
+// Delete admits the deletion of an object.
 func (t *Tx) Delete(kind, uuid string) error {
 	return t.attempt(kind, "delete", uuid, func(w Write) error { return remove(t.tx, w, uuid) })
 }
@@ -85,8 +85,8 @@ func (t *Tx) attempt(kind, action, object string, do func(Write) error) error {
 	return err
 }
 
-// Keep writes a record that is no object: what the controller remembers for itself. Operators do not see its kind, so
-// it has no schema and no owner, and leaves no audit entry.
+// Keep writes a record that is not an object, for the controller itself. Operators do not see its kind, so it has no
+// schema and no owner, and leaves no audit entry.
 func (t *Tx) Keep(record *store.Record) error {
 	if err := isNoObject(record.Kind); err != nil {
 		return err

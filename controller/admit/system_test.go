@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// audited are the newest entries, the oldest of them first: "user action kind", and "refused".
+// audited returns the newest entries, oldest first: "user action kind", and "refused".
 func (g *Gate) audited(count int) (told []string) {
 	entries := g.Audit.Entries()
 	for _, entry := range entries[:min(count, len(entries))] {

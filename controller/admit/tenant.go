@@ -7,19 +7,19 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// AdminTenant owns the built-in objects, and what belongs to no tenant.
+// AdminTenant owns the built-in objects, and objects that belong to no tenant.
 const AdminTenant = "admin"
 
 const tenantKind = "tenant"
 
-// Tenant is the one that a request works in.
+// Tenant is the tenant that a request works in.
 type Tenant struct {
 	UUID, Name string
 	All        bool // "*": reads see all tenants, writes go to admin
 }
 
-// TenantOf finds the tenant that a request names, by name or uuid, and lets the user in; naming none means the user's
-// own. Errors: *Forbidden.
+// TenantOf returns the tenant that a request names, by name or uuid, if the user has access to it. If the request names
+// none, it is the user's own tenant. Errors: *Forbidden.
 func TenantOf(view *store.View, who Principal, name, uuid string) (Tenant, error) {
 	tenant, known := Tenant{UUID: AdminTenant, Name: AdminTenant, All: true}, name == "*"
 	switch {
@@ -56,7 +56,7 @@ func tenantNamed(view *store.View, name string) (Tenant, bool) {
 	return Tenant{UUID: record.UUID, Name: record.Name}, true
 }
 
-// Sees tells whether an object shows in a tenant: its own, and those of admin unless they are private.
+// Sees tells whether a tenant sees an object. A tenant sees its own objects, and those of admin that are not private.
 func (t Tenant) Sees(record *store.Record) bool {
 	return t.All || record.Tenant == t.UUID || record.Tenant == AdminTenant && !isPrivate(record)
 }
@@ -66,7 +66,7 @@ func isPrivate(record *store.Record) bool {
 	return known && kind.Private
 }
 
-// Find reads one object as a tenant sees it; error: NotFound.
+// Find returns one object as a tenant sees it; error: NotFound.
 func Find(view *store.View, tenant Tenant, kind *schema.Kind, uuid string) (*store.Record, error) {
 	record, ok := view.Get(kind.Name, uuid)
 	if !ok || !tenant.Sees(record) {
@@ -75,7 +75,7 @@ func Find(view *store.View, tenant Tenant, kind *schema.Kind, uuid string) (*sto
 	return record, nil
 }
 
-// ownerOf says which tenant a new object goes to: the one its tenant_ref names, or that of the request.
+// ownerOf returns the tenant of a new object: the one that its tenant_ref names, or that of the request.
 func ownerOf(view *store.View, w Write, sent schema.Object) (string, error) {
 	if !w.Kind.PerTenant() {
 		return AdminTenant, nil

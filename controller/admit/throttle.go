@@ -11,12 +11,12 @@ const (
 	firstPause      = time.Second
 	longestPause    = 5 * time.Minute
 	forgetAfterIdle = 30 * time.Minute
-	maxThrottled    = 10_000 // when full, the one whose pause ended first is forgotten
+	maxThrottled    = 10_000 // when full, the entry whose pause ended first is removed
 )
 
-// throttle slows down who guesses passwords: the fifth failure of a user name from an address costs a pause, and each
-// further one doubles it. Attempts of one name from one address take turns, so that none overtakes the count. Each
-// node counts for itself, in memory, and anew when it restarts.
+// throttle slows down clients that guess passwords. The fifth failure of a user name from one address costs a pause;
+// each further failure doubles the pause. Attempts with one name from one address run one after the other, so that they
+// cannot get around the count. Each node counts for itself, in memory.
 type throttle struct {
 	now func() time.Time
 
@@ -29,7 +29,7 @@ type attempt struct{ user, address string }
 type failures struct {
 	turn  sync.Mutex
 	count int
-	until time.Time // guarded by turn, as count
+	until time.Time // guarded by turn, like count
 
 	trying int // guarded by throttle.mutex
 }
@@ -38,7 +38,7 @@ func newThrottle(now func() time.Time) *throttle {
 	return &throttle{now: now, failures: map[attempt]*failures{}}
 }
 
-// attempt lets one attempt through, or answers *Throttled.
+// attempt calls try, or returns *Throttled during a pause.
 func (t *throttle) attempt(who attempt, try func() error) error {
 	f := t.enter(who)
 	defer t.leave(who, f)
@@ -75,7 +75,7 @@ func (t *throttle) enter(who attempt) *failures {
 	return f
 }
 
-// leave forgets who has nothing to be remembered for.
+// leave removes an entry without failures when nobody uses it.
 func (t *throttle) leave(who attempt, f *failures) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -16,7 +16,8 @@ func right() error { return nil }
 
 func TestPauseDoublesUpToFiveMinutes(t *testing.T) {
 	for failures, want := range map[int]time.Duration{
-		1: 0, 4: 0, 5: time.Second, 6: 2 * time.Second, 8: 8 * time.Second, 13: 256 * time.Second, 14: 5 * time.Minute, 1000: 5 * time.Minute,
+		1: 0, 4: 0, 5: time.Second, 6: 2 * time.Second, 8: 8 * time.Second, 13: 256 * time.Second, 14: 5 * time.Minute,
+		1000: 5 * time.Minute,
 	} {
 		if got := pauseAfter(failures); got != want {
 			t.Errorf("after %d failures %v, want %v", failures, got, want)

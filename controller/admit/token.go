@@ -20,28 +20,30 @@ const (
 
 // Token lets a program log in as a user without the password.
 type Token struct {
-	ID       string    `json:"id"`
-	UserUUID string    `json:"user_uuid"`
-	Mark     string    `json:"mark"` // of the password at that time: it ends with it
-	Expires  time.Time `json:"expires"`
+	ID       string `json:"id"`
+	UserUUID string `json:"user_uuid"`
+	// mark of the password at that time; the token is void once the password has another mark
+	Mark    string    `json:"mark"`
+	Expires time.Time `json:"expires"`
 }
 
-// UserTokens are the tokens of all users; the vault keeps hashes of them.
+// UserTokens are the tokens of all users. The vault contains only hashes of them.
 type UserTokens struct {
 	vault Vault
 	now   func() time.Time
 	log   *slog.Logger
 }
 
-// NewUserTokens keeps tokens in a vault of their own.
+// NewUserTokens returns the tokens of a vault that contains nothing else.
 func NewUserTokens(vault Vault, now func() time.Time, log *slog.Logger) *UserTokens {
 	return &UserTokens{vault: vault, now: now, log: log}
 }
 
-// Issue returns the token itself, which is never shown again.
+// Issue makes a token and returns its secret, which is not stored.
 func (t *UserTokens) Issue(ctx context.Context, who Principal, hours int64) (string, Token, error) {
 	if hours < 1 || hours > maxTokenHours {
-		return "", Token{}, &schema.FieldError{Kind: "user-token", Field: "hours", Problem: fmt.Sprintf("%d is out of range; give 1 to %d", hours, maxTokenHours)}
+		return "", Token{}, &schema.FieldError{Kind: "user-token", Field: "hours",
+			Problem: fmt.Sprintf("%d is out of range; give 1 to %d", hours, maxTokenHours)}
 	}
 	known, err := t.all(ctx)
 	if err != nil {
@@ -51,7 +53,8 @@ func (t *UserTokens) Issue(ctx context.Context, who Principal, hours int64) (str
 		return "", Token{}, &NotAllowed{fmt.Sprintf("There are %d user tokens already: delete some", maxTokens)}
 	}
 	secret := randomText()
-	token := Token{ID: tokenID(secret), UserUUID: who.UUID, Mark: who.mark, Expires: t.now().Add(time.Duration(hours) * time.Hour)}
+	token := Token{ID: tokenID(secret), UserUUID: who.UUID, Mark: who.mark,
+		Expires: t.now().Add(time.Duration(hours) * time.Hour)}
 	value, err := json.Marshal(token)
 	if err != nil {
 		return "", Token{}, err
@@ -62,7 +65,8 @@ func (t *UserTokens) Issue(ctx context.Context, who Principal, hours int64) (str
 	return secret, token, nil
 }
 
-// OpensFor tells whether this is a token of the user, who has the same password still; error: ErrInvalidCredentials.
+// OpensFor checks that this is a valid token of the user, made under the user's current password. Error:
+// ErrInvalidCredentials.
 func (t *UserTokens) OpensFor(ctx context.Context, who Principal, secret string) error {
 	value, err := t.vault.Get(ctx, tokenID(secret))
 	if err != nil {
@@ -76,7 +80,7 @@ func (t *UserTokens) OpensFor(ctx context.Context, who Principal, secret string)
 	return nil
 }
 
-// List gives the tokens of a user that are still good, oldest first.
+// List returns the valid tokens of a user, oldest first.
 func (t *UserTokens) List(ctx context.Context, userUUID string) ([]Token, error) {
 	all, err := t.all(ctx)
 	if err != nil {
@@ -99,7 +103,7 @@ func (t *UserTokens) Revoke(ctx context.Context, userUUID, id string) error {
 	return t.vault.Delete(ctx, id)
 }
 
-// RevokeAll forgets the tokens of a user. One that stays, because the vault fails, opens nothing under another password.
+// RevokeAll deletes the tokens of a user. If the vault fails, a token that stays is invalid under the new password.
 func (t *UserTokens) RevokeAll(ctx context.Context, userUUID string) {
 	own, err := t.List(ctx, userUUID)
 	for _, token := range own {
@@ -110,7 +114,7 @@ func (t *UserTokens) RevokeAll(ctx context.Context, userUUID string) {
 	}
 }
 
-// all returns the good tokens and removes the expired ones.
+// all returns the valid tokens and deletes the expired ones.
 func (t *UserTokens) all(ctx context.Context) ([]Token, error) {
 	values, err := t.vault.All(ctx)
 	if err != nil {
