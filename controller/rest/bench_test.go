@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// benched is a controller with some virtual services, and a client of it.
+// benched returns a client of a controller with a number of virtual services.
 func benched(b *testing.B, services int) (*client, []schema.Object) {
 	c := newHouse(b).login()
 	var made []schema.Object
@@ -20,7 +20,7 @@ func benched(b *testing.B, services int) (*client, []schema.Object) {
 	return c, made
 }
 
-// copied puts copies of a virtual service into the store, until there are so many.
+// copied adds copies of a virtual service to the store, up to the given number.
 func copied(b *testing.B, c *client, of schema.Object, services int) {
 	const together = 500
 	for begin := 0; begin < services; begin += together {

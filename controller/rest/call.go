@@ -14,10 +14,10 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// maxBodyBytes bounds what a request may send: far above any object, far below what hurts.
+// maxBodyBytes bounds the body of a request. It is far larger than any object.
 const maxBodyBytes = 1 << 20
 
-// call is one request and what is known of it so far.
+// call is one request, and what is known about it so far.
 type call struct {
 	api    *API
 	w      http.ResponseWriter
@@ -29,10 +29,10 @@ type call struct {
 	who    admit.Principal
 	tenant admit.Tenant
 
-	warnings []schema.Warning // of the request itself, for the answer to a write
+	warnings []schema.Warning // about the request itself, for the answer to a write
 }
 
-// serve runs the stages of a request; what it returns becomes a status in problem.go.
+// serve runs the stages of a request. problem.go turns the error into a status.
 func (c *call) serve() error {
 	c.path = segments(c.r.URL.Path)
 	query, err := parseQuery(c.r.URL.RawQuery)
@@ -65,7 +65,8 @@ func segments(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// body reads what was sent; error: *http.MaxBytesError. Until it is there, there is no work for anybody.
+// body reads the body of the request; error: *http.MaxBytesError. While it waits for the body, the connection counts as
+// idle.
 func (c *call) body() ([]byte, error) {
 	c.conn.Rest()
 	defer c.conn.Work()
@@ -81,7 +82,7 @@ func (c *call) object(kind string) (schema.Object, error) {
 	return schema.Parse(kind, body)
 }
 
-// reply sends JSON.
+// reply sends a value as JSON.
 func (c *call) reply(status int, value any) error {
 	header := c.w.Header()
 	header.Set("Content-Type", "application/json")
@@ -101,7 +102,7 @@ var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxKeptBody = 1 << 20
 
-// send waits for the client, if it does not read.
+// send sends an answer. While it waits for the client to read, the connection counts as idle.
 func (c *call) send(status int, body []byte) {
 	c.conn.Rest()
 	defer c.conn.Work()
@@ -110,14 +111,14 @@ func (c *call) send(status int, body []byte) {
 	c.broken(err)
 }
 
-// broken notes that the client went away before its answer; there is nobody left to tell.
+// broken logs that the client closed the connection before it had the whole answer.
 func (c *call) broken(err error) {
 	if err != nil {
 		c.api.log.Debug("answer not delivered", "path", c.r.URL.Path, "error", err)
 	}
 }
 
-// origin is how the client reached us, as URLs in answers begin.
+// origin returns the scheme and host of the request's URL. URLs in the answer begin with it.
 func (c *call) origin() string {
 	scheme := "https"
 	if c.r.TLS == nil {
@@ -126,7 +127,7 @@ func (c *call) origin() string {
 	return scheme + "://" + c.r.Host
 }
 
-// address is where the request came from.
+// address returns the address of the client.
 func (c *call) address() string {
 	host, _, err := net.SplitHostPort(c.r.RemoteAddr)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// cluster is what the controller says of itself. It has one node.
+// cluster is what the controller says about itself. It has one node.
 type cluster struct {
 	uuid, node, version string
 	since               time.Time
@@ -16,7 +16,7 @@ type cluster struct {
 
 const upSinceFormat = "2006-01-02 15:04:05"
 
-// product is the version object that clients look for after a login.
+// product is the version object that clients read after a login.
 func (k cluster) product() schema.Object {
 	return schema.Object{"Version": APIVersion, "min_version": 15.2, "Product": "controller",
 		"ProductName": "Weir Controller", "Tag": "weir-" + k.version, "build": 0}
@@ -26,7 +26,7 @@ func health(c *call) error {
 	return c.reply(http.StatusOK, schema.Object{"status": "ok", "revision": c.view.Revision()})
 }
 
-// initialData is read before a login; only who is logged in learns more than the version.
+// initialData is read before a login. Only a client that is logged in gets more than the version.
 func initialData(c *call) error {
 	data := schema.Object{"version": c.api.cluster.product()}
 	if c.recognise() == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-lb/weir/controller/port"
 )
 
-// patience is what somebody who waits for an answer has.
+// patience is how long a test waits for an answer.
 const patience = 10 * time.Second
 
 // from dials from an address of this machine.
@@ -52,7 +52,7 @@ func (s *serving) ask(connection net.Conn, request string) *http.Response {
 
 const healthRequest = "GET /healthz HTTP/1.1\r\nHost: weir\r\n\r\n"
 
-// crowds are the ways to hold a connection and do nothing with it.
+// crowds are ways to hold a connection without using it.
 var crowds = map[string]func(s *serving){
 	"handshakes that never begin": func(s *serving) { s.from("127.0.0.1") },
 	"heads that never end": func(s *serving) {

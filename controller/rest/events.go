@@ -9,11 +9,11 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// eventLogs is the type of log that is kept; those of connections and requests are not yet.
+// eventLogs is the type of the logs that Weir keeps. It does not keep logs of connections and requests yet.
 const eventLogs = "2"
 
-// showLogs lists events, newest first: "GET /api/analytics/logs?type=2", of one object with virtualservice or obj_uuid,
-// of one kind with event_id.
+// showLogs lists events, newest first: "GET /api/analytics/logs?type=2". With virtualservice or obj_uuid, it lists the
+// events of one object; with event_id, those of one kind.
 func showLogs(c *call) error {
 	if kind := c.query.Get("type"); kind != eventLogs {
 		return &badQuery{"type", "give 2, for events: no other logs are kept yet"}
@@ -40,7 +40,7 @@ func showLogs(c *call) error {
 	return c.reply(http.StatusOK, answer)
 }
 
-// loggedObject is the uuid of the object that the query asks about; empty: all.
+// loggedObject returns the uuid of the object that the query asks about; empty: all.
 func (c *call) loggedObject() (string, error) {
 	named := c.query.Get("virtualservice")
 	if named == "" {
@@ -61,7 +61,7 @@ func (c *call) asksFor(id string) bool {
 	return asked == "" || strings.EqualFold(asked, id)
 }
 
-// maySee: what happens to an object is told where the object is.
+// maySee tells whether a tenant may see an event. It may see the events of its own objects, and of engines.
 func (c *call) maySee(entry events.Entry) bool {
 	return c.tenant.All || c.tenant.UUID == entry.Tenant || entry.Kind == "SERVICEENGINE"
 }

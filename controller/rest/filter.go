@@ -11,10 +11,10 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// filter tells whether an object is wanted.
+// filter tells whether an object is in the list.
 type filter func(*store.Record) bool
 
-// notFilters are the parameters of a list that choose its form, not its objects.
+// notFilters are the parameters that choose the form of a list, not its objects.
 var notFilters = []string{"fields", "include_name", "include_refs", "skip_default", "join_subresources", "sort", "page",
 	"page_size", "limit_by", "export_key", "tenant", "tenant_ref.name", "include", "detail"}
 
@@ -70,7 +70,7 @@ func parseFilter(view *store.View, kind *schema.Kind, name, value string) (filte
 	return comparing(view, kind, name, value), nil
 }
 
-// searching finds a text anywhere in what a client could read of an object. The form "(name,x)" asks for one field.
+// searching looks for a text anywhere in what a client can read of an object. The form "(name,x)" looks in one field.
 func searching(kind *schema.Kind, value string, fold bool) (filter, error) {
 	inner, ofField := strings.CutPrefix(strings.TrimSuffix(value, ")"), "(")
 	if !ofField {
@@ -108,8 +108,8 @@ func referredBy(view *store.View, value string) (filter, error) {
 	return func(r *store.Record) bool { return known && referrer.RefersTo(r.Kind, r.UUID) }, nil
 }
 
-// comparing filters by a field: "name", "name.contains", "services.port", "cloud_ref.name". What matches must match
-// again without its secrets, so that nobody guesses one by filtering.
+// comparing filters by a field: "name", "name.contains", "services.port", "cloud_ref.name". An object must also match
+// with its secrets hidden, so that nobody can guess a secret by filtering.
 func comparing(view *store.View, kind *schema.Kind, name, value string) filter {
 	field, compare := operator(name, value)
 	path := strings.Split(field, ".")
@@ -137,7 +137,8 @@ func operator(name, value string) (field string, compare func(string) bool) {
 	return name, func(text string) bool { return text == value }
 }
 
-// valuesAt finds what lies at a path: through lists, and through references to the name and uuid behind them.
+// valuesAt returns the values at a path. It looks into all items of a list. A reference stands for the name and the
+// uuid of its object.
 func valuesAt(view *store.View, value any, path []string) []any {
 	if items, ok := value.([]any); ok {
 		var found []any
@@ -184,7 +185,8 @@ func text(value any) string {
 	return fmt.Sprint(value)
 }
 
-// sortRecords orders by a field of the objects, "-field" the other way round; ties stay in order of name.
+// sortRecords sorts by a field of the objects; "-field" sorts in descending order. Objects with equal values stay
+// sorted by name.
 func sortRecords(kind *schema.Kind, records []*store.Record, by string) {
 	field, descending := strings.CutPrefix(by, "-")
 	if field == "" {

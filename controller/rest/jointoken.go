@@ -7,7 +7,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// createJoinToken makes a token with which one engine may join.
+// createJoinToken makes a token with which one engine can join.
 func createJoinToken(c *call) error {
 	if !c.who.Superuser {
 		return &admit.Forbidden{Reason: "User " + c.who.Name + " may not let engines join"}

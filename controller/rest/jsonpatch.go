@@ -12,7 +12,7 @@ import (
 
 const maxCopies = 100_000
 
-// apply does one operation of RFC 6902 on a document and returns what it became.
+// apply does one operation of RFC 6902 on a document, and returns the new document.
 func (s step) apply(root any, copies *int) (any, error) {
 	path, err := pointer(s.path)
 	if err != nil {
@@ -38,7 +38,8 @@ func (s step) apply(root any, copies *int) (any, error) {
 	return nil, fmt.Errorf("unknown op %q: give add, remove, replace, move, copy or test", s.op)
 }
 
-// transfer moves or copies. copies is how many more values may be copied: a few copies of copies would fill the memory.
+// transfer moves or copies a value. copies is how many more values may be copied: a few copies of copies would fill the
+// memory.
 func (s step) transfer(root any, path []string, copies *int) (any, error) {
 	from, err := pointer(s.from)
 	if err != nil {
@@ -92,7 +93,7 @@ func pointer(path string) ([]string, error) {
 	return tokens, nil
 }
 
-// at finds what a path points to.
+// at returns the value at a path.
 func at(value any, path []string) (any, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -121,7 +122,7 @@ func child(value any, token string) (any, error) {
 	return nil, fmt.Errorf("there is nothing below which %q could be", token)
 }
 
-// put sets what a path points to: insert makes room in a list and creates a field, else it has to be there.
+// put sets the value at a path. With insert, it inserts into a list or creates a field; otherwise the value must exist.
 func put(value any, path []string, leaf any, insert bool) (any, error) {
 	if len(path) > 1 {
 		return within(value, path, func(inner any) (any, error) { return put(inner, path[1:], leaf, insert) })
@@ -147,7 +148,7 @@ func inserted(list []any, token string, leaf any) (any, error) {
 	return slices.Insert(slices.Clone(list), i, leaf), nil
 }
 
-// take removes what a path points to.
+// take removes the value at a path.
 func take(value any, path []string) (any, error) {
 	if len(path) > 1 {
 		return within(value, path, func(inner any) (any, error) { return take(inner, path[1:]) })
@@ -166,7 +167,7 @@ func take(value any, path []string) (any, error) {
 	return value, nil
 }
 
-// within replaces the child that the path begins with by what change makes of it.
+// within replaces the child that the path begins with by what change returns for it.
 func within(value any, path []string, change func(any) (any, error)) (any, error) {
 	inner, err := child(value, path[0])
 	if err != nil {

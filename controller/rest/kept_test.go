@@ -13,7 +13,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// guarded is a virtual service with fields of kinds that Weir does not have, in the forms in which clients refer.
+// guarded creates a virtual service with references to kinds that Weir does not have, in the forms that clients send.
 func (c *client) guarded(name string) schema.Object {
 	c.h.t.Helper()
 	body := onVip(c.vip(name), name, nil)
@@ -50,7 +50,7 @@ func TestFieldsOfKindsThatAreNotThereAreKeptAndTheReplySaysWhatComesOfThem(t *te
 			t.Errorf("read back %v", shown)
 		}
 	}
-	again := c.want(http.StatusOK, "PUT", path(made), made) // the answer to the write, warnings and names in it
+	again := c.want(http.StatusOK, "PUT", path(made), made) // the answer to the write, with its warnings and names
 	if got := warningsIn(again); got != said || again["_last_modified"] != made["_last_modified"] {
 		t.Errorf("sent back as it was, it says\n%s\nand is of %v, not %v", got, again["_last_modified"],
 			made["_last_modified"])
@@ -127,7 +127,7 @@ func TestKeptReferencesToKindsThatAreThereMustBeRight(t *testing.T) {
 	c.refused(http.StatusPreconditionFailed, "ApplicationProfile a", "DELETE", path(pki), nil)
 }
 
-// authority is the certificate of one of the built-in objects.
+// authority returns the certificate of one of the built-in objects.
 func (c *client) authority() any {
 	c.h.t.Helper()
 	list := c.want(http.StatusOK, "GET", "/api/sslkeyandcertificate?name=System-Default-Cert", nil)["results"].([]any)
@@ -176,7 +176,7 @@ func TestKeptSecretsAreNotReadBack(t *testing.T) {
 	}
 }
 
-// aviTable is ../schema/avi_fields.txt: the fields of each message, as "name type ->ref".
+// aviTable reads ../schema/avi_fields.txt: the fields of each message, as "name type ->ref".
 func aviTable(t *testing.T) map[string][][]string {
 	t.Helper()
 	text, err := os.ReadFile("../schema/avi_fields.txt")
@@ -196,18 +196,18 @@ func aviTable(t *testing.T) map[string][][]string {
 	return table
 }
 
-// survey sends every field that Avi knows of one object, and counts those that came back.
+// survey sends every field that Avi has, and counts those that come back.
 type survey struct {
 	*client
 	table    map[string][][]string
-	existing map[string]string // the reference to an object of each kind
-	at       string            // of the object
+	existing map[string]string // a reference to an object of each kind
+	at       string            // path of the object
 	body     schema.Object
 	kept     int
 	refused  int
 }
 
-// sample is a value of a field's type; of a message it has all fields.
+// sample returns a value of a field's type. A message gets all of its fields.
 func (s *survey) sample(field []string) any {
 	typed, listed := strings.CutPrefix(field[1], "[")
 	typed = strings.TrimSuffix(typed, "]")
@@ -241,11 +241,12 @@ func (s *survey) sample(field []string) any {
 	return value
 }
 
-// saidByCertificate are fields that are found out, whatever is sent.
+// saidByCertificate are fields that the controller computes, whatever the client sends.
 var saidByCertificate = regexp.MustCompile(
 	`^/api/sslkeyandcertificate/\S+ (certificate\..*|status|key_params\.algorithm)$`)
 
-// try sends an object with one more field; put lays it over the least there is. What is refused is tried in its parts.
+// try sends the smallest object with one more field, which put adds. If the object is refused, try sends each part of
+// the field by itself.
 func (s *survey) try(field []string, name string, put func(schema.Object)) {
 	value := s.sample(field)
 	put(schema.Object{field[0]: value})
@@ -305,7 +306,8 @@ func lostOf(name string, sent, got any) string {
 	return fmt.Sprintf("%s (%v, read back %v)", name, sent, got)
 }
 
-// What Avi knows comes back as it was sent, or is refused by name: nothing is answered 200 and lost.
+// Each field of Avi's comes back as it was sent, or is refused by name. The controller never answers 200 and drops a
+// field.
 func TestNoFieldThatAviKnowsIsLost(t *testing.T) {
 	h := newHouse(t)
 	c := h.login()
@@ -320,7 +322,7 @@ func TestNoFieldThatAviKnowsIsLost(t *testing.T) {
 		s.at = s.existing[kind.Name]
 		for _, field := range s.table[kind.Title] {
 			if strings.Contains(" uuid url _last_modified tenant_ref cloud_ref name ", " "+field[0]+" ") {
-				continue // who an object is does not change
+				continue // the identity of an object does not change
 			}
 			s.try(field, field[0], func(part schema.Object) {
 				s.body = schema.Clone(bodies[kind.Name])
@@ -334,7 +336,7 @@ func TestNoFieldThatAviKnowsIsLost(t *testing.T) {
 	}
 }
 
-// lay puts fields over those of an object; objects are laid over each other.
+// lay sets fields of an object. It merges objects with the objects that are there.
 func lay(object, over schema.Object) {
 	for name, value := range over {
 		inner, both := object[name].(schema.Object)
@@ -346,7 +348,7 @@ func lay(object, over schema.Object) {
 	}
 }
 
-// smallest is the least that makes an object of a kind.
+// smallest returns the smallest valid object of a kind.
 func (s *survey) smallest(kind *schema.Kind) schema.Object {
 	body := schema.Object{"name": "least"}
 	switch kind.Name {
@@ -384,7 +386,7 @@ func (s *survey) smallest(kind *schema.Kind) schema.Object {
 	return body
 }
 
-// make makes it and returns its path.
+// make creates the object and returns its path.
 func (s *survey) make(kind *schema.Kind, body schema.Object) string {
 	switch {
 	case kind.Only != "":

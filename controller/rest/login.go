@@ -11,7 +11,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// login takes a form (Python) or JSON (Go, Java).
+// login reads a form (the Python SDK) or JSON (Go, Java).
 func login(c *call) error {
 	body, err := c.body()
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *call) account() schema.Object {
 	return account
 }
 
-// tenants are those that the user may work in.
+// tenants returns the tenants that the user has access to.
 func (c *call) tenants() []schema.Object {
 	tenants := []schema.Object{}
 	for _, record := range c.view.List("tenant") {
@@ -101,7 +101,7 @@ func (c *call) systemConfiguration() schema.Object {
 	return c.render(kind, record, rendering{})
 }
 
-// logout ends the sessions of all cookies: with one that is left, the next request would be logged in again.
+// logout ends the sessions of all cookies of the request. If one were left, the next request would be logged in again.
 func logout(c *call) error {
 	c.api.gate.Logout(c.r.Context(), c.who)
 	for _, id := range c.sessionIDs() {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// Rulebook is a kind that nothing but this file knows. All that the tests below see of it follows from here.
+// Rulebook is a kind that only this file mentions. The tests below show that nothing else is needed.
 type Rulebook struct {
 	kinds.Identity
 	kinds.Named
@@ -33,7 +33,7 @@ func (r *Rulebook) Validate() *schema.FieldError {
 	return nil
 }
 
-// What Avi would have of it. The struct has not all of this.
+// The fields that Avi would have. The struct lacks some of them.
 var _ = schema.AviFields(`
 Rulebook
  _last_modified string

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// list answers a page of the objects of a kind that match the query.
+// list answers with one page of the objects of a kind that match the query.
 func list(c *call, kind *schema.Kind) error {
 	if err := c.who.MayRead(kind); err != nil {
 		return err
@@ -52,8 +52,8 @@ func list(c *call, kind *schema.Kind) error {
 	return c.reply(http.StatusOK, answer)
 }
 
-// candidates are the objects that the filters apply to. With a name they are found without the list of the whole kind,
-// which is built again after each change.
+// candidates returns the objects to filter. With a name in the query, it uses the index by name: the list of the whole
+// kind is built again after each change.
 func (c *call) candidates(kind *schema.Kind) iter.Seq[*store.Record] {
 	if name := c.query.Get("name"); name != "" {
 		return c.view.Named(kind.Name, name)
@@ -61,7 +61,7 @@ func (c *call) candidates(kind *schema.Kind) iter.Seq[*store.Record] {
 	return slices.Values(c.view.List(kind.Name))
 }
 
-// listedTenant is that of the request, or the one that the query names.
+// listedTenant returns the tenant that the query names, or else that of the request.
 func (c *call) listedTenant() (admit.Tenant, error) {
 	for _, name := range []string{"tenant", "tenant_ref.name"} {
 		if named := c.query.Get(name); named != "" {
@@ -98,7 +98,7 @@ func create(c *call, kind *schema.Kind) error {
 	return c.written(http.StatusCreated, kind, record, sent)
 }
 
-// replace puts a new state in place of the stored one. An empty body changes nothing, as the real controller has it.
+// replace puts a new state in place of the stored one. An empty body changes nothing, as in Avi's controller.
 func replace(c *call, kind *schema.Kind) error {
 	body, err := c.body()
 	if err != nil {
@@ -126,7 +126,7 @@ func patch(c *call, kind *schema.Kind) error {
 			Message: "is no part of a patch, which has add, replace, delete and json_patch: dropped"})
 	}
 	return c.change(kind, func(stored schema.Object) (schema.Object, error) {
-		kind.Hide(stored) // a patch can copy a field: it must not copy a secret to where its author can read it
+		kind.Hide(stored) // a patch can copy a field: it must not copy a secret to where the client can read it
 		return edits.apply(stored)
 	})
 }
@@ -153,7 +153,7 @@ func remove(c *call, kind *schema.Kind) error {
 	return nil
 }
 
-// id is the uuid in the path; the one object of a kind needs none.
+// id returns the uuid in the path. For a kind with only one object, the path needs none.
 func (c *call) id(kind *schema.Kind) string {
 	if len(c.path) < 3 {
 		return kind.Only
@@ -161,8 +161,7 @@ func (c *call) id(kind *schema.Kind) string {
 	return c.path[2]
 }
 
-// written answers a write: the whole object, with the names of what it refers to, and what does not come of what was
-// sent.
+// written answers a write: with the whole object, the names of the objects that it refers to, and warnings.
 func (c *call) written(status int, kind *schema.Kind, record *store.Record, sent schema.Object) error {
 	c.view = c.api.store.View()
 	style := c.rendering()
@@ -174,7 +173,7 @@ func (c *call) written(status int, kind *schema.Kind, record *store.Record, sent
 	return c.reply(status, shown)
 }
 
-// warningsOf tells what was dropped of what was sent, and what of the stored object Weir does not act on.
+// warningsOf lists the fields that were dropped, and the fields of the stored object that have no effect.
 func warningsOf(kind *schema.Kind, sent, stored schema.Object) []schema.Warning {
 	var warnings []schema.Warning
 	for _, unknown := range kind.AllUnknown(sent) {

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// The files in testdata are what a real controller answered (host avi-controller); a reply must have all they say.
-// A "…" stands for any text.
+// The files in testdata are answers of a real controller (host avi-controller). A reply must have everything in them.
+// "…" stands for any text.
 func TestRepliesHaveWhatARealControllerAnswers(t *testing.T) {
 	h := newHouse(t)
 	c := h.login()

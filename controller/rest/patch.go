@@ -10,14 +10,14 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// edits is a PATCH as it was sent: any of add, replace, delete and json_patch, done in this order.
+// edits is a PATCH: any of add, replace, delete and json_patch, done in this order.
 type edits struct {
 	kind    string
 	add     schema.Object
 	replace schema.Object
 	remove  schema.Object
 	steps   []step
-	unknown []string // parts of it that there are not
+	unknown []string // parts that do not exist
 }
 
 // step is one operation of RFC 6902.
@@ -40,7 +40,7 @@ func parsePatch(kind string, sent schema.Object) (*edits, error) {
 		}
 		part, known := parts[name]
 		if !known {
-			e.unknown = append(e.unknown, name) // dropped and told of, as any unknown field
+			e.unknown = append(e.unknown, name) // dropped with a warning, like any unknown field
 			continue
 		}
 		object, ok := value.(schema.Object)
@@ -75,7 +75,8 @@ func (e *edits) parseSteps(value any) error {
 	return nil
 }
 
-// apply changes an object in place and returns it. It shares nothing with the patch, which may be applied again.
+// apply changes an object in place and returns it. The object shares nothing with the patch, so the patch can be
+// applied again.
 func (e *edits) apply(object schema.Object) (schema.Object, error) {
 	for name, value := range schema.Clone(e.add) {
 		object[name] = added(object[name], value)
@@ -109,7 +110,7 @@ func (e *edits) refuse(field, problem string, args ...any) error {
 	return &schema.FieldError{Kind: e.kind, Field: field, Problem: fmt.Sprintf(problem, args...)}
 }
 
-// added appends to a list, merges into an object and sets anything else.
+// added appends to a list, merges into an object, and replaces anything else.
 func added(was, value any) any {
 	switch more := value.(type) {
 	case []any:
@@ -127,7 +128,7 @@ func added(was, value any) any {
 	return value
 }
 
-// without takes matching items out of a list; anything else goes as a whole.
+// without removes matching items from a list. It removes any other value as a whole.
 func without(was, value any) (left any, keep bool) {
 	list, ok := was.([]any)
 	unwanted, listed := value.([]any)
@@ -139,7 +140,7 @@ func without(was, value any) (left any, keep bool) {
 	}), true
 }
 
-// matches tells whether an item has all that the pattern says of it: {"ip": {"addr": "10.0.0.1"}} matches that server.
+// matches tells whether an item has everything that the pattern has: {"ip": {"addr": "10.0.0.1"}} matches that server.
 // References match in any form that ends in the same uuid.
 func matches(item, pattern any) bool {
 	switch p := pattern.(type) {

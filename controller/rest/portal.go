@@ -11,7 +11,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// portal gives each handshake a certificate that the system configuration names at that moment.
+// portal chooses the certificate of each handshake. The system configuration at that time names the certificates.
 type portal struct {
 	store *store.Store
 
@@ -21,10 +21,10 @@ type portal struct {
 
 const maxParsed = 8
 
-var errPortal = errors.New("the portal has no certificate that it could show")
+var errPortal = errors.New("the portal has no certificate that it can use")
 
-// certificate is one for the name that the client asks for, or else the first that its algorithms allow: the client may
-// know it otherwise, or not care.
+// certificate returns a certificate for the name that the client asks for. If there is none, it returns the first
+// certificate that the client's algorithms allow: the client may accept it nevertheless.
 func (p *portal) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	certificate, err := p.certificateFor(hello)
 	if err != nil && hello.ServerName != "" {
@@ -50,7 +50,8 @@ func (p *portal) certificateFor(hello *tls.ClientHelloInfo) (*tls.Certificate, e
 	return nil, failure
 }
 
-// Fingerprint is the SHA-256 of the certificate that clients see first, in hex: how they recognise this controller.
+// Fingerprint returns the SHA-256 of the preferred certificate, in hex. Operators can compare it with what their client
+// shows.
 func (a *API) Fingerprint() (string, error) {
 	failure := errPortal
 	for _, record := range admit.PortalCertificates(a.store.View()) {

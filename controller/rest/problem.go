@@ -22,7 +22,7 @@ func (e *noSuchPath) Error() string { return fmt.Sprintf("There is nothing at %s
 
 const statusSessionExpired = 419 // not registered; clients log in again and repeat the request
 
-// refuse answers with what went wrong.
+// refuse answers with the status and the text of an error.
 func (c *call) refuse(err error) {
 	status := statusOf(err)
 	text := err.Error()
@@ -39,7 +39,7 @@ func (c *call) refuse(err error) {
 	if errors.Is(err, admit.ErrBusy) {
 		c.w.Header().Set("Retry-After", "1")
 	}
-	if errors.Is(err, admit.ErrForged) { // plain text: clients compare it
+	if errors.Is(err, admit.ErrForged) { // plain text, because clients compare it
 		c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		c.send(status, []byte(text))
 		return

@@ -13,14 +13,14 @@ const (
 	maxPageSize     = 1000
 )
 
-// badQuery says which parameter cannot be understood.
+// badQuery says which parameter is invalid, and why.
 type badQuery struct{ parameter, problem string }
 
 func (e *badQuery) Error() string {
 	return fmt.Sprintf("query parameter %s: %s", e.parameter, e.problem)
 }
 
-// parseQuery is lenient where clients are careless: empty pairs, a stray '?', names not escaped.
+// parseQuery accepts common mistakes of clients: empty pairs, a stray '?', names that are not escaped.
 func parseQuery(raw string) (url.Values, error) {
 	values := url.Values{}
 	for pair := range strings.SplitSeq(strings.Trim(raw, "?&"), "&") {
@@ -57,7 +57,7 @@ func flag(query url.Values, name string) bool {
 	return true
 }
 
-// page is which part of a list is wanted; pages count from 1.
+// page is the wanted part of a list. Pages count from 1.
 type page struct{ number, size int }
 
 func parsePage(query url.Values) (page, error) {

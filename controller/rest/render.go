@@ -9,10 +9,10 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// rendering is how a client wants its objects.
+// rendering is the form in which a client wants objects.
 type rendering struct {
-	names        bool     // "#name" behind the url and every reference
-	skipDefaults bool     // without what the schema would fill in
+	names        bool     // "#name" after the url and every reference
+	skipDefaults bool     // without fields that have their default
 	secrets      bool     // with private keys
 	runtime      bool     // with what the engines report
 	fields       []string // only these; empty: all
@@ -36,14 +36,14 @@ func (c *call) rendering() rendering {
 	return style
 }
 
-// render makes of a record what a client reads.
+// render turns a record into what a client reads.
 func (c *call) render(kind *schema.Kind, record *store.Record, style rendering) schema.Object {
 	object := record.Object
-	if kind.DerivedBy == nil { // which may read fields that are not wanted
+	if kind.DerivedBy == nil { // derived fields may depend on fields that the client does not want
 		object = only(object, style.fields)
 	}
 	shown := shownSecrets(kind, object, style.secrets)
-	if err := kind.Derive(shown, c.api.now()); err != nil { // it could be read when it was written
+	if err := kind.Derive(shown, c.api.now()); err != nil { // this succeeded when the object was written
 		c.api.log.Error("computed fields are stale", "kind", record.Kind, "uuid", record.UUID, "err", err)
 	}
 	if style.skipDefaults {

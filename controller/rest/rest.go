@@ -1,8 +1,8 @@
-// Package rest is the HTTP surface of the controller: the API that existing clients of Avi speak, over admit (writes),
-// store (reads) and the runtime of the fleet.
+// Package rest is the HTTP API of the controller, as existing clients of Avi use it. Writes go through admit, reads
+// through store, and runtime pages come from the fleet.
 //
-// A request goes: server → route → session → handler → admit or a view of the store → render. Handlers are generic over
-// kinds; what is wrong becomes a status in problem.go and nowhere else. It never decides whether a change is sound.
+// The way of a request is: server → route → session → handler → admit or a view of the store → render. Handlers serve
+// all kinds. Only problem.go turns errors into statuses. The package never decides whether a change is valid.
 package rest
 
 import (
@@ -22,11 +22,11 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// APIVersion is the newest version of the API that is understood; what asks for a newer one is refused.
+// APIVersion is the newest version of the API that Weir knows. Requests for a newer one are refused.
 const APIVersion = "30.2.1"
 
-// Reports are the pages that show what engines report of an object: by kind, and by the path below the object,
-// "runtime" or "runtime/server". A client can also read the page "runtime" together with the object.
+// Reports are the pages with what engines report about an object: by kind, and by the path below the object, "runtime"
+// or "runtime/server". A client can also read the page "runtime" together with the object.
 type Reports map[string]map[string]Report
 
 // Report makes a page for the existing object with this uuid: a schema.Object, or a list of them, ready for JSON.
@@ -38,19 +38,19 @@ type JoinTokens interface {
 	Issue(ctx context.Context) (string, error)
 }
 
-// Orders takes what operators ask of one virtual service, or of a group. Error: *place.Refusal.
+// Orders accepts operators' requests about one virtual service, or about a group. Error: *place.Refusal.
 type Orders interface {
-	// Order writes it into tx. It returns how many engines shall serve from then on; tell says what came of it, once
-	// that is committed.
+	// Order writes an order into tx. It returns how many engines should serve from then on. Call tell after the commit:
+	// it adds the events.
 	Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error)
-	// RotateKeys has session tickets be made by the next key. It returns the uuid of the SSL profile whose keys these
-	// are.
+	// RotateKeys turns the ring of session ticket keys. It returns the uuid of the SSL profile that the ring belongs
+	// to.
 	RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error)
-	// Redistribute has virtual services of a group change places with their standbys. It returns how many.
+	// Redistribute swaps virtual services of a group with their standbys, and returns how many.
 	Redistribute(tx *store.Tx, groupUUID string) (virtualServices int, err error)
 }
 
-// Config is what the API stands on.
+// Config is what the API needs.
 type Config struct {
 	Store   *store.Store
 	Gate    *admit.Gate
@@ -78,7 +78,7 @@ type API struct {
 	connections port.Bounds
 }
 
-// Open makes the API. It reads, or at the first start writes, the uuid of the cluster.
+// Open makes the API. It reads the uuid of the cluster; at the first start, it writes one.
 func Open(ctx context.Context, config Config) (*API, error) {
 	a := &API{store: config.Store, gate: config.Gate, reports: config.Reports, tokens: config.Tokens,
 		orders: config.Orders, events: config.Events,
@@ -121,7 +121,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// survive keeps a defect in one handler from ending the controller.
+// survive keeps a bug in one handler from ending the controller.
 func (a *API) survive(c *call) {
 	if cause := recover(); cause != nil {
 		if cause == http.ErrAbortHandler {

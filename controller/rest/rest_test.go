@@ -34,7 +34,7 @@ type house struct {
 	gate    *admit.Gate
 	runtime *reports
 	clock   *clock
-	vips    int // made so far
+	vips    int // number of VIPs made so far
 }
 
 // clock stands still until a test moves it.
@@ -55,7 +55,7 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// reports is what a fleet would say.
+// reports is what a fleet would report.
 type reports struct{ servers []schema.Object }
 
 func (r *reports) pages() Reports {
@@ -115,7 +115,7 @@ func sealerIn(dir string) func() (store.Sealer, error) {
 	return func() (store.Sealer, error) { return pki.OpenSealer(dir + "/secrets.key") }
 }
 
-// furnished are the built-in objects. Making the keys of their certificates takes long: it is done once.
+// furnished are the built-in objects. They are made once, because it takes long to make the keys of their certificates.
 var furnished = sync.OnceValues(func() ([]*store.Record, error) {
 	dir, err := os.MkdirTemp("", "weir-rest")
 	if err != nil {
@@ -162,7 +162,7 @@ func (h *house) must(err error) {
 	}
 }
 
-// client is one login, as an SDK keeps it.
+// client is a client with one login, as an SDK has it.
 type client struct {
 	h       *house
 	cookies []*http.Cookie
@@ -190,7 +190,7 @@ func (h *house) loginAs(username, password string) *client {
 	return c
 }
 
-// do sends a request; body may be nil, text, or anything that JSON can write.
+// do sends a request. body may be nil, text, or any value that JSON can represent.
 func (c *client) do(method, target string, body any) *httptest.ResponseRecorder {
 	c.h.t.Helper()
 	var sent []byte
@@ -220,7 +220,7 @@ func (c *client) do(method, target string, body any) *httptest.ResponseRecorder 
 	return answer
 }
 
-// want does a request, demands a status and reads the object in the answer.
+// want sends a request, requires a status, and returns the object in the answer.
 func (c *client) want(status int, method, target string, body any) schema.Object {
 	c.h.t.Helper()
 	answer := c.do(method, target, body)
@@ -235,7 +235,7 @@ func (c *client) want(status int, method, target string, body any) schema.Object
 	return object
 }
 
-// refused does a request that must fail with a status and a text in its error.
+// refused sends a request that must fail with a status and a text in its error.
 func (c *client) refused(status int, text, method, target string, body any) {
 	c.h.t.Helper()
 	answer := c.want(status, method, target, body)
@@ -250,7 +250,7 @@ func (c *client) pool(name string) schema.Object {
 		"servers": []any{schema.Object{"ip": schema.Object{"addr": "10.0.0.1", "type": "V4"}}}})
 }
 
-// virtualService makes one with an address of its own.
+// virtualService creates a virtual service with its own address.
 func (c *client) virtualService(name string, pool any) schema.Object {
 	c.h.t.Helper()
 	return c.want(http.StatusCreated, "POST", "/api/virtualservice", onVip(c.vip(name), name, pool))

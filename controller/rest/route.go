@@ -16,18 +16,18 @@ type handler func(*call) error
 // methods are the handlers of one path.
 type methods map[string]handler
 
-// endpoint is a path that is no kind of object.
+// endpoint is a path that does not belong to a kind of object.
 type endpoint struct {
 	audience
 	methods
 }
 
-// audience is who gets an answer.
+// audience says who may call an endpoint.
 type audience int
 
 const (
 	tenants audience = iota // users, in a tenant that they have access to
-	users                   // who is logged in, even with access to no tenant
+	users                   // users, even without access to a tenant
 	anybody
 )
 
@@ -57,7 +57,7 @@ var endpoints = map[string]endpoint{
 	"api/serviceenginegroup/*/redistribute": {tenants, methods{"POST": redistribute}},
 }
 
-// route finds the handler of a request. Errors: *admit.NotAllowed, *noSuchPath.
+// route returns the handler of a request. Errors: *admit.NotAllowed, *noSuchPath.
 func (c *call) route() (handle handler, audience audience, err error) {
 	found, ok := c.endpoint()
 	if !ok {
@@ -100,7 +100,7 @@ func (c *call) endpoint() (endpoint, bool) {
 	return endpoint{methods: methods{"GET": showReport(report)}}, report != nil && c.path[0] == "api"
 }
 
-// kind finds the kind of "/api/<kind>" and "/api/<kind>/<uuid>".
+// kind returns the kind of "/api/<kind>" and "/api/<kind>/<uuid>".
 func (c *call) kind() (*schema.Kind, bool) {
 	if len(c.path) < 2 || len(c.path) > 3 || c.path[0] != "api" {
 		return nil, false
@@ -108,7 +108,7 @@ func (c *call) kind() (*schema.Kind, bool) {
 	return schema.Lookup(c.path[1])
 }
 
-// generic lists what can be done with objects of a kind, or with one of them.
+// generic returns the handlers for the objects of a kind, or for one of them.
 func generic(kind *schema.Kind, one bool) methods {
 	bind := func(handle func(*call, *schema.Kind) error) handler {
 		return func(c *call) error { return handle(c, kind) }

@@ -31,7 +31,7 @@ func showReport(report Report) handler {
 	}
 }
 
-// runtimeOf returns what engines report of an object; nil: its kind has no runtime.
+// runtimeOf returns what engines report about an object; nil: its kind has no runtime.
 func (c *call) runtimeOf(kind, uuid string) schema.Object {
 	report := c.api.reports[kind][runtimePage]
 	if report == nil {
@@ -41,7 +41,7 @@ func (c *call) runtimeOf(kind, uuid string) schema.Object {
 	return runtime
 }
 
-// reported finds the object that the path names, as the tenant sees it.
+// reported returns the object that the path names, as the tenant sees it.
 func (c *call) reported() (*store.Record, error) {
 	kind, ok := schema.Lookup(c.path[1])
 	if !ok {
@@ -50,7 +50,7 @@ func (c *call) reported() (*store.Record, error) {
 	return admit.Find(c.view, c.tenant, kind, c.path[2])
 }
 
-// joinRuntime puts the runtime into an object, where its kind has one.
+// joinRuntime adds the runtime to an object, if its kind has one.
 func (c *call) joinRuntime(shown schema.Object, record *store.Record) {
 	if runtime := c.runtimeOf(record.Kind, record.UUID); runtime != nil {
 		shown["runtime"] = c.withURLs(runtime)

@@ -13,9 +13,8 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// scaleRequest is the body of Avi's actions on a virtual service; all of it may be left out. All addresses of a virtual
-// service are on the same engines, so vip_id says nothing and is not looked at, and neither is the uuid, which the path
-// has.
+// scaleRequest is the body of Avi's actions on a virtual service. All fields are optional. Weir ignores vip_id, because
+// all addresses of a virtual service are on the same engines, and uuid, because the path has it.
 type scaleRequest struct {
 	UUID           string `json:"uuid"`
 	VipID          string `json:"vip_id"`
@@ -27,8 +26,8 @@ type scaleRequest struct {
 	AdminDown      bool   `json:"admin_down"`
 }
 
-// readScaleRequest refuses what it does not know, and what an action would not heed: an engine that is not where it was
-// wanted is found out too late.
+// readScaleRequest refuses unknown fields, and fields that have no effect on the action. Otherwise an operator would
+// notice too late that a virtual service is not on the engine that the request named.
 func readScaleRequest(verb place.Verb, body []byte) (asked scaleRequest, err error) {
 	if len(body) == 0 {
 		return asked, nil
@@ -39,7 +38,7 @@ func readScaleRequest(verb place.Verb, body []byte) (asked scaleRequest, err err
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&asked); err != nil {
-		return asked, &schema.FieldError{Kind: string(verb), Problem: "the body is not what this takes: " +
+		return asked, &schema.FieldError{Kind: string(verb), Problem: "the body does not fit this action: " +
 			strings.TrimPrefix(err.Error(), "json: ")}
 	}
 	seeks := verb == place.DoScaleOut || verb == place.DoMigrate
@@ -57,14 +56,14 @@ func readScaleRequest(verb place.Verb, body []byte) (asked scaleRequest, err err
 	} {
 		if said.given && !said.heeded {
 			return asked, &schema.FieldError{Kind: string(verb), Field: said.field,
-				Problem: "has no effect on this: leave it away"}
+				Problem: "has no effect on this action: leave it out"}
 		}
 	}
 	return asked, nil
 }
 
-// scale answers "POST /api/virtualservice/<uuid>/<verb>" with the runtime as it is when the order is accepted, and with
-// how many engines are wanted now.
+// scale answers "POST /api/virtualservice/<uuid>/<verb>": with the runtime at the time when the order is accepted, and
+// with the number of engines that are wanted now.
 func scale(verb place.Verb) handler {
 	return func(c *call) error {
 		kind, _ := schema.Lookup(c.path[1])
@@ -89,7 +88,7 @@ func scale(verb place.Verb) handler {
 	}
 }
 
-// rotateKeys answers "POST /api/virtualservice/<uuid>/rotatekeys" with the SSL profile whose keys are others now.
+// rotateKeys answers "POST /api/virtualservice/<uuid>/rotatekeys" with the SSL profile whose keys it has rotated.
 func rotateKeys(c *call) error {
 	var profile string
 	err := c.act("rotatekeys", func(tx *store.Tx, vs *store.Record) (err error) {
@@ -102,8 +101,8 @@ func rotateKeys(c *call) error {
 	return c.reply(http.StatusOK, c.withURLs(schema.Object{"ssl_profile_ref": schema.RefPath("sslprofile", profile)}))
 }
 
-// redistribute answers "POST /api/serviceenginegroup/<uuid>/redistribute" with how many virtual services change places
-// with their standbys.
+// redistribute answers "POST /api/serviceenginegroup/<uuid>/redistribute" with the number of virtual services that it
+// swaps with their standbys.
 func redistribute(c *call) error {
 	var moved int
 	err := c.act("redistribute", func(tx *store.Tx, group *store.Record) (err error) {
@@ -116,7 +115,7 @@ func redistribute(c *call) error {
 	return c.reply(http.StatusOK, schema.Object{"uuid": c.path[2], "num_virtualservices": int64(moved)})
 }
 
-// act does something with an object of which nothing can be chosen.
+// act does an action without parameters on an object.
 func (c *call) act(action string, do func(tx *store.Tx, object *store.Record) error) error {
 	body, err := c.body()
 	if err == nil {
@@ -129,7 +128,8 @@ func (c *call) act(action string, do func(tx *store.Tx, object *store.Record) er
 	return c.api.gate.Act(c.r.Context(), c.write(kind), c.path[2], action, do)
 }
 
-// scaleStatus answers "GET /api/virtualservice/<uuid>/scaleoutstatus": what of the runtime has to do with orders.
+// scaleStatus answers "GET /api/virtualservice/<uuid>/scaleoutstatus" with the part of the runtime that is about
+// orders.
 func scaleStatus(c *call) error {
 	return showReport(func(uuid string) any {
 		runtime, status := c.runtimeOf(c.path[1], uuid), schema.Object{}
@@ -169,7 +169,8 @@ func (c *call) order(verb place.Verb) (place.Order, error) {
 	return order, err
 }
 
-// hostNamed is the name of the host that a reference leads to. Hosts are no objects here: an engine says where it runs.
+// hostNamed returns the name of the host in a reference. Hosts are not objects in Weir: an engine reports the host that
+// it runs on.
 func hostNamed(reference string) string {
 	path, query, _ := strings.Cut(reference, "?")
 	if values, err := url.ParseQuery(query); err == nil && values.Has("name") {
@@ -179,7 +180,7 @@ func hostNamed(reference string) string {
 	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
-// engineNamed is the uuid of the engine that a field refers to; empty: it refers to none.
+// engineNamed returns the uuid of the engine that a field refers to; empty: the field is empty.
 func (c *call) engineNamed(verb place.Verb, field, reference string) (string, error) {
 	if reference == "" {
 		return "", nil

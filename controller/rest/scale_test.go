@@ -14,7 +14,7 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// heard are orders that are written down and no more; nothing can be scaled in.
+// heard records orders and does nothing else. It refuses to scale in.
 type heard struct{ orders []place.Order }
 
 func (h *heard) Order(_ *store.Tx, _ string, order place.Order) (engines int, tell func(), err error) {

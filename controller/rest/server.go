@@ -21,16 +21,17 @@ const (
 
 	maxHeaderBytes = 64 << 10
 
-	// descriptorsPart of this process's descriptors at most are for clients of the API: engines have the others.
+	// descriptorsPart limits the clients of the API to one part in so many (1/8) of the file descriptors of this
+	// process. The others are for engines.
 	descriptorsPart = 8
 )
 
-// connections may be open. Where more come, one that waits for its client is closed for each: of an address that has
-// more than the share, before others; of whom nobody has logged in, before others; the one that waits longest. What is
-// worked for stays.
+// connections limits the open connections. When all places are taken, the controller closes a waiting connection for
+// each new one: first of an address above its share, then one without a login, then the one that has waited longest. It
+// never closes a connection that it works for.
 var connections = port.Bounds{Places: 2048, Share: 256}
 
-// Serve answers HTTPS on the listener until ctx ends; then requests at work get five seconds to finish.
+// Serve answers HTTPS on the listener until ctx ends. Then requests in progress get five seconds to finish.
 func (a *API) Serve(ctx context.Context, listener net.Listener) error {
 	portal := &portal{store: a.store}
 	server := &http.Server{
@@ -41,7 +42,7 @@ func (a *API) Serve(ctx context.Context, listener net.Listener) error {
 		WriteTimeout:      answerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug), // handshakes that clients broke off
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug), // handshakes that clients ended
 		ConnContext:       withPlace,
 	}
 	room := port.NewRoom("API on "+listener.Addr().String(), a.connections.Within(descriptorsPart), a.events)
@@ -60,7 +61,7 @@ func (a *API) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// withPlace has requests find the place that their connection holds.
+// withPlace puts the connection, with its place, into the context of its requests.
 func withPlace(ctx context.Context, accepted net.Conn) context.Context {
 	if secured, ok := accepted.(*tls.Conn); ok {
 		accepted = secured.NetConn()

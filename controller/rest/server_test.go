@@ -38,7 +38,7 @@ func (h *house) serve() *serving {
 	return s
 }
 
-// shown is the certificate that a handshake gets.
+// shown returns the certificate that a client gets.
 func (s *serving) shown() *x509.Certificate {
 	s.t.Helper()
 	certificate, err := s.shownTo(&tls.Config{})
@@ -46,7 +46,7 @@ func (s *serving) shown() *x509.Certificate {
 	return certificate
 }
 
-// shownTo is the certificate that a client is shown. The client does not verify it.
+// shownTo returns the certificate that this client gets. The client does not verify it.
 func (s *serving) shownTo(client *tls.Config) (*x509.Certificate, error) {
 	client.InsecureSkipVerify = true
 	connection, err := tls.Dial("tcp", s.address, client)
@@ -148,7 +148,7 @@ func TestPortalTakesNoCertificateWithoutItsKey(t *testing.T) {
 	s.shown()
 }
 
-// A certificate that got in before it was checked.
+// The certificate was stored by a version that did not check it.
 func TestPortalFallsBackToTheBuiltInCertificates(t *testing.T) {
 	s := newHouse(t).serve()
 	authority := s.authority(s.login(), "authority")
@@ -171,7 +171,7 @@ func TestPortalFallsBackToTheBuiltInCertificates(t *testing.T) {
 	}
 }
 
-// authorised is a request of who is logged in.
+// authorised returns a request with the login of a client.
 func (s *serving) authorised(c *client, method, path, body string) *http.Request {
 	s.t.Helper()
 	r, err := http.NewRequest(method, "https://"+s.address+path, strings.NewReader(body))

@@ -22,7 +22,7 @@ func (c *call) enter() (err error) {
 	return err
 }
 
-// recognise finds who asks.
+// recognise finds the user of the request.
 func (c *call) recognise() (err error) {
 	if c.changes() && !c.ownPage() {
 		return admit.ErrForged
@@ -43,8 +43,8 @@ func (c *call) recognise() (err error) {
 	return nil
 }
 
-// resume finds the session that counts: of several cookies, as a client sends that has kept one of each path or login,
-// the last whose session is good. Errors: ErrNotLoggedIn, ErrSessionExpired.
+// resume finds the session of the request. A client may send several session cookies, from different paths or logins:
+// the last one with a valid session counts. Errors: ErrNotLoggedIn, ErrSessionExpired.
 func (c *call) resume() (admit.Session, admit.Principal, error) {
 	failure := admit.ErrNotLoggedIn
 	for _, id := range c.sessionIDs() {
@@ -59,7 +59,7 @@ func (c *call) resume() (admit.Session, admit.Principal, error) {
 	return admit.Session{}, admit.Principal{}, failure
 }
 
-// sessionIDs are those of all session cookies, the one that counts first.
+// sessionIDs returns the values of all session cookies, the one to try first in front.
 func (c *call) sessionIDs() (ids []string) {
 	for _, name := range []string{sessionCookie, legacyCookie} {
 		for _, cookie := range slices.Backward(c.r.CookiesNamed(name)) {
@@ -77,9 +77,9 @@ func (c *call) changes() bool {
 	return true
 }
 
-// ownPage refuses a write that another site's page sent, whatever it is recognised by: a browser sends cookies and the
-// password of basic authentication on its own. A page can keep its address back, but not that it is of another site.
-// A client that tells nothing is no browser.
+// ownPage refuses a write that a page of another site sent. A browser adds cookies and the password of basic
+// authentication to such a request by itself. A page can hide its address, but not that it belongs to another site. A
+// client that sends neither Referer nor the browser's headers is not a browser.
 func (c *call) ownPage() bool {
 	if http.NewCrossOriginProtection().Check(c.r) != nil {
 		return false
@@ -93,7 +93,8 @@ func (c *call) ownPage() bool {
 	return err == nil && page.Hostname() == own.Hostname()
 }
 
-// setSessionCookies goes with every answer, so that a session in use does not end in the client.
+// setSessionCookies sets the cookies in every answer, so that they do not expire in the client while the session is in
+// use.
 func (c *call) setSessionCookies(id string) {
 	for _, name := range []string{sessionCookie, legacyCookie} {
 		http.SetCookie(c.w, &http.Cookie{Name: name, Value: id, Path: "/", Secure: true, HttpOnly: true,

@@ -12,7 +12,7 @@ import (
 
 const defaultTokenHours = 1
 
-// createToken makes a token that logs in as the user who asks, for `{"hours": "2"}`.
+// createToken makes a token that logs in as the user of the request, for `{"hours": "2"}`.
 func createToken(c *call) error {
 	sent, err := c.object("user-token")
 	if err != nil {

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// ancient is what a client speaks that does not say.
+// ancient is the version of a client that does not send one.
 const ancient = "16.4.2"
 
-// negotiate takes the version that the client asks for, and says which one the answer is in.
+// negotiate checks the version that the client asks for, and says which version the answer has.
 func (c *call) negotiate() error {
 	asked := firstWord(c.r.Header.Get("X-Avi-Version"))
 	if asked == "" {
 		asked = ancient
 	}
 	asked = strings.ReplaceAll(asked, "_", ".")
-	// Not Header.Set, which would change the case that clients know.
+	// Header.Set would change the case of the name, which clients compare.
 	c.w.Header()["AVI_API_VERSION"] = []string{asked}
 	if newer(asked, APIVersion) {
 		return &unsupportedVersion{asked}
@@ -41,7 +41,7 @@ func firstWord(text string) string {
 	return words[0]
 }
 
-// newer compares number by number; what is no number counts as 0.
+// newer compares two versions, number by number. Anything but a number counts as 0.
 func newer(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range max(len(as), len(bs)) {
