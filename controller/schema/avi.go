@@ -8,18 +8,17 @@ import (
 	"strings"
 )
 
-// aviFields is what a field of Avi's is called, its type, reference and default; the head of the file says how it is
-// written.
+// aviFields lists Avi's fields: name, type, reference and default. The head of the file describes its format.
 //
 //go:embed avi_fields.txt
 var aviFields string
 
-// aviField is one line of it.
+// aviField is one line of aviFields.
 type aviField struct {
 	name   string
 	typed  string // "string", "integer", "number", "boolean", or a message
 	listed bool
-	ref    string // the kind that it refers to; Weir need not have it (refers)
+	ref    string // the kind that it refers to; Weir may lack that kind (refers)
 	usual  any    // its default; nil: none
 	secret bool
 }
@@ -120,7 +119,7 @@ func (f *field) keepRest(known aviField) {
 	}
 }
 
-// keptRecords are the messages that no struct describes. They are only read once the program has started.
+// keptRecords are the messages that no struct describes. They are read only after the program has started.
 var keptRecords = map[string]*record{}
 
 func keptRecord(message string) *record {

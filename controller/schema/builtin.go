@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// Builtin is an object that exists from the first start on. Certificates among them are orders (see Ordered).
+// Builtin is an object that exists from the first start on. Its certificate may be an order (see Ordered).
 type Builtin struct {
 	Kind   *Kind
 	UUID   string
-	Tenant string // its uuid; empty where the kind has none
+	Tenant string // uuid of the tenant; empty: the kind has none
 	Object Object // decoded and filled, references resolved
 }
 
-// Builtins lists the built-in objects of all kinds; each refers only to those before it.
+// Builtins lists the built-in objects of all kinds. Each object refers only to earlier ones.
 func Builtins() []Builtin {
 	var sorted []Builtin
 	done := map[string]bool{}
@@ -53,7 +53,7 @@ func builtAll() []Builtin {
 
 func (b Builtin) path() string { return RefPath(b.Kind.Name, b.UUID) }
 
-// BuiltinUUID is the uuid of a built-in object; it is the same on every controller.
+// BuiltinUUID returns the uuid of a built-in object. It is the same on every controller.
 func BuiltinUUID(kind, name string) string {
 	k := kindByName[kind]
 	if k.Only != "" {
@@ -67,7 +67,7 @@ func BuiltinUUID(kind, name string) string {
 	return k.Prefix + "-" + nameUUID("weir/"+kind+"/"+name)
 }
 
-// nameUUID is a version 5 uuid, RFC 9562 §5.5, in a namespace of our own.
+// nameUUID returns a version 5 uuid (RFC 9562 §5.5) in Weir's own namespace.
 func nameUUID(name string) string {
 	id := sha1.Sum([]byte(name))
 	id[6] = id[6]&0x0f | 0x50
@@ -97,7 +97,7 @@ func build(k *Kind, source Object) Builtin {
 	return b
 }
 
-// BuiltinName is the name that a built-in object was made with, and tells whether a uuid is that of one.
+// BuiltinName returns the original name of a built-in object. builtIn is false for the uuid of any other object.
 func BuiltinName(kind, uuid string) (name string, builtIn bool) {
 	k, known := kindByName[kind]
 	if !known {

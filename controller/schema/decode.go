@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Decode reads the body of a write. Types are taken loosely ("80", "true"), unknown and computed fields are dropped,
-// null is absent. The error is a *FieldError that names the first field at fault.
+// Decode reads the body of a write. It accepts values of a similar type ("80", "true"). It drops unknown and computed
+// fields; null means absent. The error is a *FieldError that names the first wrong field.
 func (k *Kind) Decode(body []byte) (Object, error) {
 	sent, err := Parse(k.Name, body)
 	if err != nil {
@@ -19,7 +19,7 @@ func (k *Kind) Decode(body []byte) (Object, error) {
 	return k.Normalise(sent)
 }
 
-// Normalise is Decode for what is parsed already, such as a stored object with a patch applied.
+// Normalise does what Decode does, for an object that is parsed already, such as a stored object with a patch applied.
 func (k *Kind) Normalise(sent Object) (Object, error) {
 	o, problem := k.record.accept(sent, nil)
 	if problem != nil {
@@ -195,7 +195,7 @@ func refuse(at *path, problem string, args ...any) *FieldError {
 	return &FieldError{Field: at.String(), Problem: fmt.Sprintf(problem, args...)}
 }
 
-// Show prints a foreign value in a message: what kind of thing it is, and itself when it is short.
+// Show returns a text for a foreign value in a message: its type, and the value itself if it is short.
 func Show(raw any) string {
 	switch v := raw.(type) {
 	case nil:

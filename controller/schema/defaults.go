@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Fill sets what the sender left out, in the object and in all objects within it. A default reference is set by name
-// ("/api/cloud?name=Default-Cloud") and becomes a real one with all others that were sent by name.
+// Fill sets the defaults of absent fields, in the object and in all objects within it. A default reference names its
+// object ("/api/cloud?name=Default-Cloud"); it is resolved later, with the references that the client sent.
 func (k *Kind) Fill(o Object) {
 	k.record.fill(o)
 	if k.FilledBy != nil {
@@ -27,7 +27,7 @@ func (r *record) fill(o Object) {
 	})
 }
 
-// SkipDefaults is the object without what Fill would set by itself, at every depth. What must be sent stays.
+// SkipDefaults returns the object without values that Fill would set, at every depth. It keeps required fields.
 func (k *Kind) SkipDefaults(o Object) Object { return k.record.skipDefaults(o) }
 
 func (r *record) skipDefaults(o Object) Object {
@@ -72,8 +72,9 @@ func (f *field) isDefault(value any) bool {
 	return f.fallback != nil && !f.required && reflect.DeepEqual(value, f.fallback)
 }
 
-// Check finds what no single field can say: a monitor without its request, a hash on a header without its name. And it
-// refuses what must not be without effect. The object is decoded and filled. The error is a *FieldError.
+// Check finds errors that concern several fields: a monitor without its request, a hash of a header without the
+// header's name. It also refuses fields that Weir does not accept. The object must be decoded and filled. The error is
+// a *FieldError.
 func (k *Kind) Check(o Object) error {
 	problem := k.refuseKept(o)
 	if problem == nil && k.check != nil {
@@ -86,8 +87,8 @@ func (k *Kind) Check(o Object) error {
 	return problem
 }
 
-// Derive sets the computed fields of an object, such as the subject and the days left of a certificate. It is for each
-// time an object is read as well as for when it is written; secrets may be hidden.
+// Derive sets the computed fields of an object, such as the subject and the remaining days of a certificate. It is
+// called when an object is written, and each time when it is read. Secrets may be hidden.
 func (k *Kind) Derive(o Object, now time.Time) error {
 	if k.DerivedBy == nil {
 		return nil

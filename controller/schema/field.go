@@ -22,22 +22,22 @@ import (
 //	secret:"true"      it is written and never read back, unless a superuser exports it
 //	computed:"true"    it is read and never written: dropped from what is sent
 const (
-	maxItems = 5000 // of a list that does not say
+	maxItems = 5000 // of a list without the tag items
 	maxDepth = 12   // of structs in structs; a deeper one is a loop
 )
 
-// record is a struct as its tags describe it: a kind, or an object within one.
+// record is what the tags of a struct say: of a kind, or of an object within one.
 type record struct {
 	fields []*field
 	byName map[string]*field
-	goType reflect.Type // nil: no struct, only Avi's message
-	// message is what Avi calls it; empty: no kind is made of it.
+	goType reflect.Type // nil: there is no struct, only Avi's message
+	// message is Avi's name of the record; empty: no kind uses the record.
 	message string
-	// complete sets what one field leaves out and the others tell; nil for most.
+	// complete derives absent fields from others; nil for most records.
 	complete func(Object)
-	// identity is by what an element of a list is known; nil: by its place.
+	// identity returns the key of an element of a list; nil: the position identifies the element.
 	identity func(Object) string
-	// marks are the fields to visit for each mark; nil: nobody has asked yet.
+	// marks are the fields to visit for each mark; nil: not computed yet.
 	marks [marks]atomic.Pointer[[]*field]
 }
 
@@ -48,14 +48,14 @@ type completed interface{ Complete(Object) }
 // when the list is rearranged.
 type identified interface{ ListKey(Object) string }
 
-// field is one field of a record, or what each element of a list is.
+// field is one field of a record, or the type of the elements of a list.
 type field struct {
 	name     string
 	shape    shape
-	index    []int   // in the Go struct; nothing of one that is kept
+	index    []int   // in the Go struct; empty if the field is only kept
 	element  *field  // of a list
 	record   *record // of an object
-	fallback any     // nil: absent stays absent
+	fallback any     // the default; nil: there is none
 	low      int64
 	high     int64
 	also     *int64
@@ -66,8 +66,8 @@ type field struct {
 	secret   bool
 	computed bool
 	kept     bool // no struct has it: see avi.go
-	usual    any  // of a kept one: Avi's default
-	unread   bool // a struct has it, and in some kind nothing reads it: Unread says in which
+	usual    any  // Avi's default, if the field is kept
+	unread   bool // a struct has it, but it has no function in some kind: see Unread
 }
 
 type shape int
@@ -81,7 +81,7 @@ const (
 	object
 )
 
-// records remembers each struct described so far. It is written while the package starts and only read after that.
+// records has each struct that was described. It is written while the program starts, and only read afterwards.
 var records = map[reflect.Type]*record{}
 
 func describe(t reflect.Type, depth int) *record {
@@ -141,7 +141,7 @@ func describeField(f reflect.StructField, depth int) *field {
 	return d
 }
 
-// typed says what the Go type alone tells.
+// typed returns what the Go type alone says about a field.
 func typed(t reflect.Type, depth int) *field {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -178,7 +178,7 @@ func number(tag reflect.StructTag, name string, otherwise int) int {
 	return parsed
 }
 
-// parseDefault reads a default as if it had been sent, so that it obeys the field's own rules.
+// parseDefault reads a default as if a client had sent it, so that the rules of the field apply to it.
 func parseDefault(f *field, tag string) any {
 	var raw any = tag
 	if f.shape == list || f.shape == object {

@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Into turns an object into the struct of its kind: Into[Pool](o). Fields that are absent are zero, objects that are
-// absent are nil. It fails only if the object was not decoded by its kind.
+// Into turns an object into the struct of its kind: Into[Pool](o). Absent fields are zero, and absent objects are nil.
+// It fails only if the object was not decoded by its kind.
 func Into[T any](o Object) (*T, error) {
 	t := reflect.TypeFor[T]()
 	r, ok := records[t]
@@ -20,7 +20,7 @@ func Into[T any](o Object) (*T, error) {
 	return result, nil
 }
 
-// Defaults is what an object would be if it were sent empty: Defaults[HTTPProfile]().
+// Defaults returns the struct of an empty object, with defaults: Defaults[HTTPProfile]().
 func Defaults[T any]() *T {
 	o := Object{}
 	records[reflect.TypeFor[T]()].fill(o)
@@ -61,7 +61,7 @@ func (f *field) assign(target reflect.Value, value any, at *path) error {
 		switch f.shape {
 		case whole:
 			return assignWhole(target, v, at)
-		case real: // a store that writes 4.0 as 4
+		case real: // the store writes 4.0 as 4
 			target.SetFloat(float64(v))
 			return nil
 		}

@@ -10,9 +10,10 @@ import (
 
 // Kept is a field without a function in Weir whose value is not the default.
 type Kept struct {
-	Field string // "https_monitor.ssl_attributes.pki_profile_ref"; of those in one list the first
-	Why   string // what does not come of it
-	// Closes: to go on without it could let in whom it keeps out. What the object is part of serves nobody meanwhile.
+	Field string // "https_monitor.ssl_attributes.pki_profile_ref"; in a list, the path of the first
+	Why   string // what does not work because of it
+	// Closes is true if ignoring the field could admit clients that it should keep out. No virtual service that uses
+	// the object is served then.
 	Closes bool
 }
 
@@ -69,14 +70,14 @@ type keptSearch struct {
 	seen  map[sighting]bool
 }
 
-// sighting is a kept field, wherever it stands in a list. In one item of a list its content may look like a protection,
-// in another not.
+// sighting is a kept field, at any position in a list. Its content may look like a protection in one item and not in
+// another.
 type sighting struct {
 	pattern string
 	guards  bool
 }
 
-// record visits the fields that the object has: there are fewer of them than the kind has.
+// record visits the fields that the object has, because the kind has many more.
 func (s *keptSearch) record(r *record, o Object, at *path) {
 	for name, value := range o {
 		if f, known := r.byName[name]; known && (f.kept || f.unread || f.shape == object || f.shape == list) {
@@ -128,7 +129,7 @@ func (s *keptSearch) find(judged judgement, seen sighting, at *path) {
 	}
 }
 
-// saysNothing tells whether a value is the same as if nobody had set the field.
+// saysNothing tells whether a value means the same as an absent field.
 func (f *field) saysNothing(value any) bool {
 	if f.fallback != nil {
 		return reflect.DeepEqual(value, f.fallback) || f.ref != "" && value == f.builtin()
@@ -177,7 +178,7 @@ func asFloat(value any) (float64, bool) {
 	return 0, false
 }
 
-// builtin is the default of a reference as it is stored.
+// builtin returns the stored form of the field's default reference.
 func (f *field) builtin() string {
 	name, _ := f.fallback.(string)
 	target, err := ParseRef(f.ref, name)
@@ -197,7 +198,7 @@ func (f *field) guards(value any) bool {
 	switch v := value.(type) {
 	case Object:
 		if f.shape != object {
-			return false // stored when the field was something else
+			return false // it was stored when the field had another type
 		}
 		for name, inner := range v {
 			if field, known := f.record.byName[name]; known && !field.saysNothing(inner) && field.guards(inner) {
@@ -210,7 +211,7 @@ func (f *field) guards(value any) bool {
 	return false
 }
 
-// pattern is a path without the places in lists: "servers.location".
+// pattern is the path without positions in lists: "servers.location".
 func (p *path) pattern() string {
 	switch {
 	case p.name == "":

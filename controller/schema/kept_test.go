@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// eachAvi visits every field that Avi knows of a kind, at every depth: within is the record that it is in, nil where no
-// struct or message of ours has it.
+// eachAvi visits every field of Avi's, at every depth. within is the record that contains the field; nil: no struct or
+// message of Weir has it.
 func eachAvi(k *Kind, visit func(within *record, pattern string, known aviField)) {
 	var walk func(r *record, message, prefix string)
 	walk = func(r *record, message, prefix string) {
@@ -29,8 +29,8 @@ func eachAvi(k *Kind, visit func(within *record, pattern string, known aviField)
 	walk(k.record, k.Title, "")
 }
 
-// sample is an object with every field that Avi's message has, of the type that it has there; where our struct allows
-// some values only, one of these.
+// sample returns an object with every field of Avi's message, of the type that Avi gives it. If Weir's struct allows
+// only some values, the value is one of these.
 func sample(r *record, message string) Object {
 	o := Object{}
 	for _, known := range aviMessages[message] {
@@ -240,7 +240,7 @@ func TestWhatNothingCouldBeClosedForIsRefused(t *testing.T) {
 	}
 }
 
-// Nothing is opened by omission: a field of a later version that nobody has judged.
+// A field of a later version that no rule names must not open anything.
 func TestAFieldThatLooksLikeAGuardClosesUntilARuleSaysOtherwise(t *testing.T) {
 	for kind, want := range map[string]effect{"virtualservice": closes, "pool": closes, "systemconfiguration": refused,
 		"user": refused} {
@@ -274,7 +274,7 @@ type boundary struct {
 	known aviField
 }
 
-// boundaries are the fields by which rules judge: those that no struct has, in what structs have.
+// boundaries are the fields to which rules apply: those that no struct has, within records that a struct has.
 func boundaries(k *Kind) map[string]boundary {
 	found := map[string]boundary{}
 	eachAvi(k, func(within *record, pattern string, known aviField) {

@@ -17,15 +17,15 @@ type Kind struct {
 	Definition
 
 	record *record
-	check  func(Object) *FieldError // what no single field can say; nil: nothing
+	check  func(Object) *FieldError // rules between fields; nil: none
 }
 
-// Definition is what the file of a kind says beside the fields. A kind whose struct has a tenant_ref belongs to
-// tenants. A Validate method of the struct checks what no single field can.
+// Definition is what the file of a kind says besides the fields. A kind whose struct has a tenant_ref belongs to
+// tenants. A Validate method of the struct checks rules between fields.
 type Definition struct {
 	Short    []string // other names at the command line: "vs"
-	Prefix   string   // of uuids: "se" of "se-6426d0be-…"; empty: its name
-	Only     string   // uuid of the only object; empty: there may be many
+	Prefix   string   // of uuids: "se" of "se-6426d0be-…"; empty: the name of the kind
+	Only     string   // uuid of the only object; empty: there can be many
 	SelfMade bool     // objects are not created through the API: engines join
 	Private  bool     // other tenants do not see the objects of tenant admin
 	Sealed   bool     // its secrets are never exported
@@ -34,21 +34,22 @@ type Definition struct {
 
 	FilledBy  func(Object)                        // defaults that depend on other fields
 	DerivedBy func(Object, time.Time) *FieldError // computed fields
-	Builtins  []Object                            // as an operator would send them; with "uuid" if not made of the name
+	// as an operator would send them; "uuid" is needed only if it is not made from the name
+	Builtins []Object
 
 	Columns []column.Column // of the table, after NAME; empty: UUID
-	Beside  []string        // other kinds that the columns read, through references
-	Example string          // a command that creates an object; empty: from a file
+	Beside  []string        // kinds that the columns read through references
+	Example string          // a command that creates an object; empty: one that reads a file
 
 	Kept   []Rule // for fields of Avi's that the struct lacks
-	Unread []Rule // for fields of the struct that have no function, by their whole path
+	Unread []Rule // for fields of the struct that have no function, by their full path
 }
 
-// Serving is the part that objects of a kind have in traffic.
+// Serving is the role of a kind in traffic.
 type Serving int
 
 const (
-	Apart         Serving = iota // none: a rule cannot close anything
+	Apart         Serving = iota // none: no virtual service can be closed
 	PartOfService                // virtual services use them
 	IsService                    // they are virtual services
 )
@@ -116,5 +117,5 @@ func (k *Kind) PerTenant() bool {
 	return f != nil && !f.kept
 }
 
-// Creatable tells whether POST makes objects of this kind.
+// Creatable tells whether clients can create objects of this kind.
 func (k *Kind) Creatable() bool { return k.Only == "" && !k.SelfMade }

@@ -7,11 +7,11 @@ import (
 	"io"
 )
 
-// maxNesting bounds the objects and lists within each other in a body; no kind comes near it.
+// maxNesting bounds how deep objects and lists in a body are nested. No kind needs as much.
 const maxNesting = 32
 
-// Parse reads the JSON object that is the body of a write, before its kind has looked at it: what an edit of a stored
-// object is made of. Numbers stay digits. The error is a *FieldError.
+// Parse reads the JSON object in the body of a write, without its kind. An edit of a stored object uses the result.
+// Numbers stay text. The error is a *FieldError.
 func Parse(kind string, body []byte) (Object, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()

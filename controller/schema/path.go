@@ -2,12 +2,12 @@ package schema
 
 import "strconv"
 
-// path is where a value stands in its object. Its text, "servers[0].port", is only made when somebody asks.
+// path is the position of a value in its object. Its text, "servers[0].port", is made only when it is needed.
 type path struct {
 	within   *path
 	name     string
 	index    int    // within a list: name is empty
-	identity string // of an element that is known by more than its place
+	identity string // key of a list element that has one
 }
 
 func (p *path) String() string {
@@ -22,7 +22,7 @@ func (p *path) String() string {
 	return p.within.String() + "." + p.name
 }
 
-// key is the path of the same thing in another version of the object, where lists may be in another order.
+// key returns a path that is the same in another version of the object, even if its lists have another order.
 func (p *path) key() string {
 	switch {
 	case p == nil:

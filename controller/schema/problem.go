@@ -2,7 +2,7 @@ package schema
 
 import "fmt"
 
-// FieldError says what is wrong with one field of an object that somebody sent. It is always the sender's fault.
+// FieldError says what is wrong with one field of an object. The client that sent the object caused the error.
 type FieldError struct {
 	Kind    string // "pool"
 	Field   string // "servers[0].port"; empty: the object as a whole
@@ -16,7 +16,7 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("%s: %s: %s", e.Kind, e.Field, e.Problem)
 }
 
-// Warning is what does not come of a write that was accepted.
+// Warning says what has no effect in a write that was accepted.
 type Warning struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`

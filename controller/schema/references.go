@@ -14,8 +14,8 @@ type Reference struct {
 	Set   func(value string)
 }
 
-// References lists what an object refers to, in the order of its fields; empty references are left out.
-// Set writes into the object itself.
+// References lists the references in an object, in the order of its fields, without empty ones. Set writes into the
+// object itself.
 func (k *Kind) References(o Object) []Reference {
 	var found []Reference
 	k.record.eachSlot(isReference, o, nil, func(s slot) {
@@ -34,23 +34,23 @@ func (k *Kind) References(o Object) []Reference {
 // lacks: they stay as they were sent.
 func (f *field) refers() bool { return f.ref != "" && kindByName[f.ref] != nil }
 
-// RefTarget is what a reference names: an object by its uuid, or by its name, perhaps within a cloud or tenant.
+// RefTarget is the object that a reference names: by its uuid, or by its name, and perhaps its cloud or tenant.
 type RefTarget struct {
 	Kind   string
 	UUID   string // empty: by name
 	Name   string
-	Cloud  string // its name; empty: that of the object that refers
-	Tenant string // its name; empty: that of the object that refers, then admin
+	Cloud  string // name of the cloud; empty: that of the referring object
+	Tenant string // name of the tenant; empty: that of the referring object, then admin
 }
 
-// Path is how a resolved reference is stored.
+// Path returns the stored form of the reference.
 func (t RefTarget) Path() string { return RefPath(t.Kind, t.UUID) }
 
 // RefPath is the stored form of a reference to an object.
 func RefPath(kind, uuid string) string { return "/api/" + kind + "/" + uuid }
 
-// ParseRef reads a reference to an object of a kind in any of the forms that clients send: an absolute URL or a path,
-// to a uuid or with a query (?name=X&cloud=Y), with or without "#name" behind it, or a bare uuid.
+// ParseRef reads a reference to an object of a kind. It accepts all forms that clients send: an absolute URL or a path,
+// with a uuid or a query (?name=X&cloud=Y), with or without "#name" at the end; or only a uuid.
 func ParseRef(kind, value string) (RefTarget, error) {
 	target := RefTarget{Kind: kind}
 	address, _, _ := strings.Cut(strings.TrimSpace(value), "#")

@@ -78,7 +78,8 @@ func TestListsReferencesAndSetsThem(t *testing.T) {
 	}
 }
 
-// FuzzParseRef sends foreign text: what is accepted names an object, and its stored form is read as the same.
+// FuzzParseRef parses any text. An accepted reference must name an object, and its stored form must give the same
+// result.
 func FuzzParseRef(f *testing.F) {
 	for _, seed := range []string{
 		"pool-1", "/api/pool/pool-1", "https://h:1/api/pool/pool-1#n", "/api/pool?name=a&cloud=c", "//api/pool/",

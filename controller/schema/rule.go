@@ -21,10 +21,10 @@ type Rule struct {
 type effect int
 
 const (
-	noEffect  effect = iota // whoever sets it is told
-	restricts               // another part of Weir heeds it as far as it is safe to, and whoever sets it is told
-	closes                  // no virtual service serves with it, and whoever sets it is told
-	refused                 // it is not accepted: nothing could be closed for it
+	noEffect  effect = iota // a write gives a warning
+	restricts               // another part of Weir applies it as far as is safe, and a write gives a warning
+	closes                  // no virtual service is served with it, and a write gives a warning
+	refused                 // a write is refused, because there is no virtual service to close
 )
 
 // NoEffect is the rule for fields that Weir can ignore. It warns the writer.
@@ -39,19 +39,19 @@ func Closes(why, fields string) Rule { return Rule{closes, why, fields} }
 // Refuses is the rule for fields that Weir does not accept, because there is no virtual service to close.
 func Refuses(why, fields string) Rule { return Rule{refused, why, fields} }
 
-// judgement is what a rule says of a field.
+// judgement is what the rules say about a field.
 type judgement struct {
 	effect effect
 	why    string
 }
 
-// What becomes of a field that no rule names.
+// The reasons for fields that no rule names.
 const (
 	Unheeded     = "Weir does not act on it"
 	unknownGuard = "Weir does not know how to do what it asks for"
 )
 
-// judge finds the rule for a field, or for what it is within.
+// judge returns the judgement on a field. A rule can name the field, or an object that contains it.
 func (k *Kind) judge(field string, guards bool) judgement {
 	otherwise := judgement{noEffect, Unheeded}
 	for _, rule := range k.Kept {
@@ -65,7 +65,7 @@ func (k *Kind) judge(field string, guards bool) judgement {
 	switch {
 	case !guards:
 		return otherwise
-	case k.Serving == Apart: // of those there is nothing to close
+	case k.Serving == Apart: // there is no virtual service to close
 		return judgement{refused, unknownGuard}
 	}
 	return judgement{closes, unknownGuard}
@@ -122,8 +122,8 @@ func (r *record) at(path string) *field {
 	return f.record.at(rest)
 }
 
-// judgeUnread finds the rule for a field of a struct. A struct can stand in several places of a kind; its field may be
-// read in some of them.
+// judgeUnread returns the judgement on a field of a struct. A struct can be used in several places of a kind; its field
+// may have a function in some of them.
 func (k *Kind) judgeUnread(field string) (judgement, bool) {
 	for _, rule := range k.Unread {
 		if slices.Contains(strings.Fields(rule.Fields), field) {

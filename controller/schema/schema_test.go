@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// created is what a POST of the body would store, but for references that are still by name.
+// created returns what the controller stores after a POST of the body, except that references by name are not resolved.
 func created(t *testing.T, kind, body string) Object {
 	t.Helper()
 	k := kindByName[kind]
@@ -114,7 +114,7 @@ func TestCloneSharesNothing(t *testing.T) {
 	}
 }
 
-// FuzzDecode sends foreign bytes to every kind: what is accepted must be stable and readable in every way.
+// FuzzDecode decodes any bytes with every kind. An accepted object must be stable, and readable in every way.
 func FuzzDecode(f *testing.F) {
 	for i, k := range Kinds() {
 		f.Add(i, []byte(`{"name":"x"}`))

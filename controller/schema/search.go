@@ -41,9 +41,9 @@ type search struct {
 	text         string
 	fold         bool
 	inNumbers    bool   // a number may hold the text
-	inSensitive  bool   // what is read in place of a secret holds the text
+	inSensitive  bool   // the text that replaces a secret contains the text
 	inKnownNames bool   // the name of a field that the kind knows holds the text
-	written      []byte // of the token, or of the object, that is looked at
+	written      []byte // JSON of the token or the object that is searched
 }
 
 func (s *search) inRecord(r *record, o Object) bool {

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// searchedAsJSON is the plain way to search: hide the secrets in a copy, write it as JSON, look for the text.
+// searchedAsJSON searches in the simple way: it hides the secrets in a copy, writes the copy as JSON, and looks for the
+// text.
 func searchedAsJSON(k *Kind, o Object, text string, fold bool) bool {
 	body, err := json.Marshal(k.Redact(o))
 	must("search", err)
@@ -18,7 +19,7 @@ func searchedAsJSON(k *Kind, o Object, text string, fold bool) bool {
 	return strings.Contains(string(body), text)
 }
 
-// searchedKinds have secrets at the top, in objects and in lists; the names below stand in them.
+// searchedKinds have secrets at the top, in objects and in lists. The texts below occur in their objects.
 var searchedKinds = []string{"healthmonitor", "sslkeyandcertificate", "vrfcontext",
 	"applicationpersistenceprofile", "user", "pool"}
 
@@ -56,8 +57,8 @@ func randomValue(r *rand.Rand, depth int) any {
 	return searchedTexts[r.IntN(len(searchedTexts))]
 }
 
-// randomText is often a piece of what was written, with secrets or without: also one that begins in one field and ends
-// in another.
+// randomText often returns a piece of the object's JSON, with or without secrets. The piece may begin in one field and
+// end in another.
 func randomText(r *rand.Rand, k *Kind, o Object) string {
 	if r.IntN(4) == 0 {
 		return searchedTexts[r.IntN(len(searchedTexts))]

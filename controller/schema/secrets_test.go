@@ -45,7 +45,7 @@ func TestSecretStaysWithItsPeerWhenTheListIsRearranged(t *testing.T) {
 	for sent, want := range map[string][]any{
 		`{"peer_ip":{"addr":"10.0.0.2"},"md5_secret":"<sensitive>"}`:                                                            {"second"},
 		`{"peer_ip":{"addr":"10.0.0.2"},"md5_secret":"<sensitive>"},{"peer_ip":{"addr":"10.0.0.1"},"md5_secret":"<sensitive>"}`: {"second", "first"},
-		// it moved
+		// it has another position now
 		`{"peer_ip":{"addr":"10.0.0.9"},"md5_secret":"<sensitive>"}`: {"first"},
 		`{"peer_ip":{"addr":"10.0.0.2"}}`:                            {nil},
 	} {

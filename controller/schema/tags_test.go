@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// eachTag visits every field of every struct that a kind is made of.
+// eachTag visits every field of every struct that a kind uses.
 func eachTag(visit func(r *record, f reflect.StructField)) {
 	for t, r := range records {
 		for _, f := range reflect.VisibleFields(t) {

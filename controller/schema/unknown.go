@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	unknownMax   = 20 // of one object; of more it is told that there are more
-	nameMax      = 64 // bytes of a name that is told of; no field has so long a one
-	hintDistance = 2  // a hint is for a slip in less than each second letter
+	unknownMax   = 20 // of one object; then one more says that there are others
+	nameMax      = 64 // bytes of a name in a message; no field has a longer name
+	hintDistance = 2  // a hint differs in at most one edit for each two bytes
 )
 
-// Unknown finds a field that neither the kind nor Avi has, for tools that tell their user about a slip. The error is a
-// *FieldError; nil means that all are known.
+// Unknown returns a field that neither the kind nor Avi has, so that a tool can point out a typing mistake. The error
+// is a *FieldError; nil: all fields are known.
 func (k *Kind) Unknown(o Object) error {
 	if found := k.AllUnknown(o); len(found) > 0 {
 		return found[0]
@@ -20,8 +20,9 @@ func (k *Kind) Unknown(o Object) error {
 	return nil
 }
 
-// AllUnknown finds the fields that neither the kind nor Avi has; of many the first, and that there are more. A write
-// through the API drops them, as Avi's does, and tells of them.
+// AllUnknown returns the fields that neither the kind nor Avi has. If there are many, it returns the first ones, and
+// one entry that says that there are more. A write through the API drops these fields, as Avi's does, and warns about
+// them.
 func (k *Kind) AllUnknown(o Object) []*FieldError {
 	var found []*FieldError
 	k.record.unknown(o, nil, func(problem *FieldError) bool {
@@ -35,8 +36,8 @@ func (k *Kind) AllUnknown(o Object) []*FieldError {
 	return found
 }
 
-// Fields names what an object of the kind may have at its top, in the order of its struct; fields that are computed, or
-// only kept, are left out.
+// Fields returns the names of the top-level fields that a client can set, in the order of the struct. It leaves out
+// fields that are only kept.
 func (k *Kind) Fields() []string {
 	var names []string
 	for _, f := range k.record.fields {
@@ -47,7 +48,7 @@ func (k *Kind) Fields() []string {
 	return names
 }
 
-// unknown visits the fields that a record does not have, until visit says that it is enough.
+// unknown visits the fields that a record does not have, until visit returns false.
 func (r *record) unknown(o Object, at *path, visit func(*FieldError) bool) bool {
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		f, known := r.byName[name]
@@ -78,7 +79,7 @@ func (f *field) unknown(value any, at *path, visit func(*FieldError) bool) bool 
 	return true
 }
 
-// hint is the field whose name takes the fewest edits to become the one given, if they are few.
+// hint returns the name of the field that is most similar to name, if one is similar enough.
 func (r *record) hint(name string) string {
 	if len(name) > nameMax {
 		return ""

@@ -13,7 +13,7 @@ func TestFindsTheFieldThatAKindDoesNotHave(t *testing.T) {
 		{`{"colour":"red"}`, "pool: colour: is unknown"},
 		{`{"name":"p","severs":[]}`, "pool: severs: is unknown; did you mean servers?"},
 		{`{"servers":[{},{"ip":{"adr":"10.0.0.1"}}]}`, "pool: servers[1].ip.adr: is unknown; did you mean addr?"},
-		{`{"servers":{"prt":80}}`, ""}, // a wrong shape is what Decode finds
+		{`{"servers":{"prt":80}}`, ""}, // Decode finds a value of the wrong type
 	} {
 		o, err := Parse("pool", []byte(c.body))
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// At reads a value by names; nil when it is not there.
+// At returns the value at a path of names; nil: there is none.
 func At(value any, names ...string) any {
 	for _, name := range names {
 		object, ok := value.(map[string]any)
@@ -19,13 +19,13 @@ func At(value any, names ...string) any {
 	return value
 }
 
-// List reads a list by names; nil when it is not there.
+// List returns the list at a path of names; nil: there is none.
 func List(value any, names ...string) []any {
 	list, _ := At(value, names...).([]any)
 	return list
 }
 
-// Text is what a cell shows of a value: the name in a reference, the first of several lines.
+// Text returns the text of a value in a cell: the name in a reference, or the first of several lines.
 func Text(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -39,7 +39,7 @@ func Text(value any) string {
 	}
 }
 
-// Texts are the texts of the elements of a list, without empty ones.
+// Texts returns the texts of the elements of a list, without empty ones.
 func Texts(list []any) []string {
 	var all []string
 	for _, item := range list {
@@ -50,7 +50,7 @@ func Texts(list []any) []string {
 	return all
 }
 
-// firstLine stands for a text of many lines, such as a certificate.
+// firstLine shortens a text with many lines, such as a certificate.
 func firstLine(value string) string {
 	first, rest, _ := strings.Cut(strings.TrimSpace(value), "\n")
 	if rest != "" {
@@ -67,7 +67,7 @@ func refName(value string) string {
 	return value
 }
 
-// Dash stands for a cell without a value.
+// Dash returns "-" for an empty cell.
 func Dash(cell string) string {
 	if cell == "" {
 		return "-"
@@ -75,7 +75,7 @@ func Dash(cell string) string {
 	return cell
 }
 
-// Age tells how much time has passed since a time stamp of the API, in one or two units: "42s", "5m", "3h12m", "4d".
+// Age returns the time that has passed since a time stamp of the API, in one or two units: "42s", "5m", "3h12m", "4d".
 func Age(stamp string, now time.Time) string {
 	since, err := time.Parse(time.RFC3339, stamp)
 	if err != nil {

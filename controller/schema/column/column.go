@@ -12,7 +12,7 @@ import (
 // Column is a heading and how to read its cell.
 type Column struct {
 	Heading string
-	Cell    func(Row) string // empty: there is no value
+	Cell    func(Row) string // empty text: there is no value
 }
 
 // Row is an object of a table, with its runtime as "runtime".
@@ -50,7 +50,7 @@ func Between(heading, from, to string) Column {
 	return Column{heading, func(row Row) string { return row.Text(from) + " to " + row.Text(to) }}
 }
 
-// PartOf is a column that shows how many of how many, each a "-" where it is not known: "2 of 3".
+// PartOf is a column with two numbers: "2 of 3". A number that is not known is "-".
 func PartOf(heading string, part, whole []string) Column {
 	return Column{heading, func(row Row) string {
 		return fmt.Sprintf("%s of %s", Dash(row.Text(part...)), Dash(row.Text(whole...)))

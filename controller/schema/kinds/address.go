@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// IPAddr is an address, or a DNS name in its place. Its type may be left out: the address tells.
+// IPAddr is an IP address or a DNS name. The type may be absent: it follows from the address.
 type IPAddr struct {
 	Addr string `json:"addr" required:"true"`
 	Type string `json:"type" enum:"IPAddrType"`
@@ -41,12 +41,12 @@ type IPAddrPrefix struct {
 // Contains tells whether an address is in the subnet.
 func (p *IPAddrPrefix) Contains(address netip.Addr) bool { return p.Prefix().Contains(address) }
 
-// Prefix reads the subnet, host bits cleared; it is invalid if its address or its mask is.
+// Prefix returns the subnet with its host bits cleared. It is invalid if the address or the mask is.
 func (p *IPAddrPrefix) Prefix() netip.Prefix {
 	return netip.PrefixFrom(p.IPAddr.Address(), int(p.Mask)).Masked()
 }
 
-// Address reads the address; it is invalid if this is a DNS name.
+// Address returns the IP address. It is invalid for a DNS name.
 func (a *IPAddr) Address() netip.Addr {
 	address, err := netip.ParseAddr(a.Addr)
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *IPAddr) Address() netip.Addr {
 	return address
 }
 
-// problem says what is wrong with an address that stands in a field.
+// problem returns the error in an address; field is the name of the field.
 func (a *IPAddr) problem(field string) *schema.FieldError {
 	address := a.Address()
 	switch {
@@ -72,10 +72,10 @@ func (a *IPAddr) problem(field string) *schema.FieldError {
 	return nil
 }
 
-// hostName ends with a label that is no number (RFC 3696 §2): 10.0.0.256 is a mistyped address and not a name.
+// hostName requires that the last label is not a number (RFC 3696 §2): 10.0.0.256 is a mistyped address, not a name.
 var hostName = regexp.MustCompile(`^([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]*[A-Za-z_-][A-Za-z0-9_-]*\.?$`)
 
-// literal is problem for where a DNS name cannot stand.
+// literal is like problem, for fields that allow no DNS name.
 func (a *IPAddr) literal(field string) *schema.FieldError {
 	if problem := a.problem(field); problem != nil || a.Type != "DNS" {
 		return problem

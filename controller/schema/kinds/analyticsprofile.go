@@ -2,7 +2,7 @@ package kinds
 
 import "github.com/weir-lb/weir/controller/schema"
 
-// AnalyticsProfile is what counts as good service.
+// AnalyticsProfile defines which service counts as good.
 type AnalyticsProfile struct {
 	Identity
 	Named

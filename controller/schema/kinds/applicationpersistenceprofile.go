@@ -2,7 +2,7 @@ package kinds
 
 import "github.com/weir-lb/weir/controller/schema"
 
-// ApplicationPersistenceProfile is how clients come back to the server that served them before.
+// ApplicationPersistenceProfile defines how clients come back to the server that served them before.
 type ApplicationPersistenceProfile struct {
 	Identity
 	Named
@@ -49,23 +49,23 @@ var (
 	)
 )
 
-// HTTPCookiePersistence is how the cookie looks that names a server.
+// HTTPCookiePersistence is the form of the cookie that names a server.
 type HTTPCookiePersistence struct {
-	CookieName         string           `json:"cookie_name"` // empty: one that follows from the pool
+	CookieName         string           `json:"cookie_name"` // empty: the name is derived from the pool
 	AlwaysSendCookie   bool             `json:"always_send_cookie" default:"false"`
 	HTTPOnly           bool             `json:"http_only" default:"false"`
 	IsPersistentCookie bool             `json:"is_persistent_cookie" default:"false"`
-	TimeoutMin         uint32           `json:"timeout" max:"14400"` // of a persistent cookie; 0: as long as the client
+	TimeoutMin         uint32           `json:"timeout" max:"14400"` // lifetime of the cookie; 0: the browser's session
 	Keys               []PersistenceKey `json:"key" items:"16"`
 }
 
-// PersistenceKey is what servers' names in cookies are made by.
+// PersistenceKey is the key from which the names of servers in cookies are made.
 type PersistenceKey struct {
 	Name string `json:"name"`
 	AES  string `json:"aes_key" secret:"true"`
 }
 
-// ClientIPPersistence is for how long a client's address is remembered.
+// ClientIPPersistence is how long the address of a client is remembered.
 type ClientIPPersistence struct {
 	TimeoutMin uint32 `json:"ip_persistent_timeout" min:"1" max:"720" default:"5"`
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/column"
 )
 
-// ApplicationProfile is how a virtual service treats what clients say.
+// ApplicationProfile defines how a virtual service treats the bytes of clients.
 type ApplicationProfile struct {
 	Identity
 	Named
@@ -86,7 +86,8 @@ var (
 	_ = schema.Enum("XFFUpdate", "REPLACE_XFF_HEADERS", "APPEND_TO_THE_XFF_HEADER", "ADD_NEW_XFF_HEADER")
 )
 
-// HTTPProfile is the treatment of HTTP. Times are in milliseconds and sizes in KiB, as their names in JSON do not say.
+// HTTPProfile is the treatment of HTTP. Times are in milliseconds and sizes in KiB; the names of the JSON fields do not
+// say so.
 type HTTPProfile struct {
 	ConnectionMultiplexing bool `json:"connection_multiplexing_enabled" default:"true"`
 	WebsocketsEnabled      bool `json:"websockets_enabled" default:"true"`
@@ -159,7 +160,7 @@ type CompressionProfile struct {
 	LevelAggressive      uint32 `json:"level_aggressive" min:"1" max:"9" default:"5"`
 }
 
-// CacheConfig keeps responses.
+// CacheConfig caches responses.
 type CacheConfig struct {
 	Enabled        bool     `json:"enabled" default:"false"`
 	MaxCacheBytes  int64    `json:"max_cache_size" min:"0" default:"0"`
@@ -175,7 +176,7 @@ type CacheConfig struct {
 	MimeTypes      []string `json:"mime_types_list"`
 }
 
-// HTTP2Profile bounds HTTP/2 of clients.
+// HTTP2Profile has the limits for HTTP/2 of clients.
 type HTTP2Profile struct {
 	MaxStreams          uint32 `json:"max_http2_concurrent_streams_per_connection" min:"1" max:"256" default:"128"`
 	InitialWindowKiB    uint32 `json:"http2_initial_window_size" min:"64" max:"32768" default:"64"`
@@ -209,30 +210,31 @@ type DNSServiceProfile struct {
 	ECSStripping       bool     `json:"ecs_stripping_enabled" default:"true"`
 }
 
-// DosRateLimit bounds what one client, or all, may do.
+// DosRateLimit limits what one client, or all clients together, may do.
 type DosRateLimit struct {
 	DosProfile       *DosThreshold     `json:"dos_profile"`
 	RateLimitProfile *RateLimitProfile `json:"rl_profile"`
 }
 
-// DosThreshold is when an attack is one.
+// DosThreshold defines when traffic counts as an attack.
 type DosThreshold struct {
 	PeriodS uint32 `json:"thresh_period" default:"5" required:"true"`
 }
 
-// RateLimitProfile bounds one client.
+// RateLimitProfile limits the rates of one client.
 type RateLimitProfile struct {
 	ClientIPConnections *RateProfile `json:"client_ip_connections_rate_limit"`
 	ClientIPRequests    *RateProfile `json:"client_ip_requests_rate_limit"`
 	URIRequests         *RateProfile `json:"uri_requests_rate_limit"`
 }
 
-// RequestHeadKiB bounds a whole request head: client_max_header_size is more than that of one header if it is larger.
+// RequestHeadKiB is the limit for a whole request head. client_max_header_size limits one header; if it is larger, it
+// counts for the whole head, too.
 func (p *HTTPProfile) RequestHeadKiB() uint32 {
 	return max(p.ClientMaxRequestKiB, p.ClientMaxHeaderKiB)
 }
 
-// RequestBufferBytes is how much of a request body comes before a server is chosen.
+// RequestBufferBytes is how much of a request body the data plane reads before it chooses a server.
 func (p *HTTPProfile) RequestBufferBytes() uint32 {
 	if !p.BuffersRequestBody {
 		return 0
@@ -250,7 +252,7 @@ func (p *ApplicationProfile) Validate() *schema.FieldError {
 	return p.TCP.check()
 }
 
-// check refuses what ALPN cannot name (RFC 7301 §3.1).
+// check refuses names that are invalid in ALPN (RFC 7301 §3.1).
 func (p *TCPAppProfile) check() *schema.FieldError {
 	if p == nil {
 		return nil
@@ -278,7 +280,7 @@ func headerName(text string) bool {
 	return text != ""
 }
 
-// secureHTTP turns on what makes a site safe behind TLS.
+// secureHTTP turns on the settings that protect a site with TLS.
 func secureHTTP(profile schema.Object) schema.Object {
 	for _, name := range []string{
 		"ssl_everywhere_enabled", "http_to_https", "server_side_redirect_to_https", "x_forwarded_proto_enabled",

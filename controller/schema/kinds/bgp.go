@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// BGPProfile is how engines speak BGP in a virtual routing context.
+// BGPProfile defines how engines use BGP in a virtual routing context.
 type BGPProfile struct {
 	LocalAS         uint32             `json:"local_as" min:"1" required:"true"`
 	IBGP            bool               `json:"ibgp" required:"true"`
@@ -25,16 +25,16 @@ type BGPProfile struct {
 	Shutdown        bool               `json:"shutdown" default:"false"`
 }
 
-// BGPPeer is a router that engines tell of their addresses: at an IPv4 address, an IPv6 address, or one session at
-// each.
+// BGPPeer is a router that engines announce routes to. It has an IPv4 address, an IPv6 address, or both, with one
+// session at each.
 type BGPPeer struct {
 	PeerIP                 *IPAddr       `json:"peer_ip"`
 	PeerIP6                *IPAddr       `json:"peer_ip6"`
-	Subnet                 *IPAddrPrefix `json:"subnet"` // engines that have no address in it leave the peer alone
+	Subnet                 *IPAddrPrefix `json:"subnet"` // engines without an address in it do not connect to the peer
 	Subnet6                *IPAddrPrefix `json:"subnet6"`
 	NetworkRef             string        `json:"network_ref"`
-	RemoteAS               uint32        `json:"remote_as"` // 0: local_as, with ibgp
-	LocalAS                uint32        `json:"local_as"`  // 0: the profile's
+	RemoteAS               uint32        `json:"remote_as"` // 0: that of local_as, if ibgp is true
+	LocalAS                uint32        `json:"local_as"`  // 0: that of the profile
 	IBGPLocalASOverride    bool          `json:"ibgp_local_as_override" default:"false"`
 	MD5Secret              string        `json:"md5_secret" secret:"true"`
 	BFD                    bool          `json:"bfd" default:"true"`
@@ -43,27 +43,28 @@ type BGPPeer struct {
 	AdvertisementIntervalS uint32        `json:"advertisement_interval" min:"1" max:"60" default:"5"`
 	ConnectTimerS          uint32        `json:"connect_timer" min:"1" max:"120" default:"10"`
 	EBGPMultihop           uint32        `json:"ebgp_multihop" max:"255" default:"0"`
-	HoldS                  uint32        `json:"hold_time" min:"3" max:"7200" also:"0"` // 0: the profile's
-	KeepaliveS             uint32        `json:"keepalive_interval" max:"3600"`         // 0: the profile's
+	HoldS                  uint32        `json:"hold_time" min:"3" max:"7200" also:"0"` // 0: that of the profile
+	KeepaliveS             uint32        `json:"keepalive_interval" max:"3600"`         // 0: that of the profile
 	Label                  string        `json:"label"`
 	Shutdown               bool          `json:"shutdown" default:"false"`
 }
 
-// identity is the peer's addresses: whoever takes one peer out of the list moves no secret to another.
+// ListKey identifies a peer by its addresses: if a client removes a peer from the list, the other peers keep their
+// secrets.
 func (*BGPPeer) ListKey(o schema.Object) string {
 	four, _ := o["peer_ip"].(schema.Object)
 	six, _ := o["peer_ip6"].(schema.Object)
 	return fmt.Sprint(four["addr"], " ", six["addr"])
 }
 
-// IPCommunity gives the addresses of a range communities of their own.
+// IPCommunity sets communities for the addresses of a range.
 type IPCommunity struct {
 	Begin       *IPAddr  `json:"ip_begin" required:"true"`
-	End         *IPAddr  `json:"ip_end"` // unset: begin alone
+	End         *IPAddr  `json:"ip_end"` // absent: the range is begin alone
 	Communities []string `json:"community" items:"16"`
 }
 
-// BGPRoutingOption says what is learnt from the peers of a label, and passed on to them.
+// BGPRoutingOption says which routes engines learn from the peers with a label, and pass on to them.
 type BGPRoutingOption struct {
 	Label                  string `json:"label"`
 	LearnRoutes            bool   `json:"learn_routes" default:"false"`
@@ -73,15 +74,15 @@ type BGPRoutingOption struct {
 	MaxLearnLimit          uint32 `json:"max_learn_limit" min:"50" max:"250" default:"50"`
 }
 
-// wellKnownCommunities have names. RFC 1997, RFC 3765 (no-peer is not among Avi's).
+// wellKnownCommunities are the communities with names (RFC 1997, RFC 3765). Avi does not have no-peer.
 var wellKnownCommunities = map[string]uint32{
 	"internet": 0, "no-export": 0xffffff01, "no-advertise": 0xffffff02, "local-as": 0xffffff03,
 }
 
-// md5SecretBytes is what TCP takes (TCP_MD5SIG_MAXKEYLEN).
+// md5SecretBytes is the limit of the kernel (TCP_MD5SIG_MAXKEYLEN).
 const md5SecretBytes = 80
 
-// Community reads "65000:100", "65000 100" or one of the names that RFC 1997 gives.
+// Community reads "65000:100", "65000 100" or one of the names in RFC 1997.
 func Community(text string) (uint32, error) {
 	text = strings.TrimSpace(text)
 	if known, ok := wellKnownCommunities[strings.ToLower(text)]; ok {
@@ -111,7 +112,7 @@ func CommunityText(community uint32) string {
 	return fmt.Sprintf("%d:%d", community>>16, community&0xffff)
 }
 
-// Remote is the autonomous system of a peer.
+// Remote returns the autonomous system of a peer.
 func (p *BGPProfile) Remote(peer *BGPPeer) uint32 {
 	if peer.RemoteAS == 0 {
 		return p.LocalAS
@@ -119,7 +120,7 @@ func (p *BGPProfile) Remote(peer *BGPPeer) uint32 {
 	return peer.RemoteAS
 }
 
-// Local is the autonomous system that engines say they are of to a peer.
+// Local returns the autonomous system that engines use in the session with a peer.
 func (p *BGPProfile) Local(peer *BGPPeer) uint32 {
 	switch {
 	case peer.IBGPLocalASOverride:
@@ -194,7 +195,7 @@ func (p *BGPProfile) checkPeer(at string, peer *BGPPeer) *schema.FieldError {
 	return nil
 }
 
-// Timers are the peer's own, or else the profile's, in seconds.
+// Timers returns the timers of the peer, or else those of the profile, in seconds.
 func (b *BGPPeer) Timers(profile *BGPProfile) (keepalive, hold uint32) {
 	keepalive, hold = profile.KeepaliveS, profile.HoldS
 	if b.KeepaliveS != 0 {

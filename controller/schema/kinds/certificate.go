@@ -30,8 +30,8 @@ type KeyPair struct {
 	KeyDER   []byte   // PKCS #8
 }
 
-// DecodeKeyPair turns the PEM of an object that was checked when it was written into DER. It does not check again that
-// the two belong together, which would cost half a millisecond for each certificate at each revision.
+// DecodeKeyPair turns the PEM of a stored object into DER. It does not check again that certificate and key fit: the
+// write has checked that, and the check costs half a millisecond for each certificate at each revision.
 func DecodeKeyPair(certificatePEM, keyPEM string) (*KeyPair, error) {
 	chain := blocks(certificatePEM, "CERTIFICATE")
 	if len(chain) == 0 {
@@ -44,7 +44,7 @@ func DecodeKeyPair(certificatePEM, keyPEM string) (*KeyPair, error) {
 	return &KeyPair{ChainDER: chain, KeyDER: key}, nil
 }
 
-// blocks are the PEM blocks of a type, in order.
+// blocks returns the PEM blocks of a type, in order.
 func blocks(text, kind string) [][]byte {
 	var found [][]byte
 	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
@@ -55,7 +55,7 @@ func blocks(text, kind string) [][]byte {
 	return found
 }
 
-// keyDER brings the older forms of a private key into PKCS #8.
+// keyDER turns older forms of a private key into PKCS #8.
 func keyDER(text string) ([]byte, error) {
 	if plain := blocks(text, "PRIVATE KEY"); len(plain) > 0 {
 		return plain[0], nil
@@ -77,7 +77,7 @@ func keyDER(text string) ([]byte, error) {
 	return nil, errors.New("is no PEM of a private key")
 }
 
-// checkKeyPair finds what would keep a TLS server from using the two, and gives the leaf.
+// checkKeyPair checks that a TLS server can use the certificate with the key. It returns the leaf.
 func checkKeyPair(certificatePEM, keyPEM string) (*x509.Certificate, *schema.FieldError) {
 	leaf, problem := parseLeaf(certificatePEM)
 	if problem != nil {
@@ -117,7 +117,7 @@ func belongs(key any, leaf *x509.Certificate) bool {
 	return ok && public.Equal(leaf.PublicKey)
 }
 
-// parseLeaf reads the whole chain and gives its first certificate.
+// parseLeaf reads the whole chain and returns its first certificate.
 func parseLeaf(text string) (*x509.Certificate, *schema.FieldError) {
 	var leaf *x509.Certificate
 	for i, der := range blocks(text, "CERTIFICATE") {
@@ -136,7 +136,7 @@ func parseLeaf(text string) (*x509.Certificate, *schema.FieldError) {
 	return leaf, nil
 }
 
-// deriveCertificate reads out of the PEM what clients like to see. An order has no PEM yet and derives nothing.
+// deriveCertificate sets the fields that the PEM contains. An order has no PEM yet, so nothing is set.
 func deriveCertificate(o schema.Object, now time.Time) *schema.FieldError {
 	certificate, _ := o["certificate"].(schema.Object)
 	text, _ := certificate["certificate"].(string)
@@ -210,7 +210,7 @@ func describeName(name pkix.Name) schema.Object {
 	return o
 }
 
-// signatureName is what openssl calls an algorithm, where that differs from Go.
+// signatureName returns openssl's name of an algorithm if it differs from Go's.
 func signatureName(algorithm x509.SignatureAlgorithm) string {
 	names := map[x509.SignatureAlgorithm]string{
 		x509.SHA1WithRSA: "sha1WithRSAEncryption", x509.SHA256WithRSA: "sha256WithRSAEncryption",
@@ -248,7 +248,7 @@ func altNames(leaf *x509.Certificate) []any {
 	return names
 }
 
-// describeKey knows RSA and EC keys of the sizes and curves that have a name.
+// describeKey describes RSA and EC keys whose size or curve has a name.
 func describeKey(leaf *x509.Certificate) (schema.Object, bool) {
 	switch key := leaf.PublicKey.(type) {
 	case *rsa.PublicKey:

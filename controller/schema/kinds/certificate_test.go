@@ -11,7 +11,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// The pairs in testdata are openssl's; what is expected of them is what `openssl x509` prints.
+// The pairs in testdata are made by openssl. The tests expect what `openssl x509` prints.
 var issued = time.Date(2026, 11, 21, 0, 5, 45, 0, time.UTC)
 
 func certificateOf(t *testing.T, pem, key string) schema.Object {
@@ -92,7 +92,7 @@ func TestCountsTheDaysOfACertificate(t *testing.T) {
 func TestTakesBackACertificateThatWasRead(t *testing.T) {
 	k := kindOf(t, "sslkeyandcertificate")
 	stored := certificateOf(t, file(t, "rsa.pem"), file(t, "rsa.key"))
-	if err := k.Derive(stored, issued.AddDate(20, 0, 0)); err != nil { // it is over by then
+	if err := k.Derive(stored, issued.AddDate(20, 0, 0)); err != nil { // it has expired by then
 		t.Fatal(err)
 	}
 	next, err := k.Normalise(k.Redact(stored))

@@ -5,7 +5,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/column"
 )
 
-// Cloud is where engines run and who starts them.
+// Cloud is the place where engines run. It says who starts them.
 type Cloud struct {
 	Identity
 	Named
@@ -68,7 +68,7 @@ type CustomTag struct {
 	Value string `json:"tag_val"`
 }
 
-// LinuxServers are the hosts of a cloud of plain machines.
+// LinuxServers are the hosts of a cloud of Linux machines.
 type LinuxServers struct {
 	Hosts        []LinuxHost `json:"hosts" items:"1000"`
 	SSHUserRef   string      `json:"ssh_user_ref" ref:"cloudconnectoruser"`
@@ -77,7 +77,7 @@ type LinuxServers struct {
 	SEInbandMgmt bool        `json:"se_inband_mgmt" default:"false"`
 }
 
-// LinuxHost is one of them.
+// LinuxHost is one host of LinuxServers.
 type LinuxHost struct {
 	HostIP           *IPAddr         `json:"host_ip" required:"true"`
 	AvailabilityZone string          `json:"node_availability_zone"`

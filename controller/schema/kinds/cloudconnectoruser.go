@@ -2,12 +2,13 @@ package kinds
 
 import "github.com/weir-lb/weir/controller/schema"
 
-// CloudConnectorUser is who the controller is on the hosts of a cloud: its name is the user to log in as.
+// CloudConnectorUser is the account with which the controller logs in to the hosts of a cloud. Its name is the name of
+// the user there.
 type CloudConnectorUser struct {
 	Identity
 	Named
 	Owned
-	PrivateKey string `json:"private_key" secret:"true"` // PEM, of SSH
+	PrivateKey string `json:"private_key" secret:"true"` // SSH key, PEM
 	PublicKey  string `json:"public_key"`
 	Password   string `json:"password" secret:"true"`
 }

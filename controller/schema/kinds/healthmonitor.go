@@ -5,7 +5,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/column"
 )
 
-// HealthMonitor is how engines find out whether a server works.
+// HealthMonitor defines how engines check a server.
 type HealthMonitor struct {
 	Identity
 	Named
@@ -17,7 +17,7 @@ type HealthMonitor struct {
 	ReceiveTimeoutS  uint32   `json:"receive_timeout" min:"1" max:"2400" default:"4"`
 	SuccessfulChecks uint32   `json:"successful_checks" min:"1" max:"50" default:"2"`
 	FailedChecks     uint32   `json:"failed_checks" min:"1" max:"50" default:"2"`
-	// 0: that of the server
+	// 0: the port of the server
 	MonitorPort            uint32              `json:"monitor_port" min:"1" max:"65535" also:"0"`
 	AllowDuplicateMonitors bool                `json:"allow_duplicate_monitors" default:"false"`
 	DisableQuickstart      bool                `json:"disable_quickstart" default:"false"`
@@ -90,7 +90,7 @@ var (
 	)
 )
 
-// HTTPMonitor is one request, and the response that is healthy.
+// HTTPMonitor is a request, and what a healthy response looks like.
 type HTTPMonitor struct {
 	Request             string                `json:"http_request" default:"GET / HTTP/1.0"`
 	ExactRequest        bool                  `json:"exact_http_request" default:"false"`
@@ -104,14 +104,14 @@ type HTTPMonitor struct {
 	SSLAttributes       *MonitorSSLAttributes `json:"ssl_attributes"`
 }
 
-// MonitorSSLAttributes is how an HTTPS monitor speaks TLS.
+// MonitorSSLAttributes defines how an HTTPS monitor uses TLS.
 type MonitorSSLAttributes struct {
 	SSLProfileRef  string `json:"ssl_profile_ref" ref:"sslprofile" default:"System-Standard"`
 	CertificateRef string `json:"ssl_key_and_certificate_ref" ref:"sslkeyandcertificate"`
 	ServerName     string `json:"server_name"`
 }
 
-// TCPMonitor is a connection, and what may be said over it.
+// TCPMonitor is a connection, with an optional request and response.
 type TCPMonitor struct {
 	Request             string `json:"tcp_request"`
 	Response            string `json:"tcp_response"`
@@ -119,7 +119,7 @@ type TCPMonitor struct {
 	HalfOpen            bool   `json:"tcp_half_open" default:"false"`
 }
 
-// UDPMonitor is a datagram, and the one that answers it.
+// UDPMonitor is a datagram and its answer.
 type UDPMonitor struct {
 	Request             string `json:"udp_request" required:"true"`
 	Response            string `json:"udp_response"`
@@ -135,7 +135,7 @@ type DNSMonitor struct {
 	ResponseString string `json:"response_string"`
 }
 
-// ExternalMonitor is a script that prints something when the server works.
+// ExternalMonitor is a script that prints something if the server works.
 type ExternalMonitor struct {
 	Code       string `json:"command_code" required:"true"`
 	Parameters string `json:"command_parameters"`
@@ -143,7 +143,7 @@ type ExternalMonitor struct {
 	Variables  string `json:"command_variables"`
 }
 
-// MonitorCredentials sign a monitor in.
+// MonitorCredentials are the credentials with which a monitor logs in.
 type MonitorCredentials struct {
 	Username string `json:"username" secret:"true"`
 	Password string `json:"password" secret:"true"`

@@ -19,7 +19,7 @@ func kindOf(t *testing.T, name string) *schema.Kind {
 	return k
 }
 
-// created is what a POST of the body would store, but for references that are still by name.
+// created returns what the controller stores after a POST of the body, except that references by name are not resolved.
 func created(t *testing.T, kind, body string) schema.Object {
 	t.Helper()
 	k := kindOf(t, kind)

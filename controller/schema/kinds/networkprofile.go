@@ -5,7 +5,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/column"
 )
 
-// NetworkProfile is how a virtual service treats the transport under its application.
+// NetworkProfile defines how a virtual service treats the transport protocol.
 type NetworkProfile struct {
 	Identity
 	Named
@@ -67,7 +67,7 @@ type NetworkProfileSetting struct {
 	UDPProxy    *UDPProxy    `json:"udp_proxy_profile"`
 }
 
-// TCPProxy ends the client's connection and opens another to the server.
+// TCPProxy ends the client's connection and opens another one to the server.
 type TCPProxy struct {
 	Automatic                 bool   `json:"automatic" default:"true"`
 	IdleConnectionType        string `json:"idle_connection_type" enum:"IdleConnectionType" default:"KEEP_ALIVE"`
@@ -92,7 +92,7 @@ type TCPProxy struct {
 	DSCP                      uint32 `json:"ip_dscp" max:"63" also:"2147483647" default:"0"`
 }
 
-// TCPFastPath forwards packets of TCP without ending connections.
+// TCPFastPath forwards TCP packets without ending connections.
 type TCPFastPath struct {
 	EnableSynProtection bool        `json:"enable_syn_protection" default:"false"`
 	SessionIdleTimeoutS uint32      `json:"session_idle_timeout" min:"5" max:"14400" also:"0" default:"300"`
@@ -107,7 +107,7 @@ type UDPFastPath struct {
 	DSR                 *DSRProfile `json:"dsr_profile"`
 }
 
-// UDPProxy ends the client's flow and opens another to the server.
+// UDPProxy ends the client's flow and opens another one to the server.
 type UDPProxy struct {
 	SessionIdleTimeoutS uint32 `json:"session_idle_timeout" min:"2" max:"3600" default:"10"`
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// PKIProfile is whom we trust to sign the certificates of others.
+// PKIProfile is the certificate authorities that are trusted.
 type PKIProfile struct {
 	Identity
 	Named
@@ -36,7 +36,7 @@ func init() {
 	})
 }
 
-// Authorities are the certificates of an object that was checked when it was written, as DER.
+// Authorities returns the certificates of a stored object, as DER.
 func (p *PKIProfile) Authorities() [][]byte {
 	var authorities [][]byte
 	for _, authority := range p.CACerts {
@@ -63,7 +63,7 @@ func (p *PKIProfile) Validate() *schema.FieldError {
 	return nil
 }
 
-// deriveAuthorities reads out of each PEM what clients like to see.
+// deriveAuthorities sets the fields that each PEM contains.
 func deriveAuthorities(o schema.Object, now time.Time) *schema.FieldError {
 	for i, authority := range objects(o["ca_certs"]) {
 		text, _ := authority["certificate"].(string)

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/column"
 )
 
-// Pool is a set of servers and how requests are spread over them.
+// Pool is a set of servers, and how requests are distributed among them.
 type Pool struct {
 	Identity
 	Named
@@ -132,7 +132,7 @@ var (
 // Server is a member of a pool.
 type Server struct {
 	IP                *IPAddr `json:"ip" required:"true"`
-	Port              uint32  `json:"port" min:"1" max:"65535" also:"0"` // 0: that of the pool
+	Port              uint32  `json:"port" min:"1" max:"65535" also:"0"` // 0: the port of the pool
 	Hostname          string  `json:"hostname"`
 	Description       string  `json:"description"`
 	Enabled           bool    `json:"enabled" default:"true"`
@@ -147,7 +147,7 @@ type Server struct {
 	MacAddress        string  `json:"mac_address"`
 }
 
-// ConnPool bounds the connections to servers that wait for their next request.
+// ConnPool limits the idle connections to servers.
 type ConnPool struct {
 	IdleTimeoutMs uint32 `json:"upstream_connpool_conn_idle_tmo" max:"86400000" default:"60000"`
 	LifetimeMs    uint32 `json:"upstream_connpool_conn_life_tmo" max:"86400000" default:"600000"`
@@ -155,14 +155,14 @@ type ConnPool struct {
 	MaxPerServer  uint32 `json:"upstream_connpool_server_max_cache" default:"0"`
 }
 
-// FailAction is what a client gets when no server is up.
+// FailAction is what a client gets if no server is up.
 type FailAction struct {
 	Type     string              `json:"type" enum:"FailActionType" default:"FAIL_ACTION_CLOSE_CONN"`
 	Redirect *FailActionRedirect `json:"redirect"`
 	LocalRsp *FailActionLocalRsp `json:"local_rsp"`
 }
 
-// FailActionRedirect sends the client elsewhere.
+// FailActionRedirect redirects the client to another host.
 type FailActionRedirect struct {
 	Protocol   string `json:"protocol" enum:"HTTPProtocol" default:"HTTPS"`
 	Host       string `json:"host" required:"true"`
@@ -171,12 +171,12 @@ type FailActionRedirect struct {
 	StatusCode string `json:"status_code" enum:"RedirectStatus" default:"HTTP_REDIRECT_STATUS_CODE_302"`
 }
 
-// FailActionLocalRsp answers with a page of the engine's own.
+// FailActionLocalRsp answers with a page of the engine.
 type FailActionLocalRsp struct {
 	StatusCode string `json:"status_code" enum:"FailResponseStatus" default:"FAIL_HTTP_STATUS_CODE_503"`
 }
 
-// Reselect tries another server after certain answers.
+// Reselect tries another server after some responses.
 type Reselect struct {
 	Enabled            bool           `json:"enabled" default:"false" required:"true"`
 	NumRetries         uint32         `json:"num_retries" default:"4"`
@@ -185,7 +185,7 @@ type Reselect struct {
 	ResponseCodes      *ReselectCodes `json:"svr_resp_code"`
 }
 
-// ReselectCodes are the answers after which another server is tried.
+// ReselectCodes are the status codes after which the data plane tries another server.
 type ReselectCodes struct {
 	Codes  []uint32        `json:"codes" min:"400" max:"599"`
 	Ranges []ReselectRange `json:"ranges"`
@@ -203,7 +203,7 @@ type PoolNetwork struct {
 	Subnet *IPAddrPrefix `json:"subnet" required:"true"`
 }
 
-// PoolAnalyticsPolicy says what is recorded of a pool.
+// PoolAnalyticsPolicy says what is recorded about a pool.
 type PoolAnalyticsPolicy struct {
 	EnableRealtimeMetrics bool `json:"enable_realtime_metrics" default:"false"`
 }
@@ -241,7 +241,7 @@ func (p *Pool) Validate() *schema.FieldError {
 	return p.checkNames()
 }
 
-// checkNames looks at the names that servers are asked for and checked by.
+// checkNames checks the host names of servers.
 func (p *Pool) checkNames() *schema.FieldError {
 	if p.ServerName != "" && !hostName.MatchString(p.ServerName) {
 		return &schema.FieldError{Field: "server_name", Problem: schema.Show(p.ServerName) + " is not a host name"}
@@ -261,7 +261,7 @@ func (p *Pool) hashesHeader() bool {
 	return p.Algorithm == "LB_ALGORITHM_CONSISTENT_HASH" && p.Hash == "LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER"
 }
 
-// ID names a server within its pool: "10.0.0.1:80", "[2001:db8::1]:80".
+// ID identifies a server within its pool: "10.0.0.1:80", "[2001:db8::1]:80".
 func (s *Server) ID(defaultPort uint32) string {
 	port := s.PortOr(defaultPort)
 	if address := s.IP.Address(); address.IsValid() {
@@ -270,7 +270,7 @@ func (s *Server) ID(defaultPort uint32) string {
 	return fmt.Sprintf("%s:%d", s.IP.Addr, port)
 }
 
-// PortOr is the server's own port, or its pool's.
+// PortOr returns the server's own port, or else the default.
 func (s *Server) PortOr(defaultPort uint32) uint32 {
 	if s.Port != 0 {
 		return s.Port

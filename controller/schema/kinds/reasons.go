@@ -1,6 +1,6 @@
 package kinds
 
-// What rules of several kinds say of fields that Avi has and Weir does not act on.
+// Reasons that rules of several kinds give for fields that have no function in Weir.
 const (
 	noRates       = "engines do not limit rates yet"
 	noDNS         = "engines do not answer DNS yet"

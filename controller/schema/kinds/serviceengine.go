@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// ServiceEngine is one engine. It comes into being by joining the controller; operators change its state and group.
+// ServiceEngine is one engine. The object is created when the engine joins the controller; operators change its state
+// and group.
 type ServiceEngine struct {
 	Identity
 	Named
@@ -68,7 +69,7 @@ type VnicNetwork struct {
 	Mode string        `json:"mode" enum:"VnicAddressMode" default:"DHCP"`
 }
 
-// EngineResources is the machine that an engine has.
+// EngineResources describes the machine of an engine.
 type EngineResources struct {
 	NumVCPUs       uint32 `json:"num_vcpus" required:"true"`
 	MemoryMiB      uint32 `json:"memory" required:"true"`
@@ -78,7 +79,7 @@ type EngineResources struct {
 	HyperThreading bool   `json:"hyper_threading"`
 }
 
-// engineState is whether an engine works, and whether an operator lets it.
+// engineState says whether an engine works, and whether an operator has disabled it.
 func engineState(row column.Row) string {
 	allowed := strings.TrimPrefix(row.Text("enable_state"), "SE_STATE_")
 	if allowed == "" || allowed == "ENABLED" {

@@ -76,7 +76,8 @@ type ServiceEngineGroup struct {
 	AsyncSSL                bool          `json:"async_ssl" default:"false"`
 	AsyncSSLThreads         uint32        `json:"async_ssl_threads" min:"1" max:"16" default:"1"`
 	VSSPlacement            *VSSPlacement `json:"vss_placement"`
-	WorkerPinning           string        `json:"weir_worker_pinning" enum:"WorkerPinning" default:"AUTO"` // Weir's own
+	// a field of Weir's, not of Avi's
+	WorkerPinning string `json:"weir_worker_pinning" enum:"WorkerPinning" default:"AUTO"`
 
 	UseDPDK            uint32 `json:"se_use_dpdk" max:"2" default:"0"`
 	DPDKPMD            uint32 `json:"se_dpdk_pmd" max:"2" default:"0"`
@@ -186,7 +187,7 @@ type KeyValue struct {
 	Value string `json:"value"`
 }
 
-// VSSPlacement is how virtual services share the cores of an engine.
+// VSSPlacement defines how virtual services share the cores of an engine.
 type VSSPlacement struct {
 	CoreNonaffinity uint32 `json:"core_nonaffinity" min:"1" max:"256" default:"2"`
 	NumSubcores     uint32 `json:"num_subcores" min:"1" max:"128" default:"4"`
@@ -208,7 +209,8 @@ func (g *ServiceEngineGroup) Validate() *schema.FieldError {
 	return g.checkRebalance()
 }
 
-// checkRebalance: load is a part of what an engine can take, which is known of CPU time alone.
+// checkRebalance requires the capacity of an engine for each criterion except CPU time. Load is a share of the
+// capacity, and Weir knows only the capacity in CPU time. Engines do not count packets.
 func (g *ServiceEngineGroup) checkRebalance() *schema.FieldError {
 	for i, criterion := range g.AutoRebalanceCriteria {
 		at := fmt.Sprintf("auto_rebalance_criteria[%d]", i)

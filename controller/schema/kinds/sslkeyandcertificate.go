@@ -5,7 +5,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/column"
 )
 
-// SSLKeyAndCertificate is a certificate with its chain and private key, as PEM, or the order to make one.
+// SSLKeyAndCertificate is a certificate with its chain and private key, as PEM, or an order to make them.
 type SSLKeyAndCertificate struct {
 	Identity
 	Named
@@ -78,13 +78,13 @@ var (
 	)
 )
 
-// Certificate is a PEM and what it says. Without a PEM, self_signed orders one for the subject.
+// Certificate is a PEM and the values in it. Without a PEM, self_signed orders a certificate for the subject.
 type Certificate struct {
 	PEM             string             `json:"certificate"`
 	SelfSigned      bool               `json:"self_signed" default:"false"`
 	Subject         *DistinguishedName `json:"subject"`
 	SubjectAltNames []string           `json:"subject_alt_names" items:"100"`
-	DaysUntilExpire uint32             `json:"days_until_expire" max:"36500" default:"365"` // 0 of one that is over
+	DaysUntilExpire uint32             `json:"days_until_expire" max:"36500" default:"365"` // 0: it has expired
 
 	Issuer             *DistinguishedName `json:"issuer" computed:"true"`
 	Version            string             `json:"version" computed:"true"`
@@ -110,32 +110,32 @@ type DistinguishedName struct {
 	DistinguishedName string `json:"distinguished_name"`
 }
 
-// KeyParams is what kind of key it is, or shall be.
+// KeyParams is the type of a key, existing or ordered.
 type KeyParams struct {
 	Algorithm string     `json:"algorithm" enum:"KeyAlgorithm" default:"SSL_KEY_ALGORITHM_RSA" required:"true"`
 	RSA       *RSAParams `json:"rsa_params"`
 	EC        *ECParams  `json:"ec_params"`
 }
 
-// RSAParams sizes an RSA key.
+// RSAParams is the size of an RSA key.
 type RSAParams struct {
 	KeySize  string `json:"key_size" enum:"RSAKeySize" default:"SSL_KEY_2048_BITS"`
 	Exponent uint32 `json:"exponent" default:"65537"`
 }
 
-// ECParams chooses a curve.
+// ECParams is the curve of an EC key.
 type ECParams struct {
 	Curve string `json:"curve" enum:"ECCurve" default:"SSL_KEY_EC_CURVE_SECP256R1"`
 }
 
-// CACertificate is one link of the chain behind a certificate.
+// CACertificate is one certificate of the chain above a certificate.
 type CACertificate struct {
 	Name string `json:"name"`
 	Ref  string `json:"ca_ref" ref:"sslkeyandcertificate"`
 }
 
-// Ordered tells whether this is the order to make a key and a self-signed certificate: pki makes them and puts them
-// into the object with SetKeyPair.
+// Ordered tells whether the object is an order for a key and a self-signed certificate. pki makes them and calls
+// SetKeyPair.
 func (c *SSLKeyAndCertificate) Ordered() bool {
 	return c.Certificate.PEM == "" && c.Certificate.SelfSigned
 }
@@ -147,7 +147,7 @@ func SetKeyPair(o schema.Object, certificatePEM, keyPEM string) {
 	o["key"] = keyPEM
 }
 
-// check holds the certificate against its key. A CA certificate needs none.
+// Validate checks that the certificate and the key fit. A CA certificate needs no key.
 func (c *SSLKeyAndCertificate) Validate() *schema.FieldError {
 	if problem := c.checkFormat(); problem != nil {
 		return problem

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/column"
 )
 
-// SSLProfile is which versions and ciphers of TLS are spoken.
+// SSLProfile is the accepted versions and ciphers of TLS.
 type SSLProfile struct {
 	Identity
 	Named
@@ -78,7 +78,7 @@ type SSLVersion struct {
 	Type string `json:"type" enum:"SSLVersion" default:"SSL_VERSION_TLS1_1" required:"true"`
 }
 
-// Tag is a word on a profile.
+// Tag is a label of a profile.
 type Tag struct {
 	Type  string `json:"type" enum:"TagType" default:"USER_DEFINED"`
 	Value string `json:"value" required:"true"`
@@ -105,7 +105,7 @@ func (p *SSLProfile) Validate() *schema.FieldError {
 	return nil
 }
 
-// The cipher lists of the built-in SSL profiles, in the language of openssl.
+// The cipher lists of the built-in SSL profiles, in openssl's format.
 const (
 	pfsCiphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES128-GCM-SHA256:" +
 		"ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-SHA256:ECDHE-ECDSA-AES256-SHA384:ECDHE-RSA-AES128-SHA256:" +

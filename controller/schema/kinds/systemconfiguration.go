@@ -2,7 +2,7 @@ package kinds
 
 import "github.com/weir-lb/weir/controller/schema"
 
-// SystemConfiguration is the controller's own settings; there is one.
+// SystemConfiguration is the settings of the controller. There is one such object.
 type SystemConfiguration struct {
 	Identity
 	DefaultLicenseTier      string               `json:"default_license_tier" enum:"LicenseTier" default:"ENTERPRISE"`
@@ -62,7 +62,7 @@ func init() {
 	})
 }
 
-// PortalConfiguration is how the controller serves its REST API and its UI.
+// PortalConfiguration defines how the controller serves its REST API and its UI.
 type PortalConfiguration struct {
 	EnableHTTPS              bool     `json:"enable_https" default:"true"`
 	EnableHTTP               bool     `json:"enable_http" default:"true"`
@@ -79,24 +79,24 @@ type PortalConfiguration struct {
 	CertificateRefs          []string `json:"sslkeyandcertificate_refs" ref:"sslkeyandcertificate" items:"2"`
 }
 
-// DNSConfiguration is how the controller resolves names.
+// DNSConfiguration defines how the controller resolves names.
 type DNSConfiguration struct {
 	ServerList   []IPAddr `json:"server_list" items:"8"`
 	SearchDomain string   `json:"search_domain" default:""`
 }
 
-// NTPConfiguration is where the controller gets the time.
+// NTPConfiguration defines where the controller gets the time.
 type NTPConfiguration struct {
 	NTPServerList []IPAddr    `json:"ntp_server_list" items:"8"`
 	NTPServers    []NTPServer `json:"ntp_servers" items:"8"`
 }
 
-// NTPServer is one of its servers.
+// NTPServer is one time server.
 type NTPServer struct {
 	Server *IPAddr `json:"server" required:"true"`
 }
 
-// SecureChannel is how the controller speaks with engines.
+// SecureChannel defines how the controller and engines talk to each other.
 type SecureChannel struct {
 	CertificateRefs []string `json:"sslkeyandcertificate_refs" ref:"sslkeyandcertificate" items:"1"`
 }

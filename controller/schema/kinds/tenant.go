@@ -26,7 +26,7 @@ func init() {
 	})
 }
 
-// TenantConfig is what a tenant has of its own.
+// TenantConfig says what a tenant has for itself.
 type TenantConfig struct {
 	TenantVrf           bool `json:"tenant_vrf" default:"false"`
 	SEInProviderContext bool `json:"se_in_provider_context" default:"true"`

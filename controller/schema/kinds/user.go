@@ -5,7 +5,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/column"
 )
 
-// User may log in.
+// User is an account that can log in.
 type User struct {
 	Identity
 	Name             string       `json:"name"`
@@ -44,13 +44,13 @@ func init() {
 	})
 }
 
-// UserAccess lets a user into a tenant.
+// UserAccess gives a user access to a tenant.
 type UserAccess struct {
 	TenantRef  string `json:"tenant_ref" ref:"tenant"`
 	AllTenants bool   `json:"all_tenants" default:"false"`
 }
 
-// fillUser takes the name of a user as the name to log in with, or the other way round.
+// fillUser copies name to username if that is absent, or username to name.
 func fillUser(o schema.Object) {
 	for _, pair := range [][2]string{{"username", "name"}, {"name", "username"}} {
 		if _, ok := o[pair[0]]; ok {

@@ -153,20 +153,20 @@ var (
 // Service is a port, or a range of ports, that a virtual service listens on.
 type Service struct {
 	Port                  uint32 `json:"port" min:"1" max:"65535" required:"true"`
-	PortRangeEnd          uint32 `json:"port_range_end" min:"1" max:"65535" also:"0"` // 0: port alone
+	PortRangeEnd          uint32 `json:"port_range_end" min:"1" max:"65535" also:"0"` // 0: only port
 	EnableSSL             bool   `json:"enable_ssl" default:"false"`
 	EnableHTTP2           bool   `json:"enable_http2" default:"false"`
 	ApplicationProfileRef string `json:"override_application_profile_ref" ref:"applicationprofile"`
 	NetworkProfileRef     string `json:"override_network_profile_ref" ref:"networkprofile"`
 }
 
-// PerformanceLimits bounds a virtual service as a whole.
+// PerformanceLimits limits a virtual service as a whole.
 type PerformanceLimits struct {
 	MaxConcurrentConnections int32 `json:"max_concurrent_connections" min:"0"`
 	MaxThroughput            int32 `json:"max_throughput" min:"0"`
 }
 
-// RateProfile is a rate and what happens above it.
+// RateProfile is a rate limit, and what happens above it.
 type RateProfile struct {
 	RateLimiter *RateLimiter       `json:"rate_limiter"`
 	Action      *RateLimiterAction `json:"action" required:"true"`
@@ -186,7 +186,7 @@ type RateLimiterAction struct {
 	StatusCode string `json:"status_code" enum:"LocalResponseStatus" default:"HTTP_LOCAL_RESPONSE_STATUS_CODE_429"`
 }
 
-// AnalyticsPolicy says what is recorded of a virtual service.
+// AnalyticsPolicy says what is recorded about a virtual service.
 type AnalyticsPolicy struct {
 	FullClientLogs         *FullClientLogs        `json:"full_client_logs"`
 	MetricsRealtimeUpdate  *MetricsRealtimeUpdate `json:"metrics_realtime_update"`
@@ -196,21 +196,21 @@ type AnalyticsPolicy struct {
 	UDFLogThrottle         uint32                 `json:"udf_log_throttle" default:"10"`
 }
 
-// FullClientLogs records requests that are not significant, too.
+// FullClientLogs records all requests, not only significant ones.
 type FullClientLogs struct {
 	Enabled  bool   `json:"enabled" required:"true"`
-	Duration uint32 `json:"duration" default:"30"` // minutes; 0: for ever
+	Duration uint32 `json:"duration" default:"30"` // minutes; 0: without end
 	Throttle uint32 `json:"throttle" default:"10"`
 }
 
-// MetricsRealtimeUpdate asks for samples each second.
+// MetricsRealtimeUpdate asks for a sample each second.
 type MetricsRealtimeUpdate struct {
 	Enabled  bool   `json:"enabled" required:"true"`
-	Duration uint32 `json:"duration" default:"30"` // minutes; 0: for ever
+	Duration uint32 `json:"duration" default:"30"` // minutes; 0: without end
 }
 
-// fillVirtualService ends each port range at its port. A virtual service with a TLS port gets a profile and a
-// certificate if it names none.
+// fillVirtualService sets the end of each port range that has none to its port. It gives a virtual service with a TLS
+// port a profile and a certificate if it names none.
 func fillVirtualService(o schema.Object) {
 	tls := false
 	for _, service := range objects(o["services"]) {
@@ -232,7 +232,7 @@ func fillVirtualService(o schema.Object) {
 }
 
 func (vs *VirtualService) Validate() *schema.FieldError {
-	if vs.Type != "VS_TYPE_VH_CHILD" { // those are reached through their parent
+	if vs.Type != "VS_TYPE_VH_CHILD" { // a child is reached through its parent
 		switch {
 		case len(vs.Services) == 0:
 			return &schema.FieldError{Field: "services", Problem: "is empty; give at least one port"}
@@ -266,7 +266,7 @@ func (vs *VirtualService) checkPorts() *schema.FieldError {
 	return nil
 }
 
-// objects lists the objects of a list; it is empty for anything else.
+// objects returns the objects of a list; nothing for any other value.
 func objects(value any) []schema.Object {
 	items, _ := value.([]any)
 	found := make([]schema.Object, 0, len(items))
@@ -293,7 +293,7 @@ func ports(row column.Row) string {
 	return strings.Join(list, ", ")
 }
 
-// vipOf is the addresses of a virtual service, or the name of what holds them.
+// vipOf returns the addresses of a virtual service, or else the name of its vsvip.
 func vipOf(row column.Row) string {
 	if vip, known := row.Referred("vsvip_ref"); known {
 		return addresses(vip)

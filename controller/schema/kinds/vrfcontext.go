@@ -2,7 +2,7 @@ package kinds
 
 import "github.com/weir-lb/weir/controller/schema"
 
-// VrfContext is a routing table of its own, and how engines tell routers of the addresses in it.
+// VrfContext is a separate routing table, and how engines announce the addresses in it to routers.
 type VrfContext struct {
 	Identity
 	Named
@@ -38,16 +38,16 @@ type StaticRoute struct {
 	Labels  []KeyValue    `json:"labels" items:"1"`
 }
 
-// GatewayMonitor is how a gateway that is named is watched.
+// GatewayMonitor defines how engines watch one gateway.
 type GatewayMonitor struct {
 	GatewayIP        *IPAddr       `json:"gateway_ip" required:"true"`
-	Subnet           *IPAddrPrefix `json:"subnet"` // by which a gateway that is further away is reached
+	Subnet           *IPAddrPrefix `json:"subnet"` // through which a distant gateway is reached
 	IntervalMs       uint32        `json:"gateway_monitor_interval" min:"100" max:"60000" default:"1000"`
 	FailThreshold    uint32        `json:"gateway_monitor_fail_threshold" min:"3" max:"50" default:"10"`
 	SuccessThreshold uint32        `json:"gateway_monitor_success_threshold" min:"3" max:"50" default:"15"`
 }
 
-// InternalGatewayMonitor is the same for default gateways, all of which are watched unless it is disabled.
+// InternalGatewayMonitor defines how engines watch default gateways. They watch all of them unless it is disabled.
 type InternalGatewayMonitor struct {
 	Disabled         bool   `json:"disable_gateway_monitor" default:"false"`
 	IntervalMs       uint32 `json:"gateway_monitor_interval" min:"100" max:"60000" default:"1000"`
@@ -55,8 +55,8 @@ type InternalGatewayMonitor struct {
 	SuccessThreshold uint32 `json:"gateway_monitor_success_threshold" min:"3" max:"50" default:"15"`
 }
 
-// BFDProfile is how fast engines and routers notice that the other is gone. Avi takes no interval below 500 ms; a
-// virtual routing context without this profile has 300 ms (plan).
+// BFDProfile defines how fast engines and routers notice that the other is gone. Avi accepts no interval below 500 ms;
+// without this profile, Weir uses 300 ms (plan).
 type BFDProfile struct {
 	MinTxMs    uint32 `json:"mintx" min:"50" max:"4000" default:"1000"`
 	MinRxMs    uint32 `json:"minrx" min:"50" max:"4000" default:"1000"`

@@ -52,7 +52,7 @@ var (
 	)
 )
 
-// Vip is one address, IPv4 or IPv6 or one of each.
+// Vip is one IPv4 address, one IPv6 address, or one of each.
 type Vip struct {
 	VipID                  string        `json:"vip_id"`
 	Enabled                bool          `json:"enabled" default:"true"`
@@ -69,14 +69,14 @@ type Vip struct {
 	PrefixLength           uint32        `json:"prefix_length" max:"32" default:"32"`
 }
 
-// DNSInfo is a name under which an address is known.
+// DNSInfo is a DNS name of an address.
 type DNSInfo struct {
 	FQDN string `json:"fqdn"`
 	Type string `json:"type" enum:"DNSRecordType" default:"DNS_RECORD_A"`
 	TTL  uint32 `json:"ttl" min:"1" max:"86400"`
 }
 
-// fillVips numbers the addresses that have no id, around the ids that are taken.
+// fillVips gives an id to each address without one. It skips the ids that are taken.
 func fillVips(vips any) {
 	taken := map[any]bool{}
 	for _, vip := range objects(vips) {
@@ -136,8 +136,8 @@ func (v *Vip) check(here string) *schema.FieldError {
 	return v.IP6Address.literal(here + ".ip6_address")
 }
 
-// checkAllocation refuses to wait for an address that nobody will give. One that is given, as clients do that send back
-// what another controller had allocated, is as good as allocated.
+// checkAllocation refuses an automatic allocation without an address, because Weir allocates none. It accepts one with
+// an address: clients send back what another controller has allocated.
 func (v *Vip) checkAllocation(here string) *schema.FieldError {
 	if !v.AutoAllocateIP {
 		if v.IPAddress == nil && v.IP6Address == nil {
