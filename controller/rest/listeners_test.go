@@ -146,7 +146,7 @@ func TestAddressesThatNobodyGivesAreAskedFor(t *testing.T) {
 		{}, {"ip6_address": six}, {"ip_address": four, "auto_allocate_ip_type": "V6_ONLY"},
 		{"ip_address": four, "auto_allocate_ip_type": "V4_V6"},
 	} {
-		c.refused(http.StatusBadRequest, "vip[0].auto_allocate_ip: there is nothing that allocates addresses", "POST",
+		c.refused(http.StatusBadRequest, "vip[0].auto_allocate_ip: Weir allocates no addresses", "POST",
 			"/api/vsvip", allocated(vip))
 	}
 	c.refused(http.StatusBadRequest, "vip[0].auto_allocate_ip", "POST", "/api/virtualservice",

@@ -173,12 +173,12 @@ func TestJudgesWhatIsKept(t *testing.T) {
 			`{"name":"v","http_policies":[],"waf_policy_ref":"","saml_sp_config":{},"enable_session":false,
 			"dns_info":[{"algorithm":"DNS_RECORD_RESPONSE_CONSISTENT_HASH"}]}`, nil},
 		{"virtualservice", `{"name":"v","waf_policy_ref":"/api/wafpolicy/w","error_page_profile_ref":"e"}`, []string{
-			"error_page_profile_ref: engines answer with a status and no more: has no effect",
+			"error_page_profile_ref: engines answer with a status only: has no effect",
 			"waf_policy_ref: engines have no application firewall yet: it is not served while this is set (closes)"}},
 		{"healthmonitor",
 			`{"name":"m","type":"HEALTH_MONITOR_HTTPS","https_monitor":{"ssl_attributes":{"pki_profile_ref":"p"}}}`,
 			[]string{
-				"https_monitor.ssl_attributes.pki_profile_ref: monitors do not verify servers yet, and would take a stranger for one that works: " +
+				"https_monitor.ssl_attributes.pki_profile_ref: monitors do not verify the certificates of servers yet: " +
 					"no virtual service with this healthmonitor is served (closes)"}},
 		{"pool", `{"name":"p","servers":[{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"10.0.0.2"},"server_node":"a"},
 			{"ip":{"addr":"10.0.0.3"},"server_node":"b"}]}`,
@@ -187,8 +187,8 @@ func TestJudgesWhatIsKept(t *testing.T) {
 			"access[0].role_ref: Weir has no roles yet: who is no superuser is let in to read by System-Admin, and kept out of the tenant by any other"}},
 		{"systemconfiguration",
 			`{"fips_mode":true,"ssh_ciphers":[],"portal_configuration":{"api_force_timeout":24,"password_strength_check":true}}`,
-			[]string{"fips_mode: cryptography is that of the programs, in one mode: has no effect",
-				"portal_configuration.password_strength_check: passwords are checked for their length alone, minimum_password_length: has no effect"}},
+			[]string{"fips_mode: the programs have only one mode of cryptography: has no effect",
+				"portal_configuration.password_strength_check: Weir checks only the length of passwords, by minimum_password_length: has no effect"}},
 		{"healthmonitor",
 			`{"name":"m","type":"HEALTH_MONITOR_HTTPS","http_monitor":{"ssl_attributes":{"ssl_profile_ref":"p"}},
 			"https_monitor":{"ssl_attributes":{"ssl_profile_ref":"/api/sslprofile?name=ours"}}}`,
@@ -200,7 +200,7 @@ func TestJudgesWhatIsKept(t *testing.T) {
 			`{"mgmt_ip_access_control":{"ssh_access":{"match_criteria":"IS_IN","addrs":[{"addr":"10.0.0.1","type":"V4"}]}},
 			"admin_auth_configuration":{"allow_local_user_login":true,"remote_auth_configurations":[{"index":1}]}}`,
 			[]string{
-				"admin_auth_configuration.remote_auth_configurations: users log in by what Weir itself knows of them: has no effect",
+				"admin_auth_configuration.remote_auth_configurations: users log in with accounts of Weir only: has no effect",
 				"mgmt_ip_access_control.ssh_access: Weir has no shell, no SSH server and no SNMP: has no effect"}},
 	} {
 		k := kindByName[c.kind]

@@ -31,9 +31,9 @@ func init() {
 			},
 		},
 		Kept: []schema.Rule{
-			schema.NoEffect("cookies are made by the first key that has an aes_key",
+			schema.NoEffect("cookies are made with the first key that has an aes_key",
 				"http_cookie_persistence_profile.encryption_key http_cookie_persistence_profile.key"),
-			schema.NoEffect("engines do not keep clients to servers by this yet", ""),
+			schema.NoEffect("engines do not support this kind of persistence yet", ""),
 		},
 	})
 }

@@ -39,7 +39,7 @@ func init() {
 				`aws_configuration azure_configuration cloudstack_configuration docker_configuration gcp_configuration
 				nsxt_configuration openstack_configuration rancher_configuration vca_configuration vcenter_configuration
 				vmc_deployment`),
-			schema.NoEffect("addresses are given, and names are registered by others",
+			schema.NoEffect("Weir allocates no addresses and registers no names",
 				"dns_* east_west_* ipam_provider_ref resolve_fqdn_to_ipv6"),
 			schema.NoEffect(ownNetwork, "mgmt_ip_* proxy_configuration ntp_configuration"),
 			schema.NoEffect(schema.Unheeded, ""),

@@ -60,13 +60,13 @@ func init() {
 			{"name": "System-Ping", "type": "HEALTH_MONITOR_PING"},
 		},
 		Kept: []schema.Rule{
-			schema.Closes("monitors do not verify servers yet, and would take a stranger for one that works",
+			schema.Closes("monitors do not verify the certificates of servers yet",
 				"http_monitor.ssl_attributes.pki_profile_ref https_monitor.ssl_attributes.pki_profile_ref"),
 			schema.NoEffect("engines cannot run such monitors yet",
 				"ftp* imap* ldap* pop3* radius_monitor sctp_monitor sip_monitor smtp*"),
 		},
 		Unread: []schema.Rule{
-			schema.NoEffect("monitors do not sign in yet",
+			schema.NoEffect("monitors do not log in yet",
 				"authentication http_monitor.auth_type https_monitor.auth_type"),
 			schema.NoEffect("monitors have TLS settings of their own, and no certificate",
 				`https_monitor.ssl_attributes.ssl_profile_ref

@@ -28,8 +28,8 @@ func init() {
 		Example:   `  weir pki create internal ca_certs[0].certificate="$(cat ca.pem)"`,
 		Kept: []schema.Rule{
 			schema.Closes("engines cannot check revocation lists yet", "crls"),
-			schema.Closes("engines take what a peer sends of its chain", "ignore_peer_chain"),
-			schema.NoEffect("what cannot be verified is refused", "allow_pki_errors"),
+			schema.Closes("engines use the chain that the peer sends", "ignore_peer_chain"),
+			schema.NoEffect("certificates that cannot be verified are refused", "allow_pki_errors"),
 			schema.NoEffect("engines cannot check revocation lists yet", "validate_only_leaf_crl"),
 			schema.NoEffect(computed, ""),
 		},

@@ -91,7 +91,7 @@ func init() {
 			schema.Closes(
 				"engines do not go by the client's side, and servers would get in plain what shall be encrypted",
 				"use_service_ssl_mode"),
-			schema.NoEffect("the servers of a pool are those in servers",
+			schema.NoEffect("a pool has only the servers in the field servers",
 				`autoscale_* external_autoscale_groups ipaddrgroup_ref
 				networks nsx_securitygroup resolve_pool_by_dns`),
 			schema.NoEffect(noRates, "max_conn_rate_per_server"),

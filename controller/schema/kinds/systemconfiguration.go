@@ -34,7 +34,7 @@ func init() {
 		Kept: []schema.Rule{
 			schema.Refuses("the API does not restrict the addresses of its clients yet",
 				"mgmt_ip_access_control.api_access"),
-			schema.Refuses("users log in by what Weir itself knows of them, and nobody could",
+			schema.Refuses("users log in with accounts of Weir only: without them nobody could log in",
 				"admin_auth_configuration.allow_local_user_login"),
 			schema.Refuses("the API does not ask its clients for certificates", "portal_configuration.pkiprofile_ref"),
 			schema.NoEffect("Weir has no shell, no SSH server and no SNMP",
@@ -42,9 +42,9 @@ func init() {
 				kex_algorithm_exclude rekey_time_limit rekey_volume_limit snmp_configuration linux_configuration`),
 			schema.NoEffect(noLogin, "admin_auth_configuration"),
 			schema.NoEffect("Weir sends no mail", "email_configuration"),
-			schema.NoEffect("the machine of the controller says it",
+			schema.NoEffect("the machine of the controller sets this",
 				"ntp_configuration proxy_configuration docker_mode"),
-			schema.NoEffect("--listen says where the API is", "portal_configuration"),
+			schema.NoEffect("the option --listen sets the address of the API", "portal_configuration"),
 			schema.NoEffect(noLogs, "controller_analytics_policy"),
 			schema.NoEffect(noDNS, "dns_virtualservice_refs"),
 			schema.NoEffect(schema.Unheeded, ""),
@@ -52,12 +52,12 @@ func init() {
 		Unread: []schema.Rule{
 			schema.NoEffect("Weir has no shell and no SSH server",
 				"ssh_ciphers ssh_hmacs portal_configuration.disable_remote_cli_shell"),
-			schema.NoEffect("cryptography is that of the programs, in one mode", "fips_mode common_criteria_mode"),
+			schema.NoEffect("the programs have only one mode of cryptography", "fips_mode common_criteria_mode"),
 			schema.NoEffect("a session ends after 24 h, or 15 min without a request",
 				"portal_configuration.api_force_timeout"),
-			schema.NoEffect("passwords are checked for their length alone, minimum_password_length",
+			schema.NoEffect("Weir checks only the length of passwords, by minimum_password_length",
 				"portal_configuration.password_strength_check"),
-			schema.NoEffect("pages of other origins are not let in", "enable_cors"),
+			schema.NoEffect("the API refuses requests from pages of other origins", "enable_cors"),
 		},
 	})
 }

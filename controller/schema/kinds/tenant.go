@@ -18,10 +18,10 @@ func init() {
 	schema.Register[Tenant](schema.Definition{
 		Builtins: []schema.Object{{"name": "admin", "uuid": "admin"}},
 		Kept: []schema.Rule{
-			schema.NoEffect("Weir does not hold labels against groups of labels", "label_group_refs"),
+			schema.NoEffect("Weir does not compare labels with groups of labels", "label_group_refs"),
 		},
 		Unread: []schema.Rule{
-			schema.NoEffect("Weir does not hold labels against groups of labels", "enforce_label_group"),
+			schema.NoEffect("Weir does not compare labels with groups of labels", "enforce_label_group"),
 		},
 	})
 }

@@ -37,7 +37,7 @@ func init() {
 		},
 		Example: `  weir vsvip create web-vip vip[0].ip_address.addr=192.0.2.10`,
 		Kept: []schema.Rule{
-			schema.NoEffect("names are registered by others", "dns_info"),
+			schema.NoEffect("Weir registers no names", "dns_info"),
 			schema.NoEffect(noAllocation, ""),
 		},
 	})
@@ -149,7 +149,7 @@ func (v *Vip) checkAllocation(here string) *schema.FieldError {
 	lacks6 := v.IP6Address == nil && v.AutoAllocateIPType != "V4_ONLY"
 	if lacks4 || lacks6 {
 		return &schema.FieldError{Field: here + ".auto_allocate_ip",
-			Problem: "there is nothing that allocates addresses: give the address, as ip_address for IPv4, ip6_address for IPv6"}
+			Problem: "Weir allocates no addresses: give the address, as ip_address for IPv4, ip6_address for IPv6"}
 	}
 	return nil
 }
