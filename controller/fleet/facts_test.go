@@ -14,7 +14,8 @@ import (
 func TestVirtualServiceHasDrainedWhenNoClientWasThereForThreeSamples(t *testing.T) {
 	s := fleettest.New(t)
 	s.Serve("se-one")
-	if held := s.Facts()["se-one"].Holds.Of("vs-1"); held.Duty != place.Serve || held.Delivery != place.Current || held.Clients != place.Led {
+	if held := s.Facts()["se-one"].Holds.Of("vs-1"); held.Duty != place.Serve || held.Delivery != place.Current ||
+		held.Clients != place.Led {
 		t.Fatalf("serving: %+v", held)
 	}
 	plan := fleettest.PlanOf(11, "vs-1", "pool-1")

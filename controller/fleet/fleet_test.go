@@ -104,7 +104,9 @@ func TestNewsIsWhatMayBeUpOrDownAndNothingElse(t *testing.T) {
 	for what, happens := range map[string]func(){
 		"connected": func() { s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running}) },
 		"applied":   func() { s.Applied("se-one", plan, nil) },
-		"status":    func() { s.Status("se-one", &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_STARTING}) },
+		"status": func() {
+			s.Status("se-one", &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_STARTING})
+		},
 		"verdict":   func() { s.Judge("se-one", "10.0.0.1:80", true, "") },
 		"routing":   func() { s.Routed("se-one", nil) },
 		"plans":     func() { s.Want(12, "pool-1") },

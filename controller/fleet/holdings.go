@@ -8,8 +8,8 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// holdings are what placement goes by of an engine, kept from one look to the next: only what something has been heard of is
-// looked at again.
+// holdings are what placement goes by of an engine, kept from one look to the next: only what something has been heard
+// of is looked at again.
 type holdings struct {
 	all     place.Holdings
 	stale   map[string]bool // virtual services to look at

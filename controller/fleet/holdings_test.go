@@ -24,8 +24,10 @@ func anyPlan(random *rand.Rand, revision uint64) *enginev1.Plan {
 		if random.IntN(3) == 0 {
 			continue
 		}
-		service := &dataplanev1.VirtualService{Uuid: uuid, Duty: dataplanev1.Duty(random.IntN(4)), Name: fmt.Sprint(random.IntN(2))}
-		made.Resources = append(made.Resources, &enginev1.Resource{Uuid: uuid, Body: &enginev1.Resource_VirtualService{VirtualService: service}})
+		service := &dataplanev1.VirtualService{Uuid: uuid, Duty: dataplanev1.Duty(random.IntN(4)),
+			Name: fmt.Sprint(random.IntN(2))}
+		made.Resources = append(made.Resources, &enginev1.Resource{Uuid: uuid,
+			Body: &enginev1.Resource_VirtualService{VirtualService: service}})
 		if random.IntN(2) == 0 {
 			advertisement := &enginev1.Advertisement{Uuid: plan.AdvertisementUUID(uuid), VirtualServiceUuid: uuid}
 			made.Resources = append(made.Resources, &enginev1.Resource{
@@ -33,7 +35,9 @@ func anyPlan(random *rand.Rand, revision uint64) *enginev1.Plan {
 			})
 		}
 	}
-	slices.SortFunc(made.Resources, func(a, b *enginev1.Resource) int { return strings.Compare(a.GetUuid(), b.GetUuid()) })
+	slices.SortFunc(made.Resources, func(a, b *enginev1.Resource) int {
+		return strings.Compare(a.GetUuid(), b.GetUuid())
+	})
 	return made
 }
 

@@ -36,7 +36,8 @@ func (f *Fleet) News() events.News {
 	}
 	for _, uuid := range slices.Sorted(maps.Keys(services)) {
 		if vs := known.services[uuid]; vs != nil {
-			told.Services = append(told.Services, events.ServiceNews{VirtualService: vs, Health: known.ServiceHealth(vs)})
+			told.Services = append(told.Services, events.ServiceNews{VirtualService: vs,
+				Health: known.ServiceHealth(vs)})
 		} else {
 			told.ServicesGone = append(told.ServicesGone, uuid)
 		}

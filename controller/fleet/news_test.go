@@ -30,7 +30,9 @@ func anyState(random *rand.Rand, was reconcile.State) reconcile.State {
 		if random.IntN(2) == 0 {
 			pool.HealthMonitors = []*model.HealthMonitor{{}}
 		}
-		m.Pools = sorted.Edit(m.Pools, map[string]*model.Pool{pool.UUID: pool}, func(p *model.Pool) string { return p.UUID })
+		m.Pools = sorted.Edit(m.Pools, map[string]*model.Pool{pool.UUID: pool}, func(p *model.Pool) string {
+			return p.UUID
+		})
 		m.VirtualServices = nil
 		for _, vs := range was.Model.VirtualServices { // what refers to it is another one too
 			own := *vs
@@ -49,7 +51,9 @@ func anyState(random *rand.Rand, was reconcile.State) reconcile.State {
 		if random.IntN(4) == 0 {
 			edits[vs.UUID] = nil
 		}
-		m.VirtualServices = sorted.Edit(m.VirtualServices, edits, func(vs *model.VirtualService) string { return vs.UUID })
+		m.VirtualServices = sorted.Edit(m.VirtualServices, edits, func(vs *model.VirtualService) string {
+			return vs.UUID
+		})
 	case 2:
 		assignment := place.Assignment{VirtualService: "vs-" + uuid}
 		for _, engine := range []string{"se-one", "se-two"} {
@@ -71,7 +75,8 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		quiet, clock := slog.New(slog.DiscardHandler), func() time.Time { return time.Unix(1_000_000, 0) }
-		f := New(func(string) bool { return true }, quiet, events.New(quiet, clock), clock)
+		exists := func(string) bool { return true }
+		f := New(exists, quiet, events.New(quiet, clock), clock)
 		state := reconcile.State{Model: &model.Model{}, Plans: map[string]*enginev1.Plan{"se-one": {}, "se-two": {}}}
 		told := map[string]health.State{}
 		for step := range 80 {
@@ -79,7 +84,8 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 			status := &enginev1.Status{Dataplane: enginev1.DataplaneState(random.IntN(4))}
 			switch random.IntN(9) {
 			case 0:
-				f.Connected(engine, &enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
+				status.Dataplane = enginev1.DataplaneState_DATAPLANE_STATE_RUNNING
+				f.Connected(engine, &enginev1.Hello{Status: status})
 			case 1:
 				f.Applied(engine, anyPlan(random, uint64(100+step)), nil)
 			case 2:
@@ -93,7 +99,8 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 			case 4:
 				f.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
 					Servers: []*dataplanev1.ServerCounters{{
-						PoolUuid: fmt.Sprint("pool-", random.IntN(3)), ServerId: "10.0.0.1:80", SuspectingWorkers: uint32(random.IntN(2)),
+						PoolUuid: fmt.Sprint("pool-", random.IntN(3)), ServerId: "10.0.0.1:80",
+						SuspectingWorkers: uint32(random.IntN(2)),
 					}},
 				}}})
 			case 5:

@@ -25,8 +25,8 @@ func newWanted() *wanted {
 	}
 }
 
-// turn goes on with another model, of which it looks at nothing that is the same in both. It returns the uuids of what is
-// not, also of what is gone; and with a virtual service its pool.
+// turn goes on with another model, of which it looks at nothing that is the same in both. It returns the uuids of what
+// is not, also of what is gone; and with a virtual service its pool.
 func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 	services, pools = map[string]bool{}, map[string]bool{}
 	if !sorted.IsOne(w.model.Engines, to.Engines) {
@@ -35,7 +35,8 @@ func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 			w.named[engine.UUID] = engine
 		}
 	}
-	for was, is := range sorted.Differences(w.model.VirtualServices, to.VirtualServices, func(vs *model.VirtualService) string { return vs.UUID }) {
+	for was, is := range sorted.Differences(w.model.VirtualServices, to.VirtualServices,
+		func(vs *model.VirtualService) string { return vs.UUID }) {
 		if was != nil {
 			w.dropService(was)
 			if services[was.UUID] = true; was.Pool != nil { // which it may use no more
@@ -48,7 +49,9 @@ func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 			services[is.UUID] = true
 		}
 	}
-	for was, is := range sorted.Differences(w.model.Pools, to.Pools, func(pool *model.Pool) string { return pool.UUID }) {
+	for was, is := range sorted.Differences(w.model.Pools, to.Pools, func(pool *model.Pool) string {
+		return pool.UUID
+	}) {
 		if was != nil {
 			w.dropPool(was)
 			pools[was.UUID] = true
@@ -64,7 +67,9 @@ func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 
 func (w *wanted) dropService(vs *model.VirtualService) {
 	delete(w.services, vs.UUID)
-	users := slices.DeleteFunc(slices.Clone(w.users[vs.Pool]), func(user *model.VirtualService) bool { return user == vs })
+	users := slices.DeleteFunc(slices.Clone(w.users[vs.Pool]), func(user *model.VirtualService) bool {
+		return user == vs
+	})
 	if w.users[vs.Pool] = users; len(users) == 0 {
 		delete(w.users, vs.Pool)
 	}

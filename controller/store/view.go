@@ -31,7 +31,8 @@ type shelf struct {
 
 func emptyView() *View {
 	return &View{
-		kinds: map[string]*shelf{}, referrers: iradix.New[*Record](), indexed: iradix.New[*Record](), past: []*stage{{}},
+		kinds: map[string]*shelf{}, referrers: iradix.New[*Record](), indexed: iradix.New[*Record](),
+		past: []*stage{{}},
 	}
 }
 

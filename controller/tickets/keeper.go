@@ -7,9 +7,9 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// Keeper decides again and again. What Decide left as it was it leaves again, until rings differ, a virtual service has another
-// SSL profile, or the time of a ring has come: Keeper looks at all virtual services only then. The zero value has decided
-// nothing.
+// Keeper decides again and again. What Decide left as it was it leaves again, until rings differ, a virtual service has
+// another SSL profile, or the time of a ring has come: Keeper looks at all virtual services only then. The zero value
+// has decided nothing.
 type Keeper struct {
 	model *model.Model // nil: the last decision was not to leave all as it is
 	rings Rings

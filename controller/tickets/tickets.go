@@ -1,10 +1,10 @@
-// Package tickets decides by which keys engines make and read TLS session tickets: a pure function of the virtual services
-// and their SSL profiles, of what was decided before, and of the time. All engines of a virtual service have the same keys,
-// so a client resumes on any of them.
+// Package tickets decides by which keys engines make and read TLS session tickets: a pure function of the virtual
+// services and their SSL profiles, of what was decided before, and of the time. All engines of a virtual service have
+// the same keys, so a client resumes on any of them.
 //
 // An SSL profile has a ring of three secrets, which is turned every ssl_session_timeout: engines know a secret for one
-// period before any makes tickets by it, and for one after. What engines are given is derived for each virtual service, so
-// that the tickets of one are worth nothing to another. Secrets are in the store and in Plans, and never in a log.
+// period before any makes tickets by it, and for one after. What engines are given is derived for each virtual service,
+// so that the tickets of one are worth nothing to another. Secrets are in the store and in Plans, and never in a log.
 package tickets
 
 import (
@@ -39,8 +39,8 @@ type Ring struct {
 	Next     []byte        `json:"next"`     // will
 }
 
-// Rings are those of all SSL profiles, in the order of the profiles' uuids. They never change: one that is turned is another
-// pointer in another list.
+// Rings are those of all SSL profiles, in the order of the profiles' uuids. They never change: one that is turned is
+// another pointer in another list.
 type Rings []*Ring
 
 func (r *Ring) key() string { return r.Profile }
@@ -112,8 +112,8 @@ func lifetimes(m *model.Model) map[string]time.Duration {
 	return wanted
 }
 
-// Turn has the secret that engines know make tickets, and another be known. Tickets of the one before are still read: whoever
-// wants to have all secrets replaced turns three times.
+// Turn has the secret that engines know make tickets, and another be known. Tickets of the one before are still read:
+// whoever wants to have all secrets replaced turns three times.
 func (r Ring) Turn(now time.Time, secret []byte) Ring {
 	r.Previous, r.Current, r.Next, r.Turned = r.Current, r.Next, secret, now
 	return r

@@ -32,12 +32,16 @@ func newStage() *stage {
 	profile.UUID, profile.SSLSessionTimeoutS = "sslprofile-1", uint32(lifetime/time.Second)
 	return &stage{
 		profile: profile,
-		model:   &model.Model{VirtualServices: []*model.VirtualService{{SSLProfile: profile}, {SSLProfile: profile}, {}}},
+		model: &model.Model{VirtualServices: []*model.VirtualService{{SSLProfile: profile},
+			{SSLProfile: profile}, {}}},
 	}
 }
 
 func (s *stage) decide(now time.Time) Decision {
-	edits, d := map[string]*Ring{}, Decide(s.model, s.rings, now, func() []byte { s.made++; return bytes.Repeat([]byte{s.made}, SecretBytes) })
+	edits, d := map[string]*Ring{}, Decide(s.model, s.rings, now, func() []byte {
+		s.made++
+		return bytes.Repeat([]byte{s.made}, SecretBytes)
+	})
 	for _, ring := range d.Changed {
 		edits[ring.Profile] = &ring
 	}
@@ -130,7 +134,8 @@ func TestNewLifetimeCountsFromTheLastTurnAndNeverTurnsFasterThanTheLeastPeriod(t
 	s := newStage()
 	s.decide(start)
 	s.profile.SSLSessionTimeoutS = 1
-	if d := s.decide(start.Add(time.Second)); len(d.Changed) != 1 || !d.Again.Equal(start.Add(periodMin)) || s.ring().Lifetime != time.Second {
+	if d := s.decide(start.Add(time.Second)); len(d.Changed) != 1 || !d.Again.Equal(start.Add(periodMin)) ||
+		s.ring().Lifetime != time.Second {
 		t.Errorf("a second: %+v", d)
 	}
 }
