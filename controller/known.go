@@ -12,93 +12,67 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// known reads views. It remembers what it has read: of the next view it reads only what is new. It is the leader's,
+// known reads views. It goes on from the view before, and reads only what is not the same in both. It is the leader's,
 // and holds nothing that the store does not have.
 type known struct {
-	mutex       sync.Mutex
-	keeper      model.Keeper
-	objects     map[string]objects // by kind
-	assignments decoded[place.Assignment]
-	rings       decoded[tickets.Ring]
+	mutex  sync.Mutex
+	view   *store.View // nil: none yet
+	keeper model.Keeper
+	says   knowledge
 }
 
 // knowledge is what a view says.
 type knowledge struct {
 	model    *model.Model
 	findings []model.Finding
-	before   map[string]place.Assignment // by virtual service uuid
-	rings    map[string]tickets.Ring     // by SSL profile uuid
+	before   place.Assignments
+	rings    tickets.Rings
 }
 
-// objects are those of some records.
-type objects struct {
-	records []*store.Record
-	objects []schema.Object
-}
-
-func (k *known) read(view *store.View) (read knowledge, err error) {
+func (k *known) read(view *store.View) (knowledge, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	read.model, read.findings = k.keeper.Build(view.Revision(), k.objectsOf(view))
-	if read.before, err = k.assignments.of(view, assignmentKind); err == nil {
-		read.rings, err = k.rings.of(view, ringKind)
+	if view == k.view {
+		return k.says, nil
 	}
-	return read, err
-}
-
-func (k *known) objectsOf(view *store.View) map[string][]schema.Object {
-	kinds, all := map[string]objects{}, map[string][]schema.Object{}
-	for _, kind := range view.Kinds() {
-		o := k.objects[kind]
-		if records := view.List(kind); !isOne(records, o.records) {
-			o = objects{records, make([]schema.Object, len(records))}
-			for i, record := range records {
-				o.objects[i] = record.Object
-			}
+	changes, assignments, rings := []model.Change(nil), map[string]*place.Assignment{}, map[string]*tickets.Ring{}
+	for _, change := range view.Since(k.view) {
+		var err error
+		switch change.Kind {
+		case assignmentKind:
+			assignments[change.UUID], err = decode[place.Assignment](change.Record)
+		case ringKind:
+			rings[change.UUID], err = decode[tickets.Ring](change.Record)
+		default:
+			changes = append(changes, model.Change{Kind: change.Kind, UUID: change.UUID,
+				Object: objectOf(change.Record)})
 		}
-		kinds[kind], all[kind] = o, o.objects
-	}
-	k.objects = kinds
-	return all
-}
-
-// isOne tells whether two lists of a view are one: views share what is the same in them.
-func isOne[T any](a, b []T) bool {
-	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
-}
-
-// decoded are the values of a kind that this package keeps in the store, which are no objects of operators.
-type decoded[T any] struct {
-	list    []*store.Record
-	records map[string]*store.Record // by uuid
-	values  map[string]T
-}
-
-// of gives the values of a view, by uuid.
-func (d *decoded[T]) of(view *store.View, kind string) (map[string]T, error) {
-	list := view.List(kind)
-	if d.values != nil && isOne(list, d.list) {
-		return d.values, nil
-	}
-	next := decoded[T]{list, make(map[string]*store.Record, len(list)), make(map[string]T, len(list))}
-	for _, record := range list {
-		value := d.values[record.UUID]
-		if d.records[record.UUID] != record {
-			var err error
-			if value, err = decode[T](record); err != nil {
-				return nil, fmt.Errorf("%s %s cannot be read: %w", kind, record.UUID, err)
-			}
+		if err != nil {
+			return knowledge{}, fmt.Errorf("%s %s cannot be read: %w", change.Kind, change.UUID, err)
 		}
-		next.records[record.UUID], next.values[record.UUID] = record, value
 	}
-	*d = next
-	return d.values, nil
+	k.says.before, k.says.rings = k.says.before.Edit(assignments), k.says.rings.Edit(rings)
+	k.says.model, k.says.findings = k.keeper.Keep(view.Revision(), changes)
+	k.view = view
+	return k.says, nil
 }
 
-func decode[T any](record *store.Record) (value T, err error) {
+func objectOf(record *store.Record) schema.Object {
+	if record == nil {
+		return nil
+	}
+	return record.Object
+}
+
+// decode is nil for what is gone.
+func decode[T any](record *store.Record) (*T, error) {
+	if record == nil {
+		return nil, nil
+	}
 	body, err := json.Marshal(record.Object)
-	if err == nil {
-		err = json.Unmarshal(body, &value)
+	if err != nil {
+		return nil, err
 	}
-	return value, err
+	value := new(T)
+	return value, json.Unmarshal(body, value)
 }

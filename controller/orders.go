@@ -9,6 +9,7 @@ import (
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/sorted"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -21,9 +22,10 @@ type orders struct {
 	known  *known
 }
 
-// Order accepts an order within a transaction. It returns how many engines shall serve from then on, and what to tell once
-// that is written. Error: *place.Refusal.
-func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error) {
+// Order accepts an order within a transaction. It returns how many engines shall serve from then on, and what to tell
+// once that is written. Error: *place.Refusal.
+func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int,
+	tell func(), err error) {
 	in, err := o.input(tx)
 	if err != nil {
 		return 0, nil, err
@@ -46,8 +48,8 @@ func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order
 	}, nil
 }
 
-// Redistribute has virtual services of a group change places with their standbys, within a transaction. It returns how many.
-// Error: *place.Refusal.
+// Redistribute has virtual services of a group change places with their standbys, within a transaction. It returns how
+// many. Error: *place.Refusal.
 func (o orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices int, err error) {
 	in, err := o.input(tx)
 	if err != nil {
@@ -67,15 +69,16 @@ func (o orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices in
 // input is what placement goes by as of a transaction.
 func (o orders) input(tx *store.Tx) (place.Input, error) {
 	read, err := o.known.read(tx.View())
-	return place.Input{Model: read.model, Engines: o.fleet.Facts(), Before: read.before, Began: o.fleet.Began(), Now: time.Now().UTC()}, err
+	return place.Input{Model: read.model, Engines: o.fleet.Facts(), Before: read.before, Began: o.fleet.Began(),
+		Now: time.Now().UTC()}, err
 }
 
 func virtualServiceOf(m *model.Model, uuid string) (*model.VirtualService, error) {
-	at := slices.IndexFunc(m.VirtualServices, func(vs *model.VirtualService) bool { return vs.UUID == uuid })
-	if at < 0 {
+	vs := sorted.Find(m.VirtualServices, uuid, func(vs *model.VirtualService) string { return vs.UUID })
+	if vs == nil {
 		return nil, errUnreadable
 	}
-	return m.VirtualServices[at], nil
+	return vs, nil
 }
 
 func putAssignments(tx *store.Tx, assignments []place.Assignment) error {
@@ -89,8 +92,8 @@ func putAssignments(tx *store.Tx, assignments []place.Assignment) error {
 	return nil
 }
 
-// RotateKeys turns the ring of session tickets that a virtual service shares with all of its SSL profile, before its time. It
-// returns the uuid of the profile. Error: *place.Refusal.
+// RotateKeys turns the ring of session tickets that a virtual service shares with all of its SSL profile, before its
+// time. It returns the uuid of the profile. Error: *place.Refusal.
 func (o orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error) {
 	read, err := o.known.read(tx.View())
 	if err != nil {
@@ -101,10 +104,11 @@ func (o orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile str
 		return "", err
 	}
 	if vs.SSLProfile == nil {
-		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf("%s has no SSL profile, and no session tickets", vs.Name)}
+		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf(
+			"%s has no SSL profile, and no session tickets", vs.Name)}
 	}
-	ring, made := read.rings[vs.SSLProfile.UUID]
-	if !made {
+	ring := read.rings.Of(vs.SSLProfile.UUID)
+	if ring == nil {
 		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf(
 			"SSL profile %s has no keys of session tickets: it needs enable_ssl_session_reuse and an ssl_session_timeout", vs.SSLProfile.Name)}
 	}

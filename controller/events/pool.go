@@ -13,35 +13,37 @@ import (
 // log.
 const serversTold = 20
 
-// server names a server: by the uuid of its pool, and by its id in there.
-type server struct{ pool, id string }
-
 // pools compares the states of pools and servers with the earlier ones. The first known state gives no event: the pool
 // is new, or this leader has just begun. A state that is neither up nor down leaves the earlier one in place.
-func (w *Watcher) pools() {
-	for pool, state := range w.states.Pools() {
-		w.servers(pool, state.Servers)
-		if state.IsUnsure() {
-			w.poolsUp.keep(pool.UUID)
-		} else if turned(&w.poolsUp, pool.UUID, state.State) {
-			w.log.Add(poolEntry(pool, "POOL", state.State, saying(state.State, firstOf(state.Reasons))))
+func (w *Watcher) pools(news News) {
+	for _, uuid := range news.PoolsGone {
+		delete(w.poolsUp, uuid)
+		delete(w.serversUp, uuid)
+	}
+	for _, n := range news.Pools {
+		w.servers(n.Pool, n.Health.Servers)
+		if !n.Health.IsUnsure() && turned(w.poolsUp, n.Pool.UUID, n.Health.State) {
+			w.log.Add(poolEntry(n.Pool, "POOL", n.Health.State, saying(n.Health.State, firstOf(n.Health.Reasons))))
 		}
 	}
-	w.poolsUp.end()
-	w.serversUp.end()
 }
 
 func (w *Watcher) servers(pool *model.Pool, states []health.Server) {
-	told := map[health.State]int{}
+	told, earlier := map[health.State]int{}, w.serversUp[pool.UUID]
+	up := make(map[string]bool, len(pool.Members))
 	for i, member := range pool.Members {
 		state := states[i]
-		if !turned(&w.serversUp, server{pool.UUID, member.ID}, state.State) {
+		if was, known := earlier[member.ID]; known {
+			up[member.ID] = was
+		}
+		if !turned(up, member.ID, state.State) {
 			continue
 		}
 		if told[state.State]++; told[state.State] <= serversTold {
 			w.log.Add(poolEntry(pool, "SERVER", state.State, "server "+member.ID+" "+saying(state.State, state.Reason)))
 		}
 	}
+	w.serversUp[pool.UUID] = up
 	for state, count := range told {
 		if more := count - serversTold; more > 0 {
 			w.log.Add(poolEntry(pool, "SERVER", state, fmt.Sprintf("%d more servers are %s", more, upOrDown(state))))
@@ -50,14 +52,13 @@ func (w *Watcher) servers(pool *model.Pool, states []health.Server) {
 }
 
 // turned notes a state, and tells whether what was up is down now, or the other way round.
-func turned[K comparable](earlier *memory[K], key K, state health.State) bool {
+func turned(up map[string]bool, key string, state health.State) bool {
 	if state != health.Up && state != health.Down {
-		earlier.keep(key)
 		return false
 	}
-	up := state == health.Up
-	was, known := earlier.note(key, up)
-	return known && was != up
+	was, known := up[key]
+	up[key] = state == health.Up
+	return known && was != up[key]
 }
 
 func poolEntry(pool *model.Pool, what string, state health.State, message string) Entry {

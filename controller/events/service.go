@@ -9,14 +9,16 @@ import (
 
 // services compares the states of virtual services with the earlier ones. A virtual service that has not been up yet
 // gives no event when it is down: it is new, or this leader has just begun.
-func (w *Watcher) services() {
-	for vs, status := range w.states.Services() {
-		up := status.State == health.Up
-		if was, _ := w.servicesUp.note(vs.UUID, up); up != was {
-			w.log.Add(serviceEntry(vs, status))
+func (w *Watcher) services(news News) {
+	for _, uuid := range news.ServicesGone {
+		delete(w.servicesUp, uuid)
+	}
+	for _, n := range news.Services {
+		if up := n.Health.State == health.Up; up != w.servicesUp[n.VirtualService.UUID] {
+			w.servicesUp[n.VirtualService.UUID] = up
+			w.log.Add(serviceEntry(n.VirtualService, n.Health))
 		}
 	}
-	w.servicesUp.end()
 }
 
 func serviceEntry(vs *model.VirtualService, status health.Status) Entry {

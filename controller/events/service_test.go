@@ -19,7 +19,7 @@ func TestEventsSayWhenAVirtualServiceComesUpAndGoesDown(t *testing.T) {
 	l.told()
 	l.Judge("se-one", "10.0.0.2:80", true, "")
 	l.told("VS_UP VIRTUALSERVICE web is up")
-	l.Want(11)
 	l.VS.Enabled = false
+	l.Want(11)
 	l.told("VS_DOWN VIRTUALSERVICE web is down: enabled is false")
 }

@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"iter"
 	"time"
 
 	"github.com/weir-lb/weir/controller/health"
@@ -14,10 +13,29 @@ const lookEvery = time.Second
 
 // States say what is up.
 type States interface {
-	// Changed tells whether something may be up or down that was not, since it was asked last.
-	Changed() bool
-	Pools() iter.Seq2[*model.Pool, health.Pool]
-	Services() iter.Seq2[*model.VirtualService, health.Status]
+	// News is what may be up or down that was not when it was called last.
+	News() News
+}
+
+// News is the states of some virtual services and pools, and the uuids of those that are gone.
+type News struct {
+	Pools     []PoolNews
+	PoolsGone []string
+
+	Services     []ServiceNews
+	ServicesGone []string
+}
+
+// PoolNews is the state of a pool.
+type PoolNews struct {
+	Pool   *model.Pool
+	Health health.Pool
+}
+
+// ServiceNews is the state of a virtual service.
+type ServiceNews struct {
+	VirtualService *model.VirtualService
+	Health         health.Status
 }
 
 // Watcher adds an event when a virtual service, a pool or a server comes up or goes down. The leader runs it. It
@@ -26,16 +44,16 @@ type Watcher struct {
 	log    *Log
 	states States
 
-	servicesUp memory[string] // by uuid
-	poolsUp    memory[string] // by uuid
-	serversUp  memory[server]
+	servicesUp map[string]bool            // by uuid
+	poolsUp    map[string]bool            // by uuid
+	serversUp  map[string]map[string]bool // by uuid of the pool, then by id
 }
 
 // NewWatcher has seen nothing yet.
 func NewWatcher(log *Log, states States) *Watcher {
 	return &Watcher{
-		log: log, states: states, servicesUp: newMemory[string](), poolsUp: newMemory[string](),
-		serversUp: newMemory[server](),
+		log: log, states: states,
+		servicesUp: map[string]bool{}, poolsUp: map[string]bool{}, serversUp: map[string]map[string]bool{},
 	}
 }
 
@@ -48,15 +66,14 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticks.C:
-			if w.states.Changed() {
-				w.Look()
-			}
+			w.Look()
 		}
 	}
 }
 
 // Look compares what is up with what was.
 func (w *Watcher) Look() {
-	w.pools()
-	w.services()
+	news := w.states.News()
+	w.pools(news)
+	w.services(news)
 }

@@ -37,11 +37,13 @@ type Engine struct {
 	served    time.Time // first; zero: never
 	gathering time.Time // see place.Engine
 
-	told     bool                         // what it holds
-	due      map[string]uint64            // resource uuid → revision in which it last changed
-	turnedIn map[string]uint64            // virtual service uuid → revision in which its duty last changed
-	duties   map[string]*duty             // by uuid of the virtual services in Held
-	sessions map[netip.Addr]place.Session // of Routing, by the router's address
+	told      bool                         // what it holds
+	due       map[string]uint64            // resource uuid → revision in which it last changed
+	turnedIn  map[string]uint64            // virtual service uuid → revision in which its duty last changed
+	duties    map[string]*duty             // by uuid of the virtual services in Held
+	holdings  holdings                     // of all these, for placement
+	sessions  map[netip.Addr]place.Session // of Routing, by the router's address
+	announced map[string]bool              // of Routing: virtual services of which a router hears
 
 	verdicts  map[ServerKey]*enginev1.ServerVerdict
 	suspects  map[ServerKey]time.Time // since when servers are suspect to its workers
@@ -72,6 +74,7 @@ func Unheard(now time.Time) *Engine {
 		Since: now, Gone: "has not connected yet", Status: &enginev1.Status{},
 		due: map[string]uint64{}, turnedIn: map[string]uint64{}, duties: map[string]*duty{},
 		verdicts: map[ServerKey]*enginev1.ServerVerdict{},
+		holdings: holdings{stale: map[string]bool{}, open: map[string]bool{}},
 	}
 }
 

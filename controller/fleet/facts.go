@@ -27,8 +27,8 @@ func (f *Fleet) Began() time.Time {
 
 // Facts are what placement needs to know of the engines that have been heard of.
 func (f *Fleet) Facts() map[string]place.Engine {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	facts := make(map[string]place.Engine, len(f.known.engines))
 	for uuid, engine := range f.known.engines {
 		if engine.State != health.Unheard {
@@ -42,32 +42,16 @@ func (e *Engine) facts() place.Engine {
 	cpu, _ := e.CPUPercent()
 	nextHop, _ := netip.ParseAddr(e.Routing.GetNextHop()) // invalid: it has none
 	facts := place.Engine{
-		Up: e.Works(), Since: e.turned, Gathering: e.gathering,
-		Planned: e.Wanted != nil, Told: e.told, Refuses: e.whyRefused(),
-		Host: e.Resources.GetHostname(), CPUPercent: cpu, NextHop: nextHop,
-		Holds: map[string]place.Holding{}, Sessions: e.sessions,
+		Up: e.Works(), Since: e.turned, Gathering: e.gathering, Told: e.told, Host: e.Resources.GetHostname(),
+		CPUPercent: cpu, NextHop: nextHop, Holds: e.look(), Sessions: e.sessions,
 	}
-	for uuid, held := range e.duties {
-		facts.Holds[uuid] = place.Holding{
-			Due: e.isDue(uuid), Current: e.HasApplied(uuid), Duty: held.Duty, Since: held.since, Idle: held.idle >= idleSamples,
-			Turning: e.Held.GetRevision() < e.turnedIn[uuid],
-			Led:     !held.advertised || e.Announces(uuid),
-		}
-	}
-	for uuid := range e.due {
-		if _, held := facts.Holds[uuid]; !held {
-			facts.Holds[uuid] = place.Holding{Due: true}
-		}
+	switch {
+	case e.Refusal != nil:
+		facts.Plan, facts.Refuses = place.Refused, e.Refusal.why()
+	case e.Wanted != nil:
+		facts.Plan = place.Settled
 	}
 	return facts
-}
-
-// whyRefused is empty when it takes the Plan.
-func (e *Engine) whyRefused() string {
-	if e.Refusal == nil {
-		return ""
-	}
-	return e.Refusal.why()
 }
 
 // turn changes the state of an engine. Nothing else does.
@@ -82,6 +66,7 @@ func (f *Fleet) turn(uuid string, engine *Engine, next health.Engine) {
 		f.move()
 	}
 	engine.State = next
+	f.known.news.ofAll = f.known.news.ofAll || was != next
 	if turn := was.TurnTo(next); turn != health.NoTurn {
 		f.tell(f.called(uuid).Turned(turn, engine.WhyDown()))
 	}

@@ -14,19 +14,20 @@ import (
 func TestVirtualServiceHasDrainedWhenNoClientWasThereForThreeSamples(t *testing.T) {
 	s := fleettest.New(t)
 	s.Serve("se-one")
-	if held := s.Facts()["se-one"].Holds["vs-1"]; held.Duty != place.Serve || !held.Current || !held.Led {
+	if held := s.Facts()["se-one"].Holds.Of("vs-1"); held.Duty != place.Serve || held.Delivery != place.Current ||
+		held.Clients != place.Led {
 		t.Fatalf("serving: %+v", held)
 	}
 	plan := fleettest.PlanOf(11, "vs-1", "pool-1")
-	plan.GetResources()[0].GetVirtualService().Duty = dataplanev1.Duty_DUTY_DRAIN
+	plan.GetResources()[1].GetVirtualService().Duty = dataplanev1.Duty_DUTY_DRAIN
 	s.Applied("se-one", plan, nil)
 	for i, open := range []uint64{1, 0, 0, 1, 0, 0, 0} {
-		if s.Facts()["se-one"].Holds["vs-1"].Idle {
+		if s.Facts()["se-one"].Holds.Of("vs-1").Clients == place.Idle {
 			t.Errorf("idle before sample %d", i)
 		}
 		s.Sampled("se-one", open)
 	}
-	if held := s.Facts()["se-one"].Holds["vs-1"]; !held.Idle || held.Duty != place.Drain {
+	if held := s.Facts()["se-one"].Holds.Of("vs-1"); held.Clients != place.Idle || held.Duty != place.Drain {
 		t.Errorf("drained: %+v", held)
 	}
 }
@@ -84,11 +85,11 @@ func TestEnginesAreYetToComeWhenOneIsBackAfterAllWereAway(t *testing.T) {
 func TestEngineThatComesBackWithoutAPlanServesNothing(t *testing.T) {
 	s := fleettest.New(t)
 	s.Serve("se-one")
-	if facts := s.Facts()["se-one"]; !facts.Told || facts.Holds["vs-1"].Duty == place.NoDuty {
+	if facts := s.Facts()["se-one"]; !facts.Told || facts.Holds.Of("vs-1").Duty == place.NoDuty {
 		t.Errorf("got %+v", facts)
 	}
 	s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running})
-	if facts := s.Facts()["se-one"]; !facts.Told || facts.Holds["vs-1"].Duty != place.NoDuty {
+	if facts := s.Facts()["se-one"]; !facts.Told || facts.Holds.Of("vs-1").Duty != place.NoDuty {
 		t.Errorf("got %+v", facts)
 	}
 }

@@ -9,12 +9,10 @@ package fleet
 import (
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
-	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/reconcile"
 )
 
@@ -25,7 +23,6 @@ type Fleet struct {
 	log    *slog.Logger
 	now    func() time.Time
 	moved  chan struct{} // capacity 1
-	news   atomic.Bool   // since it was asked what is up
 
 	mu        sync.RWMutex
 	known     Known
@@ -35,9 +32,10 @@ type Fleet struct {
 
 // New is a fleet of which nothing has been heard yet. exists is false for engines that are deleted.
 func New(exists func(engineUUID string) bool, log *slog.Logger, events *events.Log, now func() time.Time) *Fleet {
+	wanted := newWanted()
 	return &Fleet{
 		exists: exists, events: events, log: log, now: now, moved: make(chan struct{}, 1), began: now(),
-		known: Known{engines: map[string]*Engine{}, past: newPast(), state: reconcile.State{Model: &model.Model{}}},
+		known: Known{engines: map[string]*Engine{}, wanted: wanted, past: newPast(wanted), news: newNews()},
 	}
 }
 
@@ -48,30 +46,21 @@ func (f *Fleet) IsConnected(engineUUID string) bool {
 	return f.known.engines[engineUUID].IsConnected()
 }
 
-// Changed tells whether something may be up or down that was not, since it was asked last.
-func (f *Fleet) Changed() bool { return f.news.Swap(false) }
-
 // Observe takes what the controller wants from now on, and forgets engines that are deleted.
 func (f *Fleet) Observe(state reconcile.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known := &f.known
-	known.state = state
-	known.named = byUUID(state.Model.Engines, func(engine *model.Engine) string { return engine.UUID })
-	known.services = byUUID(state.Model.VirtualServices, func(vs *model.VirtualService) string { return vs.UUID })
-	known.pools = byUUID(state.Model.Pools, func(pool *model.Pool) string { return pool.UUID })
-	known.users = usersOf(state.Model.VirtualServices)
-	known.members = membersOf(state.Model.Pools)
+	known.observe(state)
 	f.expect(state.Plans)
 	for uuid, engine := range known.engines {
 		if _, planned := state.Plans[uuid]; !planned && !f.exists(uuid) {
 			known.past.keep(engine.Sample, nil)
 			delete(known.engines, uuid)
-			continue
+			known.news.ofAll = true
 		}
-		engine.forgetServers(known.members)
 	}
-	known.past.forget(known.services, known.members)
+	known.forgetServers()
 }
 
 // Expect takes Plans that some engines shall have before all is decided.
@@ -82,26 +71,9 @@ func (f *Fleet) Expect(plans map[string]*enginev1.Plan) {
 }
 
 func (f *Fleet) expect(plans map[string]*enginev1.Plan) {
-	f.news.Store(true)
 	for uuid, plan := range plans {
-		f.engine(uuid).expect(plan)
+		f.known.news.ofServices(f.engine(uuid).expect(plan))
 	}
-}
-
-func byUUID[T any](list []*T, uuid func(*T) string) map[string]*T {
-	index := make(map[string]*T, len(list))
-	for _, item := range list {
-		index[uuid(item)] = item
-	}
-	return index
-}
-
-func usersOf(services []*model.VirtualService) map[*model.Pool][]*model.VirtualService {
-	users := map[*model.Pool][]*model.VirtualService{}
-	for _, vs := range services {
-		users[vs.Pool] = append(users[vs.Pool], vs)
-	}
-	return users
 }
 
 // engine is the record of an engine; the caller holds the lock.

@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -42,7 +43,7 @@ func TestForgetsServersThatLeftAPoolOnceTheEngineHasToo(t *testing.T) {
 	has := func(id string) bool { return verdict(s, "se-one", fleet.ServerKey{Pool: "pool-1", Server: id}) != nil }
 	both := fleettest.PlanOf(10, "vs-1", "pool-1")
 	for _, member := range s.WebPool.Members {
-		pool := both.Resources[1].GetPool().GetPool()
+		pool := both.Resources[0].GetPool().GetPool()
 		pool.Servers = append(pool.Servers, &dataplanev1.Server{Id: member.ID})
 	}
 	s.Applied("se-one", both, nil)
@@ -96,28 +97,64 @@ func verdict(s *fleettest.Stage, engine string, server fleet.ServerKey) (verdict
 	return verdict
 }
 
-func TestItIsLookedWhatIsUpAfterAnythingThatMayChangeItAndNotForASample(t *testing.T) {
+func TestNewsIsWhatMayBeUpOrDownAndNothingElse(t *testing.T) {
 	s := fleettest.New(t)
+	isNews := func() bool { news := s.News(); return len(news.Services) > 0 && len(news.Pools) > 0 }
+	plan := fleettest.PlanOf(13, "vs-1", "pool-1")
 	for what, happens := range map[string]func(){
 		"connected": func() { s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running}) },
-		"applied":   func() { s.Applied("se-one", s.State.Plans["se-one"], nil) },
-		"refused":   func() { s.Refused("se-one", s.State.Plans["se-one"], nil) },
-		"status":    func() { s.Status("se-one", fleettest.Running) },
+		"applied":   func() { s.Applied("se-one", plan, nil) },
+		"status": func() {
+			s.Status("se-one", &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_STARTING})
+		},
 		"verdict":   func() { s.Judge("se-one", "10.0.0.1:80", true, "") },
 		"routing":   func() { s.Routed("se-one", nil) },
-		"plans":     func() { s.Want(12) },
-		"expected":  func() { s.Expect(nil) },
+		"plans":     func() { s.Want(12, "pool-1") },
+		"expected":  func() { s.Expect(map[string]*enginev1.Plan{"se-one": plan}) },
+		"suspected": func() { s.Suspected("se-one", "10.0.0.1:80", 1) },
 		"gone":      func() { s.Disconnected("se-one", "gone") },
 	} {
 		s.Serve("se-one")
-		s.Changed()
-		if happens(); !s.Changed() {
-			t.Errorf("%s: nobody looks", what)
+		s.Suspected("se-one", "10.0.0.1:80", 0)
+		s.Want(11, "vs-1", "pool-1")
+		s.News()
+		if happens(); !isNews() {
+			t.Errorf("%s is no news", what)
 		}
 	}
 	s.Serve("se-one")
-	s.Changed()
-	if s.Sampled("se-one", 1); s.Changed() {
+	s.Suspected("se-one", "10.0.0.1:80", 0)
+	s.News()
+	if s.Sampled("se-one", 1); isNews() {
 		t.Error("a sample says nothing of it")
+	}
+	if s.Status("se-one", fleettest.Running); isNews() {
+		t.Error("a heartbeat says nothing of it")
+	}
+	if s.Refused("se-one", s.State.Plans["se-one"], nil); isNews() {
+		t.Error("who refuses a Plan serves what it served")
+	}
+}
+
+func TestNewsOfOneVirtualServiceIsNoneOfAnother(t *testing.T) {
+	s := fleettest.New(t)
+	s.Serve("se-one")
+	s.News()
+	state := s.State
+	next := *state.Model
+	other := &model.VirtualService{}
+	other.UUID = "vs-2"
+	next.VirtualServices = append(slices.Clone(next.VirtualServices), other)
+	state.Model = &next
+	s.Observe(state)
+	if news := s.News(); len(news.Services) != 1 || news.Services[0].VirtualService != other || len(news.Pools) > 0 {
+		t.Errorf("news is %+v", news)
+	}
+	before := *state.Model
+	before.VirtualServices = before.VirtualServices[:1]
+	state.Model = &before
+	s.Observe(state)
+	if news := s.News(); len(news.Services) > 0 || !slices.Equal(news.ServicesGone, []string{"vs-2"}) {
+		t.Errorf("it is gone, and news is %+v", news)
 	}
 }

@@ -1,10 +1,9 @@
 package fleet
 
 import (
-	"iter"
+	"maps"
 	"slices"
 
-	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
@@ -16,14 +15,9 @@ type Known struct {
 	state   reconcile.State
 	engines map[string]*Engine // those that have a Plan or have reported; Observe removes deleted ones
 
-	// Of the model, by uuid.
-	named    map[string]*model.Engine
-	services map[string]*model.VirtualService
-	pools    map[string]*model.Pool
-
-	users   map[*model.Pool][]*model.VirtualService
-	members map[ServerKey]bool // of pools
-	past    past
+	*wanted
+	past past
+	news news
 }
 
 // ServerKey names a server: by the uuid of its pool, and by its id in there.
@@ -55,7 +49,7 @@ func (k *Known) Pool(uuid string) *model.Pool { return k.pools[uuid] }
 
 // Assignment is what is decided about a virtual service.
 func (k *Known) Assignment(serviceUUID string) place.Assignment {
-	return k.state.Placement.Assignment(serviceUUID)
+	return k.state.Assignments.Of(serviceUUID)
 }
 
 // Assigned are the engines that a virtual service is on, beside one that only stands by.
@@ -87,28 +81,21 @@ func (k *Known) ready(serviceUUID string, engines []string) []string {
 	return ready
 }
 
-// Pools are the states of all pools.
-func (f *Fleet) Pools() iter.Seq2[*model.Pool, health.Pool] {
-	return func(yield func(*model.Pool, health.Pool) bool) {
-		f.Read(func(known *Known) {
-			for _, pool := range known.pools {
-				if !yield(pool, known.PoolHealth(pool)) {
-					return
-				}
-			}
-		})
+// observe takes what the controller wants from now on, and looks at what is not as it was.
+func (k *Known) observe(state reconcile.State) {
+	for was, is := range k.state.Assignments.Differences(state.Assignments) {
+		if was == nil {
+			was = is
+		}
+		k.news.services[was.VirtualService] = true
 	}
-}
-
-// Services are the states of all virtual services.
-func (f *Fleet) Services() iter.Seq2[*model.VirtualService, health.Status] {
-	return func(yield func(*model.VirtualService, health.Status) bool) {
-		f.Read(func(known *Known) {
-			for _, vs := range known.services {
-				if !yield(vs, known.ServiceHealth(vs)) {
-					return
-				}
-			}
-		})
+	k.state = state
+	services, pools := k.wanted.turn(state.Model)
+	k.news.ofServices(services)
+	maps.Copy(k.news.pools, pools)
+	for uuid := range services {
+		if k.services[uuid] == nil {
+			delete(k.past.services, uuid)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"maps"
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -27,10 +26,10 @@ var dutyOf = map[dataplanev1.Duty]place.Duty{
 	dataplanev1.Duty_DUTY_STANDBY: place.StandBy,
 }
 
-// expect notes what the engine shall have, and what of it is new.
-func (e *Engine) expect(wanted *enginev1.Plan) {
+// expect notes what the engine shall have, and what of it is new. It returns the virtual services of which it is.
+func (e *Engine) expect(wanted *enginev1.Plan) (services map[string]bool) {
 	if e.Wanted == wanted {
-		return
+		return nil
 	}
 	delta := plan.Delta(e.Wanted, wanted)
 	for _, resource := range delta.GetChanged() {
@@ -39,63 +38,56 @@ func (e *Engine) expect(wanted *enginev1.Plan) {
 	for _, uuid := range delta.GetRemoved() {
 		delete(e.due, uuid)
 	}
-	e.turnDuties(wanted)
+	services = servicesIn(delta, e.Wanted)
+	for uuid := range services {
+		e.turnDuty(uuid, wanted)
+	}
 	e.Wanted, e.Refusal = wanted, nil
+	return services
 }
 
-// turnDuties notes for which virtual services the engine shall do something else than before.
-func (e *Engine) turnDuties(wanted *enginev1.Plan) {
-	before, after := dutiesIn(e.Wanted), dutiesIn(wanted)
-	for uuid, duty := range after {
-		if was, had := before[uuid]; !had || was != duty {
-			e.turnedIn[uuid] = wanted.GetRevision()
-		}
+// turnDuty notes since when the engine shall do something else for a virtual service than before.
+func (e *Engine) turnDuty(serviceUUID string, wanted *enginev1.Plan) {
+	e.holdings.lookAt(serviceUUID)
+	was, is := serviceIn(e.Wanted, serviceUUID), serviceIn(wanted, serviceUUID)
+	switch {
+	case is == nil:
+		delete(e.turnedIn, serviceUUID)
+	case was == nil || was.GetDuty() != is.GetDuty():
+		e.turnedIn[serviceUUID] = wanted.GetRevision()
 	}
-	maps.DeleteFunc(e.turnedIn, func(uuid string, _ uint64) bool { _, has := after[uuid]; return !has })
 }
 
-func dutiesIn(plan *enginev1.Plan) map[string]dataplanev1.Duty {
-	duties := map[string]dataplanev1.Duty{}
-	for _, resource := range plan.GetResources() {
-		if service := resource.GetVirtualService(); service != nil {
-			duties[service.GetUuid()] = service.GetDuty()
-		}
-	}
-	return duties
-}
-
-// apply notes what the engine has; nil: nothing.
-func (e *Engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) {
+// apply notes what the engine has; nil: nothing. It returns the virtual services that it has otherwise than before.
+func (e *Engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) map[string]bool {
+	before := e.Held
 	e.Held, e.told, e.Warnings = held, true, warnings
 	if held == e.Wanted {
 		e.Refusal = nil
 	}
-	e.assume(held, now)
+	return e.assume(before, held, now)
 }
 
-// assume takes over the duties of a Plan that was applied.
-func (e *Engine) assume(held *enginev1.Plan, now time.Time) {
-	duties := map[string]*duty{}
-	for _, resource := range held.GetResources() {
-		service := resource.GetVirtualService()
+// assume takes over the duties of a Plan that was applied, where they are not those of the one before.
+func (e *Engine) assume(before, held *enginev1.Plan, now time.Time) (services map[string]bool) {
+	services = servicesIn(plan.Delta(before, held), before)
+	for uuid := range services {
+		e.holdings.lookAt(uuid)
+		service := serviceIn(held, uuid)
 		if service == nil {
+			delete(e.duties, uuid)
 			continue
 		}
-		next := &duty{Duty: dutyOf[service.GetDuty()], since: now}
-		if before := e.duties[service.GetUuid()]; before != nil && before.Duty == next.Duty {
-			next = before
+		if next := dutyOf[service.GetDuty()]; e.duties[uuid] == nil || e.duties[uuid].Duty != next {
+			e.duties[uuid] = &duty{Duty: next, since: now}
 		}
-		next.advertised = false
-		duties[service.GetUuid()] = next
+		e.duties[uuid].advertised = isAdvertisedIn(held, uuid)
 	}
-	for _, resource := range held.GetResources() {
-		if advertisement := resource.GetAdvertisement(); advertisement != nil {
-			if duty := duties[advertisement.GetVirtualServiceUuid()]; duty != nil {
-				duty.advertised = true
-			}
-		}
+	e.holdings.lookAtOpen()
+	if held.GetRevision() < before.GetRevision() {
+		e.holdings.unknown = true
 	}
-	e.duties = duties
+	return services
 }
 
 // greet takes the revision that the engine says it has when its session begins.
@@ -117,8 +109,10 @@ func (e *Engine) countIdle() (drained bool) {
 		case duty.Duty != place.Drain || counters == nil:
 		case counters.GetOpenConnections() > 0:
 			duty.idle = 0
+			e.holdings.lookAt(uuid)
 		default:
 			duty.idle++
+			e.holdings.lookAt(uuid)
 			drained = drained || duty.idle == idleSamples
 		}
 	}

@@ -11,7 +11,7 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	defer f.move() // it waits for a decision, also where it seems never to have been away
-	f.news.Store(true)
+	f.known.news.ofAll = true
 	f.greetings++
 	engine := f.engine(engineUUID)
 	engine.Since, engine.Reported, engine.Gone = f.now(), f.now(), ""
@@ -21,7 +21,7 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	engine.greet(hello.GetRevision(), f.now())
 	f.turn(engineUUID, engine, engine.State.Connected(engine.Status.GetDataplane()))
 	clear(engine.verdicts)
-	engine.judge(hello.GetVerdicts())
+	engine.judge(hello.GetVerdicts(), f.known.wanted)
 	return f.greetings
 }
 
@@ -44,16 +44,17 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	switch body := report.GetBody().(type) {
 	case *enginev1.Report_Status:
 		engine.Status = body.Status
-		f.news.Store(true)
 		f.turn(engineUUID, engine, engine.State.Reported(body.Status.GetDataplane()))
 	case *enginev1.Report_Verdicts:
-		engine.judge(body.Verdicts)
-		f.news.Store(true)
+		engine.judge(body.Verdicts, f.known.wanted)
+		for _, verdict := range body.Verdicts.GetVerdicts() {
+			f.known.news.pools[verdict.GetPoolUuid()] = true
+		}
 	case *enginev1.Report_Sample:
 		f.hearSample(engineUUID, engine, body.Sample)
 	case *enginev1.Report_Routing:
 		engine.hearRouting(body.Routing, f.now())
-		f.news.Store(true)
+		f.known.news.ofAll = true
 		f.move()
 	case *enginev1.Report_Detours:
 		engine.Detours = body.Detours
@@ -64,7 +65,7 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 
 func (f *Fleet) hearSample(engineUUID string, engine *Engine, sample *dataplanev1.Sample) {
 	if engine.take(sample, f.known.past) {
-		f.news.Store(true)
+		f.known.news.ofAll = true
 	}
 	f.tellShortages(engineUUID, engine)
 	if engine.countIdle() {
@@ -77,8 +78,7 @@ func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*data
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if engine := f.known.engines[engineUUID]; engine != nil {
-		engine.apply(plan, warnings, f.now())
-		f.news.Store(true)
+		f.known.news.ofServices(engine.apply(plan, warnings, f.now()))
 		f.move()
 	}
 }
@@ -90,7 +90,6 @@ func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*datapl
 	engine := f.known.engines[engineUUID]
 	if engine != nil && engine.Wanted == plan { // a newer one may be on its way already
 		engine.Refusal = &Refusal{Revision: plan.GetRevision(), Errors: errors}
-		f.news.Store(true)
 		f.move()
 	}
 	for _, finding := range errors {
@@ -118,7 +117,8 @@ func (f *Fleet) Disconnected(engineUUID, reason string) {
 		return // it had not said who it is: nothing is known of it
 	}
 	engine.Gone, engine.Since = reason, f.now()
-	f.news.Store(true)
+	engine.holdings.unknown = true
+	f.known.news.ofAll = true
 	f.turn(engineUUID, engine, engine.State.Disconnected())
 }
 

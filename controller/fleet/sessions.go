@@ -3,7 +3,6 @@ package fleet
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -26,7 +25,19 @@ func (e *Engine) hearRouting(routing *enginev1.Routing, now time.Time) {
 		}
 		sessions[at] = session
 	}
-	e.Routing, e.sessions = routing, sessions
+	e.Routing, e.sessions, e.announced = routing, sessions, announcedIn(routing)
+	e.holdings.unknown = true
+}
+
+// announcedIn are the virtual services of which a router hears.
+func announcedIn(routing *enginev1.Routing) map[string]bool {
+	announced := map[string]bool{}
+	for _, route := range routing.GetRoutes() {
+		for _, uuid := range route.GetVirtualServiceUuids() {
+			announced[uuid] = announced[uuid] || len(route.GetPeers()) > 0
+		}
+	}
+	return announced
 }
 
 // CutOff is why no router can lead clients of a virtual service to the engine; empty: one can.
@@ -47,11 +58,7 @@ func (e *Engine) CutOff(vs *model.VirtualService) string {
 }
 
 // Announces tells whether a router hears of a virtual service from this engine.
-func (e *Engine) Announces(uuid string) bool {
-	return e.IsConnected() && slices.ContainsFunc(e.Routing.GetRoutes(), func(route *enginev1.AnnouncedRoute) bool {
-		return len(route.GetPeers()) > 0 && slices.Contains(route.GetVirtualServiceUuids(), uuid)
-	})
-}
+func (e *Engine) Announces(uuid string) bool { return e.IsConnected() && e.announced[uuid] }
 
 // PeersUp is false while a session that the engine shall have is not there.
 func (e *Engine) PeersUp() bool {

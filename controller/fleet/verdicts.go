@@ -15,11 +15,15 @@ const verdictsMax = 50_000
 // Verdict is what the monitors of an engine last said of a server; nil: nothing yet.
 func (e *Engine) Verdict(server ServerKey) *enginev1.ServerVerdict { return e.verdicts[server] }
 
-func (e *Engine) judge(verdicts *enginev1.ServerVerdicts) {
+func (e *Engine) judge(verdicts *enginev1.ServerVerdicts, wanted *wanted) {
 	for _, verdict := range verdicts.GetVerdicts() {
 		key := ServerKey{verdict.GetPoolUuid(), verdict.GetServerId()}
-		if _, known := e.verdicts[key]; known || len(e.verdicts) < verdictsMax {
-			e.verdicts[key] = verdict
+		if _, known := e.verdicts[key]; !known && len(e.verdicts) >= verdictsMax {
+			continue
+		}
+		e.verdicts[key] = verdict
+		if !wanted.members[key] {
+			wanted.unwanted[key] = true
 		}
 	}
 }
@@ -54,21 +58,41 @@ func (e *Engine) suspicion(server ServerKey) string {
 		e.Sample.Server(server).GetSuspectingWorkers(), e.Sample.GetWorkers())
 }
 
-// forgetServers keeps the verdicts of servers that are wanted, and of those that the engine still has: a server that is
-// taken out and put back before the engine hears of it gets no second verdict.
-func (e *Engine) forgetServers(wanted map[ServerKey]bool) {
+// forgetServers forgets what was said of servers that are members of no pool any more.
+func (k *Known) forgetServers() {
+	unwanted := k.unwanted
+	if len(unwanted) == 0 {
+		return
+	}
+	k.unwanted = map[ServerKey]bool{}
+	for key := range unwanted {
+		delete(k.past.servers, key)
+	}
+	for _, engine := range k.engines {
+		for _, key := range engine.forgetServers(unwanted) {
+			k.unwanted[key] = true
+		}
+	}
+}
+
+// forgetServers drops the verdicts of unwanted servers, but for those that the engine still has: a server that is taken
+// out and put back before the engine hears of it gets no second verdict. It returns these.
+func (e *Engine) forgetServers(unwanted map[ServerKey]bool) (kept []ServerKey) {
 	var held map[ServerKey]bool
-	for key := range e.verdicts {
-		if wanted[key] {
+	for key := range unwanted {
+		if e.verdicts[key] == nil {
 			continue
 		}
 		if held == nil {
 			held = serversIn(e.Held)
 		}
-		if !held[key] {
+		if held[key] {
+			kept = append(kept, key)
+		} else {
 			delete(e.verdicts, key)
 		}
 	}
+	return kept
 }
 
 func serversIn(held *enginev1.Plan) map[ServerKey]bool {
@@ -77,16 +101,6 @@ func serversIn(held *enginev1.Plan) map[ServerKey]bool {
 		pool := resource.GetPool().GetPool()
 		for _, server := range pool.GetServers() {
 			keys[ServerKey{pool.GetUuid(), server.GetId()}] = true
-		}
-	}
-	return keys
-}
-
-func membersOf(pools []*model.Pool) map[ServerKey]bool {
-	keys := map[ServerKey]bool{}
-	for _, pool := range pools {
-		for _, member := range pool.Members {
-			keys[ServerKey{pool.UUID, member.ID}] = true
 		}
 	}
 	return keys

@@ -9,20 +9,14 @@ import (
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
+	"github.com/weir-lb/weir/controller/sorted"
 )
 
 // resolved is the objects of one kind that refer to others, with pointers in place of references.
 type resolved[T any] struct {
 	read   table[T]
 	all    map[string]*resolution[T] // by uuid
-	sorted []*T                      // by uuid
-}
-
-func (r resolved[T]) find(uuid string) *T {
-	if found := r.all[uuid]; found != nil {
-		return found.value
-	}
-	return nil
+	sorted []*T                      // by uuid; another list when one of them is another
 }
 
 // resolution is one of them.
@@ -32,58 +26,108 @@ type resolution[T any] struct {
 	findings []Finding
 }
 
-// resolve turns references into pointers, the referred before those who refer.
-func (b *builder) resolve(former builder) {
-	for _, kind := range []string{"cloudconnectoruser", "cloud", "serviceenginegroup", "serviceengine"} {
-		if b.changedKinds[kind] { // a group and its engines point to each other: where one is new, all are
-			former.clouds, former.groups, former.engines = resolved[Cloud]{}, resolved[Group]{}, resolved[Engine]{}
-		}
+func (r resolved[T]) find(uuid string) *T {
+	if found := r.all[uuid]; found != nil {
+		return found.value
 	}
-	resolve(b, "cloud", []string{"cloudconnectoruser"}, &b.clouds, former.clouds, b.resolveCloud)
-	resolve(b, "serviceenginegroup", []string{"cloud"}, &b.groups, former.groups, func(from *source, group *Group) {
-		group.Cloud = follow(from, b.clouds, "cloud_ref", group.CloudRef)
-	})
-	resolve(b, "serviceengine", []string{"serviceenginegroup"}, &b.engines, former.engines, func(from *source, engine *Engine) {
-		if engine.Group = follow(from, b.groups, "se_group_ref", engine.SEGroupRef); engine.Group != nil {
-			engine.Group.Engines = append(engine.Group.Engines, engine)
-		}
-	})
-	resolve(b, "pool", []string{
-		"healthmonitor", "sslprofile", "pkiprofile", "applicationpersistenceprofile", "sslkeyandcertificate",
-	}, &b.pools, former.pools, b.resolvePool)
-	resolve(b, "virtualservice", []string{
-		"pool", "sslkeyandcertificate", "sslprofile", "serviceenginegroup", "applicationprofile", "networkprofile", "vsvip", "vrfcontext",
-	}, &b.virtualServices, former.virtualServices, b.resolveVirtualService)
+	return nil
 }
 
-// resolve resolves the objects of a kind, which refer to some others. One that has not changed, and refers to nothing that
-// has, is the one before.
-func resolve[T any](b *builder, kind string, referred []string, to *resolved[T], former resolved[T], one func(*source, *T)) {
-	if former.all != nil && !slices.ContainsFunc(append(referred, kind), func(kind string) bool { return b.changedKinds[kind] }) {
-		to.all, to.sorted = former.all, former.sorted
-		for _, r := range to.all {
-			b.findings = append(b.findings, r.findings...)
-		}
-		return
+func (r resolved[T]) findingsOf(uuid string) []Finding {
+	if found := r.all[uuid]; found != nil {
+		return found.findings
 	}
-	to.all = make(map[string]*resolution[T], len(to.read))
-	same := len(to.read) == len(former.all)
-	for _, uuid := range slices.Sorted(maps.Keys(to.read)) {
-		r := former.all[uuid]
-		if r == nil || b.changed[uuid] || slices.ContainsFunc(r.refersTo, func(referred string) bool { return b.changed[referred] }) {
+	return nil
+}
+
+// resolveAll turns references into pointers, the referred before those who refer.
+func (k *Keeper) resolveAll(stale stale) {
+	for _, kind := range []string{"cloudconnectoruser", "cloud", "serviceenginegroup", "serviceengine"} {
+		if len(stale[kind]) > 0 { // a group and its engines point to each other: where one is new, all are
+			addRead(stale, "cloud", k.clouds.read)
+			addRead(stale, "serviceenginegroup", k.groups.read)
+			addRead(stale, "serviceengine", k.engines.read)
+			break
+		}
+	}
+	resolve(k, stale, "cloud", &k.clouds, k.resolveCloud, func(c *Cloud) string { return c.UUID })
+	resolve(k, stale, "serviceenginegroup", &k.groups, func(from *source, group *Group) {
+		group.Cloud = follow(from, k.clouds, "cloud_ref", group.CloudRef)
+	}, func(g *Group) string { return g.UUID })
+	resolve(k, stale, "serviceengine", &k.engines, func(from *source, engine *Engine) {
+		if engine.Group = follow(from, k.groups, "se_group_ref", engine.SEGroupRef); engine.Group != nil {
+			engine.Group.Engines = append(engine.Group.Engines, engine)
+		}
+	}, func(e *Engine) string { return e.UUID })
+	resolve(k, stale, "pool", &k.pools, k.resolvePool, func(p *Pool) string { return p.UUID })
+	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, func(vs *VirtualService) string {
+		return vs.UUID
+	})
+}
+
+func addRead[T any](stale stale, kind string, all table[T]) {
+	for uuid := range all {
+		stale.add(subject{kind, uuid})
+	}
+}
+
+// resolve resolves the stale objects of a kind, and has those be stale that refer to them.
+func resolve[T any](k *Keeper, stale stale, kind string, to *resolved[T], one func(*source, *T),
+	uuidOf func(*T) string) {
+	if to.all == nil {
+		to.all = map[string]*resolution[T]{}
+	}
+	edits := map[string]*T{}
+	for _, uuid := range slices.Sorted(maps.Keys(stale[kind])) {
+		about := subject{kind, uuid}
+		if before := to.all[uuid]; before != nil {
+			k.unrefer(about, before.refersTo)
+			delete(to.all, uuid)
+		}
+		if edits[uuid] = nil; to.read[uuid] != nil {
 			own := *to.read[uuid]
-			from := &source{kind: kind, uuid: uuid, name: textOf(b.read[kind].readings[uuid].object, "name")}
+			from := &source{kind: kind, uuid: uuid, name: textOf(k.read[about].object, "name")}
 			one(from, &own)
-			r, same = &resolution[T]{&own, from.refersTo, from.findings}, false
-			b.hasChanged(kind, uuid)
+			to.all[uuid], edits[uuid] = &resolution[T]{&own, from.refersTo, from.findings}, &own
+			k.refer(about, from.refersTo)
 		}
-		to.all[uuid] = r
-		to.sorted = append(to.sorted, r.value)
-		b.findings = append(b.findings, r.findings...)
+		stale.addAll(k.referrers[uuid])
 	}
-	if same {
-		to.sorted = former.sorted
+	to.sorted = sorted.Edit(to.sorted, edits, uuidOf)
+}
+
+func (k *Keeper) refer(from subject, to []string) {
+	for _, uuid := range to {
+		if k.referrers[uuid] == nil {
+			k.referrers[uuid] = map[subject]bool{}
+		}
+		k.referrers[uuid][from] = true
 	}
+}
+
+func (k *Keeper) unrefer(from subject, to []string) {
+	for _, uuid := range to {
+		if delete(k.referrers[uuid], from); len(k.referrers[uuid]) == 0 {
+			delete(k.referrers, uuid)
+		}
+	}
+}
+
+// unresolved are the references of an object that lead nowhere.
+func (k *Keeper) unresolved(about subject) []Finding {
+	switch about.kind {
+	case "cloud":
+		return k.clouds.findingsOf(about.uuid)
+	case "serviceenginegroup":
+		return k.groups.findingsOf(about.uuid)
+	case "serviceengine":
+		return k.engines.findingsOf(about.uuid)
+	case "pool":
+		return k.pools.findingsOf(about.uuid)
+	case "virtualservice":
+		return k.virtualServices.findingsOf(about.uuid)
+	}
+	return nil
 }
 
 // source is the object that refers.
@@ -125,39 +169,40 @@ func followAll[T any](from *source, to interface{ find(uuid string) *T }, field 
 	return found
 }
 
-func (b *builder) resolveCloud(from *source, cloud *Cloud) {
+func (k *Keeper) resolveCloud(from *source, cloud *Cloud) {
 	if servers := cloud.LinuxServers; servers != nil {
-		cloud.User = follow(from, b.connectorUsers, "linuxserver_configuration.ssh_user_ref", servers.SSHUserRef)
+		cloud.User = follow(from, k.connectorUsers, "linuxserver_configuration.ssh_user_ref", servers.SSHUserRef)
 	}
 }
 
-func (b *builder) resolvePool(from *source, pool *Pool) {
-	pool.HealthMonitors = followAll(from, b.monitors, "health_monitor_refs", pool.HealthMonitorRefs)
-	pool.SSLProfile = follow(from, b.sslProfiles, "ssl_profile_ref", pool.SSLProfileRef)
-	pool.PKIProfile = follow(from, b.pkiProfiles, "pki_profile_ref", pool.PKIProfileRef)
-	pool.Persistence = follow(from, b.persistenceProfiles, "application_persistence_profile_ref", pool.PersistenceProfileRef)
-	pool.Certificate = follow(from, b.certificates, "ssl_key_and_certificate_ref", pool.CertificateRef)
+func (k *Keeper) resolvePool(from *source, pool *Pool) {
+	pool.HealthMonitors = followAll(from, k.monitors, "health_monitor_refs", pool.HealthMonitorRefs)
+	pool.SSLProfile = follow(from, k.sslProfiles, "ssl_profile_ref", pool.SSLProfileRef)
+	pool.PKIProfile = follow(from, k.pkiProfiles, "pki_profile_ref", pool.PKIProfileRef)
+	pool.Persistence = follow(from, k.persistenceProfiles, "application_persistence_profile_ref",
+		pool.PersistenceProfileRef)
+	pool.Certificate = follow(from, k.certificates, "ssl_key_and_certificate_ref", pool.CertificateRef)
 }
 
-func (b *builder) resolveVirtualService(from *source, vs *VirtualService) {
-	vs.Pool = follow(from, b.pools, "pool_ref", vs.PoolRef)
-	vs.Certificates = followAll(from, b.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
-	vs.SSLProfile = follow(from, b.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)
-	vs.Group = follow(from, b.groups, "se_group_ref", vs.SEGroupRef)
-	b.resolveProfiles(from, vs)
+func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
+	vs.Pool = follow(from, k.pools, "pool_ref", vs.PoolRef)
+	vs.Certificates = followAll(from, k.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
+	vs.SSLProfile = follow(from, k.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)
+	vs.Group = follow(from, k.groups, "se_group_ref", vs.SEGroupRef)
+	k.resolveProfiles(from, vs)
 	vrfRef := vs.VrfContextRef
-	if vs.SharedVip = follow(from, b.vsVips, "vsvip_ref", vs.VsVipRef); vs.SharedVip != nil {
+	if vs.SharedVip = follow(from, k.vsVips, "vsvip_ref", vs.VsVipRef); vs.SharedVip != nil {
 		vs.Vips, vrfRef = vs.SharedVip.Vips, vs.SharedVip.VrfContextRef
 	}
-	vs.VrfContext = follow(from, b.vrfContexts, "vrf_context_ref", vrfRef)
+	vs.VrfContext = follow(from, k.vrfContexts, "vrf_context_ref", vrfRef)
 	vs.Addresses = addresses(vs.Vips)
 	for uuid := range vs.Concerns() {
-		vs.Closed = vs.Closed || b.closed[uuid]
+		vs.Closed = vs.Closed || k.closed[uuid]
 	}
 }
 
-func (b *builder) resolveProfiles(from *source, vs *VirtualService) {
-	vs.ApplicationProfile = follow(from, b.applicationProfiles, "application_profile_ref", vs.ApplicationProfileRef)
+func (k *Keeper) resolveProfiles(from *source, vs *VirtualService) {
+	vs.ApplicationProfile = follow(from, k.applicationProfiles, "application_profile_ref", vs.ApplicationProfileRef)
 	if profile := vs.ApplicationProfile; profile != nil {
 		switch profile.Type {
 		case "APPLICATION_PROFILE_TYPE_HTTP":
@@ -166,7 +211,7 @@ func (b *builder) resolveProfiles(from *source, vs *VirtualService) {
 			vs.L4 = orDefaults(profile.TCP)
 		}
 	}
-	vs.NetworkProfile = follow(from, b.networkProfiles, "network_profile_ref", vs.NetworkProfileRef)
+	vs.NetworkProfile = follow(from, k.networkProfiles, "network_profile_ref", vs.NetworkProfileRef)
 	if profile := vs.NetworkProfile; profile != nil && profile.Profile.Type == "PROTOCOL_TYPE_TCP_PROXY" {
 		vs.TCP = orDefaults(profile.Profile.TCPProxy)
 	}

@@ -1,9 +1,12 @@
 package place
 
 import (
+	"iter"
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/weir-lb/weir/controller/sorted"
 )
 
 // Assignment is what is decided about one virtual service. It is kept in the store: a controller that restarts goes on
@@ -19,6 +22,42 @@ type Assignment struct {
 	Shunned []Shun `json:"shunned,omitempty"`
 	// CalledOff is why what was ordered last did not come to be; nil: it did, or may yet.
 	CalledOff *Failure `json:"called_off,omitempty"`
+}
+
+func (a *Assignment) key() string { return a.VirtualService }
+
+// Assignments are those of all virtual services, in the order of their uuids. They never change: what is decided anew
+// is another pointer in another list.
+type Assignments []*Assignment
+
+// Of is the assignment of a virtual service; empty when it has none.
+func (all Assignments) Of(virtualServiceUUID string) Assignment {
+	if found := sorted.Find(all, virtualServiceUUID, (*Assignment).key); found != nil {
+		return *found
+	}
+	return Assignment{}
+}
+
+// With are the assignments after some have changed, and others are gone.
+func (all Assignments) With(changed []Assignment, gone ...string) Assignments {
+	edits := make(map[string]*Assignment, len(changed)+len(gone))
+	for _, assignment := range changed {
+		edits[assignment.VirtualService] = &assignment
+	}
+	for _, uuid := range gone {
+		edits[uuid] = nil
+	}
+	return all.Edit(edits)
+}
+
+// Edit is With by uuid; nil: it is gone.
+func (all Assignments) Edit(edits map[string]*Assignment) Assignments {
+	return sorted.Edit(all, edits, (*Assignment).key)
+}
+
+// Differences gives the assignments that are not the same in both, as sorted.Differences does.
+func (all Assignments) Differences(after Assignments) iter.Seq2[*Assignment, *Assignment] {
+	return sorted.Differences(all, after, (*Assignment).key)
 }
 
 // Failure is how an order ended in nothing.
@@ -115,11 +154,15 @@ func (a Assignment) clone() Assignment {
 
 // Equal tells whether two assignments say the same.
 func (a Assignment) Equal(b Assignment) bool {
-	return a.VirtualService == b.VirtualService && a.Requested == b.Requested && a.Fresh.Equal(b.Fresh) && a.CalledOff.equal(b.CalledOff) &&
+	return a.VirtualService == b.VirtualService && a.Requested == b.Requested && a.Fresh.Equal(b.Fresh) &&
+		a.CalledOff.equal(b.CalledOff) &&
 		slices.EqualFunc(a.Seats, b.Seats, func(x, y Seat) bool {
-			return x.Engine == y.Engine && x.State == y.State && x.Cause == y.Cause && x.Since.Equal(y.Since) && x.NextHop == y.NextHop
+			return x.Engine == y.Engine && x.State == y.State && x.Cause == y.Cause && x.Since.Equal(y.Since) &&
+				x.NextHop == y.NextHop
 		}) &&
-		slices.EqualFunc(a.Shunned, b.Shunned, func(x, y Shun) bool { return x.Engine == y.Engine && x.Until.Equal(y.Until) })
+		slices.EqualFunc(a.Shunned, b.Shunned, func(x, y Shun) bool {
+			return x.Engine == y.Engine && x.Until.Equal(y.Until)
+		})
 }
 
 func (f *Failure) equal(other *Failure) bool {

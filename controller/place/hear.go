@@ -28,14 +28,15 @@ func (s *service) hearStarting(seat Seat) {
 	holding := s.holding(seat.Engine)
 	deadline := seat.Since.Add(time.Duration(s.group.ScaleoutTimeoutS) * time.Second)
 	switch {
-	case engine.Up && holding.Current && holding.Duty == Serve: // not by a Plan that another is on its way to replace
+	// not by a Plan that another is on its way to replace
+	case engine.Up && holding.Delivery == Current && holding.Duty == Serve:
 		s.become(seat.Engine, Serving, seat.Cause)
 		if seat.Cause == ScaleOut {
 			s.event("VS_SCALEOUT_COMPLETE", seat.Engine, "%s serves it too", s.name(seat.Engine))
 		}
-	case engine.Up && engine.Refuses != "" && holding.Due && s.canDoWithout(seat):
+	case engine.Up && engine.Plan == Refused && holding.Delivery.isDue() && s.canDoWithout(seat):
 		s.fail(seat, "refuses it: "+engine.Refuses)
-	case holding.Due && !deadline.After(s.in.Now):
+	case holding.Delivery.isDue() && !deadline.After(s.in.Now):
 		s.fail(seat, fmt.Sprintf("did not serve it within %d s", s.group.ScaleoutTimeoutS))
 	default:
 		s.again(deadline)
@@ -66,7 +67,7 @@ func (s *service) fail(seat Seat, why string) {
 	} else { // it goes on elsewhere, or later
 		s.event(failureOf(seat.Cause), seat.Engine, "%s", why)
 	}
-	if engine := s.in.Engines[seat.Engine]; engine.Refuses != "" && engine.Told && !s.holdsAny(seat.Engine) {
+	if engine := s.in.Engines[seat.Engine]; engine.Plan == Refused && engine.Told && !s.holdsAny(seat.Engine) {
 		s.a.remove(seat.Engine)
 		s.weigh(seat, -1)
 		return
@@ -114,14 +115,14 @@ func (s *service) remain(seat Seat, cause Cause) {
 func (s *service) hearDraining(seat Seat) {
 	engine := s.in.Engines[seat.Engine]
 	holding := s.holding(seat.Engine)
-	if !engine.Up || !engine.Planned {
+	if !engine.Up || engine.Plan == Unsettled {
 		return
 	}
-	if !holding.Due {
+	if !holding.Delivery.isDue() {
 		s.drop(seat, "does not have it")
 		return
 	}
-	if !holding.Current || holding.Duty != Drain {
+	if holding.Delivery != Current || holding.Duty != Drain {
 		return
 	}
 	if !s.isServed() && s.engines[seat.Engine].EnableState != forced {
@@ -129,7 +130,7 @@ func (s *service) hearDraining(seat Seat) {
 	}
 	deadline := holding.Since.Add(time.Duration(s.group.ScaleinTimeoutS) * time.Second)
 	switch {
-	case holding.Idle:
+	case holding.Clients == Idle:
 		s.drop(seat, "has no client left")
 	case !deadline.After(s.in.Now):
 		s.drop(seat, fmt.Sprintf("had %d s for its clients", s.group.ScaleinTimeoutS))

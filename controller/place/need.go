@@ -20,7 +20,11 @@ func (d *decider) needs() []Need {
 	var needs []Need
 	for _, group := range d.in.Model.Groups {
 		unfound := d.unfound(group)
-		gone := func(engine string) bool { return d.lost(engine) || unfound[engine] }
+		gone := func(engine string) bool {
+			lost, end := d.lost(engine)
+			d.again(end)
+			return lost || unfound[engine]
+		}
 		need := Need{Group: group, Wanted: d.enginesWanted(group, gone)}
 		for _, engine := range group.Engines {
 			if engine.EnableState != "SE_STATE_ENABLED" || gone(engine.UUID) {
@@ -37,8 +41,8 @@ func (d *decider) needs() []Need {
 	return needs
 }
 
-// unfound are the engines to which clients of something that the group serves do not find their way, as they do to others:
-// what it has moves there.
+// unfound are the engines to which clients of something that the group serves do not find their way, as they do to
+// others: what it has moves there.
 func (d *decider) unfound(group *model.Group) map[string]bool {
 	unfound := map[string]bool{}
 	var suspects []string
@@ -50,8 +54,8 @@ func (d *decider) unfound(group *model.Group) map[string]bool {
 	if len(suspects) == 0 {
 		return unfound
 	}
-	for _, all := range d.sets {
-		s := d.service(all)
+	for _, set := range d.kept.all() {
+		s := d.service(set)
 		if s.group != group || !takesTraffic(s.vs) || !s.anotherIsReached() {
 			continue
 		}
@@ -75,18 +79,11 @@ func (d *decider) hasLostRouter(engine string) bool {
 // enginesWanted: as many as hold all seats and the widest virtual service, and with N+M so many more that may fail.
 func (d *decider) enginesWanted(group *model.Group, gone func(engine string) bool) int {
 	seats, widest, fresh := 0, 0, 0
-	for _, all := range d.sets {
-		if vs := all[0]; vs.Group == group && takesTraffic(vs) {
-			assignment := d.out.Assignments[vs.UUID]
-			wanted := Wanted(vs, assignment)
-			if !assignment.Fresh.IsZero() {
-				fresh++
-			}
-			if group.HAMode == legacyMode {
-				wanted++
-			}
-			seats, widest = seats+wanted, max(widest, wanted)
+	if demands := d.kept.demands[group]; demands != nil {
+		for wanted, sets := range demands.sets {
+			seats, widest = seats+wanted*sets, max(widest, wanted)
 		}
+		fresh = demands.fresh
 	}
 	perEngine := max(int(group.MaxVSPerSE), 1)
 	wanted := max((seats+perEngine-1)/perEngine, widest)
@@ -115,16 +112,11 @@ func (d *decider) idle(group *model.Group, surplus int, gone func(engine string)
 	if surplus < 0 {
 		return nil
 	}
-	seated := map[string]bool{}
-	for _, a := range d.out.Assignments {
-		for _, seat := range a.Seats {
-			seated[seat.Engine] = true
-		}
-	}
 	var useless, idle []string
 	for _, created := range []bool{true, false} { // who was started by hand is stopped by hand
 		for _, engine := range slices.Backward(group.Engines) {
-			may := engine.ControllerCreated == created && !seated[engine.UUID] && engine.EnableState == "SE_STATE_ENABLED"
+			may := engine.ControllerCreated == created && d.seats[engine.UUID] == 0 &&
+				engine.EnableState == "SE_STATE_ENABLED"
 			switch {
 			case !may || !d.up(engine.UUID):
 			case gone(engine.UUID):

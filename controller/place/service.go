@@ -16,16 +16,25 @@ type service struct {
 	group *model.Group
 	a     Assignment
 	gone  map[string]bool // what away has said of engines, by uuid: it is asked of each again and again
+
+	next     time.Time // when it goes by the time, and is to be decided upon again; zero: never
+	restless bool      // it went by something that Placer does not watch
 }
 
-func (d *decider) service(all []*model.VirtualService) *service {
-	return &service{decider: d, all: all, vs: all[0], group: all[0].Group, a: merged(all, d.in.Before), gone: map[string]bool{}}
+func (d *decider) service(set *set) *service {
+	return &service{decider: d, all: set.all, vs: set.all[0], group: set.all[0].Group, a: set.before.clone(),
+		gone: map[string]bool{}}
+}
+
+// again asks to be called at a time.
+func (s *service) again(at time.Time) {
+	s.next = sooner(s.next, at, s.in.Now)
+	s.decider.again(at)
 }
 
 // serviceOf is the one that a virtual service goes with.
 func (d *decider) serviceOf(vs *model.VirtualService) *service {
-	at := slices.IndexFunc(d.sets, func(all []*model.VirtualService) bool { return slices.Contains(all, vs) })
-	return d.service(d.sets[at])
+	return d.service(d.kept.sets[vs.UUID])
 }
 
 func (s *service) step() {
@@ -107,8 +116,8 @@ func (s *service) markLeaving() {
 	}
 }
 
-// callBack has those serve on that drain, when nobody else certainly serves: the others may only just have failed. While
-// it may yet turn out that others do, nothing is asked of them.
+// callBack has those serve on that drain, when nobody else certainly serves: the others may only just have failed.
+// While it may yet turn out that others do, nothing is asked of them.
 func (s *service) callBack() {
 	if s.isServed() {
 		return
@@ -118,7 +127,7 @@ func (s *service) callBack() {
 		switch {
 		case seat.State != Draining || !s.up(seat.Engine) || s.engines[seat.Engine].EnableState == forced:
 		case waits:
-			s.out.Waiting[seat.Engine] = true
+			s.out.Waiting[seat.Engine], s.restless = true, true
 		default:
 			s.become(seat.Engine, Leaving, seat.Cause)
 		}
@@ -154,7 +163,8 @@ func (s *service) fill() {
 		engine, why := s.chooseNext(wanted - len(s.present()))
 		if engine == nil {
 			for _, vs := range s.all {
-				s.out.Unplaced = append(s.out.Unplaced, Unplaced{VirtualService: vs.UUID, Wanted: wanted, Placed: len(s.present()), Why: why})
+				s.out.Unplaced = append(s.out.Unplaced, Unplaced{VirtualService: vs.UUID, Wanted: wanted,
+					Placed: len(s.present()), Why: why})
 			}
 			return
 		}
@@ -162,8 +172,8 @@ func (s *service) fill() {
 	}
 }
 
-// chooseNext finds an engine for the next of some missing seats; the last of them may have to wait for a fresh engine, while
-// another has it.
+// chooseNext finds an engine for the next of some missing seats; the last of them may have to wait for a fresh engine,
+// while another has it.
 func (s *service) chooseNext(missing int) (*model.Engine, string) {
 	has := func(seat Seat) bool { return seat.State != Draining && seat.State != Standby && !s.away(seat.Engine) }
 	if s.a.Fresh.IsZero() || missing > 1 || !slices.ContainsFunc(s.a.Seats, has) {
@@ -197,8 +207,8 @@ func (s *service) stopWaiting() {
 	s.callOff(ScaleOut, "", fmt.Sprintf("no engine with nothing on it came within %d s", s.group.ScaleoutTimeoutS))
 }
 
-// keep has one stay that was to go and serves yet, unless its engine may not or an operator wants it elsewhere. It starts
-// anew: a Plan that has it drain may be on its way.
+// keep has one stay that was to go and serves yet, unless its engine may not or an operator wants it elsewhere. It
+// starts anew: a Plan that has it drain may be on its way.
 func (s *service) keep() bool {
 	elsewhere := []Cause{Migrate, Switchover, Disabled}
 	for _, seat := range s.a.Seats {
@@ -273,15 +283,15 @@ func (s *service) isServed() bool {
 	}) > 0
 }
 
-// certain counts the seats of a kind on which clients are certainly served. While routes lead clients to any engine, those
-// that none leads to do not count; they lead to none where the virtual service is down.
+// certain counts the seats of a kind on which clients are certainly served. While routes lead clients to any engine,
+// those that none leads to do not count; they lead to none where the virtual service is down.
 func (s *service) certain(counts func(Seat) bool) int {
 	up, led, anyLed := 0, 0, false
 	for _, seat := range s.a.Seats {
 		if !s.serves(seat.Engine) || s.cutOff(seat.Engine) {
 			continue
 		}
-		leads := s.holding(seat.Engine).Led && s.reach(seat.Engine).State == Up
+		leads := s.holding(seat.Engine).Clients == Led && s.reach(seat.Engine).State == Up
 		anyLed = anyLed || leads
 		if counts(seat) {
 			up++
@@ -299,15 +309,18 @@ func (s *service) certain(counts func(Seat) bool) int {
 // serves tells whether an engine serves now, and is not about to stop.
 func (s *service) serves(engine string) bool {
 	holding := s.holding(engine)
-	return s.up(engine) && holding.Duty == Serve && !holding.Turning
+	return s.up(engine) && holding.Duty == Serve && holding.Delivery != Turning
 }
 
 // grows tells whether an engine is about to serve.
 func (s *service) grows() bool {
-	return slices.ContainsFunc(s.a.Seats, func(seat Seat) bool { return seat.State == Starting && !s.away(seat.Engine) })
+	return slices.ContainsFunc(s.a.Seats, func(seat Seat) bool {
+		return seat.State == Starting && !s.away(seat.Engine)
+	})
 }
 
-// standby keeps one engine ready where the group has active and standby. One that is away stays it until there is another.
+// standby keeps one engine ready where the group has active and standby. One that is away stays it until there is
+// another.
 func (s *service) standby() {
 	ready, legacy := false, s.group.HAMode == legacyMode
 	var away []Seat
@@ -350,5 +363,6 @@ func (s *service) lead(index int) {
 	if before.State == Starting && !s.holdsAny(before.Engine) {
 		return
 	}
-	s.event("VS_SWITCHOVER", primary.Engine, "%s is the primary after %s", s.name(primary.Engine), s.name(before.Engine))
+	s.event("VS_SWITCHOVER", primary.Engine, "%s is the primary after %s", s.name(primary.Engine),
+		s.name(before.Engine))
 }

@@ -40,7 +40,8 @@ func TestStories(t *testing.T) {
 			for _, line := range strings.Split(string(want), "\n") {
 				if event, is := strings.CutPrefix(line, "> "); is {
 					fmt.Fprintf(&got, "> %s\n%s", event, story.tell(t, strings.Fields(event)))
-				} else if strings.HasPrefix(line, "#") || line == "" && got.Len() > 0 && !strings.HasSuffix(got.String(), "\n\n") {
+				} else if strings.HasPrefix(line, "#") || line == "" && got.Len() > 0 &&
+					!strings.HasSuffix(got.String(), "\n\n") {
 					fmt.Fprintln(&got, line)
 				}
 			}
@@ -72,11 +73,13 @@ type story struct {
 
 func newStory() *story {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	return &story{model: &model.Model{}, engines: map[string]Engine{}, before: map[string]Assignment{}, now: start, start: start, demand: map[string]float64{}}
+	return &story{model: &model.Model{}, engines: map[string]Engine{}, before: map[string]Assignment{}, now: start,
+		start: start, demand: map[string]float64{}}
 }
 
 func (s *story) input() Input {
-	return Input{Model: s.model, Engines: s.engines, Before: s.before, Began: s.start, Now: s.now}
+	before := Assignments(nil).With(slices.Collect(maps.Values(s.before)))
+	return Input{Model: s.model, Engines: s.engines, Before: before, Began: s.start, Now: s.now}
 }
 
 // tell lets an event happen and returns what comes of it.
@@ -95,10 +98,10 @@ func (s *story) tell(t *testing.T, words []string) string {
 	case "serves", "drains", "idle":
 		s.report(t, verb, args)
 	case "outdated":
-		s.hold(args[0], args[1], Holding{Due: true, Duty: Serve, Since: s.now})
+		s.hold(args[0], s.service(args[1]).UUID, Holding{Delivery: Outdated, Duty: Serve, Since: s.now})
 		return "" // nobody hears of it before what comes next
 	case "unled":
-		s.hold(args[0], args[1], Holding{Due: true, Current: true, Duty: Serve, Since: s.now})
+		s.hold(args[0], s.service(args[1]).UUID, Holding{Delivery: Current, Duty: Serve, Since: s.now})
 	case "everybody":
 		return s.settle()
 	case "down", "up", "refuses":
@@ -110,13 +113,18 @@ func (s *story) tell(t *testing.T, words []string) string {
 		}
 		s.engine(args[0], func(e *Engine) {
 			e.Up, e.Refuses, e.Since = verb != "down", strings.Join(args[1:], " "), s.now
+			if e.Plan = min(e.Plan, Settled); e.Refuses != "" {
+				e.Plan = Refused
+			}
 			if verb == "down" {
 				e.Gathering = time.Time{}
 			}
 		})
 	case "cutoff", "reached":
 		for _, name := range args {
-			s.engine(name, func(e *Engine) { e.Sessions = map[netip.Addr]Session{router: {Up: verb == "reached", Since: s.now}} })
+			s.engine(name, func(e *Engine) {
+				e.Sessions = map[netip.Addr]Session{router: {Up: verb == "reached", Since: s.now}}
+			})
 		}
 	case "set":
 		s.set(t, args[0], args[1:])
@@ -171,9 +179,12 @@ func (s *story) define(t *testing.T, what string, args []string) {
 		engine := &model.Engine{Group: last()}
 		engine.Identity, engine.Named, engine.EnableState = identity, named, "SE_STATE_ENABLED"
 		s.model.Engines, last().Engines = append(s.model.Engines, engine), append(last().Engines, engine)
-		s.engines[args[0]] = Engine{Up: true, Told: true, Since: s.now, Sessions: map[netip.Addr]Session{router: {Up: true, Since: s.now}}}
+		s.engines[args[0]] = Engine{Up: true, Told: true, Since: s.now,
+			Sessions: map[netip.Addr]Session{router: {Up: true, Since: s.now}}}
 	case "service":
 		vs := &model.VirtualService{Group: last()}
+		// they are decided upon in this order
+		identity.UUID = fmt.Sprintf("%02d.%s", len(s.model.VirtualServices), args[0])
 		vs.Identity, vs.Named, vs.Enabled, vs.TrafficEnabled = identity, named, true, true
 		s.model.VirtualServices = append(s.model.VirtualServices, vs)
 	}
@@ -201,7 +212,8 @@ func (s *story) set(t *testing.T, name string, settings []string) {
 			fields := map[string]*uint32{
 				"min_scaleout_per_vs": &group.MinScaleoutPerVS, "max_scaleout_per_vs": &group.MaxScaleoutPerVS,
 				"max_cpu_usage": &group.MaxCPUUsage, "min_cpu_usage": &group.MinCPUUsage,
-				"max_vs_per_se": &group.MaxVSPerSE, "max_se": &group.MaxSE, "min_se": &group.MinSE, "buffer_se": &group.BufferSE,
+				"max_vs_per_se": &group.MaxVSPerSE, "max_se": &group.MaxSE, "min_se": &group.MinSE,
+				"buffer_se": &group.BufferSE,
 			}
 			if fields[field] == nil {
 				t.Fatalf("what is %s of a group?", field)
@@ -242,7 +254,7 @@ func (s *story) object(name string) *model.Engine {
 }
 
 func (s *story) service(name string) *model.VirtualService {
-	return first(s.model.VirtualServices, func(vs *model.VirtualService) bool { return vs.UUID == name })
+	return first(s.model.VirtualServices, func(vs *model.VirtualService) bool { return vs.Name == name })
 }
 
 func first[T any](all []*T, is func(*T) bool) *T {
@@ -309,7 +321,7 @@ func (s *story) demanded(t *testing.T, parts []string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.demand[name] = percent
+		s.demand[s.service(name).UUID] = percent
 	}
 	return s.showLoads()
 }
@@ -357,15 +369,15 @@ func (s *story) rebalance() string {
 func (s *story) report(t *testing.T, verb string, args []string) {
 	t.Helper()
 	duties := map[string]Duty{"serves": Serve, "drains": Drain, "idle": Drain}
-	s.hold(args[0], args[1], Holding{Due: true, Current: true, Duty: duties[verb], Since: s.now, Idle: verb == "idle", Led: verb == "serves"})
+	clients := map[string]Clients{"serves": Led, "drains": Unled, "idle": Idle}
+	s.hold(args[0], s.service(args[1]).UUID, Holding{Delivery: Current, Duty: duties[verb], Since: s.now,
+		Clients: clients[verb]})
 }
 
 func (s *story) hold(engine, service string, holding Holding) {
 	s.engine(engine, func(e *Engine) {
-		if e.Holds == nil {
-			e.Holds = map[string]Holding{}
-		}
-		e.Holds[service], e.Told = holding, e.Told || holding.Duty != NoDuty
+		holding.VirtualService = service
+		e.Holds, e.Told = e.Holds.With(holding), e.Told || holding.Duty != NoDuty
 	})
 }
 
@@ -376,7 +388,9 @@ func (s *story) settle() string {
 		for service, a := range s.before {
 			for _, seat := range a.Seats {
 				if s.engines[seat.Engine].Up {
-					s.hold(seat.Engine, service, Holding{Due: true, Current: true, Duty: seat.Duty(), Since: s.now, Idle: true, Led: seat.Duty() == Serve})
+					clients := map[Duty]Clients{Serve: Led, Drain: Idle}[seat.Duty()]
+					s.hold(seat.Engine, service, Holding{Delivery: Current, Duty: seat.Duty(), Since: s.now,
+						Clients: clients})
 				}
 			}
 		}
@@ -393,12 +407,14 @@ func (s *story) decide() string { return s.decideOnce() + s.show() }
 
 func (s *story) decideOnce() string {
 	d := Decide(s.input())
-	s.due(d)
-	s.before, s.needs = d.Assignments, d.Needs
+	s.follow(d)
+	s.due()
+	s.needs = d.Needs
 	var out strings.Builder
 	out.WriteString(told(d.Events))
 	for _, lack := range d.Unplaced {
-		fmt.Fprintf(&out, "  %s has %d of %d engines: %s\n", lack.VirtualService, lack.Placed, lack.Wanted, lack.Why)
+		_, name, _ := strings.Cut(lack.VirtualService, ".")
+		fmt.Fprintf(&out, "  %s has %d of %d engines: %s\n", name, lack.Placed, lack.Wanted, lack.Why)
 	}
 	for _, engine := range slices.Sorted(maps.Keys(d.Waiting)) {
 		fmt.Fprintf(&out, "  %s gets no Plan yet\n", engine)
@@ -414,23 +430,37 @@ func told(events []Event) string {
 	return out.String()
 }
 
-// due is what the Plans that follow a decision ask for.
-func (s *story) due(d Decision) {
-	for uuid := range s.engines {
-		s.engine(uuid, func(e *Engine) { e.Planned = true })
-		for service := range s.engines[uuid].Holds {
-			if a := d.Assignments[service]; a.seat(uuid) == nil {
-				delete(s.engines[uuid].Holds, service)
-			}
-		}
+// follow takes over what is decided.
+func (s *story) follow(d Decision) {
+	s.before = maps.Clone(s.before)
+	for _, a := range d.Changed {
+		s.before[a.VirtualService] = a
 	}
-	for service, a := range d.Assignments {
+	for _, uuid := range d.Gone {
+		delete(s.before, uuid)
+	}
+}
+
+// due is what the Plans that follow a decision ask for.
+func (s *story) due() {
+	for uuid := range s.engines {
+		s.engine(uuid, func(e *Engine) {
+			e.Plan = max(e.Plan, Settled)
+			e.Holds = slices.DeleteFunc(slices.Clone(e.Holds), func(holding *Holding) bool {
+				a := s.before[holding.VirtualService]
+				return a.seat(uuid) == nil
+			})
+		})
+	}
+	for service, a := range s.before {
 		for _, seat := range a.Seats {
 			if _, heard := s.engines[seat.Engine]; !heard {
 				continue
 			}
-			holding := s.engines[seat.Engine].Holds[service]
-			holding.Due, holding.Current = true, holding.Duty == seat.Duty()
+			holding := s.engines[seat.Engine].Holds.Of(service)
+			if holding.Delivery = Outdated; holding.Duty == seat.Duty() {
+				holding.Delivery = Current
+			}
 			s.hold(seat.Engine, service, holding)
 		}
 	}

@@ -3,17 +3,18 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// unsaidBFD is for a virtual routing context without a bfd_profile: a router or an engine that dies is noticed in 0.9 s.
+// unsaidBFD is for a virtual routing context without a bfd_profile: a router or an engine that dies is noticed in 0.9
+// s.
 var unsaidBFD = kinds.BFDProfile{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
 
 var unheededOfVrfContext = []unheeded[kinds.VrfContext]{
@@ -55,7 +56,9 @@ func bgpRouter(vrf *kinds.VrfContext, report *report) *enginev1.Resource {
 			router.Peers = append(router.Peers, bgpPeers(vrf, peer)...)
 		}
 	}
-	slices.SortFunc(router.GetPeers(), func(a, b *enginev1.BgpPeer) int { return strings.Compare(a.GetAddress(), b.GetAddress()) })
+	slices.SortFunc(router.GetPeers(), func(a, b *enginev1.BgpPeer) int {
+		return strings.Compare(a.GetAddress(), b.GetAddress())
+	})
 	return &enginev1.Resource{Uuid: vrf.UUID, Body: &enginev1.Resource_BgpRouter{BgpRouter: router}}
 }
 
@@ -103,51 +106,47 @@ func bfdTimers(profile *kinds.BFDProfile) *enginev1.BfdTimers {
 	return &enginev1.BfdTimers{MinTxMs: timers.MinTxMs, MinRxMs: timers.MinRxMs, Multiplier: timers.Multiplier}
 }
 
-// speakBGP adds the router of the engine, and the advertisements that it can make. An engine has one routing table, and
-// so one virtual routing context. While none of its services is advertised it speaks to the routers of the one that
-// engines are in by default, so that the first can be announced at once.
-func (a *assembly) speakBGP(m *model.Model, placement place.Placement, engineUUID string) {
-	vrf := a.routingContext()
-	if vrf == nil {
-		vrf = homeOf(m, engineUUID)
+// contextOf is the virtual routing context that an engine speaks BGP in. It has one routing table, and so one of them.
+// While none of its services is advertised it speaks to the routers of the one that engines are in by default, so that
+// the first can be announced at once. Nil: it speaks to none.
+func (c *Compiler) contextOf(a *assembly, engineUUID string) *kinds.VrfContext {
+	if len(a.contexts) == 0 {
+		return homeOf(c.model, c.objects[engineUUID])
 	}
-	if vrf == nil {
-		return
-	}
-	var report report
-	router := bgpRouter(vrf, &report)
-	a.resources[vrf.UUID] = router
-	for _, draft := range a.advertised {
-		if draft.vs.VrfContext != vrf {
-			report.warn(draft.subject, "vrf_context_ref", "is %s, and the engine speaks BGP in %s already: its addresses are not advertised by this engine",
-				draft.vs.VrfContext.Name, vrf.Name)
-			continue
-		}
-		a.resources[AdvertisementUUID(draft.vs.UUID)] = located(draft, placement.Assignment(draft.vs.UUID), engineUUID)
-	}
-	a.findings = append(a.findings, report.findings...)
+	return slices.MinFunc(slices.Collect(maps.Keys(a.contexts)), func(x, y *kinds.VrfContext) int {
+		return strings.Compare(x.UUID, y.UUID)
+	})
 }
 
-func (a *assembly) routingContext() *kinds.VrfContext {
-	if len(a.advertised) == 0 {
+// speakBGP adds the router of the engine.
+func (a *assembly) speakBGP(edits map[string]*enginev1.Resource) {
+	if a.spoken != nil {
+		var report report
+		edits[a.spoken.UUID] = bgpRouter(a.spoken, &report)
+		a.own = report.findings
+	}
+}
+
+// advertise gives the advertisement of a share, where the engine can make it.
+func (a *assembly) advertise(share *share) []*enginev1.Resource {
+	draft := share.draft
+	if draft.vs.VrfContext != a.spoken {
+		share.report.warn(draft.subject, "vrf_context_ref",
+			"is %s, and the engine speaks BGP in %s already: its addresses are not advertised by this engine",
+			draft.vs.VrfContext.Name, a.spoken.Name)
 		return nil
 	}
-	first := slices.MinFunc(a.advertised, func(x, y *draft) int { return strings.Compare(x.vs.VrfContext.UUID, y.vs.VrfContext.UUID) })
-	return first.vs.VrfContext
+	return []*enginev1.Resource{located(draft, share.assignment, share.seat.Engine)}
 }
 
-// homeOf is the virtual routing context "global" of the engine's cloud, that of the default cloud by whatever name; nil:
+// homeOf is the virtual routing context "global" of an engine's cloud, that of the default cloud by whatever name; nil:
 // there is none that speaks BGP.
-func homeOf(m *model.Model, engineUUID string) *kinds.VrfContext {
+func homeOf(m *model.Model, engine *model.Engine) *kinds.VrfContext {
 	builtIn := schema.BuiltinUUID("vrfcontext", "global")
-	for _, engine := range m.Engines {
-		if engine.UUID != engineUUID {
-			continue
-		}
-		for _, vrf := range m.VrfContexts {
-			if (vrf.Name == "global" || vrf.UUID == builtIn) && vrf.CloudRef == engine.CloudRef && vrf.BGP != nil {
-				return vrf
-			}
+	for _, vrf := range m.VrfContexts {
+		if engine != nil && (vrf.Name == "global" || vrf.UUID == builtIn) &&
+			vrf.CloudRef == engine.CloudRef && vrf.BGP != nil {
+			return vrf
 		}
 	}
 	return nil

@@ -1,154 +1,139 @@
 // Package plan compiles what one engine shall do: a pure function of the model and the placement, the stage between
 // place and link. Units and names of the API end here; what an engine cannot do yet is a finding, not a surprise.
 //
-// compile.go puts a Plan together; service.go is one virtual service; http, l4, tcp, tls, servertls, pool and monitor
-// convert one object each; advertisement and bgp are the routes to a virtual service and who is told of them; settings is
-// what a group says of its engines' processes; unheeded and unheeded_group name the settings without effect; cipherlist reads
-// cipher strings; delta is the difference of two Plans.
+// compile.go has the Plans of all engines follow what changes, assembly.go puts the Plan of one together; service.go is
+// one virtual service; http, l4, tcp, tls, servertls, pool and monitor convert one object each; advertisement and bgp
+// are the routes to a virtual service and who is told of them; settings is what a group says of its engines' processes;
+// unheeded and unheeded_group name the settings without effect; cipherlist reads cipher strings; delta is the
+// difference of two Plans.
 package plan
 
 import (
-	"cmp"
-	"net/netip"
-	"reflect"
+	"maps"
 	"slices"
-	"strings"
 
-	"google.golang.org/protobuf/proto"
-
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/sorted"
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// Compiler makes the Plans of one model after the other. What several engines serve is compiled once, and so is what does not
-// change: its resources are the same in both Plans, by their pointers.
+// Compiler makes the Plans of one revision after the other. It keeps what each engine's Plan consists of, and does anew
+// the parts of the virtual services that changed, or that were decided upon anew. Resources that say the same as before
+// are the same, by their pointers. The zero value has compiled nothing. It is for one goroutine.
 type Compiler struct {
-	model  *model.Model
-	rings  map[string]tickets.Ring // by SSL profile uuid
-	drafts map[*model.VirtualService]*draft
+	model       *model.Model // nil: none yet
+	rings       tickets.Rings
+	assignments place.Assignments
+
+	objects map[string]*model.Engine   // by uuid
+	seated  map[string]map[string]bool // by engine uuid: the virtual services with a seat there
+	drafts  map[string]*draft          // by virtual service uuid
+	engines map[string]*assembly       // by uuid
 }
 
-var duties = map[place.Duty]dataplanev1.Duty{
-	place.Serve: dataplanev1.Duty_DUTY_SERVE, place.Drain: dataplanev1.Duty_DUTY_DRAIN, place.StandBy: dataplanev1.Duty_DUTY_STANDBY,
-}
-
-// NewCompiler starts with nothing compiled. It is for one goroutine.
-func NewCompiler(m *model.Model, rings map[string]tickets.Ring) *Compiler {
+// NewCompiler starts with nothing compiled.
+func NewCompiler(m *model.Model, rings tickets.Rings, assignments place.Assignments) *Compiler {
 	c := &Compiler{}
-	c.Turn(m, rings)
+	c.Turn(m, rings, assignments)
 	return c
 }
 
-// Turn goes on with another model.
-func (c *Compiler) Turn(m *model.Model, rings map[string]tickets.Ring) {
-	drafts := make(map[*model.VirtualService]*draft, len(m.VirtualServices))
-	for _, vs := range m.VirtualServices {
-		if made := c.drafts[vs]; made != nil && (vs.SSLProfile == nil || reflect.DeepEqual(c.rings[vs.SSLProfile.UUID], rings[vs.SSLProfile.UUID])) {
-			drafts[vs] = made
+// Turn goes on with another revision.
+func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.Assignments) {
+	if c.model == nil {
+		*c = Compiler{model: &model.Model{}, seated: map[string]map[string]bool{}, drafts: map[string]*draft{},
+			engines: map[string]*assembly{}}
+	}
+	stale := c.redraw(m, rings)
+	for was, is := range c.assignments.Differences(assignments) {
+		stale[c.reseat(was, is)] = true
+	}
+	for uuid := range stale {
+		for _, assignment := range []place.Assignment{c.assignments.Of(uuid), assignments.Of(uuid)} {
+			for _, seat := range assignment.Seats {
+				if assembly := c.engines[seat.Engine]; assembly != nil {
+					assembly.stale[uuid] = true
+				}
+			}
 		}
 	}
-	c.model, c.rings, c.drafts = m, rings, drafts
+	if !sorted.IsOne(c.model.Engines, m.Engines) {
+		c.objects = make(map[string]*model.Engine, len(m.Engines))
+		for _, engine := range m.Engines {
+			c.objects[engine.UUID] = engine
+		}
+		maps.DeleteFunc(c.engines, func(uuid string, _ *assembly) bool { return c.objects[uuid] == nil })
+	}
+	c.model, c.rings, c.assignments = m, rings, assignments
+}
+
+// redraw forgets the drafts of virtual services that are not as they were, and returns their uuids.
+func (c *Compiler) redraw(m *model.Model, rings tickets.Rings) map[string]bool {
+	stale := map[string]bool{}
+	for was, is := range sorted.Differences(c.model.VirtualServices, m.VirtualServices, uuidOf) {
+		if was == nil {
+			was = is
+		}
+		stale[was.UUID] = true
+	}
+	if turned := c.rings.Differing(rings); len(turned) > 0 {
+		for _, vs := range m.VirtualServices {
+			if vs.SSLProfile != nil && turned[vs.SSLProfile.UUID] {
+				stale[vs.UUID] = true
+			}
+		}
+	}
+	for uuid := range stale {
+		delete(c.drafts, uuid)
+	}
+	return stale
+}
+
+func uuidOf(vs *model.VirtualService) string { return vs.UUID }
+
+// reseat takes over an assignment, and returns the uuid of its virtual service.
+func (c *Compiler) reseat(was, is *place.Assignment) (virtualServiceUUID string) {
+	if was != nil {
+		virtualServiceUUID = was.VirtualService
+		for _, seat := range was.Seats {
+			delete(c.seated[seat.Engine], virtualServiceUUID)
+		}
+	}
+	if is != nil {
+		virtualServiceUUID = is.VirtualService
+		for _, seat := range is.Seats {
+			if c.seated[seat.Engine] == nil {
+				c.seated[seat.Engine] = map[string]bool{}
+			}
+			c.seated[seat.Engine][virtualServiceUUID] = true
+		}
+	}
+	return virtualServiceUUID
 }
 
 // Compile makes the Plan of one engine, its resources sorted by uuid. A virtual service that cannot be served is left
 // out and a finding says why; the others go on. Of two that want the same port, the one in the Plan before keeps it.
-func (c *Compiler) Compile(placement place.Placement, engineUUID string, before *enginev1.Plan) (*enginev1.Plan, []model.Finding) {
-	assembly := assembly{resources: map[string]*enginev1.Resource{}, taken: map[netip.AddrPort]*draft{}}
-	for _, owed := range incumbentsFirst(placement.Duties(engineUUID), before) {
-		vs := owed.VirtualService
-		if c.drafts[vs] == nil {
-			c.drafts[vs] = newDraft(vs, c.rings)
-		}
-		assembly.add(c.drafts[vs], duties[owed.Duty])
+func (c *Compiler) Compile(engineUUID string, before *enginev1.Plan) (*enginev1.Plan, []model.Finding) {
+	a := c.engines[engineUUID]
+	if a == nil || !c.update(a, engineUUID) {
+		a = c.assemble(engineUUID, before.GetResources())
+		c.engines[engineUUID] = a
 	}
-	assembly.speakBGP(c.model, placement, engineUUID)
-	assembly.obeyGroup(c.model, engineUUID)
-	return assembly.plan(uint64(c.model.Revision)), sortFindings(assembly.findings)
+	return &enginev1.Plan{Revision: uint64(c.model.Revision), Resources: a.resources}, a.findings
 }
 
-func incumbentsFirst(services []place.Owed, before *enginev1.Plan) []place.Owed {
-	served := map[string]bool{}
-	for _, resource := range before.GetResources() {
-		served[resource.GetUuid()] = true
+// shareOf is what an engine owes to a virtual service; nil: nothing.
+func (c *Compiler) shareOf(virtualServiceUUID, engineUUID string) *share {
+	assignment := c.assignments.Of(virtualServiceUUID)
+	at := slices.IndexFunc(assignment.Seats, func(seat place.Seat) bool { return seat.Engine == engineUUID })
+	vs := sorted.Find(c.model.VirtualServices, virtualServiceUUID, uuidOf)
+	if at < 0 || vs == nil {
+		return nil
 	}
-	rank := func(vs place.Owed) int {
-		if served[vs.UUID] {
-			return 0
-		}
-		return 1
+	if c.drafts[vs.UUID] == nil {
+		c.drafts[vs.UUID] = newDraft(vs, c.rings)
 	}
-	ordered := slices.Clone(services)
-	slices.SortStableFunc(ordered, func(a, b place.Owed) int { return cmp.Compare(rank(a), rank(b)) })
-	return ordered
-}
-
-// assembly is a Plan in the making.
-type assembly struct {
-	resources map[string]*enginev1.Resource
-	findings  []model.Finding
-	taken     map[netip.AddrPort]*draft // by which virtual service
-
-	advertised []*draft // those with an advertisement
-}
-
-func (a *assembly) add(draft *draft, duty dataplanev1.Duty) {
-	report := report{findings: slices.Clip(draft.report.findings), blocked: draft.report.blocked}
-	for _, listener := range draft.service.GetListeners() {
-		if owner, taken := a.taken[addressOf(listener)]; taken {
-			report.block(draft.subject, portField(draft.vs, listener.GetPort()), "%s is served by virtual service %s already%s",
-				addressOf(listener), owner.subject.name, elsewhere(draft.vs, owner.vs))
-		}
-	}
-	a.findings = append(a.findings, report.findings...)
-	if report.blocked {
-		return
-	}
-	for _, resource := range draft.parts {
-		a.resources[resource.GetUuid()] = resource
-	}
-	if duty != draft.service.GetDuty() {
-		service := proto.CloneOf(draft.service)
-		service.Duty = duty
-		a.resources[draft.vs.UUID] = resourceOf(service)
-	}
-	if draft.advertisement != nil {
-		a.advertised = append(a.advertised, draft)
-	}
-	for _, listener := range draft.service.GetListeners() {
-		a.taken[addressOf(listener)] = draft
-	}
-}
-
-// elsewhere says what to do where the same address is another one on the network, and not on an engine.
-func elsewhere(vs, owner *model.VirtualService) string {
-	if vs.VrfContext == owner.VrfContext {
-		return ""
-	}
-	return ", in another vrfcontext: an engine is in one network; give them engine groups of their own (se_group_ref)"
-}
-
-func addressOf(listener *dataplanev1.Listener) netip.AddrPort {
-	address, _ := netip.ParseAddr(listener.GetAddress()) // it was one before
-	return netip.AddrPortFrom(address, uint16(listener.GetPort()))
-}
-
-func (a *assembly) plan(revision uint64) *enginev1.Plan {
-	plan := &enginev1.Plan{Revision: revision}
-	for _, resource := range a.resources {
-		plan.Resources = append(plan.Resources, resource)
-	}
-	slices.SortFunc(plan.GetResources(), func(a, b *enginev1.Resource) int { return strings.Compare(a.GetUuid(), b.GetUuid()) })
-	return plan
-}
-
-// sortFindings orders them by object and drops what several virtual services found in the same one.
-func sortFindings(findings []model.Finding) []model.Finding {
-	slices.SortStableFunc(findings, func(a, b model.Finding) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UUID, b.UUID), strings.Compare(a.Field, b.Field),
-			strings.Compare(a.Message, b.Message))
-	})
-	return slices.Compact(findings)
+	return newShare(c.drafts[vs.UUID], assignment, assignment.Seats[at])
 }

@@ -57,7 +57,7 @@ func TestGoldenPlans(t *testing.T) {
 func compileText(t *testing.T, text string) (*enginev1.Plan, []model.Finding) {
 	t.Helper()
 	m, findings := model.Build(7, objectsIn(t, text))
-	plan, found := NewCompiler(m, nil).Compile(placed(m), engineUUID, nil)
+	plan, found := NewCompiler(m, nil, placed(m)).Compile(engineUUID, nil)
 	return plan, append(findings, found...)
 }
 
@@ -70,9 +70,10 @@ func TestEveryEngineOfAVirtualServiceIsGivenTheSameTicketKeysAndNoneWhereSession
 	m, _ := model.Build(7, objectsIn(t, objects))
 	vs := m.VirtualServices[0]
 	secret := func(b byte) []byte { return bytes.Repeat([]byte{b}, tickets.SecretBytes) }
-	ring := tickets.Ring{Current: secret(1), Previous: secret(2), Next: secret(3), Lifetime: time.Hour, Turned: time.Unix(1_800_000_000, 0)}
+	ring := tickets.Ring{Profile: vs.SSLProfile.UUID, Current: secret(1), Previous: secret(2), Next: secret(3),
+		Lifetime: time.Hour, Turned: time.Unix(1_800_000_000, 0)}
 	keysIn := func() *dataplanev1.TicketKeys {
-		compiled, _ := NewCompiler(m, map[string]tickets.Ring{vs.SSLProfile.UUID: ring}).Compile(placed(m), engineUUID, nil)
+		compiled, _ := NewCompiler(m, tickets.Rings{&ring}, placed(m)).Compile(engineUUID, nil)
 		for _, resource := range compiled.GetResources() {
 			if resource.GetUuid() == vs.UUID {
 				return resource.GetVirtualService().GetTls().GetTicketKeys()
@@ -82,7 +83,8 @@ func TestEveryEngineOfAVirtualServiceIsGivenTheSameTicketKeysAndNoneWhereSession
 		return nil
 	}
 	keys := keysIn()
-	if len(keys.GetKeys()) != 3 || keys.GetLifetimeS() != 3600 || keys.GetUntilUnixS() != 1_800_007_200 || !proto.Equal(keys, keysIn()) {
+	if len(keys.GetKeys()) != 3 || keys.GetLifetimeS() != 3600 || keys.GetUntilUnixS() != 1_800_007_200 ||
+		!proto.Equal(keys, keysIn()) {
 		t.Errorf("got %d keys for %d s until %d", len(keys.GetKeys()), keys.GetLifetimeS(), keys.GetUntilUnixS())
 	}
 	vs.SSLProfile.EnableSSLSessionReuse = false
@@ -92,12 +94,12 @@ func TestEveryEngineOfAVirtualServiceIsGivenTheSameTicketKeysAndNoneWhereSession
 }
 
 // placed puts everything on the engines of its group, all of them up.
-func placed(m *model.Model) place.Placement {
+func placed(m *model.Model) place.Assignments {
 	up := map[string]place.Engine{}
 	for _, engine := range m.Engines {
 		up[engine.UUID] = place.Engine{Up: true, NextHop: netip.MustParseAddr("10.1.0.11")}
 	}
-	return place.PlacementOf(m, place.Decide(place.Input{Model: m, Engines: up}).Assignments)
+	return place.Assignments(nil).With(place.Decide(place.Input{Model: m, Engines: up}).Changed)
 }
 
 var header = regexp.MustCompile(`(?m)^(\w+) \{`)
@@ -217,7 +219,7 @@ func TestPlanIsTheSameHoweverOftenItIsCompiled(t *testing.T) {
 
 func TestEngineOfAnotherGroupGetsAnEmptyPlan(t *testing.T) {
 	m, _ := model.Build(7, objectsIn(t, readGolden(t, "secure_http")))
-	plan, findings := NewCompiler(m, nil).Compile(placed(m), "se-elsewhere", nil)
+	plan, findings := NewCompiler(m, nil, placed(m)).Compile("se-elsewhere", nil)
 	if len(plan.GetResources()) != 0 || findings != nil || plan.GetRevision() != 7 {
 		t.Errorf("got %v, %v", plan, findings)
 	}
@@ -231,7 +233,7 @@ func TestVirtualServiceThatIsServedKeepsItsPort(t *testing.T) {
 	incumbent := strings.Replace(newcomer, "a-newcomer", "b-incumbent", 1)
 	before, _ := compileText(t, incumbent)
 	m, _ := model.Build(8, objectsIn(t, newcomer+incumbent))
-	plan, findings := NewCompiler(m, nil).Compile(placed(m), engineUUID, before)
+	plan, findings := NewCompiler(m, nil, placed(m)).Compile(engineUUID, before)
 	if len(plan.GetResources()) != 1 || plan.GetResources()[0].GetVirtualService().GetName() != "b-incumbent" {
 		t.Errorf("got %v", plan)
 	}
@@ -242,7 +244,8 @@ func TestVirtualServiceThatIsServedKeepsItsPort(t *testing.T) {
 
 func TestSameAddressInTwoRoutingContextsNeedsTwoEngines(t *testing.T) {
 	in := func(name, vrf string) string {
-		return `virtualservice {"name": "` + name + `", "vip": [{"ip_address": {"addr": "192.0.2.1", "type": "V4"}}], "services": [{"port": 80}],
+		return `virtualservice {"name": "` + name +
+			`", "vip": [{"ip_address": {"addr": "192.0.2.1", "type": "V4"}}], "services": [{"port": 80}],
   "vrf_context_ref": "/api/vrfcontext/vrfcontext-` + vrf + `"}
 `
 	}

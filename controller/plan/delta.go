@@ -4,24 +4,19 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// Delta is what turns old into new; a nil old asks for everything. Both are sorted by uuid, and so is the answer.
+// Delta is what turns old into new; a nil old asks for everything. Both are sorted by uuid, and so is the answer. It
+// looks at those resources only that are not the same by their pointers.
 func Delta(old, new *enginev1.Plan) *enginev1.PlanDelta {
 	delta := &enginev1.PlanDelta{BaseRevision: old.GetRevision(), Revision: new.GetRevision()}
-	before := make(map[string]*enginev1.Resource, len(old.GetResources()))
-	for _, resource := range old.GetResources() {
-		before[resource.GetUuid()] = resource
-	}
-	for _, resource := range new.GetResources() {
-		if !proto.Equal(before[resource.GetUuid()], resource) {
-			delta.Changed = append(delta.Changed, resource)
-		}
-		delete(before, resource.GetUuid())
-	}
-	for _, resource := range old.GetResources() {
-		if _, gone := before[resource.GetUuid()]; gone {
-			delta.Removed = append(delta.Removed, resource.GetUuid())
+	for was, is := range sorted.Differences(old.GetResources(), new.GetResources(), (*enginev1.Resource).GetUuid) {
+		switch {
+		case is == nil:
+			delta.Removed = append(delta.Removed, was.GetUuid())
+		case was == nil || !proto.Equal(was, is):
+			delta.Changed = append(delta.Changed, is)
 		}
 	}
 	return delta

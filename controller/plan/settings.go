@@ -12,16 +12,22 @@ var workerPinnings = map[string]dataplanev1.WorkerPinning{
 	"NEVER":  dataplanev1.WorkerPinning_WORKER_PINNING_NEVER,
 }
 
+// groupOf an engine; nil: it has none.
+func (c *Compiler) groupOf(engineUUID string) *model.Group {
+	if engine := c.objects[engineUUID]; engine != nil {
+		return engine.Group
+	}
+	return nil
+}
+
 // obeyGroup adds what the engine's group says of its process, where that is something.
-func (a *assembly) obeyGroup(m *model.Model, engineUUID string) {
-	for _, engine := range m.Engines {
-		if engine.UUID != engineUUID || engine.Group == nil {
-			continue
-		}
-		if pinning := workerPinnings[engine.Group.WorkerPinning]; pinning != dataplanev1.WorkerPinning_WORKER_PINNING_AUTO {
-			uuid := engine.Group.UUID
-			settings := &enginev1.EngineSettings{Uuid: uuid, WorkerPinning: pinning}
-			a.resources[uuid] = &enginev1.Resource{Uuid: uuid, Body: &enginev1.Resource_EngineSettings{EngineSettings: settings}}
-		}
+func (a *assembly) obeyGroup(edits map[string]*enginev1.Resource) {
+	if a.group == nil {
+		return
+	}
+	if pinning := workerPinnings[a.group.WorkerPinning]; pinning != dataplanev1.WorkerPinning_WORKER_PINNING_AUTO {
+		uuid := a.group.UUID
+		settings := &enginev1.EngineSettings{Uuid: uuid, WorkerPinning: pinning}
+		edits[uuid] = &enginev1.Resource{Uuid: uuid, Body: &enginev1.Resource_EngineSettings{EngineSettings: settings}}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// heededOfGroup are what place, cloud and engines go by, or what says who a group is. use_dp_util_for_scaleout asks for what is done
-// anyway.
+// heededOfGroup are what place, cloud and engines go by, or what says who a group is. use_dp_util_for_scaleout asks for
+// what is done anyway.
 var heededOfGroup = strings.Fields(`
 	uuid name url _last_modified configpb_attributes weir_warnings tenant_ref cloud_ref description markers cloud_config_cksum labels
 	ha_mode algo buffer_se min_scaleout_per_vs max_scaleout_per_vs min_se max_se max_vs_per_se vs_host_redundancy
@@ -57,14 +57,14 @@ func TestAnEngineIsToldOfNoOtherWhereTheGroupHasThemPassNothingOn(t *testing.T) 
 	for probes, want := range map[string]string{"false": "[10.1.0.11 10.1.0.12]", "true": "[10.1.0.11]"} {
 		group := fmt.Sprintf(`serviceenginegroup {"name": "Default-Group", "disable_flow_probes": %s}`, probes)
 		m, _ := model.Build(7, objectsIn(t, readGolden(t, "routes_over_bgp")+"\n"+group+"\n"))
-		assignments := map[string]place.Assignment{}
+		var assignments []place.Assignment
 		for _, vs := range m.VirtualServices {
-			assignments[vs.UUID] = place.Assignment{VirtualService: vs.UUID, Seats: []place.Seat{
+			assignments = append(assignments, place.Assignment{VirtualService: vs.UUID, Seats: []place.Seat{
 				{Engine: engineUUID, State: place.Serving, NextHop: netip.MustParseAddr("10.1.0.11")},
 				{Engine: "se-other", State: place.Serving, NextHop: netip.MustParseAddr("10.1.0.12")},
-			}}
+			}})
 		}
-		compiled, _ := NewCompiler(m, nil).Compile(place.PlacementOf(m, assignments), engineUUID, nil)
+		compiled, _ := NewCompiler(m, nil, place.Assignments(nil).With(assignments)).Compile(engineUUID, nil)
 		advertised := 0
 		for _, resource := range compiled.GetResources() {
 			if made := resource.GetAdvertisement(); made != nil {

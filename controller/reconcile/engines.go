@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/sorted"
 )
 
 // EngineEvent is something that operators may want to know of an engine.
@@ -17,7 +18,7 @@ type EngineEvent struct {
 // engineEvents say which engines came, were deleted, or were enabled or disabled by an operator, from one revision to
 // another. There is nothing to compare the first one with.
 func engineEvents(former, now *model.Model) (happened []EngineEvent) {
-	if former == nil || former.Revision == now.Revision {
+	if former == nil || sorted.IsOne(former.Engines, now.Engines) {
 		return nil
 	}
 	was := map[string]*model.Engine{}

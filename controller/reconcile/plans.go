@@ -10,26 +10,14 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/plan"
+	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// planner makes the Plans of a placement.
-type planner struct {
-	compiler  *plan.Compiler
-	placement place.Placement
-	before    map[string]*enginev1.Plan // by engine uuid
-	engines   map[string]place.Engine   // by uuid
-}
-
-func (r *Reconciler) planner(in Input, placement place.Placement) planner {
-	r.compiler.Turn(in.Model, in.Rings)
-	return planner{&r.compiler, placement, r.state.Plans, in.Engines}
-}
-
-// plan makes the Plan of an engine. One that says nothing new is the one before, with its revision, and the engine
+// compile makes the Plan of an engine. One that says nothing new is the one before, with its revision, and the engine
 // hears nothing; unless it refused that one: then any change is a reason to try again.
-func (p planner) plan(engineUUID string) (*enginev1.Plan, []model.Finding) {
-	before, refuses := p.before[engineUUID], p.engines[engineUUID].Refuses != ""
-	next, found := p.compiler.Compile(p.placement, engineUUID, before)
+func (r *Reconciler) compile(in Input, engineUUID string) (*enginev1.Plan, []model.Finding) {
+	before, refuses := r.state.Plans[engineUUID], in.Engines[engineUUID].Plan == place.Refused
+	next, found := r.compiler.Compile(engineUUID, before)
 	if before != nil && plan.Same(before, next) && !refuses {
 		return before, found
 	}
@@ -38,24 +26,28 @@ func (p planner) plan(engineUUID string) (*enginev1.Plan, []model.Finding) {
 
 // wanted is what the objects and the assignments ask for.
 func (r *Reconciler) wanted(in Input) State {
-	p := r.planner(in, place.PlacementOf(in.Model, in.Before))
-	findings := slices.Clone(in.Findings)
-	plans := make(map[string]*enginev1.Plan, len(in.Model.Engines))
+	r.compiler.Turn(in.Model, in.Rings, in.Before)
+	state := State{Model: in.Model, Assignments: in.Before, Plans: make(map[string]*enginev1.Plan,
+		len(in.Model.Engines))}
+	all := found{in.Findings}
 	for _, engine := range in.Model.Engines {
-		next, found := p.plan(engine.UUID)
-		plans[engine.UUID] = next
-		findings = append(findings, found...)
+		next, found := r.compile(in, engine.UUID)
+		state.Plans[engine.UUID] = next
+		all = append(all, found)
 	}
-	return State{Model: in.Model, Placement: p.placement, Plans: plans, Findings: distinct(findings)}
+	if state.Findings = r.state.Findings; !all.isOne(r.found) {
+		r.found, state.Findings = all, all.distinct()
+	}
+	return state
 }
 
 // idlePlans are those of the engines that have no seat.
-func (r *Reconciler) idlePlans(in Input) map[string]*enginev1.Plan {
-	p := r.planner(in, place.Placement{})
-	busy, idle := seated(in.Before), map[string]*enginev1.Plan{}
+func (r *Reconciler) idlePlans(in Input, seated map[string]bool) map[string]*enginev1.Plan {
+	r.compiler.Turn(in.Model, in.Rings, in.Before)
+	idle := map[string]*enginev1.Plan{}
 	for _, engine := range in.Model.Engines {
-		if !busy[engine.UUID] {
-			idle[engine.UUID], _ = p.plan(engine.UUID)
+		if !seated[engine.UUID] {
+			idle[engine.UUID], _ = r.compile(in, engine.UUID)
 		}
 	}
 	return idle
@@ -79,14 +71,23 @@ func ready(plans map[string]*enginev1.Plan, waiting map[string]bool) map[string]
 	return some
 }
 
+// found are the findings of the model, then those of each engine's Plan. A list is another one where what it says is
+// new.
+type found [][]model.Finding
+
+func (f found) isOne(other found) bool {
+	return slices.EqualFunc(f, other, sorted.IsOne[model.Finding])
+}
+
 // distinct: engines that serve the same virtual services have the same findings.
-func distinct(findings []model.Finding) []model.Finding {
+func (f found) distinct() []model.Finding {
 	set := map[model.Finding]bool{}
-	for _, finding := range findings {
+	for _, finding := range slices.Concat(f...) {
 		set[finding] = true
 	}
 	return slices.SortedFunc(maps.Keys(set), func(a, b model.Finding) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UUID, b.UUID), strings.Compare(a.Field, b.Field),
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UUID, b.UUID),
+			strings.Compare(a.Field, b.Field),
 			strings.Compare(a.Message, b.Message))
 	})
 }

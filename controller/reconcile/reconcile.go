@@ -20,8 +20,8 @@ import (
 // Input is all that a step goes by. Model, Findings, Before and Rings are those of one revision, which is the model's.
 type Input struct {
 	place.Input
-	Findings []model.Finding               // of the model
-	Rings    map[string]tickets.Ring       // by SSL profile uuid
+	Findings []model.Finding // of the model
+	Rings    tickets.Rings
 	Usage    func() map[string]place.Usage // of engines, by uuid; asked for when loads are looked at
 	Secret   func() []byte                 // random, never the same; asked for when a ring is made or turned
 }
@@ -51,11 +51,11 @@ type Write struct {
 
 // State is what the controller wants at one revision.
 type State struct {
-	Model     *model.Model
-	Placement place.Placement
-	Plans     map[string]*enginev1.Plan // by engine uuid
-	Findings  []model.Finding           // of the model and of the Plans
-	Unplaced  []place.Unplaced
+	Model       *model.Model
+	Assignments place.Assignments
+	Plans       map[string]*enginev1.Plan // by engine uuid
+	Findings    []model.Finding           // of the model and of the Plans
+	Unplaced    []place.Unplaced
 }
 
 // Observation is what clouds act upon.
@@ -66,26 +66,29 @@ type Observation struct {
 	Seated map[string]bool
 }
 
-// Reconciler is what a step remembers for the next one. The zero value is that of a controller that begins.
+// Reconciler is what a step remembers for the next one, so that a step costs what is new in its input. What it decides
+// is the same as if it remembered only what it has told and sent. The zero value is that of a controller that begins.
 type Reconciler struct {
 	seen   *model.Model    // by the last step
 	state  State           // of the last revision that was planned, and the Plans of idle engines since
 	looked map[string]look // at loads, by group uuid
+	found  found           // in state.Findings
 
+	placer   place.Placer
+	rings    tickets.Keeper
 	compiler plan.Compiler
 }
 
 // Step decides once.
 func (r *Reconciler) Step(in Input) Output {
-	decision := place.Decide(in.Input)
-	turned := tickets.Decide(in.Model, in.Rings, in.Now, in.Secret)
+	decision := r.placer.Decide(in.Input)
+	turned := r.rings.Decide(in.Model, in.Rings, in.Now, in.Secret)
 	out := Output{
 		Engines: engineEvents(r.seen, in.Model), Observation: observation(in, decision),
 		Again: earlier(decision.Again, turned.Again),
 	}
 	r.seen = in.Model
-	write := Write{Events: decision.Events, Rings: turned}
-	write.Changed, write.Gone = decision.Changed(in.Before)
+	write := Write{Changed: decision.Changed, Gone: decision.Gone, Events: decision.Events, Rings: turned}
 	if len(write.Changed)+len(write.Gone) == 0 {
 		var next time.Time
 		write.Changed, write.Events, next = r.rebalance(in)
@@ -95,7 +98,7 @@ func (r *Reconciler) Step(in Input) Output {
 		out.State = r.plan(in, decision.Unplaced)
 		out.Plans = ready(r.state.Plans, decision.Waiting)
 	} else {
-		out.Idle, out.Write = r.welcome(in), &write
+		out.Idle, out.Write = r.welcome(in, decision.SeatedBefore), &write
 	}
 	return out
 }
@@ -107,8 +110,8 @@ func (w Write) isNothing() bool {
 // welcome gives engines that serve nothing yet their Plan before more is decided for them: it says which routers to
 // speak to, and sessions take longer to begin than anything else. When many engines come at once, each is a decision to
 // write.
-func (r *Reconciler) welcome(in Input) map[string]*enginev1.Plan {
-	idle := r.idlePlans(in)
+func (r *Reconciler) welcome(in Input, seated map[string]bool) map[string]*enginev1.Plan {
+	idle := r.idlePlans(in, seated)
 	r.state.Plans = with(r.state.Plans, idle)
 	return idle
 }
@@ -128,24 +131,11 @@ func (r *Reconciler) plan(in Input, unplaced []place.Unplaced) *State {
 }
 
 func observation(in Input, decision place.Decision) Observation {
-	seen := Observation{
-		Model: in.Model, Needs: decision.Needs, Up: map[string]bool{}, Seated: seated(decision.Assignments),
-	}
+	seen := Observation{Model: in.Model, Needs: decision.Needs, Up: map[string]bool{}, Seated: decision.Seated}
 	for uuid, engine := range in.Engines {
 		seen.Up[uuid] = engine.Up
 	}
 	return seen
-}
-
-// seated are the engines that have a seat, by uuid.
-func seated(assignments map[string]place.Assignment) map[string]bool {
-	engines := map[string]bool{}
-	for _, assignment := range assignments {
-		for _, seat := range assignment.Seats {
-			engines[seat.Engine] = true
-		}
-	}
-	return engines
 }
 
 // earlier of two times; zero is never.

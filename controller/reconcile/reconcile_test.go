@@ -33,9 +33,8 @@ func newStage(t *testing.T, engines ...string) *stage {
 	s := &stage{T: t, in: reconcile.Input{
 		Input: place.Input{
 			Model: &model.Model{Revision: 1, Groups: []*model.Group{group}}, Engines: map[string]place.Engine{},
-			Before: map[string]place.Assignment{}, Began: now.Add(-time.Hour), Now: now,
+			Began: now.Add(-time.Hour), Now: now,
 		},
-		Rings:  map[string]tickets.Ring{},
 		Usage:  func() map[string]place.Usage { return nil },
 		Secret: func() []byte { return bytes.Repeat([]byte{1}, tickets.SecretBytes) },
 	}}
@@ -59,13 +58,27 @@ func (s *stage) setEngines(uuids ...string) {
 			engine := &model.Engine{Group: &group}
 			engine.UUID, engine.Name, engine.EnableState = uuid, uuid, "SE_STATE_ENABLED"
 			m.Engines = append(m.Engines, engine)
-			s.in.Engines[uuid] = place.Engine{Up: true, Since: s.in.Began, Planned: true, Told: true}
+			s.hear(uuid, place.Engine{Up: true, Since: s.in.Began, Plan: place.Settled, Told: true})
 		}
 		group.Engines, m.Groups = m.Engines, []*model.Group{&group}
-		for _, vs := range m.VirtualServices {
-			vs.Group = &group
+		m.VirtualServices = slices.Clone(m.VirtualServices)
+		for i, vs := range m.VirtualServices {
+			own := *vs
+			own.Group, m.VirtualServices[i] = &group, &own
 		}
 	})
+}
+
+// hear has something be known of an engine.
+func (s *stage) hear(uuid string, facts place.Engine) {
+	s.in.Engines = maps.Clone(s.in.Engines)
+	s.in.Engines[uuid] = facts
+}
+
+// scale has virtual services be on so many engines.
+func (s *stage) scale(engines uint32) {
+	s.in.Model.Groups[0].MinScaleoutPerVS = engines
+	s.setEngines(slices.Sorted(maps.Keys(s.in.Engines))...) // in a group that is a new one
 }
 
 // offer has one virtual service in the group, on a port.
@@ -89,20 +102,14 @@ func (s *stage) put(write *reconcile.Write) {
 	if write == nil {
 		s.Fatal("there is nothing to write")
 	}
-	before, rings := maps.Clone(s.in.Before), maps.Clone(s.in.Rings)
-	for _, assignment := range write.Changed {
-		before[assignment.VirtualService] = assignment
-	}
-	for _, uuid := range write.Gone {
-		delete(before, uuid)
-	}
+	rings := map[string]*tickets.Ring{}
 	for _, ring := range write.Rings.Changed {
-		rings[ring.Profile] = ring
+		rings[ring.Profile] = &ring
 	}
 	for _, profile := range write.Rings.Gone {
-		delete(rings, profile)
+		rings[profile] = nil
 	}
-	s.in.Before, s.in.Rings = before, rings
+	s.in.Before, s.in.Rings = s.in.Before.With(write.Changed, write.Gone...), s.in.Rings.Edit(rings)
 	s.change(func(*model.Model) {})
 }
 
@@ -153,7 +160,7 @@ func TestEngineThatServesNothingHasItsPlanWhileADecisionIsWritten(t *testing.T) 
 	s.offer(80)
 	s.settle()
 	s.setEngines("se-1", "se-2")
-	s.in.Model.Groups[0].MinScaleoutPerVS = 2
+	s.scale(2)
 	out := s.Step(s.in)
 	early := out.Idle["se-2"]
 	if out.Write == nil || early == nil || len(out.Idle) != 1 {
@@ -170,16 +177,17 @@ func TestEngineThatServesNothingHasItsPlanWhileADecisionIsWritten(t *testing.T) 
 func TestEngineThatDrainsGetsNoPlanUntilItIsKnownWhoServesInItsStead(t *testing.T) {
 	s := newStage(t, "se-1", "se-2")
 	vs := s.offer(80)
-	s.in.Before[vs.UUID] = place.Assignment{VirtualService: vs.UUID, Seats: []place.Seat{
+	s.in.Before = place.Assignments{{VirtualService: vs.UUID, Seats: []place.Seat{
 		{Engine: "se-2", State: place.Serving, Since: s.in.Now, Cause: place.Migrate},
 		{Engine: "se-1", State: place.Draining, Since: s.in.Now, Cause: place.Migrate},
-	}}
+	}}}
 	holding := func(engine string, duty place.Duty) place.Engine {
 		facts := s.in.Engines[engine]
-		facts.Holds = map[string]place.Holding{vs.UUID: {Due: true, Current: true, Duty: duty, Since: s.in.Now, Led: true}}
+		facts.Holds = place.Holdings{{VirtualService: vs.UUID, Delivery: place.Current, Duty: duty, Since: s.in.Now,
+			Clients: place.Led}}
 		return facts
 	}
-	s.in.Engines["se-1"] = holding("se-1", place.Drain)
+	s.hear("se-1", holding("se-1", place.Drain))
 	back := holding("se-2", place.Serve)
 	delete(s.in.Engines, "se-2")
 	s.in.Began = s.in.Now
@@ -187,7 +195,7 @@ func TestEngineThatDrainsGetsNoPlanUntilItIsKnownWhoServesInItsStead(t *testing.
 	if out.Write != nil || out.State.Plans["se-1"] == nil || out.Plans["se-1"] != nil || out.Plans["se-2"] == nil {
 		t.Fatalf("se-2 has not come yet, and the step leads to %+v", out)
 	}
-	s.in.Engines["se-2"] = back
+	s.hear("se-2", back)
 	if out := s.Step(s.in); out.Plans["se-1"] == nil {
 		t.Errorf("se-2 serves, and the step leads to %+v", out)
 	}
@@ -216,8 +224,8 @@ func TestWhatLacksEnginesIsShownAlsoWhenNoObjectChanged(t *testing.T) {
 	s.offer(80)
 	served := s.settle()
 	facts := s.in.Engines["se-1"]
-	facts.Up, facts.Since, facts.Refuses = false, s.in.Now, "port 80 is in use"
-	s.in.Engines["se-1"] = facts
+	facts.Up, facts.Since, facts.Plan, facts.Refuses = false, s.in.Now, place.Refused, "port 80 is in use"
+	s.hear("se-1", facts)
 	out := s.Step(s.in)
 	if out.Again.IsZero() {
 		t.Fatal("nobody waits for the engine")
@@ -240,8 +248,8 @@ func TestPlanThatWasRefusedIsTriedAgainWithTheNextRevision(t *testing.T) {
 	s.offer(80)
 	refused := s.settle().Plans["se-1"]
 	facts := s.in.Engines["se-1"]
-	facts.Refuses = "port 80 is in use"
-	s.in.Engines["se-1"] = facts
+	facts.Plan, facts.Refuses = place.Refused, "port 80 is in use"
+	s.hear("se-1", facts)
 	s.change(func(*model.Model) {})
 	if next := s.settle().Plans["se-1"]; next == refused || next.GetRevision() != uint64(s.in.Model.Revision) {
 		t.Errorf("it gets Plan %d at revision %d", next.GetRevision(), s.in.Model.Revision)
@@ -250,7 +258,7 @@ func TestPlanThatWasRefusedIsTriedAgainWithTheNextRevision(t *testing.T) {
 
 func TestFindingThatAllEnginesHaveInCommonIsShownOnce(t *testing.T) {
 	s := newStage(t, "se-1", "se-2")
-	s.in.Model.Groups[0].MinScaleoutPerVS = 2
+	s.scale(2)
 	s.offer(80).LimitDoser = true
 	s.in.Findings = []model.Finding{{Kind: "pool", UUID: "pool-1", Message: "of the model"}}
 	state := s.settle().State
@@ -315,10 +323,11 @@ func TestCloudsObserveWhoIsUpAndWhoHasSeats(t *testing.T) {
 	s.offer(80)
 	facts := s.in.Engines["se-2"]
 	facts.Up = false
-	s.in.Engines["se-2"] = facts
+	s.hear("se-2", facts)
 	seen := s.Step(s.in).Observation
 	up, seated := map[string]bool{"se-1": true, "se-2": false}, map[string]bool{"se-1": true}
-	if seen.Model != s.in.Model || len(seen.Needs) != 1 || !maps.Equal(seen.Up, up) || !maps.Equal(seen.Seated, seated) {
+	if seen.Model != s.in.Model || len(seen.Needs) != 1 || !maps.Equal(seen.Up, up) ||
+		!maps.Equal(seen.Seated, seated) {
 		t.Errorf("observed is %+v", seen)
 	}
 }

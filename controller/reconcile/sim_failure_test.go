@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// simFailure is one thing that goes wrong while all is well, and how soon every virtual service is served again by an engine
-// that it does not concern, counted from when the controller can hear of it: it notices, gives those that are away their
-// time, and a Plan comes.
+// simFailure is one thing that goes wrong while all is well, and how soon every virtual service is served again by an
+// engine that it does not concern, counted from when the controller can hear of it: it notices, gives those that are
+// away their time, and a Plan comes.
 type simFailure struct {
 	name   string
 	strike func(victim *simEngine)
@@ -76,7 +76,7 @@ func newCalmSim(t *testing.T, seed uint64) *sim {
 }
 
 func (s *sim) primaryOf(service int) string {
-	return s.stored[s.services()[service].UUID].Seats[0].Engine
+	return s.stored.Of(s.services()[service].UUID).Seats[0].Engine
 }
 
 // unserved is the name of a virtual service that no engine answers to which clients find; empty: there is none.
@@ -118,9 +118,10 @@ func TestEverySeedMovesNothingWhenTheControllerIsAway(t *testing.T) {
 // seats are the engines of each virtual service, in their order and with their state.
 func (s *sim) seats() map[string][]string {
 	seats := map[string][]string{}
-	for uuid, assignment := range s.stored {
+	for _, assignment := range s.stored {
 		for _, seat := range assignment.Seats {
-			seats[uuid] = append(seats[uuid], seat.Engine+" "+string(seat.State))
+			seats[assignment.VirtualService] = append(seats[assignment.VirtualService], seat.Engine+" "+
+				string(seat.State))
 		}
 	}
 	return seats

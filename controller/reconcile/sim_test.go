@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -67,15 +66,19 @@ type sim struct {
 	joined     int       // engines so far
 	isolated   time.Time // until when the controller hears nobody
 	troubled   bool
+	compared   bool // what is kept, with what would be decided and compiled as a whole
 
-	model    *model.Model                // what operators wrote
-	stored   map[string]place.Assignment // and the rest of the store
+	model    *model.Model // what operators write: they change it in place
+	router   *kinds.VrfContext
+	frozen   frozen // and what the controller has read of it
+	stored   place.Assignments
 	revision int64
 	offered  map[string]int64 // since which revision each virtual service takes traffic without a break
 
 	// Of the controller's process.
 	fleet      *fleet.Fleet
 	reconciler reconcile.Reconciler
+	placer     place.Placer // as the reconciler has one
 	started    time.Time
 	alarm      time.Time
 	dirty      bool             // an operator wrote something
@@ -85,8 +88,8 @@ type sim struct {
 func newSim(t *testing.T, seed uint64) *sim {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := &sim{
-		T: t, Rand: rand.New(rand.NewPCG(seed, 1)), began: start, now: start, troubled: true,
-		stored: map[string]place.Assignment{}, revision: 1, offered: map[string]int64{},
+		T: t, Rand: rand.New(rand.NewPCG(seed, 1)), began: start, now: start, troubled: true, compared: seed%4 == 0,
+		revision: 1, offered: map[string]int64{}, router: simRouter(),
 	}
 	group := &model.Group{ServiceEngineGroup: *schema.Defaults[kinds.ServiceEngineGroup]()}
 	group.UUID, group.Name = "group", "group"
@@ -121,13 +124,15 @@ func (s *sim) offer(uuid string, number int) {
 	vs.Type, vs.Enabled, vs.TrafficEnabled = "VS_TYPE_NORMAL", true, true
 	vs.Services = []kinds.Service{{Port: uint32(80 + number), PortRangeEnd: uint32(80 + number)}}
 	if s.IntN(2) == 0 {
-		vs.EnableRHI, vs.VrfContext = true, simRouter()
+		vs.EnableRHI, vs.VrfContext = true, s.router
 	}
 	s.setServices(append(slices.Clone(s.model.VirtualServices), vs))
 }
 
 func (s *sim) setServices(services []*model.VirtualService) {
-	s.model.VirtualServices = services
+	s.model.VirtualServices = slices.SortedFunc(slices.Values(services), func(a, b *model.VirtualService) int {
+		return strings.Compare(a.UUID, b.UUID)
+	})
 	s.wrote()
 	before := s.offered
 	s.offered = map[string]int64{}
@@ -205,13 +210,14 @@ func (s *sim) restart() {
 	clock := func() time.Time { return s.now }
 	noneElse := func(string) bool { return false } // engines that no Plan is made for do not exist
 	s.fleet = fleet.New(noneElse, quiet, events.New(quiet, clock), clock)
-	s.reconciler, s.started, s.alarm, s.totals = reconcile.Reconciler{}, s.now, s.now, map[string]int64{}
+	s.reconciler, s.placer = reconcile.Reconciler{}, place.Placer{}
+	s.started, s.alarm, s.totals = s.now, s.now, map[string]int64{}
 }
 
 func (s *sim) input() reconcile.Input {
 	return reconcile.Input{
 		Input: place.Input{
-			Model: s.view(), Engines: s.fleet.Facts(), Before: maps.Clone(s.stored), Began: s.fleet.Began(), Now: s.now,
+			Model: s.view(), Engines: s.fleet.Facts(), Before: s.stored, Began: s.fleet.Began(), Now: s.now,
 		},
 	}
 }
@@ -222,11 +228,17 @@ func (s *sim) decide() {
 	s.dirty = false
 	for range 100 {
 		in := s.input()
+		if s.compared {
+			s.agree(in)
+		}
 		out := s.reconciler.Step(in)
 		s.alarm = out.Again
 		if out.Write == nil {
 			if out.State != nil {
 				s.fleet.Observe(*out.State)
+				if s.compared {
+					s.agreeOnPlans(in, *out.State)
+				}
 			}
 			s.send(out.Plans)
 			return
@@ -253,29 +265,20 @@ func (s *sim) decide() {
 }
 
 // write keeps what an operator ordered meanwhile.
-func (s *sim) write(base map[string]place.Assignment, write reconcile.Write) {
+func (s *sim) write(base place.Assignments, write reconcile.Write) {
 	for _, event := range write.Events {
 		s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
 	}
 	for _, assignment := range write.Changed {
-		was := base[assignment.VirtualService]
-		if !was.Equal(s.stored[assignment.VirtualService]) {
+		was := base.Of(assignment.VirtualService)
+		if !was.Equal(s.stored.Of(assignment.VirtualService)) {
 			continue
 		}
 		s.check(was, assignment)
-		s.stored[assignment.VirtualService] = assignment
+		s.stored = s.stored.With([]place.Assignment{assignment})
 	}
-	for _, uuid := range write.Gone {
-		delete(s.stored, uuid)
-	}
+	s.stored = s.stored.With(nil, write.Gone...)
 	s.revision++
-}
-
-// view is the model at the revision of now.
-func (s *sim) view() *model.Model {
-	now := *s.model
-	now.Revision = s.revision
-	return &now
 }
 
 func (s *sim) send(plans map[string]*enginev1.Plan) {
@@ -326,14 +329,8 @@ func isThere(fact place.Engine) bool {
 
 // mayUse: engines that have nothing come into use only while those that have something, and are not away, leave room
 // for them.
-func (s *sim) mayUse(before map[string]place.Assignment, write reconcile.Write) {
-	after := maps.Clone(before)
-	for _, assignment := range write.Changed {
-		after[assignment.VirtualService] = assignment
-	}
-	for _, uuid := range write.Gone {
-		delete(after, uuid)
-	}
+func (s *sim) mayUse(before place.Assignments, write reconcile.Write) {
+	after := before.With(write.Changed, write.Gone...)
 	facts, inUse, fresh := s.fleet.Facts(), map[string]bool{}, ""
 	for _, assignment := range after {
 		for _, seat := range assignment.Seats {
@@ -350,7 +347,7 @@ func (s *sim) mayUse(before map[string]place.Assignment, write reconcile.Write) 
 	}
 }
 
-func hasSeat(assignments map[string]place.Assignment, engine string) bool {
+func hasSeat(assignments place.Assignments, engine string) bool {
 	for _, assignment := range assignments {
 		if slices.ContainsFunc(assignment.Seats, func(seat place.Seat) bool { return seat.Engine == engine }) {
 			return true
@@ -388,7 +385,7 @@ func (s *sim) mustSettle() {
 // nobody else does.
 func (s *sim) unsettled() string {
 	for _, vs := range s.model.VirtualServices {
-		assignment := s.stored[vs.UUID]
+		assignment := s.stored.Of(vs.UUID)
 		seated := map[string]bool{}
 		for _, seat := range assignment.Seats {
 			switch seat.State {
@@ -416,7 +413,7 @@ func (s *sim) unsettled() string {
 func (s *sim) beyondLimits() string {
 	group, load := s.model.Groups[0], map[string]map[netip.Addr]bool{}
 	for _, vs := range s.model.VirtualServices {
-		for _, seat := range s.stored[vs.UUID].Seats {
+		for _, seat := range s.stored.Of(vs.UUID).Seats {
 			if load[seat.Engine] == nil {
 				load[seat.Engine] = map[netip.Addr]bool{}
 			}

@@ -109,7 +109,9 @@ func (s *sim) replaceEngine(gone *simEngine) {
 		gone.die()
 		s.deleted = append(s.deleted, gone)
 		s.engines = slices.DeleteFunc(slices.Clone(s.engines), func(e *simEngine) bool { return e == gone })
-		s.setEngines(slices.DeleteFunc(slices.Clone(s.model.Engines), func(e *model.Engine) bool { return e == gone.object }))
+		s.setEngines(slices.DeleteFunc(slices.Clone(s.model.Engines), func(e *model.Engine) bool {
+			return e == gone.object
+		}))
 	}
 }
 
@@ -123,7 +125,9 @@ func (s *sim) changeService(vs *model.VirtualService) {
 	}
 	s.tell("%s is deleted, and created anew", vs.UUID)
 	delete(s.totals, vs.UUID)
-	s.setServices(slices.DeleteFunc(slices.Clone(s.services()), func(other *model.VirtualService) bool { return other == vs }))
+	s.setServices(slices.DeleteFunc(slices.Clone(s.services()), func(other *model.VirtualService) bool {
+		return other == vs
+	}))
 	if s.IntN(2) == 0 && len(s.services()) > 0 {
 		s.decide()
 	}
@@ -146,19 +150,19 @@ func (s *sim) rebalance() {
 			loads[engine.UUID] = load
 		}
 	}
-	changed, events := place.Rebalance(s.input().Input, s.model.Groups[0], loads)
+	in := s.input()
+	changed, events := place.Rebalance(in.Input, in.Model.Groups[0], loads)
 	for _, event := range events {
 		s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
 	}
-	for _, assignment := range changed {
-		s.stored[assignment.VirtualService] = assignment
-	}
+	s.stored = s.stored.With(changed)
 	s.wrote()
 }
 
 func (s *sim) disable(engine *simEngine) {
 	states := []string{
-		"SE_STATE_ENABLED", "SE_STATE_ENABLED", "SE_STATE_DISABLED", "SE_STATE_DISABLED_FOR_PLACEMENT", "SE_STATE_DISABLED_FORCE",
+		"SE_STATE_ENABLED", "SE_STATE_ENABLED", "SE_STATE_DISABLED", "SE_STATE_DISABLED_FOR_PLACEMENT",
+		"SE_STATE_DISABLED_FORCE",
 	}
 	engine.object.EnableState = states[s.IntN(len(states))]
 	s.tell("%s is %s", engine.UUID, engine.object.EnableState)
@@ -175,7 +179,7 @@ func (s *sim) order() {
 	case 2:
 		order.New = true
 	}
-	if seats := s.stored[vs.UUID].Seats; len(seats) > 0 && (order.Verb == place.DoMigrate || s.IntN(4) == 0) {
+	if seats := s.stored.Of(vs.UUID).Seats; len(seats) > 0 && (order.Verb == place.DoMigrate || s.IntN(4) == 0) {
 		order.From = seats[s.IntN(len(seats))].Engine
 	}
 	assignments, _, err := order.Accept(s.input().Input, vs)
@@ -183,9 +187,7 @@ func (s *sim) order() {
 		return
 	}
 	s.tell("%s %s to=%s from=%s", order.Verb, vs.Name, order.To, order.From)
-	for _, assignment := range assignments {
-		s.stored[assignment.VirtualService] = assignment
-	}
+	s.stored = s.stored.With(assignments)
 	s.wrote()
 }
 

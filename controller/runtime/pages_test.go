@@ -99,9 +99,9 @@ func modelOfTheBook() *model.Model {
 
 // decide says who serves what, in which revision.
 func (b *book) decide(revision uint64, web []place.Seat, calledOff *place.Failure) {
-	assignments := map[string]place.Assignment{
-		"vs-1": {VirtualService: "vs-1", Seats: web, CalledOff: calledOff},
-		"vs-2": {VirtualService: "vs-2", Seats: []place.Seat{
+	assignments := place.Assignments{
+		{VirtualService: "vs-1", Seats: web, CalledOff: calledOff},
+		{VirtualService: "vs-2", Seats: []place.Seat{
 			{Engine: "se-two", State: place.Serving, Since: b.now, Cause: place.New},
 		}},
 	}
@@ -122,7 +122,7 @@ func (b *book) decide(revision uint64, web []place.Seat, calledOff *place.Failur
 		b.plans[engine] = plan
 	}
 	b.fleet.Observe(reconcile.State{
-		Model: b.model, Placement: place.PlacementOf(b.model, assignments), Plans: b.plans,
+		Model: b.model, Assignments: assignments, Plans: b.plans,
 		Findings: []model.Finding{
 			{Kind: "virtualservice", UUID: "vs-1", Name: "web", Field: "flow_dist", Message: "has no effect"},
 		},

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"slices"
 	"testing"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -31,10 +32,13 @@ func TestPoolIsUpWithAsManyServersAsEnginesServeWith(t *testing.T) {
 func TestServersOfPoolWithoutMonitorCountAsUp(t *testing.T) {
 	s := newStage(t)
 	s.WebPool.HealthMonitors = nil
+	s.Want(10, "vs-1", "pool-1")
 	s.Contains(s.Pool("pool-1")["oper_status"], "OPER_UNUSED")
 	s.Serve("se-one")
 	s.Contains(s.Pool("pool-1"), "OPER_UP", "num_servers_up:2", "not monitored")
+	s.WebPool.Members = slices.Clone(s.WebPool.Members)
 	s.WebPool.Members[0].Enabled = false
+	s.Want(11, "vs-1", "pool-1")
 	s.Contains(s.Pool("pool-1"), "num_servers_up:1", "num_servers_enabled:1", "OPER_DISABLED")
 }
 

@@ -69,6 +69,7 @@ func (s *stage) advertise() {
 	}
 	s.VS.EnableRHI, s.VS.Addresses = true, []netip.Addr{netip.MustParseAddr("3.3.3.3")}
 	s.VS.VrfContext = &kinds.VrfContext{BGP: &kinds.BGPProfile{Peers: peers}}
+	s.Want(10, "vs-1", "pool-1")
 }
 
 func TestEngineThatLostAllItsRoutersServesNobodyAndSaysWhy(t *testing.T) {

@@ -17,7 +17,7 @@ func (s *stage) seated(second place.Seat, calledOff *place.Failure) schema.Objec
 	second.Engine = "se-two"
 	assignment.Seats[1], assignment.CalledOff = second, calledOff
 	state := s.State
-	state.Placement = place.PlacementOf(state.Model, map[string]place.Assignment{s.VS.UUID: assignment})
+	state.Assignments = place.Assignments(nil).With([]place.Assignment{assignment})
 	s.Observe(state)
 	return s.VirtualService("vs-1")
 }

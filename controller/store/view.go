@@ -15,6 +15,7 @@ type View struct {
 	kinds     map[string]*shelf
 	referrers *records // by what they refer to, then by kind, name and uuid
 	indexed   *records // by the keys of Config.Index, then by kind, name and uuid
+	past      []*stage // the last one made this view
 }
 
 // records are found by a key, and each key's prefix.
@@ -29,7 +30,10 @@ type shelf struct {
 }
 
 func emptyView() *View {
-	return &View{kinds: map[string]*shelf{}, referrers: iradix.New[*Record](), indexed: iradix.New[*Record]()}
+	return &View{
+		kinds: map[string]*shelf{}, referrers: iradix.New[*Record](), indexed: iradix.New[*Record](),
+		past: []*stage{{}},
+	}
 }
 
 // keyOf joins the parts of a key, each with a zero byte behind it: what begins with a kind and a uuid begins with no
@@ -111,7 +115,7 @@ type change struct {
 
 // with returns the view after some changes.
 func (v *View) with(revision int64, changes []change) *View {
-	next := &View{revision: revision, kinds: maps.Clone(v.kinds)}
+	next := &View{revision: revision, kinds: maps.Clone(v.kinds), past: v.pastWith(changes)}
 	referrers, indexed, written := v.referrers.Txn(), v.indexed.Txn(), map[string]*writtenShelf{}
 	for _, c := range changes {
 		shelf := written[c.kind]

@@ -1,10 +1,10 @@
-// Package tickets decides by which keys engines make and read TLS session tickets: a pure function of the virtual services
-// and their SSL profiles, of what was decided before, and of the time. All engines of a virtual service have the same keys,
-// so a client resumes on any of them.
+// Package tickets decides by which keys engines make and read TLS session tickets: a pure function of the virtual
+// services and their SSL profiles, of what was decided before, and of the time. All engines of a virtual service have
+// the same keys, so a client resumes on any of them.
 //
 // An SSL profile has a ring of three secrets, which is turned every ssl_session_timeout: engines know a secret for one
-// period before any makes tickets by it, and for one after. What engines are given is derived for each virtual service, so
-// that the tickets of one are worth nothing to another. Secrets are in the store and in Plans, and never in a log.
+// period before any makes tickets by it, and for one after. What engines are given is derived for each virtual service,
+// so that the tickets of one are worth nothing to another. Secrets are in the store and in Plans, and never in a log.
 package tickets
 
 import (
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/sorted"
 )
 
 const (
@@ -38,6 +39,30 @@ type Ring struct {
 	Next     []byte        `json:"next"`     // will
 }
 
+// Rings are those of all SSL profiles, in the order of the profiles' uuids. They never change: one that is turned is
+// another pointer in another list.
+type Rings []*Ring
+
+func (r *Ring) key() string { return r.Profile }
+
+// Of is the ring of an SSL profile; nil: it has none.
+func (all Rings) Of(profileUUID string) *Ring { return sorted.Find(all, profileUUID, (*Ring).key) }
+
+// Edit gives the rings after some have changed, by profile; nil: it is gone.
+func (all Rings) Edit(edits map[string]*Ring) Rings { return sorted.Edit(all, edits, (*Ring).key) }
+
+// Differing are the uuids of the profiles whose rings are not the same in both.
+func (all Rings) Differing(after Rings) map[string]bool {
+	differing := map[string]bool{}
+	for was, is := range sorted.Differences(all, after, (*Ring).key) {
+		if was == nil {
+			was = is
+		}
+		differing[was.Profile] = true
+	}
+	return differing
+}
+
 // Decision is what follows.
 type Decision struct {
 	Changed []Ring
@@ -46,15 +71,17 @@ type Decision struct {
 }
 
 // Decide turns the rings whose time has come, and makes those that are missing of secrets that nobody has seen.
-func Decide(m *model.Model, before map[string]Ring, now time.Time, secret func() []byte) Decision {
+func Decide(m *model.Model, before Rings, now time.Time, secret func() []byte) Decision {
 	var d Decision
 	wanted := lifetimes(m)
 	for _, profile := range slices.Sorted(maps.Keys(wanted)) {
-		ring, known := before[profile]
-		if !known {
+		ring, known := Ring{}, before.Of(profile)
+		if known != nil {
+			ring = *known
+		} else {
 			ring = Ring{Profile: profile, Turned: now, Current: secret(), Previous: secret(), Next: secret()}
 		}
-		changed := !known || ring.Lifetime != wanted[profile]
+		changed := known == nil || ring.Lifetime != wanted[profile]
 		ring.Lifetime = wanted[profile]
 		if ring.due(now) {
 			ring, changed = ring.Turn(now, secret()), true
@@ -66,9 +93,9 @@ func Decide(m *model.Model, before map[string]Ring, now time.Time, secret func()
 			d.Again = end
 		}
 	}
-	for _, profile := range slices.Sorted(maps.Keys(before)) {
-		if _, kept := wanted[profile]; !kept {
-			d.Gone = append(d.Gone, profile)
+	for _, ring := range before {
+		if _, kept := wanted[ring.Profile]; !kept {
+			d.Gone = append(d.Gone, ring.Profile)
 		}
 	}
 	return d
@@ -85,8 +112,8 @@ func lifetimes(m *model.Model) map[string]time.Duration {
 	return wanted
 }
 
-// Turn has the secret that engines know make tickets, and another be known. Tickets of the one before are still read: whoever
-// wants to have all secrets replaced turns three times.
+// Turn has the secret that engines know make tickets, and another be known. Tickets of the one before are still read:
+// whoever wants to have all secrets replaced turns three times.
 func (r Ring) Turn(now time.Time, secret []byte) Ring {
 	r.Previous, r.Current, r.Next, r.Turned = r.Current, r.Next, secret, now
 	return r

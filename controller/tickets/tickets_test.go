@@ -2,12 +2,17 @@ package tickets
 
 import (
 	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
+	"github.com/weir-lb/weir/controller/sorted"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -18,7 +23,7 @@ const lifetime = time.Hour
 type stage struct {
 	profile *kinds.SSLProfile
 	model   *model.Model
-	rings   map[string]Ring
+	rings   Rings
 	made    byte
 }
 
@@ -26,23 +31,28 @@ func newStage() *stage {
 	profile := schema.Defaults[kinds.SSLProfile]()
 	profile.UUID, profile.SSLSessionTimeoutS = "sslprofile-1", uint32(lifetime/time.Second)
 	return &stage{
-		profile: profile, rings: map[string]Ring{},
-		model: &model.Model{VirtualServices: []*model.VirtualService{{SSLProfile: profile}, {SSLProfile: profile}, {}}},
+		profile: profile,
+		model: &model.Model{VirtualServices: []*model.VirtualService{{SSLProfile: profile},
+			{SSLProfile: profile}, {}}},
 	}
 }
 
 func (s *stage) decide(now time.Time) Decision {
-	d := Decide(s.model, s.rings, now, func() []byte { s.made++; return bytes.Repeat([]byte{s.made}, SecretBytes) })
+	edits, d := map[string]*Ring{}, Decide(s.model, s.rings, now, func() []byte {
+		s.made++
+		return bytes.Repeat([]byte{s.made}, SecretBytes)
+	})
 	for _, ring := range d.Changed {
-		s.rings[ring.Profile] = ring
+		edits[ring.Profile] = &ring
 	}
 	for _, profile := range d.Gone {
-		delete(s.rings, profile)
+		edits[profile] = nil
 	}
+	s.rings = s.rings.Edit(edits)
 	return d
 }
 
-func (s *stage) ring() Ring { return s.rings["sslprofile-1"] }
+func (s *stage) ring() Ring { return *s.rings.Of("sslprofile-1") }
 
 func TestEnginesKnowASecretOnePeriodBeforeItMakesTicketsAndOneAfter(t *testing.T) {
 	s := newStage()
@@ -79,7 +89,7 @@ func TestThreeTurnsLeaveNoSecretOfThoseBefore(t *testing.T) {
 			t.Errorf("%v is in %+v", secret[0], ring)
 		}
 	}
-	s.rings["sslprofile-1"] = ring
+	s.rings = Rings{&ring}
 	if d := s.decide(start.Add(lifetime)); len(d.Changed) != 0 {
 		t.Errorf("turned again before a period was over: %+v", d)
 	}
@@ -124,7 +134,8 @@ func TestNewLifetimeCountsFromTheLastTurnAndNeverTurnsFasterThanTheLeastPeriod(t
 	s := newStage()
 	s.decide(start)
 	s.profile.SSLSessionTimeoutS = 1
-	if d := s.decide(start.Add(time.Second)); len(d.Changed) != 1 || !d.Again.Equal(start.Add(periodMin)) || s.ring().Lifetime != time.Second {
+	if d := s.decide(start.Add(time.Second)); len(d.Changed) != 1 || !d.Again.Equal(start.Add(periodMin)) ||
+		s.ring().Lifetime != time.Second {
 		t.Errorf("a second: %+v", d)
 	}
 }
@@ -143,6 +154,56 @@ func TestTicketsOfOneVirtualServiceAreWorthNothingToAnother(t *testing.T) {
 		}
 		if again := s.ring().Keys(vs); len(keys) != 3 || !bytes.Equal(again[0], keys[0]) {
 			t.Errorf("%s: %d keys, not the same twice", vs, len(keys))
+		}
+	}
+}
+
+func TestKeeperDecidesAsDecideDoes(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		kept, rings, now, m := &Keeper{}, Rings(nil), start, &model.Model{}
+		profiles := make([]*kinds.SSLProfile, 3)
+		for step := range 100 {
+			next := *m
+			switch at := random.IntN(len(profiles)); random.IntN(4) {
+			case 0:
+				profile := schema.Defaults[kinds.SSLProfile]()
+				profile.UUID, profile.SSLSessionTimeoutS = fmt.Sprint("profile-", at), uint32(random.IntN(3)*100)
+				next.VirtualServices = slices.Clone(m.VirtualServices)
+				for i, vs := range next.VirtualServices {
+					if vs.SSLProfile != nil && vs.SSLProfile == profiles[at] {
+						own := *vs
+						own.SSLProfile, next.VirtualServices[i] = profile, &own
+					}
+				}
+				profiles[at] = profile
+			case 1:
+				vs := &model.VirtualService{SSLProfile: profiles[at]}
+				vs.UUID = fmt.Sprint("vs-", random.IntN(4))
+				edits := map[string]*model.VirtualService{vs.UUID: vs}
+				if random.IntN(3) == 0 {
+					edits[vs.UUID] = nil
+				}
+				next.VirtualServices = sorted.Edit(m.VirtualServices, edits, uuidOf)
+			default:
+				now = now.Add(time.Duration(random.IntN(200)-20) * time.Second)
+			}
+			m = &next
+			secret := func() []byte { return []byte{byte(step)} }
+			d, whole := kept.Decide(m, rings, now, secret), Decide(m, rings, now, secret)
+			if !reflect.DeepEqual(d, whole) {
+				t.Fatalf("seed %d, step %d: %+v, want %+v", seed, step, d, whole)
+			}
+			edits := map[string]*Ring{}
+			for _, ring := range d.Changed {
+				edits[ring.Profile] = &ring
+			}
+			for _, profile := range d.Gone {
+				edits[profile] = nil
+			}
+			if random.IntN(3) > 0 { // else they could not be written
+				rings = rings.Edit(edits)
+			}
 		}
 	}
 }

@@ -16,7 +16,7 @@ const module = "github.com/weir-lb/weir/"
 // doesNoIO are the packages that turn values into values: no files, no network, no clock, no logger.
 var doesNoIO = []string{"controller/health", "controller/schema", "controller/model", "controller/plan",
 	"controller/place", "controller/tickets",
-	"controller/reconcile", "agent/plan"}
+	"controller/reconcile", "controller/sorted", "agent/plan"}
 
 // worldly is what such a package may not import. "time" stays out of the list because durations and formats are values;
 // the clock itself is caught by TestPurePackagesReadNoClock.
@@ -43,16 +43,18 @@ var mayImport = map[string][]string{
 	"controller/schema/column": {},
 	"controller/schema":        {"controller/schema/column"},
 	"controller/schema/kinds":  {"controller/schema", "controller/schema/column"},
-	"controller/model":         {"controller/schema", "controller/schema/kinds"},
-	"controller/place":         {"controller/schema", "controller/model"},
+	"controller/sorted":        {},
+	"controller/model":         {"controller/schema", "controller/schema/kinds", "controller/sorted"},
+	"controller/place":         {"controller/schema", "controller/sorted", "controller/model"},
 	"controller/recent":        {},
 	"controller/health":        {"api", "controller/model", "controller/place"},
 	"controller/events":        {"controller/recent", "controller/health", "controller/model"},
 	"controller/port":          {"controller/events"},
-	"controller/tickets":       {"controller/model"},
-	"controller/plan": {"api", "controller/schema", "controller/schema/kinds", "controller/model", "controller/place",
+	"controller/tickets":       {"controller/sorted", "controller/model"},
+	"controller/plan": {"api", "controller/schema", "controller/schema/kinds", "controller/sorted", "controller/model",
+		"controller/place", "controller/tickets"},
+	"controller/reconcile": {"api", "controller/sorted", "controller/model", "controller/place", "controller/plan",
 		"controller/tickets"},
-	"controller/reconcile":   {"api", "controller/model", "controller/place", "controller/plan", "controller/tickets"},
 	"controller/store":       {"controller/schema"},
 	"controller/pki":         {"api", "controller/schema", "controller/schema/kinds", "durable"},
 	"controller/pki/pkitest": {"controller/pki"},
@@ -62,8 +64,8 @@ var mayImport = map[string][]string{
 	"controller/cloud/process": {"controller/cloud"},
 	"controller/cloud/linux": {"controller/cloud", "controller/model", "controller/schema",
 		"controller/schema/kinds"},
-	"controller/fleet": {"api", "controller/model", "controller/place", "controller/plan", "controller/reconcile",
-		"controller/health", "controller/events"},
+	"controller/fleet": {"api", "controller/sorted", "controller/model", "controller/place", "controller/plan",
+		"controller/reconcile", "controller/health", "controller/events"},
 	"controller/fleet/fleettest": {"api", "controller/schema/kinds", "controller/model", "controller/place",
 		"controller/reconcile", "controller/events", "controller/fleet"},
 	"controller/runtime": {"api", "controller/schema", "controller/schema/kinds", "controller/model",
@@ -77,7 +79,8 @@ var mayImport = map[string][]string{
 	"controller/rest": {"controller/schema", "controller/store", "controller/admit", "controller/place",
 		"controller/events",
 		"controller/port"},
-	"controller": {"api", "controller/schema", "controller/store", "controller/admit", "controller/rest",
+	"controller": {"api", "controller/sorted", "controller/schema", "controller/store", "controller/admit",
+		"controller/rest",
 		"controller/model",
 		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet",
 		"controller/membership", "controller/runtime", "controller/link", "controller/pki",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,12 +97,14 @@ func (s *Stage) Want(revision uint64, resources ...string) map[string]*enginev1.
 		group.Engines = append(group.Engines, engine)
 		plans[engine.UUID] = PlanOf(revision, resources...)
 	}
+	vs, pool := *s.VS, *s.WebPool // the test may go on changing its own
+	vs.Pool = &pool
 	m := &model.Model{
-		VirtualServices: []*model.VirtualService{s.VS}, Pools: []*model.Pool{s.WebPool}, Groups: []*model.Group{group},
+		VirtualServices: []*model.VirtualService{&vs}, Pools: []*model.Pool{&pool}, Groups: []*model.Group{group},
 		Engines: group.Engines,
 	}
-	placement := place.PlacementOf(m, map[string]place.Assignment{s.VS.UUID: Both(s.VS)})
-	s.Observe(reconcile.State{Model: m, Placement: placement, Plans: plans})
+	assignments := place.Assignments(nil).With([]place.Assignment{Both(s.VS)})
+	s.Observe(reconcile.State{Model: m, Assignments: assignments, Plans: plans})
 	return plans
 }
 
@@ -126,7 +129,7 @@ func Both(vs *model.VirtualService) place.Assignment {
 // PlanOf has virtual services and pools, by their uuids.
 func PlanOf(revision uint64, resources ...string) *enginev1.Plan {
 	plan := &enginev1.Plan{Revision: revision}
-	for _, uuid := range resources {
+	for _, uuid := range slices.Sorted(slices.Values(resources)) {
 		resource := &enginev1.Resource{Uuid: uuid}
 		if strings.HasPrefix(uuid, "vs-") {
 			resource.Body = &enginev1.Resource_VirtualService{

@@ -1,0 +1,121 @@
+package fleet
+
+import (
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/plan"
+	"github.com/weir-lb/weir/controller/sorted"
+)
+
+// holdings are what placement goes by of an engine, kept from one look to the next: only what something has been heard
+// of is looked at again.
+type holdings struct {
+	all     place.Holdings
+	stale   map[string]bool // virtual services to look at
+	unknown bool            // look at all
+	open    map[string]bool // virtual services that the engine has not got as it shall have them
+}
+
+// look makes the holdings those of now.
+func (e *Engine) look() place.Holdings {
+	h := &e.holdings
+	if h.unknown {
+		for _, holding := range h.all {
+			h.stale[holding.VirtualService] = true
+		}
+		for uuid := range e.duties {
+			h.stale[uuid] = true
+		}
+		for _, resource := range e.Wanted.GetResources() {
+			if service := resource.GetVirtualService(); service != nil {
+				h.stale[service.GetUuid()] = true
+			}
+		}
+	}
+	edits := map[string]*place.Holding{}
+	for uuid := range h.stale {
+		now := e.holding(uuid)
+		if delete(h.open, uuid); now.Delivery != place.Current {
+			h.open[uuid] = true
+		}
+		switch was := h.all.Of(uuid); {
+		case was == now:
+		case now != place.Holding{VirtualService: uuid}:
+			edits[uuid] = &now
+		case was != place.Holding{}:
+			edits[uuid] = nil
+		}
+	}
+	clear(h.stale)
+	h.all, h.unknown = h.all.Edit(edits), false
+	return h.all
+}
+
+// holding is what the engine shall have and has of one virtual service.
+func (e *Engine) holding(uuid string) place.Holding {
+	now := place.Holding{VirtualService: uuid}
+	held := e.duties[uuid]
+	switch {
+	case e.due[uuid] == 0:
+	case held != nil && e.Held.GetRevision() < e.turnedIn[uuid]:
+		now.Delivery = place.Turning
+	case held != nil && e.HasApplied(uuid):
+		now.Delivery = place.Current
+	default:
+		now.Delivery = place.Outdated
+	}
+	if held == nil {
+		return now
+	}
+	now.Duty, now.Since = held.Duty, held.since
+	switch {
+	case held.Duty == place.Drain && held.idle >= idleSamples:
+		now.Clients = place.Idle
+	case !held.advertised || e.Announces(uuid):
+		now.Clients = place.Led
+	}
+	return now
+}
+
+// lookAt has the next look be at a virtual service.
+func (h *holdings) lookAt(uuid string) { h.stale[uuid] = true }
+
+// lookAtOpen has it be at those of which the engine may have got what it shall have.
+func (h *holdings) lookAtOpen() {
+	for uuid := range h.open {
+		h.stale[uuid] = true
+	}
+}
+
+// servicesIn are the virtual services that a delta between two Plans says something of.
+func servicesIn(delta *enginev1.PlanDelta, before *enginev1.Plan) map[string]bool {
+	uuids := map[string]bool{}
+	add := func(resource *enginev1.Resource) {
+		if service := resource.GetVirtualService(); service != nil {
+			uuids[service.GetUuid()] = true
+		} else if advertisement := resource.GetAdvertisement(); advertisement != nil {
+			uuids[advertisement.GetVirtualServiceUuid()] = true
+		}
+	}
+	for _, resource := range delta.GetChanged() {
+		add(resource)
+	}
+	for _, uuid := range delta.GetRemoved() {
+		add(resourceIn(before, uuid))
+	}
+	return uuids
+}
+
+func resourceIn(plan *enginev1.Plan, uuid string) *enginev1.Resource {
+	return sorted.Find(plan.GetResources(), uuid, (*enginev1.Resource).GetUuid)
+}
+
+// serviceIn is a virtual service as a Plan has it; nil: it has it not.
+func serviceIn(plan *enginev1.Plan, uuid string) *dataplanev1.VirtualService {
+	return resourceIn(plan, uuid).GetVirtualService()
+}
+
+func isAdvertisedIn(held *enginev1.Plan, uuid string) bool {
+	return resourceIn(held, plan.AdvertisementUUID(uuid)).GetAdvertisement() != nil
+}

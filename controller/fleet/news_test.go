@@ -1,0 +1,142 @@
+package fleet
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/health"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/reconcile"
+	"github.com/weir-lb/weir/controller/sorted"
+)
+
+// anyState follows another one, of which nothing changes in place.
+func anyState(random *rand.Rand, was reconcile.State) reconcile.State {
+	next, m := was, *was.Model
+	uuid := fmt.Sprint(random.IntN(3))
+	switch random.IntN(4) {
+	case 0:
+		pool := &model.Pool{Members: []model.Member{{ID: "10.0.0.1:80"}}}
+		pool.UUID, pool.Enabled, pool.Members[0].Enabled = "pool-"+uuid, random.IntN(4) > 0, random.IntN(4) > 0
+		if random.IntN(2) == 0 {
+			pool.HealthMonitors = []*model.HealthMonitor{{}}
+		}
+		m.Pools = sorted.Edit(m.Pools, map[string]*model.Pool{pool.UUID: pool}, func(p *model.Pool) string {
+			return p.UUID
+		})
+		m.VirtualServices = nil
+		for _, vs := range was.Model.VirtualServices { // what refers to it is another one too
+			own := *vs
+			if own.Pool != nil && own.Pool.UUID == pool.UUID {
+				own.Pool = pool
+			}
+			m.VirtualServices = append(m.VirtualServices, &own)
+		}
+	case 1:
+		vs := &model.VirtualService{Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}
+		vs.UUID, vs.Enabled, vs.TrafficEnabled = "vs-"+uuid, random.IntN(4) > 0, true
+		if at := random.IntN(3); at < len(m.Pools) {
+			vs.Pool = m.Pools[at]
+		}
+		edits := map[string]*model.VirtualService{vs.UUID: vs}
+		if random.IntN(4) == 0 {
+			edits[vs.UUID] = nil
+		}
+		m.VirtualServices = sorted.Edit(m.VirtualServices, edits, func(vs *model.VirtualService) string {
+			return vs.UUID
+		})
+	case 2:
+		assignment := place.Assignment{VirtualService: "vs-" + uuid}
+		for _, engine := range []string{"se-one", "se-two"} {
+			if random.IntN(3) > 0 {
+				assignment.Seats = append(assignment.Seats, place.Seat{Engine: engine, State: place.Serving})
+			}
+		}
+		next.Assignments = was.Assignments.With([]place.Assignment{assignment})
+	case 3:
+		next.Plans = maps.Clone(was.Plans)
+		next.Plans["se-one"] = anyPlan(random, uint64(m.Revision)+100)
+	}
+	m.Revision++
+	next.Model = &m
+	return next
+}
+
+func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		quiet, clock := slog.New(slog.DiscardHandler), func() time.Time { return time.Unix(1_000_000, 0) }
+		exists := func(string) bool { return true }
+		f := New(exists, quiet, events.New(quiet, clock), clock)
+		state := reconcile.State{Model: &model.Model{}, Plans: map[string]*enginev1.Plan{"se-one": {}, "se-two": {}}}
+		told := map[string]health.State{}
+		for step := range 80 {
+			engine := []string{"se-one", "se-two"}[random.IntN(2)]
+			status := &enginev1.Status{Dataplane: enginev1.DataplaneState(random.IntN(4))}
+			switch random.IntN(9) {
+			case 0:
+				status.Dataplane = enginev1.DataplaneState_DATAPLANE_STATE_RUNNING
+				f.Connected(engine, &enginev1.Hello{Status: status})
+			case 1:
+				f.Applied(engine, anyPlan(random, uint64(100+step)), nil)
+			case 2:
+				f.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Status{Status: status}})
+			case 3:
+				f.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: &enginev1.ServerVerdicts{
+					Verdicts: []*enginev1.ServerVerdict{{
+						PoolUuid: fmt.Sprint("pool-", random.IntN(3)), ServerId: "10.0.0.1:80", Up: random.IntN(2) == 0,
+					}},
+				}}})
+			case 4:
+				f.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
+					Servers: []*dataplanev1.ServerCounters{{
+						PoolUuid: fmt.Sprint("pool-", random.IntN(3)), ServerId: "10.0.0.1:80",
+						SuspectingWorkers: uint32(random.IntN(2)),
+					}},
+				}}})
+			case 5:
+				if random.IntN(4) == 0 {
+					f.Disconnected(engine, "gone")
+				}
+			case 6:
+				f.Expect(map[string]*enginev1.Plan{engine: anyPlan(random, uint64(200+step))})
+			default:
+				state = anyState(random, state)
+				f.Observe(state)
+			}
+			if random.IntN(3) == 0 {
+				continue
+			}
+			news := f.News()
+			for _, uuid := range append(news.PoolsGone, news.ServicesGone...) {
+				delete(told, uuid)
+			}
+			for _, n := range news.Pools {
+				told[n.Pool.UUID] = n.Health.State
+			}
+			for _, n := range news.Services {
+				told[n.VirtualService.UUID] = n.Health.State
+			}
+			f.known.news.ofAll = true
+			all := map[string]health.State{}
+			for _, n := range f.News().Services {
+				all[n.VirtualService.UUID] = n.Health.State
+			}
+			for uuid, pool := range f.known.pools {
+				all[uuid] = f.known.PoolHealth(pool).State
+			}
+			if !maps.Equal(told, all) {
+				t.Fatalf("seed %d, step %d: told is %v, and the states are %v", seed, step, told, all)
+			}
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package model
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+	"github.com/weir-lb/weir/controller/sorted"
+)
+
+// Build makes the model of all objects, by kind. It never fails: what cannot be read or resolved is left out, and the
+// findings say so, in the order of kind and uuid.
+func Build(revision int64, objects map[string][]schema.Object) (*Model, []Finding) {
+	var all []Change
+	for kind, list := range objects {
+		for _, object := range list {
+			all = append(all, Change{kind, textOf(object, "uuid"), object})
+		}
+	}
+	return new(Keeper).Keep(revision, all)
+}
+
+// Change is an object that is new, or not as it was.
+type Change struct {
+	Kind, UUID string
+	Object     schema.Object // not changed in place any more; nil: it is gone
+}
+
+// Keeper makes models, each of the one before and of what changed since. It reads the objects that changed, and
+// resolves these and what refers to them. Everything else is the same in both models, by its pointer. The zero value
+// starts with no object. It is for one goroutine.
+type Keeper struct {
+	read      map[subject]*reading
+	referrers map[string]map[subject]bool // by the uuid that they refer to, also one that nothing has
+	findings  []Finding                   // sorted; another list when one of them is another
+	closed    map[string]bool             // uuids of objects that nobody is to be served by
+
+	applicationProfiles table[kinds.ApplicationProfile]
+	networkProfiles     table[kinds.NetworkProfile]
+	sslProfiles         table[kinds.SSLProfile]
+	pkiProfiles         table[kinds.PKIProfile]
+	persistenceProfiles table[kinds.ApplicationPersistenceProfile]
+	vsVips              table[kinds.VsVip]
+	vrfContexts         table[kinds.VrfContext]
+	certificates        table[Certificate]
+	monitors            table[HealthMonitor]
+	connectorUsers      table[kinds.CloudConnectorUser]
+
+	pools           resolved[Pool]
+	clouds          resolved[Cloud]
+	groups          resolved[Group]
+	engines         resolved[Engine]
+	virtualServices resolved[VirtualService]
+	routingContexts []*kinds.VrfContext // sorted
+}
+
+// subject names an object.
+type subject struct{ kind, uuid string }
+
+func (s subject) compare(other subject) int {
+	return cmp.Or(strings.Compare(s.kind, other.kind), strings.Compare(s.uuid, other.uuid))
+}
+
+// table is the objects of one kind by uuid, as they were read.
+type table[T any] map[string]*T
+
+func (t table[T]) find(uuid string) *T { return t[uuid] }
+
+// Keep makes the next model.
+func (k *Keeper) Keep(revision int64, changes []Change) (*Model, []Finding) {
+	if k.read == nil {
+		k.read, k.referrers, k.closed = map[subject]*reading{}, map[string]map[subject]bool{}, map[string]bool{}
+	}
+	stale := stale{}
+	for _, change := range changes {
+		if k.take(change) {
+			stale.add(subject{change.Kind, change.UUID})
+			stale.addAll(k.referrers[change.UUID])
+		}
+	}
+	k.resolveAll(stale)
+	k.routingContexts = sorted.Edit(k.routingContexts, stale.of(k.vrfContexts, "vrfcontext"), uuidOfVrf)
+	k.note(stale)
+	return &Model{
+		Revision:        revision,
+		VirtualServices: k.virtualServices.sorted,
+		Pools:           k.pools.sorted,
+		Groups:          k.groups.sorted,
+		Engines:         k.engines.sorted,
+		VrfContexts:     k.routingContexts,
+	}, k.findings
+}
+
+func uuidOfVrf(vrf *kinds.VrfContext) string { return vrf.UUID }
+
+// stale is what changed, or refers to what did: uuids by kind.
+type stale map[string]map[string]bool
+
+func (s stale) add(what subject) {
+	if s[what.kind] == nil {
+		s[what.kind] = map[string]bool{}
+	}
+	s[what.kind][what.uuid] = true
+}
+
+func (s stale) addAll(many map[subject]bool) {
+	for what := range many {
+		s.add(what)
+	}
+}
+
+// of are the stale objects of a kind as a table has them now; nil: it has none.
+func (s stale) of(table table[kinds.VrfContext], kind string) map[string]*kinds.VrfContext {
+	edits := map[string]*kinds.VrfContext{}
+	for uuid := range s[kind] {
+		edits[uuid] = table[uuid]
+	}
+	return edits
+}
+
+// note replaces the findings of what is stale. Those of one object stand beside each other.
+func (k *Keeper) note(stale stale) {
+	var findings []Finding
+	rest, differ := k.findings, false
+	for _, kind := range slices.Sorted(maps.Keys(stale)) {
+		for _, uuid := range slices.Sorted(maps.Keys(stale[kind])) {
+			about := subject{kind, uuid}
+			begin, _ := slices.BinarySearchFunc(rest, about, func(f Finding, about subject) int {
+				return f.about().compare(about)
+			})
+			end := begin
+			for end < len(rest) && rest[end].about() == about {
+				end++
+			}
+			now := k.findingsOf(about)
+			differ = differ || !slices.Equal(rest[begin:end], now)
+			findings = append(append(findings, rest[:begin]...), now...)
+			rest = rest[end:]
+		}
+	}
+	if differ {
+		k.findings = append(findings, rest...)
+	}
+}
+
+func (k *Keeper) findingsOf(about subject) []Finding {
+	var found []Finding
+	if read := k.read[about]; read != nil {
+		found = append(slices.Clone(read.findings), k.unresolved(about)...)
+	}
+	slices.SortFunc(found, func(x, y Finding) int {
+		return cmp.Or(strings.Compare(x.Field, y.Field), strings.Compare(x.Message, y.Message))
+	})
+	return found
+}
+
+func (f Finding) about() subject { return subject{f.Kind, f.UUID} }
