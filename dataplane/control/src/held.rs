@@ -217,7 +217,7 @@ mod tests {
             give(&mut held, socket, named(*address, 0)).unwrap();
         }
         held.settle(&BTreeSet::from([addresses[0]]), []);
-        assert_eq!(held_at(&held), BTreeSet::from([addresses[0]]), "nobody listens on the second");
+        assert_eq!(held_at(&held), BTreeSet::from([addresses[0]]), "no worker listens on the second");
         give(&mut held, &listeners[2].0, named(addresses[2], 0)).unwrap();
         held.settle(&BTreeSet::from([addresses[2]]), [addresses[0]]);
         assert_eq!(held_at(&held), BTreeSet::from([addresses[2]]), "the first was left");

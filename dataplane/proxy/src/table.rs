@@ -53,7 +53,7 @@ impl<T> Table<T> {
     /// For callers whose session cannot be over.
     #[inline]
     pub fn live(&mut self, conn: Conn) -> Result<&mut T, Error> {
-        self.find(conn).ok_or_else(|| defect("a session is over and still named"))
+        self.find(conn).ok_or_else(|| defect("a session is over, but something still refers to it"))
     }
 
     pub fn remove(&mut self, conn: Conn) -> Option<Box<T>> {
@@ -139,7 +139,7 @@ mod tests {
             assert!((35..=65).contains(&upper_half), "{upper_half} of the upper half in turn {turn}");
         }
         let all: std::collections::HashSet<_> = (0..11).flat_map(sample).collect();
-        assert_eq!(all.len(), 1000, "eleven turns have met everybody");
+        assert_eq!(all.len(), 1000, "eleven turns visit all sessions");
     }
 
     #[test]

@@ -139,6 +139,6 @@ mod tests {
         let mut bench = Bench::new(2);
         let (client, conn) = bench.client();
         assert!(bench.batch(vec![Event::Eof { conn }]).is_err());
-        assert!(is_reset(&client), "it is not left hanging");
+        assert!(is_reset(&client), "its connection is reset");
     }
 }

@@ -215,7 +215,9 @@ fn new_agent_takes_over_sockets_and_traffic_without_a_gap() {
 fn heard(mut stray: &UnixStream) -> Vec<u8> {
     let mut heard = Vec::new();
     match stray.read_to_end(&mut heard) {
-        Err(why) if why.kind() == ErrorKind::WouldBlock => panic!("it is not hung up on, and heard {heard:?}"),
+        Err(why) if why.kind() == ErrorKind::WouldBlock => {
+            panic!("its connection stays open, and it received {heard:?}")
+        }
         // A reset is an end, too.
         _ => heard,
     }
@@ -237,9 +239,9 @@ fn connection_without_a_greeting_ends_no_link_and_receives_nothing() {
     }
     agent.send(Frame::Plan(plan(2, address, &[origin("two")])));
     let Reply::Ack(ack) = agent.verdict() else { panic!("it was refused") };
-    assert_eq!(ack.revision, 2, "the agent in office is heard as before");
+    assert_eq!(ack.revision, 2, "the current agent is still served");
     for stray in silent.iter().chain([&cut]) {
-        assert_eq!(heard(stray), b"", "it is hung up on after a while");
+        assert_eq!(heard(stray), b"", "its connection is closed after a while");
     }
     agent.sample_when(|_| true);
 }

@@ -173,7 +173,7 @@ impl Exchange {
         match &mut self.phase {
             Phase::Waiting { on, .. } => *on = what,
             Phase::Sending { .. } | Phase::Streaming { .. } => {
-                debug_assert!(false, "what has been sent waits for nothing")
+                debug_assert!(false, "an exchange that has been sent waits for nothing")
             }
         }
     }
@@ -358,7 +358,7 @@ impl Repeatable {
 
 #[inline]
 fn http_of(service: &VirtualService) -> Result<&HttpProfile, Error> {
-    service.http().ok_or_else(|| defect("an exchange is of a virtual service without HTTP"))
+    service.http().ok_or_else(|| defect("the virtual service of an exchange has no HTTP profile"))
 }
 
 #[cold]

@@ -51,7 +51,7 @@ impl<T> Exchanges<T> {
     /// For callers whose exchange cannot be over.
     #[inline]
     pub fn live(&mut self, id: ExchangeId) -> Result<&mut T, Error> {
-        self.find(id).ok_or_else(|| defect("an exchange is over and still named"))
+        self.find(id).ok_or_else(|| defect("an exchange is over, but something still refers to it"))
     }
 
     pub fn peek(&self, id: ExchangeId) -> Option<&T> {

@@ -61,7 +61,7 @@ fn connection_with_a_challenge_or_credentials_belongs_to_its_client() {
         assert_eq!(status(&stage.sent(client)), "200");
         let other = stage.client();
         stage.says(other, GET);
-        assert_eq!(stage.sent(server), "", "for good");
+        assert_eq!(stage.sent(server), "", "it stays bound to its client");
     }
 }
 

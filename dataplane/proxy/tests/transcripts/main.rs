@@ -156,7 +156,7 @@ fn request_that_lost_its_idle_connection_waits_for_the_next_connect() {
     let request = stage.data(client, GET);
     stage.batch(vec![request, Event::Gone { conn: server, why: Gone::Reset }]);
     let second = stage.dialled();
-    assert_eq!(stage.sent(second), "", "nothing goes out on a connection that does not stand");
+    assert_eq!(stage.sent(second), "", "nothing is sent before a connection is established");
     stage.gone(second, Gone::Refused);
     let third = stage.connected();
     assert_ne!(second, third);
@@ -220,7 +220,7 @@ fn server_that_refused_is_not_tried_again_after_the_pool_changes() {
     stage.replace(&without_first);
     let second = stage.dialled();
     stage.gone(second, Gone::Refused);
-    assert_eq!(stage.dials(), 3, "one server has not been asked yet");
+    assert_eq!(stage.dials(), 3, "one server has not been tried yet");
     assert_eq!(stage.dialled_address(), "10.1.0.3:8000");
     let third = stage.dialled();
     stage.gone(third, Gone::Refused);
@@ -351,7 +351,7 @@ fn exchange_ends_with_its_client() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, GET);
     stage.gone(client, Gone::Reset);
-    assert_eq!(stage.closed(server), Some(Close::Abort), "an answer to nobody may still come on it");
+    assert_eq!(stage.closed(server), Some(Close::Abort), "an unrequested response may still arrive on it");
     assert!(stage.proxy.is_idle());
 }
 

@@ -119,7 +119,7 @@ impl Server {
 
     fn sealed(&mut self, text: &str) -> Vec<u8> {
         let mut room = vec![0; text.len() + 10 * RECORD_OVERHEAD_MAX];
-        let sent = self.session.send(text.as_bytes(), &mut room).expect("it can be sent");
+        let sent = self.session.send(text.as_bytes(), &mut room).expect("the session encrypts");
         assert_eq!(sent.taken, text.len());
         room.truncate(sent.written);
         room
@@ -145,7 +145,7 @@ fn request_is_sent_encrypted_after_the_handshake() {
         assert_eq!(status(&stage.sent(client)), "200");
 
         stage.says(client, GET);
-        assert_eq!((stage.dials(), stage.pieces(server.conn)), (1, 1), "one record on the connection that there is");
+        assert_eq!((stage.dials(), stage.pieces(server.conn)), (1, 1), "one record on the existing connection");
         assert!(server.heard(&mut stage).starts_with("GET /"));
         server.says(&mut stage, OK);
         assert_eq!(status(&stage.sent(client)), "200");
@@ -263,7 +263,7 @@ fn connection_is_used_only_for_the_host_that_it_was_made_for() {
     let mut other = Server::ready(&mut stage, Version::Tls12);
     other.says(&mut stage, OK);
     ask(&mut stage, "A.test");
-    assert_eq!(stage.dials(), 3, "a name that there is");
+    assert_eq!(stage.dials(), 3, "the name exists already");
     assert!(server.heard(&mut stage).contains("GET /"));
 }
 
@@ -312,7 +312,7 @@ fn oldest_connection_is_closed_if_all_were_reused() {
     }
     let fresh = visit(&mut stage, client, ["c.test"]).remove(0);
     let closed = [&used[0], &used[1], &fresh].map(|server| stage.closed(server.conn).is_some());
-    assert_eq!(closed, [true, false, false], "a new name has its chance to be asked for again");
+    assert_eq!(closed, [true, false, false], "a new name must be able to serve a second request");
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn connections_from_before_a_change_of_the_pools_tls_are_not_kept() {
     stage.replace(&changed);
     for server in [&mut idle, &mut busy] {
         server.says(&mut stage, OK);
-        assert!(stage.closed(server.conn).is_some(), "what was made before is not kept");
+        assert!(stage.closed(server.conn).is_some(), "a connection from before the change is not kept");
     }
     stage.sent(client);
     stage.says(client, GET);
@@ -416,7 +416,7 @@ fn proxy_header_of_a_tunnel_is_sent_before_tls() {
     stage.client();
     let server = stage.connected();
     let sent = stage.sent_bytes(server);
-    let behind = sent.strip_prefix(b"PROXY TCP4 10.2.0.1 10.0.0.1 4000 80\r\n").expect("in plain");
+    let behind = sent.strip_prefix(b"PROXY TCP4 10.2.0.1 10.0.0.1 4000 80\r\n").expect("an unencrypted PROXY header");
     assert_eq!(behind[0], 22, "a handshake follows");
 }
 

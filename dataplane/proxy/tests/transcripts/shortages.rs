@@ -238,7 +238,7 @@ fn address_that_has_lost_enough_clients_loses_no_more() {
     let gone = crowd.iter().filter(|conn| stage.closed(**conn).is_some()).count();
     // Seven clients are not far more than one, and the service is below its share.
     assert!((70..=93).contains(&gone), "{gone}");
-    assert_eq!(stage.failures(Cause::EngineEvicted), 300 - gone as u64, "those of MAIN");
+    assert_eq!(stage.failures(Cause::EngineEvicted), 300 - gone as u64, "the other evictions are of MAIN");
 }
 
 /// A candidate that does not yield must not hide those that do.
@@ -348,7 +348,7 @@ fn no_client_is_evicted_for_an_address_that_holds_far_more() {
     }
     assert!(working.iter().chain(&resting).all(|conn| stage.closed(*conn).is_none()));
     let light = stage.client_from(OTHER, "10.2.0.99:4000");
-    assert_eq!(stage.closed(light), None, "there is a place for who holds none");
+    assert_eq!(stage.closed(light), None, "an address without clients gets a place");
 }
 
 #[test]

@@ -94,7 +94,11 @@ fn requests_during_a_hanging_connect_go_elsewhere_after_its_deadline() {
     assert!(waiting.iter().all(|conn| stage.closed(*conn) == Some(Close::Abort)));
     let before = stage.dials();
     let (waited, dials) = ask(&mut stage, first_is(Dialled::Silent));
-    assert_eq!((waited, dials, stage.dials() - before), (Duration::ZERO, 1, 1), "the next goes to the other at once");
+    assert_eq!(
+        (waited, dials, stage.dials() - before),
+        (Duration::ZERO, 1, 1),
+        "the next request goes to the other server at once"
+    );
 }
 
 #[test]
@@ -106,7 +110,7 @@ fn server_is_suspect_after_several_clients_left_during_connects() {
                 stage.says(conn, GET);
                 assert_eq!(stage.dials(), client);
                 stage.tape.sleep(stays);
-                assert!(stage.suspects().is_empty(), "one may have a long way");
+                assert!(stage.suspects().is_empty(), "a few slow connects may be due to distance");
                 stage.gone(conn, Gone::Reset);
             }
             assert_eq!(!stage.suspects().is_empty(), tells);

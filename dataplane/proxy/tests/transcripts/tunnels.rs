@@ -30,7 +30,7 @@ fn early_bytes_of_a_client_wait_for_the_server() {
     let mut stage = Stage::new(&l4_plan(1));
     let client = stage.client();
     stage.says(client, "early");
-    assert!(stage.is_paused(client), "no more than that is taken in");
+    assert!(stage.is_paused(client), "the client is not read beyond the limit");
     let server = stage.connected();
     assert_eq!(stage.sent(server), "early");
     assert!(!stage.is_paused(client));
@@ -116,11 +116,11 @@ fn receiver_that_takes_nothing_stops_the_other_from_being_read() {
 fn bulk_data_is_relayed_and_counted() {
     let (mut stage, client, server) = tunnel(&l4_plan(1));
     stage.says(client, "give me all");
-    assert!(stage.tape.relays.is_empty(), "a short read shows no bulk");
+    assert!(stage.tape.relays.is_empty(), "a short read is not bulk data");
     stage.says(server, "x".repeat(4000));
     assert_eq!(stage.tape.relays, [(server, client, u64::MAX)]);
     stage.batch(vec![Event::Relayed { conn: server, bytes: 1_000_000 }]);
-    let service = stage.proxy.counters().service(0).expect("counted");
+    let service = stage.proxy.counters().service(0).expect("the service has counters");
     assert_eq!((service.received_bytes, service.sent_bytes), (11, 1_004_000));
     assert_eq!((service.requests, service.connections, service.open_connections), (0, 1, 1));
 }

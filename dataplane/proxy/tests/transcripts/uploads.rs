@@ -171,5 +171,5 @@ fn time_in_which_the_server_takes_nothing_does_not_count_against_the_client() {
     stage.tape.sleep(Duration::from_millis(900));
     stage.batch(vec![weir_proxy::io::Event::Drained { conn: server }]);
     stage.tape.sleep(Duration::from_secs(3));
-    assert!(!stage.deadline_has_passed(client), "it has a while again");
+    assert!(!stage.deadline_has_passed(client), "its grace period begins again");
 }

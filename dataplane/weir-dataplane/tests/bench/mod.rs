@@ -155,7 +155,7 @@ impl Agent {
             {
                 return sample;
             }
-            assert!(begun.elapsed() < PATIENCE, "no sample was right");
+            assert!(begun.elapsed() < PATIENCE, "no sample met the condition in time");
         }
     }
 
@@ -343,7 +343,7 @@ pub fn get(address: SocketAddr) -> String {
 pub fn wait_until(mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "it did not come to hold");
+        assert!(begun.elapsed() < PATIENCE, "the condition was not met in time");
         thread::yield_now();
     }
 }
