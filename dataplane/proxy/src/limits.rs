@@ -28,7 +28,7 @@ pub struct Limits {
     /// How many servers the proxy tries for one request of which no byte has been sent.
     pub server_tries: usize,
     /// How long a connect may take in a pool that watches its servers, while another server could take the request.
-    /// Longer than any round trip on Earth, shorter than the retransmission of a lost SYN.
+    /// Longer than any round trip on Earth, shorter than the time until a lost SYN is sent again.
     pub connect_patience: Duration,
     /// Idle connections to one server if the operator sets no limit.
     pub idle_connections: usize,

@@ -66,7 +66,7 @@ impl Proxy {
 impl Proxy {
     pub fn new(snapshot: Arc<Snapshot>, limits: Limits) -> Self {
         let core = Core::new(snapshot, limits);
-        // The driver has a slot for each client's connection and one for a connection to a server.
+        // The driver has two slots per client: one for its connection, and one for a connection to a server.
         let (clients, slots) = (core.limits.clients, 2 * core.limits.clients);
         Self {
             clients: Table::with_room(slots),

@@ -154,7 +154,7 @@ impl Client {
         TransportAddress { protocol: self.protocol, address: self.facts.listener() }
     }
 
-    /// Whether the listener still serves this client: false once it has no virtual service, or one of another kind.
+    /// Whether the listener still serves this client: false once the listener is removed, or differs in TLS or in HTTP.
     pub fn is_served(&self, core: &Core) -> bool {
         self.epoch == core.epoch
             || core.snapshot.listener(self.listener()).is_some_and(|listener| {

@@ -111,7 +111,7 @@ impl Proxy {
         self.close_client(io, conn, Close::Cut);
     }
 
-    /// Keeps the bytes of a client that sends before the server is connected.
+    /// Begins to connect to a server, if that has not happened. The client's first bytes wait in the inbox meanwhile.
     fn await_server<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(client) = self.clients.live(conn) else { return };
         client.connection.line.read(io, client.connection.inbox.is_empty());

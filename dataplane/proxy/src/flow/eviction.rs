@@ -2,10 +2,12 @@
 //!
 //! Virtual services and client addresses share the places. An address that holds far more clients than others loses
 //! clients first, whichever virtual service they use. Clients of other addresses are evicted only if their virtual
-//! service holds its share or more. Among those, the client that has been still for longest goes first: one between two
-//! requests, amid a head, or without progress. No client is evicted for a new one whose address holds far more. A
-//! client that makes progress is evicted only for a new one whose virtual service is below its share, or whose address
-//! holds far less.
+//! service holds its share or more. Clients without progress go before those with progress. Among equals, the addresses
+//! with most clients lose one first, then idle clients go before clients amid a request, and then the one that has been
+//! still for longest.
+//!
+//! No client is evicted for a new one whose address holds far more. A client with progress is evicted only for a new
+//! one whose virtual service is below its share, or whose address holds far less.
 //!
 //! Candidates come from a sample of the clients (a survey), so that a survey of many clients delays nobody. One survey
 //! serves many new clients. Holders of memory come from a walk over all clients, which serves several batches.

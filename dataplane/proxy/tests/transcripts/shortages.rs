@@ -102,7 +102,7 @@ fn ipv6_addresses_of_one_network_are_one() {
 }
 
 #[test]
-fn service_that_holds_no_more_than_its_share_loses_no_client() {
+fn service_below_its_share_loses_no_client() {
     let mut stage = stage();
     let bystander = idle(&mut stage, OTHER, "10.2.0.1:4000");
     let crowd: Vec<_> = (1..PLACES + 10).map(|n| idle(&mut stage, MAIN, &address(n))).collect();
@@ -352,7 +352,7 @@ fn no_client_is_evicted_for_an_address_that_holds_far_more() {
 }
 
 #[test]
-fn address_that_holds_far_more_loses_first_also_where_its_service_has_no_more_than_its_share() {
+fn address_that_holds_far_more_loses_first_even_if_its_service_is_below_its_share() {
     let mut stage = stage_with(64);
     let crowd: Vec<_> = (0..20).map(|n| idle(&mut stage, OTHER, &format!("10.9.0.1:{n}"))).collect();
     let others: Vec<_> = (0..48).map(|n| idle(&mut stage, MAIN, &address(n))).collect();
