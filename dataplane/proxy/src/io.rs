@@ -72,8 +72,8 @@ pub enum Event {
     Leaving {
         conn: Conn,
     },
-    /// Everything queued has been sent. The event comes once, in a later batch, after [`Io::queued`] returned more than
-    /// 0. Without such a call the event may never come.
+    /// Everything queued has been sent. The event comes once, in a later batch, if [`Io::queued`] has returned more than
+    /// 0 before. Otherwise it may never come.
     Drained {
         conn: Conn,
     },
