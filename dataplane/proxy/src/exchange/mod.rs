@@ -93,12 +93,12 @@ pub(crate) struct Response {
     pub server_goes_on: bool,
 }
 
-/// How far the available bytes brought an exchange.
-pub(crate) enum Came {
+/// What the available bytes led to.
+pub(crate) enum Outcome {
     /// More bytes are needed.
-    Far,
-    /// The exchange is complete.
-    Through,
+    NeedsMore,
+    /// The exchange has reached its next phase, or its end. There may be more to do.
+    Advanced,
 }
 
 /// What would be sent again of a request: all that has been sent of it.

@@ -8,7 +8,7 @@ use weir_wire::http1;
 use crate::{
     client::{Stage, intake::Next},
     error::Error,
-    exchange::{Came, Phase, Wait, table::ExchangeId},
+    exchange::{Outcome, Phase, Wait, table::ExchangeId},
     io::{Close, Conn, Io},
     proxy::{Asker, Parties, Proxy},
 };
@@ -24,24 +24,24 @@ impl Proxy {
                     Ok(came) => came,
                     Err(error) => {
                         self.fail_exchange(io, id, error);
-                        Came::Through
+                        Outcome::Advanced
                     }
                 },
                 Stage::Handshake | Stage::Idle | Stage::Head => self.next_request(io, conn),
             };
-            if let Came::Far = came {
+            if let Outcome::NeedsMore = came {
                 return;
             }
         }
     }
 
-    fn next_request<I: Io>(&mut self, io: &mut I, conn: Conn) -> Came {
-        let Ok(client) = self.clients.live(conn) else { return Came::Far };
+    fn next_request<I: Io>(&mut self, io: &mut I, conn: Conn) -> Outcome {
+        let Ok(client) = self.clients.live(conn) else { return Outcome::NeedsMore };
         if client.connection.line.is_full(io, &self.core.room) {
             // A client that sends more requests without reading the responses must wait.
             client.connection.line.read(io, false);
             client.watch_stall(io, &self.core);
-            return Came::Far;
+            return Outcome::NeedsMore;
         }
         match client.next_request(io, &mut self.core, &mut self.exchanges) {
             Next::More if client.connection.ended => self.close_client(io, conn, Close::Flush),
@@ -54,16 +54,16 @@ impl Proxy {
                     client.connection.deliver(io, &mut self.core.unflushed, interim);
                 }
                 self.begin(io, id);
-                return Came::Through;
+                return Outcome::Advanced;
             }
             Next::Local { status, response, keep_alive } => {
                 self.answer(io, conn, status, response, keep_alive);
-                return Came::Through;
+                return Outcome::Advanced;
             }
             Next::Refused(error) => self.fail(io, conn, error),
             Next::Unserved => self.close_client(io, conn, Close::Linger),
         }
-        Came::Far
+        Outcome::NeedsMore
     }
 
     /// The head of a request has arrived; its body may still be missing.
@@ -76,7 +76,7 @@ impl Proxy {
     }
 
     /// Processes what has arrived of a request.
-    fn pass_request<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Came, Error> {
+    fn pass_request<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Outcome, Error> {
         let Asker { exchange, client, .. } = self.asker(id)?;
         if exchange.is_lost(io.now()) {
             return Err(Error::ClientAborted);
@@ -85,20 +85,20 @@ impl Proxy {
             Phase::Waiting { on: Wait::Body, .. } => self.gather(io, id),
             Phase::Sending { .. } | Phase::Streaming { .. } if exchange.awaits_body() => {
                 self.upload(io, id)?;
-                Ok(Came::Far)
+                Ok(Outcome::NeedsMore)
             }
             _ => {
                 // The next request waits for the end of this one. A body waits for a server.
                 if !client.connection.inbox.is_empty() {
                     client.connection.line.read(io, false);
                 }
-                Ok(Came::Far)
+                Ok(Outcome::NeedsMore)
             }
         }
     }
 
     /// Buffers the body until enough of it has arrived to choose a server.
-    fn gather<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Came, Error> {
+    fn gather<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Outcome, Error> {
         let Asker { exchange, client, core } = self.asker(id)?;
         let enough_bytes = if core.room.is_short { 0 } else { exchange.http()?.request_buffer_bytes };
         while !exchange.has_gathered(enough_bytes) {
@@ -109,14 +109,14 @@ impl Proxy {
         if exchange.has_gathered(enough_bytes) {
             exchange.stop_gathering();
             self.choose_server(io, id, Error::NoServer);
-            return Ok(Came::Through);
+            return Ok(Outcome::Advanced);
         }
         if client.connection.ended {
             return Err(Error::ClientAborted);
         }
         client.connection.line.read(io, true);
         client.await_body(io, core, exchange);
-        Ok(Came::Far)
+        Ok(Outcome::NeedsMore)
     }
 }
 

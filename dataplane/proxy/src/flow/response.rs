@@ -12,7 +12,7 @@ use crate::{
     buf::Buf,
     error::Error,
     exchange::{
-        Came, Exchange, Phase, Response,
+        Exchange, Outcome, Phase, Response,
         incoming::{Form, Incoming},
         table::ExchangeId,
     },
@@ -29,8 +29,8 @@ impl Proxy {
     pub(crate) fn respond<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
         let Ok(client) = self.exchanges.live(id).map(|exchange| exchange.client) else { return };
         match self.pass_response(io, id) {
-            Ok(Came::Far) => {}
-            Ok(Came::Through) => self.proceed(io, client),
+            Ok(Outcome::NeedsMore) => {}
+            Ok(Outcome::Advanced) => self.proceed(io, client),
             Err(error) => {
                 if !self.repeat(io, id, error) {
                     self.fail_exchange(io, id, error);
@@ -40,19 +40,19 @@ impl Proxy {
         }
     }
 
-    fn pass_response<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Came, Error> {
+    fn pass_response<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Outcome, Error> {
         let mut parties = self.parties(id)?;
         loop {
             let Parties { exchange, client, server, core } = &mut parties;
             let client_is_full = server.lost().is_none() && client.connection.line.is_full(io, &core.room);
             match &mut exchange.phase {
-                Phase::Waiting { .. } => return Ok(Came::Far),
+                Phase::Waiting { .. } => return Ok(Outcome::NeedsMore),
                 Phase::Streaming { response, .. } if is_over(response, server) => break,
                 _ if client_is_full => {
                     server.connection.line.read(io, false);
                     server.connection.line.expect(io, None);
                     client.watch_stall(io, core);
-                    return Ok(Came::Far);
+                    return Ok(Outcome::NeedsMore);
                 }
                 Phase::Sending { .. } => {
                     let uploaded = !exchange.awaits_body();
@@ -80,7 +80,7 @@ impl Proxy {
             self.close_server(io, server, how);
         }
         self.finish_client(io, conn, client_goes_on);
-        Ok(Came::Through)
+        Ok(Outcome::Advanced)
     }
 
     /// Lets the driver relay the rest of a body. Call this at the end of a batch, when no more `Data` of it is pending
@@ -232,7 +232,7 @@ fn is_over(response: &Response, server: &Server) -> bool {
 }
 
 /// Waits for the server. Once the server has the whole request, its response timeout applies.
-fn wait_for_server<I: Io>(io: &mut I, server: &mut Server, uploaded: bool) -> Result<Came, Error> {
+fn wait_for_server<I: Io>(io: &mut I, server: &mut Server, uploaded: bool) -> Result<Outcome, Error> {
     if let Some(error) = server.lost().or(server.connection.ended.then_some(Error::ServerClosed)) {
         return Err(error);
     }
@@ -240,5 +240,5 @@ fn wait_for_server<I: Io>(io: &mut I, server: &mut Server, uploaded: bool) -> Re
     if uploaded {
         server.await_response(io);
     }
-    Ok(Came::Far)
+    Ok(Outcome::NeedsMore)
 }
