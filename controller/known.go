@@ -12,8 +12,8 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// known reads views. It goes on from the view before, and reads only what is not the same in both. It is the leader's, and
-// holds nothing that the store does not have.
+// known reads views. It goes on from the view before, and reads only what is not the same in both. It is the leader's,
+// and holds nothing that the store does not have.
 type known struct {
 	mutex  sync.Mutex
 	view   *store.View // nil: none yet
@@ -44,7 +44,8 @@ func (k *known) read(view *store.View) (knowledge, error) {
 		case ringKind:
 			rings[change.UUID], err = decode[tickets.Ring](change.Record)
 		default:
-			changes = append(changes, model.Change{Kind: change.Kind, UUID: change.UUID, Object: objectOf(change.Record)})
+			changes = append(changes, model.Change{Kind: change.Kind, UUID: change.UUID,
+				Object: objectOf(change.Record)})
 		}
 		if err != nil {
 			return knowledge{}, fmt.Errorf("%s %s cannot be read: %w", change.Kind, change.UUID, err)

@@ -22,9 +22,10 @@ type orders struct {
 	known  *known
 }
 
-// Order accepts an order within a transaction. It returns how many engines shall serve from then on, and what to tell once
-// that is written. Error: *place.Refusal.
-func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error) {
+// Order accepts an order within a transaction. It returns how many engines shall serve from then on, and what to tell
+// once that is written. Error: *place.Refusal.
+func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int,
+	tell func(), err error) {
 	in, err := o.input(tx)
 	if err != nil {
 		return 0, nil, err
@@ -47,8 +48,8 @@ func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order
 	}, nil
 }
 
-// Redistribute has virtual services of a group change places with their standbys, within a transaction. It returns how many.
-// Error: *place.Refusal.
+// Redistribute has virtual services of a group change places with their standbys, within a transaction. It returns how
+// many. Error: *place.Refusal.
 func (o orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices int, err error) {
 	in, err := o.input(tx)
 	if err != nil {
@@ -68,7 +69,8 @@ func (o orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices in
 // input is what placement goes by as of a transaction.
 func (o orders) input(tx *store.Tx) (place.Input, error) {
 	read, err := o.known.read(tx.View())
-	return place.Input{Model: read.model, Engines: o.fleet.Facts(), Before: read.before, Began: o.fleet.Began(), Now: time.Now().UTC()}, err
+	return place.Input{Model: read.model, Engines: o.fleet.Facts(), Before: read.before, Began: o.fleet.Began(),
+		Now: time.Now().UTC()}, err
 }
 
 func virtualServiceOf(m *model.Model, uuid string) (*model.VirtualService, error) {
@@ -90,8 +92,8 @@ func putAssignments(tx *store.Tx, assignments []place.Assignment) error {
 	return nil
 }
 
-// RotateKeys turns the ring of session tickets that a virtual service shares with all of its SSL profile, before its time. It
-// returns the uuid of the profile. Error: *place.Refusal.
+// RotateKeys turns the ring of session tickets that a virtual service shares with all of its SSL profile, before its
+// time. It returns the uuid of the profile. Error: *place.Refusal.
 func (o orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error) {
 	read, err := o.known.read(tx.View())
 	if err != nil {
@@ -102,7 +104,8 @@ func (o orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile str
 		return "", err
 	}
 	if vs.SSLProfile == nil {
-		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf("%s has no SSL profile, and no session tickets", vs.Name)}
+		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf(
+			"%s has no SSL profile, and no session tickets", vs.Name)}
 	}
 	ring := read.rings.Of(vs.SSLProfile.UUID)
 	if ring == nil {

@@ -19,7 +19,8 @@ import (
 
 func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.T) {
 	objects := emptyStore(t)
-	before := tickets.Ring{Profile: "sslprofile-1", Lifetime: time.Hour, Previous: []byte("a"), Current: []byte("b"), Next: []byte("c")}
+	before := tickets.Ring{Profile: "sslprofile-1", Lifetime: time.Hour, Previous: []byte("a"), Current: []byte("b"),
+		Next: []byte("c")}
 	must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
 		for _, profile := range []string{"sslprofile-1", "sslprofile-2"} {
 			put(tx, "sslprofile", profile, schema.Object{})
@@ -47,7 +48,8 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 	read, err := new(known).read(objects.View())
 	must(t, err)
 	after := read.rings.Of("sslprofile-1")
-	if !bytes.Equal(after.Previous, before.Current) || !bytes.Equal(after.Current, before.Next) || len(after.Next) != tickets.SecretBytes ||
+	if !bytes.Equal(after.Previous, before.Current) || !bytes.Equal(after.Current, before.Next) ||
+		len(after.Next) != tickets.SecretBytes ||
 		!after.Turned.After(before.Turned) || after.Lifetime != time.Hour {
 		t.Errorf("turned to %+v", after)
 	}
@@ -67,15 +69,18 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 	told := events.New(log, time.Now)
 	engines := fleet.New(func(string) bool { return true }, log, told, time.Now)
 	must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
-		put(tx, "serviceenginegroup", "group-1", schema.Object{"ha_mode": "HA_MODE_LEGACY_ACTIVE_STANDBY", "distribute_load_active_standby": true})
+		put(tx, "serviceenginegroup", "group-1", schema.Object{"ha_mode": "HA_MODE_LEGACY_ACTIVE_STANDBY",
+			"distribute_load_active_standby": true})
 		put(tx, "serviceenginegroup", "group-2", schema.Object{})
 		for _, engine := range []string{"se-1", "se-2"} {
 			put(tx, "serviceengine", engine, schema.Object{"se_group_ref": "/api/serviceenginegroup/group-1"})
 		}
 		for _, vs := range []string{"vs-1", "vs-2"} {
-			put(tx, "virtualservice", vs, schema.Object{"se_group_ref": "/api/serviceenginegroup/group-1", "enabled": true, "traffic_enabled": true})
+			put(tx, "virtualservice", vs, schema.Object{"se_group_ref": "/api/serviceenginegroup/group-1",
+				"enabled": true, "traffic_enabled": true})
 			record, err := recordOf(assignmentKind, vs, place.Assignment{VirtualService: vs, Seats: []place.Seat{
-				{Engine: "se-1", State: place.Serving, Cause: place.New}, {Engine: "se-2", State: place.Standby, Cause: place.New},
+				{Engine: "se-1", State: place.Serving, Cause: place.New},
+				{Engine: "se-2", State: place.Standby, Cause: place.New},
 			}})
 			if err != nil {
 				return err
@@ -85,7 +90,8 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 		return nil
 	}))
 	for _, engine := range []string{"se-1", "se-2"} {
-		engines.Connected(engine, &enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
+		engines.Connected(engine,
+			&enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
 	}
 	redistribute := func(group string) (moved int, err error) {
 		must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
@@ -100,7 +106,8 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 	read, err := new(known).read(objects.View())
 	must(t, err)
 	after := read.before
-	if one, two := after.Of("vs-1").Seats[0], after.Of("vs-2").Seats[0]; one.State != place.Leaving || one.Cause != place.Switchover || two.State != place.Serving {
+	if one, two := after.Of("vs-1").Seats[0], after.Of("vs-2").Seats[0]; one.State != place.Leaving ||
+		one.Cause != place.Switchover || two.State != place.Serving {
 		t.Errorf("written are %+v", after)
 	}
 	for group, want := range map[string]string{"group-2": "ha_mode", "group-none": "cannot be read"} {

@@ -76,7 +76,8 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		quiet, clock := slog.New(slog.DiscardHandler), func() time.Time { return time.Unix(1_000_000, 0) }
-		f := New(func(string) bool { return true }, quiet, events.New(quiet, clock), clock)
+		exists := func(string) bool { return true }
+		f := New(exists, quiet, events.New(quiet, clock), clock)
 		state := reconcile.State{Model: &model.Model{}, Plans: map[string]*enginev1.Plan{"se-one": {}, "se-two": {}}}
 		told := map[string]health.State{}
 		for step := range 80 {
@@ -84,8 +85,8 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 			status := &enginev1.Status{Dataplane: enginev1.DataplaneState(random.IntN(4))}
 			switch random.IntN(9) {
 			case 0:
-				f.Connected(engine,
-					&enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
+				status.Dataplane = enginev1.DataplaneState_DATAPLANE_STATE_RUNNING
+				f.Connected(engine, &enginev1.Hello{Status: status})
 			case 1:
 				f.Applied(engine, anyPlan(random, uint64(100+step)), nil)
 			case 2:

@@ -24,21 +24,25 @@ func (r *reading) is(o schema.Object) bool {
 	return reflect.ValueOf(r.object).UnsafePointer() == reflect.ValueOf(o).UnsafePointer()
 }
 
-// readers have a Keeper take an object of their kind: as S, as the schema has it, then as T. Objects of other kinds are none
-// of a model.
+// readers have a Keeper take an object of their kind: as S, as the schema has it, then as T. Objects of other kinds are
+// none of a model.
 var readers = map[string]func(*Keeper, *reading, subject){
-	"applicationprofile": into(func(k *Keeper) *table[kinds.ApplicationProfile] { return &k.applicationProfiles }, itself),
-	"networkprofile":     into(func(k *Keeper) *table[kinds.NetworkProfile] { return &k.networkProfiles }, itself),
-	"sslprofile":         into(func(k *Keeper) *table[kinds.SSLProfile] { return &k.sslProfiles }, itself),
-	"pkiprofile":         into(func(k *Keeper) *table[kinds.PKIProfile] { return &k.pkiProfiles }, itself),
+	"applicationprofile": into(func(k *Keeper) *table[kinds.ApplicationProfile] {
+		return &k.applicationProfiles
+	}, itself),
+	"networkprofile": into(func(k *Keeper) *table[kinds.NetworkProfile] { return &k.networkProfiles }, itself),
+	"sslprofile":     into(func(k *Keeper) *table[kinds.SSLProfile] { return &k.sslProfiles }, itself),
+	"pkiprofile":     into(func(k *Keeper) *table[kinds.PKIProfile] { return &k.pkiProfiles }, itself),
 	"applicationpersistenceprofile": into(
 		func(k *Keeper) *table[kinds.ApplicationPersistenceProfile] { return &k.persistenceProfiles }, itself),
-	"vsvip":                into(func(k *Keeper) *table[kinds.VsVip] { return &k.vsVips }, itself),
-	"vrfcontext":           into(func(k *Keeper) *table[kinds.VrfContext] { return &k.vrfContexts }, itself),
-	"sslkeyandcertificate": into(func(k *Keeper) *table[Certificate] { return &k.certificates }, (*reading).certificate),
-	"healthmonitor":        into(func(k *Keeper) *table[HealthMonitor] { return &k.monitors }, monitor),
-	"cloudconnectoruser":   into(func(k *Keeper) *table[kinds.CloudConnectorUser] { return &k.connectorUsers }, itself),
-	"pool":                 into(func(k *Keeper) *table[Pool] { return &k.pools.read }, (*reading).pool),
+	"vsvip":      into(func(k *Keeper) *table[kinds.VsVip] { return &k.vsVips }, itself),
+	"vrfcontext": into(func(k *Keeper) *table[kinds.VrfContext] { return &k.vrfContexts }, itself),
+	"sslkeyandcertificate": into(func(k *Keeper) *table[Certificate] {
+		return &k.certificates
+	}, (*reading).certificate),
+	"healthmonitor":      into(func(k *Keeper) *table[HealthMonitor] { return &k.monitors }, monitor),
+	"cloudconnectoruser": into(func(k *Keeper) *table[kinds.CloudConnectorUser] { return &k.connectorUsers }, itself),
+	"pool":               into(func(k *Keeper) *table[Pool] { return &k.pools.read }, (*reading).pool),
 	"cloud": into(func(k *Keeper) *table[Cloud] { return &k.clouds.read },
 		func(_ *reading, c *kinds.Cloud) *Cloud { return &Cloud{Cloud: *c} }),
 	"serviceenginegroup": into(func(k *Keeper) *table[Group] { return &k.groups.read },
@@ -117,7 +121,8 @@ func (r *reading) tellKept(kind string) {
 
 func (r *reading) find(kind, field, message string, args ...any) {
 	r.findings = append(r.findings, Finding{
-		Kind: kind, UUID: textOf(r.object, "uuid"), Name: textOf(r.object, "name"), Field: field, Message: fmt.Sprintf(message, args...),
+		Kind: kind, UUID: textOf(r.object, "uuid"), Name: textOf(r.object, "name"), Field: field,
+		Message: fmt.Sprintf(message, args...),
 	})
 }
 

@@ -84,13 +84,15 @@ func TestResolvesAllThatAVirtualServiceNeeds(t *testing.T) {
 	if vs.Pool != m.Pools[0] || vs.Pool.HealthMonitors[0].UUID != "hm-1" || vs.Certificates[0].UUID != "cert-1" {
 		t.Errorf("pool %v, certificates %v", vs.Pool, vs.Certificates)
 	}
-	if want := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::2")}; !slices.Equal(vs.Addresses, want) {
+	if want := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::2")}; !slices.Equal(
+		vs.Addresses, want) {
 		t.Errorf("addresses %v, want those that are enabled", vs.Addresses)
 	}
 	if len(vs.Vips) != 2 || vs.Vips[1].VipID != "1" {
 		t.Errorf("vips %+v, want those of the VsVip", vs.Vips)
 	}
-	if vs.ApplicationProfile.Name != "System-HTTP" || vs.NetworkProfile.Name != "System-TCP-Proxy" || vs.SSLProfile.Name != "System-Standard" {
+	if vs.ApplicationProfile.Name != "System-HTTP" || vs.NetworkProfile.Name != "System-TCP-Proxy" ||
+		vs.SSLProfile.Name != "System-Standard" {
 		t.Errorf("profiles %s, %s, %s", vs.ApplicationProfile.Name, vs.NetworkProfile.Name, vs.SSLProfile.Name)
 	}
 	if vs.HTTP.ClientHeaderTimeoutMs != 10000 || vs.TCP.IdleTimeoutS != 600 {
@@ -130,11 +132,13 @@ func TestTakesDefaultsForProfilesThatSayNothing(t *testing.T) {
 	w := seed(t)
 	w.add(t, "applicationprofile", "ap-1", `{"name":"ap","type":"APPLICATION_PROFILE_TYPE_HTTP"}`)
 	w.add(t, "networkprofile", "np-1", `{"name":"np","profile":{"type":"PROTOCOL_TYPE_TCP_PROXY"}}`)
-	w.add(t, "virtualservice", "vs-2", `{"name":"vs2","services":[{"port":80}],"application_profile_ref":"ap-1","network_profile_ref":"np-1",
+	w.add(t, "virtualservice", "vs-2",
+		`{"name":"vs2","services":[{"port":80}],"application_profile_ref":"ap-1","network_profile_ref":"np-1",
 		"vip":[{"ip_address":{"addr":"192.0.2.9","type":"V4"}}]}`)
 	m, findings := Build(1, w)
 	vs := m.VirtualServices[1]
-	if len(findings) != 0 || vs.HTTP.MaxHeaderCount != 256 || vs.TCP.IdleTimeoutS != 600 || vs.Addresses[0].String() != "192.0.2.9" {
+	if len(findings) != 0 || vs.HTTP.MaxHeaderCount != 256 || vs.TCP.IdleTimeoutS != 600 ||
+		vs.Addresses[0].String() != "192.0.2.9" {
 		t.Errorf("got %+v, %v", vs, findings)
 	}
 	if conn := m.Pools[0].Conn; conn.IdleTimeoutMs != 60000 {
@@ -144,7 +148,8 @@ func TestTakesDefaultsForProfilesThatSayNothing(t *testing.T) {
 
 func TestKnowsWhichCheckAMonitorMakes(t *testing.T) {
 	w := seed(t)
-	w.add(t, "healthmonitor", "hm-2", `{"name":"m","type":"HEALTH_MONITOR_HTTP","http_monitor":{"http_request":"GET /a"},"https_monitor":{}}`)
+	w.add(t, "healthmonitor", "hm-2",
+		`{"name":"m","type":"HEALTH_MONITOR_HTTP","http_monitor":{"http_request":"GET /a"},"https_monitor":{}}`)
 	w.add(t, "healthmonitor", "hm-3", `{"name":"m3","type":"HEALTH_MONITOR_TCP","http_monitor":{}}`)
 	w.add(t, "pool", "pool-2", `{"name":"p2","health_monitor_refs":["hm-2","hm-3"]}`)
 	m, _ := Build(1, w)
@@ -174,7 +179,8 @@ func TestFindsWhatCannotBeResolved(t *testing.T) {
 	w.add(t, "pool", "pool-2", `{"name":"names","health_monitor_refs":["hm-1","hm-9"],"servers":[
 		{"ip":{"addr":"origin.example","type":"DNS"}},{"ip":{"addr":"10.0.0.1","type":"V4"}}]}`)
 	w.add(t, "sslkeyandcertificate", "cert-2", `{"name":"empty","certificate":{"self_signed":true}}`)
-	w.add(t, "virtualservice", "vs-0", `{"name":"lost","services":[{"port":443,"enable_ssl":true}],"vsvip_ref":"vsvip-9","pool_ref":"pool-9",
+	w.add(t, "virtualservice", "vs-0",
+		`{"name":"lost","services":[{"port":443,"enable_ssl":true}],"vsvip_ref":"vsvip-9","pool_ref":"pool-9",
 		"ssl_key_and_certificate_refs":["cert-1","cert-2"],"ssl_profile_ref":"sp-9","se_group_ref":"seg-9"}`)
 	w["serviceengine"] = append(w["serviceengine"], schema.Object{"uuid": "se-9", "name": "bad", "enable_state": true})
 	m, findings := Build(1, w)
@@ -196,7 +202,8 @@ func TestFindsWhatCannotBeResolved(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
-	if len(m.VirtualServices) != 2 || len(m.Engines) != 2 || len(m.Pools[1].Members) != 1 || len(m.VirtualServices[0].Certificates) != 1 {
+	if len(m.VirtualServices) != 2 || len(m.Engines) != 2 || len(m.Pools[1].Members) != 1 ||
+		len(m.VirtualServices[0].Certificates) != 1 {
 		t.Errorf("what is sound was not kept: %+v", m)
 	}
 }
@@ -222,10 +229,12 @@ func TestKeeperMakesOfChangedObjectsWhatBuildMakesOfThem(t *testing.T) {
 			w["pool"] = append([]schema.Object{pool}, w["pool"][1:]...)
 		},
 		func(w world) {
-			w.add(t, "virtualservice", "vs-2", `{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-1","services":[{"port":81}]}`)
+			w.add(t, "virtualservice", "vs-2",
+				`{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-1","services":[{"port":81}]}`)
 		},
 		func(w world) {
-			w.add(t, "virtualservice", "vs-3", `{"name":"shut","pool_ref":"pool-1","services":[{"port":81}],"waf_policy_ref":"/api/wafpolicy/x"}`)
+			w.add(t, "virtualservice", "vs-3",
+				`{"name":"shut","pool_ref":"pool-1","services":[{"port":81}],"waf_policy_ref":"/api/wafpolicy/x"}`)
 		},
 		func(w world) { w["virtualservice"] = w["virtualservice"][1:] },
 		func(w world) { w["serviceengine"] = w["serviceengine"][:1] },
@@ -291,9 +300,12 @@ func TestKeeperAgreesWithBuildOnAnyChanges(t *testing.T) {
 	for seedNumber := range uint64(100) {
 		random := rand.New(rand.NewPCG(seedNumber, 0))
 		whole := seed(t)
-		whole.add(t, "pool", "pool-2", `{"name":"q","health_monitor_refs":["hm-1"],"servers":[{"ip":{"addr":"name.example","type":"DNS"}}]}`)
-		whole.add(t, "virtualservice", "vs-2", `{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-2","services":[{"port":81}]}`)
-		whole.add(t, "virtualservice", "vs-3", `{"name":"shut","pool_ref":"pool-1","services":[{"port":82}],"waf_policy_ref":"/api/wafpolicy/x"}`)
+		whole.add(t, "pool", "pool-2",
+			`{"name":"q","health_monitor_refs":["hm-1"],"servers":[{"ip":{"addr":"name.example","type":"DNS"}}]}`)
+		whole.add(t, "virtualservice", "vs-2",
+			`{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-2","services":[{"port":81}]}`)
+		whole.add(t, "virtualservice", "vs-3",
+			`{"name":"shut","pool_ref":"pool-1","services":[{"port":82}],"waf_policy_ref":"/api/wafpolicy/x"}`)
 		w, keeper := world{}, &worldKeeper{}
 		for i := range 30 {
 			for kind, objects := range whole {
@@ -320,7 +332,8 @@ func TestKeeperAgreesWithBuildOnAnyChanges(t *testing.T) {
 			kept, keptFindings := keeper.Build(int64(i), w)
 			built, findings := Build(int64(i), w)
 			if !reflect.DeepEqual(kept, built) || !reflect.DeepEqual(keptFindings, findings) {
-				t.Fatalf("seed %d, step %d: kept\n%swith %v\nbuilt\n%swith %v", seedNumber, i, shape(kept), keptFindings, shape(built), findings)
+				t.Fatalf("seed %d, step %d: kept\n%swith %v\nbuilt\n%swith %v", seedNumber, i, shape(kept),
+					keptFindings, shape(built), findings)
 			}
 		}
 	}
@@ -329,7 +342,8 @@ func TestKeeperAgreesWithBuildOnAnyChanges(t *testing.T) {
 func TestKeeperMakesAnewOnlyWhatIsMadeOfWhatChanged(t *testing.T) {
 	w, keeper := seed(t), &worldKeeper{}
 	w.add(t, "pool", "pool-2", `{"name":"q","servers":[{"ip":{"addr":"10.0.0.9","type":"V4"}}]}`)
-	w.add(t, "virtualservice", "vs-2", `{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-2","services":[{"port":81}]}`)
+	w.add(t, "virtualservice", "vs-2",
+		`{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-2","services":[{"port":81}]}`)
 	before, _ := keeper.Build(1, w)
 	monitors := slices.Clone(w["healthmonitor"])
 	last := len(monitors) - 1 // of pool-1, of vs-1
@@ -340,12 +354,14 @@ func TestKeeperMakesAnewOnlyWhatIsMadeOfWhatChanged(t *testing.T) {
 	if after.VirtualServices[0] == before.VirtualServices[0] || after.Pools[0] == before.Pools[0] {
 		t.Error("what is made of the monitor is as before")
 	}
-	if after.VirtualServices[1] != before.VirtualServices[1] || after.Pools[1] != before.Pools[1] || after.Groups[0] != before.Groups[0] {
+	if after.VirtualServices[1] != before.VirtualServices[1] || after.Pools[1] != before.Pools[1] ||
+		after.Groups[0] != before.Groups[0] {
 		t.Error("what is not made of the monitor was made anew")
 	}
 	w["serviceengine"] = w["serviceengine"][1:]
 	fewer, _ := keeper.Build(3, w)
-	if fewer.VirtualServices[1].Group != fewer.Groups[0] || fewer.Groups[0] == after.Groups[0] || fewer.Engines[0].Group != fewer.Groups[0] {
+	if fewer.VirtualServices[1].Group != fewer.Groups[0] || fewer.Groups[0] == after.Groups[0] ||
+		fewer.Engines[0].Group != fewer.Groups[0] {
 		t.Error("with an engine less the group is not a new one for all")
 	}
 }
@@ -368,13 +384,15 @@ func TestAVirtualServiceIsClosedByAnyObjectThatWouldKeepSomebodyOut(t *testing.T
 		"serviceenginegroup": "iptables",
 	} {
 		w := seed(t)
-		w.add(t, "pkiprofile", "pki-1", fmt.Sprintf(`{"name":"pki","ca_certs":[{"certificate":%q}]}`, testdata(t, "ec.pem")))
+		w.add(t, "pkiprofile", "pki-1", fmt.Sprintf(`{"name":"pki","ca_certs":[{"certificate":%q}]}`,
+			testdata(t, "ec.pem")))
 		w["pool"][0]["pki_profile_ref"] = "/api/pkiprofile/pki-1"
 		if m, _ := Build(1, w); m.VirtualServices[0].Closed {
 			t.Fatal("it is closed from the start")
 		}
 		for _, o := range w[kind] {
-			setAt(o, strings.Split(field, "."), map[string]any{"use_service_ssl_mode": true, "crls": []any{schema.Object{"server_url": "u"}},
+			setAt(o, strings.Split(field, "."), map[string]any{"use_service_ssl_mode": true,
+				"crls":     []any{schema.Object{"server_url": "u"}},
 				"iptables": []any{schema.Object{"table": "filter"}}}[field])
 		}
 		m, findings := Build(1, w)

@@ -2,7 +2,8 @@ package model
 
 import "github.com/weir-lb/weir/controller/schema/kinds"
 
-// Concerns are the uuids of all objects that a virtual service is made of: what is wrong with one of them is its own matter.
+// Concerns are the uuids of all objects that a virtual service is made of: what is wrong with one of them is its own
+// matter.
 func (vs *VirtualService) Concerns() map[string]bool {
 	concerns := map[string]bool{vs.UUID: true}
 	add(concerns, vs.SharedVip, func(v *kinds.VsVip) string { return v.UUID })

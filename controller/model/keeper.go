@@ -29,9 +29,9 @@ type Change struct {
 	Object     schema.Object // not changed in place any more; nil: it is gone
 }
 
-// Keeper makes models, each of the one before and of what changed since. It reads the objects that changed, and resolves
-// these and what refers to them. Everything else is the same in both models, by its pointer. The zero value starts with no
-// object. It is for one goroutine.
+// Keeper makes models, each of the one before and of what changed since. It reads the objects that changed, and
+// resolves these and what refers to them. Everything else is the same in both models, by its pointer. The zero value
+// starts with no object. It is for one goroutine.
 type Keeper struct {
 	read      map[subject]*reading
 	referrers map[string]map[subject]bool // by the uuid that they refer to, also one that nothing has
@@ -128,7 +128,9 @@ func (k *Keeper) note(stale stale) {
 	for _, kind := range slices.Sorted(maps.Keys(stale)) {
 		for _, uuid := range slices.Sorted(maps.Keys(stale[kind])) {
 			about := subject{kind, uuid}
-			begin, _ := slices.BinarySearchFunc(rest, about, func(f Finding, about subject) int { return f.about().compare(about) })
+			begin, _ := slices.BinarySearchFunc(rest, about, func(f Finding, about subject) int {
+				return f.about().compare(about)
+			})
 			end := begin
 			for end < len(rest) && rest[end].about() == about {
 				end++

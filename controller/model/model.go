@@ -1,6 +1,6 @@
 // Package model turns all objects at one revision into typed structs whose references are pointers. It is the stage
-// between store and place and plan: a pure function of what operators wrote, made for each revision, never changed after,
-// and the same where what operators wrote is the same. Nothing here may do I/O, read a clock or write a log.
+// between store and place and plan: a pure function of what operators wrote, made for each revision, never changed
+// after, and the same where what operators wrote is the same. Nothing here may do I/O, read a clock or write a log.
 package model
 
 import (
@@ -35,8 +35,8 @@ type VirtualService struct {
 	Certificates       []*Certificate
 	Pool               *Pool
 	Group              *Group
-	// Closed: it, or what it is served by, has a field that would keep somebody out and that Weir does not act on. It is
-	// not to be served; findings say why.
+	// Closed: it, or what it is served by, has a field that would keep somebody out and that Weir does not act on. It
+	// is not to be served; findings say why.
 	Closed bool
 }
 

@@ -60,7 +60,9 @@ func (k *Keeper) resolveAll(stale stale) {
 		}
 	}, func(e *Engine) string { return e.UUID })
 	resolve(k, stale, "pool", &k.pools, k.resolvePool, func(p *Pool) string { return p.UUID })
-	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, func(vs *VirtualService) string { return vs.UUID })
+	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, func(vs *VirtualService) string {
+		return vs.UUID
+	})
 }
 
 func addRead[T any](stale stale, kind string, all table[T]) {
@@ -70,7 +72,8 @@ func addRead[T any](stale stale, kind string, all table[T]) {
 }
 
 // resolve resolves the stale objects of a kind, and has those be stale that refer to them.
-func resolve[T any](k *Keeper, stale stale, kind string, to *resolved[T], one func(*source, *T), uuidOf func(*T) string) {
+func resolve[T any](k *Keeper, stale stale, kind string, to *resolved[T], one func(*source, *T),
+	uuidOf func(*T) string) {
 	if to.all == nil {
 		to.all = map[string]*resolution[T]{}
 	}
@@ -176,7 +179,8 @@ func (k *Keeper) resolvePool(from *source, pool *Pool) {
 	pool.HealthMonitors = followAll(from, k.monitors, "health_monitor_refs", pool.HealthMonitorRefs)
 	pool.SSLProfile = follow(from, k.sslProfiles, "ssl_profile_ref", pool.SSLProfileRef)
 	pool.PKIProfile = follow(from, k.pkiProfiles, "pki_profile_ref", pool.PKIProfileRef)
-	pool.Persistence = follow(from, k.persistenceProfiles, "application_persistence_profile_ref", pool.PersistenceProfileRef)
+	pool.Persistence = follow(from, k.persistenceProfiles, "application_persistence_profile_ref",
+		pool.PersistenceProfileRef)
 	pool.Certificate = follow(from, k.certificates, "ssl_key_and_certificate_ref", pool.CertificateRef)
 }
 

@@ -26,8 +26,8 @@ type Assignment struct {
 
 func (a *Assignment) key() string { return a.VirtualService }
 
-// Assignments are those of all virtual services, in the order of their uuids. They never change: what is decided anew is
-// another pointer in another list.
+// Assignments are those of all virtual services, in the order of their uuids. They never change: what is decided anew
+// is another pointer in another list.
 type Assignments []*Assignment
 
 // Of is the assignment of a virtual service; empty when it has none.
@@ -154,11 +154,15 @@ func (a Assignment) clone() Assignment {
 
 // Equal tells whether two assignments say the same.
 func (a Assignment) Equal(b Assignment) bool {
-	return a.VirtualService == b.VirtualService && a.Requested == b.Requested && a.Fresh.Equal(b.Fresh) && a.CalledOff.equal(b.CalledOff) &&
+	return a.VirtualService == b.VirtualService && a.Requested == b.Requested && a.Fresh.Equal(b.Fresh) &&
+		a.CalledOff.equal(b.CalledOff) &&
 		slices.EqualFunc(a.Seats, b.Seats, func(x, y Seat) bool {
-			return x.Engine == y.Engine && x.State == y.State && x.Cause == y.Cause && x.Since.Equal(y.Since) && x.NextHop == y.NextHop
+			return x.Engine == y.Engine && x.State == y.State && x.Cause == y.Cause && x.Since.Equal(y.Since) &&
+				x.NextHop == y.NextHop
 		}) &&
-		slices.EqualFunc(a.Shunned, b.Shunned, func(x, y Shun) bool { return x.Engine == y.Engine && x.Until.Equal(y.Until) })
+		slices.EqualFunc(a.Shunned, b.Shunned, func(x, y Shun) bool {
+			return x.Engine == y.Engine && x.Until.Equal(y.Until)
+		})
 }
 
 func (f *Failure) equal(other *Failure) bool {

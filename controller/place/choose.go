@@ -66,7 +66,8 @@ func (s *service) shuns(engine string) bool {
 	return slices.ContainsFunc(s.a.Shunned, func(shun Shun) bool { return shun.Engine == engine })
 }
 
-// isFull tells whether as many engines of the group serve anything as may. Those whose work others take over do not count.
+// isFull tells whether as many engines of the group serve anything as may. Those whose work others take over do not
+// count.
 func (s *service) isFull() bool {
 	var inUse []string
 	for _, engine := range s.group.Engines {
@@ -98,9 +99,9 @@ func (s *service) whyNone() string {
 	return strings.Join(reasons, ", ")
 }
 
-// compare ranks two engines that could take a seat, the better first: one that stands by, one that clients find, one on a
-// host of its own, one that is only just being drained, one in a zone of its own, then by the group's algorithm. The name
-// decides last, so that it is the same every time.
+// compare ranks two engines that could take a seat, the better first: one that stands by, one that clients find, one on
+// a host of its own, one that is only just being drained, one in a zone of its own, then by the group's algorithm. The
+// name decides last, so that it is the same every time.
 func (s *service) compare(a, b *model.Engine) int {
 	by := func(measure func(*model.Engine) int) int { return cmp.Compare(measure(a), measure(b)) }
 	return cmp.Or(
@@ -156,8 +157,8 @@ func (s *service) neighbours(near func(*model.Engine) bool) int {
 	return count
 }
 
-// crowding: compact placement fills one engine before the next, distributed placement goes where there is least. Where active
-// and standby are to share the load, those that only stand by are none.
+// crowding: compact placement fills one engine before the next, distributed placement goes where there is least. Where
+// active and standby are to share the load, those that only stand by are none.
 func (s *service) crowding(engine *model.Engine) int {
 	if s.group.HAMode == legacyMode && s.group.DistributeStandby {
 		return s.active[engine.UUID]

@@ -1,12 +1,13 @@
-// Package place decides which engines serve which virtual service: a pure function of the model, of what is known of the
-// engines, and of what was decided before, the stage between model and plan. Who serves keeps serving; nobody stops
+// Package place decides which engines serve which virtual service: a pure function of the model, of what is known of
+// the engines, and of what was decided before, the stage between model and plan. Who serves keeps serving; nobody stops
 // before enough others do.
 //
 // decide.go is what goes in and what comes out; placer.go keeps from one decision to the next what goes on being true,
-// together.go which virtual services go together. service.go takes one of them a step further, or all on one address. hear.go is what engines have said of it, choose.go finds one more, reach.go looks whether clients find it,
-// gather.go waits for engines that are yet to come, seat.go changes its seats. order.go and redistribute.go are what operators
-// ask for, need.go what a group lacks; load.go and rebalance.go follow the load. Nothing here starts an engine, or knows how
-// a duty is carried out.
+// together.go which virtual services go together. service.go takes one of them a step further, or all on one address.
+// hear.go is what engines have said of it, choose.go finds one more, reach.go looks whether clients find it, gather.go
+// waits for engines that are yet to come, seat.go changes its seats. order.go and redistribute.go are what operators
+// ask for, need.go what a group lacks; load.go and rebalance.go follow the load. Nothing here starts an engine, or
+// knows how a duty is carried out.
 package place
 
 import (
@@ -39,9 +40,11 @@ type Input struct {
 
 // Engine is what is known of an engine at the time.
 type Engine struct {
-	Up         bool      // it is connected, and its data plane runs
-	Since      time.Time // of Up
-	Gathering  time.Time // when engines began to come back after all, this one too, had been away at once; zero: it has left since, or they were not
+	Up    bool      // it is connected, and its data plane runs
+	Since time.Time // of Up
+	// when engines began to come back after all, this one too, had been away at once; zero: it has left since, or they
+	// were not
+	Gathering  time.Time
 	Told       bool      // it has told what it has: what it does not hold it does not have
 	Plan       PlanState // of the Plan that it shall have
 	Refuses    string    // of Refused: why

@@ -2,13 +2,14 @@ package place
 
 import "slices"
 
-// After a restart of the controller, or when it was cut off from all engines, these come back one by one. Meanwhile nobody
-// is taken for lost, and who drains is not asked to serve again only because those that serve are yet to come.
+// After a restart of the controller, or when it was cut off from all engines, these come back one by one. Meanwhile
+// nobody is taken for lost, and who drains is not asked to serve again only because those that serve are yet to come.
 
 // awaits tells whether an engine that serves, by what was decided, may yet come and say so.
 func (s *service) awaits() bool {
 	return slices.ContainsFunc(s.a.Seats, func(seat Seat) bool {
-		if seat.State != Serving && seat.State != Leaving || s.engines[seat.Engine].EnableState == forced || !s.mayYetTell(seat.Engine) {
+		if seat.State != Serving && seat.State != Leaving || s.engines[seat.Engine].EnableState == forced ||
+			!s.mayYetTell(seat.Engine) {
 			return false
 		}
 		began := s.in.Began

@@ -28,7 +28,8 @@ func (s *service) hearStarting(seat Seat) {
 	holding := s.holding(seat.Engine)
 	deadline := seat.Since.Add(time.Duration(s.group.ScaleoutTimeoutS) * time.Second)
 	switch {
-	case engine.Up && holding.Delivery == Current && holding.Duty == Serve: // not by a Plan that another is on its way to replace
+	// not by a Plan that another is on its way to replace
+	case engine.Up && holding.Delivery == Current && holding.Duty == Serve:
 		s.become(seat.Engine, Serving, seat.Cause)
 		if seat.Cause == ScaleOut {
 			s.event("VS_SCALEOUT_COMPLETE", seat.Engine, "%s serves it too", s.name(seat.Engine))

@@ -61,8 +61,8 @@ func (h Holding) and(other Holding) Holding {
 
 func (h *Holding) key() string { return h.VirtualService }
 
-// Holdings are what an engine has said of virtual services, in the order of their uuids. They never change: what it says
-// anew is another pointer in another list.
+// Holdings are what an engine has said of virtual services, in the order of their uuids. They never change: what it
+// says anew is another pointer in another list.
 type Holdings []*Holding
 
 // Of is what it has said of one; empty: nothing.

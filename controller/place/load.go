@@ -66,7 +66,9 @@ var criteria = map[string]criterion{
 		func(s ServiceUsage) float64 { return float64(s.Open) },
 	},
 	"SE_AUTO_REBALANCE_CPS": {
-		"new connections", func(u used, capacity float64) float64 { return 100 * float64(u.all.Connections) / u.seconds / capacity },
+		"new connections", func(u used, capacity float64) float64 {
+			return 100 * float64(u.all.Connections) / u.seconds / capacity
+		},
 		func(s ServiceUsage) float64 { return float64(s.Connections) },
 	},
 }
@@ -114,7 +116,8 @@ func (l *Load) share(by criterion, between used) {
 
 func difference(then, now Usage) used {
 	between := used{
-		seconds: now.At.Sub(then.At).Seconds(), workers: float64(now.Workers), cpu: now.CPU - then.CPU, services: map[string]ServiceUsage{},
+		seconds: now.At.Sub(then.At).Seconds(), workers: float64(now.Workers), cpu: now.CPU - then.CPU,
+		services: map[string]ServiceUsage{},
 	}
 	for uuid, last := range now.Services {
 		first := then.Services[uuid]

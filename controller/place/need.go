@@ -41,8 +41,8 @@ func (d *decider) needs() []Need {
 	return needs
 }
 
-// unfound are the engines to which clients of something that the group serves do not find their way, as they do to others:
-// what it has moves there.
+// unfound are the engines to which clients of something that the group serves do not find their way, as they do to
+// others: what it has moves there.
 func (d *decider) unfound(group *model.Group) map[string]bool {
 	unfound := map[string]bool{}
 	var suspects []string
@@ -115,7 +115,8 @@ func (d *decider) idle(group *model.Group, surplus int, gone func(engine string)
 	var useless, idle []string
 	for _, created := range []bool{true, false} { // who was started by hand is stopped by hand
 		for _, engine := range slices.Backward(group.Engines) {
-			may := engine.ControllerCreated == created && d.seats[engine.UUID] == 0 && engine.EnableState == "SE_STATE_ENABLED"
+			may := engine.ControllerCreated == created && d.seats[engine.UUID] == 0 &&
+				engine.EnableState == "SE_STATE_ENABLED"
 			switch {
 			case !may || !d.up(engine.UUID):
 			case gone(engine.UUID):

@@ -44,7 +44,8 @@ func (o Order) Accept(in Input, vs *model.VirtualService) ([]Assignment, []Event
 	s := newDecider(in).serviceOf(vs)
 	s.forget()
 	if !takesTraffic(vs) {
-		return nil, nil, &Refusal{"enabled", fmt.Sprintf("virtual service %s takes no traffic: enable it first", vs.Name)}
+		return nil, nil, &Refusal{"enabled", fmt.Sprintf("virtual service %s takes no traffic: enable it first",
+			vs.Name)}
 	}
 	err := s.lookAround(&o)
 	if err != nil {
@@ -74,7 +75,8 @@ func (s *service) lookAround(o *Order) error {
 	if engine, _ := s.chooseFresh(); !o.New || engine != nil || len(s.group.Engines) < int(s.group.MaxSE) {
 		return nil
 	}
-	return &Refusal{"to_new_se", fmt.Sprintf("group %s has %d engines, which is max_se, and each has something on it", s.group.Name, len(s.group.Engines))}
+	return &Refusal{"to_new_se", fmt.Sprintf("group %s has %d engines, which is max_se, and each has something on it",
+		s.group.Name, len(s.group.Engines))}
 }
 
 func (s *service) lookOnHost(o *Order) error {
@@ -96,7 +98,8 @@ func (s *service) lookOnHost(o *Order) error {
 func (s *service) scaleOut(o Order) error {
 	_, most := Limits(s.group)
 	if s.wanted() >= most {
-		return &Refusal{"", fmt.Sprintf("group %s lets %s have no more engines than %d: %s", s.group.Name, s.vs.Name, most,
+		return &Refusal{"", fmt.Sprintf("group %s lets %s have no more engines than %d: %s",
+			s.group.Name, s.vs.Name, most,
 			s.remedy("raise its max_scaleout_per_vs", s.group.HAMode == legacyMode))}
 	}
 	switch {
@@ -114,7 +117,8 @@ func (s *service) scaleOut(o Order) error {
 func (s *service) scaleIn(o Order) error {
 	least, _ := Limits(s.group)
 	if s.wanted() <= least {
-		return &Refusal{"", fmt.Sprintf("group %s wants %s to have no fewer engines than %d: %s", s.group.Name, s.vs.Name, least,
+		return &Refusal{"", fmt.Sprintf("group %s wants %s to have no fewer engines than %d: %s",
+			s.group.Name, s.vs.Name, least,
 			s.remedy("lower its min_scaleout_per_vs", s.group.HAMode != "HA_MODE_SHARED" && least <= 2))}
 	}
 	if from := o.From; from != "" || o.Primary || len(s.counting()) >= s.wanted() {
@@ -153,7 +157,8 @@ func (s *service) migrate(o Order) error {
 	from := o.From
 	if counting := s.counting(); from == "" {
 		if len(counting) != 1 {
-			return &Refusal{"from_se_ref", fmt.Sprintf("%s is on %d engines: say from which one to move it", s.vs.Name, len(counting))}
+			return &Refusal{"from_se_ref", fmt.Sprintf("%s is on %d engines: say from which one to move it",
+				s.vs.Name, len(counting))}
 		}
 		from = counting[0].Engine
 	}
@@ -217,7 +222,9 @@ func (s *service) promote(to string) error {
 // retry has engines tried again that failed to start it. Whatever else is in the way is looked at with every decision.
 func (s *service) retry() error {
 	if present, wanted := len(s.present()), s.wanted(); present >= wanted && len(s.a.Shunned) == 0 {
-		return &Refusal{"", fmt.Sprintf("%s is on %d of %d engines, and none failed to start it: there is nothing to retry", s.vs.Name, present, wanted)}
+		return &Refusal{"", fmt.Sprintf(
+			"%s is on %d of %d engines, and none failed to start it: there is nothing to retry",
+			s.vs.Name, present, wanted)}
 	}
 	s.a.Shunned = nil
 	return nil

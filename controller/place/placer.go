@@ -11,8 +11,8 @@ import (
 )
 
 // Placer decides again and again, and each time only upon what does not rest. A set of virtual services rests when a
-// decision left it as it was, told nothing of it, and chose no engine for it. Then the next decision would do the same for
-// as long as what it went by stays: its virtual services, what was decided about them, what engines have said of
+// decision left it as it was, told nothing of it, and chose no engine for it. Then the next decision would do the same
+// for as long as what it went by stays: its virtual services, what was decided about them, what engines have said of
 // them and of themselves, and the time until which it asked to be left alone. How much else there is on engines is not
 // among that, since only who chooses asks for it.
 //
@@ -67,7 +67,9 @@ func (p *Placer) Decide(in Input) Decision {
 	for _, at := range p.alarms {
 		d.again(at)
 	}
-	slices.SortFunc(d.out.Changed, func(a, b Assignment) int { return strings.Compare(a.VirtualService, b.VirtualService) })
+	slices.SortFunc(d.out.Changed, func(a, b Assignment) int {
+		return strings.Compare(a.VirtualService, b.VirtualService)
+	})
 	d.out.Gone = slices.Sorted(maps.Keys(p.strays))
 	d.out.Needs = d.needs()
 	d.out.Seated, d.out.SeatedBefore = seated(d.seats), seated(p.tally.seats)
@@ -165,8 +167,10 @@ func (p *Placer) undemand(set *set) {
 func (p *Placer) turn(in Input) {
 	if p.sets == nil {
 		*p = Placer{
-			last: Input{Model: &model.Model{}}, sets: map[string]*set{}, shared: map[sharing]*set{}, strays: map[string]Assignment{},
-			tally: newTally(), demands: map[*model.Group]*demands{}, awake: map[*set]bool{}, alarms: map[*set]time.Time{},
+			last: Input{Model: &model.Model{}}, sets: map[string]*set{}, shared: map[sharing]*set{},
+			strays: map[string]Assignment{},
+			tally:  newTally(), demands: map[*model.Group]*demands{}, awake: map[*set]bool{},
+			alarms: map[*set]time.Time{},
 		}
 	}
 	p.regroup(in)
@@ -204,8 +208,10 @@ func (p *Placer) wakeAll() {
 
 // saysTheSame of the engine itself, beside what is only looked at to choose one.
 func (e Engine) saysTheSame(other Engine) bool {
-	return e.Up == other.Up && e.Since.Equal(other.Since) && e.Gathering.Equal(other.Gathering) && e.Told == other.Told &&
-		e.Plan == other.Plan && e.Refuses == other.Refuses && e.NextHop == other.NextHop && maps.Equal(e.Sessions, other.Sessions)
+	return e.Up == other.Up && e.Since.Equal(other.Since) && e.Gathering.Equal(other.Gathering) &&
+		e.Told == other.Told &&
+		e.Plan == other.Plan && e.Refuses == other.Refuses && e.NextHop == other.NextHop &&
+		maps.Equal(e.Sessions, other.Sessions)
 }
 
 // reassign takes over what is decided otherwise than last.

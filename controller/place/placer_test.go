@@ -110,7 +110,8 @@ func (h *history) happen() {
 		h.regroup(func(group *model.Group) { group.MinScaleoutPerVS = uint32(1 + h.IntN(3)) })
 	case 6:
 		h.regroup(func(group *model.Group) {
-			group.Engines[h.IntN(len(group.Engines))].EnableState = []string{"SE_STATE_ENABLED", "SE_STATE_DISABLED", forced}[h.IntN(3)]
+			group.Engines[h.IntN(len(group.Engines))].EnableState = []string{"SE_STATE_ENABLED", "SE_STATE_DISABLED",
+				forced}[h.IntN(3)]
 		})
 	case 7:
 		h.editEngine(func(e *Engine) {
@@ -129,7 +130,8 @@ func (h *history) happen() {
 		h.editEngine(func(e *Engine) {
 			h.editService(func(vs *model.VirtualService) {
 				e.Holds = e.Holds.With(Holding{
-					VirtualService: vs.UUID, Delivery: Delivery(h.IntN(4)), Duty: Duty(h.IntN(4)), Clients: Clients(h.IntN(3)), Since: h.in.Now,
+					VirtualService: vs.UUID, Delivery: Delivery(h.IntN(4)), Duty: Duty(h.IntN(4)),
+					Clients: Clients(h.IntN(3)), Since: h.in.Now,
 				})
 			})
 		})

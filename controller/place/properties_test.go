@@ -16,7 +16,8 @@ func anyStory(t *testing.T, random *rand.Rand, settings ...string) *story {
 	s := newStory()
 	s.define(t, "group", append([]string{"web"}, settings...))
 	for i := range 2 + random.IntN(8) {
-		s.define(t, "engine", []string{fmt.Sprintf("e%d", i), fmt.Sprintf("host=h%d", random.IntN(4)), fmt.Sprintf("zone=z%d", random.IntN(2))})
+		s.define(t, "engine", []string{fmt.Sprintf("e%d", i), fmt.Sprintf("host=h%d", random.IntN(4)),
+			fmt.Sprintf("zone=z%d", random.IntN(2))})
 	}
 	for i := range 1 + random.IntN(6) {
 		s.define(t, "service", []string{fmt.Sprintf("s%d", i)})
@@ -123,13 +124,16 @@ func TestVirtualServicesOfOneAddressHaveTheSameSeats(t *testing.T) {
 			case 3:
 				s.settle()
 			default:
-				s.engine(s.model.Engines[random.IntN(len(s.model.Engines))].UUID, func(e *Engine) { e.Up, e.Since = !e.Up, s.now })
+				s.engine(s.model.Engines[random.IntN(len(s.model.Engines))].UUID, func(e *Engine) {
+					e.Up, e.Since = !e.Up, s.now
+				})
 				s.now = s.now.Add(time.Minute)
 			}
 			s.decideOnce()
 			for _, one := range s.model.VirtualServices {
 				for _, other := range s.model.VirtualServices {
-					shared := one.Enabled && other.Enabled && len(one.Addresses) > 0 && slices.Equal(one.Addresses, other.Addresses)
+					shared := one.Enabled && other.Enabled && len(one.Addresses) > 0 &&
+						slices.Equal(one.Addresses, other.Addresses)
 					if shared && !slices.Equal(s.before[one.UUID].Seats, s.before[other.UUID].Seats) {
 						t.Fatalf("%v, and on the same address %v", s.before[one.UUID], s.before[other.UUID])
 					}
@@ -183,8 +187,10 @@ func TestSameInputIsDecidedTheSameAndTwiceChangesNothing(t *testing.T) {
 func demanding(t *testing.T, random *rand.Rand) *story {
 	t.Helper()
 	least := 1 + random.IntN(2)
-	s := anyStory(t, random, fmt.Sprintf("min_scaleout_per_vs=%d", least), fmt.Sprintf("max_scaleout_per_vs=%d", least+random.IntN(4)),
-		[]string{"algo=PACKED", "algo=DISTRIBUTED"}[random.IntN(2)], fmt.Sprintf("max_se=%d", 10+random.IntN(6)), "vs_host_redundancy=false",
+	s := anyStory(t, random, fmt.Sprintf("min_scaleout_per_vs=%d", least),
+		fmt.Sprintf("max_scaleout_per_vs=%d", least+random.IntN(4)),
+		[]string{"algo=PACKED", "algo=DISTRIBUTED"}[random.IntN(2)], fmt.Sprintf("max_se=%d", 10+random.IntN(6)),
+		"vs_host_redundancy=false",
 		fmt.Sprintf("max_cpu_usage=%d", 60+random.IntN(30)), fmt.Sprintf("min_cpu_usage=%d", 20+random.IntN(35)))
 	for _, vs := range s.model.VirtualServices {
 		s.demand[vs.UUID] = float64(random.IntN(200))
@@ -241,7 +247,8 @@ func TestNothingIsMovedWhileEveryEngineIsBetweenTheThresholds(t *testing.T) {
 		s := demanding(t, random)
 		group := s.model.Groups[0]
 		for _, load := range s.loads() {
-			if load.Percent > float64(group.MaxCPUUsage) || load.Percent > 0 && load.Percent < float64(group.MinCPUUsage) {
+			if load.Percent > float64(group.MaxCPUUsage) || load.Percent > 0 &&
+				load.Percent < float64(group.MinCPUUsage) {
 				return
 			}
 		}
@@ -289,7 +296,9 @@ func TestScaleOutAndScaleInLeadBackToWhoServedBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.settle()
-		if now := s.before[vs.UUID]; len(now.Seats) != 1 || !slices.ContainsFunc(was.Seats, func(seat Seat) bool { return seat.Engine == now.Seats[0].Engine }) {
+		if now := s.before[vs.UUID]; len(now.Seats) != 1 || !slices.ContainsFunc(was.Seats, func(seat Seat) bool {
+			return seat.Engine == now.Seats[0].Engine
+		}) {
 			t.Errorf("%v, after a scale-out and a scale-in %v", was, now)
 		}
 		if order(DoScaleIn) == nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// steadyAfter is how long an engine must have had its session with a router before it takes over from one that has none.
-// After a restart of the router engines get theirs back one by one, each when it tries again: nothing moves meanwhile.
+// steadyAfter is how long an engine must have had its session with a router before it takes over from one that has
+// none. After a restart of the router engines get theirs back one by one, each when it tries again: nothing moves
+// meanwhile.
 const steadyAfter = 20 * time.Second
 
 // Session is what an engine has said of the BGP session that it shall have with a router.

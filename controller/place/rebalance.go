@@ -9,17 +9,19 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// Rebalance changes how many engines virtual services of a group are on, and which, so that no engine has more to do than
-// max_cpu_usage says, and as few as possible less than min_cpu_usage. Loads are those of the last interval, by engine uuid;
-// of an engine that is missing nothing is known. The next decision carries the changes out, as it does with orders.
+// Rebalance changes how many engines virtual services of a group are on, and which, so that no engine has more to do
+// than max_cpu_usage says, and as few as possible less than min_cpu_usage. Loads are those of the last interval, by
+// engine uuid; of an engine that is missing nothing is known. The next decision carries the changes out, as it does
+// with orders.
 //
-// Under a load that stays the same it comes to rest: what makes room is only undone where the load would fit again with a
-// margin, halfway between the two thresholds.
+// Under a load that stays the same it comes to rest: what makes room is only undone where the load would fit again with
+// a margin, halfway between the two thresholds.
 func Rebalance(in Input, group *model.Group, loads map[string]Load) ([]Assignment, []Event) {
 	if group.HAMode == legacyMode {
 		return nil, nil // one engine each, and the standby is to have room for it
 	}
-	b := &balancer{decider: newDecider(in), group: group, loads: loads, percent: map[string]float64{}, touched: map[string]bool{}}
+	b := &balancer{decider: newDecider(in), group: group, loads: loads, percent: map[string]float64{},
+		touched: map[string]bool{}}
 	for uuid, load := range loads {
 		b.percent[uuid] = load.Percent
 	}
@@ -69,7 +71,8 @@ func (b *balancer) relieveEngine(engine *model.Engine) {
 		if part <= 0 || !s.steady() {
 			continue
 		}
-		if part < b.percent[engine.UUID]/2 && b.moveAway(s, engine, b.most(), nil) || b.widen(s, engine) || b.moveAway(s, engine, b.most(), nil) {
+		if part < b.percent[engine.UUID]/2 && b.moveAway(s, engine, b.most(), nil) || b.widen(s, engine) ||
+			b.moveAway(s, engine, b.most(), nil) {
 			return
 		}
 	}
@@ -99,7 +102,8 @@ func (b *balancer) widen(s *service, high *model.Engine) bool {
 		b.percent[seat.Engine] -= b.part(s, seat.Engine) / (count + 1)
 	}
 	s.a.Requested = s.wanted() + 1
-	b.done(s, "REBALANCE_VS_SCALEOUT", high, "above max_cpu_usage, %d %%: it comes to %s too", b.group.MaxCPUUsage, where)
+	b.done(s, "REBALANCE_VS_SCALEOUT", high, "above max_cpu_usage, %d %%: it comes to %s too",
+		b.group.MaxCPUUsage, where)
 	return true
 }
 
@@ -130,7 +134,9 @@ func (b *balancer) narrow() bool {
 		if !s.steady() || s.wanted() <= least || len(seats) < 2 || !b.allBelow(s) {
 			continue
 		}
-		leaver := slices.MinFunc(seats[1:], func(x, y Seat) int { return cmp.Compare(b.percent[x.Engine], b.percent[y.Engine]) })
+		leaver := slices.MinFunc(seats[1:], func(x, y Seat) int {
+			return cmp.Compare(b.percent[x.Engine], b.percent[y.Engine])
+		})
 		share := b.total(s) / float64(len(seats)-1)
 		fits := func(seat Seat) bool {
 			return seat == leaver || b.percent[seat.Engine]-b.part(s, seat.Engine)+share <= b.roomy()
@@ -140,7 +146,8 @@ func (b *balancer) narrow() bool {
 		}
 		s.become(leaver.Engine, Leaving, ScaleIn)
 		s.a.Requested = s.wanted() - 1
-		b.done(s, "REBALANCE_VS_SCALEIN", b.engines[leaver.Engine], "and all its engines below min_cpu_usage, %d %%: it leaves this one", b.group.MinCPUUsage)
+		b.done(s, "REBALANCE_VS_SCALEIN", b.engines[leaver.Engine],
+			"and all its engines below min_cpu_usage, %d %%: it leaves this one", b.group.MinCPUUsage)
 		return true
 	}
 	return false
@@ -202,7 +209,8 @@ func (b *balancer) target(s *service, share, ceiling float64, among func(*model.
 		return nil
 	}
 	return slices.MinFunc(candidates, func(x, y *model.Engine) int {
-		return cmp.Or(cmp.Compare(b.percent[x.UUID], b.percent[y.UUID]), cmp.Compare(x.Name, y.Name), cmp.Compare(x.UUID, y.UUID))
+		return cmp.Or(cmp.Compare(b.percent[x.UUID], b.percent[y.UUID]), cmp.Compare(x.Name, y.Name),
+			cmp.Compare(x.UUID, y.UUID))
 	})
 }
 
@@ -213,7 +221,8 @@ func (b *balancer) awaited() bool {
 	})
 }
 
-// steady: nothing is under way with it, nor was in the interval that the loads are of. On an engine that is away nothing is.
+// steady: nothing is under way with it, nor was in the interval that the loads are of. On an engine that is away
+// nothing is.
 func (s *service) steady() bool {
 	since := s.in.Now.Add(-Interval(s.group))
 	moves := func(seat Seat) bool {
@@ -233,13 +242,17 @@ func (b *balancer) on(engine *model.Engine) []*service {
 			found = append(found, s)
 		}
 	}
-	slices.SortStableFunc(found, func(x, y *service) int { return cmp.Compare(b.part(y, engine.UUID), b.part(x, engine.UUID)) })
+	slices.SortStableFunc(found, func(x, y *service) int {
+		return cmp.Compare(b.part(y, engine.UUID), b.part(x, engine.UUID))
+	})
 	return found
 }
 
 func (b *balancer) byLoad() []*model.Engine {
 	sorted := slices.Clone(b.group.Engines)
-	slices.SortStableFunc(sorted, func(x, y *model.Engine) int { return cmp.Compare(b.percent[y.UUID], b.percent[x.UUID]) })
+	slices.SortStableFunc(sorted, func(x, y *model.Engine) int {
+		return cmp.Compare(b.percent[y.UUID], b.percent[x.UUID])
+	})
 	return sorted
 }
 
@@ -282,5 +295,6 @@ func (b *balancer) done(s *service, id string, engine *model.Engine, format stri
 	b.touched[s.vs.UUID] = true
 	s.a.CalledOff = nil
 	b.changed = append(b.changed, s.assignments()...)
-	s.event(id, engine.UUID, "%s is at %.0f %% of its %s, %s", engine.Name, load.Percent, load.Criterion, fmt.Sprintf(format, args...))
+	s.event(id, engine.UUID, "%s is at %.0f %% of its %s, %s", engine.Name, load.Percent, load.Criterion,
+		fmt.Sprintf(format, args...))
 }

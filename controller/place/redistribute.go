@@ -7,16 +7,17 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// Redistribute has virtual services of a group change places with their standbys until each engine is the active one of as many:
-// after a failure one engine is that of all. What something is under way with stays as it is. The next decision carries
-// it out, as it does with orders. Error: *Refusal.
+// Redistribute has virtual services of a group change places with their standbys until each engine is the active one of
+// as many: after a failure one engine is that of all. What something is under way with stays as it is. The next
+// decision carries it out, as it does with orders. Error: *Refusal.
 func Redistribute(in Input, group *model.Group) ([]Assignment, error) {
 	if group.HAMode != legacyMode {
 		return nil, &Refusal{"ha_mode", fmt.Sprintf(
 			"group %s is %s, where no engine stands by for another: auto_rebalance moves load there, or an order to migrate", group.Name, group.HAMode)}
 	}
 	if !group.DistributeStandby {
-		return nil, &Refusal{"distribute_load_active_standby", fmt.Sprintf("group %s does not want its load distributed: set it to true first", group.Name)}
+		return nil, &Refusal{"distribute_load_active_standby",
+			fmt.Sprintf("group %s does not want its load distributed: set it to true first", group.Name)}
 	}
 	pairs, active := newDecider(in).pairs(group)
 	var changed []Assignment
@@ -52,7 +53,8 @@ func (d *decider) pairs(group *model.Group) (found []pair, active map[string]int
 		if present := s.present(); len(present) > 0 {
 			active[present[0].Engine]++
 		}
-		if seats := s.a.Seats; len(seats) == 2 && seats[0].State == Serving && seats[1].State == Standby && s.up(seats[0].Engine) && s.up(seats[1].Engine) {
+		if seats := s.a.Seats; len(seats) == 2 && seats[0].State == Serving && seats[1].State == Standby &&
+			s.up(seats[0].Engine) && s.up(seats[1].Engine) {
 			found = append(found, pair{s, seats[0].Engine, seats[1].Engine})
 		}
 	}

@@ -50,6 +50,7 @@ func (s *service) drop(seat Seat, why string) {
 
 func (s *service) event(id, engine, format string, args ...any) {
 	for _, vs := range s.all {
-		s.out.Events = append(s.out.Events, Event{ID: id, VirtualService: vs, Engine: engine, Message: fmt.Sprintf(format, args...)})
+		s.out.Events = append(s.out.Events, Event{ID: id, VirtualService: vs, Engine: engine,
+			Message: fmt.Sprintf(format, args...)})
 	}
 }

@@ -22,7 +22,8 @@ type service struct {
 }
 
 func (d *decider) service(set *set) *service {
-	return &service{decider: d, all: set.all, vs: set.all[0], group: set.all[0].Group, a: set.before.clone(), gone: map[string]bool{}}
+	return &service{decider: d, all: set.all, vs: set.all[0], group: set.all[0].Group, a: set.before.clone(),
+		gone: map[string]bool{}}
 }
 
 // again asks to be called at a time.
@@ -115,8 +116,8 @@ func (s *service) markLeaving() {
 	}
 }
 
-// callBack has those serve on that drain, when nobody else certainly serves: the others may only just have failed. While
-// it may yet turn out that others do, nothing is asked of them.
+// callBack has those serve on that drain, when nobody else certainly serves: the others may only just have failed.
+// While it may yet turn out that others do, nothing is asked of them.
 func (s *service) callBack() {
 	if s.isServed() {
 		return
@@ -162,7 +163,8 @@ func (s *service) fill() {
 		engine, why := s.chooseNext(wanted - len(s.present()))
 		if engine == nil {
 			for _, vs := range s.all {
-				s.out.Unplaced = append(s.out.Unplaced, Unplaced{VirtualService: vs.UUID, Wanted: wanted, Placed: len(s.present()), Why: why})
+				s.out.Unplaced = append(s.out.Unplaced, Unplaced{VirtualService: vs.UUID, Wanted: wanted,
+					Placed: len(s.present()), Why: why})
 			}
 			return
 		}
@@ -170,8 +172,8 @@ func (s *service) fill() {
 	}
 }
 
-// chooseNext finds an engine for the next of some missing seats; the last of them may have to wait for a fresh engine, while
-// another has it.
+// chooseNext finds an engine for the next of some missing seats; the last of them may have to wait for a fresh engine,
+// while another has it.
 func (s *service) chooseNext(missing int) (*model.Engine, string) {
 	has := func(seat Seat) bool { return seat.State != Draining && seat.State != Standby && !s.away(seat.Engine) }
 	if s.a.Fresh.IsZero() || missing > 1 || !slices.ContainsFunc(s.a.Seats, has) {
@@ -205,8 +207,8 @@ func (s *service) stopWaiting() {
 	s.callOff(ScaleOut, "", fmt.Sprintf("no engine with nothing on it came within %d s", s.group.ScaleoutTimeoutS))
 }
 
-// keep has one stay that was to go and serves yet, unless its engine may not or an operator wants it elsewhere. It starts
-// anew: a Plan that has it drain may be on its way.
+// keep has one stay that was to go and serves yet, unless its engine may not or an operator wants it elsewhere. It
+// starts anew: a Plan that has it drain may be on its way.
 func (s *service) keep() bool {
 	elsewhere := []Cause{Migrate, Switchover, Disabled}
 	for _, seat := range s.a.Seats {
@@ -281,8 +283,8 @@ func (s *service) isServed() bool {
 	}) > 0
 }
 
-// certain counts the seats of a kind on which clients are certainly served. While routes lead clients to any engine, those
-// that none leads to do not count; they lead to none where the virtual service is down.
+// certain counts the seats of a kind on which clients are certainly served. While routes lead clients to any engine,
+// those that none leads to do not count; they lead to none where the virtual service is down.
 func (s *service) certain(counts func(Seat) bool) int {
 	up, led, anyLed := 0, 0, false
 	for _, seat := range s.a.Seats {
@@ -312,10 +314,13 @@ func (s *service) serves(engine string) bool {
 
 // grows tells whether an engine is about to serve.
 func (s *service) grows() bool {
-	return slices.ContainsFunc(s.a.Seats, func(seat Seat) bool { return seat.State == Starting && !s.away(seat.Engine) })
+	return slices.ContainsFunc(s.a.Seats, func(seat Seat) bool {
+		return seat.State == Starting && !s.away(seat.Engine)
+	})
 }
 
-// standby keeps one engine ready where the group has active and standby. One that is away stays it until there is another.
+// standby keeps one engine ready where the group has active and standby. One that is away stays it until there is
+// another.
 func (s *service) standby() {
 	ready, legacy := false, s.group.HAMode == legacyMode
 	var away []Seat
@@ -358,5 +363,6 @@ func (s *service) lead(index int) {
 	if before.State == Starting && !s.holdsAny(before.Engine) {
 		return
 	}
-	s.event("VS_SWITCHOVER", primary.Engine, "%s is the primary after %s", s.name(primary.Engine), s.name(before.Engine))
+	s.event("VS_SWITCHOVER", primary.Engine, "%s is the primary after %s", s.name(primary.Engine),
+		s.name(before.Engine))
 }

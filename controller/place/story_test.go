@@ -40,7 +40,8 @@ func TestStories(t *testing.T) {
 			for _, line := range strings.Split(string(want), "\n") {
 				if event, is := strings.CutPrefix(line, "> "); is {
 					fmt.Fprintf(&got, "> %s\n%s", event, story.tell(t, strings.Fields(event)))
-				} else if strings.HasPrefix(line, "#") || line == "" && got.Len() > 0 && !strings.HasSuffix(got.String(), "\n\n") {
+				} else if strings.HasPrefix(line, "#") || line == "" && got.Len() > 0 &&
+					!strings.HasSuffix(got.String(), "\n\n") {
 					fmt.Fprintln(&got, line)
 				}
 			}
@@ -72,7 +73,8 @@ type story struct {
 
 func newStory() *story {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	return &story{model: &model.Model{}, engines: map[string]Engine{}, before: map[string]Assignment{}, now: start, start: start, demand: map[string]float64{}}
+	return &story{model: &model.Model{}, engines: map[string]Engine{}, before: map[string]Assignment{}, now: start,
+		start: start, demand: map[string]float64{}}
 }
 
 func (s *story) input() Input {
@@ -120,7 +122,9 @@ func (s *story) tell(t *testing.T, words []string) string {
 		})
 	case "cutoff", "reached":
 		for _, name := range args {
-			s.engine(name, func(e *Engine) { e.Sessions = map[netip.Addr]Session{router: {Up: verb == "reached", Since: s.now}} })
+			s.engine(name, func(e *Engine) {
+				e.Sessions = map[netip.Addr]Session{router: {Up: verb == "reached", Since: s.now}}
+			})
 		}
 	case "set":
 		s.set(t, args[0], args[1:])
@@ -175,10 +179,12 @@ func (s *story) define(t *testing.T, what string, args []string) {
 		engine := &model.Engine{Group: last()}
 		engine.Identity, engine.Named, engine.EnableState = identity, named, "SE_STATE_ENABLED"
 		s.model.Engines, last().Engines = append(s.model.Engines, engine), append(last().Engines, engine)
-		s.engines[args[0]] = Engine{Up: true, Told: true, Since: s.now, Sessions: map[netip.Addr]Session{router: {Up: true, Since: s.now}}}
+		s.engines[args[0]] = Engine{Up: true, Told: true, Since: s.now,
+			Sessions: map[netip.Addr]Session{router: {Up: true, Since: s.now}}}
 	case "service":
 		vs := &model.VirtualService{Group: last()}
-		identity.UUID = fmt.Sprintf("%02d.%s", len(s.model.VirtualServices), args[0]) // they are decided upon in this order
+		// they are decided upon in this order
+		identity.UUID = fmt.Sprintf("%02d.%s", len(s.model.VirtualServices), args[0])
 		vs.Identity, vs.Named, vs.Enabled, vs.TrafficEnabled = identity, named, true, true
 		s.model.VirtualServices = append(s.model.VirtualServices, vs)
 	}
@@ -206,7 +212,8 @@ func (s *story) set(t *testing.T, name string, settings []string) {
 			fields := map[string]*uint32{
 				"min_scaleout_per_vs": &group.MinScaleoutPerVS, "max_scaleout_per_vs": &group.MaxScaleoutPerVS,
 				"max_cpu_usage": &group.MaxCPUUsage, "min_cpu_usage": &group.MinCPUUsage,
-				"max_vs_per_se": &group.MaxVSPerSE, "max_se": &group.MaxSE, "min_se": &group.MinSE, "buffer_se": &group.BufferSE,
+				"max_vs_per_se": &group.MaxVSPerSE, "max_se": &group.MaxSE, "min_se": &group.MinSE,
+				"buffer_se": &group.BufferSE,
 			}
 			if fields[field] == nil {
 				t.Fatalf("what is %s of a group?", field)
@@ -363,7 +370,8 @@ func (s *story) report(t *testing.T, verb string, args []string) {
 	t.Helper()
 	duties := map[string]Duty{"serves": Serve, "drains": Drain, "idle": Drain}
 	clients := map[string]Clients{"serves": Led, "drains": Unled, "idle": Idle}
-	s.hold(args[0], s.service(args[1]).UUID, Holding{Delivery: Current, Duty: duties[verb], Since: s.now, Clients: clients[verb]})
+	s.hold(args[0], s.service(args[1]).UUID, Holding{Delivery: Current, Duty: duties[verb], Since: s.now,
+		Clients: clients[verb]})
 }
 
 func (s *story) hold(engine, service string, holding Holding) {
@@ -381,7 +389,8 @@ func (s *story) settle() string {
 			for _, seat := range a.Seats {
 				if s.engines[seat.Engine].Up {
 					clients := map[Duty]Clients{Serve: Led, Drain: Idle}[seat.Duty()]
-					s.hold(seat.Engine, service, Holding{Delivery: Current, Duty: seat.Duty(), Since: s.now, Clients: clients})
+					s.hold(seat.Engine, service, Holding{Delivery: Current, Duty: seat.Duty(), Since: s.now,
+						Clients: clients})
 				}
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// Virtual services of a group that share an address go together: routers know addresses and not ports, so an engine that
-// serves one of them gets the clients of all. They are decided upon as one, and have the same seats.
+// Virtual services of a group that share an address go together: routers know addresses and not ports, so an engine
+// that serves one of them gets the clients of all. They are decided upon as one, and have the same seats.
 
 // set is virtual services that go together, or one that is alone.
 type set struct {
@@ -46,8 +46,8 @@ func (p *Placer) all() []*set {
 	})
 }
 
-// regroup takes over the virtual services that are not as they were. Their sets come apart, and so do those that have an
-// address of one; what was in them goes together anew. No other set has an address of any of them.
+// regroup takes over the virtual services that are not as they were. Their sets come apart, and so do those that have
+// an address of one; what was in them goes together anew. No other set has an address of any of them.
 func (p *Placer) regroup(in Input) {
 	var loose []*model.VirtualService
 	apart, differ := map[*set]bool{}, map[string]bool{}
@@ -218,8 +218,8 @@ func (s *service) assignments() []Assignment {
 	return all
 }
 
-// holding is what an engine has said of all together: as much as it has said of each. What is in no Plan does not count:
-// it is new, or it cannot be compiled and shall not be in the way of the others.
+// holding is what an engine has said of all together: as much as it has said of each. What is in no Plan does not
+// count: it is new, or it cannot be compiled and shall not be in the way of the others.
 func (s *service) holding(engine string) Holding {
 	var of Holding
 	for i, vs := range slices.DeleteFunc(slices.Clone(s.all), s.unplanned) {
@@ -234,7 +234,9 @@ func (s *service) holding(engine string) Holding {
 
 // holdsAny tells whether an engine has something to do with any of them, by the Plan that it acknowledged last.
 func (s *service) holdsAny(engine string) bool {
-	return slices.ContainsFunc(s.all, func(vs *model.VirtualService) bool { return s.in.Engines[engine].Holds.Of(vs.UUID).Duty != NoDuty })
+	return slices.ContainsFunc(s.all, func(vs *model.VirtualService) bool {
+		return s.in.Engines[engine].Holds.Of(vs.UUID).Duty != NoDuty
+	})
 }
 
 func (s *service) unplanned(vs *model.VirtualService) bool {

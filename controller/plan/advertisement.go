@@ -17,13 +17,15 @@ import (
 // AdvertisementUUID is the uuid of the resource that advertises a virtual service.
 func AdvertisementUUID(virtualServiceUUID string) string { return virtualServiceUUID + "/routes" }
 
-// advertisement is what leads clients to a virtual service; nil: its enable_rhi is false, or there is no router to tell.
+// advertisement is what leads clients to a virtual service; nil: its enable_rhi is false, or there is no router to
+// tell.
 func advertisement(subject subject, vs *model.VirtualService, report *report) *enginev1.Resource {
 	switch {
 	case !vs.EnableRHI, vs.VrfContext == nil: // model has said why there is none
 		return nil
 	case vs.VrfContext.BGP == nil:
-		report.warn(subject, "enable_rhi", "vrfcontext %s has no bgp_profile: its addresses are not advertised", vs.VrfContext.Name)
+		report.warn(subject, "enable_rhi", "vrfcontext %s has no bgp_profile: its addresses are not advertised",
+			vs.VrfContext.Name)
 		return nil
 	}
 	profile, said := vs.VrfContext.BGP, vipSettings(vs)
@@ -36,16 +38,18 @@ func advertisement(subject subject, vs *model.VirtualService, report *report) *e
 		WhileDown:          vs.AdvertiseDownVS,
 	}
 	for _, address := range vs.Addresses {
-		compiled.Routes = append(compiled.Routes, &enginev1.Route{Address: address.String(), Communities: communitiesOf(profile, address)})
+		compiled.Routes = append(compiled.Routes, &enginev1.Route{Address: address.String(),
+			Communities: communitiesOf(profile, address)})
 		if len(vs.RoutersOf(address)) == 0 {
-			report.warn(subject, "enable_rhi", "no peer of vrfcontext %s is there for %s%s: it is not advertised", vs.VrfContext.Name, address, labelled(vs.PeerLabels()))
+			report.warn(subject, "enable_rhi", "no peer of vrfcontext %s is there for %s%s: it is not advertised",
+				vs.VrfContext.Name, address, labelled(vs.PeerLabels()))
 		}
 	}
 	return &enginev1.Resource{Uuid: compiled.GetUuid(), Body: &enginev1.Resource_Advertisement{Advertisement: compiled}}
 }
 
-// located says where the engines of a virtual service are reached, in its advertisement by one of them. That one alone is
-// named where the group has engines pass nothing on to each other.
+// located says where the engines of a virtual service are reached, in its advertisement by one of them. That one alone
+// is named where the group has engines pass nothing on to each other.
 func located(draft *draft, assignment place.Assignment, engineUUID string) *enginev1.Resource {
 	made := proto.CloneOf(draft.advertisement)
 	into := made.GetAdvertisement()

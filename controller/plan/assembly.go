@@ -46,7 +46,8 @@ type share struct {
 }
 
 var duties = map[place.Duty]dataplanev1.Duty{
-	place.Serve: dataplanev1.Duty_DUTY_SERVE, place.Drain: dataplanev1.Duty_DUTY_DRAIN, place.StandBy: dataplanev1.Duty_DUTY_STANDBY,
+	place.Serve: dataplanev1.Duty_DUTY_SERVE, place.Drain: dataplanev1.Duty_DUTY_DRAIN,
+	place.StandBy: dataplanev1.Duty_DUTY_STANDBY,
 }
 
 func newShare(draft *draft, assignment place.Assignment, seat place.Seat) *share {
@@ -133,7 +134,8 @@ func (a *assembly) claim(share *share) {
 	for _, listener := range draft.service.GetListeners() {
 		if owner, taken := a.taken[addressOf(listener)]; taken {
 			a.contested = true
-			share.report.block(draft.subject, portField(draft.vs, listener.GetPort()), "%s is served by virtual service %s already%s",
+			share.report.block(draft.subject, portField(draft.vs, listener.GetPort()),
+				"%s is served by virtual service %s already%s",
 				addressOf(listener), owner.subject.name, elsewhere(draft.vs, owner.vs))
 		}
 	}
@@ -169,7 +171,8 @@ func (a *assembly) bring(share *share, edits map[string]*enginev1.Resource) {
 	}
 }
 
-// drop takes a share away, with the resources that no other one brings. What several bring says the same in all of them.
+// drop takes a share away, with the resources that no other one brings. What several bring says the same in all of
+// them.
 func (a *assembly) drop(share *share, edits map[string]*enginev1.Resource) {
 	delete(a.shares, share.draft.vs.UUID)
 	if share.report.blocked {
@@ -233,7 +236,8 @@ func addressOf(listener *dataplanev1.Listener) netip.AddrPort {
 // sortFindings orders them by object and drops what several virtual services found in the same one.
 func sortFindings(findings []model.Finding) []model.Finding {
 	slices.SortStableFunc(findings, func(a, b model.Finding) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UUID, b.UUID), strings.Compare(a.Field, b.Field),
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UUID, b.UUID),
+			strings.Compare(a.Field, b.Field),
 			strings.Compare(a.Message, b.Message))
 	})
 	return slices.Compact(findings)

@@ -13,7 +13,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// unsaidBFD is for a virtual routing context without a bfd_profile: a router or an engine that dies is noticed in 0.9 s.
+// unsaidBFD is for a virtual routing context without a bfd_profile: a router or an engine that dies is noticed in 0.9
+// s.
 var unsaidBFD = kinds.BFDProfile{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
 
 var unheededOfVrfContext = []unheeded[kinds.VrfContext]{
@@ -55,7 +56,9 @@ func bgpRouter(vrf *kinds.VrfContext, report *report) *enginev1.Resource {
 			router.Peers = append(router.Peers, bgpPeers(vrf, peer)...)
 		}
 	}
-	slices.SortFunc(router.GetPeers(), func(a, b *enginev1.BgpPeer) int { return strings.Compare(a.GetAddress(), b.GetAddress()) })
+	slices.SortFunc(router.GetPeers(), func(a, b *enginev1.BgpPeer) int {
+		return strings.Compare(a.GetAddress(), b.GetAddress())
+	})
 	return &enginev1.Resource{Uuid: vrf.UUID, Body: &enginev1.Resource_BgpRouter{BgpRouter: router}}
 }
 
@@ -103,14 +106,16 @@ func bfdTimers(profile *kinds.BFDProfile) *enginev1.BfdTimers {
 	return &enginev1.BfdTimers{MinTxMs: timers.MinTxMs, MinRxMs: timers.MinRxMs, Multiplier: timers.Multiplier}
 }
 
-// contextOf is the virtual routing context that an engine speaks BGP in. It has one routing table, and so one of them. While
-// none of its services is advertised it speaks to the routers of the one that engines are in by default, so that the first
-// can be announced at once. Nil: it speaks to none.
+// contextOf is the virtual routing context that an engine speaks BGP in. It has one routing table, and so one of them.
+// While none of its services is advertised it speaks to the routers of the one that engines are in by default, so that
+// the first can be announced at once. Nil: it speaks to none.
 func (c *Compiler) contextOf(a *assembly, engineUUID string) *kinds.VrfContext {
 	if len(a.contexts) == 0 {
 		return homeOf(c.model, c.objects[engineUUID])
 	}
-	return slices.MinFunc(slices.Collect(maps.Keys(a.contexts)), func(x, y *kinds.VrfContext) int { return strings.Compare(x.UUID, y.UUID) })
+	return slices.MinFunc(slices.Collect(maps.Keys(a.contexts)), func(x, y *kinds.VrfContext) int {
+		return strings.Compare(x.UUID, y.UUID)
+	})
 }
 
 // speakBGP adds the router of the engine.
@@ -126,7 +131,8 @@ func (a *assembly) speakBGP(edits map[string]*enginev1.Resource) {
 func (a *assembly) advertise(share *share) []*enginev1.Resource {
 	draft := share.draft
 	if draft.vs.VrfContext != a.spoken {
-		share.report.warn(draft.subject, "vrf_context_ref", "is %s, and the engine speaks BGP in %s already: its addresses are not advertised by this engine",
+		share.report.warn(draft.subject, "vrf_context_ref",
+			"is %s, and the engine speaks BGP in %s already: its addresses are not advertised by this engine",
 			draft.vs.VrfContext.Name, a.spoken.Name)
 		return nil
 	}
@@ -138,7 +144,8 @@ func (a *assembly) advertise(share *share) []*enginev1.Resource {
 func homeOf(m *model.Model, engine *model.Engine) *kinds.VrfContext {
 	builtIn := schema.BuiltinUUID("vrfcontext", "global")
 	for _, vrf := range m.VrfContexts {
-		if engine != nil && (vrf.Name == "global" || vrf.UUID == builtIn) && vrf.CloudRef == engine.CloudRef && vrf.BGP != nil {
+		if engine != nil && (vrf.Name == "global" || vrf.UUID == builtIn) &&
+			vrf.CloudRef == engine.CloudRef && vrf.BGP != nil {
 			return vrf
 		}
 	}

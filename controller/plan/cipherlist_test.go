@@ -67,13 +67,15 @@ func TestTLS13SuitesComeByNameOnly(t *testing.T) {
 	if got, _ := cipherList("ALL:AES"); slices.Contains(got, "TLS_AES_128_GCM_SHA256") {
 		t.Error("a keyword matched a TLS 1.3 suite")
 	}
-	if got, _ := cipherList("TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384"); len(got) != 2 || got[0] != "TLS_AES_128_GCM_SHA256" {
+	if got, _ := cipherList("TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384"); len(got) != 2 ||
+		got[0] != "TLS_AES_128_GCM_SHA256" {
 		t.Errorf("got %v", got)
 	}
 }
 
 func FuzzCipherListYieldsKnownSuitesOnce(f *testing.F) {
-	for _, seed := range []string{"AES:3DES:RC4", "HIGH:!aNULL:+SHA1:-AES128:@STRENGTH", "!", "+", "A+B+", "::,; ", "DEFAULT:@SECLEVEL=2", "ALL:-ALL:ALL"} {
+	for _, seed := range []string{"AES:3DES:RC4", "HIGH:!aNULL:+SHA1:-AES128:@STRENGTH", "!", "+", "A+B+", "::,; ",
+		"DEFAULT:@SECLEVEL=2", "ALL:-ALL:ALL"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -1,11 +1,11 @@
 // Package plan compiles what one engine shall do: a pure function of the model and the placement, the stage between
 // place and link. Units and names of the API end here; what an engine cannot do yet is a finding, not a surprise.
 //
-// compile.go has the Plans of all engines follow what changes, assembly.go puts the Plan of one together; service.go is one
-// virtual service; http, l4, tcp, tls, servertls, pool and monitor
-// convert one object each; advertisement and bgp are the routes to a virtual service and who is told of them; settings is
-// what a group says of its engines' processes; unheeded and unheeded_group name the settings without effect; cipherlist reads
-// cipher strings; delta is the difference of two Plans.
+// compile.go has the Plans of all engines follow what changes, assembly.go puts the Plan of one together; service.go is
+// one virtual service; http, l4, tcp, tls, servertls, pool and monitor convert one object each; advertisement and bgp
+// are the routes to a virtual service and who is told of them; settings is what a group says of its engines' processes;
+// unheeded and unheeded_group name the settings without effect; cipherlist reads cipher strings; delta is the
+// difference of two Plans.
 package plan
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// Compiler makes the Plans of one revision after the other. It keeps what each engine's Plan consists of, and does anew the
-// parts of the virtual services that changed, or that were decided upon anew. Resources that say the same as before are the
-// same, by their pointers. The zero value has compiled nothing. It is for one goroutine.
+// Compiler makes the Plans of one revision after the other. It keeps what each engine's Plan consists of, and does anew
+// the parts of the virtual services that changed, or that were decided upon anew. Resources that say the same as before
+// are the same, by their pointers. The zero value has compiled nothing. It is for one goroutine.
 type Compiler struct {
 	model       *model.Model // nil: none yet
 	rings       tickets.Rings
@@ -43,7 +43,8 @@ func NewCompiler(m *model.Model, rings tickets.Rings, assignments place.Assignme
 // Turn goes on with another revision.
 func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.Assignments) {
 	if c.model == nil {
-		*c = Compiler{model: &model.Model{}, seated: map[string]map[string]bool{}, drafts: map[string]*draft{}, engines: map[string]*assembly{}}
+		*c = Compiler{model: &model.Model{}, seated: map[string]map[string]bool{}, drafts: map[string]*draft{},
+			engines: map[string]*assembly{}}
 	}
 	stale := c.redraw(m, rings)
 	for was, is := range c.assignments.Differences(assignments) {

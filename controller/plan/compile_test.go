@@ -70,7 +70,8 @@ func TestEveryEngineOfAVirtualServiceIsGivenTheSameTicketKeysAndNoneWhereSession
 	m, _ := model.Build(7, objectsIn(t, objects))
 	vs := m.VirtualServices[0]
 	secret := func(b byte) []byte { return bytes.Repeat([]byte{b}, tickets.SecretBytes) }
-	ring := tickets.Ring{Profile: vs.SSLProfile.UUID, Current: secret(1), Previous: secret(2), Next: secret(3), Lifetime: time.Hour, Turned: time.Unix(1_800_000_000, 0)}
+	ring := tickets.Ring{Profile: vs.SSLProfile.UUID, Current: secret(1), Previous: secret(2), Next: secret(3),
+		Lifetime: time.Hour, Turned: time.Unix(1_800_000_000, 0)}
 	keysIn := func() *dataplanev1.TicketKeys {
 		compiled, _ := NewCompiler(m, tickets.Rings{&ring}, placed(m)).Compile(engineUUID, nil)
 		for _, resource := range compiled.GetResources() {
@@ -82,7 +83,8 @@ func TestEveryEngineOfAVirtualServiceIsGivenTheSameTicketKeysAndNoneWhereSession
 		return nil
 	}
 	keys := keysIn()
-	if len(keys.GetKeys()) != 3 || keys.GetLifetimeS() != 3600 || keys.GetUntilUnixS() != 1_800_007_200 || !proto.Equal(keys, keysIn()) {
+	if len(keys.GetKeys()) != 3 || keys.GetLifetimeS() != 3600 || keys.GetUntilUnixS() != 1_800_007_200 ||
+		!proto.Equal(keys, keysIn()) {
 		t.Errorf("got %d keys for %d s until %d", len(keys.GetKeys()), keys.GetLifetimeS(), keys.GetUntilUnixS())
 	}
 	vs.SSLProfile.EnableSSLSessionReuse = false
@@ -242,7 +244,8 @@ func TestVirtualServiceThatIsServedKeepsItsPort(t *testing.T) {
 
 func TestSameAddressInTwoRoutingContextsNeedsTwoEngines(t *testing.T) {
 	in := func(name, vrf string) string {
-		return `virtualservice {"name": "` + name + `", "vip": [{"ip_address": {"addr": "192.0.2.1", "type": "V4"}}], "services": [{"port": 80}],
+		return `virtualservice {"name": "` + name +
+			`", "vip": [{"ip_address": {"addr": "192.0.2.1", "type": "V4"}}], "services": [{"port": 80}],
   "vrf_context_ref": "/api/vrfcontext/vrfcontext-` + vrf + `"}
 `
 	}

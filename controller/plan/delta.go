@@ -7,8 +7,8 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// Delta is what turns old into new; a nil old asks for everything. Both are sorted by uuid, and so is the answer. It looks
-// at those resources only that are not the same by their pointers.
+// Delta is what turns old into new; a nil old asks for everything. Both are sorted by uuid, and so is the answer. It
+// looks at those resources only that are not the same by their pointers.
 func Delta(old, new *enginev1.Plan) *enginev1.PlanDelta {
 	delta := &enginev1.PlanDelta{BaseRevision: old.GetRevision(), Revision: new.GetRevision()}
 	for was, is := range sorted.Differences(old.GetResources(), new.GetResources(), (*enginev1.Resource).GetUuid) {

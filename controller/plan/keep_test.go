@@ -80,7 +80,8 @@ func (r *revisions) offer() {
 		HTTP:               schema.Defaults[kinds.HTTPProfile](), NetworkProfile: &kinds.NetworkProfile{},
 		TCP: schema.Defaults[kinds.TCPProxy](), Pool: r.pools[r.IntN(len(r.pools))], SSLProfile: r.profile,
 	}
-	vs.UUID, vs.Name, vs.Type, vs.Enabled, vs.TrafficEnabled = fmt.Sprint("vs-", r.IntN(6)), fmt.Sprint(r.IntN(3)), "VS_TYPE_NORMAL", true, true
+	vs.UUID, vs.Name, vs.Type, vs.Enabled, vs.TrafficEnabled = fmt.Sprint("vs-", r.IntN(6)), fmt.Sprint(r.IntN(3)),
+		"VS_TYPE_NORMAL", true, true
 	port := uint32(80 + r.IntN(12))
 	vs.Services = []kinds.Service{{Port: port, PortRangeEnd: port}}
 	vs.LimitDoser = r.IntN(3) == 0
@@ -120,7 +121,8 @@ func (r *revisions) next() {
 			r.assign()
 		case 7:
 			secret := make([]byte, tickets.SecretBytes)
-			ring := &tickets.Ring{Profile: "sslprofile", Lifetime: time.Hour, Turned: time.Unix(int64(r.model.Revision), 0), Current: secret, Previous: secret, Next: secret}
+			ring := &tickets.Ring{Profile: "sslprofile", Lifetime: time.Hour,
+				Turned: time.Unix(int64(r.model.Revision), 0), Current: secret, Previous: secret, Next: secret}
 			r.rings = r.rings.Edit(map[string]*tickets.Ring{ring.Profile: ring})
 		case 8:
 			r.regroup()
@@ -141,7 +143,8 @@ func TestKeptPlansAreThoseThatWouldBeCompiledAnew(t *testing.T) {
 					t.Fatalf("seed %d, step %d: %s has\n%v\nand would have\n%v", seed, step, engine, plan, anew)
 				}
 				if !reflect.DeepEqual(findings, found) {
-					t.Fatalf("seed %d, step %d: found of %s is\n%v\nand would be\n%v", seed, step, engine, findings, found)
+					t.Fatalf("seed %d, step %d: found of %s is\n%v\nand would be\n%v", seed, step,
+						engine, findings, found)
 				}
 				before[engine] = plan
 			}

@@ -18,7 +18,8 @@ func l4Profile(vs *model.VirtualService, report *report) *dataplanev1.L4Profile 
 		noteHashOfHTTP(vs.Pool, report)
 	}
 	if len(vs.L4.ALPNProtocols) > 0 && httpsPort(vs) == 0 {
-		report.warn(subject, "tcp_app_profile.weir_alpn_protocols", "clients without TLS offer no protocols: has no effect")
+		report.warn(subject, "tcp_app_profile.weir_alpn_protocols",
+			"clients without TLS offer no protocols: has no effect")
 	}
 	profile := &dataplanev1.L4Profile{AlpnProtocols: vs.L4.ALPNProtocols}
 	if vs.L4.ProxyProtocolEnabled {

@@ -22,10 +22,12 @@ const (
 // keptByAddress tells whether clients of a pool come back to their server by their address.
 func keptByAddress(pool *model.Pool) bool {
 	profile := pool.Persistence
-	return profile != nil && (profile.Type == "PERSISTENCE_TYPE_CLIENT_IP_ADDRESS" || profile.Type == "PERSISTENCE_TYPE_CLIENT_IPV6_ADDRESS")
+	return profile != nil && (profile.Type == "PERSISTENCE_TYPE_CLIENT_IP_ADDRESS" ||
+		profile.Type == "PERSISTENCE_TYPE_CLIENT_IPV6_ADDRESS")
 }
 
-// persist has clients come back to the server that served them, on whichever engine: nothing is kept or exchanged for it.
+// persist has clients come back to the server that served them, on whichever engine: nothing is kept or exchanged for
+// it.
 func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 	profile := from.Persistence
 	if profile == nil {
@@ -41,12 +43,14 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 		warnUnheeded(subject, "", unheededOfPersistence, profile, report)
 		persistByCookie(from, into)
 	default:
-		report.warn(subject, "persistence_type", "engines cannot keep clients by %s yet: has no effect; they can by cookie and by the client's address", profile.Type)
+		report.warn(subject, "persistence_type",
+			"engines cannot keep clients by %s yet: has no effect; they can by cookie and by the client's address",
+			profile.Type)
 	}
 }
 
-// persistByCookie names servers in cookies. The names follow from a key and the server alone: all engines agree on them,
-// and clients learn no addresses.
+// persistByCookie names servers in cookies. The names follow from a key and the server alone: all engines agree on
+// them, and clients learn no addresses.
 func persistByCookie(from *model.Pool, into *dataplanev1.Pool) {
 	cookie := from.Persistence.HTTPCookie
 	key := persistenceKey(from, cookie)
@@ -76,8 +80,8 @@ var unheededOfPersistence = []unheeded[kinds.ApplicationPersistenceProfile]{
 	}, "clients keep their server however long they are away: has no effect"},
 }
 
-// persistenceKey is the operator's, whose cookies are good in every pool with the same servers and key; else one of this
-// pool's, whose uuid clients do not know.
+// persistenceKey is the operator's, whose cookies are good in every pool with the same servers and key; else one of
+// this pool's, whose uuid clients do not know.
 func persistenceKey(from *model.Pool, cookie *kinds.HTTPCookiePersistence) []byte {
 	for _, key := range cookie.Keys {
 		if key.AES != "" {

@@ -94,7 +94,8 @@ func servers(from *model.Pool) []*dataplanev1.Server {
 func balance(subject subject, from *model.Pool, into *dataplanev1.Pool, report *report) {
 	algorithm, known := algorithms[from.Algorithm]
 	if !known {
-		report.warn(subject, "lb_algorithm", "engines do not know %s yet: servers with least connections are chosen", from.Algorithm)
+		report.warn(subject, "lb_algorithm", "engines do not know %s yet: servers with least connections are chosen",
+			from.Algorithm)
 	}
 	into.Algorithm = algorithm
 	if algorithm != dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH {
@@ -102,7 +103,8 @@ func balance(subject subject, from *model.Pool, into *dataplanev1.Pool, report *
 	}
 	input, known := hashInputs[from.Hash]
 	if !known {
-		report.warn(subject, "lb_algorithm_hash", "engines do not know %s yet: the client's address is hashed", from.Hash)
+		report.warn(subject, "lb_algorithm_hash", "engines do not know %s yet: the client's address is hashed",
+			from.Hash)
 	}
 	into.HashInput = input
 	if input == dataplanev1.HashInput_HASH_INPUT_HEADER {

@@ -31,7 +31,8 @@ func serverTLS(from *model.Pool, report *report) (*dataplanev1.ServerTls, []*eng
 	if profile := from.PKIProfile; profile != nil {
 		compiled.PkiProfileUuid = profile.UUID
 		trusted := &dataplanev1.PkiProfile{Uuid: profile.UUID, Name: profile.Name, CaCertsDer: profile.Authorities()}
-		parts = append(parts, &enginev1.Resource{Uuid: profile.UUID, Body: &enginev1.Resource_PkiProfile{PkiProfile: trusted}})
+		parts = append(parts, &enginev1.Resource{Uuid: profile.UUID,
+			Body: &enginev1.Resource_PkiProfile{PkiProfile: trusted}})
 	}
 	if from.Certificate != nil {
 		compiled.CertificateUuid = from.Certificate.UUID
@@ -50,7 +51,8 @@ func warnUnencrypted(from *model.Pool, report *report) {
 	}
 	if from.SSLProfile == nil {
 		without("pki_profile_ref", "ssl_profile_ref: servers are spoken to in plain", from.PKIProfile != nil)
-		without("ssl_key_and_certificate_ref", "ssl_profile_ref: servers are spoken to in plain", from.Certificate != nil)
+		without("ssl_key_and_certificate_ref", "ssl_profile_ref: servers are spoken to in plain",
+			from.Certificate != nil)
 		without("server_name", "ssl_profile_ref: servers are spoken to in plain", from.ServerName != "")
 	}
 	without("host_check_enabled", "pki_profile_ref: the certificates of servers are not verified",

@@ -33,7 +33,8 @@ func newDraft(vs *model.VirtualService, rings tickets.Rings) *draft {
 	}
 	warnUnheeded(d.subject, "", unheededOfVirtualService, vs, &d.report)
 	if group := vs.Group; group != nil {
-		warnUnheeded(about("serviceenginegroup", group.Identity, group.Named), "", unheededOfGroup, &group.ServiceEngineGroup, &d.report)
+		warnUnheeded(about("serviceenginegroup", group.Identity, group.Named), "", unheededOfGroup,
+			&group.ServiceEngineGroup, &d.report)
 	}
 	d.service = &dataplanev1.VirtualService{
 		Uuid:      vs.UUID,
@@ -49,7 +50,9 @@ func newDraft(vs *model.VirtualService, rings tickets.Rings) *draft {
 	if vs.Pool != nil {
 		d.service.PoolUuid = vs.Pool.UUID
 		if vs.HTTP == nil && vs.Pool.Persistence != nil && !keptByAddress(vs.Pool) {
-			d.report.warn(d.subject, "pool_ref", "pool %s has a persistence profile, and at layer 4 there are no cookies: has no effect here", vs.Pool.Name)
+			d.report.warn(d.subject, "pool_ref",
+				"pool %s has a persistence profile, and at layer 4 there are no cookies: has no effect here",
+				vs.Pool.Name)
 		}
 		d.parts = pool(vs.Pool, &d.report)
 	}
@@ -78,17 +81,20 @@ func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
 		report.blocked = true // model has said why
 	case vs.HTTP == nil && vs.L4 == nil:
 		report.block(subject, "application_profile_ref",
-			"%s has type %s, engines can only serve APPLICATION_PROFILE_TYPE_HTTP, _L4 and _SSL yet", profile.Name, profile.Type)
+			"%s has type %s, engines can only serve APPLICATION_PROFILE_TYPE_HTTP, _L4 and _SSL yet",
+			profile.Name, profile.Type)
 	case profile.Type == "APPLICATION_PROFILE_TYPE_L4" && httpsPort(vs) != 0:
 		report.block(subject, portField(vs, httpsPort(vs)),
-			"has enable_ssl, and %s passes on what comes as it is: use a profile of APPLICATION_PROFILE_TYPE_SSL", profile.Name)
+			"has enable_ssl, and %s passes on what comes as it is: use a profile of APPLICATION_PROFILE_TYPE_SSL",
+			profile.Name)
 	}
 	switch profile := vs.NetworkProfile; {
 	case profile == nil:
 		report.blocked = true
 	case vs.TCP == nil:
 		report.block(subject, "network_profile_ref",
-			"%s has type %s, engines can only proxy TCP yet: use one of PROTOCOL_TYPE_TCP_PROXY", profile.Name, profile.Profile.Type)
+			"%s has type %s, engines can only proxy TCP yet: use one of PROTOCOL_TYPE_TCP_PROXY", profile.Name,
+			profile.Profile.Type)
 	}
 	if vs.PoolRef != "" && vs.Pool == nil {
 		report.blocked = true
@@ -148,7 +154,8 @@ func listeners(subject subject, vs *model.VirtualService, report *report) []*dat
 				return nil
 			}
 			for port := service.Port; port <= service.PortRangeEnd; port++ {
-				listeners = append(listeners, &dataplanev1.Listener{Address: address.String(), Port: port, Tls: service.EnableSSL})
+				listeners = append(listeners, &dataplanev1.Listener{Address: address.String(), Port: port,
+					Tls: service.EnableSSL})
 			}
 		}
 	}
@@ -164,7 +171,8 @@ func secure(
 		return nil
 	}
 	if len(vs.Certificates) == 0 {
-		report.block(subject, "ssl_key_and_certificate_refs", "a port with enable_ssl needs a certificate that can be used")
+		report.block(subject, "ssl_key_and_certificate_refs",
+			"a port with enable_ssl needs a certificate that can be used")
 	}
 	into.Tls = tlsProfile(vs.SSLProfile, report)
 	if ring := rings.Of(vs.SSLProfile.UUID); ring != nil && into.GetTls().GetSessionResumption() {

@@ -39,12 +39,14 @@ func tlsProfile(profile *kinds.SSLProfile, report *report) *dataplanev1.TlsProfi
 
 func ticketKeys(ring tickets.Ring, virtualServiceUUID string) *dataplanev1.TicketKeys {
 	return &dataplanev1.TicketKeys{
-		Keys: ring.Keys(virtualServiceUUID), LifetimeS: uint32(ring.Lifetime.Seconds()), UntilUnixS: uint64(ring.Until().Unix()),
+		Keys: ring.Keys(virtualServiceUUID), LifetimeS: uint32(ring.Lifetime.Seconds()),
+		UntilUnixS: uint64(ring.Until().Unix()),
 	}
 }
 
 func certificate(from *model.Certificate) *enginev1.Resource {
-	compiled := &dataplanev1.Certificate{Uuid: from.UUID, Name: from.Name, ChainDer: from.ChainDER, KeyPkcs8Der: from.KeyDER}
+	compiled := &dataplanev1.Certificate{Uuid: from.UUID, Name: from.Name, ChainDer: from.ChainDER,
+		KeyPkcs8Der: from.KeyDER}
 	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_Certificate{Certificate: compiled}}
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// unheeded is a setting that engines do not heed yet. Whoever sets it to something else than its default gets a warning;
-// a setting that nobody reads and that stands in no table here would be a surprise.
+// unheeded is a setting that engines do not heed yet. Whoever sets it to something else than its default gets a
+// warning; a setting that nobody reads and that stands in no table here would be a surprise.
 type unheeded[T any] struct {
 	field string
 	set   func(*T) bool
@@ -94,7 +94,9 @@ var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
 		"engines do not compress yet: has no effect"},
 	{"cache_config", func(h *kinds.HTTPProfile) bool { return h.Cache != nil && h.Cache.Enabled },
 		"engines do not cache yet: has no effect"},
-	{"ssl_client_certificate_mode", func(h *kinds.HTTPProfile) bool { return h.ClientCertificateMode == "SSL_CLIENT_CERTIFICATE_REQUEST" },
+	{"ssl_client_certificate_mode", func(h *kinds.HTTPProfile) bool {
+		return h.ClientCertificateMode == "SSL_CLIENT_CERTIFICATE_REQUEST"
+	},
 		"engines do not ask for client certificates yet: has no effect"},
 	{"use_true_client_ip", func(h *kinds.HTTPProfile) bool { return h.UseTrueClientIP },
 		"engines take the address that connects for the client's: has no effect"},

@@ -21,12 +21,14 @@ var unheededOfGroup = differing[kinds.ServiceEngineGroup]([]reason{
 		`se_use_dpdk se_dpdk_pmd pcap_tx_mode disable_tso disable_gro disable_csum_offloads se_lro se_mtu se_tx_batch_size
 		se_txq_threshold path_mtu_discovery_v4 path_mtu_discovery_v6 flow_table_new_syn_max_entries`},
 	{"engines are called as their cloud calls them: has no effect", "se_name_prefix"},
-	{"any engine of the group may take a virtual service: has no effect", "placement_mode per_app host_attribute_key host_attribute_value"},
+	{"any engine of the group may take a virtual service: has no effect",
+		"placement_mode per_app host_attribute_key host_attribute_value"},
 	{"has no effect: ha_mode says it", "active_standby"},
 	{staysActive, "auto_redistribute_active_standby_load"},
 	{"the engine that stands by checks servers, so that it can begin at once: has no effect", "hm_on_standby"},
 	{"clients find engines by routes, and servers see engines' own addresses: has no effect", "floating_intf_ip"},
-	{"an engine has vs_scaleout_timeout until it serves: has no effect", "vs_se_scaleout_ready_timeout vs_switchover_timeout"},
+	{"an engine has vs_scaleout_timeout until it serves: has no effect",
+		"vs_se_scaleout_ready_timeout vs_switchover_timeout"},
 	{"without the controller each engine goes on with what it has: nothing is elected", "self_se_election"},
 	{"engines search three times, 100 ms each: has no effect", "se_flow_probe_retries se_flow_probe_retry_timer"},
 	{"BFD and the engine's stream to the controller tell that it is away, see aggressive_failure_detection: has no effect",
@@ -42,7 +44,8 @@ var unheededOfGroup = differing[kinds.ServiceEngineGroup]([]reason{
 	{"engines keep no logs of requests yet: has no effect",
 		`significant_log_throttle udf_log_throttle non_significant_log_throttle log_disksz n_log_streaming_threads
 		se_dp_log_nf_enqueue_percent se_dp_log_udf_enqueue_percent`},
-	{"engines tell what they count each second: has no effect", "metrics_collection_mode realtime_se_metrics user_defined_metric_age"},
+	{"engines tell what they count each second: has no effect",
+		"metrics_collection_mode realtime_se_metrics user_defined_metric_age"},
 })
 
 // reason is why some fields are unheeded: their names in the API, with spaces between.

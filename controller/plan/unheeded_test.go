@@ -8,7 +8,8 @@ import (
 
 func TestNobodyIsToldThatGatewaysAreNotWatchedWhoDoesNotWantIt(t *testing.T) {
 	for _, vrf := range []*kinds.VrfContext{
-		{}, {InternalGatewayMonitor: &kinds.InternalGatewayMonitor{Disabled: true}, GatewayMonitors: []kinds.GatewayMonitor{}},
+		{}, {InternalGatewayMonitor: &kinds.InternalGatewayMonitor{Disabled: true},
+			GatewayMonitors: []kinds.GatewayMonitor{}},
 	} {
 		var report report
 		warnUnheeded(about("vrfcontext", vrf.Identity, vrf.Named), "", unheededOfVrfContext, vrf, &report)

@@ -59,7 +59,8 @@ func objectsOf(b *testing.B, services int) []model.Change {
 	}
 	add("serviceenginegroup", "seg-bench", `{"name":"bench","max_vs_per_se":1000,"algo":"PLACEMENT_ALGO_DISTRIBUTED"}`)
 	for i := range benchEngines {
-		add("serviceengine", fmt.Sprint("se-", i), fmt.Sprintf(`{"name":"se-%d","se_group_ref":"/api/serviceenginegroup/seg-bench"}`, i))
+		add("serviceengine", fmt.Sprint("se-", i), fmt.Sprintf(
+			`{"name":"se-%d","se_group_ref":"/api/serviceenginegroup/seg-bench"}`, i))
 	}
 	for i := range services {
 		servers, at := "", netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 0})
@@ -67,7 +68,8 @@ func objectsOf(b *testing.B, services int) []model.Change {
 			at = at.Next()
 			servers += fmt.Sprintf(`{"ip":{"addr":%q,"type":"V4"},"port":80},`, at)
 		}
-		add("pool", fmt.Sprintf("pool-%05d", i), fmt.Sprintf(`{"name":"p-%d","servers":[%s]}`, i, servers[:len(servers)-1]))
+		add("pool", fmt.Sprintf("pool-%05d", i), fmt.Sprintf(`{"name":"p-%d","servers":[%s]}`, i,
+			servers[:len(servers)-1]))
 		add("virtualservice", uuidOfService(i), serviceNamed(i, 0))
 	}
 	return changes
@@ -91,9 +93,12 @@ func rename(objects []model.Change, i, version int) model.Change {
 
 func newHouse(b *testing.B, objects []model.Change) *house {
 	quiet := slog.New(slog.DiscardHandler)
-	h := &house{B: b, fleet: fleet.New(func(string) bool { return false }, quiet, events.New(quiet, time.Now), time.Now), held: map[string]*enginev1.Plan{}}
+	h := &house{B: b, fleet: fleet.New(func(string) bool {
+		return false
+	}, quiet, events.New(quiet, time.Now), time.Now), held: map[string]*enginev1.Plan{}}
 	for i := range benchEngines {
-		h.fleet.Connected(fmt.Sprint("se-", i), &enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
+		h.fleet.Connected(fmt.Sprint("se-", i),
+			&enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
 	}
 	h.change(objects...)
 	for range 5 {
@@ -111,7 +116,8 @@ func (h *house) change(changes ...model.Change) {
 func (h *house) step() (changed int) {
 	for {
 		out := h.reconciler.Step(reconcile.Input{
-			Input:    place.Input{Model: h.model, Engines: h.fleet.Facts(), Before: h.stored, Began: h.fleet.Began(), Now: time.Now()},
+			Input: place.Input{Model: h.model, Engines: h.fleet.Facts(), Before: h.stored,
+				Began: h.fleet.Began(), Now: time.Now()},
 			Findings: h.findings, Secret: func() []byte { return make([]byte, 32) },
 			Usage: h.fleet.Usage,
 		})

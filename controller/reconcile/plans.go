@@ -27,7 +27,8 @@ func (r *Reconciler) compile(in Input, engineUUID string) (*enginev1.Plan, []mod
 // wanted is what the objects and the assignments ask for.
 func (r *Reconciler) wanted(in Input) State {
 	r.compiler.Turn(in.Model, in.Rings, in.Before)
-	state := State{Model: in.Model, Assignments: in.Before, Plans: make(map[string]*enginev1.Plan, len(in.Model.Engines))}
+	state := State{Model: in.Model, Assignments: in.Before, Plans: make(map[string]*enginev1.Plan,
+		len(in.Model.Engines))}
 	all := found{in.Findings}
 	for _, engine := range in.Model.Engines {
 		next, found := r.compile(in, engine.UUID)
@@ -70,7 +71,8 @@ func ready(plans map[string]*enginev1.Plan, waiting map[string]bool) map[string]
 	return some
 }
 
-// found are the findings of the model, then those of each engine's Plan. A list is another one where what it says is new.
+// found are the findings of the model, then those of each engine's Plan. A list is another one where what it says is
+// new.
 type found [][]model.Finding
 
 func (f found) isOne(other found) bool {
@@ -84,7 +86,8 @@ func (f found) distinct() []model.Finding {
 		set[finding] = true
 	}
 	return slices.SortedFunc(maps.Keys(set), func(a, b model.Finding) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UUID, b.UUID), strings.Compare(a.Field, b.Field),
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UUID, b.UUID),
+			strings.Compare(a.Field, b.Field),
 			strings.Compare(a.Message, b.Message))
 	})
 }

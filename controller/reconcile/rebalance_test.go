@@ -24,7 +24,8 @@ func TestAGroupIsLookedAtOnceInEachOfItsIntervals(t *testing.T) {
 			Usage: func() map[string]place.Usage { asked++; return nil },
 		})
 	}
-	for _, c := range []struct{ second, asked, again int }{{0, 1, 10}, {1, 1, 10}, {9, 1, 10}, {10, 2, 20}, {25, 3, 35}} {
+	for _, c := range []struct{ second, asked, again int }{{0, 1, 10}, {1, 1, 10}, {9, 1, 10},
+		{10, 2, 20}, {25, 3, 35}} {
 		again := step(c.second).Again
 		if want := start.Add(time.Duration(c.again) * time.Second); asked != c.asked || !again.Equal(want) {
 			t.Errorf("after %d s: asked %d times, again at %v, want %d and %v", c.second, asked, again, c.asked, want)

@@ -66,8 +66,8 @@ type Observation struct {
 	Seated map[string]bool
 }
 
-// Reconciler is what a step remembers for the next one, so that a step costs what is new in its input. What it decides is
-// the same as if it remembered only what it has told and sent. The zero value is that of a controller that begins.
+// Reconciler is what a step remembers for the next one, so that a step costs what is new in its input. What it decides
+// is the same as if it remembered only what it has told and sent. The zero value is that of a controller that begins.
 type Reconciler struct {
 	seen   *model.Model    // by the last step
 	state  State           // of the last revision that was planned, and the Plans of idle engines since

@@ -183,7 +183,8 @@ func TestEngineThatDrainsGetsNoPlanUntilItIsKnownWhoServesInItsStead(t *testing.
 	}}}
 	holding := func(engine string, duty place.Duty) place.Engine {
 		facts := s.in.Engines[engine]
-		facts.Holds = place.Holdings{{VirtualService: vs.UUID, Delivery: place.Current, Duty: duty, Since: s.in.Now, Clients: place.Led}}
+		facts.Holds = place.Holdings{{VirtualService: vs.UUID, Delivery: place.Current, Duty: duty, Since: s.in.Now,
+			Clients: place.Led}}
 		return facts
 	}
 	s.hear("se-1", holding("se-1", place.Drain))
@@ -325,7 +326,8 @@ func TestCloudsObserveWhoIsUpAndWhoHasSeats(t *testing.T) {
 	s.hear("se-2", facts)
 	seen := s.Step(s.in).Observation
 	up, seated := map[string]bool{"se-1": true, "se-2": false}, map[string]bool{"se-1": true}
-	if seen.Model != s.in.Model || len(seen.Needs) != 1 || !maps.Equal(seen.Up, up) || !maps.Equal(seen.Seated, seated) {
+	if seen.Model != s.in.Model || len(seen.Needs) != 1 || !maps.Equal(seen.Up, up) ||
+		!maps.Equal(seen.Seated, seated) {
 		t.Errorf("observed is %+v", seen)
 	}
 }

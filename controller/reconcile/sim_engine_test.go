@@ -57,10 +57,12 @@ type simFlight struct {
 func (s *sim) join() {
 	group := s.model.Groups[0]
 	engine := &model.Engine{Group: group}
-	engine.UUID, engine.Name, engine.EnableState = fmt.Sprintf("se-%d", s.joined), fmt.Sprintf("engine-%d", s.joined), "SE_STATE_ENABLED"
+	engine.UUID, engine.Name, engine.EnableState = fmt.Sprintf("se-%d", s.joined), fmt.Sprintf("engine-%d", s.joined),
+		"SE_STATE_ENABLED"
 	s.joined++
 	s.setEngines(append(slices.Clone(s.model.Engines), engine))
-	s.engines = append(s.engines, &simEngine{sim: s, UUID: engine.UUID, object: engine, alive: true, open: map[string]int{}, counted: map[string]uint64{}})
+	s.engines = append(s.engines, &simEngine{sim: s, UUID: engine.UUID, object: engine, alive: true,
+		open: map[string]int{}, counted: map[string]uint64{}})
 }
 
 func (s *sim) setEngines(engines []*model.Engine) {
@@ -126,7 +128,8 @@ func (e *simEngine) routing() *enginev1.Routing {
 	routing, serving := &enginev1.Routing{Peers: []*enginev1.PeerState{peer}}, serves(e.held)
 	for _, resource := range e.held.GetResources() {
 		if service := resource.GetAdvertisement().GetVirtualServiceUuid(); serving[service] {
-			routing.Routes = append(routing.Routes, &enginev1.AnnouncedRoute{VirtualServiceUuids: []string{service}, Peers: hearing})
+			routing.Routes = append(routing.Routes, &enginev1.AnnouncedRoute{VirtualServiceUuids: []string{service},
+				Peers: hearing})
 		}
 	}
 	return routing
@@ -145,7 +148,8 @@ func (e *simEngine) converse() {
 	if !e.flight.arrived {
 		e.flight.refused = serves(e.flight.plan)[e.refuses]
 		if !e.flight.refused {
-			e.tell("%s takes Plan %d, and serves %v", e.UUID, e.flight.plan.GetRevision(), slices.Sorted(maps.Keys(serves(e.flight.plan))))
+			e.tell("%s takes Plan %d, and serves %v", e.UUID, e.flight.plan.GetRevision(),
+				slices.Sorted(maps.Keys(serves(e.flight.plan))))
 			e.apply(e.flight.plan)
 		}
 		e.flight.arrived, e.flight.arrives = true, e.now.Add(e.delay())
@@ -175,8 +179,11 @@ func (e *simEngine) apply(plan *enginev1.Plan) {
 		case after[service], !offered, int64(held.GetRevision()) < since: // it is another one now
 		case e.isUnnoticed(e.forced):
 			e.let = e.now
-		case !slices.ContainsFunc(slices.Concat(e.engines, e.deleted), func(other *simEngine) bool { return other.maySeemToServe(service) }):
-			e.wrong("%s was the last to serve %s, and shall not any more: %v", e.UUID, service, e.stored.Of(service).Seats)
+		case !slices.ContainsFunc(slices.Concat(e.engines, e.deleted), func(other *simEngine) bool {
+			return other.maySeemToServe(service)
+		}):
+			e.wrong("%s was the last to serve %s, and shall not any more: %v", e.UUID, service,
+				e.stored.Of(service).Seats)
 		}
 	}
 }
@@ -215,7 +222,8 @@ func (e *simEngine) serveClients() {
 			e.open[service.GetUuid()]--
 		}
 		sample.VirtualServices = append(sample.VirtualServices, &dataplanev1.VirtualServiceCounters{
-			Uuid: service.GetUuid(), OpenConnections: uint64(e.open[service.GetUuid()]), ConnectionsTotal: counted[service.GetUuid()],
+			Uuid: service.GetUuid(), OpenConnections: uint64(e.open[service.GetUuid()]),
+			ConnectionsTotal: counted[service.GetUuid()],
 		})
 	}
 	e.counted = counted // what is taken away and comes again is counted from zero

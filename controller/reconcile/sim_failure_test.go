@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// simFailure is one thing that goes wrong while all is well, and how soon every virtual service is served again by an engine
-// that it does not concern, counted from when the controller can hear of it: it notices, gives those that are away their
-// time, and a Plan comes.
+// simFailure is one thing that goes wrong while all is well, and how soon every virtual service is served again by an
+// engine that it does not concern, counted from when the controller can hear of it: it notices, gives those that are
+// away their time, and a Plan comes.
 type simFailure struct {
 	name   string
 	strike func(victim *simEngine)
@@ -120,7 +120,8 @@ func (s *sim) seats() map[string][]string {
 	seats := map[string][]string{}
 	for _, assignment := range s.stored {
 		for _, seat := range assignment.Seats {
-			seats[assignment.VirtualService] = append(seats[assignment.VirtualService], seat.Engine+" "+string(seat.State))
+			seats[assignment.VirtualService] = append(seats[assignment.VirtualService], seat.Engine+" "+
+				string(seat.State))
 		}
 	}
 	return seats

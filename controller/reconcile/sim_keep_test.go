@@ -12,8 +12,8 @@ import (
 	"github.com/weir-lb/weir/controller/reconcile"
 )
 
-// frozen is what the controller has read of what operators wrote: nothing of it changes in place, and what they have not
-// changed is the same in the next model, by its pointer.
+// frozen is what the controller has read of what operators wrote: nothing of it changes in place, and what they have
+// not changed is the same in the next model, by its pointer.
 type frozen struct {
 	group    *model.Group
 	services map[*model.VirtualService]*model.VirtualService // by what operators have
@@ -39,7 +39,8 @@ func (s *sim) view() *model.Model {
 func (s *sim) freezeGroup() {
 	from, was := s.model.Groups[0], s.frozen.group
 	sameEngine := func(was, is *model.Engine) bool { return reflect.DeepEqual(was.ServiceEngine, is.ServiceEngine) }
-	if was != nil && reflect.DeepEqual(was.ServiceEngineGroup, from.ServiceEngineGroup) && slices.EqualFunc(was.Engines, from.Engines, sameEngine) {
+	if was != nil && reflect.DeepEqual(was.ServiceEngineGroup, from.ServiceEngineGroup) &&
+		slices.EqualFunc(was.Engines, from.Engines, sameEngine) {
 		return
 	}
 	group := &model.Group{ServiceEngineGroup: from.ServiceEngineGroup}

@@ -97,7 +97,8 @@ func newSim(t *testing.T, seed uint64) *sim {
 	group.MaxVSPerSE, group.MaxSE = uint32(3+s.IntN(3)), uint32(4+s.IntN(7))
 	group.AutoRebalanceIntervalS = 5
 	group.BGPPeerMonitorFailover = s.IntN(3) > 0
-	group.HAMode = []string{"HA_MODE_SHARED", "HA_MODE_SHARED", "HA_MODE_SHARED_PAIR", "HA_MODE_LEGACY_ACTIVE_STANDBY"}[s.IntN(4)]
+	group.HAMode = []string{"HA_MODE_SHARED", "HA_MODE_SHARED", "HA_MODE_SHARED_PAIR",
+		"HA_MODE_LEGACY_ACTIVE_STANDBY"}[s.IntN(4)]
 	s.model = &model.Model{Groups: []*model.Group{group}}
 	for range 5 + s.IntN(3) {
 		s.join()
@@ -129,7 +130,9 @@ func (s *sim) offer(uuid string, number int) {
 }
 
 func (s *sim) setServices(services []*model.VirtualService) {
-	s.model.VirtualServices = slices.SortedFunc(slices.Values(services), func(a, b *model.VirtualService) int { return strings.Compare(a.UUID, b.UUID) })
+	s.model.VirtualServices = slices.SortedFunc(slices.Values(services), func(a, b *model.VirtualService) int {
+		return strings.Compare(a.UUID, b.UUID)
+	})
 	s.wrote()
 	before := s.offered
 	s.offered = map[string]int64{}
@@ -324,7 +327,8 @@ func isThere(fact place.Engine) bool {
 	return fact.Up && fact.Sessions[netip.MustParseAddr(simRouterAddress)].Up
 }
 
-// mayUse: engines that have nothing come into use only while those that have something, and are not away, leave room for them.
+// mayUse: engines that have nothing come into use only while those that have something, and are not away, leave room
+// for them.
 func (s *sim) mayUse(before place.Assignments, write reconcile.Write) {
 	after := before.With(write.Changed, write.Gone...)
 	facts, inUse, fresh := s.fleet.Facts(), map[string]bool{}, ""
@@ -356,7 +360,8 @@ func hasSeat(assignments place.Assignments, engine string) bool {
 func (s *sim) mayCallBack(engine *simEngine, a place.Assignment) {
 	for _, seat := range a.Seats {
 		other := s.engine(seat.Engine)
-		if s.now.Sub(s.started) < 30*time.Second && seat.State == place.Serving && other != nil && !other.heard && other.object.EnableState != "SE_STATE_DISABLED_FORCE" {
+		if s.now.Sub(s.started) < 30*time.Second && seat.State == place.Serving && other != nil && !other.heard &&
+			other.object.EnableState != "SE_STATE_DISABLED_FORCE" {
 			s.wrong("%s is called back, and %s may yet come: %v", engine.UUID, seat.Engine, a)
 		}
 	}
@@ -396,7 +401,8 @@ func (s *sim) unsettled() string {
 		}
 		for _, engine := range s.engines {
 			if serves(engine.held)[vs.UUID] != seated[engine.UUID] {
-				return fmt.Sprintf("%s serves %s: %v, its seats are %v", engine.UUID, vs.Name, !seated[engine.UUID], assignment.Seats)
+				return fmt.Sprintf("%s serves %s: %v, its seats are %v", engine.UUID, vs.Name,
+					!seated[engine.UUID], assignment.Seats)
 			}
 		}
 	}
@@ -416,7 +422,8 @@ func (s *sim) beyondLimits() string {
 	}
 	for engine, addresses := range load {
 		if len(addresses) > int(group.MaxVSPerSE) {
-			return fmt.Sprintf("%s has %d, more than max_vs_per_se, which is %d", engine, len(addresses), group.MaxVSPerSE)
+			return fmt.Sprintf("%s has %d, more than max_vs_per_se, which is %d", engine,
+				len(addresses), group.MaxVSPerSE)
 		}
 	}
 	return ""

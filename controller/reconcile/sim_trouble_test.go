@@ -109,7 +109,9 @@ func (s *sim) replaceEngine(gone *simEngine) {
 		gone.die()
 		s.deleted = append(s.deleted, gone)
 		s.engines = slices.DeleteFunc(slices.Clone(s.engines), func(e *simEngine) bool { return e == gone })
-		s.setEngines(slices.DeleteFunc(slices.Clone(s.model.Engines), func(e *model.Engine) bool { return e == gone.object }))
+		s.setEngines(slices.DeleteFunc(slices.Clone(s.model.Engines), func(e *model.Engine) bool {
+			return e == gone.object
+		}))
 	}
 }
 
@@ -123,7 +125,9 @@ func (s *sim) changeService(vs *model.VirtualService) {
 	}
 	s.tell("%s is deleted, and created anew", vs.UUID)
 	delete(s.totals, vs.UUID)
-	s.setServices(slices.DeleteFunc(slices.Clone(s.services()), func(other *model.VirtualService) bool { return other == vs }))
+	s.setServices(slices.DeleteFunc(slices.Clone(s.services()), func(other *model.VirtualService) bool {
+		return other == vs
+	}))
 	if s.IntN(2) == 0 && len(s.services()) > 0 {
 		s.decide()
 	}
@@ -157,7 +161,8 @@ func (s *sim) rebalance() {
 
 func (s *sim) disable(engine *simEngine) {
 	states := []string{
-		"SE_STATE_ENABLED", "SE_STATE_ENABLED", "SE_STATE_DISABLED", "SE_STATE_DISABLED_FOR_PLACEMENT", "SE_STATE_DISABLED_FORCE",
+		"SE_STATE_ENABLED", "SE_STATE_ENABLED", "SE_STATE_DISABLED", "SE_STATE_DISABLED_FOR_PLACEMENT",
+		"SE_STATE_DISABLED_FORCE",
 	}
 	engine.object.EnableState = states[s.IntN(len(states))]
 	s.tell("%s is %s", engine.UUID, engine.object.EnableState)

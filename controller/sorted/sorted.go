@@ -20,7 +20,9 @@ func Find[T any](list []*T, key string, keyOf func(*T) string) *T {
 }
 
 func search[T any](list []*T, key string, keyOf func(*T) string) (int, bool) {
-	return slices.BinarySearchFunc(list, key, func(item *T, key string) int { return strings.Compare(keyOf(item), key) })
+	return slices.BinarySearchFunc(list, key, func(item *T, key string) int {
+		return strings.Compare(keyOf(item), key)
+	})
 }
 
 // Edit gives a list with other items under some keys; nil takes away the one that is there. Without edits it is the
@@ -47,8 +49,8 @@ func Edit[T any](list []*T, edits map[string]*T, keyOf func(*T) string) []*T {
 	return edited
 }
 
-// Differences gives what is in one list and not in the other, by pointer. An item that changed is there before and after,
-// one that came is nil before, one that went is nil after.
+// Differences gives what is in one list and not in the other, by pointer. An item that changed is there before and
+// after, one that came is nil before, one that went is nil after.
 func Differences[T any](before, after []*T, keyOf func(*T) string) iter.Seq2[*T, *T] {
 	return func(yield func(before, after *T) bool) {
 		if IsOne(before, after) {

@@ -36,11 +36,14 @@ func TestEditedListSaysWhatAMapWouldAndDifferencesLeadFromOneToTheOther(t *testi
 			maps.DeleteFunc(want, func(_ string, i *item) bool { return i == nil })
 			same := func(key string) bool { return sorted.Find(edited, key, keyOf) == want[key] }
 			keys := slices.Sorted(maps.Keys(want))
-			if len(edited) != len(want) || slices.ContainsFunc(append(keys, "none"), func(key string) bool { return !same(key) }) {
+			if len(edited) != len(want) || slices.ContainsFunc(append(keys, "none"), func(key string) bool {
+				return !same(key)
+			}) {
 				t.Fatalf("seed %d: %v, want %v", seed, edited, want)
 			}
 			for before, after := range sorted.Differences(list, edited, keyOf) {
-				if before == after || before != nil && was[before.key] != before || before != nil && after != nil && before.key != after.key {
+				if before == after || before != nil && was[before.key] != before || before != nil && after != nil &&
+					before.key != after.key {
 					t.Fatalf("seed %d: %v became %v", seed, before, after)
 				}
 				if after == nil {

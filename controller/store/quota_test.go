@@ -36,7 +36,8 @@ func TestFullDatabaseTakesWritesAgainAfterARestart(t *testing.T) {
 	if _, ok := again.View().Get("pool", "pool-a"); !ok {
 		t.Error("an object was lost")
 	}
-	if _, err := again.client.Get(t.Context(), headKey, clientv3.WithRev(before)); !errors.Is(err, rpctypes.ErrCompacted) {
+	if _, err := again.client.Get(t.Context(), headKey, clientv3.WithRev(before)); !errors.Is(err,
+		rpctypes.ErrCompacted) {
 		t.Errorf("history is still there: %v", err)
 	}
 	put(t, again, pool("b"))

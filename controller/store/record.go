@@ -9,7 +9,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// Record is one object with what the store knows of it. A Record in a View is shared: copy its Object before changing it.
+// Record is one object with what the store knows of it. A Record in a View is shared: copy its Object before changing
+// it.
 type Record struct {
 	Kind     string
 	UUID     string

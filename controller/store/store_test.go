@@ -85,7 +85,8 @@ func TestReopenedStoreHasAllThatWasWritten(t *testing.T) {
 
 	second := open(t, dir)
 	after, ok := second.View().Get("pool", "pool-a")
-	if !ok || after.Name != "a" || after.Tenant != "admin" || after.Modified != before.Modified || after.Revision != before.Revision {
+	if !ok || after.Name != "a" || after.Tenant != "admin" || after.Modified != before.Modified ||
+		after.Revision != before.Revision {
 		t.Errorf("after reopening: %+v, before: %+v", after, before)
 	}
 	if after.Object["ratio"] != 4.0 || after.Object["count"] != int64(4) {
@@ -328,7 +329,8 @@ func TestObjectIsFoundByTheKeysOfTheIndexWhileItHasThem(t *testing.T) {
 		t.Errorf("red are %v", found)
 	}
 	put(t, s, colored("a", "blue"))
-	if red, blue := names("red"), names("blue"); !slices.Equal(red, []string{"b"}) || !slices.Equal(blue, []string{"a"}) {
+	if red, blue := names("red"), names("blue"); !slices.Equal(red, []string{"b"}) ||
+		!slices.Equal(blue, []string{"a"}) {
 		t.Errorf("red are %v, blue are %v", red, blue)
 	}
 }
@@ -411,7 +413,8 @@ func TestDirectoryInUseIsOneClearLine(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir)
 	_, err := Open(t.Context(), config(dir))
-	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) || strings.Contains(err.Error(), "\n") {
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -244,7 +244,9 @@ func (s *Store) explain(err error) error {
 	case err == rpctypes.ErrRequestTooLarge || err == rpctypes.ErrTooManyOps:
 		return fmt.Errorf("%w: at most %d MiB", ErrTooLarge, maxRequestBytes>>20)
 	case err == rpctypes.ErrNoSpace:
-		return fmt.Errorf("%w: the database has reached its quota; restart the controller, which makes room, and delete objects", ErrDiskFull)
+		return fmt.Errorf(
+			"%w: the database has reached its quota; restart the controller, which makes room, and delete objects",
+			ErrDiskFull)
 	default:
 		return fmt.Errorf("the database did not take the change: %w", err)
 	}

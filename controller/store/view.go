@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"iter"
 	"maps"
 	"slices"
@@ -31,7 +32,8 @@ type shelf struct {
 
 func emptyView() *View {
 	return &View{
-		kinds: map[string]*shelf{}, referrers: iradix.New[*Record](), indexed: iradix.New[*Record](), past: []*stage{{}},
+		kinds: map[string]*shelf{}, referrers: iradix.New[*Record](), indexed: iradix.New[*Record](),
+		past: []*stage{{}},
 	}
 }
 
@@ -122,16 +124,10 @@ func (v *View) with(revision int64, changes []change) *View {
 			shelf = write(v.kinds[c.kind])
 			written[c.kind] = shelf
 		}
-		if old, there := shelf.byUUID.Get(keyOf(c.uuid)); there {
-			shelf.remove(old)
-			old.eachPointer(func(key []byte) { referrers.Delete(key) })
-			old.eachKey(func(key []byte) { indexed.Delete(key) })
-		}
-		if c.record != nil {
-			shelf.put(c.record)
-			c.record.eachPointer(func(key []byte) { referrers.Insert(key, c.record) })
-			c.record.eachKey(func(key []byte) { indexed.Insert(key, c.record) })
-		}
+		old, _ := shelf.byUUID.Get(keyOf(c.uuid))
+		shelf.replace(old, c.record)
+		replace(referrers, old, c.record, (*Record).pointers)
+		replace(indexed, old, c.record, (*Record).keys)
 	}
 	next.referrers, next.indexed = referrers.Commit(), indexed.Commit()
 	for kind, shelf := range written {
@@ -153,18 +149,36 @@ func write(s *shelf) *writtenShelf {
 	return &writtenShelf{s.byUUID.Txn(), s.byName.Txn(), s.sorted.Txn()}
 }
 
-func (s *writtenShelf) remove(old *Record) {
-	s.byUUID.Delete(keyOf(old.UUID))
-	s.sorted.Delete(keyOf(old.Name, old.UUID))
-	if named, _ := s.byName.Get(keyOf(old.Tenant, old.Name)); named == old {
-		s.byName.Delete(keyOf(old.Tenant, old.Name))
+func (s *writtenShelf) replace(old, record *Record) {
+	if old != nil {
+		// Another record may have taken the name in the same write.
+		if named, _ := s.byName.Get(keyOf(old.Tenant, old.Name)); named == old {
+			s.byName.Delete(keyOf(old.Tenant, old.Name))
+		}
 	}
+	if record != nil {
+		s.byName.Insert(keyOf(record.Tenant, record.Name), record)
+	}
+	replace(s.byUUID, old, record, func(r *Record) [][]byte { return [][]byte{keyOf(r.UUID)} })
+	replace(s.sorted, old, record, func(r *Record) [][]byte { return [][]byte{keyOf(r.Name, r.UUID)} })
 }
 
-func (s *writtenShelf) put(record *Record) {
-	s.byUUID.Insert(keyOf(record.UUID), record)
-	s.sorted.Insert(keyOf(record.Name, record.UUID), record)
-	s.byName.Insert(keyOf(record.Tenant, record.Name), record)
+// replace puts a record where another one was, under the keys of each; either may be nil. Most changes keep most keys.
+func replace(in *iradix.Txn[*Record], old, record *Record, keysOf func(*Record) [][]byte) {
+	var keys [][]byte
+	if record != nil {
+		keys = keysOf(record)
+	}
+	if old != nil {
+		for _, key := range keysOf(old) {
+			if !slices.ContainsFunc(keys, func(other []byte) bool { return bytes.Equal(key, other) }) {
+				in.Delete(key)
+			}
+		}
+	}
+	for _, key := range keys {
+		in.Insert(key, record)
+	}
 }
 
 func (s *writtenShelf) done() *shelf {
@@ -180,16 +194,20 @@ func (s *writtenShelf) done() *shelf {
 	return made
 }
 
-// eachPointer gives the keys under which a record is found by what it refers to.
-func (r *Record) eachPointer(do func(key []byte)) {
-	for _, to := range r.targets {
-		do(keyOf(to.kind, to.uuid, r.Kind, r.Name, r.UUID))
+// pointers are the keys under which a record is found by what it refers to.
+func (r *Record) pointers() [][]byte {
+	keys := make([][]byte, len(r.targets))
+	for i, to := range r.targets {
+		keys[i] = keyOf(to.kind, to.uuid, r.Kind, r.Name, r.UUID)
 	}
+	return keys
 }
 
-// eachKey gives the keys under which a record is found by what Config.Index says of it.
-func (r *Record) eachKey(do func(key []byte)) {
-	for _, key := range r.index {
-		do(keyOf(key, r.Kind, r.Name, r.UUID))
+// keys are those under which a record is found by what Config.Index says of it.
+func (r *Record) keys() [][]byte {
+	keys := make([][]byte, len(r.index))
+	for i, key := range r.index {
+		keys[i] = keyOf(key, r.Kind, r.Name, r.UUID)
 	}
+	return keys
 }

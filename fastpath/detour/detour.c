@@ -1,34 +1,35 @@
 //go:build ignore
 
-// Packets that a router sends to the wrong engine.
+// Handles packets that a router sends to the wrong engine.
 //
-// When engines come and go, routers deal their flows out anew, and packets of a connection arrive at an engine that knows
-// nothing of it. Its kernel would answer with a reset. This program, at the ingress of an engine's uplink, looks first:
-// such a stray goes to the engine that holds its flow. Which one that is, the first stray of a flow finds out by going to
-// all of them; the one that holds it takes it and answers, and the next ones go there alone. Now and then it has to answer
-// again: of an engine that hangs, clients shall hear a reset, and go elsewhere.
+// When engines are added or removed, routers distribute flows anew, and packets of a connection arrive at an engine
+// that does not hold it. The engine's kernel would answer with a reset. This program runs before that, at the ingress
+// of an engine's uplink, and sends such a stray to the engine that holds its flow. To find that engine, it sends copies
+// of the flow's first stray to all other engines. The holder takes its copy and answers; later strays go to the holder
+// alone. The holder must confirm from time to time: if an engine hangs, its clients should get a reset, and connect to
+// another engine.
 //
-// No packet is passed on twice, and a first packet (SYN) never. An error of the network (ICMP), which comes by no flow's way,
-// goes to all. Nothing here knows a Plan.
+// No packet is passed on twice, and a SYN never. An ICMP error does not follow the path of its flow, so it goes to all
+// engines. This program knows no Plan.
 #include "maps.h"
 #include "../lib/socket.h"
 #include "../lib/tunnel.h"
 
 enum {
 	NS_PER_MS = 1000000,
-	// An answer is good for so long.
+	// How long the holder's answer is fresh.
 	FRESH_NS = 1000 * NS_PER_MS,
-	// A search is over when nobody has answered for so long.
+	// A search has failed if no engine answers within this time.
 	ANSWER_NS = 100 * NS_PER_MS,
-	// A client's next packet begins another search, as often as this: an answer may get lost.
+	// A flow is unowned after this many searches: an answer may be lost. Each begins with a packet of the client.
 	SEARCHES = 3,
-	// Packets of one flow that may go along in one search, as a client sends several at once.
+	// How many packets of one flow are sent along in one search: clients send several at once.
 	PACKETS_PER_SEARCH = 16,
-	// What each core sends in search, at most: to 63 engines, and for packets without a body, 17,000 searches.
+	// What each core may send: 17,000 searches of 63 engines, with packets without a body.
 	SEARCH_BYTES_PER_S = 64 << 20,
 };
 
-// What was found out about a flow is worth so much longer: the same addresses may be another flow then.
+// What is known about a flow expires after this time: by then, another flow may have its addresses.
 static const __u64 KNOWN_NS = 10000ull * NS_PER_MS;
 static const __u64 NS_PER_S = 1000ull * NS_PER_MS;
 
@@ -58,7 +59,7 @@ static __always_inline _Bool affordable(const struct __sk_buff *skb, __u32 copie
 	return 1;
 }
 
-// depart sends a wrapped packet to an engine; the kernel finds the way and the neighbour.
+// depart sends a wrapped packet to an engine. The kernel finds the route and the neighbour.
 static __always_inline int depart(const struct address *engine)
 {
 	__u32 *interface = bpf_map_lookup_elem(&engines, engine);
@@ -66,9 +67,9 @@ static __always_inline int depart(const struct address *engine)
 	return interface ? bpf_redirect_neigh(*interface, NULL, 0, 0) : TC_ACT_SHOT;
 }
 
-// tell_each sends a packet to every other engine of an address, by the router that it came from: a copy cannot wait for a
-// neighbour to be found. It ends before all are told when the uplink takes no more. Below 0: the packet is as it was. The
-// verifier goes through a function that is not static once, and not on every way that leads to it.
+// tell_each sends a copy of a packet to each other engine of an address, by way of the router that it came from: a copy
+// cannot wait for the resolution of a neighbour. It stops early if the uplink takes no more. Below 0: the packet is
+// unchanged. The function is not static, so that the verifier checks it once and not on each path that leads to it.
 __noinline int tell_each(struct __sk_buff *skb, __u64 vip_high, __u64 vip_low, __u32 kind)
 {
 	struct { __u64 high, low; } vip = { vip_high, vip_low };
@@ -97,7 +98,7 @@ static __always_inline int tell_all(struct __sk_buff *skb, const struct address 
 	return tell_each(skb, halves[0], halves[1], kind);
 }
 
-// begin remembers that a flow is searched for.
+// begin records the first search for a flow.
 static __always_inline _Bool begin(const struct flow *flow, __u64 now_ns)
 {
 	struct whereabouts first = { .asked_ns = now_ns, .asked = 1, .packets = 1 };
@@ -105,7 +106,7 @@ static __always_inline _Bool begin(const struct flow *flow, __u64 now_ns)
 	return !bpf_map_update_elem(&flows, flow, &first, BPF_ANY);
 }
 
-// go_on counts a packet of a search, or begins the next one. It tells whether the packet may go along.
+// go_on counts a packet of the search, or begins the next search. It returns whether the packet may be sent along.
 static __always_inline _Bool go_on(struct whereabouts *last, __u64 now_ns)
 {
 	if (now_ns - last->asked_ns > ANSWER_NS) {
@@ -117,7 +118,7 @@ static __always_inline _Bool go_on(struct whereabouts *last, __u64 now_ns)
 	return last->packets <= PACKETS_PER_SEARCH;
 }
 
-// is_unowned tells whether enough was done to find the owner. A search counts when each engine knew who asks.
+// is_unowned returns whether enough searches failed. A search counts only if each engine knew this one by then.
 static __always_inline _Bool is_unowned(const struct whereabouts *last, const struct siblings *siblings, __u64 now_ns)
 {
 	return last->asked >= SEARCHES && now_ns - last->asked_ns > ANSWER_NS && last->asked_ns > siblings->settled_ns;
@@ -134,7 +135,7 @@ static __always_inline int pass_on(struct __sk_buff *skb, const struct address *
 	return depart(&engine);
 }
 
-// take_back has a search that did not reach everybody not count.
+// take_back does not count a search that did not reach all engines.
 static __always_inline void take_back(const struct flow *flow)
 {
 	struct whereabouts *last = bpf_map_lookup_elem(&flows, flow);
@@ -143,7 +144,7 @@ static __always_inline void take_back(const struct flow *flow)
 		last->asked -= 1;
 }
 
-// find_owner searches for the flow of a stray.
+// find_owner searches for the engine that holds a stray's flow.
 static __always_inline int find_owner(struct __sk_buff *skb, const struct packet *p, const struct siblings *siblings, struct whereabouts *last, __u64 now_ns)
 {
 	struct flow flow = flow_of(p);
@@ -155,7 +156,7 @@ static __always_inline int find_owner(struct __sk_buff *skb, const struct packet
 	return TC_ACT_SHOT;
 }
 
-// is_silent tells whether the engine that held a flow was asked whether it still does, and has not answered.
+// is_silent returns whether the flow's holder was asked to confirm, and has not answered in time.
 static __always_inline _Bool is_silent(const struct whereabouts *last, __u64 now_ns)
 {
 	return last->asked > 0 && now_ns - last->asked_ns > ANSWER_NS && now_ns - last->heard_ns >= FRESH_NS;
@@ -167,10 +168,10 @@ static __always_inline _Bool is_worth_knowing(const struct whereabouts *last, __
 
 	if (now_ns - since_ns > KNOWN_NS)
 		return 0;
-	return !is_known(&last->engine) || bpf_map_lookup_elem(&engines, &last->engine); // or that engine is no more
+	return !is_known(&last->engine) || bpf_map_lookup_elem(&engines, &last->engine); // 0: that engine was removed
 }
 
-// lead_on finds the way for a stray.
+// lead_on chooses what happens to a stray.
 static __always_inline int lead_on(struct __sk_buff *skb, const struct packet *p, const struct siblings *siblings)
 {
 	struct flow flow = flow_of(p);
@@ -207,7 +208,7 @@ static __always_inline int from_client(struct __sk_buff *skb, const struct packe
 	if ((p->flags & (SYN | ACK)) == SYN) {
 		struct flow flow = flow_of(p);
 
-		bpf_map_delete_elem(&flows, &flow); // what had these addresses before has ended
+		bpf_map_delete_elem(&flows, &flow); // the flow that had these addresses before has ended
 		return TC_ACT_UNSPEC;
 	}
 	if (held(skb, p) != NOTHING)
@@ -215,7 +216,8 @@ static __always_inline int from_client(struct __sk_buff *skb, const struct packe
 	return lead_on(skb, p, siblings);
 }
 
-// spread takes an error of the network: the router cannot know which engine it is for. Each looks for the connection itself.
+// spread sends an ICMP error to all engines, because routers cannot know which one it concerns. Each looks for the
+// connection.
 static __always_inline int spread(struct __sk_buff *skb, const struct packet *p)
 {
 	struct siblings *siblings = bpf_map_lookup_elem(&vips, &p->to);
@@ -229,7 +231,7 @@ static __always_inline int spread(struct __sk_buff *skb, const struct packet *p)
 	return unwrap(skb, !is_ipv4(from), p->is_ipv6) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
-// learn notes which engine holds a flow.
+// learn records which engine holds a flow.
 static __always_inline int learn(const struct packet *inner, const struct address *engine)
 {
 	struct flow flow = flow_of(inner);
@@ -248,8 +250,9 @@ static __always_inline _Bool is_alive(void)
 	return until_ns && bpf_ktime_get_ns() < *until_ns;
 }
 
-// answer tells whether a packet is for this engine, and says so to the one that asks. What has ended here may be another's
-// by now: nothing is said of it, and only the client's own end (FIN) is taken, which the client repeats until it is.
+// answer returns whether this engine takes a packet, and tells the engine that asked. It does not answer for a
+// connection in TIME_WAIT, because another engine may hold that flow by now. Of such a flow it takes only a FIN, which
+// clients repeat until it is acknowledged.
 static __always_inline _Bool answer(struct __sk_buff *skb, const struct packet *outer, const struct packet *inner)
 {
 	enum holding holding = held(skb, inner);
@@ -262,8 +265,8 @@ static __always_inline _Bool answer(struct __sk_buff *skb, const struct packet *
 	return 1;
 }
 
-// from_engine takes what another engine passes on. What this engine does not hold, it was asked for in vain; or it held it
-// until now, and its kernel says so to the client.
+// from_engine handles packets from other engines. It drops a packet of a search if this engine does not hold the flow.
+// A packet sent to the known holder always goes to the kernel, which resets a connection that has ended.
 static __always_inline int from_engine(struct __sk_buff *skb, const struct packet *outer)
 {
 	const __u32 tunnel_at = outer->payload + sizeof(struct udphdr), inner_at = tunnel_at + sizeof(struct tunnel);

@@ -1,18 +1,18 @@
-// What the agent tells the fast path, and what it remembers and counts.
+// What the agent tells the program, and what the program remembers and counts.
 #pragma once
 
 #include "../lib/packet.h"
 
 enum {
 	VIPS_MAX = 4096,
-	SIBLINGS_MAX = 63,	// routers spread over no more than 64 engines
+	SIBLINGS_MAX = 63,	// routers distribute over at most 64 engines
 	ENGINES_MAX = 1024,
-	FLOWS_MAX = 65536,	// the one that was seen longest ago makes room
+	FLOWS_MAX = 65536,	// the least recently used one is replaced
 };
 
 // The other engines that may hold flows to an address.
 struct siblings {
-	// From when on each of them knows the others, by the monotonic clock: Plans do not reach all at the same moment.
+	// When all of them knew each other, by the monotonic clock: Plans do not reach all engines at once.
 	__u64 settled_ns;
 	__u32 count;
 	struct address engine[SIBLINGS_MAX];
@@ -23,22 +23,22 @@ struct flow {
 	__be16 client_port, vip_port;
 };
 
-// What is known of the flow of a stray packet.
+// What is known about the flow of a stray.
 struct whereabouts {
-	struct address engine;	// that holds it; all zero: not known
-	__u64 heard_ns;		// when that engine said so last
-	__u64 asked_ns;		// when the last search began, since then
-	__u32 asked;		// how many there were
-	__u32 packets;		// that went along in the last one
+	struct address engine;	// which holds the flow; all zero: unknown
+	__u64 heard_ns;		// when that engine last confirmed it
+	__u64 asked_ns;		// when the last search since then began
+	__u32 asked;		// how many searches there were since then
+	__u32 packets;		// how many packets were sent in the last search
 };
 
-// How much went out in search of flows lately.
+// What searches have sent in the current second.
 struct budget {
 	__u64 since_ns;
 	__u64 bytes;
 };
 
-enum count { // message Detours of api/engine/v1 says what they are
+enum count { // explained at message Detours in api/engine/v1
 	STRAYS,
 	SEARCHED,
 	FOUND,
@@ -56,7 +56,8 @@ struct {
 	__type(value, struct address);
 } own SEC(".maps");
 
-// Until when this engine takes packets from others, by the monotonic clock: the agent puts it off while the data plane lives.
+// Until when this engine takes packets from others, by the monotonic clock. The agent extends it while the data plane
+// lives.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -72,7 +73,7 @@ struct {
 	__type(value, struct siblings);
 } vips SEC(".maps");
 
-// Engines that packets are taken from and passed on to, each with the interface that leads there.
+// The engines that exchange packets with this one, each with the interface that leads to it.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

@@ -1,4 +1,4 @@
-// What of a packet the fast path goes by. Addresses are IPv6; those of IPv4 are mapped into it (::ffff:0:0/96).
+// What the programs read of a packet. Addresses are IPv6; IPv4 addresses are mapped (::ffff:0:0/96).
 #pragma once
 
 #include <stddef.h>
@@ -23,20 +23,20 @@ struct address {
 struct packet {
 	struct address from, to;
 	__be16 from_port, to_port;
-	__u32 payload;	// offset of what follows the IP header
-	__u32 ack_number;	// of TCP with ACK
+	__u32 payload;	// offset of the bytes after the IP header
+	__u32 ack_number;	// TCP with ACK only
 	__u8 protocol;
-	__u8 flags;	// of TCP; of ICMP, its type
+	__u8 flags;	// of TCP; for ICMP, its type
 	_Bool is_ipv6;
 };
 
 enum {
-	FRAGMENT = 0x3fff,	// of the IPv4 field that holds flags and offset: part of a packet
+	FRAGMENT = 0x3fff,	// in the IPv4 field of flags and offset: set if the packet is a fragment
 	FIN = 0x01,
 	SYN = 0x02,
 	ACK = 0x10,
-	UNREACHABLE = 3,	// of ICMP: also that a packet was too big
-	TOO_BIG = 2,		// of ICMPv6
+	UNREACHABLE = 3,	// ICMP; includes "packet too big"
+	TOO_BIG = 2,		// ICMPv6
 };
 
 static __always_inline struct address mapped(__be32 ipv4)
@@ -49,10 +49,10 @@ static __always_inline _Bool is_ipv4(const struct address *a)
 	return !(a->word[0] | a->word[1]) && a->word[2] == bpf_htonl(0xffff);
 }
 
-// parse_payload reads as much of TCP, UDP or ICMP as matters.
+// parse_payload reads the relevant fields of TCP, UDP or ICMP.
 static __always_inline _Bool parse_payload(struct __sk_buff *skb, struct packet *p)
 {
-	__be16 words[7];	// of TCP: ports, sequence numbers, flags
+	__be16 words[7];	// for TCP: ports, sequence numbers, flags
 
 	p->flags = 0;
 	p->ack_number = 0;
@@ -86,8 +86,8 @@ static __always_inline _Bool is_icmp_error(const struct packet *p)
 	return p->is_ipv6 ? p->protocol == IPPROTO_ICMPV6 && p->flags == TOO_BIG : p->protocol == IPPROTO_ICMP && p->flags == UNREACHABLE;
 }
 
-// parse reads an IP packet at an offset: whole TCP segments, UDP datagrams and ICMP messages without extension headers. All
-// else is none of the fast path's business.
+// parse reads an IP packet at an offset: whole TCP segments, UDP datagrams and ICMP messages without extension headers.
+// It returns 0 for all other packets.
 static __always_inline _Bool parse(struct __sk_buff *skb, __u32 offset, _Bool is_ipv6, struct packet *p)
 {
 	p->is_ipv6 = is_ipv6;

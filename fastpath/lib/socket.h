@@ -1,15 +1,15 @@
-// Whether the flow of a packet is one of this engine's: the kernel has a socket for it.
+// Whether this engine holds a packet's flow: its kernel has a socket for it.
 #pragma once
 
 #include "packet.h"
 
 enum holding {
 	NOTHING,
-	ENDED,	// this side has said its last (TIME_WAIT)
+	ENDED,	// in TIME_WAIT
 	ALIVE,
 };
 
-// is_cookie tells the last packet of a handshake that the kernel kept no state of: it is this engine's, too.
+// is_cookie returns whether a packet completes a handshake by SYN cookie, of which the kernel keeps no state.
 static __always_inline _Bool is_cookie(struct __sk_buff *skb, const struct packet *p, struct bpf_sock *listener)
 {
 	struct tcphdr tcp;
@@ -27,13 +27,14 @@ static __always_inline _Bool is_cookie(struct __sk_buff *skb, const struct packe
 	return !bpf_tcp_check_syncookie(listener, &ip, sizeof(ip), &tcp, sizeof(tcp));
 }
 
-// Where in a request, which the kernel keeps until a handshake is over, the number is that its answer began with; that differs
-// from kernel to kernel. 0: not known, and every handshake passes for this engine's.
+// The offset, in the kernel's request socket, of the initial sequence number of the SYN-ACK. It differs between
+// kernels. 0: unknown, and each handshake counts as this engine's.
 const volatile __u32 answer_number_at;
 
-// goes_on tells whether a packet belongs to the handshake that this engine has begun. Another one may have had the same first
-// packet, which clients repeat, and it may have been the quicker one. A client answers with the next number after ours until
-// it has heard more of us, which it cannot before the handshake is over. A request of another kind (MPTCP) counts as ours.
+// goes_on returns whether a packet belongs to the handshake that this engine has begun. Another engine may have
+// received a repetition of the SYN, and may have answered first. Until the handshake is complete, a client acknowledges
+// the sequence number after the SYN-ACK's, because it has received nothing else. A request of another kind (MPTCP)
+// counts as this engine's.
 static __always_inline _Bool goes_on(const struct packet *p, struct bpf_sock *socket)
 {
 	const __u32 at = answer_number_at;

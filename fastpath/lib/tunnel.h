@@ -1,4 +1,4 @@
-// How one engine hands a packet to another: whole, behind an IP and a UDP header and four bytes that say what it is.
+// How one engine sends a packet to another: whole, behind an IP header, a UDP header and four bytes that give its kind.
 #pragma once
 
 #include "packet.h"
@@ -11,10 +11,10 @@ enum {
 };
 
 enum kind {
-	CARRY = 0,	// a packet of a flow that you hold
-	ASK = 1,	// the same, if you hold it; then say so
-	OWN = 2,	// I hold the flow of the packet that you asked with, and have taken it
-	HEAR = 3,	// an error of the network, about a packet that may have been yours
+	CARRY = 0,	// a packet of a flow that the receiver holds
+	ASK = 1,	// a packet whose flow the receiver may hold: then it answers with OWN
+	OWN = 2,	// the answer to ASK: the sender holds the flow, and has taken the packet
+	HEAR = 3,	// an ICMP error about a packet that the receiver may have sent
 };
 
 struct tunnel {
@@ -23,7 +23,7 @@ struct tunnel {
 	__be16 reserved;
 };
 
-// What is behind the IP header, which is IPv4 or IPv6 as the address of this engine is.
+// The headers after the IP header, which is IPv4 or IPv6 like the address of this engine.
 struct shim {
 	struct udphdr udp;
 	struct tunnel tunnel;
@@ -39,7 +39,7 @@ struct outer6 {
 	struct shim shim;
 };
 
-enum { // of bpf_skb_adjust_room, since Linux 6.3; older headers do not have them
+enum { // for bpf_skb_adjust_room, since Linux 6.3; older headers lack them
 	DECAP_L3_IPV4 = 1 << 7,
 	DECAP_L3_IPV6 = 1 << 8,
 };
@@ -65,7 +65,7 @@ static __always_inline struct shim shim(__be16 from_port, enum kind kind, __u32 
 	};
 }
 
-// address_to writes the headers of a packet that has room for them. There is no UDP checksum: what is inside has its own.
+// address_to writes the headers in front of a packet. The UDP checksum is 0, because the inner packet has its own.
 static __always_inline long address_to(struct __sk_buff *skb, const struct address *from, const struct address *to, enum kind kind, __be16 from_port)
 {
 	__u32 bytes = skb->len - ETH_HLEN;
@@ -94,7 +94,7 @@ static __always_inline long address_to(struct __sk_buff *skb, const struct addre
 	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), BPF_F_RECOMPUTE_CSUM);
 }
 
-// readdress changes to whom a packet goes that has its headers.
+// readdress changes the destination of a packet that has its headers.
 static __always_inline long readdress(struct __sk_buff *skb, const struct address *before, const struct address *to)
 {
 	const __u32 at = ETH_HLEN + offsetof(struct iphdr, daddr);
@@ -105,8 +105,8 @@ static __always_inline long readdress(struct __sk_buff *skb, const struct addres
 	return bpf_skb_store_bytes(skb, at, &to->word[3], sizeof(to->word[3]), 0);
 }
 
-// resize gives or takes room behind the Ethernet header, before a packet that is IPv4 or IPv6 then. Segments that the
-// kernel has yet to cut keep their size: listeners left room for these headers.
+// resize adds or removes room after the Ethernet header; the packet is IPv4 or IPv6 afterwards. Segments that the
+// kernel has yet to cut keep their size: listeners have left room for these headers.
 static __always_inline long resize(struct __sk_buff *skb, int bytes, __u64 how, _Bool is_ipv6)
 {
 	const __be16 protocol = is_ipv6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
@@ -117,7 +117,7 @@ static __always_inline long resize(struct __sk_buff *skb, int bytes, __u64 how, 
 	return bpf_skb_store_bytes(skb, offsetof(struct ethhdr, h_proto), &protocol, sizeof(protocol), 0);
 }
 
-// wrap makes the room for headers from an address.
+// wrap makes room for the headers.
 static __always_inline long wrap(struct __sk_buff *skb, const struct address *from)
 {
 	if (is_ipv4(from))
@@ -125,7 +125,7 @@ static __always_inline long wrap(struct __sk_buff *skb, const struct address *fr
 	return resize(skb, sizeof(struct outer6), BPF_F_ADJ_ROOM_ENCAP_L4_UDP | BPF_F_ADJ_ROOM_ENCAP_L3_IPV6, 1);
 }
 
-// unwrap makes a packet what it was. Older kernels refuse where the two families differ.
+// unwrap removes the headers. Older kernels refuse to if the two address families differ.
 static __always_inline long unwrap(struct __sk_buff *skb, _Bool outer_is_ipv6, _Bool is_ipv6)
 {
 	const int bytes = outer_is_ipv6 ? sizeof(struct outer6) : sizeof(struct outer4);
@@ -134,7 +134,7 @@ static __always_inline long unwrap(struct __sk_buff *skb, _Bool outer_is_ipv6, _
 	return resize(skb, -bytes, outer_is_ipv6 == is_ipv6 ? 0 : changed, is_ipv6);
 }
 
-// turn_back has a packet go to the router that it came from.
+// turn_back addresses a packet to the router that it came from.
 static __always_inline long turn_back(struct __sk_buff *skb)
 {
 	__u8 hardware[2][ETH_ALEN];

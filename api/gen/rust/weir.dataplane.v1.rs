@@ -8,13 +8,13 @@ pub struct ToDataplane {
 pub mod to_dataplane {
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Frame {
-        /// comes before the Plan or the change that listens on them
+        /// sent before the Plan or the change that listens on them
         #[prost(message, tag = "1")]
         Sockets(super::Sockets),
-        /// whole, the first on each connection; answered by one Ack or Nack
+        /// a whole Plan, the first on each connection; answered by one Ack or Nack
         #[prost(message, tag = "2")]
         Plan(super::Plan),
-        /// only changes; what is not named keeps its state. Before the first Plan: kept for it
+        /// changes only; other servers keep their state. Before the first Plan: kept for it
         #[prost(message, tag = "3")]
         ServerStates(super::ServerStates),
         #[prost(message, tag = "4")]
@@ -29,7 +29,7 @@ pub mod to_dataplane {
         Greeting(super::Greeting),
     }
 }
-/// Tells an agent from whoever else connects: who does not say it at once is hung up on, and hears nothing.
+/// Tells an agent from other processes: a connection without a prompt Greeting is closed, and receives nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Greeting {}
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -66,16 +66,16 @@ pub struct Hello {
     /// 0: no Plan yet
     #[prost(uint64, tag = "4")]
     pub applied_revision: u64,
-    /// an older data plane takes whole Plans only
+    /// false: an older data plane, which takes only whole Plans
     #[prost(bool, tag = "5")]
     pub takes_changes: bool,
 }
-/// At most 250 sockets a frame; file descriptors ride along in the order of this list.
+/// At most 250 sockets per frame. The file descriptors are in the order of this list.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Sockets {
     #[prost(message, repeated, tag = "1")]
     pub sockets: ::prost::alloc::vec::Vec<Socket>,
-    /// of this batch
+    /// the last frame of this batch
     #[prost(bool, tag = "2")]
     pub last: bool,
 }
@@ -94,7 +94,7 @@ pub struct Socket {
 pub struct Ack {
     #[prost(uint64, tag = "1")]
     pub revision: u64,
-    /// about all of the Plan: accepted, but not all of it takes effect
+    /// about the whole Plan: accepted, but without some of its effects
     #[prost(message, repeated, tag = "2")]
     pub warnings: ::prost::alloc::vec::Vec<Finding>,
 }
@@ -102,14 +102,14 @@ pub struct Ack {
 pub struct Nack {
     #[prost(uint64, tag = "1")]
     pub revision: u64,
-    /// why; the Plan before it still serves
+    /// why; the previous Plan stays in force
     #[prost(message, repeated, tag = "2")]
     pub errors: ::prost::alloc::vec::Vec<Finding>,
-    /// the base of a change is not what serves: the whole Plan is asked for, and there are no errors
+    /// the base of a change is not the Plan in force: send the whole Plan. No errors then
     #[prost(bool, tag = "3")]
     pub resync: bool,
 }
-/// What is wrong, in the operator's words: which object, which field.
+/// An error or warning for the operator: which object, which field.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Finding {
     /// "virtualservice"
@@ -125,7 +125,7 @@ pub struct Finding {
     #[prost(string, tag = "5")]
     pub message: ::prost::alloc::string::String,
 }
-/// Followed at once by a Sample that shows them.
+/// The data plane answers at once with a Sample that shows these states.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ServerStates {
     #[prost(message, repeated, tag = "1")]
@@ -140,10 +140,10 @@ pub struct ServerState {
     #[prost(bool, tag = "3")]
     pub up: bool,
 }
-/// Go on, and ask each client with the response to its next request to come again elsewhere. Drain comes next.
+/// Go on serving, but end each client's connection with its next response. Drain comes next.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LetGo {}
-/// Stop accepting, finish what is in flight, then exit.
+/// Stop accepting, finish the exchanges in flight, then exit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Drain {
     #[prost(uint32, tag = "1")]
@@ -164,20 +164,20 @@ pub struct Plan {
     #[prost(enumeration = "WorkerPinning", tag = "60")]
     pub worker_pinning: i32,
 }
-/// Turns the Plan at base_revision into the Plan at changed.revision. The base came over the same connection, and is the last that
-/// was acknowledged on it.
+/// Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
+/// this connection.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PlanChange {
     #[prost(uint64, tag = "1")]
     pub base_revision: u64,
-    /// objects that are new or differ, each whole, and all that is no object
+    /// whole objects that are new or differ, and all other fields of the Plan
     #[prost(message, optional, tag = "2")]
     pub changed: ::core::option::Option<Plan>,
-    /// what is not there is passed over
+    /// unknown uuids are ignored
     #[prost(message, optional, tag = "3")]
     pub removed: ::core::option::Option<Removed>,
 }
-/// Objects by uuid.
+/// Uuids of objects.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Removed {
     #[prost(string, repeated, tag = "1")]
@@ -197,13 +197,13 @@ pub struct VirtualService {
     pub name: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "3")]
     pub listeners: ::prost::alloc::vec::Vec<Listener>,
-    /// empty: no pool, requests are answered 503
+    /// empty: no pool, requests get a 503
     #[prost(string, tag = "4")]
     pub pool_uuid: ::prost::alloc::string::String,
     /// either http or l4
     #[prost(message, optional, tag = "5")]
     pub http: ::core::option::Option<HttpProfile>,
-    /// bytes are passed on as they come
+    /// bytes are passed on without parsing
     #[prost(message, optional, tag = "9")]
     pub l4: ::core::option::Option<L4Profile>,
     #[prost(message, optional, tag = "6")]
@@ -211,7 +211,7 @@ pub struct VirtualService {
     /// set when a listener has tls
     #[prost(message, optional, tag = "7")]
     pub tls: ::core::option::Option<TlsProfile>,
-    /// the first of each key type is the default, the others by SNI
+    /// the first of each key type is the default, SNI selects the others
     #[prost(string, repeated, tag = "8")]
     pub certificate_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(enumeration = "Duty", tag = "10")]
@@ -226,10 +226,10 @@ pub struct Listener {
     #[prost(bool, tag = "3")]
     pub tls: bool,
 }
-/// The application profile. Times in milliseconds, sizes in bytes; 0 is "no limit" where not said otherwise.
+/// The application profile for HTTP. Times in milliseconds, sizes in bytes; 0 is "no limit" unless stated otherwise.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HttpProfile {
-    /// server connections are shared between clients
+    /// clients share server connections
     #[prost(bool, tag = "1")]
     pub connection_multiplexing: bool,
     #[prost(bool, tag = "2")]
@@ -275,16 +275,16 @@ pub struct HttpProfile {
     /// a plain request is answered with a redirect
     #[prost(bool, tag = "34")]
     pub http_to_https: bool,
-    /// of that redirect, and of rewritten server redirects
+    /// for that redirect, and for rewritten redirects of servers
     #[prost(uint32, tag = "35")]
     pub https_port: u32,
     /// Location: <http://…> of a server becomes <https://…>
     #[prost(bool, tag = "36")]
     pub server_side_redirect_to_https: bool,
-    /// Set-Cookie gains Secure
+    /// adds Secure to Set-Cookie
     #[prost(bool, tag = "37")]
     pub secure_cookies: bool,
-    /// Set-Cookie gains HttpOnly
+    /// adds HttpOnly to Set-Cookie
     #[prost(bool, tag = "38")]
     pub httponly_cookies: bool,
     #[prost(bool, tag = "39")]
@@ -293,29 +293,29 @@ pub struct HttpProfile {
     pub hsts_max_age_s: u64,
     #[prost(bool, tag = "41")]
     pub hsts_include_subdomains: bool,
-    /// a server connection that NTLM or Negotiate has authenticated is its client's alone
+    /// an NTLM- or Negotiate-authenticated server connection serves only its client
     #[prost(bool, tag = "90")]
     pub detect_ntlm: bool,
-    /// a client that sends no more gets what it waits for within this; 0: it is taken for gone
+    /// how long a client that ended its side may wait for its response; 0: not at all
     #[prost(uint32, tag = "91")]
     pub half_close_timeout_ms: u32,
-    /// so much of a request body comes before a server is chosen; 0: none
+    /// so much of a request body is buffered before a server is chosen; 0: none
     #[prost(uint32, tag = "92")]
     pub request_buffer_bytes: u32,
     /// a slower request body: 408
     #[prost(uint32, tag = "93")]
     pub min_body_bytes_per_s: u32,
-    /// in the names of a request's fields
+    /// in the names of request fields
     #[prost(enumeration = "Underscores", tag = "80")]
     pub underscores: i32,
 }
-/// The application profile of what is not HTTP.
+/// The application profile of layer 4.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct L4Profile {
-    /// tells the servers who the client is
+    /// sends the client's address to the servers
     #[prost(enumeration = "ProxyProtocol", tag = "1")]
     pub proxy_protocol: i32,
-    /// what the servers speak, chosen from in this order; none: offers of clients are not answered
+    /// of the servers, in order of preference; empty: clients' offers are ignored
     #[prost(string, repeated, tag = "80")]
     pub alpn_protocols: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -348,20 +348,21 @@ pub struct TlsProfile {
     pub session_resumption: bool,
     #[prost(bool, tag = "7")]
     pub send_close_notify: bool,
-    /// of a virtual service that resumes sessions
+    /// for a virtual service that resumes sessions
     #[prost(message, optional, tag = "8")]
     pub ticket_keys: ::core::option::Option<TicketKeys>,
 }
-/// What session tickets are made and read by; all engines of a virtual service are given the same.
+/// The keys of session tickets. All engines of a virtual service get the same keys.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TicketKeys {
-    /// 80 bytes each: name (16), AES-256 (32), HMAC-SHA256 (32), as in RFC 5077 §4. The first makes tickets, all read them.
+    /// 80 bytes each: name (16), AES-256 (32), HMAC-SHA256 (32), as in RFC 5077 §4. The first key encrypts tickets, all
+    /// decrypt.
     #[prost(bytes = "vec", repeated, tag = "1")]
     pub keys: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
     /// of a ticket
     #[prost(uint32, tag = "2")]
     pub lifetime_s: u32,
-    /// no ticket is made from then on: the controller would have sent other keys
+    /// no ticket is issued after this time: by then the controller would have sent other keys
     #[prost(uint64, tag = "3")]
     pub until_unix_s: u64,
 }
@@ -377,7 +378,7 @@ pub struct Certificate {
     #[prost(bytes = "vec", tag = "4")]
     pub key_pkcs8_der: ::prost::alloc::vec::Vec<u8>,
 }
-/// Whom we trust to sign the certificates of servers.
+/// The authorities that may sign the certificates of servers.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PkiProfile {
     #[prost(string, tag = "1")]
@@ -395,10 +396,10 @@ pub struct Pool {
     pub name: ::prost::alloc::string::String,
     #[prost(enumeration = "Algorithm", tag = "3")]
     pub algorithm: i32,
-    /// of ALGORITHM_CONSISTENT_HASH
+    /// for ALGORITHM_CONSISTENT_HASH
     #[prost(enumeration = "HashInput", tag = "4")]
     pub hash_input: i32,
-    /// of HASH_INPUT_HEADER
+    /// for HASH_INPUT_HEADER
     #[prost(string, tag = "5")]
     pub hash_header: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "6")]
@@ -415,59 +416,59 @@ pub struct Pool {
     pub idle_connection_timeout_ms: u32,
     #[prost(uint32, tag = "13")]
     pub connection_lifetime_ms: u32,
-    /// requests a connection
+    /// requests per connection
     #[prost(uint32, tag = "14")]
     pub max_connection_reuse: u32,
-    /// a server and worker; 0: no limit of the operator's
+    /// per server and worker; 0: the operator sets no limit
     #[prost(uint32, tag = "15")]
     pub max_idle_connections: u32,
     #[prost(enumeration = "FailAction", tag = "16")]
     pub fail_action: i32,
-    /// unset: servers are spoken to in plain
+    /// unset: connections to servers are not encrypted
     #[prost(message, optional, tag = "17")]
     pub server_tls: ::core::option::Option<ServerTls>,
-    /// unset: each request goes where the algorithm says
+    /// unset: the algorithm alone chooses each request's server
     #[prost(message, optional, tag = "18")]
     pub persistence: ::core::option::Option<CookiePersistence>,
-    /// a server is suspect while new connections to it come to nothing, and passed over
+    /// a server to which new connections fail is suspect, and skipped
     #[prost(bool, tag = "60")]
     pub inline_health: bool,
 }
-/// A client comes back to the server that answered it before: a cookie holds that server's token.
+/// A client returns to the server of its last response: a cookie holds that server's token.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CookiePersistence {
     #[prost(string, tag = "1")]
     pub cookie_name: ::prost::alloc::string::String,
-    /// set it with every response, and not only where it changes
+    /// set it with every response, not only when it changes
     #[prost(bool, tag = "2")]
     pub always: bool,
     #[prost(bool, tag = "3")]
     pub http_only: bool,
-    /// 0: until the client ends
+    /// 0: until the client's session ends
     #[prost(uint32, tag = "4")]
     pub max_age_s: u32,
 }
-/// TLS to the servers of a pool. A connection's name is server_name, else the host of the request that it begins with,
+/// TLS to the servers of a pool. A connection's name is server_name, else the host of the connection's first request,
 /// else the hostname of the server.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ServerTls {
     #[prost(message, optional, tag = "1")]
     pub profile: ::core::option::Option<TlsProfile>,
-    /// who must have signed the server's certificate; empty: it is not verified
+    /// must have signed the server's certificate; empty: it is not verified
     #[prost(string, tag = "2")]
     pub pki_profile_uuid: ::prost::alloc::string::String,
-    /// shown to servers that ask for one; empty: none
+    /// for servers that request one; empty: none
     #[prost(string, tag = "3")]
     pub certificate_uuid: ::prost::alloc::string::String,
-    /// the connection's name is sent
+    /// send the connection's name
     #[prost(bool, tag = "4")]
     pub sni: bool,
     #[prost(string, tag = "5")]
     pub server_name: ::prost::alloc::string::String,
-    /// a certificate that is verified must be for one of domain_names
+    /// a verified certificate must match one of domain_names
     #[prost(bool, tag = "6")]
     pub host_check: bool,
-    /// empty: for the connection's name
+    /// empty: the connection's name
     #[prost(string, repeated, tag = "7")]
     pub domain_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -489,7 +490,7 @@ pub struct Server {
     pub hostname: ::prost::alloc::string::String,
     #[prost(uint32, tag = "7")]
     pub max_connections: u32,
-    /// by which CookiePersistence knows it, the same on every engine
+    /// the server's name in CookiePersistence, the same on every engine
     #[prost(string, tag = "8")]
     pub token: ::prost::alloc::string::String,
 }
@@ -535,7 +536,7 @@ pub struct VirtualServiceCounters {
     /// index 0–4: 1xx–5xx
     #[prost(uint64, repeated, tag = "8")]
     pub responses_total: ::prost::alloc::vec::Vec<u64>,
-    /// of those, answered here and not by a server
+    /// of those, sent by the data plane itself
     #[prost(uint64, tag = "9")]
     pub local_responses_total: u64,
     #[prost(uint64, tag = "10")]
@@ -570,20 +571,20 @@ pub struct ServerCounters {
     pub requests_total: u64,
     #[prost(uint64, tag = "6")]
     pub failures_total: u64,
-    /// requests on a connection that had served one before
+    /// requests on a connection that had served another one
     #[prost(uint64, tag = "7")]
     pub reused_total: u64,
     #[prost(bool, tag = "8")]
     pub up: bool,
-    /// a gauge: those to which it is suspect, see inline_health
+    /// a gauge: the workers that suspect it, see inline_health
     #[prost(uint32, tag = "60")]
     pub suspecting_workers: u32,
 }
-/// Whether each worker is kept on a core of its own.
+/// Whether each worker is pinned to a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum WorkerPinning {
-    /// unless it has to wait for its core: then the kernel says where it runs, for a while
+    /// pinned, except for a while after another process has used the core
     Auto = 0,
     Always = 1,
     Never = 2,
@@ -610,14 +611,14 @@ impl WorkerPinning {
         }
     }
 }
-/// What an engine owes to a virtual service. Only one that serves draws clients: by its route, by what it listens on.
+/// An engine's task for a virtual service. Only DUTY_SERVE attracts clients, by routes and listening sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Duty {
     Serve = 0,
-    /// clients are no longer drawn here; who is or still comes is served, and leaves with the next response
+    /// serve existing and stray clients, and end each connection with its next response
     Drain = 1,
-    /// all is ready, nothing listens
+    /// ready, but without listening sockets
     Standby = 2,
 }
 impl Duty {
@@ -671,14 +672,14 @@ impl ProxyProtocol {
         }
     }
 }
-/// Fields that shadow one that the data plane writes or reads (X_Forwarded_For, Content_Length) never pass.
+/// Fields that imitate one that the data plane writes or reads (X_Forwarded_For, Content_Length) are always dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Underscores {
     Pass = 0,
-    /// the field
+    /// drop the field
     Drop = 1,
-    /// the request: 400
+    /// refuse the request: 400
     Refuse = 2,
 }
 impl Underscores {
@@ -709,7 +710,7 @@ pub enum XffUpdate {
     Replace = 0,
     /// one field, the client's address appended to it
     Append = 1,
-    /// a field of its own
+    /// another field with the client's address
     AddNew = 2,
 }
 impl XffUpdate {

@@ -1,5 +1,5 @@
-//! Builds a snapshot for each worker from a Plan or a change. This happens on the control thread, so that no worker waits for
-//! it. A change is accepted whole or refused whole.
+//! Builds a snapshot for each worker from a Plan or a change. This happens on the control thread, so that no worker is
+//! held up. A change is accepted whole or refused whole.
 
 use std::{
     collections::{BTreeSet, hash_map::RandomState},
@@ -14,7 +14,7 @@ use weir_snapshot::{Change, Difference, Snapshot, TransportAddress, Worker};
 
 use crate::{held::Held, inbox::Received, log, pinning};
 
-/// The snapshots that the workers have, and what they listen on.
+/// The snapshots that the workers have, and the addresses that they listen on.
 pub struct Served {
     workers: Vec<Worker>,
     pub snapshots: Vec<Arc<Snapshot>>,
@@ -43,7 +43,7 @@ pub struct Prepared {
 
 impl Served {
     pub fn new(workers: u32) -> Self {
-        // Engines that start together shall not all begin with the same servers.
+        // Random, so that engines that start together do not all begin with the same servers.
         let offset = RandomState::new().build_hasher().finish() as u32;
         let workers = Worker::all(workers, offset);
         let snapshots = workers.iter().map(|_| Arc::new(Snapshot::empty())).collect();
@@ -60,7 +60,7 @@ impl Served {
         change.base().is_none_or(|base| self.agent == Some(agent) && self.revision() == base)
     }
 
-    /// Builds what a change needs, or returns every reason to refuse it.
+    /// Builds all that a change needs, or returns every reason to refuse it.
     pub fn prepare(&self, change: &Change, held: &Held) -> Result<Prepared, Vec<Finding>> {
         let mut errors = held.missing(change.services());
         let mut made = Vec::new();
@@ -87,7 +87,7 @@ impl Served {
         Ok(Prepared { snapshots, sockets, pinning, warnings })
     }
 
-    /// The workers have got the orders to swap to these snapshots.
+    /// Records that the workers have been ordered to swap to these snapshots.
     pub fn accept(&mut self, snapshots: Vec<Arc<Snapshot>>, agent: u64) {
         if let Some(Difference { listeners, listeners_gone, .. }) = snapshots.first().map(|made| made.difference()) {
             for at in listeners_gone {
@@ -106,12 +106,12 @@ impl Served {
         gone.into_iter().flatten().map(|at| at.address)
     }
 
-    /// The agent has replaced the sockets at these addresses.
+    /// Records that the agent has replaced the sockets at these addresses.
     pub fn renew(&mut self, changed: BTreeSet<SocketAddr>) {
         self.renewed.extend(changed.intersection(&self.listening));
     }
 
-    /// The sockets that a worker has to listen on in addition.
+    /// The sockets on which a worker must start to listen.
     fn sockets(&self, worker: u32, snapshot: &Snapshot, held: &Held) -> Vec<OwnedFd> {
         let brought = snapshot.difference().listeners.iter().map(|at| at.address);
         let brought = brought.filter(|address| !self.listening.contains(address));

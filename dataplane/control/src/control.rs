@@ -1,4 +1,4 @@
-//! The control thread: takes what agents send and workers answer, one message at a time, and decides what follows.
+//! The control thread: handles messages of agents and workers, one at a time, and decides what follows.
 
 use std::{
     collections::VecDeque,
@@ -42,12 +42,12 @@ pub struct Control {
     served: Served,
     agent: Option<(u64, Arc<UnixStream>)>,
     applying: Option<Applying>,
-    /// Frames that came while a Plan was being applied: at most one of each live agent.
+    /// Frames that arrived while a Plan was being applied: at most one from each connected agent.
     deferred: VecDeque<Received>,
     collecting: Option<Collecting>,
-    /// Of the snapshots in force; `None` until their first sample.
+    /// Rows for the snapshots in force; `None` until their first sample.
     sheet: Option<Sheet>,
-    /// States of servers have changed since the answers being collected were asked for.
+    /// Server states have changed since the workers were asked for the counters being collected.
     count_again: bool,
     ending: Option<Ending>,
 }
@@ -83,7 +83,7 @@ impl Control {
         self.inbox.clone()
     }
 
-    /// Serves agents at `server` and commands `workers`, until drained.
+    /// Serves agents at `server` and gives orders to `workers`, until drained.
     pub fn run(mut self, server: Server, workers: Vec<WorkerLink>) -> Result<(), Error> {
         let count = workers.len() as u32;
         self.cores.seat(workers.iter().map(|worker| worker.thread), Instant::now());
@@ -132,7 +132,7 @@ impl Control {
     fn agent_came(&mut self, agent: u64, stream: Arc<UnixStream>) {
         log::info("agent connected");
         if let Some((_, older)) = self.agent.replace((agent, stream)) {
-            log::info("it takes over from the agent before");
+            log::info("it takes over from the previous agent");
             shut_down(&older);
         }
         let applied_revision = self.served.revision();
@@ -158,7 +158,7 @@ impl Control {
     fn agent_gone(&mut self, agent: u64, why: &Error) {
         self.deferred.retain(|received| received.agent != agent);
         if self.agent.as_ref().is_some_and(|(current, _)| *current == agent) {
-            log::warn(format!("agent gone: {why}; traffic goes on with the Plan in force"));
+            log::warn(format!("agent disconnected: {why}; traffic goes on with the current Plan"));
             self.agent = None;
         }
     }
@@ -183,11 +183,12 @@ impl Control {
             Frame::ServerStates(states) => {
                 let states = std::mem::take(&mut states.states).into();
                 self.order(std::iter::repeat_with(|| Order::ServerStates(Arc::clone(&states))));
-                // Workers take orders in turn, so the next Sample shows these states: the agent waits for that.
+                // A worker handles its orders in sequence, so the next Sample shows these states. The agent waits for
+                // that.
                 self.count_again = self.collecting.is_some();
                 self.count();
             }
-            // It has been heard: that is how the agent came into office.
+            // Handled already: the greeting has made this agent the current one.
             Frame::Greeting(_) => {}
             Frame::LetGo(_) => self.order(std::iter::repeat_with(|| Order::LetGo)),
             Frame::Drain(drain) => self.end_within(Duration::from_millis(drain.timeout_ms.into())),
@@ -207,7 +208,9 @@ impl Control {
     fn change(&mut self, change: &Change, received: Received) {
         let revision = change.revision();
         if !self.served.has_base(change, received.agent) {
-            log::warn(format!("Plan {revision} is a change of another one than serves; the whole Plan is asked for"));
+            log::warn(format!(
+                "Plan {revision} changes a Plan that this data plane does not serve; requesting the whole Plan"
+            ));
             return self.refuse(Nack { revision, resync: true, errors: Vec::new() });
         }
         match self.served.prepare(change, &self.held) {
@@ -231,13 +234,13 @@ impl Control {
         }
     }
 
-    /// Its sockets would collect connections that nobody accepts.
+    /// Drops the sockets that came for the Plan: otherwise they would collect connections that nobody accepts.
     fn refuse(&mut self, nack: Nack) {
         self.held.settle(&self.served.listening, []);
         self.tell(Reply::Nack(nack));
     }
 
-    /// A worker has swapped its snapshot; the last one makes the Plan applied.
+    /// A worker has swapped its snapshot. When the last one has, the Plan is applied.
     fn applied(&mut self, revision: u64) {
         let Some(applying) = self.applying.as_mut().filter(|applying| applying.revision == revision) else { return };
         applying.waiting -= 1;
@@ -247,7 +250,7 @@ impl Control {
         let warnings = std::mem::take(&mut applying.warnings);
         self.applying = None;
         self.held.settle(&self.served.listening, self.served.left());
-        log::info(format!("Plan {revision} serves, {} warnings", warnings.len()));
+        log::info(format!("Plan {revision} is in force, {} warnings", warnings.len()));
         self.tell(Reply::Ack(Ack { revision, warnings }));
         while self.applying.is_none()
             && let Some(received) = self.deferred.pop_front()
@@ -297,11 +300,11 @@ impl Control {
         }
     }
 
-    /// Gives each worker its order.
+    /// Gives each worker an order.
     fn order(&self, orders: impl Iterator<Item = Order>) {
         for (index, (worker, order)) in self.workers.iter().zip(orders).enumerate() {
             if !worker.give(order) {
-                log::error(format!("worker {index} is no more"));
+                log::error(format!("worker {index} has ended"));
             }
         }
     }
@@ -326,6 +329,6 @@ impl Control {
 }
 
 fn shut_down(stream: &UnixStream) {
-    // Fails only when the link is over already.
+    // Fails only if the link is closed already.
     let _ = stream.shutdown(Shutdown::Both);
 }

@@ -1,10 +1,10 @@
-//! What can go wrong on the link, by whose doing.
+//! What can go wrong on the link, by who caused it.
 
 use std::{fmt, io, path::PathBuf};
 
 #[derive(Debug)]
 pub enum Error {
-    // The environment's.
+    // Caused by the environment.
     /// The socket cannot be served at this path.
     Bind {
         path: PathBuf,
@@ -15,18 +15,18 @@ pub enum Error {
         path: PathBuf,
     },
     Io(io::Error),
-    // The agent's.
+    // Caused by the agent.
     FrameTooLong {
         bytes: usize,
         most: usize,
     },
     BadFrame(String),
     BadSockets(String),
-    /// It did not greet as an agent does.
+    /// The first frame was no greeting.
     NoGreeting,
-    /// Nothing came for too long.
+    /// Nothing arrived in time.
     Silent,
-    /// Another user's process.
+    /// The peer is a process of another user.
     Foreign {
         uid: u32,
     },
@@ -49,8 +49,8 @@ impl fmt::Display for Error {
             }
             Error::BadFrame(why) => write!(f, "a frame cannot be decoded: {why}"),
             Error::BadSockets(why) => write!(f, "sockets refused: {why}"),
-            Error::NoGreeting => write!(f, "it does not greet as an agent does"),
-            Error::Silent => write!(f, "it says nothing"),
+            Error::NoGreeting => write!(f, "its first frame is not a greeting"),
+            Error::Silent => write!(f, "it sent nothing in time"),
             Error::Foreign { uid } => write!(f, "it is a process of another user ({uid})"),
             Error::Closed => write!(f, "the agent closed the link"),
         }

@@ -1,4 +1,4 @@
-//! Frames on the unix socket: a 4-byte big-endian length, one protobuf message, descriptors beside it.
+//! Frames on the unix socket: a 4-byte big-endian length, one protobuf message, and descriptors as ancillary data.
 
 use std::{
     io::{ErrorKind, Read},
@@ -14,15 +14,15 @@ use weir_reactor::unix;
 
 use crate::Error;
 
-/// A longer frame is refused before memory is taken for it.
+/// A longer frame is refused before memory is allocated for it.
 pub const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const HEADER_BYTES: usize = 4;
 
-/// As long as a first frame may be, whatever a later agent says in its greeting.
+/// The maximum of a first frame, including fields that later agents may add to their greeting.
 const FIRST_BYTES_MAX: usize = 1024;
 
-/// Reads one frame; blocks until it is whole.
+/// Reads one frame; blocks until it is complete.
 pub fn read<M: Message + Default>(stream: &UnixStream) -> Result<(M, Vec<OwnedFd>), Error> {
     let mut fds = Vec::new();
     let mut header = [0; HEADER_BYTES];
@@ -37,7 +37,7 @@ pub fn read<M: Message + Default>(stream: &UnixStream) -> Result<(M, Vec<OwnedFd
     Ok((message, fds))
 }
 
-/// Reads the first frame of somebody who may be anybody: a short one, whole by `until`. Descriptors beside it are closed.
+/// Reads the first frame of an unknown peer: a short one, complete by `until`. Closes descriptors that come with it.
 pub fn read_first<M: Message + Default>(stream: &UnixStream, until: Instant) -> Result<M, Error> {
     let mut frame = [0; HEADER_BYTES + FIRST_BYTES_MAX];
     let (header, body) = frame.split_at_mut(HEADER_BYTES);
@@ -78,7 +78,7 @@ fn fill(stream: &UnixStream, mut room: &mut [u8], fds: &mut Vec<OwnedFd>) -> Res
     Ok(())
 }
 
-/// Writes one frame with `fds` beside it (at most [`unix::FDS_MAX`]).
+/// Writes one frame with `fds` as ancillary data (at most [`unix::FDS_MAX`]).
 pub fn write(stream: &UnixStream, message: &impl Message, fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
     let bytes = message.encoded_len();
     if bytes > BYTES_MAX {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_garbage_and_tells_a_cut_frame() {
+    fn refuses_garbage_and_detects_a_cut_frame() {
         let (mut here, there) = UnixStream::pair().unwrap();
         here.write_all(b"\0\0\0\x03\xff\xff\xff\0\0\0\x09cut").unwrap();
         drop(here);

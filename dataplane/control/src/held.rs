@@ -1,4 +1,5 @@
-//! The listening sockets this process holds: given by an agent, listened on by workers, handed back to the next agent.
+//! The listening sockets of this process: an agent passes them, workers listen on them, and the next agent gets them
+//! back.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,13 +17,13 @@ use weir_reactor::unix::FDS_MAX;
 
 use crate::Error;
 
-/// One more is refused, with the frame it comes in.
+/// The maximum of sockets. A frame with one more is refused.
 const SOCKETS_MAX: usize = 65_536;
 
 pub struct Held {
     sockets: BTreeMap<(SocketAddr, u32), TcpListener>,
     workers: u32,
-    /// Addresses of sockets that came since the last Plan was settled.
+    /// Addresses of sockets that arrived since the last Plan was settled.
     fresh: BTreeSet<SocketAddr>,
 }
 
@@ -31,20 +32,23 @@ impl Held {
         Self { sockets: BTreeMap::new(), workers, fresh: BTreeSet::new() }
     }
 
-    /// Takes what came with one frame; returns the addresses at which there is now another socket than before.
+    /// Takes the sockets of one frame. Returns the addresses whose socket was replaced.
     pub fn take(&mut self, frame: &Sockets, fds: Vec<OwnedFd>) -> Result<BTreeSet<SocketAddr>, Error> {
         if frame.sockets.len() != fds.len() {
             let why = format!("{} named, {} descriptors came", frame.sockets.len(), fds.len());
             return Err(Error::BadSockets(why));
         }
         if self.sockets.len() + fds.len() > SOCKETS_MAX {
-            return Err(Error::BadSockets(format!("more than {SOCKETS_MAX} would be held")));
+            return Err(Error::BadSockets(format!("with them the data plane would hold more than {SOCKETS_MAX}")));
         }
         let mut changed = BTreeSet::new();
         for (named, fd) in frame.sockets.iter().zip(fds) {
             let address = address_of(named)?;
             if named.worker >= self.workers {
-                return Err(Error::BadSockets(format!("{address} is for worker {}, there is none", named.worker)));
+                return Err(Error::BadSockets(format!(
+                    "{address} is for worker {}, which does not exist",
+                    named.worker
+                )));
             }
             let socket = TcpListener::from(fd);
             let bound = socket.local_addr()?;
@@ -61,12 +65,12 @@ impl Held {
         Ok(changed)
     }
 
-    /// A descriptor for `worker` of its own.
+    /// A descriptor of its own for `worker`.
     pub fn share(&self, address: SocketAddr, worker: u32) -> io::Result<Option<OwnedFd>> {
         self.sockets.get(&(address, worker)).map(|socket| Ok(socket.try_clone()?.into())).transpose()
     }
 
-    /// What is missing for these virtual services: each listener needs a socket for each worker.
+    /// What these virtual services lack: each listener needs a socket for each worker.
     pub fn missing<'s>(&self, services: impl Iterator<Item = &'s VirtualService>) -> Vec<Finding> {
         services.flat_map(|service| self.missing_for(service)).collect()
     }
@@ -74,7 +78,7 @@ impl Held {
     fn missing_for(&self, service: &VirtualService) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (index, listener) in service.listeners.iter().enumerate() {
-            // What is no address is a finding of the snapshot.
+            // The snapshot reports an invalid address.
             let Ok(ip) = listener.address.parse::<IpAddr>() else { continue };
             let address = SocketAddr::new(ip, listener.port as u16);
             let lacking = (0..self.workers).filter(|worker| !self.sockets.contains_key(&(address, *worker))).count();
@@ -104,7 +108,7 @@ impl Held {
         }
     }
 
-    /// Everything held, in frames for a new agent; at least one, the last says so.
+    /// All sockets held, in frames for a new agent. There is at least one frame, and the last one is marked.
     pub fn hand_back(&self) -> Vec<(Sockets, Vec<BorrowedFd<'_>>)> {
         let mut frames: Vec<(Sockets, Vec<BorrowedFd<'_>>)> = Vec::new();
         for (index, ((address, worker), socket)) in self.sockets.iter().enumerate() {
@@ -137,7 +141,7 @@ fn address_of(named: &Socket) -> Result<SocketAddr, Error> {
     }
 }
 
-/// What tells one socket from another, however many descriptors each has.
+/// Identifies a socket: all its descriptors have the same inode.
 fn inode(socket: &TcpListener) -> io::Result<u64> {
     Ok(File::from(OwnedFd::from(socket.try_clone()?)).metadata()?.ino())
 }
@@ -172,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_socket_bound_elsewhere_and_worker_that_is_not_there() {
+    fn refuses_socket_bound_elsewhere_or_for_an_unknown_worker() {
         let (mut held, (socket, address), (_, other)) = (Held::new(2), listener(), listener());
         assert!(give(&mut held, &socket, named(other, 0)).unwrap_err().to_string().contains("is bound to"));
         assert!(give(&mut held, &socket, named(address, 2)).unwrap_err().to_string().contains("worker 2"));
@@ -192,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn hands_back_in_frames_of_which_the_last_says_so() {
+    fn hands_back_in_frames_and_marks_the_last() {
         let lens = |held: &Held| -> Vec<_> {
             held.hand_back().iter().map(|(frame, fds)| (frame.sockets.len(), fds.len(), frame.last)).collect()
         };
@@ -205,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn settling_keeps_what_is_listened_on_and_drops_what_came_for_nothing() {
+    fn settling_keeps_sockets_in_use_and_drops_unused_ones() {
         let (mut held, listeners) = (Held::new(1), [listener(), listener(), listener()]);
         let addresses = [0, 1, 2].map(|at| listeners[at].1);
         let held_at = |held: &Held| held.sockets.keys().map(|(address, _)| *address).collect::<BTreeSet<_>>();
@@ -213,7 +217,7 @@ mod tests {
             give(&mut held, socket, named(*address, 0)).unwrap();
         }
         held.settle(&BTreeSet::from([addresses[0]]), []);
-        assert_eq!(held_at(&held), BTreeSet::from([addresses[0]]), "nobody listens on the second");
+        assert_eq!(held_at(&held), BTreeSet::from([addresses[0]]), "no worker listens on the second");
         give(&mut held, &listeners[2].0, named(addresses[2], 0)).unwrap();
         held.settle(&BTreeSet::from([addresses[2]]), [addresses[0]]);
         assert_eq!(held_at(&held), BTreeSet::from([addresses[2]]), "the first was left");

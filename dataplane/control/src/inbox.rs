@@ -1,4 +1,4 @@
-//! What the control thread is told, and where.
+//! The messages to the control thread, and their queue.
 
 use std::{
     os::{fd::OwnedFd, unix::net::UnixStream},
@@ -17,7 +17,7 @@ pub enum Message {
     Terminate,
 }
 
-/// A frame of an agent. While `_busy` lives, the agent's next frame is not read.
+/// A frame of an agent. The agent's next frame is not read before `_busy` is dropped.
 pub struct Received {
     pub agent: u64,
     pub frame: to_dataplane::Frame,
@@ -25,31 +25,31 @@ pub struct Received {
     pub _busy: mpsc::Sender<()>,
 }
 
-/// Where the control thread is told things, from any thread.
+/// The queue of messages to the control thread. Any thread may send.
 ///
-/// What waits in it is bounded by who may tell: an agent's next frame is read when the one before has been dealt with,
-/// and a worker owes at most one answer of a kind.
+/// Its length is bounded by its senders: an agent's next frame is read only when the last one has been handled, and a
+/// worker owes at most one answer of each kind.
 #[derive(Clone)]
 pub struct Inbox(mpsc::Sender<Message>);
 
 impl Inbox {
-    /// With the end that the control thread reads.
+    /// The inbox and the receiving end for the control thread.
     pub(crate) fn new() -> (Self, mpsc::Receiver<Message>) {
         let (sender, messages) = mpsc::channel();
         (Self(sender), messages)
     }
 
-    /// False after the control thread's end.
+    /// Returns false once the control thread has ended.
     pub(crate) fn tell(&self, message: Message) -> bool {
         self.0.send(message).is_ok()
     }
 
-    /// A worker's answer. After the control thread's end nobody needs it.
+    /// Sends a worker's answer. Once the control thread has ended, nobody needs the answer.
     pub fn answer(&self, answer: Answer) {
         self.tell(Message::Answer(answer));
     }
 
-    /// Drain and end, as on SIGTERM; the second time: end at once.
+    /// Drains and ends, as on SIGTERM. The second call ends at once.
     pub fn terminate(&self) {
         self.tell(Message::Terminate);
     }

@@ -1,9 +1,10 @@
-//! The data plane's end of the link to the agent: a unix socket on which the agent sends listening sockets, Plans and
-//! server states, and gets back Acks and samples (`api/dataplane/v1`).
+//! The data plane's end of the link to the agent: a unix socket. The agent sends listening sockets, Plans and server
+//! states, and gets Acks and samples (`api/dataplane/v1`).
 //!
-//! Flow: `server` accepts and reads frames on threads of its own → [`Control`], on one thread, decides → [`Order`]s to
-//! the workers → [`Answer`]s → frames back. It shares nothing with a worker but these messages, and must never keep one
-//! waiting. An agent that goes away changes nothing for traffic; the newest one that greets wins.
+//! Flow: `server` accepts agents and reads frames on its own threads → [`Control`], on one thread, decides → [`Order`]s
+//! to the workers → [`Answer`]s → frames to the agent. The control thread shares only these messages with the workers,
+//! and must never make a worker wait. Traffic goes on when the agent disconnects. The agent that greeted last is the
+//! current one.
 #![forbid(unsafe_code)]
 
 mod applying;

@@ -1,4 +1,4 @@
-//! Lines for the operator on standard error: a level, a message, one line each. Never on the path of a request.
+//! Log lines for the operator on standard error: a level and a message per line. Nothing is logged per request.
 
 use std::{
     fmt::{self, Display},
@@ -39,7 +39,7 @@ impl Display for Level {
     }
 }
 
-/// Lines of a lower level than `level` are not written from now on.
+/// Suppresses lines below `level` from now on.
 pub fn set_level(level: Level) {
     LEVEL.store(level as u8, Ordering::Relaxed);
 }
@@ -62,7 +62,7 @@ pub fn debug(message: impl Display) {
 
 fn write(level: Level, message: impl Display) {
     if level as u8 <= LEVEL.load(Ordering::Relaxed) {
-        // Nobody is left to tell when standard error is closed.
+        // If standard error is closed, nobody can be told.
         let _ = std::io::stderr().write_all(line(level, message).as_bytes());
     }
 }

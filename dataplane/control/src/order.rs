@@ -1,4 +1,4 @@
-//! What passes between the control thread and the workers.
+//! Messages between the control thread and the workers.
 
 use std::{
     os::fd::OwnedFd,
@@ -12,25 +12,26 @@ use weir_telemetry::Counters;
 
 use crate::up::Up;
 
-/// Orders that may wait for one worker; giving one more waits.
+/// How many orders may wait for one worker. The sender of another one waits.
 pub const ORDERS_MAX: usize = 1024;
 
-/// What the health monitors found, shared by all workers.
+/// The results of the health monitors, shared by all workers.
 pub type States = Arc<[ServerState]>;
 
 pub enum Order {
-    /// Serve by this from now on, listening where it says; `sockets` are those not listened on yet, or renewed.
-    /// Answered by [`Answer::Applied`].
+    /// Serve by this snapshot from now on. `sockets` are those for new listeners, and those that the agent has
+    /// replaced. The answer is [`Answer::Applied`].
     Apply {
         snapshot: Arc<Snapshot>,
         sockets: Vec<OwnedFd>,
     },
     ServerStates(States),
-    /// Answered by [`Answer::Counted`].
+    /// The answer is [`Answer::Counted`].
     Count,
     /// End each connection with its next response.
     LetGo,
-    /// Accept no more, end each connection with its response. Answered by [`Answer::Drained`] when none is left.
+    /// Accept no more, and end each connection with its response. The answer, when none is left, is
+    /// [`Answer::Drained`].
     Drain,
 }
 
@@ -43,11 +44,11 @@ pub enum Answer {
 pub struct Counted {
     pub counters: Counters,
     pub up: Up,
-    /// Dense ids of the servers that are suspect: each of them once for each worker that suspects it.
+    /// Dense ids of the suspect servers, once per worker that suspects them.
     pub suspect: Vec<u32>,
 }
 
-/// How the control thread reaches a worker.
+/// The control thread's link to a worker.
 pub struct WorkerLink {
     pub orders: mpsc::SyncSender<Order>,
     pub waker: Waker,
@@ -55,7 +56,7 @@ pub struct WorkerLink {
 }
 
 impl WorkerLink {
-    /// False when the worker is no more.
+    /// Returns false if the worker has ended.
     pub fn give(&self, order: Order) -> bool {
         let given = self.orders.send(order).is_ok();
         self.waker.wake();

@@ -1,6 +1,6 @@
-//! Which core each worker runs on. One of its own is best as long as it has it for itself: caches stay warm, and workers do
-//! not push each other around. A worker that has to wait for its core, because another process runs there, would make its
-//! clients wait; the kernel finds it a better place. Looked at once a second; the control thread does it for all.
+//! Pins workers to cores. A worker that has a core for itself runs best on it: caches stay warm, and workers do not
+//! displace each other. If another process uses the core, the worker's clients would have to wait, so the worker is
+//! unpinned and the kernel may move it. The control thread checks all workers once a second.
 
 use std::time::{Duration, Instant};
 
@@ -9,21 +9,21 @@ use weir_reactor::process::{Scheduled, Thread};
 
 use crate::log;
 
-/// Of the time that a worker wanted to run, in percent: who waits longer shares its core with somebody.
+/// Of the time that a worker wanted to run, in percent: one that waits longer shares its core with another process.
 const WAITED_PERCENT_MAX: u32 = 20;
-/// Less waiting than this, in percent of all time, is no harm.
+/// Less waiting than this, in percent of all time, does no harm.
 const WAITED_PERCENT_MIN: u32 = 1;
-/// From where a core was found busy to where it is tried again; doubled each time that it is busy still.
+/// How long a worker stays unpinned after its core was busy. Doubled each time the core is still busy afterwards.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const PAUSE_MAX: Duration = Duration::from_secs(320);
-/// Who was alone on its core for so long waits for [`FIRST_PAUSE`] only.
+/// After this long without contention, the next pause is [`FIRST_PAUSE`] again.
 const CALM: Duration = Duration::from_secs(60);
 
 /// The cores of the process, and the workers on them.
 pub struct Cores {
     all: Vec<usize>,
     wanted: WorkerPinning,
-    /// The command line forbids it.
+    /// The command line forbids pinning.
     forbidden: bool,
     seats: Vec<Seat>,
 }
@@ -40,7 +40,7 @@ impl Cores {
         Self { all, wanted: WorkerPinning::Auto, forbidden, seats: Vec::new() }
     }
 
-    /// Gives each worker a core; the first look keeps it there.
+    /// Assigns a core to each worker. The first check pins it.
     pub fn seat(&mut self, workers: impl Iterator<Item = Thread>, now: Instant) {
         let cores = self.all.iter().copied().cycle();
         let seat = |(thread, core)| Seat { thread, core, pinning: Pinning::new(now), looked: None };
@@ -54,7 +54,7 @@ impl Cores {
         }
     }
 
-    /// Moves the workers that have to be.
+    /// Pins and unpins workers as necessary.
     pub fn look(&mut self, now: Instant) {
         if self.forbidden {
             return;
@@ -68,8 +68,8 @@ impl Cores {
             }
             let cores = if pinned { &[seat.core][..] } else { &self.all };
             match seat.thread.keep_on(cores) {
-                Ok(()) if pinned => log::info(format!("worker {worker} is kept on core {}", seat.core)),
-                Ok(()) => log::info(format!("worker {worker} runs where the kernel says: {}", why(self.wanted, seen))),
+                Ok(()) if pinned => log::info(format!("worker {worker} is pinned to core {}", seat.core)),
+                Ok(()) => log::info(format!("worker {worker} is not pinned: {}", why(self.wanted, seen))),
                 Err(why) => {
                     seat.pinning.pinned = false;
                     log::warn(format!("worker {worker} cannot be moved to {cores:?}: {why}"));
@@ -78,18 +78,18 @@ impl Cores {
         }
     }
 
-    /// How many workers are kept on a core.
+    /// How many workers are pinned.
     pub fn pinned(&self) -> u32 {
         self.seats.iter().filter(|seat| seat.pinning.pinned).count() as u32
     }
 }
 
-/// What a Plan wants, or that it is from a newer controller.
+/// The setting of a Plan, or a finding if only newer engines know it.
 pub fn wanted(plan_says: i32) -> Result<WorkerPinning, Finding> {
     WorkerPinning::try_from(plan_says).map_err(|_| Finding {
         kind: "serviceenginegroup".into(),
         field: "weir_worker_pinning".into(),
-        message: "is one that this engine does not know; upgrade it".into(),
+        message: "is unknown to this engine; upgrade the engine".into(),
         ..Default::default()
     })
 }
@@ -99,8 +99,8 @@ fn why(wanted: WorkerPinning, seen: Seen) -> String {
         (WorkerPinning::Auto, Seen::Spent { ran, waited, .. }) => {
             format!("it had to wait for its core for {} ms while it ran for {} ms", waited.as_millis(), ran.as_millis())
         }
-        (WorkerPinning::Auto, _) => "what it waits for its core cannot be read (CONFIG_SCHED_INFO)".into(),
-        _ => "its engine group wants that".into(),
+        (WorkerPinning::Auto, _) => "the kernel does not report waits for its core (CONFIG_SCHED_INFO)".into(),
+        _ => "its engine group is configured so".into(),
     }
 }
 
@@ -118,12 +118,12 @@ impl Seat {
     }
 }
 
-/// How a worker's time was spent since the last look.
+/// How a worker spent its time since the last check.
 #[derive(Clone, Copy, Debug)]
 enum Seen {
-    /// There was none before this one.
+    /// This is the first check.
     First,
-    /// The kernel does not tell.
+    /// The kernel does not report it.
     Nothing,
     Spent {
         span: Duration,
@@ -139,11 +139,11 @@ impl Seen {
     }
 }
 
-/// Whether one worker is kept on its core.
+/// Whether one worker is pinned.
 #[derive(Debug)]
 struct Pinning {
     pinned: bool,
-    /// Of `pinned`.
+    /// Since when `pinned` has its value.
     since: Instant,
     /// How long it stays unpinned.
     pause: Duration,
@@ -154,7 +154,7 @@ impl Pinning {
         Self { pinned: false, since: now, pause: Duration::ZERO }
     }
 
-    /// Whether it shall be pinned from now on.
+    /// Whether the worker should be pinned from now on.
     fn decide(&mut self, wanted: WorkerPinning, seen: Seen, now: Instant) -> bool {
         let held = now.saturating_duration_since(self.since);
         let pinned = match (wanted, seen) {
@@ -183,7 +183,7 @@ mod tests {
         Seen::Spent { span: SECOND, ran: Duration::from_millis(ran_ms), waited: Duration::from_millis(waited_ms) }
     }
 
-    /// Looks once a second; in which seconds the worker is pinned.
+    /// Checks once a second. Returns the seconds in which the worker is pinned.
     fn pinned_in(seconds: u64, mut seen: impl FnMut(u64, bool) -> Seen) -> Vec<u64> {
         let begun = Instant::now();
         let mut pinning = Pinning::new(begun);
@@ -199,7 +199,7 @@ mod tests {
         assert!(spent(500, 500).is_contended(), "a busy process has half of the core");
         assert!(spent(1, 30).is_contended(), "a worker with little to do waits each time that it has");
         assert!(!spent(980, 20).is_contended(), "the kernel's own threads run now and then");
-        assert!(!spent(1, 9).is_contended(), "nobody notices");
+        assert!(!spent(1, 9).is_contended(), "the wait is too short to matter");
         assert!(!Seen::First.is_contended() && !Seen::Nothing.is_contended());
     }
 
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_word_goes_before_what_is_measured() {
+    fn configured_pinning_overrides_measurements() {
         let now = Instant::now();
         let mut pinning = Pinning::new(now);
         assert!(pinning.decide(WorkerPinning::Always, spent(500, 500), now));

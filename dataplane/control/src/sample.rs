@@ -1,5 +1,5 @@
-//! A sample: the counters of all workers added up and put beside the names of what they count. The names and their order
-//! stay from one Plan to the next, only the numbers are written anew each second.
+//! A sample: the sums of all workers' counters, with the names of what they count. The names and their order stay from
+//! one Plan to the next; only the numbers are written each second.
 
 use std::{
     collections::BTreeMap,
@@ -14,10 +14,10 @@ use weir_telemetry::{Cause, Counters};
 
 use crate::{order::Counted, up::Up};
 
-/// Collects the answers of one second.
+/// Collects the workers' answers for one sample.
 pub struct Collecting {
     waiting: usize,
-    /// Of the workers that have answered: a server is up that is up to all of them.
+    /// The sum over the workers that have answered. A server counts as up if it is up on all of them.
     sum: Option<Counted>,
 }
 
@@ -26,7 +26,7 @@ impl Collecting {
         Self { waiting: workers, sum: None }
     }
 
-    /// The sum, when this was the last answer.
+    /// Adds an answer. Returns the sum after the last one.
     pub fn add(&mut self, counted: Counted) -> Option<Counted> {
         match &mut self.sum {
             Some(sum) => {
@@ -41,7 +41,7 @@ impl Collecting {
     }
 }
 
-/// The sample, second after second.
+/// The sample, whose rows are reused each second.
 pub struct Sheet {
     sample: Sample,
     /// Dense ids, in the order of the sample's rows.
@@ -67,7 +67,7 @@ impl Sheet {
         Self { sample, services, servers: servers().map(|(_, server)| server.id).collect() }
     }
 
-    /// Goes on with the next snapshot.
+    /// Applies the next snapshot.
     pub fn follow(&mut self, difference: &Difference) {
         difference.services_gone.iter().for_each(|gone| self.put_service(&gone.uuid, None));
         difference.services.iter().for_each(|service| self.put_service(&service.uuid, Some(service.id)));
@@ -100,7 +100,7 @@ impl Sheet {
         self.servers.splice(from..to, servers().map(|server| server.id));
     }
 
-    /// Takes the sample out, with the numbers of now; [`put_back`](Self::put_back) it when it is sent.
+    /// Takes the sample with its current numbers. Return it with [`put_back`](Self::put_back) once it is sent.
     pub fn fill(&mut self, counted: &Counted, pinned_workers: u32) -> Sample {
         let mut sample = std::mem::take(&mut self.sample);
         let cpu = process::cpu_time().unwrap_or_default();
@@ -140,7 +140,7 @@ fn workers_by_server(suspect: &[u32]) -> BTreeMap<u32, u32> {
     workers
 }
 
-/// What nothing has happened to has no row among the counters, and its numbers here are 0 from the beginning.
+/// An object without any event has no counters, and its numbers here stay 0.
 fn fill_service(row: &mut VirtualServiceCounters, id: u32, counters: &Counters) {
     let Some(counted) = counters.service(id) else { return };
     let error = |(cause, total): (Cause, u64)| ErrorCounter { cause: cause.name().into(), total };

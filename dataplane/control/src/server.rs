@@ -1,5 +1,5 @@
-//! The unix socket itself: accepts agents and reads their frames, each on a thread of its own, into the control
-//! thread's inbox. One frame of an agent is dealt with before its next is read.
+//! The unix socket: accepts agents and reads their frames into the control thread's inbox, on one thread per agent. One
+//! frame of an agent is handled before the next is read.
 
 use std::{
     fs, io,
@@ -26,11 +26,11 @@ use crate::{
     log, vital,
 };
 
-/// An agent that takes nothing for so long has lost the link.
+/// An agent that takes nothing for this long has lost the link.
 const WRITE_MAX: Duration = Duration::from_secs(5);
-/// An agent greets at once.
+/// An agent must send its greeting within this time.
 const GREETING_MAX: Duration = Duration::from_secs(2);
-/// Connections that have not greeted yet; one more is closed.
+/// The maximum of connections without a greeting. One more is closed.
 const NEWCOMERS_MAX: usize = 16;
 const ROOT: u32 = 0;
 
@@ -40,7 +40,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves at `path`, for this user only. A socket left by a dead process is replaced, a live one is not.
+    /// Serves at `path`, for this user only. Replaces the socket of a dead process, but not of a live one.
     pub fn bind(path: &Path) -> Result<Self, Error> {
         let failed = |why| Error::Bind { path: path.to_owned(), why };
         if path.exists() {
@@ -54,7 +54,7 @@ impl Server {
         Ok(Self { listener, path: path.to_owned() })
     }
 
-    /// Takes agents from now on, on threads of its own.
+    /// Accepts agents from now on, on threads of its own.
     pub(crate) fn start(self, inbox: Inbox) -> io::Result<SocketName> {
         let path = self.path;
         vital::spawn("control-accept", move || accept(&self.listener, &inbox))?;
@@ -62,14 +62,14 @@ impl Server {
     }
 }
 
-/// The socket's name in the file system; removed when this is dropped.
+/// The path of the socket; removed on drop.
 pub struct SocketName {
     path: PathBuf,
 }
 
 impl Drop for SocketName {
     fn drop(&mut self) {
-        // A name that stays is replaced by the next process.
+        // The next process replaces a socket that remains.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -82,21 +82,21 @@ fn accept(listener: &UnixListener, inbox: &Inbox) {
             let (inbox, newcomer) = (inbox.clone(), Newcomer::of(&newcomers));
             if newcomers.load(Ordering::Relaxed) > NEWCOMERS_MAX {
                 log::warn(format!(
-                    "{NEWCOMERS_MAX} connections to the control socket have not greeted: one more is closed"
+                    "{NEWCOMERS_MAX} connections to the control socket have sent no greeting yet; closed another one"
                 ));
                 return Ok(());
             }
             vital::spawn("control-read", move || receive(agent, stream, newcomer, &inbox)).map(drop)
         });
         if let Err(why) = begun {
-            log::error(format!("an agent could not be accepted: {why}"));
-            // Without a pause a process out of descriptors would spin here.
+            log::error(format!("cannot accept an agent: {why}"));
+            // Without a pause, a process without free descriptors would spin here.
             thread::sleep(Duration::from_millis(100));
         }
     }
 }
 
-/// A connection that has not shown to be an agent's, as one of all of them.
+/// A connection that has not sent a greeting yet. Counts them all.
 struct Newcomer(Arc<AtomicUsize>);
 
 impl Newcomer {
@@ -112,15 +112,15 @@ impl Drop for Newcomer {
     }
 }
 
-/// Until somebody has shown to be an agent, the one in office stays: anything may connect to a socket.
+/// Any process may connect, so the current agent stays until another peer has sent a greeting.
 fn receive(agent: u64, stream: UnixStream, newcomer: Newcomer, inbox: &Inbox) {
     let greeted = greeted(&stream);
     drop(newcomer);
     if let Err(why) = greeted {
-        return log::warn(format!("a connection to the control socket is no agent's: {why}"));
+        return log::warn(format!("closed a connection to the control socket that is not an agent's: {why}"));
     }
     let stream = Arc::new(stream);
-    // The control thread hears of the agent before it hears of a frame.
+    // The control thread must learn of the agent before it gets a frame.
     if inbox.tell(Message::AgentCame { agent, stream: stream.clone() }) {
         read(agent, &stream, inbox);
     }
@@ -142,7 +142,7 @@ fn read(agent: u64, stream: &UnixStream, inbox: &Inbox) {
         let (busy, done) = mpsc::channel();
         let received = match frame::read::<ToDataplane>(stream) {
             Ok((ToDataplane { frame: Some(frame) }, fds)) => Received { agent, frame, fds, _busy: busy },
-            // A frame of a newer agent, of a kind unknown here.
+            // A newer agent has sent a kind of frame that this version does not know.
             Ok((ToDataplane { frame: None }, _)) => continue,
             Err(why) => break why,
         };
@@ -152,7 +152,7 @@ fn read(agent: u64, stream: &UnixStream, inbox: &Inbox) {
         // Returns when the control thread has dropped its end.
         let _ = done.recv();
     };
-    // Nobody is left to tell when the control thread is gone.
+    // If the control thread has ended, nobody needs this.
     inbox.tell(Message::AgentGone { agent, why });
 }
 

@@ -1,6 +1,6 @@
-//! Which servers are up, by their dense ids: a bit each, because every worker tells all of them every second.
+//! Which servers are up: one bit per dense id, because every worker reports all of them every second.
 
-/// Ids in it are up; of others nothing is known, or they are down.
+/// The ids in the set are up. All others are down or unknown.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Up(Vec<u64>);
 
@@ -9,7 +9,7 @@ impl Up {
         self.0.get(id as usize / 64).is_some_and(|bits| bits & (1 << (id % 64)) != 0)
     }
 
-    /// Keeps those that are up there too.
+    /// Keeps the ids that are also in `other`.
     pub fn retain(&mut self, other: &Self) {
         self.0.truncate(other.0.len());
         self.0.iter_mut().zip(&other.0).for_each(|(mine, others)| *mine &= others);
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn server_is_up_when_it_is_to_every_worker() {
+    fn server_is_up_if_it_is_up_on_every_worker() {
         let mut up = Up::from_iter([700, 0, 63, 64]);
         assert!([0, 63, 64, 700].iter().all(|id| up.contains(*id)));
         assert!([1, 65, 699, 100_000].iter().all(|id| !up.contains(*id)));

@@ -1,5 +1,5 @@
-//! Threads without which the process is of no use: a panic of one of them, which nothing contains, ends the process, so that
-//! whoever supervises it starts another. One that goes on without a worker, or deaf to its agent, would look sound.
+//! Threads without which the process is useless. If nothing contains a panic of such a thread, the process ends, and
+//! its supervisor starts another. Without a worker or its control thread, the process would look healthy and not be.
 
 use std::{
     io,
@@ -15,7 +15,7 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<Joi
     let named = name.to_owned();
     Builder::new().name(named.clone()).spawn(move || {
         if catch_unwind(AssertUnwindSafe(work)).is_err() {
-            log::error(format!("{named}: a panic that nothing contains; the process ends"));
+            log::error(format!("{named}: uncontained panic; the process ends"));
             process::exit(1);
         }
     })
@@ -40,6 +40,6 @@ mod tests {
         let child = Command::new(env::current_exe().unwrap()).args(this).env(CHILD, "1").output().unwrap();
         let said = String::from_utf8_lossy(&child.stderr);
         assert_eq!(child.status.code(), Some(1), "{said}");
-        assert!(said.contains("worker-7: a panic that nothing contains"), "{said}");
+        assert!(said.contains("worker-7: uncontained panic"), "{said}");
     }
 }

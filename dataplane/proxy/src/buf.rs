@@ -1,7 +1,7 @@
-//! Owned, reference-counted pieces of pooled blocks: what travels through the data plane instead of copies.
+//! Owned, reference-counted pieces of pooled blocks. Data travels through the data plane in them, without copies.
 //!
-//! A driver fills a [`Buf`], hands it over, and from then on pieces are split off, skipped and sent; the block goes back
-//! to its pool with the last piece. One worker owns a pool and all its pieces: nothing here is `Send`.
+//! A driver fills a [`Buf`] and passes it on. The proxy splits it, skips parts of it and sends pieces. The block
+//! returns to its pool with the last piece. One worker owns a pool and all its pieces: nothing here is `Send`.
 
 use std::{
     cell::RefCell,
@@ -9,7 +9,7 @@ use std::{
     rc::{Rc, Weak},
 };
 
-/// Blocks of one length. Keeps at most `idle_max` of them for reuse; what is in use is bounded by whoever asks.
+/// Blocks of one length. The pool keeps at most `idle_max` of them for reuse. Its users bound how many are in use.
 #[derive(Clone)]
 pub struct BufPool(Rc<Shelf>);
 
@@ -17,7 +17,7 @@ struct Shelf {
     block_bytes: usize,
     idle_max: usize,
     idle: RefCell<Vec<Rc<Block>>>,
-    /// Blocks handed out and not yet back.
+    /// Blocks in use.
     out: std::cell::Cell<usize>,
 }
 
@@ -72,7 +72,7 @@ pub struct Buf {
 }
 
 impl Buf {
-    /// A piece outside any pool, for what is made once or does not fit a block.
+    /// A piece outside any pool, for rare data and for data that does not fit a block.
     pub fn from_vec(bytes: Vec<u8>) -> Self {
         let end = bytes.len();
         Self { block: Some(Rc::new(Block { bytes, home: Weak::new() })), start: 0, end }
@@ -85,7 +85,7 @@ impl Buf {
         buf
     }
 
-    /// The room behind this piece; empty when another piece shares the block.
+    /// The free bytes behind this piece; empty while another piece shares the block.
     pub fn room(&mut self) -> &mut [u8] {
         let end = self.end;
         match self.block.as_mut().and_then(Rc::get_mut) {
@@ -100,7 +100,7 @@ impl Buf {
         debug_assert!(self.end <= self.capacity());
     }
 
-    /// Appends as much of `bytes` as there is room for; returns how much.
+    /// Appends as much of `bytes` as fits; returns how much.
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         let room = self.room();
         let len = bytes.len().min(room.len());
@@ -109,7 +109,7 @@ impl Buf {
         len
     }
 
-    /// This piece's bytes, writable; `None` when another piece shares the block.
+    /// This piece's bytes, writable; `None` while another piece shares the block.
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         let range = self.start..self.end;
         self.block.as_mut().and_then(Rc::get_mut).map(|block| &mut block.bytes[range])
@@ -126,7 +126,7 @@ impl Buf {
         self.end = self.end.min(self.start + len);
     }
 
-    /// Takes the first `len` bytes off as a piece of their own; shares the block.
+    /// Splits off the first `len` bytes as a piece of their own, which shares the block.
     pub fn split_to(&mut self, len: usize) -> Buf {
         debug_assert!(len <= self.len());
         let head = Buf { block: self.block.clone(), start: self.start, end: self.start + len };
@@ -134,7 +134,7 @@ impl Buf {
         head
     }
 
-    /// The same bytes once more; shares the block.
+    /// A second piece with the same bytes, which shares the block.
     pub fn share(&self) -> Buf {
         Buf { block: self.block.clone(), start: self.start, end: self.end }
     }

@@ -17,27 +17,27 @@ use crate::{
 
 pub(crate) struct Core {
     pub snapshot: Arc<Snapshot>,
-    /// Counts snapshots.
+    /// The number of snapshots so far.
     pub epoch: u32,
     pub pools: Pools,
     pub counters: Counters,
     pub limits: Limits,
-    /// What of them is left in this batch.
+    /// How much each connection may queue in this batch, out of `limits`.
     pub room: Room,
     pub shortage: Shortage,
     pub draining: bool,
     pub fields: FieldTable,
-    /// Of this batch.
+    /// The date in this batch.
     pub date: Date,
-    /// What TLS wants to send; empty between uses.
+    /// Bytes that TLS wants to send; empty between uses.
     pub scratch: Vec<u8>,
-    /// Exchanges whose request goes out on an idle connection at the end of the batch.
+    /// Exchanges whose request goes to an idle server connection at the end of the batch.
     pub starting: Vec<ExchangeId>,
-    /// Exchanges whose response the driver may move from the end of the batch on.
+    /// Exchanges whose response the driver may relay from the end of the batch on.
     pub relayable: Vec<ExchangeId>,
-    /// Clients whose tunnel the driver may carry from the end of the batch on.
+    /// Clients whose tunnel the driver may relay from the end of the batch on.
     pub in_bulk: Vec<Conn>,
-    /// Connections, of either kind, with plaintext that is not sealed yet.
+    /// Connections, of both kinds, with plaintext that is not encrypted yet.
     pub unflushed: Vec<Conn>,
 }
 
@@ -64,7 +64,7 @@ impl Core {
         }
     }
 
-    /// The beginning of a batch.
+    /// Prepares for a batch.
     pub fn begin_batch(&mut self, buffered_bytes: usize, unix_s: u64) {
         if self.room.is_short || buffered_bytes > self.limits.buffer_bytes / 2 {
             self.room = self.limits.room(buffered_bytes);

@@ -1,18 +1,18 @@
-//! What can go wrong with an exchange or with a client's connection, and whose doing it is.
+//! What can go wrong with an exchange or with a client's connection, and who caused it.
 
 use crate::io::Gone;
 
-/// Everything that can end an exchange or a client's connection before its time, by who did it.
+/// Everything that can end an exchange or a client's connection early, by who caused it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
-    /// The client's request, or its body, is not HTTP as we read it.
+    /// The client's request, or its body, is not valid HTTP.
     Request(weir_wire::Error),
     AcceptTimeout,
     HeadTimeout,
     BodyTimeout,
     BodyTooLarge,
     ClientTls,
-    /// The client takes nothing of what waits for it.
+    /// The client takes nothing of what is queued for it.
     ClientStalled,
     ClientAborted,
     /// A connect failed, or the server's connection ended before the response did.
@@ -20,7 +20,7 @@ pub enum Error {
     ConnectTimeout,
     /// The TLS handshake with the server failed, or its TLS broke off.
     ServerTls,
-    /// The server's certificate is not one that we trust, or not for the name that it should be.
+    /// The server's certificate is not trusted, or does not match the server's name.
     ServerUntrusted,
     ServerReset,
     ServerClosed,
@@ -28,12 +28,13 @@ pub enum Error {
     Response(weir_wire::Error),
     NoPool,
     NoServer,
-    /// A defect of ours: a head did not fit the room that policy had asked for, or a session names one that is not there.
+    /// A defect of Weir: a head exceeded the room that policy asked for, or a session names another that does not
+    /// exist.
     Defect,
 }
 
 impl Error {
-    /// Whose doing it was, for the server's record.
+    /// Whether the server caused it, for the server's record.
     pub(crate) fn blames_server(self) -> bool {
         use Error::*;
         match self {
@@ -44,14 +45,13 @@ impl Error {
         }
     }
 
-    /// Whether the client's bytes can still be told apart after it.
+    /// Whether the end of this request in the client's bytes is still known.
     pub(crate) fn leaves_client_readable(self) -> bool {
         !matches!(self, Error::Request(_) | Error::HeadTimeout | Error::BodyTimeout | Error::BodyTooLarge)
     }
 }
 
-/// What cannot be, and would be a defect of ours. Tests stop here; in production the exchange that is concerned ends, and is
-/// counted.
+/// A state that cannot occur without a defect of Weir. Tests stop here. In production the exchange ends and is counted.
 #[cold]
 #[track_caller]
 pub(crate) fn defect(what: &str) -> Error {

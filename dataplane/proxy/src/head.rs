@@ -1,10 +1,10 @@
-//! A head that goes out, in the form of its connection's protocol.
+//! Writes a head in the form of its connection's protocol.
 
 use weir_wire::http1::{HeadWriter, Hop};
 
 use crate::{buf::Buf, error::Error, io::Io};
 
-/// Writes a head of at most so many bytes of text. `hop`: what it says of its connection.
+/// Writes a head of at most `bytes_max` bytes of text. `hop`: what the head says of its connection.
 #[inline]
 pub(crate) fn write<I: Io>(
     io: &mut I,

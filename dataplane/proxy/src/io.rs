@@ -1,9 +1,11 @@
-//! What the proxy asks of the world: connections, time, buffers. No file descriptor, no clock, no system call on this
-//! side of it, so the same proxy runs over epoll (`reactor`), over a simulated network (`sim`), and later over others.
+//! The interface between the proxy and its driver: connections, time and buffers. The proxy has no file descriptor,
+//! makes no system call and reads no clock, so the same proxy runs over epoll (`reactor`) and over a simulated network
+//! (`sim`).
 //!
-//! Completion style. A driver hands over a batch of [`Event`]s with owned buffers; the proxy answers by calling [`Io`];
-//! when the batch is done the driver sends what was queued, once per connection. Nothing is ever short: `send` takes all,
-//! and who sends more than the peer takes watches [`Io::queued`], stops reading the other side and waits for `Drained`.
+//! The interface is completion-based. A driver passes a batch of [`Event`]s with owned buffers, and the proxy answers
+//! by calls of [`Io`]. After the batch, the driver sends what was queued, once per connection. A `send` is never
+//! partial. A sender that may exceed what the peer reads checks [`Io::queued`], stops reading the connection that the
+//! bytes come from, and waits for `Drained`.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -11,8 +13,8 @@ use crate::buf::Buf;
 
 pub use weir_snapshot::{Protocol, TransportAddress};
 
-/// A connection: a slot and the generation of its use, so that a handle kept too long names nothing. A driver uses a
-/// slot again from the next batch on, never in the one in which its connection ended.
+/// The handle of a connection: a slot, and the generation of its use. A stale handle finds no connection. A driver
+/// reuses a slot from the next batch on, never in the batch in which its connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Conn {
     pub slot: u32,
@@ -47,7 +49,7 @@ pub enum Event {
         listener: TransportAddress,
         peer: SocketAddr,
     },
-    /// A connection begun with [`Io::connect`] stands.
+    /// A connection that [`Io::connect`] began is established.
     Connected {
         conn: Conn,
     },
@@ -55,35 +57,36 @@ pub enum Event {
         conn: Conn,
         buf: Buf,
     },
-    /// So many bytes of `conn` have been relayed since this was said last; 0: some wait for the receiver.
+    /// The driver has relayed this many bytes of `conn` since the last such event. 0: relayed bytes wait for the
+    /// receiver.
     Relayed {
         conn: Conn,
         bytes: u64,
     },
-    /// The peer sends no more; it may still read.
+    /// The peer has ended its side. It may still read.
     Eof {
         conn: Conn,
     },
-    /// The peer has ended, or its connection has failed, and that is not learnt by reading because it is not read. What it
-    /// sent before comes as ever when it is read, and then `Eof` or `Gone`.
+    /// The peer has ended its side, or its connection has failed, while the proxy does not read the connection. When it
+    /// reads again, it gets what the peer sent before as `Data`, and then `Eof` or `Gone`.
     Leaving {
         conn: Conn,
     },
-    /// What was queued has left. Comes once after [`Io::queued`] was seen above 0, in a later batch; who never asks may
-    /// never be told.
+    /// Everything queued has been sent. The event comes once, in a later batch, if [`Io::queued`] has returned more than
+    /// 0 before. Otherwise it may never come.
     Drained {
         conn: Conn,
     },
-    /// Nothing that is sent arrives any more. What the peer sent before comes as ever, and then `Gone`: never, where it is
-    /// not read.
+    /// The peer receives nothing more. What it sent before still comes as `Data`, and then `Gone`. Neither comes while
+    /// the connection is not read.
     Broken {
         conn: Conn,
     },
-    /// The deadline set last has passed; it is not set any more.
+    /// The deadline set last has passed. The connection has no deadline now.
     Deadline {
         conn: Conn,
     },
-    /// The connection is over and its handle dead: the peer's or the network's doing, never ours.
+    /// The connection is over, and its handle is dead. The peer or the network ended it, not the proxy.
     Gone {
         conn: Conn,
         why: Gone,
@@ -91,7 +94,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whose it is.
+    /// The connection that the event is about.
     #[inline]
     pub fn conn(&self) -> Conn {
         match *self {
@@ -111,12 +114,12 @@ impl Event {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gone {
-    /// A connect was refused.
+    /// The peer refused the connect.
     Refused,
-    /// A connect found no way, or the way was lost.
+    /// A connect found no route, or the route was lost.
     Unreachable,
     Reset,
-    /// This machine's doing: no descriptor, no port, no memory.
+    /// This machine has no descriptor, port or memory left.
     Local,
 }
 
@@ -124,68 +127,70 @@ pub enum Gone {
 pub enum Close {
     /// Nothing more is expected from the peer: send what is queued, then close.
     Flush,
-    /// The peer may still be sending: send what is queued, close our side, read and drop for a while, so that a reset
-    /// does not overtake the answer (RFC 9112 §9.6).
+    /// The peer may still be sending: send what is queued, close our side, then read and discard for a while. Otherwise
+    /// a reset could overtake the response (RFC 9112 §9.6).
     Linger,
-    /// More should have come and will not: send what is queued, then reset, so that the end shows as no end.
+    /// The peer expects more, which will not come: send what is queued, then reset, so that the peer sees a cut and not
+    /// a regular end.
     Cut,
-    /// Now, with a reset; what is queued is dropped.
+    /// Reset at once and drop what is queued.
     Abort,
 }
 
 pub trait Io {
     fn now(&self) -> Time;
 
-    /// Seconds since 1970 (UTC) by the wall clock, for what peers are told; it may jump. Asked once a batch.
+    /// Seconds since 1970 (UTC) by the wall clock, for the `Date` field. The clock may jump. The proxy asks once per
+    /// batch.
     fn unix_s(&self) -> u64;
 
     /// An empty buffer of the driver's block length.
     fn buffer(&mut self) -> Buf;
 
-    /// An empty buffer with room for `bytes`: a block where one suffices.
+    /// An empty buffer with room for `bytes`: a block if that is large enough.
     fn buffer_for(&mut self, bytes: usize) -> Buf {
         let mut block = self.buffer();
         if block.room().len() >= bytes { block } else { Buf::with_room(bytes) }
     }
 
-    /// What all buffers take that are in use, in whole blocks.
+    /// The memory of all buffers in use, in whole blocks.
     fn buffered_bytes(&self) -> usize;
 
-    /// Begins a connection. `send` and `deadline` are legal at once; the outcome comes as `Connected` or `Gone`.
+    /// Begins a connection. `send` and `deadline` may be called at once. The outcome is `Connected` or `Gone`.
     fn connect(&mut self, to: SocketAddr) -> Conn;
 
-    /// Queues `buf` behind what is queued already. Does nothing when `conn` is dead.
+    /// Queues `buf` behind what is queued already. Does nothing if `conn` is dead.
     fn send(&mut self, conn: Conn, buf: Buf);
 
-    /// Bytes queued and not yet taken by the network.
+    /// Bytes that are queued and that the network has not taken yet.
     fn queued(&self, conn: Conn) -> usize;
 
-    /// Turns the reading of a connection off or on again (it begins on). `Data` and `Eof` wait while it is off.
+    /// Turns reading of a connection off or on; it begins on. While it is off, no `Data` and no `Eof` comes.
     fn reading(&mut self, conn: Conn, on: bool);
 
-    /// Says whether nothing of interest comes from a connection for now: the driver may take its time to learn of what
-    /// does come.
+    /// Says whether the proxy expects nothing urgent from a connection for now. If so, the driver may report input
+    /// late.
     fn resting(&mut self, _conn: Conn, _on: bool) {}
 
-    /// Allows the driver to move up to `bytes` of what comes on `from` to `to` by itself, behind what is queued there:
-    /// `Relayed` tells how far it has come, `queued` counts what waits for `to`. It may stop at any byte or never begin;
-    /// what it does not move comes as `Data`, and `Eof` and `Gone` come as ever. To be called at the end of a batch: `Data`
-    /// of `from` that is in the same batch does not count.
+    /// Allows the driver to move up to `bytes` of the input of `from` to `to` by itself, behind what is queued there.
+    /// `Relayed` tells how many bytes it has moved, and `queued` counts those that wait for `to`. The driver may stop
+    /// at any byte or never begin. What it does not move comes as `Data`; `Eof` and `Gone` come as usual. Call this at
+    /// the end of a batch: `bytes` does not include `Data` of `from` in that batch.
     fn relay(&mut self, from: Conn, to: Conn, bytes: u64);
 
-    /// Ends our side: once what is queued has left, the peer is told that no more comes. It may go on sending.
+    /// Ends our side: once what is queued has been sent, the peer sees the end. The peer may go on sending.
     fn finish(&mut self, conn: Conn);
 
     /// Sets, moves or clears the one deadline of a connection.
     fn deadline(&mut self, conn: Conn, at: Option<Time>);
 
-    /// Ends a connection. The handle is dead when this returns; no event of it follows.
+    /// Ends a connection. When this returns, the handle is dead, and no event of the connection follows.
     fn close(&mut self, conn: Conn, how: Close);
 }
 
-/// Who a driver drives.
+/// Receives the events of a driver.
 pub trait Handler {
-    /// Takes all events of one batch, in order of arrival, and leaves the list empty. An event whose `conn` was closed
-    /// earlier in the same batch may still be in it.
+    /// Handles all events of one batch, in order of arrival, and leaves the list empty. The batch may still hold events
+    /// of a connection that was closed earlier in it.
     fn handle<I: Io>(&mut self, io: &mut I, events: &mut Vec<Event>);
 }

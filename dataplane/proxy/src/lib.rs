@@ -1,5 +1,6 @@
-//! The heart of the data plane: an exchange is one request and its response, and stands between two connections. Driven by
-//! batches of events over [`io::Io`]; no socket, clock or thread on this side of it. Counts nothing itself.
+//! The core of the data plane. An exchange is one request and its response, and stands between two connections. Batches
+//! of events drive this crate over [`io::Io`]; it has no socket, clock or thread. It notes what happens, and
+//! `telemetry` counts that.
 //!
 //! ```text
 //!  the client                                   this crate                                          a server
@@ -15,12 +16,12 @@
 //!                             page ◄── rescue ◄── whatever fails, wherever
 //! ```
 //!
-//! What is not HTTP, `carry` takes past all of this, from connection to connection: a `tunnel`.
+//! A virtual service without HTTP skips all of this: `carry` copies its bytes between the two connections, a `tunnel`.
 //!
-//! From the ground up: `connection` is our end of any connection. `exchange` is one request and its response, `tunnel` what
-//! has none; `client` and `server` are the two kinds of connection. `core` is what all of them share, `shortage` who goes when
-//! there is not room for all. `proxy` owns all of these and finds them. `flow` says what happens: it hands a batch of events
-//! out and moves things on.
+//! The modules, from the ground up: `connection` is our end of any connection. `exchange` is one request and its
+//! response; `tunnel` is a connection without requests. `client` and `server` are the two kinds of connection. `core`
+//! holds what they share. `shortage` records whom to evict when places or memory run out. `proxy` owns all of these and
+//! finds them. `flow` handles a batch of events and moves requests and responses on.
 #![forbid(unsafe_code)]
 
 pub mod buf;

@@ -1,39 +1,40 @@
-//! What one worker bounds by itself, whatever operators allow.
+//! The bounds of one worker that no operator configures.
 
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Places for client connections. One sixteenth of them is kept free, by sending away whoever can go (`shortage`);
-    /// whoever finds none at all is closed at once. There are as many to servers: the last place is kept free as long as an
-    /// idle one can go.
+    /// The maximum of client connections. One sixteenth of them is kept free by evicting clients (`flow::eviction`). A
+    /// new client that gets no place is closed at once. The maximum holds for connections to servers, too: when it is
+    /// reached, the proxy closes an idle one.
     pub clients: usize,
-    /// Memory for what peers have not taken or we have not read. From half of it on servers are read less; beyond it, who
-    /// takes least is closed.
+    /// Memory for what peers have not taken yet and what the proxy has not read yet. From half of it on, the proxy
+    /// reads less from servers. Beyond it, the proxy closes the clients that hold the memory.
     pub buffer_bytes: usize,
-    /// Without any progress for so long, work makes place like an idle connection.
+    /// Work without progress for this long may be evicted like an idle connection.
     pub stuck: Duration,
-    /// Bytes queued for a peer beyond which the other side is not read. What one batch has brought comes on top.
+    /// The proxy stops reading one side of an exchange when more than this is queued for the other. The input of one
+    /// batch may come on top.
     pub queued_bytes: usize,
-    /// The same in pieces, because each small piece may hold a block.
+    /// The same limit in pieces, because each small piece may hold a block.
     pub queued_pieces: u32,
-    /// Bytes still to come of a body from which on the driver is asked to relay it; what fewer bytes win is less than
-    /// what the relay costs.
+    /// The proxy asks the driver to relay a body of which at least this many bytes are still to come. For fewer bytes,
+    /// a relay costs more than it saves.
     pub relay_bytes: u64,
-    /// Bytes that come at once from which on what a tunnel carries is relayed.
+    /// The proxy asks the driver to relay a tunnel when this many bytes arrive at once.
     pub tunnel_relay_bytes: usize,
-    /// How long a TLS handshake may take where the operator does not say.
+    /// How long a TLS handshake may take if the operator sets no limit.
     pub handshake: Duration,
-    /// Servers tried for one request before any byte of it was sent.
+    /// How many servers the proxy tries for one request of which no byte has been sent.
     pub server_tries: usize,
-    /// How long a connect may take in a pool that watches its servers, as long as another of them would take the request.
-    /// Longer than any way around the world and back, shorter than it takes to send a lost packet again.
+    /// How long a connect may take in a pool that watches its servers, while another server could take the request.
+    /// Longer than any round trip on Earth, shorter than the time until a lost SYN is sent again.
     pub connect_patience: Duration,
-    /// Idle connections to one server, where the operator sets no limit.
+    /// Idle connections to one server if the operator sets no limit.
     pub idle_connections: usize,
     /// How long a client may take nothing of what is queued for it.
     pub stalled_client: Duration,
-    /// How long a body may come more slowly than it must, at its beginning and after it was not read.
+    /// How long a body may be slower than its minimum rate, at its beginning and after a pause in reading.
     pub slow_body: Duration,
 }
 
@@ -58,13 +59,13 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Clients from which on one goes for each that comes.
+    /// From this number of clients on, each new client needs the eviction of another.
     pub fn clients_usual(&self) -> usize {
         (self.clients - (self.clients / 16).max(1).min(self.clients)).max(1)
     }
 
-    /// What one connection may have queued while so many bytes are in use altogether: less and less from half of the memory
-    /// on, and no less than a piece.
+    /// What one connection may have queued while this many bytes are in use in total. Beyond half of the memory the
+    /// room shrinks, down to one piece.
     pub(crate) fn room(&self, buffered_bytes: usize) -> Room {
         let half = (self.buffer_bytes / 2).max(1);
         if buffered_bytes <= half {
@@ -84,7 +85,7 @@ impl Limits {
 pub(crate) struct Room {
     pub queued_bytes: usize,
     pub queued_pieces: u32,
-    /// Memory is short.
+    /// More than half of the memory is in use.
     pub is_short: bool,
 }
 

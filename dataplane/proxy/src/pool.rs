@@ -1,5 +1,5 @@
-//! The pools of a worker: which server takes a request, and the connections that stand idle, the latest first, so that
-//! the others can time out. Only connections without anything unread or unfinished come here.
+//! The pools of a worker: which server takes a request, and which idle connections each server has. The most recent one
+//! is used first, so that the others can time out. Only connections without unread or unsent bytes are kept.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -17,20 +17,20 @@ use crate::{
 
 #[derive(Default)]
 pub(crate) struct Pools {
-    /// By the dense id of the snapshot.
+    /// Indexed by the dense id of the snapshot.
     rows: Vec<Option<Row>>,
-    /// Of the row that was made or changed last.
+    /// The version of the row that was made or changed last.
     version: u32,
-    /// A connection to any server has ever come to nothing.
+    /// Whether a connection to any server has ever failed.
     some_failed: bool,
 }
 
 struct Row {
     pool: Arc<Pool>,
-    /// No two rows that differ have the same.
+    /// Changes whenever the row changes, and differs between rows.
     version: u32,
     balancer: Balancer,
-    /// By position in the pool.
+    /// Indexed by the server's position in the pool.
     idle: Vec<Vec<Idle>>,
 }
 
@@ -38,8 +38,8 @@ struct Row {
 #[derive(Clone, Copy)]
 pub(crate) struct Idle {
     pub conn: Conn,
-    /// Made for a name that one request asked for, and of use to no other yet: whoever thinks up names can have any
-    /// number of these made.
+    /// Made for a TLS name from one request, and not used by another request yet. A client that invents names can cause
+    /// any number of these.
     pub passing: bool,
 }
 
@@ -47,17 +47,17 @@ pub(crate) struct Idle {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub pool: u32,
-    /// Dense id.
+    /// The dense id.
     pub server: u32,
     pub address: SocketAddr,
-    /// In the pool as it was when the place was picked.
+    /// The position in the pool when the place was picked.
     pub position: usize,
-    /// Of the row then: while it is the row's, the position holds.
+    /// The row's version then: while the row still has it, the position is valid.
     version: u32,
 }
 
 impl Pools {
-    /// Follows a new snapshot. Returns the idle connections of servers that are in it no more, or are disabled.
+    /// Applies a new snapshot. Returns the idle connections of servers that were removed or disabled.
     pub fn follow(&mut self, difference: &Difference) -> Vec<Conn> {
         let mut orphans = Vec::new();
         for gone in &difference.pools_gone {
@@ -68,7 +68,7 @@ impl Pools {
         orphans
     }
 
-    /// Takes a pool that is new or was made anew.
+    /// Adds or replaces a pool.
     pub fn bring(&mut self, pool: &Arc<Pool>, orphans: &mut Vec<Conn>) {
         let id = pool.id as usize;
         if self.rows.len() <= id {
@@ -84,7 +84,7 @@ impl Pools {
         });
     }
 
-    /// A server for a request, which is at it from now on.
+    /// Picks a server for a request, and counts the request there.
     pub fn pick(&mut self, now: Time, pool: &Pool, key: HashKey, tried: &[u32]) -> Option<Place> {
         let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
         let position = row.balancer.pick(now.nanos, key, tried)?;
@@ -92,7 +92,7 @@ impl Pools {
         Some(Place { pool: pool.id, server: server.id, address: server.address, position, version: row.version })
     }
 
-    /// The same of the server that a cookie names, if it takes requests.
+    /// The same for the server that a cookie names, if it takes requests.
     pub fn take(&mut self, now: Time, pool: &Pool, server: u32) -> Option<Place> {
         let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
         let position = row.balancer.take(now.nanos, server)?;
@@ -100,7 +100,7 @@ impl Pools {
         Some(Place { pool: pool.id, server: server.id, address: server.address, position, version: row.version })
     }
 
-    /// A request is at a server that nobody picked.
+    /// Counts a request at a server that the balancer did not pick.
     pub fn begin(&mut self, at: Place) {
         if let Some(row) = self.row(at.pool) {
             row.balancer.opened(at.server);
@@ -113,13 +113,13 @@ impl Pools {
         }
     }
 
-    /// Whether a request that is at this server and has tried the others would find one that is not suspect.
+    /// Whether a request at this server, which has tried the others, would find another server that is not suspect.
     pub fn has_other(&mut self, at: Place, tried: &[u32]) -> bool {
         let tried: Vec<_> = tried.iter().copied().chain([at.server]).collect();
         self.row(at.pool).is_some_and(|row| row.balancer.has_other_than(&tried))
     }
 
-    /// A new connection to this server stands.
+    /// A new connection to this server was established.
     pub fn reached(&mut self, at: Place, now: Time) {
         if let Some(row) = self.row(at.pool) {
             row.balancer.reached(at.server, now.nanos);
@@ -133,7 +133,7 @@ impl Pools {
         }
     }
 
-    /// The server has answered on a connection that had been answered on before.
+    /// The server has answered on a connection on which it had answered before.
     pub fn answered(&mut self, at: Place) {
         if self.some_failed
             && let Some(row) = self.row(at.pool)
@@ -142,8 +142,8 @@ impl Pools {
         }
     }
 
-    /// A connection to this server that was begun at `since` came to nothing. Returns the idle ones where that made it
-    /// suspect: who is on them could wait as long.
+    /// A connection to this server, begun at `since`, has failed. If that made the server suspect, returns its idle
+    /// connections: requests on them might wait just as long.
     pub fn failed(&mut self, at: Place, failure: Failure, since: Time, now: Time) -> Vec<Conn> {
         self.some_failed = true;
         let Some(row) = self.row(at.pool) else { return Vec::new() };
@@ -152,26 +152,27 @@ impl Pools {
         idle.map(std::mem::take).unwrap_or_default().into_iter().map(|idle| idle.conn).collect()
     }
 
-    /// The latest that suits.
+    /// Takes the most recent idle connection that suits.
     pub fn take_idle(&mut self, at: Place, mut suits: impl FnMut(Conn) -> bool) -> Option<Conn> {
         let idle = self.idle(at)?;
         let index = idle.iter().rposition(|idle| suits(idle.conn))?;
         Some(idle.remove(index).conn)
     }
 
-    /// Whether this server takes requests, in the pool as it is now.
+    /// Whether this server takes requests, in the current pool.
     pub fn takes(&mut self, at: Place) -> bool {
         self.row(at.pool).is_some_and(|row| row.taker(at).is_some())
     }
 
-    /// Whether a connection to this server, made for `pool` as it was, may be kept for a later request. Not while the
-    /// server is suspect: a trial has to find out whether new connections come to something.
+    /// Whether a connection to this server, made for an earlier version of `pool`, may be kept for a later request. Not
+    /// while the server is suspect: a trial must show whether new connections succeed.
     pub fn keeps(&mut self, at: Place, pool: &Pool) -> bool {
         let Some(row) = self.row(at.pool).filter(|row| row.pool.speaks_like(pool)) else { return false };
         row.position(at).is_some_and(|position| row.balancer.is_trusted(position))
     }
 
-    /// Returns the one that has to go where there are too many. It is not the new one, which could not become of use else.
+    /// Keeps a connection. Returns the one to close if there are too many. This is never the new one: otherwise no new
+    /// connection would ever serve a second request.
     pub fn put_idle(&mut self, at: Place, new: Idle, limits: &Limits) -> Option<Conn> {
         let most = self.row(at.pool)?.pool.max_idle_connections;
         let idle = self.idle(at)?;
@@ -181,7 +182,7 @@ impl Pools {
         goes
     }
 
-    /// One of the server that has most.
+    /// An idle connection of the server that has most of them.
     pub fn spare_idle(&self) -> Option<Conn> {
         let idle = self.rows.iter().flatten().flat_map(|row| &row.idle).max_by_key(|idle| idle.len())?;
         spare(idle).map(|index| idle[index].conn)
@@ -189,14 +190,14 @@ impl Pools {
 
     pub fn forget_idle(&mut self, at: Place, conn: Conn) {
         if let Some(idle) = self.idle(at) {
-            // What times out is the oldest, what a server closes may be any.
+            // Connections time out oldest first, but a server may close any of them.
             if let Some(index) = idle.iter().position(|other| other.conn == conn) {
                 idle.remove(index);
             }
         }
     }
 
-    /// The verdict of the health monitors. Returns the idle connections to a server that went down.
+    /// Applies a verdict of the health monitors. Returns the idle connections of a server that went down.
     pub fn set_up(&mut self, pool: &Pool, server_name: &str, up: bool) -> Vec<Conn> {
         let Some(row) = self.row(pool.id) else { return Vec::new() };
         let Some(position) = row.pool.position(server_name) else { return Vec::new() };
@@ -216,7 +217,7 @@ impl Pools {
         self.rows.iter().flatten().flat_map(move |row| row.balancer.suspect(now.nanos))
     }
 
-    /// Every idle connection; none is kept.
+    /// Removes and returns all idle connections.
     pub fn drain(&mut self) -> Vec<Conn> {
         let idle = self.rows.iter_mut().flatten().flat_map(|row| &mut row.idle);
         idle.flat_map(std::mem::take).map(|idle| idle.conn).collect()
@@ -259,17 +260,17 @@ impl Row {
         self.idle.into_iter().flatten().map(|idle| idle.conn)
     }
 
-    /// Whether it is this pool's, as it is now or as it was.
+    /// Whether the row belongs to this pool, in this or another version.
     fn is_of(&self, pool: &Pool) -> bool {
         std::ptr::eq(self.pool.as_ref(), pool) || self.pool.uuid == pool.uuid
     }
 
-    /// Where the server of `at` is now, if it takes requests.
+    /// The current position of the server of `at`, if it takes requests.
     fn taker(&self, at: Place) -> Option<usize> {
         self.position(at).filter(|position| self.balancer.stands(*position))
     }
 
-    /// Where the server of `at` is now.
+    /// The current position of the server of `at`.
     fn position(&self, at: Place) -> Option<usize> {
         match at.version == self.version {
             true => Some(at.position),
@@ -282,14 +283,15 @@ impl Row {
     }
 }
 
-/// The one that is missed least: the oldest of those that were of no use to a second request, or of all.
+/// The idle connection that is missed least: the oldest that has served one request only for its own name, else the
+/// oldest.
 fn spare(idle: &[Idle]) -> Option<usize> {
     idle.iter().position(|idle| idle.passing).or_else(|| (!idle.is_empty()).then_some(0))
 }
 
-/// What a pool that hashes consistently goes by.
+/// The key by which a pool with consistent hashing picks a server.
 ///
-/// Without a request, where that is not HTTP, there is only the client's address.
+/// A tunnel has no request head, so only the client's address counts.
 pub(crate) fn balance_key(pool: &Pool, head: Option<&RequestHead<'_>>, peer: SocketAddr) -> HashKey {
     if pool.balance.algorithm != Algorithm::ConsistentHash {
         return HashKey::default();

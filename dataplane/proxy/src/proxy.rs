@@ -1,5 +1,5 @@
-//! The proxy of one worker: owns every session, finds them by their handles, and says what a snapshot, a verdict of the
-//! health monitors or a drain means for all of them. What happens to one session stands in the files beside this one.
+//! The proxy of one worker. It owns every session, finds sessions by their handles, and applies what concerns all of
+//! them: a snapshot, a verdict of the health monitors, a drain. The files of `flow` handle single sessions.
 
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ pub(crate) struct Parties<'p> {
     pub core: &'p mut Core,
 }
 
-// Whatever names a session may outlive it only in the driver's events and in the lists that wait for the end of a batch.
-// All other names hold: a client's of its exchange, a server's of its work, an exchange's of both.
+// A name of a session may be stale in two places only: in the driver's events, and in the lists that wait for the end
+// of a batch. All other names are valid: a client's exchange, a server's work, both connections of an exchange.
 impl Proxy {
     #[inline]
     pub(crate) fn asker(&mut self, id: ExchangeId) -> Result<Asker<'_>, Error> {
@@ -66,7 +66,7 @@ impl Proxy {
 impl Proxy {
     pub fn new(snapshot: Arc<Snapshot>, limits: Limits) -> Self {
         let core = Core::new(snapshot, limits);
-        // The driver has a slot for each client's connection and one to a server.
+        // The driver has two slots per client: one for its connection, and one for a connection to a server.
         let (clients, slots) = (core.limits.clients, 2 * core.limits.clients);
         Self {
             clients: Table::with_room(slots),
@@ -76,8 +76,8 @@ impl Proxy {
         }
     }
 
-    /// Serves by `snapshot` from the next request of each client on. It follows the one before it. Clients of listeners
-    /// that are gone are closed as soon as they are idle, and at once where there are no requests.
+    /// Serves each client's next request by `snapshot`, which must be the successor of the current one. Clients of
+    /// listeners that no longer exist are closed once they are idle; their tunnels are cut at once.
     pub fn replace<I: Io>(&mut self, io: &mut I, snapshot: Arc<Snapshot>) {
         let difference = snapshot.difference();
         let recycled = &difference.recycled;
@@ -105,7 +105,8 @@ impl Proxy {
         }
     }
 
-    /// The verdict of the health monitors. Unknown names are ignored: the Plan may be ahead of the monitors or behind.
+    /// Applies a verdict of the health monitors. Ignores unknown names: the Plan may be newer or older than the
+    /// monitors' list.
     pub fn set_server_up<I: Io>(&mut self, io: &mut I, pool_uuid: &str, server_name: &str, up: bool) {
         let Some(pool) = self.core.snapshot.pool(pool_uuid).cloned() else { return };
         for idle in self.core.pools.set_up(&pool, server_name, up) {
@@ -118,18 +119,18 @@ impl Proxy {
         self.core.pools.up()
     }
 
-    /// Dense ids of the servers that are suspect here, in no order.
+    /// Dense ids of the servers that this worker suspects, in no order.
     pub fn servers_suspect(&self, now: Time) -> impl Iterator<Item = u32> {
         self.core.pools.suspect(now)
     }
 
-    /// Ends each client's connection with its next response. Those that ask nothing stay.
+    /// Ends each client's connection with its next response. Idle connections stay.
     pub fn let_go(&mut self) {
         self.core.draining = true;
     }
 
-    /// Ends each client's connection with the response to its request, or now when it has none. The driver stops
-    /// accepting; [`is_idle`](Self::is_idle) tells when all are gone.
+    /// Ends each client's connection: with the response to its request, or now if it has none. The driver stops
+    /// accepting. [`is_idle`](Self::is_idle) tells when all connections have ended.
     pub fn drain<I: Io>(&mut self, io: &mut I) {
         self.let_go();
         for idle in self.core.pools.drain() {
@@ -142,7 +143,7 @@ impl Proxy {
         }
     }
 
-    /// No connection is left, and with them no exchange.
+    /// No connection is left, and so no exchange.
     pub fn is_idle(&self) -> bool {
         self.clients.len() + self.servers.len() + self.exchanges.len() == 0
     }
@@ -154,7 +155,8 @@ impl Proxy {
 
 // Ends.
 impl Proxy {
-    /// Ends a client's session, its exchange and its connection. What its exchange has of a server ends elsewhere.
+    /// Ends a client's session, its exchange and its connection. The caller ends the server's connection of the
+    /// exchange.
     pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut client) = self.clients.remove(conn) else { return };
         self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
@@ -172,7 +174,7 @@ impl Proxy {
         client.report_bytes(&mut self.core);
     }
 
-    /// Ends a connection to a server and whatever the pools know of it.
+    /// Ends a connection to a server and removes it from the pools.
     pub(crate) fn close_server<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut server) = self.servers.remove(conn) else { return };
         match server.state {

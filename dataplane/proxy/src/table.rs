@@ -1,5 +1,5 @@
-//! Sessions by connection: an array indexed by the driver's slot, each entry checked against the generation of the
-//! handle, so that a handle kept too long finds nothing. Its length is the driver's: one entry per slot ever used.
+//! Sessions by connection: an array indexed by the driver's slot. Each entry keeps the generation of its handle, so
+//! that a stale handle finds nothing. The array has one entry per slot that the driver has ever used.
 
 use crate::{
     error::{Error, defect},
@@ -11,8 +11,8 @@ pub(crate) struct Table<T> {
     len: usize,
 }
 
-/// From one slot of a sample to the next. It is a prime greater than any table, so that it meets each slot once; and slots
-/// are not given out in steps like it.
+/// The step from one slot of a sample to the next. It is a prime greater than any table, so that a full walk visits
+/// each slot once. No driver assigns slots in steps of this size.
 const HOP: u64 = 2_654_435_761;
 
 impl<T> Default for Table<T> {
@@ -22,7 +22,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// For slots up to `room` without moving in memory; what is not used takes none.
+    /// Reserves address space for slots up to `room`, so that the table never moves. Unused slots take no memory.
     pub fn with_room(room: usize) -> Self {
         Self { entries: Vec::with_capacity(room), len: 0 }
     }
@@ -50,10 +50,10 @@ impl<T> Table<T> {
         }
     }
 
-    /// For whoever names a session that cannot be over.
+    /// For callers whose session cannot be over.
     #[inline]
     pub fn live(&mut self, conn: Conn) -> Result<&mut T, Error> {
-        self.find(conn).ok_or_else(|| defect("a session is over and still named"))
+        self.find(conn).ok_or_else(|| defect("a session is over, but something still refers to it"))
     }
 
     pub fn remove(&mut self, conn: Conn) -> Option<Box<T>> {
@@ -64,12 +64,12 @@ impl<T> Table<T> {
         self.entries[conn.slot as usize].take().map(|(_, session)| session)
     }
 
-    /// A walk for rare occasions (a new snapshot, a drain).
+    /// Visits every session: only for rare events (a new snapshot, a drain).
     pub fn iter(&self) -> impl Iterator<Item = (Conn, &T)> {
         (0..self.entries.len()).filter_map(|slot| self.at(slot))
     }
 
-    /// About `most` of the sessions, spread over all, or all where there are no more: others for each `turn`.
+    /// About `most` sessions, spread over the table, or all if there are no more. Each `turn` selects other sessions.
     pub fn sample(&self, most: usize, turn: usize) -> impl Iterator<Item = (Conn, &T)> {
         let slots = self.entries.len();
         let visits = if self.len <= most { slots } else { slots * most / self.len };
@@ -94,7 +94,7 @@ impl<T> Table<T> {
         self.len
     }
 
-    /// Every handle in use.
+    /// The handles of all sessions.
     pub fn conns(&self) -> Vec<Conn> {
         self.iter().map(|(conn, _)| conn).collect()
     }
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!((table.len(), table.conns()), (1, vec![NEW]));
     }
 
-    /// A thousand in every second slot, as clients and their servers take them in turn.
+    /// A thousand sessions in every second slot, as when clients and servers take slots in turn.
     fn alternating() -> Table<u32> {
         let mut table = Table::default();
         for slot in 0..1000 {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn sample_is_as_large_as_was_asked_for_and_not_the_same_twice() {
+    fn sample_has_the_wanted_size_and_differs_each_time() {
         let table = alternating();
         let sample =
             |turn| table.sample(100, turn).map(|(conn, _)| conn.slot).collect::<std::collections::HashSet<_>>();
@@ -139,11 +139,11 @@ mod tests {
             assert!((35..=65).contains(&upper_half), "{upper_half} of the upper half in turn {turn}");
         }
         let all: std::collections::HashSet<_> = (0..11).flat_map(sample).collect();
-        assert_eq!(all.len(), 1000, "eleven turns have met everybody");
+        assert_eq!(all.len(), 1000, "eleven turns visit all sessions");
     }
 
     #[test]
-    fn sample_of_more_than_there_are_is_all() {
+    fn sample_larger_than_the_table_is_all() {
         let mut all: Vec<_> = alternating().sample(2000, 7).map(|(conn, _)| conn.slot).collect();
         all.sort_unstable();
         assert_eq!(all, (0..1000).map(|n| 2 * n).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! A client whose bytes nothing is read out of: which server they go to, and when some last crossed.
+//! A client whose bytes are not parsed: which server they go to, and when bytes last crossed.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -12,13 +12,13 @@ use crate::{
 
 pub(crate) struct Tunnel {
     pub key: HashKey,
-    /// Dense ids of servers that could not be connected to.
+    /// Dense ids of servers to which a connect failed.
     pub tried: Vec<u32>,
-    /// Being connected to, or connected.
+    /// The server's connection, being established or established.
     pub server: Option<Conn>,
     /// When the last bytes crossed.
     pub active_at: Time,
-    /// Which directions bring as much as a read takes.
+    /// Which directions bring so many bytes per read that a relay pays.
     pub up_in_bulk: bool,
     pub down_in_bulk: bool,
 }
@@ -29,7 +29,8 @@ impl Tunnel {
         Self { key, tried: Vec::new(), server: None, active_at: now, up_in_bulk: false, down_in_bulk: false }
     }
 
-    /// How much longer nothing may cross it; `None`: for ever, the kernel finds out who is gone.
+    /// How much longer the tunnel may stay silent; `None`: without limit, because keepalive probes find dead peers or
+    /// the operator set no limit.
     pub fn quiet_left(&self, service: &VirtualService, now: Time) -> Option<Duration> {
         let idle = service.tcp.idle_timeout.filter(|_| !service.tcp.keepalive_probes)?;
         Some(idle.saturating_sub(now.since(self.active_at)))

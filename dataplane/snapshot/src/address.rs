@@ -1,8 +1,8 @@
-//! Addresses and ports as the wire spells them.
+//! Parses addresses and ports of the wire format.
 
 use std::net::IpAddr;
 
-/// `None` for what is no literal, or an address that no single host has. An IPv4 address written as IPv6 is IPv4.
+/// `None` if the text is no literal, or no address of a single host. Turns an IPv4-mapped IPv6 address into IPv4.
 pub(crate) fn ip(literal: &str) -> Option<IpAddr> {
     let address = literal.parse::<IpAddr>().ok()?.to_canonical();
     let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());

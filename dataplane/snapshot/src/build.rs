@@ -226,7 +226,7 @@ impl<'c> Draft<'c> {
         self.services.put(uuid, read);
     }
 
-    /// Who listens where; an address has one owner.
+    /// Assigns the listeners. An address belongs to one service.
     fn listeners(&mut self, leaving: &[Arc<str>], services: &[Arc<v1::VirtualService>]) {
         let known = leaving.iter().map(AsRef::as_ref).chain(services.iter().map(|source| source.uuid()));
         let known = known.filter_map(|uuid| self.before.services.get(uuid));

@@ -1,4 +1,4 @@
-//! Certificates of a Plan: read once, shared by every service that uses them, kept while they do not change.
+//! Certificates of a Plan: read once, shared by all services and pools that use them, and kept while unchanged.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) fn subject(source: &v1::Certificate) -> Subject<'_> {
 
 pub(crate) type KeptCertificate = Kept<v1::Certificate, Certificate>;
 
-/// `None` when it cannot be used; the findings say why.
+/// `None` if the certificate is unusable; the findings give the reasons.
 pub(crate) fn read(
     source: &Arc<v1::Certificate>,
     before: Option<&KeptCertificate>,

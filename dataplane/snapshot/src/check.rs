@@ -1,5 +1,5 @@
-//! Checks of a change before any object is read: which objects it removes, how large the Plan becomes, whether every uuid is
-//! unique.
+//! Checks a change before any object is read: which objects it removes, how large the Plan becomes, whether every uuid
+//! is unique.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -10,9 +10,9 @@ use crate::{
     shared::Shared,
 };
 
-/// Objects of one kind in a Plan, and listeners in all.
+/// The maximum of objects of one kind in a Plan, and of listeners.
 const OBJECTS_MAX: usize = 16 * 1024;
-/// Servers of all pools.
+/// The maximum of servers in all pools.
 const SERVERS_MAX: usize = 100_000;
 
 /// Uuids of the objects that the change removes, sorted.
@@ -81,7 +81,7 @@ struct Growth {
     goes: usize,
 }
 
-/// What a change does to the sum of the sizes of all objects of a kind.
+/// How a change changes the sum of the sizes of all objects of a kind.
 fn growth<S: Source, T: Clone>(
     before: &Shared<Arc<str>, T>,
     changed: &[Arc<S>],

@@ -1,4 +1,4 @@
-//! The difference between a snapshot and the one before it: what a worker has to act on.
+//! The difference between a snapshot and the previous one, which a worker has to apply.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ pub struct Difference {
     /// New or rebuilt.
     pub pools: Vec<Arc<Pool>>,
     pub pools_gone: Vec<Gone>,
-    /// Of the services that are new or rebuilt.
+    /// Listeners of the services that are new or rebuilt.
     pub listeners: Vec<TransportAddress>,
     pub listeners_gone: Vec<TransportAddress>,
-    /// Some listener is gone, or now speaks another protocol: its clients are not served any more.
+    /// Some listener was removed or speaks another protocol now: its clients can no longer be served.
     pub displaces_clients: bool,
     pub recycled: Recycled,
 }
@@ -28,7 +28,7 @@ pub struct Gone {
     pub id: u32,
 }
 
-/// Ids of new objects that belonged to other objects earlier: their counters start again at 0.
+/// Ids of new objects that belonged to other objects earlier: their counters restart at 0.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recycled {
     pub services: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What is wrong with a Plan, in the operator's words: the object, the field, what to do.
+//! Errors and warnings about a Plan, for the operator: the object, the field, what to do.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Subject<'_> {
     }
 }
 
-/// All that is found while a Plan is read: the reading goes on behind an error, so that an operator sees every one.
+/// All findings while a Plan is read. Reading goes on after an error, so that the operator sees all errors.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub errors: Vec<Finding>,
@@ -36,7 +36,7 @@ impl Findings {
         self.errors.push(subject.finding(field, message));
     }
 
-    /// The warnings since the last time: those about one object, when it has been read.
+    /// Takes the warnings since the last call. A caller that has just read an object gets that object's.
     pub fn take_warnings(&mut self) -> Arc<[Finding]> {
         match self.warnings.is_empty() {
             true => Arc::default(),
@@ -44,7 +44,7 @@ impl Findings {
         }
     }
 
-    /// Parts of an object share profiles; a warning about a profile is said once.
+    /// Adds a warning unless it exists: parts of an object share profiles.
     pub fn warning(&mut self, subject: Subject<'_>, field: impl Into<String>, message: impl Into<String>) {
         let finding = subject.finding(field, message);
         if !self.warnings.contains(&finding) {

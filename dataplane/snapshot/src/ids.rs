@@ -1,14 +1,15 @@
-//! Small dense numbers for things with long names, kept over snapshots: what tables on the hot path are indexed by.
+//! Small dense ids for objects with long names. An object keeps its id from one snapshot to the next. Tables on the hot
+//! path are indexed by ids.
 //!
-//! The numbers depend on the Plans alone, in their order: workers that see the same Plans give the same numbers.
+//! The ids depend only on the Plans and their order: workers that get the same Plans assign the same ids.
 
 use std::{collections::VecDeque, sync::Arc};
 
-/// So many freed ids are kept back before the oldest is given to a newcomer: connections of the object that had it may
-/// still be ending. Tables by id have at most this many idle rows.
+/// How many freed ids are held back before the oldest is reused: connections of its former object may still be ending.
+/// Tables by id have at most this many unused rows.
 const QUARANTINE: usize = 1024;
 
-/// Which ids are free.
+/// The free ids.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ids {
     /// Oldest first.
@@ -20,7 +21,7 @@ pub(crate) struct Ids {
 #[derive(Default)]
 pub(crate) struct Renumbering {
     ids: Ids,
-    /// Given to new objects, and used by others earlier.
+    /// Ids of new objects that other objects had earlier.
     recycled: Vec<u32>,
     freed: Vec<u32>,
 }
@@ -52,7 +53,7 @@ impl Renumbering {
     /// The ids after the change, and those that were recycled in it.
     pub fn done(mut self) -> (Ids, Vec<u32>) {
         if !self.freed.is_empty() {
-            // Only now, so that what is freed here is not reused here.
+            // Only now, so that an id freed in this change is not reused in it.
             self.freed.sort_unstable();
             Arc::make_mut(&mut self.ids.free).extend(self.freed);
         }
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn newcomers_are_dense() {
+    fn new_ids_are_dense() {
         let (ids, taken, _) = changed(&Ids::default(), [], 3);
         assert_eq!(taken, [0, 1, 2]);
         let (_, taken, recycled) = changed(&ids, [0], 2);
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn table_stays_small_however_many_come_and_go() {
+    fn table_stays_small_however_many_objects_are_replaced() {
         let (mut ids, mut living, _) = changed(&Ids::default(), [], 100);
         for _ in 0..50 {
             (ids, living, _) = changed(&ids, living, 100);
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_freed_goes_to_nobody_in_the_same_change() {
+    fn freed_id_is_not_reused_in_the_same_change() {
         let (ids, ..) = changed(&Ids::default(), [], 2000);
         let (_, taken, _) = changed(&ids, 0..2000, 5);
         assert_eq!(taken, [2000, 2001, 2002, 2003, 2004]);

@@ -1,10 +1,12 @@
-//! A Plan, validated, indexed and immutable: what one worker serves by.
+//! A validated, indexed, immutable Plan: the configuration by which one worker serves.
 //!
-//! Flow: `control` decodes a Plan or a change of one and makes a [`Snapshot`] for each worker of it; `proxy` swaps its own
-//! between two batches of events. A Plan is accepted whole or refused whole, and every fault is named. What did not change
-//! since the snapshot before is the same `Arc`, so a change to one object touches nobody who uses another; and the maps that
-//! hold all objects are shared but for what changed, so that a change costs what it is about.
-//! Past this crate no wire type: nothing in a snapshot must be checked again. Pure: no clock, no socket, no thread.
+//! Flow: `control` decodes a Plan or a change of one, and builds a [`Snapshot`] from it for each worker. `proxy` swaps
+//! its snapshot between two batches of events. A Plan is accepted whole or refused whole, and the refusal names every
+//! error. Unchanged objects are the same `Arc` as in the previous snapshot, so a change does not affect users of other
+//! objects. The maps of all objects are persistent, so the cost of a change depends on its size alone.
+//!
+//! No wire type leaves this crate, and nothing in a snapshot must be checked again. The crate has no clock, socket or
+//! thread.
 #![forbid(unsafe_code)]
 
 mod address;

@@ -1,4 +1,4 @@
-//! PKI profiles of a Plan: read once, shared by every pool that verifies by them, kept while they do not change.
+//! PKI profiles of a Plan: read once, shared by all pools that use them, and kept while unchanged.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) fn subject(source: &v1::PkiProfile) -> Subject<'_> {
 
 pub(crate) type KeptPkiProfile = Kept<v1::PkiProfile, Authorities>;
 
-/// `None` when it cannot be used; the findings say why.
+/// `None` if the profile is unusable; the findings give the reasons.
 pub(crate) fn read(
     source: &Arc<v1::PkiProfile>,
     before: Option<&KeptPkiProfile>,

@@ -1,4 +1,4 @@
-//! A pool as a worker uses it, made from a pool of the Plan.
+//! A pool as a worker uses it, built from a pool of the Plan.
 
 use std::{
     collections::HashSet,
@@ -23,25 +23,25 @@ const RATIOS: std::ops::RangeInclusive<u32> = 1..=20;
 
 #[derive(Debug)]
 pub struct Pool {
-    /// Dense and lasting, for tables by pool.
+    /// Dense; stays the same in all snapshots. An index for tables of pools.
     pub id: u32,
     pub uuid: String,
     pub name: String,
-    /// In the order of `balance.servers`: a pick is a position in either.
+    /// In the order of `balance.servers`, so a picked position is valid in both.
     pub servers: Vec<Server>,
-    /// Positions in `servers`, in the order of their names.
+    /// Positions in `servers`, sorted by the servers' names.
     by_name: Vec<u32>,
     pub balance: PoolSpec,
     pub hash_input: HashInput,
     pub timeouts: PoolTimeouts,
-    /// Requests on one server connection; `None`: no limit.
+    /// The maximum of requests on one server connection; `None`: no limit.
     pub max_connection_reuse: Option<u32>,
-    /// Idle connections to one server, on this worker; `None`: no limit of the operator's.
+    /// The maximum of idle connections to one server, on this worker; `None`: the operator sets no limit.
     pub max_idle_connections: Option<u32>,
     pub fail_action: FailAction,
-    /// `None`: servers are spoken to in plain.
+    /// `None`: connections to servers are not encrypted.
     pub tls: Option<ServerTls>,
-    /// `None`: each request goes where the algorithm says.
+    /// `None`: the algorithm alone chooses the server of each request.
     pub persistence: Option<Persistence>,
 }
 
@@ -57,7 +57,7 @@ impl Pool {
         Some(self.by_name[found] as usize)
     }
 
-    /// Whether a connection to a server that was made for one of them is good for the other.
+    /// Whether a connection to a server made for one of the pools suits the other.
     pub fn speaks_like(&self, other: &Self) -> bool {
         match (&self.tls, &other.tls) {
             (Some(mine), Some(others)) => mine.is(others),
@@ -68,22 +68,23 @@ impl Pool {
 
 #[derive(Debug)]
 pub struct Server {
-    /// Dense and lasting, unique over all pools.
+    /// Dense; stays the same in all snapshots. Unique over all pools.
     pub id: u32,
-    /// What the operator and the agent call it, unique in its pool: "10.0.0.1:80".
+    /// The name for the operator and the agent, unique in its pool: "10.0.0.1:80".
     pub name: String,
     pub address: SocketAddr,
-    /// What TLS calls it, where nobody says otherwise; `None` in a pool without TLS, or if it has no name.
+    /// The TLS name, unless the pool or a request gives another; `None` in a pool without TLS, or if the server has no
+    /// name.
     pub hostname: Option<ServerName>,
 }
 
-/// What a request is hashed by, for [`weir_balance::Algorithm::ConsistentHash`].
+/// The input of the hash, for [`weir_balance::Algorithm::ConsistentHash`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum HashInput {
     SourceAddress,
     SourceAddressAndPort,
     Uri,
-    /// The field of this name.
+    /// The header field of this name.
     Header(String),
 }
 
@@ -91,7 +92,7 @@ pub enum HashInput {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PoolTimeouts {
     pub connect: Option<Duration>,
-    /// Last byte of the request to the next byte of the response.
+    /// From the last byte of the request to the next byte of the response.
     pub response: Option<Duration>,
     pub idle_connection: Option<Duration>,
     pub connection_lifetime: Option<Duration>,
@@ -105,7 +106,7 @@ pub enum FailAction {
     LocalResponse,
 }
 
-/// A pool with what it is made of.
+/// A pool and its sources.
 #[derive(Debug)]
 pub(crate) struct KeptPool {
     pub source: Arc<v1::Pool>,
@@ -114,7 +115,7 @@ pub(crate) struct KeptPool {
     pub object: Arc<Pool>,
 }
 
-/// What the pools of one snapshot have in common.
+/// What all pools of one snapshot are read with.
 pub(crate) struct PoolReader<'s> {
     pub pool_ids: &'s mut Renumbering,
     pub server_ids: &'s mut Renumbering,
@@ -128,7 +129,7 @@ pub(crate) fn subject(source: &v1::Pool) -> Subject<'_> {
 }
 
 impl PoolReader<'_> {
-    /// `None` when it cannot be used; the findings say why.
+    /// `None` if the pool is unusable; the findings give the reasons.
     pub fn read(
         &mut self,
         source: &Arc<v1::Pool>,
@@ -206,7 +207,7 @@ impl PoolReader<'_> {
             .collect()
     }
 
-    /// Limits on connections hold for an engine, so each worker has its share, and at least one.
+    /// Limits on connections apply to the engine, so each worker gets its share, and at least one.
     fn specs(&self, source: &v1::Pool, servers: &[Server]) -> Vec<ServerSpec> {
         let spec = |(server, source): (&Server, &v1::Server)| ServerSpec {
             id: server.id,
@@ -220,12 +221,12 @@ impl PoolReader<'_> {
 }
 
 impl KeptPool {
-    /// The uuid of the certificate that it refers to.
+    /// The uuid of the certificate of the pool's TLS.
     pub fn certificate(&self) -> Option<&str> {
         self.source.server_tls.as_ref().map(|tls| tls.certificate_uuid.as_str())
     }
 
-    /// The uuid of the PKI profile that it refers to.
+    /// The uuid of the PKI profile of the pool's TLS.
     pub fn pki_profile(&self) -> Option<&str> {
         self.source.server_tls.as_ref().map(|tls| tls.pki_profile_uuid.as_str())
     }
@@ -308,7 +309,7 @@ fn algorithm(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> O
         Ok(v1::Algorithm::RoundRobin) => Some(Algorithm::RoundRobin),
         Ok(v1::Algorithm::ConsistentHash) => Some(Algorithm::ConsistentHash),
         Err(_) => {
-            findings.error(pool, "lb_algorithm", "is one that this engine does not know; upgrade it");
+            findings.error(pool, "lb_algorithm", "is unknown to this engine; upgrade the engine");
             None
         }
     }
@@ -328,7 +329,7 @@ fn hash_input(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> 
             None
         }
         Err(_) => {
-            findings.error(pool, "lb_algorithm_hash", "is one that this engine does not know; upgrade it");
+            findings.error(pool, "lb_algorithm_hash", "is unknown to this engine; upgrade the engine");
             None
         }
     }
@@ -339,7 +340,7 @@ fn fail_action(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) ->
         Ok(v1::FailAction::CloseConnection) => Some(FailAction::CloseConnection),
         Ok(v1::FailAction::LocalResponse) => Some(FailAction::LocalResponse),
         Err(_) => {
-            findings.error(pool, "fail_action", "is one that this engine does not know; upgrade it");
+            findings.error(pool, "fail_action", "is unknown to this engine; upgrade the engine");
             None
         }
     }
@@ -361,7 +362,7 @@ fn timeouts(source: &v1::Pool) -> PoolTimeouts {
     }
 }
 
-/// On the wire 0 is "no limit".
+/// The wire format uses 0 for "no limit".
 fn limit(number: u32) -> Option<u32> {
     (number > 0).then_some(number)
 }

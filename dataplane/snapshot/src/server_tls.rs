@@ -1,4 +1,4 @@
-//! TLS to the servers of a pool: its SSL profile, PKI profile and certificate become one client configuration.
+//! TLS towards servers: builds one client configuration from a pool's SSL profile, PKI profile and certificate.
 
 use weir_api::dataplane::v1;
 use weir_tls::{
@@ -13,25 +13,25 @@ use crate::{
     tls,
 };
 
-/// How a worker encrypts to the servers of a pool. Cheap to clone.
+/// How a worker encrypts connections to the servers of a pool. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ServerTls {
     pub config: ClientConfig,
     naming: Naming,
 }
 
-/// Where the name of a connection comes from.
+/// The source of a connection's TLS name.
 #[derive(Clone, Debug)]
 enum Naming {
     Fixed(ServerName),
-    /// The host of the request that it begins with, else the server's hostname.
+    /// The host of the connection's first request, or else the server's hostname.
     Host,
-    /// The server's hostname: nobody sees the name.
+    /// The server's hostname. The name is neither sent nor checked.
     Hostname,
 }
 
 impl ServerTls {
-    /// The name that a request to this host asks of its connection; `None`: any connection will do.
+    /// The TLS name that a request to this host needs; `None`: any connection will do.
     pub fn asked_name(&self, host: Option<&[u8]>) -> Option<ServerName> {
         match self.naming {
             Naming::Host => name_of_host(host?),
@@ -39,7 +39,7 @@ impl ServerTls {
         }
     }
 
-    /// The name of every connection; `None`: they differ.
+    /// The name of all connections; `None`: they differ.
     pub fn fixed_name(&self) -> Option<&ServerName> {
         match &self.naming {
             Naming::Fixed(name) => Some(name),
@@ -47,7 +47,7 @@ impl ServerTls {
         }
     }
 
-    /// Whether it is the very one that `other` is a clone of: a connection of the one is good for the other.
+    /// Whether both are clones of one configuration, so that a connection made by one suits the other.
     pub fn is(&self, other: &Self) -> bool {
         self.config.is(&other.config)
     }
@@ -63,7 +63,7 @@ fn name_of_host(host: &[u8]) -> Option<ServerName> {
     ServerName::parse(&name.to_ascii_lowercase()).ok()
 }
 
-/// One with what it is made of and what it does not offer.
+/// The TLS of a pool, its sources, and warnings about what it does not offer.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptServerTls {
     source: v1::ServerTls,
@@ -72,14 +72,14 @@ pub(crate) struct KeptServerTls {
     pub object: ServerTls,
 }
 
-/// The other objects that it is made of.
+/// The other objects that it refers to.
 #[derive(Clone, Debug)]
 struct Parts {
     authorities: Option<Authorities>,
     certificate: Option<Certificate>,
 }
 
-/// What it is made from.
+/// What the TLS of a pool is built from.
 pub(crate) struct ServerTlsReader<'s> {
     pub certificates: &'s Objects<KeptCertificate>,
     pub pki_profiles: &'s Objects<KeptPkiProfile>,
@@ -87,7 +87,7 @@ pub(crate) struct ServerTlsReader<'s> {
 }
 
 impl ServerTlsReader<'_> {
-    /// `None` when it cannot be used; the findings say why.
+    /// `None` if it is unusable; the findings give the reasons.
     pub fn read(
         &self,
         pool: Subject<'_>,
@@ -148,7 +148,7 @@ impl ServerTlsReader<'_> {
 }
 
 impl Parts {
-    /// Whether they are the very ones that `others` are clones of.
+    /// Whether both are clones of the same objects.
     fn are(&self, others: &Self) -> bool {
         let same_authorities = match (&self.authorities, &others.authorities) {
             (Some(mine), Some(others)) => mine.are(others),
@@ -162,7 +162,8 @@ impl Parts {
     }
 }
 
-/// What a uuid refers to, if one is given: `None` where it cannot be used, the uuid where there is none such.
+/// The object with this uuid. `Ok(None)`: it is unusable. `Ok(Some(None))`: no uuid was given. `Err`: there is no such
+/// object.
 fn referred<'u, S, T: Clone>(among: &Objects<Kept<S, T>>, uuid: &'u str) -> Result<Option<Option<T>>, &'u str> {
     if uuid.is_empty() {
         return Ok(Some(None));

@@ -1,4 +1,4 @@
-//! A virtual service as a worker uses it, made from a virtual service of the Plan.
+//! A virtual service as a worker uses it, built from a virtual service of the Plan.
 
 use std::{net::SocketAddr, ops::RangeInclusive, sync::Arc, time::Duration};
 
@@ -19,22 +19,22 @@ use crate::{
 
 #[derive(Debug)]
 pub struct VirtualService {
-    /// Dense and lasting: what telemetry counts by.
+    /// Dense; stays the same in all snapshots. Telemetry counts by it.
     pub id: u32,
     pub uuid: String,
     pub name: String,
     pub application: Application,
     pub tcp: Tcp,
-    /// `Some` when one of its listeners speaks TLS.
+    /// `Some` if one of its listeners uses TLS.
     pub tls: Option<weir_tls::ServerConfig>,
-    /// `None`: requests are answered 503.
+    /// `None`: all requests get a 503.
     pub pool: Option<Arc<Pool>>,
-    /// Clients shall come to another engine: each leaves with the response to its request.
+    /// Clients should move to another engine: the response to its request ends each client's connection.
     pub drains: bool,
 }
 
-/// What is done with the bytes of clients.
-#[expect(clippy::large_enum_variant, reason = "one per virtual service, read on the way of each request")]
+/// What the proxy does with the bytes of clients.
+#[expect(clippy::large_enum_variant, reason = "one per virtual service, read for each request")]
 #[derive(Debug)]
 pub enum Application {
     Http(HttpProfile),
@@ -42,7 +42,7 @@ pub enum Application {
 }
 
 impl VirtualService {
-    /// `None`: it does not speak HTTP.
+    /// `None`: the service does not use HTTP.
     pub fn http(&self) -> Option<&HttpProfile> {
         match &self.application {
             Application::Http(http) => Some(http),
@@ -55,12 +55,12 @@ impl VirtualService {
 pub struct Tcp {
     /// `None`: no limit.
     pub idle_timeout: Option<Duration>,
-    /// Whether an idle peer is probed after `idle_timeout`, or closed.
+    /// Whether keepalive probes begin after `idle_timeout`, or the connection is closed.
     pub keepalive_probes: bool,
     pub nagle: bool,
 }
 
-/// A service with what it is made of.
+/// A service and its sources.
 #[derive(Debug)]
 pub(crate) struct KeptService {
     pub source: Arc<v1::VirtualService>,
@@ -69,7 +69,7 @@ pub(crate) struct KeptService {
     pub object: Arc<VirtualService>,
 }
 
-/// What the services of one snapshot are made from.
+/// What all services of one snapshot are read with.
 pub(crate) struct ServiceReader<'s> {
     pub ids: &'s mut Renumbering,
     pub pools: &'s Objects<Arc<KeptPool>>,
@@ -81,7 +81,7 @@ pub(crate) fn subject(source: &v1::VirtualService) -> Subject<'_> {
     Subject { kind: "virtualservice", uuid: &source.uuid, name: &source.name }
 }
 
-/// Where a listener is; `None` when it is nowhere, as the findings say.
+/// The address of a listener; `None` if it is invalid, with a finding.
 pub(crate) fn listener_address(
     service: Subject<'_>,
     listener: &v1::Listener,
@@ -99,7 +99,7 @@ pub(crate) fn listener_address(
 }
 
 impl ServiceReader<'_> {
-    /// `None` when it cannot be used; the findings say why.
+    /// `None` if the service is unusable; the findings give the reasons.
     pub fn read(
         &mut self,
         source: &Arc<v1::VirtualService>,
@@ -179,17 +179,17 @@ impl ServiceReader<'_> {
 }
 
 impl KeptService {
-    /// The uuid of the pool that it refers to; empty: none.
+    /// The uuid of its pool; empty: it has none.
     pub fn pool(&self) -> &str {
         &self.source.pool_uuid
     }
 
-    /// The uuids of the certificates that it refers to.
+    /// The uuids of its certificates.
     pub fn certificates(&self) -> impl Iterator<Item = &str> {
         self.source.certificate_uuids.iter().map(String::as_str)
     }
 
-    /// Where it listens.
+    /// The addresses that it listens on.
     pub fn addresses(&self) -> impl Iterator<Item = TransportAddress> {
         self.source.listeners.iter().filter_map(|listener| {
             let (address, port) = (address::ip(&listener.address)?, address::port(listener.port)?);
@@ -222,7 +222,7 @@ fn tcp(service: Subject<'_>, profile: Option<&v1::TcpProfile>, findings: &mut Fi
     })
 }
 
-/// What TLS may agree on with clients: HTTP as we speak it; of layer 4 what the operator says that the servers speak.
+/// The ALPN protocols to offer: for HTTP those of the proxy, for layer 4 those that the operator lists.
 fn protocols(source: &v1::VirtualService) -> Vec<String> {
     match &source.l4 {
         Some(profile) => profile.alpn_protocols.clone(),
@@ -231,9 +231,9 @@ fn protocols(source: &v1::VirtualService) -> Vec<String> {
 }
 
 const APPLICATION: &str = "application_profile_ref";
-/// Of the name of a protocol (RFC 7301 §3.1).
+/// The length of a protocol's name (RFC 7301 §3.1).
 const ALPN_BYTES: RangeInclusive<usize> = 1..=255;
-const UNKNOWN: &str = "is one that this engine does not know; upgrade it";
+const UNKNOWN: &str = "is unknown to this engine; upgrade the engine";
 
 fn application(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Findings) -> Option<Application> {
     match (&source.http, &source.l4) {

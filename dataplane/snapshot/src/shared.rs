@@ -1,5 +1,5 @@
-//! A persistent hash map: copies share their entries, and an insertion into one copies a small part of it. The next snapshot
-//! shares everything but the changed objects with the one before it, however many objects there are.
+//! A persistent hash map: copies share their entries, and an insertion copies a small part of the map. So a snapshot
+//! shares all unchanged objects with the previous one, however many there are.
 
 use std::{
     borrow::Borrow,
@@ -10,7 +10,7 @@ use std::{
 
 use foldhash::fast::FixedState;
 
-/// An insertion copies one shard. The largest map (16,384 objects of one kind) has 64 entries in each.
+/// An insertion copies one shard. The largest map (16,384 objects of one kind) has 64 entries per shard.
 const SHARDS: usize = 256;
 
 pub(crate) struct Shared<K, V> {
@@ -69,7 +69,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
         K: Borrow<Q>,
     {
         let hash = hash(key);
-        // A look before the copy.
+        // Look first, so that the removal of an unknown key copies nothing.
         let at = find(self.shards.get(shard_of(hash))?, hash, key).ok()?;
         self.len -= 1;
         Some(self.shard(hash).remove(at).value)
@@ -101,7 +101,7 @@ fn hash(key: &(impl ?Sized + Hash)) -> u64 {
     FixedState::default().hash_one(key)
 }
 
-/// By the highest bits of the hash.
+/// The shard index: the highest bits of the hash.
 fn shard_of(hash: u64) -> usize {
     (hash >> (u64::BITS - SHARDS.ilog2())) as usize
 }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn map_holds_what_a_plain_one_would() {
+    fn shared_map_behaves_like_a_plain_map() {
         let (mut shared, mut plain) = (Shared::default(), BTreeMap::new());
         for step in 0..20_000_u32 {
             let key = step.wrapping_mul(2_654_435_761) % 3000;
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn change_of_a_copy_leaves_the_other_as_it_was_and_shares_the_rest() {
+    fn change_of_a_copy_leaves_the_original_and_shares_the_rest() {
         let mut one = Shared::default();
         (0..1000).for_each(|key| assert_eq!(one.insert(key, key), None));
         let mut other = one.clone();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_one_hash_are_told_apart() {
+    fn keys_with_the_same_hash_stay_distinct() {
         let mut map = Shared::default();
         (0..5).for_each(|key| assert_eq!(map.insert(Alike(key), key), None));
         assert_eq!(map.remove(&Alike(2)), Some(2));

@@ -1,4 +1,4 @@
-//! The whole: listeners, services and pools, by what they are asked for.
+//! The snapshot: listeners, services and pools, indexed by their keys.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::{
     warnings::Warnings,
 };
 
-/// Made by [`Snapshot::build`] and [`Snapshot::changed`].
+/// Built by [`Snapshot::build`] and [`Snapshot::changed`].
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     pub(crate) revision: u64,
@@ -20,7 +20,7 @@ pub struct Snapshot {
     pub(crate) references: References,
     pub(crate) warnings: Warnings,
     pub(crate) numbers: Numbers,
-    /// Of all pools.
+    /// The number of servers in all pools.
     pub(crate) servers: usize,
     pub(crate) difference: Difference,
 }
@@ -32,13 +32,13 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Whether a client of the one could as well be a client of the other.
+    /// Whether a client of one listener could also be a client of the other.
     pub(crate) fn speaks_like(&self, other: &Self) -> bool {
         self.tls == other.tls && self.service.http().is_some() == other.service.http().is_some()
     }
 }
 
-/// The dense ids of everything that has one.
+/// The dense ids of all objects that have one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Numbers {
     pub services: Ids,
@@ -47,7 +47,7 @@ pub(crate) struct Numbers {
 }
 
 impl Snapshot {
-    /// Serves nothing: what a worker has before its first Plan.
+    /// The snapshot that a worker has before its first Plan. It has no listener.
     pub fn empty() -> Self {
         Self::default()
     }
@@ -56,7 +56,7 @@ impl Snapshot {
         self.revision
     }
 
-    /// What is served where a client connected to.
+    /// The listener that a client connected to.
     pub fn listener(&self, at: TransportAddress) -> Option<&Listener> {
         self.listeners.get(&at)
     }
@@ -81,7 +81,7 @@ impl Snapshot {
         self.pools.get(uuid).map(|kept| &kept.object)
     }
 
-    /// From the snapshot that it was made from.
+    /// The difference from the snapshot that this one was made from.
     pub fn difference(&self) -> &Difference {
         &self.difference
     }

@@ -1,11 +1,11 @@
-//! The TLS side of a virtual service: its SSL profile and certificates become one server configuration.
+//! TLS towards clients: builds one server configuration from a virtual service's SSL profile and certificates.
 
 use weir_api::dataplane::v1;
 use weir_tls::{Certificate, Error, Provider, ServerConfig, TicketKey, TicketSettings, TlsSettings, Version, Warning};
 
 use crate::finding::{Findings, Subject};
 
-/// A configuration with what it is made of and what it does not offer.
+/// A configuration, its sources, and warnings about what it does not offer.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptTls {
     settings: TlsSettings,
@@ -14,14 +14,14 @@ pub(crate) struct KeptTls {
     pub config: ServerConfig,
 }
 
-/// What a virtual service asks for.
+/// The settings of a virtual service.
 pub(crate) struct Wanted<'p> {
     pub profile: &'p v1::TlsProfile,
     pub certificates: Vec<Certificate>,
     pub protocols: Vec<String>,
 }
 
-/// `None` when it cannot be built; the findings say why.
+/// `None` if it cannot be built; the findings give the reasons.
 pub(crate) fn build(
     service: Subject<'_>,
     wanted: Wanted<'_>,
@@ -62,7 +62,7 @@ pub(crate) fn settings(user: Subject<'_>, profile: &v1::TlsProfile, findings: &m
         findings.error(
             subject(profile),
             "accepted_versions",
-            "names a version that this engine does not know; upgrade it",
+            "names a version that is unknown to this engine; upgrade the engine",
         );
         return None;
     };

@@ -1,8 +1,8 @@
-//! Where clients come: what a listener is known by, in a Plan, to a driver and to a session.
+//! The key of a listener in a Plan, a driver and a session.
 
 use std::{fmt, net::SocketAddr};
 
-/// What brings clients' bytes. A port of one protocol has nothing to do with the same port of another.
+/// The transport protocol of a listener. Ports of different protocols are independent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Protocol {
     Tcp,

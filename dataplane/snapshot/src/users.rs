@@ -1,4 +1,4 @@
-//! An index of references: which objects have to be read again when an object changes.
+//! An index of references: which objects must be read again when an object changes.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn users_come_and_go_with_their_references() {
+    fn users_are_added_and_removed_with_their_references() {
         let mut users = Users::default();
         users.follow("shop", [], ["a", "b", "a"]);
         users.follow("intranet", [], ["b"]);

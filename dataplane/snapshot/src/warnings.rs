@@ -1,4 +1,4 @@
-//! The warnings about a Plan. Several objects can cause the same warning; an operator sees it once.
+//! The warnings about a Plan. Several objects can cause the same warning; the operator sees it once.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn warning_stays_until_the_last_object_that_it_is_said_of() {
+    fn warning_stays_until_the_last_object_that_causes_it() {
         let mut warnings = Warnings::default();
         warnings.follow(&[], &[about("b"), about("a")]);
         warnings.follow(&[], &[about("a")]);

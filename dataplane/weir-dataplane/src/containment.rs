@@ -1,5 +1,5 @@
-//! What a defect may cost that shows as a panic while a batch is handled: the connections of that batch, not the process.
-//! A second panic, while these are being given up, means that nothing here can be trusted any more.
+//! Contains a defect that shows as a panic while a batch is handled: the connections of that batch end, and the process
+//! goes on. A second panic, while the proxy is told of these ends, shows that its state is no longer valid.
 
 use std::{
     io,
@@ -11,7 +11,7 @@ use weir_proxy::io::{Close, Conn, Event, Gone, Handler, Io};
 
 pub struct Containment {
     worker: u32,
-    /// Whose events are being handled, should the handling panic.
+    /// The connections of the batch being handled, in case that panics.
     batch: Vec<Conn>,
 }
 
@@ -20,10 +20,11 @@ impl Containment {
         Self { worker, batch: Vec::new() }
     }
 
-    /// Has `handler` take a batch.
-    ///
+    /// Lets `handler` handle a batch.
+    ///     ///
     /// # Errors
-    /// When it panics again while it is told whose connections the first panic has ended.
+    ///     ///
+    /// If the handler panics again while it is told which connections the first panic has ended.
     pub fn handle(&mut self, handler: &mut impl Handler, io: &mut impl Io, events: &mut Vec<Event>) -> io::Result<()> {
         self.batch.clear();
         self.batch.extend(events.iter().map(Event::conn));
@@ -36,7 +37,11 @@ impl Containment {
             io.close(conn, Close::Abort);
             events.push(Event::Gone { conn, why: Gone::Local });
         }
-        if handled(handler, io, events) { Ok(()) } else { Err(io::Error::other("a panic followed a panic")) }
+        if handled(handler, io, events) {
+            Ok(())
+        } else {
+            Err(io::Error::other("another panic while containing a panic"))
+        }
     }
 }
 
@@ -56,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// Panics at so many of the events that follow an accept.
+    /// Panics at this many of the events that follow an accept.
     struct Defective {
         panics_left: usize,
         heard: Vec<Event>,
@@ -130,10 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn panic_that_follows_a_panic_is_beyond_it() {
+    fn second_panic_is_not_contained() {
         let mut bench = Bench::new(2);
         let (client, conn) = bench.client();
         assert!(bench.batch(vec![Event::Eof { conn }]).is_err());
-        assert!(is_reset(&client), "it is not left hanging");
+        assert!(is_reset(&client), "its connection is reset");
     }
 }

@@ -15,7 +15,7 @@ Usage: weir-dataplane --socket PATH [options]
 
   --socket PATH      unix socket to serve for the agent (created with mode 0600)
   --workers N        worker threads; default: one for each core this process may use
-  --no-pin           keep no worker on one core, whatever the Plan says
+  --no-pin           do not pin workers to cores, whatever the Plan says
   --log-level LEVEL  error, warn, info or debug; default: info. Logs go to standard error
   --version          print the version, and that of the TLS library
   --help             print this
@@ -37,7 +37,7 @@ pub struct Flags {
     pub log_level: Level,
 }
 
-/// `None` when the answer has been printed already.
+/// `None` if the output has been printed already (help or version).
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Option<Flags>, lexopt::Error> {
     let mut parser = Parser::from_iter(args);
     let (mut socket, mut workers, mut pin, mut log_level) = (None, None, true, Level::Info);
@@ -52,7 +52,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Option<Flags>, 
             other => return Err(other.unexpected()),
         }
     }
-    let socket = socket.ok_or("--socket PATH is missing: the unix socket on which the agent is served")?;
+    let socket = socket.ok_or("--socket PATH is missing: the unix socket on which to serve the agent")?;
     Ok(Some(Flags { socket, workers, pin, log_level }))
 }
 

@@ -1,5 +1,5 @@
-//! The data plane of an engine: one worker per core, a control thread, and nothing shared between them but messages.
-//! Composes; every decision lives in another crate.
+//! The data plane of an engine: one worker per core, and a control thread. They share nothing and exchange messages.
+//! This crate only composes them; every decision is made in another crate.
 #![forbid(unsafe_code)]
 
 mod containment;
@@ -18,11 +18,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Descriptors that are neither connection nor pipe: epoll sets, wakers, control links, listening sockets and their twins.
+/// Descriptors other than connections and pipes: epoll sets, wakers, control links, listening sockets and their
+/// duplicates.
 const OTHER_DESCRIPTORS: u64 = 1024;
 const DESCRIPTORS_OF_PIPE: usize = 2;
-/// What buffers may take of the memory that this process may have: a sixteenth. Clients that take nothing hold it, not those
-/// that are served well.
+/// The part of the process's memory that buffers may use: a sixteenth. Mostly clients that do not read their responses
+/// need it.
 const BUFFERS_PART: u64 = 16;
 const BUFFER_BYTES_MIN: u64 = 32 * 1024 * 1024;
 
@@ -52,7 +53,9 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     process::forgo_huge_pages()?;
     let descriptors = process::raise_descriptor_limit()?;
     if let Err(why) = process::make_room_for_descriptors(descriptors) {
-        log::warn(format!("no room made for {descriptors} descriptors, clients wait for the kernel to make it: {why}"));
+        log::warn(format!(
+            "cannot enlarge the descriptor table to {descriptors}, so clients may wait for that later: {why}"
+        ));
     }
     let cores = process::cores()?;
     let workers = flags.workers.unwrap_or(cores.len());
@@ -74,11 +77,11 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     Ok(control.run(server, links)?)
 }
 
-/// What each worker may hold, so that all together stay within the process's descriptors and memory.
+/// The limits of each worker, such that all workers together stay within the process's descriptors and memory.
 fn limits(descriptors: u64, memory_bytes: u64, workers: usize) -> Limits {
     let default = Limits::default();
     let share = descriptors.saturating_sub(OTHER_DESCRIPTORS).max(64) as usize / workers;
-    // An eighth at most: relaying saves work, connections are the work.
+    // At most an eighth for pipes: relaying only saves work, but each client needs a connection.
     let pipes = default.pipes.min(share / 8 / DESCRIPTORS_OF_PIPE);
     let connections = default.connections.min(share - pipes * DESCRIPTORS_OF_PIPE);
     let buffer_bytes = (memory_bytes / BUFFERS_PART / workers as u64).max(BUFFER_BYTES_MIN) as usize;
@@ -90,7 +93,7 @@ fn start_worker<D: Driver + 'static>(index: u32, limits: &Limits, control: &Cont
     let (orders, mailbox) = mpsc::sync_channel(weir_control::ORDERS_MAX);
     let (ready, started) = mpsc::sync_channel(1);
     vital::spawn(&format!("worker-{index}"), move || {
-        // A driver lives and dies on its worker's thread: its buffers are not shared.
+        // A driver is made on its worker's thread and stays there: its buffers cannot be shared.
         let driver = match D::new(limits.clone()) {
             Ok(driver) => driver,
             Err(why) => return drop(ready.send(Err(why))),
@@ -101,7 +104,8 @@ fn start_worker<D: Driver + 'static>(index: u32, limits: &Limits, control: &Cont
         }
         if let Err(why) = Worker::new(index, driver, &limits, mailbox, inbox).run() {
             log::error(format!("worker {index} ended: {why}"));
-            // Whoever supervises this process starts another; with a worker missing it would serve a part only.
+            // The supervisor starts another process. This one, without a worker, would serve only a part of the
+            // clients.
             std::process::exit(1);
         }
     })?;

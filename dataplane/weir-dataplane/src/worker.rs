@@ -1,4 +1,4 @@
-//! One worker's loop: what happened, what is ordered, what the proxy does about it, what is to be sent.
+//! One worker's loop: takes events and orders, lets the proxy handle them, and sends what it queued.
 
 use std::{
     io,
@@ -21,7 +21,7 @@ pub struct Worker<D> {
     driver: D,
     proxy: Proxy,
     snapshot: Arc<Snapshot>,
-    /// Told before the first Plan; one frame at most.
+    /// Server states that arrived before the first Plan; at most one frame.
     early_states: States,
     orders: mpsc::Receiver<Order>,
     inbox: Inbox,
@@ -40,7 +40,7 @@ enum Draining {
 impl<D: Driver> Worker<D> {
     pub fn new(index: u32, driver: D, limits: &Limits, orders: mpsc::Receiver<Order>, inbox: Inbox) -> Self {
         let snapshot = Arc::new(Snapshot::empty());
-        // The driver takes a few more, so that it is the proxy that decides who finds no place.
+        // The driver accepts a few more, so that the proxy decides which clients get no place.
         let (half, buffer_bytes) = (limits.connections / 2, limits.buffer_bytes);
         let clients = half - half / 32;
         let limits = weir_proxy::Limits { clients, buffer_bytes, ..Default::default() };
@@ -58,7 +58,7 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Works until the process ends.
+    /// Runs until the process ends.
     pub fn run(mut self) -> io::Result<()> {
         loop {
             if self.driver.poll(None, &mut self.events)? {
@@ -92,9 +92,9 @@ impl<D: Driver> Worker<D> {
 
     fn apply(&mut self, snapshot: Arc<Snapshot>, sockets: Vec<OwnedFd>) {
         snapshot.difference().listeners_gone.iter().for_each(|at| self.unlisten(*at));
-        // Before the first connection comes in, the proxy knows whose it is.
+        // The proxy must know a listener before its first connection arrives.
         self.proxy.replace(&mut self.driver, snapshot.clone());
-        // After a restart clients wait already: the first of them shall find its servers up.
+        // After a restart, clients are waiting already: servers must be up for the first of them.
         let early_states = std::mem::take(&mut self.early_states);
         self.set_servers_up(&early_states);
         self.snapshot = snapshot.clone();
@@ -150,7 +150,7 @@ fn options(listener: &Listener) -> SocketOptions {
     SocketOptions {
         nodelay: !tcp.nagle,
         keepalive_idle_s: idle.map_or(0, |idle| u32::try_from(idle.as_secs()).unwrap_or(u32::MAX)),
-        // Beyond HTTP and TLS the server may be the one who speaks first.
+        // Without HTTP and TLS, the server may send first.
         defer_accept: listener.tls || listener.service.http().is_some(),
     }
 }

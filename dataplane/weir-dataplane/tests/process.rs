@@ -1,4 +1,4 @@
-//! The data plane as a process, commanded over its socket as an agent does it, under real connections.
+//! The data plane as a process, with real connections, and with commands over its socket as an agent sends them.
 #![allow(clippy::unwrap_used)]
 
 mod bench;
@@ -103,7 +103,7 @@ fn client_that_sends_far_too_much_reads_why_it_was_refused() {
 }
 
 #[test]
-fn refuses_plan_without_sockets_and_goes_on_serving_the_one_before() {
+fn refuses_plan_without_sockets_and_keeps_serving_the_current_one() {
     let dataplane = Dataplane::start();
     let mut agent = Agent::connect(&dataplane);
     let address = agent.give_socket();
@@ -119,7 +119,7 @@ fn refuses_plan_without_sockets_and_goes_on_serving_the_one_before() {
     assert!(get(address).contains("one"));
 }
 
-/// A virtual service of its own, at `address`, of the pool that is there.
+/// A change that adds a virtual service at `address` with the existing pool.
 fn another(revision: u64, address: SocketAddr) -> Plan {
     let mut added = plan(revision, address, &[]);
     added.pools.clear();
@@ -128,7 +128,7 @@ fn another(revision: u64, address: SocketAddr) -> Plan {
 }
 
 #[test]
-fn changes_leave_what_they_do_not_name_and_the_sample_follows() {
+fn changes_leave_other_objects_alone_and_appear_in_the_sample() {
     let dataplane = Dataplane::start();
     let mut agent = Agent::connect(&dataplane);
     let first = agent.give_socket();
@@ -152,7 +152,7 @@ fn changes_leave_what_they_do_not_name_and_the_sample_follows() {
 }
 
 #[test]
-fn refused_change_leaves_the_plan_before_and_the_next_builds_on_that() {
+fn refused_change_leaves_the_current_plan_and_the_next_starts_from_it() {
     let dataplane = Dataplane::start();
     let mut agent = Agent::connect(&dataplane);
     let first = agent.give_socket();
@@ -171,7 +171,7 @@ fn refused_change_leaves_the_plan_before_and_the_next_builds_on_that() {
 }
 
 #[test]
-fn change_of_another_plan_than_serves_is_answered_by_asking_for_all() {
+fn change_of_another_plan_is_answered_by_requesting_the_whole_plan() {
     let dataplane = Dataplane::start();
     let mut agent = Agent::connect(&dataplane);
     let is_asked_for_all = |agent: &mut Agent, base| {
@@ -184,7 +184,7 @@ fn change_of_another_plan_than_serves_is_answered_by_asking_for_all() {
     let address = agent.give_socket();
     agent.apply(plan(5, address, &[origin("one")]));
     is_asked_for_all(&mut agent, 4);
-    // The revision is the same; whether the Plan is, only the agent before knew.
+    // The revision is the same, but only the previous agent knew whether the Plan is, too.
     let mut next = Agent::connect(&dataplane);
     is_asked_for_all(&mut next, 5);
     assert!(get(address).contains("one"));
@@ -211,18 +211,20 @@ fn new_agent_takes_over_sockets_and_traffic_without_a_gap() {
     assert!(get(address).contains("one"));
 }
 
-/// What somebody who is no agent hears on the control socket, to the end of its connection.
+/// What a peer that is no agent receives on the control socket until its connection ends.
 fn heard(mut stray: &UnixStream) -> Vec<u8> {
     let mut heard = Vec::new();
     match stray.read_to_end(&mut heard) {
-        Err(why) if why.kind() == ErrorKind::WouldBlock => panic!("it is not hung up on, and heard {heard:?}"),
-        // A reset is an end as good as any.
+        Err(why) if why.kind() == ErrorKind::WouldBlock => {
+            panic!("its connection stays open, and it received {heard:?}")
+        }
+        // A reset is an end, too.
         _ => heard,
     }
 }
 
 #[test]
-fn whoever_does_not_greet_ends_nobodys_link_and_hears_nothing() {
+fn connection_without_a_greeting_ends_no_link_and_receives_nothing() {
     let dataplane = Dataplane::start();
     let mut agent = Agent::connect(&dataplane);
     let address = agent.give_socket();
@@ -237,15 +239,15 @@ fn whoever_does_not_greet_ends_nobodys_link_and_hears_nothing() {
     }
     agent.send(Frame::Plan(plan(2, address, &[origin("two")])));
     let Reply::Ack(ack) = agent.verdict() else { panic!("it was refused") };
-    assert_eq!(ack.revision, 2, "the agent in office is heard as before");
+    assert_eq!(ack.revision, 2, "the current agent is still served");
     for stray in silent.iter().chain([&cut]) {
-        assert_eq!(heard(stray), b"", "it is hung up on after a while");
+        assert_eq!(heard(stray), b"", "its connection is closed after a while");
     }
     agent.sample_when(|_| true);
 }
 
 #[test]
-fn connections_that_say_nothing_are_bounded_and_keep_no_agent_out_for_long() {
+fn silent_connections_are_bounded_and_do_not_block_agents_for_long() {
     let dataplane = Dataplane::start();
     let strays: Vec<_> = (0..40).map(|_| dataplane.stray()).collect();
     let hung_up_at_once = || {
@@ -296,7 +298,7 @@ fn monitored_server_serves_only_while_the_agent_says_it_is_up() {
 }
 
 #[test]
-fn server_that_swallows_connects_makes_few_wait_and_is_told_of() {
+fn server_that_swallows_connects_delays_few_clients_and_is_reported() {
     let dataplane = Dataplane::start();
     let mut agent = Agent::connect(&dataplane);
     let address = agent.give_socket();
@@ -318,7 +320,7 @@ fn server_that_swallows_connects_makes_few_wait_and_is_told_of() {
 }
 
 #[test]
-fn plan_says_whether_workers_are_kept_on_cores_while_they_run() {
+fn plan_determines_whether_workers_are_pinned() {
     let dataplane = Dataplane::start_with(&[]);
     let mut agent = Agent::connect(&dataplane);
     let address = agent.give_socket();
@@ -337,7 +339,7 @@ fn plan_says_whether_workers_are_kept_on_cores_while_they_run() {
 }
 
 #[test]
-fn command_line_that_forbids_pinning_goes_before_the_plan() {
+fn command_line_that_forbids_pinning_overrides_the_plan() {
     let dataplane = Dataplane::start();
     let mut agent = Agent::connect(&dataplane);
     let address = agent.give_socket();
@@ -367,7 +369,7 @@ fn worker_leaves_a_core_that_another_process_keeps_busy() {
     });
 }
 
-/// So that no client waits while the kernel makes room for them.
+/// Otherwise clients would wait while the kernel enlarges the table.
 #[test]
 fn descriptors_have_room_from_the_start() {
     let (room, most) = Dataplane::start().descriptors();
@@ -413,7 +415,7 @@ fn client_that_is_let_go_stays_until_its_next_response() {
     assert!(text.starts_with("HTTP/1.1 200") && text.to_lowercase().contains("connection: close"), "{text}");
 }
 
-/// The whole response of an origin to a client that would stay, in lower case.
+/// Sends a request with keep-alive to an origin. Returns the whole response in lower case.
 fn ask(client: &mut TcpStream) -> String {
     client.write_all(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n").unwrap();
     let (mut text, mut buffer) = (String::new(), [0; 4096]);
@@ -441,7 +443,7 @@ fn drain_gives_up_stuck_connections_after_its_time() {
 }
 
 #[test]
-fn bad_frame_costs_the_link_and_nothing_else() {
+fn bad_frame_ends_the_link_and_nothing_else() {
     let dataplane = Dataplane::start();
     let mut agent = Agent::connect(&dataplane);
     let address = agent.give_socket();

@@ -1,4 +1,4 @@
-//! A client that speaks HTTP/1: the next request out of its inbox.
+//! HTTP/1 of clients: reads the next request from the inbox.
 
 use weir_policy::HttpProfile;
 use weir_telemetry::Happening;
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Client {
-    /// Reads the next request out of the inbox.
+    /// Reads the next request from the inbox.
     pub fn next_request<I: Io>(&mut self, io: &mut I, core: &mut Core, exchanges: &mut Exchanges<Exchange>) -> Next {
         if self.connection.inbox.is_empty() || matches!(self.stage, Stage::Handshake) {
             return Next::More;

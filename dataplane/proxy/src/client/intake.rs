@@ -1,4 +1,4 @@
-//! What becomes of a request that a client has asked for: policy refuses it or answers it, or it becomes an exchange.
+//! What happens to a new request: policy refuses or answers it, or it becomes an exchange.
 
 use weir_policy::LastHop;
 use weir_wire::{
@@ -20,11 +20,11 @@ use crate::{
     pool::balance_key,
 };
 
-/// What the bytes in the inbox come to.
+/// What the bytes in the inbox are.
 pub(crate) enum Next {
-    /// More must come.
+    /// No complete request head yet.
     More,
-    /// A request for a server; `answer_continue`: its client waits for a 100 that is ours to give.
+    /// A request for a server. `answer_continue`: the client waits for a 100 that Weir sends.
     Exchange {
         id: ExchangeId,
         answer_continue: bool,
@@ -36,29 +36,29 @@ pub(crate) enum Next {
         keep_alive: bool,
     },
     Refused(Error),
-    /// The listener serves nothing any more.
+    /// The listener has no virtual service any more.
     Unserved,
 }
 
-/// A request, and what its connection says besides its head.
+/// A request, and what its connection says besides the head.
 pub(super) struct Asked<'r> {
     pub head: &'r RequestHead<'r>,
     pub body: Incoming,
-    /// The client sends nothing after it.
+    /// The client sends no other request after it.
     pub last: bool,
-    /// The client and we would both go on after it.
+    /// Both the client and Weir would keep the connection after it.
     pub keep_alive: bool,
-    /// The same behind an answer for which its body is not read.
+    /// The same for an answer that leaves the request's body unread.
     pub stays: bool,
-    /// More than the head is here already.
+    /// The inbox holds more than the head.
     pub more_has_come: bool,
-    /// What an answer of ours says of the client's connection, and what the request says of the server's.
+    /// What Weir's own response says about the client's connection, and what the request says about the server's.
     pub to_client: Hop,
     pub to_server: Hop,
 }
 
 impl Asked<'_> {
-    /// `date`: the line of [`Date`](weir_policy::Date).
+    /// `date`: the field line of [`Date`](weir_policy::Date).
     pub fn take<I: Io>(self, io: &mut I, client: &Client, date: &[u8], exchanges: &mut Exchanges<Exchange>) -> Next {
         let (head, facts) = (self.head, &client.facts);
         let Some(http) = client.service.http() else { return Next::Unserved };
@@ -93,7 +93,7 @@ impl Asked<'_> {
         if client.connection.ended {
             exchange.leave(io.now());
         }
-        // Who waits for a server's 100 sends no body before it.
+        // A client that waits for the server's 100 sends no body before it.
         let gathers = http.request_buffer_bytes > 0 && (exchange.continued || !head.expect_continue);
         if gathers && exchange.awaits_body() {
             exchange.wait_for(Wait::Body);

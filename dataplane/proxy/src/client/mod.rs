@@ -1,5 +1,5 @@
-//! A client's connection: TLS or plain bytes in; one request after another out of them, in order, or a tunnel.
-//! A later request waits in the inbox, unread, until the one before is answered. Between requests it holds no buffer.
+//! A client's connection. It carries TLS or plain bytes: a sequence of requests, or a tunnel. A later request waits in
+//! the inbox, unread, until the previous one is answered. Between requests the connection holds no buffer.
 
 mod http1;
 pub(crate) mod intake;
@@ -23,22 +23,22 @@ use crate::{
 
 pub(crate) struct Client {
     pub connection: Connection,
-    /// Looked up again for the next request after a new snapshot.
+    /// Looked up again for the first request after a new snapshot.
     pub service: Arc<VirtualService>,
     /// The virtual service that counts this connection.
     pub accepted_by: u32,
     pub facts: ClientFacts,
     pub stage: Stage,
-    /// A server connection of this client's own, where they are not shared.
+    /// A server connection for this client alone, where connections are not shared.
     pub reserved: Option<Conn>,
     pub peer: SocketAddr,
-    /// What brought it to its listener.
+    /// The protocol of its listener.
     protocol: Protocol,
-    /// The snapshot that `service` was looked up in.
+    /// The snapshot from which `service` came.
     epoch: u32,
     requests: u32,
     received: u64,
-    /// Bytes queued when we last looked whether the client takes any.
+    /// The bytes queued at the last check whether the client takes any.
     stalled_at: usize,
 }
 
@@ -46,10 +46,10 @@ pub(crate) enum Stage {
     Handshake,
     /// Between two requests, or before the first.
     Idle,
-    /// Part of a request head has come.
+    /// Part of a request head has arrived.
     Head,
     Exchange(ExchangeId),
-    /// Nothing is read out of the bytes. Boxed, for the memory of those who wait between two requests.
+    /// Bytes are not parsed. Boxed, because idle clients should take little memory.
     Tunnel(Box<Tunnel>),
 }
 
@@ -111,7 +111,7 @@ impl Client {
         matches!(self.stage, Stage::Tunnel(_))
     }
 
-    /// Whether a request of it has been read.
+    /// Whether the client has sent a whole request head.
     pub fn has_asked(&self) -> bool {
         self.requests > 0
     }
@@ -120,12 +120,12 @@ impl Client {
         matches!(self.stage, Stage::Idle | Stage::Handshake) && self.connection.inbox.is_empty()
     }
 
-    /// Whether a handshake has begun and is not complete: a probe that only connects has begun none.
+    /// Whether a handshake has begun and is not complete. A probe that only connects has begun none.
     pub fn is_amid_handshake(&self) -> bool {
         matches!(self.stage, Stage::Handshake) && self.received > 0
     }
 
-    /// Takes what has come. Whether TLS says that nothing more will.
+    /// Takes input. Returns whether TLS has declared its end.
     pub fn receive<I: Io>(&mut self, io: &mut I, core: &mut Core, buf: Buf) -> Result<bool, Error> {
         self.received += buf.len() as u64;
         let progress = self.connection.receive(io, &mut core.scratch, buf).map_err(|_| Error::ClientTls)?;
@@ -137,24 +137,24 @@ impl Client {
         Ok(progress.closed)
     }
 
-    /// So many bytes came from the client and went on without us.
+    /// The driver has relayed this many bytes of the client.
     pub fn relayed(&mut self, bytes: u64) {
         self.received += bytes;
     }
 
-    /// How its connection ends behind a response: what a client may still be sending must not reset the answer.
-    /// `has_all`: it has said that it sends nothing behind its request, and that has come.
+    /// How the connection ends after a response: bytes that the client is still sending must not reset the response.
+    /// `has_all`: the client announced that it sends nothing after its request, and the whole request has arrived.
     pub fn farewell(&self, has_all: bool) -> Close {
         let sends_no_more = has_all && self.connection.inbox.is_empty();
         if self.connection.ended || sends_no_more { Close::Flush } else { Close::Linger }
     }
 
-    /// Where it connected to.
+    /// The address and protocol that the client connected to.
     fn listener(&self) -> TransportAddress {
         TransportAddress { protocol: self.protocol, address: self.facts.listener() }
     }
 
-    /// Whether what the listener serves now is served to this client: false once its virtual service is gone.
+    /// Whether the listener still serves this client: false once the listener is removed, or differs in TLS or in HTTP.
     pub fn is_served(&self, core: &Core) -> bool {
         self.epoch == core.epoch
             || core.snapshot.listener(self.listener()).is_some_and(|listener| {
@@ -163,7 +163,7 @@ impl Client {
             })
     }
 
-    /// Whether its connection may go on behind a response.
+    /// Whether the connection may go on after a response.
     pub fn may_stay(&self, core: &Core) -> bool {
         let drains = match self.epoch == core.epoch {
             true => self.service.drains,
@@ -193,7 +193,7 @@ impl Client {
 }
 
 impl Stage {
-    /// Of a client that has nothing to agree on any more before it may ask for something.
+    /// The first stage of a client without a pending handshake.
     fn first(service: &VirtualService, peer: SocketAddr, now: Time) -> Self {
         match &service.application {
             Application::Http(_) => Stage::Idle,
@@ -206,7 +206,7 @@ impl Stage {
 mod tests {
     use super::*;
 
-    /// Ten thousands of them stand idle. 320 is a size class of the allocator; the next is 384.
+    /// A worker holds tens of thousands of idle clients. 320 is a size class of the allocator; the next is 384.
     #[test]
     fn client_is_small() {
         assert!(size_of::<Client>() <= 320, "{}", size_of::<Client>());

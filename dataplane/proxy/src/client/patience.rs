@@ -1,4 +1,4 @@
-//! How long a client's connection may take for what it is to do next.
+//! The deadlines of a client's connection.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::{
 pub(crate) enum Expiry {
     /// Nothing yet: the client is still within its time.
     Slow,
-    /// Nobody asks for anything.
+    /// The connection is idle, or the tunnel silent, for too long.
     Idle,
     Failed(Error),
 }
 
-// What it expects.
+// Setting deadlines.
 impl Client {
     /// Waits for the rest of a head, or for the next request.
     pub fn await_request<I: Io>(&mut self, io: &mut I) {
@@ -33,12 +33,12 @@ impl Client {
         }
     }
 
-    /// Waits for its answer.
+    /// Waits for the response.
     pub fn await_answer<I: Io>(&mut self, io: &mut I, exchange: &Exchange) {
         self.connection.line.expect(io, exchange.patience(io.now()));
     }
 
-    /// Waits for more of a body: for the next read of it, and no longer than its rate allows.
+    /// Waits for more of a body: for the time that one read may take, or less if the minimum rate requires it.
     pub fn await_body<I: Io>(&mut self, io: &mut I, core: &Core, exchange: &mut Exchange) {
         self.connection.line.expect(io, exchange.body_patience(io.now(), core.limits.slow_body));
     }
@@ -49,7 +49,7 @@ impl Client {
         self.connection.line.expect(io, Some(core.limits.stalled_client));
     }
 
-    /// Waits for more to cross its tunnel. True when nothing has for as long as may be.
+    /// Waits for more bytes in the tunnel. True if there were none for the whole idle timeout.
     pub fn await_crossing<I: Io>(&mut self, io: &mut I) -> bool {
         let Stage::Tunnel(tunnel) = &self.stage else { return false };
         let left = tunnel.quiet_left(&self.service, io.now());
@@ -60,7 +60,7 @@ impl Client {
         false
     }
 
-    /// Everything queued has left.
+    /// Everything queued has been sent.
     pub fn drained<I: Io>(&mut self, io: &mut I, core: &Core, exchange: Option<&mut Exchange>) {
         match exchange {
             Some(exchange) if exchange.awaits_body() && self.connection.line.is_reading() => {
@@ -72,15 +72,15 @@ impl Client {
         }
     }
 
-    /// Whether it has only to wait for its answer. With the first one many a connection ends; to tell of each does not
-    /// pay.
+    /// Tells the driver whether the client only waits for its response. Only for the first request: many connections
+    /// end after it, and a call for each later request would cost more than it saves.
     pub fn rest<I: Io>(&mut self, io: &mut I, on: bool) {
         if self.requests == 1 {
             io.resting(self.connection.conn(), on);
         }
     }
 
-    /// The request has been answered, and the connection goes on.
+    /// The request is answered, and the connection goes on.
     pub fn finish_request<I: Io>(&mut self, io: &mut I) {
         self.rest(io, false);
         self.stage = Stage::Idle;
@@ -93,7 +93,7 @@ impl Client {
     }
 }
 
-// What it has failed to do in time.
+// Passed deadlines.
 impl Client {
     pub fn expired<I: Io>(&mut self, io: &mut I, core: &Core, exchange: Option<&Exchange>) -> Expiry {
         if !self.connection.line.has_expired(io) {

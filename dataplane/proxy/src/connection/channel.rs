@@ -1,4 +1,4 @@
-//! How bytes cross a connection, a client's or a server's: as they are, or in TLS.
+//! How a connection carries bytes: plain or in TLS.
 
 use weir_tls::{ClientConfig, Error, Handshaken, Progress, ServerConfig, ServerName, TlsSession};
 
@@ -14,17 +14,17 @@ use crate::{
 
 pub(crate) enum Channel {
     Plain,
-    /// Boxed, for the memory of those who come without.
+    /// Boxed, so that plain connections take less memory.
     Tls(Box<Secure>),
 }
 
 impl Channel {
-    /// A client shall speak first.
+    /// Waits for a client's ClientHello.
     pub fn accept(config: &ServerConfig) -> Result<Self, Error> {
         Ok(Self::Tls(Box::new(Secure::new(TlsSession::server(config)?))))
     }
 
-    /// Speaks first to a server.
+    /// Sends a ClientHello to a server.
     pub fn connect<I: Io>(
         io: &mut I,
         line: &mut Line,
@@ -37,12 +37,12 @@ impl Channel {
         Ok(Self::Tls(Box::new(Secure::new(session))))
     }
 
-    /// Whether the connection carries bytes as the other side of us takes them.
+    /// Whether the connection carries bytes unencrypted.
     pub fn is_plain(&self) -> bool {
         matches!(self, Channel::Plain)
     }
 
-    /// `None` in plain, and until the handshake is complete.
+    /// `None` without TLS, and until the handshake is complete.
     pub fn handshaken(&self) -> Option<Handshaken> {
         match self {
             Channel::Plain => None,
@@ -50,7 +50,7 @@ impl Channel {
         }
     }
 
-    /// Takes what has come; what is in it for us goes into the inbox.
+    /// Takes input, and puts its plaintext into the inbox.
     #[inline]
     pub fn receive<I: Io>(
         &mut self,
@@ -69,7 +69,7 @@ impl Channel {
         }
     }
 
-    /// Queues bytes for the peer, in TLS until the end of the batch.
+    /// Queues bytes for the peer; in TLS they are encrypted at the end of the batch.
     #[inline]
     pub fn deliver<I: Io>(&mut self, io: &mut I, line: &mut Line, unflushed: &mut Vec<Conn>, plain: Buf) {
         match self {
@@ -82,7 +82,7 @@ impl Channel {
         }
     }
 
-    /// The end of a batch.
+    /// Sends what was held back until the end of the batch.
     pub fn flush<I: Io>(&mut self, io: &mut I, line: &mut Line) {
         if let Channel::Tls(secure) = self {
             secure.flush(io, line);
@@ -94,7 +94,7 @@ impl Channel {
         matches!(self, Channel::Tls(secure) if secure.holds_back())
     }
 
-    /// What TLS says last, unless our side has ended.
+    /// Sends a close_notify, unless our side has ended already.
     pub fn close<I: Io>(&mut self, io: &mut I, line: &mut Line, scratch: &mut Vec<u8>) {
         if let Channel::Tls(secure) = self
             && !line.is_finished()
@@ -103,7 +103,8 @@ impl Channel {
         }
     }
 
-    /// Ends our side. TLS says so only where that was `said` to us too: a cut is passed on as a cut.
+    /// Ends our side. TLS sends a close_notify only if the other connection ended with one (`said`): a cut is passed on
+    /// as a cut.
     pub fn finish<I: Io>(&mut self, io: &mut I, line: &mut Line, scratch: &mut Vec<u8>, said: bool) {
         match said {
             true => self.close(io, line, scratch),
@@ -112,7 +113,7 @@ impl Channel {
         line.finish(io);
     }
 
-    /// Whether the end of the stream is one that the peer has said, where it could be an attacker's cut.
+    /// Whether the peer itself declared the end. In TLS, an end without a close_notify may be an attacker's cut.
     pub fn vouches_for_end(&self) -> bool {
         match self {
             Channel::Plain => true,

@@ -1,5 +1,6 @@
-//! Bytes that have come from a peer and are not read yet, in order, as the pieces they came in. A head must lie in one
-//! piece to be parsed, so pieces are joined while one is incomplete; a body never is. Holds no buffer when empty.
+//! Input of a peer that has not been read yet, in the pieces in which it arrived. A head must lie in one piece to be
+//! parsed, so pieces are joined while a head is incomplete. Pieces of a body are never joined. Holds no buffer when
+//! empty.
 
 use std::collections::VecDeque;
 
@@ -11,7 +12,7 @@ use crate::buf::Buf;
 pub(crate) struct Inbox {
     first: Option<Buf>,
     rest: VecDeque<Buf>,
-    /// Bytes of `first` in which a parser found the start of a head and not its end.
+    /// How many bytes of `first` a parser has seen as an incomplete head.
     incomplete: usize,
 }
 
@@ -26,7 +27,7 @@ impl Inbox {
         }
     }
 
-    /// How many pieces it holds, each of which may hold a block.
+    /// How many pieces it holds. Each may hold a block.
     pub fn pieces(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.len()
     }
@@ -35,14 +36,14 @@ impl Inbox {
         self.first.is_none()
     }
 
-    /// The next piece, for a body.
+    /// Takes the next piece, for a body.
     pub fn pop(&mut self) -> Option<Buf> {
         let next = std::mem::replace(&mut self.first, self.rest.pop_front());
         self.incomplete = 0;
         next
     }
 
-    /// Puts back what was left of a piece.
+    /// Puts back the rest of a piece.
     pub fn put_back(&mut self, buf: Buf) {
         if let Some(first) = self.first.take() {
             self.rest.push_front(first);
@@ -51,13 +52,13 @@ impl Inbox {
         self.incomplete = 0;
     }
 
-    /// The bytes in which the next head starts, if there is reason to look at them.
+    /// The bytes in which the next head starts, if they are worth parsing.
     pub fn head(&mut self, head_bytes: usize) -> Option<&[u8]> {
         self.may_hold_head(head_bytes).then(|| self.first())
     }
 
-    /// Joins what has come to the start of a head. Whether there is reason to look at the [`first`](Self::first) piece then:
-    /// something new that may end the head, or more than `head_bytes`, which the parser refuses.
+    /// Joins new input to an incomplete head. Returns whether the [`first`](Self::first) piece is worth parsing: it has
+    /// new bytes that may end the head, or more than `head_bytes`, which the parser refuses.
     pub fn may_hold_head(&mut self, head_bytes: usize) -> bool {
         if self.incomplete == 0 {
             return self.first.is_some();
@@ -75,13 +76,13 @@ impl Inbox {
         self.first.as_deref().unwrap_or_default()
     }
 
-    /// Says that [`head`](Self::head) gave only the start of one. True when a second look, at more bytes, is due now.
+    /// Records that [`head`](Self::head) gave an incomplete head. True if more input is there to join at once.
     pub fn keep_for_more(&mut self) -> bool {
         self.incomplete = self.first.as_deref().map_or(0, <[u8]>::len);
         !self.rest.is_empty()
     }
 
-    /// Says that [`head`](Self::head) gave a whole one of `len` bytes.
+    /// Records that [`head`](Self::head) gave a complete head of `len` bytes.
     pub fn head_read(&mut self, len: usize) {
         let Some(first) = self.first.as_mut() else { return };
         first.advance(len);

@@ -1,4 +1,4 @@
-//! Our end of a connection: remembers what the driver has been told, so that nothing is told twice, and knows when the
+//! Our end of a connection. It remembers what the driver has been told, so that no call is repeated, and knows when the
 //! peer takes too little.
 
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::{
 
 pub(crate) struct Line {
     pub conn: Conn,
-    /// When it was last told what to expect: something had come, or gone.
+    /// When a deadline was last set or cleared, which follows each arrival and departure of bytes.
     pub moved_at: Time,
     deadline: Option<Time>,
     reading: bool,
-    /// The peer has been told that no more comes.
+    /// The peer has been told that nothing more comes.
     finished: bool,
-    /// Sent since the queue was last looked at: at least what is queued. The driver is asked only when this could be
-    /// too much, because asking makes it tell when the queue is empty.
+    /// What was sent since the queue was last checked: an upper bound of the queue. The driver is asked only when the
+    /// bound is too high, because each such call makes it report `Drained`.
     pieces: u32,
     bytes: usize,
     /// Bytes sent since [`take_sent`](Self::take_sent).
@@ -40,7 +40,7 @@ impl Line {
         io.send(self.conn, buf);
     }
 
-    /// So many bytes went to the peer without us.
+    /// The driver has relayed this many bytes to the peer.
     pub fn relayed(&mut self, bytes: u64) {
         self.sent += bytes;
     }
@@ -49,7 +49,7 @@ impl Line {
         std::mem::take(&mut self.sent)
     }
 
-    /// Whether the peer must take what is queued before it gets more; `Drained` tells when it has.
+    /// Whether the peer must take what is queued before it gets more. `Drained` reports when it has.
     pub fn is_full<I: Io>(&mut self, io: &I, room: &Room) -> bool {
         if self.bytes < room.queued_bytes && self.pieces < room.queued_pieces {
             return false;
@@ -61,7 +61,7 @@ impl Line {
         self.bytes >= room.queued_bytes || self.pieces >= room.queued_pieces
     }
 
-    /// Sent since the queue was last seen empty: at most so many are queued.
+    /// Pieces sent since the queue was last seen empty: an upper bound of those queued.
     pub fn pieces(&self) -> usize {
         self.pieces as usize
     }
@@ -81,7 +81,7 @@ impl Line {
         }
     }
 
-    /// Tells the peer that no more comes.
+    /// Tells the peer that nothing more comes.
     pub fn finish<I: Io>(&mut self, io: &mut I) {
         if !self.finished {
             self.finished = true;
@@ -89,7 +89,7 @@ impl Line {
         }
     }
 
-    /// Expects something within `span` from now; `None`: at any time.
+    /// Sets the deadline to `span` from now; `None` clears it.
     pub fn expect<I: Io>(&mut self, io: &mut I, span: Option<Duration>) {
         self.moved_at = io.now();
         let at = span.map(|span| self.moved_at + span);
@@ -99,7 +99,7 @@ impl Line {
         }
     }
 
-    /// Whether the deadline has really passed: an event of the same batch may have moved or cleared it since it fired.
+    /// Whether the deadline has really passed: an event of the same batch may have moved or cleared it.
     pub fn has_expired<I: Io>(&mut self, io: &mut I) -> bool {
         let now = io.now();
         match self.deadline {

@@ -1,4 +1,4 @@
-//! Our end of a connection, whoever the peer is: what has come and is not read yet, what is sent, and TLS between them.
+//! Our end of any connection: unread input, output, and TLS between them.
 
 pub(crate) mod channel;
 pub(crate) mod inbox;
@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct Connection {
     pub line: Line,
     pub inbox: Inbox,
-    /// The peer sends no more.
+    /// The peer has ended its side.
     pub ended: bool,
     pub channel: Channel,
 }
@@ -30,7 +30,7 @@ impl Connection {
         self.line.conn
     }
 
-    /// Takes what has come.
+    /// Takes input.
     #[inline]
     pub fn receive<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, buf: Buf) -> Result<Progress, Error> {
         self.channel.receive(io, &mut self.line, buf, &mut self.inbox, scratch)
@@ -42,12 +42,12 @@ impl Connection {
         self.channel.deliver(io, &mut self.line, unflushed, plain);
     }
 
-    /// The end of a batch.
+    /// Sends what was held back until the end of the batch.
     pub fn flush<I: Io>(&mut self, io: &mut I) {
         self.channel.flush(io, &mut self.line);
     }
 
-    /// Whether it carries bytes as the other side of us sends and takes them.
+    /// Whether it carries bytes unencrypted.
     pub fn is_plain(&self) -> bool {
         self.channel.is_plain()
     }
@@ -57,28 +57,29 @@ impl Connection {
         self.channel.holds_back() || io.queued(self.conn()) > 0
     }
 
-    /// Whether the peer has sent all that it ever will, and all of it has been read.
+    /// Whether the peer has ended, and all its input has been read.
     pub fn is_exhausted(&self) -> bool {
         self.ended && self.inbox.is_empty()
     }
 
-    /// Whether the peer itself has said that it sends no more, as far as the connection lets it (RFC 9112 §9.8).
+    /// Whether the peer itself has declared its end, as far as the connection can show that (RFC 9112 §9.8).
     pub fn has_ended_for_good(&self) -> bool {
         self.ended && self.channel.vouches_for_end()
     }
 
-    /// Tells the peer that no more comes; it may go on sending. `said`: so has the other side, so that TLS may.
+    /// Ends our side; the peer may go on sending. `said`: the other connection's peer declared its end, so TLS may do
+    /// so, too.
     pub fn finish<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, said: bool) {
         self.channel.finish(io, &mut self.line, scratch, said);
     }
 
-    /// Lets out what waits to be sealed and leaves out what TLS says last, so that TLS too shows a cut.
+    /// Sends what waits for encryption, but no close_notify afterwards, so that TLS shows the cut.
     pub fn cut<I: Io>(&mut self, io: &mut I) {
         self.flush(io);
         self.channel = Channel::Plain;
     }
 
-    /// Ends it. The handle is dead then.
+    /// Closes the connection. Its handle is dead then.
     pub fn close<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, how: Close) {
         match how {
             Close::Flush | Close::Linger => self.channel.close(io, &mut self.line, scratch),

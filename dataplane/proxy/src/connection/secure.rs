@@ -1,5 +1,5 @@
-//! The TLS of a connection: ciphertext in, plaintext into the inbox; plaintext out, joined over a batch into as
-//! few records as it fits, because each record costs a seal and each send a system call.
+//! The TLS of a connection. It decrypts input into the inbox. It joins the plaintext of a batch into as few records as
+//! possible, because each record costs an encryption and each send a system call.
 //!
 //! Between batches it holds no buffer of its own.
 
@@ -13,7 +13,7 @@ use crate::{
 
 pub(crate) struct Secure {
     session: TlsSession,
-    /// Plaintext that waits for more of it or for the end of the batch.
+    /// Plaintext that waits for more of it, or for the end of the batch.
     joined: Option<Buf>,
 }
 
@@ -30,7 +30,7 @@ impl Secure {
         self.session.is_closed_by_peer()
     }
 
-    /// Opens what has come from the peer. What TLS itself has to say, alerts of an error included, is sent.
+    /// Decrypts input of the peer. Sends what TLS itself has to send, alerts included.
     pub fn open<I: Io>(
         &mut self,
         io: &mut I,
@@ -49,7 +49,7 @@ impl Secure {
         progress
     }
 
-    /// Takes plaintext for the peer; true when a [`flush`](Self::flush) is due that was not before.
+    /// Takes plaintext for the peer; true if a [`flush`](Self::flush) is due that was not due before.
     pub fn push<I: Io>(&mut self, io: &mut I, line: &mut Line, plain: Buf) -> bool {
         let Some(mut joined) = self.joined.replace(plain) else { return true };
         if let Some(plain) = self.joined.take_if(|plain| joined.room().len() >= plain.len()) {
@@ -71,7 +71,7 @@ impl Secure {
         }
     }
 
-    /// Says close_notify behind everything else, if the operator wants that.
+    /// Sends a close_notify behind everything else, if the operator wants that.
     pub fn close<I: Io>(&mut self, io: &mut I, line: &mut Line, scratch: &mut Vec<u8>) {
         self.flush(io, line);
         self.session.close(scratch);
@@ -82,7 +82,7 @@ impl Secure {
         while !plain.is_empty() {
             let mut sealed = io.buffer();
             while !plain.is_empty() && sealed.room().len() > RECORD_OVERHEAD_MAX {
-                // Fails only once the session is closed, and nothing is delivered to a peer then.
+                // Fails only after the session has closed, and then nothing is delivered to the peer.
                 let Ok(sent) = self.session.send(&plain, sealed.room()) else { return };
                 sealed.filled(sent.written);
                 plain.advance(sent.taken);
@@ -92,7 +92,7 @@ impl Secure {
     }
 }
 
-/// Plaintext on its way into the inbox, in as few blocks as it fits.
+/// Receives plaintext into the inbox, in as few blocks as possible.
 struct Opened<'a, I> {
     io: &'a mut I,
     inbox: &'a mut Inbox,

@@ -1,5 +1,5 @@
-//! Pieces of a request's body that have been read and wait: for more of the body, for a server, or for the case that the
-//! connection they went out on has swallowed them. Holds no buffer when empty.
+//! Buffered pieces of a request's body. They wait for more of the body, for a server, or for a repeat on another
+//! connection. Holds no buffer when empty.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ impl Held {
         self.pieces.is_empty()
     }
 
-    /// Takes a piece that stays for a while: small ones are joined, because each holds a block.
+    /// Adds a piece that stays for a while. Joins small pieces, because each holds a block.
     pub fn gather(&mut self, piece: Buf) {
         self.bytes += piece.len();
         if let Some(last) = self.pieces.back_mut()
@@ -36,7 +36,7 @@ impl Held {
         }
     }
 
-    /// Takes a piece that goes out at the same time; shares its block.
+    /// Adds a piece that is also sent now; shares its block.
     pub fn share(&mut self, piece: &Buf) {
         self.bytes += piece.len();
         self.pieces.push_back(piece.share());
@@ -48,7 +48,7 @@ impl Held {
         Some(next)
     }
 
-    /// Puts what went before in front of what is there.
+    /// Puts earlier pieces in front of these.
     pub fn prepend(&mut self, mut before: Held) {
         before.bytes += self.bytes;
         before.pieces.append(&mut self.pieces);

@@ -1,6 +1,6 @@
-//! The body of a message that comes: pieces of it out of what its connection has brought, whatever their split.
+//! The body of a message that arrives: takes the body's pieces from the inbox, wherever the message was split.
 //!
-//! Who moves a body goes by this and not by how a protocol frames it.
+//! Code that moves a body uses this type, and does not know how a protocol frames bodies.
 
 use std::ops::Range;
 
@@ -11,17 +11,17 @@ use crate::{buf::Buf, connection::inbox::Inbox, error::Error, io::Io};
 
 pub(crate) struct Incoming {
     body: Body,
-    /// Bytes of content that have come.
+    /// Bytes of content so far.
     pub content_bytes: u64,
     most_bytes: u64,
-    /// What is wrong with it is wrong with this side's message.
+    /// Whether an error in the body is the client's or the server's.
     wrong: fn(weir_wire::Error) -> Error,
 }
 
-/// In which form a body goes on.
+/// The form in which a body is passed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// Byte for byte as it comes, framing included.
+    /// Byte for byte as it arrives, framing included.
     AsReceived,
     /// The content alone, without trailers.
     Content,
@@ -37,40 +37,40 @@ impl Form {
 }
 
 impl Incoming {
-    /// Of a request; more than `most_bytes` of content is too much.
+    /// The body of a request; it may have at most `most_bytes` of content.
     pub fn of_client(framing: Framing, most_bytes: Option<u64>) -> Self {
         let most_bytes = most_bytes.unwrap_or(u64::MAX);
         Self { body: Body::new(framing), content_bytes: 0, most_bytes, wrong: Error::Request }
     }
 
-    /// Of a response.
+    /// The body of a response.
     pub fn of_server(framing: Framing) -> Self {
         Self { body: Body::new(framing), content_bytes: 0, most_bytes: u64::MAX, wrong: Error::Response }
     }
 
-    /// Whether the body is whole; at once when there is none.
+    /// Whether the body is complete; true from the beginning if there is none.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.body.is_done()
     }
 
-    /// Whether the end of its connection, now, is the end of the body and not a cut.
+    /// Whether the end of the connection would end the body now, and not cut it.
     pub fn ends_with_connection(&self) -> bool {
         self.body.cut_is_end()
     }
 
-    /// Bytes still to come that need not be looked at.
+    /// Bytes still to come that need not be parsed.
     pub fn unseen_bytes(&self) -> u64 {
         self.body.length_left()
     }
 
-    /// So many of them went their way unseen.
+    /// Counts bytes that the driver has relayed.
     pub fn pass(&mut self, bytes: u64) {
         self.content_bytes += bytes;
         self.body.pass(bytes);
     }
 
-    /// Hands on the next piece of the body, as it is or as several pieces of content. False: no more has come.
+    /// Passes on the next piece of the body, as it is or as several pieces of content. False: no more has arrived.
     #[inline]
     pub fn read<I: Io>(
         &mut self,
@@ -108,7 +108,7 @@ impl Incoming {
         Ok(true)
     }
 
-    /// What goes on of the trailer section that the inbox begins with; `None` while it is not whole.
+    /// The part to pass on of the trailer section at the start of the inbox; `None` while that is incomplete.
     #[cold]
     fn read_trailers<I: Io>(
         &mut self,

@@ -1,5 +1,5 @@
-//! One request and its response: what the exchange was decided by, how far it has come ([`Phase`]), and which two
-//! connections it stands between. Connections know it by its [`ExchangeId`](crate::exchange::table::ExchangeId).
+//! One request and its response: the decisions made for it, how far it has come ([`Phase`]), and the two connections
+//! that it stands between. Connections refer to it by its [`ExchangeId`](crate::exchange::table::ExchangeId).
 
 mod held;
 pub(crate) mod incoming;
@@ -28,64 +28,64 @@ use crate::{
 
 pub(crate) struct Exchange {
     pub client: Conn,
-    /// It is decided by this one to its end; a new snapshot is for the next exchange.
+    /// This version of the service applies until the exchange ends, even after a new snapshot.
     pub service: Arc<VirtualService>,
     pub method: Method,
     pub version: Version,
-    /// The client said that it sends nothing after it.
+    /// The client said that it sends no other request after this one.
     pub last: bool,
-    /// The client and we would both go on after it.
+    /// Both the client and Weir would keep the connection after this exchange.
     pub keep_alive: bool,
-    /// The client has its 100 from us.
+    /// The client gets its 100 from Weir, not from the server.
     pub continued: bool,
     pub key: HashKey,
     /// The dense id of the server that the client's cookie names.
     pub named: Option<u32>,
-    /// What TLS shall call the server; `None`: what it calls it by itself.
+    /// The server's TLS name that the request determines; `None`: the server's usual name.
     pub asked_name: Option<Box<ServerName>>,
-    /// Dense ids of servers that would not take it.
+    /// Dense ids of servers that were tried in vain.
     pub tried: Vec<u32>,
     pub request: Incoming,
-    /// It authenticates the connection that it goes out on.
+    /// The request authenticates the connection that it is sent on.
     pub binds_connection: bool,
-    /// It is being sent once more, and goes out on a fresh connection.
+    /// The request is being sent once more, and needs a new connection.
     pub repeated: bool,
     pub phase: Phase,
-    /// What most requests never need, apart: an exchange is moved with each of them.
+    /// What few requests need. Boxed, because an exchange is moved with each request.
     aside: Option<Box<Aside>>,
 }
 
 #[derive(Default)]
 struct Aside {
-    /// Read off the body and not sent.
+    /// Body that has been read and not sent.
     held: Held,
     pace: Pace,
-    /// Since when we know that its client has ended, though what that sent before may still be unread.
+    /// When the proxy learnt that the client has ended. Bytes that the client sent before may still be unread.
     left_at: Option<Time>,
 }
 
 pub(crate) enum Phase {
-    /// No byte has been sent to any server: another one can still be tried.
+    /// No byte has been sent to any server, so another server can still be tried.
     Waiting { head: Buf, on: Wait },
-    /// The request is on its way, the response has not begun. What is `repeatable` can be sent once more, while no byte of
-    /// an answer has come.
+    /// The request is being sent, and the response has not begun. `repeatable` can be sent once more while no byte of a
+    /// response has arrived.
     Sending { server: Conn, repeatable: Option<Repeatable> },
-    /// The response is on its way.
+    /// The response is being passed on.
     Streaming { server: Conn, response: Response },
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum Wait {
-    /// More of the body comes before a server is looked for.
+    /// Waits for more of the body before it chooses a server.
     Body,
-    /// A server is being looked for.
+    /// Waits for a server to be chosen.
     Place,
-    /// It is being connected to, or is an idle one that gets the request at the end of the batch, if it has not said
-    /// goodbye by then.
+    /// Waits for a connect, or for the end of the batch, when an idle connection gets the request, unless it has ended
+    /// by then.
     Server(Conn),
 }
 
-/// A response whose head has gone to the client.
+/// A response whose head has been sent to the client.
 pub(crate) struct Response {
     pub body: Incoming,
     pub form: Form,
@@ -93,15 +93,15 @@ pub(crate) struct Response {
     pub server_goes_on: bool,
 }
 
-/// How far the bytes at hand brought an exchange.
-pub(crate) enum Came {
-    /// As far as they go.
-    Far,
-    /// To its end.
-    Through,
+/// What the available bytes led to.
+pub(crate) enum Outcome {
+    /// More bytes are needed.
+    NeedsMore,
+    /// The exchange has reached its next phase, or its end. There may be more to do.
+    Advanced,
 }
 
-/// What of a request would go out once more: what was sent of it.
+/// What would be sent again of a request: all that has been sent of it.
 pub(crate) struct Repeatable {
     head: Buf,
     body: Option<Box<Held>>,
@@ -135,12 +135,12 @@ impl Exchange {
         }
     }
 
-    /// As it was decided when the request came.
+    /// The profile that applied when the request arrived.
     pub fn http(&self) -> Result<&HttpProfile, Error> {
         http_of(&self.service)
     }
 
-    /// The server's connection that it has, or waits for.
+    /// The server connection that the exchange uses or waits for.
     #[inline]
     pub fn server(&self) -> Option<Conn> {
         match self.phase {
@@ -163,27 +163,28 @@ impl Exchange {
         matches!(self.phase, Phase::Streaming { .. })
     }
 
-    /// Whether the client would see by the framing alone that the rest of its response is missing.
+    /// Whether the framing alone would show the client that the rest of the response is missing.
     pub fn shows_cut(&self) -> bool {
         matches!(&self.phase, Phase::Streaming { response, .. } if response.shows_cut())
     }
 
-    /// No byte of it has been sent, and it waits for something else from now on.
+    /// Sets what the exchange waits for. No byte of it has been sent.
     pub fn wait_for(&mut self, what: Wait) {
         match &mut self.phase {
             Phase::Waiting { on, .. } => *on = what,
             Phase::Sending { .. } | Phase::Streaming { .. } => {
-                debug_assert!(false, "what has been sent waits for nothing")
+                debug_assert!(false, "an exchange that has been sent waits for nothing")
             }
         }
     }
 
-    /// A 1xx that an HTTP/1.0 client would not understand, or that the client has had from us.
+    /// Whether a 1xx must not reach the client: an HTTP/1.0 client does not understand it, and a 100 may have come from
+    /// Weir.
     pub fn keeps_interim_from_client(&self, status: u16) -> bool {
         self.version == Version::Http10 || (status == 100 && self.continued)
     }
 
-    /// How many pieces it holds, each of which may hold a block.
+    /// How many pieces the exchange holds. Each may hold a block.
     pub fn pieces(&self) -> usize {
         let of_phase = match &self.phase {
             Phase::Waiting { .. } => 1,
@@ -198,20 +199,20 @@ impl Exchange {
     }
 }
 
-// Its body.
+// The request's body.
 impl Exchange {
-    /// Whether some of its body is still to be sent.
+    /// Whether some of the body is still to be sent.
     #[inline]
     pub fn awaits_body(&self) -> bool {
         !self.request.is_done() || self.aside.as_ref().is_some_and(|aside| !aside.held.is_empty())
     }
 
-    /// Whether its client has sent all that it will: what it said it sends, and that this is the last of it.
+    /// Whether the client has sent its whole last request.
     pub fn has_all(&self) -> bool {
         self.last && !self.awaits_body()
     }
 
-    /// The next piece of its body; `None`: no more has come.
+    /// The next piece of the body; `None`: no more has arrived.
     pub fn next_piece<I: Io>(&mut self, io: &mut I, inbox: &mut Inbox) -> Result<Option<Buf>, Error> {
         match self.aside.as_mut().and_then(|aside| aside.held.pop()) {
             Some(piece) => Ok(Some(piece)),
@@ -226,19 +227,19 @@ impl Exchange {
         Ok(next)
     }
 
-    /// Holds back more of its body; false: no more has come.
+    /// Buffers more of the body; false: no more has arrived.
     pub fn gather<I: Io>(&mut self, io: &mut I, inbox: &mut Inbox) -> Result<bool, Error> {
         let Some(piece) = self.read_piece(io, inbox)? else { return Ok(false) };
         self.aside().held.gather(piece);
         Ok(true)
     }
 
-    /// Whether its body has come, as far as that is needed to look for a server.
+    /// Whether enough of the body has arrived to choose a server.
     pub fn has_gathered(&self, bytes: usize) -> bool {
         self.request.is_done() || self.aside.as_ref().map_or(0, |aside| aside.held.bytes()) >= bytes
     }
 
-    /// Enough of it has come: a server is looked for, and the body is not read meanwhile.
+    /// Stops buffering: the proxy chooses a server, and does not read the body meanwhile.
     pub fn stop_gathering(&mut self) {
         self.wait_for(Wait::Place);
         self.pause();
@@ -251,7 +252,8 @@ impl Exchange {
         }
     }
 
-    /// How long the next byte of the body may take, if it must come at a rate; `grace` at the beginning and after a pause.
+    /// How long the next byte of the body may take, if there is a minimum rate. `grace` applies at the beginning and
+    /// after a pause.
     pub fn body_patience(&mut self, now: Time, grace: Duration) -> Option<Duration> {
         let http = self.service.http()?;
         let (most, least) = (http.timeouts.client_body, http.min_body_bytes_per_s);
@@ -262,30 +264,30 @@ impl Exchange {
     }
 }
 
-// Its client's end.
+// The end of the client.
 impl Exchange {
-    /// The client has ended; it did so when that was first said.
+    /// Records that the client has ended. Only the first call sets the time.
     pub fn leave(&mut self, now: Time) {
         self.aside().left_at.get_or_insert(now);
     }
 
-    /// How long its client may wait for the answer; `None`: as long as it takes.
+    /// How much longer the client may wait for the response; `None`: without limit.
     pub fn patience(&self, now: Time) -> Option<Duration> {
         let left_at = self.aside.as_ref()?.left_at?;
         let most = self.service.http().and_then(|http| http.timeouts.half_close).unwrap_or_default();
         Some(most.saturating_sub(now.since(left_at)))
     }
 
-    /// Whether its client is taken for gone: it has ended, and may not wait for its answer like that any longer.
+    /// Whether the client counts as gone: it has ended, and has waited for the response as long as it may.
     pub fn is_lost(&self, now: Time) -> bool {
         self.patience(now) == Some(Duration::ZERO)
     }
 }
 
-// Once it is sent, and once more.
+// Sending, and sending again.
 impl Exchange {
-    /// It goes out: its head, unless it has gone out already. On a connection that was used before, what may be sent once
-    /// more is kept.
+    /// Starts to send: returns the head, unless it has been sent already. On a reused connection, keeps an idempotent
+    /// request for a repeat.
     pub fn send_on(&mut self, server: Conn, reused: bool, memory_is_short: bool) -> Option<Buf> {
         let sending = Phase::Sending { server, repeatable: None };
         let Phase::Waiting { head, .. } = std::mem::replace(&mut self.phase, sending) else { return None };
@@ -296,7 +298,7 @@ impl Exchange {
         Some(head)
     }
 
-    /// A piece goes out that would have to go out again; more than `bytes_max` is not kept for that.
+    /// Keeps a piece that is being sent for a repeat. If the body exceeds `bytes_max`, gives up the repeat.
     pub fn keep_repeatable(&mut self, piece: &Buf, bytes_max: usize) {
         let Phase::Sending { repeatable, .. } = &mut self.phase else { return };
         let Some(Repeatable { body, .. }) = repeatable else { return };
@@ -308,14 +310,14 @@ impl Exchange {
         }
     }
 
-    /// Something of a response has come.
+    /// A byte of a response has arrived, so the request is not repeated.
     pub fn forget_repeatable(&mut self) {
         if let Phase::Sending { repeatable, .. } = &mut self.phase {
             *repeatable = None;
         }
     }
 
-    /// Goes back to where no server was found. False: nothing of it is kept, or it has been answered.
+    /// Returns to the choice of a server. False if nothing is kept, or a byte of a response has arrived.
     pub fn begin_again(&mut self) -> bool {
         let Phase::Sending { repeatable, .. } = &mut self.phase else { return false };
         let Some(Repeatable { head, body }) = repeatable.take() else { return false };
@@ -330,19 +332,19 @@ impl Exchange {
 }
 
 impl Response {
-    /// Whether the client sees by the framing alone that something is missing.
+    /// Whether the framing alone shows the client that something is missing.
     pub fn shows_cut(&self) -> bool {
         self.form == Form::AsReceived && !self.body.ends_with_connection()
     }
 
-    /// How many bytes may go to the client unseen.
+    /// How many bytes the driver may relay to the client.
     pub fn relayable_bytes(&self) -> u64 {
         if self.form == Form::AsReceived { self.body.unseen_bytes() } else { 0 }
     }
 }
 
 impl Repeatable {
-    /// Where memory is short, the head is copied, because its block is larger.
+    /// While memory is short, copies the head, because its block is larger.
     #[inline]
     pub fn new(head: &Buf, memory_is_short: bool) -> Self {
         let head = if memory_is_short { copy(head) } else { head.share() };
@@ -356,7 +358,7 @@ impl Repeatable {
 
 #[inline]
 fn http_of(service: &VirtualService) -> Result<&HttpProfile, Error> {
-    service.http().ok_or_else(|| defect("an exchange is of a virtual service without HTTP"))
+    service.http().ok_or_else(|| defect("the virtual service of an exchange has no HTTP profile"))
 }
 
 #[cold]

@@ -1,5 +1,5 @@
-//! How fast a body must come. Each byte buys its share of a second; who has bought no more has a while to come up with the
-//! next, so that one slow stretch does not end an upload, and a drip does.
+//! The minimum rate of a body. Each byte buys its share of a second. A sender with no time left still gets a grace
+//! period. So one slow stretch does not end an upload, but a constant trickle does.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use crate::io::Time;
 
 #[derive(Default)]
 pub(crate) struct Pace {
-    /// Until when what has come is fast enough; `None`: the body is not being read.
+    /// Until when the body is fast enough without another byte; `None`: the body is not being read.
     due: Option<Time>,
-    /// Bytes of the body that have bought their time.
+    /// Bytes of the body that have been counted.
     paid_bytes: u64,
 }
 
 impl Pace {
-    /// How long the next byte may take, after so many bytes of the body. Nobody has more than `burst` ahead, or `grace` at
-    /// the beginning and after a pause.
+    /// How long the next byte may take, when `body_bytes` have arrived. A sender can be ahead by `burst` at most, or by
+    /// `grace` if that is more. At the beginning and after a pause it has `grace`.
     pub fn time_left(
         &mut self,
         now: Time,
@@ -34,7 +34,7 @@ impl Pace {
         due.since(now)
     }
 
-    /// The body is not read for now, which is not its sender's fault.
+    /// The body is not read for now, which is not the sender's fault.
     pub fn pause(&mut self) {
         self.due = None;
     }

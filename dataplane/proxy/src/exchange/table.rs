@@ -1,9 +1,9 @@
-//! The exchanges of a worker, by their identity. An entry is used again, with another generation, so that the identity of
-//! an exchange that is over finds nothing.
+//! The exchanges of a worker, by identity. An entry is reused with another generation, so that the identity of an ended
+//! exchange finds nothing.
 
 use crate::error::{Error, defect};
 
-/// An exchange, wherever it stands: an entry, and the generation of its use.
+/// The identity of an exchange: an entry, and the generation of its use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ExchangeId {
     slot: u32,
@@ -12,7 +12,7 @@ pub(crate) struct ExchangeId {
 
 pub(crate) struct Exchanges<T> {
     entries: Vec<Entry<T>>,
-    /// Entries without an exchange; the one used last is used first, because it is still in the cache.
+    /// Unused entries. The one freed last is reused first, because it is still in the cache.
     free: Vec<u32>,
 }
 
@@ -22,7 +22,7 @@ struct Entry<T> {
 }
 
 impl<T> Exchanges<T> {
-    /// For so many exchanges without moving in memory; what is not used takes none.
+    /// Reserves address space for this many exchanges, so that the table never moves. Unused entries take no memory.
     pub fn with_room(room: usize) -> Self {
         Self { entries: Vec::with_capacity(room), free: Vec::new() }
     }
@@ -48,10 +48,10 @@ impl<T> Exchanges<T> {
         }
     }
 
-    /// For whoever names an exchange that cannot be over.
+    /// For callers whose exchange cannot be over.
     #[inline]
     pub fn live(&mut self, id: ExchangeId) -> Result<&mut T, Error> {
-        self.find(id).ok_or_else(|| defect("an exchange is over and still named"))
+        self.find(id).ok_or_else(|| defect("an exchange is over, but something still refers to it"))
     }
 
     pub fn peek(&self, id: ExchangeId) -> Option<&T> {

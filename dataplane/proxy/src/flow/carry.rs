@@ -1,8 +1,8 @@
-//! A tunnel: what a client sends goes to one server as it comes, and back, until both have ended. Nothing is read out of
-//! it, and either may speak first, so the server is found as soon as the client is there.
+//! A tunnel: what a client sends goes to one server as it is, and back, until both sides have ended. Nothing is parsed.
+//! Either side may send first, so the proxy connects to a server as soon as the client is accepted.
 //!
-//! An end is passed on as an end of that direction, a reset as a reset, each behind what came before it. What comes in
-//! bulk goes on in the driver, past us; a direction that waits for its receiver is not read.
+//! Each direction passes on its own end, and a reset passes on as a reset, both behind the bytes that came before. The
+//! driver relays bulk data without the proxy. A direction whose receiver is full is not read.
 
 use weir_policy::ProxyProtocol;
 use weir_snapshot::Application;
@@ -17,9 +17,9 @@ use crate::{
     tunnel::Tunnel,
 };
 
-// Finding a server.
+// Connecting to a server.
 impl Proxy {
-    /// Connects to a server. `otherwise` is what went wrong before, and is what ends the client when none is left.
+    /// Connects to a server. `otherwise` is the error of the last try; it ends the client if no server is left.
     pub(crate) fn open_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn, otherwise: Error) {
         let Ok(client) = self.clients.live(conn) else { return };
         let Some(pool) = client.service.pool.clone() else { return self.fail(io, conn, Error::NoPool) };
@@ -32,7 +32,7 @@ impl Proxy {
         self.await_connect(io, Server::new(server, place, pool, Work::Tunnel(conn), io.now()));
     }
 
-    /// Tells a server that stands whose connection it is, where the profile wants that: before TLS and anything else.
+    /// Sends a PROXY header on a new server connection, if the profile wants one: before TLS and anything else.
     pub(crate) fn introduce<I: Io>(&mut self, io: &mut I, server: Conn, client: Conn) {
         let (Some(server), Some(client)) = (self.servers.find(server), self.clients.find(client)) else { return };
         if let Application::L4(profile) = &client.service.application
@@ -45,7 +45,7 @@ impl Proxy {
         }
     }
 
-    /// The server is there: from now on bytes cross.
+    /// The server's connection is ready: bytes start to cross.
     pub(crate) fn begin_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(ends) = self.ends(conn) else { return };
         ends.client.note_crossing(io.now());
@@ -54,14 +54,14 @@ impl Proxy {
     }
 }
 
-/// Both ends of a tunnel that stands.
+/// Both ends of an established tunnel.
 struct Ends<'p> {
     client: &'p mut Client,
     server: &'p mut Server,
     core: &'p mut Core,
 }
 
-// Carrying.
+// Copying bytes.
 impl Proxy {
     fn ends(&mut self, conn: Conn) -> Option<Ends<'_>> {
         let client = self.clients.find(conn)?;
@@ -69,7 +69,8 @@ impl Proxy {
         Some(Ends { client, server, core: &mut self.core }).filter(|ends| ends.server.is_busy())
     }
 
-    /// Passes on what has come from either end, as far as the other takes it, and that an end has come.
+    /// Passes on what has arrived from either end, as far as the other end takes it, and then the ends of both
+    /// directions.
     pub(crate) fn carry<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(mut ends) = self.ends(conn) else { return self.await_server(io, conn) };
         ends.carry_up(io);
@@ -89,7 +90,7 @@ impl Proxy {
         }
     }
 
-    /// Whether bytes are on their way through its tunnel.
+    /// Whether the client's tunnel holds bytes that have not been sent yet.
     pub(crate) fn carries<I: Io>(&mut self, io: &I, conn: Conn) -> bool {
         self.ends(conn).is_some_and(|Ends { client, server, .. }| {
             let waiting = !client.connection.inbox.is_empty() || !server.connection.inbox.is_empty();
@@ -97,7 +98,7 @@ impl Proxy {
         })
     }
 
-    /// Ends it before its time: what has come from either end still goes to the other, and then both see a reset.
+    /// Ends a tunnel early. What has arrived from either end is still sent to the other; then both see a reset.
     pub(crate) fn cut_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
         if let Some(Ends { client, server, core }) = self.ends(conn) {
             while let Some(piece) = client.connection.inbox.pop() {
@@ -110,7 +111,7 @@ impl Proxy {
         self.close_client(io, conn, Close::Cut);
     }
 
-    /// Whoever speaks before the server is there is heard then.
+    /// Begins to connect to a server, if that has not happened. The client's first bytes wait in the inbox meanwhile.
     fn await_server<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(client) = self.clients.live(conn) else { return };
         client.connection.line.read(io, client.connection.inbox.is_empty());
@@ -119,7 +120,7 @@ impl Proxy {
         }
     }
 
-    /// Lets the driver move what comes from either end. At the end of a batch, when nothing of it is on its way to us.
+    /// Lets the driver relay both directions. Call this at the end of a batch, when no more `Data` of it is pending.
     pub(crate) fn relay_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(ends) = self.ends(conn) else { return };
         let (client, server) = (ends.client.connection.line.conn, ends.server.connection.line.conn);
@@ -170,7 +171,7 @@ impl Ends<'_> {
     }
 }
 
-// What has crossed past us.
+// Counting what the driver has relayed.
 impl Proxy {
     pub(crate) fn client_relayed<I: Io>(&mut self, io: &I, conn: Conn, bytes: u64) {
         if let Some(client) = self.clients.find(conn) {
@@ -188,7 +189,7 @@ impl Proxy {
 }
 
 impl Client {
-    /// So many bytes have crossed its tunnel past us.
+    /// Counts bytes that the driver has relayed through the tunnel.
     fn crossed<I: Io>(&mut self, io: &I, core: &mut Core, bytes: u64) {
         if bytes > 0 {
             self.note_crossing(io.now());
@@ -196,7 +197,7 @@ impl Client {
         }
     }
 
-    /// Bytes have crossed its tunnel just now.
+    /// Records that bytes have just crossed the tunnel.
     fn note_crossing(&mut self, now: Time) {
         if let Some(tunnel) = self.tunnel() {
             tunnel.active_at = now;

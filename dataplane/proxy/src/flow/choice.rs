@@ -1,7 +1,7 @@
-//! Which server takes a request: the client's own connection, an idle one, or a new one.
+//! Chooses the server of a request: the client's reserved connection, an idle one, or a new one.
 //!
-//! Until a byte of it has been sent, a request whose connection fails goes to another server; never after that, but for
-//! what an idle connection has swallowed.
+//! While no byte of a request has been sent, a failed connection makes the proxy try another server. After that it does
+//! not, with one exception: an idle connection that the server closed before it read the request (`repeat`).
 
 use weir_telemetry::Happening;
 
@@ -15,8 +15,8 @@ use crate::{
 };
 
 impl Proxy {
-    /// Gives the exchange a server: this client's own, an idle one, or a new connection. `otherwise` is what went wrong
-    /// before, and is answered when nobody else can take the request.
+    /// Gives the exchange a server connection: the client's reserved one, an idle one, or a new one. `otherwise` is the
+    /// error of the last try; the client gets it if no server can take the request.
     pub(crate) fn choose_server<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) {
         if let Err(error) = self.find_server(io, id, otherwise) {
             self.fail_exchange(io, id, error);
@@ -62,7 +62,7 @@ impl Proxy {
         if self.servers.len() >= self.core.limits.clients
             && let Some(idle) = self.core.pools.spare_idle()
         {
-            // A reset, because the next connect, maybe of this batch, needs its room.
+            // A reset, because the next connect, maybe in this batch, needs the place.
             self.close_server(io, idle, Close::Abort);
         }
     }
@@ -87,7 +87,7 @@ impl Proxy {
         Ok(true)
     }
 
-    /// A connection that stands gets work; the request goes out at the end of the batch.
+    /// Gives work to an established connection. The request is sent at the end of the batch.
     fn start_on<I: Io>(&mut self, io: &mut I, id: ExchangeId, conn: Conn) {
         if let Some(server) = self.servers.find(conn) {
             server.state = State::Busy(Work::Exchange(id));
@@ -96,7 +96,7 @@ impl Proxy {
         }
     }
 
-    /// A server that could not even be connected to is not asked again for this work.
+    /// Excludes a server from further tries for this work, because no connection to it could be established.
     pub(crate) fn exclude(&mut self, work: Work, failed: Place, error: Error) {
         if error.blames_server() {
             self.core.counters.note(Happening::ServerFailed { server: failed.server });
@@ -106,7 +106,7 @@ impl Proxy {
         }
     }
 
-    /// Servers that would not take it.
+    /// The servers that the work was tried on in vain.
     pub(crate) fn tried(&mut self, work: Work) -> Option<&mut Vec<u32>> {
         match work {
             Work::Exchange(id) => Some(&mut self.exchanges.find(id)?.tried),
@@ -114,7 +114,7 @@ impl Proxy {
         }
     }
 
-    /// The connection that the work waited for is of no use, and no byte of it has been sent.
+    /// The connection that the work waited for is unusable, and no byte of the work has been sent.
     pub(crate) fn try_another<I: Io>(&mut self, io: &mut I, work: Work, error: Error) {
         match work {
             Work::Tunnel(conn) => {
@@ -134,8 +134,9 @@ impl Proxy {
         }
     }
 
-    /// A connection ended without a byte of a response. Where it had served others before, the server may have closed it
-    /// before it saw this request, which then goes out once more if it may (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    /// Sends a request once more if its connection ended before any byte of a response. Where the connection had served
+    /// earlier requests, the server may have closed it before it saw this one. Only idempotent requests are repeated
+    /// (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
     pub(crate) fn repeat<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) -> bool {
         let Ok(Parties { exchange, server, .. }) = self.parties(id) else { return false };
         let ended = matches!(error, Error::ServerClosed | Error::ServerReset) && server.connection.inbox.is_empty();

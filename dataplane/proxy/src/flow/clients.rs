@@ -1,4 +1,4 @@
-//! What happens on clients' connections: they come, bring something, take something, end.
+//! Events of clients' connections: accepted, input, room for output, deadline, end.
 
 use std::net::SocketAddr;
 
@@ -48,7 +48,7 @@ impl Proxy {
         self.proceed(io, conn);
     }
 
-    /// The client sends no more.
+    /// The client has ended its side.
     fn client_ended<I: Io>(&mut self, io: &I, conn: Conn) {
         let Some((client, exchange)) = self.client_and_exchange(conn) else { return };
         client.connection.ended = true;
@@ -57,7 +57,8 @@ impl Proxy {
         }
     }
 
-    /// Who is not read has asked for something and waits, or is a tunnel's, which brings the end behind the rest.
+    /// A client has ended while it is not read. If it has a request, the time that it may wait for the response starts
+    /// now. A tunnel passes the end on later, behind the bytes before it.
     pub(crate) fn client_leaving<I: Io>(&mut self, io: &mut I, conn: Conn) {
         if let Some((_, Some(exchange))) = self.client_and_exchange(conn) {
             exchange.leave(io.now());
@@ -66,7 +67,7 @@ impl Proxy {
         }
     }
 
-    /// The time of a client that has ended runs.
+    /// Sets the deadline of a client that has ended and waits for its response.
     fn wait_with_ended<I: Io>(&mut self, io: &mut I, conn: Conn) {
         if let Some((client, Some(exchange))) = self.client_and_exchange(conn)
             && !exchange.awaits_body()
@@ -88,7 +89,8 @@ impl Proxy {
         }
     }
 
-    /// Whoever cannot be answered is as good as gone, but for what a tunnel still takes to its server.
+    /// A client that receives nothing more is treated as gone. A tunnel still delivers the client's bytes to the
+    /// server.
     pub(crate) fn client_broken<I: Io>(&mut self, io: &mut I, conn: Conn) {
         match self.clients.find(conn).is_some_and(|client| client.is_tunnel()) {
             true => self.client_drained(io, conn),
@@ -116,7 +118,7 @@ impl Proxy {
         }
     }
 
-    /// A client, if it is still there, and the exchange that it has going.
+    /// A client, if its session still exists, and its current exchange.
     fn client_and_exchange(&mut self, conn: Conn) -> Option<(&mut Client, Option<&mut Exchange>)> {
         let client = self.clients.find(conn)?;
         let exchange = client.exchange().and_then(|id| self.exchanges.find(id));

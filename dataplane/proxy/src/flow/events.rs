@@ -1,7 +1,7 @@
-//! A batch: each event is handed to the session that it is for, and then comes what has waited for the end of the batch.
+//! Handles a batch: passes each event to its session, and then does what was deferred to the end of the batch.
 //!
-//! Nothing here decides anything about HTTP. What can wait for the end of the batch does: a request on an idle server
-//! connection, in case its end is in the same batch, relaying, and sealing, so that a batch costs one record.
+//! Nothing here decides anything about HTTP. Three things are deferred: sending a request on an idle server connection,
+//! because the connection's end may be in the same batch; relaying; and encryption, so that a batch needs few records.
 
 use crate::{
     io::{Conn, Event, Handler, Io},
@@ -20,7 +20,7 @@ impl Handler for Proxy {
             } else if self.clients.contains(conn) {
                 self.client_event(io, conn, event);
             }
-            // What is left is of a connection that was closed earlier in this batch.
+            // All other events belong to connections that were closed earlier in this batch.
         }
         self.end_batch(io);
         self.free_memory(io);

@@ -1,11 +1,16 @@
-//! Who goes when there is not room for all: when places for clients run short, or memory for what clients do not take.
+//! Evicts clients when places for clients run short, or memory for unread and unsent bytes.
 //!
-//! Places are shared, by virtual services and by client addresses. An address that holds far more than others loses first,
-//! wherever its clients are; of all other addresses a virtual service that holds no more than its share loses nobody. Who
-//! goes is what has stood still for longest: between two requests, with half a head, or without any progress. Nobody goes
-//! for a newcomer whose address holds far more already; work goes only for one whose virtual service or address holds far
-//! less. Who has stood still is learnt from a sample of the clients, so that nobody waits for it where there are many; one
-//! sample serves many newcomers. Who holds memory is learnt by a walk over all clients, which serves several batches.
+//! Virtual services and client addresses share the places. An address that holds far more clients than others loses
+//! clients first, whichever virtual service they use. Clients of other addresses are evicted only if their virtual
+//! service holds its share or more. Clients without progress go before those with progress. Among equals, the addresses
+//! with most clients lose one first, then idle clients go before clients amid a request, and then the one that has been
+//! still for longest.
+//!
+//! No client is evicted for a new one whose address holds far more. A client with progress is evicted only for a new
+//! one whose virtual service is below its share, or whose address holds far less.
+//!
+//! Candidates come from a sample of the clients (a survey), so that a survey of many clients delays nobody. One survey
+//! serves many new clients. Holders of memory come from a walk over all clients, which serves several batches.
 
 use std::{cmp::Reverse, net::SocketAddr, time::Duration};
 
@@ -24,31 +29,32 @@ use crate::{
     shortage::{Candidate, FAR_MORE, Holder, Standing, Turn, addresses::network, turn},
 };
 
-/// A survey looks at so many clients: half a millisecond of work.
+/// How many clients a survey looks at: half a millisecond of work.
 const SURVEYED: usize = 2048;
-/// A survey keeps at most this part of the clients that it has looked at.
+/// A survey keeps at most one in so many of these clients as candidates.
 const SURVEYED_PART: usize = 16;
-/// After surveys that found nobody to go, the next one waits so long for each client looked at: ten times what a look takes.
+/// After surveys that found no candidate, the pause before the next one, per client looked at: ten times the cost of a
+/// look.
 const SURVEY_PAUSE: Duration = Duration::from_micros(2);
-/// For one that holds far more than others do, so much sooner is work stuck.
+/// Work of an address that holds far more than others counts as stuck so many times sooner.
 const LESS_PATIENCE: u32 = 10;
-/// Once memory has run out, it is freed down to this part of what there may be.
+/// Once memory has run out, clients are evicted until usage is down to this part of the limit.
 const FREED_TO: (usize, usize) = (15, 16);
-/// One batch ends at most so many clients for memory, once there is no more in use than there may be.
+/// Once usage is within the limit again, one batch evicts at most this many clients for memory.
 const FREED_AT_ONCE: usize = 32;
-/// After a walk over all clients that freed too little memory, the next walk waits so long for each client.
+/// After a walk over all clients that freed too little memory, the pause before the next walk, per client.
 const WALK_PAUSE: Duration = Duration::from_micros(1);
 
 // Places.
 impl Proxy {
-    /// Whether one more client may come, for whom another may have to go.
+    /// Whether one more client may be accepted. Evicts another client for it if necessary.
     pub(crate) fn make_place<I: Io>(&mut self, io: &mut I, listener: TransportAddress, peer: SocketAddr) -> bool {
         if self.clients.len() < self.core.limits.clients_usual() {
             return true;
         }
         let Some(service) = self.core.snapshot.listener(listener).map(|found| found.service.id) else { return false };
         let placed = self.evict_for(io, service, peer) || self.survey_for(io, service, peer);
-        // What is kept free is for those who have had little.
+        // The free places are for virtual services and addresses that hold little.
         let is_entitled = !self.core.is_above_share(service) && !self.core.shortage.is_heavy(peer);
         let may_come = placed || is_entitled && self.clients.len() < self.core.limits.clients;
         if !may_come {
@@ -72,7 +78,7 @@ impl Proxy {
         placed
     }
 
-    /// Sends the first candidate away that must go for a client of this service and address.
+    /// Evicts the first candidate that yields to a new client of this service and address.
     fn evict_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {
         let mut stay = Vec::new();
         let goes = loop {
@@ -92,7 +98,7 @@ impl Proxy {
         true
     }
 
-    /// Whether a candidate is still one, and what its address holds now: it may be long since the survey.
+    /// Whether a candidate is still one. Updates its weight, because the survey may be long ago.
     fn is_still(&self, candidate: &mut Candidate) -> bool {
         let Some(client) = self.clients.peek(candidate.conn) else { return false };
         candidate.weight = self.core.shortage.weight(client.peer);
@@ -101,7 +107,7 @@ impl Proxy {
             && (self.core.shortage.is_heavy(client.peer) || !hoards && self.core.is_above_share(client.accepted_by))
     }
 
-    /// Finds out who may go.
+    /// Selects candidates for eviction.
     fn survey<I: Io>(&mut self, io: &I) {
         let (now, patience) = (io.now(), self.core.limits.stuck);
         self.core.shortage.surveys += 1;
@@ -132,7 +138,7 @@ impl Proxy {
         self.core.shortage.candidates = candidates;
     }
 
-    /// Ends a client that has done nothing wrong.
+    /// Ends a client that has made no error.
     fn evict<I: Io>(&mut self, io: &mut I, conn: Conn, cause: Cause, how: Close) {
         let Ok(client) = self.clients.live(conn) else { return };
         let service = client.service.id;
@@ -151,8 +157,8 @@ impl Proxy {
 
 // Memory.
 impl Proxy {
-    /// The end of a batch: where memory has run out, sends those away who hold it and move least. What one walk over all
-    /// clients has found serves several batches.
+    /// At the end of a batch: if memory has run out, evicts those that hold it, the longest unmoved first. One walk
+    /// over all clients serves several batches.
     pub(crate) fn free_memory<I: Io>(&mut self, io: &mut I) {
         let most_bytes = self.core.limits.buffer_bytes;
         let enough_bytes = most_bytes / FREED_TO.1 * FREED_TO.0;
@@ -181,13 +187,13 @@ impl Proxy {
         self.core.shortage.holders.clear();
     }
 
-    /// Not when a walk has freed too little a moment ago.
+    /// False shortly after a walk that freed too little.
     fn may_walk(&self, now: Time) -> bool {
         let pause = WALK_PAUSE * u32::try_from(self.clients.len()).unwrap_or(u32::MAX);
         self.core.shortage.too_little_at.is_none_or(|at| now.since(at) >= pause)
     }
 
-    /// Who holds buffers; the first to go is the last.
+    /// The clients that hold buffers; the first to evict is the last.
     fn memory_holders<I: Io>(&self, io: &I) -> Vec<Holder> {
         let holders: Vec<_> =
             self.clients.iter().map(|(conn, client)| (conn, client, self.pieces_of(io, client))).collect();
@@ -208,13 +214,13 @@ impl Proxy {
     }
 }
 
-// What of a client counts.
+// What eviction looks at.
 impl Proxy {
     fn exchange_of(&self, client: &Client) -> Option<&Exchange> {
         client.exchange().and_then(|id| self.exchanges.peek(id))
     }
 
-    /// The connection that carries what it has asked for.
+    /// The server connection that carries the client's work.
     fn server_of(&self, client: &Client) -> Option<&Server> {
         let server = match &client.stage {
             Stage::Exchange(_) => self.exchange_of(client)?.server(),
@@ -224,7 +230,7 @@ impl Proxy {
         self.servers.peek(server?)
     }
 
-    /// When something last came or went, on either side.
+    /// When bytes last arrived or left, on either side.
     fn moved_at(&self, client: &Client) -> Time {
         let own = client.connection.line.moved_at;
         match &client.stage {
@@ -233,7 +239,7 @@ impl Proxy {
         }
     }
 
-    /// How many pieces it holds, on either side.
+    /// How many pieces the client holds, on both sides.
     fn pieces_of<I: Io>(&self, io: &I, client: &Client) -> usize {
         let held = |connection: &Connection| {
             let queued = if io.queued(connection.conn()) > 0 { connection.line.pieces() } else { 0 };
@@ -251,7 +257,7 @@ impl Core {
         held >= self.shortage.share
     }
 
-    /// Whether a client goes for another of this service and address.
+    /// Whether a candidate yields to a new client of this service and address.
     fn yields(&self, candidate: &Candidate, service: u32, peer: SocketAddr) -> bool {
         let newcomer = self.shortage.weight(peer);
         match candidate.standing {
@@ -262,7 +268,7 @@ impl Core {
     }
 }
 
-/// `stuck` and `fresh` say for how long it has not moved.
+/// `stuck` and `fresh` say how long the client has not moved.
 fn standing(client: &Client, exchange: Option<&Exchange>, stuck: bool, fresh: bool, has_unsent: bool) -> Standing {
     match (&client.stage, exchange) {
         (Stage::Idle, _) if client.has_asked() && !has_unsent => Standing::Idle,

@@ -1,4 +1,4 @@
-//! What happens, file by file. None of these imports another: each adds what it does to [`Proxy`](crate::proxy::Proxy).
+//! Handlers of events, one file per subject. None imports another: each adds methods to [`Proxy`](crate::proxy::Proxy).
 
 mod carry;
 mod choice;

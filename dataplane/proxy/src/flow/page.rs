@@ -1,23 +1,23 @@
-//! The pages of our own: what a client sees where no server's response can be had.
+//! Weir's own error pages, for clients that cannot get a server's response.
 
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_wire::{head::HeadSink, http1::Hop};
 
 use crate::{buf::Buf, error::Error, head, io::Io};
 
-/// A whole response of our own.
+/// A complete response of Weir itself.
 pub(crate) struct Page {
     pub status: u16,
-    /// The request was HEAD: everything but the body.
+    /// The request was HEAD: the page is sent without its body.
     pub head_only: bool,
     pub keep_alive: bool,
 }
 
-/// More than a page with every security line has.
+/// More than a page with all security fields needs.
 const PAGE_BYTES_MAX: usize = 1024;
 
 impl Page {
-    /// `date`: the line of [`Date`](weir_policy::Date).
+    /// `date`: the field line of [`Date`](weir_policy::Date).
     pub fn write<I: Io>(
         &self,
         io: &mut I,

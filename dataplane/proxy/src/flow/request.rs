@@ -1,6 +1,6 @@
-//! The way of a request to the server that takes it: its head, and its body as it comes.
+//! Passes a request to its server: the head, and the body as it arrives.
 //!
-//! Pieces of a body that the server cannot take yet stay with the client's connection, and the client is not read.
+//! Pieces of a body that the server cannot take yet stay in the client's inbox, and the client is not read.
 
 use weir_telemetry::Happening;
 use weir_wire::http1;
@@ -8,14 +8,14 @@ use weir_wire::http1;
 use crate::{
     client::{Stage, intake::Next},
     error::Error,
-    exchange::{Came, Phase, Wait, table::ExchangeId},
+    exchange::{Outcome, Phase, Wait, table::ExchangeId},
     io::{Close, Conn, Io},
     proxy::{Asker, Parties, Proxy},
 };
 
-// What a client has sent.
+// Input of clients.
 impl Proxy {
-    /// Does what can be done with what a client has sent.
+    /// Processes a client's input as far as possible.
     pub(crate) fn proceed<I: Io>(&mut self, io: &mut I, conn: Conn) {
         while let Some(client) = self.clients.find(conn) {
             let came = match client.stage {
@@ -24,24 +24,24 @@ impl Proxy {
                     Ok(came) => came,
                     Err(error) => {
                         self.fail_exchange(io, id, error);
-                        Came::Through
+                        Outcome::Advanced
                     }
                 },
                 Stage::Handshake | Stage::Idle | Stage::Head => self.next_request(io, conn),
             };
-            if let Came::Far = came {
+            if let Outcome::NeedsMore = came {
                 return;
             }
         }
     }
 
-    fn next_request<I: Io>(&mut self, io: &mut I, conn: Conn) -> Came {
-        let Ok(client) = self.clients.live(conn) else { return Came::Far };
+    fn next_request<I: Io>(&mut self, io: &mut I, conn: Conn) -> Outcome {
+        let Ok(client) = self.clients.live(conn) else { return Outcome::NeedsMore };
         if client.connection.line.is_full(io, &self.core.room) {
-            // Who asks on without reading the answers waits.
+            // A client that sends more requests without reading the responses must wait.
             client.connection.line.read(io, false);
             client.watch_stall(io, &self.core);
-            return Came::Far;
+            return Outcome::NeedsMore;
         }
         match client.next_request(io, &mut self.core, &mut self.exchanges) {
             Next::More if client.connection.ended => self.close_client(io, conn, Close::Flush),
@@ -54,19 +54,19 @@ impl Proxy {
                     client.connection.deliver(io, &mut self.core.unflushed, interim);
                 }
                 self.begin(io, id);
-                return Came::Through;
+                return Outcome::Advanced;
             }
             Next::Local { status, response, keep_alive } => {
                 self.answer(io, conn, status, response, keep_alive);
-                return Came::Through;
+                return Outcome::Advanced;
             }
             Next::Refused(error) => self.fail(io, conn, error),
             Next::Unserved => self.close_client(io, conn, Close::Linger),
         }
-        Came::Far
+        Outcome::NeedsMore
     }
 
-    /// The request of an exchange has come; of its body, maybe nothing yet.
+    /// The head of a request has arrived; its body may still be missing.
     fn begin<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
         let Ok(Asker { exchange, client, .. }) = self.asker(id) else { return };
         client.await_answer(io, exchange);
@@ -75,8 +75,8 @@ impl Proxy {
         }
     }
 
-    /// Does what can be done with what has come of a request.
-    fn pass_request<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Came, Error> {
+    /// Processes what has arrived of a request.
+    fn pass_request<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Outcome, Error> {
         let Asker { exchange, client, .. } = self.asker(id)?;
         if exchange.is_lost(io.now()) {
             return Err(Error::ClientAborted);
@@ -85,20 +85,20 @@ impl Proxy {
             Phase::Waiting { on: Wait::Body, .. } => self.gather(io, id),
             Phase::Sending { .. } | Phase::Streaming { .. } if exchange.awaits_body() => {
                 self.upload(io, id)?;
-                Ok(Came::Far)
+                Ok(Outcome::NeedsMore)
             }
             _ => {
-                // The next request waits for the end of this one, a body for a server.
+                // The next request waits for the end of this one. A body waits for a server.
                 if !client.connection.inbox.is_empty() {
                     client.connection.line.read(io, false);
                 }
-                Ok(Came::Far)
+                Ok(Outcome::NeedsMore)
             }
         }
     }
 
-    /// Keeps what comes of a body until that is enough to look for a server.
-    fn gather<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Came, Error> {
+    /// Buffers the body until enough of it has arrived to choose a server.
+    fn gather<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Outcome, Error> {
         let Asker { exchange, client, core } = self.asker(id)?;
         let enough_bytes = if core.room.is_short { 0 } else { exchange.http()?.request_buffer_bytes };
         while !exchange.has_gathered(enough_bytes) {
@@ -109,22 +109,22 @@ impl Proxy {
         if exchange.has_gathered(enough_bytes) {
             exchange.stop_gathering();
             self.choose_server(io, id, Error::NoServer);
-            return Ok(Came::Through);
+            return Ok(Outcome::Advanced);
         }
         if client.connection.ended {
             return Err(Error::ClientAborted);
         }
         client.connection.line.read(io, true);
         client.await_body(io, core, exchange);
-        Ok(Came::Far)
+        Ok(Outcome::NeedsMore)
     }
 }
 
-// What goes to the server.
+// Output to servers.
 impl Proxy {
-    /// The connection stands: the request goes out, and with it what has come of its body.
+    /// The server connection is ready: sends the head, and what has arrived of the body.
     pub(crate) fn send_request<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        // It may be over, or what it was to go out on lost, and another connection on its way.
+        // The exchange may have ended, or its connection was lost and it waits for another one.
         let Self { exchanges, clients, servers, core } = self;
         let Some(exchange) = exchanges.find(id) else { return };
         let Phase::Waiting { on: Wait::Server(conn), .. } = exchange.phase else { return };
@@ -157,7 +157,7 @@ impl Proxy {
         if sent || to.line.is_full(io, &core.room) {
             exchange.pause();
             from.line.read(io, sent && from.inbox.is_empty());
-            // While a response waits for its client, the client's time runs and not the server's.
+            // While the client must take its response first, the deadlines of the client apply and not the server's.
             if to.line.is_reading() {
                 server.await_response(io);
                 client.await_answer(io, exchange);

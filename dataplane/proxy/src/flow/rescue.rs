@@ -1,5 +1,5 @@
-//! The only map from what went wrong to what the client sees: a status with a page of ours while nothing of a response
-//! has been sent, the end of the connection otherwise. Everything that fails comes through here.
+//! The only map from errors to what the client sees. While nothing of a response has been sent, the client gets a
+//! status and an error page; otherwise its connection ends. All failures pass through here.
 
 use weir_balance::Failure;
 use weir_snapshot::FailAction;
@@ -15,12 +15,12 @@ use crate::{
     proxy::{Asker, Proxy},
 };
 
-/// What follows for the client.
+/// What the client gets after an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Remedy {
-    /// Of the page, where a response is owed and has not begun.
+    /// The status of the page, for a client that has nothing of a response yet.
     pub page: Option<u16>,
-    /// How the connection ends where there is no page, and the framing of what the client has does not show the cut.
+    /// How the connection ends if there is no page, and the framing of the partial response does not show the cut.
     pub close: Close,
     pub cause: Cause,
 }
@@ -29,7 +29,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
     let (page, cause) = match error {
         Error::Request(wrong) => request_remedy(wrong),
         Error::AcceptTimeout => return without_page(Close::Flush, Cause::ClientAcceptTimeout),
-        // The alert that says why is on its way.
+        // Lingers, so that the client gets the alert with the reason.
         Error::ClientTls => return without_page(Close::Linger, Cause::ClientTls),
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
         Error::ClientAborted => return without_page(Close::Abort, Cause::ClientAborted),
@@ -53,7 +53,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::NoServer => (503, Cause::NoServer),
         Error::Defect => (502, Cause::Internal),
     };
-    // Where the end of the connection is the framing, only a reset shows that a response was cut.
+    // For a response that ends with its connection, only a reset shows the cut.
     Remedy { page: Some(page), close: Close::Cut, cause }
 }
 
@@ -72,14 +72,14 @@ fn without_page(close: Close, cause: Cause) -> Remedy {
     Remedy { page: None, close, cause }
 }
 
-/// What a client has still to get when its exchange fails.
+/// What the client has still to get when its exchange fails.
 enum Owed {
     Response {
         head_only: bool,
-        /// The client's next request can be told from the rest of this one.
+        /// The end of this request in the client's bytes is known, so the next request can be read.
         keep_alive: bool,
     },
-    /// Behind the part that it has. `shows_cut`: its framing alone tells the client that some is missing.
+    /// The rest of a partial response. `shows_cut`: the framing alone tells the client that the rest is missing.
     Rest { shows_cut: bool },
 }
 
@@ -96,7 +96,7 @@ impl Owed {
 }
 
 impl Proxy {
-    /// Ends what a client has going, or its connection.
+    /// Fails the client's exchange, tunnel or connection.
     pub(crate) fn fail<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
         let Ok(client) = self.clients.live(conn) else { return };
         if let Stage::Exchange(id) = client.stage {
@@ -120,7 +120,7 @@ impl Proxy {
         }
     }
 
-    /// Ends an exchange.
+    /// Fails an exchange.
     pub(crate) fn fail_exchange<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) {
         let Ok(Asker { exchange, client, core }) = self.asker(id) else { return };
         let (conn, remedy, owed) = (exchange.client, remedy(error), Owed::of(exchange, error));
@@ -143,7 +143,7 @@ impl Proxy {
         }
     }
 
-    /// Ends a connection behind part of a response: what of it is on its way arrives.
+    /// Ends the connection of a client that has part of a response. Bytes that are queued are still sent.
     fn cut_client<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(client) = self.clients.live(conn) else { return };
         client.connection.cut(io);
@@ -152,18 +152,18 @@ impl Proxy {
         self.close_client(io, conn, how);
     }
 
-    /// What the end of an exchange says of its server.
+    /// Records what the end of an exchange says about its server.
     pub(crate) fn blame<I: Io>(&mut self, io: &mut I, server_conn: Conn, error: Error) {
         let Ok(server) = self.servers.live(server_conn) else { return };
         let (place, since) = (server.place, server.begun_at);
         if error.blames_server() {
             self.core.counters.note(Happening::ServerFailed { server: place.server });
-            // What a request itself may have caused says nothing of the connection.
+            // An error that the request itself may have caused says nothing about the connection.
             if server.unproven && !matches!(error, Error::Response(_) | Error::ResponseTimeout) {
                 self.suspect(io, place, Failure::Broken, since);
             }
         } else if error == Error::ClientAborted && server.keeps_waiting(io.now(), &self.core.limits) {
-            // It may be far away: that it keeps several in a row waiting tells.
+            // The server may just be far away: it becomes suspect only after several in a row.
             self.suspect(io, place, Failure::Broken, since);
         }
     }
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_a_page_who_has_asked_for_nothing_or_left() {
+    fn client_that_has_sent_no_request_or_has_left_gets_no_page() {
         for error in [Error::AcceptTimeout, Error::ClientTls, Error::ClientAborted, Error::ClientStalled] {
             assert_eq!(remedy(error).page, None, "{error:?}");
             assert!(!error.blames_server());

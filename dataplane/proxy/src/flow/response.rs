@@ -1,8 +1,8 @@
-//! The way of a response to its client: heads are edited, bodies passed on as the pieces they came in, and in the end
-//! both connections are kept or closed.
+//! Passes a response to its client: edits the head, passes on the body in the pieces that it arrived in, and keeps or
+//! closes both connections at the end.
 //!
-//! Pieces that the client cannot take yet stay with the server's connection, and the server is not read. Bytes behind the
-//! end of a response are nobody's: they are dropped with their connection.
+//! Pieces that the client cannot take yet stay in the server's inbox, and the server is not read. Bytes after the end
+//! of a response belong to no request: they are dropped, and the server's connection is closed.
 
 use weir_policy::Reply;
 use weir_telemetry::Happening;
@@ -12,7 +12,7 @@ use crate::{
     buf::Buf,
     error::Error,
     exchange::{
-        Came, Exchange, Phase, Response,
+        Exchange, Outcome, Phase, Response,
         incoming::{Form, Incoming},
         table::ExchangeId,
     },
@@ -23,14 +23,14 @@ use crate::{
     server::{Life, Server, State},
 };
 
-// What the server has sent.
+// Input of servers.
 impl Proxy {
-    /// Passes on what has come of the response to a request that has been sent, as far as the client takes it.
+    /// Passes on what has arrived of the response, as far as the client takes it.
     pub(crate) fn respond<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
         let Ok(client) = self.exchanges.live(id).map(|exchange| exchange.client) else { return };
         match self.pass_response(io, id) {
-            Ok(Came::Far) => {}
-            Ok(Came::Through) => self.proceed(io, client),
+            Ok(Outcome::NeedsMore) => {}
+            Ok(Outcome::Advanced) => self.proceed(io, client),
             Err(error) => {
                 if !self.repeat(io, id, error) {
                     self.fail_exchange(io, id, error);
@@ -40,19 +40,19 @@ impl Proxy {
         }
     }
 
-    fn pass_response<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Came, Error> {
+    fn pass_response<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Outcome, Error> {
         let mut parties = self.parties(id)?;
         loop {
             let Parties { exchange, client, server, core } = &mut parties;
             let client_is_full = server.lost().is_none() && client.connection.line.is_full(io, &core.room);
             match &mut exchange.phase {
-                Phase::Waiting { .. } => return Ok(Came::Far),
+                Phase::Waiting { .. } => return Ok(Outcome::NeedsMore),
                 Phase::Streaming { response, .. } if is_over(response, server) => break,
                 _ if client_is_full => {
                     server.connection.line.read(io, false);
                     server.connection.line.expect(io, None);
                     client.watch_stall(io, core);
-                    return Ok(Came::Far);
+                    return Ok(Outcome::NeedsMore);
                 }
                 Phase::Sending { .. } => {
                     let uploaded = !exchange.awaits_body();
@@ -80,13 +80,13 @@ impl Proxy {
             self.close_server(io, server, how);
         }
         self.finish_client(io, conn, client_goes_on);
-        Ok(Came::Through)
+        Ok(Outcome::Advanced)
     }
 
-    /// Lets the driver move what is still to come of a body. At the end of a batch, when nothing of it is on its way to
-    /// us any more, so that what is left can be told exactly: one byte more would be another client's.
+    /// Lets the driver relay the rest of a body. Call this at the end of a batch, when no more `Data` of it is pending
+    /// and the number of missing bytes is exact: one byte more could belong to another client.
     pub(crate) fn relay<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        // It may be over.
+        // The exchange may be over.
         let Some(exchange) = self.exchanges.find(id) else { return };
         let Phase::Streaming { server, response } = &exchange.phase else { return };
         let (from, to, bytes) = (*server, exchange.client, response.relayable_bytes());
@@ -96,7 +96,8 @@ impl Proxy {
         }
     }
 
-    /// So much of a body has gone past us. What waits for the client runs on the client's time, the rest on the server's.
+    /// Counts bytes of a body that the driver has relayed. While some wait for the client, the client's deadline
+    /// applies, otherwise the server's.
     pub(crate) fn response_relayed<I: Io>(&mut self, io: &mut I, id: ExchangeId, bytes: u64) {
         let Ok(Parties { exchange, client, server, core }) = self.parties(id) else { return };
         client.connection.line.relayed(bytes);
@@ -112,9 +113,9 @@ impl Proxy {
     }
 }
 
-// Its end.
+// The end of a response.
 impl Proxy {
-    /// A request has been answered.
+    /// Ends a request that has been answered.
     fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool) {
         let Ok(client) = self.clients.live(conn) else { return };
         client.report_bytes(&mut self.core);
@@ -131,7 +132,7 @@ impl Proxy {
         }
     }
 
-    /// The response is one of our own.
+    /// Answers with a response of Weir itself.
     pub(crate) fn answer<I: Io>(&mut self, io: &mut I, conn: Conn, status: u16, response: Buf, keep_alive: bool) {
         let Ok(client) = self.clients.live(conn) else { return };
         self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
@@ -141,7 +142,8 @@ impl Proxy {
 }
 
 impl Parties<'_> {
-    /// The response is complete. Which connection to a server ends by that, and whether the client's goes on.
+    /// Ends a complete response. Returns the server connection to close, if any, and whether the client's connection
+    /// goes on.
     fn finish<I: Io>(&mut self, io: &mut I) -> Result<(Option<(Conn, Close)>, bool), Error> {
         let Phase::Streaming { response, .. } = &self.exchange.phase else { return Err(Error::Defect) };
         let uploaded = !self.exchange.awaits_body();
@@ -150,14 +152,15 @@ impl Parties<'_> {
         Ok((self.release_server(io, server_goes_on)?, client_goes_on))
     }
 
-    /// Keeps a server's connection for another request if nothing speaks against it. Returns the one that has to go.
+    /// Keeps a server's connection for another request if possible. Returns a connection that must be closed instead:
+    /// this one, or an idle one for which it has no room.
     fn release_server<I: Io>(&mut self, io: &mut I, goes_on: bool) -> Result<Option<(Conn, Close)>, Error> {
         let Parties { exchange, client, server, core } = self;
         let (place, conn, connection) = (server.place, server.connection.conn(), &server.connection);
         let over = connection.ended || server.life != Life::Whole;
         let clean = goes_on && connection.inbox.is_empty() && !over && !connection.has_unsent(io);
         if !clean {
-            // More than the response has come, or less of the request was taken than was sent.
+            // The server sent more than the response, or took less than the whole request.
             return Ok(Some((conn, if goes_on { Close::Abort } else { Close::Flush })));
         }
         if core.draining || !server.has_life_left(io.now()) || !core.pools.keeps(place, &server.pool) {
@@ -176,7 +179,7 @@ impl Parties<'_> {
         Ok(core.pools.put_idle(place, idle, &core.limits).map(|spared| (spared, Close::Flush)))
     }
 
-    /// Takes a response head and passes it on; false when none is whole yet.
+    /// Passes a response head on; false while none is complete.
     fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<bool, Error> {
         let Parties { exchange, client, server, core } = self;
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
@@ -221,15 +224,15 @@ impl Parties<'_> {
     }
 }
 
-/// Whether all of a response has come and gone on.
+/// Whether all of a response has been passed on.
 fn is_over(response: &Response, server: &Server) -> bool {
     let connection = &server.connection;
     let ended = connection.has_ended_for_good() && connection.inbox.is_empty();
     response.body.is_done() || ended && response.body.ends_with_connection()
 }
 
-/// Nothing more can be done until the server sends, which it must once it has the whole request.
-fn wait_for_server<I: Io>(io: &mut I, server: &mut Server, uploaded: bool) -> Result<Came, Error> {
+/// Waits for the server. Once the server has the whole request, its response timeout applies.
+fn wait_for_server<I: Io>(io: &mut I, server: &mut Server, uploaded: bool) -> Result<Outcome, Error> {
     if let Some(error) = server.lost().or(server.connection.ended.then_some(Error::ServerClosed)) {
         return Err(error);
     }
@@ -237,5 +240,5 @@ fn wait_for_server<I: Io>(io: &mut I, server: &mut Server, uploaded: bool) -> Re
     if uploaded {
         server.await_response(io);
     }
-    Ok(Came::Far)
+    Ok(Outcome::NeedsMore)
 }

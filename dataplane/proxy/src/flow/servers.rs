@@ -1,5 +1,5 @@
-//! What happens on connections to servers: they stand, their TLS stands, they bring something, they end. Where that is of
-//! no use to anybody any more, the connection goes; where nothing of a request was sent yet, another one gets it.
+//! Events of connections to servers: connected, handshake complete, input, deadline, end. A connection that fails
+//! before any byte of its request was sent is replaced by another.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
     server::{Life, State, Work},
 };
 
-// It comes.
+// Beginnings.
 impl Proxy {
     pub(crate) fn connected<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(server) = self.servers.live(conn) else { return };
@@ -34,12 +34,12 @@ impl Proxy {
         }
     }
 
-    /// It can be given what it was opened for.
+    /// A connection can carry the work that it was opened for.
     fn server_ready<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(server) = self.servers.live(conn) else { return };
         let State::Handshaking(work) = server.state else { return };
         if matches!(work, Work::Exchange(_)) && !server.connection.inbox.is_empty() {
-            // It speaks before it was asked.
+            // It sends data before any request.
             return self.server_lost(io, conn, Error::ServerReset);
         }
         server.state = State::Busy(work);
@@ -47,7 +47,7 @@ impl Proxy {
         self.core.pools.reached(server.place, io.now());
         match work {
             Work::Tunnel(client) => {
-                // Who speaks first is not known here: that the connection stands has to do.
+                // Either side may send first, so an established connection must do as proof.
                 server.unproven = false;
                 self.core.pools.proved(server.place);
                 self.begin_tunnel(io, client);
@@ -57,7 +57,7 @@ impl Proxy {
     }
 }
 
-// It brings something, or takes something.
+// Input, and room for output.
 impl Proxy {
     pub(crate) fn server_data<I: Io>(&mut self, io: &mut I, conn: Conn, buf: Buf) {
         let Ok(server) = self.servers.live(conn) else { return };
@@ -68,7 +68,7 @@ impl Proxy {
         if progress.handshaken {
             self.server_ready(io, conn);
         }
-        // Each of these may be its end.
+        // Each of these calls may have closed the connection.
         if self.servers.contains(conn) {
             self.server_spoke(io, conn);
         }
@@ -79,7 +79,8 @@ impl Proxy {
 
     fn server_spoke<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(server) = self.servers.live(conn) else { return };
-        // What TLS alone was for has been dealt with; where nobody has asked for anything, the rest belongs to nobody.
+        // The inbox is empty if the peer sent only TLS messages. Bytes that no request asked for make the connection
+        // useless.
         if server.connection.inbox.is_empty() {
             return;
         }
@@ -99,7 +100,7 @@ impl Proxy {
         }
     }
 
-    /// Passes on what has come. `unasked`: what has happened to a server that was not asked for anything yet.
+    /// Passes on what has arrived. `unasked`: the error of a server whose request has not been sent yet.
     fn pass_on<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work, unasked: Error) {
         match work {
             Work::Tunnel(client) => self.carry(io, client),
@@ -108,7 +109,7 @@ impl Proxy {
         }
     }
 
-    /// Whether no byte of a request has been sent.
+    /// Whether no byte of the request has been sent.
     fn waits(&mut self, id: ExchangeId) -> bool {
         self.exchanges.live(id).is_ok_and(|exchange| exchange.is_waiting())
     }
@@ -124,7 +125,7 @@ impl Proxy {
         }
     }
 
-    /// So much of what it sent has gone past us.
+    /// The driver has relayed this many bytes of the server.
     pub(crate) fn relayed<I: Io>(&mut self, io: &mut I, conn: Conn, bytes: u64) {
         match self.servers.find(conn).map(|server| server.state) {
             Some(State::Busy(Work::Exchange(id))) => self.response_relayed(io, id, bytes),
@@ -134,9 +135,9 @@ impl Proxy {
     }
 }
 
-// It ends.
+// Ends.
 impl Proxy {
-    /// The answer to what it was sent may be among what it sent before.
+    /// The response may be in what the server sent before its connection broke.
     pub(crate) fn server_broken<I: Io>(&mut self, io: &mut I, conn: Conn) {
         if let Some(server) = self.servers.find(conn) {
             server.life = Life::Broken;
@@ -169,7 +170,8 @@ impl Proxy {
         }
     }
 
-    /// A connect that has taken long may take longer where there is time left and nobody else would take the request.
+    /// Whether a slow connect gets more time: if its timeout has not passed, and no other server would take the
+    /// request.
     fn waits_on<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work) -> bool {
         let tried = self.tried(work).map_or_else(Vec::new, |tried| tried.clone());
         let Ok(server) = self.servers.live(conn) else { return false };
@@ -182,7 +184,7 @@ impl Proxy {
         waits
     }
 
-    /// A new connection to a server came to nothing. Where that makes it suspect, nothing goes over the idle ones either.
+    /// A new connection to a server has failed. If that makes the server suspect, its idle connections are closed, too.
     pub(crate) fn suspect<I: Io>(&mut self, io: &mut I, place: Place, failure: Failure, since: Time) {
         for idle in self.core.pools.failed(place, failure, since, io.now()) {
             self.close_server(io, idle, Close::Flush);
@@ -198,7 +200,7 @@ impl Proxy {
         self.server_lost(io, conn, error);
     }
 
-    /// A connection is of no use any more, and so is what was to go over it, unless none of that has been sent.
+    /// A connection is unusable. So is its work, unless no byte of that has been sent.
     fn server_lost<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
         let Ok(server) = self.servers.live(conn) else { return };
         match server.state {
@@ -217,7 +219,7 @@ impl Proxy {
     fn connect_failed<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work, error: Error) {
         let Ok(server) = self.servers.live(conn) else { return };
         let (place, since) = (server.place, server.begun_at);
-        // An alert may be on its way that says why.
+        // Flushes, because a TLS alert with the reason may be queued.
         let how = if server.is_connected() { Close::Flush } else { Close::Abort };
         self.close_server(io, conn, how);
         self.exclude(work, place, error);
@@ -228,7 +230,7 @@ impl Proxy {
         self.try_another(io, work, error);
     }
 
-    /// A connection turns out to be over, or out of step, before its request was sent: another one gets it.
+    /// A connection ended, or sent unexpected data, before its request was sent: the request gets another one.
     fn lose_unused<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work, error: Error) {
         self.close_server(io, conn, Close::Abort);
         self.try_another(io, work, error);

@@ -1,4 +1,4 @@
-//! A server that speaks HTTP/1: the next response head out of its inbox.
+//! HTTP/1 of servers: reads the next response head from the inbox.
 
 use weir_wire::{
     head::{FieldTable, Limits, Method},
@@ -8,7 +8,7 @@ use weir_wire::{
 use crate::server::Server;
 
 impl Server {
-    /// The next response head, if all of it has come, handed to `take`.
+    /// Passes the next response head to `take` once it is complete.
     pub fn response_head<T>(
         &mut self,
         method: Method,

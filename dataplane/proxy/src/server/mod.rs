@@ -1,4 +1,4 @@
-//! A connection to a server: whose work it carries, and whether it may carry another's.
+//! A connection to a server: which work it carries, and whether other requests may use it.
 
 mod http1;
 
@@ -19,31 +19,31 @@ use crate::{
 
 pub(crate) struct Server {
     pub connection: Connection,
-    /// When the connection began.
+    /// When the connect began.
     pub begun_at: Time,
     pub place: Place,
-    /// As it was when the connection began; its timeouts hold for the connection's life.
+    /// The pool when the connect began; its timeouts apply as long as the connection lives.
     pub pool: Arc<Pool>,
     pub state: State,
     /// Requests sent on it.
     pub requests: u32,
-    /// A request has authenticated it, or it asked for that: it is its client's alone.
+    /// A request has authenticated it, or a response asked for that: only its client may use it.
     pub binds: bool,
     pub life: Life,
     /// The server has not answered on it yet.
     pub unproven: bool,
-    /// What TLS calls the server because a request asked for it; requests that ask for another go elsewhere.
+    /// The server's TLS name, if a request determined it. Requests that need another name use other connections.
     pub asked_name: Option<Box<ServerName>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     Connecting(Work),
-    /// Connected, and amid the TLS handshake.
+    /// Connected; the TLS handshake is under way.
     Handshaking(Work),
-    /// Carries the work, or is about to at the end of the batch.
+    /// Carries the work, or will at the end of the batch.
     Busy(Work),
-    /// Stands in the pool for anybody.
+    /// Stands in the pool for any request.
     Idle,
     /// Waits for the next request of one client, where connections are not shared.
     Reserved {
@@ -51,13 +51,13 @@ pub(crate) enum State {
     },
 }
 
-/// What is left of a connection to a server.
+/// How usable a connection to a server is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Life {
     Whole,
-    /// What is sent to the server does not arrive any more.
+    /// The server receives nothing more.
     Broken,
-    /// It is over, and this is why. What came before must be passed on at once: the handle is dead.
+    /// The connection ended, with this error. What arrived before must be passed on at once: the handle is dead.
     Lost(Error),
 }
 
@@ -89,12 +89,12 @@ impl Server {
         !matches!(self.state, State::Connecting(_))
     }
 
-    /// Whether it carries what it was opened for.
+    /// Whether it carries its work, or will at the end of the batch.
     pub fn is_busy(&self) -> bool {
         matches!(self.state, State::Busy(_))
     }
 
-    /// What it is for, or was opened for.
+    /// The work that it carries, or was opened for.
     pub fn work(&self) -> Option<Work> {
         match self.state {
             State::Connecting(work) | State::Handshaking(work) | State::Busy(work) => Some(work),
@@ -102,7 +102,7 @@ impl Server {
         }
     }
 
-    /// Why it is over, if it is.
+    /// The error that ended it, if it has ended.
     pub fn lost(&self) -> Option<Error> {
         match self.life {
             Life::Lost(error) => Some(error),
@@ -110,7 +110,7 @@ impl Server {
         }
     }
 
-    /// How long a connect may take before another server is looked for.
+    /// How long a connect may take before the proxy tries another server.
     pub fn connect_patience(&self, limits: &Limits) -> Option<Duration> {
         let all = self.pool.timeouts.connect;
         match self.pool.balance.watches {
@@ -119,18 +119,18 @@ impl Server {
         }
     }
 
-    /// Whether a client that left has waited in vain for the connection: clients in a hurry are never there when the
-    /// patience ends.
+    /// Whether a client that left had waited long for this connect. Impatient clients always leave before the deadline,
+    /// so without this a dead server would never become suspect.
     pub fn keeps_waiting(&self, now: Time, limits: &Limits) -> bool {
         !self.is_connected() && now.since(self.begun_at) >= limits.connect_patience / 2
     }
 
-    /// How much longer it may take at all; `None`: for ever.
+    /// How much longer the connect may take; `None`: without limit.
     pub fn connect_left(&self, now: Time) -> Option<Duration> {
         self.pool.timeouts.connect.map(|all| all.saturating_sub(now.since(self.begun_at)))
     }
 
-    /// The connection stands: TLS begins, where there is any.
+    /// The connection is established: begins TLS if the pool uses it.
     pub fn begin_handshake<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) -> Result<(), Error> {
         if let Some(tls) = &self.pool.tls {
             let config = tls.config.towards(self.place.server);
@@ -148,7 +148,7 @@ impl Server {
         given.cloned().unwrap_or_else(|| self.place.address.ip().into())
     }
 
-    /// Takes what has come.
+    /// Takes input.
     pub fn receive<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, buf: Buf) -> Result<Progress, Error> {
         self.connection.receive(io, scratch, buf).map_err(|error| match error {
             weir_tls::Error::Untrusted(_) => Error::ServerUntrusted,
@@ -156,12 +156,12 @@ impl Server {
         })
     }
 
-    /// Expects the next byte of a response.
+    /// Waits for the next byte of a response.
     pub fn await_response<I: Io>(&mut self, io: &mut I) {
         self.connection.line.expect(io, self.pool.timeouts.response);
     }
 
-    /// Whether another request may be sent on it as far as its age goes.
+    /// Whether its age and its number of requests allow another one.
     pub fn has_life_left(&self, now: Time) -> bool {
         let old = self.pool.timeouts.connection_lifetime.is_some_and(|lifetime| now.since(self.begun_at) >= lifetime);
         let spent = self.pool.max_connection_reuse.is_some_and(|most| self.requests >= most);

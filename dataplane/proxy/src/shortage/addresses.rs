@@ -1,5 +1,5 @@
-//! How many clients each address holds. The table has one size, for as many clients as there may be: an address is counted
-//! in one bucket of each of two rows, and the lesser count is its own, or hardly more.
+//! How many clients each address holds: a count-min sketch of fixed size, made for the maximum of clients. An address
+//! is counted in one bucket of each of two rows. The smaller count is the address's own, or slightly more.
 
 use std::{
     hash::BuildHasher,
@@ -8,17 +8,17 @@ use std::{
 
 use foldhash::fast::RandomState;
 
-/// Of each row at least.
+/// The least number of buckets per row.
 const BUCKETS_MIN: usize = 1 << 13;
 
 pub(crate) struct Addresses {
     rows: [Box<[u32]>; 2],
-    /// Nobody outside knows which addresses share a bucket.
+    /// Random, so that no client can know which addresses share a bucket.
     hasher: RandomState,
 }
 
 impl Addresses {
-    /// With two buckets in each row for each client, few addresses share both of theirs with others.
+    /// With two buckets per client in each row, few addresses share both of theirs.
     pub fn with_room(clients: usize) -> Self {
         let buckets = (2 * clients).next_power_of_two().max(BUCKETS_MIN);
         let row = || vec![0; buckets].into_boxed_slice();
@@ -39,7 +39,7 @@ impl Addresses {
         self.rows[0][first].min(self.rows[1][second])
     }
 
-    /// How many the address holds that holds fewest.
+    /// How many clients the address with the fewest holds.
     pub fn least(&self) -> u32 {
         self.rows[0].iter().copied().filter(|count| *count > 0).min().unwrap_or(0)
     }
@@ -56,7 +56,7 @@ impl Addresses {
     }
 }
 
-/// Whom a client is counted with: in IPv6 a host has a whole network of addresses.
+/// The network that a client is counted with: an IPv6 host has a whole /64 of addresses.
 pub(crate) fn network(peer: SocketAddr) -> u128 {
     match peer.ip().to_canonical() {
         IpAddr::V4(ip) => ip.to_bits().into(),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn address_of_few_is_not_taken_for_one_of_many() {
+    fn address_with_few_clients_is_not_counted_as_one_with_many() {
         for clients in [9_375, 61_440] {
             let mut addresses = Addresses::with_room(clients);
             let one = |n: usize| peer(&format!("10.{}.{}.{}:1", n >> 16, n >> 8 & 255, n & 255));

@@ -1,5 +1,5 @@
-//! What is known of a shortage: how many clients each address holds, who may go, and what the last look at them told.
-//! [`eviction`](crate::eviction) goes by it.
+//! What the proxy knows about a shortage of places or memory: clients per address, candidates for eviction, and results
+//! of the last survey. `flow::eviction` uses it.
 
 pub(crate) mod addresses;
 
@@ -10,27 +10,28 @@ use crate::{
     shortage::addresses::Addresses,
 };
 
-/// An address that holds 2^this times as many clients as another holds far more.
+/// An address holds far more than another if it holds at least 2^this times as many clients.
 pub(crate) const FAR_MORE: u32 = 3;
 
 pub(crate) struct Shortage {
     /// How many clients each address holds.
     pub addresses: Addresses,
-    /// Who may go; the first to go is the last.
+    /// Candidates for eviction; the first to evict is the last.
     pub candidates: Vec<Candidate>,
-    /// Counts surveys, so that each looks at other clients.
+    /// The number of surveys, so that each looks at other clients.
     pub surveys: usize,
-    /// How many clients a virtual service holds where all hold the same, as of the last survey.
+    /// The clients per virtual service if all held the same number, as of the last survey.
     pub share: u64,
-    /// What the address holds that holds fewest, as of the last survey.
+    /// How many clients the address with the fewest held, at the last survey.
     pub least: u32,
-    /// How many surveys in a row found nobody to go for a newcomer of an address that holds little, and when the last did.
+    /// For new clients of addresses that hold little: how many surveys in a row evicted nobody, and when the last one
+    /// was.
     in_vain_for_light: (usize, Time),
-    /// The same for a newcomer of an address that holds far more.
+    /// The same for new clients of addresses that hold far more.
     in_vain_for_heavy: (usize, Time),
-    /// Who holds memory, as of the last walk; the first to go is the last.
+    /// Holders of memory, as of the last walk; the first to evict is the last.
     pub holders: Vec<Holder>,
-    /// When a walk freed too little memory.
+    /// When a walk last freed too little memory.
     pub too_little_at: Option<Time>,
 }
 
@@ -39,41 +40,41 @@ pub(crate) struct Shortage {
 pub(crate) struct Holder {
     /// What its address holds in pieces, as a power of 2.
     pub weight: u32,
-    /// It has not moved since; if it has, it is none any more.
+    /// When it last moved. A client that has moved since is no candidate any more.
     pub since: Reverse<Time>,
     pub conn: Conn,
 }
 
 pub(crate) struct Candidate {
     pub conn: Conn,
-    /// It has not moved since; if it has, it is none any more.
+    /// When it last moved. A client that has moved since is no candidate any more.
     pub since: Time,
-    /// How many its address holds, as a power of 2.
+    /// How many clients its address holds, as a power of 2.
     pub weight: u32,
     pub standing: Standing,
     pub turn: Turn,
 }
 
-/// When somebody's turn to go is, the first first. Those who hold far more than others go before these; but not what
-/// works for them before what has long stood still for others.
+/// The order of eviction, the first first. At equal progress, clients of addresses that hold far more go before others.
+/// But a client that has long stood still goes before a working one, whoever holds more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Turn {
     Hoarded,
     StoodStill,
     HoarderWorks,
-    /// Has just come, or just been answered.
+    /// Has just connected, or was just answered.
     Fresh,
     Works,
 }
 
-/// What would be lost with a client, the least first.
+/// What its eviction would lose, the least first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Standing {
     /// Between two requests.
     Idle,
-    /// Amid a handshake, a head, or a body that no answer waits behind.
+    /// Amid a handshake, a head, or a body whose response has not begun.
     Partial,
-    /// Waits for a server, or for its client, and nothing has come of it for long.
+    /// Waits for a server, or for its client, and has made no progress for long.
     Stuck,
     Works,
 }
@@ -93,7 +94,7 @@ impl Shortage {
         }
     }
 
-    /// What the address of a client holds, as a power of 2.
+    /// How many clients the address of a client holds, as a power of 2.
     pub fn weight(&self, peer: SocketAddr) -> u32 {
         self.addresses.held(peer).checked_ilog2().unwrap_or(0)
     }

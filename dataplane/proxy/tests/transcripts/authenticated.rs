@@ -1,4 +1,4 @@
-//! Connections to servers that NTLM or Negotiate has authenticated: they are their client's alone (RFC 4559 §6).
+//! Connections to servers that NTLM or Negotiate has authenticated: only their client may use them (RFC 4559 §6).
 
 use weir_api::dataplane::v1::Plan;
 use weir_proxy::io::Conn;
@@ -15,7 +15,7 @@ fn detecting(mut plan: Plan) -> Plan {
     plan
 }
 
-/// A client, and the idle connection on which this was asked and answered.
+/// A client, and the idle server connection on which `request` got `answer`.
 fn asked(stage: &mut Stage, request: &str, answer: &str) -> (Conn, Conn) {
     let client = stage.client();
     stage.says(client, request);
@@ -35,7 +35,7 @@ fn challenge(status: &str, field: &str) -> String {
 }
 
 #[test]
-fn connection_that_was_challenged_or_answered_belongs_to_its_client() {
+fn connection_with_a_challenge_or_credentials_belongs_to_its_client() {
     let exchanges = [
         (GET.to_owned(), CHALLENGE.to_owned()),
         (
@@ -61,12 +61,12 @@ fn connection_that_was_challenged_or_answered_belongs_to_its_client() {
         assert_eq!(status(&stage.sent(client)), "200");
         let other = stage.client();
         stage.says(other, GET);
-        assert_eq!(stage.sent(server), "", "for good");
+        assert_eq!(stage.sent(server), "", "it stays bound to its client");
     }
 }
 
 #[test]
-fn connection_that_was_shared_before_is_so_no_more() {
+fn shared_connection_stops_being_shared_once_authenticated() {
     let mut stage = Stage::new(&detecting(plan(1)));
     let (_, server) = asked(&mut stage, GET, OK);
     let client = stage.client();
@@ -87,7 +87,7 @@ fn authenticated_connection_ends_with_its_client() {
 }
 
 #[test]
-fn other_authentication_is_of_requests_and_leaves_connections_shared() {
+fn other_authentication_leaves_connections_shared() {
     let exchanges = [
         (request("Authorization: Basic YTpi"), OK.to_owned()),
         (request("Authorization: Bearer NTLM"), OK.to_owned()),
@@ -105,7 +105,7 @@ fn other_authentication_is_of_requests_and_leaves_connections_shared() {
 }
 
 #[test]
-fn connections_stay_shared_where_the_profile_does_not_look() {
+fn connections_stay_shared_if_the_profile_ignores_ntlm() {
     let mut stage = Stage::new(&plan(1));
     let (_, server) = asked(&mut stage, GET, CHALLENGE);
     let stranger = stage.client();

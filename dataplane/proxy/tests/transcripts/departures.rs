@@ -1,4 +1,4 @@
-//! Clients that leave before they are answered: they cost a bounded time, and nothing of others.
+//! Clients that leave before they are answered: they take a bounded time and do not affect others.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     warm,
 };
 
-/// Clients that have ended their side may wait so long for their answer.
+/// Lets clients that have ended their side wait this long for their response.
 fn patient(mut plan: Plan, half_close_timeout_ms: u32) -> Plan {
     plan.virtual_services[0].http.as_mut().expect("speaks HTTP").half_close_timeout_ms = half_close_timeout_ms;
     plan
@@ -90,7 +90,7 @@ fn half_closed_client_waits_no_longer_than_its_profile_says() {
 }
 
 #[test]
-fn trickle_of_an_answer_gives_a_half_closed_client_no_more_time() {
+fn slow_response_gives_a_half_closed_client_no_more_time() {
     let mut stage = Stage::new(&patient(plan(1), 500));
     let client = stage.client();
     stage.says(client, GET);

@@ -1,4 +1,4 @@
-//! What becomes of heads where it is more than a line written anew.
+//! Heads that are refused, changed or answered by policy.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn request_with_an_underscore_is_refused_where_the_operator_wants_none() {
 }
 
 #[test]
-fn field_with_an_underscore_goes_where_the_operator_wants_none() {
+fn field_with_an_underscore_is_dropped_where_the_operator_wants_none() {
     for (underscores, passes) in [(Underscores::Pass, true), (Underscores::Drop, false)] {
         let mut stage = Stage::new(&plan_with(underscores));
         let client = stage.client();
@@ -40,7 +40,7 @@ fn field_with_an_underscore_goes_where_the_operator_wants_none() {
 }
 
 #[test]
-fn pages_and_responses_without_a_date_say_the_time_of_the_second() {
+fn pages_and_responses_without_a_date_get_the_current_second() {
     let (mut stage, client, server) = warm(1);
     stage.tape.sleep(Duration::from_secs(3));
     stage.says(client, GET);
@@ -55,14 +55,14 @@ fn pages_and_responses_without_a_date_say_the_time_of_the_second() {
     assert!(page.contains("\r\nDate: Sun, 06 Nov 1994 08:49:42 GMT\r\n"), "{page}");
 }
 
-/// What a head alone may say, or what only we say, and one that may pass; in pieces of so many bytes.
+/// A chunked message with this head and these trailers, in pieces of this size.
 fn pieces(head: &str, trailers: &str, piece_bytes: usize) -> Vec<String> {
     let message = format!("{head}\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n{trailers}\r\n");
     message.as_bytes().chunks(piece_bytes).map(|piece| String::from_utf8_lossy(piece).into_owned()).collect()
 }
 
 #[test]
-fn trailers_of_a_request_say_nothing_that_its_head_should_have_said() {
+fn fields_that_belong_into_the_head_of_a_request_are_dropped_from_its_trailers() {
     let forged = "X-Forwarded-For: 192.0.2.66\r\nX-Sum: 7\r\nx_forwarded_for: 192.0.2.66\r\nHost: b\r\n\
                   Content_Length: 5\r\nAuthorization: Basic Og==\r\n";
     for (trailers, passed) in
@@ -94,7 +94,7 @@ fn trailers_that_frame_a_message_end_it() {
 }
 
 #[test]
-fn trailers_of_a_response_set_nothing_that_its_head_should_have_set() {
+fn fields_that_belong_into_the_head_of_a_response_are_dropped_from_its_trailers() {
     let forged = "Set-Cookie: a=b\r\nX-Sum: 7\r\nStrict-Transport-Security: max-age=0\r\nLocation: /\r\n";
     for piece_bytes in [1000, 1] {
         let (mut stage, client, server) = warm(1);

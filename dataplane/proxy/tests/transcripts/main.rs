@@ -1,4 +1,4 @@
-//! What the proxy does about exactly this batch of events: the cases that a simulation meets once in a thousand seeds.
+//! What the proxy does on exact batches of events: cases that a simulation meets once in a thousand seeds.
 
 mod authenticated;
 mod departures;
@@ -29,7 +29,7 @@ fn status(response: &str) -> &str {
     response.split(' ').nth(1).unwrap_or("none")
 }
 
-/// A stage where one exchange is over: a client, and an idle server connection.
+/// A stage after one exchange: a client, and an idle server connection.
 fn warm(servers: usize) -> (Stage, Conn, Conn) {
     let mut stage = Stage::new(&plan(servers));
     let client = stage.client();
@@ -50,7 +50,7 @@ fn keeps_both_connections_and_no_buffer_between_requests() {
     assert!(stage.sent(server).starts_with("GET / HTTP/1.1\r\n"));
 }
 
-/// The service of `plan`, with clients to be sent elsewhere.
+/// The service of `plan`, which tells its clients to reconnect elsewhere.
 fn draining(mut plan: Plan) -> Plan {
     plan.revision += 1;
     plan.virtual_services[0].duty = Duty::Drain.into();
@@ -58,7 +58,7 @@ fn draining(mut plan: Plan) -> Plan {
 }
 
 #[test]
-fn client_of_a_draining_service_is_answered_and_asked_to_come_again_elsewhere() {
+fn client_of_a_draining_service_is_answered_and_its_connection_ends() {
     let (mut stage, client, server) = warm(1);
     stage.replace(&draining(plan(1)));
     assert_eq!(stage.closed(client), None, "its next request may be on its way");
@@ -71,7 +71,7 @@ fn client_of_a_draining_service_is_answered_and_asked_to_come_again_elsewhere() 
 }
 
 #[test]
-fn response_that_begins_after_the_service_drains_is_the_last() {
+fn response_that_begins_while_the_service_drains_is_the_last() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, GET);
     stage.replace(&draining(plan(1)));
@@ -80,7 +80,7 @@ fn response_that_begins_after_the_service_drains_is_the_last() {
 }
 
 #[test]
-fn page_of_a_draining_service_is_the_last() {
+fn page_of_a_draining_service_ends_the_connection() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, GET);
     stage.replace(&draining(plan(1)));
@@ -91,7 +91,7 @@ fn page_of_a_draining_service_is_the_last() {
 }
 
 #[test]
-fn straggler_at_a_draining_service_is_served_once() {
+fn new_client_of_a_draining_service_is_served_once() {
     let mut stage = Stage::new(&draining(plan(1)));
     let client = stage.client();
     stage.says(client, GET);
@@ -103,7 +103,7 @@ fn straggler_at_a_draining_service_is_served_once() {
 }
 
 #[test]
-fn client_stays_when_its_service_drains_no_more() {
+fn client_stays_when_its_service_stops_draining() {
     let (mut stage, client, server) = warm(1);
     stage.replace(&draining(plan(1)));
     let mut back = plan(1);
@@ -151,12 +151,12 @@ fn idle_connection_that_ends_in_the_batch_it_is_picked_in_costs_nothing() {
 }
 
 #[test]
-fn request_that_lost_its_idle_connection_waits_for_the_next_one_to_stand() {
+fn request_that_lost_its_idle_connection_waits_for_the_next_connect() {
     let (mut stage, client, server) = warm(2);
     let request = stage.data(client, GET);
     stage.batch(vec![request, Event::Gone { conn: server, why: Gone::Reset }]);
     let second = stage.dialled();
-    assert_eq!(stage.sent(second), "", "nothing goes out on a connection that does not stand");
+    assert_eq!(stage.sent(second), "", "nothing is sent before a connection is established");
     stage.gone(second, Gone::Refused);
     let third = stage.connected();
     assert_ne!(second, third);
@@ -164,7 +164,7 @@ fn request_that_lost_its_idle_connection_waits_for_the_next_one_to_stand() {
 }
 
 #[test]
-fn idle_connection_that_says_anything_is_closed() {
+fn idle_connection_that_sends_anything_is_closed() {
     let (mut stage, client, server) = warm(1);
     stage.says(server, OK);
     assert_eq!(stage.closed(server), Some(Close::Abort));
@@ -172,7 +172,7 @@ fn idle_connection_that_says_anything_is_closed() {
 }
 
 #[test]
-fn answer_that_comes_before_the_request_left_is_nobodys() {
+fn response_before_its_request_is_dropped() {
     let (mut stage, client, server) = warm(1);
     let (request, stray) = (stage.data(client, GET), stage.data(server, OK));
     stage.batch(vec![request, stray]);
@@ -208,7 +208,7 @@ fn tries_another_server_when_one_refuses() {
 }
 
 #[test]
-fn server_that_refused_is_told_from_the_others_when_the_pool_changes_meanwhile() {
+fn server_that_refused_is_not_tried_again_after_the_pool_changes() {
     let mut stage = Stage::new(&plan(3));
     let client = stage.client();
     stage.says(client, GET);
@@ -220,7 +220,7 @@ fn server_that_refused_is_told_from_the_others_when_the_pool_changes_meanwhile()
     stage.replace(&without_first);
     let second = stage.dialled();
     stage.gone(second, Gone::Refused);
-    assert_eq!(stage.dials(), 3, "one server has not been asked yet");
+    assert_eq!(stage.dials(), 3, "one server has not been tried yet");
     assert_eq!(stage.dialled_address(), "10.1.0.3:8000");
     let third = stage.dialled();
     stage.gone(third, Gone::Refused);
@@ -228,7 +228,7 @@ fn server_that_refused_is_told_from_the_others_when_the_pool_changes_meanwhile()
 }
 
 #[test]
-fn does_not_try_another_server_once_the_request_has_left() {
+fn does_not_try_another_server_once_the_request_is_sent() {
     let mut stage = Stage::new(&plan(2));
     let client = stage.client();
     stage.says(client, GET);
@@ -282,7 +282,7 @@ fn cut_that_only_the_end_of_the_connection_shows_is_a_reset() {
 }
 
 #[test]
-fn client_that_sends_behind_its_last_request_gets_the_answer() {
+fn client_that_sends_bytes_after_its_last_request_gets_the_response() {
     let (mut stage, _, server) = warm(1);
     let client = stage.client();
     stage.says(client, "POST / HTTP/1.0\r\n\r\na body of no length");
@@ -314,7 +314,7 @@ fn http10_client_gets_content_without_chunks() {
 }
 
 #[test]
-fn early_answer_ends_the_clients_connection_behind_it() {
+fn early_response_ends_the_clients_connection() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nsome");
     stage.says(server, OK);
@@ -325,7 +325,7 @@ fn early_answer_ends_the_clients_connection_behind_it() {
 }
 
 #[test]
-fn expectation_is_answered_here_and_not_passed_on() {
+fn expectation_is_answered_by_the_proxy_and_not_passed_on() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
     assert_eq!(stage.sent(client), "HTTP/1.1 100 Continue\r\n\r\n");
@@ -347,11 +347,11 @@ fn half_a_head_is_answered_408_in_time() {
 }
 
 #[test]
-fn client_that_vanishes_takes_its_exchange_along() {
+fn exchange_ends_with_its_client() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, GET);
     stage.gone(client, Gone::Reset);
-    assert_eq!(stage.closed(server), Some(Close::Abort), "an answer to nobody may still come on it");
+    assert_eq!(stage.closed(server), Some(Close::Abort), "an unrequested response may still arrive on it");
     assert!(stage.proxy.is_idle());
 }
 
@@ -379,7 +379,7 @@ fn server_is_not_read_while_the_client_takes_nothing() {
 }
 
 #[test]
-fn client_that_cannot_be_answered_any_more_is_gone_though_it_has_asked_again() {
+fn client_that_receives_nothing_more_is_gone_even_with_another_request() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, GET);
     stage.says(client, GET);
@@ -391,7 +391,7 @@ fn client_that_cannot_be_answered_any_more_is_gone_though_it_has_asked_again() {
 }
 
 #[test]
-fn server_that_takes_nothing_any_more_gets_no_other_request() {
+fn server_connection_that_receives_nothing_more_gets_no_other_request() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, GET);
     stage.batch(vec![Event::Broken { conn: server }]);
@@ -401,7 +401,7 @@ fn server_that_takes_nothing_any_more_gets_no_other_request() {
 }
 
 #[test]
-fn response_that_came_before_its_server_was_lost_arrives_whole() {
+fn complete_response_before_the_loss_of_its_server_is_delivered() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, GET);
     stage.tape.stuck = true;
@@ -421,7 +421,7 @@ fn response_that_came_before_its_server_was_lost_arrives_whole() {
 }
 
 #[test]
-fn response_without_length_is_not_taken_for_whole_when_its_server_was_lost() {
+fn response_without_length_is_cut_when_its_server_was_lost() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, GET);
     stage.tape.stuck = true;
@@ -448,7 +448,7 @@ fn client_that_takes_nothing_at_all_is_reset() {
 }
 
 #[test]
-fn client_that_takes_nothing_is_watched_also_behind_its_upload() {
+fn client_that_takes_nothing_is_watched_after_its_upload() {
     let (mut stage, _, server) = warm(1);
     let client = stage.client();
     stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\nhalf");
@@ -476,7 +476,7 @@ fn drain_lets_the_request_in_flight_finish() {
 }
 
 #[test]
-fn virtual_service_that_is_removed_finishes_what_it_has_begun() {
+fn removed_virtual_service_finishes_its_exchanges() {
     let (mut stage, client, server) = warm(1);
     let idle = stage.client();
     stage.says(client, GET);
@@ -528,7 +528,7 @@ fn client_keeps_its_own_server_connection_without_multiplexing() {
 }
 
 #[test]
-fn client_that_asks_on_without_reading_waits() {
+fn client_that_pipelines_without_reading_waits() {
     let mut redirecting = plan(1);
     if let Some(http) = &mut redirecting.virtual_services[0].http {
         http.http_to_https = true;
@@ -590,7 +590,7 @@ fn oldest_idle_connection_makes_room_for_the_latest() {
 }
 
 #[test]
-fn idle_connection_goes_when_a_busy_one_needs_its_place_and_a_busy_one_never() {
+fn idle_connection_is_closed_when_a_new_one_needs_its_place_and_a_busy_one_never() {
     let mut stage = Stage::with(&plan(3), Limits { clients: 3, ..Limits::default() });
     let clients = [stage.client(), stage.client()];
     let idle = [(); 2].map(|()| {
@@ -609,7 +609,7 @@ fn idle_connection_goes_when_a_busy_one_needs_its_place_and_a_busy_one_never() {
 }
 
 #[test]
-fn client_for_whom_there_is_no_connection_left_is_told_so() {
+fn client_gets_a_page_when_local_resources_are_exhausted() {
     let mut stage = Stage::new(&plan(1));
     let client = stage.client();
     stage.says(client, GET);
@@ -648,7 +648,7 @@ fn page_for_head_has_a_length_and_no_body() {
 }
 
 #[test]
-fn deadline_that_passes_in_the_batch_of_what_it_waited_for_is_void() {
+fn deadline_in_the_same_batch_as_the_expected_event_is_void() {
     let mut short = plan(1);
     short.pools[0].idle_connection_timeout_ms = 5_000;
     let mut stage = Stage::new(&short);

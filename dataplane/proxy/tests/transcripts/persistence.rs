@@ -1,4 +1,4 @@
-//! Clients come back to the server that their cookie names, on whichever engine.
+//! Clients return to the server that their cookie names, on any engine.
 
 use weir_api::dataplane::v1::{CookiePersistence, Plan};
 use weir_proxy::io::Gone;
@@ -8,7 +8,7 @@ use crate::{
     tape::{Stage, plan},
 };
 
-/// Three servers that cookies name "t0" to "t2".
+/// Three servers, which cookies name "t0" to "t2".
 fn persistent() -> Plan {
     let mut plan = plan(3);
     let pool = &mut plan.pools[0];
@@ -23,7 +23,7 @@ fn get(cookies: &str) -> String {
     format!("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{cookies}\r\n")
 }
 
-/// Asks over a new connection: where the request went, and the cookie of the response.
+/// Sends a request on a new connection. Returns the server that got it, and the cookie of the response.
 fn ask(stage: &mut Stage, cookies: &str) -> (String, String) {
     let client = stage.client();
     stage.says(client, get(cookies));
@@ -56,7 +56,7 @@ fn client_comes_back_to_its_server_on_every_engine_whatever_the_order_of_the_poo
 }
 
 #[test]
-fn cookie_that_names_nobody_is_replaced() {
+fn cookie_that_names_no_server_is_replaced() {
     let mut stage = Stage::new(&persistent());
     for cookies in ["Cookie: to=t7\r\n", "Cookie: too=t1\r\n", "Cookie: to\r\n", "Cookie: to=t1x\r\n", "X: to=t1\r\n"] {
         assert_ne!(ask(&mut stage, cookies).1, "", "{cookies}");

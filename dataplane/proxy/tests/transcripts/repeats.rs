@@ -1,11 +1,11 @@
-//! Requests that an idle connection swallowed: the server had closed it already. Who asks for what may be asked twice
-//! never learns of it.
+//! Requests sent on an idle connection that the server had closed already. The client of an idempotent request does not
+//! notice.
 
 use weir_proxy::io::{Close, Conn, Event, Gone};
 
 use crate::{GET, OK, status, tape::Stage, warm};
 
-/// A request is on its way on a connection that has served one before.
+/// A request sent on a connection that has served one before.
 fn swallowed(request: &str) -> (Stage, Conn, Conn) {
     let (mut stage, client, server) = warm(1);
     stage.says(client, request);
@@ -74,7 +74,7 @@ fn request_is_repeated_once() {
 }
 
 #[test]
-fn request_that_was_the_first_of_its_connection_is_not_repeated() {
+fn first_request_on_a_connection_is_not_repeated() {
     let (mut stage, _, _) = warm(1);
     let others = stage.client();
     stage.says(others, GET);
@@ -127,7 +127,7 @@ fn body_too_long_to_keep_is_not_repeated() {
 }
 
 #[test]
-fn repeated_request_goes_to_another_server_where_this_one_takes_no_connection() {
+fn repeated_request_goes_to_another_server_if_this_one_refuses_connections() {
     let (mut stage, client, first) = warm(2);
     stage.says(client, GET);
     let second = stage.connected();

@@ -1,4 +1,4 @@
-//! Servers that are spoken to in TLS, played by the other side of the same TLS.
+//! Servers with TLS, played by the server side of the same TLS library.
 
 use weir_api::dataplane::v1 as api;
 use weir_proxy::{
@@ -44,7 +44,7 @@ fn verifying(mut plan: api::Plan, authority: &[u8]) -> api::Plan {
 const AUTHORITY: &[u8] = include_bytes!("../../../tls/testdata/authority.crt.der");
 const OTHER_AUTHORITY: &[u8] = include_bytes!("../../../tls/testdata/shop-ec.crt.der");
 
-/// A server at the other end of a connection that has begun.
+/// A server at the other end of a new connection.
 struct Server {
     conn: Conn,
     session: TlsSession,
@@ -59,7 +59,7 @@ fn tickets() -> TicketSettings {
 }
 
 impl Server {
-    /// Takes the connection begun last; nothing of TLS has been said to it yet.
+    /// Accepts the connection begun last, before any byte of TLS.
     fn connected(stage: &mut Stage, version: Version) -> Self {
         let provider = Provider::new();
         let chain = include_bytes!("../../../tls/testdata/issued.crt.der").to_vec();
@@ -79,7 +79,7 @@ impl Server {
         Self { conn: stage.connected(), session, heard: Vec::new(), closed: false, failed: false }
     }
 
-    /// With its handshake, and whatever was sent behind it.
+    /// The same after the handshake, with what the proxy sent behind it.
     fn ready(stage: &mut Stage, version: Version) -> Self {
         let mut server = Self::connected(stage, version);
         server.talk(stage);
@@ -87,7 +87,7 @@ impl Server {
         server
     }
 
-    /// Hears what was sent and answers for TLS, until both are silent.
+    /// Receives what was sent and answers for TLS, until neither side has more to send.
     fn talk(&mut self, stage: &mut Stage) {
         loop {
             let mut input = stage.sent_bytes(self.conn);
@@ -119,7 +119,7 @@ impl Server {
 
     fn sealed(&mut self, text: &str) -> Vec<u8> {
         let mut room = vec![0; text.len() + 10 * RECORD_OVERHEAD_MAX];
-        let sent = self.session.send(text.as_bytes(), &mut room).expect("it can be sent");
+        let sent = self.session.send(text.as_bytes(), &mut room).expect("the session encrypts");
         assert_eq!(sent.taken, text.len());
         room.truncate(sent.written);
         room
@@ -133,7 +133,7 @@ impl Server {
 }
 
 #[test]
-fn request_goes_out_sealed_once_the_handshake_is_done() {
+fn request_is_sent_encrypted_after_the_handshake() {
     for version in [Version::Tls12, Version::Tls13] {
         let mut stage = Stage::new(&secure(plan(1)));
         let client = stage.client();
@@ -145,7 +145,7 @@ fn request_goes_out_sealed_once_the_handshake_is_done() {
         assert_eq!(status(&stage.sent(client)), "200");
 
         stage.says(client, GET);
-        assert_eq!((stage.dials(), stage.pieces(server.conn)), (1, 1), "one record on the connection that there is");
+        assert_eq!((stage.dials(), stage.pieces(server.conn)), (1, 1), "one record on the existing connection");
         assert!(server.heard(&mut stage).starts_with("GET /"));
         server.says(&mut stage, OK);
         assert_eq!(status(&stage.sent(client)), "200");
@@ -154,7 +154,7 @@ fn request_goes_out_sealed_once_the_handshake_is_done() {
 }
 
 #[test]
-fn body_goes_both_ways_and_past_nobody() {
+fn body_is_not_relayed_past_tls() {
     let mut stage = Stage::new(&secure(plan(1)));
     let client = stage.client();
     stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\n");
@@ -175,7 +175,7 @@ fn body_goes_both_ways_and_past_nobody() {
 }
 
 #[test]
-fn server_that_speaks_no_tls_is_passed_over() {
+fn server_without_tls_is_skipped() {
     let mut stage = Stage::new(&secure(plan(2)));
     let client = stage.client();
     stage.says(client, GET);
@@ -202,7 +202,7 @@ fn handshake_that_breaks_off_everywhere_is_answered_502() {
 }
 
 #[test]
-fn handshake_has_the_time_of_the_connect() {
+fn handshake_counts_against_the_connect_timeout() {
     let mut stage = Stage::new(&secure(plan(1)));
     let client = stage.client();
     stage.says(client, GET);
@@ -242,7 +242,7 @@ fn server_that_an_authority_has_signed_is_trusted_under_its_name_only() {
 }
 
 #[test]
-fn connection_is_for_requests_to_the_host_that_it_was_made_for() {
+fn connection_is_used_only_for_the_host_that_it_was_made_for() {
     let mut stage = Stage::new(&secure(plan(1)));
     let client = stage.client();
     let ask = |stage: &mut Stage, host: &str| {
@@ -263,11 +263,11 @@ fn connection_is_for_requests_to_the_host_that_it_was_made_for() {
     let mut other = Server::ready(&mut stage, Version::Tls12);
     other.says(&mut stage, OK);
     ask(&mut stage, "A.test");
-    assert_eq!(stage.dials(), 3, "a name that there is");
+    assert_eq!(stage.dials(), 3, "the name exists already");
     assert!(server.heard(&mut stage).contains("GET /"));
 }
 
-/// One request for each of these hosts, from one client; the connections that were begun for them, if any were.
+/// Sends one request for each of these hosts from one client. Returns the connections that were begun for them.
 fn visit<'h>(stage: &mut Stage, client: Conn, hosts: impl IntoIterator<Item = &'h str>) -> Vec<Server> {
     let mut fresh = Vec::new();
     for host in hosts {
@@ -282,7 +282,7 @@ fn visit<'h>(stage: &mut Stage, client: Conn, hosts: impl IntoIterator<Item = &'
 }
 
 #[test]
-fn names_that_are_asked_for_once_do_not_push_out_one_that_is_used() {
+fn names_used_once_do_not_push_out_a_name_in_use() {
     for limits in [
         Limits { idle_connections: 3, ..Limits::default() },
         // Room for as many connections to servers as for clients.
@@ -302,7 +302,7 @@ fn names_that_are_asked_for_once_do_not_push_out_one_that_is_used() {
 }
 
 #[test]
-fn oldest_connection_goes_where_all_are_used() {
+fn oldest_connection_is_closed_if_all_were_reused() {
     let mut stage = Stage::with(&secure(plan(1)), Limits { idle_connections: 2, ..Limits::default() });
     let client = stage.client();
     let mut used = visit(&mut stage, client, ["a.test", "b.test"]);
@@ -312,11 +312,11 @@ fn oldest_connection_goes_where_all_are_used() {
     }
     let fresh = visit(&mut stage, client, ["c.test"]).remove(0);
     let closed = [&used[0], &used[1], &fresh].map(|server| stage.closed(server.conn).is_some());
-    assert_eq!(closed, [true, false, false], "a new name has its chance to be asked for again");
+    assert_eq!(closed, [true, false, false], "a new name must be able to serve a second request");
 }
 
 #[test]
-fn idle_connection_that_says_goodbye_is_closed_likewise() {
+fn idle_connection_that_sends_close_notify_is_closed() {
     let mut stage = Stage::new(&secure(plan(1)));
     let client = stage.client();
     stage.says(client, GET);
@@ -330,7 +330,7 @@ fn idle_connection_that_says_goodbye_is_closed_likewise() {
 }
 
 #[test]
-fn end_of_a_body_without_length_must_be_said_in_tls() {
+fn end_of_a_body_without_length_needs_a_close_notify() {
     for said in [true, false] {
         let mut stage = Stage::new(&secure(plan(1)));
         let client = stage.client();
@@ -348,7 +348,7 @@ fn end_of_a_body_without_length_must_be_said_in_tls() {
 }
 
 #[test]
-fn change_of_the_pools_tls_lets_its_connections_go() {
+fn connections_from_before_a_change_of_the_pools_tls_are_not_kept() {
     let mut stage = Stage::new(&secure(plan(1)));
     let client = stage.client();
     stage.says(client, GET);
@@ -364,7 +364,7 @@ fn change_of_the_pools_tls_lets_its_connections_go() {
     stage.replace(&changed);
     for server in [&mut idle, &mut busy] {
         server.says(&mut stage, OK);
-        assert!(stage.closed(server.conn).is_some(), "what was made before is not kept");
+        assert!(stage.closed(server.conn).is_some(), "a connection from before the change is not kept");
     }
     stage.sent(client);
     stage.says(client, GET);
@@ -374,7 +374,7 @@ fn change_of_the_pools_tls_lets_its_connections_go() {
 }
 
 #[test]
-fn answer_in_the_batch_of_the_handshake_is_nobodys() {
+fn response_in_the_batch_of_the_handshake_is_dropped() {
     let mut stage = Stage::new(&secure(plan(1)));
     let client = stage.client();
     stage.says(client, GET);
@@ -393,7 +393,7 @@ fn answer_in_the_batch_of_the_handshake_is_nobodys() {
 }
 
 #[test]
-fn tunnel_is_sealed_towards_its_server_which_may_speak_first() {
+fn tunnel_is_encrypted_towards_its_server_which_may_send_first() {
     let mut stage = Stage::new(&secure(l4_plan(1)));
     let client = stage.client();
     let mut server = Server::ready(&mut stage, Version::Tls13);
@@ -408,7 +408,7 @@ fn tunnel_is_sealed_towards_its_server_which_may_speak_first() {
 }
 
 #[test]
-fn server_of_a_tunnel_is_told_who_the_client_is_before_tls() {
+fn proxy_header_of_a_tunnel_is_sent_before_tls() {
     let mut plan = secure(l4_plan(1));
     plan.virtual_services[0].l4 =
         Some(api::L4Profile { proxy_protocol: api::ProxyProtocol::V1 as i32, ..Default::default() });
@@ -416,12 +416,12 @@ fn server_of_a_tunnel_is_told_who_the_client_is_before_tls() {
     stage.client();
     let server = stage.connected();
     let sent = stage.sent_bytes(server);
-    let behind = sent.strip_prefix(b"PROXY TCP4 10.2.0.1 10.0.0.1 4000 80\r\n").expect("in plain");
+    let behind = sent.strip_prefix(b"PROXY TCP4 10.2.0.1 10.0.0.1 4000 80\r\n").expect("an unencrypted PROXY header");
     assert_eq!(behind[0], 22, "a handshake follows");
 }
 
 #[test]
-fn end_of_a_tunnel_is_said_in_tls_only_where_it_was_said() {
+fn close_notify_passes_through_a_tunnel_only_if_one_was_sent() {
     for said in [true, false] {
         let mut plan = secure(l4_plan(1));
         plan.certificates = vec![api::Certificate {
@@ -454,7 +454,7 @@ fn end_of_a_tunnel_is_said_in_tls_only_where_it_was_said() {
     }
 }
 
-/// A client in TLS, its handshake done.
+/// A client with TLS, after its handshake.
 fn client_session(stage: &mut Stage, conn: Conn) -> TlsSession {
     let settings = ClientSettings {
         versions: vec![Version::Tls12],

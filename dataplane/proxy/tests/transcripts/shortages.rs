@@ -1,4 +1,4 @@
-//! More clients than places, and more unread answers than memory: who goes, and who never notices.
+//! More clients than places, and more unread responses than memory: who is evicted, and who does not notice.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const PLACES: usize = 16;
 const MAIN: &str = "10.0.0.1:80";
 const OTHER: &str = "10.0.0.2:80";
 
-/// Two virtual services, `MAIN` with the pool, `OTHER` with another.
+/// Two virtual services, each with its own pool: `MAIN` and `OTHER`.
 fn stage() -> Stage {
     stage_with(PLACES)
 }
@@ -33,7 +33,7 @@ fn stage_with(places: usize) -> Stage {
     Stage::with(&plan, Limits { clients: places, ..Limits::default() })
 }
 
-/// Has asked once and stays.
+/// A client that was answered once and stays.
 fn idle(stage: &mut Stage, listener: &str, peer: &str) -> Conn {
     let client = asking(stage, listener, peer);
     let server = stage.connected();
@@ -44,7 +44,7 @@ fn idle(stage: &mut Stage, listener: &str, peer: &str) -> Conn {
     client
 }
 
-/// Waits for its answer.
+/// A client that waits for its response.
 fn asking(stage: &mut Stage, listener: &str, peer: &str) -> Conn {
     let client = stage.client_from(listener, peer);
     stage.says(client, GET);
@@ -57,7 +57,7 @@ fn address(n: usize) -> String {
 }
 
 #[test]
-fn longest_idle_makes_place_for_the_next() {
+fn longest_idle_client_is_evicted_for_the_next() {
     let mut stage = stage();
     let clients: Vec<_> = (0..PLACES).map(|n| idle(&mut stage, MAIN, &address(n))).collect();
     assert_eq!(stage.closed(clients[0]), Some(Close::Flush), "one place is kept free");
@@ -79,7 +79,7 @@ fn client_that_has_asked_again_is_no_longer_the_longest_idle() {
 }
 
 #[test]
-fn address_that_holds_most_pays_first() {
+fn address_that_holds_most_clients_loses_one_first() {
     let mut stage = stage();
     let bystander = idle(&mut stage, MAIN, "10.2.0.1:4000");
     let crowd: Vec<_> = (1..PLACES - 1).map(|n| idle(&mut stage, MAIN, &format!("10.9.0.1:{n}"))).collect();
@@ -102,7 +102,7 @@ fn ipv6_addresses_of_one_network_are_one() {
 }
 
 #[test]
-fn service_that_holds_no_more_than_its_share_loses_nobody() {
+fn service_below_its_share_loses_no_client() {
     let mut stage = stage();
     let bystander = idle(&mut stage, OTHER, "10.2.0.1:4000");
     let crowd: Vec<_> = (1..PLACES + 10).map(|n| idle(&mut stage, MAIN, &address(n))).collect();
@@ -111,7 +111,7 @@ fn service_that_holds_no_more_than_its_share_loses_nobody() {
 }
 
 #[test]
-fn clients_that_say_nothing_or_half_a_head_make_place_like_idle_ones() {
+fn clients_that_send_nothing_or_half_a_head_are_evicted_like_idle_ones() {
     for first_words in ["", "GET / HT"] {
         let mut stage = stage();
         let bystander = idle(&mut stage, OTHER, "10.2.0.1:4000");
@@ -145,7 +145,7 @@ fn hung_server_of_one_service_is_no_outage_of_another() {
 }
 
 #[test]
-fn work_of_equals_goes_on_and_the_newcomer_is_sent_away() {
+fn working_clients_of_equal_addresses_stay_and_the_new_client_is_refused() {
     let mut stage = stage();
     let working: Vec<_> = (1..PLACES).map(|n| asking(&mut stage, MAIN, &address(n))).collect();
     let newcomer = stage.client_from(MAIN, &address(100));
@@ -154,9 +154,9 @@ fn work_of_equals_goes_on_and_the_newcomer_is_sent_away() {
     assert_eq!((stage.failures(Cause::EngineRefused), stage.failures(Cause::EngineEvicted)), (1, 0));
 }
 
-/// Not all of them are looked at, and each of their addresses holds one.
+/// A survey does not see all of them, and each of their addresses holds one client.
 #[test]
-fn work_of_thousands_of_equals_goes_on() {
+fn thousands_of_working_clients_of_equal_addresses_stay() {
     let mut stage = stage_with(10_000);
     let peer = |n: usize| format!("10.{}.{}.{}:4000", n >> 16, n >> 8 & 255, n & 255);
     let working = |stage: &mut Stage, n: usize| {
@@ -171,7 +171,7 @@ fn work_of_thousands_of_equals_goes_on() {
 }
 
 #[test]
-fn who_waits_without_any_progress_for_long_makes_place_like_an_idle_one() {
+fn client_that_waits_long_without_progress_is_evicted_like_an_idle_one() {
     let mut stage = stage();
     let stuck: Vec<_> = (1..PLACES).map(|n| asking(&mut stage, MAIN, &address(n))).collect();
     stage.tape.sleep(Duration::from_secs(30));
@@ -180,7 +180,7 @@ fn who_waits_without_any_progress_for_long_makes_place_like_an_idle_one() {
 }
 
 #[test]
-fn download_that_goes_on_is_not_stuck() {
+fn download_that_makes_progress_is_not_stuck() {
     let mut stage = stage();
     let downloads: Vec<_> = (1..PLACES)
         .map(|n| {
@@ -199,9 +199,9 @@ fn download_that_goes_on_is_not_stuck() {
     assert!(downloads.iter().all(|(client, _)| stage.closed(*client).is_none()));
 }
 
-/// Not all of them are looked at.
+/// A survey does not see all of them.
 #[test]
-fn crowd_pays_where_there_are_thousands_of_clients() {
+fn address_with_most_clients_loses_first_among_thousands() {
     let mut stage = stage_with(4000);
     let silent = |stage: &mut Stage, listener: &str, peer: &str| {
         stage.tape.sleep(Duration::from_millis(1));
@@ -218,9 +218,9 @@ fn crowd_pays_where_there_are_thousands_of_clients() {
     assert!(oldest > 290, "{oldest} of the quarter that has stood still for longest");
 }
 
-/// What a survey has found serves many newcomers, and who was found holds less with each that goes.
+/// One survey serves many new clients, and the address's weight falls with each eviction.
 #[test]
-fn address_is_no_hoarder_any_more_once_it_holds_little() {
+fn address_that_has_lost_enough_clients_loses_no_more() {
     let mut stage = stage_with(4000);
     let silent = |stage: &mut Stage, listener: &str, peer: &str| {
         stage.tape.sleep(Duration::from_millis(1));
@@ -236,14 +236,14 @@ fn address_is_no_hoarder_any_more_once_it_holds_little() {
         silent(&mut stage, MAIN, &single(n));
     }
     let gone = crowd.iter().filter(|conn| stage.closed(**conn).is_some()).count();
-    // Seven are not far more than one, and its service has less than its share.
+    // Seven clients are not far more than one, and the service is below its share.
     assert!((70..=93).contains(&gone), "{gone}");
-    assert_eq!(stage.failures(Cause::EngineEvicted), 300 - gone as u64, "those of MAIN");
+    assert_eq!(stage.failures(Cause::EngineEvicted), 300 - gone as u64, "the other evictions are of MAIN");
 }
 
-/// Who stays does not keep those from going who would.
+/// A candidate that does not yield must not hide those that do.
 #[test]
-fn work_that_does_not_yield_hides_nobody_who_does() {
+fn candidate_that_does_not_yield_does_not_hide_those_that_do() {
     let mut stage = stage_with(64);
     for n in 0..20 {
         idle(&mut stage, MAIN, &address(n));
@@ -257,7 +257,7 @@ fn work_that_does_not_yield_hides_nobody_who_does() {
     assert!(others.iter().all(|conn| stage.closed(*conn).is_none()));
 }
 
-/// Clients of one address that ask for much and read nothing; returns them with their servers.
+/// Clients of one address that request much and read nothing; returns them with their servers.
 fn deaf(stage: &mut Stage, count: usize) -> Vec<(Conn, Conn)> {
     (0..count)
         .map(|n| {
@@ -269,7 +269,7 @@ fn deaf(stage: &mut Stage, count: usize) -> Vec<(Conn, Conn)> {
         .collect()
 }
 
-/// As [`stage`], with memory for so many blocks; peers take nothing.
+/// As [`stage`], with memory for this many blocks; peers take nothing.
 fn tight(blocks: usize) -> Stage {
     let mut stage = Stage::with(&plan(1), Limits { buffer_bytes: blocks * Stage::BLOCK_BYTES, ..Limits::default() });
     stage.tape.keeps_buffers = true;
@@ -294,7 +294,7 @@ fn servers_are_read_less_when_memory_runs_short() {
 }
 
 #[test]
-fn slowest_goes_when_memory_has_run_out() {
+fn slowest_client_is_evicted_when_memory_has_run_out() {
     let mut stage = tight(20);
     let bystander = asking(&mut stage, MAIN, "10.2.0.1:4000");
     let patient = stage.connected();
@@ -313,9 +313,9 @@ fn slowest_goes_when_memory_has_run_out() {
     assert_eq!(stage.failures(Cause::EngineMemory), gone as u64);
 }
 
-/// Freeing on is for when there is time.
+/// Beyond the limit per batch, eviction goes on in the next one.
 #[test]
-fn one_batch_ends_few_for_memory_and_the_next_goes_on() {
+fn one_batch_evicts_few_clients_for_memory_and_the_next_continues() {
     let mut stage = tight(1024);
     let deaf = deaf(&mut stage, 1200);
     stage.tape.stuck = true;
@@ -335,7 +335,7 @@ fn one_batch_ends_few_for_memory_and_the_next_goes_on() {
 }
 
 #[test]
-fn nobody_goes_for_an_address_that_holds_far_more_already() {
+fn no_client_is_evicted_for_an_address_that_holds_far_more() {
     let mut stage = stage_with(64);
     for n in 0..20 {
         idle(&mut stage, OTHER, &format!("10.9.0.1:{n}"));
@@ -348,11 +348,11 @@ fn nobody_goes_for_an_address_that_holds_far_more_already() {
     }
     assert!(working.iter().chain(&resting).all(|conn| stage.closed(*conn).is_none()));
     let light = stage.client_from(OTHER, "10.2.0.99:4000");
-    assert_eq!(stage.closed(light), None, "there is a place for who holds none");
+    assert_eq!(stage.closed(light), None, "an address without clients gets a place");
 }
 
 #[test]
-fn address_that_holds_far_more_loses_first_also_where_its_service_has_no_more_than_its_share() {
+fn address_that_holds_far_more_loses_first_even_if_its_service_is_below_its_share() {
     let mut stage = stage_with(64);
     let crowd: Vec<_> = (0..20).map(|n| idle(&mut stage, OTHER, &format!("10.9.0.1:{n}"))).collect();
     let others: Vec<_> = (0..48).map(|n| idle(&mut stage, MAIN, &address(n))).collect();
@@ -361,7 +361,7 @@ fn address_that_holds_far_more_loses_first_also_where_its_service_has_no_more_th
 }
 
 #[test]
-fn memory_that_requests_hold_is_found_with_those_who_hold_it() {
+fn memory_of_requests_counts_for_the_clients_that_hold_it() {
     let mut plan = plan(1);
     plan.virtual_services[0].http.as_mut().expect("speaks HTTP").request_buffer_bytes = 1_000_000;
     let mut stage = Stage::with(&plan, Limits { buffer_bytes: 40 * Stage::BLOCK_BYTES, ..Limits::default() });

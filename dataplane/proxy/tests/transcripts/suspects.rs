@@ -1,4 +1,4 @@
-//! Servers to which new connections come to nothing: who waits for them, and who does not.
+//! Servers to which new connections fail: which clients wait for them, and which do not.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn watching(mut plan: Plan) -> Plan {
     plan
 }
 
-/// What servers at an address do with a connect.
+/// What the servers at an address do with a connect.
 #[derive(Clone, Copy)]
 enum Dialled {
     Stands,
@@ -27,7 +27,7 @@ enum Dialled {
     Refused,
 }
 
-/// Lets connects go as `how` says, until one stands or none is under way; returns it, and how long that took.
+/// Treats connects as `how` says until one is established or none is under way. Returns it, and how long that took.
 fn dial(stage: &mut Stage, how: impl Fn(&str) -> Dialled) -> (Conn, Duration) {
     let mut waited = Duration::ZERO;
     loop {
@@ -43,8 +43,8 @@ fn dial(stage: &mut Stage, how: impl Fn(&str) -> Dialled) -> (Conn, Duration) {
     }
 }
 
-/// One request of a new client over a new connection, answered by whichever server takes it; how long it waited, and how
-/// many connects it took.
+/// One request of a new client over a new connection, answered by any server. Returns how long the client waited, and
+/// how many connects that took.
 fn ask(stage: &mut Stage, how: impl Fn(&str) -> Dialled) -> (Duration, usize) {
     let (client, before) = (stage.client(), stage.dials());
     stage.says(client, GET);
@@ -77,7 +77,7 @@ fn pool_that_does_not_watch_has_each_request_wait_in_turn() {
 }
 
 #[test]
-fn requests_that_come_while_a_connect_hangs_go_elsewhere_when_it_has_hung_too_long() {
+fn requests_during_a_hanging_connect_go_elsewhere_after_its_deadline() {
     let mut stage = Stage::new(&watching(plan(2)));
     let clients: Vec<_> = (0..4).map(|_| stage.client()).collect();
     let mut waiting = Vec::new();
@@ -94,11 +94,15 @@ fn requests_that_come_while_a_connect_hangs_go_elsewhere_when_it_has_hung_too_lo
     assert!(waiting.iter().all(|conn| stage.closed(*conn) == Some(Close::Abort)));
     let before = stage.dials();
     let (waited, dials) = ask(&mut stage, first_is(Dialled::Silent));
-    assert_eq!((waited, dials, stage.dials() - before), (Duration::ZERO, 1, 1), "the next goes to the other at once");
+    assert_eq!(
+        (waited, dials, stage.dials() - before),
+        (Duration::ZERO, 1, 1),
+        "the next request goes to the other server at once"
+    );
 }
 
 #[test]
-fn clients_that_leave_one_after_the_other_while_they_wait_tell_of_a_silent_server_too() {
+fn server_is_suspect_after_several_clients_left_during_connects() {
     for (stays, tells) in [(PATIENCE / 2, true), (PATIENCE / 2 - Duration::from_millis(1), false)] {
         for mut stage in [Stage::new(&watching(plan(2))), Stage::new(&watching(l4_plan(2)))] {
             for client in 1..=5 {
@@ -106,7 +110,7 @@ fn clients_that_leave_one_after_the_other_while_they_wait_tell_of_a_silent_serve
                 stage.says(conn, GET);
                 assert_eq!(stage.dials(), client);
                 stage.tape.sleep(stays);
-                assert!(stage.suspects().is_empty(), "one may have a long way");
+                assert!(stage.suspects().is_empty(), "a few slow connects may be due to distance");
                 stage.gone(conn, Gone::Reset);
             }
             assert_eq!(!stage.suspects().is_empty(), tells);
@@ -115,7 +119,7 @@ fn clients_that_leave_one_after_the_other_while_they_wait_tell_of_a_silent_serve
 }
 
 #[test]
-fn connect_has_its_whole_time_where_nobody_else_would_take_the_request() {
+fn connect_has_its_whole_timeout_if_no_other_server_would_take_the_request() {
     let mut stage = Stage::new(&watching(plan(1)));
     let client = stage.client();
     stage.says(client, GET);
@@ -128,7 +132,7 @@ fn connect_has_its_whole_time_where_nobody_else_would_take_the_request() {
 }
 
 #[test]
-fn connect_that_stands_late_is_used() {
+fn late_connect_is_used() {
     let mut stage = Stage::new(&watching(plan(1)));
     let client = stage.client();
     stage.says(client, GET);
@@ -140,7 +144,7 @@ fn connect_that_stands_late_is_used() {
 }
 
 #[test]
-fn server_that_refuses_three_times_is_not_asked_again_before_a_second_has_passed() {
+fn server_that_refuses_three_times_is_tried_again_after_a_second() {
     let mut stage = Stage::new(&watching(plan(2)));
     let dials: Vec<_> = (0..12).map(|_| ask(&mut stage, first_is(Dialled::Refused)).1).collect();
     assert_eq!(dials.iter().filter(|dials| **dials == 2).count(), 3, "{dials:?}");
@@ -151,7 +155,7 @@ fn server_that_refuses_three_times_is_not_asked_again_before_a_second_has_passed
 }
 
 #[test]
-fn server_that_answers_the_trial_takes_its_share_again() {
+fn server_that_answers_the_trial_gets_its_share_again() {
     let mut stage = Stage::new(&watching(plan(2)));
     ask(&mut stage, first_is(Dialled::Silent));
     assert_eq!(stage.suspects().len(), 1);
@@ -167,7 +171,7 @@ fn server_that_answers_the_trial_takes_its_share_again() {
 }
 
 #[test]
-fn server_that_takes_connections_and_answers_nothing_is_passed_over() {
+fn server_that_accepts_connections_and_answers_nothing_is_skipped() {
     let mut stage = Stage::new(&watching(plan(2)));
     let mut answers = Vec::new();
     for _ in 0..12 {
@@ -185,7 +189,7 @@ fn server_that_takes_connections_and_answers_nothing_is_passed_over() {
 }
 
 #[test]
-fn end_of_a_connection_that_has_served_says_nothing_of_its_server() {
+fn end_of_a_used_connection_does_not_make_its_server_suspect() {
     let mut stage = Stage::new(&watching(plan(1)));
     for _ in 0..4 {
         let client = stage.client();
@@ -198,7 +202,7 @@ fn end_of_a_connection_that_has_served_says_nothing_of_its_server() {
     assert_eq!(stage.suspects().len(), 0);
 }
 
-/// The first of two servers has a connection that carries a request, and is the second on it; the next connect hangs.
+/// The first of two servers has a connection that carries its second request; the next connect to it hangs.
 fn hanging() -> (Stage, Conn) {
     let mut stage = Stage::new(&watching(plan(2)));
     let asks = |stage: &mut Stage| {
@@ -224,7 +228,7 @@ fn idle_connections_to_a_server_that_falls_silent_are_closed() {
 }
 
 #[test]
-fn connection_that_is_done_with_a_suspect_server_is_not_kept_for_the_trial() {
+fn connection_to_a_suspect_server_is_closed_after_its_response() {
     let (mut stage, busy) = hanging();
     stage.wait_for_deadline(stage.dialled());
     assert_eq!((stage.suspects(), stage.closed(busy)), (vec![0], None));
@@ -244,7 +248,7 @@ fn tunnels_wait_for_a_silent_server_once() {
 }
 
 #[test]
-fn last_server_is_asked_though_it_is_suspect() {
+fn last_server_is_used_though_it_is_suspect() {
     let mut stage = Stage::new(&watching(plan(1)));
     for _ in 0..5 {
         let client = stage.client();
@@ -259,7 +263,7 @@ fn last_server_is_asked_though_it_is_suspect() {
 }
 
 #[test]
-fn server_that_the_monitors_call_down_stays_down_when_all_others_are_suspect() {
+fn server_that_is_down_stays_down_when_all_others_are_suspect() {
     let mut plan = watching(plan(2));
     plan.pools[0].monitored = true;
     let mut stage = Stage::new(&plan);

@@ -1,4 +1,4 @@
-//! An `Io` of one hand: a test feeds events batch by batch and reads what the proxy did about them.
+//! A hand-driven `Io`: a test feeds events batch by batch and reads what the proxy did.
 
 use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -29,15 +29,15 @@ pub struct Tape {
     blocks: BufPool,
     sides: HashMap<Conn, Side>,
     connects: Vec<(Conn, SocketAddr)>,
-    /// What it was allowed to relay, and does not: everything comes as data.
+    /// The relays that the proxy allowed. The tape relays nothing: everything comes as data.
     pub relays: Vec<(Conn, Conn, u64)>,
     /// Peers take nothing while this is set.
     pub stuck: bool,
-    /// What peers have not taken holds its blocks, as it does in a driver.
+    /// Bytes that peers have not taken hold their blocks, as in a driver.
     pub keeps_buffers: bool,
 }
 
-/// The first slot of servers' connections: there are fewer clients.
+/// The first slot of server connections: there are fewer clients.
 const SERVERS: u32 = 20_000;
 
 /// Sun, 06 Nov 1994 08:49:37 GMT.
@@ -161,7 +161,7 @@ pub fn plan(servers: usize) -> api::Plan {
     api::Plan { revision: 1, virtual_services: vec![service], pools: vec![pool], ..api::Plan::default() }
 }
 
-/// The same without HTTP.
+/// The same plan without HTTP.
 pub fn l4_plan(servers: usize) -> api::Plan {
     let mut plan = plan(servers);
     let service = &mut plan.virtual_services[0];
@@ -199,7 +199,7 @@ impl Stage {
         self.proxy.replace(&mut self.tape, self.snapshot.clone());
     }
 
-    /// One batch; afterwards peers have taken what was sent.
+    /// Runs one batch. Afterwards peers have taken everything sent, unless `stuck` is set.
     pub fn batch(&mut self, mut events: Vec<Event>) {
         self.proxy.handle(&mut self.tape, &mut events);
         if !self.tape.stuck {
@@ -222,7 +222,7 @@ impl Stage {
         conn
     }
 
-    /// An event that brings these bytes.
+    /// An event with these bytes.
     pub fn data(&mut self, conn: Conn, bytes: impl AsRef<[u8]>) -> Event {
         let bytes = bytes.as_ref();
         let mut buf = self.tape.blocks.take();
@@ -235,7 +235,7 @@ impl Stage {
         self.batch(vec![event]);
     }
 
-    /// The connection begun last, which now stands.
+    /// Establishes the connection begun last, and returns it.
     pub fn connected(&mut self) -> Conn {
         let conn = self.dialled();
         self.batch(vec![Event::Connected { conn }]);
@@ -258,7 +258,7 @@ impl Stage {
         self.batch(vec![Event::Gone { conn, why }]);
     }
 
-    /// What was sent since it was asked last.
+    /// What was sent since the last call.
     pub fn sent(&mut self, conn: Conn) -> String {
         String::from_utf8(self.sent_bytes(conn)).expect("text")
     }
@@ -281,12 +281,12 @@ impl Stage {
         self.tape.sides.get(&conn).is_some_and(|side| side.resting)
     }
 
-    /// Whether it has been told that no more comes, while it may still send.
+    /// Whether the proxy has ended its side and not closed the connection.
     pub fn is_finished(&self, conn: Conn) -> bool {
         self.tape.sides.get(&conn).is_some_and(|side| side.finished)
     }
 
-    /// How often this went wrong.
+    /// How many failures with this cause were counted.
     pub fn failures(&self, cause: Cause) -> u64 {
         let service = self.proxy.counters().service(0).expect("the service of the plan");
         service.failures().find(|(other, _)| *other == cause).map_or(0, |(_, total)| total)
@@ -313,7 +313,7 @@ impl Stage {
         self.tape.sides[&conn].deadline.is_some_and(|at| at <= self.tape.now)
     }
 
-    /// Lets the deadline of a connection pass; returns how long that took.
+    /// Waits until the deadline of a connection passes. Returns how long that took.
     pub fn wait_for_deadline(&mut self, conn: Conn) -> Duration {
         let at = self.tape.sides.get_mut(&conn).and_then(|side| side.deadline.take()).expect("a deadline is set");
         let waited = at.since(self.tape.now);

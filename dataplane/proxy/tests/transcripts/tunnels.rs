@@ -7,7 +7,7 @@ use weir_proxy::io::{Close, Conn, Event, Gone};
 
 use crate::tape::{Stage, l4_plan};
 
-/// A tunnel that stands.
+/// An established tunnel.
 fn tunnel(plan: &api::Plan) -> (Stage, Conn, Conn) {
     let mut stage = Stage::new(plan);
     let client = stage.client();
@@ -16,7 +16,7 @@ fn tunnel(plan: &api::Plan) -> (Stage, Conn, Conn) {
 }
 
 #[test]
-fn server_is_found_before_anybody_speaks_and_may_speak_first() {
+fn server_is_connected_before_any_byte_and_may_send_first() {
     let (mut stage, client, server) = tunnel(&l4_plan(1));
     stage.says(server, "220 ready");
     assert_eq!(stage.sent(client), "220 ready");
@@ -26,11 +26,11 @@ fn server_is_found_before_anybody_speaks_and_may_speak_first() {
 }
 
 #[test]
-fn what_a_client_says_early_waits_for_the_server() {
+fn early_bytes_of_a_client_wait_for_the_server() {
     let mut stage = Stage::new(&l4_plan(1));
     let client = stage.client();
     stage.says(client, "early");
-    assert!(stage.is_paused(client), "no more than that is taken in");
+    assert!(stage.is_paused(client), "the client is not read beyond the limit");
     let server = stage.connected();
     assert_eq!(stage.sent(server), "early");
     assert!(!stage.is_paused(client));
@@ -51,7 +51,7 @@ fn end_of_one_direction_leaves_the_other_open() {
 }
 
 #[test]
-fn end_that_comes_before_the_server_is_there_is_passed_on_behind_the_bytes() {
+fn end_before_the_server_is_connected_is_passed_on_behind_the_bytes() {
     let mut stage = Stage::new(&l4_plan(1));
     let client = stage.client();
     stage.says(client, "question");
@@ -73,7 +73,7 @@ fn reset_is_passed_on_as_a_reset() {
 }
 
 #[test]
-fn what_came_before_a_reset_arrives_before_the_reset() {
+fn bytes_before_a_reset_arrive_before_the_reset() {
     let (mut stage, client, server) = tunnel(&l4_plan(1));
     stage.tape.stuck = true;
     let said: Vec<Event> = ["421 ", "too ", "many"].map(|word| stage.data(server, word.repeat(300))).into();
@@ -84,7 +84,7 @@ fn what_came_before_a_reset_arrives_before_the_reset() {
 }
 
 #[test]
-fn server_that_refuses_is_passed_over_and_the_last_refusal_resets_the_client() {
+fn server_that_refuses_is_skipped_and_the_last_refusal_resets_the_client() {
     let mut stage = Stage::new(&l4_plan(2));
     let client = stage.client();
     let first = stage.dialled();
@@ -113,20 +113,20 @@ fn receiver_that_takes_nothing_stops_the_other_from_being_read() {
 }
 
 #[test]
-fn what_comes_in_bulk_is_relayed_and_what_is_relayed_is_counted() {
+fn bulk_data_is_relayed_and_counted() {
     let (mut stage, client, server) = tunnel(&l4_plan(1));
     stage.says(client, "give me all");
-    assert!(stage.tape.relays.is_empty(), "a short read shows no bulk");
+    assert!(stage.tape.relays.is_empty(), "a short read is not bulk data");
     stage.says(server, "x".repeat(4000));
     assert_eq!(stage.tape.relays, [(server, client, u64::MAX)]);
     stage.batch(vec![Event::Relayed { conn: server, bytes: 1_000_000 }]);
-    let service = stage.proxy.counters().service(0).expect("counted");
+    let service = stage.proxy.counters().service(0).expect("the service has counters");
     assert_eq!((service.received_bytes, service.sent_bytes), (11, 1_004_000));
     assert_eq!((service.requests, service.connections, service.open_connections), (0, 1, 1));
 }
 
 #[test]
-fn quiet_tunnel_is_closed_in_time_and_one_that_is_not_goes_on() {
+fn idle_tunnel_is_closed_in_time_and_an_active_one_goes_on() {
     let mut plan = l4_plan(1);
     plan.virtual_services[0].tcp = Some(api::TcpProfile { idle_timeout_s: 10, ..Default::default() });
     let (mut stage, client, server) = tunnel(&plan);
@@ -139,7 +139,7 @@ fn quiet_tunnel_is_closed_in_time_and_one_that_is_not_goes_on() {
 }
 
 #[test]
-fn tunnel_in_which_bytes_wait_is_cut_when_its_time_is_over() {
+fn idle_tunnel_with_unsent_bytes_is_cut() {
     let mut plan = l4_plan(1);
     plan.virtual_services[0].tcp = Some(api::TcpProfile { idle_timeout_s: 10, ..Default::default() });
     let (mut stage, client, server) = tunnel(&plan);
@@ -150,7 +150,7 @@ fn tunnel_in_which_bytes_wait_is_cut_when_its_time_is_over() {
 }
 
 #[test]
-fn end_that_takes_nothing_any_more_is_still_heard() {
+fn end_that_receives_nothing_more_is_still_read() {
     for client_breaks in [false, true] {
         let (mut stage, client, server) = tunnel(&l4_plan(1));
         stage.tape.stuck = true;
@@ -181,7 +181,7 @@ fn tunnel_whose_virtual_service_is_removed_is_cut() {
 }
 
 #[test]
-fn server_is_told_who_the_client_is_before_anything_else() {
+fn proxy_header_is_sent_before_anything_else() {
     let mut plan = l4_plan(1);
     let proxy_protocol = api::ProxyProtocol::V1 as i32;
     plan.virtual_services[0].l4 = Some(api::L4Profile { proxy_protocol, ..Default::default() });

@@ -1,4 +1,4 @@
-//! Request bodies: kept back until enough of them is there, and refused when they come too slowly.
+//! Request bodies: buffered until enough has arrived, and refused when they are too slow.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ fn buffered_body_that_is_too_large_is_refused_before_any_server_is_asked() {
 }
 
 #[test]
-fn body_that_stops_coming_is_given_up_and_no_server_knew() {
+fn buffered_body_that_stops_fails_before_a_server_is_used() {
     let mut stage = Stage::new(&buffering(1000));
     let client = stage.client();
     stage.says(client, POST);
@@ -107,7 +107,7 @@ fn body_that_stops_coming_is_given_up_and_no_server_knew() {
 }
 
 #[test]
-fn next_request_behind_a_buffered_body_is_answered() {
+fn request_after_a_buffered_body_is_answered() {
     let mut stage = Stage::new(&buffering(1000));
     let client = stage.client();
     stage.says(client, POST);
@@ -120,7 +120,7 @@ fn next_request_behind_a_buffered_body_is_answered() {
 }
 
 #[test]
-fn body_slower_than_the_least_rate_is_given_up() {
+fn body_slower_than_the_minimum_rate_fails() {
     let mut stage = Stage::new(&with(|http| http.min_body_bytes_per_s = 100));
     let client = stage.client();
     stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n");
@@ -140,7 +140,7 @@ fn body_slower_than_the_least_rate_is_given_up() {
 }
 
 #[test]
-fn body_as_fast_as_the_least_rate_takes_its_time() {
+fn body_at_the_minimum_rate_completes() {
     let mut stage = Stage::new(&with(|http| http.min_body_bytes_per_s = 100));
     let client = stage.client();
     stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n");
@@ -155,7 +155,7 @@ fn body_as_fast_as_the_least_rate_takes_its_time() {
 }
 
 #[test]
-fn time_in_which_the_server_takes_nothing_is_not_the_clients() {
+fn time_in_which_the_server_takes_nothing_does_not_count_against_the_client() {
     let mut stage = Stage::new(&with(|http| http.min_body_bytes_per_s = 100));
     let client = stage.client();
     stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n");
@@ -171,5 +171,5 @@ fn time_in_which_the_server_takes_nothing_is_not_the_clients() {
     stage.tape.sleep(Duration::from_millis(900));
     stage.batch(vec![weir_proxy::io::Event::Drained { conn: server }]);
     stage.tape.sleep(Duration::from_secs(3));
-    assert!(!stage.deadline_has_passed(client), "it has a while again");
+    assert!(!stage.deadline_has_passed(client), "its grace period begins again");
 }

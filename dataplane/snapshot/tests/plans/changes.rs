@@ -1,4 +1,4 @@
-//! What a change of the Plan touches, and what it leaves exactly as it was.
+//! What a change of the Plan rebuilds, and what it leaves untouched.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ const SHOP: &str = "virtualservice-1";
 const INTRANET: &str = "virtualservice-2";
 
 #[test]
-fn new_revision_of_the_same_objects_touches_nothing() {
+fn new_revision_of_the_same_objects_rebuilds_nothing() {
     let (before, after) = changed(|_| {});
     assert_eq!(after.revision(), 8);
     assert!(same_service(&before, &after, SHOP) && same_service(&before, &after, INTRANET));
@@ -46,7 +46,7 @@ fn new_revision_of_the_same_objects_touches_nothing() {
 }
 
 #[test]
-fn change_of_one_service_touches_no_other() {
+fn change_of_one_service_rebuilds_no_other() {
     let (before, after) = changed(|plan| plan.virtual_services[1].name = "extranet".to_owned());
     assert!(same_service(&before, &after, SHOP));
     assert!(same_pool(&before, &after, "pool-2"));
@@ -55,7 +55,7 @@ fn change_of_one_service_touches_no_other() {
 }
 
 #[test]
-fn change_of_a_pool_touches_its_services_but_not_their_tls() {
+fn change_of_a_pool_rebuilds_its_services_but_not_their_tls() {
     let (before, after) = changed(|plan| plan.pools[0].servers.push(server("10.0.0.4", 8080)));
     assert!(!same_service(&before, &after, SHOP) && same_service(&before, &after, INTRANET));
     assert!(same_tls(&before, &after, SHOP));
@@ -63,7 +63,7 @@ fn change_of_a_pool_touches_its_services_but_not_their_tls() {
 }
 
 #[test]
-fn change_of_a_certificate_touches_the_tls_of_its_services() {
+fn change_of_a_certificate_rebuilds_the_tls_of_its_services() {
     let (before, after) = changed(|plan| {
         let other = plan.certificates[1].clone();
         plan.certificates[0].chain_der = other.chain_der;
@@ -74,7 +74,7 @@ fn change_of_a_certificate_touches_the_tls_of_its_services() {
 }
 
 #[test]
-fn connections_to_servers_stay_good_while_their_tls_does_not_change() {
+fn connections_to_servers_stay_usable_while_their_tls_does_not_change() {
     let (before, after) = changed(|plan| plan.pools[1].servers.push(server("10.0.1.2", 443)));
     assert!(!same_pool(&before, &after, "pool-2") && speaks_alike(&before, &after, "pool-2"));
     let (before, after) = changed(|plan| {
@@ -87,13 +87,13 @@ fn connections_to_servers_stay_good_while_their_tls_does_not_change() {
 }
 
 #[test]
-fn change_of_another_profile_leaves_tls_as_it_was() {
+fn change_of_another_profile_does_not_rebuild_tls() {
     let (before, after) = changed(|plan| plan.virtual_services[0].tcp.as_mut().unwrap().nagle = true);
     assert!(!same_service(&before, &after, SHOP) && same_tls(&before, &after, SHOP));
 }
 
 #[test]
-fn servers_keep_their_ids_when_others_come_and_go() {
+fn servers_keep_their_ids_when_others_are_added_and_removed() {
     let (before, after) = changed(|plan| {
         plan.pools[0].servers.remove(0);
         plan.pools[0].servers.push(server("10.0.0.9", 8080));
@@ -107,7 +107,7 @@ fn servers_keep_their_ids_when_others_come_and_go() {
 }
 
 #[test]
-fn warnings_are_said_again_of_what_is_taken_over() {
+fn warnings_of_unchanged_objects_are_repeated() {
     let worker = worker();
     let mut plan = plan();
     plan.virtual_services[0].tls.as_mut().unwrap().cipher_suites.push("TLS_RSA_WITH_AES_128_CBC_SHA".to_owned());
@@ -118,7 +118,7 @@ fn warnings_are_said_again_of_what_is_taken_over() {
 }
 
 #[test]
-fn refused_plan_leaves_the_one_before_as_it_was() {
+fn refused_plan_leaves_the_current_one() {
     let before = built(&plan(), None);
     let mut bad = plan();
     bad.virtual_services[0].listeners[0].port = 0;
@@ -137,9 +137,9 @@ fn workers_share_ids_and_no_object() {
     }
 }
 
-/// Enough servers come and go for an id to be given out again.
+/// Enough servers are added and removed for an id to be reused.
 #[test]
-fn recycled_ids_are_named_so_that_their_counters_start_again() {
+fn recycled_ids_are_reported_so_that_their_counters_restart() {
     let worker = worker();
     let mut snapshot = Snapshot::empty();
     let mut recycled = Vec::new();

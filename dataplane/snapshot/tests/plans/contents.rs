@@ -1,4 +1,4 @@
-//! What a snapshot of a good Plan holds.
+//! The contents of the snapshot of a valid Plan.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -111,7 +111,7 @@ fn ids_are_dense_and_no_two_servers_share_one() {
 }
 
 #[test]
-fn service_without_pool_and_pool_without_servers_are_fine() {
+fn service_without_pool_and_pool_without_servers_are_accepted() {
     let mut plan = plan();
     plan.virtual_services[0].pool_uuid.clear();
     plan.pools[1].servers.clear();

@@ -1,4 +1,4 @@
-//! Plans that were damaged on their way, and the corpus of the fuzz target. `WEIR_GEN=write` writes that anew.
+//! Plans damaged in transit, and the corpus of the fuzz target. `WEIR_GEN=write` writes the corpus again.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ use crate::{findings::CASES, fuzz::check_plan, plan::*};
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/plan");
 
-/// The cases of `findings` that a fuzzer begins with.
+/// The cases of `findings` with which a fuzzer starts.
 const SEEDS: [&str; 8] = [
     "nothing is wrong",
     "two services on one address",

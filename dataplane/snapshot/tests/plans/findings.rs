@@ -1,4 +1,4 @@
-//! Every fault of a Plan with the finding it gives, compared with `findings.txt`. `WEIR_GEN=write` writes that anew.
+//! Every error in a Plan with its finding, compared with `findings.txt`. `WEIR_GEN=write` writes that file again.
 
 use std::fmt::Write;
 
@@ -157,7 +157,7 @@ fn transcript() -> String {
 }
 
 #[test]
-fn every_fault_is_named_by_object_and_field() {
+fn every_error_names_object_and_field() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plans/findings.txt");
     let found = transcript();
     if std::env::var_os("WEIR_GEN").is_some_and(|wish| wish == "write") {

@@ -1,4 +1,4 @@
-//! Plans, good, bad and changing, and what becomes of them.
+//! Valid, invalid and changing Plans, and their snapshots.
 #![allow(clippy::unwrap_used)]
 
 mod changes;

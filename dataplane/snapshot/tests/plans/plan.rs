@@ -1,4 +1,4 @@
-//! A Plan with one of everything: two virtual services, two pools, two certificates, a PKI profile.
+//! A Plan with objects of every kind: two virtual services, two pools, two certificates, a PKI profile.
 
 use weir_api::dataplane::v1::*;
 use weir_snapshot::{Snapshot, Worker};

@@ -1,4 +1,4 @@
-//! What clients that offer protocols (ALPN, RFC 7301) are answered: HTTP has its own, layer 4 what its servers speak.
+//! The answers to clients that offer ALPN protocols (RFC 7301): HTTP offers its own, layer 4 those of its servers.
 
 use weir_api::dataplane::v1::L4Profile;
 use weir_snapshot::{Snapshot, TransportAddress};
@@ -25,13 +25,13 @@ fn extension(number: u8, content: &[u8]) -> Vec<u8> {
     [&[0, number][..], &prefixed::<2>(content)].concat()
 }
 
-/// With its length before it, in so many bytes.
+/// `content` behind its length, which takes `BYTES` bytes.
 fn prefixed<const BYTES: usize>(content: &[u8]) -> Vec<u8> {
     let length = (content.len() as u32).to_be_bytes();
     [&length[4 - BYTES..], content].concat()
 }
 
-/// What the TLS of the first virtual service answers; `l4`: it is of layer 4, and its servers speak these.
+/// What the first virtual service answers in TLS. `l4`: the service is of layer 4, with these protocols.
 fn answer_to(protocol: &str, l4: Option<&[&str]>) -> Result<Vec<u8>, Error> {
     let mut plan = plan();
     if let Some(spoken) = l4 {

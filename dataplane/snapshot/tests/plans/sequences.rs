@@ -1,4 +1,4 @@
-//! Sequences of changes, each of which leads to what the whole Plan would have led to.
+//! Sequences of changes. Each must lead to the same snapshot as the whole Plan.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,7 +11,7 @@ use weir_snapshot::{Change, Difference, Finding, Snapshot};
 
 use crate::plan::*;
 
-/// One thing that an operator does.
+/// One action of an operator.
 #[derive(Clone, Debug)]
 enum Step {
     PutService { n: usize, pool: usize, ports: Vec<u32>, tls: bool, certificates: Vec<usize>, layer4: bool },
@@ -41,7 +41,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What services refer to.
+/// The objects that services refer to.
 fn foundation() -> Vec<Step> {
     let pool = |n| Step::PutPool { n, servers: vec![1, 2], certificate: Some(0), odd_suite: true };
     let mut steps = vec![Step::PutPkiProfile { content: 0 }];
@@ -103,7 +103,7 @@ fn take(plan: &mut Plan, step: &Step) {
     }
 }
 
-/// What is new or differs, and the uuids of what is gone.
+/// The new or changed objects, and the uuids of the removed ones.
 fn parted<T: Clone + PartialEq>(before: &[T], after: &[T], uuid: fn(&T) -> &str) -> (Vec<T>, Vec<String>) {
     let gone = before.iter().filter(|old| !after.iter().any(|new| uuid(new) == uuid(old)));
     let changed = after.iter().filter(|new| !before.contains(new));
@@ -128,7 +128,7 @@ fn change(before: &Plan, after: &Plan) -> Change {
     Change::from(PlanChange { base_revision: before.revision, changed: Some(changed), removed: Some(removed) })
 }
 
-/// All that a snapshot says, but for ids.
+/// The contents of a snapshot without its ids.
 fn contents(snapshot: &Snapshot) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (at, listener) in snapshot.listeners() {
@@ -149,7 +149,7 @@ fn contents(snapshot: &Snapshot) -> BTreeMap<String, String> {
     all
 }
 
-/// By uuid, with the ids of servers by name.
+/// The ids by uuid. Those of a pool's servers are in the order of their names.
 fn ids(snapshot: &Snapshot) -> BTreeMap<String, Vec<u32>> {
     let services = snapshot.services().map(|service| (service.uuid.clone(), vec![service.id]));
     let pools = snapshot.pools().map(|pool| {
@@ -159,7 +159,7 @@ fn ids(snapshot: &Snapshot) -> BTreeMap<String, Vec<u32>> {
     services.chain(pools).collect()
 }
 
-/// Which objects are the very ones of the snapshot before.
+/// Which objects are the same `Arc` as in the previous snapshot.
 fn kept(before: &Snapshot, after: &Snapshot) -> BTreeMap<String, bool> {
     let services = after.services().map(|service| {
         (service.uuid.clone(), before.service(&service.uuid).is_some_and(|other| Arc::ptr_eq(other, service)))
@@ -170,7 +170,7 @@ fn kept(before: &Snapshot, after: &Snapshot) -> BTreeMap<String, bool> {
     services.chain(pools).collect()
 }
 
-/// A worker, which knows only what differs each time.
+/// A worker that applies only the differences.
 #[derive(Default)]
 struct Follower {
     services: HashMap<String, u32>,

@@ -23,7 +23,7 @@ use weir_reactor::process::Thread;
 
 pub const WORKERS: u32 = 2;
 
-/// Longer than anything here takes; a test that waits for it has failed.
+/// Longer than any step takes. A test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Dataplane {
@@ -32,7 +32,7 @@ pub struct Dataplane {
 }
 
 impl Dataplane {
-    /// Its workers run where the kernel says.
+    /// Its workers are not pinned.
     pub fn start() -> Self {
         Self::start_with(&["--no-pin"])
     }
@@ -49,7 +49,7 @@ impl Dataplane {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Its first line says that the socket is served; the rest is for whoever looks at a failed test.
+        // The first line says that the socket is served. The other lines help with failed tests.
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
         assert!(lines.next().unwrap().unwrap().contains("control socket"));
         thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("{line}")));
@@ -61,7 +61,7 @@ impl Dataplane {
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     }
 
-    /// A connection to its control socket that has said nothing.
+    /// A connection to its control socket without a greeting.
     pub fn stray(&self) -> UnixStream {
         let stream = UnixStream::connect(&self.socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -82,7 +82,7 @@ impl Dataplane {
         workers.map(|(_, mask)| cores(mask) as usize).collect()
     }
 
-    /// How many descriptors it has room for in the kernel's table of them, and how many it may open.
+    /// How many descriptors the kernel's table for the process has room for, and how many the process may open.
     pub fn descriptors(&self) -> (u64, u64) {
         let of_process = |file| std::fs::read_to_string(format!("/proc/{}/{file}", self.process.id())).unwrap();
         let number = |text: String, name: &str| {
@@ -108,7 +108,7 @@ impl Drop for Dataplane {
 pub struct Agent {
     stream: UnixStream,
     pub hello: Hello,
-    /// What the data plane handed back.
+    /// The sockets that the data plane handed back.
     pub handed_back: Vec<(Socket, TcpListener)>,
 }
 
@@ -155,7 +155,7 @@ impl Agent {
             {
                 return sample;
             }
-            assert!(begun.elapsed() < PATIENCE, "no sample was right");
+            assert!(begun.elapsed() < PATIENCE, "no sample met the condition in time");
         }
     }
 
@@ -163,12 +163,12 @@ impl Agent {
         frame::write(&self.stream, &ToDataplane { frame: Some(message) }, &[]).unwrap();
     }
 
-    /// What is no frame.
+    /// Sends bytes that are no frame.
     pub fn send_raw(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// Gives the data plane a listening socket, the same one for each worker; returns its address.
+    /// Gives the data plane a listening socket, the same one for each worker. Returns its address.
     pub fn give_socket(&mut self) -> SocketAddr {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
@@ -185,7 +185,7 @@ impl Agent {
         self.is_told_applied(revision);
     }
 
-    /// Changes the Plan at `base` to the one at the revision of `changed`.
+    /// Changes the Plan at revision `base` to the revision of `changed`.
     pub fn change(&mut self, base: u64, changed: Plan, removed: Removed) {
         let revision = changed.revision;
         self.send(change(base, changed, removed));
@@ -204,7 +204,7 @@ pub fn change(base: u64, changed: Plan, removed: Removed) -> Frame {
     Frame::PlanChange(PlanChange { base_revision: base, changed: Some(changed), removed: Some(removed) })
 }
 
-/// A Plan with one plain service at `address`.
+/// A Plan with one unencrypted service at `address`.
 pub fn plan(revision: u64, address: SocketAddr, origins: &[SocketAddr]) -> Plan {
     let service = VirtualService {
         uuid: "virtualservice-1".into(),
@@ -257,7 +257,7 @@ fn pool(origins: &[SocketAddr]) -> Pool {
     }
 }
 
-/// Answers each request with `body` and the X-Forwarded-For it saw, keeping connections open.
+/// Answers each request with `body` and the received X-Forwarded-For, and keeps connections open.
 pub fn origin(body: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -269,7 +269,7 @@ pub fn origin(body: &'static str) -> SocketAddr {
     address
 }
 
-/// A thread that leaves nothing of a core to others but what the kernel takes away from it.
+/// A thread that keeps a core busy.
 pub struct Spinner(Arc<AtomicBool>);
 
 impl Spinner {
@@ -292,10 +292,10 @@ impl Drop for Spinner {
     }
 }
 
-/// More than a listening socket has room for.
+/// More than the backlog of a listening socket.
 const BACKLOG_MAX: usize = 5_000;
 
-/// A server that swallows connects: its backlog is full, and nobody takes anything from it.
+/// A server that swallows connects: its backlog is full, and nothing accepts its connections.
 pub struct Silent {
     pub address: SocketAddr,
     _listener: TcpListener,
@@ -330,7 +330,7 @@ fn answer_all(stream: &TcpStream, body: &str) {
     }
 }
 
-/// One request on a connection of its own; the whole answer.
+/// Sends one request on a new connection. Returns the whole response.
 pub fn get(address: SocketAddr) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -343,7 +343,7 @@ pub fn get(address: SocketAddr) -> String {
 pub fn wait_until(mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "it did not come to hold");
+        assert!(begun.elapsed() < PATIENCE, "the condition was not met in time");
         thread::yield_now();
     }
 }
