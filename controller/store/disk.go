@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// reserveBytes is what a write must leave free: one preallocated WAL segment and the growth of the database file.
-// Below it etcd itself would die on its next segment, so writes are refused first and reads go on.
+// reserveBytes is the free space that a write must leave: one preallocated WAL segment, and the growth of the database
+// file. Without that space etcd would end on its next segment. So the store refuses writes before, and still allows
+// reads.
 const reserveBytes = 96 << 20
 
 // disk guards the file system under the data directory.
@@ -41,7 +42,7 @@ func freeBytes(dir string) (uint64, error) {
 	return stat.Bavail * uint64(stat.Bsize), nil
 }
 
-// claim makes the directory this process's own until the returned file is closed.
+// claim locks the directory for this process until the returned file is closed.
 func claim(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, inaccessible(dir, err)
@@ -77,7 +78,7 @@ func taken(dir string, lock *os.File, err error) error {
 		ErrInUse, dir, strings.TrimSpace(string(owner[:n])))
 }
 
-// inaccessible sorts a failed system call on the directory by its cause.
+// inaccessible turns a failed system call on the directory into an error that names the cause.
 func inaccessible(dir string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

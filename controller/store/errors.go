@@ -2,7 +2,8 @@ package store
 
 import "errors"
 
-// The causes a caller can tell apart. Each is wrapped in a line that names the directory or object and what to do.
+// The causes that a caller can tell apart. Each is wrapped in a line that names the directory or object, and says what
+// to do.
 var (
 	ErrInUse      = errors.New("data directory is in use")
 	ErrPermission = errors.New("data directory is not accessible")

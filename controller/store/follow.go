@@ -8,7 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// follow loads the first view and keeps it newest from a watch, in one goroutine, until the store closes.
+// follow loads the first view. It then updates the view from a watch, in one goroutine, until the store closes.
 func (s *Store) follow(ctx context.Context) error {
 	view, revision, err := s.load(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func events(kvs []*mvccpb.KeyValue) []*clientv3.Event {
 	return events
 }
 
-// watch ends with the store, or when what it read cannot be understood: then writes fail and Failed tells why.
+// watch ends when the store closes, or when it cannot decode what it reads. Then writes fail, and Failed says why.
 func (s *Store) watch(ctx context.Context, from int64) {
 	defer close(s.done)
 	for reply := range s.client.Watch(ctx, "object", clientv3.WithPrefix(), clientv3.WithRev(from)) {
@@ -67,7 +67,8 @@ func (s *Store) advance(events []*clientv3.Event) error {
 	return nil
 }
 
-// changes decodes events and finds the newest head among them. A transaction's events come in one reply, head included.
+// changes decodes events and returns the newest head among them. The events of one transaction come in one reply, with
+// the head.
 func (s *Store) changes(events []*clientv3.Event) (changes []change, head int64, err error) {
 	for _, event := range events {
 		key := string(event.Kv.Key)

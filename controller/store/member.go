@@ -33,14 +33,14 @@ type member struct {
 	etcd   *embed.Etcd
 	level  zap.AtomicLevel
 	once   sync.Once
-	failed chan error    // one error, when etcd gave up
-	gaveUp chan struct{} // closed then
+	failed chan error    // gets one error when etcd has failed
+	gaveUp chan struct{} // closed when etcd has failed
 }
 
-// startMember returns when the member serves writes. etcd answers damage by ending the process or a goroutine; the
+// startMember returns when the member accepts writes. If etcd finds damage, it ends the process or a goroutine; the
 // hooks of its logger turn that into an error here.
 func startMember(ctx context.Context, dir string, log *slog.Logger) (*member, error) {
-	// During the start etcd warns about flags it was not given; only errors are news to an operator.
+	// During the start etcd warns about options that are not set. Only errors matter to an operator.
 	m := &member{failed: make(chan error, 1), gaveUp: make(chan struct{}), level: zap.NewAtomicLevelAt(zap.ErrorLevel)}
 	existed := fileExists(filepath.Join(dir, "member"))
 	if err := probe(databaseFile(dir)); err != nil {
@@ -48,7 +48,7 @@ func startMember(ctx context.Context, dir string, log *slog.Logger) (*member, er
 	}
 	started := make(chan error, 1)
 	go func() {
-		// A log that was cut short takes etcd to a nil pointer, and so may its clean-up after it gave up.
+		// With a truncated log, etcd dereferences a nil pointer; its clean-up after a failure may do so, too.
 		defer func() {
 			if cause := recover(); cause != nil {
 				m.fail(fmt.Errorf("its log does not fit its database (%v)", cause))
@@ -95,11 +95,11 @@ func memberConfig(dir string, logger *zap.Logger) *embed.Config {
 	config.Dir = dir
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger)
 	config.ListenPeerUrls, config.ListenClientUrls = nil, nil
-	// Never dialled: the name of the only member in its own member list.
+	// Nobody dials this URL: it is the name of the only member in its own member list.
 	self := url.URL{Scheme: "http", Host: "127.0.0.1:2380"}
 	config.AdvertisePeerUrls, config.AdvertiseClientUrls = []url.URL{self}, []url.URL{self}
 	config.InitialCluster = memberName + "=" + self.String()
-	// Alone, a member waits one election timeout before it leads itself.
+	// A single member waits one election timeout before it becomes the leader.
 	config.TickMs, config.ElectionMs = 10, 100
 	config.QuotaBackendBytes = quotaFor(databaseFile(dir))
 	config.MaxTxnOps = maxTxnOps
@@ -120,7 +120,7 @@ func (m *member) fail(err error) {
 	})
 }
 
-// stop waits for etcd, but not for one that has given up already.
+// stop waits until etcd has stopped, unless etcd has failed already.
 func (m *member) stop() {
 	closed := make(chan struct{})
 	go func() {
@@ -134,7 +134,7 @@ func (m *member) stop() {
 	}
 }
 
-// probe opens the database file the way etcd will, here where a panic about a broken page can be caught.
+// probe opens the database file as etcd does. A panic about a broken page can be caught here.
 func probe(path string) (err error) {
 	if !fileExists(path) {
 		return nil

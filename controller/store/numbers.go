@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// markReals copies a value so that JSON keeps apart what schema keeps apart: a float64 is written with an exponent,
-// an int64 without.
+// markReals copies a value so that its JSON distinguishes the two types of number: a float64 is written with an
+// exponent, an int64 without.
 func markReals(value any) any {
 	switch v := value.(type) {
 	case float64:

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	quotaBytes = 2 << 30 // of the database file, as etcd has it by default
-	// headroomBytes are there after each start, however large the file is: a deletion is a write, too.
+	quotaBytes = 2 << 30 // limit of the database file; this is etcd's default
+	// headroomBytes is free after each start, however large the file is: to delete an object is a write, too.
 	headroomBytes = 64 << 20
 )
 
-// quotaFor bounds the database in a file; the file may not be there yet.
+// quotaFor returns the limit for a database file. The file may not exist yet.
 func quotaFor(path string) int64 {
 	file, err := os.Stat(path)
 	if err != nil {
@@ -27,8 +27,8 @@ func quotaFor(path string) int64 {
 	return max(quotaBytes, file.Size()+headroomBytes)
 }
 
-// makeRoom takes back the alarm of a database that was full, and with it all history. etcd itself keeps the alarm for
-// ever, and takes no write while it stands.
+// makeRoom compacts a database that was full, and disarms etcd's alarm. All history is lost. etcd never disarms the
+// alarm by itself, and accepts no write until then.
 func (m *member) makeRoom(ctx context.Context, client *clientv3.Client, log *slog.Logger) error {
 	alarms, err := client.AlarmList(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (m *member) makeRoom(ctx context.Context, client *clientv3.Client, log *slo
 	return nil
 }
 
-// shrink drops all states but the newest, and gives the file system what that frees.
+// shrink removes all states but the newest, and gives the freed space back to the file system.
 func (m *member) shrink(ctx context.Context, client *clientv3.Client, newest int64) error {
 	_, err := client.Compact(ctx, newest, clientv3.WithCompactPhysical())
 	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {

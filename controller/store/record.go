@@ -9,8 +9,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// Record is one object with what the store knows of it. A Record in a View is shared: copy its Object before changing
-// it.
+// Record is one object, with what the store knows about it. A Record in a View is shared: copy its Object before you
+// change it.
 type Record struct {
 	Kind     string
 	UUID     string
@@ -21,13 +21,13 @@ type Record struct {
 	Object   schema.Object
 
 	targets []target
-	index   []string // by which it is found, besides its name
+	index   []string // keys by which it is found, besides its name
 }
 
 // target is what a reference field points to.
 type target struct{ kind, uuid string }
 
-// Sealer encrypts what lies on disk; purpose is the key it lies under, so that values cannot be swapped.
+// Sealer encrypts the values on disk. purpose is the key of the value in the database, so that nobody can swap values.
 type Sealer interface {
 	Seal(plain []byte, purpose string) []byte
 	Open(sealed []byte, purpose string) ([]byte, error)
@@ -36,7 +36,7 @@ type Sealer interface {
 const (
 	objectPrefix = "object/"
 	vaultPrefix  = "vault/"
-	headKey      = "object-head" // rewritten by each Update: what two writers race for
+	headKey      = "object-head" // rewritten by each Update: of two concurrent writers, one fails
 )
 
 type storedRecord struct {
@@ -87,7 +87,7 @@ func (s *Store) decode(kind, uuid string, value []byte, revision int64) (*Record
 	return record, nil
 }
 
-// note finds out by what a record is to be found.
+// note computes the keys by which a record is found.
 func (s *Store) note(record *Record) {
 	record.targets = targetsOf(record)
 	if s.index != nil {
@@ -106,7 +106,7 @@ func decodeObject(body []byte) (schema.Object, error) {
 	return object, err
 }
 
-// targetsOf lists what an object refers to. References are stored as "/api/<kind>/<uuid>".
+// targetsOf returns the objects that an object refers to. References are stored as "/api/<kind>/<uuid>".
 func targetsOf(r *Record) []target {
 	kind, ok := schema.Lookup(r.Kind)
 	if !ok {

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Change is an object that one view does not have as another has it.
+// Change is an object that differs between two views.
 type Change struct {
 	Kind, UUID string
-	Record     *Record // nil: it is gone
+	Record     *Record // nil: the object was deleted
 }
 
-// stagesMax of a view's past are remembered: a reader that comes back after more of them has to compare all objects.
+// stagesMax is the number of stages that a view remembers. A reader that is further behind has to compare all objects.
 const stagesMax = 256
 
-// stage is how a view was made from the one before. What two views have it in common are the stages up to the last that
-// both went through: a stage is made once.
+// stage is one step from a view to the next one. Each stage is made once, so two views have the same past up to the
+// last stage that both contain.
 type stage struct{ written []written }
 
 // written names a record that was put or deleted.
@@ -30,8 +30,8 @@ func (v *View) pastWith(changes []change) []*stage {
 	return append(slices.Clip(known), made)
 }
 
-// Since gives what makes this view of another one, each object once; that one need not be older. Nil: a view without
-// objects. It costs what changed, unless the views have parted long ago.
+// Since returns the changes from another view to this one, each object once. The other view may be newer; nil is a view
+// without objects. The cost grows with the number of changes, unless the views are more than stagesMax stages apart.
 func (v *View) Since(former *View) (changed []Change) {
 	if former == nil {
 		former = emptyView()
@@ -46,7 +46,7 @@ func (v *View) Since(former *View) (changed []Change) {
 	return changed
 }
 
-// differing are the records that may not be the same in two views.
+// differing returns the records that may differ between two views.
 func (v *View) differing(former *View) map[written]bool {
 	differing := map[written]bool{}
 	for i, stage := range slices.Backward(v.past) {

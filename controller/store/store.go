@@ -17,11 +17,11 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Config says where the store lives.
+// Config says where the store is, and how it works.
 type Config struct {
-	Dir    string                 // created with mode 0700 when missing
+	Dir    string                 // created with mode 0700 if it does not exist
 	Logger *slog.Logger           // nil: slog.Default()
-	Sealer func() (Sealer, error) // of the objects on disk; asked for when no other process has the directory
+	Sealer func() (Sealer, error) // encrypts the objects on disk; called when this process has locked the directory
 	Now    func() time.Time       // nil: time.Now; gives _last_modified
 	Index  func(*Record) []string // nil: none; keys by which View.Indexed finds an object
 }
@@ -37,9 +37,9 @@ type Store struct {
 	member *member
 	client *clientv3.Client
 
-	writing sync.Mutex // one Update of this process at a time; other processes are kept out by the head key
+	writing sync.Mutex // one Update of this process at a time; the head key protects against other processes
 	waiting updates    // for writing
-	stamped int64      // newest _last_modified given out; guarded by writing
+	stamped int64      // newest _last_modified so far; guarded by writing
 
 	view   atomic.Pointer[View]
 	news   sync.Mutex
@@ -103,7 +103,7 @@ func closeAfter(err error, lock *os.File) error {
 	return err
 }
 
-// Close stops the watch and the database. Views already handed out stay readable.
+// Close stops the watch and the database. Existing views stay readable.
 func (s *Store) Close() {
 	if s.cancel != nil {
 		s.cancel()
@@ -115,7 +115,7 @@ func (s *Store) Close() {
 	}
 }
 
-// Failed tells why the database died under a running store: the process should say so and end.
+// Failed receives the error with which the database ended under a running store. The process should log it and end.
 func (s *Store) Failed() <-chan error { return s.member.failed }
 
 // View returns all objects at the newest revision this process has seen.
@@ -152,7 +152,7 @@ func (s *Store) Changes(ctx context.Context) <-chan *View {
 	return views
 }
 
-// newest returns the view and a channel that closes when it is no longer the newest.
+// newest returns the view, and a channel that is closed when there is a newer one.
 func (s *Store) newest() (*View, <-chan struct{}) {
 	s.news.Lock()
 	defer s.news.Unlock()

@@ -24,7 +24,7 @@ type Tx struct {
 	changes []change
 }
 
-// View is what the Update started from plus its own writes so far.
+// View is the view with which the Update began, with the writes of the Update so far.
 func (tx *Tx) View() *View { return tx.view }
 
 // Put creates or replaces an object and gives it its Modified stamp, which is above the one that it had, even when the
@@ -46,15 +46,15 @@ func (tx *Tx) apply(c change) {
 	tx.view = tx.view.with(tx.view.revision, tx.changes[len(tx.changes)-1:])
 }
 
-// Update runs decide on the newest view and commits what it wrote, all or nothing, on disk when it returns. When
-// another process wrote in between, decide runs again on what that one left: it must have no other effect than on tx.
-// Update returns after View shows the change. An error of decide is returned as it is, and nothing is written.
+// Update runs decide on the newest view and commits its writes, all or none. They are on disk when Update returns. If
+// another process has written in between, decide runs again on the new view, so it must have no effect but on tx.
+// Update returns after View shows the change. It returns an error of decide unchanged, and writes nothing then.
 //
-// Updates that come while one is being written wait, and are then written together, each deciding on what the one
-// before it wrote. One goroutine runs the decide of all of them. If they cannot be written, Update returns that error
-// to each caller whose decide changed something or saw a change of another, whatever decide returned.
+// Updates that arrive while another one is written wait. They are then written together: each decides on the writes of
+// the one before. One goroutine runs the decide of all of them. If they cannot be written, Update returns that error to
+// each caller whose decide changed something or saw a change of another one, whatever decide returned.
 //
-// ctx can end it until decide has run. What is being written is written, whoever waits for it.
+// ctx can cancel an Update until its decide has run. After that it is written, even if its caller no longer waits.
 func (s *Store) Update(ctx context.Context, decide func(tx *Tx) error) error {
 	own := &update{ctx: ctx, decide: decide}
 	s.waiting.add(own)
@@ -69,21 +69,21 @@ func (s *Store) Update(ctx context.Context, decide func(tx *Tx) error) error {
 	return own.err
 }
 
-// updatesMax are written together.
+// updatesMax is the number of updates that are written together.
 const updatesMax = 64
 
-// update is one that waits to be written.
+// update is an Update that waits to be written.
 type update struct {
 	ctx      context.Context
 	decide   func(tx *Tx) error
-	upon     bool // decide saw changes of others that are not written
+	upon     bool // decide saw changes of others that are not written yet
 	changes  []change
 	err      error
-	panicked error // by decide; it is its caller's
+	panicked error // panic of decide; its caller gets it
 	done     bool
 }
 
-// updates are those that wait, the first first.
+// updates are the waiting ones, in the order of their arrival.
 type updates struct {
 	sync.Mutex
 	all []*update
@@ -106,8 +106,8 @@ func (u *updates) take(most int) []*update {
 // errInterrupted is the error of updates whose writer panicked, or ended its goroutine.
 var errInterrupted = errors.New("the write was interrupted: the change may or may not be stored")
 
-// write decides and commits some updates, all of them together where they fit into one transaction. All of them are
-// done afterwards, even if write panics.
+// write decides and commits some updates, together if they fit into one transaction. All of them are done when it
+// returns, even if it panics.
 func (s *Store) write(some []*update) {
 	defer func() {
 		for _, one := range some {
@@ -130,7 +130,7 @@ func (s *Store) write(some []*update) {
 	}
 }
 
-// commitAll has each update decide, and commits what all of them changed.
+// commitAll runs the decide of each update, and commits the changes of all.
 func (s *Store) commitAll(some []*update) error {
 	for {
 		base := s.View()
@@ -152,7 +152,7 @@ func (s *Store) commitAll(some []*update) error {
 	}
 }
 
-// run has it decide, unless nobody waits for it any more.
+// run runs decide, unless the caller no longer waits.
 func (u *update) run(tx *Tx) {
 	u.changes, u.err, u.panicked = nil, u.ctx.Err(), nil
 	if u.err != nil {
