@@ -89,7 +89,7 @@ func TestRequestsDoNotWaitForAServerThatSwallowsConnectsThoughNothingMonitorsIt(
 	}
 	server := fmt.Sprintf("web: server %s is ", swallows.Addr())
 	s.untilTold("SERVER_DOWN", server+"down: inline_health_monitor: ")
-	contains(t, fmt.Sprint(s.runtime("pool", "web")), "num_servers_up:1", "new connections to it come to nothing")
+	contains(t, fmt.Sprint(s.runtime("pool", "web")), "num_servers_up:1", "new connections to it fail")
 
 	go swallows.speak(t)
 	s.eventually("it is tried, and found to be up", func() error {
