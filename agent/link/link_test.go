@@ -314,7 +314,7 @@ func TestSaysWhyTheControllerCouldNotTakeItThoughItsTokenIsGood(t *testing.T) {
 	select {
 	case err := <-ran:
 		if err == nil || !strings.Contains(err.Error(),
-			"no space left on disk; the token is used up: join with a new one") {
+			"no space left on disk; the token is used up: solve the problem, then join with a new token") {
 			t.Errorf("got %v", err)
 		}
 	case <-time.After(patience):
